@@ -3,6 +3,41 @@
 #include <stdio.h>
 #include <string.h>
 
+static json_t *snapshot_of_ours(struct cli *cli, tide_engine *engine)
+{
+    tide_buf text;
+    json_t *snapshot = NULL;
+    tide_buf_init(&text, cli->mem, 64 << 20);
+    if (tide_engine_snapshot(engine, &text, NULL) == TIDE_OK)
+        (void)tide_json_parse(tide_buf_text(&text), &snapshot, NULL);
+    tide_buf_done(&text);
+    return snapshot;
+}
+
+json_t *cli_snapshot(struct cli *cli, tide_engine *engine)
+{
+    if (engine != NULL)
+        return snapshot_of_ours(cli, engine);
+    /* No running engine is not an error of this command. */
+    const tide_error kept = cli->err;
+    char hint[sizeof cli->hint];
+    memcpy(hint, cli->hint, sizeof hint);
+    tide_json request;
+    json_t *answer = NULL;
+    json_t *snapshot = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_SNAPSHOT, &request);
+    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    if (rc == TIDE_OK)
+        snapshot = json_incref(json_object_get(answer, "snapshot"));
+    else if (runs)
+        (void)fprintf(stderr, "tidemark: warning: %s\n", cli->err.text);
+    json_decref(answer);
+    cli->err = kept;
+    memcpy(cli->hint, hint, sizeof hint);
+    return snapshot;
+}
+
 const json_t *account_in_snapshot(const json_t *snapshot, const char *name)
 {
     const json_t *accounts = json_object_get(snapshot, "accounts");

@@ -14,6 +14,9 @@ struct account_seen {
  * `snapshot` may be NULL. */
 void account_seen(struct cli *cli, const json_t *snapshot, uint32_t account, const char *name,
                   struct account_seen *seen_out);
+/* The snapshot of this engine; NULL: of the one that runs in this directory.  NULL if none runs;
+ * owned by the caller. */
+json_t *cli_snapshot(struct cli *cli, tide_engine *engine);
 /* The account in a snapshot; borrowed, NULL. */
 const json_t *account_in_snapshot(const json_t *snapshot, const char *name);
 /* JSON fields: last_ok_unix_ms, last_failed_unix_ms, last_failure, next_try_unix_ms. */

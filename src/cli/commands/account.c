@@ -1,5 +1,6 @@
 /* account.c - `tidemark account list|halt|resume` (E4.6). */
-#include "mail/commands/watch.h"
+#include "cli/account_seen.h"
+#include "mail/commands/home.h"
 #include "mail/status.h"
 
 #include "base/limits.h"
@@ -189,7 +190,7 @@ tide_status cli_account_list(struct cli *cli)
     }
     if (rc == TIDE_OK && accounts.failed)
         rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-    accounts.snapshot = mail_snapshot(cli, NULL);
+    accounts.snapshot = cli_snapshot(cli, NULL);
     cli_table_begin(cli, cli->shared != NULL ? shared : alone, cli->shared != NULL ? 11 : 9);
     for (size_t i = 0; rc == TIDE_OK && i < accounts.count; i++)
         account_row(&accounts, &accounts.rows[i]);

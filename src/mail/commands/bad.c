@@ -1,7 +1,8 @@
 /* bad.c - `tidemark mail bad [list|explain ID|retry [ID]]`: messages that could not be fetched,
  * and messages that are stored but could not be parsed (M6, M9). */
 #include "cli/bad.h"
-#include "mail/commands/watch.h"
+#include "mail/commands/home.h"
+#include "mail/commands/names.h"
 #include "mail/mime/message.h"
 
 #include <inttypes.h>

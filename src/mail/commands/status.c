@@ -3,8 +3,9 @@
  *
  * Opens everything read-only and only requests a snapshot from the running engine, which may be
  * busy, idle or absent. */
+#include "cli/account_seen.h"
 #include "mail/commands/known.h"
-#include "mail/commands/watch.h"
+#include "mail/commands/names.h"
 
 #include "base/clocktext.h"
 #include "core/governor/governor.h"
@@ -563,7 +564,7 @@ tide_status cli_mail_status(struct cli *cli)
         mail_names_done(&names);
         return rc;
     }
-    status.snapshot = mail_snapshot(cli, NULL);
+    status.snapshot = cli_snapshot(cli, NULL);
     tide_mail_look_init(&status.look, cli->mem);
     tide_json_array(&status.list);
     for (size_t i = 0; rc == TIDE_OK && i < names.count; i++)

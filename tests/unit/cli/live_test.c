@@ -1,6 +1,6 @@
-/* mail_live_test.c - the live block of a sync: what fits, what is left out, and that
+/* live_test.c - the live block of running work: what fits, what is left out, and that
  * its numbers are honest (V1-V4). */
-#include "mail/commands/live.h"
+#include "cli/run/live.h"
 
 #include "base/rng.h"
 #include "support/scale.h"
@@ -14,14 +14,21 @@
 
 #include <cmocka.h>
 
-static struct mail_live example(void)
+static const struct cli_columns mail = {.done = "stored",
+                                        .done_json = "stored",
+                                        .rate = "msg/s",
+                                        .rate_json = "messages_per_s",
+                                        .units_each = 20,
+                                        .tidemark = true};
+
+static struct cli_live example(void)
 {
-    struct mail_live live = {
-        .stored = 12345,
+    struct cli_live live = {
+        .done = 12345,
         .total = 60000,
         .watermark_ms = 1551657600000, /* 2019-03-04 */
         .rate_known = true,
-        .messages_per_s = 4.96,
+        .done_per_s = 4.96,
         .bytes_per_s = 210000,
         .quota_used = 5880,
         .quota_max = 6000,
@@ -30,17 +37,18 @@ static struct mail_live example(void)
         .bad = 0,
         .left_ms = 3 * 3600000 + 12 * 60000,
     };
-    (void)snprintf(live.email, sizeof live.email, "ada@example.com");
+    (void)snprintf(live.name, sizeof live.name, "ada@example.com");
     return live;
 }
 
-static char *block(const struct mail_live *live, size_t count, unsigned columns, unsigned rows,
+static char *block(const struct cli_live *live, size_t count, unsigned columns, unsigned rows,
                    bool color, unsigned *lines)
 {
     static char text[65536];
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), sizeof text - 1);
-    assert_int_equal(mail_live_block(live, count, columns, rows, color, &out, lines), TIDE_OK);
+    assert_int_equal(cli_live_block(&mail, live, count, columns, rows, color, &out, lines),
+                     TIDE_OK);
     (void)snprintf(text, sizeof text, "%s", tide_buf_cstr(&out));
     tide_buf_done(&out);
     return text;
@@ -53,7 +61,7 @@ static void fits(const char *text, unsigned columns, unsigned rows, bool color, 
     for (const char *at = text; *at != '\0';) {
         const char *end = strchr(at, '\n');
         assert_non_null(end);
-        const unsigned width = mail_live_columns((tide_text){at, (size_t)(end - at)});
+        const unsigned width = cli_live_width((tide_text){at, (size_t)(end - at)});
         if (width >= (columns < 2 ? 2 : columns))
             fail_msg("%u columns in %u: %.*s", width, columns, (int)(end - at), at);
         for (const char *c = at; !color && c < end; c++)
@@ -69,7 +77,7 @@ static void everything_is_in_two_lines(void **state)
 {
     (void)state;
     unsigned lines = 0;
-    struct mail_live live = example();
+    struct cli_live live = example();
     assert_string_equal(
         block(&live, 1, 100, 24, false, &lines),
         "ada@example.com  [######........................]  12,345 of 60,000  20%  left 3 h 12 m\n"
@@ -81,7 +89,7 @@ static void a_narrow_terminal_keeps_what_matters(void **state)
 {
     (void)state;
     unsigned lines = 0;
-    struct mail_live live = example();
+    struct cli_live live = example();
     assert_string_equal(block(&live, 1, 46, 24, false, &lines),
                         "ada@example.com  12,345 of 60,000  20%\n"
                         "  5.0 msg/s  tidemark 2019-03-04  quota 98%\n");
@@ -94,9 +102,9 @@ static void an_unknown_total_has_no_bar_and_no_percent(void **state)
 {
     (void)state;
     unsigned lines = 0;
-    struct mail_live live = example();
-    live.total = MAIL_LIVE_UNKNOWN;
-    live.left_ms = MAIL_LIVE_UNKNOWN;
+    struct cli_live live = example();
+    live.total = CLI_UNKNOWN;
+    live.left_ms = CLI_UNKNOWN;
     live.rate_known = false;
     live.watermark_ms = 0;
     live.quota_max = 0;
@@ -109,13 +117,13 @@ static void a_hundred_percent_means_all(void **state)
 {
     (void)state;
     unsigned lines = 0;
-    struct mail_live live = example();
+    struct cli_live live = example();
     live.total = 1000000;
-    live.stored = 999999;
+    live.done = 999999;
     assert_non_null(strstr(block(&live, 1, 80, 24, false, &lines), "  99%"));
-    live.stored = 1000000;
+    live.done = 1000000;
     assert_non_null(strstr(block(&live, 1, 80, 24, false, &lines), "  100%"));
-    live.stored = 1000007; /* mail that the server no longer has */
+    live.done = 1000007; /* mail that the server no longer has */
     assert_non_null(strstr(block(&live, 1, 80, 24, false, &lines), "1,000,007 of 1,000,007  100%"));
 }
 
@@ -123,7 +131,7 @@ static void bad_mail_is_red_and_stays_when_room_is_short(void **state)
 {
     (void)state;
     unsigned lines = 0;
-    struct mail_live live = example();
+    struct cli_live live = example();
     live.bad = 3;
     assert_non_null(strstr(block(&live, 1, 80, 24, true, &lines), "\033[31mbad 3\033[0m"));
     assert_non_null(strstr(block(&live, 1, 48, 24, false, &lines), "bad 3"));
@@ -134,7 +142,7 @@ static void a_note_says_why_nothing_moves(void **state)
 {
     (void)state;
     unsigned lines = 0;
-    struct mail_live live = example();
+    struct cli_live live = example();
     (void)snprintf(live.note, sizeof live.note, "waits 12 s: throttled\033[2J");
     const char *text = block(&live, 1, 60, 24, false, &lines);
     assert_non_null(strstr(text, "waits 12 s: throttled?[2J"));
@@ -145,11 +153,11 @@ static void many_accounts_never_scroll(void **state)
 {
     (void)state;
     enum { COUNT = 40 };
-    static struct mail_live many[COUNT];
+    static struct cli_live many[COUNT];
     unsigned lines = 0;
     for (size_t i = 0; i < COUNT; i++) {
         many[i] = example();
-        (void)snprintf(many[i].email, sizeof many[i].email, "user%zu@example.com", i);
+        (void)snprintf(many[i].name, sizeof many[i].name, "user%zu@example.com", i);
     }
     fits(block(many, COUNT, 80, 100, false, &lines), 80, 100, false, 80);
     fits(block(many, COUNT, 80, 50, false, &lines), 80, 50, false, 40);
@@ -170,13 +178,13 @@ static void whatever_the_numbers_it_fits(void **state)
     const unsigned rounds = (unsigned)scaled(20000);
     tide_rng rng = tide_rng_seeded(7);
     for (unsigned i = 0; i < rounds; i++) {
-        struct mail_live live[3];
+        struct cli_live live[3];
         const size_t count = 1 + tide_rng_below(&rng, 3);
         for (size_t k = 0; k < count; k++) {
             live[k] = example();
-            live[k].stored = any_number(&rng);
-            live[k].total = tide_rng_chance(&rng, 1, 4) ? MAIL_LIVE_UNKNOWN : any_number(&rng);
-            live[k].messages_per_s = (double)any_number(&rng);
+            live[k].done = any_number(&rng);
+            live[k].total = tide_rng_chance(&rng, 1, 4) ? CLI_UNKNOWN : any_number(&rng);
+            live[k].done_per_s = (double)any_number(&rng);
             live[k].bytes_per_s = (double)any_number(&rng);
             live[k].quota_used = any_number(&rng);
             live[k].quota_max = any_number(&rng);
@@ -185,10 +193,10 @@ static void whatever_the_numbers_it_fits(void **state)
             live[k].bad = any_number(&rng);
             live[k].left_ms = any_number(&rng);
             live[k].watermark_ms = any_number(&rng);
-            const size_t bytes = tide_rng_below(&rng, sizeof live[k].email);
+            const size_t bytes = tide_rng_below(&rng, sizeof live[k].name);
             for (size_t c = 0; c < bytes; c++)
-                live[k].email[c] = (char)(1 + tide_rng_below(&rng, 255));
-            live[k].email[bytes] = '\0';
+                live[k].name[c] = (char)(1 + tide_rng_below(&rng, 255));
+            live[k].name[bytes] = '\0';
         }
         const unsigned columns = (unsigned)tide_rng_below(&rng, 320);
         const unsigned rows = (unsigned)tide_rng_below(&rng, 12);
@@ -202,10 +210,10 @@ static void whatever_the_numbers_it_fits(void **state)
 static void a_plain_line_has_it_all(void **state)
 {
     (void)state;
-    struct mail_live live = example();
+    struct cli_live live = example();
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 4096);
-    assert_int_equal(mail_live_line(&live, &out), TIDE_OK);
+    assert_int_equal(cli_live_line(&mail, &live, &out), TIDE_OK);
     assert_string_equal(tide_buf_cstr(&out),
                         "ada@example.com: 12,345 of 60,000  20%  5.0 msg/s  0.21 MB/s  tidemark "
                         "2019-03-04  quota 98%  in flight 5  retried 2  bad 0  left 3 h 12 m\n");
@@ -218,17 +226,17 @@ static void the_time_left_is_what_the_quota_demands(void **state)
 {
     (void)state;
     /* 6,000 units a minute and 20 for a message: five a second, however fast it began. */
-    assert_int_equal(mail_live_left_ms(3000, 20, 6000, true, 40.0), 600000);
-    assert_int_equal(mail_live_left_ms(3000, 20, 6000, false, 0), 600000);
+    assert_int_equal(cli_left_ms(3000, 20, 6000, true, 40.0), 600000);
+    assert_int_equal(cli_left_ms(3000, 20, 6000, false, 0), 600000);
     /* Slower than the quota: the rate decides. */
-    assert_int_equal(mail_live_left_ms(3000, 20, 6000, true, 2.0), 1500000);
+    assert_int_equal(cli_left_ms(3000, 20, 6000, true, 2.0), 1500000);
     /* No quota is known. */
-    assert_int_equal(mail_live_left_ms(3000, 20, 0, true, 10.0), 300000);
-    assert_int_equal(mail_live_left_ms(3000, 20, 0, false, 0), MAIL_LIVE_UNKNOWN);
+    assert_int_equal(cli_left_ms(3000, 20, 0, true, 10.0), 300000);
+    assert_int_equal(cli_left_ms(3000, 20, 0, false, 0), CLI_UNKNOWN);
     /* Nothing moves. */
-    assert_int_equal(mail_live_left_ms(3000, 20, 6000, true, 0), MAIL_LIVE_UNKNOWN);
-    assert_int_equal(mail_live_left_ms(0, 20, 6000, true, 0), 0);
-    assert_int_equal(mail_live_left_ms(UINT64_MAX, UINT64_MAX, 1, true, 1e-9), MAIL_LIVE_UNKNOWN);
+    assert_int_equal(cli_left_ms(3000, 20, 6000, true, 0), CLI_UNKNOWN);
+    assert_int_equal(cli_left_ms(0, 20, 6000, true, 0), 0);
+    assert_int_equal(cli_left_ms(UINT64_MAX, UINT64_MAX, 1, true, 1e-9), CLI_UNKNOWN);
 }
 
 /* ---- rates ---- */
@@ -236,48 +244,68 @@ static void the_time_left_is_what_the_quota_demands(void **state)
 static void a_rate_is_of_the_last_seconds(void **state)
 {
     (void)state;
-    struct mail_meter meter = {.count = 0};
+    struct cli_meter meter = {.count = 0};
     double messages = 0;
     double bytes = 0;
-    mail_meter_add(&meter, 1000, 0, 0);
-    assert_false(mail_meter_rate(&meter, &messages, &bytes));
-    mail_meter_add(&meter, 1500, 5, 5000);
-    assert_false(mail_meter_rate(&meter, &messages, &bytes)); /* too short to say */
-    for (uint64_t i = 1; i <= 120; i++)                       /* a minute at ten a second ... */
-        mail_meter_add(&meter, 1500 + i * 500, 5 + i * 5, 5000 + i * 500);
-    assert_true(mail_meter_rate(&meter, &messages, &bytes));
+    cli_meter_add(&meter, 1000, 0, 0);
+    assert_false(cli_meter_rate(&meter, &messages, &bytes));
+    cli_meter_add(&meter, 1500, 5, 5000);
+    assert_false(cli_meter_rate(&meter, &messages, &bytes)); /* too short to say */
+    for (uint64_t i = 1; i <= 120; i++)                      /* a minute at ten a second ... */
+        cli_meter_add(&meter, 1500 + i * 500, 5 + i * 5, 5000 + i * 500);
+    assert_true(cli_meter_rate(&meter, &messages, &bytes));
     assert_float_equal(messages, 10, 0.01);
     assert_float_equal(bytes, 1000, 0.01);
     for (uint64_t i = 1; i <= 22; i++) /* ... and eleven seconds of nothing */
-        mail_meter_add(&meter, 61500 + i * 500, 605, 65000);
-    assert_true(mail_meter_rate(&meter, &messages, &bytes));
+        cli_meter_add(&meter, 61500 + i * 500, 605, 65000);
+    assert_true(cli_meter_rate(&meter, &messages, &bytes));
     assert_float_equal(messages, 0, 0.01);
 }
 
 static void a_rate_survives_quick_and_odd_samples(void **state)
 {
     (void)state;
-    struct mail_meter meter = {.count = 0};
+    struct cli_meter meter = {.count = 0};
     double messages = 0;
     double bytes = 0;
     for (uint64_t i = 0; i < 5000; i++) /* far more than there is room for */
-        mail_meter_add(&meter, 1000 + i * 20, i, i * 10);
-    assert_true(meter.count <= MAIL_METER_SAMPLES);
-    assert_true(mail_meter_rate(&meter, &messages, &bytes));
+        cli_meter_add(&meter, 1000 + i * 20, i, i * 10);
+    assert_true(meter.count <= CLI_METER_SAMPLES);
+    assert_true(cli_meter_rate(&meter, &messages, &bytes));
     assert_float_equal(messages, 50, 0.5);
-    mail_meter_add(&meter, 200000, 1, 1); /* fewer than before: another archive */
-    assert_false(mail_meter_rate(&meter, &messages, &bytes));
+    cli_meter_add(&meter, 200000, 1, 1); /* fewer than before: another archive */
+    assert_false(cli_meter_rate(&meter, &messages, &bytes));
+}
+
+static void a_system_brings_its_own_counts(void **state)
+{
+    (void)state;
+    const struct cli_columns days = {.done = "days",
+                                     .done_json = "days",
+                                     .rate = "days/s",
+                                     .rate_json = "days_per_s",
+                                     .more = {{"rows", "rows"}, {"refused", "refused"}}};
+    struct cli_live live = example();
+    live.more[0] = 1250000;
+    tide_buf out;
+    tide_buf_init(&out, tide_mem_heap(), 4096);
+    assert_int_equal(cli_live_line(&days, &live, &out), TIDE_OK);
+    assert_string_equal(
+        tide_buf_cstr(&out),
+        "ada@example.com: 12,345 of 60,000  20%  5.0 days/s  0.21 MB/s  rows "
+        "1,250,000  refused 0  quota 98%  in flight 5  retried 2  bad 0  left 3 h 12 m\n");
+    tide_buf_done(&out);
 }
 
 static void no_room_is_a_status(void **state)
 {
     (void)state;
-    struct mail_live live = example();
+    struct cli_live live = example();
     for (size_t room = 0; room < 160; room++) {
         tide_buf out;
         unsigned lines = 0;
         tide_buf_init(&out, tide_mem_heap(), room);
-        assert_int_equal(mail_live_block(&live, 1, 100, 24, false, &out, &lines), TIDE_FULL);
+        assert_int_equal(cli_live_block(&mail, &live, 1, 100, 24, false, &out, &lines), TIDE_FULL);
         assert_int_equal(lines, 0);
         tide_buf_done(&out);
     }
@@ -295,6 +323,7 @@ int main(void)
         cmocka_unit_test(many_accounts_never_scroll),
         cmocka_unit_test(whatever_the_numbers_it_fits),
         cmocka_unit_test(a_plain_line_has_it_all),
+        cmocka_unit_test(a_system_brings_its_own_counts),
         cmocka_unit_test(the_time_left_is_what_the_quota_demands),
         cmocka_unit_test(a_rate_is_of_the_last_seconds),
         cmocka_unit_test(a_rate_survives_quick_and_odd_samples),

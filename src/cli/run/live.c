@@ -1,4 +1,4 @@
-#include "mail/commands/live.h"
+#include "cli/run/live.h"
 
 #include "base/check.h"
 #include "base/clocktext.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 10, FIELD_BYTES = 320, BAR_MIN = 10, BAR_MAX = 30, METER_MIN_MS = 900 };
+enum { FIELDS_MAX = 16, FIELD_BYTES = 320, BAR_MIN = 10, BAR_MAX = 30, METER_MIN_MS = 900 };
 
 /* ---- numbers for eyes ---- */
 
@@ -57,7 +57,7 @@ static void date_text(uint64_t unix_ms, char out[32])
 
 static void left_text(uint64_t left_ms, char out[TIDE_DURATION_TEXT_BYTES])
 {
-    if (left_ms == MAIL_LIVE_UNKNOWN)
+    if (left_ms == CLI_UNKNOWN)
         (void)snprintf(out, TIDE_DURATION_TEXT_BYTES, "-");
     else if (left_ms < 1000)
         (void)snprintf(out, TIDE_DURATION_TEXT_BYTES, "0 s");
@@ -89,7 +89,7 @@ struct line {
     unsigned indent;
 };
 
-unsigned mail_live_columns(tide_text text)
+unsigned cli_live_width(tide_text text)
 {
     unsigned columns = 0;
     for (size_t i = 0; i < text.bytes; i++) {
@@ -128,7 +128,7 @@ field_add(struct line *line, int weight, const char *color, const char *format, 
     (void)vsnprintf(field->text, sizeof field->text, format, args);
     va_end(args);
     make_plain(field->text);
-    field->width = mail_live_columns(tide_text_of(field->text));
+    field->width = cli_live_width(tide_text_of(field->text));
     field->weight = weight;
     field->color = color;
 }
@@ -153,7 +153,7 @@ static void field_cut(struct field *field, unsigned width)
         rest.bytes -= bytes == 0 ? 1 : bytes;
     }
     field->text[at] = '\0';
-    field->width = mail_live_columns(tide_text_of(field->text));
+    field->width = cli_live_width(tide_text_of(field->text));
 }
 
 /* Keeps the fields that fit, by weight; cuts the one with the largest weight if necessary (V1). */
@@ -205,30 +205,30 @@ static tide_status line_write(const struct line *line, bool color, tide_buf *out
 #define RED    "\033[31m"
 #define YELLOW "\033[33m"
 
-static void stored_field(struct line *line, const struct mail_live *live)
+static void done_fields(const struct cli_columns *of, struct line *line,
+                        const struct cli_live *live)
 {
-    char stored[32];
+    char done[32];
     char total[32];
-    count_text(live->stored, stored);
-    if (live->total == MAIL_LIVE_UNKNOWN) {
-        field_add(line, 10, NULL, "%s stored", stored);
+    count_text(live->done, done);
+    if (live->total == CLI_UNKNOWN) {
+        field_add(line, 10, NULL, "%s %s", done, of->done);
         return;
     }
-    count_text(live->total < live->stored ? live->stored : live->total, total);
-    field_add(line, 10, NULL, "%s of %s", stored, total);
-    field_add(line, 5, NULL, "%u%%", percent_of(live->stored, live->total));
+    count_text(live->total < live->done ? live->done : live->total, total);
+    field_add(line, 10, NULL, "%s of %s", done, total);
+    field_add(line, 5, NULL, "%u%%", percent_of(live->done, live->total));
 }
 
 /* Adds a bar in the remaining columns. */
-static void bar_field(struct line *line, const struct mail_live *live, unsigned width)
+static void bar_field(struct line *line, const struct cli_live *live, unsigned width)
 {
     const unsigned used = line_width(line) + 2 + 2;
-    if (live->total == MAIL_LIVE_UNKNOWN || live->total == 0 || used + BAR_MIN > width ||
-        line->count < 2)
+    if (live->total == CLI_UNKNOWN || live->total == 0 || used + BAR_MIN > width || line->count < 2)
         return;
     const unsigned room = width - used;
     const unsigned size = room > BAR_MAX ? BAR_MAX : room;
-    const unsigned full = percent_of(live->stored, live->total) * size / 100;
+    const unsigned full = percent_of(live->done, live->total) * size / 100;
     char bar[BAR_MAX + 1];
     memset(bar, '.', size);
     memset(bar, '#', full);
@@ -240,9 +240,9 @@ static void bar_field(struct line *line, const struct mail_live *live, unsigned 
     line->fields[1] = moved;
 }
 
-static void name_field(struct line *line, const struct mail_live *live, unsigned width)
+static void name_field(struct line *line, const struct cli_live *live, unsigned width)
 {
-    field_add(line, 9, NULL, "%.200s", live->email);
+    field_add(line, 9, NULL, "%.200s", live->name);
     if (line->fields[0].width > width / 3 && width / 3 > 3) {
         field_cut(&line->fields[0], width / 3 - 2);
         (void)strncat(line->fields[0].text, "..",
@@ -251,23 +251,31 @@ static void name_field(struct line *line, const struct mail_live *live, unsigned
     }
 }
 
-static void rate_fields(struct line *line, const struct mail_live *live)
+static void rate_fields(const struct cli_columns *of, struct line *line,
+                        const struct cli_live *live)
 {
     char speed[32];
     if (!live->rate_known) {
-        field_add(line, 9, NULL, "- msg/s");
+        field_add(line, 9, NULL, "- %s", of->rate);
         return;
     }
-    field_add(line, 9, NULL, "%.1f msg/s", live->messages_per_s < 1e9 ? live->messages_per_s : 1e9);
+    field_add(line, 9, NULL, "%.1f %s", live->done_per_s < 1e9 ? live->done_per_s : 1e9, of->rate);
     speed_text(live->bytes_per_s, speed);
     field_add(line, 4, NULL, "%s", speed);
 }
 
-static void more_fields(struct line *line, const struct mail_live *live)
+static void more_fields(const struct cli_columns *of, struct line *line,
+                        const struct cli_live *live)
 {
     char date[32];
+    char count[32];
     date_text(live->watermark_ms, date);
-    field_add(line, 8, NULL, "tidemark %s", date);
+    if (of->tidemark)
+        field_add(line, 8, NULL, "tidemark %s", date);
+    for (size_t i = 0; i < CLI_LIVE_MORE_MAX && of->more[i].name != NULL; i++) {
+        count_text(live->more[i], count);
+        field_add(line, 6, NULL, "%s %s", of->more[i].name, count);
+    }
     if (live->quota_max > 0)
         field_add(line, 7, NULL, "quota %u%%", percent_of(live->quota_used, live->quota_max));
     field_add(line, 3, NULL, "in flight %" PRIu64, live->in_flight);
@@ -275,17 +283,17 @@ static void more_fields(struct line *line, const struct mail_live *live)
     field_add(line, live->bad > 0 ? 8 : 1, live->bad > 0 ? RED : NULL, "bad %" PRIu64, live->bad);
 }
 
-static tide_status account_lines(const struct mail_live *live, unsigned width, bool two, bool color,
-                                 tide_buf *out)
+static tide_status account_lines(const struct cli_columns *of, const struct cli_live *live,
+                                 unsigned width, bool two, bool color, tide_buf *out)
 {
     char left[TIDE_DURATION_TEXT_BYTES];
     struct line first = {.count = 0};
     struct line second = {.count = 0, .indent = 2};
     left_text(live->left_ms, left);
     name_field(&first, live, width);
-    stored_field(&first, live);
+    done_fields(of, &first, live);
     if (!two)
-        rate_fields(&first, live);
+        rate_fields(of, &first, live);
     field_add(&first, 8, NULL, "left %s", left);
     if (!two && live->note[0] != '\0')
         field_add(&first, 7, YELLOW, "%s", live->note);
@@ -295,18 +303,19 @@ static tide_status account_lines(const struct mail_live *live, unsigned width, b
     tide_status rc = line_write(&first, color, out);
     if (!two || rc != TIDE_OK)
         return rc;
-    rate_fields(&second, live);
-    more_fields(&second, live);
+    rate_fields(of, &second, live);
+    more_fields(of, &second, live);
     if (live->note[0] != '\0')
         field_add(&second, 10, YELLOW, "%s", live->note);
     line_fit(&second, width);
     return line_write(&second, color, out);
 }
 
-tide_status mail_live_block(const struct mail_live *accounts, size_t count, unsigned columns,
-                            unsigned rows, bool color, tide_buf *out, unsigned *lines_out)
+tide_status cli_live_block(const struct cli_columns *of, const struct cli_live *lives, size_t count,
+                           unsigned columns, unsigned rows, bool color, tide_buf *out,
+                           unsigned *lines_out)
 {
-    const unsigned wide = columns > MAIL_LIVE_COLUMNS_MAX ? MAIL_LIVE_COLUMNS_MAX : columns;
+    const unsigned wide = columns > CLI_LIVE_COLUMNS_MAX ? CLI_LIVE_COLUMNS_MAX : columns;
     const unsigned width = wide < 2 ? 1 : wide - 1;
     const size_t lines_max = rows < 2 ? 1 : rows - 1;
     const bool two = 2 * count <= lines_max;
@@ -314,7 +323,7 @@ tide_status mail_live_block(const struct mail_live *accounts, size_t count, unsi
     const size_t shown = all ? count : lines_max - 1;
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < shown; i++)
-        rc = account_lines(&accounts[i], width, two, color, out);
+        rc = account_lines(of, &lives[i], width, two, color, out);
     if (rc == TIDE_OK && !all) {
         struct line more = {.count = 0};
         field_add(&more, 1, NULL, "... and %zu more accounts", count - shown);
@@ -326,17 +335,17 @@ tide_status mail_live_block(const struct mail_live *accounts, size_t count, unsi
     return rc;
 }
 
-tide_status mail_live_line(const struct mail_live *live, tide_buf *out)
+tide_status cli_live_line(const struct cli_columns *of, const struct cli_live *live, tide_buf *out)
 {
     char left[TIDE_DURATION_TEXT_BYTES];
     struct line line = {.count = 0};
     left_text(live->left_ms, left);
-    field_add(&line, 9, NULL, "%.200s", live->email);
-    stored_field(&line, live);
-    rate_fields(&line, live);
+    field_add(&line, 9, NULL, "%.200s", live->name);
+    done_fields(of, &line, live);
+    rate_fields(of, &line, live);
     tide_status rc = TIDE_OK;
     struct line rest = {.count = 0};
-    more_fields(&rest, live);
+    more_fields(of, &rest, live);
     field_add(&rest, 8, NULL, "left %s", left);
     if (live->note[0] != '\0')
         field_add(&rest, 10, NULL, "%s", live->note);
@@ -349,60 +358,59 @@ tide_status mail_live_line(const struct mail_live *live, tide_buf *out)
 
 /* ---- how long ---- */
 
-uint64_t mail_live_left_ms(uint64_t messages, uint64_t units_each, uint64_t units_per_minute,
-                           bool rate_known, double messages_per_s)
+uint64_t cli_left_ms(uint64_t left, uint64_t units_each, uint64_t units_per_minute, bool rate_known,
+                     double done_per_s)
 {
-    if (messages == 0)
+    if (left == 0)
         return 0;
     double quota_ms = -1;
     double rate_ms = -1;
     if (units_per_minute > 0)
-        quota_ms = (double)messages * (double)units_each / (double)units_per_minute * 60000;
-    if (rate_known && messages_per_s > 0)
-        rate_ms = (double)messages / messages_per_s * 1000;
+        quota_ms = (double)left * (double)units_each / (double)units_per_minute * 60000;
+    if (rate_known && done_per_s > 0)
+        rate_ms = (double)left / done_per_s * 1000;
     /* A known rate of 0 means no progress: any time would be a guess. */
-    if (rate_known && messages_per_s <= 0)
-        return MAIL_LIVE_UNKNOWN;
+    if (rate_known && done_per_s <= 0)
+        return CLI_UNKNOWN;
     const double left_ms = quota_ms > rate_ms ? quota_ms : rate_ms;
-    return left_ms < 0 || left_ms > 1e15 ? MAIL_LIVE_UNKNOWN : (uint64_t)left_ms;
+    return left_ms < 0 || left_ms > 1e15 ? CLI_UNKNOWN : (uint64_t)left_ms;
 }
 
 /* ---- rates ---- */
 
-static const struct mail_meter_sample *sample_at(const struct mail_meter *meter, size_t index)
+static const struct cli_meter_sample *sample_at(const struct cli_meter *meter, size_t index)
 {
-    return &meter->samples[(meter->first + index) % MAIL_METER_SAMPLES];
+    return &meter->samples[(meter->first + index) % CLI_METER_SAMPLES];
 }
 
-void mail_meter_add(struct mail_meter *meter, uint64_t now_ms, uint64_t messages, uint64_t bytes)
+void cli_meter_add(struct cli_meter *meter, uint64_t now_ms, uint64_t done, uint64_t bytes)
 {
     if (meter->count > 0) {
-        const struct mail_meter_sample *last = sample_at(meter, meter->count - 1);
-        if (messages < last->messages || bytes < last->bytes || now_ms < last->at_ms)
+        const struct cli_meter_sample *last = sample_at(meter, meter->count - 1);
+        if (done < last->done || bytes < last->bytes || now_ms < last->at_ms)
             meter->count = 0;
     }
     /* One sample older than the window stays, so that the samples cover the whole window. */
-    while (meter->count > 1 && (sample_at(meter, 1)->at_ms + MAIL_METER_MS <= now_ms ||
-                                meter->count == MAIL_METER_SAMPLES)) {
-        meter->first = (meter->first + 1) % MAIL_METER_SAMPLES;
+    while (meter->count > 1 && (sample_at(meter, 1)->at_ms + CLI_METER_MS <= now_ms ||
+                                meter->count == CLI_METER_SAMPLES)) {
+        meter->first = (meter->first + 1) % CLI_METER_SAMPLES;
         meter->count--;
     }
-    meter->samples[(meter->first + meter->count) % MAIL_METER_SAMPLES] =
-        (struct mail_meter_sample){now_ms, messages, bytes};
+    meter->samples[(meter->first + meter->count) % CLI_METER_SAMPLES] =
+        (struct cli_meter_sample){now_ms, done, bytes};
     meter->count++;
 }
 
-bool mail_meter_rate(const struct mail_meter *meter, double *messages_per_s_out,
-                     double *bytes_per_s_out)
+bool cli_meter_rate(const struct cli_meter *meter, double *done_per_s_out, double *bytes_per_s_out)
 {
     if (meter->count < 2)
         return false;
-    const struct mail_meter_sample *from = sample_at(meter, 0);
-    const struct mail_meter_sample *to = sample_at(meter, meter->count - 1);
+    const struct cli_meter_sample *from = sample_at(meter, 0);
+    const struct cli_meter_sample *to = sample_at(meter, meter->count - 1);
     if (to->at_ms - from->at_ms < METER_MIN_MS)
         return false;
     const double seconds = (double)(to->at_ms - from->at_ms) / 1000;
-    *messages_per_s_out = (double)(to->messages - from->messages) / seconds;
+    *done_per_s_out = (double)(to->done - from->done) / seconds;
     *bytes_per_s_out = (double)(to->bytes - from->bytes) / seconds;
     return true;
 }

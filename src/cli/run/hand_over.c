@@ -1,0 +1,103 @@
+/* hand_over.c - hands the work to the engine that has the directory, and watches it (decision 11). */
+#include "cli/run/inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static uint64_t engine_pid(struct cli *cli)
+{
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_PING, &request);
+    if (cli_engine_ask(cli, &request, &runs, &answer) != TIDE_OK)
+        return 0;
+    const uint64_t pid = (uint64_t)json_integer_value(json_object_get(answer, "pid"));
+    json_decref(answer);
+    return pid;
+}
+
+static tide_status ask_engine(struct cli_work *work, size_t account,
+                              const struct cli_request *wanted)
+{
+    struct cli *cli = work->cli;
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_ENQUEUE, &request);
+    tide_json_set_cstr(&request, "kind", wanted->kind);
+    tide_json_set_cstr(&request, "account", work->accounts[account].name);
+    tide_json_set_cstr(&request, "dedupe", wanted->dedupe);
+    if (wanted->payload[0] != '\0')
+        tide_json_set_raw(&request, "payload", tide_text_of(wanted->payload));
+    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    json_decref(answer);
+    work->gone = rc != TIDE_OK && !runs;
+    return cli_hint(cli, rc,
+                    "Another process uses this directory and cannot do this. Stop it, and run "
+                    "this command again.");
+}
+
+static tide_status ask_all(struct cli_work *work)
+{
+    struct cli_request request;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; i < work->count; i++)
+        for (size_t n = 0; rc == TIDE_OK && work->request(work->arg, i, n, &request); n++)
+            rc = ask_engine(work, i, &request);
+    return rc;
+}
+
+/* Whether the process that works in this directory has any of the accounts. */
+static bool has_here(const struct cli_work *work)
+{
+    for (size_t i = 0; i < work->count; i++)
+        if (!work->accounts[i].elsewhere)
+            return true;
+    return false;
+}
+
+static tide_status watch(struct cli_work *work)
+{
+    struct cli *cli = work->cli;
+    tide_status rc = TIDE_OK;
+    while (rc == TIDE_OK && !cli_interrupted() && !cli_work_is_late(work)) {
+        rc = cli_watch_tick(work, false);
+        if (rc != TIDE_OK || work->gone || cli_watch_all_over(work))
+            break;
+        rc = cli_elsewhere_check(work);
+        if (rc == TIDE_OK)
+            (void)tide_world_sleep_until(
+                cli->world, tide_world_now_us(cli->world) + CLI_TICK_MS * 1000ull, NULL);
+    }
+    return rc;
+}
+
+tide_status cli_hand_over(struct cli_work *work)
+{
+    struct cli *cli = work->cli;
+    const uint64_t pid = engine_pid(cli);
+    tide_status rc = work->hand_over == NULL ? TIDE_OK : work->hand_over(work->arg, pid);
+    if (rc == TIDE_OK)
+        rc = cli_elsewhere_find(work);
+    if (rc == TIDE_OK)
+        rc = cli_watch_tick(work, false);
+    if (rc == TIDE_OK)
+        rc = ask_all(work);
+    if (rc != TIDE_OK)
+        return rc;
+    work->handed_over = true;
+    work->pid = pid;
+    cli_elsewhere_tell(work);
+    if (has_here(work) && !cli->quiet && !cli->want_json)
+        (void)fprintf(stderr,
+                      "Process %" PRIu64 " works in this directory and does this; showing its "
+                      "progress. Ctrl-C stops only the display.\n",
+                      pid);
+    cli_watch_look_soon(work); /* the work is there only now */
+    rc = watch(work);
+    if (work->gone && !cli_watch_settled(work) && !cli_interrupted() && !cli_work_is_late(work))
+        return TIDE_NOT_FOUND;
+    work->gone = false;
+    return rc;
+}

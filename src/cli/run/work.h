@@ -1,0 +1,133 @@
+/* work.h - runs the work of one command on an engine: its own, or that of the process that has
+ * the directory.
+ *
+ * A command describes its work (struct cli_work) and calls cli_work_run(), which opens the engine
+ * or hands the work over, watches it and shows its progress.  The command then judges each account
+ * (outcome.h) and prints its summary, in the same way in both cases (E12.2).
+ *
+ *   open ----> begin ----> run ----------> finish      our engine
+ *    | busy      ^
+ *    v           | that process ended before the work was done
+ *   hand over -> watch -----------------> finish       another process's
+ *
+ * On a shared ledger it is one process of the fleet: it does the work of accounts that no other
+ * process has leased and whose archive is here; for the others it enqueues the work and watches
+ * the ledger.
+ *
+ * Invariants:
+ *   U1  it works only for the named accounts, and ends when each of them is either finished or
+ *       cannot continue without the user.
+ *   U2  no work is begun twice: requests have a dedupe key, and taking over from an engine that
+ *       ended uses the same ones.
+ *   U3  the first SIGINT or SIGTERM stops our engine within workers.stop_grace; a watched one
+ *       continues.
+ *   U4  an account that cannot begin does not keep the others from it.
+ */
+#ifndef TIDE_CLI_RUN_WORK_H
+#define TIDE_CLI_RUN_WORK_H
+
+#include "cli/run/display.h"
+#include "cli/run/engine.h"
+
+/* An account that the command works for. */
+struct cli_watched {
+    char name[256];   /* set by the command */
+    tide_error error; /* why it could not begin; TIDE_OK: it could */
+    bool elsewhere;   /* on a shared ledger: another process has the account or its archive */
+
+    /* The row of the account. */
+    uint32_t account;
+    bool paused, halted;
+    char halt_reason[401];
+    uint64_t owner;   /* on a shared ledger: the member that leases it; 0: none */
+    char archive[65]; /* the id of its archive; "": none yet */
+    char holder[65];  /* the name of that member, possibly this process; "" */
+
+    /* The engine's snapshot. */
+    uint64_t jobs;                    /* in its window */
+    uint64_t active;                  /* of them, those that are neither delayed nor blocked */
+    bool signed_out;                  /* it waits for a sign-in */
+    bool stopped;                     /* paused or halted, by a user or by the engine */
+    char failure[300];                /* the last failure, while it lasts; "" */
+    uint64_t next_try_ms;             /* unix time; 0: it is not waiting */
+    uint64_t failed, bad;             /* since that engine started; on a shared ledger: ever */
+    uint64_t failed_first, bad_first; /* when the watch began */
+
+    /* Set by look(), all but `settled` only if it is a full one. */
+    bool settled;         /* no work is left except delayed work */
+    uint64_t jobs_left;   /* pending and running */
+    uint64_t jobs_failed; /* or canceled */
+    uint64_t items_bad;
+
+    struct cli_meter meter;
+};
+
+/* A job that begins the work of an account. */
+struct cli_request {
+    const char *kind;
+    char payload[400]; /* a JSON object; "": none */
+    char dedupe[400];
+};
+
+struct cli_work {
+    /* ---- the description; what is not marked "required" may be zero ---- */
+
+    struct cli *cli;                   /* required */
+    const struct tide_system *system;  /* required */
+    const void *options;               /* of the system, if the engine is ours */
+    uint32_t workers;                  /* 0: the setting */
+    const struct cli_columns *columns; /* required */
+    uint64_t deadline_ms;              /* required; TIDE_NEVER */
+    void *arg;                         /* of the functions */
+
+    /* The n-th job that begins the work of an account; false: there are no more.  Required. */
+    bool (*request)(void *arg, size_t account, size_t nth, struct cli_request *request_out);
+    /* Our engine: begins the work of an account.  NULL: enqueues its requests. */
+    tide_status (*begin)(void *arg, size_t account, void *state, tide_error *err);
+    /* Another engine: an error refuses to hand over to that process.  NULL: never. */
+    tide_status (*hand_over)(void *arg, uint64_t pid);
+    /* Reads how far an account is, from ledger, files and snapshot, of any engine: fills in
+     * accounts[] and lives[].  Errors are set in cli->err.  Required. */
+    tide_status (*look)(void *arg, size_t account, const json_t *snapshot, bool full);
+    /* Our engine, several times a second and before it begins: an error, or *enough_out, ends the
+     * run.  NULL: nothing ends it early. */
+    tide_status (*check)(void *arg, void *state, bool *enough_out);
+    /* Our engine: an account is finished.  Begins more for it and returns true, or false. */
+    bool (*more)(void *arg, size_t account, void *state);
+    /* Our engine: what is left to do when no job is. */
+    tide_status (*last)(void *arg, void *state);
+
+    /* ---- the run; cli_work_accounts() makes these, the caller sets the names ---- */
+
+    struct cli_watched *accounts;
+    struct cli_live *lives;
+    size_t count;
+    bool handed_over; /* another process did some of it */
+    uint64_t pid;     /* of the engine in this directory that is watched; 0: none */
+    bool enough;      /* check() ended it */
+    bool looked;
+
+    /* ---- inside ---- */
+    struct cli_engine *opened; /* without an engine: another process has it */
+    struct cli_display display;
+    bool stopping; /* our engine was told to */
+    bool gone;     /* the engine that was watched has ended */
+    bool soon;     /* the next tick looks at everything */
+    uint64_t sampled_ms, looked_ms;
+    uint64_t nobody_ms; /* since when no process does work elsewhere; 0: one does */
+};
+
+tide_status cli_work_accounts(struct cli_work *work, size_t count);
+/* Does the work; the ledger is open for reading.  TIDE_OK also if accounts are not finished. */
+tide_status cli_work_run(struct cli_work *work);
+/* Closes the engine and frees; after the summary.  A zeroed one is fine. */
+tide_status cli_work_done(struct cli_work *work);
+
+/* Whether `deadline_ms` has passed. */
+bool cli_work_is_late(const struct cli_work *work);
+/* Whether it cannot continue without the user: halted, paused, signed out. */
+bool cli_watched_is_stuck(const struct cli_watched *watched);
+/* Reads how many jobs of the system's kinds an account has left, and how many failed. */
+tide_status cli_watched_jobs(struct cli_work *work, size_t account);
+
+#endif

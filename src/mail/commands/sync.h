@@ -1,0 +1,37 @@
+/* sync.h - what the files of `mail sync` and `mail heal` share. */
+#ifndef TIDE_MAIL_COMMANDS_SYNC_H
+#define TIDE_MAIL_COMMANDS_SYNC_H
+
+#include "cli/run/outcome.h"
+#include "mail/commands/home.h"
+#include "mail/commands/names.h"
+#include "mail/status.h"
+
+struct mail_synced {
+    struct tide_mail_look look;
+    tide_archive *archive; /* read-only; NULL until there is one */
+    struct tide_mail_kept kept;
+    bool seen;                    /* once; then: */
+    uint64_t stored_first;        /* when the command began */
+    uint64_t stored_looked;       /* at the last full count */
+    bool caught_up;               /* begun a second time, for mail that arrived since */
+    struct tide_mail_aside aside; /* damaged files that a heal run found */
+};
+
+struct mail_sync {
+    struct cli *cli;
+    struct cli_work work;
+    struct mail_names names;
+    struct tide_mail_run wanted;
+    struct tide_mail_budget budget; /* --max; wanted.budget points here, or is NULL */
+    struct mail_home places;
+    struct mail_synced *accounts; /* like work.accounts */
+    uint64_t began_ms;            /* unix time */
+};
+
+/* struct cli_work.look; the argument is the struct mail_sync (sync_look.c). */
+tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool full);
+/* Prints how each account ended, and sets the exit code (sync_report.c). */
+void mail_sync_report(struct mail_sync *sync);
+
+#endif

@@ -1,0 +1,286 @@
+/* sync_report.c - how a sync ended for each account: what is printed, and the exit code. */
+#include "mail/commands/known.h"
+#include "mail/commands/sync.h"
+
+#include "base/clocktext.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct cli_words words = {.sign_in = "account add gmail",
+                                       .resume = "mail sync",
+                                       .stored = "stored mail stays",
+                                       .items_bad = "some messages could not be fetched",
+                                       .items_list = "`tidemark mail bad` lists the messages."};
+
+/* ---- the outcome ---- */
+
+/* The error of the newest failed job of an account. */
+struct failed_ask {
+    char text[300];
+};
+
+static bool failed_visit(const struct tide_job_row *row, void *arg)
+{
+    struct failed_ask *ask = arg;
+    if (!tide_mail_kind_is_ours(row->kind_name))
+        return true;
+    (void)snprintf(ask->text, sizeof ask->text, "%.*s", (int)row->error.bytes, row->error.data);
+    return false;
+}
+
+/* Why parts of the mailbox are not synced although no job runs (E5.2). */
+static void why_undone(struct mail_sync *sync, const struct tide_mail_look *look,
+                       struct failed_ask *ask_out)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    ask_out->text[0] = '\0';
+    filter.account = look->account;
+    filter.state = TIDE_ROW_FAILED;
+    if (look->cycles_open > 0)
+        (void)tide_ledger_jobs(sync->cli->ledger, &filter, failed_visit, ask_out, NULL);
+}
+
+/* Nothing runs any more, and parts of the mailbox are not synced. */
+static void parts_left(const struct mail_synced *account, const char *undone,
+                       struct cli_ended *ended)
+{
+    const uint64_t parts = account->look.cycles_open;
+    ended->outcome = CLI_OUTCOME_BAD_ITEMS;
+    (void)snprintf(ended->reason, sizeof ended->reason,
+                   "%" PRIu64 " part%s of the mailbox not synced%s%.250s", parts,
+                   parts == 1 ? " is" : "s are", undone[0] == '\0' ? "" : ": ", undone);
+    (void)snprintf(
+        ended->remedy, sizeof ended->remedy,
+        "Run `tidemark mail sync` again: it retries failed jobs. Canceled jobs need `tidemark jobs "
+        "retry --state canceled`.");
+}
+
+/* Everything listed is stored, and it is far less than the server said it has. */
+static bool is_short(const struct mail_synced *account)
+{
+    const struct tide_mail_look *look = &account->look;
+    return account->archive != NULL && look->since_ms == 0 &&
+           tide_mail_is_short(mail_known_count(look, account->kept.stored), look->messages_total);
+}
+
+static void too_few(const struct mail_synced *account, struct cli_ended *ended)
+{
+    ended->outcome = CLI_OUTCOME_BAD_ITEMS;
+    (void)snprintf(ended->reason, sizeof ended->reason,
+                   "not synced: the server counts %" PRIu64
+                   " messages but listed so few that only %" PRIu64 " are stored",
+                   account->look.messages_total, account->kept.stored);
+    (void)snprintf(ended->remedy, sizeof ended->remedy,
+                   "Run `tidemark mail sync` again: it lists everything again.");
+}
+
+/* The errors of an archive begin with the path of the shard. */
+static bool names_shard(const struct cli_watched *watched)
+{
+    return strstr(watched->error.text, watched->name) != NULL &&
+           strstr(watched->error.text, ".db: ") != NULL;
+}
+
+static void could_not_begin(const struct cli_watched *watched, struct cli_ended *ended)
+{
+    const tide_status status = watched->error.status;
+    if (status == TIDE_CORRUPT)
+        (void)snprintf(ended->remedy, sizeof ended->remedy,
+                       "Run `tidemark mail heal %.100s`: it moves the damaged file aside and "
+                       "fetches its mail again.",
+                       watched->name);
+    else if ((status == TIDE_INVALID || status == TIDE_NEWER) && names_shard(watched))
+        (void)snprintf(ended->remedy, sizeof ended->remedy, "%s", mail_home_broken_remedy(status));
+}
+
+static void judge(struct mail_sync *sync, size_t index, struct cli_ended *ended)
+{
+    const struct mail_synced *account = &sync->accounts[index];
+    const struct cli_watched *watched = &sync->work.accounts[index];
+    struct failed_ask undone;
+    why_undone(sync, &account->look, &undone);
+    cli_outcome_judge(watched, &words, ended);
+    const bool over = ended->outcome == CLI_OUTCOME_DONE || ended->outcome == CLI_OUTCOME_BAD_ITEMS;
+    if (watched->error.status != TIDE_OK)
+        could_not_begin(watched, ended);
+    else if (over && !sync->work.enough && account->look.cycles_open > 0)
+        parts_left(account, undone.text, ended);
+    else if (over && is_short(account))
+        too_few(account, ended);
+    /* What --max leaves is left on purpose. */
+    else if (sync->work.enough && !cli_interrupted() && ended->outcome == CLI_OUTCOME_UNFINISHED)
+        *ended = (struct cli_ended){.outcome = CLI_OUTCOME_DONE};
+}
+
+/* ---- printing ---- */
+
+static uint64_t fetched_of(const struct mail_synced *account)
+{
+    return account->kept.stored > account->stored_first
+               ? account->kept.stored - account->stored_first
+               : 0;
+}
+
+/* Shows the state of the copies, and what is lost until it is healed or accepted. */
+static void known_show(struct cli *cli, const struct mail_synced *account, tide_json *one)
+{
+    const struct mail_known_ask ask = {
+        .look = &account->look, .archive = account->archive, .stored = account->kept.stored};
+    const tide_error kept = cli->err;
+    if (mail_known_show(cli, &ask, one) != TIDE_OK)
+        cli_print(cli, "  lost       unknown: %s\n", cli->err.text);
+    cli->err = kept;
+}
+
+/* Shows what was done with damaged files. */
+static void aside_show(struct cli *cli, const struct tide_mail_aside *aside, tide_json *one)
+{
+    tide_json json;
+    if (aside->shards[0] == '\0' && aside->copied == 0)
+        return;
+    if (aside->shards[0] != '\0')
+        cli_print(cli, "  damaged    %s: moved to %s\n", aside->shards, aside->dir);
+    cli_print(cli, "  copied     %" PRIu64 " message%s out of damaged files", aside->copied,
+              aside->copied == 1 ? "" : "s");
+    if (aside->unreadable > 0)
+        cli_print(cli, "; %" PRIu64 " could not be read", aside->unreadable);
+    cli_print(cli, "\n             What Gmail has was fetched again; `tidemark mail lost` lists "
+                   "what it no longer has.\n");
+    tide_json_object(&json);
+    tide_json_set_cstr(&json, "shards", aside->shards);
+    tide_json_set_cstr(&json, "dir", aside->shards[0] == '\0' ? NULL : aside->dir);
+    tide_json_set_u64(&json, "copied", aside->copied);
+    tide_json_set_u64(&json, "unreadable", aside->unreadable);
+    tide_json_set(one, "set_aside", &json);
+}
+
+static void account_json(struct cli *cli, const struct mail_synced *account,
+                         const struct cli_ended *ended, bool away, tide_json *list)
+{
+    const struct tide_mail_look *look = &account->look;
+    tide_json one;
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "account", look->email);
+    tide_json_set_cstr(&one, "outcome", cli_outcome_name(ended->outcome));
+    tide_json_set_cstr(&one, "reason", ended->reason[0] == '\0' ? NULL : ended->reason);
+    tide_json_set_cstr(&one, "remedy", ended->remedy[0] == '\0' ? NULL : ended->remedy);
+    tide_json_set_u64(&one, "watermark_unix_ms", look->watermark_ms);
+    tide_json_set_u64(&one, "since_unix_ms", look->since_ms);
+    tide_json_set_cstr(&one, "notice", look->notice);
+    if (away)
+        tide_json_set_null(&one, "stored");
+    else
+        tide_json_set_u64(&one, "stored", account->kept.stored);
+    tide_json_set_u64(&one, "messages_total", look->messages_total);
+    tide_json_set_u64(&one, "fetched", fetched_of(account));
+    tide_json_set_u64(&one, "raw_bytes", account->kept.raw_bytes);
+    tide_json_set_u64(&one, "archive_bytes", account->kept.archive_bytes);
+    tide_json_set_u64(&one, "shards", account->kept.shards);
+    tide_json_set_u64(&one, "cycles_open", look->cycles_open);
+    tide_json_set_u64(&one, "bad", look->bad);
+    tide_json_set_u64(&one, "owed", look->owed);
+    tide_json_set_u64(&one, "failed_jobs", look->jobs_failed);
+    tide_json_set_cstr(&one, "history_id", look->history_id);
+    aside_show(cli, &account->aside, &one);
+    if (!away && account->archive != NULL)
+        known_show(cli, account, &one);
+    tide_json_append(list, &one);
+}
+
+/* One line: what is stored, and why it is not everything. */
+static void account_print(struct cli *cli, const struct mail_synced *account,
+                          const struct cli_ended *ended, bool away)
+{
+    const struct tide_mail_look *look = &account->look;
+    char tidemark[32];
+    char size[TIDE_SIZE_TEXT_BYTES];
+    tide_size_human(account->kept.archive_bytes, size);
+    if (away)
+        cli_print(cli, "%s: stored elsewhere", look->email);
+    else
+        cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s", look->email,
+                  fetched_of(account), account->kept.stored, size);
+    cli_print(cli, "; tidemark %s%s",
+              look->watermark_ms == 0 ? "none yet" : cli_time(look->watermark_ms, tidemark),
+              look->cycles_open == 0 ? "" : ", with work left");
+    switch (ended->outcome) {
+    case CLI_OUTCOME_DONE:
+        cli_print(cli, "\n");
+        break;
+    case CLI_OUTCOME_SIGNED_OUT:
+        cli_print(cli, "; needs a sign-in: %s\n", ended->reason);
+        break;
+    case CLI_OUTCOME_HALTED:
+        cli_print(cli, "; halted: %s\n", ended->reason);
+        break;
+    case CLI_OUTCOME_FAILED:
+        cli_print(cli, "; failed: %s\n", ended->reason);
+        break;
+    case CLI_OUTCOME_BAD_ITEMS:
+    case CLI_OUTCOME_UNFINISHED:
+    case CLI_OUTCOME_PAUSED:
+        cli_print(cli, "; %s\n", ended->reason);
+        break;
+    }
+    if (look->since_ms > 0)
+        cli_print(cli, "  since      %s  (older mail is not fetched)\n",
+                  cli_time(look->since_ms, tidemark));
+    if (look->notice[0] != '\0')
+        cli_print(cli, "  notice     %s\n", look->notice);
+}
+
+/* Prints the remedy; on standard error if the outcome is an error. */
+static void remedy_print(struct cli *cli, const struct mail_synced *account,
+                         const struct cli_ended *ended)
+{
+    if (ended->remedy[0] == '\0' || ended->outcome == CLI_OUTCOME_UNFINISHED)
+        return;
+    if (ended->outcome == CLI_OUTCOME_BAD_ITEMS)
+        cli_print(cli, "  %s\n", ended->remedy);
+    else if (!cli->want_json)
+        (void)fprintf(stderr, "tidemark: %s: %s\n", account->look.email, ended->remedy);
+}
+
+static void tell_unfinished(struct mail_sync *sync)
+{
+    struct cli *cli = sync->cli;
+    const struct cli_work *work = &sync->work;
+    const char *why = cli_interrupted()        ? "Interrupted."
+                      : cli_work_is_late(work) ? "Out of time."
+                                               : "Not finished.";
+    if (work->handed_over && work->pid == 0)
+        cli_print(cli,
+                  "No longer watching; the other processes continue, and stored mail stays.\n");
+    else if (work->handed_over)
+        cli_print(cli, "No longer watching; process %" PRIu64 " continues.\n", work->pid);
+    else
+        cli_print(cli, "%s Stored mail stays; run `tidemark mail sync` to resume.\n", why);
+}
+
+void mail_sync_report(struct mail_sync *sync)
+{
+    struct cli *cli = sync->cli;
+    bool unfinished = false;
+    tide_json list;
+    tide_json_array(&list);
+    for (size_t i = 0; i < sync->work.count; i++) {
+        const struct mail_synced *account = &sync->accounts[i];
+        const bool away = sync->work.accounts[i].elsewhere && account->archive == NULL;
+        struct cli_ended ended;
+        judge(sync, i, &ended);
+        unfinished = unfinished || ended.outcome == CLI_OUTCOME_UNFINISHED;
+        cli->exit_code = cli_outcome_worse(cli->exit_code, cli_outcome_exit_code(ended.outcome));
+        account_print(cli, account, &ended, away);
+        remedy_print(cli, account, &ended);
+        account_json(cli, account, &ended, away, &list);
+    }
+    tide_json_set(&cli->json, "accounts", &list);
+    tide_json_set_bool(&cli->json, "interrupted", cli_interrupted());
+    tide_json_set_bool(&cli->json, "timed_out", cli_work_is_late(&sync->work) && unfinished);
+    tide_json_set_bool(&cli->json, "handed_over", sync->work.handed_over);
+    if (cli_interrupted())
+        cli->exit_code = cli_outcome_worse(cli->exit_code, CLI_EXIT_INTERRUPTED);
+    if (cli_interrupted() || unfinished)
+        tell_unfinished(sync);
+}
