@@ -1,4 +1,4 @@
-#include "cloud/gmail_call.h"
+#include "cloud/gmail_methods.h"
 
 #include "cloud/gmail_answer.h"
 #include "cloud/gmail_raw.h"
@@ -15,11 +15,11 @@ enum {
 /* ---- reading ---------------------------------------------------------------------- */
 
 /* Sends it and reads the profile. */
-static tide_status profile_get(struct tide_gmail_ask *ask, struct tide_gmail_profile *profile_out,
+static tide_status profile_get(struct tide_api_ask *ask, struct tide_gmail_profile *profile_out,
                                tide_error *err)
 {
     json_t *value = NULL;
-    tide_status rc = tide_gmail_ask_json(ask, &value, err);
+    tide_status rc = tide_api_ask_json(ask, &value, err);
     const int http = ask->response.http;
     if (rc != TIDE_OK && (http == 404 || http == 405 || http == 501)) {
         rc = tide_error_set(err, TIDE_GONE, "this server has no users.getProfile");
@@ -27,9 +27,9 @@ static tide_status profile_get(struct tide_gmail_ask *ask, struct tide_gmail_pro
             err->code = http;
     }
     if (rc == TIDE_OK)
-        rc = tide_gmail_ask_named(ask, tide_gmail_answer_profile(value, profile_out, err), err);
+        rc = tide_api_ask_named(ask, tide_gmail_answer_profile(value, profile_out, err), err);
     json_decref(value);
-    tide_gmail_ask_done(ask);
+    tide_api_ask_done(ask);
     return rc;
 }
 
@@ -38,8 +38,8 @@ static tide_status profile_get(struct tide_gmail_ask *ask, struct tide_gmail_pro
 tide_status tide_gmail_profile(tide_gmail *gmail, tide_job *job,
                                struct tide_gmail_profile *profile_out, tide_error *err)
 {
-    struct tide_gmail_ask ask;
-    tide_gmail_ask_init(&ask, gmail, job, TIDE_GMAIL_PROFILE, PROFILE_PATH);
+    struct tide_api_ask ask;
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_PROFILE, PROFILE_PATH);
     return profile_get(&ask, profile_out, err);
 }
 
@@ -48,13 +48,13 @@ tide_status tide_gmail_whose(tide_world *world, const char *endpoint, tide_text 
                              struct tide_gmail_profile *profile_out, tide_error *err)
 {
     const struct tide_api_options options = {
-        .endpoint = endpoint, .bearer = bearer, .world = world};
+        .provider = &tide_gmail_api, .endpoint = endpoint, .bearer = bearer, .world = world};
     tide_gmail *gmail = NULL;
-    tide_status rc = tide_gmail_open_with(options, mem, &gmail, err);
+    tide_status rc = tide_api_open(&options, mem, &gmail, err);
     if (rc != TIDE_OK)
         return rc;
-    struct tide_gmail_ask ask;
-    tide_gmail_ask_init(&ask, gmail, NULL, TIDE_GMAIL_PROFILE, PROFILE_PATH);
+    struct tide_api_ask ask;
+    tide_api_ask_init(&ask, gmail, NULL, TIDE_GMAIL_PROFILE, PROFILE_PATH);
     ask.call.cancel = cancel;
     ask.call.total_timeout_ms = WHOSE_TIMEOUT_MS;
     rc = profile_get(&ask, profile_out, err);
@@ -68,34 +68,34 @@ void tide_gmail_page_done(struct tide_gmail_page *page)
     *page = (struct tide_gmail_page){.value = NULL};
 }
 
-static void url_token(struct tide_gmail_ask *ask, tide_text token)
+static void url_token(struct tide_api_ask *ask, tide_text token)
 {
     if (token.bytes == 0)
         return;
-    tide_gmail_ask_add(ask, "&pageToken=");
-    tide_gmail_ask_value(ask, token);
+    tide_api_ask_add(ask, "&pageToken=");
+    tide_api_ask_value(ask, token);
 }
 
 tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query, tide_text token,
                             struct tide_gmail_page *page_out, tide_error *err)
 {
-    struct tide_gmail_ask ask;
+    struct tide_api_ask ask;
     json_t *value = NULL;
-    tide_gmail_ask_init(&ask, gmail, job, TIDE_GMAIL_LIST,
-                        "/gmail/v1/users/me/messages?prettyPrint=false&maxResults=500"
-                        "&includeSpamTrash=true&fields=messages(id,threadId),nextPageToken");
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_LIST,
+                      "/gmail/v1/users/me/messages?prettyPrint=false&maxResults=500"
+                      "&includeSpamTrash=true&fields=messages(id,threadId),nextPageToken");
     ask.call.answer_bytes_max = PAGE_BYTES_MAX;
     if (query != NULL && query[0] != '\0') {
-        tide_gmail_ask_add(&ask, "&q=");
-        tide_gmail_ask_value(&ask, tide_text_of(query));
+        tide_api_ask_add(&ask, "&q=");
+        tide_api_ask_value(&ask, tide_text_of(query));
     }
     url_token(&ask, token);
-    tide_status rc = tide_gmail_ask_json(&ask, &value, err);
+    tide_status rc = tide_api_ask_json(&ask, &value, err);
     if (rc == TIDE_OK)
-        rc = tide_gmail_ask_named(&ask, tide_gmail_answer_page(value, page_out, err), err);
+        rc = tide_api_ask_named(&ask, tide_gmail_answer_page(value, page_out, err), err);
     if (rc != TIDE_OK)
         json_decref(value);
-    tide_gmail_ask_done(&ask);
+    tide_api_ask_done(&ask);
     return rc;
 }
 
@@ -108,23 +108,23 @@ void tide_gmail_history_done(struct tide_gmail_history *history)
 tide_status tide_gmail_history(tide_gmail *gmail, tide_job *job, tide_text start, tide_text token,
                                struct tide_gmail_history *history_out, tide_error *err)
 {
-    struct tide_gmail_ask ask;
+    struct tide_api_ask ask;
     json_t *value = NULL;
     /* Without "messages", which repeats the content of the other lists. */
-    tide_gmail_ask_init(
+    tide_api_ask_init(
         &ask, gmail, job, TIDE_GMAIL_HISTORY,
         "/gmail/v1/users/me/history?prettyPrint=false&maxResults=500&fields=history(id,"
         "messagesAdded,messagesDeleted,labelsAdded,labelsRemoved),nextPageToken,historyId"
         "&startHistoryId=");
     ask.call.answer_bytes_max = HISTORY_BYTES_MAX;
-    tide_gmail_ask_value(&ask, start);
+    tide_api_ask_value(&ask, start);
     url_token(&ask, token);
-    tide_status rc = tide_gmail_ask_json(&ask, &value, err);
+    tide_status rc = tide_api_ask_json(&ask, &value, err);
     if (rc == TIDE_OK)
-        rc = tide_gmail_ask_named(&ask, tide_gmail_answer_history(value, history_out, err), err);
+        rc = tide_api_ask_named(&ask, tide_gmail_answer_history(value, history_out, err), err);
     if (rc != TIDE_OK)
         json_decref(value);
-    tide_gmail_ask_done(&ask);
+    tide_api_ask_done(&ask);
     return rc;
 }
 
@@ -146,7 +146,7 @@ void tide_gmail_message_done(struct tide_gmail_message *message)
 
 /* A message being received. */
 struct getting {
-    struct tide_gmail_ask ask;
+    struct tide_api_ask ask;
     struct tide_gmail_raw raw;
     bool begun;
 };
@@ -168,51 +168,49 @@ tide_status tide_gmail_get(tide_gmail *gmail, tide_job *job, tide_text id,
                            struct tide_gmail_message *message_out, tide_error *err)
 {
     struct getting getting = {.begun = false};
-    struct tide_gmail_ask *ask = &getting.ask;
+    struct tide_api_ask *ask = &getting.ask;
     json_t *fields = NULL;
     tide_gmail_message_done(message_out);
     tide_gmail_ask_message(ask, gmail, job, TIDE_GMAIL_GET, id,
                            "?format=raw&prettyPrint=false"
                            "&fields=id,threadId,labelIds,historyId,internalDate,sizeEstimate,raw");
-    tide_gmail_raw_init(&getting.raw, gmail->mem, &message_out->raw);
+    tide_gmail_raw_init(&getting.raw, tide_api_mem(gmail), &message_out->raw);
     ask->call.sink = getting_write;
     ask->call.sink_arg = &getting;
     /* In base64, with the longest escapes, plus the text around it. */
     ask->call.answer_bytes_max = 2 * (uint64_t)TIDE_GMAIL_MESSAGE_BYTES_MAX;
-    tide_status rc = tide_gmail_ask_send(ask, err);
+    tide_status rc = tide_api_ask_send(ask, err);
     if (getting.raw.failed != TIDE_OK)
-        rc = tide_gmail_ask_named(
+        rc = tide_api_ask_named(
             ask, tide_error_set(err, getting.raw.failed, "%s", getting.raw.wrong), err);
     else if (rc == TIDE_OK)
-        rc = tide_gmail_ask_named(ask, tide_gmail_raw_end(&getting.raw, &fields, err), err);
+        rc = tide_api_ask_named(ask, tide_gmail_raw_end(&getting.raw, &fields, err), err);
     if (rc == TIDE_OK)
-        rc =
-            tide_gmail_ask_named(ask, tide_gmail_answer_message(fields, id, message_out, err), err);
+        rc = tide_api_ask_named(ask, tide_gmail_answer_message(fields, id, message_out, err), err);
     if (rc != TIDE_OK) {
         json_decref(fields);
         tide_gmail_message_done(message_out);
     }
     tide_gmail_raw_done(&getting.raw);
-    tide_gmail_ask_done(ask);
+    tide_api_ask_done(ask);
     return rc;
 }
 
 tide_status tide_gmail_get_minimal(tide_gmail *gmail, tide_job *job, tide_text id,
                                    struct tide_gmail_message *message_out, tide_error *err)
 {
-    struct tide_gmail_ask ask;
+    struct tide_api_ask ask;
     json_t *fields = NULL;
     tide_gmail_message_done(message_out);
     tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_GET_MINIMAL, id,
                            "?format=minimal&prettyPrint=false"
                            "&fields=id,threadId,labelIds,historyId,internalDate,sizeEstimate");
-    tide_status rc = tide_gmail_ask_json(&ask, &fields, err);
+    tide_status rc = tide_api_ask_json(&ask, &fields, err);
     if (rc == TIDE_OK)
-        rc = tide_gmail_ask_named(&ask, tide_gmail_answer_message(fields, id, message_out, err),
-                                  err);
+        rc = tide_api_ask_named(&ask, tide_gmail_answer_message(fields, id, message_out, err), err);
     if (rc != TIDE_OK)
         json_decref(fields);
-    tide_gmail_ask_done(&ask);
+    tide_api_ask_done(&ask);
     return rc;
 }
 
@@ -221,18 +219,18 @@ tide_status tide_gmail_get_minimal(tide_gmail *gmail, tide_job *job, tide_text i
 tide_status tide_gmail_labels(tide_gmail *gmail, tide_job *job, json_t **labels_out,
                               tide_error *err)
 {
-    struct tide_gmail_ask ask;
+    struct tide_api_ask ask;
     json_t *value = NULL;
-    tide_gmail_ask_init(&ask, gmail, job, TIDE_GMAIL_LABELS,
-                        "/gmail/v1/users/me/labels?prettyPrint=false");
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_LABELS,
+                      "/gmail/v1/users/me/labels?prettyPrint=false");
     ask.call.answer_bytes_max = LABELS_BYTES_MAX;
-    tide_status rc = tide_gmail_ask_json(&ask, &value, err);
+    tide_status rc = tide_api_ask_json(&ask, &value, err);
     if (rc == TIDE_OK)
-        rc = tide_gmail_ask_named(&ask, tide_gmail_answer_labels(value, err), err);
+        rc = tide_api_ask_named(&ask, tide_gmail_answer_labels(value, err), err);
     if (rc == TIDE_OK)
         *labels_out = value;
     else
         json_decref(value);
-    tide_gmail_ask_done(&ask);
+    tide_api_ask_done(&ask);
     return rc;
 }

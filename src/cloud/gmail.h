@@ -35,7 +35,7 @@
 #include "net/oauth/oauth.h"
 #include "tidemark.h"
 
-typedef struct tide_gmail tide_gmail;
+typedef struct tide_api tide_gmail; /* net/api/call.h */
 
 enum {
     TIDE_GMAIL_PAGE_MAX = 500,

@@ -83,20 +83,6 @@ static tide_status named_check(const json_t *array, const char *list, const char
 
 /* ---- answers ---- */
 
-tide_status tide_gmail_answer_parse(tide_text body, json_t **value_out, tide_error *err)
-{
-    json_t *value = NULL;
-    const tide_status rc = tide_json_parse(body, &value, err);
-    if (rc != TIDE_OK)
-        return optional(rc, err);
-    if (!json_is_object(value)) {
-        json_decref(value);
-        return tide_error_set(err, TIDE_SERVER, "not a JSON object");
-    }
-    *value_out = value;
-    return TIDE_OK;
-}
-
 tide_status tide_gmail_answer_profile(const json_t *value, struct tide_gmail_profile *profile_out,
                                       tide_error *err)
 {

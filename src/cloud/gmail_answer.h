@@ -9,9 +9,6 @@
 
 #include "cloud/gmail.h"
 
-/* One JSON object; owned by the caller. */
-tide_status tide_gmail_answer_parse(tide_text body, json_t **value_out, tide_error *err);
-
 tide_status tide_gmail_answer_profile(const json_t *value, struct tide_gmail_profile *profile_out,
                                       tide_error *err);
 /* On success the struct owns `value`, else the caller still does. */

@@ -1,5 +1,5 @@
 /* gmail_change.c - calls that change a mailbox: labels, messages, inserts. */
-#include "cloud/gmail_call.h"
+#include "cloud/gmail_methods.h"
 
 #include "base/check.h"
 #include "base/encode.h"
@@ -18,17 +18,17 @@ enum {
 
 /* A created object exists whatever its answer looks like: repeating the call would create
  * another one. */
-static tide_status made(const struct tide_gmail_ask *ask, json_t *value, tide_buf *id_out,
+static tide_status made(const struct tide_api_ask *ask, json_t *value, tide_buf *id_out,
                         tide_status rc, tide_error *err)
 {
     const bool answered = ask->response.http >= 200 && ask->response.http < 300;
     tide_text id;
     if (rc == TIDE_OK)
-        rc = tide_gmail_ask_named(ask, tide_gmail_answer_id(value, &id, err), err);
+        rc = tide_api_ask_named(ask, tide_gmail_answer_id(value, &id, err), err);
     if (rc == TIDE_OK) {
         if (id.bytes > id_out->bytes_max || tide_buf_room(id_out, id.bytes) != TIDE_OK)
             return tide_error_set(err, TIDE_UNKNOWN, "%s: no room for the new id",
-                                  tide_gmail_ask_name(ask));
+                                  tide_api_ask_name(ask));
         tide_buf_clear(id_out);
         (void)tide_buf_add(id_out, id.data, id.bytes);
     }
@@ -49,21 +49,21 @@ static tide_status print(json_t *value, tide_buf *out)
 tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text name,
                                     tide_buf *id_out, tide_error *err)
 {
-    struct tide_gmail_ask ask;
+    struct tide_api_ask ask;
     json_t *value = NULL;
     tide_json label;
     tide_buf body;
-    tide_buf_init(&body, gmail->mem, TIDE_GMAIL_SMALL_BYTES_MAX);
+    tide_buf_init(&body, tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
     tide_json_object(&label);
     tide_json_set_text(&label, "name", name);
     tide_json_set_cstr(&label, "labelListVisibility", "labelShow");
     tide_json_set_cstr(&label, "messageListVisibility", "show");
-    tide_gmail_ask_init(&ask, gmail, job, TIDE_GMAIL_LABEL_CREATE,
-                        "/gmail/v1/users/me/labels?prettyPrint=false&fields=id");
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_LABEL_CREATE,
+                      "/gmail/v1/users/me/labels?prettyPrint=false&fields=id");
     if (ask.failed == TIDE_OK)
         ask.failed = tide_json_line(&label, &body);
     ask.call.body = tide_buf_text(&body);
-    tide_status rc = tide_gmail_ask_json(&ask, &value, err);
+    tide_status rc = tide_api_ask_json(&ask, &value, err);
     rc = made(&ask, value, id_out, rc, err);
     if (ask.response.http == 409) {
         rc = TIDE_EXISTS;
@@ -73,7 +73,7 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
     json_decref(value);
     tide_json_done(&label);
     tide_buf_done(&body);
-    tide_gmail_ask_done(&ask);
+    tide_api_ask_done(&ask);
     return rc;
 }
 
@@ -135,14 +135,14 @@ static tide_status ids_check(const tide_text *ids, size_t count, tide_error *err
 
 /* Sends a change and drops its answer.  A single message that is gone is not a failure, as among
  * many. */
-static tide_status change(struct tide_gmail_ask *ask, size_t count, tide_error *err)
+static tide_status change(struct tide_api_ask *ask, size_t count, tide_error *err)
 {
-    tide_status rc = tide_gmail_ask_send(ask, err);
+    tide_status rc = tide_api_ask_send(ask, err);
     if (rc == TIDE_GONE && count == 1) {
         TIDE_SEEN("gmail: changed a message that is gone");
         rc = TIDE_OK;
     }
-    tide_gmail_ask_done(ask);
+    tide_api_ask_done(ask);
     return rc;
 }
 
@@ -155,16 +155,16 @@ static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids
     if (rc != TIDE_OK || count == 0)
         return rc;
     tide_buf body;
-    tide_buf_init(&body, gmail->mem, REQUEST_BYTES_MAX);
+    tide_buf_init(&body, tide_api_mem(gmail), REQUEST_BYTES_MAX);
     rc = change_body(ids, count, add, take, &body, err);
     if (rc == TIDE_OK) {
-        struct tide_gmail_ask ask;
+        struct tide_api_ask ask;
         if (count == 1)
             tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_MODIFY, ids[0],
                                    "/modify?prettyPrint=false&fields=id");
         else
-            tide_gmail_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_MODIFY,
-                                "/gmail/v1/users/me/messages/batchModify?prettyPrint=false");
+            tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_MODIFY,
+                              "/gmail/v1/users/me/messages/batchModify?prettyPrint=false");
         ask.call.body = tide_buf_text(&body);
         rc = change(&ask, count_told, err);
     }
@@ -190,17 +190,17 @@ tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text 
     tide_status rc = ids_check(ids, count, err);
     if (rc != TIDE_OK || count == 0)
         return rc;
-    struct tide_gmail_ask ask;
+    struct tide_api_ask ask;
     if (count == 1) {
         tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_DELETE, ids[0], "?prettyPrint=false");
         return change(&ask, count, err);
     }
     tide_buf body;
-    tide_buf_init(&body, gmail->mem, REQUEST_BYTES_MAX);
+    tide_buf_init(&body, tide_api_mem(gmail), REQUEST_BYTES_MAX);
     rc = change_body(ids, count, NULL, NULL, &body, err);
     if (rc == TIDE_OK) {
-        tide_gmail_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_DELETE,
-                            "/gmail/v1/users/me/messages/batchDelete?prettyPrint=false");
+        tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_DELETE,
+                          "/gmail/v1/users/me/messages/batchDelete?prettyPrint=false");
         ask.call.body = tide_buf_text(&body);
         rc = change(&ask, count, err);
     }
@@ -229,7 +229,7 @@ static tide_status insert_meta(const tide_text *labels, size_t labels_count, tid
 }
 
 /* A small message is sent as JSON, which every server understands.  `meta` ends in a newline. */
-static tide_status insert_json(struct tide_gmail_ask *ask, tide_text raw, const tide_buf *meta,
+static tide_status insert_json(struct tide_api_ask *ask, tide_text raw, const tide_buf *meta,
                                tide_buf *body)
 {
     const bool plain = meta->bytes <= 3; /* {} */
@@ -289,7 +289,7 @@ static tide_status boundary_of(tide_text raw, char boundary[32])
     return TIDE_INVALID;
 }
 
-static tide_status insert_upload(struct tide_gmail_ask *ask, tide_text raw, const tide_buf *meta,
+static tide_status insert_upload(struct tide_api_ask *ask, tide_text raw, const tide_buf *meta,
                                  struct upload *upload, tide_buf *frame)
 {
     char boundary[32];
@@ -329,19 +329,19 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
                               const tide_text *labels, size_t labels_count, tide_text thread_id,
                               tide_buf *id_out, tide_buf *thread_out, tide_error *err)
 {
-    struct tide_gmail_ask ask;
+    struct tide_api_ask ask;
     struct upload upload;
     json_t *value = NULL;
     tide_buf meta, body;
     const bool small = raw.bytes <= INSERT_JSON_BYTES_MAX;
-    tide_buf_init(&meta, gmail->mem, TIDE_GMAIL_SMALL_BYTES_MAX);
-    tide_buf_init(&body, gmail->mem, REQUEST_BYTES_MAX);
-    tide_gmail_ask_init(
-        &ask, gmail, job, TIDE_GMAIL_INSERT,
-        small ? "/gmail/v1/users/me/messages?prettyPrint=false&fields=id,threadId"
-                "&internalDateSource=dateHeader"
-              : "/upload/gmail/v1/users/me/messages?uploadType=multipart"
-                "&prettyPrint=false&fields=id,threadId&internalDateSource=dateHeader");
+    tide_buf_init(&meta, tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
+    tide_buf_init(&body, tide_api_mem(gmail), REQUEST_BYTES_MAX);
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_INSERT,
+                      small
+                          ? "/gmail/v1/users/me/messages?prettyPrint=false&fields=id,threadId"
+                            "&internalDateSource=dateHeader"
+                          : "/upload/gmail/v1/users/me/messages?uploadType=multipart"
+                            "&prettyPrint=false&fields=id,threadId&internalDateSource=dateHeader");
     tide_status rc = ask.failed;
     if (rc == TIDE_OK)
         rc = insert_meta(labels, labels_count, thread_id, &meta);
@@ -349,16 +349,16 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
         rc = small ? insert_json(&ask, raw, &meta, &body)
                    : insert_upload(&ask, raw, &meta, &upload, &body);
     if (rc == TIDE_OK) {
-        rc = tide_gmail_ask_json(&ask, &value, err);
+        rc = tide_api_ask_json(&ask, &value, err);
         rc = made(&ask, value, id_out, rc, err);
         if (rc == TIDE_OK && thread_out != NULL)
             thread_of(value, thread_out);
     } else {
-        (void)tide_error_set(err, rc, "%s: no room for the request", tide_gmail_ask_name(&ask));
+        (void)tide_error_set(err, rc, "%s: no room for the request", tide_api_ask_name(&ask));
     }
     json_decref(value);
     tide_buf_done(&body);
     tide_buf_done(&meta);
-    tide_gmail_ask_done(&ask);
+    tide_api_ask_done(&ask);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/encode.h"
 #include "cloud/searchconsole_rows.h"
+#include "net/api/ask.h"
 #include "net/batch/multipart.h"
 #include "net/judge_google.h"
 
@@ -141,26 +142,22 @@ tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
                                      void (*visit)(const char *site, const char *level, void *arg),
                                      void *arg, tide_error *err)
 {
-    struct tide_response response;
+    struct tide_api_ask ask;
     json_t *answer = NULL;
-    const struct tide_api_call call = {.method = SITES,
-                                       .path = "/webmasters/v3/sites?prettyPrint=false",
-                                       .answer_bytes_max = SITES_BYTES_MAX};
-    tide_response_init(&response, client->mem);
-    tide_status rc = tide_api_call(client->api, job, &call, &response, err);
-    if (rc == TIDE_OK && tide_json_parse(tide_buf_text(&response.body), &answer, NULL) != TIDE_OK)
-        rc = tide_error_set(err, TIDE_SERVER, "sites.list: the answer is not JSON");
+    tide_api_ask_init(&ask, client->api, job, SITES, "/webmasters/v3/sites?prettyPrint=false");
+    ask.call.answer_bytes_max = SITES_BYTES_MAX;
+    const tide_status rc = tide_api_ask_json(&ask, &answer, err);
     size_t index = 0;
     const json_t *entry = NULL;
     json_array_foreach(json_object_get(answer, "siteEntry"), index, entry)
     {
         const char *site = json_string_value(json_object_get(entry, "siteUrl"));
         const char *level = json_string_value(json_object_get(entry, "permissionLevel"));
-        if (rc == TIDE_OK && site != NULL && strlen(site) <= TIDE_SC_SITE_BYTES_MAX)
+        if (site != NULL && strlen(site) <= TIDE_SC_SITE_BYTES_MAX)
             visit(site, level == NULL ? "" : level, arg);
     }
     json_decref(answer);
-    tide_response_done(&response);
+    tide_api_ask_done(&ask);
     return rc;
 }
 

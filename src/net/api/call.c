@@ -84,6 +84,11 @@ const struct tide_provider_net *tide_api_provider(const tide_api *api)
     return api->provider;
 }
 
+tide_mem *tide_api_mem(const tide_api *api)
+{
+    return api->mem;
+}
+
 /* ---- one call ---- */
 
 /* A call on its way; on the caller's stack. */

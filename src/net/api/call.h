@@ -54,6 +54,7 @@ tide_status tide_api_open(const struct tide_api_options *options, tide_mem *mem,
                           tide_error *err);
 void tide_api_close(tide_api *api); /* NULL is fine */
 const struct tide_provider_net *tide_api_provider(const tide_api *api);
+tide_mem *tide_api_mem(const tide_api *api);
 
 struct tide_api_call {
     uint32_t method;  /* index into the provider's methods */

@@ -132,34 +132,23 @@ void tide_oauth_client_at(const struct tide_oauth_provider *provider, const char
 
 /* ---- scopes ---- */
 
-/* Takes the next word off a list that is separated by spaces. */
-static bool word_take(tide_text *list, tide_text *word_out)
+static bool covered(const struct tide_oauth_provider *provider, tide_text given, tide_text scope)
 {
-    while (list->bytes > 0 && list->data[0] == ' ') {
-        list->data++;
-        list->bytes--;
+    while (given.bytes > 0) {
+        const tide_text has = tide_text_word(&given);
+        if (tide_text_equal(has, scope) ||
+            (provider->scope_covers != NULL && provider->scope_covers(has, scope)))
+            return true;
     }
-    const char *end = list->bytes == 0 ? NULL : memchr(list->data, ' ', list->bytes);
-    *word_out = (tide_text){list->data, end == NULL ? list->bytes : (size_t)(end - list->data)};
-    list->data += word_out->bytes;
-    list->bytes -= word_out->bytes;
-    return word_out->bytes > 0;
+    return scope.bytes == 0; /* between two spaces */
 }
 
 bool tide_oauth_scopes_cover(const struct tide_oauth_provider *provider, tide_text given,
                              const char *asked)
 {
     tide_text wanted = tide_text_of(asked);
-    tide_text scope;
-    while (word_take(&wanted, &scope)) {
-        tide_text rest = given;
-        tide_text has;
-        bool found = false;
-        while (!found && word_take(&rest, &has))
-            found = tide_text_equal(has, scope) ||
-                    (provider->scope_covers != NULL && provider->scope_covers(has, scope));
-        if (!found)
-            return false;
-    }
-    return true;
+    bool all = true;
+    while (all && wanted.bytes > 0)
+        all = covered(provider, given, tide_text_word(&wanted));
+    return all;
 }

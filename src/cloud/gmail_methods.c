@@ -1,0 +1,54 @@
+#include "cloud/gmail_methods.h"
+
+#include "base/limits.h"
+#include "net/judge_google.h"
+
+#include <assert.h>
+
+static_assert((int)TIDE_GMAIL_METHODS <= (int)TIDE_METHODS_MAX,
+              "every method has a latency of its own");
+
+/* Names as in Google's discovery document; units since May 2026. */
+static const struct tide_api_method methods[TIDE_GMAIL_METHODS] = {
+    [TIDE_GMAIL_PROFILE] = {"users.getProfile", "GET", 1, true},
+    [TIDE_GMAIL_LIST] = {"messages.list", "GET", 5, true},
+    [TIDE_GMAIL_GET] = {"messages.get", "GET", TIDE_GMAIL_GET_UNITS, true},
+    [TIDE_GMAIL_GET_MINIMAL] = {"messages.get", "GET", TIDE_GMAIL_GET_UNITS, true},
+    [TIDE_GMAIL_HISTORY] = {"history.list", "GET", 2, true},
+    [TIDE_GMAIL_LABELS] = {"labels.list", "GET", 1, true},
+    [TIDE_GMAIL_LABEL_CREATE] = {"labels.create", "POST", 5, false},
+    [TIDE_GMAIL_MODIFY] = {"messages.modify", "POST", 5, true},
+    [TIDE_GMAIL_BATCH_MODIFY] = {"messages.batchModify", "POST", 50, true},
+    [TIDE_GMAIL_DELETE] = {"messages.delete", "DELETE", 10, true},
+    [TIDE_GMAIL_BATCH_DELETE] = {"messages.batchDelete", "POST", 50, true},
+    [TIDE_GMAIL_INSERT] = {"messages.insert", "POST", 25, false},
+};
+
+const struct tide_provider_net tide_gmail_api = {
+    .name = "Gmail API",
+    .url = "https://gmail.googleapis.com",
+    .judge = tide_google_judge,
+    .methods = methods,
+    .methods_count = TIDE_GMAIL_METHODS,
+};
+
+tide_status tide_gmail_open(const char *endpoint, tide_tokens *tokens, tide_mem *mem,
+                            tide_gmail **gmail_out, tide_error *err)
+{
+    const struct tide_api_options options = {
+        .provider = &tide_gmail_api, .endpoint = endpoint, .tokens = tokens};
+    return tide_api_open(&options, mem, gmail_out, err);
+}
+
+void tide_gmail_close(tide_gmail *gmail)
+{
+    tide_api_close(gmail);
+}
+
+void tide_gmail_ask_message(struct tide_api_ask *ask, tide_gmail *gmail, tide_job *job,
+                            enum tide_gmail_method method, tide_text id, const char *rest)
+{
+    tide_api_ask_init(ask, gmail, job, method, "/gmail/v1/users/me/messages/");
+    tide_api_ask_value(ask, id);
+    tide_api_ask_add(ask, rest);
+}

@@ -1,0 +1,37 @@
+/* gmail_methods.h - shared by the files of the Gmail client: the methods.
+ *
+ *   gmail_methods.c  the methods and their costs
+ *   gmail.c          reads: profile, lists, history, messages, labels
+ *   gmail_change.c   writes: labels, changes, deletes, inserts
+ *   gmail_answer.c   checks answers (G3)
+ *   gmail_raw.c      takes the bytes of a message out of its JSON while it streams in */
+#ifndef TIDE_CLOUD_GMAIL_METHODS_H
+#define TIDE_CLOUD_GMAIL_METHODS_H
+
+#include "cloud/gmail.h"
+#include "net/api/ask.h"
+
+/* The numbers identify latencies that the governor keeps and saves: they must not change. */
+enum tide_gmail_method {
+    TIDE_GMAIL_PROFILE = 1,
+    TIDE_GMAIL_LIST = 2,
+    TIDE_GMAIL_GET = 3,
+    TIDE_GMAIL_GET_MINIMAL = 4,
+    TIDE_GMAIL_HISTORY = 5,
+    TIDE_GMAIL_LABELS = 6,
+    TIDE_GMAIL_LABEL_CREATE = 7,
+    TIDE_GMAIL_MODIFY = 8,
+    TIDE_GMAIL_BATCH_MODIFY = 9,
+    TIDE_GMAIL_DELETE = 10,
+    TIDE_GMAIL_BATCH_DELETE = 11,
+    TIDE_GMAIL_INSERT = 12,
+    TIDE_GMAIL_METHODS,
+};
+
+extern const struct tide_provider_net tide_gmail_api;
+
+/* Like tide_api_ask_init() for one message; `rest` is the method and the parameters. */
+void tide_gmail_ask_message(struct tide_api_ask *ask, tide_gmail *gmail, tide_job *job,
+                            enum tide_gmail_method method, tide_text id, const char *rest);
+
+#endif
