@@ -228,17 +228,16 @@ static void fail_on_damage(const struct tide_damage *damage, void *arg)
 static uint64_t words_in(struct stage *stage, const char *sql)
 {
     uint64_t sum = 0;
-    TIDE_ASSERT(tide_archive_turn_take(stage->archive, NULL) == TIDE_OK);
-    TIDE_ASSERT(tide_shards_look(&stage->archive->reads, NULL) == TIDE_OK);
-    for (size_t i = 0; i < stage->archive->reads.count; i++) {
+    struct tide_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(stage->archive, &reader, NULL);
+    for (struct tide_shard *shard = NULL;
+         tide_reader_next(reader, TIDE_OLDEST_FIRST, &shard, &rc, NULL);) {
         int64_t count = 0;
-        struct tide_shard *shard = stage->archive->reads.list[i];
-        if (tide_shards_open(&stage->archive->reads, shard, NULL) != TIDE_OK)
-            continue;
         TIDE_ASSERT(tide_db_number(&shard->db, sql, &count, NULL) == TIDE_OK);
         sum += (uint64_t)count;
     }
-    tide_archive_turn_drop(stage->archive);
+    TIDE_ASSERT(rc == TIDE_OK);
+    tide_reader_drop(reader);
     return sum;
 }
 

@@ -8,49 +8,6 @@
 #include <stdio.h>
 #include <threads.h>
 
-/* ---- turns ------------------------------------------------------------------------ */
-
-tide_status tide_archive_turn_take(tide_archive *archive, tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    tide_lock_take(archive->world, archive->lock);
-    while (archive->reading && rc != TIDE_STOPPED)
-        rc = tide_cond_wait(archive->world, archive->turn, archive->lock, TIDE_NEVER);
-    if (rc != TIDE_STOPPED)
-        archive->reading = true;
-    tide_lock_drop(archive->world, archive->lock);
-    return rc == TIDE_STOPPED ? tide_error_set(err, rc, "the world stopped") : TIDE_OK;
-}
-
-void tide_archive_turn_drop(tide_archive *archive)
-{
-    tide_lock_take(archive->world, archive->lock);
-    TIDE_ASSERT(archive->reading);
-    archive->reading = false;
-    tide_cond_wake_one(archive->world, archive->turn);
-    tide_lock_drop(archive->world, archive->lock);
-}
-
-tide_status tide_archive_reads_open(tide_archive *archive, uint32_t key,
-                                    struct tide_shard **shard_out, tide_error *err)
-{
-    struct tide_shard *shard = tide_shards_get(&archive->reads, key);
-    if (shard == NULL) {
-        tide_status rc = tide_shards_look(&archive->reads, err);
-        if (rc != TIDE_OK)
-            return rc;
-        shard = tide_shards_get(&archive->reads, key);
-    }
-    if (shard == NULL)
-        return tide_error_set(err, TIDE_NOT_FOUND, "%s: there is no shard %u-%u",
-                              archive->options.dir, key / TIDE_SHARD_PARTS_MAX,
-                              key % TIDE_SHARD_PARTS_MAX);
-    tide_status rc = tide_shards_open(&archive->reads, shard, err);
-    if (rc == TIDE_OK)
-        *shard_out = shard;
-    return rc;
-}
-
 /* ---- closing ------------------------------------------------------------------------ */
 
 static void writer_free(tide_archive *archive)
@@ -81,10 +38,7 @@ static void writer_free(tide_archive *archive)
 static void archive_free(tide_archive *archive)
 {
     writer_free(archive);
-    tide_shards_done(&archive->reads);
-    tide_packer_free(archive->packer);
-    if (archive->turn != NULL)
-        tide_cond_free(archive->world, archive->turn);
+    tide_readers_close(archive);
     if (archive->lock != NULL)
         tide_lock_free(archive->world, archive->lock);
     tide_mem_free(archive->mem, archive->texts, archive->texts_bytes);
@@ -200,39 +154,27 @@ static tide_status writer_open(tide_archive *archive, tide_error *err)
     return rc == TIDE_OK ? tide_shards_look(&writer->shards, err) : rc;
 }
 
-static tide_status readers_open(tide_archive *archive, tide_error *err)
-{
-    struct tide_archive_options reading = archive->options;
-    reading.read_only = true;
-    tide_shards_init(&archive->reads, &reading, archive->mem);
-    archive->reads.tolerant = archive->options.read_only;
-    if (!archive->options.read_only)
-        archive->reads.cache_kib =
-            archive->options.lean ? archive->reads.cache_kib : TIDE_SHARD_BESIDE_CACHE_KIB;
-    if (tide_lock_new(archive->world, &archive->lock) != TIDE_OK ||
-        tide_cond_new(archive->world, &archive->turn) != TIDE_OK)
-        return no_memory(&archive->options, err);
-    return tide_packer_new(archive->mem, archive->options.level, &archive->packer, err);
-}
-
 /* Checks the account where it costs nothing: on the newest shard.  The others are checked when they
  * are opened. */
 static tide_status check_account(tide_archive *archive, tide_error *err)
 {
-    tide_status rc = tide_shards_look(&archive->reads, err);
+    struct tide_reader *reader = NULL;
     tide_status strange = TIDE_OK;
-    for (size_t left = archive->reads.count; rc == TIDE_OK && left > 0; left--) {
-        struct tide_shard *shard = archive->reads.list[left - 1];
-        rc = tide_shards_open(&archive->reads, shard, err);
-        if (rc == TIDE_OK)
-            return TIDE_OK;
+    bool found = false;
+    tide_status rc = tide_reader_take(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         rc == TIDE_OK && !found &&
+         (shard = tide_shards_next(&reader->shards, TIDE_NEWEST_FIRST, shard)) != NULL;) {
+        rc = tide_shards_open(&reader->shards, shard, err);
+        found = rc == TIDE_OK;
         if (rc == TIDE_NOT_FOUND)
             rc = TIDE_OK; /* not completely created (H3), or skipped (H5) */
         if (shard->broken[0] != '\0' && shard->broken_rc != TIDE_CORRUPT)
             strange = shard->broken_rc;
     }
+    tide_reader_drop(reader);
     /* Only foreign files or files of a newer version: this is not our archive. */
-    return rc == TIDE_OK ? strange : rc;
+    return rc == TIDE_OK && !found ? strange : rc;
 }
 
 static tide_status threads_start(tide_archive *archive, tide_error *err)
@@ -261,7 +203,9 @@ tide_status tide_archive_open(const struct tide_archive_options *options, tide_m
         call_once(&parser_started, tide_message_start);
     tide_status rc = keep_options(archive, options, err);
     if (rc == TIDE_OK)
-        rc = readers_open(archive, err);
+        rc = tide_lock_new(archive->world, &archive->lock);
+    if (rc == TIDE_NO_MEMORY)
+        rc = no_memory(options, err);
     if (rc == TIDE_OK && !options->read_only)
         rc = writer_open(archive, err);
     if (rc == TIDE_OK)
@@ -282,16 +226,52 @@ tide_status tide_archive_open(const struct tide_archive_options *options, tide_m
 
 /* ---- shards --------------------------------------------------------------------------- */
 
+/* Finds the shard number `wanted`; *count_out is the number of shards before it.  Those that are
+ * not completely created do not count. */
+static tide_status shard_number(struct tide_reader *reader, size_t wanted, size_t *count_out,
+                                struct tide_shard **shard_out, tide_error *err)
+{
+    struct tide_shard *shard = NULL;
+    *count_out = 0;
+    while ((shard = tide_shards_next(&reader->shards, TIDE_OLDEST_FIRST, shard)) != NULL) {
+        const tide_status rc = tide_shards_open(&reader->shards, shard, err);
+        if (rc == TIDE_NOT_FOUND)
+            continue;
+        *shard_out = shard;
+        if (*count_out == wanted)
+            return rc;
+        ++*count_out;
+    }
+    return tide_error_set(err, TIDE_NOT_FOUND, "%s: no shard number %zu", reader->shards.dir,
+                          wanted);
+}
+
 size_t tide_archive_shards(tide_archive *archive)
 {
+    struct tide_reader *reader = NULL;
+    struct tide_shard *last = NULL;
     size_t count = 0;
-    if (tide_archive_turn_take(archive, NULL) != TIDE_OK)
-        return 0;
-    (void)tide_shards_look(&archive->reads, NULL); /* on failure use the known ones */
-    for (size_t i = 0; i < archive->reads.count; i++)
-        count += tide_shards_open(&archive->reads, archive->reads.list[i], NULL) != TIDE_NOT_FOUND;
-    tide_archive_turn_drop(archive);
+    (void)tide_reader_take_all(archive, &reader, NULL); /* on failure use the known ones */
+    if (reader != NULL)
+        (void)shard_number(reader, SIZE_MAX, &count, &last, NULL);
+    tide_reader_drop(reader);
     return count;
+}
+
+/* Damage that other calls found while they read. */
+static void broken_gather(tide_archive *archive, struct tide_reader *reader)
+{
+    tide_lock_take(archive->world, archive->lock);
+    for (size_t i = 0; i < TIDE_READERS_IDLE; i++)
+        for (size_t at = 0; archive->idle[i] != NULL && at < archive->idle[i]->shards.count; at++) {
+            const struct tide_shard *theirs = archive->idle[i]->shards.list[at];
+            struct tide_shard *ours = tide_shards_get(&reader->shards, theirs->key);
+            if (theirs->broken[0] == '\0' || ours == NULL || ours->broken[0] != '\0')
+                continue;
+            ours->broken_rc = theirs->broken_rc;
+            memcpy(ours->broken, theirs->broken, sizeof ours->broken);
+        }
+    tide_lock_drop(archive->world, archive->lock);
 }
 
 tide_status tide_archive_broken(tide_archive *archive,
@@ -299,19 +279,20 @@ tide_status tide_archive_broken(tide_archive *archive,
                                               void *arg),
                                 void *arg, tide_error *err)
 {
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_shards_look(&archive->reads, err);
-    for (size_t i = 0; rc == TIDE_OK && i < archive->reads.count; i++) {
-        struct tide_shard *shard = archive->reads.list[i];
-        rc = tide_shards_open(&archive->reads, shard, err);
+    struct tide_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    if (rc == TIDE_OK)
+        broken_gather(archive, reader);
+    for (struct tide_shard *shard = NULL;
+         rc == TIDE_OK &&
+         (shard = tide_shards_next(&reader->shards, TIDE_OLDEST_FIRST, shard)) != NULL;) {
+        rc = tide_shards_open(&reader->shards, shard, err);
         if (rc == TIDE_NOT_FOUND)
             rc = TIDE_OK;
         if (shard->broken[0] != '\0')
             visit(shard->name, shard->broken_rc, shard->broken, arg);
     }
-    tide_archive_turn_drop(archive);
+    tide_reader_drop(reader);
     return rc;
 }
 
@@ -354,22 +335,14 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
 tide_status tide_archive_shard(tide_archive *archive, size_t index,
                                struct tide_shard_state *state_out, tide_error *err)
 {
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_shards_look(&archive->reads, err);
+    struct tide_reader *reader = NULL;
+    struct tide_shard *shard = NULL;
+    size_t before = 0;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
     if (rc == TIDE_OK)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "%s: no shard number %zu", archive->options.dir,
-                            index);
-    for (size_t i = 0, seen = 0; rc == TIDE_NOT_FOUND && i < archive->reads.count; i++) {
-        struct tide_shard *shard = archive->reads.list[i];
-        tide_status opened = tide_shards_open(&archive->reads, shard, err);
-        if (opened == TIDE_NOT_FOUND)
-            continue; /* not completely created: not counted either */
-        if (seen++ < index)
-            continue;
-        rc = opened == TIDE_OK ? shard_state(shard, state_out, err) : opened;
-    }
-    tide_archive_turn_drop(archive);
+        rc = shard_number(reader, index, &before, &shard, err);
+    if (rc == TIDE_OK)
+        rc = shard_state(shard, state_out, err);
+    tide_reader_drop(reader);
     return rc;
 }

@@ -22,6 +22,10 @@
  *   A6  a shard records the state of each copy (M19a, enum tide_copy).  A copy that is not exact
  *       never replaces an exact one, and stays marked until bytes of the size that the server
  *       states arrive.
+ *   A7  a call reads the files that the directory has when it begins: a shard that was replaced,
+ *       moved or removed since an earlier call is not read through its old handle.
+ *   A8  a call that begins after tide_archive_forget() returned uses no page of the shard that was
+ *       read before.
  */
 #ifndef TIDE_MAIL_ARCHIVE_H
 #define TIDE_MAIL_ARCHIVE_H
@@ -163,8 +167,12 @@ tide_status tide_archive_rename(tide_archive *archive, const struct tide_renamin
 tide_status tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
                                     tide_text type, uint64_t *ticket_out, tide_error *err);
 
-/* ---- reading (any thread; callers take turns, so a thread that reads much should open its own
- * read_only archive) ---- */
+/* ---- reading (any thread) ----
+ *
+ * Calls wait neither for each other nor for the writer, however long one takes; every `visit` may
+ * read from the archive.  While a search or a `visit` of label rows, doubted copies or gone ids
+ * runs, the log of its shard cannot be truncated: tide_archive_checkpoint() waits for that, for a
+ * few seconds. */
 
 struct tide_stored {
     uint32_t shard; /* its key (struct tide_shard_state); with rowid: its position */
@@ -189,8 +197,7 @@ tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *st
 /* Its current label ids, one per line. */
 tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stored *stored,
                                    tide_buf *out, tide_error *err);
-/* The same with names; "" where a shard has none.  The texts are borrowed for the call; `visit`
- * must not read from the archive. */
+/* The same with names; "" where a shard has none.  The texts are borrowed for the call. */
 struct tide_label_row {
     tide_text id, name, type;
 };
@@ -260,7 +267,7 @@ struct tide_doubted {
     uint64_t tries;             /* fetches that returned nothing better */
     uint64_t next_ms;           /* when the next try is due */
 };
-/* Visits all of them; `visit` returns false to stop, and must not read from the archive. */
+/* Visits all of them; `visit` returns false to stop. */
 tide_status tide_archive_doubted(tide_archive *archive,
                                  bool (*visit)(const struct tide_doubted *doubted, void *arg),
                                  void *arg, tide_error *err);
@@ -293,8 +300,8 @@ struct tide_salvaged {
 };
 tide_status tide_archive_salvage(tide_archive *archive, const char *dir,
                                  struct tide_salvaged *salvaged, tide_error *err);
-/* Syncs the files of a shard (by its key) and drops them from the system's page cache, so that a
- * connection opened afterwards reads from the disk (M13).  Checkpoint first.  TIDE_NOT_FOUND. */
+/* Syncs the files of a shard (by its key) and drops them from the caches of the system and of this
+ * archive, so that later calls read from the disk (A8, M13).  Checkpoint first.  TIDE_NOT_FOUND. */
 tide_status tide_archive_forget(tide_archive *archive, uint32_t shard, tide_error *err);
 struct tide_shard_state {
     uint32_t key;  /* ascends with year and part; the same in every process and forever */
@@ -310,7 +317,7 @@ struct tide_shard_state {
      * them. */
     uint64_t gone, gone_sum;
 };
-/* Visits the ids of a shard's messages that are gone from the server; `visit` must not read. */
+/* Visits the ids of a shard's messages that are gone from the server. */
 tide_status tide_archive_gone_ids(tide_archive *archive, uint32_t shard,
                                   void (*visit)(const char *gmail_id, void *arg), void *arg,
                                   tide_error *err);

@@ -121,20 +121,13 @@ tide_status tide_archive_doubted(tide_archive *archive,
                                  bool (*visit)(const struct tide_doubted *doubted, void *arg),
                                  void *arg, tide_error *err)
 {
+    struct tide_reader *reader = NULL;
     bool go_on = true;
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_shards_look(&archive->reads, err);
-    for (size_t left = archive->reads.count; rc == TIDE_OK && go_on && left > 0; left--) {
-        struct tide_shard *shard = archive->reads.list[left - 1];
-        rc = tide_shards_open(&archive->reads, shard, err);
-        if (rc == TIDE_OK)
-            rc = visit_shard(shard, visit, arg, &go_on, err);
-        else if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK; /* not completely created (H3) */
-    }
-    tide_archive_turn_drop(archive);
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         go_on && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);)
+        rc = visit_shard(shard, visit, arg, &go_on, err);
+    tide_reader_drop(reader);
     return rc;
 }
 

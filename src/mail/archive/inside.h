@@ -6,14 +6,26 @@
  *   store.c   writes one message or one change into its shard
  *   index.c   parses and indexes stored messages, with marks
  *   recent.c  keeps bytes in memory between storing and indexing
+ *   reader.c  readers: the connections that one call uses
  *   read.c    finding and reading
  *   verify.c  reads and checks everything
  *   tally.c   counting
  *   doubt.c   copies that are not exact (A6)
  *
- * Threads: the writer's set of shards belongs to the writer thread alone.  The
- * readers' set is used by one caller at a time (tide_archive_turn_take()).
- * `lock` guards the queue and the flags and is never held over a statement (world.h W3).
+ * Threads: the writer's set of shards belongs to the writer thread alone.  Every call that reads
+ * takes a reader, with a set of its own, and gives it back at its end.
+ * `lock` guards the queue, the idle readers and the flags and is never held over a statement
+ * (world.h W3).
+ *
+ * Invariants of readers:
+ *   R1  a reader belongs to one call at a time.  No call waits for one: when none is idle, another
+ *       is opened.  So a call may read while it visits, and a long one holds up nobody.
+ *   R2  at most TIDE_READERS_IDLE are kept between calls.  The first one keeps up to
+ *       TIDE_SHARDS_OPEN_MAX shards open, the others TIDE_READER_OPEN_MAX, with small caches; the
+ *       least recently used shard is closed (shard.h H2).
+ *   R3  a reader closes a shard before its next use if its file was replaced, moved or removed (A7;
+ *       tide_shards_open(), tide_shards_look()), and all of them if tide_archive_forget() returned
+ *       since its last use (A8; tide_reader_take()).
  */
 #ifndef TIDE_MAIL_ARCHIVE_INSIDE_H
 #define TIDE_MAIL_ARCHIVE_INSIDE_H
@@ -31,6 +43,8 @@ enum {
     TIDE_INDEX_GROUP_BYTES = 16 << 20, /* raw */
     TIDE_INDEX_WAIT_MS = 2000,         /* for a group to fill while mail arrives */
     TIDE_INDEX_LAST_MESSAGES = 2000,   /* at most this many are indexed on close */
+    TIDE_READERS_IDLE = 4,
+    TIDE_READER_OPEN_MAX = 16, /* shards, of readers other than the first */
 };
 
 typedef enum tide_entry_kind {
@@ -140,6 +154,14 @@ struct tide_writer {
     uint64_t retry_at_us;
 };
 
+struct tide_reader {
+    tide_archive *archive;
+    tide_shards shards;
+    tide_packer *packer;
+    bool first;       /* opened with the archive */
+    uint64_t forgets; /* of the archive, when its shards were opened */
+};
+
 struct tide_archive {
     tide_mem *mem;
     tide_world *world;
@@ -147,21 +169,37 @@ struct tide_archive {
     size_t texts_bytes;
     struct tide_archive_options options; /* defaults filled in; owns the texts */
     tide_lock *lock;
-    tide_cond *turn;
-    bool reading; /* a caller has the turn */
-    tide_shards reads;
-    tide_packer *packer;        /* used by the caller that has the turn */
-    struct tide_writer *writer; /* NULL: read only */
+    struct tide_reader *idle[TIDE_READERS_IDLE]; /* [0]: the first one, unless it is in use */
+    size_t readers;                              /* open, idle or in use */
+    uint64_t forgets;                            /* calls of tide_archive_forget() */
+    struct tide_writer *writer;                  /* NULL: read only */
 };
 
-/* ---- archive.c ---- */
-/* Takes the turn for the readers' set, which one caller uses at a time.  TIDE_STOPPED when the
- * world has stopped. */
-tide_status tide_archive_turn_take(tide_archive *archive, tide_error *err);
-void tide_archive_turn_drop(tide_archive *archive);
-/* Opens the shard with that key for reading; the caller has the turn. */
-tide_status tide_archive_reads_open(tide_archive *archive, uint32_t key,
-                                    struct tide_shard **shard_out, tide_error *err);
+/* ---- reader.c ---- */
+/* Takes a reader (R1), which knows the shards of an earlier scan.  *reader_out must be NULL; it is
+ * set or stays NULL, and the caller gives it back in any case. */
+tide_status tide_reader_take(tide_archive *archive, struct tide_reader **reader_out,
+                             tide_error *err);
+/* The same, and scans for new shards. */
+tide_status tide_reader_take_all(tide_archive *archive, struct tide_reader **reader_out,
+                                 tide_error *err);
+/* The same, and opens the shard with that key.  TIDE_NOT_FOUND as tide_shards_open(). */
+tide_status tide_reader_take_at(tide_archive *archive, uint32_t key,
+                                struct tide_reader **reader_out, struct tide_shard **shard_out,
+                                tide_error *err);
+void tide_reader_drop(struct tide_reader *reader); /* NULL is fine */
+/* Opens the shard with that key. */
+tide_status tide_reader_at(struct tide_reader *reader, uint32_t key, struct tide_shard **shard_out,
+                           tide_error *err);
+/* Walks the shards that can be read: opens the one after *shard, which is NULL at first.  False at
+ * the end, and if *rc is or becomes a failure. */
+bool tide_reader_next(struct tide_reader *reader, tide_order order, struct tide_shard **shard,
+                      tide_status *rc, tide_error *err);
+void tide_readers_close(tide_archive *archive); /* all must have been given back */
+
+/* ---- read.c ---- */
+tide_status tide_reader_raw(struct tide_reader *reader, const struct tide_stored *stored,
+                            tide_buf *out, tide_error *err);
 
 /* ---- put.c ---- */
 void tide_entry_free(tide_archive *archive, struct tide_entry *entry);

@@ -345,12 +345,16 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
 /* Only the first steps of creating a shard use a rollback journal.  A read-only process cannot roll
  * them back, and need not: the shard is still empty (H3). */
 static tide_status failed_to_open(const tide_shards *shards, const struct tide_shard *shard,
-                                  const tide_error *failure, tide_error *err)
+                                  const char *path, const tide_error *failure, tide_error *err)
 {
     if (shards->read_only && failure->code == SQLITE_READONLY_ROLLBACK) {
         TIDE_SEEN("shard: a reader met one that is not wholly made");
         return tide_error_set(err, TIDE_NOT_FOUND, "%s: not completely created", shard->name);
     }
+    bool exists = true;
+    if (shards->read_only && failure->code == SQLITE_CANTOPEN &&
+        tide_db_exists(path, tide_world_vfs(shards->world), &exists, NULL) == TIDE_OK && !exists)
+        return tide_error_set(err, TIDE_NOT_FOUND, "%s: the file was moved or removed", path);
     if (err != NULL)
         *err = *failure;
     return failure->status;
@@ -374,14 +378,14 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
     tide_error failure = {0};
     rc = tide_db_open(&options, shards->mem, &shard->db, &failure);
     if (rc != TIDE_OK)
-        return failed_to_open(shards, shard, &failure, err);
+        return failed_to_open(shards, shard, path, &failure, err);
     rc = tide_migrate_look(&shard->db, &tide_shard_schema, &version, &failure);
     if (rc == TIDE_OK)
         rc = shards->read_only ? open_to_read(shards, shard, version, &failure)
                                : open_to_write(shards, shard, version, &failure);
     if (rc != TIDE_OK) {
         tide_db_close(&shard->db);
-        return failed_to_open(shards, shard, &failure, err);
+        return failed_to_open(shards, shard, path, &failure, err);
     }
     shard->open = true;
     return TIDE_OK;
@@ -390,7 +394,14 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
 bool tide_shard_outdated(struct tide_shard *shard)
 {
     int64_t version = 0;
-    return shard->open && shard->older &&
+    int moved = 0;
+    if (!shard->open)
+        return false;
+    if (sqlite3_file_control(shard->db.handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) ==
+            SQLITE_OK &&
+        moved != 0)
+        return true;
+    return shard->older &&
            tide_db_number(&shard->db, "PRAGMA user_version", &version, NULL) == TIDE_OK &&
            version >= (int64_t)tide_shard_schema.steps_count;
 }

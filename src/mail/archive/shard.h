@@ -6,8 +6,8 @@
  *
  * Invariants:
  *   H1  a set is sorted by key; a key is found at most once.
- *   H2  at most TIDE_SHARDS_OPEN_MAX shards of a set are open, beyond those that
- *       are pinned or in a transaction.
+ *   H2  at most `open_max` shards of a set are open, beyond those that are pinned or in a
+ *       transaction; to open another, the least recently used one is closed.
  *   H3  a file that is not completely created (after a crash, or while its writer creates it) is
  *       invisible to readers; the writer creates it again.
  *   H4  wanted <= message.id <= wanted + late, where wanted = (internal_ms - start_ms) /
@@ -15,6 +15,8 @@
  *       A new message gets the first free id from `wanted` on.
  *   H5  a shard that is damaged or not part of this archive is reported by name, and readers skip
  *       it and use the others.  A writer stops with an error.
+ *   H6  tide_shards_open() of a read-only set does not return a shard whose file was replaced or
+ *       moved, unless it is pinned (archive.h A7).
  */
 #ifndef TIDE_MAIL_SHARD_H
 #define TIDE_MAIL_SHARD_H
@@ -30,7 +32,7 @@ enum {
     TIDE_SHARD_RUNS = 4,      /* runs of consecutive ids that a writer remembers */
     TIDE_SHARD_PARTS_MAX = 4096,
     TIDE_SHARD_YEAR_MAX = 9999,
-    TIDE_SHARDS_OPEN_MAX = 64,
+    TIDE_SHARDS_OPEN_MAX = 64,         /* of a set, by default */
     TIDE_SHARDS_WARM_MAX = 3,          /* shards being written that keep a page cache */
     TIDE_SHARD_BESIDE_CACHE_KIB = 512, /* of a reader next to a writer */
     TIDE_SHARD_BUSY_MS = 5000,         /* to wait for a user's sqlite3 on the same file */
@@ -178,7 +180,7 @@ typedef struct tide_shards {
     uint64_t bytes_max;       /* of a shard */
     struct tide_shard **list; /* by key */
     size_t count, capacity;
-    size_t open_count;
+    size_t open_count, open_max; /* H2 */
     size_t warm_count;
     uint64_t uses;
 } tide_shards;
@@ -186,10 +188,15 @@ typedef struct tide_shards {
 void tide_shards_init(tide_shards *shards, const struct tide_archive_options *options,
                       tide_mem *mem);
 void tide_shards_done(tide_shards *shards); /* rolls back open transactions */
-/* Scans for new files. */
+/* Scans for new files, and forgets those that are gone. */
 tide_status tide_shards_look(tide_shards *shards, tide_error *err);
 /* NULL when there is none. */
 struct tide_shard *tide_shards_get(tide_shards *shards, uint32_t key);
+typedef enum tide_order { TIDE_OLDEST_FIRST, TIDE_NEWEST_FIRST } tide_order;
+/* The one after `shard` in the order of keys or its reverse, or the first (`shard` NULL); NULL at
+ * the end. */
+struct tide_shard *tide_shards_next(const tide_shards *shards, tide_order order,
+                                    const struct tide_shard *shard);
 /* Opens it unless it is open.  TIDE_NOT_FOUND: not completely created (H3), or skipped (H5). */
 tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide_error *err);
 /* Creates a shard with its file, and opens it. */
@@ -205,8 +212,8 @@ void tide_shards_close(tide_shards *shards, struct tide_shard *shard);
 /* Used by the set only; other code opens shards through the set. */
 tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard, tide_error *err);
 void tide_shard_close(struct tide_shard *shard);
-/* Whether a file that was of an earlier version when it was opened read-only has been migrated
- * since. */
+/* Whether its file was replaced, moved or removed since it was opened (H6), or was of an earlier
+ * version then and has been migrated. */
 bool tide_shard_outdated(struct tide_shard *shard);
 /* Reads its row again. */
 tide_status tide_shard_state_load(struct tide_shard *shard, tide_error *err);

@@ -14,6 +14,7 @@ void tide_shards_init(tide_shards *shards, const struct tide_archive_options *op
         .account = options->account,
         .read_only = options->read_only,
         .bytes_max = options->shard_bytes_max,
+        .open_max = TIDE_SHARDS_OPEN_MAX,
         .cache_kib = !options->lean       ? 0
                      : options->read_only ? 256
                                           : 2048,
@@ -49,6 +50,17 @@ struct tide_shard *tide_shards_get(tide_shards *shards, uint32_t key)
 {
     size_t at = place_of(shards, key);
     return at < shards->count && shards->list[at]->key == key ? shards->list[at] : NULL;
+}
+
+struct tide_shard *tide_shards_next(const tide_shards *shards, tide_order order,
+                                    const struct tide_shard *shard)
+{
+    size_t at = order == TIDE_OLDEST_FIRST ? 0 : shards->count;
+    if (shard != NULL)
+        at = place_of(shards, shard->key) + (order == TIDE_OLDEST_FIRST);
+    if (order == TIDE_NEWEST_FIRST)
+        at--; /* from 0 to SIZE_MAX, which is no place */
+    return at < shards->count ? shards->list[at] : NULL;
 }
 
 static tide_status add(tide_shards *shards, int32_t year, uint32_t part,
@@ -124,12 +136,13 @@ static void name_seen(const char *name, void *arg)
         shard->seen = true;
 }
 
-/* Forgets a file that was removed, unless it is open: then it can still be read. */
 static void forget_unseen(tide_shards *shards)
 {
     size_t kept = 0;
     for (size_t i = 0; i < shards->count; i++) {
         struct tide_shard *shard = shards->list[i];
+        if (!shard->seen)
+            tide_shards_close(shards, shard);
         if (shard->seen || shard->open)
             shards->list[kept++] = shard;
         else
@@ -166,7 +179,7 @@ void tide_shards_close(tide_shards *shards, struct tide_shard *shard)
 /* Makes room for one more (H2). */
 static void close_oldest(tide_shards *shards)
 {
-    if (shards->open_count < TIDE_SHARDS_OPEN_MAX)
+    if (shards->open_count < shards->open_max)
         return;
     struct tide_shard *oldest = NULL;
     for (size_t i = 0; i < shards->count; i++) {
@@ -230,8 +243,10 @@ tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide
 {
     tide_status rc = TIDE_OK;
     shard->used = ++shards->uses;
-    if (shard->older && shard->pins == 0 && tide_shard_outdated(shard))
+    if (shards->read_only && shard->pins == 0 && tide_shard_outdated(shard)) {
         tide_shards_close(shards, shard);
+        shard->broken[0] = '\0';
+    }
     if (shard->broken[0] != '\0')
         return tide_error_set(err, TIDE_NOT_FOUND, "%s", shard->broken);
     if (!shard->open)

@@ -4,21 +4,12 @@
 tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
                                tide_error *err)
 {
+    struct tide_reader *reader = NULL;
     struct tide_archive_tally tally = {0};
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_shards_look(&archive->reads, err);
-    for (size_t i = 0; rc == TIDE_OK && i < archive->reads.count; i++) {
-        struct tide_shard *shard = archive->reads.list[i];
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         tide_reader_next(reader, TIDE_OLDEST_FIRST, &shard, &rc, err);) {
         bool there = false;
-        rc = tide_shards_open(&archive->reads, shard, err);
-        if (rc == TIDE_NOT_FOUND) { /* not completely created (H3) */
-            rc = TIDE_OK;
-            continue;
-        }
-        if (rc != TIDE_OK)
-            break;
         sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_TALLY);
         rc = tide_db_step(&shard->db, row, &there, err);
         if (rc == TIDE_OK && there) {
@@ -31,7 +22,7 @@ tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally 
         }
         tide_db_end(row);
     }
-    tide_archive_turn_drop(archive);
+    tide_reader_drop(reader);
     if (rc == TIDE_OK)
         *tally_out = tally;
     return rc;

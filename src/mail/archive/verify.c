@@ -15,7 +15,7 @@ static const char wrong_sql[] =
 static_assert(TIDE_SHARD_UNIT_MS == 125, "the number in wrong_sql");
 
 struct verifying {
-    tide_archive *archive;
+    struct tide_reader *reader;
     uint32_t sample; /* one message in this many */
     void (*damaged)(const struct tide_damage *damage, void *arg);
     void *arg;
@@ -46,7 +46,7 @@ static bool check_message(struct verifying *verifying, const char *shard,
 {
     tide_error err = {0};
     tide_buf_clear(&verifying->raw);
-    tide_status rc = tide_archive_raw(verifying->archive, stored, &verifying->raw, &err);
+    tide_status rc = tide_reader_raw(verifying->reader, stored, &verifying->raw, &err);
     verifying->checked += rc == TIDE_OK;
     if (rc == TIDE_OK && verifying->raw.bytes != stored->bytes)
         report(verifying, shard, stored->gmail_id, "its length differs from its row");
@@ -62,58 +62,42 @@ static bool check_message(struct verifying *verifying, const char *shard,
 }
 
 /* Reads one page: messages from row *next on, or replaced contents from the *next-th on. */
-static tide_status page_read(struct verifying *verifying, uint32_t key, bool replaced,
+static tide_status page_read(struct verifying *verifying, struct tide_shard *shard, bool replaced,
                              int64_t *next, struct tide_stored *page, size_t room,
                              size_t *count_out, tide_error *err)
 {
-    tide_archive *archive = verifying->archive;
-    struct tide_shard *shard = NULL;
     *count_out = 0;
-    tide_status rc = tide_archive_turn_take(archive, err);
+    tide_status rc = tide_shards_open(&verifying->reader->shards, shard, err);
     if (rc != TIDE_OK)
         return rc;
-    rc = tide_archive_reads_open(archive, key, &shard, err);
-    if (rc == TIDE_OK) {
-        sqlite3_stmt *row =
-            tide_db_stmt(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK);
-        (void)sqlite3_bind_int64(row, 1, *next);
-        (void)sqlite3_bind_int64(row, 2, INT64_MAX / 2);
-        (void)sqlite3_bind_int64(row, 3, (sqlite3_int64)room);
-        if (!replaced) {
-            (void)sqlite3_bind_int64(row, 4, INT64_MIN);
-            (void)sqlite3_bind_int64(row, 5, INT64_MAX);
-        }
-        bool there = false;
-        rc = tide_db_step(&shard->db, row, &there, err);
-        while (rc == TIDE_OK && there && *count_out < room) {
-            tide_shard_stored(shard, row, &page[(*count_out)++]);
-            rc = tide_db_step(&shard->db, row, &there, err);
-        }
-        tide_db_end(row);
-        if (*count_out > 0)
-            *next = replaced ? *next + (int64_t)*count_out : page[*count_out - 1].rowid + 1;
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK);
+    (void)sqlite3_bind_int64(row, 1, *next);
+    (void)sqlite3_bind_int64(row, 2, INT64_MAX / 2);
+    (void)sqlite3_bind_int64(row, 3, (sqlite3_int64)room);
+    if (!replaced) {
+        (void)sqlite3_bind_int64(row, 4, INT64_MIN);
+        (void)sqlite3_bind_int64(row, 5, INT64_MAX);
     }
-    tide_archive_turn_drop(archive);
+    while (*count_out < room && tide_db_next(&shard->db, row, &rc, err))
+        tide_shard_stored(shard, row, &page[(*count_out)++]);
+    tide_db_end(row);
+    if (*count_out > 0)
+        *next = replaced ? *next + (int64_t)*count_out : page[*count_out - 1].rowid + 1;
     return rc;
 }
 
 /* SQLite's own check, and the numbers in the shard's row (A4, A5). */
-static tide_status check_file(struct verifying *verifying, uint32_t key, tide_error *err)
+static tide_status check_file(struct verifying *verifying, struct tide_shard *shard,
+                              tide_error *err)
 {
-    tide_archive *archive = verifying->archive;
-    struct tide_shard *shard = NULL;
     tide_buf problems;
     int64_t wrong = 0;
-    tide_buf_init(&problems, archive->mem, 8 << 10);
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_archive_reads_open(archive, key, &shard, err);
+    tide_buf_init(&problems, verifying->raw.mem, 8 << 10);
+    tide_status rc = tide_shards_open(&verifying->reader->shards, shard, err);
     if (rc == TIDE_OK)
         rc = tide_db_quick_check(&shard->db, &problems, err);
     if (rc == TIDE_OK)
         rc = tide_db_number(&shard->db, wrong_sql, &wrong, err);
-    tide_archive_turn_drop(archive);
     if (rc == TIDE_OK && problems.bytes > 0)
         report(verifying, shard->name, "", tide_buf_cstr(&problems));
     if (rc == TIDE_OK && wrong != 0)
@@ -122,8 +106,8 @@ static tide_status check_file(struct verifying *verifying, uint32_t key, tide_er
     return rc;
 }
 
-static tide_status check_rows(struct verifying *verifying, uint32_t key, const char *name,
-                              bool replaced, tide_error *err)
+static tide_status check_rows(struct verifying *verifying, struct tide_shard *shard, bool replaced,
+                              tide_error *err)
 {
     enum { PAGE = 64 };
     struct tide_stored page[PAGE];
@@ -131,85 +115,28 @@ static tide_status check_rows(struct verifying *verifying, uint32_t key, const c
     int64_t next = 0;
     tide_status rc = TIDE_OK;
     do {
-        rc = page_read(verifying, key, replaced, &next, page, PAGE, &count, err);
+        rc = page_read(verifying, shard, replaced, &next, page, PAGE, &count, err);
         for (size_t i = 0; i < count; i++) {
             if (verifying->sample > 1 && verifying->seen++ % verifying->sample != 0)
                 continue;
-            if (!check_message(verifying, name, &page[i]))
+            if (!check_message(verifying, shard->name, &page[i]))
                 return verifying->rc;
         }
     } while (rc == TIDE_OK && count == PAGE);
     return rc;
 }
 
-static tide_status check_shard(struct verifying *verifying, uint32_t key, const char *name,
+static tide_status check_shard(struct verifying *verifying, struct tide_shard *shard,
                                tide_error *err)
 {
-    tide_status rc = verifying->sample <= 1 ? check_file(verifying, key, err) : TIDE_OK;
+    tide_status rc = verifying->sample <= 1 ? check_file(verifying, shard, err) : TIDE_OK;
     if (rc == TIDE_CORRUPT) { /* its messages may still be read */
-        report(verifying, name, "", err == NULL ? "damaged" : err->text);
+        report(verifying, shard->name, "", err->text);
         rc = TIDE_OK;
     }
     if (rc == TIDE_OK)
-        rc = check_rows(verifying, key, name, false, err);
-    return rc == TIDE_OK ? check_rows(verifying, key, name, true, err) : rc;
-}
-
-/* Copies the list of shards, so that it does not change during the walk. */
-static tide_status keys_take(tide_archive *archive, uint32_t **keys_out, char (**names_out)[32],
-                             size_t *count_out, tide_error *err)
-{
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_shards_look(&archive->reads, err);
-    size_t count = archive->reads.count;
-    uint32_t *keys = NULL;
-    char(*names)[32] = NULL;
-    if (rc == TIDE_OK && count > 0) {
-        keys = tide_mem_array(archive->mem, count, sizeof *keys);
-        names = tide_mem_array(archive->mem, count, sizeof *names);
-        if (keys == NULL || names == NULL) {
-            tide_mem_free(archive->mem, keys, count * sizeof *keys);
-            tide_mem_free(archive->mem, names, count * sizeof *names);
-            rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory to check %zu shards", count);
-        }
-    }
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        keys[i] = archive->reads.list[i]->key;
-        (void)snprintf(names[i], sizeof names[i], "%s", archive->reads.list[i]->name);
-    }
-    tide_archive_turn_drop(archive);
-    if (rc == TIDE_OK) {
-        *keys_out = keys;
-        *names_out = names;
-        *count_out = count;
-    }
-    return rc;
-}
-
-static bool broken(tide_archive *archive, uint32_t key)
-{
-    if (tide_archive_turn_take(archive, NULL) != TIDE_OK)
-        return false;
-    const struct tide_shard *shard = tide_shards_get(&archive->reads, key);
-    const bool is = shard != NULL && shard->broken[0] != '\0';
-    tide_archive_turn_drop(archive);
-    return is;
-}
-
-static tide_status quick_check(tide_archive *archive, uint32_t key, tide_buf *problems,
-                               tide_error *err)
-{
-    struct tide_shard *shard = NULL;
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_archive_reads_open(archive, key, &shard, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_quick_check(&shard->db, problems, err);
-    tide_archive_turn_drop(archive);
-    return rc;
+        rc = check_rows(verifying, shard, false, err);
+    return rc == TIDE_OK ? check_rows(verifying, shard, true, err) : rc;
 }
 
 tide_status tide_archive_check(tide_archive *archive,
@@ -217,24 +144,26 @@ tide_status tide_archive_check(tide_archive *archive,
                                              void *arg),
                                void *arg, tide_error *err)
 {
-    uint32_t *keys = NULL;
-    char(*names)[32] = NULL;
-    size_t count = 0;
-    tide_status rc = keys_take(archive, &keys, &names, &count, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+    struct tide_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         rc == TIDE_OK &&
+         (shard = tide_shards_next(&reader->shards, TIDE_OLDEST_FIRST, shard)) != NULL;) {
         tide_buf problems;
         tide_error own = {TIDE_OK, 0, ""};
         tide_buf_init(&problems, archive->mem, 8 << 10);
-        rc = quick_check(archive, keys[i], &problems, &own);
+        rc = tide_shards_open(&reader->shards, shard, &own);
+        if (rc == TIDE_OK)
+            rc = tide_db_quick_check(&shard->db, &problems, &own);
         if (rc == TIDE_CORRUPT || (rc == TIDE_OK && problems.bytes > 0))
-            visit(names[i], TIDE_CORRUPT, rc == TIDE_OK ? tide_buf_cstr(&problems) : own.text, arg);
+            visit(shard->name, TIDE_CORRUPT, rc == TIDE_OK ? tide_buf_cstr(&problems) : own.text,
+                  arg);
         else if (rc != TIDE_OK && rc != TIDE_NOT_FOUND && err != NULL)
             *err = own;
         rc = rc == TIDE_CORRUPT || rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
         tide_buf_done(&problems);
     }
-    tide_mem_free(archive->mem, keys, count * sizeof *keys);
-    tide_mem_free(archive->mem, names, count * sizeof *names);
+    tide_reader_drop(reader);
     return rc;
 }
 
@@ -243,33 +172,25 @@ tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void *arg, uint64_t *checked_out, tide_error *err)
 {
     TIDE_ASSERT(damaged != NULL);
-    struct verifying verifying = {
-        .archive = archive, .sample = sample, .damaged = damaged, .arg = arg, .err = err};
-    uint32_t *keys = NULL;
-    char(*names)[32] = NULL;
-    size_t count = 0;
-    tide_status rc = keys_take(archive, &keys, &names, &count, err);
-    if (rc != TIDE_OK)
-        return rc;
+    struct verifying verifying = {.sample = sample, .damaged = damaged, .arg = arg, .err = err};
     tide_buf_init(&verifying.raw, archive->mem, TIDE_MESSAGE_BYTES_MAX);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+    tide_status rc = tide_reader_take_all(archive, &verifying.reader, err);
+    for (struct tide_shard *shard = NULL;
+         rc == TIDE_OK &&
+         (shard = tide_shards_next(&verifying.reader->shards, TIDE_OLDEST_FIRST, shard)) != NULL;) {
         tide_error own = {0};
-        rc = check_shard(&verifying, keys[i], names[i], &own);
-        if (rc == TIDE_NOT_FOUND && broken(archive, keys[i])) {
-            report(&verifying, names[i], "", own.text); /* all other code skips it (H5) */
+        rc = check_shard(&verifying, shard, &own);
+        if (is_damage(rc) || (rc == TIDE_NOT_FOUND && shard->broken[0] != '\0')) {
+            report(&verifying, shard->name, "", own.text); /* all other code skips it (H5) */
             rc = TIDE_OK;
         } else if (rc == TIDE_NOT_FOUND) {
             rc = TIDE_OK; /* not completely created (H3): it is empty */
-        } else if (is_damage(rc)) {
-            report(&verifying, names[i], "", own.text);
-            rc = TIDE_OK;
         } else if (rc != TIDE_OK && verifying.rc == TIDE_OK && err != NULL) {
             *err = own;
         }
     }
+    tide_reader_drop(verifying.reader);
     tide_buf_done(&verifying.raw);
-    tide_mem_free(archive->mem, keys, count * sizeof *keys);
-    tide_mem_free(archive->mem, names, count * sizeof *names);
     if (rc == TIDE_OK && checked_out != NULL)
         *checked_out = verifying.checked;
     return rc;

@@ -91,7 +91,7 @@ static tide_status token_write(char kind, const struct tide_place *place, uint64
 /* ---- finding ---- */
 
 struct page {
-    tide_archive *archive;
+    struct tide_reader *reader;
     const struct tide_search *search;
     struct tide_searching searching;
     struct tide_ranked *list; /* from the archive's memory */
@@ -114,7 +114,7 @@ static bool page_add(void *arg, const struct tide_place *place)
     return true;
 }
 
-/* Finds the messages of the page.  The caller has the turn. */
+/* Finds the messages of the page. */
 static tide_status page_find(struct page *page)
 {
     struct tide_searching *searching = &page->searching;
@@ -176,16 +176,12 @@ static tide_status head_read(struct tide_shard *shard, int64_t id, struct shown 
     return rc;
 }
 
-/* Reads the row of one message; TIDE_NOT_FOUND is a valid result.  Takes the turn, so that `visit`
- * is called without it and may itself read from the archive. */
+/* Reads the row of one message; TIDE_NOT_FOUND is a valid result. */
 static tide_status row_read(struct page *page, const struct tide_place *place, struct shown *shown)
 {
     tide_error *err = page->searching.err;
-    tide_status rc = tide_archive_turn_take(page->archive, err);
-    if (rc != TIDE_OK)
-        return rc;
     struct tide_shard *shard = NULL;
-    rc = tide_archive_reads_open(page->archive, place->shard, &shard, err);
+    tide_status rc = tide_reader_at(page->reader, place->shard, &shard, err);
     if (rc == TIDE_OK) {
         sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_AT);
         bool row = false;
@@ -201,7 +197,6 @@ static tide_status row_read(struct page *page, const struct tide_place *place, s
     shown->from_bytes = 0;
     if (rc == TIDE_OK)
         rc = head_read(shard, place->id, shown, err);
-    tide_archive_turn_drop(page->archive);
     return rc;
 }
 
@@ -212,7 +207,7 @@ static tide_status snippet_make(struct page *page, struct shown *shown)
     tide_buf_clear(&shown->raw);
     tide_buf_clear(&shown->snippet);
     tide_status rc =
-        tide_archive_raw(page->archive, &shown->found.stored, &shown->raw, searching->err);
+        tide_reader_raw(page->reader, &shown->found.stored, &shown->raw, searching->err);
     if (rc == TIDE_CORRUPT) /* it is a match in any case; verify reports it */
         return TIDE_OK;
     if (rc != TIDE_OK)
@@ -270,13 +265,7 @@ static tide_status page_run(struct page *page,
                             bool (*visit)(const struct tide_found *found, void *arg), void *arg,
                             tide_buf *next)
 {
-    tide_status rc = tide_archive_turn_take(page->archive, page->searching.err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_shards_look(page->searching.shards, page->searching.err);
-    if (rc == TIDE_OK)
-        rc = page_find(page);
-    tide_archive_turn_drop(page->archive);
+    tide_status rc = page_find(page);
     if (rc == TIDE_OK)
         rc = page_show(page, visit, arg);
     if (rc != TIDE_OK || !page->more || next == NULL)
@@ -297,20 +286,22 @@ tide_status tide_search_run(tide_archive *archive, const struct tide_search *sea
                               TIDE_SEARCH_PAGE_MAX, (unsigned)search->limit);
     if (search->ranked && search->oldest_first)
         return tide_error_set(err, TIDE_INVALID, "either the best first or the oldest first");
-    struct page page = {.archive = archive,
-                        .search = search,
+    struct page page = {.search = search,
                         .limit = search->limit == 0 ? LIMIT_DEFAULT : search->limit};
     if (search->after.bytes > 0 &&
         (search->after.bytes > TOKEN_BYTES_MAX || !token_read(search, &page.token)))
         return token_bad(search->after, err);
-    tide_status rc = tide_searching_init(&page.searching, &archive->reads, archive->mem, err);
-    if (rc != TIDE_OK)
-        return rc;
-    page.searching.descending = !search->oldest_first;
-    page.searching.strict = search->strict;
-    rc = page_run(&page, visit, arg, next);
-    tide_mem_free(archive->mem, page.list, page.list_count * sizeof *page.list);
-    tide_searching_done(&page.searching);
+    tide_status rc = tide_reader_take_all(archive, &page.reader, err);
+    if (rc == TIDE_OK)
+        rc = tide_searching_init(&page.searching, &page.reader->shards, archive->mem, err);
+    if (rc == TIDE_OK) {
+        page.searching.descending = !search->oldest_first;
+        page.searching.strict = search->strict;
+        rc = page_run(&page, visit, arg, next);
+        tide_mem_free(archive->mem, page.list, page.list_count * sizeof *page.list);
+        tide_searching_done(&page.searching);
+    }
+    tide_reader_drop(page.reader);
     if (rc == TIDE_OK)
         *more_out = page.more;
     return rc;
@@ -370,22 +361,20 @@ tide_status tide_search_count(tide_archive *archive, const tide_query *query, ui
                               uint64_t *bytes_out, tide_error *err)
 {
     struct counting counting = {.rc = TIDE_OK};
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_searching_init(&counting.searching, &archive->reads, archive->mem, err);
+    struct tide_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    if (rc == TIDE_OK)
+        rc = tide_searching_init(&counting.searching, &reader->shards, archive->mem, err);
     if (rc == TIDE_OK) {
         const struct tide_start start = {.given = false};
-        rc = tide_shards_look(&archive->reads, err);
-        if (rc == TIDE_OK)
-            rc = tide_plan_make(&counting.searching, query);
+        rc = tide_plan_make(&counting.searching, query);
         if (rc == TIDE_OK)
             rc = tide_search_walk(&counting.searching, counting.searching.plan.root, &start,
                                   count_add, &counting);
         counting_leave(&counting);
         tide_searching_done(&counting.searching);
     }
-    tide_archive_turn_drop(archive);
+    tide_reader_drop(reader);
     rc = rc == TIDE_OK ? counting.rc : rc;
     if (rc == TIDE_OK) {
         *count_out = counting.count;

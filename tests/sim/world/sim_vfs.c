@@ -188,10 +188,11 @@ static int file_check_reserved(sqlite3_file *base, int *reserved_out)
 
 static int file_control(sqlite3_file *base, int op, void *arg)
 {
-    (void)base;
-    (void)op;
-    (void)arg;
-    return SQLITE_NOTFOUND;
+    const struct sim_file *file = (const struct sim_file *)base;
+    if (op != SQLITE_FCNTL_HAS_MOVED || file->path == NULL || cut_off(file))
+        return SQLITE_NOTFOUND;
+    *(int *)arg = sim_disk_find(file->disk, file->path) != file->inode;
+    return SQLITE_OK;
 }
 
 static int file_sector_size(sqlite3_file *base)
