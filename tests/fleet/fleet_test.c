@@ -7,19 +7,16 @@
 #include "settings/settings.h"
 #include "support/pg_test.h"
 #include "support/temp_dir.h"
+#include "support/test.h"
 #include "tidemark.h"
 #include "world/real.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define OK(call)                                                                                   \
     do {                                                                                           \
@@ -178,7 +175,9 @@ static void enqueue(struct fixture *f, int which, uint32_t kind, uint32_t accoun
 
 /* ---- jobs of no account ------------------------------------------------------------- */
 
-static void jobs_of_no_account_run_once_in_either_process(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(jobs_of_no_account_run_once_in_either_process)
 {
     struct fixture *f = *state;
     open_process(f, 0);
@@ -198,7 +197,7 @@ static void jobs_of_no_account_run_once_in_either_process(void **state)
 
 /* A look would find the job in four minutes, a poll in one: what runs it before the test
  * gives up is the hint. */
-static void a_hint_wakes_another_process(void **state)
+CASE(a_hint_wakes_another_process)
 {
     struct fixture *f = *state;
     (void)setenv("TIDEMARK_FLEET_LEASE", "10m", 1);
@@ -218,7 +217,7 @@ static void a_hint_wakes_another_process(void **state)
 static const char held[] = "SELECT count(*) FROM tidemark.account a JOIN tidemark.member m"
                            " ON m.owner = a.owner AND NOT m.dead";
 
-static void an_account_has_one_holder_and_a_clean_end_gives_it_up(void **state)
+CASE(an_account_has_one_holder_and_a_clean_end_gives_it_up)
 {
     struct fixture *f = *state;
     uint32_t account = 0;
@@ -243,7 +242,7 @@ static void an_account_has_one_holder_and_a_clean_end_gives_it_up(void **state)
 }
 
 /* Only a process that made the quota knows what the account may use. */
-static void an_account_of_an_unknown_quota_is_left_to_others(void **state)
+CASE(an_account_of_an_unknown_quota_is_left_to_others)
 {
     struct fixture *f = *state;
     const struct tide_quota quota = {.name = "weather"};
@@ -266,7 +265,7 @@ static void an_account_of_an_unknown_quota_is_left_to_others(void **state)
 
 /* The first is declared dead while its jobs run: they run in the second, and what the first
  * still says about them changes nothing (E1.8). */
-static void a_member_that_was_declared_dead_starts_anew(void **state)
+CASE(a_member_that_was_declared_dead_starts_anew)
 {
     struct fixture *f = *state;
     uint32_t account = 0;
@@ -288,7 +287,7 @@ static void a_member_that_was_declared_dead_starts_anew(void **state)
           0);
 }
 
-static void accounts_are_shared_out(void **state)
+CASE(accounts_are_shared_out)
 {
     struct fixture *f = *state;
     open_process(f, 0);
@@ -339,7 +338,7 @@ static void until_one_ran(struct fixture *f, int which, unsigned least)
     assert_true(atomic_load(&f->p[which].ran) >= least);
 }
 
-static void an_account_with_work_of_other_kinds_is_left_to_others(void **state)
+CASE(an_account_with_work_of_other_kinds_is_left_to_others)
 {
     struct fixture *f = *state;
     uint32_t account = open_with_kinds(f);
@@ -358,7 +357,7 @@ static void an_account_with_work_of_other_kinds_is_left_to_others(void **state)
     assert_int_equal(atomic_load(&f->p[0].ran), 1);
 }
 
-static void an_account_moves_to_whoever_runs_what_is_left(void **state)
+CASE(an_account_moves_to_whoever_runs_what_is_left)
 {
     struct fixture *f = *state;
     uint32_t account = open_with_kinds(f);
@@ -382,7 +381,7 @@ static void short_lease(void)
 }
 
 /* Neither starves, although both always have something to do. */
-static void an_account_is_not_kept_from_others_by_work_without_end(void **state)
+CASE(an_account_is_not_kept_from_others_by_work_without_end)
 {
     struct fixture *f = *state;
     short_lease();
@@ -401,7 +400,7 @@ static void an_account_is_not_kept_from_others_by_work_without_end(void **state)
 }
 
 /* The other one lives, but may not have the account: the work of the first goes on. */
-static void an_offer_that_nobody_wants_is_taken_back(void **state)
+CASE(an_offer_that_nobody_wants_is_taken_back)
 {
     struct fixture *f = *state;
     short_lease();
@@ -431,7 +430,7 @@ static void an_offer_that_nobody_wants_is_taken_back(void **state)
 
 /* ---- commands reach everybody ------------------------------------------------------------- */
 
-static void a_cancel_reaches_a_job_of_another_process(void **state)
+CASE(a_cancel_reaches_a_job_of_another_process)
 {
     struct fixture *f = *state;
     uint64_t id = 0;
@@ -445,7 +444,7 @@ static void a_cancel_reaches_a_job_of_another_process(void **state)
     assert_int_equal(atomic_load(&f->p[1].canceled), 1);
 }
 
-static void a_halt_reaches_the_holder_of_the_account(void **state)
+CASE(a_halt_reaches_the_holder_of_the_account)
 {
     struct fixture *f = *state;
     uint32_t account = 0;
@@ -483,7 +482,7 @@ static void until_shows(struct fixture *f, int which, const char *text)
 
 /* ---- schedules, batches, streams ------------------------------------------------------------ */
 
-static void a_schedule_fires_once_for_a_tick_on_two_machines(void **state)
+CASE(a_schedule_fires_once_for_a_tick_on_two_machines)
 {
     struct fixture *f = *state;
     for (int i = 0; i < 2; i++) {
@@ -506,7 +505,7 @@ static void a_schedule_fires_once_for_a_tick_on_two_machines(void **state)
         1);
 }
 
-static void an_enqueue_with_a_name_happens_once(void **state)
+CASE(an_enqueue_with_a_name_happens_once)
 {
     struct fixture *f = *state;
     open_process(f, 0);
@@ -523,7 +522,7 @@ static void an_enqueue_with_a_name_happens_once(void **state)
     until(f, "SELECT count(*) FROM tidemark.job", 3);
 }
 
-static void a_cursor_moves_over_cycles_that_two_processes_finish(void **state)
+CASE(a_cursor_moves_over_cycles_that_two_processes_finish)
 {
     struct fixture *f = *state;
     uint64_t stream = 0;
@@ -550,7 +549,7 @@ static void a_cursor_moves_over_cycles_that_two_processes_finish(void **state)
 
 /* Somebody who watches a process sees the streams of what it holds, as the ledger has them,
  * whoever finishes their cycles. */
-static void streams_show_in_a_snapshot(void **state)
+CASE(streams_show_in_a_snapshot)
 {
     struct fixture *f = *state;
     uint64_t streams[2] = {0};
@@ -581,7 +580,7 @@ static void streams_show_in_a_snapshot(void **state)
 
 /* Whoever finished its last cycle died before it could move the cursor; and very many others
  * are unfinished. */
-static void a_cursor_that_was_left_behind_is_moved_however_many_there_are(void **state)
+CASE(a_cursor_that_was_left_behind_is_moved_however_many_there_are)
 {
     struct fixture *f = *state;
     open_process(f, 0);
@@ -597,7 +596,7 @@ static void a_cursor_that_was_left_behind_is_moved_however_many_there_are(void *
 }
 
 /* More accounts than a process can hold: each goes on with what it has, and keeps its lease. */
-static void too_many_accounts_take_no_lease_away(void **state)
+CASE(too_many_accounts_take_no_lease_away)
 {
     struct fixture *f = *state;
     open_process(f, 0);
@@ -618,30 +617,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    if (pg_test_server() == NULL) {
-        (void)printf("skipped: no PostgreSQL\n");
-        return 77;
-    }
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(jobs_of_no_account_run_once_in_either_process),
-        TEST(a_hint_wakes_another_process),
-        TEST(an_account_has_one_holder_and_a_clean_end_gives_it_up),
-        TEST(an_account_of_an_unknown_quota_is_left_to_others),
-        TEST(a_member_that_was_declared_dead_starts_anew),
-        TEST(accounts_are_shared_out),
-        TEST(an_account_with_work_of_other_kinds_is_left_to_others),
-        TEST(an_account_moves_to_whoever_runs_what_is_left),
-        TEST(an_account_is_not_kept_from_others_by_work_without_end),
-        TEST(an_offer_that_nobody_wants_is_taken_back),
-        TEST(a_cancel_reaches_a_job_of_another_process),
-        TEST(a_halt_reaches_the_holder_of_the_account),
-        TEST(a_schedule_fires_once_for_a_tick_on_two_machines),
-        TEST(an_enqueue_with_a_name_happens_once),
-        TEST(a_cursor_moves_over_cycles_that_two_processes_finish),
-        TEST(streams_show_in_a_snapshot),
-        TEST(a_cursor_that_was_left_behind_is_moved_however_many_there_are),
-        TEST(too_many_accounts_take_no_lease_away),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return pg_tests_run();
 }

@@ -6,18 +6,15 @@
 #include "base/check.h"
 #include "support/pg_test.h"
 #include "support/temp_dir.h"
+#include "support/test.h"
 #include "tidemark.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define OK(call)                                                                                   \
     do {                                                                                           \
@@ -153,7 +150,9 @@ static void assert_returned(struct fixture *f, const tide_status *says, size_t c
     assert_int_equal(atomic_load(&f->ran), count);
 }
 
-static void a_callback_on_a_shared_ledger_may_say_anything(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(a_callback_on_a_shared_ledger_may_say_anything)
 {
     static const tide_status says[] = {TIDE_NETWORK,   TIDE_BUSY,      TIDE_IO,   TIDE_CORRUPT,
                                        TIDE_DISK_FULL, TIDE_NO_MEMORY, TIDE_STALE};
@@ -161,7 +160,7 @@ static void a_callback_on_a_shared_ledger_may_say_anything(void **state)
     assert_returned(*state, says, sizeof says / sizeof says[0]);
 }
 
-static void a_callback_on_a_file_may_fail_for_reasons_of_its_own(void **state)
+CASE(a_callback_on_a_file_may_fail_for_reasons_of_its_own)
 {
     static const tide_status says[] = {TIDE_NETWORK, TIDE_BUSY, TIDE_IO, TIDE_STALE};
     start(*state, false);
@@ -202,7 +201,7 @@ static tide_status fail_as_io(tide_transaction *transaction, void *arg, tide_err
     return tide_error_set(err, TIDE_IO, "my statement failed");
 }
 
-static void a_statement_that_fails_silently_is_undone_and_told(void **state)
+CASE(a_statement_that_fails_silently_is_undone_and_told)
 {
     struct fixture *f = *state;
     start(f, true);
@@ -219,7 +218,7 @@ static void a_statement_that_fails_silently_is_undone_and_told(void **state)
 
 /* A job whose effect does so fails; it takes no process with it, and so not one after the
  * other. */
-static void an_effect_whose_statement_fails_silently_fails_its_job_alone(void **state)
+CASE(an_effect_whose_statement_fails_silently_fails_its_job_alone)
 {
     struct fixture *f = *state;
     f->effect = fail_silently;
@@ -237,7 +236,7 @@ static void an_effect_whose_statement_fails_silently_fails_its_job_alone(void **
 
 /* ---- a clock that was wrong --------------------------------------------------------------- */
 
-static void a_tick_that_fired_years_ahead_stops_no_later_start(void **state)
+CASE(a_tick_that_fired_years_ahead_stops_no_later_start)
 {
     struct fixture *f = *state;
     start(f, true);
@@ -257,7 +256,7 @@ static void a_tick_that_fired_years_ahead_stops_no_later_start(void **state)
 
 /* ---- a right that is taken away ---------------------------------------------------------- */
 
-static void a_right_that_is_missing_is_told_and_waited_for(void **state)
+CASE(a_right_that_is_missing_is_told_and_waited_for)
 {
     struct fixture *f = *state;
     char role[80];
@@ -309,7 +308,7 @@ static tide_status again_never(tide_job *job, void *context, tide_error *err)
 }
 
 /* now + for ever is not a moment ago. */
-static void a_delay_or_a_sleep_for_ever_does_not_end_at_once(void **state)
+CASE(a_delay_or_a_sleep_for_ever_does_not_end_at_once)
 {
     struct fixture *f = *state;
     uint32_t kind = 0;
@@ -371,7 +370,7 @@ static uint32_t open_with_items(struct fixture *f, bool shared)
 }
 
 /* One that failed is tried again, though there was no memory to say so. */
-static void no_item_is_lost_with_the_memory(void **state)
+CASE(no_item_is_lost_with_the_memory)
 {
     struct fixture *f = *state;
     uint64_t id = 0;
@@ -383,7 +382,7 @@ static void no_item_is_lost_with_the_memory(void **state)
 }
 
 /* Jobs of another program: their payloads were checked by nobody. */
-static void items_of_a_stranger_are_all_there_or_the_job_fails(void **state)
+CASE(items_of_a_stranger_are_all_there_or_the_job_fails)
 {
     static const char *const payloads[] = {
         "{}",
@@ -416,7 +415,7 @@ static tide_status stand_still(tide_transaction *transaction, void *arg, tide_er
 }
 
 /* The server ends its transaction.  It is not tried for ever, and with it everybody's. */
-static void a_callback_that_stands_still_is_refused(void **state)
+CASE(a_callback_that_stands_still_is_refused)
 {
     struct fixture *f = *state;
     f->effect = stand_still;
@@ -435,22 +434,5 @@ static void a_callback_that_stands_still_is_refused(void **state)
 
 int main(void)
 {
-    if (pg_test_server() == NULL) {
-        (void)printf("skipped: no PostgreSQL\n");
-        return 77;
-    }
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_callback_on_a_shared_ledger_may_say_anything),
-        TEST(a_callback_on_a_file_may_fail_for_reasons_of_its_own),
-        TEST(a_statement_that_fails_silently_is_undone_and_told),
-        TEST(a_tick_that_fired_years_ahead_stops_no_later_start),
-        TEST(a_delay_or_a_sleep_for_ever_does_not_end_at_once),
-        TEST(no_item_is_lost_with_the_memory),
-        TEST(items_of_a_stranger_are_all_there_or_the_job_fails),
-        TEST(a_right_that_is_missing_is_told_and_waited_for),
-        TEST(a_callback_that_stands_still_is_refused),
-        TEST(an_effect_whose_statement_fails_silently_fails_its_job_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return pg_tests_run();
 }

@@ -1,6 +1,7 @@
 /* hostile_test.c - a world that is against us: what cannot be opened, written or
  * believed is refused with the right status and a sentence that helps, and nothing
  * is lost or changed by it. */
+#include "support/test.h"
 #include "tidemark.h"
 #include "settings/settings.h"
 #include "support/temp_dir.h"
@@ -8,10 +9,8 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { JOBS = 50, FILE_BYTES_MAX = 1 << 20, NOBODY = 65534 };
 
@@ -169,7 +166,9 @@ static void assert_refused(struct house *house, tide_status expected, const char
 
 /* ---- what cannot be believed ------------------------------------------------------ */
 
-static void a_damaged_ledger_is_refused_and_left_as_it_is(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(a_damaged_ledger_is_refused_and_left_as_it_is)
 {
     struct house *house = *state;
     make_ledger(house);
@@ -184,7 +183,7 @@ static void a_damaged_ledger_is_refused_and_left_as_it_is(void **state)
     assert_refused(house, TIDE_CORRUPT, "backup");
 }
 
-static void a_file_that_is_no_database_is_refused(void **state)
+CASE(a_file_that_is_no_database_is_refused)
 {
     struct house *house = *state;
     char text[8192];
@@ -193,7 +192,7 @@ static void a_file_that_is_no_database_is_refused(void **state)
     assert_refused(house, TIDE_INVALID, house->file);
 }
 
-static void a_database_of_somebody_else_is_refused(void **state)
+CASE(a_database_of_somebody_else_is_refused)
 {
     struct house *house = *state;
     sqlite3 *db = NULL;
@@ -205,7 +204,7 @@ static void a_database_of_somebody_else_is_refused(void **state)
     assert_refused(house, TIDE_INVALID, house->file);
 }
 
-static void a_ledger_of_a_newer_program_is_refused(void **state)
+CASE(a_ledger_of_a_newer_program_is_refused)
 {
     struct house *house = *state;
     make_ledger(house);
@@ -215,7 +214,7 @@ static void a_ledger_of_a_newer_program_is_refused(void **state)
     (void)ask(house->file, "PRAGMA user_version");
 }
 
-static void a_second_engine_is_refused_and_names_the_first(void **state)
+CASE(a_second_engine_is_refused_and_names_the_first)
 {
     struct house *house = *state;
     open_engine(house);
@@ -268,7 +267,7 @@ static tide_status open_as_nobody(struct house *house, char text[400])
     return (tide_status)-WEXITSTATUS(status);
 }
 
-static void a_directory_that_may_only_be_read_is_refused(void **state)
+CASE(a_directory_that_may_only_be_read_is_refused)
 {
     struct house *house = *state;
     char text[400];
@@ -286,7 +285,7 @@ static void a_directory_that_may_only_be_read_is_refused(void **state)
     assert_unchanged(house->file, before);
 }
 
-static void a_missing_directory_that_cannot_be_made_is_refused(void **state)
+CASE(a_missing_directory_that_cannot_be_made_is_refused)
 {
     struct house *house = *state;
     char text[400];
@@ -318,7 +317,7 @@ static tide_status page_limit(tide_transaction *transaction, void *arg, tide_err
 
 /* The disk is full, then it has room again: what was taken is kept, what was not is
  * said so, and the engine goes on by itself. */
-static void a_full_disk_refuses_work_and_keeps_what_it_has(void **state)
+CASE(a_full_disk_refuses_work_and_keeps_what_it_has)
 {
     struct house *house = *state;
     open_engine(house);
@@ -349,7 +348,7 @@ static void a_full_disk_refuses_work_and_keeps_what_it_has(void **state)
 
 /* A file that may not grow: the log cannot be written.  The engine stops by itself
  * and says why (E1.10); the next start, with room, finds every job. */
-static void a_file_that_may_not_grow_stops_the_engine_and_loses_nothing(void **state)
+CASE(a_file_that_may_not_grow_stops_the_engine_and_loses_nothing)
 {
     struct house *house = *state;
     open_engine(house);
@@ -388,7 +387,7 @@ static void assert_not_taken(struct house *house, const struct tide_spec *specs,
     assert_int_equal(ask(house->file, "SELECT count(*) FROM job"), JOBS);
 }
 
-static void wrong_jobs_are_refused_before_anything_is_written(void **state)
+CASE(wrong_jobs_are_refused_before_anything_is_written)
 {
     struct house *house = *state;
     open_engine(house);
@@ -417,7 +416,7 @@ static void wrong_jobs_are_refused_before_anything_is_written(void **state)
     assert_int_equal(house->ran, JOBS);
 }
 
-static void a_need_that_does_not_exist_is_refused(void **state)
+CASE(a_need_that_does_not_exist_is_refused)
 {
     struct house *house = *state;
     open_engine(house);
@@ -428,23 +427,4 @@ static void a_need_that_does_not_exist_is_refused(void **state)
     assert_int_equal(tide_enqueue(house->engine, specs, 2, NULL, &house->err), TIDE_NOT_FOUND);
     assert_non_null(strstr(house->err.text, "123456"));
     assert_int_equal(ask(house->file, "SELECT count(*) FROM job"), JOBS);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(a_damaged_ledger_is_refused_and_left_as_it_is),
-        T(a_file_that_is_no_database_is_refused),
-        T(a_database_of_somebody_else_is_refused),
-        T(a_ledger_of_a_newer_program_is_refused),
-        T(a_second_engine_is_refused_and_names_the_first),
-        T(a_directory_that_may_only_be_read_is_refused),
-        T(a_missing_directory_that_cannot_be_made_is_refused),
-        T(a_full_disk_refuses_work_and_keeps_what_it_has),
-        T(a_file_that_may_not_grow_stops_the_engine_and_loses_nothing),
-        T(wrong_jobs_are_refused_before_anything_is_written),
-        T(a_need_that_does_not_exist_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

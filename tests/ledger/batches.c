@@ -1,7 +1,7 @@
 /* batches.c - an enqueue that is asked twice, because its answer was lost, happens once. */
 #include "ledger_fixture.h"
 
-static void a_batch_is_put_once_and_found_again(void **state)
+CASE(a_batch_is_put_once_and_found_again)
 {
     struct fixture *f = *state;
     const tide_text name = TIDE_TEXT("import 2026-03");
@@ -38,7 +38,7 @@ static void a_batch_is_put_once_and_found_again(void **state)
     assert_int_equal(count, 3);
 }
 
-static void a_batch_has_a_name_and_any_number_of_ids(void **state)
+CASE(a_batch_has_a_name_and_any_number_of_ids)
 {
     struct fixture *f = *state;
     enum { MANY = 5000 };
@@ -71,7 +71,7 @@ static void a_batch_has_a_name_and_any_number_of_ids(void **state)
                      TIDE_FULL);
 }
 
-static void a_batch_is_forgotten_with_jobs_as_old(void **state)
+CASE(a_batch_is_forgotten_with_jobs_as_old)
 {
     struct fixture *f = *state;
     uint64_t id = add_plain(f);
@@ -88,10 +88,3 @@ static void a_batch_is_forgotten_with_jobs_as_old(void **state)
                      TIDE_NOT_FOUND);
     OK(tide_ledger_batch_get(f->ledger, TIDE_TEXT("young"), seen, 1, &count, &f->err));
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_batch_is_put_once_and_found_again),
-    CASE(a_batch_has_a_name_and_any_number_of_ids),
-    CASE(a_batch_is_forgotten_with_jobs_as_old),
-};
-GROUP(batches, tests);

@@ -70,7 +70,7 @@ static uint64_t add_of(struct fixture *f, uint8_t lane, uint8_t priority)
     return add(f, &job).id;
 }
 
-static void free_jobs_come_lane_by_lane_in_their_order(void **state)
+CASE(free_jobs_come_lane_by_lane_in_their_order)
 {
     struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
@@ -101,7 +101,7 @@ static void free_jobs_come_lane_by_lane_in_their_order(void **state)
     assert_int_equal(got.due, 0);
 }
 
-static void only_what_is_free_ready_and_of_these_kinds_is_claimed(void **state)
+CASE(only_what_is_free_ready_and_of_these_kinds_is_claimed)
 {
     struct fixture *f = *state;
     const uint32_t both[] = {f->once, f->alone};
@@ -149,7 +149,7 @@ static uint64_t add_later(struct fixture *f, uint32_t kind, uint64_t not_before)
     return add(f, &job).id;
 }
 
-static void the_next_one_that_waits_for_its_time_is_told(void **state)
+CASE(the_next_one_that_waits_for_its_time_is_told)
 {
     struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
@@ -186,7 +186,7 @@ static void the_next_one_that_waits_for_its_time_is_told(void **state)
 }
 
 /* To ask too early costs a look; to ask too late leaves a job standing. */
-static void a_time_is_never_told_too_late(void **state)
+CASE(a_time_is_never_told_too_late)
 {
     struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
@@ -204,7 +204,7 @@ static void a_time_is_never_told_too_late(void **state)
 }
 
 /* Added by another process after we last looked, and due before we look again. */
-static void what_is_due_is_had_whoever_queued_it(void **state)
+CASE(what_is_due_is_had_whoever_queued_it)
 {
     struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
@@ -223,7 +223,7 @@ static void what_is_due_is_had_whoever_queued_it(void **state)
 }
 
 /* One whose time has come stands in its place in the order, not behind the others. */
-static void what_is_due_keeps_its_place(void **state)
+CASE(what_is_due_keeps_its_place)
 {
     struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
@@ -238,7 +238,7 @@ static void what_is_due_keeps_its_place(void **state)
 }
 
 /* However many there are, and whatever way a database finds them. */
-static void many_come_in_order_too(void **state)
+CASE(many_come_in_order_too)
 {
     struct fixture *f = *state;
     enum { MANY = 600, HALF = 200 };
@@ -275,7 +275,7 @@ static void many_come_in_order_too(void **state)
     }
 }
 
-static void a_failed_allocation_in_a_free_claim_loses_nothing(void **state)
+CASE(a_failed_allocation_in_a_free_claim_loses_nothing)
 {
     struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
@@ -310,15 +310,3 @@ static void a_failed_allocation_in_a_free_claim_loses_nothing(void **state)
             assert_state(f, ids[i], TIDE_ROW_PENDING);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(free_jobs_come_lane_by_lane_in_their_order),
-    CASE(only_what_is_free_ready_and_of_these_kinds_is_claimed),
-    CASE(the_next_one_that_waits_for_its_time_is_told),
-    CASE(a_time_is_never_told_too_late),
-    CASE(what_is_due_is_had_whoever_queued_it),
-    CASE(what_is_due_keeps_its_place),
-    CASE(many_come_in_order_too),
-    CASE(a_failed_allocation_in_a_free_claim_loses_nothing),
-};
-GROUP(claim_free, tests);

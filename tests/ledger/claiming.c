@@ -1,7 +1,7 @@
 /* claiming.c - a pending job is given to one owner, with all a worker needs (E1.3). */
 #include "ledger_fixture.h"
 
-static void a_claim_carries_what_a_worker_needs(void **state)
+CASE(a_claim_carries_what_a_worker_needs)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "key");
@@ -53,7 +53,7 @@ static void a_claim_carries_what_a_worker_needs(void **state)
     assert_int_equal(claim(f, id), 0); /* done is done */
 }
 
-static void a_failed_allocation_in_a_claim_loses_nothing(void **state)
+CASE(a_failed_allocation_in_a_claim_loses_nothing)
 {
     struct fixture *f = *state;
     const uint64_t ids[] = {add_plain(f), add_plain(f), add_plain(f)};
@@ -83,7 +83,7 @@ static void a_failed_allocation_in_a_claim_loses_nothing(void **state)
 
 /* Neighbours are claimed together where an engine can; whatever is special about one of
  * them must not touch the others. */
-static void each_of_many_is_claimed_as_if_alone(void **state)
+CASE(each_of_many_is_claimed_as_if_alone)
 {
     struct fixture *f = *state;
     enum { COUNT = 12 };
@@ -127,10 +127,3 @@ static void each_of_many_is_claimed_as_if_alone(void **state)
         tide_job_body_free(tide_mem_heap(), bodies[i]);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_claim_carries_what_a_worker_needs),
-    CASE(a_failed_allocation_in_a_claim_loses_nothing),
-    CASE(each_of_many_is_claimed_as_if_alone),
-};
-GROUP(claiming, tests);

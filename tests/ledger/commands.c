@@ -17,7 +17,7 @@ static size_t cancel_all(struct fixture *f, size_t slice, uint64_t *running, siz
     return total;
 }
 
-static void cancel_and_retry_work_in_slices(void **state)
+CASE(cancel_and_retry_work_in_slices)
 {
     struct fixture *f = *state;
     uint64_t first = add_plain(f);
@@ -80,7 +80,7 @@ static void assert_cancels(struct fixture *f, uint64_t owner, const uint64_t *id
 }
 
 /* The process that runs a job finds the request in the ledger, whichever process made it. */
-static void a_wish_to_cancel_stays_with_what_runs(void **state)
+CASE(a_wish_to_cancel_stays_with_what_runs)
 {
     struct fixture *f = *state;
     uint64_t ids[4];
@@ -123,7 +123,7 @@ static void a_wish_to_cancel_stays_with_what_runs(void **state)
 
 /* E7.3: neither the rest of a batch nor its parts run on after a cancellation; what is done
  * with all of its work stays done. */
-static void parts_of_a_canceled_job_are_not_made(void **state)
+CASE(parts_of_a_canceled_job_are_not_made)
 {
     struct fixture *f = *state;
     static const tide_row_state states[] = {TIDE_ROW_DONE, TIDE_ROW_PENDING};
@@ -151,7 +151,7 @@ static void parts_of_a_canceled_job_are_not_made(void **state)
     }
 }
 
-static void a_command_means_what_all_its_conditions_mean(void **state)
+CASE(a_command_means_what_all_its_conditions_mean)
 {
     struct fixture *f = *state;
     uint64_t in_cycle[2];
@@ -192,11 +192,3 @@ static void a_command_means_what_all_its_conditions_mean(void **state)
     assert_state(f, free_one, TIDE_ROW_CANCELED);
     assert_state(f, other_kind, TIDE_ROW_PENDING);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(cancel_and_retry_work_in_slices),
-    CASE(a_wish_to_cancel_stays_with_what_runs),
-    CASE(parts_of_a_canceled_job_are_not_made),
-    CASE(a_command_means_what_all_its_conditions_mean),
-};
-GROUP(commands, tests);

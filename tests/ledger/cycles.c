@@ -8,7 +8,7 @@ static bool see_stream(const struct tide_stream_row *row, void *arg)
     return true;
 }
 
-static void a_cursor_never_passes_unfinished_work(void **state)
+CASE(a_cursor_never_passes_unfinished_work)
 {
     struct fixture *f = *state;
     uint64_t a[2];
@@ -94,7 +94,7 @@ static void left_is(const struct tide_work_left *row, uint64_t cycle, tide_row_s
     assert_int_equal(row->items, items);
 }
 
-static void what_is_left_is_told_by_cycle_and_state(void **state)
+CASE(what_is_left_is_told_by_cycle_and_state)
 {
     struct fixture *f = *state;
     uint64_t a[3];
@@ -137,7 +137,7 @@ static bool see_span(const struct tide_stream_row *row, void *arg)
     return true;
 }
 
-static void a_stream_tells_since_when_it_covers(void **state)
+CASE(a_stream_tells_since_when_it_covers)
 {
     struct fixture *f = *state;
     char span[64] = "";
@@ -152,7 +152,7 @@ static void a_stream_tells_since_when_it_covers(void **state)
     assert_string_equal(span, "from 1"); /* also when that cycle is long past */
 }
 
-static void a_split_keeps_its_cycle_open(void **state)
+CASE(a_split_keeps_its_cycle_open)
 {
     struct fixture *f = *state;
     uint64_t id;
@@ -197,7 +197,7 @@ static uint64_t advance(struct fixture *f, uint64_t stream, char *cursor, size_t
 }
 
 /* By what the ledger itself says, where nobody in memory knows all cycles of a stream. */
-static void a_cursor_advances_over_all_that_is_finished(void **state)
+CASE(a_cursor_advances_over_all_that_is_finished)
 {
     struct fixture *f = *state;
     uint64_t a[1];
@@ -236,12 +236,3 @@ static void a_cursor_advances_over_all_that_is_finished(void **state)
                      TIDE_NOT_FOUND);
     commit(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_cursor_never_passes_unfinished_work),
-    CASE(what_is_left_is_told_by_cycle_and_state),
-    CASE(a_stream_tells_since_when_it_covers),
-    CASE(a_split_keeps_its_cycle_open),
-    CASE(a_cursor_advances_over_all_that_is_finished),
-};
-GROUP(cycles, tests);

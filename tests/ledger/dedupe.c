@@ -1,7 +1,7 @@
 /* dedupe.c - one of a key waits, and where its scope says so, one runs or waits (E1.5). */
 #include "ledger_fixture.h"
 
-static void a_duplicate_returns_raises_and_forces_the_waiting_one(void **state)
+CASE(a_duplicate_returns_raises_and_forces_the_waiting_one)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "k");
@@ -37,7 +37,7 @@ static void a_duplicate_returns_raises_and_forces_the_waiting_one(void **state)
     assert_false(add(f, &job).existed);
 }
 
-static void duplicates_inside_one_call_are_found_too(void **state)
+CASE(duplicates_inside_one_call_are_found_too)
 {
     struct fixture *f = *state;
     struct tide_job_new jobs[3] = {job_of(f, "k"), job_of(f, "other"), job_of(f, "k")};
@@ -50,7 +50,7 @@ static void duplicates_inside_one_call_are_found_too(void **state)
     assert_int_equal(enqueued[2].id, enqueued[0].id);
 }
 
-static void while_one_runs_one_more_may_wait(void **state)
+CASE(while_one_runs_one_more_may_wait)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "k");
@@ -82,7 +82,7 @@ static void while_one_runs_one_more_may_wait(void **state)
     assert_string_equal(look(f, second.id).key, "");
 }
 
-static void where_the_scope_says_so_a_running_one_is_the_duplicate(void **state)
+CASE(where_the_scope_says_so_a_running_one_is_the_duplicate)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "k");
@@ -100,11 +100,3 @@ static void where_the_scope_says_so_a_running_one_is_the_duplicate(void **state)
     assert_true(end_as(f, first.id, token, TIDE_ROW_DONE));
     assert_false(add(f, &job).existed);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_duplicate_returns_raises_and_forces_the_waiting_one),
-    CASE(duplicates_inside_one_call_are_found_too),
-    CASE(while_one_runs_one_more_may_wait),
-    CASE(where_the_scope_says_so_a_running_one_is_the_duplicate),
-};
-GROUP(dedupe, tests);

@@ -1,7 +1,7 @@
 /* dependencies.c - a job waits for what it needs, and for nothing else (E2.2). */
 #include "ledger_fixture.h"
 
-static void a_job_waits_until_all_it_needs_are_done(void **state)
+CASE(a_job_waits_until_all_it_needs_are_done)
 {
     struct fixture *f = *state;
     uint64_t a = add_plain(f);
@@ -43,7 +43,7 @@ static void a_job_waits_until_all_it_needs_are_done(void **state)
     assert_int_not_equal(claim(f, c), 0);
 }
 
-static void jobs_ending_together_release_a_job_once(void **state)
+CASE(jobs_ending_together_release_a_job_once)
 {
     struct fixture *f = *state;
     const uint64_t needs[] = {add_plain(f), add_plain(f), add_plain(f)};
@@ -62,7 +62,7 @@ static void jobs_ending_together_release_a_job_once(void **state)
     assert_int_equal(f->changes.released[0].open_deps, 0);
 }
 
-static void jobs_of_one_call_may_need_each_other(void **state)
+CASE(jobs_of_one_call_may_need_each_other)
 {
     struct fixture *f = *state;
     struct tide_job_new jobs[3] = {job_of(f, "k"), job_of(f, "k"), job_of(f, NULL)};
@@ -79,7 +79,7 @@ static void jobs_of_one_call_may_need_each_other(void **state)
 }
 
 /* E6.1: a part that a job hands on is still a part of it. */
-static void whoever_waits_for_a_job_waits_for_its_parts(void **state)
+CASE(whoever_waits_for_a_job_waits_for_its_parts)
 {
     struct fixture *f = *state;
     uint64_t parent = add_plain(f);
@@ -132,7 +132,7 @@ static bool end_with_part(struct fixture *f, uint64_t parent, const char *key)
                                            .children_count = 1});
 }
 
-static void a_part_that_is_there_is_waited_for_once(void **state)
+CASE(a_part_that_is_there_is_waited_for_once)
 {
     struct fixture *f = *state;
     uint64_t parent = add_plain(f);
@@ -161,7 +161,7 @@ static void a_part_that_is_there_is_waited_for_once(void **state)
     assert_int_not_equal(claim(f, waiting_for_both), 0);
 }
 
-static void a_job_that_goes_on_as_its_own_part_is_waited_for_once(void **state)
+CASE(a_job_that_goes_on_as_its_own_part_is_waited_for_once)
 {
     struct fixture *f = *state;
     uint64_t parent = add_keyed(f, "k", 0).id;
@@ -179,7 +179,7 @@ static void a_job_that_goes_on_as_its_own_part_is_waited_for_once(void **state)
     assert_int_not_equal(claim(f, waiting), 0);
 }
 
-static void a_part_that_waits_for_its_parent_does_not_wait_for_itself(void **state)
+CASE(a_part_that_waits_for_its_parent_does_not_wait_for_itself)
 {
     struct fixture *f = *state;
     uint64_t parent = add_plain(f);
@@ -192,7 +192,7 @@ static void a_part_that_waits_for_its_parent_does_not_wait_for_itself(void **sta
     assert_int_not_equal(claim(f, waiting), 0);
 }
 
-static void parts_that_wait_for_their_parent_do_not_wait_for_each_other(void **state)
+CASE(parts_that_wait_for_their_parent_do_not_wait_for_each_other)
 {
     struct fixture *f = *state;
     uint64_t parent = add_plain(f);
@@ -225,7 +225,7 @@ static void assert_refused_as_circle(struct fixture *f, const struct tide_finish
     assert_state(f, end->id, TIDE_ROW_RUNNING);
 }
 
-static void a_part_that_needs_one_who_waits_for_its_parent_is_refused(void **state)
+CASE(a_part_that_needs_one_who_waits_for_its_parent_is_refused)
 {
     struct fixture *f = *state;
     uint64_t parent = add_plain(f);
@@ -256,7 +256,7 @@ static void a_part_that_needs_one_who_waits_for_its_parent_is_refused(void **sta
     run_to(f, there, TIDE_ROW_DONE);
 }
 
-static void what_a_person_accepts_releases_those_who_wait(void **state)
+CASE(what_a_person_accepts_releases_those_who_wait)
 {
     struct fixture *f = *state;
     uint64_t first = add_plain(f);
@@ -280,7 +280,7 @@ static void what_a_person_accepts_releases_those_who_wait(void **state)
     assert_int_not_equal(claim(f, third), 0);
 }
 
-static void a_canceled_job_keeps_count_of_what_it_needs(void **state)
+CASE(a_canceled_job_keeps_count_of_what_it_needs)
 {
     struct fixture *f = *state;
     const uint64_t needs[] = {add_plain(f), add_plain(f)};
@@ -296,7 +296,7 @@ static void a_canceled_job_keeps_count_of_what_it_needs(void **state)
     assert_int_not_equal(claim(f, waiting), 0);
 }
 
-static void accepting_a_chain_at_once_leaves_nobody_waiting(void **state)
+CASE(accepting_a_chain_at_once_leaves_nobody_waiting)
 {
     struct fixture *f = *state;
     uint64_t first = add_plain(f);
@@ -318,19 +318,3 @@ static void accepting_a_chain_at_once_leaves_nobody_waiting(void **state)
     assert_int_equal(f->changes.released[0].open_deps, 0);
     assert_int_not_equal(claim(f, third), 0);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_job_waits_until_all_it_needs_are_done),
-    CASE(jobs_ending_together_release_a_job_once),
-    CASE(jobs_of_one_call_may_need_each_other),
-    CASE(whoever_waits_for_a_job_waits_for_its_parts),
-    CASE(a_part_that_is_there_is_waited_for_once),
-    CASE(a_job_that_goes_on_as_its_own_part_is_waited_for_once),
-    CASE(a_part_that_waits_for_its_parent_does_not_wait_for_itself),
-    CASE(parts_that_wait_for_their_parent_do_not_wait_for_each_other),
-    CASE(a_part_that_needs_one_who_waits_for_its_parent_is_refused),
-    CASE(what_a_person_accepts_releases_those_who_wait),
-    CASE(a_canceled_job_keeps_count_of_what_it_needs),
-    CASE(accepting_a_chain_at_once_leaves_nobody_waiting),
-};
-GROUP(dependencies, tests);

@@ -32,7 +32,7 @@ static int level_of(struct fixture *f, const char *what, uint64_t now_unix_ms)
     return -1;
 }
 
-static void a_healthy_ledger_says_so(void **state)
+CASE(a_healthy_ledger_says_so)
 {
     struct fixture *f = *state;
     struct symptoms seen = {.count = 0};
@@ -56,7 +56,7 @@ static bool see_one(const struct tide_symptom *symptom, void *arg)
     return false;
 }
 
-static void a_visitor_that_has_seen_enough_is_not_asked_again(void **state)
+CASE(a_visitor_that_has_seen_enough_is_not_asked_again)
 {
     struct fixture *f = *state;
     size_t count = 0;
@@ -64,7 +64,7 @@ static void a_visitor_that_has_seen_enough_is_not_asked_again(void **state)
     assert_int_equal(count, 1);
 }
 
-static void a_queue_that_stands_still_is_found(void **state)
+CASE(a_queue_that_stands_still_is_found)
 {
     struct fixture *f = *state;
     uint64_t id = add_plain(f);
@@ -82,7 +82,7 @@ static void a_queue_that_stands_still_is_found(void **state)
     assert_int_equal(level_of(f, "standing_queues", NOW + 11 * MINUTE_MS), 0);
 }
 
-static void a_failed_job_that_holds_a_cursor_is_found(void **state)
+CASE(a_failed_job_that_holds_a_cursor_is_found)
 {
     struct fixture *f = *state;
     uint64_t id = 0;
@@ -98,7 +98,7 @@ static void a_failed_job_that_holds_a_cursor_is_found(void **state)
     assert_int_equal(level_of(f, "failed_gaps", NOW), 0);
 }
 
-static void a_lease_that_passed_is_found(void **state)
+CASE(a_lease_that_passed_is_found)
 {
     struct fixture *f = *state;
     if (!tide_ledger_shared(f->ledger))
@@ -113,7 +113,7 @@ static void a_lease_that_passed_is_found(void **state)
     tide_ledger_close(theirs, false);
 }
 
-static void running_jobs_without_a_living_process_are_found(void **state)
+CASE(running_jobs_without_a_living_process_are_found)
 {
     struct fixture *f = *state;
     uint64_t id = add_plain(f);
@@ -127,13 +127,3 @@ static void running_jobs_without_a_living_process_are_found(void **state)
     commit(f);
     assert_int_equal(level_of(f, "lost_jobs", NOW + 30 * MINUTE_MS), 0);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_healthy_ledger_says_so),
-    CASE(a_visitor_that_has_seen_enough_is_not_asked_again),
-    CASE(a_queue_that_stands_still_is_found),
-    CASE(a_failed_job_that_holds_a_cursor_is_found),
-    CASE(a_lease_that_passed_is_found),
-    CASE(running_jobs_without_a_living_process_are_found),
-};
-GROUP(doctor, tests);

@@ -1,7 +1,7 @@
 /* enqueue.c - jobs are queued whole, or not at all. */
 #include "ledger_fixture.h"
 
-static void a_job_is_read_back_as_it_was_queued(void **state)
+CASE(a_job_is_read_back_as_it_was_queued)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "key");
@@ -37,7 +37,7 @@ static void a_job_is_read_back_as_it_was_queued(void **state)
     assert_int_equal(tide_ledger_brief(f->ledger, 999, &brief, &f->err), TIDE_NOT_FOUND);
 }
 
-static void ids_only_grow_even_after_a_purge_and_a_restart(void **state)
+CASE(ids_only_grow_even_after_a_purge_and_a_restart)
 {
     struct fixture *f = *state;
     uint64_t last = 0;
@@ -54,7 +54,7 @@ static void ids_only_grow_even_after_a_purge_and_a_restart(void **state)
     }
 }
 
-static void a_refused_enqueue_leaves_nothing(void **state)
+CASE(a_refused_enqueue_leaves_nothing)
 {
     struct fixture *f = *state;
     struct tide_job_new jobs[2] = {job_of(f, "a"), job_of(f, "b")};
@@ -89,10 +89,3 @@ static void a_refused_enqueue_leaves_nothing(void **state)
         assert_int_equal(refill(f, f->account, briefs, 4), 0);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_job_is_read_back_as_it_was_queued),
-    CASE(ids_only_grow_even_after_a_purge_and_a_restart),
-    CASE(a_refused_enqueue_leaves_nothing),
-};
-GROUP(enqueue, tests);

@@ -1,7 +1,7 @@
 /* finishing.c - the end of a running job: all of it or nothing, and by its holder alone (E1.6, E1.8). */
 #include "ledger_fixture.h"
 
-static void a_zombie_changes_nothing(void **state)
+CASE(a_zombie_changes_nothing)
 {
     struct fixture *f = *state;
     uint64_t id = add_plain(f);
@@ -46,7 +46,7 @@ static void a_zombie_changes_nothing(void **state)
     assert_state(f, id, TIDE_ROW_DONE);
 }
 
-static void beats_keep_bytes_and_resume_data(void **state)
+CASE(beats_keep_bytes_and_resume_data)
 {
     struct fixture *f = *state;
     uint64_t id = add_plain(f);
@@ -79,7 +79,7 @@ static void beats_keep_bytes_and_resume_data(void **state)
 
 /* A command, or whoever else has the same ledger open, may beat for a job that another process
  * claimed: the end of it must not forget what came with the beat. */
-static void an_end_keeps_what_another_process_saved_for_the_job(void **state)
+CASE(an_end_keeps_what_another_process_saved_for_the_job)
 {
     struct fixture *f = *state;
     uint64_t ids[5]; /* neighbours, claimed as a run, and one more */
@@ -121,7 +121,7 @@ static tide_status effect_writes(void *arg, tide_tx *tx, tide_error *err)
     return rc;
 }
 
-static void one_bad_finish_is_undone_alone(void **state)
+CASE(one_bad_finish_is_undone_alone)
 {
     struct fixture *f = *state;
     uint64_t ids[4];
@@ -173,7 +173,7 @@ static void one_bad_finish_is_undone_alone(void **state)
     assert_int_equal(refill(f, f->account, briefs, 8), 1);
 }
 
-static void children_appear_only_with_the_commit(void **state)
+CASE(children_appear_only_with_the_commit)
 {
     struct fixture *f = *state;
     uint64_t id = add_plain(f);
@@ -195,12 +195,3 @@ static void children_appear_only_with_the_commit(void **state)
     assert_int_equal(refill(f, f->account, &brief, 1), 1);
     assert_int_equal(brief.id, f->changes.children[0].brief.id);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_zombie_changes_nothing),
-    CASE(beats_keep_bytes_and_resume_data),
-    CASE(an_end_keeps_what_another_process_saved_for_the_job),
-    CASE(one_bad_finish_is_undone_alone),
-    CASE(children_appear_only_with_the_commit),
-};
-GROUP(finishing, tests);

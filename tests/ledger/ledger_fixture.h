@@ -5,7 +5,7 @@
  * the same tests; what is true of one store only is in a file that says so
  * (sqlite_file.c).  The engine is chosen on the command line:
  *
- *     ledger_test sqlite|simulated|postgres [PART OF A GROUP'S NAME]
+ *     ledger_test sqlite|simulated|postgres [PART OF A FILE'S NAME]
  *
  * Each test begins with an empty ledger of its own. */
 #ifndef TIDE_TESTS_LEDGER_FIXTURE_H
@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "ledger/ledger.h"
 #include "sim.h"
-#include "support/groups.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ extern const struct store_kind *fixture_kind; /* of the tests that run now */
 
 int set_up(void **state);
 int tear_down(void **state);
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
 
 void begin(struct fixture *f);
 void undo(struct fixture *f);

@@ -52,7 +52,7 @@ static bool take(struct fixture *f, uint32_t account, uint64_t owner)
     return taken;
 }
 
-static void a_member_renews_its_lease_and_leaves(void **state)
+CASE(a_member_renews_its_lease_and_leaves)
 {
     struct fixture *f = *state;
     const uint64_t owner = UINT64_MAX - 3; /* all 64 bits count */
@@ -90,7 +90,7 @@ static void a_member_renews_its_lease_and_leaves(void **state)
     assert_int_equal(reclaim(f, 5, NOW + 6001), 1);
 }
 
-static void a_number_is_taken_once(void **state)
+CASE(a_number_is_taken_once)
 {
     struct fixture *f = *state;
     tide_ledger *other = store_open(&f->store, "run-2", false);
@@ -107,7 +107,7 @@ static void a_number_is_taken_once(void **state)
 
 /* The one rule all others hang on: a process that was paused for too long and wakes up
  * changes nothing. */
-static void whoever_was_declared_dead_changes_nothing(void **state)
+CASE(whoever_was_declared_dead_changes_nothing)
 {
     struct fixture *f = *state;
     tide_ledger *mine = f->ledger;
@@ -154,7 +154,7 @@ static void whoever_was_declared_dead_changes_nothing(void **state)
 
 /* The fence goes with the first operation: that fails, nothing of it stays, and the next
  * begin says why. */
-static void a_lazy_begin_is_fenced_as_well(void **state)
+CASE(a_lazy_begin_is_fenced_as_well)
 {
     struct fixture *f = *state;
     tide_ledger *mine = f->ledger;
@@ -194,7 +194,7 @@ static void a_lazy_begin_is_fenced_as_well(void **state)
     tide_ledger_close(theirs, true);
 }
 
-static void a_late_member_that_renews_first_lives_on(void **state)
+CASE(a_late_member_that_renews_first_lives_on)
 {
     struct fixture *f = *state;
     tide_ledger *mine = f->ledger;
@@ -216,7 +216,7 @@ static void a_late_member_that_renews_first_lives_on(void **state)
     tide_ledger_close(theirs, true);
 }
 
-static void the_living_keep_what_they_run_and_hold(void **state)
+CASE(the_living_keep_what_they_run_and_hold)
 {
     struct fixture *f = *state;
     tide_ledger *mine = f->ledger;
@@ -264,7 +264,7 @@ static void the_living_keep_what_they_run_and_hold(void **state)
     tide_ledger_close(theirs, true);
 }
 
-static void the_dead_are_remembered_for_a_day(void **state)
+CASE(the_dead_are_remembered_for_a_day)
 {
     struct fixture *f = *state;
     const uint64_t day_ms = 24u * 3600 * 1000;
@@ -282,7 +282,7 @@ static void the_dead_are_remembered_for_a_day(void **state)
     tide_ledger_close(theirs, false);
 }
 
-static void a_reclaim_in_slices_ends(void **state)
+CASE(a_reclaim_in_slices_ends)
 {
     struct fixture *f = *state;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
@@ -305,11 +305,3 @@ static void a_reclaim_in_slices_ends(void **state)
         assert_state(f, ids[i], TIDE_ROW_PENDING);
     tide_ledger_close(theirs, false);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_member_renews_its_lease_and_leaves),      CASE(a_number_is_taken_once),
-    CASE(whoever_was_declared_dead_changes_nothing), CASE(a_lazy_begin_is_fenced_as_well),
-    CASE(a_late_member_that_renews_first_lives_on),  CASE(the_living_keep_what_they_run_and_hold),
-    CASE(the_dead_are_remembered_for_a_day),         CASE(a_reclaim_in_slices_ends),
-};
-GROUP(members, tests);

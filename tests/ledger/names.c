@@ -1,7 +1,7 @@
 /* names.c - kinds and accounts: numbers for names, pauses, halts, places. */
 #include "ledger_fixture.h"
 
-static void what_is_paused_is_neither_seen_nor_claimed(void **state)
+CASE(what_is_paused_is_neither_seen_nor_claimed)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, NULL);
@@ -33,7 +33,7 @@ static void what_is_paused_is_neither_seen_nor_claimed(void **state)
     assert_int_not_equal(claim(f, a), 0);
 }
 
-static void a_name_has_one_number_for_good(void **state)
+CASE(a_name_has_one_number_for_good)
 {
     struct fixture *f = *state;
     char long_name[TIDE_NAME_BYTES_MAX + 2];
@@ -68,7 +68,7 @@ static void a_name_has_one_number_for_good(void **state)
                      TIDE_NOT_FOUND);
 }
 
-static void another_scope_holds_for_jobs_that_come_after_it(void **state)
+CASE(another_scope_holds_for_jobs_that_come_after_it)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "k");
@@ -86,7 +86,7 @@ static void another_scope_holds_for_jobs_that_come_after_it(void **state)
     assert_true(add(f, &job).existed);
 }
 
-static void an_account_remembers_its_archive_and_where_its_secret_is(void **state)
+CASE(an_account_remembers_its_archive_and_where_its_secret_is)
 {
     struct fixture *f = *state;
     char long_text[202];
@@ -114,7 +114,7 @@ static void an_account_remembers_its_archive_and_where_its_secret_is(void **stat
 }
 
 /* What a process could not load must not get in: it would keep every engine from opening. */
-static void accounts_have_a_ceiling(void **state)
+CASE(accounts_have_a_ceiling)
 {
     struct fixture *f = *state;
     uint32_t account = 0;
@@ -134,12 +134,3 @@ static void accounts_have_a_ceiling(void **state)
     tide_tx_rollback(f->tx);
     f->tx = NULL;
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(what_is_paused_is_neither_seen_nor_claimed),
-    CASE(a_name_has_one_number_for_good),
-    CASE(another_scope_holds_for_jobs_that_come_after_it),
-    CASE(an_account_remembers_its_archive_and_where_its_secret_is),
-    CASE(accounts_have_a_ceiling),
-};
-GROUP(names, tests);

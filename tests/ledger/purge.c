@@ -14,7 +14,7 @@ static size_t purge_all(struct fixture *f, uint64_t before)
     return total;
 }
 
-static void purge_keeps_what_is_still_needed(void **state)
+CASE(purge_keeps_what_is_still_needed)
 {
     struct fixture *f = *state;
     uint64_t in_cycle[2];
@@ -55,7 +55,7 @@ static void purge_keeps_what_is_still_needed(void **state)
 }
 
 /* E1.9: whoever tries the same again must be told, however long ago it was. */
-static void an_intent_without_an_outcome_outlives_its_job(void **state)
+CASE(an_intent_without_an_outcome_outlives_its_job)
 {
     struct fixture *f = *state;
     const char *const tags[] = {"made", "done", "failed", "unknown"};
@@ -81,9 +81,3 @@ static void an_intent_without_an_outcome_outlives_its_job(void **state)
             kept ? TIDE_OK : TIDE_NOT_FOUND);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(purge_keeps_what_is_still_needed),
-    CASE(an_intent_without_an_outcome_outlives_its_job),
-};
-GROUP(purge, tests);

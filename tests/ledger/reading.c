@@ -1,7 +1,7 @@
 /* reading.c - the window, lists and counts. */
 #include "ledger_fixture.h"
 
-static void refill_follows_priority_then_age_page_by_page(void **state)
+CASE(refill_follows_priority_then_age_page_by_page)
 {
     struct fixture *f = *state;
     uint64_t ids[12];
@@ -37,7 +37,7 @@ static void refill_follows_priority_then_age_page_by_page(void **state)
     assert_int_equal(accounts[1], f->account);
 }
 
-static void an_account_has_work_of_some_kinds_only(void **state)
+CASE(an_account_has_work_of_some_kinds_only)
 {
     struct fixture *f = *state;
     if (!tide_ledger_shared(f->ledger))
@@ -78,7 +78,7 @@ static bool add_counts(const struct tide_job_count *row, void *arg)
     return true;
 }
 
-static void lists_and_counts_agree(void **state)
+CASE(lists_and_counts_agree)
 {
     struct fixture *f = *state;
     uint64_t ids[6];
@@ -119,7 +119,7 @@ static bool count_rows(const struct tide_job_row *row, void *arg)
     return true;
 }
 
-static void a_reader_sees_what_is_committed_beside_the_writer(void **state)
+CASE(a_reader_sees_what_is_committed_beside_the_writer)
 {
     struct fixture *f = *state;
     tide_ledger *reader = store_open(&f->store, NULL, true);
@@ -136,11 +136,3 @@ static void a_reader_sees_what_is_committed_beside_the_writer(void **state)
     assert_int_equal(count, 1);
     tide_ledger_close(reader, false);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(refill_follows_priority_then_age_page_by_page),
-    CASE(an_account_has_work_of_some_kinds_only),
-    CASE(lists_and_counts_agree),
-    CASE(a_reader_sees_what_is_committed_beside_the_writer),
-};
-GROUP(reading, tests);

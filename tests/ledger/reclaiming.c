@@ -1,7 +1,7 @@
 /* reclaiming.c - what a dead process left behind is put back (E1.7). */
 #include "ledger_fixture.h"
 
-static void a_reclaim_spares_its_owner_and_minds_the_budget(void **state)
+CASE(a_reclaim_spares_its_owner_and_minds_the_budget)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, NULL);
@@ -42,7 +42,7 @@ static void a_reclaim_spares_its_owner_and_minds_the_budget(void **state)
     assert_false(f->changes.over_budget[1].failed);
 }
 
-static void what_was_to_be_canceled_is_not_run_again(void **state)
+CASE(what_was_to_be_canceled_is_not_run_again)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, NULL);
@@ -65,7 +65,7 @@ static void what_was_to_be_canceled_is_not_run_again(void **state)
     assert_int_equal(look(f, plain).row.status, TIDE_STALE);
 }
 
-static void a_cycle_learns_of_what_was_put_back(void **state)
+CASE(a_cycle_learns_of_what_was_put_back)
 {
     struct fixture *f = *state;
     uint64_t ids[2];
@@ -84,10 +84,3 @@ static void a_cycle_learns_of_what_was_put_back(void **state)
     assert_int_equal(reclaim(f, 5, NOW), 0);
     assert_int_equal(f->changes.cycles_count, 0);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_reclaim_spares_its_owner_and_minds_the_budget),
-    CASE(what_was_to_be_canceled_is_not_run_again),
-    CASE(a_cycle_learns_of_what_was_put_back),
-};
-GROUP(reclaiming, tests);

@@ -32,7 +32,7 @@ static void report_item(struct fixture *f, tide_status status)
                                                 .items_count = 1}));
 }
 
-static void bad_items_are_counted_accepted_and_forgotten(void **state)
+CASE(bad_items_are_counted_accepted_and_forgotten)
 {
     struct fixture *f = *state;
     report_item(f, TIDE_GONE);
@@ -63,7 +63,7 @@ static void bad_items_are_counted_accepted_and_forgotten(void **state)
     assert_int_equal(bad_of(f).count, 0);
 }
 
-static void an_intent_is_made_once_and_remembers_its_outcome(void **state)
+CASE(an_intent_is_made_once_and_remembers_its_outcome)
 {
     struct fixture *f = *state;
     tide_intent_state intent = TIDE_INTENT_FAILED;
@@ -99,7 +99,7 @@ static bool see_schedule(const struct tide_schedule_row *row, void *arg)
     return true;
 }
 
-static void a_slot_fires_once(void **state)
+CASE(a_slot_fires_once)
 {
     struct fixture *f = *state;
     struct tide_schedule_row row = {.kind = f->once,
@@ -146,7 +146,7 @@ static bool see_account(const struct tide_account_row *row, void *arg)
     return true;
 }
 
-static void alerts_and_accounts_are_remembered(void **state)
+CASE(alerts_and_accounts_are_remembered)
 {
     struct fixture *f = *state;
     begin(f);
@@ -184,7 +184,7 @@ static void alerts_and_accounts_are_remembered(void **state)
 }
 
 /* E6.4: text as it is, numbers as 8 bytes each, of this account alone. */
-static void what_is_remembered_of_an_account_is_measured(void **state)
+CASE(what_is_remembered_of_an_account_is_measured)
 {
     struct fixture *f = *state;
     uint64_t before = 0;
@@ -210,12 +210,3 @@ static void what_is_remembered_of_an_account_is_measured(void **state)
     assert_int_equal(after, 0);
     assert_false(bad);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(what_is_remembered_of_an_account_is_measured),
-    CASE(bad_items_are_counted_accepted_and_forgotten),
-    CASE(an_intent_is_made_once_and_remembers_its_outcome),
-    CASE(a_slot_fires_once),
-    CASE(alerts_and_accounts_are_remembered),
-};
-GROUP(records, tests);

@@ -16,7 +16,7 @@ static uint64_t grant(struct fixture *f, uint64_t owner, uint64_t wanted, uint64
     return units;
 }
 
-static void one_alone_has_all_and_two_have_halves(void **state)
+CASE(one_alone_has_all_and_two_have_halves)
 {
     struct fixture *f = *state;
     uint64_t now = NOW;
@@ -41,7 +41,7 @@ static void one_alone_has_all_and_two_have_halves(void **state)
     assert_int_equal(units, 7);
 }
 
-static void what_is_given_back_is_free_after_a_window(void **state)
+CASE(what_is_given_back_is_free_after_a_window)
 {
     struct fixture *f = *state;
     assert_int_equal(grant(f, 1, 30, NOW), 30); /* no more than it wants */
@@ -57,7 +57,7 @@ static void what_is_given_back_is_free_after_a_window(void **state)
 }
 
 /* Else a small limit would stop a large fleet altogether. */
-static void less_than_a_unit_for_each_goes_to_the_first(void **state)
+CASE(less_than_a_unit_for_each_goes_to_the_first)
 {
     struct fixture *f = *state;
     uint64_t sum = 0;
@@ -75,7 +75,7 @@ static void less_than_a_unit_for_each_goes_to_the_first(void **state)
     assert_int_equal(sum, 2);
 }
 
-static void a_share_that_is_not_renewed_runs_out(void **state)
+CASE(a_share_that_is_not_renewed_runs_out)
 {
     struct fixture *f = *state;
     assert_int_equal(grant(f, 1, 60, NOW), 60);
@@ -95,7 +95,7 @@ struct use {
     uint64_t at_ms, units, until_ms;
 };
 
-static void shares_never_exceed_the_limit_whoever_asks_when(void **state)
+CASE(shares_never_exceed_the_limit_whoever_asks_when)
 {
     struct fixture *f = *state;
     enum { MEMBERS = 5, STEPS = 400 };
@@ -134,12 +134,3 @@ static void shares_never_exceed_the_limit_whoever_asks_when(void **state)
     commit(f);
     assert_true(steps < 100 || most > UNITS / 2); /* and it is not kept by giving nothing */
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(one_alone_has_all_and_two_have_halves),
-    CASE(what_is_given_back_is_free_after_a_window),
-    CASE(less_than_a_unit_for_each_goes_to_the_first),
-    CASE(a_share_that_is_not_renewed_runs_out),
-    CASE(shares_never_exceed_the_limit_whoever_asks_when),
-};
-GROUP(shares, tests);

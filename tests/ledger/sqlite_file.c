@@ -2,7 +2,7 @@
  * Damage and upgrades are in tests/unit/db/migrate_test.c. */
 #include "ledger_fixture.h"
 
-static void a_backup_of_a_live_ledger_is_whole(void **state)
+CASE(a_backup_of_a_live_ledger_is_whole)
 {
     struct fixture *f = *state;
     uint64_t id = add_plain(f);
@@ -33,7 +33,7 @@ static bool no_member(const struct tide_member *member, void *arg)
 }
 
 /* One process works on a file: it needs no lease, and the lists of commands are empty. */
-static void a_file_has_no_fleet(void **state)
+CASE(a_file_has_no_fleet)
 {
     struct fixture *f = *state;
     const struct tide_member member = {.owner = 11, .name = "host", .version = "1"};
@@ -56,9 +56,3 @@ static void a_file_has_no_fleet(void **state)
     assert_int_equal(reclaim(f, 8, NOW), 1);
     assert_state(f, id, TIDE_ROW_PENDING);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_backup_of_a_live_ledger_is_whole),
-    CASE(a_file_has_no_fleet),
-};
-GROUP(sqlite_file, tests);

@@ -4,7 +4,7 @@
 #include <libpq-fe.h>
 #include <sqlite3.h>
 
-static void a_rollback_leaves_nothing(void **state)
+CASE(a_rollback_leaves_nothing)
 {
     struct fixture *f = *state;
     uint32_t kind = 0;
@@ -22,7 +22,7 @@ static void a_rollback_leaves_nothing(void **state)
 }
 
 /* In which table the caller's own rows are, the handle of its database tells. */
-static void the_handle_is_of_one_database(void **state)
+CASE(the_handle_is_of_one_database)
 {
     struct fixture *f = *state;
     bool postgres = strcmp(fixture_kind->name, "postgres") == 0;
@@ -49,7 +49,7 @@ static tide_status effect_rolls_back(void *arg, tide_tx *tx, tide_error *err)
 
 /* An effect's own statement that ends the transaction is told, whatever the effect says: what
  * was written before it is gone, and nothing more may be written. */
-static void an_effect_that_rolls_back_ends_the_whole_transaction(void **state)
+CASE(an_effect_that_rolls_back_ends_the_whole_transaction)
 {
     struct fixture *f = *state;
     bool ran = false;
@@ -84,7 +84,7 @@ static void note(struct fixture *f, const char *key)
     OK(tide_ledger_note(f->tx, key, TIDE_TEXT("kept"), &f->err));
 }
 
-static void parts_of_a_transaction_are_undone_like_a_stack(void **state)
+CASE(parts_of_a_transaction_are_undone_like_a_stack)
 {
     struct fixture *f = *state;
     begin(f);
@@ -114,7 +114,7 @@ static void parts_of_a_transaction_are_undone_like_a_stack(void **state)
 }
 
 /* What an engine remembers must be forgotten with what it was read from. */
-static void nothing_undone_is_remembered(void **state)
+CASE(nothing_undone_is_remembered)
 {
     struct fixture *f = *state;
     struct tide_job_new job = job_of(f, NULL);
@@ -143,7 +143,7 @@ static void nothing_undone_is_remembered(void **state)
     assert_int_equal(look(f, id).row.token, 501);
 }
 
-static void a_claim_that_was_undone_ends_nothing(void **state)
+CASE(a_claim_that_was_undone_ends_nothing)
 {
     struct fixture *f = *state;
     uint64_t id = add_plain(f);
@@ -161,7 +161,7 @@ static void a_claim_that_was_undone_ends_nothing(void **state)
 }
 
 /* Hints are news about what is committed; one can be given at any time and costs nothing. */
-static void hints_are_part_of_the_transaction(void **state)
+CASE(hints_are_part_of_the_transaction)
 {
     struct fixture *f = *state;
     begin(f);
@@ -175,14 +175,3 @@ static void hints_are_part_of_the_transaction(void **state)
     OK(tide_tx_hint(f->tx, TIDE_HINT_WORK, f->account, &f->err));
     undo(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_rollback_leaves_nothing),
-    CASE(the_handle_is_of_one_database),
-    CASE(an_effect_that_rolls_back_ends_the_whole_transaction),
-    CASE(parts_of_a_transaction_are_undone_like_a_stack),
-    CASE(nothing_undone_is_remembered),
-    CASE(a_claim_that_was_undone_ends_nothing),
-    CASE(hints_are_part_of_the_transaction),
-};
-GROUP(transactions, tests);

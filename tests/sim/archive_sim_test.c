@@ -9,14 +9,10 @@
 #include "mail/archive/inside.h"
 #include "mail/mime/message.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { MESSAGES = 120, PUTTERS = 3 };
 
@@ -277,9 +273,8 @@ static bool check_dir(struct stage *stage)
     return tide_dir_list(stage->world, stage->options.dir, nothing, NULL, NULL) == TIDE_OK;
 }
 
-static void what_was_acknowledged_survives_every_crash(void **state)
+TEST(what_was_acknowledged_survives_every_crash)
 {
-    (void)state;
     uint64_t crashes = 0;
     uint64_t lives = 0;
     for (uint64_t seed = 1; seed <= scaled_at_least(150, 10); seed++) {
@@ -320,9 +315,8 @@ static void what_was_acknowledged_survives_every_crash(void **state)
 /* ---- disks --------------------------------------------------------------------------------- */
 
 /* Nothing is lost, nobody is told a lie, and when there is room again it goes on. */
-static void a_full_disk_is_told_and_what_is_queued_is_stored_later(void **state)
+TEST(a_full_disk_is_told_and_what_is_queued_is_stored_later)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= scaled_at_least(40, 5); seed++) {
         struct stage stage;
         tide_error err = {0};
@@ -353,9 +347,8 @@ static void a_full_disk_is_told_and_what_is_queued_is_stored_later(void **state)
 }
 
 /* E1.10: a failed sync ends it for this life; whoever waits is told. */
-static void a_failed_sync_is_told_to_everybody_and_is_final(void **state)
+TEST(a_failed_sync_is_told_to_everybody_and_is_final)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= scaled_at_least(60, 10); seed++) {
         struct stage stage;
         tide_error err = {0};
@@ -433,9 +426,8 @@ static bool store_with_a_fault(bool of_a_sync, uint32_t nth)
     return failed;
 }
 
-static void a_fault_while_a_shard_is_made_is_told(void **state)
+TEST(a_fault_while_a_shard_is_made_is_told)
 {
-    (void)state;
     for (int of_a_sync = 0; of_a_sync < 2; of_a_sync++) {
         uint32_t nth = 1;
         while (store_with_a_fault(of_a_sync == 1, nth))
@@ -462,9 +454,8 @@ static void cancel_soon(void *arg)
 
 /* The queue is bounded in bytes, whoever waits for room can be canceled, and
  * what was queued before is stored all the same. */
-static void a_full_queue_makes_putters_wait_until_canceled(void **state)
+TEST(a_full_queue_makes_putters_wait_until_canceled)
 {
-    (void)state;
     struct stage stage;
     struct canceling canceling = {.stage = &stage};
     tide_error err = {0};
@@ -508,9 +499,8 @@ static void a_full_queue_makes_putters_wait_until_canceled(void **state)
 }
 
 /* Nobody asks for a sync: after a second it is durable all the same (M7). */
-static void a_group_is_committed_when_it_is_a_second_old(void **state)
+TEST(a_group_is_committed_when_it_is_a_second_old)
 {
-    (void)state;
     struct stage stage;
     tide_error err = {0};
     uint64_t ticket = 0;
@@ -534,9 +524,8 @@ static void a_group_is_committed_when_it_is_a_second_old(void **state)
 
 /* The parser dies of one message: after two deaths it is known by name, and all
  * the others are indexed (M9). */
-static void a_message_that_kills_the_parser_is_known_by_name(void **state)
+TEST(a_message_that_kills_the_parser_is_known_by_name)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= scaled_at_least(20, 3); seed++) {
         struct stage stage;
         tide_error err = {0};
@@ -620,9 +609,8 @@ static tide_status scenario(struct stage *stage, tide_mem *mem)
     return rc == TIDE_OK ? closed : rc;
 }
 
-static void the_archive_survives_every_failed_allocation(void **state)
+TEST(the_archive_survives_every_failed_allocation)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) {
         struct stage stage;
         struct tide_mem_faulty mem;
@@ -643,19 +631,4 @@ static void the_archive_survives_every_failed_allocation(void **state)
         finish(&stage);
         tide_sim_free(stage.sim);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_acknowledged_survives_every_crash),
-        cmocka_unit_test(a_full_disk_is_told_and_what_is_queued_is_stored_later),
-        cmocka_unit_test(a_failed_sync_is_told_to_everybody_and_is_final),
-        cmocka_unit_test(a_fault_while_a_shard_is_made_is_told),
-        cmocka_unit_test(a_full_queue_makes_putters_wait_until_canceled),
-        cmocka_unit_test(a_group_is_committed_when_it_is_a_second_old),
-        cmocka_unit_test(a_message_that_kills_the_parser_is_known_by_name),
-        cmocka_unit_test(the_archive_survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

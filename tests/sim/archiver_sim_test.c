@@ -19,15 +19,12 @@
 #include "cloudbox/gate/user.h"
 #include "mail/remove/remove.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define USER    "ada@example.com"
 #define TOKEN   "tok"
@@ -845,9 +842,8 @@ static bool seeds(uint64_t first, uint64_t last, const struct odds *odds, struct
     return alone;
 }
 
-static void no_crash_loses_a_message_and_none_is_removed_that_is_not_proven(void **state)
+TEST(no_crash_loses_a_message_and_none_is_removed_that_is_not_proven)
 {
-    (void)state;
     static const struct odds odds = {.worst_in = 4, .no_sync_in = 3, .resume_steps = 30};
     struct totals totals = {.calls = 0};
     const uint64_t last = scaled_at_least(130, 20);
@@ -864,9 +860,8 @@ static void no_crash_loses_a_message_and_none_is_removed_that_is_not_proven(void
 /* V6: the answers of many removing calls are lost, and what speaks against removing comes
  * before the next batch.  Seeds that once found a removal written down as refused: 15 and 207
  * (labels changed), 51 (recorded as bad), 186 (past the watermark). */
-static void what_may_be_removed_is_not_refused_without_asking_the_server(void **state)
+TEST(what_may_be_removed_is_not_refused_without_asking_the_server)
 {
-    (void)state;
     static const struct odds odds = {.worst_in = 2, .no_sync_in = 2, .resume_steps = 120};
     static const uint64_t found[] = {51, 186, 207};
     struct totals totals = {.calls = 0};
@@ -880,9 +875,8 @@ static void what_may_be_removed_is_not_refused_without_asking_the_server(void **
 }
 
 /* M13: what a failed sync lost can be read until the cache is dropped, and not after. */
-static void what_is_only_in_the_cache_is_not_read_after_forgetting(void **state)
+TEST(what_is_only_in_the_cache_is_not_read_after_forgetting)
 {
-    (void)state;
     tide_sim *sim = tide_sim_new(1, NULL);
     tide_world *world = tide_sim_world(sim);
     sqlite3 *db = NULL;
@@ -919,14 +913,4 @@ static void what_is_only_in_the_cache_is_not_read_after_forgetting(void **state)
     tide_buf_done(&lost);
     tide_buf_done(&after);
     tide_sim_free(sim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_crash_loses_a_message_and_none_is_removed_that_is_not_proven),
-        cmocka_unit_test(what_may_be_removed_is_not_refused_without_asking_the_server),
-        cmocka_unit_test(what_is_only_in_the_cache_is_not_read_after_forgetting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

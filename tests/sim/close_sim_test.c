@@ -3,12 +3,8 @@
  * closed, once after an ordinary stop and once after a failed sync, which ends it at once. */
 #include "engine/engine.h"
 #include "sim.h"
+#include "support/test.h"
 #include "tidemark_inside.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { SECOND_US = 1000000, DAY_S = 86400, BOUND_S = 70 }; /* 5 s of grace, 60 s, some looks */
 
@@ -105,17 +101,15 @@ static void check_left_behind(struct run *run)
     run_end(run);
 }
 
-static void a_stop_leaves_a_deaf_handler_behind(void **state)
+TEST(a_stop_leaves_a_deaf_handler_behind)
 {
-    (void)state;
     struct run run = {.sleep_s = DAY_S};
     run_open(&run);
     check_left_behind(&run);
 }
 
-static void a_lost_ledger_leaves_a_deaf_handler_behind(void **state)
+TEST(a_lost_ledger_leaves_a_deaf_handler_behind)
 {
-    (void)state;
     struct run run = {.sleep_s = DAY_S};
     run_open(&run);
     lose_the_ledger(&run);
@@ -123,9 +117,8 @@ static void a_lost_ledger_leaves_a_deaf_handler_behind(void **state)
 }
 
 /* A schedule that becomes due meanwhile waits for the next start, and the dispatcher sleeps. */
-static void a_stop_does_not_spin_on_a_schedule(void **state)
+TEST(a_stop_does_not_spin_on_a_schedule)
 {
-    (void)state;
     struct run run = {.sleep_s = DAY_S, .period_ms = 20000};
     uint64_t seconds = 0;
     run_open(&run);
@@ -138,9 +131,8 @@ static void a_stop_does_not_spin_on_a_schedule(void **state)
 }
 
 /* One that is only slow is waited for, and no longer than it takes. */
-static void a_lost_ledger_waits_for_a_slow_handler(void **state)
+TEST(a_lost_ledger_waits_for_a_slow_handler)
 {
-    (void)state;
     struct run run = {.sleep_s = 30};
     uint64_t seconds = 0;
     run_open(&run);
@@ -148,15 +140,4 @@ static void a_lost_ledger_waits_for_a_slow_handler(void **state)
     assert_int_equal(timed_close(&run, &seconds), TIDE_OK);
     assert_in_range(seconds, 25, 30);
     run_end(&run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stop_leaves_a_deaf_handler_behind),
-        cmocka_unit_test(a_lost_ledger_leaves_a_deaf_handler_behind),
-        cmocka_unit_test(a_stop_does_not_spin_on_a_schedule),
-        cmocka_unit_test(a_lost_ledger_waits_for_a_slow_handler),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,14 +14,11 @@
 #include "console/console.h"
 #include "console/dates.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define USER    "ada@example.com"
 #define TOKEN   "tok"
@@ -245,9 +242,8 @@ static void one_world(uint64_t seed, uint64_t *crashes, uint64_t *readings_more)
     free(stage);
 }
 
-static void no_crash_loses_or_doubles_a_row(void **state)
+TEST(no_crash_loses_or_doubles_a_row)
 {
-    (void)state;
     uint64_t crashes = 0;
     uint64_t readings_more = 0;
     const char *only = getenv("TIDE_TEST_SEED");
@@ -262,12 +258,4 @@ static void no_crash_loses_or_doubles_a_row(void **state)
         assert_true(crashes > last);
         assert_true(readings_more > last);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_crash_loses_or_doubles_a_row),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

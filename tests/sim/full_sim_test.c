@@ -14,14 +14,11 @@
 #include "cloudbox/gate/user.h"
 #include "mail/archive/archive.h"
 #include "mail/mail.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define USER    "ada@example.com"
 #define TOKEN   "tok"
@@ -261,27 +258,16 @@ static void live(enum failing which, tide_status how)
     tide_sim_cloud_free(stage.cloud);
 }
 
-static void a_full_disk_costs_a_plan_no_attempt(void **state)
+TEST(a_full_disk_costs_a_plan_no_attempt)
 {
-    (void)state;
     live(FAILS_LABEL_NAME, TIDE_DISK_FULL);
     live(FAILS_LABEL_NAME, TIDE_IO);
 }
 
-static void a_full_disk_costs_a_history_no_attempt(void **state)
+TEST(a_full_disk_costs_a_history_no_attempt)
 {
-    (void)state;
     live(FAILS_LABELS, TIDE_DISK_FULL);
     live(FAILS_LABELS, TIDE_IO);
     live(FAILS_GONE, TIDE_DISK_FULL);
     live(FAILS_GONE, TIDE_IO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_disk_costs_a_plan_no_attempt),
-        cmocka_unit_test(a_full_disk_costs_a_history_no_attempt),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,16 +6,13 @@
 #include "engine/engine.h"
 #include "sim.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- memory that fails once --------------------------------------------------------------- */
 
@@ -262,28 +259,24 @@ static void fail_each(enum source source, uint64_t step)
     assert_true(count > 10);
 }
 
-static void no_failed_allocation_of_the_engine_loses_work(void **state)
+TEST(no_failed_allocation_of_the_engine_loses_work)
 {
-    (void)state;
     fail_each(SOURCE_ENGINE, 1);
 }
 
-static void no_failed_allocation_of_jansson_loses_work(void **state)
+TEST(no_failed_allocation_of_jansson_loses_work)
 {
-    (void)state;
     fail_each(SOURCE_JSON, 3);
 }
 
-static void no_failed_allocation_of_sqlite_loses_work(void **state)
+TEST(no_failed_allocation_of_sqlite_loses_work)
 {
-    (void)state;
     fail_each(SOURCE_SQLITE, 31);
 }
 
 /* The same for threads: the n-th cannot be started. */
-static void a_thread_that_cannot_start_loses_no_work(void **state)
+TEST(a_thread_that_cannot_start_loses_no_work)
 {
-    (void)state;
     fault.on = false;
     fault.fail_at = UINT64_MAX;
     for (uint32_t threads = 1; threads < 12; threads++)
@@ -304,17 +297,11 @@ static void a_thread_that_cannot_start_loses_no_work(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thread_that_cannot_start_loses_no_work),
-        cmocka_unit_test(no_failed_allocation_of_the_engine_loses_work),
-        cmocka_unit_test(no_failed_allocation_of_jansson_loses_work),
-        cmocka_unit_test(no_failed_allocation_of_sqlite_loses_work),
-    };
     sources_set();
     verbose = argc == 3;
     if (argc == 3) { /* memory_sim_test SOURCE N: one of them, for a debugger */
         (void)run_failing((enum source)strtoul(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
         return 0;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }

@@ -4,13 +4,10 @@
  * hours pass.  That it is measured at a start is in tests/unit/engine/engine_control_test.c. */
 #include "engine/engine.h"
 #include "sim.h"
+#include "support/test.h"
 
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SECOND_MS = 1000 };
 
@@ -109,9 +106,8 @@ static tide_status change(tide_transaction *transaction, void *arg, tide_error *
     return TIDE_OK;
 }
 
-static void what_grows_while_the_engine_runs_is_told_of(void **state)
+TEST(what_grows_while_the_engine_runs_is_told_of)
 {
-    (void)state;
     struct run run = {.kind = 0};
     tide_error err = {TIDE_OK, 0, ""};
     char add[] =
@@ -133,12 +129,4 @@ static void what_grows_while_the_engine_runs_is_told_of(void **state)
     assert_int_equal(tide_transact(run.engine, change, take, &err), TIDE_OK);
     assert_int_equal(after(&run, 70).count, 0);
     run_close(&run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_grows_while_the_engine_runs_is_told_of),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

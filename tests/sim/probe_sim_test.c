@@ -7,15 +7,12 @@
  * allocation fails.  The minutes between are simulated. */
 #include "engine/engine.h"
 #include "sim.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ITEMS = 30, DAY_MS = 86400000, FULL_MS = 600000 };
 
@@ -221,9 +218,8 @@ static void live(enum lost lost, tide_status answer, uint64_t found[2])
     tide_sim_free(sim);
 }
 
-static void a_canceled_probe_is_asked_for_again(void **state)
+TEST(a_canceled_probe_is_asked_for_again)
 {
-    (void)state;
     uint64_t found[2];
     live(LOST_CANCELED, TIDE_OK, found);
     assert_int_equal(found[0], ITEMS);
@@ -231,18 +227,16 @@ static void a_canceled_probe_is_asked_for_again(void **state)
 }
 
 /* What worked before stalls now: the account is ill, and a person is told. */
-static void a_probe_whose_handler_is_given_up_has_failed(void **state)
+TEST(a_probe_whose_handler_is_given_up_has_failed)
 {
-    (void)state;
     uint64_t found[2];
     live(LOST_GIVEN_UP, TIDE_OK, found);
     assert_int_equal(found[0], 0);
     assert_int_equal(found[1], 1);
 }
 
-static void a_refused_probe_halts_and_marks_nothing_bad(void **state)
+TEST(a_refused_probe_halts_and_marks_nothing_bad)
 {
-    (void)state;
     uint64_t found[2];
     live(LOST_NOT, TIDE_PERMANENT, found);
     assert_int_equal(found[0], 0);
@@ -263,9 +257,8 @@ static void refuse(enum order order, tide_status status, tide_status answer, uin
 static const tide_status refusals[] = {TIDE_INVALID, TIDE_NO_MEMORY, TIDE_DISK_FULL};
 enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
 
-static void a_probe_that_is_not_written_is_asked_for_again(void **state)
+TEST(a_probe_that_is_not_written_is_asked_for_again)
 {
-    (void)state;
     uint64_t found[2];
     for (size_t i = 0; i < REFUSALS; i++) {
         refuse(ORDER_PROBE, refusals[i], TIDE_OK, found);
@@ -274,9 +267,8 @@ static void a_probe_that_is_not_written_is_asked_for_again(void **state)
     }
 }
 
-static void a_halt_that_is_not_written_is_not_lost(void **state)
+TEST(a_halt_that_is_not_written_is_not_lost)
 {
-    (void)state;
     uint64_t found[2];
     for (size_t i = 0; i < REFUSALS; i++) {
         refuse(ORDER_HALT, refusals[i], TIDE_PERMANENT, found);
@@ -286,9 +278,8 @@ static void a_halt_that_is_not_written_is_not_lost(void **state)
 }
 
 /* From the first refused item on, each in a run of its own. */
-static void no_failed_allocation_loses_a_probe_or_a_halt(void **state)
+TEST(no_failed_allocation_loses_a_probe_or_a_halt)
 {
-    (void)state;
     uint64_t found[2];
     uint64_t runs = 0;
     fault.wanted = true;
@@ -303,17 +294,4 @@ static void no_failed_allocation_loses_a_probe_or_a_halt(void **state)
     fault.wanted = false;
     print_message("%" PRIu64 " allocations failed, one in each run\n", runs - 1);
     assert_true(runs > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_canceled_probe_is_asked_for_again),
-        cmocka_unit_test(a_probe_whose_handler_is_given_up_has_failed),
-        cmocka_unit_test(a_refused_probe_halts_and_marks_nothing_bad),
-        cmocka_unit_test(a_probe_that_is_not_written_is_asked_for_again),
-        cmocka_unit_test(a_halt_that_is_not_written_is_not_lost),
-        cmocka_unit_test(no_failed_allocation_loses_a_probe_or_a_halt),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

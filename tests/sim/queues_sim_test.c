@@ -4,13 +4,10 @@
  * or whose ledger cannot be written; its alerts are read from the ledger as time passes. */
 #include "engine/engine.h"
 #include "sim.h"
+#include "support/test.h"
 #include "tidemark_inside.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SECOND_MS = 1000, TURNS = 12 };
 
@@ -101,9 +98,8 @@ static struct found after(struct run *run, uint64_t seconds)
     return found;
 }
 
-static void who_waits_a_minute_for_room_is_told_of(void **state)
+TEST(who_waits_a_minute_for_room_is_told_of)
 {
-    (void)state;
     struct run run = {.wait_ms = 90 * SECOND_MS, .turns = 1};
     run_open(&run);
     assert_int_equal(after(&run, 57).count, 0);
@@ -119,9 +115,8 @@ static void who_waits_a_minute_for_room_is_told_of(void **state)
 }
 
 /* Somebody always waits, as in any large backfill, but everybody gets a turn. */
-static void a_queue_that_moves_raises_nothing(void **state)
+TEST(a_queue_that_moves_raises_nothing)
 {
-    (void)state;
     struct run run = {.wait_ms = 45 * SECOND_MS, .turns = TURNS};
     run_open(&run);
     for (unsigned i = 0; i < TURNS * 9; i++)
@@ -131,9 +126,8 @@ static void a_queue_that_moves_raises_nothing(void **state)
 
 /* A full disk: the end of the job waits for the ledger.  The alert can be stored no earlier than
  * that end. */
-static void a_ledger_that_takes_nothing_is_told_of(void **state)
+TEST(a_ledger_that_takes_nothing_is_told_of)
 {
-    (void)state;
     struct run run = {.turns = 0};
     run_open(&run);
     assert_int_equal(after(&run, 50).count, 0);
@@ -150,14 +144,4 @@ static void a_ledger_that_takes_nothing_is_told_of(void **state)
     assert_non_null(strstr(found.row.text, "ledger"));
     assert_int_equal(after(&run, 20).count, 0);
     run_close(&run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_a_minute_for_room_is_told_of),
-        cmocka_unit_test(a_queue_that_moves_raises_nothing),
-        cmocka_unit_test(a_ledger_that_takes_nothing_is_told_of),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

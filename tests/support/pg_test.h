@@ -8,6 +8,8 @@
 #ifndef TIDE_TESTS_PG_TEST_H
 #define TIDE_TESTS_PG_TEST_H
 
+#include "support/test.h"
+
 #include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -90,6 +92,15 @@ static inline void pg_test_drop(const char *url)
     pg_test_name(url, name);
     (void)snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %s WITH (FORCE)", name);
     (void)pg_test_exec(pg_test_server(), sql);
+}
+
+/* What main() returns: runs all tests, or says that it skips them (77). */
+static inline int pg_tests_run(void)
+{
+    if (pg_test_server() != NULL)
+        return tests_run(NULL);
+    (void)printf("skipped: TIDE_TEST_POSTGRES names no server\n");
+    return 77;
 }
 
 #endif

@@ -5,7 +5,7 @@
 
 /* An agent's loop: tools are called, each once, what is dangerous never, and
  * after that it speaks. */
-static void a_loop_of_tools_comes_to_an_end(void **state)
+CASE(a_loop_of_tools_comes_to_an_end)
 {
     struct world *world = *state;
     json_t *tools = json_array();
@@ -68,7 +68,7 @@ static void a_loop_of_tools_comes_to_an_end(void **state)
     json_decref(tools);
 }
 
-static void tool_choice_is_obeyed(void **state)
+CASE(tool_choice_is_obeyed)
 {
     struct world *world = *state;
     static const struct {
@@ -93,7 +93,7 @@ static void tool_choice_is_obeyed(void **state)
     }
 }
 
-static void an_answer_follows_its_schema(void **state)
+CASE(an_answer_follows_its_schema)
 {
     struct world *world = *state;
     json_t *schema = json_loads(
@@ -122,7 +122,7 @@ static void an_answer_follows_its_schema(void **state)
 }
 
 /* L1, and ids that are the same with it. */
-static void the_same_conversation_gets_the_same_answer(void **state)
+CASE(the_same_conversation_gets_the_same_answer)
 {
     struct world *world = *state;
     const char *body = "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello, "
@@ -136,7 +136,7 @@ static void the_same_conversation_gets_the_same_answer(void **state)
 
 /* ---- limits ---- */
 
-static void a_small_limit_cuts_the_answer(void **state)
+CASE(a_small_limit_cuts_the_answer)
 {
     struct world *world = *state;
     for (int limit = 1; limit <= 6; limit++) {
@@ -166,7 +166,7 @@ static void a_small_limit_cuts_the_answer(void **state)
     assert_string_equal(json_string_value(json_object_get(world->json, "stop_sequence")), "Ann");
 }
 
-static void usage_adds_up(void **state)
+CASE(usage_adds_up)
 {
     struct world *world = *state;
     json_t *body = json_pack("{s:s,s:[{s:s,s:s}]}", "model", "m", "messages", "role", "user",
@@ -214,7 +214,7 @@ static void read_stream(const struct world *world, char *text, char *arguments, 
     }
 }
 
-static void a_stream_holds_what_the_whole_answer_holds(void **state)
+CASE(a_stream_holds_what_the_whole_answer_holds)
 {
     struct world *world = *state;
     static char text[8192];
@@ -247,14 +247,3 @@ static void a_stream_holds_what_the_whole_answer_holds(void **state)
             free(wanted);
         }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_loop_of_tools_comes_to_an_end),
-    CASE(tool_choice_is_obeyed),
-    CASE(an_answer_follows_its_schema),
-    CASE(the_same_conversation_gets_the_same_answer),
-    CASE(a_small_limit_cuts_the_answer),
-    CASE(usage_adds_up),
-    CASE(a_stream_holds_what_the_whole_answer_holds),
-};
-GROUP(answers, tests);

@@ -6,8 +6,8 @@
 #include "cloudbox/chat/chat.h"
 #include "cloudbox/chat/model.h"
 #include "cloudbox/gate/quota.h"
-#include "support/groups.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct world {
 
 int setup(void **state);
 int teardown(void **state);
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) TEST_WITH(name, setup, teardown)
 
 /* ---- asking ---- */
 

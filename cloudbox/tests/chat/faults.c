@@ -4,7 +4,7 @@
 
 static const char *const plain = HEAD "\"messages\":[" USER "]}";
 
-static void faults_look_like_the_real_ones(void **state)
+CASE(faults_look_like_the_real_ones)
 {
     struct world *world = *state;
     add_fault(world, "billing");
@@ -24,7 +24,7 @@ static void faults_look_like_the_real_ones(void **state)
     assert_int_equal(ask_raw(world, ANTHROPIC, plain), 402);
 }
 
-static void an_overloaded_model_says_so(void **state)
+CASE(an_overloaded_model_says_so)
 {
     struct world *world = *state;
     add_fault(world, "overloaded");
@@ -35,7 +35,7 @@ static void an_overloaded_model_says_so(void **state)
         "overloaded_error");
 }
 
-static void spoiled_answers_are_spoiled_as_asked(void **state)
+CASE(spoiled_answers_are_spoiled_as_asked)
 {
     struct world *world = *state;
     json_t *body = json_pack("{s:s,s:i,s:[{s:s,s:s}],s:o,s:s}", "model", "m", "max_tokens", 900,
@@ -64,7 +64,7 @@ static void spoiled_answers_are_spoiled_as_asked(void **state)
     assert_null(world->json);
 }
 
-static void a_fixture_overrides_the_model(void **state)
+CASE(a_fixture_overrides_the_model)
 {
     struct world *world = *state;
     struct box_chat_state *chat = box_cloud_chat(world->cloud);
@@ -97,7 +97,7 @@ static void a_fixture_overrides_the_model(void **state)
     assert_string_not_equal(json_string_value(json_object_get(block, "text")), "General!");
 }
 
-static void too_many_calls_are_told_when_to_come_back(void **state)
+CASE(too_many_calls_are_told_when_to_come_back)
 {
     struct world *world = *state;
     box_quota_set_rules(box_cloud_quota(world->cloud), BOX_QUOTA_2026);
@@ -119,12 +119,3 @@ static void too_many_calls_are_told_when_to_come_back(void **state)
         json_string_value(json_object_get(json_object_get(world->json, "error"), "type")),
         "rate_limit_error");
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(faults_look_like_the_real_ones),
-    CASE(an_overloaded_model_says_so),
-    CASE(spoiled_answers_are_spoiled_as_asked),
-    CASE(a_fixture_overrides_the_model),
-    CASE(too_many_calls_are_told_when_to_come_back),
-};
-GROUP(faults, tests);

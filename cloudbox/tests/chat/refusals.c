@@ -1,7 +1,7 @@
 /* What either dialect refuses, and how it says so. */
 #include "chat_fixture.h"
 
-static void openai_requests_that_are_wrong_are_refused(void **state)
+CASE(openai_requests_that_are_wrong_are_refused)
 {
     struct world *world = *state;
 #define CALL                                                                                       \
@@ -63,7 +63,7 @@ static void openai_requests_that_are_wrong_are_refused(void **state)
     }
 }
 
-static void anthropic_requests_that_are_wrong_are_refused(void **state)
+CASE(anthropic_requests_that_are_wrong_are_refused)
 {
     struct world *world = *state;
 
@@ -133,7 +133,7 @@ static void anthropic_requests_that_are_wrong_are_refused(void **state)
     }
 }
 
-static void without_a_key_nobody_is_answered(void **state)
+CASE(without_a_key_nobody_is_answered)
 {
     struct world *world = *state;
     static const char *const keys[] = {NULL, "Bearer ", "Bearer    ", "Basic abc"};
@@ -150,10 +150,3 @@ static void without_a_key_nobody_is_answered(void **state)
     assert_int_equal(ask_raw(world, "/v1/models", NULL), 200);
     assert_int_equal(json_array_size(json_object_get(world->json, "data")), 2);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(openai_requests_that_are_wrong_are_refused),
-    CASE(anthropic_requests_that_are_wrong_are_refused),
-    CASE(without_a_key_nobody_is_answered),
-};
-GROUP(refusals, tests);

@@ -196,9 +196,8 @@ static json_t *random_schema(tide_rng *rng, int depth)
 }
 
 /* L2. */
-static void arguments_validate_against_random_schemas(void **state)
+TEST(arguments_validate_against_random_schemas)
 {
-    (void)state;
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 256 << 20);
     for (uint64_t seed = 0; seed < scaled(20000); seed++) {
@@ -233,9 +232,8 @@ static void arguments_validate_against_random_schemas(void **state)
     tide_arena_done(&arena);
 }
 
-static void a_broken_value_is_seen(void **state)
+TEST(a_broken_value_is_seen)
 {
-    (void)state;
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 16 << 20);
     static const char *const cases[][3] = {
@@ -267,9 +265,8 @@ static void a_broken_value_is_seen(void **state)
     tide_arena_done(&arena);
 }
 
-static void odd_schemas_are_filled_too(void **state)
+TEST(odd_schemas_are_filled_too)
 {
-    (void)state;
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 64 << 20);
     static const char *const schemas[] = {
@@ -313,9 +310,8 @@ static void odd_schemas_are_filled_too(void **state)
     tide_arena_done(&arena);
 }
 
-static void a_value_that_was_said_is_found_by_its_name(void **state)
+TEST(a_value_that_was_said_is_found_by_its_name)
 {
-    (void)state;
     const tide_text said = TIDE_TEXT("Thread ID: t-17\n{\"message_id\": \"m9\", \"n\": 4}\nx=5");
     static const char *const cases[][2] = {
         {"thread_id", "t-17"}, {"messageId", "m9"}, {"n", "4"}, {"x", "5"}};
@@ -327,9 +323,8 @@ static void a_value_that_was_said_is_found_by_its_name(void **state)
 
 /* ---- patterns ---- */
 
-static void an_example_matches_its_pattern(void **state)
+TEST(an_example_matches_its_pattern)
 {
-    (void)state;
     static const char *const patterns[] = {"^abc$",          "^[a-z]+$",      "^\\d{2,4}x?$",
                                            "(a|b)(c|d)*",    "^[^0-9]{3}$",   "\\w+@\\w+\\.com",
                                            "^(?:ab){2}\\s$", "^[A-F0-9]{8}$", "a\\.b\\+c"};
@@ -351,12 +346,3 @@ static void an_example_matches_its_pattern(void **state)
         }
     tide_arena_done(&arena);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(arguments_validate_against_random_schemas),
-    cmocka_unit_test(a_broken_value_is_seen),
-    cmocka_unit_test(odd_schemas_are_filled_too),
-    cmocka_unit_test(a_value_that_was_said_is_found_by_its_name),
-    cmocka_unit_test(an_example_matches_its_pattern),
-};
-GROUP(schemas, tests);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static void mails_are_classified_through_a_tool(void **state)
+CASE(mails_are_classified_through_a_tool)
 {
     struct world *world = *state;
     for (size_t i = 0; i < MAILS; i++)
@@ -27,7 +27,7 @@ static void mails_are_classified_through_a_tool(void **state)
         }
 }
 
-static void mails_in_json_are_seen_the_same_way(void **state)
+CASE(mails_in_json_are_seen_the_same_way)
 {
     struct world *world = *state;
     for (size_t i = 0; i < MAILS; i++) {
@@ -60,7 +60,7 @@ static void mails_in_json_are_seen_the_same_way(void **state)
 }
 
 /* As the assistant asks: JSON by the prompt alone. */
-static void json_asked_for_in_words_has_the_keys_named(void **state)
+CASE(json_asked_for_in_words_has_the_keys_named)
 {
     struct world *world = *state;
     static const char *const prompts[] = {
@@ -91,7 +91,7 @@ static void json_asked_for_in_words_has_the_keys_named(void **state)
         }
 }
 
-static void a_draft_greets_the_sender_in_their_language(void **state)
+CASE(a_draft_greets_the_sender_in_their_language)
 {
     struct world *world = *state;
     static const struct {
@@ -113,9 +113,8 @@ static void a_draft_greets_the_sender_in_their_language(void **state)
     }
 }
 
-static void facts_are_picked_out_of_a_mail(void **state)
+TEST(facts_are_picked_out_of_a_mail)
 {
-    (void)state;
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 16 << 20);
     struct box_facts facts;
@@ -144,12 +143,3 @@ static void facts_are_picked_out_of_a_mail(void **state)
     assert_false(facts.is_mail);
     tide_arena_done(&arena);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(facts_are_picked_out_of_a_mail),
-    CASE(mails_are_classified_through_a_tool),
-    CASE(mails_in_json_are_seen_the_same_way),
-    CASE(json_asked_for_in_words_has_the_keys_named),
-    CASE(a_draft_greets_the_sender_in_their_language),
-};
-GROUP(seeing, tests);

@@ -9,8 +9,8 @@
 #include "cloudbox/console/query.h"
 #include "cloudbox/gate/user.h"
 #include "cloudbox/signin/auth.h"
-#include "support/groups.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ struct world {
 
 int setup(void **state);
 int teardown(void **state);
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) TEST_WITH(name, setup, teardown)
 
 /* ---- asking ---- */
 

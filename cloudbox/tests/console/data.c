@@ -3,9 +3,8 @@
 
 /* ---- days ---- */
 
-static void a_date_survives_being_read_and_printed(void **state)
+TEST(a_date_survives_being_read_and_printed)
 {
-    (void)state;
     char text[11];
     for (int32_t i = 0; i < 60000; i++) {
         box_day_print(i, text);
@@ -16,9 +15,8 @@ static void a_date_survives_being_read_and_printed(void **state)
     assert_int_equal(day("2024-02-29"), day("2024-03-01") - 1);
 }
 
-static void what_is_no_date_is_refused(void **state)
+TEST(what_is_no_date_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {"",           "2026-02-29",  "2026-13-01", "2026-00-10",
                                         "2026-01-00", "2026-1-1",    "2026/01/01", "20260101",
                                         "2026-01-32", "2026-01-011", "today",      "1969-12-31",
@@ -31,9 +29,8 @@ static void what_is_no_date_is_refused(void **state)
 }
 
 /* Summer time: in 2026 from 8 March to 1 November. */
-static void days_are_those_of_california(void **state)
+TEST(days_are_those_of_california)
 {
-    (void)state;
     char text[26];
     assert_int_equal(box_day_hours(day("2026-03-07")), 24);
     assert_int_equal(box_day_hours(day("2026-03-08")), 23);
@@ -66,9 +63,8 @@ static const struct box_property small = {
     .seed = 7, .name = {"sc-domain:example.com", 21}, .rows_per_day = 1000};
 
 /* D1 and D2, for sizes around the borders of the blocks. */
-static void the_rows_of_a_day_are_sorted_and_distinct(void **state)
+TEST(the_rows_of_a_day_are_sorted_and_distinct)
 {
-    (void)state;
     static const uint32_t sizes[] = {1, 7, 8, 16, 17, 80, 81, 333, 1000, 5457, 50000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct box_property property = small;
@@ -106,9 +102,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void every_query_and_page_has_its_own_name(void **state)
+TEST(every_query_and_page_has_its_own_name)
 {
-    (void)state;
     const size_t count = BOX_QUERIES_MAX;
     char **names = calloc(count, sizeof(char *));
     char text[BOX_KEY_BYTES_MAX + 1];
@@ -130,9 +125,8 @@ static void every_query_and_page_has_its_own_name(void **state)
 }
 
 /* D3: on ordinary days and on those with 23 and 25 hours, complete or not. */
-static void the_hours_of_a_row_add_up_to_it(void **state)
+TEST(the_hours_of_a_row_add_up_to_it)
 {
-    (void)state;
     static const char *const dates[] = {"2026-03-08", "2026-11-01", "2026-07-01"};
     for (size_t i = 0; i < 3; i++)
         for (uint64_t age = 5; age < 80; age += 7) {
@@ -161,9 +155,8 @@ static void the_hours_of_a_row_add_up_to_it(void **state)
 }
 
 /* D4 and C4. */
-static void a_day_grows_until_it_is_final_and_then_stays(void **state)
+TEST(a_day_grows_until_it_is_final_and_then_stays)
 {
-    (void)state;
     const int32_t number = day("2026-07-01");
     const uint64_t start_ms = (uint64_t)box_day_start_ms(number);
     struct box_day last = {0};
@@ -195,14 +188,3 @@ static void a_day_grows_until_it_is_final_and_then_stays(void **state)
     assert_true(final_after >= 48);
     assert_true(final_after <= 72);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_date_survives_being_read_and_printed),
-    cmocka_unit_test(what_is_no_date_is_refused),
-    cmocka_unit_test(days_are_those_of_california),
-    cmocka_unit_test(the_rows_of_a_day_are_sorted_and_distinct),
-    cmocka_unit_test(every_query_and_page_has_its_own_name),
-    cmocka_unit_test(the_hours_of_a_row_add_up_to_it),
-    cmocka_unit_test(a_day_grows_until_it_is_final_and_then_stays),
-};
-GROUP(data, tests);

@@ -24,7 +24,7 @@ static json_t *pages_keys(struct world *world, const char *dimensions, const cha
 }
 
 /* C2: every way of cutting at multiples of eight gives every row once. */
-static void pages_together_hold_every_row_once(void **state)
+CASE(pages_together_hold_every_row_once)
 {
     struct world *world = *state;
     static const char *const groupings[] = {
@@ -50,7 +50,7 @@ static void pages_together_hold_every_row_once(void **state)
         }
 }
 
-static void ties_change_places_from_call_to_call(void **state)
+CASE(ties_change_places_from_call_to_call)
 {
     struct world *world = *state;
     char body[400];
@@ -68,7 +68,7 @@ static void ties_change_places_from_call_to_call(void **state)
 
 /* The trap that real page borders are: with the fault on, pages repeat some
  * rows and miss as many, but only at their borders. */
-static void shifted_lists_lose_and_repeat_rows_at_page_borders(void **state)
+CASE(shifted_lists_lose_and_repeat_rows_at_page_borders)
 {
     struct world *world = *state;
     tide_error err;
@@ -87,7 +87,7 @@ static void shifted_lists_lose_and_repeat_rows_at_page_borders(void **state)
     json_decref(paged);
 }
 
-static void the_same_requests_get_the_same_bytes(void **state)
+CASE(the_same_requests_get_the_same_bytes)
 {
     struct world *world = *state;
     char body[400];
@@ -101,7 +101,7 @@ static void the_same_requests_get_the_same_bytes(void **state)
     assert_int_equal(teardown(&other_state), 0);
 }
 
-static void nobody_reaches_more_than_fifty_thousand_rows(void **state)
+CASE(nobody_reaches_more_than_fifty_thousand_rows)
 {
     struct world *world = *state;
     static const char *const ends[] = {"2026-08-01", "2026-08-02"};
@@ -124,12 +124,3 @@ static void nobody_reaches_more_than_fifty_thousand_rows(void **state)
                 assert_int_equal(rows == NULL, wanted[i] == 0);
             }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(pages_together_hold_every_row_once),
-    CASE(ties_change_places_from_call_to_call),
-    CASE(shifted_lists_lose_and_repeat_rows_at_page_borders),
-    CASE(the_same_requests_get_the_same_bytes),
-    CASE(nobody_reaches_more_than_fifty_thousand_rows),
-};
-GROUP(pages, tests);

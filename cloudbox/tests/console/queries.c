@@ -1,7 +1,7 @@
 /* What a query may say, and what it costs. */
 #include "console_fixture.h"
 
-static void what_a_query_may_not_say_is_refused(void **state)
+CASE(what_a_query_may_not_say_is_refused)
 {
     struct world *world = *state;
     static const struct {
@@ -70,7 +70,7 @@ static void what_a_query_may_not_say_is_refused(void **state)
     }
 }
 
-static void both_spellings_mean_the_same(void **state)
+CASE(both_spellings_mean_the_same)
 {
     struct world *world = *state;
     static const char *const pairs[][2] = {
@@ -95,7 +95,7 @@ static void both_spellings_mean_the_same(void **state)
     }
 }
 
-static void the_answer_says_how_it_was_aggregated(void **state)
+CASE(the_answer_says_how_it_was_aggregated)
 {
     struct world *world = *state;
     static const char *const cases[][2] = {
@@ -119,9 +119,8 @@ static void the_answer_says_how_it_was_aggregated(void **state)
     }
 }
 
-static void the_load_of_a_query_grows_with_range_and_detail(void **state)
+TEST(the_load_of_a_query_grows_with_range_and_detail)
 {
-    (void)state;
     static const struct {
         const char *body;
         uint32_t load;
@@ -148,11 +147,3 @@ static void the_load_of_a_query_grows_with_range_and_detail(void **state)
     }
     assert_int_equal(box_sites_load(NULL), 1);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_load_of_a_query_grows_with_range_and_detail),
-    CASE(what_a_query_may_not_say_is_refused),
-    CASE(both_spellings_mean_the_same),
-    CASE(the_answer_says_how_it_was_aggregated),
-};
-GROUP(queries, tests);

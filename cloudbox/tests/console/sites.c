@@ -1,7 +1,7 @@
 /* Who sees which sites. */
 #include "console_fixture.h"
 
-static void everybody_sees_their_own_sites(void **state)
+CASE(everybody_sees_their_own_sites)
 {
     struct world *world = *state;
     assert_int_equal(serve(world, "bob", BOX_GET, "/webmasters/v3/sites", ""), 200);
@@ -22,7 +22,7 @@ static void everybody_sees_their_own_sites(void **state)
     assert_int_equal(json_object_size(world->json), 0);
 }
 
-static void a_site_says_what_its_asker_may(void **state)
+CASE(a_site_says_what_its_asker_may)
 {
     struct world *world = *state;
     static const struct {
@@ -52,7 +52,7 @@ static void a_site_says_what_its_asker_may(void **state)
     }
 }
 
-static void a_stranger_may_not_query(void **state)
+CASE(a_stranger_may_not_query)
 {
     struct world *world = *state;
     static const char *const sites[] = {"https%3A%2F%2Fshop.example.com%2F",
@@ -67,9 +67,8 @@ static void a_stranger_may_not_query(void **state)
     }
 }
 
-static void only_properties_can_be_added(void **state)
+TEST(only_properties_can_be_added)
 {
-    (void)state;
     static const struct box_service *const services[] = {&box_console, NULL};
     box_cloud *cloud = box_cloud_new(&(struct box_options){.seed = 1, .services = services});
     struct box_sites *sites = box_cloud_sites(cloud);
@@ -95,11 +94,3 @@ static void only_properties_can_be_added(void **state)
     assert_int_equal(box_sites_number(sites, name), 1);
     box_cloud_free(cloud);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(only_properties_can_be_added),
-    CASE(everybody_sees_their_own_sites),
-    CASE(a_site_says_what_its_asker_may),
-    CASE(a_stranger_may_not_query),
-};
-GROUP(sites, tests);

@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* C1 and C3, on every type. */
-static void sums_agree_between_groupings_and_queries_hide_some(void **state)
+CASE(sums_agree_between_groupings_and_queries_hide_some)
 {
     struct world *world = *state;
     static const char *const types[] = {"web", "image", "video", "news", "discover", "googleNews"};
@@ -171,7 +171,7 @@ static void compare_with_naive(struct world *world, const json_t *full, tide_rng
     json_decref(groups);
 }
 
-static void groupings_and_filters_agree_with_a_naive_sum(void **state)
+CASE(groupings_and_filters_agree_with_a_naive_sum)
 {
     struct world *world = *state;
     const uint64_t seed = 42;
@@ -185,9 +185,3 @@ static void groupings_and_filters_agree_with_a_naive_sum(void **state)
         compare_with_naive(world, full, &rng);
     json_decref(full);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(sums_agree_between_groupings_and_queries_hide_some),
-    CASE(groupings_and_filters_agree_with_a_naive_sum),
-};
-GROUP(sums, tests);

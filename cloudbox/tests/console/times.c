@@ -1,7 +1,7 @@
 /* What there is, and when. */
 #include "console_fixture.h"
 
-static void without_data_there_are_no_rows(void **state)
+CASE(without_data_there_are_no_rows)
 {
     struct world *world = *state;
     static const char *const bodies[] = {
@@ -25,7 +25,7 @@ static void without_data_there_are_no_rows(void **state)
 
 /* C4: by default only final days; with "all" also the fresh ones, and the answer
  * says from when on they can change. */
-static void fresh_days_come_on_request_and_are_marked(void **state)
+CASE(fresh_days_come_on_request_and_are_marked)
 {
     struct world *world = *state;
     const char *all = "{\"startDate\":\"2026-09-01\",\"endDate\":\"2026-09-30\",\"dimensions\":"
@@ -58,7 +58,7 @@ static void fresh_days_come_on_request_and_are_marked(void **state)
     assert_null(json_object_get(world->json, "metadata"));
 }
 
-static void hours_come_with_hourly_data_and_add_up_to_the_days(void **state)
+CASE(hours_come_with_hourly_data_and_add_up_to_the_days)
 {
     struct world *world = *state;
     world->now_ms = NOW_MS;
@@ -86,10 +86,3 @@ static void hours_come_with_hourly_data_and_add_up_to_the_days(void **state)
     assert_true(days.clicks == hours.clicks);
     assert_true(days.impressions == hours.impressions);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(without_data_there_are_no_rows),
-    CASE(fresh_days_come_on_request_and_are_marked),
-    CASE(hours_come_with_hourly_data_and_add_up_to_the_days),
-};
-GROUP(times, tests);

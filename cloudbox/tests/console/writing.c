@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-static void spaces_and_fields_do_not_change_the_content(void **state)
+CASE(spaces_and_fields_do_not_change_the_content)
 {
     struct world *world = *state;
     const char *body = "{" DAYS ",\"dimensions\":[\"date\",\"page\"],\"dataState\":\"all\"}";
@@ -28,7 +28,7 @@ static void spaces_and_fields_do_not_change_the_content(void **state)
 
 /* A page costs the page: pages of a day with 200,000 rows are not slower than
  * those of one with 600, and a million rows take about a second. */
-static void full_pages_are_written_quickly(void **state)
+CASE(full_pages_are_written_quickly)
 {
     struct world *world = *state;
     const uint64_t rounds = scaled(40);
@@ -61,9 +61,3 @@ static void full_pages_are_written_quickly(void **state)
                   (double)bytes / seconds / 1e6, (double)bytes / rows);
     assert_true(rows / seconds > 50000); /* far below, for sanitizers and busy machines */
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(spaces_and_fields_do_not_change_the_content),
-    CASE(full_pages_are_written_quickly),
-};
-GROUP(writing, tests);

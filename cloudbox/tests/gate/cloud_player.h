@@ -5,16 +5,10 @@
 #ifndef BOX_TESTS_CLOUD_PLAYER_H
 #define BOX_TESTS_CLOUD_PLAYER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/check.h"
 #include "base/rng.h"
 #include "cloudbox/services.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -59,9 +59,8 @@ static const struct box_options rough_options = {.seed = 11,
                                                  .auto_consent = true,
                                                  .list_inversions_permille = 20};
 
-static void the_same_requests_give_the_same_bytes(void **state)
+TEST(the_same_requests_give_the_same_bytes)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof seeds / sizeof seeds[0]; k++) {
         struct player a, b;
         player_init(&a, &rough_options, seeds[k]);
@@ -148,9 +147,8 @@ static bool is_signin(const struct player *player)
 }
 
 /* Signing in is left out of B2: using a code twice is refused, and kills the grant. */
-static void what_is_refused_changes_nothing_and_every_call_is_recorded_once(void **state)
+TEST(what_is_refused_changes_nothing_and_every_call_is_recorded_once)
 {
-    (void)state;
     size_t refused = 0;
     for (size_t k = 0; k < sizeof seeds / sizeof seeds[0]; k++) {
         struct player player;
@@ -209,9 +207,8 @@ static bool is_comparable(const struct player *player)
            strstr(target, "upload_id") == NULL && strstr(target, "searchAnalytics") == NULL;
 }
 
-static void a_cloud_made_again_from_what_was_kept_answers_the_same(void **state)
+TEST(a_cloud_made_again_from_what_was_kept_answers_the_same)
 {
-    (void)state;
     const struct box_options options = {.seed = 5, .auto_consent = true, .token_life_s = 600};
     for (size_t k = 0; k < sizeof seeds / sizeof seeds[0]; k++) {
         struct player a, b;
@@ -239,9 +236,8 @@ static void a_cloud_made_again_from_what_was_kept_answers_the_same(void **state)
     }
 }
 
-static void a_token_that_is_good_again_is_so_after_a_replay(void **state)
+TEST(a_token_that_is_good_again_is_so_after_a_replay)
 {
-    (void)state;
     const struct box_options options = {.seed = 5};
     struct player a, b;
     player_init(&a, &options, 1);
@@ -267,9 +263,8 @@ static void a_token_that_is_good_again_is_so_after_a_replay(void **state)
 
 /* Nothing is kept of a call that changes nothing, also when it is refused or signs
  * somebody in again and again. */
-static void a_million_requests_cost_no_memory(void **state)
+TEST(a_million_requests_cost_no_memory)
 {
-    (void)state;
     const struct box_options options = {
         .seed = 5, .quota = BOX_QUOTA_2026, .auto_consent = true, .token_life_s = 60};
     struct player player;
@@ -304,16 +299,4 @@ static void a_million_requests_cost_no_memory(void **state)
     if (grown_kib > GROWTH_KIB_MAX + RESIDENT_SLACK_KIB)
         fail_msg("%zu requests cost %ld KiB", count / 2, grown_kib);
     player_done(&player);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_requests_give_the_same_bytes),
-        cmocka_unit_test(what_is_refused_changes_nothing_and_every_call_is_recorded_once),
-        cmocka_unit_test(a_cloud_made_again_from_what_was_kept_answers_the_same),
-        cmocka_unit_test(a_token_that_is_good_again_is_so_after_a_replay),
-        cmocka_unit_test(a_million_requests_cost_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@ static const struct ask get_one = {.target = "/gmail/v1/users/me/messages/m1", .
 
 /* ---- what each does ---- */
 
-static void a_fault_before_the_effect_answers_instead_of_the_handler(void **state)
+TEST(a_fault_before_the_effect_answers_instead_of_the_handler)
 {
-    (void)state;
     static const struct {
         const char *fault;
         int status;
@@ -48,9 +47,8 @@ static void a_fault_before_the_effect_answers_instead_of_the_handler(void **stat
     }
 }
 
-static void faults_of_the_wire_leave_their_plan(void **state)
+TEST(faults_of_the_wire_leave_their_plan)
 {
-    (void)state;
     static const struct {
         const char *rule;
         int handled;
@@ -92,9 +90,8 @@ static void faults_of_the_wire_leave_their_plan(void **state)
     }
 }
 
-static void garbage_keeps_status_and_type_and_nothing_else(void **state)
+TEST(garbage_keeps_status_and_type_and_nothing_else)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     struct box_answer whole;
     struct box_answer spoilt;
@@ -110,9 +107,8 @@ static void garbage_keeps_status_and_type_and_nothing_else(void **state)
     box_cloud_free(cloud);
 }
 
-static void a_front_end_in_trouble_speaks_html(void **state)
+TEST(a_front_end_in_trouble_speaks_html)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"fault\":\"html\"}");
     struct box_answer answer;
@@ -123,9 +119,8 @@ static void a_front_end_in_trouble_speaks_html(void **state)
     box_cloud_free(cloud);
 }
 
-static void chat_faults_speak_the_dialect_of_the_path(void **state)
+TEST(chat_faults_speak_the_dialect_of_the_path)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"fault\":\"429\"}");
     json_t *body = ask_json(
@@ -144,9 +139,8 @@ static void chat_faults_speak_the_dialect_of_the_path(void **state)
 
 /* ---- whom they strike ---- */
 
-static void a_rule_names_methods_users_and_messages(void **state)
+TEST(a_rule_names_methods_users_and_messages)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"method\":\"gmail.users.messages.*\",\"user\":\"A@x.org\",\"id\":\"m2\","
                      "\"fault\":\"503\"}");
@@ -171,9 +165,8 @@ static void a_rule_names_methods_users_and_messages(void **state)
     box_cloud_free(cloud);
 }
 
-static void count_and_after_are_exact(void **state)
+TEST(count_and_after_are_exact)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"after\":2,\"count\":3,\"fault\":\"503\"}");
     for (int i = 0; i < 10; i++)
@@ -188,9 +181,8 @@ static void count_and_after_are_exact(void **state)
 
 /* Goal: F1.  Method: two clouds of one seed see the same, one of another does not;
  * and the share that is struck is the rate. */
-static void chance_comes_from_the_seed(void **state)
+TEST(chance_comes_from_the_seed)
 {
-    (void)state;
     enum { CALLS = 4000 };
     static char struck[3][CALLS];
     static const uint64_t seeds[] = {8, 8, 9};
@@ -209,9 +201,8 @@ static void chance_comes_from_the_seed(void **state)
     assert_memory_not_equal(struck[0], struck[2], CALLS);
 }
 
-static void one_more_rule_moves_no_other(void **state)
+TEST(one_more_rule_moves_no_other)
 {
-    (void)state;
     enum { CALLS = 500 };
     static char struck[2][CALLS];
     for (int c = 0; c < 2; c++) {
@@ -226,9 +217,8 @@ static void one_more_rule_moves_no_other(void **state)
     assert_memory_equal(struck[0], struck[1], CALLS);
 }
 
-static void the_first_rule_that_strikes_wins_and_latency_adds_up(void **state)
+TEST(the_first_rule_that_strikes_wins_and_latency_adds_up)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"fault\":\"latency\",\"ms\":10}");
     add_fault(cloud, "{\"fault\":\"truncate\",\"count\":1}");
@@ -247,9 +237,8 @@ static void the_first_rule_that_strikes_wins_and_latency_adds_up(void **state)
     box_cloud_free(cloud);
 }
 
-static void poison_stays_with_its_messages(void **state)
+TEST(poison_stays_with_its_messages)
 {
-    (void)state;
     enum { MESSAGES = 1000 };
     static char bad[MESSAGES];
     box_cloud *cloud = cloud_with(&plain);
@@ -271,9 +260,8 @@ static void poison_stays_with_its_messages(void **state)
     box_cloud_free(cloud);
 }
 
-static void handlers_ask_for_their_own_faults(void **state)
+TEST(handlers_ask_for_their_own_faults)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     const struct ask paged = {.target = "/gmail/v1/users/me/messages?page=2", .token = "a"};
     add_fault(cloud,
@@ -287,9 +275,8 @@ static void handlers_ask_for_their_own_faults(void **state)
     box_cloud_free(cloud);
 }
 
-static void the_control_page_is_never_struck(void **state)
+TEST(the_control_page_is_never_struck)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"method\":\"*\",\"fault\":\"503\"}");
     assert_int_equal(get_message(cloud, START_MS, "1"), 503);
@@ -302,9 +289,8 @@ static void the_control_page_is_never_struck(void **state)
 
 /* ---- rules that make no sense ---- */
 
-static void what_a_rule_gets_wrong_is_named(void **state)
+TEST(what_a_rule_gets_wrong_is_named)
 {
-    (void)state;
     static const struct {
         const char *rule;
         const char *text;
@@ -346,9 +332,8 @@ static void what_a_rule_gets_wrong_is_named(void **state)
     box_cloud_free(cloud);
 }
 
-static void there_is_room_for_a_thousand_rules(void **state)
+TEST(there_is_room_for_a_thousand_rules)
 {
-    (void)state;
     struct box_faults *faults = box_faults_new(1, NULL);
     json_t *rule = json_pack("{s:s}", "fault", "503");
     uint32_t number = 0;
@@ -361,26 +346,4 @@ static void there_is_room_for_a_thousand_rules(void **state)
     assert_int_equal(box_faults_add(faults, rule, &number, &err), TIDE_OK);
     json_decref(rule);
     box_faults_free(faults);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_before_the_effect_answers_instead_of_the_handler),
-        cmocka_unit_test(faults_of_the_wire_leave_their_plan),
-        cmocka_unit_test(garbage_keeps_status_and_type_and_nothing_else),
-        cmocka_unit_test(a_front_end_in_trouble_speaks_html),
-        cmocka_unit_test(chat_faults_speak_the_dialect_of_the_path),
-        cmocka_unit_test(a_rule_names_methods_users_and_messages),
-        cmocka_unit_test(count_and_after_are_exact),
-        cmocka_unit_test(chance_comes_from_the_seed),
-        cmocka_unit_test(one_more_rule_moves_no_other),
-        cmocka_unit_test(the_first_rule_that_strikes_wins_and_latency_adds_up),
-        cmocka_unit_test(poison_stays_with_its_messages),
-        cmocka_unit_test(handlers_ask_for_their_own_faults),
-        cmocka_unit_test(the_control_page_is_never_struck),
-        cmocka_unit_test(what_a_rule_gets_wrong_is_named),
-        cmocka_unit_test(there_is_room_for_a_thousand_rules),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

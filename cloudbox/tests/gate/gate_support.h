@@ -9,15 +9,11 @@
 #include "cloudbox/record/window.h"
 #include "cloudbox/services.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define START_MS UINT64_C(1790000000000)
 

@@ -21,9 +21,8 @@ static void post_only(box_cloud *cloud, uint64_t now_ms, int status, const char 
 
 /* ---- the gate ---- */
 
-static void a_call_is_routed_and_its_caller_known(void **state)
+TEST(a_call_is_routed_and_its_caller_known)
 {
-    (void)state;
     static const struct {
         struct ask ask;
         int status;
@@ -50,9 +49,8 @@ static void a_call_is_routed_and_its_caller_known(void **state)
 }
 
 /* B1: one seed, one answer, whatever chance had a hand in it. */
-static void the_same_calls_give_the_same_answers(void **state)
+TEST(the_same_calls_give_the_same_answers)
 {
-    (void)state;
     tide_buf answers[2];
     for (int c = 0; c < 2; c++) {
         tide_buf_init(&answers[c], tide_mem_heap(), 8 << 20);
@@ -88,9 +86,8 @@ static void the_same_calls_give_the_same_answers(void **state)
 
 /* ---- who may steer ---- */
 
-static void pages_of_other_origins_may_not_steer(void **state)
+TEST(pages_of_other_origins_may_not_steer)
 {
-    (void)state;
     static const struct {
         struct box_header header;
         int status;
@@ -115,9 +112,8 @@ static void pages_of_other_origins_may_not_steer(void **state)
     box_cloud_free(cloud);
 }
 
-static void the_index_names_what_is_there(void **state)
+TEST(the_index_names_what_is_there)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     struct box_answer answer;
     assert_int_equal(ask(cloud, START_MS, &(struct ask){.target = "/"}, &answer), 200);
@@ -130,9 +126,8 @@ static void the_index_names_what_is_there(void **state)
 
 /* ---- steering ---- */
 
-static void bad_input_is_named(void **state)
+TEST(bad_input_is_named)
 {
-    (void)state;
     static const struct {
         const char *target;
         const char *body;
@@ -220,9 +215,8 @@ static void bad_input_is_named(void **state)
     box_cloud_free(cloud);
 }
 
-static void mail_arrives_is_sorted_and_deleted(void **state)
+TEST(mail_arrives_is_sorted_and_deleted)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     struct box_user *user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
     /* "Subject: x\r\n\r\nhello\r\n" */
@@ -270,9 +264,8 @@ static void mail_arrives_is_sorted_and_deleted(void **state)
     box_cloud_free(cloud);
 }
 
-static void time_goes_forward_as_told(void **state)
+TEST(time_goes_forward_as_told)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     json_t *clock = post(cloud, START_MS, 200, "/_cloud/clock", "{\"advance\":\"1d12h\"}");
     assert_int_equal(json_integer_value(json_object_get(clock, "now")), START_MS + 129600000);
@@ -291,9 +284,8 @@ static void time_goes_forward_as_told(void **state)
     box_cloud_free(cloud);
 }
 
-static void a_minute_of_quota_passes_when_the_clock_is_moved(void **state)
+TEST(a_minute_of_quota_passes_when_the_clock_is_moved)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_2026});
     for (int i = 0; i < 300; i++)
         assert_int_equal(get_message(cloud, START_MS, "1"), 200);
@@ -302,9 +294,8 @@ static void a_minute_of_quota_passes_when_the_clock_is_moved(void **state)
     box_cloud_free(cloud);
 }
 
-static void limits_are_read_and_changed(void **state)
+TEST(limits_are_read_and_changed)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     json_t *quota =
         post(cloud, START_MS, 200, "/_cloud/quota", "{\"rules\":\"legacy\",\"concurrency_max\":4}");
@@ -321,9 +312,8 @@ static void limits_are_read_and_changed(void **state)
     box_cloud_free(cloud);
 }
 
-static void rules_come_and_go(void **state)
+TEST(rules_come_and_go)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     json_t *added =
         post(cloud, START_MS, 200, "/_cloud/faults", "[{\"fault\":\"503\"},{\"fault\":\"500\"}]");
@@ -344,9 +334,8 @@ static void rules_come_and_go(void **state)
     box_cloud_free(cloud);
 }
 
-static void users_tokens_and_sites_can_be_added(void **state)
+TEST(users_tokens_and_sites_can_be_added)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     post_only(cloud, START_MS, 200, "/_cloud/users", "{\"email\":\"C@x.org\"}");
     post_only(cloud, START_MS, 409, "/_cloud/users", "{\"email\":\"c@x.org\"}");
@@ -374,9 +363,8 @@ static void keep_line(void *arg, tide_text line)
 
 /* What the control page adds is there again after a restart, also when an option
  * names it a second time. */
-static void a_kept_site_comes_back(void **state)
+TEST(a_kept_site_comes_back)
 {
-    (void)state;
     tide_buf kept;
     tide_buf_init(&kept, tide_mem_heap(), 1 << 20);
     struct box_options keeping = plain;
@@ -432,9 +420,8 @@ static bool refreshes(box_cloud *cloud, const char *client, const char *refresh,
                             tide_text_of(refresh), TIDE_TEXT_NONE, now_ms, &issue, &error);
 }
 
-static void grants_die_of_testing_and_of_a_new_password(void **state)
+TEST(grants_die_of_testing_and_of_a_new_password)
 {
-    (void)state;
     const uint64_t day_ms = UINT64_C(86400000);
     box_cloud *cloud = cloud_with(&plain);
     struct box_issue issue;
@@ -459,9 +446,8 @@ static void grants_die_of_testing_and_of_a_new_password(void **state)
     box_cloud_free(cloud);
 }
 
-static void a_registered_client_shuts_the_others_out(void **state)
+TEST(a_registered_client_shuts_the_others_out)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     struct box_auth *auth = box_cloud_auth(cloud);
     const uint32_t before = box_auth_client(auth, TIDE_TEXT("anybody"));
@@ -499,9 +485,8 @@ static bool acts_for(box_cloud *cloud, const box_key *key, const char *user, con
     return good;
 }
 
-static void a_service_account_acts_for_whom_it_was_told(void **state)
+TEST(a_service_account_acts_for_whom_it_was_told)
 {
-    (void)state;
     static const char readonly[] = "https://www.googleapis.com/auth/gmail.readonly";
     static const char modify[] = "https://www.googleapis.com/auth/gmail.modify";
     box_cloud *cloud = cloud_with(&plain);
@@ -524,9 +509,8 @@ static void a_service_account_acts_for_whom_it_was_told(void **state)
     box_cloud_free(cloud);
 }
 
-static void the_record_is_served_and_reset(void **state)
+TEST(the_record_is_served_and_reset)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     (void)get_message(cloud, START_MS, "1");
     json_t *stats = ask_json(cloud, START_MS, 200,
@@ -541,9 +525,8 @@ static void the_record_is_served_and_reset(void **state)
     box_cloud_free(cloud);
 }
 
-static void durations_are_read_exactly(void **state)
+TEST(durations_are_read_exactly)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t ms;
@@ -559,28 +542,4 @@ static void durations_are_read_exactly(void **state)
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_false(box_control_duration(tide_text_of(bad[i]), &ms));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_is_routed_and_its_caller_known),
-        cmocka_unit_test(the_same_calls_give_the_same_answers),
-        cmocka_unit_test(pages_of_other_origins_may_not_steer),
-        cmocka_unit_test(the_index_names_what_is_there),
-        cmocka_unit_test(bad_input_is_named),
-        cmocka_unit_test(mail_arrives_is_sorted_and_deleted),
-        cmocka_unit_test(time_goes_forward_as_told),
-        cmocka_unit_test(a_minute_of_quota_passes_when_the_clock_is_moved),
-        cmocka_unit_test(limits_are_read_and_changed),
-        cmocka_unit_test(rules_come_and_go),
-        cmocka_unit_test(users_tokens_and_sites_can_be_added),
-        cmocka_unit_test(a_kept_site_comes_back),
-        cmocka_unit_test(grants_die_of_testing_and_of_a_new_password),
-        cmocka_unit_test(a_registered_client_shuts_the_others_out),
-        cmocka_unit_test(a_service_account_acts_for_whom_it_was_told),
-        cmocka_unit_test(the_record_is_served_and_reset),
-        cmocka_unit_test(durations_are_read_exactly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,12 @@
  * after each of them the cloud answers everybody else as before, in bounded memory.
  *
  * hostile_test TIDEMARK_CLOUD */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/check.h"
 #include "cloudbox/gate/http.h"
 #include "resident.h"
+#include "support/test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -209,7 +204,7 @@ static void assert_well(const struct cloud *cloud)
         status, text, sizeof text - 1                                                              \
     }
 
-static void broken_heads_are_refused(void **state)
+TEST(broken_heads_are_refused)
 {
     static const struct {
         int status; /* 0: closed without an answer */
@@ -273,7 +268,7 @@ static int ask_filled(const struct cloud *cloud, const char *before, char filler
     return status;
 }
 
-static void a_target_has_a_largest_length(void **state)
+TEST(a_target_has_a_largest_length)
 {
     const char *after = " HTTP/1.1\r\n" KNOWN "\r\n";
     assert_int_equal(ask_filled(*state, "GET /?", 'a', BOX_TARGET_BYTES_MAX - 2, after), 200);
@@ -284,7 +279,7 @@ static void a_target_has_a_largest_length(void **state)
     assert_well(*state);
 }
 
-static void a_header_bomb_is_refused(void **state)
+TEST(a_header_bomb_is_refused)
 {
     const char *before = "GET " PROFILE " HTTP/1.1\r\n" KNOWN "X: ";
     assert_int_equal(ask_filled(*state, before, 'y', 60000, "\r\n\r\n"), 200);
@@ -303,7 +298,7 @@ static void a_header_bomb_is_refused(void **state)
     assert_well(*state);
 }
 
-static void odd_but_proper_requests_are_served(void **state)
+TEST(odd_but_proper_requests_are_served)
 {
     assert_int_equal(ask_text(*state, "GET " PROFILE " HTTP/1.0\r\n"
                                       "Authorization: Bearer t\r\n\r\n"),
@@ -331,7 +326,7 @@ static void odd_but_proper_requests_are_served(void **state)
 
 /* ---- bodies ---- */
 
-static void nonsense_in_chunks_is_refused(void **state)
+TEST(nonsense_in_chunks_is_refused)
 {
 #define CHUNKED "POST /token HTTP/1.1\r\n" KNOWN "Transfer-Encoding: chunked\r\n\r\n"
     assert_int_equal(ask_text(*state, CHUNKED "xyz\r\nabc\r\n"), 400);
@@ -342,7 +337,7 @@ static void nonsense_in_chunks_is_refused(void **state)
     assert_well(*state);
 }
 
-static void a_client_that_expects_is_told_to_go_on(void **state)
+TEST(a_client_that_expects_is_told_to_go_on)
 {
     static const char head[] =
         "POST /token HTTP/1.1\r\n" KNOWN "Content-Length: 3\r\nExpect: 100-continue\r\n\r\n";
@@ -357,7 +352,7 @@ static void a_client_that_expects_is_told_to_go_on(void **state)
 }
 
 /* Whoever announces more than comes is waited for, alone, and forgotten when it goes. */
-static void a_body_that_never_ends_bothers_nobody(void **state)
+TEST(a_body_that_never_ends_bothers_nobody)
 {
     static const char head[] =
         "POST /token HTTP/1.1\r\n" KNOWN "Content-Length: 150000000\r\n\r\nabc";
@@ -377,7 +372,7 @@ static void a_body_that_never_ends_bothers_nobody(void **state)
     assert_well(*state);
 }
 
-static void a_flood_ends_at_the_ceiling(void **state)
+TEST(a_flood_ends_at_the_ceiling)
 {
     static char block[1 << 20];
     char size[16];
@@ -396,7 +391,7 @@ static void a_flood_ends_at_the_ceiling(void **state)
     assert_well(*state);
 }
 
-static void bytes_that_are_no_text_are_refused_as_such(void **state)
+TEST(bytes_that_are_no_text_are_refused_as_such)
 {
 #define GMAIL "/gmail/v1/users/me"
     static const struct {
@@ -437,7 +432,7 @@ static void bytes_that_are_no_text_are_refused_as_such(void **state)
 
 /* ---- connections ---- */
 
-static void slow_clients_hold_nobody_up(void **state)
+TEST(slow_clients_hold_nobody_up)
 {
     struct client clients[SLOW];
     for (size_t i = 0; i < SLOW; i++)
@@ -455,7 +450,7 @@ static void slow_clients_hold_nobody_up(void **state)
 }
 
 /* Somebody who does not read what he asked for is not waited for either. */
-static void clients_that_do_not_read_hold_nobody_up(void **state)
+TEST(clients_that_do_not_read_hold_nobody_up)
 {
     struct client clients[SLOW];
     for (size_t i = 0; i < SLOW; i++) {
@@ -474,7 +469,7 @@ static void clients_that_do_not_read_hold_nobody_up(void **state)
     assert_well(*state);
 }
 
-static void a_thousand_at_once_are_all_served(void **state)
+TEST(a_thousand_at_once_are_all_served)
 {
     static struct client clients[MANY];
     for (size_t i = 0; i < MANY; i++)
@@ -495,7 +490,7 @@ static void a_thousand_at_once_are_all_served(void **state)
     assert_well(*state);
 }
 
-static void pipelined_requests_are_answered_in_order(void **state)
+TEST(pipelined_requests_are_answered_in_order)
 {
     struct client client;
     tide_buf requests;
@@ -514,7 +509,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
 /* A request and nothing more is answered.  That somebody has left in the middle of one
  * is not always noticed at once (the library may miss it when it comes together with
  * bytes, until the connection is idle for too long), but it holds nobody up. */
-static void half_closed_sockets_are_answered(void **state)
+TEST(half_closed_sockets_are_answered)
 {
     struct client clients[SLOW];
     for (size_t i = 0; i < SLOW; i++) {
@@ -542,21 +537,5 @@ int main(int argc, char **argv)
         files.rlim_cur = files.rlim_max < 4096 ? files.rlim_max : 4096;
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(broken_heads_are_refused),
-        cmocka_unit_test(a_target_has_a_largest_length),
-        cmocka_unit_test(a_header_bomb_is_refused),
-        cmocka_unit_test(odd_but_proper_requests_are_served),
-        cmocka_unit_test(nonsense_in_chunks_is_refused),
-        cmocka_unit_test(a_client_that_expects_is_told_to_go_on),
-        cmocka_unit_test(a_body_that_never_ends_bothers_nobody),
-        cmocka_unit_test(a_flood_ends_at_the_ceiling),
-        cmocka_unit_test(bytes_that_are_no_text_are_refused_as_such),
-        cmocka_unit_test(slow_clients_hold_nobody_up),
-        cmocka_unit_test(clients_that_do_not_read_hold_nobody_up),
-        cmocka_unit_test(a_thousand_at_once_are_all_served),
-        cmocka_unit_test(pipelined_requests_are_answered_in_order),
-        cmocka_unit_test(half_closed_sockets_are_answered),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
+    return tests_run_between(start, stop);
 }

@@ -3,16 +3,10 @@
 #include "cloudbox/gate/http.h"
 
 #include "base/rng.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void a_target_is_split_before_it_is_decoded(void **state)
+TEST(a_target_is_split_before_it_is_decoded)
 {
-    (void)state;
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
     struct box_target target;
@@ -30,9 +24,8 @@ static void a_target_is_split_before_it_is_decoded(void **state)
     tide_arena_done(&arena);
 }
 
-static void broken_targets_are_refused(void **state)
+TEST(broken_targets_are_refused)
 {
-    (void)state;
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
     struct box_target target;
@@ -51,9 +44,8 @@ static void broken_targets_are_refused(void **state)
     tide_arena_done(&arena);
 }
 
-static void base64_comes_back_in_either_alphabet(void **state)
+TEST(base64_comes_back_in_either_alphabet)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(5);
     for (size_t size = 0; size < 200; size++) {
         char bytes[200];
@@ -80,9 +72,8 @@ static void base64_comes_back_in_either_alphabet(void **state)
     }
 }
 
-static void what_is_not_base64_leaves_the_buffer_as_it_was(void **state)
+TEST(what_is_not_base64_leaves_the_buffer_as_it_was)
 {
-    (void)state;
     static const char *const wrong[] = {"a", "abcde", "ab c", "a\001bc", "ab=c", "\xff\xff"};
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 1 << 20);
@@ -96,9 +87,8 @@ static void what_is_not_base64_leaves_the_buffer_as_it_was(void **state)
     tide_buf_done(&out);
 }
 
-static void text_that_is_not_utf8_becomes_json_all_the_same(void **state)
+TEST(text_that_is_not_utf8_becomes_json_all_the_same)
 {
-    (void)state;
     json_t *value = box_json_text((tide_text){"a\xff"
                                               "b",
                                               3});
@@ -110,9 +100,8 @@ static void text_that_is_not_utf8_becomes_json_all_the_same(void **state)
     json_decref(value);
 }
 
-static void the_clock_only_goes_forward(void **state)
+TEST(the_clock_only_goes_forward)
 {
-    (void)state;
     struct box_clock clock;
     box_clock_init(&clock, 5000, 100);
     assert_int_equal(box_clock_at(&clock, 100), 5000);
@@ -129,17 +118,4 @@ static void the_clock_only_goes_forward(void **state)
     const uint64_t still_ms = box_clock_at(&clock, 1400);
     assert_int_equal(box_clock_at(&clock, 99999), still_ms);
     assert_true(box_clock_outside(&clock, still_ms + 1) == UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_target_is_split_before_it_is_decoded),
-        cmocka_unit_test(broken_targets_are_refused),
-        cmocka_unit_test(base64_comes_back_in_either_alphabet),
-        cmocka_unit_test(what_is_not_base64_leaves_the_buffer_as_it_was),
-        cmocka_unit_test(text_that_is_not_utf8_becomes_json_all_the_same),
-        cmocka_unit_test(the_clock_only_goes_forward),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

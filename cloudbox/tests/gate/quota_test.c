@@ -77,9 +77,8 @@ static void window_round(uint64_t seed, struct model *model)
     box_window_free(window);
 }
 
-static void a_window_agrees_with_a_list_of_all_charges(void **state)
+TEST(a_window_agrees_with_a_list_of_all_charges)
 {
-    (void)state;
     struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
     for (uint64_t seed = 1; seed <= scaled(3000); seed++)
@@ -87,9 +86,8 @@ static void a_window_agrees_with_a_list_of_all_charges(void **state)
     free(model);
 }
 
-static void a_minute_holds_what_a_minute_held(void **state)
+TEST(a_minute_holds_what_a_minute_held)
 {
-    (void)state;
     /* Goal: exact at the real length and with many charges a millisecond.
      * Method: a running sum over an array of all milliseconds. */
     enum { MINUTE = 60000, TIME = 400000 };
@@ -116,9 +114,8 @@ static void a_minute_holds_what_a_minute_held(void **state)
     free(charged);
 }
 
-static void a_coarse_window_errs_on_the_strict_side(void **state)
+TEST(a_coarse_window_errs_on_the_strict_side)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(11);
     for (int i = 0; i < 1000; i++) {
         box_window *window = box_window_new(600000, 1000);
@@ -137,9 +134,8 @@ static void a_coarse_window_errs_on_the_strict_side(void **state)
 
 static const struct box_options rules_2026 = {.seed = 3, .quota = BOX_QUOTA_2026};
 
-static void three_hundred_messages_a_minute_and_not_one_more(void **state)
+TEST(three_hundred_messages_a_minute_and_not_one_more)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules_2026);
     for (int i = 0; i < 300; i++)
         assert_int_equal(get_message(cloud, START_MS + (uint64_t)i * 199, "1"), 200);
@@ -148,9 +144,8 @@ static void three_hundred_messages_a_minute_and_not_one_more(void **state)
     box_cloud_free(cloud);
 }
 
-static void the_budget_comes_back_to_the_millisecond(void **state)
+TEST(the_budget_comes_back_to_the_millisecond)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&(struct box_options){.seed = 1, .quota = BOX_QUOTA_2026});
     struct box_quota *quota = box_cloud_quota(cloud);
     struct box_call call = {
@@ -177,9 +172,8 @@ static void the_budget_comes_back_to_the_millisecond(void **state)
 
 /* Goal: Q1 and Q2 under random load of two users in one project whose own
  * limit bites too.  Method: all charges in a list, sums made anew. */
-static void no_window_is_ever_crossed(void **state)
+TEST(no_window_is_ever_crossed)
 {
-    (void)state;
     enum { CALLS = 6000, LENGTH = 60000 };
     static struct {
         uint64_t at_ms;
@@ -231,9 +225,8 @@ static void no_window_is_ever_crossed(void **state)
     box_cloud_free(cloud);
 }
 
-static void legacy_rules_have_legacy_prices(void **state)
+TEST(legacy_rules_have_legacy_prices)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_LEGACY});
     for (int i = 0; i < 3000; i++) /* 15,000 / 5 */
         assert_int_equal(get_message(cloud, START_MS, "1"), 200);
@@ -241,9 +234,8 @@ static void legacy_rules_have_legacy_prices(void **state)
     box_cloud_free(cloud);
 }
 
-static void without_rules_nothing_is_refused_but_all_is_counted(void **state)
+TEST(without_rules_nothing_is_refused_but_all_is_counted)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_OFF});
     struct box_answer answers[40];
     for (int i = 0; i < 40; i++)
@@ -267,9 +259,8 @@ static void without_rules_nothing_is_refused_but_all_is_counted(void **state)
 }
 
 /* Fills the minute, then collects the ways in which it is refused. */
-static void a_full_minute_is_refused_in_all_four_ways(void **state)
+TEST(a_full_minute_is_refused_in_all_four_ways)
 {
-    (void)state;
     static const char *const texts[] = {
         "Quota exceeded for quota metric 'Queries'", "User Rate Limit Exceeded",
         "User-rate limit exceeded.  Retry after 20", "Resource has been exhausted"};
@@ -311,9 +302,8 @@ static uint64_t violations(box_cloud *cloud, const char *kind)
     return count;
 }
 
-static void asking_before_the_told_time_moves_it(void **state)
+TEST(asking_before_the_told_time_moves_it)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules_2026);
     add_fault(cloud, "{\"method\":\"*\",\"count\":1,\"fault\":\"429-time\",\"ms\":20000}");
     assert_int_equal(get_message(cloud, START_MS, "1"), 429);
@@ -343,9 +333,8 @@ static void asking_before_the_told_time_moves_it(void **state)
     box_cloud_free(cloud);
 }
 
-static void ten_calls_in_flight_and_not_one_more(void **state)
+TEST(ten_calls_in_flight_and_not_one_more)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules_2026);
     const struct ask list = {.target = "/gmail/v1/users/me/messages", .token = "a"};
     struct box_answer answers[11];
@@ -364,9 +353,8 @@ static void ten_calls_in_flight_and_not_one_more(void **state)
     box_cloud_free(cloud);
 }
 
-static void the_console_counts_sites_users_and_load(void **state)
+TEST(the_console_counts_sites_users_and_load)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules_2026);
     tide_error err = {0};
     assert_int_equal(
@@ -405,9 +393,8 @@ static void the_console_counts_sites_users_and_load(void **state)
 }
 
 /* The pace of a backfill: a property's days one by one, with every dimension. */
-static void one_day_queries_at_full_pace_never_meet_the_load_quota(void **state)
+TEST(one_day_queries_at_full_pace_never_meet_the_load_quota)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules_2026);
     tide_error err = {0};
     assert_int_equal(
@@ -439,9 +426,8 @@ static void one_day_queries_at_full_pace_never_meet_the_load_quota(void **state)
     box_cloud_free(cloud);
 }
 
-static void the_chat_refuses_in_the_dialect_it_speaks(void **state)
+TEST(the_chat_refuses_in_the_dialect_it_speaks)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules_2026);
     assert_true(box_quota_set(box_cloud_quota(cloud), "chat_per_minute", 2));
     const struct ask openai = {
@@ -466,9 +452,8 @@ static void the_chat_refuses_in_the_dialect_it_speaks(void **state)
     box_cloud_free(cloud);
 }
 
-static void other_rules_bring_their_own_budget(void **state)
+TEST(other_rules_bring_their_own_budget)
 {
-    (void)state;
     fake_services();
     struct box_options options = rules_2026;
     options.services = test_services;
@@ -485,9 +470,8 @@ static void other_rules_bring_their_own_budget(void **state)
 }
 
 /* As Microsoft Graph counts: a client that does not stop stays refused. */
-static void a_limit_may_count_refusals_too(void **state)
+TEST(a_limit_may_count_refusals_too)
 {
-    (void)state;
     static struct box_limit strict;
     static struct box_service service;
     static const struct box_service *const services[] = {&service, NULL};
@@ -512,36 +496,11 @@ static void a_limit_may_count_refusals_too(void **state)
     box_cloud_free(cloud);
 }
 
-static void times_are_written_as_google_writes_them(void **state)
+TEST(times_are_written_as_google_writes_them)
 {
-    (void)state;
     char text[BOX_TIME_TEXT_BYTES];
     box_time_text(1789156800000, text);
     assert_string_equal(text, "2026-09-11T20:00:00.000Z");
     box_time_text(UINT64_MAX, text);
     assert_string_equal(text, "9999-12-31T23:59:59.999Z");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_window_agrees_with_a_list_of_all_charges),
-        cmocka_unit_test(a_minute_holds_what_a_minute_held),
-        cmocka_unit_test(a_coarse_window_errs_on_the_strict_side),
-        cmocka_unit_test(three_hundred_messages_a_minute_and_not_one_more),
-        cmocka_unit_test(the_budget_comes_back_to_the_millisecond),
-        cmocka_unit_test(no_window_is_ever_crossed),
-        cmocka_unit_test(legacy_rules_have_legacy_prices),
-        cmocka_unit_test(without_rules_nothing_is_refused_but_all_is_counted),
-        cmocka_unit_test(a_full_minute_is_refused_in_all_four_ways),
-        cmocka_unit_test(asking_before_the_told_time_moves_it),
-        cmocka_unit_test(ten_calls_in_flight_and_not_one_more),
-        cmocka_unit_test(the_console_counts_sites_users_and_load),
-        cmocka_unit_test(one_day_queries_at_full_pace_never_meet_the_load_quota),
-        cmocka_unit_test(the_chat_refuses_in_the_dialect_it_speaks),
-        cmocka_unit_test(other_rules_bring_their_own_budget),
-        cmocka_unit_test(a_limit_may_count_refusals_too),
-        cmocka_unit_test(times_are_written_as_google_writes_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,9 +26,8 @@ static const json_t *violation_of(const json_t *stats, const char *kind)
     return NULL;
 }
 
-static void every_call_is_counted_once_by_method_user_and_status(void **state)
+TEST(every_call_is_counted_once_by_method_user_and_status)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules);
     add_fault(cloud, "{\"method\":\"gmail.users.messages.get\",\"count\":2,\"fault\":\"404\"}");
     for (int i = 0; i < 7; i++)
@@ -62,9 +61,8 @@ static void every_call_is_counted_once_by_method_user_and_status(void **state)
 
 /* Goal: the highest windows of a random load are those a list of all calls gives,
  * and offered is above the limit exactly when something was refused (R2). */
-static void the_highest_windows_are_the_true_ones(void **state)
+TEST(the_highest_windows_are_the_true_ones)
 {
-    (void)state;
     enum { CALLS = 1500 };
     static struct {
         uint64_t at_ms;
@@ -106,9 +104,8 @@ static void the_highest_windows_are_the_true_ones(void **state)
     }
 }
 
-static void refusals_are_violations_with_time_and_method(void **state)
+TEST(refusals_are_violations_with_time_and_method)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules);
     for (int i = 0; i < 300; i++)
         (void)get_message(cloud, START_MS, "1");
@@ -129,9 +126,8 @@ static void refusals_are_violations_with_time_and_method(void **state)
     box_cloud_free(cloud);
 }
 
-static void fetches_are_counted_per_message(void **state)
+TEST(fetches_are_counted_per_message)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules);
     struct box_user *user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
     assert_int_equal(get_message(cloud, START_MS, "1"), 200);
@@ -161,9 +157,8 @@ static void fetches_are_counted_per_message(void **state)
     box_cloud_free(cloud);
 }
 
-static void a_dead_token_is_forgiven_once(void **state)
+TEST(a_dead_token_is_forgiven_once)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules);
     const struct ask dead = {.target = "/gmail/v1/users/me/messages", .token = "gone"};
     for (uint64_t ms = 0; ms < 1900; ms += 100)
@@ -178,9 +173,8 @@ static void a_dead_token_is_forgiven_once(void **state)
     box_cloud_free(cloud);
 }
 
-static void sites_have_a_record_of_their_own(void **state)
+TEST(sites_have_a_record_of_their_own)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules);
     tide_error err = {0};
     assert_int_equal(
@@ -201,9 +195,8 @@ static void sites_have_a_record_of_their_own(void **state)
     box_cloud_free(cloud);
 }
 
-static void bodies_are_counted_both_ways(void **state)
+TEST(bodies_are_counted_both_ways)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules);
     struct box_answer answer;
     assert_int_equal(ask(cloud, START_MS,
@@ -222,9 +215,8 @@ static void bodies_are_counted_both_ways(void **state)
     box_cloud_free(cloud);
 }
 
-static void a_reset_forgets_everything_but_the_time(void **state)
+TEST(a_reset_forgets_everything_but_the_time)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&rules);
     for (int i = 0; i < 310; i++)
         (void)get_message(cloud, START_MS + 9, "1");
@@ -239,9 +231,8 @@ static void a_reset_forgets_everything_but_the_time(void **state)
     box_cloud_free(cloud);
 }
 
-static void many_users_have_records_apart(void **state)
+TEST(many_users_have_records_apart)
 {
-    (void)state;
     enum { USERS = 200 };
     box_cloud *cloud = cloud_with(&rules);
     tide_error err = {0};
@@ -266,20 +257,4 @@ static void many_users_have_records_apart(void **state)
     }
     json_decref(stats);
     box_cloud_free(cloud);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_call_is_counted_once_by_method_user_and_status),
-        cmocka_unit_test(the_highest_windows_are_the_true_ones),
-        cmocka_unit_test(refusals_are_violations_with_time_and_method),
-        cmocka_unit_test(fetches_are_counted_per_message),
-        cmocka_unit_test(a_dead_token_is_forgiven_once),
-        cmocka_unit_test(sites_have_a_record_of_their_own),
-        cmocka_unit_test(bodies_are_counted_both_ways),
-        cmocka_unit_test(a_reset_forgets_everything_but_the_time),
-        cmocka_unit_test(many_users_have_records_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "cloudbox/generate/generate.h"
 #include "cloudbox/generate/plan.h"
 #include "cloudbox/mailbox/mailbox.h"
 #include "cloudbox/mailbox/mime.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <gmime/gmime.h>
 #include <stdio.h>
@@ -49,9 +44,8 @@ static uint64_t fingerprint(uint64_t hash, const void *bytes, size_t count)
     return hash;
 }
 
-static void the_same_number_gives_the_same_bytes(void **state)
+TEST(the_same_number_gives_the_same_bytes)
 {
-    (void)state;
     tide_buf a, b;
     buffer(&a);
     buffer(&b);
@@ -77,9 +71,8 @@ static void the_same_number_gives_the_same_bytes(void **state)
 
 /* Stored ids of a mirror outlive a build: what a seed gives may not change by
  * accident.  Whoever changes it on purpose prints the new number here. */
-static void a_seed_gives_the_same_mailbox_in_every_version(void **state)
+TEST(a_seed_gives_the_same_mailbox_in_every_version)
 {
-    (void)state;
     struct box_generator generator = generator_of(7, 1000, 0);
     uint64_t hash = 0xcbf29ce484222325u;
     tide_buf raw;
@@ -101,9 +94,8 @@ static void a_seed_gives_the_same_mailbox_in_every_version(void **state)
     assert_true(hash == UINT64_C(0xa22f7e3c7fbba114));
 }
 
-static void messages_are_exactly_as_large_as_planned(void **state)
+TEST(messages_are_exactly_as_large_as_planned)
 {
-    (void)state;
     static const uint64_t seeds[] = {1, 7, UINT64_MAX};
     static const uint32_t counts[] = {1, 2, 63, 64, 1000, 1000000};
     tide_buf raw;
@@ -126,9 +118,8 @@ static void messages_are_exactly_as_large_as_planned(void **state)
     tide_buf_done(&raw);
 }
 
-static void a_wanted_size_is_kept_to_the_byte(void **state)
+TEST(a_wanted_size_is_kept_to_the_byte)
 {
-    (void)state;
     tide_buf raw;
     buffer(&raw);
     for (uint32_t i = 0; i < some(12000); i++) {
@@ -152,9 +143,8 @@ static void a_wanted_size_is_kept_to_the_byte(void **state)
     tide_buf_done(&raw);
 }
 
-static void dates_ascend_and_end_at_the_newest(void **state)
+TEST(dates_ascend_and_end_at_the_newest)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 4; seed++) {
         struct box_generator generator = generator_of(seed, some(200000), 0);
         uint64_t before = 0;
@@ -171,9 +161,8 @@ static void dates_ascend_and_end_at_the_newest(void **state)
     }
 }
 
-static void threads_begin_with_their_root_and_stay_short(void **state)
+TEST(threads_begin_with_their_root_and_stay_short)
 {
-    (void)state;
     struct box_generator generator = generator_of(5, some(100000), 0);
     uint16_t *sizes = calloc(generator.count, sizeof *sizes);
     assert_non_null(sizes);
@@ -204,9 +193,8 @@ static void threads_begin_with_their_root_and_stay_short(void **state)
     free(sizes);
 }
 
-static void twins_have_the_same_bytes(void **state)
+TEST(twins_have_the_same_bytes)
 {
-    (void)state;
     struct box_generator generator = generator_of(9, 100000, 0);
     tide_buf a, b;
     buffer(&a);
@@ -230,9 +218,8 @@ static void twins_have_the_same_bytes(void **state)
     tide_buf_done(&b);
 }
 
-static void lines_end_as_they_should(void **state)
+TEST(lines_end_as_they_should)
 {
-    (void)state;
     struct box_generator generator = generator_of(13, 100000, 0);
     tide_buf raw;
     buffer(&raw);
@@ -260,9 +247,8 @@ static void lines_end_as_they_should(void **state)
     tide_buf_done(&raw);
 }
 
-static void headers_say_what_the_plan_says(void **state)
+TEST(headers_say_what_the_plan_says)
 {
-    (void)state;
     struct box_generator generator = generator_of(17, 100000, 0);
     tide_buf raw;
     tide_arena arena;
@@ -329,9 +315,8 @@ static uint32_t leaves(const json_t *part)
     return count;
 }
 
-static void every_whole_message_parses_the_same_elsewhere(void **state)
+TEST(every_whole_message_parses_the_same_elsewhere)
 {
-    (void)state;
     struct box_generator generator = generator_of(19, 100000, 0);
     tide_buf raw;
     buffer(&raw);
@@ -363,9 +348,8 @@ static void every_whole_message_parses_the_same_elsewhere(void **state)
     tide_buf_done(&raw);
 }
 
-static void texts_arrive_in_their_charset_and_snippets_agree(void **state)
+TEST(texts_arrive_in_their_charset_and_snippets_agree)
 {
-    (void)state;
     struct box_generator generator = generator_of(23, 100000, 0);
     tide_buf raw, told, seen;
     tide_arena arena;
@@ -403,9 +387,8 @@ static void texts_arrive_in_their_charset_and_snippets_agree(void **state)
     tide_buf_done(&raw);
 }
 
-static void snippets_of_tiny_messages_agree_too(void **state)
+TEST(snippets_of_tiny_messages_agree_too)
 {
-    (void)state;
     tide_buf raw, told, seen;
     buffer(&raw);
     buffer(&told);
@@ -436,9 +419,8 @@ static int compare_u32(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void the_mailbox_looks_like_one(void **state)
+TEST(the_mailbox_looks_like_one)
 {
-    (void)state;
     enum { COUNT = 100000 };
     struct box_generator generator = generator_of(7, COUNT, 0);
     uint32_t *sizes = calloc(COUNT, sizeof *sizes);
@@ -487,9 +469,8 @@ static void the_mailbox_looks_like_one(void **state)
     free(sizes);
 }
 
-static void recent_mail_is_in_the_inbox(void **state)
+TEST(recent_mail_is_in_the_inbox)
 {
-    (void)state;
     struct box_generator generator = generator_of(3, 5000, 0);
     uint32_t recent = 0, old = 0;
     for (uint32_t i = 0; i < 100; i++) {
@@ -503,9 +484,8 @@ static void recent_mail_is_in_the_inbox(void **state)
     assert_true(old < 40);
 }
 
-static void user_labels_have_names_of_their_own(void **state)
+TEST(user_labels_have_names_of_their_own)
 {
-    (void)state;
     for (uint32_t i = 0; i < BOX_GENERATED_USER_LABELS; i++) {
         assert_true(strlen(box_generated_label(i)) > 0);
         for (uint32_t k = 0; k < i; k++)
@@ -519,9 +499,8 @@ static int compare_u64(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void message_id_hashes_tell_ids_apart(void **state)
+TEST(message_id_hashes_tell_ids_apart)
 {
-    (void)state;
     assert_true(box_message_id_hash(TIDE_TEXT("a@b")) == box_message_id_hash(TIDE_TEXT("a@b")));
     assert_true(box_message_id_hash(TIDE_TEXT("a@b")) != box_message_id_hash(TIDE_TEXT("a@c")));
     assert_true(box_message_id_hash(TIDE_TEXT("")) != 0);
@@ -553,9 +532,8 @@ static void check_text(const char *text, box_lang lang)
     }
 }
 
-static void texts_can_stand_in_any_part(void **state)
+TEST(texts_can_stand_in_any_part)
 {
-    (void)state;
     for (uint32_t lang = 0; lang < BOX_LANGS; lang++) {
         const struct box_tongue *tongue = box_tongue((box_lang)lang);
         for (size_t i = 0; i < tongue->sentences_count; i++)
@@ -587,24 +565,5 @@ static void texts_can_stand_in_any_part(void **state)
 int main(void)
 {
     box_mime_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_number_gives_the_same_bytes),
-        cmocka_unit_test(a_seed_gives_the_same_mailbox_in_every_version),
-        cmocka_unit_test(messages_are_exactly_as_large_as_planned),
-        cmocka_unit_test(a_wanted_size_is_kept_to_the_byte),
-        cmocka_unit_test(dates_ascend_and_end_at_the_newest),
-        cmocka_unit_test(threads_begin_with_their_root_and_stay_short),
-        cmocka_unit_test(twins_have_the_same_bytes),
-        cmocka_unit_test(lines_end_as_they_should),
-        cmocka_unit_test(headers_say_what_the_plan_says),
-        cmocka_unit_test(every_whole_message_parses_the_same_elsewhere),
-        cmocka_unit_test(texts_arrive_in_their_charset_and_snippets_agree),
-        cmocka_unit_test(snippets_of_tiny_messages_agree_too),
-        cmocka_unit_test(the_mailbox_looks_like_one),
-        cmocka_unit_test(recent_mail_is_in_the_inbox),
-        cmocka_unit_test(user_labels_have_names_of_their_own),
-        cmocka_unit_test(message_id_hashes_tell_ids_apart),
-        cmocka_unit_test(texts_can_stand_in_any_part),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }

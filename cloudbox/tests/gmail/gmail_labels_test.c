@@ -1,9 +1,8 @@
 /* Labels of the Gmail service: their life, their counts, their refusals. */
 #include "gmail_world.h"
 
-static void labels_are_made_changed_counted_and_removed(void **state)
+TEST(labels_are_made_changed_counted_and_removed)
 {
-    (void)state;
     struct world world;
     char label[BOX_ID_TEXT_BYTES], id[BOX_ID_TEXT_BYTES], more[100];
     world_init(&world);
@@ -45,9 +44,8 @@ static void labels_are_made_changed_counted_and_removed(void **state)
     world_done(&world);
 }
 
-static void labels_refuse_what_gmail_refuses(void **state)
+TEST(labels_refuse_what_gmail_refuses)
 {
-    (void)state;
     struct world world;
     char label[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -93,9 +91,8 @@ static void labels_refuse_what_gmail_refuses(void **state)
 }
 
 /* The labels of generated mailboxes have no visibility until somebody sets it. */
-static void a_label_whose_visibility_was_never_set_can_be_renamed(void **state)
+TEST(a_label_whose_visibility_was_never_set_can_be_renamed)
 {
-    (void)state;
     struct world world;
     uint32_t number = 0;
     world_init(&world);
@@ -109,14 +106,4 @@ static void a_label_whose_visibility_was_never_set_can_be_renamed(void **state)
     call(&world, "PATCH", path, "{\"labelListVisibility\":\"\"}");
     assert_refused(&world, 400, "Invalid value at 'label.labelListVisibility': \"\"");
     world_done(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_are_made_changed_counted_and_removed),
-        cmocka_unit_test(labels_refuse_what_gmail_refuses),
-        cmocka_unit_test(a_label_whose_visibility_was_never_set_can_be_renamed),
-    };
-    return cmocka_run_group_tests_name("gmail_labels", tests, NULL, NULL);
 }

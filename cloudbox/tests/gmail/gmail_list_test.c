@@ -7,13 +7,10 @@
 #include "cloudbox/gmail/page.h"
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/services.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define NOW_MS UINT64_C(1700000000000)
 #define DAY_MS (UINT64_C(24) * 3600 * 1000)
@@ -278,9 +275,8 @@ static void assert_same(const struct named *found, const struct named *expected,
             fail_msg("%s: entry %zu is %s instead of %s", what, i, found->id[i], expected->id[i]);
 }
 
-static void pages_cover_everything_once_newest_first(void **state)
+TEST(pages_cover_everything_once_newest_first)
 {
-    (void)state;
     static struct named found, expected;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct world world;
@@ -299,9 +295,8 @@ static void pages_cover_everything_once_newest_first(void **state)
     }
 }
 
-static void an_empty_listing_has_no_array(void **state)
+TEST(an_empty_listing_has_no_array)
 {
-    (void)state;
     struct world world;
     world_init(&world, 1, 0, 0);
     static const char *const lists[] = {"messages", "threads", "drafts"};
@@ -317,9 +312,8 @@ static void an_empty_listing_has_no_array(void **state)
 
 /* While one client pages, mail comes and goes.  What was there from beginning to
  * end and did not change must be listed, once. */
-static void changes_between_pages_lose_and_repeat_nothing(void **state)
+TEST(changes_between_pages_lose_and_repeat_nothing)
 {
-    (void)state;
     static struct named found, before, after;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct world world;
@@ -356,9 +350,8 @@ static void changes_between_pages_lose_and_repeat_nothing(void **state)
 
 /* ---- threads and drafts ---- */
 
-static void a_thread_tells_its_newest_snippet_and_highest_history_id(void **state)
+TEST(a_thread_tells_its_newest_snippet_and_highest_history_id)
 {
-    (void)state;
     struct world world;
     world_init(&world, 1, 0, 0);
     uint32_t slots[3];
@@ -392,9 +385,8 @@ static void a_thread_tells_its_newest_snippet_and_highest_history_id(void **stat
     world_done(&world);
 }
 
-static void drafts_are_listed_with_their_present_message(void **state)
+TEST(drafts_are_listed_with_their_present_message)
 {
-    (void)state;
     static struct named found;
     struct world world;
     world_init(&world, 1, 50, 0);
@@ -462,9 +454,8 @@ static const struct {
     {USER "history?startHistoryId=1&pageToken=x", 400, "Invalid pageToken"},
 };
 
-static void what_is_wrong_is_refused_with_its_name(void **state)
+TEST(what_is_wrong_is_refused_with_its_name)
 {
-    (void)state;
     struct world world;
     world_init(&world, 1, 20, 0);
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
@@ -483,9 +474,8 @@ static void what_is_wrong_is_refused_with_its_name(void **state)
     world_done(&world);
 }
 
-static void a_token_opens_only_its_own_listing(void **state)
+TEST(a_token_opens_only_its_own_listing)
 {
-    (void)state;
     struct world world;
     world_init(&world, 1, MESSAGES, 0);
     json_t *page = get_page(&world, "messages", "&labelIds=INBOX&labelIds=UNREAD", 5, NULL);
@@ -516,9 +506,8 @@ static void a_token_opens_only_its_own_listing(void **state)
 }
 
 /* Handlers are called without the gate, for a token with one scope. */
-static void a_token_for_metadata_may_list_but_not_search(void **state)
+TEST(a_token_for_metadata_may_list_but_not_search)
 {
-    (void)state;
     static const struct {
         uint32_t scopes;
         const char *q;
@@ -559,9 +548,8 @@ static void a_token_for_metadata_may_list_but_not_search(void **state)
 
 /* ---- disorder ---- */
 
-static void neighbours_are_swapped_the_same_way_every_time(void **state)
+TEST(neighbours_are_swapped_the_same_way_every_time)
 {
-    (void)state;
     static struct named found, again, expected;
     struct world world;
     world_init(&world, 5, MESSAGES, 200);
@@ -597,9 +585,8 @@ static void add_fault(struct world *world, const char *rule)
         fail_msg("%s: %s", rule, err.text);
 }
 
-static void a_page_loop_gives_the_same_token_for_ever(void **state)
+TEST(a_page_loop_gives_the_same_token_for_ever)
 {
-    (void)state;
     static struct named first, second;
     struct world world;
     world_init(&world, 1, MESSAGES, 0);
@@ -624,9 +611,8 @@ static void a_page_loop_gives_the_same_token_for_ever(void **state)
     world_done(&world);
 }
 
-static void a_shifted_listing_repeats_entries_and_still_ends(void **state)
+TEST(a_shifted_listing_repeats_entries_and_still_ends)
 {
-    (void)state;
     static struct named found, expected;
     struct world world;
     world_init(&world, 1, MESSAGES, 0);
@@ -772,9 +758,8 @@ static size_t follow(struct world *world, uint64_t start, const char *parameters
     return records;
 }
 
-static void history_tells_every_change_whatever_the_pages(void **state)
+TEST(history_tells_every_change_whatever_the_pages)
 {
-    (void)state;
     static struct mirror mirror, truth;
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct world world;
@@ -804,9 +789,8 @@ static bool record_has(const struct world *world, const struct box_record *recor
     return false;
 }
 
-static void history_can_be_narrowed_by_type_and_label(void **state)
+TEST(history_can_be_narrowed_by_type_and_label)
 {
-    (void)state;
     static const struct {
         const char *parameters;
         uint32_t changes;
@@ -838,9 +822,8 @@ static void history_can_be_narrowed_by_type_and_label(void **state)
     world_done(&world);
 }
 
-static void expired_history_is_not_found(void **state)
+TEST(expired_history_is_not_found)
 {
-    (void)state;
     struct world world;
     world_init(&world, 1, 20, 0);
     char target[TARGET_BYTES];
@@ -863,30 +846,8 @@ static void expired_history_is_not_found(void **state)
     world_done(&world);
 }
 
-static int start(void **state)
-{
-    (void)state;
-    box_mime_start();
-    return 0;
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_cover_everything_once_newest_first),
-        cmocka_unit_test(an_empty_listing_has_no_array),
-        cmocka_unit_test(changes_between_pages_lose_and_repeat_nothing),
-        cmocka_unit_test(a_thread_tells_its_newest_snippet_and_highest_history_id),
-        cmocka_unit_test(drafts_are_listed_with_their_present_message),
-        cmocka_unit_test(what_is_wrong_is_refused_with_its_name),
-        cmocka_unit_test(a_token_opens_only_its_own_listing),
-        cmocka_unit_test(a_token_for_metadata_may_list_but_not_search),
-        cmocka_unit_test(neighbours_are_swapped_the_same_way_every_time),
-        cmocka_unit_test(a_page_loop_gives_the_same_token_for_ever),
-        cmocka_unit_test(a_shifted_listing_repeats_entries_and_still_ends),
-        cmocka_unit_test(history_tells_every_change_whatever_the_pages),
-        cmocka_unit_test(history_can_be_narrowed_by_type_and_label),
-        cmocka_unit_test(expired_history_is_not_found),
-    };
-    return cmocka_run_group_tests(tests, start, NULL);
+    box_mime_start();
+    return tests_run(NULL);
 }

@@ -9,10 +9,9 @@
     "\r\nDate: Tue, 14 Nov 2023 22:13:20 +0000\r\nMessage-ID: <" subject                           \
     "@example.org>\r\n\r\n" body
 
-static void profile_counts_messages_and_threads(void **state)
+TEST(profile_counts_messages_and_threads)
 {
     struct world world;
-    (void)state;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("one", "hello")), "", id);
@@ -27,9 +26,8 @@ static void profile_counts_messages_and_threads(void **state)
 
 /* Goal: GM1.  Method: bytes of every value and every length up to some hundred,
  * also without an empty line, without headers, and with NULs. */
-static void raw_gives_back_the_very_bytes(void **state)
+TEST(raw_gives_back_the_very_bytes)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES], all[256 + 40];
     world_init(&world);
@@ -52,9 +50,8 @@ static void raw_gives_back_the_very_bytes(void **state)
     world_done(&world);
 }
 
-static void each_format_has_its_members(void **state)
+TEST(each_format_has_its_members)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -90,9 +87,8 @@ static void each_format_has_its_members(void **state)
 
 /* The quick way of writing format=raw and the one through a JSON tree must give
  * the same document, pretty or not. */
-static void raw_is_the_same_with_and_without_a_tree(void **state)
+TEST(raw_is_the_same_with_and_without_a_tree)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -126,9 +122,8 @@ static void raw_is_the_same_with_and_without_a_tree(void **state)
     world_done(&world);
 }
 
-static void only_bodies_count_as_fetched(void **state)
+TEST(only_bodies_count_as_fetched)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -148,9 +143,8 @@ static void only_bodies_count_as_fetched(void **state)
     world_done(&world);
 }
 
-static void metadata_scope_shows_no_body(void **state)
+TEST(metadata_scope_shows_no_body)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -177,9 +171,8 @@ static void metadata_scope_shows_no_body(void **state)
 
 /* Every method against every single scope, with the discovery document as the
  * judge: refused exactly when the scope is not in the method's list. */
-static void every_method_asks_for_its_scopes(void **state)
+TEST(every_method_asks_for_its_scopes)
 {
-    (void)state;
     static const struct {
         const char *verb, *path;
         uint32_t scopes;
@@ -224,9 +217,8 @@ static void every_method_asks_for_its_scopes(void **state)
 
 /* ---- labels on messages ---- */
 
-static void modify_adds_and_takes_labels(void **state)
+TEST(modify_adds_and_takes_labels)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -273,9 +265,8 @@ static void ids_body(tide_buf *out, const char *id, size_t count, const char *mo
     box_print(out, "]%s}", more);
 }
 
-static void batches_take_a_thousand_ids_and_no_more(void **state)
+TEST(batches_take_a_thousand_ids_and_no_more)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES], other[BOX_ID_TEXT_BYTES];
     tide_buf body;
@@ -309,9 +300,8 @@ static void batches_take_a_thousand_ids_and_no_more(void **state)
     world_done(&world);
 }
 
-static void a_call_changes_at_most_a_hundred_labels(void **state)
+TEST(a_call_changes_at_most_a_hundred_labels)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES];
     tide_buf body;
@@ -328,9 +318,8 @@ static void a_call_changes_at_most_a_hundred_labels(void **state)
     world_done(&world);
 }
 
-static void trash_comes_and_goes_and_delete_is_for_good(void **state)
+TEST(trash_comes_and_goes_and_delete_is_for_good)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -349,9 +338,8 @@ static void trash_comes_and_goes_and_delete_is_for_good(void **state)
 
 /* ---- coming in ---- */
 
-static void insert_and_import_differ_in_date_and_labels(void **state)
+TEST(insert_and_import_differ_in_date_and_labels)
 {
-    (void)state;
     struct world world;
     char body[600], id[BOX_ID_TEXT_BYTES];
     tide_buf raw;
@@ -383,9 +371,8 @@ static void insert_and_import_differ_in_date_and_labels(void **state)
     world_done(&world);
 }
 
-static void what_is_no_message_does_not_come_in(void **state)
+TEST(what_is_no_message_does_not_come_in)
 {
-    (void)state;
     struct world world;
     world_init(&world);
     const char *missing =
@@ -431,9 +418,8 @@ static int send_text(struct world *world, const char *raw)
     return status;
 }
 
-static void sending_completes_delivers_and_hides_blind_copies(void **state)
+TEST(sending_completes_delivers_and_hides_blind_copies)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -481,9 +467,8 @@ static void sending_completes_delivers_and_hides_blind_copies(void **state)
 
 /* ---- threads ---- */
 
-static void thread_calls_reach_every_message_of_now(void **state)
+TEST(thread_calls_reach_every_message_of_now)
 {
-    (void)state;
     struct world world;
     char first[BOX_ID_TEXT_BYTES], second[BOX_ID_TEXT_BYTES], more[80];
     world_init(&world);
@@ -527,9 +512,8 @@ static void thread_calls_reach_every_message_of_now(void **state)
 
 #define RAW_DRAFT "VG86IGJvYkBleGFtcGxlLmNvbQ0KU3ViamVjdDogZA0KDQp4" /* To: bob, Subject: d */
 
-static void drafts_keep_their_id_while_their_message_changes(void **state)
+TEST(drafts_keep_their_id_while_their_message_changes)
 {
-    (void)state;
     struct world world;
     char draft[BOX_ID_TEXT_BYTES], message[BOX_ID_TEXT_BYTES];
     world_init(&world);
@@ -567,9 +551,8 @@ static void drafts_keep_their_id_while_their_message_changes(void **state)
     world_done(&world);
 }
 
-static void a_sent_draft_becomes_mail(void **state)
+TEST(a_sent_draft_becomes_mail)
 {
-    (void)state;
     struct world world;
     char body[400];
     world_init(&world);
@@ -601,9 +584,8 @@ static void a_sent_draft_becomes_mail(void **state)
 
 /* ---- attachments ---- */
 
-static void attachments_come_by_their_id(void **state)
+TEST(attachments_come_by_their_id)
 {
-    (void)state;
     struct world world;
     char id[BOX_ID_TEXT_BYTES], attachment[400];
     world_init(&world);
@@ -626,29 +608,4 @@ static void attachments_come_by_their_id(void **state)
     assert_refused(&world, 400, "Invalid attachment token");
     assert_int_equal(call(&world, "GET", "/messages/77/attachments/x", NULL), 404);
     world_done(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profile_counts_messages_and_threads),
-        cmocka_unit_test(raw_gives_back_the_very_bytes),
-        cmocka_unit_test(each_format_has_its_members),
-        cmocka_unit_test(raw_is_the_same_with_and_without_a_tree),
-        cmocka_unit_test(only_bodies_count_as_fetched),
-        cmocka_unit_test(metadata_scope_shows_no_body),
-        cmocka_unit_test(every_method_asks_for_its_scopes),
-        cmocka_unit_test(modify_adds_and_takes_labels),
-        cmocka_unit_test(batches_take_a_thousand_ids_and_no_more),
-        cmocka_unit_test(a_call_changes_at_most_a_hundred_labels),
-        cmocka_unit_test(trash_comes_and_goes_and_delete_is_for_good),
-        cmocka_unit_test(insert_and_import_differ_in_date_and_labels),
-        cmocka_unit_test(what_is_no_message_does_not_come_in),
-        cmocka_unit_test(sending_completes_delivers_and_hides_blind_copies),
-        cmocka_unit_test(thread_calls_reach_every_message_of_now),
-        cmocka_unit_test(drafts_keep_their_id_while_their_message_changes),
-        cmocka_unit_test(a_sent_draft_becomes_mail),
-        cmocka_unit_test(attachments_come_by_their_id),
-    };
-    return cmocka_run_group_tests_name("gmail", tests, NULL, NULL);
 }

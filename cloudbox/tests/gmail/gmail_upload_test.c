@@ -37,9 +37,8 @@ static void assert_here(struct world *world, tide_text raw)
     assert_raw(world, id, raw);
 }
 
-static void media_is_the_message(void **state)
+TEST(media_is_the_message)
 {
-    (void)state;
     struct world world;
     world_init(&world);
     const tide_text raw = make_message(5000);
@@ -65,9 +64,8 @@ static void media_is_the_message(void **state)
     world_done(&world);
 }
 
-static void too_large_is_refused_and_just_fits_is_not(void **state)
+TEST(too_large_is_refused_and_just_fits_is_not)
 {
-    (void)state;
     struct world world;
     world_init(&world);
     char *room = tide_mem_new(tide_mem_heap(), BOX_SEND_BYTES_MAX + 1);
@@ -103,9 +101,8 @@ static void put_multipart(tide_buf *out, const char *end, const char *json, tide
     box_print(out, "%s--=B=--", end);
 }
 
-static void multipart_takes_json_then_the_very_bytes(void **state)
+TEST(multipart_takes_json_then_the_very_bytes)
 {
-    (void)state;
     struct world world;
     static const char *const type[] = {"Content-Type", "multipart/related; boundary=\"=B=\"", NULL};
     tide_buf body;
@@ -135,9 +132,8 @@ static void multipart_takes_json_then_the_very_bytes(void **state)
     world_done(&world);
 }
 
-static void multipart_that_is_broken_is_refused(void **state)
+TEST(multipart_that_is_broken_is_refused)
 {
-    (void)state;
     struct world world;
     world_init(&world);
     static const char *const type[] = {"Content-Type", "multipart/related; boundary=B", NULL};
@@ -211,9 +207,8 @@ static int put_chunk(struct world *world, const char *target, tide_text raw, siz
 
 enum { CHUNK = BOX_UPLOAD_CHUNK_BYTES };
 
-static void chunks_add_up_to_the_message(void **state)
+TEST(chunks_add_up_to_the_message)
 {
-    (void)state;
     struct world world;
     char target[512], probe[60];
     world_init(&world);
@@ -260,9 +255,8 @@ static void chunks_add_up_to_the_message(void **state)
 /* Goal: any order of chunks, losses and questions ends in the same message.
  * Method: a client that sends from where it believes to be, loses answers, and
  * asks; chunk sizes from a seed. */
-static void interrupted_uploads_end_in_the_same_message(void **state)
+TEST(interrupted_uploads_end_in_the_same_message)
 {
-    (void)state;
     struct world world;
     world_init(&world);
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -298,9 +292,8 @@ static void interrupted_uploads_end_in_the_same_message(void **state)
     world_done(&world);
 }
 
-static void a_session_can_bring_all_in_one_piece_or_of_unknown_length(void **state)
+TEST(a_session_can_bring_all_in_one_piece_or_of_unknown_length)
 {
-    (void)state;
     struct world world;
     char target[512], range[60];
     world_init(&world);
@@ -326,9 +319,8 @@ static void a_session_can_bring_all_in_one_piece_or_of_unknown_length(void **sta
     world_done(&world);
 }
 
-static void unknown_foreign_and_expired_sessions_are_refused(void **state)
+TEST(unknown_foreign_and_expired_sessions_are_refused)
 {
-    (void)state;
     struct world world;
     char target[512];
     world_init(&world);
@@ -355,9 +347,8 @@ static void unknown_foreign_and_expired_sessions_are_refused(void **state)
     world_done(&world);
 }
 
-static void drafts_can_be_uploaded_too(void **state)
+TEST(drafts_can_be_uploaded_too)
 {
-    (void)state;
     struct world world;
     char draft[BOX_ID_TEXT_BYTES], path[200], body[200], target[512];
     world_init(&world);
@@ -389,9 +380,8 @@ static void drafts_can_be_uploaded_too(void **state)
 }
 
 /* The splitter must stand any bytes; what it gives out lies within the body. */
-static void any_bytes_can_be_split(void **state)
+TEST(any_bytes_can_be_split)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(3);
     static const char pieces[][12] = {"--B", "--", "\r\n", "\n", "Content-T", "{}", "x", "--B--"};
     tide_buf body, decoded;
@@ -408,21 +398,4 @@ static void any_bytes_can_be_split(void **state)
     }
     tide_buf_done(&decoded);
     tide_buf_done(&body);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(media_is_the_message),
-        cmocka_unit_test(too_large_is_refused_and_just_fits_is_not),
-        cmocka_unit_test(multipart_takes_json_then_the_very_bytes),
-        cmocka_unit_test(multipart_that_is_broken_is_refused),
-        cmocka_unit_test(chunks_add_up_to_the_message),
-        cmocka_unit_test(interrupted_uploads_end_in_the_same_message),
-        cmocka_unit_test(a_session_can_bring_all_in_one_piece_or_of_unknown_length),
-        cmocka_unit_test(unknown_foreign_and_expired_sessions_are_refused),
-        cmocka_unit_test(drafts_can_be_uploaded_too),
-        cmocka_unit_test(any_bytes_can_be_split),
-    };
-    return cmocka_run_group_tests_name("gmail_upload", tests, NULL, NULL);
 }

@@ -3,16 +3,10 @@
 #ifndef BOX_TESTS_GMAIL_WORLD_H
 #define BOX_TESTS_GMAIL_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/check.h"
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/services.h"
+#include "support/test.h"
 
 #include <stdio.h>
 #include <string.h>

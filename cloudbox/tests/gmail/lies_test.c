@@ -42,9 +42,8 @@ static size_t list(struct world *world, const char *path, const char *entries)
     return json_array_size(at(world, entries));
 }
 
-static void a_listing_is_empty_while_the_profile_counts_all(void **state)
+TEST(a_listing_is_empty_while_the_profile_counts_all)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"method\":\"gmail.users.messages.list\",\"fault\":\"list-empty\"}");
@@ -59,9 +58,8 @@ static void a_listing_is_empty_while_the_profile_counts_all(void **state)
     world_done(&world);
 }
 
-static void a_listing_ends_early(void **state)
+TEST(a_listing_ends_early)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"fault\":\"list-short\"}");
@@ -72,9 +70,8 @@ static void a_listing_ends_early(void **state)
     world_done(&world);
 }
 
-static void a_list_that_lies_is_all_that_is_counted(void **state)
+TEST(a_list_that_lies_is_all_that_is_counted)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"count\":1,\"fault\":\"list-empty\"}");
@@ -100,9 +97,8 @@ static size_t raw_bytes(struct world *world, const char *id, size_t *said_out)
     return got;
 }
 
-static void a_body_is_cut_or_empty_and_its_size_is_not(void **state)
+TEST(a_body_is_cut_or_empty_and_its_size_is_not)
 {
-    (void)state;
     struct world world;
     start(&world);
     size_t whole = 0, said = 0;
@@ -119,9 +115,8 @@ static void a_body_is_cut_or_empty_and_its_size_is_not(void **state)
     world_done(&world);
 }
 
-static void a_history_id_is_no_number_or_never_was(void **state)
+TEST(a_history_id_is_no_number_or_never_was)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"count\":3,\"fault\":\"history-garbled\"}");
@@ -141,9 +136,8 @@ static void a_history_id_is_no_number_or_never_was(void **state)
     world_done(&world);
 }
 
-static void a_listed_id_cannot_be(void **state)
+TEST(a_listed_id_cannot_be)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"fault\":\"id-garbled\"}");
@@ -165,9 +159,8 @@ static void a_listed_id_cannot_be(void **state)
     world_done(&world);
 }
 
-static void a_hidden_message_is_denied_everywhere_and_returns(void **state)
+TEST(a_hidden_message_is_denied_everywhere_and_returns)
 {
-    (void)state;
     struct world world;
     start(&world);
     char rule[128];
@@ -186,9 +179,8 @@ static void a_hidden_message_is_denied_everywhere_and_returns(void **state)
     world_done(&world);
 }
 
-static void hiding_is_drawn_by_id_and_not_by_call(void **state)
+TEST(hiding_is_drawn_by_id_and_not_by_call)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"fault\":\"hidden\",\"rate\":0.5}");
@@ -203,9 +195,8 @@ static void hiding_is_drawn_by_id_and_not_by_call(void **state)
     world_done(&world);
 }
 
-static void a_token_leads_back_to_the_first_page(void **state)
+TEST(a_token_leads_back_to_the_first_page)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"after\":1,\"fault\":\"page-restart\"}");
@@ -226,9 +217,8 @@ static void a_token_leads_back_to_the_first_page(void **state)
     world_done(&world);
 }
 
-static void a_refusal_asks_for_any_wait(void **state)
+TEST(a_refusal_asks_for_any_wait)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"fault\":\"429\",\"retry_after\":999999999}");
@@ -244,9 +234,8 @@ static void a_refusal_asks_for_any_wait(void **state)
     world_done(&world);
 }
 
-static void an_error_is_left_as_it_is(void **state)
+TEST(an_error_is_left_as_it_is)
 {
-    (void)state;
     struct world world;
     start(&world);
     lie(&world, "{\"fault\":\"list-empty\"}");
@@ -255,22 +244,4 @@ static void an_error_is_left_as_it_is(void **state)
     assert_int_equal(call(&world, "GET", "/messages/1234?format=raw", NULL), 404);
     assert_string_equal(text_at(&world, "error.message"), "Requested entity was not found.");
     world_done(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_listing_is_empty_while_the_profile_counts_all),
-        cmocka_unit_test(a_listing_ends_early),
-        cmocka_unit_test(a_list_that_lies_is_all_that_is_counted),
-        cmocka_unit_test(a_body_is_cut_or_empty_and_its_size_is_not),
-        cmocka_unit_test(a_history_id_is_no_number_or_never_was),
-        cmocka_unit_test(a_listed_id_cannot_be),
-        cmocka_unit_test(a_hidden_message_is_denied_everywhere_and_returns),
-        cmocka_unit_test(hiding_is_drawn_by_id_and_not_by_call),
-        cmocka_unit_test(a_token_leads_back_to_the_first_page),
-        cmocka_unit_test(a_refusal_asks_for_any_wait),
-        cmocka_unit_test(an_error_is_left_as_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static char *many_gets(size_t count)
     return copy;
 }
 
-static void parts_are_answered_in_their_order_under_their_names(void **state)
+TEST(parts_are_answered_in_their_order_under_their_names)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     char *body = many_gets(10);
     struct box_answer answer;
@@ -80,9 +79,8 @@ static void parts_are_answered_in_their_order_under_their_names(void **state)
 
 /* An answer that is itself a well-formed multipart message: each part's length
  * is what its Content-Length says. */
-static void the_answer_is_well_formed(void **state)
+TEST(the_answer_is_well_formed)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     char *body = many_gets(5);
     struct box_answer answer;
@@ -110,9 +108,8 @@ static void the_answer_is_well_formed(void **state)
     box_cloud_free(cloud);
 }
 
-static void many_ways_of_writing_a_part_are_understood(void **state)
+TEST(many_ways_of_writing_a_part_are_understood)
 {
-    (void)state;
     static const char *const bodies[] = {
         /* line feeds only, preamble, epilogue, no version, no Content-ID */
         "This is a preamble.\n--b 1\nContent-Type: application/http\n\n"
@@ -140,9 +137,8 @@ static void many_ways_of_writing_a_part_are_understood(void **state)
     }
 }
 
-static void bodies_end_where_their_length_says(void **state)
+TEST(bodies_end_where_their_length_says)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     struct box_answer answer;
     assert_int_equal(
@@ -165,9 +161,8 @@ static void bodies_end_where_their_length_says(void **state)
     box_cloud_free(cloud);
 }
 
-static void what_the_outside_says_counts_inside_unless_overridden(void **state)
+TEST(what_the_outside_says_counts_inside_unless_overridden)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     struct box_answer answer;
     assert_int_equal(
@@ -199,9 +194,8 @@ static void what_the_outside_says_counts_inside_unless_overridden(void **state)
     box_cloud_free(cloud);
 }
 
-static void more_than_a_hundred_parts_are_refused_as_a_whole(void **state)
+TEST(more_than_a_hundred_parts_are_refused_as_a_whole)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&plain);
     struct box_answer answer;
     char *body = many_gets(101);
@@ -223,9 +217,8 @@ static void more_than_a_hundred_parts_are_refused_as_a_whole(void **state)
     box_cloud_free(cloud);
 }
 
-static void what_is_no_batch_is_refused(void **state)
+TEST(what_is_no_batch_is_refused)
 {
-    (void)state;
     static const struct {
         const char *type;
         const char *body;
@@ -255,9 +248,8 @@ static void what_is_no_batch_is_refused(void **state)
     box_cloud_free(cloud);
 }
 
-static void a_bad_part_fails_alone(void **state)
+TEST(a_bad_part_fails_alone)
 {
-    (void)state;
     static const char *const parts[] = {
         "Content-Type: application/http\r\n\r\nPOST /batch HTTP/1.1\r\n\r\n",
         "Content-Type: application/http\r\n\r\nPOST /batch/gmail/v1?x HTTP/1.1\r\n\r\n",
@@ -290,9 +282,8 @@ static void a_bad_part_fails_alone(void **state)
     }
 }
 
-static void every_part_pays_and_takes_a_slot(void **state)
+TEST(every_part_pays_and_takes_a_slot)
 {
-    (void)state;
     box_cloud *cloud = cloud_with(&(struct box_options){.seed = 2, .quota = BOX_QUOTA_2026});
     struct box_answer answer;
     char *body = many_gets(25);
@@ -315,9 +306,8 @@ static void every_part_pays_and_takes_a_slot(void **state)
     box_cloud_free(cloud);
 }
 
-static void parts_one_after_another_share_one_slot_and_add_up_their_time(void **state)
+TEST(parts_one_after_another_share_one_slot_and_add_up_their_time)
 {
-    (void)state;
     for (int serial = 0; serial < 2; serial++) {
         box_cloud *cloud = cloud_with(&(struct box_options){
             .seed = 2, .quota = BOX_QUOTA_2026, .latency_ms = 50, .batch_serial = serial == 1});
@@ -341,9 +331,8 @@ static void parts_one_after_another_share_one_slot_and_add_up_their_time(void **
     }
 }
 
-static void faults_strike_parts_or_the_whole(void **state)
+TEST(faults_strike_parts_or_the_whole)
 {
-    (void)state;
     static const struct {
         const char *rule;
         int status;
@@ -382,9 +371,8 @@ static void faults_strike_parts_or_the_whole(void **state)
 
 /* Goal: no bytes can break the reader.  Method: a good batch with random bytes
  * cut, doubled and changed; the answer is a 200 or a 400, and every slot comes back. */
-static void damaged_batches_do_no_damage(void **state)
+TEST(damaged_batches_do_no_damage)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(17);
     box_cloud *cloud = cloud_with(&plain);
     char *good = many_gets(4);
@@ -415,23 +403,4 @@ static void damaged_batches_do_no_damage(void **state)
     }
     free(good);
     box_cloud_free(cloud);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_answered_in_their_order_under_their_names),
-        cmocka_unit_test(the_answer_is_well_formed),
-        cmocka_unit_test(many_ways_of_writing_a_part_are_understood),
-        cmocka_unit_test(bodies_end_where_their_length_says),
-        cmocka_unit_test(what_the_outside_says_counts_inside_unless_overridden),
-        cmocka_unit_test(more_than_a_hundred_parts_are_refused_as_a_whole),
-        cmocka_unit_test(what_is_no_batch_is_refused),
-        cmocka_unit_test(a_bad_part_fails_alone),
-        cmocka_unit_test(every_part_pays_and_takes_a_slot),
-        cmocka_unit_test(parts_one_after_another_share_one_slot_and_add_up_their_time),
-        cmocka_unit_test(faults_strike_parts_or_the_whole),
-        cmocka_unit_test(damaged_batches_do_no_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

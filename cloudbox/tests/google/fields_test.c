@@ -5,13 +5,10 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { ARENA_BYTES_MAX = 1 << 20 };
 
@@ -64,9 +61,8 @@ static json_t *select_from(const char *fields, const json_t *value)
     return out;
 }
 
-static void a_selection_keeps_what_it_names(void **state)
+TEST(a_selection_keeps_what_it_names)
 {
-    (void)state;
     json_t *value = json_loads(page, 0, NULL);
     assert_non_null(value);
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
@@ -88,9 +84,8 @@ static void a_selection_keeps_what_it_names(void **state)
     json_decref(value);
 }
 
-static void what_is_not_a_selection_is_refused(void **state)
+TEST(what_is_not_a_selection_is_refused)
 {
-    (void)state;
     json_t *value = json_loads(page, 0, NULL);
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
         if (select_from(malformed[i], value) != NULL)
@@ -99,9 +94,8 @@ static void what_is_not_a_selection_is_refused(void **state)
 }
 
 /* 100,000 brackets, names and slashes must neither crash nor be accepted. */
-static void a_bomb_is_refused(void **state)
+TEST(a_bomb_is_refused)
 {
-    (void)state;
     static const char *const pieces[] = {"a(", "a/", "(", "*/", "*(", "a,", "ab1,"};
     json_t *value = json_loads(page, 0, NULL);
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
@@ -231,9 +225,8 @@ static void leaves(json_t *value, const char *path, const struct paths *asked, c
                        (int)json_integer_value(value));
 }
 
-static void random_selections_keep_exactly_the_paths_they_name(void **state)
+TEST(random_selections_keep_exactly_the_paths_they_name)
 {
-    (void)state;
     const uint64_t rounds = scaled(20000);
     static char text[TEXT_BYTES], expected[TEXT_BYTES], found[TEXT_BYTES];
     static struct paths asked;
@@ -255,15 +248,4 @@ static void random_selections_keep_exactly_the_paths_they_name(void **state)
         json_decref(out);
         json_decref(value);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_selection_keeps_what_it_names),
-        cmocka_unit_test(what_is_not_a_selection_is_refused),
-        cmocka_unit_test(a_bomb_is_refused),
-        cmocka_unit_test(random_selections_keep_exactly_the_paths_they_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

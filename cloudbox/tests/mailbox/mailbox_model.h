@@ -7,15 +7,12 @@
 #include "cloudbox/mailbox/mailbox.h"
 #include "cloudbox/mailbox/mime.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NOW_MS  1780000000000u
 #define KEEP_MS 600000u

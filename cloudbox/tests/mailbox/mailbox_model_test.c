@@ -218,9 +218,8 @@ static void ask(struct world *world)
         ask_totals(world);
 }
 
-static void a_mailbox_answers_as_a_plain_list_would(void **state)
+TEST(a_mailbox_answers_as_a_plain_list_would)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         print_message("seed %" PRIu64 "\n", seed);
         struct world *world = world_new(seed, sizes[seed % 5]);
@@ -237,8 +236,5 @@ static void a_mailbox_answers_as_a_plain_list_would(void **state)
 int main(void)
 {
     box_mime_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mailbox_answers_as_a_plain_list_would),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }

@@ -83,9 +83,8 @@ static box_mailbox *fresh_like(const struct world *world)
     return box_mailbox_new(&spec);
 }
 
-static void reports_lead_a_fresh_mailbox_to_the_same_state(void **state)
+TEST(reports_lead_a_fresh_mailbox_to_the_same_state)
 {
-    (void)state;
     for (uint64_t seed = 101; seed <= 106; seed++) {
         print_message("seed %" PRIu64 "\n", seed);
         struct world *world = world_after(seed, sizes[seed % 5], (uint32_t)scaled(OPS));
@@ -118,9 +117,8 @@ static void reports_lead_a_fresh_mailbox_to_the_same_state(void **state)
 
 /* Every field of every kind of report, once missing and once of another type: the
  * change is refused and nothing has happened. */
-static void a_damaged_report_is_refused_and_changes_nothing(void **state)
+TEST(a_damaged_report_is_refused_and_changes_nothing)
 {
-    (void)state;
     struct world *world = world_after(202, 300, 1000);
     box_mailbox *fresh = fresh_like(world);
     tide_error err;
@@ -150,9 +148,8 @@ static void a_damaged_report_is_refused_and_changes_nothing(void **state)
     world_free(world);
 }
 
-static void a_journal_of_another_mailbox_is_refused(void **state)
+TEST(a_journal_of_another_mailbox_is_refused)
 {
-    (void)state;
     struct world *world = world_new(301, 40);
     do_insert(world);
     struct box_mailbox_spec spec = world->spec;
@@ -170,10 +167,5 @@ static void a_journal_of_another_mailbox_is_refused(void **state)
 int main(void)
 {
     box_mime_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reports_lead_a_fresh_mailbox_to_the_same_state),
-        cmocka_unit_test(a_damaged_report_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_journal_of_another_mailbox_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }

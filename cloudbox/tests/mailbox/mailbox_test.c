@@ -4,14 +4,11 @@
 #include "cloudbox/generate/generate.h"
 #include "cloudbox/mailbox/mime.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NOW_MS 1780000000000u
 #define DAY_MS 86400000u
@@ -80,9 +77,8 @@ static const struct box_walk EVERYTHING = {.date_high_ms = UINT64_MAX};
 
 /* ---- ids ---- */
 
-static void ids_are_sixteen_digits_and_found_in_that_spelling_only(void **state)
+TEST(ids_are_sixteen_digits_and_found_in_that_spelling_only)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(100);
     char text[BOX_ID_TEXT_BYTES];
     for (uint32_t slot = 0; slot < 100; slot++) {
@@ -99,9 +95,8 @@ static void ids_are_sixteen_digits_and_found_in_that_spelling_only(void **state)
     done(mailbox);
 }
 
-static void an_old_message_added_now_gets_a_new_id(void **state)
+TEST(an_old_message_added_now_gets_a_new_id)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(50);
     uint64_t newest = box_mailbox_at(mailbox, 49)->id;
     uint32_t slot = insert(mailbox, "Subject: old\r\n\r\nx", 1000, NULL, 0);
@@ -114,9 +109,8 @@ static void an_old_message_added_now_gets_a_new_id(void **state)
 
 /* ---- content ---- */
 
-static void generated_bytes_are_as_long_as_promised_and_twins_are_equal(void **state)
+TEST(generated_bytes_are_as_long_as_promised_and_twins_are_equal)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(2000);
     struct box_generator generator = {
         .seed = 7, .count = 2000, .newest_ms = NOW_MS, .email = "ada@example.com"};
@@ -144,9 +138,8 @@ static void generated_bytes_are_as_long_as_promised_and_twins_are_equal(void **s
     done(mailbox);
 }
 
-static void stored_bytes_are_kept_exactly(void **state)
+TEST(stored_bytes_are_kept_exactly)
 {
-    (void)state;
     static const char bytes[] = "Subject: \xff\r\nbroken\0\x01\n\r";
     box_mailbox *mailbox = mailbox_with(0);
     struct box_insert wanted = {.raw = {bytes, sizeof bytes}, .date_ms = NOW_MS};
@@ -162,9 +155,8 @@ static void stored_bytes_are_kept_exactly(void **state)
 
 /* ---- labels ---- */
 
-static void read_and_unread_count_for_every_label_of_the_message(void **state)
+TEST(read_and_unread_count_for_every_label_of_the_message)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(0);
     uint32_t slot = insert_plain(mailbox, "Subject: a\r\n\r\n");
     assert_int_equal(box_mailbox_label(mailbox, BOX_LABEL_INBOX)->messages, 1);
@@ -190,9 +182,8 @@ static tide_status create(box_mailbox *mailbox, const char *name, uint32_t *numb
     return box_mailbox_label_create(mailbox, &wanted, number_out);
 }
 
-static void a_label_name_belongs_to_one_label(void **state)
+TEST(a_label_name_belongs_to_one_label)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(0);
     uint32_t number = 0;
     uint32_t found = 0;
@@ -222,9 +213,8 @@ static void a_label_name_belongs_to_one_label(void **state)
     done(mailbox);
 }
 
-static void removing_a_label_takes_it_off_every_message_with_history(void **state)
+TEST(removing_a_label_takes_it_off_every_message_with_history)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(0);
     uint32_t number = 0;
     assert_int_equal(create(mailbox, "x", &number), TIDE_OK);
@@ -254,9 +244,8 @@ static void removing_a_label_takes_it_off_every_message_with_history(void **stat
 
 /* ---- threads ---- */
 
-static void an_answer_joins_the_thread_it_refers_to(void **state)
+TEST(an_answer_joins_the_thread_it_refers_to)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(0);
     uint32_t first = insert_plain(mailbox, "Message-ID: <a@x>\r\nSubject: Boats\r\n\r\n1");
     uint32_t answer = insert_plain(
@@ -291,9 +280,8 @@ static void an_answer_joins_the_thread_it_refers_to(void **state)
     done(mailbox);
 }
 
-static void an_answer_joins_a_generated_thread(void **state)
+TEST(an_answer_joins_a_generated_thread)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(300);
     tide_buf scratch;
     tide_arena arena;
@@ -328,9 +316,8 @@ static void an_answer_joins_a_generated_thread(void **state)
 
 /* ---- drafts ---- */
 
-static void a_draft_keeps_its_id_while_its_message_is_replaced(void **state)
+TEST(a_draft_keeps_its_id_while_its_message_is_replaced)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(0);
     struct box_insert wanted = {.raw = TIDE_TEXT("Subject: a\r\n\r\n1"), .date_ms = NOW_MS};
     uint32_t draft = box_mailbox_draft_create(mailbox, &wanted);
@@ -365,9 +352,8 @@ static void a_draft_keeps_its_id_while_its_message_is_replaced(void **state)
 
 /* ---- history ---- */
 
-static void a_change_of_labels_is_recorded_and_no_change_is_not(void **state)
+TEST(a_change_of_labels_is_recorded_and_no_change_is_not)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(0);
     uint32_t slot = insert_plain(mailbox, "Subject: a\r\n\r\n");
     const uint16_t inbox[] = {BOX_LABEL_INBOX};
@@ -393,9 +379,8 @@ static void a_change_of_labels_is_recorded_and_no_change_is_not(void **state)
     done(mailbox);
 }
 
-static void history_expires_with_time_and_all_at_once(void **state)
+TEST(history_expires_with_time_and_all_at_once)
 {
-    (void)state;
     box_mailbox *mailbox = mailbox_with(20000);
     /* Generated mail of the last seven days has records, older mail has none. */
     uint32_t records = box_mailbox_history_count(mailbox);
@@ -424,9 +409,8 @@ static void history_expires_with_time_and_all_at_once(void **state)
 
 /* A quarter of a million messages, half of them archived and some removed: the
  * indexes stay exact while stale entries are dropped underneath. */
-static void a_large_mailbox_is_right_after_large_changes(void **state)
+TEST(a_large_mailbox_is_right_after_large_changes)
 {
-    (void)state;
     const uint32_t count = scale_percent() < 100 ? 25000 : 250000;
     box_mailbox *mailbox = mailbox_with(count);
     const uint16_t inbox[] = {BOX_LABEL_INBOX};
@@ -448,20 +432,5 @@ static void a_large_mailbox_is_right_after_large_changes(void **state)
 int main(void)
 {
     box_mime_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_sixteen_digits_and_found_in_that_spelling_only),
-        cmocka_unit_test(an_old_message_added_now_gets_a_new_id),
-        cmocka_unit_test(generated_bytes_are_as_long_as_promised_and_twins_are_equal),
-        cmocka_unit_test(stored_bytes_are_kept_exactly),
-        cmocka_unit_test(read_and_unread_count_for_every_label_of_the_message),
-        cmocka_unit_test(a_label_name_belongs_to_one_label),
-        cmocka_unit_test(removing_a_label_takes_it_off_every_message_with_history),
-        cmocka_unit_test(an_answer_joins_the_thread_it_refers_to),
-        cmocka_unit_test(an_answer_joins_a_generated_thread),
-        cmocka_unit_test(a_draft_keeps_its_id_while_its_message_is_replaced),
-        cmocka_unit_test(a_change_of_labels_is_recorded_and_no_change_is_not),
-        cmocka_unit_test(history_expires_with_time_and_all_at_once),
-        cmocka_unit_test(a_large_mailbox_is_right_after_large_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "cloudbox/gate/http.h"
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/mailbox/mime_tree.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -93,9 +88,8 @@ static void assert_snippet(const char *raw, const char *expected)
 
 /* ---- shapes ---- */
 
-static void a_plain_message_is_one_part(void **state)
+TEST(a_plain_message_is_one_part)
 {
-    (void)state;
     json_t *part = full("From: a@x.example\r\nSubject: Hi\r\n\r\nHello\r\n");
     assert_string_equal(string_at(part, "partId"), "");
     assert_string_equal(string_at(part, "mimeType"), "text/plain");
@@ -121,9 +115,8 @@ static const char nested[] = "Subject: n\r\n"
                              "JVBE\r\nRi0=\r\n"
                              "--out er--\r\nignored\r\n";
 
-static void parts_are_numbered_as_gmail_numbers_them(void **state)
+TEST(parts_are_numbered_as_gmail_numbers_them)
 {
-    (void)state;
     json_t *part = full(nested);
     assert_string_equal(string_at(part, "mimeType"), "multipart/mixed");
     assert_int_equal(json_integer_value(json_object_get(json_object_get(part, "body"), "size")), 0);
@@ -141,9 +134,8 @@ static void parts_are_numbered_as_gmail_numbers_them(void **state)
     json_decref(part);
 }
 
-static void attachment_ids_are_stable_and_of_their_message(void **state)
+TEST(attachment_ids_are_stable_and_of_their_message)
 {
-    (void)state;
     json_t *first = full(nested), *second = full(nested);
     assert_true(json_equal(first, second));
     const char *id = string_at(json_object_get(child(first, 1), "body"), "attachmentId");
@@ -162,9 +154,8 @@ static void attachment_ids_are_stable_and_of_their_message(void **state)
     json_decref(second);
 }
 
-static void a_message_inside_has_parts_of_its_own(void **state)
+TEST(a_message_inside_has_parts_of_its_own)
 {
-    (void)state;
     static const char raw[] = "Content-Type: multipart/mixed; boundary=b\r\n\r\n"
                               "--b\r\n\r\ntext\r\n"
                               "--b\r\nContent-Type: message/rfc822\r\n\r\n"
@@ -182,9 +173,8 @@ static void a_message_inside_has_parts_of_its_own(void **state)
     json_decref(part);
 }
 
-static void digests_hold_messages(void **state)
+TEST(digests_hold_messages)
 {
-    (void)state;
     json_t *part = full("Content-Type: multipart/digest; boundary=b\r\n\r\n"
                         "--b\r\n\r\nSubject: one\r\n\r\nbody\r\n--b--\r\n");
     const json_t *message = child(part, 0);
@@ -193,9 +183,8 @@ static void digests_hold_messages(void **state)
     json_decref(part);
 }
 
-static void texts_with_a_name_are_files(void **state)
+TEST(texts_with_a_name_are_files)
 {
-    (void)state;
     static const char raw[] =
         "Content-Type: text/csv; charset=iso-8859-1; name=l.csv\r\n\r\n\xe4;1";
     json_t *part = full(raw);
@@ -204,9 +193,8 @@ static void texts_with_a_name_are_files(void **state)
     json_decref(part);
 }
 
-static void large_texts_are_fetched_on_their_own(void **state)
+TEST(large_texts_are_fetched_on_their_own)
 {
-    (void)state;
     tide_buf raw;
     buffer(&raw);
     (void)tide_buf_add_text(&raw, "Subject: large\r\n\r\n");
@@ -224,9 +212,8 @@ static void large_texts_are_fetched_on_their_own(void **state)
     tide_buf_done(&raw);
 }
 
-static void names_of_files_are_decoded(void **state)
+TEST(names_of_files_are_decoded)
 {
-    (void)state;
     static const char *const heads[] = {
         "Content-Disposition: attachment; filename*=UTF-8''%C3%9Cbersicht.pdf\r\n",
         "Content-Disposition: attachment; filename=\"=?ISO-8859-1?Q?=DCbersicht=2Epdf?=\"\r\n",
@@ -243,9 +230,8 @@ static void names_of_files_are_decoded(void **state)
 
 /* ---- headers ---- */
 
-static void headers_are_unfolded_and_decoded(void **state)
+TEST(headers_are_unfolded_and_decoded)
 {
-    (void)state;
     json_t *part = full("Received: by x;\r\n        Mon, 1 Jan\r\n"
                         "Subject: =?UTF-8?B?R3LDvMOf?=\r\n =?UTF-8?Q?e_an?= alle\r\n"
                         "From: =?ISO-8859-1?Q?J=FCrgen?= <j@x.example>\r\n"
@@ -263,9 +249,8 @@ static void headers_are_unfolded_and_decoded(void **state)
     json_decref(part);
 }
 
-static void metadata_gives_the_wanted_headers_in_order(void **state)
+TEST(metadata_gives_the_wanted_headers_in_order)
 {
-    (void)state;
     json_t *all = box_mime_metadata(tide_text_of(nested), NULL, 0);
     assert_string_equal(string_at(all, "mimeType"), "multipart/mixed");
     assert_int_equal(json_array_size(json_object_get(all, "headers")), 2);
@@ -294,9 +279,8 @@ static uint64_t date_of(const char *date)
     return view.has_date ? view.date_ms / 1000 : 0;
 }
 
-static void dates_of_all_ages_are_read(void **state)
+TEST(dates_of_all_ages_are_read)
 {
-    (void)state;
     assert_int_equal(date_of("Thu, 9 Oct 2025 08:20:20 +0000"), 1759998020);
     assert_int_equal(date_of("Thu, 09 Oct 2025 10:20:20 +0200 (CEST)"), 1759998020);
     assert_int_equal(date_of("9 Oct 2025 03:50 -0430"), 1759998000);
@@ -311,9 +295,8 @@ static void dates_of_all_ages_are_read(void **state)
     assert_int_equal(date_of("9 Foo 2025 08:20:20 +0000"), 0);
 }
 
-static void the_view_of_headers_is_complete(void **state)
+TEST(the_view_of_headers_is_complete)
 {
-    (void)state;
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
     struct box_view view;
@@ -340,9 +323,8 @@ static void the_view_of_headers_is_complete(void **state)
 
 /* ---- texts ---- */
 
-static void texts_become_utf8(void **state)
+TEST(texts_become_utf8)
 {
-    (void)state;
     static const struct {
         const char *raw;
         const char *expected;
@@ -379,9 +361,8 @@ static void assert_html(const char *html, const char *expected)
     tide_buf_done(&out);
 }
 
-static void html_is_read_as_a_reader_sees_it(void **state)
+TEST(html_is_read_as_a_reader_sees_it)
 {
-    (void)state;
     assert_html("a<b>b</b>c", "abc");
     assert_html("a<br>b", "a\nb");
     assert_html("<STYLE>p{color:red}</Style>x", "\nx");
@@ -396,9 +377,8 @@ static void html_is_read_as_a_reader_sees_it(void **state)
     assert_html("<", "<");
 }
 
-static void snippets_are_collapsed_escaped_and_short(void **state)
+TEST(snippets_are_collapsed_escaped_and_short)
 {
-    (void)state;
     assert_snippet("\r\n  Hello \r\n\r\n\tthere  \r\n", "Hello there");
     assert_snippet("\r\nit's <b> & \"c\"", "it&#39;s &lt;b&gt; &amp; &quot;c&quot;");
     assert_snippet("Content-Type: text/html\r\n\r\n<style>x</style><p>One</p><p>two&nbsp;&amp;</p>",
@@ -422,9 +402,8 @@ static void snippets_are_collapsed_escaped_and_short(void **state)
     tide_buf_done(&raw);
 }
 
-static void the_view_collects_texts_and_names(void **state)
+TEST(the_view_collects_texts_and_names)
 {
-    (void)state;
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 1 << 24);
     struct box_view view;
@@ -508,9 +487,8 @@ static uint32_t check_any(tide_text raw)
     return count;
 }
 
-static void broken_messages_are_one_text(void **state)
+TEST(broken_messages_are_one_text)
 {
-    (void)state;
     assert_int_equal(check_any(TIDE_TEXT_NONE), 1);
     assert_int_equal(check_any(TIDE_TEXT("")), 1);
     assert_int_equal(check_any(TIDE_TEXT("\n")), 1);
@@ -528,9 +506,8 @@ static void broken_messages_are_one_text(void **state)
     json_decref(part);
 }
 
-static void an_inner_part_ends_where_the_outer_one_goes_on(void **state)
+TEST(an_inner_part_ends_where_the_outer_one_goes_on)
 {
-    (void)state;
     json_t *part = full("Content-Type: multipart/mixed; boundary=b\r\n\r\n"
                         "--b\r\nContent-Type: multipart/mixed; boundary=bb\r\n\r\n"
                         "--bb\r\n\r\nnever closed\r\n"
@@ -548,9 +525,8 @@ static void an_inner_part_ends_where_the_outer_one_goes_on(void **state)
     json_decref(part);
 }
 
-static void nesting_ends_at_the_ceiling(void **state)
+TEST(nesting_ends_at_the_ceiling)
 {
-    (void)state;
     tide_buf raw;
     buffer(&raw);
     for (int i = 0; i < 5000; i++)
@@ -565,9 +541,8 @@ static void nesting_ends_at_the_ceiling(void **state)
     tide_buf_done(&raw);
 }
 
-static void parts_end_at_the_ceiling(void **state)
+TEST(parts_end_at_the_ceiling)
 {
-    (void)state;
     tide_buf raw;
     buffer(&raw);
     (void)tide_buf_add_text(&raw, "Content-Type: multipart/mixed; boundary=b\r\n\r\n");
@@ -581,9 +556,8 @@ static void parts_end_at_the_ceiling(void **state)
     tide_buf_done(&raw);
 }
 
-static void large_headers_take_no_time(void **state)
+TEST(large_headers_take_no_time)
 {
-    (void)state;
     tide_buf raw;
     buffer(&raw);
     double start = seconds();
@@ -613,9 +587,8 @@ static void large_headers_take_no_time(void **state)
     tide_buf_done(&raw);
 }
 
-static void random_bytes_never_hurt(void **state)
+TEST(random_bytes_never_hurt)
 {
-    (void)state;
     static const char *const pieces[] = {
         "Content-Type: multipart/mixed; boundary=b\r\n",
         "--b\r\n",
@@ -709,9 +682,8 @@ static uint32_t check_folder(const char *path, uint32_t depth, double *slowest)
     return count;
 }
 
-static void the_corpus_is_read_without_harm(void **state)
+TEST(the_corpus_is_read_without_harm)
 {
-    (void)state;
     const char *path = getenv("TIDE_CORPUS");
     static const char *const guesses[] = {"../shared/corpus/mail", "../../shared/corpus/mail",
                                           "../../../shared/corpus/mail"};
@@ -730,30 +702,5 @@ static void the_corpus_is_read_without_harm(void **state)
 int main(void)
 {
     box_mime_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_message_is_one_part),
-        cmocka_unit_test(parts_are_numbered_as_gmail_numbers_them),
-        cmocka_unit_test(attachment_ids_are_stable_and_of_their_message),
-        cmocka_unit_test(a_message_inside_has_parts_of_its_own),
-        cmocka_unit_test(digests_hold_messages),
-        cmocka_unit_test(texts_with_a_name_are_files),
-        cmocka_unit_test(large_texts_are_fetched_on_their_own),
-        cmocka_unit_test(names_of_files_are_decoded),
-        cmocka_unit_test(headers_are_unfolded_and_decoded),
-        cmocka_unit_test(metadata_gives_the_wanted_headers_in_order),
-        cmocka_unit_test(dates_of_all_ages_are_read),
-        cmocka_unit_test(the_view_of_headers_is_complete),
-        cmocka_unit_test(texts_become_utf8),
-        cmocka_unit_test(html_is_read_as_a_reader_sees_it),
-        cmocka_unit_test(snippets_are_collapsed_escaped_and_short),
-        cmocka_unit_test(the_view_collects_texts_and_names),
-        cmocka_unit_test(broken_messages_are_one_text),
-        cmocka_unit_test(an_inner_part_ends_where_the_outer_one_goes_on),
-        cmocka_unit_test(nesting_ends_at_the_ceiling),
-        cmocka_unit_test(parts_end_at_the_ceiling),
-        cmocka_unit_test(large_headers_take_no_time),
-        cmocka_unit_test(random_bytes_never_hurt),
-        cmocka_unit_test(the_corpus_is_read_without_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }

@@ -9,13 +9,10 @@
 #include "base/rng.h"
 #include "cloudbox/mailbox/mime.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define HOUR_MS    (UINT64_C(3600) * 1000)
 #define DAY_MS     (24 * HOUR_MS)

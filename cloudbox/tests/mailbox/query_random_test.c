@@ -257,22 +257,19 @@ static void random_queries(uint64_t first_seed, uint64_t rounds, bool words)
     box_mailbox_free(mailbox);
 }
 
-static void random_queries_find_the_right_set_by_both_ways(void **state)
+TEST(random_queries_find_the_right_set_by_both_ways)
 {
-    (void)state;
     random_queries(1, scaled(60000), false);
 }
 
-static void random_queries_about_content_do_so_too(void **state)
+TEST(random_queries_about_content_do_so_too)
 {
-    (void)state;
     random_queries(1000000, scaled(2000), true);
 }
 
 /* The index of generated mail is made without its bytes; it must agree with them. */
-static void a_generated_message_is_found_by_its_message_id(void **state)
+TEST(a_generated_message_is_found_by_its_message_id)
 {
-    (void)state;
     size_t with_id = 0;
     for (uint64_t seed = 1; seed <= scaled(100); seed++) {
         box_mailbox *mailbox = box_mailbox_new(&(struct box_mailbox_spec){
@@ -300,19 +297,8 @@ static void a_generated_message_is_found_by_its_message_id(void **state)
     assert_true(with_id > 0);
 }
 
-static int start(void **state)
-{
-    (void)state;
-    box_mime_start();
-    return 0;
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_queries_find_the_right_set_by_both_ways),
-        cmocka_unit_test(random_queries_about_content_do_so_too),
-        cmocka_unit_test(a_generated_message_is_found_by_its_message_id),
-    };
-    return cmocka_run_group_tests(tests, start, NULL);
+    box_mime_start();
+    return tests_run(NULL);
 }

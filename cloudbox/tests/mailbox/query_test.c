@@ -325,9 +325,8 @@ static const struct {
     {"larger:99999999999999999999", ""},
 };
 
-static void a_query_finds_what_it_says(void **state)
+TEST(a_query_finds_what_it_says)
 {
-    (void)state;
     box_mailbox *mailbox = known_mailbox();
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
         tide_arena arena;
@@ -377,9 +376,8 @@ static const struct {
     {"in:inbox foo:bar", true, false, false, 0},
 };
 
-static void a_plan_knows_what_the_walk_decides(void **state)
+TEST(a_plan_knows_what_the_walk_decides)
 {
-    (void)state;
     box_mailbox *mailbox = known_mailbox();
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
         tide_arena arena;
@@ -414,9 +412,8 @@ static uint64_t find_repeated(box_mailbox *mailbox, const char *piece, size_t co
     return set;
 }
 
-static void what_is_too_deep_or_too_long_matches_nothing(void **state)
+TEST(what_is_too_deep_or_too_long_matches_nothing)
 {
-    (void)state;
     box_mailbox *mailbox = known_mailbox();
     const uint64_t money = find(mailbox, TIDE_TEXT("money"));
     assert_int_not_equal(money, 0);
@@ -437,9 +434,8 @@ static void what_is_too_deep_or_too_long_matches_nothing(void **state)
     box_mailbox_free(mailbox);
 }
 
-static void any_text_parses_and_its_plan_is_not_too_narrow(void **state)
+TEST(any_text_parses_and_its_plan_is_not_too_narrow)
 {
-    (void)state;
     static const char *const pieces[] = {
         "(",
         ")",
@@ -490,20 +486,8 @@ static void any_text_parses_and_its_plan_is_not_too_narrow(void **state)
     box_mailbox_free(mailbox);
 }
 
-static int start(void **state)
-{
-    (void)state;
-    box_mime_start();
-    return 0;
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_query_finds_what_it_says),
-        cmocka_unit_test(a_plan_knows_what_the_walk_decides),
-        cmocka_unit_test(what_is_too_deep_or_too_long_matches_nothing),
-        cmocka_unit_test(any_text_parses_and_its_plan_is_not_too_narrow),
-    };
-    return cmocka_run_group_tests(tests, start, NULL);
+    box_mime_start();
+    return tests_run(NULL);
 }

@@ -136,9 +136,8 @@ static void watch(struct help *help, const char *body)
 
 /* ---- watch and stop ---- */
 
-static void a_watch_says_where_history_stands_and_when_it_ends(void **state)
+TEST(a_watch_says_where_history_stands_and_when_it_ends)
 {
-    (void)state;
     struct help help;
     struct box_user *anna = start(&help, 1);
     (void)insert(&help, anna, BOX_LABEL_INBOX);
@@ -173,9 +172,8 @@ static void a_watch_says_where_history_stands_and_when_it_ends(void **state)
     help_stop(&help);
 }
 
-static void a_wrong_watch_is_refused_in_googles_words(void **state)
+TEST(a_wrong_watch_is_refused_in_googles_words)
 {
-    (void)state;
     struct help help;
     (void)start(&help, 2);
     static const struct {
@@ -215,9 +213,8 @@ static void a_wrong_watch_is_refused_in_googles_words(void **state)
     help_stop(&help);
 }
 
-static void a_topic_is_a_name_and_a_web_address(void **state)
+TEST(a_topic_is_a_name_and_a_web_address)
 {
-    (void)state;
     struct help help;
     (void)start(&help, 3);
     static const char *const bad[][2] = {
@@ -237,9 +234,8 @@ static void a_topic_is_a_name_and_a_web_address(void **state)
     help_stop(&help);
 }
 
-static void every_subscription_of_a_topic_gets_its_own_delivery(void **state)
+TEST(every_subscription_of_a_topic_gets_its_own_delivery)
 {
-    (void)state;
     struct help help;
     (void)start(&help, 4);
     assert_int_equal(
@@ -257,9 +253,8 @@ static void every_subscription_of_a_topic_gets_its_own_delivery(void **state)
     help_stop(&help);
 }
 
-static void after_stop_and_expiry_nothing_is_born(void **state)
+TEST(after_stop_and_expiry_nothing_is_born)
 {
-    (void)state;
     struct help help;
     struct box_user *anna = start(&help, 5);
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
@@ -289,9 +284,8 @@ static void after_stop_and_expiry_nothing_is_born(void **state)
     help_stop(&help);
 }
 
-static void one_project_has_one_watch_and_a_user_not_too_many(void **state)
+TEST(one_project_has_one_watch_and_a_user_not_too_many)
 {
-    (void)state;
     struct help help;
     struct box_user *anna = start(&help, 6);
     for (int i = 0; i < 9; i++) {
@@ -321,9 +315,8 @@ static void one_project_has_one_watch_and_a_user_not_too_many(void **state)
 
 /* ---- filters and rate ---- */
 
-static void labels_decide_what_is_news(void **state)
+TEST(labels_decide_what_is_news)
 {
-    (void)state;
     struct help help;
     struct box_user *anna = start(&help, 7);
     const uint16_t starred = BOX_LABEL_STARRED;
@@ -367,9 +360,8 @@ static void labels_decide_what_is_news(void **state)
     help_stop(&help);
 }
 
-static void a_call_that_changes_the_mailbox_notifies_by_itself(void **state)
+TEST(a_call_that_changes_the_mailbox_notifies_by_itself)
 {
-    (void)state;
     struct help help;
     struct box_user *anna = start(&help, 8);
     const uint32_t slot = insert(&help, anna, BOX_LABEL_INBOX);
@@ -386,9 +378,8 @@ static void a_call_that_changes_the_mailbox_notifies_by_itself(void **state)
     help_stop(&help);
 }
 
-static void more_than_one_a_second_is_dropped(void **state)
+TEST(more_than_one_a_second_is_dropped)
 {
-    (void)state;
     struct help help;
     struct box_user *anna = start(&help, 9);
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
@@ -410,9 +401,8 @@ static void add_fault(struct help *help, const char *rule)
         fail_msg("%s", err.text);
 }
 
-static void faults_lose_and_double_notifications(void **state)
+TEST(faults_lose_and_double_notifications)
 {
-    (void)state;
     struct help help;
     struct box_user *anna = start(&help, 10);
     add_fault(&help, "{\"method\":\"gmail.users.watch\",\"count\":1,\"fault\":\"push-loss\"}");
@@ -438,9 +428,8 @@ static void faults_lose_and_double_notifications(void **state)
 
 /* ---- deliveries ---- */
 
-static void what_is_not_acknowledged_comes_again_for_seven_days(void **state)
+TEST(what_is_not_acknowledged_comes_again_for_seven_days)
 {
-    (void)state;
     struct help help;
     (void)start(&help, 11);
     const uint64_t born_ms = help.now_ms;
@@ -475,9 +464,8 @@ static void what_is_not_acknowledged_comes_again_for_seven_days(void **state)
     help_stop(&help);
 }
 
-static void the_oldest_gives_way_when_too_many_wait(void **state)
+TEST(the_oldest_gives_way_when_too_many_wait)
 {
-    (void)state;
     struct box_push_queue queue;
     box_push_queue_init(&queue);
     for (uint64_t i = 1; i <= BOX_DELIVERIES_WAITING_MAX + 500; i++)
@@ -490,9 +478,8 @@ static void the_oldest_gives_way_when_too_many_wait(void **state)
 }
 
 /* Any order of adding, taking and answering against a plain list. */
-static void the_queue_gives_what_a_plain_list_would_give(void **state)
+TEST(the_queue_gives_what_a_plain_list_would_give)
 {
-    (void)state;
     const uint64_t seed = 99;
     tide_rng rng = tide_rng_seeded(seed);
     struct box_push_queue queue;
@@ -612,17 +599,15 @@ static void random_watching(uint64_t seed)
     help_stop(&help);
 }
 
-static void the_promises_hold_whatever_happens(void **state)
+TEST(the_promises_hold_whatever_happens)
 {
-    (void)state;
     const int runs = (int)scaled(12);
     for (int i = 0; i < runs; i++)
         random_watching(500 + (uint64_t)i);
 }
 
-static void watches_and_topics_survive_and_deliveries_do_not(void **state)
+TEST(watches_and_topics_survive_and_deliveries_do_not)
 {
-    (void)state;
     struct help help, again;
     struct box_user *anna = start(&help, 12);
     struct box_user *ben = help_user(&help, "ben@example.com");
@@ -658,26 +643,4 @@ static void watches_and_topics_survive_and_deliveries_do_not(void **state)
         assert_int_not_equal(box_cloud_replay(again.cloud, tide_text_of(broken[i]), NULL), TIDE_OK);
     help_stop(&again);
     help_stop(&help);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_watch_says_where_history_stands_and_when_it_ends),
-        cmocka_unit_test(a_wrong_watch_is_refused_in_googles_words),
-        cmocka_unit_test(a_topic_is_a_name_and_a_web_address),
-        cmocka_unit_test(every_subscription_of_a_topic_gets_its_own_delivery),
-        cmocka_unit_test(after_stop_and_expiry_nothing_is_born),
-        cmocka_unit_test(one_project_has_one_watch_and_a_user_not_too_many),
-        cmocka_unit_test(labels_decide_what_is_news),
-        cmocka_unit_test(a_call_that_changes_the_mailbox_notifies_by_itself),
-        cmocka_unit_test(more_than_one_a_second_is_dropped),
-        cmocka_unit_test(faults_lose_and_double_notifications),
-        cmocka_unit_test(what_is_not_acknowledged_comes_again_for_seven_days),
-        cmocka_unit_test(the_oldest_gives_way_when_too_many_wait),
-        cmocka_unit_test(the_queue_gives_what_a_plain_list_would_give),
-        cmocka_unit_test(the_promises_hold_whatever_happens),
-        cmocka_unit_test(watches_and_topics_survive_and_deliveries_do_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,13 @@
 #include "cloudbox/google/batch.h"
 #include "cloudbox/serve/server.h"
 #include "cloudbox/tests/gate/resident.h"
+#include "support/test.h"
 
 #include <curl/curl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LARGE_BYTES UINT64_C(100000000)
 
@@ -230,7 +227,9 @@ static long run(const struct world *world, const char *path, struct transfer *tr
 
 /* ---- the tests ---- */
 
-static void a_body_of_100_mb_goes_in_through_a_sink(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(a_body_of_100_mb_goes_in_through_a_sink)
 {
     struct transfer small = {.upload = 1000};
     struct transfer large = {.upload = LARGE_BYTES};
@@ -245,7 +244,7 @@ static void a_body_of_100_mb_goes_in_through_a_sink(void **state)
     assert_true(large.resident_kib - small.resident_kib < GROWTH_KIB + RESIDENT_SLACK_KIB);
 }
 
-static void a_body_of_100_mb_comes_out_of_a_source(void **state)
+CASE(a_body_of_100_mb_comes_out_of_a_source)
 {
     struct transfer small = {0};
     struct transfer large = {0};
@@ -258,7 +257,7 @@ static void a_body_of_100_mb_comes_out_of_a_source(void **state)
     assert_true(large.resident_kib - small.resident_kib < GROWTH_KIB + RESIDENT_SLACK_KIB);
 }
 
-static void a_sink_refuses_what_is_too_large(void **state)
+CASE(a_sink_refuses_what_is_too_large)
 {
     struct transfer fits_in = {.upload = SMALL_BYTES};
     struct transfer too_large = {.upload = LARGE_BYTES};
@@ -268,7 +267,7 @@ static void a_sink_refuses_what_is_too_large(void **state)
     assert_true(too_large.sent < LARGE_BYTES);
 }
 
-static void a_fault_of_the_wire_cuts_a_source(void **state)
+CASE(a_fault_of_the_wire_cuts_a_source)
 {
     struct world *world = *state;
     struct transfer cut = {0};
@@ -282,7 +281,7 @@ static void a_fault_of_the_wire_cuts_a_source(void **state)
 
 /* Without a front end that streams, the gate gives the whole body to the sink, and a
  * batch takes a source whole. */
-static void callers_without_streams_meet_the_same_methods(void **state)
+CASE(callers_without_streams_meet_the_same_methods)
 {
     struct world *world = *state;
     struct box_answer answer;
@@ -321,16 +320,8 @@ static void callers_without_streams_meet_the_same_methods(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_body_of_100_mb_goes_in_through_a_sink, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_body_of_100_mb_comes_out_of_a_source, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_sink_refuses_what_is_too_large, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_fault_of_the_wire_cuts_a_source, setup, teardown),
-        cmocka_unit_test_setup_teardown(callers_without_streams_meet_the_same_methods, setup,
-                                        teardown),
-    };
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = tests_run(NULL);
     curl_global_cleanup();
     return failed;
 }

@@ -79,9 +79,8 @@ static bool refreshes(struct help *help, uint32_t client, const char *refresh)
 
 /* ---- scopes ---- */
 
-static void every_set_of_scopes_survives_its_text(void **state)
+TEST(every_set_of_scopes_survives_its_text)
 {
-    (void)state;
     tide_buf text;
     tide_buf_init(&text, tide_mem_heap(), 4096);
     for (uint32_t scopes = 0; scopes <= BOX_SCOPE_ALL; scopes++) {
@@ -100,9 +99,8 @@ static void every_set_of_scopes_survives_its_text(void **state)
 
 /* ---- fixed tokens ---- */
 
-static void a_fixed_token_never_expires_and_may_do_everything(void **state)
+TEST(a_fixed_token_never_expires_and_may_do_everything)
 {
-    (void)state;
     struct help help;
     help_start(&help, 1, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -133,9 +131,8 @@ static void a_fixed_token_never_expires_and_may_do_everything(void **state)
 }
 
 /* Adds and drops secrets by chance and compares with a plain array of texts. */
-static void the_table_of_secrets_finds_what_is_there_and_nothing_else(void **state)
+TEST(the_table_of_secrets_finds_what_is_there_and_nothing_else)
 {
-    (void)state;
     const uint64_t seed = 77;
     struct help help;
     help_start(&help, seed, false);
@@ -169,9 +166,8 @@ static void the_table_of_secrets_finds_what_is_there_and_nothing_else(void **sta
 
 /* ---- codes (A1) ---- */
 
-static void a_code_is_good_once_and_its_second_use_kills_what_it_gave(void **state)
+TEST(a_code_is_good_once_and_its_second_use_kills_what_it_gave)
 {
-    (void)state;
     struct help help;
     help_start(&help, 2, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -209,9 +205,8 @@ struct misfit {
     uint64_t later_ms;
 };
 
-static void a_code_fits_only_what_it_was_given_for(void **state)
+TEST(a_code_fits_only_what_it_was_given_for)
 {
-    (void)state;
     struct help help;
     help_start(&help, 3, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -262,9 +257,8 @@ static bool redeems_with(struct help *help, const struct box_ask *ask, tide_text
     return good;
 }
 
-static void a_verifier_has_43_to_128_unreserved_characters(void **state)
+TEST(a_verifier_has_43_to_128_unreserved_characters)
 {
-    (void)state;
     struct help help;
     help_start(&help, 4, false);
     struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY);
@@ -306,9 +300,8 @@ static void a_verifier_has_43_to_128_unreserved_characters(void **state)
 
 /* ---- tokens and grants (A2, A3, A4) ---- */
 
-static void an_access_token_dies_with_its_second_and_with_its_grant(void **state)
+TEST(an_access_token_dies_with_its_second_and_with_its_grant)
 {
-    (void)state;
     struct help help;
     help_start(&help, 5, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -340,9 +333,8 @@ static void an_access_token_dies_with_its_second_and_with_its_grant(void **state
     help_stop(&help);
 }
 
-static void clients_of_one_project_share_its_quota(void **state)
+TEST(clients_of_one_project_share_its_quota)
 {
-    (void)state;
     struct help help;
     help_start(&help, 6, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -365,9 +357,8 @@ static void clients_of_one_project_share_its_quota(void **state)
     help_stop(&help);
 }
 
-static void a_grant_has_no_scope_that_was_not_ticked(void **state)
+TEST(a_grant_has_no_scope_that_was_not_ticked)
 {
-    (void)state;
     struct help help;
     help_start(&help, 7, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -405,9 +396,8 @@ static void a_grant_has_no_scope_that_was_not_ticked(void **state)
     help_stop(&help);
 }
 
-static void the_hundred_and_first_refresh_token_silently_kills_the_first(void **state)
+TEST(the_hundred_and_first_refresh_token_silently_kills_the_first)
 {
-    (void)state;
     struct help help;
     help_start(&help, 8, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -433,9 +423,8 @@ static void the_hundred_and_first_refresh_token_silently_kills_the_first(void **
     help_stop(&help);
 }
 
-static void grants_end_by_testing_password_disuse_and_revocation(void **state)
+TEST(grants_end_by_testing_password_disuse_and_revocation)
 {
-    (void)state;
     struct help help;
     help_start(&help, 9, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -491,9 +480,8 @@ static void grants_end_by_testing_password_disuse_and_revocation(void **state)
     help_stop(&help);
 }
 
-static void registered_clients_keep_strangers_out(void **state)
+TEST(registered_clients_keep_strangers_out)
 {
-    (void)state;
     struct help help;
     help_start(&help, 10, false);
     struct box_auth *auth = auth_of(&help);
@@ -513,9 +501,8 @@ static void registered_clients_keep_strangers_out(void **state)
     help_stop(&help);
 }
 
-static void spent_tokens_and_codes_are_swept(void **state)
+TEST(spent_tokens_and_codes_are_swept)
 {
-    (void)state;
     struct help help;
     help_start(&help, 11, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -535,9 +522,8 @@ static void spent_tokens_and_codes_are_swept(void **state)
 
 /* ---- seed and state ---- */
 
-static void the_seed_decides_every_token(void **state)
+TEST(the_seed_decides_every_token)
 {
-    (void)state;
     char *access[3], *refresh[3];
     for (size_t i = 0; i < 3; i++) {
         struct help help;
@@ -639,17 +625,15 @@ static void random_life(uint64_t seed)
     help_stop(&help);
 }
 
-static void what_was_kept_makes_the_same_tokens_good_again(void **state)
+TEST(what_was_kept_makes_the_same_tokens_good_again)
 {
-    (void)state;
     const int lives = (int)scaled(20);
     for (int i = 0; i < lives; i++)
         random_life(1000 + (uint64_t)i);
 }
 
-static void a_code_a_key_and_clients_survive_too(void **state)
+TEST(a_code_a_key_and_clients_survive_too)
 {
-    (void)state;
     struct help help, again;
     help_start(&help, 12, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -676,9 +660,8 @@ static void a_code_a_key_and_clients_survive_too(void **state)
     help_stop(&help);
 }
 
-static void broken_lines_are_refused(void **state)
+TEST(broken_lines_are_refused)
 {
-    (void)state;
     struct help help;
     help_start(&help, 13, false);
     static const char *const lines[] = {
@@ -704,9 +687,8 @@ static void broken_lines_are_refused(void **state)
 
 /* ---- signatures ---- */
 
-static void a_key_is_the_same_after_its_own_pem(void **state)
+TEST(a_key_is_the_same_after_its_own_pem)
 {
-    (void)state;
     box_key *key = box_key_new();
     tide_buf pem, again, token;
     tide_buf_init(&pem, tide_mem_heap(), 64 << 10);
@@ -743,9 +725,8 @@ static void a_key_is_the_same_after_its_own_pem(void **state)
     tide_buf_done(&token);
 }
 
-static void tokens_without_rs256_are_never_believed(void **state)
+TEST(tokens_without_rs256_are_never_believed)
 {
-    (void)state;
     box_key *key = box_key_new();
     static const char *const headers[] = {"{\"alg\":\"none\"}", "{\"alg\":\"HS256\"}",
                                           "{\"typ\":\"JWT\"}", "{\"alg\":7}", "[]"};
@@ -820,9 +801,8 @@ static bool try_assertion(struct help *help, const box_key *key, const char *cla
     "Invalid JWT: Failed audience check. The right audience is "                                   \
     "https://oauth2.googleapis.com/token"
 
-static void an_assertion_is_checked_strictly(void **state)
+TEST(an_assertion_is_checked_strictly)
 {
-    (void)state;
     struct help help;
     help_start(&help, 14, false);
     (void)help_user(&help, "anna@example.com");
@@ -894,9 +874,8 @@ static void an_assertion_is_checked_strictly(void **state)
     help_stop(&help);
 }
 
-static void delegation_can_be_narrowed_and_survives(void **state)
+TEST(delegation_can_be_narrowed_and_survives)
 {
-    (void)state;
     struct help help, again;
     help_start(&help, 15, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
@@ -935,32 +914,4 @@ static void delegation_can_be_narrowed_and_survives(void **state)
     json_decref(file);
     help_stop(&again);
     help_stop(&help);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_set_of_scopes_survives_its_text),
-        cmocka_unit_test(a_fixed_token_never_expires_and_may_do_everything),
-        cmocka_unit_test(the_table_of_secrets_finds_what_is_there_and_nothing_else),
-        cmocka_unit_test(a_code_is_good_once_and_its_second_use_kills_what_it_gave),
-        cmocka_unit_test(a_code_fits_only_what_it_was_given_for),
-        cmocka_unit_test(a_verifier_has_43_to_128_unreserved_characters),
-        cmocka_unit_test(an_access_token_dies_with_its_second_and_with_its_grant),
-        cmocka_unit_test(clients_of_one_project_share_its_quota),
-        cmocka_unit_test(a_grant_has_no_scope_that_was_not_ticked),
-        cmocka_unit_test(the_hundred_and_first_refresh_token_silently_kills_the_first),
-        cmocka_unit_test(grants_end_by_testing_password_disuse_and_revocation),
-        cmocka_unit_test(registered_clients_keep_strangers_out),
-        cmocka_unit_test(spent_tokens_and_codes_are_swept),
-        cmocka_unit_test(the_seed_decides_every_token),
-        cmocka_unit_test(what_was_kept_makes_the_same_tokens_good_again),
-        cmocka_unit_test(a_code_a_key_and_clients_survive_too),
-        cmocka_unit_test(broken_lines_are_refused),
-        cmocka_unit_test(a_key_is_the_same_after_its_own_pem),
-        cmocka_unit_test(tokens_without_rs256_are_never_believed),
-        cmocka_unit_test(an_assertion_is_checked_strictly),
-        cmocka_unit_test(delegation_can_be_narrowed_and_survives),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,18 +8,14 @@
 #include "cloudbox/signin/jwt.h"
 #include "cloudbox/services.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define ORIGIN   "http://127.0.0.1:4443"
 #define START_MS UINT64_C(1790000000000)

@@ -92,9 +92,8 @@ static void page_ticket(const struct help *help, char ticket_out[64])
     (void)snprintf(ticket_out, 64, "%.*s", (int)strcspn(at, "\""), at);
 }
 
-static void a_person_sees_who_asks_for_what_and_allows_it(void **state)
+TEST(a_person_sees_who_asks_for_what_and_allows_it)
 {
-    (void)state;
     struct help help;
     start(&help, false);
     assert_int_equal(help_get(&help, ASK "%20" SEND "&login_hint=ben.smith%40example.com"), 200);
@@ -128,9 +127,8 @@ static void a_person_sees_who_asks_for_what_and_allows_it(void **state)
     help_stop(&help);
 }
 
-static void a_ticket_is_good_once_for_ten_minutes_and_not_from_elsewhere(void **state)
+TEST(a_ticket_is_good_once_for_ten_minutes_and_not_from_elsewhere)
 {
-    (void)state;
     struct help help;
     start(&help, false);
     char ticket[64], form[2048], value[1024];
@@ -184,9 +182,8 @@ static void a_ticket_is_good_once_for_ten_minutes_and_not_from_elsewhere(void **
     help_stop(&help);
 }
 
-static void the_oldest_of_too_many_open_pages_is_forgotten(void **state)
+TEST(the_oldest_of_too_many_open_pages_is_forgotten)
 {
-    (void)state;
     struct help help;
     start(&help, false);
     char first[64], ticket[64], form[2048];
@@ -202,9 +199,8 @@ static void the_oldest_of_too_many_open_pages_is_forgotten(void **state)
     help_stop(&help);
 }
 
-static void nothing_from_outside_reaches_a_page_unescaped(void **state)
+TEST(nothing_from_outside_reaches_a_page_unescaped)
 {
-    (void)state;
     struct help help;
     start(&help, false);
     static const char *const evil = "%3Cscript%3Ealert%28%27%22%26%29%3C%2Fscript%3E";
@@ -228,9 +224,8 @@ static void nothing_from_outside_reaches_a_page_unescaped(void **state)
     help_stop(&help);
 }
 
-static void many_users_are_a_list_to_choose_from(void **state)
+TEST(many_users_are_a_list_to_choose_from)
 {
-    (void)state;
     struct help help;
     start(&help, false);
     for (int i = 0; i < 20; i++) {
@@ -246,9 +241,8 @@ static void many_users_are_a_list_to_choose_from(void **state)
 
 /* ---- what is refused with a page ---- */
 
-static void redirects_go_to_loopback_addresses_only(void **state)
+TEST(redirects_go_to_loopback_addresses_only)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     static const struct {
@@ -304,9 +298,8 @@ static void redirects_go_to_loopback_addresses_only(void **state)
     help_stop(&help);
 }
 
-static void a_bad_request_gets_a_page_and_no_redirect(void **state)
+TEST(a_bad_request_gets_a_page_and_no_redirect)
 {
-    (void)state;
     struct help help;
     start(&help, true);
 #define BASE AUTH "?client_id=c&redirect_uri=" BACK
@@ -355,9 +348,8 @@ static void a_bad_request_gets_a_page_and_no_redirect(void **state)
     help_stop(&help);
 }
 
-static void scripts_choose_user_and_scopes_by_parameters(void **state)
+TEST(scripts_choose_user_and_scopes_by_parameters)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     char value[1024];
@@ -396,9 +388,8 @@ static void scripts_choose_user_and_scopes_by_parameters(void **state)
 
 /* ---- tokens ---- */
 
-static void a_code_brings_tokens_and_a_refresh_token_brings_more(void **state)
+TEST(a_code_brings_tokens_and_a_refresh_token_brings_more)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     json_t *tokens = get_tokens(&help, ASK);
@@ -441,9 +432,8 @@ static void a_code_brings_tokens_and_a_refresh_token_brings_more(void **state)
     help_stop(&help);
 }
 
-static void testing_mode_says_when_the_refresh_token_ends(void **state)
+TEST(testing_mode_says_when_the_refresh_token_ends)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     box_auth_testing(box_cloud_auth(help.cloud), true);
@@ -454,9 +444,8 @@ static void testing_mode_says_when_the_refresh_token_ends(void **state)
     help_stop(&help);
 }
 
-static void a_token_request_that_does_not_fit_is_refused_in_googles_words(void **state)
+TEST(a_token_request_that_does_not_fit_is_refused_in_googles_words)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     char code[1024], form[2048];
@@ -520,9 +509,8 @@ static void a_token_request_that_does_not_fit_is_refused_in_googles_words(void *
     help_stop(&help);
 }
 
-static void a_registered_client_must_prove_itself(void **state)
+TEST(a_registered_client_must_prove_itself)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     assert_int_equal(
@@ -550,9 +538,8 @@ static void a_registered_client_must_prove_itself(void **state)
     help_stop(&help);
 }
 
-static void a_service_account_signs_in_with_its_key_file(void **state)
+TEST(a_service_account_signs_in_with_its_key_file)
 {
-    (void)state;
     struct help help;
     start(&help, false);
     json_t *file = NULL;
@@ -589,9 +576,8 @@ static void a_service_account_signs_in_with_its_key_file(void **state)
 
 /* ---- who is who ---- */
 
-static void an_id_token_is_signed_by_the_published_key(void **state)
+TEST(an_id_token_is_signed_by_the_published_key)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     json_t *tokens = get_tokens(&help, ASK "%20openid%20email%20profile&nonce=n-1"
@@ -624,9 +610,8 @@ static void an_id_token_is_signed_by_the_published_key(void **state)
     help_stop(&help);
 }
 
-static void tokeninfo_and_userinfo_tell_what_the_scopes_allow(void **state)
+TEST(tokeninfo_and_userinfo_tell_what_the_scopes_allow)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     json_t *tokens = get_tokens(&help, ASK "%20email");
@@ -669,9 +654,8 @@ static void tokeninfo_and_userinfo_tell_what_the_scopes_allow(void **state)
     help_stop(&help);
 }
 
-static void discovery_and_keys_are_published(void **state)
+TEST(discovery_and_keys_are_published)
 {
-    (void)state;
     struct help help;
     start(&help, false);
     assert_int_equal(help_get(&help, "/.well-known/openid-configuration"), 200);
@@ -695,9 +679,8 @@ static void discovery_and_keys_are_published(void **state)
 }
 
 /* Any bytes: an answer, never a crash, and no redirect to another place (S2). */
-static void random_requests_never_redirect_elsewhere(void **state)
+TEST(random_requests_never_redirect_elsewhere)
 {
-    (void)state;
     struct help help;
     start(&help, true);
     const uint64_t seed = 4242;
@@ -754,28 +737,4 @@ static void random_requests_never_redirect_elsewhere(void **state)
         assert_in_range(help.answer.status, 200, 503);
     }
     help_stop(&help);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_person_sees_who_asks_for_what_and_allows_it),
-        cmocka_unit_test(a_ticket_is_good_once_for_ten_minutes_and_not_from_elsewhere),
-        cmocka_unit_test(the_oldest_of_too_many_open_pages_is_forgotten),
-        cmocka_unit_test(nothing_from_outside_reaches_a_page_unescaped),
-        cmocka_unit_test(many_users_are_a_list_to_choose_from),
-        cmocka_unit_test(redirects_go_to_loopback_addresses_only),
-        cmocka_unit_test(a_bad_request_gets_a_page_and_no_redirect),
-        cmocka_unit_test(scripts_choose_user_and_scopes_by_parameters),
-        cmocka_unit_test(a_code_brings_tokens_and_a_refresh_token_brings_more),
-        cmocka_unit_test(testing_mode_says_when_the_refresh_token_ends),
-        cmocka_unit_test(a_token_request_that_does_not_fit_is_refused_in_googles_words),
-        cmocka_unit_test(a_registered_client_must_prove_itself),
-        cmocka_unit_test(a_service_account_signs_in_with_its_key_file),
-        cmocka_unit_test(an_id_token_is_signed_by_the_published_key),
-        cmocka_unit_test(tokeninfo_and_userinfo_tell_what_the_scopes_allow),
-        cmocka_unit_test(discovery_and_keys_are_published),
-        cmocka_unit_test(random_requests_never_redirect_elsewhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,9 +265,8 @@ static void run_both(uint64_t seed)
     run_seed(seed, true);
 }
 
-static void random_operations_are_answered_alike_by_every_engine(void **state)
+TEST(random_operations_are_answered_alike_by_every_engine)
 {
-    (void)state;
     const char *one = getenv("TIDE_TEST_SEED");
     const uint64_t seeds = scaled(3);
     if (one != NULL) {
@@ -292,10 +291,7 @@ int main(int argc, char **argv)
         else if (argc > 1)
             return 77;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations_are_answered_alike_by_every_engine),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = tests_run(NULL);
     for (size_t i = 0; i < kinds_count; i++)
         store_kind_end(kinds[i]);
     return failed;

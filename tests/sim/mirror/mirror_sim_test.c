@@ -5,11 +5,7 @@
 #include "mirror.h"
 
 #include "db/db.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 enum { NEW_ITEMS = 3 };
 
@@ -27,9 +23,8 @@ static void check_instant(const struct tide_sim_provider_options *options)
     tide_sim_provider_free(provider);
 }
 
-static void items_between_listing_and_feed_are_stored(void **state)
+TEST(items_between_listing_and_feed_are_stored)
 {
-    (void)state;
     struct mirror_plan plan = mirror_plan_seeded(1);
     plan.lives = 0;
     for (size_t i = 0; i < MIRROR_ACCOUNTS; i++) {
@@ -48,9 +43,6 @@ static void items_between_listing_and_feed_are_stored(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items_between_listing_and_feed_are_stored),
-    };
     tide_db_tune_process();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }

@@ -1,9 +1,8 @@
 /* A crash ends every wait, and comes when it was planned. */
 #include "sim_world_fixture.h"
 
-static void a_crash_ends_every_wait(void **state)
+TEST(a_crash_ends_every_wait)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct shared shared;
         shared_init(&shared, seed, NULL);
@@ -34,9 +33,8 @@ static void a_crash_ends_every_wait(void **state)
     }
 }
 
-static void a_planned_crash_comes_at_its_step(void **state)
+TEST(a_planned_crash_comes_at_its_step)
 {
-    (void)state;
     for (uint64_t step = 50; step < 80; step++) {
         const struct tide_sim_options options = {.crash_at_step = step, .unfair = step % 2 == 0};
         struct shared shared;
@@ -55,9 +53,3 @@ static void a_planned_crash_comes_at_its_step(void **state)
         shared_done(&shared);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_crash_ends_every_wait),
-    cmocka_unit_test(a_planned_crash_comes_at_its_step),
-};
-GROUP(crashes, tests);

@@ -23,9 +23,8 @@ static void raw_close(sqlite3_file *file)
 }
 
 /* D3: the second sync has nothing left to write, and says so with success. */
-static void syncing_again_after_a_failed_sync_does_not_help(void **state)
+TEST(syncing_again_after_a_failed_sync_does_not_help)
 {
-    (void)state;
     uint32_t lost = 0;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         tide_sim *sim = tide_sim_new(seed, NULL);
@@ -57,9 +56,8 @@ static void syncing_again_after_a_failed_sync_does_not_help(void **state)
 
 /* Two unsynced writes in different sectors: all four outcomes must occur, also
  * the one where only the later is kept. */
-static void unsynced_writes_meet_every_fate(void **state)
+TEST(unsynced_writes_meet_every_fate)
 {
-    (void)state;
     uint32_t outcomes[4] = {0};
     uint32_t torn = 0;
     for (uint64_t seed = 1; seed <= 400; seed++) {
@@ -101,9 +99,8 @@ static void replace_and_die(void *arg)
     (void)tide_file_replace(shared->world, "/token", TIDE_TEXT("the new one"), 0600, NULL);
 }
 
-static void a_replaced_file_is_the_old_or_the_new_one(void **state)
+TEST(a_replaced_file_is_the_old_or_the_new_one)
 {
-    (void)state;
     uint32_t old_count = 0;
     uint32_t new_count = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -139,9 +136,8 @@ static void file_seen(const char *name, void *arg)
     (*files)++;
 }
 
-static void files_follow_the_contract(void **state)
+TEST(files_follow_the_contract)
 {
-    (void)state;
     tide_sim *sim = tide_sim_new(4, NULL);
     tide_world *world = tide_sim_world(sim);
     tide_error err;
@@ -168,9 +164,8 @@ static void files_follow_the_contract(void **state)
     tide_sim_free(sim);
 }
 
-static void a_file_lock_ends_with_its_process(void **state)
+TEST(a_file_lock_ends_with_its_process)
 {
-    (void)state;
     tide_sim *sim = tide_sim_new(4, NULL);
     tide_world *world = tide_sim_world(sim);
     tide_error err;
@@ -194,12 +189,3 @@ static void a_file_lock_ends_with_its_process(void **state)
     tide_file_lock_drop(world, first);
     tide_sim_free(sim);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(syncing_again_after_a_failed_sync_does_not_help),
-    cmocka_unit_test(unsynced_writes_meet_every_fate),
-    cmocka_unit_test(a_replaced_file_is_the_old_or_the_new_one),
-    cmocka_unit_test(files_follow_the_contract),
-    cmocka_unit_test(a_file_lock_ends_with_its_process),
-};
-GROUP(files, tests);

@@ -61,9 +61,8 @@ static struct tide_sim_options echo_options(struct echo *echo)
     return (struct tide_sim_options){.net = {.provide = echo_provide, .provide_arg = echo}};
 }
 
-static void a_call_arrives_and_answers(void **state)
+TEST(a_call_arrives_and_answers)
 {
-    (void)state;
     struct echo echo = {0};
     struct tide_sim_options options = echo_options(&echo);
     tide_sim *sim = tide_sim_new(1, &options);
@@ -116,9 +115,8 @@ static tide_status sums_read(void *arg, char *bytes, size_t room, size_t *count_
     return TIDE_OK;
 }
 
-static void bodies_stream_in_parts(void **state)
+TEST(bodies_stream_in_parts)
 {
-    (void)state;
     struct echo echo = {.body_bytes = 300000};
     struct tide_sim_options options = echo_options(&echo);
     tide_sim *sim = tide_sim_new(1, &options);
@@ -149,9 +147,8 @@ static void bodies_stream_in_parts(void **state)
     tide_sim_free(sim);
 }
 
-static void timeouts_end_a_call_in_time(void **state)
+TEST(timeouts_end_a_call_in_time)
 {
-    (void)state;
     struct echo echo = {.think_us = 100ull * 1000 * 1000};
     struct tide_sim_options options = echo_options(&echo);
     tide_sim *sim = tide_sim_new(1, &options);
@@ -184,9 +181,8 @@ struct fault_case {
 
 /* Each fault alone, always striking: statuses as the contract says, and the
  * provider saw what may have been seen. */
-static void every_fault_has_its_status(void **state)
+TEST(every_fault_has_its_status)
 {
-    (void)state;
     struct tide_sim_options o;
     struct fault_case cases[] = {
         {"refuse", &o.net.refuse_permille, TIDE_NETWORK, TIDE_NETWORK, true},
@@ -241,9 +237,8 @@ static void call_slowly(void *arg)
     caller->called = call_once(caller->shared->sim, &request, &caller->shared->cancel);
 }
 
-static void cancelling_reaches_a_call_at_once_and_its_effect_may_still_come(void **state)
+TEST(cancelling_reaches_a_call_at_once_and_its_effect_may_still_come)
 {
-    (void)state;
     uint64_t effects = 0;
     uint64_t ghosts = 0;
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -269,12 +264,3 @@ static void cancelling_reaches_a_call_at_once_and_its_effect_may_still_come(void
     assert_in_range(ghosts, 5, 195);
     assert_true(effects >= ghosts);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_call_arrives_and_answers),
-    cmocka_unit_test(bodies_stream_in_parts),
-    cmocka_unit_test(timeouts_end_a_call_in_time),
-    cmocka_unit_test(every_fault_has_its_status),
-    cmocka_unit_test(cancelling_reaches_a_call_at_once_and_its_effect_may_still_come),
-};
-GROUP(network, tests);

@@ -1,9 +1,8 @@
 /* The provider and its referee. */
 #include "sim_world_fixture.h"
 
-static void listing_pages_through_a_span_once(void **state)
+TEST(listing_pages_through_a_span_once)
 {
-    (void)state;
     const struct tide_sim_provider_options items = {
         .seed = 5, .items_count = 1234, .new_count = 100, .vanish_permille = 100};
     tide_sim_provider *provider = tide_sim_provider_new(&items);
@@ -47,9 +46,8 @@ static void listing_pages_through_a_span_once(void **state)
     tide_sim_provider_free(provider);
 }
 
-static void items_appear_vanish_and_fail_as_planned(void **state)
+TEST(items_appear_vanish_and_fail_as_planned)
 {
-    (void)state;
     const struct tide_sim_provider_options items = {.seed = 6,
                                                     .items_count = 600,
                                                     .new_count = 100,
@@ -99,9 +97,8 @@ static void items_appear_vanish_and_fail_as_planned(void **state)
 }
 
 /* The referee's window against a sum over all pairs. */
-static void the_referee_counts_every_sliding_window(void **state)
+TEST(the_referee_counts_every_sliding_window)
 {
-    (void)state;
     enum { CALLS = 3000 };
     const struct tide_sim_provider_options options = {
         .seed = 7, .items_count = 10, .units_per_minute = 1000, .think_us_max = 1};
@@ -143,9 +140,8 @@ static void the_referee_counts_every_sliding_window(void **state)
     tide_sim_provider_free(provider);
 }
 
-static void notes_made_twice_are_noticed(void **state)
+TEST(notes_made_twice_are_noticed)
 {
-    (void)state;
     tide_sim_provider *provider =
         tide_sim_provider_new(&(struct tide_sim_provider_options){.seed = 1});
     const struct tide_sim_options options = {
@@ -163,11 +159,3 @@ static void notes_made_twice_are_noticed(void **state)
     tide_sim_free(sim);
     tide_sim_provider_free(provider);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(listing_pages_through_a_span_once),
-    cmocka_unit_test(items_appear_vanish_and_fail_as_planned),
-    cmocka_unit_test(the_referee_counts_every_sliding_window),
-    cmocka_unit_test(notes_made_twice_are_noticed),
-};
-GROUP(provider, tests);

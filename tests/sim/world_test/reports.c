@@ -119,9 +119,8 @@ static void unjoined_body(void)
     tide_sim_reboot(shared.sim);
 }
 
-static void broken_rules_are_reported_by_name(void **state)
+TEST(broken_rules_are_reported_by_name)
 {
-    (void)state;
     expect_abort(deadlock_body, "deadlock", "left-alone       waits for condition");
     expect_abort(lock_cycle_body, "forwards         waits for lock 3, held by backwards",
                  "backwards        waits for lock 1, held by forwards");
@@ -129,8 +128,3 @@ static void broken_rules_are_reported_by_name(void **state)
     expect_abort(lock_over_sleep_body, "S3", "main holds a lock over a sleep");
     expect_abort(unjoined_body, "S5", "orphan");
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(broken_rules_are_reported_by_name),
-};
-GROUP(reports, tests);

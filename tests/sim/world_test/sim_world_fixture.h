@@ -5,10 +5,10 @@
 #define TIDE_TESTS_SIM_WORLD_FIXTURE_H
 
 #include "sim.h"
-#include "support/groups.h"
 
 #include "base/check.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -177,9 +177,8 @@ static struct bank_sum bank_run(const char *journal, const char *synchronous, ui
     return sum;
 }
 
-static void a_full_commit_survives_every_power_loss(void **state)
+TEST(a_full_commit_survives_every_power_loss)
 {
-    (void)state;
     struct bank_sum sum = bank_run("WAL", "FULL", scaled_at_least(2500, 60), TIDE_SIM_CRASH_POWER);
     assert_int_equal(sum.lost, 0);
     assert_true(sum.commits > sum.crashes);
@@ -188,16 +187,14 @@ static void a_full_commit_survives_every_power_loss(void **state)
     assert_true(sum.disk.torn > 0);
 }
 
-static void a_normal_commit_is_lost_at_times_but_nothing_is_corrupt(void **state)
+TEST(a_normal_commit_is_lost_at_times_but_nothing_is_corrupt)
 {
-    (void)state;
     struct bank_sum sum = bank_run("WAL", "NORMAL", scaled_at_least(300, 60), TIDE_SIM_CRASH_POWER);
     assert_true(sum.lost > sum.crashes / 10);
 }
 
-static void a_killed_process_loses_nothing_even_unsynced(void **state)
+TEST(a_killed_process_loses_nothing_even_unsynced)
 {
-    (void)state;
     struct bank_sum sum = bank_run("WAL", "OFF", scaled_at_least(300, 60), TIDE_SIM_CRASH_KILL);
     assert_int_equal(sum.lost, 0);
     assert_int_equal(sum.disk.dropped, 0);
@@ -206,9 +203,8 @@ static void a_killed_process_loses_nothing_even_unsynced(void **state)
 /* With a rollback journal the commit is the removal of a file, and SQLite
  * syncs the directory after it only at EXTRA: so this shows that removals are
  * forgotten too. */
-static void a_removed_journal_comes_back_unless_the_directory_was_synced(void **state)
+TEST(a_removed_journal_comes_back_unless_the_directory_was_synced)
 {
-    (void)state;
     struct bank_sum extra =
         bank_run("DELETE", "EXTRA", scaled_at_least(300, 60), TIDE_SIM_CRASH_POWER);
     assert_int_equal(extra.lost, 0);
@@ -217,9 +213,8 @@ static void a_removed_journal_comes_back_unless_the_directory_was_synced(void **
     assert_true(full.lost > 0);
 }
 
-static void a_full_disk_is_reported_and_heals(void **state)
+TEST(a_full_disk_is_reported_and_heals)
 {
-    (void)state;
     struct bank bank = {.journal = "WAL", .synchronous = "FULL"};
     bank.sim = tide_sim_new(1, NULL);
     bank.world = tide_sim_world(bank.sim);
@@ -254,9 +249,8 @@ static void a_full_disk_is_reported_and_heals(void **state)
     tide_sim_free(bank.sim);
 }
 
-static void a_failed_write_or_sync_is_reported(void **state)
+TEST(a_failed_write_or_sync_is_reported)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         struct bank bank = {.journal = "WAL", .synchronous = "FULL"};
         bank.sim = tide_sim_new(seed, NULL);
@@ -280,13 +274,3 @@ static void a_failed_write_or_sync_is_reported(void **state)
         tide_sim_free(bank.sim);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_full_commit_survives_every_power_loss),
-    cmocka_unit_test(a_normal_commit_is_lost_at_times_but_nothing_is_corrupt),
-    cmocka_unit_test(a_killed_process_loses_nothing_even_unsynced),
-    cmocka_unit_test(a_removed_journal_comes_back_unless_the_directory_was_synced),
-    cmocka_unit_test(a_full_disk_is_reported_and_heals),
-    cmocka_unit_test(a_failed_write_or_sync_is_reported),
-};
-GROUP(sqlite, tests);

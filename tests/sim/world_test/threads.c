@@ -2,9 +2,8 @@
 #include "sim_world_fixture.h"
 
 /* Read, give others a chance, write: only exclusion makes the sum come out. */
-static void a_lock_admits_one_thread_at_a_time(void **state)
+TEST(a_lock_admits_one_thread_at_a_time)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct shared shared;
         const struct tide_sim_options options = {.unfair = seed % 2 == 0};
@@ -20,9 +19,8 @@ static void a_lock_admits_one_thread_at_a_time(void **state)
     }
 }
 
-static void wake_one_wakes_one_and_wake_all_wakes_all(void **state)
+TEST(wake_one_wakes_one_and_wake_all_wakes_all)
 {
-    (void)state;
     struct shared shared;
     shared_init(&shared, 7, NULL);
     tide_thread *threads[COUNTERS];
@@ -55,9 +53,8 @@ static void wake_one_wakes_one_and_wake_all_wakes_all(void **state)
     shared_done(&shared);
 }
 
-static void a_wait_ends_at_its_deadline(void **state)
+TEST(a_wait_ends_at_its_deadline)
 {
-    (void)state;
     struct shared shared;
     shared_init(&shared, 3, NULL);
     uint64_t start_us = tide_world_now_us(shared.world);
@@ -71,9 +68,8 @@ static void a_wait_ends_at_its_deadline(void **state)
     shared_done(&shared);
 }
 
-static void waits_may_end_for_no_reason(void **state)
+TEST(waits_may_end_for_no_reason)
 {
-    (void)state;
     struct shared shared;
     const struct tide_sim_options options = {.spurious_permille = 500};
     shared_init(&shared, 5, &options);
@@ -89,11 +85,3 @@ static void waits_may_end_for_no_reason(void **state)
     assert_int_equal(for_no_reason, tide_sim_stats(shared.sim).spurious);
     shared_done(&shared);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_lock_admits_one_thread_at_a_time),
-    cmocka_unit_test(wake_one_wakes_one_and_wake_all_wakes_all),
-    cmocka_unit_test(a_wait_ends_at_its_deadline),
-    cmocka_unit_test(waits_may_end_for_no_reason),
-};
-GROUP(threads, tests);

@@ -1,9 +1,8 @@
 /* Time passes as it is told to, and so do those who wait for it. */
 #include "sim_world_fixture.h"
 
-static void days_of_sleep_take_no_time(void **state)
+TEST(days_of_sleep_take_no_time)
 {
-    (void)state;
     tide_sim *sim = tide_sim_new(1, NULL);
     tide_world *world = tide_sim_world(sim);
     const uint64_t day_us = 86400ull * 1000 * 1000;
@@ -17,9 +16,8 @@ static void days_of_sleep_take_no_time(void **state)
     tide_sim_free(sim);
 }
 
-static void the_wall_clock_jumps_alone(void **state)
+TEST(the_wall_clock_jumps_alone)
 {
-    (void)state;
     tide_sim *sim = tide_sim_new(1, NULL);
     tide_world *world = tide_sim_world(sim);
     uint64_t mono_us = tide_world_now_us(world);
@@ -34,9 +32,8 @@ static void the_wall_clock_jumps_alone(void **state)
     tide_sim_free(sim);
 }
 
-static void seeded_pauses_and_jumps_happen(void **state)
+TEST(seeded_pauses_and_jumps_happen)
 {
-    (void)state;
     const struct tide_sim_options options = {
         .pause_every_steps = 300, .wall_jump_every_steps = 300, .hiccup_every_steps = 50};
     struct shared shared;
@@ -58,9 +55,8 @@ static void seeded_pauses_and_jumps_happen(void **state)
     shared_done(&shared);
 }
 
-static void a_frozen_thread_stands_still_while_others_run(void **state)
+TEST(a_frozen_thread_stands_still_while_others_run)
 {
-    (void)state;
     struct shared shared;
     shared_init(&shared, 2, NULL);
     tide_thread *thread = start(&shared, "left.beat", beat_on, &shared);
@@ -78,9 +74,8 @@ static void a_frozen_thread_stands_still_while_others_run(void **state)
     shared_done(&shared);
 }
 
-static void cancelling_wakes_a_sleeper_at_once(void **state)
+TEST(cancelling_wakes_a_sleeper_at_once)
 {
-    (void)state;
     struct shared shared;
     shared_init(&shared, 2, NULL);
     tide_thread *thread = start(&shared, "sleeper", sleep_long, &shared);
@@ -94,12 +89,3 @@ static void cancelling_wakes_a_sleeper_at_once(void **state)
     assert_true(tide_world_now_us(shared.world) - before_us < 1000);
     shared_done(&shared);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(days_of_sleep_take_no_time),
-    cmocka_unit_test(the_wall_clock_jumps_alone),
-    cmocka_unit_test(seeded_pauses_and_jumps_happen),
-    cmocka_unit_test(a_frozen_thread_stands_still_while_others_run),
-    cmocka_unit_test(cancelling_wakes_a_sleeper_at_once),
-};
-GROUP(time, tests);

@@ -237,9 +237,8 @@ static struct mini_result mini_run(uint64_t seed, uint32_t items_count)
 
 /* Threads, locks, SQLite, the network, crashes and reboots: every event of
  * more than 100,000 steps, twice in one process. */
-static void the_same_seed_gives_the_same_trace(void **state)
+TEST(the_same_seed_gives_the_same_trace)
 {
-    (void)state;
     uint64_t steps = 0;
     uint64_t crashes = 0;
     uint64_t last_hash = 0;
@@ -259,8 +258,3 @@ static void the_same_seed_gives_the_same_trace(void **state)
                   steps, crashes, last_hash);
     assert_true(crashes > 0);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_same_seed_gives_the_same_trace),
-};
-GROUP(together, tests);

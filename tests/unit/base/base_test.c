@@ -6,18 +6,14 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
-static void every_status_has_a_name_and_a_class(void **state)
+TEST(every_status_has_a_name_and_a_class)
 {
-    (void)state;
     for (int status = TIDE_BUG; status <= TIDE_OK; status++) {
         const char *name = tide_status_name((tide_status)status);
         assert_int_equal(tide_status_from_name(name), status);
@@ -28,9 +24,8 @@ static void every_status_has_a_name_and_a_class(void **state)
     assert_int_equal(tide_status_class((tide_status)-999), TIDE_CLASS_BUG);
 }
 
-static void errors_are_cut_never_overrun_and_may_be_absent(void **state)
+TEST(errors_are_cut_never_overrun_and_may_be_absent)
 {
-    (void)state;
     char long_text[2000];
     memset(long_text, 'x', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
@@ -44,9 +39,8 @@ static void errors_are_cut_never_overrun_and_may_be_absent(void **state)
     assert_int_equal(tide_error_set(NULL, TIDE_STALE, "nobody listens"), TIDE_STALE);
 }
 
-static void numbers_are_read_whole_or_not_at_all(void **state)
+TEST(numbers_are_read_whole_or_not_at_all)
 {
-    (void)state;
     uint64_t number = 7;
     int64_t with_sign = 7;
     assert_true(tide_text_to_u64(TIDE_TEXT("18446744073709551615"), &number));
@@ -65,9 +59,8 @@ static void numbers_are_read_whole_or_not_at_all(void **state)
     assert_false(tide_text_to_i64(TIDE_TEXT_NONE, &with_sign));
 }
 
-static void words_and_numbers_are_taken_from_a_text_one_by_one(void **state)
+TEST(words_and_numbers_are_taken_from_a_text_one_by_one)
 {
-    (void)state;
     uint64_t number = 0;
     tide_text rest = TIDE_TEXT("12 -3  x 4");
     assert_true(tide_text_number(&rest, &number));
@@ -87,9 +80,8 @@ static void words_and_numbers_are_taken_from_a_text_one_by_one(void **state)
     assert_int_equal(number, 5);
 }
 
-static void a_buffer_with_known_size_grows_once(void **state)
+TEST(a_buffer_with_known_size_grows_once)
 {
-    (void)state;
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, UINT64_MAX);
     tide_buf buf;
@@ -109,9 +101,8 @@ static void a_buffer_with_known_size_grows_once(void **state)
     assert_int_equal(mem.bytes_live, 0);
 }
 
-static void a_buffer_keeps_its_ceiling_and_its_content(void **state)
+TEST(a_buffer_keeps_its_ceiling_and_its_content)
 {
-    (void)state;
     tide_buf buf;
     tide_buf_init(&buf, tide_mem_heap(), 10);
     assert_string_equal(tide_buf_cstr(&buf), "");
@@ -128,9 +119,8 @@ static void a_buffer_keeps_its_ceiling_and_its_content(void **state)
     tide_buf_done(&buf);
 }
 
-static void an_arena_gives_zeroed_room_up_to_its_ceiling(void **state)
+TEST(an_arena_gives_zeroed_room_up_to_its_ceiling)
 {
-    (void)state;
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, UINT64_MAX);
     tide_arena arena;
@@ -153,9 +143,8 @@ static void an_arena_gives_zeroed_room_up_to_its_ceiling(void **state)
 }
 
 /* Against a plain table of all keys there can be. */
-static void a_map_agrees_with_a_plain_table(void **state)
+TEST(a_map_agrees_with_a_plain_table)
 {
-    (void)state;
     enum { KEYS = 500 };
     uint32_t values[KEYS + 1] = {0};
     bool there[KEYS + 1] = {false};
@@ -189,9 +178,8 @@ static void a_map_agrees_with_a_plain_table(void **state)
     tide_map_done(&map);
 }
 
-static void replacing_in_a_full_map_needs_no_memory(void **state)
+TEST(replacing_in_a_full_map_needs_no_memory)
 {
-    (void)state;
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, 1); /* the table itself, and no other */
     tide_map map;
@@ -215,9 +203,8 @@ static void count_mark(const char *name, void *arg)
         (*(int *)arg)++;
 }
 
-static void a_mark_is_listed_once_however_often_it_is_reached(void **state)
+TEST(a_mark_is_listed_once_however_often_it_is_reached)
 {
-    (void)state;
     int count = 0;
     for (int i = 0; i < 5; i++)
         TIDE_SEEN("base_test: here");
@@ -225,9 +212,8 @@ static void a_mark_is_listed_once_however_often_it_is_reached(void **state)
     assert_int_equal(count, 1);
 }
 
-static void the_generator_is_the_same_everywhere_and_even(void **state)
+TEST(the_generator_is_the_same_everywhere_and_even)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(0);
     assert_true(tide_rng_next(&rng) == 0xe220a8397b1dcdafu);
     uint64_t buckets[10] = {0};
@@ -236,22 +222,4 @@ static void the_generator_is_the_same_everywhere_and_even(void **state)
     for (int i = 0; i < 10; i++)
         assert_in_range(buckets[i], 9500, 10500);
     assert_int_equal(tide_rng_below(&rng, 0), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_has_a_name_and_a_class),
-        cmocka_unit_test(errors_are_cut_never_overrun_and_may_be_absent),
-        cmocka_unit_test(numbers_are_read_whole_or_not_at_all),
-        cmocka_unit_test(words_and_numbers_are_taken_from_a_text_one_by_one),
-        cmocka_unit_test(a_buffer_with_known_size_grows_once),
-        cmocka_unit_test(a_buffer_keeps_its_ceiling_and_its_content),
-        cmocka_unit_test(an_arena_gives_zeroed_room_up_to_its_ceiling),
-        cmocka_unit_test(a_map_agrees_with_a_plain_table),
-        cmocka_unit_test(replacing_in_a_full_map_needs_no_memory),
-        cmocka_unit_test(a_mark_is_listed_once_however_often_it_is_reached),
-        cmocka_unit_test(the_generator_is_the_same_everywhere_and_even),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* calendar_test.c - days and dates, against a calendar that counts day by day. */
 #include "base/calendar.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-static void every_day_has_its_date_and_every_date_its_day(void **state)
+TEST(every_day_has_its_date_and_every_date_its_day)
 {
-    (void)state;
     struct tide_date date = {-9999, 1, 1};
     int64_t days = tide_days_of(date);
     uint32_t weekday = tide_weekday_of(days);
@@ -31,9 +25,8 @@ static void every_day_has_its_date_and_every_date_its_day(void **state)
     }
 }
 
-static void some_days_are_known(void **state)
+TEST(some_days_are_known)
 {
-    (void)state;
     assert_int_equal(tide_days_of((struct tide_date){1970, 1, 1}), 0);
     assert_int_equal(tide_days_of((struct tide_date){2000, 2, 29}), 11016);
     assert_int_equal(tide_days_of((struct tide_date){1900, 3, 1}), -25508);
@@ -42,9 +35,8 @@ static void some_days_are_known(void **state)
     assert_string_equal(tide_month_names[11], "Dec");
 }
 
-static void a_date_that_is_not_in_the_calendar_is_not_real(void **state)
+TEST(a_date_that_is_not_in_the_calendar_is_not_real)
 {
-    (void)state;
     assert_true(tide_date_is_real((struct tide_date){2024, 2, 29}));
     assert_true(tide_date_is_real((struct tide_date){2000, 2, 29}));
     assert_false(tide_date_is_real((struct tide_date){2023, 2, 29}));
@@ -53,14 +45,4 @@ static void a_date_that_is_not_in_the_calendar_is_not_real(void **state)
     assert_false(tide_date_is_real((struct tide_date){2024, 0, 1}));
     assert_false(tide_date_is_real((struct tide_date){2024, 13, 1}));
     assert_false(tide_date_is_real((struct tide_date){2024, 1, 0}));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_day_has_its_date_and_every_date_its_day),
-        cmocka_unit_test(some_days_are_known),
-        cmocka_unit_test(a_date_that_is_not_in_the_calendar_is_not_real),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

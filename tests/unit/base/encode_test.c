@@ -1,16 +1,11 @@
 /* encode_test.c - bytes as text: hexadecimal, percent-encoding, base64. */
 #include "base/encode.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void hexadecimal_is_read_as_it_is_written(void **state)
+TEST(hexadecimal_is_read_as_it_is_written)
 {
-    (void)state;
     char text[2 * 256 + 1];
     unsigned char all[256];
     for (size_t i = 0; i < sizeof all; i++)
@@ -30,9 +25,8 @@ static void hexadecimal_is_read_as_it_is_written(void **state)
     }
 }
 
-static void only_what_is_plain_is_not_escaped(void **state)
+TEST(only_what_is_plain_is_not_escaped)
 {
-    (void)state;
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 100);
     const tide_text text = TIDE_TEXT("aZ09-._~ /\0\xc3\xa9");
@@ -44,9 +38,8 @@ static void only_what_is_plain_is_not_escaped(void **state)
     tide_buf_done(&out);
 }
 
-static void base64_is_what_the_standard_says(void **state)
+TEST(base64_is_what_the_standard_says)
 {
-    (void)state;
     static const char *const pairs[][3] = {
         {"", "", ""},
         {"f", "Zg", "Zg=="},
@@ -73,14 +66,4 @@ static void base64_is_what_the_standard_says(void **state)
     tide_buf_init(&small, tide_mem_heap(), 3);
     assert_int_equal(tide_base64_add(&small, TIDE_TEXT("foo"), tide_base64_url, false), TIDE_FULL);
     tide_buf_done(&small);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hexadecimal_is_read_as_it_is_written),
-        cmocka_unit_test(only_what_is_plain_is_not_escaped),
-        cmocka_unit_test(base64_is_what_the_standard_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,11 @@
 #include "base/rng.h"
 #include "engine/control/control.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 struct capture {
     char text[TIDE_LOG_LINE_BYTES_MAX + 1];
@@ -31,9 +28,8 @@ static void capture_line(void *arg, const char *line, size_t bytes)
     capture->lines++;
 }
 
-static void a_line_carries_time_level_run_and_event(void **state)
+TEST(a_line_carries_time_level_run_and_event)
 {
-    (void)state;
     struct capture capture = {.lines = 0};
     tide_log log;
     tide_log_init(&log, TIDE_LOG_INFO, TIDE_LOG_PLAIN, "run-7", capture_line, &capture);
@@ -50,9 +46,8 @@ static void a_line_carries_time_level_run_and_event(void **state)
     tide_log_write(NULL, TIDE_LOG_ERROR, 1, "nobody listens", NULL, 0);
 }
 
-static void secrets_never_reach_a_line(void **state)
+TEST(secrets_never_reach_a_line)
 {
-    (void)state;
     static const char *const texts[] = {
         "Authorization: Bearer hush-1 then more",
         "url?access_token=hush-2&x=1",
@@ -83,9 +78,8 @@ static void secrets_never_reach_a_line(void **state)
     }
 }
 
-static void any_bytes_make_a_valid_json_line(void **state)
+TEST(any_bytes_make_a_valid_json_line)
 {
-    (void)state;
     uint64_t seed = 4;
     tide_rng rng = tide_rng_seeded(seed);
     struct capture capture = {.lines = 0};
@@ -117,9 +111,8 @@ static void any_bytes_make_a_valid_json_line(void **state)
     }
 }
 
-static void a_long_line_is_cut_and_says_so(void **state)
+TEST(a_long_line_is_cut_and_says_so)
 {
-    (void)state;
     static char text[10000];
     struct capture capture = {.lines = 0};
     tide_log log;
@@ -130,9 +123,8 @@ static void a_long_line_is_cut_and_says_so(void **state)
     assert_non_null(strstr(capture.text, "\"cut\":true}"));
 }
 
-static void fields_are_typed_and_named_in_refusals(void **state)
+TEST(fields_are_typed_and_named_in_refusals)
 {
-    (void)state;
     json_t *value = NULL;
     tide_error err = {0};
     uint64_t number = 5;
@@ -155,9 +147,8 @@ static void fields_are_typed_and_named_in_refusals(void **state)
     assert_int_equal(tide_json_parse(TIDE_TEXT(""), &value, &err), TIDE_INVALID);
 }
 
-static void a_line_over_the_ceiling_leaves_the_buffer_as_it_was(void **state)
+TEST(a_line_over_the_ceiling_leaves_the_buffer_as_it_was)
 {
-    (void)state;
     tide_json object;
     tide_buf line;
     tide_buf_init(&line, tide_mem_heap(), 16);
@@ -171,9 +162,8 @@ static void a_line_over_the_ceiling_leaves_the_buffer_as_it_was(void **state)
 }
 
 /* Whatever piece finds no room: never a line with a hole in it. */
-static void a_line_without_memory_leaves_the_buffer_as_it_was(void **state)
+TEST(a_line_without_memory_leaves_the_buffer_as_it_was)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) {
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
@@ -200,9 +190,8 @@ static void a_line_without_memory_leaves_the_buffer_as_it_was(void **state)
     }
 }
 
-static void every_op_and_refusal_survives_the_wire(void **state)
+TEST(every_op_and_refusal_survives_the_wire)
 {
-    (void)state;
     for (int op = 0; op < TIDE_OPS; op++) {
         tide_json request;
         tide_error err = {0};
@@ -228,9 +217,8 @@ static void every_op_and_refusal_survives_the_wire(void **state)
 }
 
 /* A condition the engine does not know must not widen what a command means. */
-static void a_filter_with_an_unknown_field_is_refused(void **state)
+TEST(a_filter_with_an_unknown_field_is_refused)
 {
-    (void)state;
     json_t *request = NULL;
     tide_error err = {0};
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
@@ -249,20 +237,4 @@ static void a_filter_with_an_unknown_field_is_refused(void **state)
     assert_int_equal(filter.state, TIDE_ROW_FAILED);
     assert_true(filter.account == UINT32_MAX);
     json_decref(request);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_carries_time_level_run_and_event),
-        cmocka_unit_test(secrets_never_reach_a_line),
-        cmocka_unit_test(any_bytes_make_a_valid_json_line),
-        cmocka_unit_test(a_long_line_is_cut_and_says_so),
-        cmocka_unit_test(fields_are_typed_and_named_in_refusals),
-        cmocka_unit_test(a_line_over_the_ceiling_leaves_the_buffer_as_it_was),
-        cmocka_unit_test(a_line_without_memory_leaves_the_buffer_as_it_was),
-        cmocka_unit_test(every_op_and_refusal_survives_the_wire),
-        cmocka_unit_test(a_filter_with_an_unknown_field_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,11 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct cli_columns mail = {.done = "stored",
                                         .done_json = "stored",
@@ -73,9 +69,8 @@ static void fits(const char *text, unsigned columns, unsigned rows, bool color, 
     assert_true(seen < (rows < 2 ? 2 : rows));
 }
 
-static void everything_is_in_two_lines(void **state)
+TEST(everything_is_in_two_lines)
 {
-    (void)state;
     unsigned lines = 0;
     struct cli_live live = example();
     assert_string_equal(
@@ -85,9 +80,8 @@ static void everything_is_in_two_lines(void **state)
     assert_int_equal(lines, 2);
 }
 
-static void a_narrow_terminal_keeps_what_matters(void **state)
+TEST(a_narrow_terminal_keeps_what_matters)
 {
-    (void)state;
     unsigned lines = 0;
     struct cli_live live = example();
     assert_string_equal(block(&live, 1, 46, 24, false, &lines),
@@ -98,9 +92,8 @@ static void a_narrow_terminal_keeps_what_matters(void **state)
     assert_string_equal(block(&live, 1, 7, 24, false, &lines), "12,345\n  5.0 \n");
 }
 
-static void an_unknown_total_has_no_bar_and_no_percent(void **state)
+TEST(an_unknown_total_has_no_bar_and_no_percent)
 {
-    (void)state;
     unsigned lines = 0;
     struct cli_live live = example();
     live.total = CLI_UNKNOWN;
@@ -113,9 +106,8 @@ static void an_unknown_total_has_no_bar_and_no_percent(void **state)
                         "  - msg/s  tidemark none yet  in flight 5  retried 2  bad 0\n");
 }
 
-static void a_hundred_percent_means_all(void **state)
+TEST(a_hundred_percent_means_all)
 {
-    (void)state;
     unsigned lines = 0;
     struct cli_live live = example();
     live.total = 1000000;
@@ -127,9 +119,8 @@ static void a_hundred_percent_means_all(void **state)
     assert_non_null(strstr(block(&live, 1, 80, 24, false, &lines), "1,000,007 of 1,000,007  100%"));
 }
 
-static void bad_mail_is_red_and_stays_when_room_is_short(void **state)
+TEST(bad_mail_is_red_and_stays_when_room_is_short)
 {
-    (void)state;
     unsigned lines = 0;
     struct cli_live live = example();
     live.bad = 3;
@@ -138,9 +129,8 @@ static void bad_mail_is_red_and_stays_when_room_is_short(void **state)
     assert_null(strchr(block(&live, 1, 80, 24, false, &lines), '\033'));
 }
 
-static void a_note_says_why_nothing_moves(void **state)
+TEST(a_note_says_why_nothing_moves)
 {
-    (void)state;
     unsigned lines = 0;
     struct cli_live live = example();
     (void)snprintf(live.note, sizeof live.note, "waits 12 s: throttled\033[2J");
@@ -149,9 +139,8 @@ static void a_note_says_why_nothing_moves(void **state)
     fits(text, 60, 24, false, lines);
 }
 
-static void many_accounts_never_scroll(void **state)
+TEST(many_accounts_never_scroll)
 {
-    (void)state;
     enum { COUNT = 40 };
     static struct cli_live many[COUNT];
     unsigned lines = 0;
@@ -172,9 +161,8 @@ static uint64_t any_number(tide_rng *rng)
     return tide_rng_next(rng) >> tide_rng_below(rng, 64);
 }
 
-static void whatever_the_numbers_it_fits(void **state)
+TEST(whatever_the_numbers_it_fits)
 {
-    (void)state;
     const unsigned rounds = (unsigned)scaled(20000);
     tide_rng rng = tide_rng_seeded(7);
     for (unsigned i = 0; i < rounds; i++) {
@@ -207,9 +195,8 @@ static void whatever_the_numbers_it_fits(void **state)
     }
 }
 
-static void a_plain_line_has_it_all(void **state)
+TEST(a_plain_line_has_it_all)
 {
-    (void)state;
     struct cli_live live = example();
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 4096);
@@ -222,9 +209,8 @@ static void a_plain_line_has_it_all(void **state)
 
 /* ---- the time left (V3) ---- */
 
-static void the_time_left_is_what_the_quota_demands(void **state)
+TEST(the_time_left_is_what_the_quota_demands)
 {
-    (void)state;
     /* 6,000 units a minute and 20 for a message: five a second, however fast it began. */
     assert_int_equal(cli_left_ms(3000, 20, 6000, true, 40.0), 600000);
     assert_int_equal(cli_left_ms(3000, 20, 6000, false, 0), 600000);
@@ -241,9 +227,8 @@ static void the_time_left_is_what_the_quota_demands(void **state)
 
 /* ---- rates ---- */
 
-static void a_rate_is_of_the_last_seconds(void **state)
+TEST(a_rate_is_of_the_last_seconds)
 {
-    (void)state;
     struct cli_meter meter = {.count = 0};
     double messages = 0;
     double bytes = 0;
@@ -262,9 +247,8 @@ static void a_rate_is_of_the_last_seconds(void **state)
     assert_float_equal(messages, 0, 0.01);
 }
 
-static void a_rate_survives_quick_and_odd_samples(void **state)
+TEST(a_rate_survives_quick_and_odd_samples)
 {
-    (void)state;
     struct cli_meter meter = {.count = 0};
     double messages = 0;
     double bytes = 0;
@@ -277,9 +261,8 @@ static void a_rate_survives_quick_and_odd_samples(void **state)
     assert_false(cli_meter_rate(&meter, &messages, &bytes));
 }
 
-static void a_system_brings_its_own_counts(void **state)
+TEST(a_system_brings_its_own_counts)
 {
-    (void)state;
     const struct cli_columns days = {.done = "days",
                                      .done_json = "days",
                                      .rate = "days/s",
@@ -297,9 +280,8 @@ static void a_system_brings_its_own_counts(void **state)
     tide_buf_done(&out);
 }
 
-static void no_room_is_a_status(void **state)
+TEST(no_room_is_a_status)
 {
-    (void)state;
     struct cli_live live = example();
     for (size_t room = 0; room < 160; room++) {
         tide_buf out;
@@ -309,25 +291,4 @@ static void no_room_is_a_status(void **state)
         assert_int_equal(lines, 0);
         tide_buf_done(&out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_is_in_two_lines),
-        cmocka_unit_test(a_narrow_terminal_keeps_what_matters),
-        cmocka_unit_test(an_unknown_total_has_no_bar_and_no_percent),
-        cmocka_unit_test(a_hundred_percent_means_all),
-        cmocka_unit_test(bad_mail_is_red_and_stays_when_room_is_short),
-        cmocka_unit_test(a_note_says_why_nothing_moves),
-        cmocka_unit_test(many_accounts_never_scroll),
-        cmocka_unit_test(whatever_the_numbers_it_fits),
-        cmocka_unit_test(a_plain_line_has_it_all),
-        cmocka_unit_test(a_system_brings_its_own_counts),
-        cmocka_unit_test(the_time_left_is_what_the_quota_demands),
-        cmocka_unit_test(a_rate_is_of_the_last_seconds),
-        cmocka_unit_test(a_rate_survives_quick_and_odd_samples),
-        cmocka_unit_test(no_room_is_a_status),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,15 +8,12 @@
 #include "base/rng.h"
 #include "cloud/gmail_raw.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void add(tide_buf *buf, const char *text)
 {
@@ -309,9 +306,8 @@ static void spoil(tide_buf *text, tide_rng *rng)
     }
 }
 
-static void any_answer_is_taken_or_refused_as_the_model_says(void **state)
+TEST(any_answer_is_taken_or_refused_as_the_model_says)
 {
-    (void)state;
     const size_t rounds = scaled(40000);
     size_t taken = 0, refused = 0;
     for (size_t seed = 1; seed <= rounds; seed++) {
@@ -354,9 +350,8 @@ static void any_answer_is_taken_or_refused_as_the_model_says(void **state)
 
 /* ---- examples ---- */
 
-static void a_text_cut_anywhere_gives_the_same(void **state)
+TEST(a_text_cut_anywhere_gives_the_same)
 {
-    (void)state;
     const tide_text text = TIDE_TEXT("{\"labelIds\" : [\"A\\\\\",\"raw\"],\n\"r\\u0061w\":"
                                      "\"SGVsbG8s\\u0049Hdv\\/g\\u003d\\u003D\",\"id\":\"1\"}\n");
     for (size_t first = 0; first <= text.bytes; first++) {
@@ -382,9 +377,8 @@ static void a_text_cut_anywhere_gives_the_same(void **state)
     }
 }
 
-static void every_byte_value_survives_at_every_place_of_a_group(void **state)
+TEST(every_byte_value_survives_at_every_place_of_a_group)
 {
-    (void)state;
     for (unsigned lead = 0; lead < 4; lead++) {
         char bytes[260];
         for (size_t i = 0; i < sizeof bytes; i++)
@@ -410,9 +404,8 @@ static void every_byte_value_survives_at_every_place_of_a_group(void **state)
     }
 }
 
-static void what_is_not_exactly_right_is_refused(void **state)
+TEST(what_is_not_exactly_right_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         " ",
@@ -487,9 +480,8 @@ static void what_is_not_exactly_right_is_refused(void **state)
     }
 }
 
-static void an_empty_message_is_a_message(void **state)
+TEST(an_empty_message_is_a_message)
 {
-    (void)state;
     tide_buf raw;
     json_t *fields = NULL;
     tide_buf_init(&raw, tide_mem_heap(), 1000);
@@ -500,9 +492,8 @@ static void an_empty_message_is_a_message(void **state)
     tide_buf_done(&raw);
 }
 
-static void after_a_failure_everything_is_refused(void **state)
+TEST(after_a_failure_everything_is_refused)
 {
-    (void)state;
     struct tide_gmail_raw extractor;
     tide_buf raw;
     json_t *fields = NULL;
@@ -520,9 +511,8 @@ static void after_a_failure_everything_is_refused(void **state)
 
 /* ---- bounds ---- */
 
-static void nesting_has_a_bound(void **state)
+TEST(nesting_has_a_bound)
 {
-    (void)state;
     for (unsigned depth = TIDE_GMAIL_DEPTH_MAX - 2; depth < 100000;
          depth += depth < 40 ? 1 : 9999) {
         tide_buf text, raw;
@@ -565,9 +555,8 @@ static void answer_of(tide_buf *text, size_t raw_bytes, size_t other_bytes, cons
     add(text, "\",\"historyId\":\"1\"}");
 }
 
-static void the_rest_of_an_answer_has_a_bound(void **state)
+TEST(the_rest_of_an_answer_has_a_bound)
 {
-    (void)state;
     for (int over = -100; over <= 0; over += 100) {
         tide_buf text, raw;
         json_t *fields = NULL;
@@ -582,9 +571,8 @@ static void the_rest_of_an_answer_has_a_bound(void **state)
     }
 }
 
-static void a_message_past_its_ceiling_is_full(void **state)
+TEST(a_message_past_its_ceiling_is_full)
 {
-    (void)state;
     for (size_t raw_bytes = 2997; raw_bytes <= 3003; raw_bytes += 3) {
         tide_buf text, raw;
         json_t *fields = NULL;
@@ -601,9 +589,8 @@ static void a_message_past_its_ceiling_is_full(void **state)
 
 /* R4: with a promise of the head, with one of sizeEstimate, with a wrong one, with
  * none. */
-static void memory_stays_within_one_and_a_half_messages(void **state)
+TEST(memory_stays_within_one_and_a_half_messages)
 {
-    (void)state;
     const size_t size = scaled(30) * 1000000;
     const size_t estimates[] = {1, size, size - size / 30, 12};
     for (size_t i = 0; i < sizeof estimates / sizeof estimates[0]; i++) {
@@ -642,9 +629,8 @@ static void memory_stays_within_one_and_a_half_messages(void **state)
     }
 }
 
-static void every_allocation_fails_in_turn(void **state)
+TEST(every_allocation_fails_in_turn)
 {
-    (void)state;
     tide_buf text;
     answer_of(&text, 300000, 5000, "12");
     for (uint64_t fail_at = 0;; fail_at++) {
@@ -668,22 +654,4 @@ static void every_allocation_fails_in_turn(void **state)
         }
     }
     tide_buf_done(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_cut_anywhere_gives_the_same),
-        cmocka_unit_test(every_byte_value_survives_at_every_place_of_a_group),
-        cmocka_unit_test(what_is_not_exactly_right_is_refused),
-        cmocka_unit_test(an_empty_message_is_a_message),
-        cmocka_unit_test(after_a_failure_everything_is_refused),
-        cmocka_unit_test(nesting_has_a_bound),
-        cmocka_unit_test(the_rest_of_an_answer_has_a_bound),
-        cmocka_unit_test(a_message_past_its_ceiling_is_full),
-        cmocka_unit_test(memory_stays_within_one_and_a_half_messages),
-        cmocka_unit_test(every_allocation_fails_in_turn),
-        cmocka_unit_test(any_answer_is_taken_or_refused_as_the_model_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

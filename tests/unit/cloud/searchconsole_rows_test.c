@@ -7,16 +7,13 @@
 #include "base/rng.h"
 #include "cloud/searchconsole_rows.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const uint32_t query_page = 1u << TIDE_SC_QUERY | 1u << TIDE_SC_PAGE;
 
@@ -167,9 +164,8 @@ static char *random_answer(tide_rng *rng)
 
 /* ---- tests ---- */
 
-static void rows_are_those_of_the_library_however_the_text_is_cut(void **state)
+TEST(rows_are_those_of_the_library_however_the_text_is_cut)
 {
-    (void)state;
     size_t refused = 0;
     const size_t seeds = scaled(40000);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -197,9 +193,8 @@ static void rows_are_those_of_the_library_however_the_text_is_cut(void **state)
     assert_true(refused > 0 && refused < seeds / 2); /* both happened */
 }
 
-static void what_was_not_spoilt_is_taken(void **state)
+TEST(what_was_not_spoilt_is_taken)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= scaled(5000); seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         struct taken taken = {json_array()};
@@ -214,9 +209,8 @@ static void what_was_not_spoilt_is_taken(void **state)
     }
 }
 
-static void an_empty_day_has_no_rows(void **state)
+TEST(an_empty_day_has_no_rows)
 {
-    (void)state;
     struct taken taken = {json_array()};
     struct tide_sc_page page = {0};
     assert_int_equal(
@@ -227,9 +221,8 @@ static void an_empty_day_has_no_rows(void **state)
     json_decref(taken.rows);
 }
 
-static void an_answer_that_ends_early_is_refused(void **state)
+TEST(an_answer_that_ends_early_is_refused)
 {
-    (void)state;
     static const char whole[] =
         "{\"rows\":[{\"keys\":[\"a\",\"b\"],\"clicks\":1,\"impressions\":2}]}";
     for (size_t bytes = 0; bytes + 1 < sizeof whole; bytes++) {
@@ -239,15 +232,4 @@ static void an_answer_that_ends_early_is_refused(void **state)
             fail_msg("%zu bytes were taken for all", bytes);
         json_decref(taken.rows);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_those_of_the_library_however_the_text_is_cut),
-        cmocka_unit_test(what_was_not_spoilt_is_taken),
-        cmocka_unit_test(an_empty_day_has_no_rows),
-        cmocka_unit_test(an_answer_that_ends_early_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "console/names.h"
 #include "console/store.h"
 #include "console/store_inside.h"
+#include "support/test.h"
 #include "world/world.h"
 #include "support/scale.h"
 
@@ -18,14 +19,10 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define OK(call) assert_int_equal(call, TIDE_OK)
 
@@ -160,7 +157,9 @@ static void no_problems(struct fixture *f)
     tide_buf_done(&problems);
 }
 
-static void a_staged_page_is_not_visible_until_its_day_is_whole(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(a_staged_page_is_not_visible_until_its_day_is_whole)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -179,7 +178,7 @@ static void a_staged_page_is_not_visible_until_its_day_is_whole(void **state)
     no_problems(f);
 }
 
-static void a_day_with_a_missing_page_is_read_again(void **state)
+CASE(a_day_with_a_missing_page_is_read_again)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -209,7 +208,7 @@ static void a_day_with_a_missing_page_is_read_again(void **state)
     no_problems(f);
 }
 
-static void a_key_that_comes_twice_tells_that_another_never_came(void **state)
+CASE(a_key_that_comes_twice_tells_that_another_never_came)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -235,7 +234,7 @@ static void a_key_that_comes_twice_tells_that_another_never_came(void **state)
     no_problems(f);
 }
 
-static void rows_that_never_come_are_written_down(void **state)
+CASE(rows_that_never_come_are_written_down)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -254,7 +253,7 @@ static void rows_that_never_come_are_written_down(void **state)
     no_problems(f);
 }
 
-static void a_day_that_comes_again_replaces_the_old_one(void **state)
+CASE(a_day_that_comes_again_replaces_the_old_one)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -275,7 +274,7 @@ static void a_day_that_comes_again_replaces_the_old_one(void **state)
 }
 
 /* V6: a late answer, one of a day the server has forgotten, one that lacks more. */
-static void what_is_final_gives_way_only_to_what_is_better(void **state)
+CASE(what_is_final_gives_way_only_to_what_is_better)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -304,7 +303,7 @@ static void what_is_final_gives_way_only_to_what_is_better(void **state)
 }
 
 /* A backfill of the same day was begun with other pages, and another one after it. */
-static void pages_of_two_plans_do_not_mix(void **state)
+CASE(pages_of_two_plans_do_not_mix)
 {
     struct fixture *f = *state;
     struct tide_console_part one = part_of("2026-09-01");
@@ -329,7 +328,7 @@ static void pages_of_two_plans_do_not_mix(void **state)
 
 /* The program died between the commit and the end of its job: the job comes again, with
  * nothing staged. */
-static void committing_twice_for_one_plan_changes_nothing(void **state)
+CASE(committing_twice_for_one_plan_changes_nothing)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -345,7 +344,7 @@ static void committing_twice_for_one_plan_changes_nothing(void **state)
 }
 
 /* The job of a page died after it was staged, and the answer is shorter the second time. */
-static void a_page_that_comes_again_counts_as_it_came_last(void **state)
+CASE(a_page_that_comes_again_counts_as_it_came_last)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -362,7 +361,7 @@ static void a_page_that_comes_again_counts_as_it_came_last(void **state)
 }
 
 /* By a program that only reads, then by one that writes. */
-static void a_file_of_the_first_version_is_read_and_brought_up(void **state)
+CASE(a_file_of_the_first_version_is_read_and_brought_up)
 {
     struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
@@ -398,7 +397,7 @@ static void a_file_of_the_first_version_is_read_and_brought_up(void **state)
     no_problems(f);
 }
 
-static void a_file_of_another_site_is_refused(void **state)
+CASE(a_file_of_another_site_is_refused)
 {
     struct fixture *f = *state;
     char from[128];
@@ -468,7 +467,7 @@ static void sum_of(const json_t *days, const char *key, bool by_page, double *cl
 
 static void random_day(struct fixture *f, tide_rng *rng, json_t *days)
 {
-    char date[16];
+    char date[20];
     uint32_t start = 0;
     uint64_t rows = 0;
     json_t *kept = json_object();
@@ -503,7 +502,7 @@ static void random_day(struct fixture *f, tide_rng *rng, json_t *days)
     (void)json_object_set_new(days, date, kept);
 }
 
-static void reports_are_the_sums_of_the_rows(void **state)
+CASE(reports_are_the_sums_of_the_rows)
 {
     struct fixture *f = *state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -655,7 +654,7 @@ static void expect_rows(struct fixture *f, const struct server *server, const ch
 }
 
 /* Sizes around every border, ties in runs and everywhere, pages of any size. */
-static void no_row_is_lost_between_pages(void **state)
+CASE(no_row_is_lost_between_pages)
 {
     uint64_t again = 0;
     const uint64_t last = scaled(120);
@@ -683,7 +682,7 @@ static void no_row_is_lost_between_pages(void **state)
 }
 
 /* More than one page of the largest size: exactly full ones, one row more and less. */
-static void days_of_many_pages_lose_nothing_at_their_borders(void **state)
+CASE(days_of_many_pages_lose_nothing_at_their_borders)
 {
     static const uint32_t sizes[] = {24999, 25000, 25001, 40000, 49999, 50000, 60000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -702,7 +701,7 @@ static void days_of_many_pages_lose_nothing_at_their_borders(void **state)
 }
 
 /* The worst there could be: 39,000 rows without a click, in a new order with each answer. */
-static void a_day_whose_ties_are_all_over_is_honest(void **state)
+CASE(a_day_whose_ties_are_all_over_is_honest)
 {
     struct fixture *f = *state;
     struct server server = {.rng = tide_rng_seeded(7), .rows = 40000, .clicked = 1000};
@@ -720,9 +719,8 @@ static void a_day_whose_ties_are_all_over_is_honest(void **state)
 
 /* ---- names and dates ---- */
 
-static void a_name_is_found_as_it_was_put(void **state)
+TEST(a_name_is_found_as_it_was_put)
 {
-    (void)state;
     tide_names names;
     tide_names_init(&names, 42, tide_mem_heap());
     char text[64];
@@ -747,9 +745,8 @@ static void a_name_is_found_as_it_was_put(void **state)
     tide_names_done(&names);
 }
 
-static void dates_come_back_as_they_were(void **state)
+TEST(dates_come_back_as_they_were)
 {
-    (void)state;
     char text[16];
     int32_t again = 0;
     for (int32_t day = -30000; day < 60000; day++) {
@@ -770,30 +767,4 @@ static void dates_come_back_as_they_were(void **state)
     assert_true(tide_date_parse("2026-09-01", &again));
     assert_int_equal(tide_date_pacific(((uint64_t)(again + 1) * 86400 + 7 * 3600 + 3540) * 1000),
                      again);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_staged_page_is_not_visible_until_its_day_is_whole),
-        CASE(a_day_with_a_missing_page_is_read_again),
-        CASE(a_key_that_comes_twice_tells_that_another_never_came),
-        CASE(rows_that_never_come_are_written_down),
-        CASE(a_day_that_comes_again_replaces_the_old_one),
-        CASE(what_is_final_gives_way_only_to_what_is_better),
-        CASE(pages_of_two_plans_do_not_mix),
-        CASE(committing_twice_for_one_plan_changes_nothing),
-        CASE(a_page_that_comes_again_counts_as_it_came_last),
-        CASE(a_file_of_another_site_is_refused),
-        CASE(a_file_of_the_first_version_is_read_and_brought_up),
-        CASE(reports_are_the_sums_of_the_rows),
-        CASE(no_row_is_lost_between_pages),
-        CASE(days_of_many_pages_lose_nothing_at_their_borders),
-        CASE(a_day_whose_ties_are_all_over_is_honest),
-        cmocka_unit_test(a_name_is_found_as_it_was_put),
-        cmocka_unit_test(dates_come_back_as_they_were),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

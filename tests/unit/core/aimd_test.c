@@ -5,12 +5,9 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 static const struct tide_demand no_demand = {0};
 
@@ -33,9 +30,8 @@ static uint64_t climb_ms(tide_aimd *aimd, uint64_t now_ms)
     return now_ms - start_ms;
 }
 
-static void the_climb_after_one_cut_takes_less_than_a_minute_in_every_profile(void **state)
+TEST(the_climb_after_one_cut_takes_less_than_a_minute_in_every_profile)
 {
-    (void)state;
     static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
     for (int i = 0; i < 5; i++) {
         const struct tide_governor_profile profile = profile_named(names[i]);
@@ -56,9 +52,8 @@ static void the_climb_after_one_cut_takes_less_than_a_minute_in_every_profile(vo
     assert_in_range(climb_ms(&aimd, 0), 5000, 45000);
 }
 
-static void only_news_cuts_and_a_shut_door_cuts_once(void **state)
+TEST(only_news_cuts_and_a_shut_door_cuts_once)
 {
-    (void)state;
     const struct tide_governor_profile profile = profile_named("default");
     tide_aimd aimd;
     tide_aimd_init(&aimd, &profile);
@@ -75,9 +70,8 @@ static void only_news_cuts_and_a_shut_door_cuts_once(void **state)
 }
 
 /* One call in a hundred fails at many providers: the pace must still climb. */
-static void a_few_failures_do_not_keep_the_pace_down(void **state)
+TEST(a_few_failures_do_not_keep_the_pace_down)
 {
-    (void)state;
     struct tide_governor_profile profile;
     assert_int_equal(tide_profile_complete(&tide_provider_known("gmail")->profile, &profile),
                      TIDE_OK);
@@ -104,9 +98,8 @@ static void a_few_failures_do_not_keep_the_pace_down(void **state)
     assert_true(aimd.rate <= cut_rate); /* a third of them is no health */
 }
 
-static void health_begins_with_an_answer_and_ends_with_trouble(void **state)
+TEST(health_begins_with_an_answer_and_ends_with_trouble)
 {
-    (void)state;
     const struct tide_governor_profile profile = profile_named("default");
     tide_aimd aimd;
     tide_aimd_init(&aimd, &profile);
@@ -117,9 +110,8 @@ static void health_begins_with_an_answer_and_ends_with_trouble(void **state)
     assert_true(tide_aimd_succeeded(&aimd, 110000, 109000, 0));
 }
 
-static void a_failed_trial_of_many_workers_ends_at_the_minimum(void **state)
+TEST(a_failed_trial_of_many_workers_ends_at_the_minimum)
 {
-    (void)state;
     struct tide_governor_profile profile;
     const struct tide_governor_profile wide = {.workers_step = 40};
     const struct tide_demand large = {.jobs = 3, .large = 3};
@@ -136,9 +128,8 @@ static void a_failed_trial_of_many_workers_ends_at_the_minimum(void **state)
     assert_int_equal(aimd.workers, 2);
 }
 
-static void random_answers_keep_the_bounds(void **state)
+TEST(random_answers_keep_the_bounds)
 {
-    (void)state;
     static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
     for (uint64_t seed = 1; seed <= 10; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
@@ -171,9 +162,8 @@ static void random_answers_keep_the_bounds(void **state)
 }
 
 /* Everything a setting may change (E11.1), away from its default. */
-static void steps_and_cuts_are_those_of_the_profile(void **state)
+TEST(steps_and_cuts_are_those_of_the_profile)
 {
-    (void)state;
     struct tide_governor_profile profile = profile_named("default"); /* 1 to 16 calls/s, 2 to 32 */
     profile.workers_step = 3;
     profile.rate_step_permille = 100;
@@ -210,18 +200,4 @@ static void steps_and_cuts_are_those_of_the_profile(void **state)
 
     profile.cut_permille = 1000;
     assert_int_equal(tide_profile_complete(&profile, &profile), TIDE_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_climb_after_one_cut_takes_less_than_a_minute_in_every_profile),
-        cmocka_unit_test(only_news_cuts_and_a_shut_door_cuts_once),
-        cmocka_unit_test(a_few_failures_do_not_keep_the_pace_down),
-        cmocka_unit_test(health_begins_with_an_answer_and_ends_with_trouble),
-        cmocka_unit_test(a_failed_trial_of_many_workers_ends_at_the_minimum),
-        cmocka_unit_test(random_answers_keep_the_bounds),
-        cmocka_unit_test(steps_and_cuts_are_those_of_the_profile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,15 +6,12 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, NOW = 100 * HOUR };
 
@@ -49,9 +46,8 @@ static enum tide_level worst_of(const tide_alerts *alerts)
     return worst;
 }
 
-static void the_bad_rate_warns_at_two_per_mille_and_is_critical_at_one_percent(void **state)
+TEST(the_bad_rate_warns_at_two_per_mille_and_is_critical_at_one_percent)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     struct tide_alert alert;
     assert_int_equal(tide_alerts_items(alerts, 1, 9981, 19, NOW), TIDE_OK);
@@ -80,9 +76,8 @@ static void the_bad_rate_warns_at_two_per_mille_and_is_critical_at_one_percent(v
     tide_alerts_free(alerts);
 }
 
-static void one_bad_item_in_a_small_account_is_no_alert(void **state)
+TEST(one_bad_item_in_a_small_account_is_no_alert)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     assert_int_equal(tide_alerts_items(alerts, 1, 3, 1, NOW), TIDE_OK);
     assert_int_equal(worst_of(alerts), TIDE_LEVEL_NONE);
@@ -91,9 +86,8 @@ static void one_bad_item_in_a_small_account_is_no_alert(void **state)
     tide_alerts_free(alerts);
 }
 
-static void an_alert_is_lowered_only_well_below_its_threshold(void **state)
+TEST(an_alert_is_lowered_only_well_below_its_threshold)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     const uint64_t budget = 64 << 20;
     assert_int_equal(tide_alerts_metadata(alerts, 3, budget / 2 - 1, NOW), TIDE_OK);
@@ -113,9 +107,8 @@ static void an_alert_is_lowered_only_well_below_its_threshold(void **state)
     tide_alerts_free(alerts);
 }
 
-static void more_than_two_hundred_bad_items_in_an_hour_are_critical(void **state)
+TEST(more_than_two_hundred_bad_items_in_an_hour_are_critical)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     for (uint64_t i = 0; i < 200; i++) /* one every 15 s, among very many good ones */
         assert_int_equal(tide_alerts_items(alerts, 1, 100000, 1, NOW + i * 15 * SECOND), TIDE_OK);
@@ -145,9 +138,8 @@ static void more_than_two_hundred_bad_items_in_an_hour_are_critical(void **state
     tide_alerts_free(alerts);
 }
 
-static void an_hour_is_at_least_sixty_and_less_than_sixty_one_minutes(void **state)
+TEST(an_hour_is_at_least_sixty_and_less_than_sixty_one_minutes)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     assert_int_equal(tide_alerts_items(alerts, 1, 100000, 201, NOW), TIDE_OK);
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, NULL), TIDE_LEVEL_CRITICAL);
@@ -159,9 +151,8 @@ static void an_hour_is_at_least_sixty_and_less_than_sixty_one_minutes(void **sta
     tide_alerts_free(alerts);
 }
 
-static void sustained_throttling_warns_above_five_percent(void **state)
+TEST(sustained_throttling_warns_above_five_percent)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     assert_int_equal(tide_alerts_calls(alerts, 1, 5, 5, NOW), TIDE_OK); /* too few to say */
     assert_int_equal(tide_alerts_calls(alerts, 1, 995, 45, NOW + MINUTE), TIDE_OK);
@@ -185,9 +176,8 @@ static void waits(tide_alerts *alerts, uint64_t since_ms, uint64_t now_ms)
     assert_int_equal(tide_alerts_queue(alerts, 1, "letters", since_ms, now_ms), TIDE_OK);
 }
 
-static void a_queue_that_does_not_move_for_a_minute_warns(void **state)
+TEST(a_queue_that_does_not_move_for_a_minute_warns)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     struct tide_alert alert;
     enum tide_level before;
@@ -222,9 +212,8 @@ static void a_queue_that_does_not_move_for_a_minute_warns(void **state)
     tide_alerts_free(alerts);
 }
 
-static void changes_are_told_once_and_only_if_they_last(void **state)
+TEST(changes_are_told_once_and_only_if_they_last)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     struct tide_alert alert;
     enum tide_level before = TIDE_LEVEL_CRITICAL;
@@ -246,9 +235,8 @@ static void changes_are_told_once_and_only_if_they_last(void **state)
 }
 
 /* A count or a time that fits no number any more stays the largest one. */
-static void nothing_starts_over_at_the_end_of_the_numbers(void **state)
+TEST(nothing_starts_over_at_the_end_of_the_numbers)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     struct tide_alert alert;
     enum tide_level before = TIDE_LEVEL_NONE;
@@ -283,9 +271,8 @@ static void nothing_starts_over_at_the_end_of_the_numbers(void **state)
     tide_alerts_free(alerts);
 }
 
-static void a_mail_goes_out_once_an_hour_at_most(void **state)
+TEST(a_mail_goes_out_once_an_hour_at_most)
 {
-    (void)state;
     struct tide_alerts_settings settings = tide_alerts_defaults();
     uint64_t last = 0;
     assert_true(tide_alerts_may_notify(&settings, NOW, &last));
@@ -299,9 +286,8 @@ static void a_mail_goes_out_once_an_hour_at_most(void **state)
     assert_true(tide_alerts_may_notify(&settings, NOW - 22 * HOUR, &last));
 }
 
-static void settings_change_on_the_fly_and_senseless_ones_are_refused(void **state)
+TEST(settings_change_on_the_fly_and_senseless_ones_are_refused)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     struct tide_alerts_settings settings = tide_alerts_defaults();
     assert_int_equal(tide_alerts_items(alerts, 1, 9990, 10, NOW), TIDE_OK);
@@ -326,9 +312,8 @@ static void settings_change_on_the_fly_and_senseless_ones_are_refused(void **sta
     tide_alerts_free(NULL);
 }
 
-static void accounts_are_bounded_and_can_be_forgotten(void **state)
+TEST(accounts_are_bounded_and_can_be_forgotten)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     for (uint64_t account = 1; account <= TIDE_ACCOUNTS_MAX; account++)
         assert_int_equal(tide_alerts_metadata(alerts, account, account % 2 ? 60 << 20 : 0, NOW),
@@ -447,9 +432,8 @@ static void model_step(tide_alerts *alerts, struct model *model, uint64_t now_ms
     model->events[model->events_count++] = event;
 }
 
-static void random_news_agree_with_the_model(void **state)
+TEST(random_news_agree_with_the_model)
 {
-    (void)state;
     struct model *model = malloc(sizeof *model);
     assert_non_null(model);
     uint64_t runs = scaled(60), met[TIDE_CONDITIONS][3] = {{0}};
@@ -489,9 +473,8 @@ static void random_news_agree_with_the_model(void **state)
 }
 
 /* Many accounts under a flood of news: sums, levels and untold changes agree. */
-static void random_floods_keep_the_invariants(void **state)
+TEST(random_floods_keep_the_invariants)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     tide_rng rng = tide_rng_seeded(3);
     uint64_t rounds = scaled(2000000), now_ms = NOW, told = 0;
@@ -544,9 +527,8 @@ static void random_floods_keep_the_invariants(void **state)
 }
 
 /* The queue's clock against one that looks at every second since it began. */
-static void random_queues_agree_with_a_clock_that_counts_seconds(void **state)
+TEST(random_queues_agree_with_a_clock_that_counts_seconds)
 {
-    (void)state;
     uint64_t runs = scaled(40), raised_count = 0, cleared_count = 0;
     for (uint64_t seed = 1; seed <= runs; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
@@ -593,9 +575,8 @@ static tide_status alert_on_twenty(tide_mem *mem, enum tide_level *worst_out)
     return rc;
 }
 
-static void alerts_survive_every_failed_allocation(void **state)
+TEST(alerts_survive_every_failed_allocation)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
@@ -633,9 +614,8 @@ static tide_alerts *taken_over(const tide_alerts *alerts, uint64_t account, uint
     return next;
 }
 
-static void a_new_process_goes_on_with_the_windows_of_the_last(void **state)
+TEST(a_new_process_goes_on_with_the_windows_of_the_last)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     struct tide_alert alert;
     enum tide_level before;
@@ -663,9 +643,8 @@ static void a_new_process_goes_on_with_the_windows_of_the_last(void **state)
     tide_alerts_free(next);
 }
 
-static void windows_of_time_age_while_no_process_runs(void **state)
+TEST(windows_of_time_age_while_no_process_runs)
 {
-    (void)state;
     for (uint64_t away = 0; away <= 20; away++) {
         tide_alerts *alerts = alerts_make();
         struct tide_alert alert;
@@ -683,9 +662,8 @@ static void windows_of_time_age_while_no_process_runs(void **state)
     }
 }
 
-static void an_alert_that_is_shown_and_has_no_cause_is_cleared(void **state)
+TEST(an_alert_that_is_shown_and_has_no_cause_is_cleared)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     struct tide_alert alert;
     enum tide_level before;
@@ -700,9 +678,8 @@ static void an_alert_that_is_shown_and_has_no_cause_is_cleared(void **state)
     tide_alerts_free(alerts);
 }
 
-static void saved_windows_that_are_damaged_are_refused_and_change_nothing(void **state)
+TEST(saved_windows_that_are_damaged_are_refused_and_change_nothing)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     tide_buf text;
     tide_buf_init(&text, tide_mem_heap(), 1 << 20);
@@ -755,9 +732,8 @@ static void saved_windows_that_are_damaged_are_refused_and_change_nothing(void *
     tide_alerts_free(alerts);
 }
 
-static void what_was_saved_with_other_windows_starts_empty(void **state)
+TEST(what_was_saved_with_other_windows_starts_empty)
 {
-    (void)state;
     struct tide_alerts_settings settings = tide_alerts_defaults();
     tide_alerts *alerts = alerts_make();
     /* Bits of the last items, a step of this hour and one of long ago. */
@@ -785,9 +761,8 @@ static void what_was_saved_with_other_windows_starts_empty(void **state)
 }
 
 /* Whatever the room, the text is there whole or not at all. */
-static void windows_are_saved_whole_or_not_at_all(void **state)
+TEST(windows_are_saved_whole_or_not_at_all)
 {
-    (void)state;
     tide_alerts *alerts = alerts_make();
     tide_buf whole;
     tide_buf_init(&whole, tide_mem_heap(), 1 << 20);
@@ -820,9 +795,8 @@ static void windows_are_saved_whole_or_not_at_all(void **state)
 }
 
 /* Random news with restarts in between: the same levels as without restarts. */
-static void restarts_change_no_level(void **state)
+TEST(restarts_change_no_level)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(20);
     for (uint64_t round = 0; round < scaled(20); round++) {
         tide_alerts *always = alerts_make();
@@ -852,34 +826,4 @@ static void restarts_change_no_level(void **state)
         tide_alerts_free(always);
         tide_alerts_free(again);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bad_rate_warns_at_two_per_mille_and_is_critical_at_one_percent),
-        cmocka_unit_test(one_bad_item_in_a_small_account_is_no_alert),
-        cmocka_unit_test(an_alert_is_lowered_only_well_below_its_threshold),
-        cmocka_unit_test(more_than_two_hundred_bad_items_in_an_hour_are_critical),
-        cmocka_unit_test(an_hour_is_at_least_sixty_and_less_than_sixty_one_minutes),
-        cmocka_unit_test(sustained_throttling_warns_above_five_percent),
-        cmocka_unit_test(a_queue_that_does_not_move_for_a_minute_warns),
-        cmocka_unit_test(changes_are_told_once_and_only_if_they_last),
-        cmocka_unit_test(nothing_starts_over_at_the_end_of_the_numbers),
-        cmocka_unit_test(a_mail_goes_out_once_an_hour_at_most),
-        cmocka_unit_test(settings_change_on_the_fly_and_senseless_ones_are_refused),
-        cmocka_unit_test(accounts_are_bounded_and_can_be_forgotten),
-        cmocka_unit_test(random_news_agree_with_the_model),
-        cmocka_unit_test(random_queues_agree_with_a_clock_that_counts_seconds),
-        cmocka_unit_test(random_floods_keep_the_invariants),
-        cmocka_unit_test(alerts_survive_every_failed_allocation),
-        cmocka_unit_test(a_new_process_goes_on_with_the_windows_of_the_last),
-        cmocka_unit_test(windows_of_time_age_while_no_process_runs),
-        cmocka_unit_test(an_alert_that_is_shown_and_has_no_cause_is_cleared),
-        cmocka_unit_test(saved_windows_that_are_damaged_are_refused_and_change_nothing),
-        cmocka_unit_test(what_was_saved_with_other_windows_starts_empty),
-        cmocka_unit_test(windows_are_saved_whole_or_not_at_all),
-        cmocka_unit_test(restarts_change_no_level),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,15 +6,12 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { NOW = 1000000, MINUTE = 60000 };
 
@@ -37,7 +34,6 @@ static int tear_down(void **state)
     tide_badness_free(*state);
     return 0;
 }
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static struct tide_badness_verdict feed(tide_badness *badness, uint64_t item, tide_status status,
                                         uint32_t attempts, uint64_t now_ms)
@@ -56,7 +52,9 @@ static void fail_twenty(tide_badness *badness, tide_status status)
         assert_int_not_equal(feed(badness, item, status, 1, NOW).kind, TIDE_ITEM_BAD);
 }
 
-static void the_same_error_on_every_attempt_while_others_succeed_is_bad(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(the_same_error_on_every_attempt_while_others_succeed_is_bad)
 {
     tide_badness *badness = *state;
     for (uint32_t attempt = 1; attempt < 5; attempt++) {
@@ -73,7 +71,7 @@ static void the_same_error_on_every_attempt_while_others_succeed_is_bad(void **s
 }
 
 /* M6a: whoever denies one message may deny all of them. */
-static void an_item_has_vanished_only_if_another_one_is_there(void **state)
+CASE(an_item_has_vanished_only_if_another_one_is_there)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -94,7 +92,7 @@ static void an_item_has_vanished_only_if_another_one_is_there(void **state)
 }
 
 /* Everything is denied, what was stored too: named and asked for again, never called gone. */
-static void what_cannot_be_proven_gone_is_owed(void **state)
+CASE(what_cannot_be_proven_gone_is_owed)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -117,7 +115,7 @@ static void what_cannot_be_proven_gone_is_owed(void **state)
 
 /* A canceled probe, one that could not be queued, a halt whose write failed: whoever was told
  * may have forgotten it. */
-static void orders_are_given_again_until_they_are_carried_out(void **state)
+CASE(orders_are_given_again_until_they_are_carried_out)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -143,7 +141,7 @@ static void orders_are_given_again_until_they_are_carried_out(void **state)
 }
 
 /* One item in doubt, and the server fails: it may be ill for a while. */
-static void a_failing_server_halts_no_account_for_a_lone_item(void **state)
+CASE(a_failing_server_halts_no_account_for_a_lone_item)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -158,7 +156,7 @@ static void a_failing_server_halts_no_account_for_a_lone_item(void **state)
     assert_true(tide_badness_view(badness).halted);
 }
 
-static void a_lone_failing_item_is_held_until_a_probe_succeeds(void **state)
+CASE(a_lone_failing_item_is_held_until_a_probe_succeeds)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -178,7 +176,7 @@ static void a_lone_failing_item_is_held_until_a_probe_succeeds(void **state)
     assert_true(tide_badness_next(badness, NOW, &order)); /* the next one does not wait */
 }
 
-static void without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing(void **state)
+CASE(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -199,7 +197,7 @@ static void without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing(void
     assert_true(tide_badness_next(badness, NOW + 1 + MINUTE, &order));
 }
 
-static void twenty_items_in_a_row_probe_and_a_failed_probe_halts(void **state)
+CASE(twenty_items_in_a_row_probe_and_a_failed_probe_halts)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -233,7 +231,7 @@ static void twenty_items_in_a_row_probe_and_a_failed_probe_halts(void **state)
     assert_int_equal(tide_badness_view(badness).failed_in_a_row, 0);
 }
 
-static void a_successful_probe_clears_the_suspicion(void **state)
+CASE(a_successful_probe_clears_the_suspicion)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -246,7 +244,7 @@ static void a_successful_probe_clears_the_suspicion(void **state)
     assert_int_equal(feed(badness, 110, TIDE_PERMANENT, 2, NOW).kind, TIDE_ITEM_BAD);
 }
 
-static void a_suspicion_with_nothing_to_probe_halts(void **state)
+CASE(a_suspicion_with_nothing_to_probe_halts)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -258,7 +256,7 @@ static void a_suspicion_with_nothing_to_probe_halts(void **state)
     assert_int_equal(order.kind, TIDE_BADNESS_HALT);
 }
 
-static void more_than_half_of_the_last_hundred_probe(void **state)
+CASE(more_than_half_of_the_last_hundred_probe)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -273,7 +271,7 @@ static void more_than_half_of_the_last_hundred_probe(void **state)
     assert_int_equal(order.failed_of_last, 51);
 }
 
-static void stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses(void **state)
+CASE(stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses)
 {
     tide_badness *badness = *state;
     for (uint32_t i = 0; i < 8; i++) { /* many, but within a short time */
@@ -294,7 +292,7 @@ static void stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses(void *
     assert_int_equal(tide_badness_view(badness).suspects, 0);
 }
 
-static void an_item_whose_errors_vary_is_owed_not_bad(void **state)
+CASE(an_item_whose_errors_vary_is_owed_not_bad)
 {
     tide_badness *badness = *state;
     for (uint32_t attempt = 1; attempt < 10; attempt++) {
@@ -306,7 +304,7 @@ static void an_item_whose_errors_vary_is_owed_not_bad(void **state)
 }
 
 /* B3: nothing is decided about an item while the account itself is in doubt. */
-static void a_suspicion_or_a_halt_holds_every_verdict(void **state)
+CASE(a_suspicion_or_a_halt_holds_every_verdict)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -330,9 +328,8 @@ static void a_suspicion_or_a_halt_holds_every_verdict(void **state)
 }
 
 /* A refused probe halts without any suspicion: one item was in doubt. */
-static void a_halt_for_a_lone_item_holds_its_verdict(void **state)
+TEST(a_halt_for_a_lone_item_holds_its_verdict)
 {
-    (void)state;
     for (int compared = 0; compared < 2; compared++) {
         tide_badness *badness = badness_make();
         struct tide_badness_order order;
@@ -351,7 +348,7 @@ static void a_halt_for_a_lone_item_holds_its_verdict(void **state)
 }
 
 /* A mailbox in which nothing ever succeeded. */
-static void without_anything_to_compare_a_suspicion_holds_and_asks_at_once(void **state)
+CASE(without_anything_to_compare_a_suspicion_holds_and_asks_at_once)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -368,7 +365,7 @@ static void without_anything_to_compare_a_suspicion_holds_and_asks_at_once(void 
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 3, NOW + 2 * MINUTE).kind, TIDE_ITEM_HELD);
 }
 
-static void a_success_during_a_probe_does_not_ask_for_another(void **state)
+CASE(a_success_during_a_probe_does_not_ask_for_another)
 {
     tide_badness *badness = *state;
     struct tide_badness_order order;
@@ -385,7 +382,7 @@ static void a_success_during_a_probe_does_not_ask_for_another(void **state)
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW + MINUTE).kind, TIDE_ITEM_BAD);
 }
 
-static void the_detail_of_an_error_tells_two_apart(void **state)
+CASE(the_detail_of_an_error_tells_two_apart)
 {
     tide_badness *badness = *state;
     struct tide_item_outcome outcome = {.item = 7, .status = TIDE_SERVER};
@@ -397,7 +394,7 @@ static void the_detail_of_an_error_tells_two_apart(void **state)
     assert_int_equal(tide_badness_item(badness, &outcome, NOW).kind, TIDE_ITEM_OWED);
 }
 
-static void a_time_from_the_past_or_at_the_end_of_time_is_harmless(void **state)
+CASE(a_time_from_the_past_or_at_the_end_of_time_is_harmless)
 {
     tide_badness *badness = *state;
     (void)feed(badness, 9, TIDE_PERMANENT, 1, NOW); /* held since now */
@@ -410,7 +407,7 @@ static void a_time_from_the_past_or_at_the_end_of_time_is_harmless(void **state)
     assert_int_equal(feed(badness, 6, TIDE_SERVER, 1, UINT64_MAX).at_ms, UINT64_MAX);
 }
 
-static void causes_outside_never_count(void **state)
+CASE(causes_outside_never_count)
 {
     tide_badness *badness = *state;
     const tide_status statuses[] = {TIDE_THROTTLED, TIDE_AGAIN,    TIDE_AUTH,   TIDE_NETWORK,
@@ -422,9 +419,8 @@ static void causes_outside_never_count(void **state)
     assert_false(tide_badness_next(badness, NOW, &order));
 }
 
-static void memory_is_bounded_and_the_quietest_suspect_is_forgotten(void **state)
+TEST(memory_is_bounded_and_the_quietest_suspect_is_forgotten)
 {
-    (void)state;
     struct tide_badness_settings settings = tide_badness_defaults();
     settings.suspects_max = 4;
     struct tide_mem_faulty mem;
@@ -444,9 +440,8 @@ static void memory_is_bounded_and_the_quietest_suspect_is_forgotten(void **state
     assert_int_equal(mem.bytes_live, 0);
 }
 
-static void senseless_settings_are_refused(void **state)
+TEST(senseless_settings_are_refused)
 {
-    (void)state;
     tide_badness *badness = NULL;
     struct tide_badness_settings settings = tide_badness_defaults();
     settings.suspects_max = TIDE_SUSPECTS_MAX + 1;
@@ -598,9 +593,8 @@ static void random_run(uint64_t seed, uint64_t steps, struct model *model, uint6
     tide_badness_free(badness);
 }
 
-static void random_outcomes_agree_with_the_model(void **state)
+TEST(random_outcomes_agree_with_the_model)
 {
-    (void)state;
     struct model *model = malloc(sizeof *model);
     assert_non_null(model);
     model->history = malloc(HISTORY);
@@ -616,9 +610,8 @@ static void random_outcomes_agree_with_the_model(void **state)
     free(model);
 }
 
-static void badness_survives_every_failed_allocation(void **state)
+TEST(badness_survives_every_failed_allocation)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: `_new` allocates finitely often */
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
@@ -639,7 +632,7 @@ static void badness_survives_every_failed_allocation(void **state)
     }
 }
 
-static void settings_change_while_items_are_watched(void **state)
+CASE(settings_change_while_items_are_watched)
 {
     tide_badness *badness = *state;
     struct tide_badness_settings settings = tide_badness_defaults();
@@ -664,36 +657,4 @@ static void settings_change_while_items_are_watched(void **state)
     settings.suspects_max++;
     settings.pause_factor_permille = 999;
     assert_int_equal(tide_badness_set(badness, &settings), TIDE_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(the_same_error_on_every_attempt_while_others_succeed_is_bad),
-        CASE(a_lone_failing_item_is_held_until_a_probe_succeeds),
-        CASE(an_item_has_vanished_only_if_another_one_is_there),
-        CASE(what_cannot_be_proven_gone_is_owed),
-        CASE(orders_are_given_again_until_they_are_carried_out),
-        CASE(a_failing_server_halts_no_account_for_a_lone_item),
-        CASE(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing),
-        CASE(twenty_items_in_a_row_probe_and_a_failed_probe_halts),
-        CASE(a_successful_probe_clears_the_suspicion),
-        CASE(a_suspicion_with_nothing_to_probe_halts),
-        CASE(more_than_half_of_the_last_hundred_probe),
-        CASE(stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses),
-        CASE(an_item_whose_errors_vary_is_owed_not_bad),
-        CASE(a_suspicion_or_a_halt_holds_every_verdict),
-        cmocka_unit_test(a_halt_for_a_lone_item_holds_its_verdict),
-        CASE(without_anything_to_compare_a_suspicion_holds_and_asks_at_once),
-        CASE(a_success_during_a_probe_does_not_ask_for_another),
-        CASE(the_detail_of_an_error_tells_two_apart),
-        CASE(a_time_from_the_past_or_at_the_end_of_time_is_harmless),
-        CASE(causes_outside_never_count),
-        cmocka_unit_test(memory_is_bounded_and_the_quietest_suspect_is_forgotten),
-        cmocka_unit_test(senseless_settings_are_refused),
-        CASE(settings_change_while_items_are_watched),
-        cmocka_unit_test(random_outcomes_agree_with_the_model),
-        cmocka_unit_test(badness_survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

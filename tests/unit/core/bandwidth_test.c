@@ -5,16 +5,12 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
-static void without_rates_everything_passes_at_once(void **state)
+TEST(without_rates_everything_passes_at_once)
 {
-    (void)state;
     tide_bandwidth bandwidth;
     tide_bandwidth_init(&bandwidth, 0);
     uint64_t bytes = 0;
@@ -24,9 +20,8 @@ static void without_rates_everything_passes_at_once(void **state)
     assert_int_equal(bytes, 1 << 30);
 }
 
-static void a_rate_is_kept_and_a_waiting_transfer_is_told_when(void **state)
+TEST(a_rate_is_kept_and_a_waiting_transfer_is_told_when)
 {
-    (void)state;
     tide_bandwidth bandwidth;
     tide_bandwidth_init(&bandwidth, 0);
     const struct tide_bandwidth_rates rates = {.down_bytes_per_s = 1000000};
@@ -55,9 +50,8 @@ static void a_rate_is_kept_and_a_waiting_transfer_is_told_when(void **state)
     assert_int_equal(bytes, 1 << 20);
 }
 
-static void wrong_schedules_are_refused_and_change_nothing(void **state)
+TEST(wrong_schedules_are_refused_and_change_nothing)
 {
-    (void)state;
     tide_bandwidth bandwidth;
     tide_bandwidth_init(&bandwidth, 0);
     const struct tide_bandwidth_rates rates = {.both_bytes_per_s = 5};
@@ -73,9 +67,8 @@ static void wrong_schedules_are_refused_and_change_nothing(void **state)
     assert_int_equal(tide_bandwidth_rates_at(&bandwidth, 0).both_bytes_per_s, 0);
 }
 
-static void a_span_without_days_holds_on_every_day(void **state)
+TEST(a_span_without_days_holds_on_every_day)
 {
-    (void)state;
     tide_bandwidth bandwidth;
     tide_bandwidth_init(&bandwidth, 0);
     const struct tide_bandwidth_rates rates = {.both_bytes_per_s = 99};
@@ -105,9 +98,8 @@ static bool painted(const struct tide_bandwidth_span *span, unsigned minute_of_w
     return false;
 }
 
-static void every_minute_of_the_week_has_the_rate_of_the_first_span_that_holds_it(void **state)
+TEST(every_minute_of_the_week_has_the_rate_of_the_first_span_that_holds_it)
 {
-    (void)state;
     const uint64_t rounds = scaled(60);
     for (uint64_t seed = 1; seed <= rounds; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
@@ -174,16 +166,14 @@ static void random_walk(uint64_t seed, uint64_t steps)
     }
 }
 
-static void random_transfers_never_pass_any_of_the_three_rates(void **state)
+TEST(random_transfers_never_pass_any_of_the_three_rates)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++)
         random_walk(seed, scaled(100000));
 }
 
-static void the_rate_follows_the_schedule(void **state)
+TEST(the_rate_follows_the_schedule)
 {
-    (void)state;
     tide_bandwidth bandwidth;
     tide_bandwidth_init(&bandwidth, 0);
     const struct tide_bandwidth_span office = {.days = 0x1f,
@@ -209,18 +199,4 @@ static void the_rate_follows_the_schedule(void **state)
         tide_bandwidth_take(&bandwidth, 60002, 1020, TIDE_DOWN, 1000000, &bytes, &again_ms),
         TIDE_OK);
     assert_int_equal(bytes, 1000000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_rates_everything_passes_at_once),
-        cmocka_unit_test(a_rate_is_kept_and_a_waiting_transfer_is_told_when),
-        cmocka_unit_test(wrong_schedules_are_refused_and_change_nothing),
-        cmocka_unit_test(a_span_without_days_holds_on_every_day),
-        cmocka_unit_test(every_minute_of_the_week_has_the_rate_of_the_first_span_that_holds_it),
-        cmocka_unit_test(random_transfers_never_pass_any_of_the_three_rates),
-        cmocka_unit_test(the_rate_follows_the_schedule),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
  * Method: examples, then random calls against a model that knows each call. */
 #include "core/governor/breaker.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 static const struct tide_breaker_rules defaults = {0};
 
@@ -19,9 +16,8 @@ static void fail_times(tide_breaker *breaker, uint64_t now_ms, int times, tide_r
     }
 }
 
-static void failures_in_a_row_open_it_and_a_success_in_between_does_not(void **state)
+TEST(failures_in_a_row_open_it_and_a_success_in_between_does_not)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(1);
     tide_breaker breaker;
     tide_breaker_init(&breaker, &defaults);
@@ -39,9 +35,8 @@ static void failures_in_a_row_open_it_and_a_success_in_between_does_not(void **s
 }
 
 /* E6.1: what always fails is told from a provider that fails. */
-static void a_subject_is_at_fault_once_others_succeed(void **state)
+TEST(a_subject_is_at_fault_once_others_succeed)
 {
-    (void)state;
     tide_breaker breaker;
     tide_breaker_init(&breaker, &defaults);
     assert_false(tide_breaker_subject_failed(&breaker, 7)); /* it may be the provider */
@@ -60,9 +55,8 @@ static void a_subject_is_at_fault_once_others_succeed(void **state)
     assert_false(tide_breaker_subject_failed(&breaker, 1000)); /* forgotten: it counts again */
 }
 
-static void one_probe_at_a_time_and_each_failed_one_doubles_the_pause(void **state)
+TEST(one_probe_at_a_time_and_each_failed_one_doubles_the_pause)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(1);
     tide_breaker breaker;
     tide_breaker_init(&breaker, &defaults);
@@ -92,9 +86,8 @@ static void one_probe_at_a_time_and_each_failed_one_doubles_the_pause(void **sta
     assert_true(tide_breaker_check(&breaker));
 }
 
-static void calls_sent_before_it_opened_do_not_close_it_but_may_name_a_later_time(void **state)
+TEST(calls_sent_before_it_opened_do_not_close_it_but_may_name_a_later_time)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(1);
     tide_breaker breaker;
     tide_breaker_init(&breaker, &defaults);
@@ -113,9 +106,8 @@ static void calls_sent_before_it_opened_do_not_close_it_but_may_name_a_later_tim
     assert_int_equal(tide_breaker_state(&breaker, 1400), TIDE_BREAKER_CLOSED);
 }
 
-static void a_wrong_idea_of_when_it_was_sent_cannot_lose_the_probe(void **state)
+TEST(a_wrong_idea_of_when_it_was_sent_cannot_lose_the_probe)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(1);
     tide_breaker breaker;
     tide_breaker_init(&breaker, &defaults);
@@ -126,9 +118,8 @@ static void a_wrong_idea_of_when_it_was_sent_cannot_lose_the_probe(void **state)
     assert_int_equal(tide_breaker_state(&breaker, 2100), TIDE_BREAKER_CLOSED);
 }
 
-static void a_call_that_left_before_it_opened_is_old_whatever_its_sender_says(void **state)
+TEST(a_call_that_left_before_it_opened_is_old_whatever_its_sender_says)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(1);
     tide_breaker breaker;
     tide_breaker_init(&breaker, &defaults);
@@ -140,9 +131,8 @@ static void a_call_that_left_before_it_opened_is_old_whatever_its_sender_says(vo
     assert_true(tide_breaker_check(&breaker));
 }
 
-static void it_opens_for_a_moment_even_until_a_time_that_has_passed(void **state)
+TEST(it_opens_for_a_moment_even_until_a_time_that_has_passed)
 {
-    (void)state;
     tide_breaker breaker;
     tide_breaker_init(&breaker, &defaults);
     tide_breaker_open(&breaker, 1000, 900, TIDE_NETWORK);
@@ -215,24 +205,8 @@ static void random_walk(uint64_t seed, uint64_t steps)
     }
 }
 
-static void random_calls_agree_with_a_model_that_knows_each_one(void **state)
+TEST(random_calls_agree_with_a_model_that_knows_each_one)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++)
         random_walk(seed, scaled(100000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_in_a_row_open_it_and_a_success_in_between_does_not),
-        cmocka_unit_test(a_subject_is_at_fault_once_others_succeed),
-        cmocka_unit_test(one_probe_at_a_time_and_each_failed_one_doubles_the_pause),
-        cmocka_unit_test(calls_sent_before_it_opened_do_not_close_it_but_may_name_a_later_time),
-        cmocka_unit_test(a_wrong_idea_of_when_it_was_sent_cannot_lose_the_probe),
-        cmocka_unit_test(a_call_that_left_before_it_opened_is_old_whatever_its_sender_says),
-        cmocka_unit_test(it_opens_for_a_moment_even_until_a_time_that_has_passed),
-        cmocka_unit_test(random_calls_agree_with_a_model_that_knows_each_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

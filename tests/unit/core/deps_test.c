@@ -6,15 +6,12 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MODEL_JOBS = 64 };
 
@@ -80,9 +77,8 @@ static bool compare(uint32_t count, const struct tide_edge *edges, size_t edges_
     return false;
 }
 
-static void what_is_needed_comes_first_and_equals_keep_their_order(void **state)
+TEST(what_is_needed_comes_first_and_equals_keep_their_order)
 {
-    (void)state;
     const struct tide_edge edges[] = {{0, 3}, {3, 4}, {1, 3}, {1, 3}};
     uint32_t order[6];
     assert_int_equal(tide_deps_order(6, edges, 4, tide_mem_heap(), order, NULL, NULL), TIDE_OK);
@@ -90,9 +86,8 @@ static void what_is_needed_comes_first_and_equals_keep_their_order(void **state)
     assert_memory_equal(order, expected, sizeof expected);
 }
 
-static void a_circle_is_refused_and_named(void **state)
+TEST(a_circle_is_refused_and_named)
 {
-    (void)state;
     /* 0 waits for the circle 2 -> 4 -> 3 -> 2 without being on it. */
     const struct tide_edge edges[] = {{0, 4}, {2, 4}, {4, 3}, {3, 2}};
     uint32_t order[5], culprit = 99;
@@ -109,9 +104,8 @@ static void a_circle_is_refused_and_named(void **state)
                      TIDE_INVALID);
 }
 
-static void indices_outside_the_batch_and_too_many_are_refused(void **state)
+TEST(indices_outside_the_batch_and_too_many_are_refused)
 {
-    (void)state;
     uint32_t order[2], culprit = 99;
     struct tide_edge edge = {1, 2};
     assert_int_equal(tide_deps_order(2, &edge, 1, tide_mem_heap(), order, &culprit, NULL),
@@ -132,9 +126,8 @@ static void indices_outside_the_batch_and_too_many_are_refused(void **state)
     assert_int_equal(tide_deps_order(0, NULL, 0, tide_mem_heap(), NULL, NULL, NULL), TIDE_OK);
 }
 
-static void every_graph_of_up_to_four_jobs_agrees_with_the_model(void **state)
+TEST(every_graph_of_up_to_four_jobs_agrees_with_the_model)
 {
-    (void)state;
     uint64_t circles = 0, orders = 0;
     for (uint32_t count = 1; count <= 4; count++)
         for (uint32_t graph = 0; graph < 1u << (count * count); graph++) {
@@ -152,9 +145,8 @@ static void every_graph_of_up_to_four_jobs_agrees_with_the_model(void **state)
     assert_true(circles > orders);
 }
 
-static void random_graphs_agree_with_the_model(void **state)
+TEST(random_graphs_agree_with_the_model)
 {
-    (void)state;
     uint64_t circles = 0, rounds = scaled(40000);
     for (uint64_t seed = 1; seed <= rounds; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
@@ -182,9 +174,8 @@ static void random_graphs_agree_with_the_model(void **state)
 }
 
 /* A chain as long as a batch may be: no recursion, no quadratic walk. */
-static void the_longest_chain_is_ordered_and_closing_it_is_refused(void **state)
+TEST(the_longest_chain_is_ordered_and_closing_it_is_refused)
 {
-    (void)state;
     enum { COUNT = TIDE_CHILDREN_MAX };
     struct tide_edge *edges = malloc(COUNT * sizeof *edges);
     uint32_t *order = malloc(COUNT * sizeof *order);
@@ -203,9 +194,8 @@ static void the_longest_chain_is_ordered_and_closing_it_is_refused(void **state)
     free(order);
 }
 
-static void deps_survive_every_failed_allocation(void **state)
+TEST(deps_survive_every_failed_allocation)
 {
-    (void)state;
     const struct tide_edge edges[] = {{0, 1}, {1, 2}};
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
         struct tide_mem_faulty mem;
@@ -222,18 +212,4 @@ static void deps_survive_every_failed_allocation(void **state)
         assert_int_equal(rc, TIDE_NO_MEMORY);
         assert_int_equal(order[0], 9);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_needed_comes_first_and_equals_keep_their_order),
-        cmocka_unit_test(a_circle_is_refused_and_named),
-        cmocka_unit_test(indices_outside_the_batch_and_too_many_are_refused),
-        cmocka_unit_test(every_graph_of_up_to_four_jobs_agrees_with_the_model),
-        cmocka_unit_test(random_graphs_agree_with_the_model),
-        cmocka_unit_test(the_longest_chain_is_ordered_and_closing_it_is_refused),
-        cmocka_unit_test(deps_survive_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,15 +22,11 @@
 #include "core/lanes.h"
 #include "core/tracker.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum {
     WORKERS = 3,
@@ -922,21 +918,18 @@ static void must_be_sound(struct budget budget)
     assert_true(search.states > 10000); /* it did explore */
 }
 
-static void no_order_of_events_with_a_split_and_a_trouble_breaks_the_core(void **unused)
+TEST(no_order_of_events_with_a_split_and_a_trouble_breaks_the_core)
 {
-    (void)unused;
     must_be_sound(one_trouble);
 }
 
-static void no_order_of_events_with_two_troubles_breaks_the_core(void **unused)
+TEST(no_order_of_events_with_two_troubles_breaks_the_core)
 {
-    (void)unused;
     must_be_sound(two_troubles);
 }
 
-static void each_of_ten_planted_bugs_is_found(void **unused)
+TEST(each_of_ten_planted_bugs_is_found)
 {
-    (void)unused;
     static struct search search;
     int found = 0;
     for (bug planted = NO_BUG + 1; planted < BUGS; planted++) {
@@ -944,14 +937,4 @@ static void each_of_ten_planted_bugs_is_found(void **unused)
         found += search.found != NULL;
     }
     assert_int_equal(found, 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_order_of_events_with_a_split_and_a_trouble_breaks_the_core),
-        cmocka_unit_test(no_order_of_events_with_two_troubles_breaks_the_core),
-        cmocka_unit_test(each_of_ten_planted_bugs_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,15 +6,12 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static tide_frontier *frontier_at(uint64_t committed)
 {
@@ -23,9 +20,8 @@ static tide_frontier *frontier_at(uint64_t committed)
     return frontier;
 }
 
-static void the_cursor_waits_for_the_oldest_cycle(void **state)
+TEST(the_cursor_waits_for_the_oldest_cycle)
 {
-    (void)state;
     tide_frontier *frontier = frontier_at(40);
     for (uint64_t cycle = 40; cycle < 45; cycle++)
         assert_int_equal(tide_frontier_open(frontier, cycle), TIDE_OK);
@@ -41,9 +37,8 @@ static void the_cursor_waits_for_the_oldest_cycle(void **state)
     tide_frontier_free(frontier);
 }
 
-static void finishing_twice_changes_nothing(void **state)
+TEST(finishing_twice_changes_nothing)
 {
-    (void)state;
     tide_frontier *frontier = frontier_at(0);
     assert_int_equal(tide_frontier_open(frontier, 0), TIDE_OK);
     assert_int_equal(tide_frontier_open(frontier, 1), TIDE_OK);
@@ -57,9 +52,8 @@ static void finishing_twice_changes_nothing(void **state)
     tide_frontier_free(frontier);
 }
 
-static void a_cycle_never_opened_holds_the_cursor(void **state)
+TEST(a_cycle_never_opened_holds_the_cursor)
 {
-    (void)state;
     tide_frontier *frontier = frontier_at(7);
     assert_int_equal(tide_frontier_open(frontier, 8), TIDE_OK);
     tide_frontier_finish(frontier, 8);
@@ -74,9 +68,8 @@ static void a_cycle_never_opened_holds_the_cursor(void **state)
     tide_frontier_free(frontier);
 }
 
-static void opening_is_refused_when_known_full_or_impossible(void **state)
+TEST(opening_is_refused_when_known_full_or_impossible)
 {
-    (void)state;
     tide_frontier *frontier = frontier_at(100);
     assert_int_equal(tide_frontier_open(frontier, 99), TIDE_EXISTS);
     assert_int_equal(tide_frontier_open(frontier, 100), TIDE_OK);
@@ -152,9 +145,8 @@ static void compare_gaps(const tide_frontier *frontier, const struct model *mode
             assert_false(model->cycles[at].opened && !model->cycles[at].finished);
 }
 
-static void random_events_agree_with_the_model(void **state)
+TEST(random_events_agree_with_the_model)
 {
-    (void)state;
     struct model *model = malloc(sizeof *model);
     assert_non_null(model);
     uint64_t steps = scaled(4000000), moved = 0;
@@ -187,9 +179,8 @@ static void random_events_agree_with_the_model(void **state)
 }
 
 /* All orders in which six cycles can finish. */
-static void every_order_of_six_cycles_ends_at_the_same_place(void **state)
+TEST(every_order_of_six_cycles_ends_at_the_same_place)
 {
-    (void)state;
     enum { COUNT = 6, ORDERS = 720 };
     for (int order = 0; order < ORDERS; order++) {
         tide_frontier *frontier = frontier_at(0);
@@ -239,9 +230,8 @@ static tide_status finish_forty_backwards(tide_mem *mem, uint64_t *reachable_out
 
 /* Fails the first allocation, then the second, and so on; ends because the
  * scenario makes finitely many. */
-static void frontier_survives_every_failed_allocation(void **state)
+TEST(frontier_survives_every_failed_allocation)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) {
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
@@ -259,9 +249,8 @@ static void frontier_survives_every_failed_allocation(void **state)
     }
 }
 
-static void an_open_refused_for_memory_can_be_tried_again(void **state)
+TEST(an_open_refused_for_memory_can_be_tried_again)
 {
-    (void)state;
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, 2);
     tide_frontier *frontier = NULL;
@@ -275,19 +264,4 @@ static void an_open_refused_for_memory_can_be_tried_again(void **state)
     tide_frontier_check(frontier);
     tide_frontier_free(frontier);
     tide_frontier_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cursor_waits_for_the_oldest_cycle),
-        cmocka_unit_test(finishing_twice_changes_nothing),
-        cmocka_unit_test(a_cycle_never_opened_holds_the_cursor),
-        cmocka_unit_test(opening_is_refused_when_known_full_or_impossible),
-        cmocka_unit_test(random_events_agree_with_the_model),
-        cmocka_unit_test(every_order_of_six_cycles_ends_at_the_same_place),
-        cmocka_unit_test(frontier_survives_every_failed_allocation),
-        cmocka_unit_test(an_open_refused_for_memory_can_be_tried_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,12 @@
 #include "base/rng.h"
 #include "core/lanes.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define I TIDE_LANE_INTERACTIVE
 #define B TIDE_LANE_BULK
@@ -65,9 +61,8 @@ static uint64_t preempt(tide_lanes *lanes)
     return tide_lanes_next_preempt(lanes, &id) ? id : 0;
 }
 
-static void higher_priority_goes_first_and_older_within_it(void **unused)
+TEST(higher_priority_goes_first_and_older_within_it)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(16, 2, 2);
     want(lanes, job(3, B, 1, 30));
     want(lanes, job(2, B, 2, 30));
@@ -90,9 +85,8 @@ static void higher_priority_goes_first_and_older_within_it(void **unused)
     tide_lanes_free(lanes);
 }
 
-static void each_lane_keeps_its_reserved_workers(void **unused)
+TEST(each_lane_keeps_its_reserved_workers)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(8, 2, 3);
     for (uint64_t id = 1; id <= 20; id++) {
         hold(lanes, job(id, I, 1, 90));
@@ -107,9 +101,8 @@ static void each_lane_keeps_its_reserved_workers(void **unused)
     tide_lanes_free(lanes);
 }
 
-static void only_preemptible_jobs_borrow_and_only_from_an_empty_lane(void **unused)
+TEST(only_preemptible_jobs_borrow_and_only_from_an_empty_lane)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(4, 1, 1);
     for (uint64_t id = 1; id <= 5; id++) {
         struct tide_brief fixed = job(id, B, 1, 50);
@@ -137,9 +130,8 @@ static void only_preemptible_jobs_borrow_and_only_from_an_empty_lane(void **unus
     tide_lanes_free(lanes);
 }
 
-static void a_blocked_account_costs_the_others_nothing(void **unused)
+TEST(a_blocked_account_costs_the_others_nothing)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(16, 2, 2);
     assert_int_equal(tide_lanes_admit(lanes, 1, 0), TIDE_OK);
     for (uint64_t id = 1; id <= 500; id++)
@@ -165,9 +157,8 @@ static void a_blocked_account_costs_the_others_nothing(void **unused)
     tide_lanes_free(lanes);
 }
 
-static void a_parked_job_keeps_its_place_in_the_account(void **unused)
+TEST(a_parked_job_keeps_its_place_in_the_account)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(16, 2, 2);
     assert_int_equal(tide_lanes_admit(lanes, 1, 1), TIDE_OK);
     hold(lanes, job(1, B, 1, 30));
@@ -185,9 +176,8 @@ static void a_parked_job_keeps_its_place_in_the_account(void **unused)
     tide_lanes_free(lanes);
 }
 
-static void while_a_person_waits_nothing_lower_of_that_account_starts(void **unused)
+TEST(while_a_person_waits_nothing_lower_of_that_account_starts)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(16, 2, 2);
     hold(lanes, job(1, B, 1, 99)); /* higher priority, but level 4 */
     hold(lanes, job(2, B, 2, 10));
@@ -205,9 +195,8 @@ static void while_a_person_waits_nothing_lower_of_that_account_starts(void **unu
     tide_lanes_free(lanes);
 }
 
-static void a_person_passes_held_and_parked_jobs_of_a_full_account(void **unused)
+TEST(a_person_passes_held_and_parked_jobs_of_a_full_account)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(16, 2, 2);
     assert_int_equal(tide_lanes_admit(lanes, 1, 2), TIDE_OK);
     hold(lanes, job(1, B, 1, 30));
@@ -227,9 +216,8 @@ static void a_person_passes_held_and_parked_jobs_of_a_full_account(void **unused
     tide_lanes_free(lanes);
 }
 
-static void a_person_takes_the_account_from_running_lower_jobs(void **unused)
+TEST(a_person_takes_the_account_from_running_lower_jobs)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(16, 2, 2);
     assert_int_equal(tide_lanes_admit(lanes, 1, 2), TIDE_OK);
     struct tide_brief fixed = job(1, B, 1, 10);
@@ -257,9 +245,8 @@ static void a_person_takes_the_account_from_running_lower_jobs(void **unused)
     tide_lanes_free(lanes);
 }
 
-static void a_person_takes_a_worker_from_its_own_account(void **unused)
+TEST(a_person_takes_a_worker_from_its_own_account)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(4, 1, 1);
     for (uint64_t id = 1; id <= 3; id++) {
         hold(lanes, job(id, I, 1, 30));
@@ -277,9 +264,8 @@ static void a_person_takes_a_worker_from_its_own_account(void **unused)
     tide_lanes_free(lanes);
 }
 
-static void claims_run_ahead_of_the_workers_by_what_was_allowed(void **unused)
+TEST(claims_run_ahead_of_the_workers_by_what_was_allowed)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(4, 1, 1);
     uint64_t id = 0;
     for (id = 1; id <= 50; id++) {
@@ -294,9 +280,8 @@ static void claims_run_ahead_of_the_workers_by_what_was_allowed(void **unused)
     tide_lanes_free(lanes);
 }
 
-static void with_one_worker_neither_lane_starves(void **unused)
+TEST(with_one_worker_neither_lane_starves)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(1, 2, 2);
     for (uint64_t id = 1; id <= 100; id++) {
         hold(lanes, job(id, I, 1, 90));
@@ -314,9 +299,8 @@ static void with_one_worker_neither_lane_starves(void **unused)
     tide_lanes_free(lanes);
 }
 
-static void odd_input_is_refused(void **unused)
+TEST(odd_input_is_refused)
 {
-    (void)unused;
     tide_lanes *lanes = NULL;
     struct tide_lanes_limits limits = {4, {2, 2}};
     assert_int_equal(tide_lanes_new(&limits, 9, tide_mem_heap(), &lanes), TIDE_INVALID);
@@ -357,9 +341,8 @@ static void odd_input_is_refused(void **unused)
     tide_lanes_free(NULL);
 }
 
-static void every_allocation_may_fail(void **unused)
+TEST(every_allocation_may_fail)
 {
-    (void)unused;
     bool done = false;
     for (uint64_t fail_at = 0; !done; fail_at++) {
         struct tide_mem_faulty mem;
@@ -388,9 +371,8 @@ static void every_allocation_may_fail(void **unused)
     }
 }
 
-static void accounts_come_and_go_beyond_the_table(void **unused)
+TEST(accounts_come_and_go_beyond_the_table)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(4, 1, 1);
     want(lanes, job(1000000, I, 99998, 0)); /* its account is never forgotten */
     for (uint32_t account = 1; account <= 3 * TIDE_ACCOUNTS_MAX; account++) {
@@ -408,9 +390,8 @@ static void accounts_come_and_go_beyond_the_table(void **unused)
 
 /* A flood in one lane, one job in the other, whose account is one of the
  * flood's or not: it runs after at most one round of the workers. */
-static void a_flood_in_one_lane_delays_the_other_by_one_round_at_most(void **unused)
+TEST(a_flood_in_one_lane_delays_the_other_by_one_round_at_most)
 {
-    (void)unused;
     for (int flood = 0; flood < 2; flood++) {
         tide_lanes *lanes = lanes_of(16, 2, 2);
         uint64_t next_id = 1;
@@ -818,9 +799,8 @@ static void step_limits(struct model *model)
     }
 }
 
-static void the_lanes_agree_with_a_model_that_looks_at_every_job(void **unused)
+TEST(the_lanes_agree_with_a_model_that_looks_at_every_job)
 {
-    (void)unused;
     const uint64_t steps = scaled(40000);
     for (uint64_t seed = 1; seed <= 100; seed++) {
         struct model model = {.rng = tide_rng_seeded(seed), .seed = seed, .next_id = 1};
@@ -865,9 +845,8 @@ static void the_lanes_agree_with_a_model_that_looks_at_every_job(void **unused)
 
 /* Limits lowered while jobs run: nothing starts until enough have ended, and
  * nothing breaks. */
-static void workers_may_be_taken_away_while_jobs_run(void **unused)
+TEST(workers_may_be_taken_away_while_jobs_run)
 {
-    (void)unused;
     tide_lanes *lanes = lanes_of(8, 2, 2);
     for (uint64_t id = 1; id <= 8; id++)
         hold(lanes, job(id, id % 2 ? I : B, 1, 30));
@@ -885,28 +864,4 @@ static void workers_may_be_taken_away_while_jobs_run(void **unused)
     assert_int_equal(start(lanes), 9);
     assert_true(tide_lanes_check(lanes));
     tide_lanes_free(lanes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(higher_priority_goes_first_and_older_within_it),
-        cmocka_unit_test(each_lane_keeps_its_reserved_workers),
-        cmocka_unit_test(only_preemptible_jobs_borrow_and_only_from_an_empty_lane),
-        cmocka_unit_test(a_blocked_account_costs_the_others_nothing),
-        cmocka_unit_test(a_parked_job_keeps_its_place_in_the_account),
-        cmocka_unit_test(while_a_person_waits_nothing_lower_of_that_account_starts),
-        cmocka_unit_test(a_person_passes_held_and_parked_jobs_of_a_full_account),
-        cmocka_unit_test(a_person_takes_the_account_from_running_lower_jobs),
-        cmocka_unit_test(a_person_takes_a_worker_from_its_own_account),
-        cmocka_unit_test(claims_run_ahead_of_the_workers_by_what_was_allowed),
-        cmocka_unit_test(with_one_worker_neither_lane_starves),
-        cmocka_unit_test(odd_input_is_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(accounts_come_and_go_beyond_the_table),
-        cmocka_unit_test(a_flood_in_one_lane_delays_the_other_by_one_round_at_most),
-        cmocka_unit_test(the_lanes_agree_with_a_model_that_looks_at_every_job),
-        cmocka_unit_test(workers_may_be_taken_away_while_jobs_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,9 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 static int by_value(const void *a, const void *b)
 {
@@ -25,9 +22,8 @@ static void assert_near(uint32_t value_ms, uint32_t truth_ms)
         fail_msg("%u ms is not near %u ms", value_ms, truth_ms);
 }
 
-static void nothing_is_known_before_the_first_sample(void **state)
+TEST(nothing_is_known_before_the_first_sample)
 {
-    (void)state;
     tide_latency latency;
     tide_latency_init(&latency, 0);
     assert_int_equal(tide_latency_count(&latency), 0);
@@ -36,9 +32,8 @@ static void nothing_is_known_before_the_first_sample(void **state)
     assert_true(tide_latency_check(&latency));
 }
 
-static void any_latency_has_a_step_that_is_near_it(void **state)
+TEST(any_latency_has_a_step_that_is_near_it)
 {
-    (void)state;
     for (uint32_t value_ms = 0; value_ms < 1 << 20; value_ms++) {
         tide_latency latency;
         if (value_ms > 5000 && value_ms % 37 != 0)
@@ -53,9 +48,8 @@ static void any_latency_has_a_step_that_is_near_it(void **state)
     assert_near(tide_latency_quantile_ms(&latency, 500), (1 << 20) - 1);
 }
 
-static void a_minute_with_enough_samples_ends_an_epoch_and_the_one_before_fades(void **state)
+TEST(a_minute_with_enough_samples_ends_an_epoch_and_the_one_before_fades)
 {
-    (void)state;
     tide_latency latency;
     tide_latency_init(&latency, 0);
     uint64_t now_ms = 0;
@@ -78,9 +72,8 @@ static void a_minute_with_enough_samples_ends_an_epoch_and_the_one_before_fades(
     assert_int_equal(latency.count_total, 100 + 100 + 130 + 64 * 400);
 }
 
-static void a_rare_method_keeps_its_samples(void **state)
+TEST(a_rare_method_keeps_its_samples)
 {
-    (void)state;
     tide_latency latency;
     tide_latency_init(&latency, 0);
     for (uint64_t i = 0; i < 60; i++)
@@ -89,9 +82,8 @@ static void a_rare_method_keeps_its_samples(void **state)
 }
 
 /* One model epoch is a list; sorted, it knows every quantile exactly. */
-static void random_samples_agree_with_a_sorted_list(void **state)
+TEST(random_samples_agree_with_a_sorted_list)
 {
-    (void)state;
     enum { SAMPLES = 1000 };
     static uint32_t samples[SAMPLES];
     const uint64_t rounds = scaled(1500);
@@ -118,16 +110,4 @@ static void random_samples_agree_with_a_sorted_list(void **state)
         }
         assert_true(tide_latency_check(&latency));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_known_before_the_first_sample),
-        cmocka_unit_test(any_latency_has_a_step_that_is_near_it),
-        cmocka_unit_test(a_minute_with_enough_samples_ends_an_epoch_and_the_one_before_fades),
-        cmocka_unit_test(a_rare_method_keeps_its_samples),
-        cmocka_unit_test(random_samples_agree_with_a_sorted_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,12 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
-static void nothing_may_be_spent_before_a_promise_is_durable(void **state)
+TEST(nothing_may_be_spent_before_a_promise_is_durable)
 {
-    (void)state;
     tide_lease lease = {0};
     assert_false(tide_lease_covers(&lease, 1));
     assert_int_equal(tide_lease_save_at_ms(&lease, 100, 500), 0);
@@ -27,9 +23,8 @@ static void nothing_may_be_spent_before_a_promise_is_durable(void **state)
     assert_false(tide_lease_covers(&lease, 101));
 }
 
-static void saves_are_wanted_at_their_interval_or_at_once_when_somebody_waits(void **state)
+TEST(saves_are_wanted_at_their_interval_or_at_once_when_somebody_waits)
 {
-    (void)state;
     tide_lease lease = {0};
     (void)tide_lease_promise(&lease, 1000, 100);
     assert_int_equal(tide_lease_save_at_ms(&lease, 100, 500), 1500); /* not durable yet */
@@ -101,19 +96,8 @@ static void random_walk(uint64_t seed, uint64_t steps)
     assert_true(lease.spent > steps); /* and yet much was spent */
 }
 
-static void a_crash_at_any_moment_forgets_nothing(void **state)
+TEST(a_crash_at_any_moment_forgets_nothing)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++)
         random_walk(seed, scaled(100000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_may_be_spent_before_a_promise_is_durable),
-        cmocka_unit_test(saves_are_wanted_at_their_interval_or_at_once_when_somebody_waits),
-        cmocka_unit_test(a_crash_at_any_moment_forgets_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

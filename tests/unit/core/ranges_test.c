@@ -8,14 +8,9 @@
 #include "core/governor/profile.h"
 #include "core/retry.h"
 #include "core/schedule.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void alerts_take(struct tide_alerts_settings settings, tide_status expected)
 {
@@ -33,9 +28,8 @@ static void alerts_take(struct tide_alerts_settings settings, tide_status expect
 #define ALERTS(field, value, expected)                                                             \
     WITH(tide_alerts_settings, tide_alerts_defaults, field, value, alerts_take, expected)
 
-static void alerts_refuse_settings_out_of_range(void **state)
+TEST(alerts_refuse_settings_out_of_range)
 {
-    (void)state;
     alerts_take(tide_alerts_defaults(), TIDE_OK);
     ALERTS(bad_window_items, 0, TIDE_INVALID);
     ALERTS(bad_window_items, UINT32_MAX, TIDE_INVALID);
@@ -61,9 +55,8 @@ static void badness_take(struct tide_badness_settings settings, tide_status expe
 #define BADNESS(field, value, expected)                                                            \
     WITH(tide_badness_settings, tide_badness_defaults, field, value, badness_take, expected)
 
-static void badness_refuses_settings_out_of_range(void **state)
+TEST(badness_refuses_settings_out_of_range)
 {
-    (void)state;
     const struct tide_badness_settings usual = tide_badness_defaults();
     badness_take(usual, TIDE_OK);
     BADNESS(attempts_max, 0, TIDE_INVALID);
@@ -88,9 +81,8 @@ static void retry_take(struct tide_retry_policy policy, tide_status expected)
 #define RETRY(field, value, expected)                                                              \
     WITH(tide_retry_policy, tide_retry_defaults, field, value, retry_take, expected)
 
-static void retries_refuse_a_policy_out_of_range(void **state)
+TEST(retries_refuse_a_policy_out_of_range)
 {
-    (void)state;
     retry_take(tide_retry_defaults(), TIDE_OK);
     RETRY(attempts_max, 0, TIDE_INVALID);
     RETRY(pause_first_ms, 0, TIDE_INVALID);
@@ -105,9 +97,8 @@ static void lanes_take(struct tide_lanes_limits limits, uint32_t jobs_max, tide_
     tide_lanes_free(lanes);
 }
 
-static void lanes_refuse_limits_out_of_range(void **state)
+TEST(lanes_refuse_limits_out_of_range)
 {
-    (void)state;
     lanes_take((struct tide_lanes_limits){16, {2, 2}}, 100, TIDE_OK);
     lanes_take((struct tide_lanes_limits){1, {2, 2}}, 100, TIDE_OK); /* one worker serves both */
     lanes_take((struct tide_lanes_limits){0, {0, 0}}, 100, TIDE_INVALID);
@@ -123,9 +114,8 @@ static void profile_take(struct tide_governor_profile profile, tide_status expec
     assert_int_equal(tide_profile_complete(&profile, &complete), expected);
 }
 
-static void profiles_refuse_numbers_that_contradict_each_other(void **state)
+TEST(profiles_refuse_numbers_that_contradict_each_other)
 {
-    (void)state;
     profile_take((struct tide_governor_profile){.in_flight_max = 4}, TIDE_OK);
     profile_take((struct tide_governor_profile){.rate_min = -1}, TIDE_INVALID);
     profile_take((struct tide_governor_profile){.rate_min = 9, .rate_max = 8}, TIDE_INVALID);
@@ -147,9 +137,8 @@ static void profiles_refuse_numbers_that_contradict_each_other(void **state)
     assert_true(complete.rate_start <= complete.rate_max);
 }
 
-static void conditions_have_names_and_sentences(void **state)
+TEST(conditions_have_names_and_sentences)
 {
-    (void)state;
     static const char *const sentences[TIDE_CONDITIONS] = {
         "3 of the last 12 items are bad (25.00 %)",
         "3 items went bad within an hour (more than 2)",
@@ -179,9 +168,8 @@ static void conditions_have_names_and_sentences(void **state)
 }
 
 /* A slot beyond the end of time is never due. */
-static void a_schedule_at_the_end_of_time_is_never_due(void **state)
+TEST(a_schedule_at_the_end_of_time_is_never_due)
 {
-    (void)state;
     const struct tide_schedule_entry entry = {.id = 1,
                                               .anchor_unix_ms = 5,
                                               .period_ms = UINT64_MAX / 2,
@@ -192,18 +180,4 @@ static void a_schedule_at_the_end_of_time_is_never_due(void **state)
     assert_false(tide_schedule_due(&entry, UINT64_MAX, &firing));
     assert_true(tide_schedule_lag_ms(&entry, 100) > 0);
     assert_int_equal(tide_schedule_lag_ms(&entry, UINT64_MAX), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alerts_refuse_settings_out_of_range),
-        cmocka_unit_test(badness_refuses_settings_out_of_range),
-        cmocka_unit_test(retries_refuse_a_policy_out_of_range),
-        cmocka_unit_test(lanes_refuse_limits_out_of_range),
-        cmocka_unit_test(profiles_refuse_numbers_that_contradict_each_other),
-        cmocka_unit_test(conditions_have_names_and_sentences),
-        cmocka_unit_test(a_schedule_at_the_end_of_time_is_never_due),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

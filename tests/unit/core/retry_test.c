@@ -3,15 +3,12 @@
 #include "core/retry.h"
 #include "base/check.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { NOW = 1000000 };
 
@@ -27,9 +24,8 @@ static struct tide_verdict returned(tide_status status, uint32_t attempts, uint3
     return decide((struct tide_ended){.status = status, .attempts = attempts, .items = items});
 }
 
-static void server_errors_are_retried_until_the_budget_is_spent(void **state)
+TEST(server_errors_are_retried_until_the_budget_is_spent)
 {
-    (void)state;
     for (uint32_t before = 0; before < 4; before++) {
         struct tide_verdict verdict = returned(TIDE_SERVER, before, 1);
         assert_int_equal(verdict.kind, TIDE_VERDICT_RETRY);
@@ -52,9 +48,8 @@ static void server_errors_are_retried_until_the_budget_is_spent(void **state)
         TIDE_VERDICT_RETRY);
 }
 
-static void causes_outside_the_job_block_the_account_and_cost_nothing(void **state)
+TEST(causes_outside_the_job_block_the_account_and_cost_nothing)
 {
-    (void)state;
     const tide_status statuses[] = {TIDE_THROTTLED, TIDE_AUTH, TIDE_NETWORK, TIDE_DISK_FULL};
     const tide_class causes[] = {TIDE_CLASS_THROTTLED, TIDE_CLASS_AUTH, TIDE_CLASS_NETWORK,
                                  TIDE_CLASS_DISK};
@@ -74,9 +69,8 @@ static void causes_outside_the_job_block_the_account_and_cost_nothing(void **sta
     assert_int_equal(named.at_ms, NOW + 12);
 }
 
-static void cancellation_costs_nothing_and_only_the_user_ends_a_job(void **state)
+TEST(cancellation_costs_nothing_and_only_the_user_ends_a_job)
 {
-    (void)state;
     const enum tide_ending endings[] = {TIDE_ENDED_PREEMPTED, TIDE_ENDED_HALTED,
                                         TIDE_ENDED_SHUTDOWN};
     for (size_t i = 0; i < 3; i++) {
@@ -97,9 +91,8 @@ static void cancellation_costs_nothing_and_only_the_user_ends_a_job(void **state
     assert_int_equal(returned(TIDE_STOPPED, 4, 1).kind, TIDE_VERDICT_PUT_BACK);
 }
 
-static void a_reclaim_costs_one_attempt_and_starts_at_once(void **state)
+TEST(a_reclaim_costs_one_attempt_and_starts_at_once)
 {
-    (void)state;
     struct tide_ended ended = {.ending = TIDE_ENDED_RECLAIMED, .attempts = 0, .items = 50};
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_RETRY);
     assert_int_equal(decide(ended).attempts, 1);
@@ -112,9 +105,8 @@ static void a_reclaim_costs_one_attempt_and_starts_at_once(void **state)
     assert_int_equal(decide(ended).attempts, UINT32_MAX);
 }
 
-static void a_stalled_job_is_tried_again_and_then_split(void **state)
+TEST(a_stalled_job_is_tried_again_and_then_split)
 {
-    (void)state;
     struct tide_ended ended = {.ending = TIDE_ENDED_STALLED, .attempts = 1, .items = 50};
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_RETRY);
     assert_int_equal(decide(ended).attempts, 2);
@@ -122,9 +114,8 @@ static void a_stalled_job_is_tried_again_and_then_split(void **state)
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_SPLIT);
 }
 
-static void permanent_errors_end_at_once_and_vanished_items_are_not_failures(void **state)
+TEST(permanent_errors_end_at_once_and_vanished_items_are_not_failures)
 {
-    (void)state;
     assert_int_equal(returned(TIDE_PERMANENT, 0, 1).kind, TIDE_VERDICT_FAIL);
     assert_int_equal(returned(TIDE_PERMANENT, 0, 7).kind, TIDE_VERDICT_SPLIT);
     assert_int_equal(returned(TIDE_BUG, 0, 1).kind, TIDE_VERDICT_FAIL);
@@ -132,9 +123,8 @@ static void permanent_errors_end_at_once_and_vanished_items_are_not_failures(voi
     assert_int_equal(returned(TIDE_SUPERSEDED, 0, 1).kind, TIDE_VERDICT_VANISHED);
 }
 
-static void pauses_double_up_to_their_cap_and_are_spread(void **state)
+TEST(pauses_double_up_to_their_cap_and_are_spread)
 {
-    (void)state;
     struct tide_retry_policy policy = tide_retry_defaults();
     for (uint32_t attempts = 1; attempts < 80; attempts++) {
         uint64_t pause_ms = attempts > 9 ? 300000 : (uint64_t)1000 << (attempts - 1);
@@ -159,9 +149,8 @@ static void pauses_double_up_to_their_cap_and_are_spread(void **state)
     assert_true(tide_retry_decide(&policy, &ended, UINT64_MAX - 3, &rng).at_ms >= UINT64_MAX - 3);
 }
 
-static void senseless_policies_are_refused(void **state)
+TEST(senseless_policies_are_refused)
 {
-    (void)state;
     tide_error err;
     struct tide_retry_policy policy = tide_retry_defaults();
     assert_int_equal(tide_retry_check(&policy, &err), TIDE_OK);
@@ -234,9 +223,8 @@ static void compare(const struct tide_ended *ended, uint64_t now_ms, tide_rng *r
         assert_true(verdict.at_ms >= now_ms);
 }
 
-static void every_ending_follows_the_rules(void **state)
+TEST(every_ending_follows_the_rules)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(11);
     for (int ending = TIDE_ENDED_RETURNED; ending <= TIDE_ENDED_RECLAIMED; ending++)
         for (int status = TIDE_BUG; status <= TIDE_OK; status++)
@@ -254,9 +242,8 @@ static void every_ending_follows_the_rules(void **state)
                 }
 }
 
-static void random_endings_follow_the_rules(void **state)
+TEST(random_endings_follow_the_rules)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(12);
     uint64_t rounds = scaled(2000000);
     for (uint64_t i = 0; i < rounds; i++) {
@@ -272,9 +259,8 @@ static void random_endings_follow_the_rules(void **state)
     }
 }
 
-static void pauses_grow_by_the_factor_that_was_set(void **state)
+TEST(pauses_grow_by_the_factor_that_was_set)
 {
-    (void)state;
     struct tide_retry_policy policy = tide_retry_defaults();
     tide_rng rng = tide_rng_seeded(3);
     policy.pause_factor_permille = 1500;
@@ -289,22 +275,4 @@ static void pauses_grow_by_the_factor_that_was_set(void **state)
     tide_error err;
     policy.pause_factor_permille = 999;
     assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(server_errors_are_retried_until_the_budget_is_spent),
-        cmocka_unit_test(causes_outside_the_job_block_the_account_and_cost_nothing),
-        cmocka_unit_test(cancellation_costs_nothing_and_only_the_user_ends_a_job),
-        cmocka_unit_test(a_reclaim_costs_one_attempt_and_starts_at_once),
-        cmocka_unit_test(a_stalled_job_is_tried_again_and_then_split),
-        cmocka_unit_test(permanent_errors_end_at_once_and_vanished_items_are_not_failures),
-        cmocka_unit_test(pauses_double_up_to_their_cap_and_are_spread),
-        cmocka_unit_test(pauses_grow_by_the_factor_that_was_set),
-        cmocka_unit_test(senseless_policies_are_refused),
-        cmocka_unit_test(every_ending_follows_the_rules),
-        cmocka_unit_test(random_endings_follow_the_rules),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,15 +6,12 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static tide_schedules *schedule_make(void)
 {
@@ -23,9 +20,8 @@ static tide_schedules *schedule_make(void)
     return schedule;
 }
 
-static void the_first_run_is_at_start_or_after_one_period(void **state)
+TEST(the_first_run_is_at_start_or_after_one_period)
 {
-    (void)state;
     struct tide_schedule_entry entry = {
         .id = 1, .anchor_unix_ms = 5000, .period_ms = 100, .at_start = true};
     struct tide_firing firing;
@@ -40,9 +36,8 @@ static void the_first_run_is_at_start_or_after_one_period(void **state)
     assert_int_equal(firing.missed, 0);
 }
 
-static void missed_ticks_collapse_into_the_latest(void **state)
+TEST(missed_ticks_collapse_into_the_latest)
 {
-    (void)state;
     tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9,
                                         .anchor_unix_ms = 1000,
@@ -61,9 +56,8 @@ static void missed_ticks_collapse_into_the_latest(void **state)
     tide_schedules_free(schedule);
 }
 
-static void a_clock_that_jumps_back_fires_nothing_twice(void **state)
+TEST(a_clock_that_jumps_back_fires_nothing_twice)
 {
-    (void)state;
     tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
@@ -80,9 +74,8 @@ static void a_clock_that_jumps_back_fires_nothing_twice(void **state)
 }
 
 /* Its anchor lies weeks ahead once the clock is set right, and nothing has fired. */
-static void an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it(void **state)
+TEST(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it)
 {
-    (void)state;
     tide_schedules *schedule = schedule_make();
     const uint64_t now = 1000000, week_ms = 7ull * 86400 * 1000;
     struct tide_schedule_entry soon = {
@@ -121,9 +114,8 @@ static void an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it(void **
     tide_schedules_free(schedule);
 }
 
-static void an_anchor_that_cannot_be_moved_back_stays(void **state)
+TEST(an_anchor_that_cannot_be_moved_back_stays)
 {
-    (void)state;
     tide_schedules *schedule = schedule_make();
     /* Two of its periods would be needed, and do not fit 64 bits. */
     struct tide_schedule_entry huge = {
@@ -136,9 +128,8 @@ static void an_anchor_that_cannot_be_moved_back_stays(void **state)
     tide_schedules_free(schedule);
 }
 
-static void a_slot_fired_elsewhere_is_not_fired_here(void **state)
+TEST(a_slot_fired_elsewhere_is_not_fired_here)
 {
-    (void)state;
     tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
@@ -151,9 +142,8 @@ static void a_slot_fired_elsewhere_is_not_fired_here(void **state)
     tide_schedules_free(schedule);
 }
 
-static void a_new_period_goes_on_from_the_last_slot(void **state)
+TEST(a_new_period_goes_on_from_the_last_slot)
 {
-    (void)state;
     tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
@@ -169,9 +159,8 @@ static void a_new_period_goes_on_from_the_last_slot(void **state)
     tide_schedules_free(schedule);
 }
 
-static void entries_are_bounded_and_checked(void **state)
+TEST(entries_are_bounded_and_checked)
 {
-    (void)state;
     tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 0, .period_ms = 1};
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_INVALID);
@@ -194,9 +183,8 @@ static void entries_are_bounded_and_checked(void **state)
     tide_schedules_free(NULL);
 }
 
-static void the_end_of_time_is_never_reached(void **state)
+TEST(the_end_of_time_is_never_reached)
 {
-    (void)state;
     struct tide_schedule_entry entry = {.id = 1,
                                         .anchor_unix_ms = UINT64_MAX - 5,
                                         .period_ms = UINT64_MAX / 2,
@@ -323,9 +311,8 @@ static void model_drain(tide_schedules *schedule, struct model_entry *model, uin
     assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), wake);
 }
 
-static void random_clocks_agree_with_the_model(void **state)
+TEST(random_clocks_agree_with_the_model)
 {
-    (void)state;
     struct model_entry *model = calloc(MODEL_IDS + 1, sizeof *model);
     assert_non_null(model);
     uint64_t runs = scaled(40), fired = 0;
@@ -352,9 +339,8 @@ static void random_clocks_agree_with_the_model(void **state)
 }
 
 /* The same rule for one entry, millions of times, with a closed formula. */
-static void random_entries_fire_the_latest_slot(void **state)
+TEST(random_entries_fire_the_latest_slot)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(5);
     uint64_t rounds = scaled(3000000), fired = 0;
     for (uint64_t i = 0; i < rounds; i++) {
@@ -399,9 +385,8 @@ static tide_status put_twenty(tide_mem *mem, size_t *count_out)
     return rc;
 }
 
-static void schedule_survives_every_failed_allocation(void **state)
+TEST(schedule_survives_every_failed_allocation)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
@@ -418,9 +403,8 @@ static void schedule_survives_every_failed_allocation(void **state)
     }
 }
 
-static void firing_never_allocates(void **state)
+TEST(firing_never_allocates)
 {
-    (void)state;
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, UINT64_MAX);
     tide_schedules *schedule = NULL;
@@ -439,24 +423,4 @@ static void firing_never_allocates(void **state)
     }
     tide_schedules_free(schedule);
     assert_int_equal(mem.bytes_live, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_run_is_at_start_or_after_one_period),
-        cmocka_unit_test(missed_ticks_collapse_into_the_latest),
-        cmocka_unit_test(a_clock_that_jumps_back_fires_nothing_twice),
-        cmocka_unit_test(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it),
-        cmocka_unit_test(an_anchor_that_cannot_be_moved_back_stays),
-        cmocka_unit_test(a_slot_fired_elsewhere_is_not_fired_here),
-        cmocka_unit_test(a_new_period_goes_on_from_the_last_slot),
-        cmocka_unit_test(entries_are_bounded_and_checked),
-        cmocka_unit_test(the_end_of_time_is_never_reached),
-        cmocka_unit_test(random_clocks_agree_with_the_model),
-        cmocka_unit_test(random_entries_fire_the_latest_slot),
-        cmocka_unit_test(firing_never_allocates),
-        cmocka_unit_test(schedule_survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

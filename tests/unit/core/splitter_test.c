@@ -6,16 +6,13 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { NOW = 5000000 };
 
@@ -30,9 +27,8 @@ static struct tide_split_plan plan_of(const struct tide_split_input *input,
     return plan;
 }
 
-static void a_named_item_goes_alone_and_the_others_are_stored(void **state)
+TEST(a_named_item_goes_alone_and_the_others_are_stored)
 {
-    (void)state;
     const struct tide_split_item items[] = {
         {TIDE_SEEN_STORED, TIDE_OK},
         {TIDE_SEEN_ERROR, TIDE_SERVER},
@@ -54,9 +50,8 @@ static void a_named_item_goes_alone_and_the_others_are_stored(void **state)
 }
 
 /* The batch stalled three times before: that was not the fault of the one that is named now. */
-static void a_named_item_does_not_pay_for_what_its_batch_met_before(void **state)
+TEST(a_named_item_does_not_pay_for_what_its_batch_met_before)
 {
-    (void)state;
     const struct tide_split_item items[] = {{TIDE_SEEN_STORED, TIDE_OK},
                                             {TIDE_SEEN_ERROR, TIDE_SERVER}};
     struct tide_item_fate fates[2];
@@ -67,9 +62,8 @@ static void a_named_item_does_not_pay_for_what_its_batch_met_before(void **state
     assert_in_range(plan.alone_at_ms, NOW + 500, NOW + 1000);
 }
 
-static void a_batch_that_keeps_failing_is_split_and_stored_items_leave_it(void **state)
+TEST(a_batch_that_keeps_failing_is_split_and_stored_items_leave_it)
 {
-    (void)state;
     struct tide_split_item items[6] = {[2] = {TIDE_SEEN_STORED, TIDE_OK}};
     struct tide_item_fate fates[6];
     struct tide_split_input input = {
@@ -90,9 +84,8 @@ static void a_batch_that_keeps_failing_is_split_and_stored_items_leave_it(void *
         assert_int_equal(fates[i].fate, expected[i]);
 }
 
-static void a_single_item_is_bad_after_its_budget_and_stalls_make_it_owed(void **state)
+TEST(a_single_item_is_bad_after_its_budget_and_stalls_make_it_owed)
 {
-    (void)state;
     struct tide_split_item item = {TIDE_SEEN_NOTHING, TIDE_OK};
     struct tide_item_fate fate;
     struct tide_split_input input = {
@@ -115,9 +108,8 @@ static void a_single_item_is_bad_after_its_budget_and_stalls_make_it_owed(void *
     assert_int_equal(plan_of(&input, &fate).attempts, 1);
 }
 
-static void the_last_item_left_of_a_batch_is_tried_alone_before_it_is_bad(void **state)
+TEST(the_last_item_left_of_a_batch_is_tried_alone_before_it_is_bad)
 {
-    (void)state;
     const struct tide_split_item items[2] = {{TIDE_SEEN_STORED, TIDE_OK}};
     struct tide_item_fate fates[2];
     struct tide_split_plan plan = plan_of(
@@ -128,9 +120,8 @@ static void the_last_item_left_of_a_batch_is_tried_alone_before_it_is_bad(void *
     assert_int_equal(plan.attempts, 10);
 }
 
-static void causes_outside_put_the_batch_back_for_nothing(void **state)
+TEST(causes_outside_put_the_batch_back_for_nothing)
 {
-    (void)state;
     struct tide_split_item items[3] = {{TIDE_SEEN_STORED, TIDE_OK}};
     struct tide_item_fate fates[3];
     struct tide_split_input input = {
@@ -156,9 +147,8 @@ static void causes_outside_put_the_batch_back_for_nothing(void **state)
     assert_int_equal(plan.cause, TIDE_CLASS_THROTTLED);
 }
 
-static void a_permanent_answer_to_a_batch_splits_it_at_once(void **state)
+TEST(a_permanent_answer_to_a_batch_splits_it_at_once)
 {
-    (void)state;
     const struct tide_split_item items[2] = {{TIDE_SEEN_NOTHING, TIDE_OK}};
     struct tide_item_fate fates[2];
     struct tide_split_input input = {
@@ -170,9 +160,8 @@ static void a_permanent_answer_to_a_batch_splits_it_at_once(void **state)
     assert_int_equal(plan_of(&input, fates).rest, TIDE_REST_SPLIT);
 }
 
-static void success_without_any_result_costs_an_attempt(void **state)
+TEST(success_without_any_result_costs_an_attempt)
 {
-    (void)state;
     struct tide_split_item items[2] = {{TIDE_SEEN_NOTHING, TIDE_OK}};
     struct tide_item_fate fates[2];
     struct tide_split_input input = {.items = items, .count = 2, .attempts = 1};
@@ -185,9 +174,8 @@ static void success_without_any_result_costs_an_attempt(void **state)
     assert_int_equal(plan.at_ms, NOW);
 }
 
-static void senseless_input_is_refused(void **state)
+TEST(senseless_input_is_refused)
 {
-    (void)state;
     struct tide_retry_policy policy = tide_retry_defaults();
     tide_rng rng = tide_rng_seeded(1);
     struct tide_split_item item = {TIDE_SEEN_ERROR, TIDE_OK};
@@ -317,9 +305,8 @@ static void sim_verify(uint32_t count, uint64_t extra, uint64_t seed)
                  seed, extra, bad_count, count, bound);
 }
 
-static void the_bound_holds_for_every_batch_of_up_to_nine_items(void **state)
+TEST(the_bound_holds_for_every_batch_of_up_to_nine_items)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(1);
     for (uint32_t count = 1, batches = 3; count <= 9; count++, batches *= 3)
         for (uint32_t code = 0; code < batches; code++) {
@@ -329,9 +316,8 @@ static void the_bound_holds_for_every_batch_of_up_to_nine_items(void **state)
         }
 }
 
-static void the_bound_holds_for_one_bad_item_anywhere_in_any_batch(void **state)
+TEST(the_bound_holds_for_one_bad_item_anywhere_in_any_batch)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(1);
     for (uint32_t count = 1; count <= 130; count++)
         for (uint32_t at = 0; at < count; at++)
@@ -342,9 +328,8 @@ static void the_bound_holds_for_one_bad_item_anywhere_in_any_batch(void **state)
             }
 }
 
-static void the_bound_holds_for_random_batches(void **state)
+TEST(the_bound_holds_for_random_batches)
 {
-    (void)state;
     uint64_t rounds = scaled(6000);
     for (uint64_t seed = 1; seed <= rounds; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
@@ -357,9 +342,8 @@ static void the_bound_holds_for_random_batches(void **state)
     }
 }
 
-static void random_attempts_keep_the_invariants(void **state)
+TEST(random_attempts_keep_the_invariants)
 {
-    (void)state;
     struct tide_retry_policy policy = tide_retry_defaults();
     tide_rng rng = tide_rng_seeded(99);
     uint64_t rounds = scaled(1000000), kinds[TIDE_REST_PUT_BACK + 1] = {0};
@@ -389,24 +373,4 @@ static void random_attempts_keep_the_invariants(void **state)
     }
     for (int kind = 0; kind <= TIDE_REST_PUT_BACK; kind++)
         assert_true(kinds[kind] > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_named_item_goes_alone_and_the_others_are_stored),
-        cmocka_unit_test(a_named_item_does_not_pay_for_what_its_batch_met_before),
-        cmocka_unit_test(a_batch_that_keeps_failing_is_split_and_stored_items_leave_it),
-        cmocka_unit_test(a_single_item_is_bad_after_its_budget_and_stalls_make_it_owed),
-        cmocka_unit_test(the_last_item_left_of_a_batch_is_tried_alone_before_it_is_bad),
-        cmocka_unit_test(causes_outside_put_the_batch_back_for_nothing),
-        cmocka_unit_test(a_permanent_answer_to_a_batch_splits_it_at_once),
-        cmocka_unit_test(success_without_any_result_costs_an_attempt),
-        cmocka_unit_test(senseless_input_is_refused),
-        cmocka_unit_test(the_bound_holds_for_every_batch_of_up_to_nine_items),
-        cmocka_unit_test(the_bound_holds_for_one_bad_item_anywhere_in_any_batch),
-        cmocka_unit_test(the_bound_holds_for_random_batches),
-        cmocka_unit_test(random_attempts_keep_the_invariants),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,12 @@
 #include "base/rng.h"
 #include "core/tracker.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct tide_brief job(uint64_t id, uint32_t account, uint8_t priority)
 {
@@ -41,9 +37,8 @@ static tide_job_state state_of(const tide_tracker *tracker, uint64_t id)
     return tracked == NULL ? TIDE_JOB_STATES : tracked->state;
 }
 
-static void a_job_walks_from_ready_to_its_end(void **unused)
+TEST(a_job_walks_from_ready_to_its_end)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(4);
     int body = 0;
     must_add(tracker, job(7, 1, 30), 10);
@@ -66,9 +61,8 @@ static void a_job_walks_from_ready_to_its_end(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void a_job_that_is_here_is_left_alone_when_added_again(void **unused)
+TEST(a_job_that_is_here_is_left_alone_when_added_again)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(4);
     must_add(tracker, job(7, 1, 30), 10);
     tide_tracker_claiming(tracker, 7, 11);
@@ -81,9 +75,8 @@ static void a_job_that_is_here_is_left_alone_when_added_again(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void the_last_open_dependency_makes_a_job_ready_at_once(void **unused)
+TEST(the_last_open_dependency_makes_a_job_ready_at_once)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(4);
     struct tide_brief blocked = job(7, 1, 30);
     blocked.open_deps = 2;
@@ -103,9 +96,8 @@ static void the_last_open_dependency_makes_a_job_ready_at_once(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void a_release_outside_the_window_asks_for_a_refill(void **unused)
+TEST(a_release_outside_the_window_asks_for_a_refill)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(4);
     struct tide_refill refill;
     assert_false(tide_tracker_release(tracker, 7, 3, 1, 10));
@@ -120,9 +112,8 @@ static void a_release_outside_the_window_asks_for_a_refill(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void time_wakes_waiting_and_parked_jobs_in_order(void **unused)
+TEST(time_wakes_waiting_and_parked_jobs_in_order)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(4);
     assert_int_equal(tide_tracker_wake_at_ms(tracker), UINT64_MAX);
     struct tide_brief later = job(1, 1, 30);
@@ -149,9 +140,8 @@ static void time_wakes_waiting_and_parked_jobs_in_order(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void a_retry_gives_up_the_token_and_waits(void **unused)
+TEST(a_retry_gives_up_the_token_and_waits)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(4);
     must_add(tracker, job(2, 1, 30), 10);
     tide_tracker_claiming(tracker, 2, 10);
@@ -169,9 +159,8 @@ static void a_retry_gives_up_the_token_and_waits(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void a_raised_priority_counts_until_the_job_is_claimed(void **unused)
+TEST(a_raised_priority_counts_until_the_job_is_claimed)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(2);
     must_add(tracker, job(1, 1, 30), 10);
     must_add(tracker, job(2, 1, 30), 10);
@@ -185,9 +174,8 @@ static void a_raised_priority_counts_until_the_job_is_claimed(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void a_full_window_gives_up_its_last_unclaimed_job(void **unused)
+TEST(a_full_window_gives_up_its_last_unclaimed_job)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(3);
     must_add(tracker, job(1, 1, 10), 10);
     must_add(tracker, job(2, 1, 20), 10);
@@ -204,9 +192,8 @@ static void a_full_window_gives_up_its_last_unclaimed_job(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void blocked_jobs_never_keep_out_one_that_can_run(void **unused)
+TEST(blocked_jobs_never_keep_out_one_that_can_run)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(10);
     for (uint64_t id = 2; id <= 11; id++) {
         struct tide_brief child = job(id, 1, 90);
@@ -227,9 +214,8 @@ static void blocked_jobs_never_keep_out_one_that_can_run(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void the_head_of_a_small_account_gets_in_beside_a_flood(void **unused)
+TEST(the_head_of_a_small_account_gets_in_beside_a_flood)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(10);
     for (uint64_t id = 1; id <= 10; id++)
         must_add(tracker, job(id, 1, 90), 10);
@@ -246,9 +232,8 @@ static void the_head_of_a_small_account_gets_in_beside_a_flood(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void a_waiting_job_given_up_is_looked_for_at_its_time(void **unused)
+TEST(a_waiting_job_given_up_is_looked_for_at_its_time)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(2);
     for (uint64_t id = 1; id <= 2; id++) {
         struct tide_brief waits = job(id, 1, 90);
@@ -268,9 +253,8 @@ static void a_waiting_job_given_up_is_looked_for_at_its_time(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void refill_starts_below_half_and_stops_at_four_fifths(void **unused)
+TEST(refill_starts_below_half_and_stops_at_four_fifths)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(100);
     uint64_t id = 1;
     struct tide_refill refill;
@@ -299,9 +283,8 @@ static void refill_starts_below_half_and_stops_at_four_fifths(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void refill_starts_and_stops_where_it_was_set(void **unused)
+TEST(refill_starts_and_stops_where_it_was_set)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(100);
     struct tide_refill refill;
     assert_int_equal(tide_tracker_refill_set(tracker, 0, 900), TIDE_INVALID);
@@ -318,9 +301,8 @@ static void refill_starts_and_stops_where_it_was_set(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void one_account_with_a_million_leaves_room_for_a_thousand_with_ten(void **unused)
+TEST(one_account_with_a_million_leaves_room_for_a_thousand_with_ten)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(TIDE_WINDOW_JOBS_MAX);
     uint64_t next[1002];
     uint64_t left[1002];
@@ -351,9 +333,8 @@ static void one_account_with_a_million_leaves_room_for_a_thousand_with_ten(void 
     tide_tracker_free(tracker);
 }
 
-static void a_full_window_takes_less_than_three_megabytes(void **unused)
+TEST(a_full_window_takes_less_than_three_megabytes)
 {
-    (void)unused;
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, UINT64_MAX);
     tide_tracker *tracker = NULL;
@@ -372,9 +353,8 @@ static void a_full_window_takes_less_than_three_megabytes(void **unused)
     assert_int_equal(mem.bytes_live, 0);
 }
 
-static void accounts_come_and_go_beyond_the_table(void **unused)
+TEST(accounts_come_and_go_beyond_the_table)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(2);
     struct tide_brief waits = job(1000001, 99998, 5);
     waits.not_before_ms = 5000;
@@ -406,9 +386,8 @@ static bool count_three(const struct tide_tracked *tracked, void *arg)
     return ++*(int *)arg < 3;
 }
 
-static void each_visits_until_told_to_stop(void **unused)
+TEST(each_visits_until_told_to_stop)
 {
-    (void)unused;
     tide_tracker *tracker = tracker_of(8);
     int visited = 0;
     for (uint64_t id = 1; id <= 5; id++)
@@ -424,9 +403,8 @@ static void each_visits_until_told_to_stop(void **unused)
     tide_tracker_free(tracker);
 }
 
-static void every_allocation_may_fail(void **unused)
+TEST(every_allocation_may_fail)
 {
-    (void)unused;
     for (uint64_t fail_at = 0;; fail_at++) {
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
@@ -845,9 +823,8 @@ static void random_step(struct model *model)
     }
 }
 
-static void the_tracker_agrees_with_a_model_that_recounts_everything(void **unused)
+TEST(the_tracker_agrees_with_a_model_that_recounts_everything)
 {
-    (void)unused;
     const uint64_t steps = scaled(100000);
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct model model = {.rng = tide_rng_seeded(seed), .seed = seed, .next_id = 1};
@@ -874,9 +851,8 @@ static void only_account_1_is_left(struct model *model)
 /* Liveness: whatever was enqueued runs, although the window is far smaller, one
  * account is not claimed for a thousand steps, and many jobs wait or block.
  * The number of refills stays in proportion: nothing asks in circles. */
-static void everything_in_the_ledger_gets_its_turn(void **unused)
+TEST(everything_in_the_ledger_gets_its_turn)
 {
-    (void)unused;
     const uint64_t worlds = scaled(1000);
     for (uint64_t seed = 1; seed <= worlds; seed++) {
         struct model model = {.rng = tide_rng_seeded(seed), .seed = seed, .next_id = 1};
@@ -911,31 +887,4 @@ static void everything_in_the_ledger_gets_its_turn(void **unused)
         }
         tide_tracker_free(model.tracker);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_walks_from_ready_to_its_end),
-        cmocka_unit_test(a_job_that_is_here_is_left_alone_when_added_again),
-        cmocka_unit_test(the_last_open_dependency_makes_a_job_ready_at_once),
-        cmocka_unit_test(a_release_outside_the_window_asks_for_a_refill),
-        cmocka_unit_test(time_wakes_waiting_and_parked_jobs_in_order),
-        cmocka_unit_test(a_retry_gives_up_the_token_and_waits),
-        cmocka_unit_test(a_raised_priority_counts_until_the_job_is_claimed),
-        cmocka_unit_test(a_full_window_gives_up_its_last_unclaimed_job),
-        cmocka_unit_test(blocked_jobs_never_keep_out_one_that_can_run),
-        cmocka_unit_test(the_head_of_a_small_account_gets_in_beside_a_flood),
-        cmocka_unit_test(a_waiting_job_given_up_is_looked_for_at_its_time),
-        cmocka_unit_test(refill_starts_below_half_and_stops_at_four_fifths),
-        cmocka_unit_test(refill_starts_and_stops_where_it_was_set),
-        cmocka_unit_test(one_account_with_a_million_leaves_room_for_a_thousand_with_ten),
-        cmocka_unit_test(a_full_window_takes_less_than_three_megabytes),
-        cmocka_unit_test(accounts_come_and_go_beyond_the_table),
-        cmocka_unit_test(each_visits_until_told_to_stop),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(the_tracker_agrees_with_a_model_that_recounts_everything),
-        cmocka_unit_test(everything_in_the_ledger_gets_its_turn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,13 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
-static void a_charge_counts_from_sending_until_its_answer_plus_the_window(void **state)
+TEST(a_charge_counts_from_sending_until_its_answer_plus_the_window)
 {
-    (void)state;
     tide_window window;
     assert_int_equal(tide_window_init(&window, 60000, tide_mem_heap()), TIDE_OK);
     assert_int_equal(window.grain_ms, 79);
@@ -37,9 +34,8 @@ static void a_charge_counts_from_sending_until_its_answer_plus_the_window(void *
     tide_window_done(&window);
 }
 
-static void a_charge_nobody_answered_counts_until_the_provider_cannot_count_it(void **state)
+TEST(a_charge_nobody_answered_counts_until_the_provider_cannot_count_it)
 {
-    (void)state;
     tide_window window;
     assert_int_equal(tide_window_init(&window, 1000, tide_mem_heap()), TIDE_OK);
     tide_window_send(&window, 0, 5);
@@ -164,9 +160,8 @@ static void random_walk(uint64_t seed, uint64_t window_ms, uint64_t steps)
     tide_window_done(&window);
 }
 
-static void random_charges_agree_with_a_list_of_exact_times(void **state)
+TEST(random_charges_agree_with_a_list_of_exact_times)
 {
-    (void)state;
     static const uint64_t windows_ms[] = {1000, 60000, 61234, 86400000};
     for (uint64_t seed = 1; seed <= 4; seed++) {
         print_message("seed %u\n", (unsigned)seed);
@@ -174,9 +169,8 @@ static void random_charges_agree_with_a_list_of_exact_times(void **state)
     }
 }
 
-static void a_queue_without_room_counts_longer_and_never_less(void **state)
+TEST(a_queue_without_room_counts_longer_and_never_less)
 {
-    (void)state;
     tide_window window;
     assert_int_equal(tide_window_init(&window, 700, tide_mem_heap()), TIDE_OK);
     /* A stray life far beyond the window makes more expiries than entries. */
@@ -196,9 +190,8 @@ static void a_queue_without_room_counts_longer_and_never_less(void **state)
     tide_window_done(&window);
 }
 
-static void a_damaged_snapshot_is_refused_and_a_wrong_clock_is_bounded(void **state)
+TEST(a_damaged_snapshot_is_refused_and_a_wrong_clock_is_bounded)
 {
-    (void)state;
     tide_window window;
     assert_int_equal(tide_window_init(&window, 60000, tide_mem_heap()), TIDE_OK);
     struct tide_window_saved saved = {
@@ -228,9 +221,8 @@ static void a_damaged_snapshot_is_refused_and_a_wrong_clock_is_bounded(void **st
     tide_window_done(&window);
 }
 
-static void a_failed_allocation_is_reported(void **state)
+TEST(a_failed_allocation_is_reported)
 {
-    (void)state;
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, 0);
     tide_window window = {0};
@@ -240,17 +232,4 @@ static void a_failed_allocation_is_reported(void **state)
     assert_int_equal(tide_window_init(&window, 60000, &mem.base), TIDE_OK);
     tide_window_done(&window);
     assert_int_equal(mem.bytes_live, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_charge_counts_from_sending_until_its_answer_plus_the_window),
-        cmocka_unit_test(a_charge_nobody_answered_counts_until_the_provider_cannot_count_it),
-        cmocka_unit_test(random_charges_agree_with_a_list_of_exact_times),
-        cmocka_unit_test(a_queue_without_room_counts_longer_and_never_less),
-        cmocka_unit_test(a_damaged_snapshot_is_refused_and_a_wrong_clock_is_bounded),
-        cmocka_unit_test(a_failed_allocation_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

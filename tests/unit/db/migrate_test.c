@@ -4,17 +4,14 @@
 #include "db/migrate.h"
 #include "ledger/ledger.h"
 #include "ledger/sqlite/sqlite.h"
+#include "support/test.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define OK(call) assert_int_equal((call), TIDE_OK)
 
@@ -130,7 +127,9 @@ static void assert_untouched(struct fixture *f, tide_status status, const char *
 
 /* ---- tests ----------------------------------------------------------------------- */
 
-static void a_new_file_and_an_empty_file_become_a_ledger(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(a_new_file_and_an_empty_file_become_a_ledger)
 {
     struct fixture *f = *state;
     struct tide_ledger_options options = {.path = f->path, .must_exist = true};
@@ -146,7 +145,7 @@ static void a_new_file_and_an_empty_file_become_a_ledger(void **state)
     open_and_close(f, true);
 }
 
-static void a_newer_ledger_is_refused_naming_both_versions(void **state)
+CASE(a_newer_ledger_is_refused_naming_both_versions)
 {
     struct fixture *f = *state;
     open_and_close(f, true);
@@ -176,7 +175,7 @@ static bool see_schedule(const struct tide_schedule_row *row, void *arg)
     return tide_text_equal(row->name, TIDE_TEXT("daily"));
 }
 
-static void an_older_ledger_is_upgraded_and_keeps_its_rows(void **state)
+CASE(an_older_ledger_is_upgraded_and_keeps_its_rows)
 {
     struct fixture *f = *state;
     make_version_1(f);
@@ -228,7 +227,7 @@ static bool see_account(const struct tide_account_row *row, void *arg)
     return true;
 }
 
-static void a_ledger_from_before_fleets_is_upgraded_while_jobs_run(void **state)
+CASE(a_ledger_from_before_fleets_is_upgraded_while_jobs_run)
 {
     struct fixture *f = *state;
     make_version_2(f);
@@ -258,7 +257,7 @@ static void a_ledger_from_before_fleets_is_upgraded_while_jobs_run(void **state)
     tide_ledger_close(ledger, true);
 }
 
-static void a_step_that_fails_leaves_the_old_version(void **state)
+CASE(a_step_that_fails_leaves_the_old_version)
 {
     struct fixture *f = *state;
     make_version_1(f);
@@ -278,7 +277,7 @@ static void a_step_that_fails_leaves_the_old_version(void **state)
     open_and_close(f, true);
 }
 
-static void a_file_of_another_program_is_refused_untouched(void **state)
+CASE(a_file_of_another_program_is_refused_untouched)
 {
     struct fixture *f = *state;
     sql(f, "CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
@@ -291,7 +290,7 @@ static void a_file_of_another_program_is_refused_untouched(void **state)
     assert_untouched(f, TIDE_INVALID, "not a database");
 }
 
-static void a_damaged_file_is_found_after_an_unclean_stop(void **state)
+CASE(a_damaged_file_is_found_after_an_unclean_stop)
 {
     struct fixture *f = *state;
     tide_ledger *ledger = NULL;
@@ -330,7 +329,7 @@ static void a_damaged_file_is_found_after_an_unclean_stop(void **state)
     open_and_close(f, true);
 }
 
-static void a_path_that_cannot_be_is_refused_with_advice(void **state)
+CASE(a_path_that_cannot_be_is_refused_with_advice)
 {
     struct fixture *f = *state;
     assert_int_equal(mkdir(f->path, 0700), 0);
@@ -342,7 +341,7 @@ static void a_path_that_cannot_be_is_refused_with_advice(void **state)
 }
 
 /* Permissions do not bind root, so the opening is done as somebody else. */
-static void a_file_or_directory_without_permission_is_refused(void **state)
+CASE(a_file_or_directory_without_permission_is_refused)
 {
     struct fixture *f = *state;
     bool root = geteuid() == 0;
@@ -364,7 +363,7 @@ static void a_file_or_directory_without_permission_is_refused(void **state)
     open_and_close(f, true);
 }
 
-static void a_full_disk_stops_a_transaction_and_loses_nothing(void **state)
+CASE(a_full_disk_stops_a_transaction_and_loses_nothing)
 {
     struct fixture *f = *state;
     tide_ledger *ledger = NULL;
@@ -402,7 +401,7 @@ static void a_full_disk_stops_a_transaction_and_loses_nothing(void **state)
     open_and_close(f, true);
 }
 
-static void two_writers_take_turns(void **state)
+CASE(two_writers_take_turns)
 {
     struct fixture *f = *state;
     tide_ledger *a = NULL;
@@ -436,7 +435,7 @@ static int create_meanwhile(unsigned type, void *arg, void *statement, void *tex
     return 0;
 }
 
-static void a_file_that_is_just_created_is_nobody_elses(void **state)
+CASE(a_file_that_is_just_created_is_nobody_elses)
 {
     struct fixture *f = *state;
     const struct tide_db_options options = {.path = f->path};
@@ -455,24 +454,4 @@ static void a_file_that_is_just_created_is_nobody_elses(void **state)
     assert_int_equal(version, 1);
     tide_db_close(&reader);
     tide_db_close(&creator);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(a_new_file_and_an_empty_file_become_a_ledger),
-        CASE(a_newer_ledger_is_refused_naming_both_versions),
-        CASE(an_older_ledger_is_upgraded_and_keeps_its_rows),
-        CASE(a_ledger_from_before_fleets_is_upgraded_while_jobs_run),
-        CASE(a_step_that_fails_leaves_the_old_version),
-        CASE(a_file_of_another_program_is_refused_untouched),
-        CASE(a_damaged_file_is_found_after_an_unclean_stop),
-        CASE(a_path_that_cannot_be_is_refused_with_advice),
-        CASE(a_file_or_directory_without_permission_is_refused),
-        CASE(a_full_disk_stops_a_transaction_and_loses_nothing),
-        CASE(two_writers_take_turns),
-        CASE(a_file_that_is_just_created_is_nobody_elses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

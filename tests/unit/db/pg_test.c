@@ -5,12 +5,9 @@
 #include "db/pg.h"
 #include "ledger/ledger.h"
 #include "support/pg_test.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #define OK(call) assert_int_equal((call), TIDE_OK)
 
@@ -58,9 +55,8 @@ static int teardown(void **state)
 
 /* ---- without a server ------------------------------------------------------------------- */
 
-static void a_bad_url_is_refused_without_telling_its_password(void **state)
+TEST(a_bad_url_is_refused_without_telling_its_password)
 {
-    (void)state;
     struct fixture f = {.pg = NULL};
     static const char *const urls[] = {
         "postgres://user:hunter2@host:port/db?nonsense=1",
@@ -74,9 +70,8 @@ static void a_bad_url_is_refused_without_telling_its_password(void **state)
     }
 }
 
-static void nobody_there_is_a_network_that_fails(void **state)
+TEST(nobody_there_is_a_network_that_fails)
 {
-    (void)state;
     struct fixture f = {.pg = NULL};
     assert_int_equal(open_url(&f, "postgres://user:hunter2@/db?host=/nowhere/at/all"),
                      TIDE_NETWORK);
@@ -85,9 +80,8 @@ static void nobody_there_is_a_network_that_fails(void **state)
     assert_null(f.pg);
 }
 
-static void a_name_has_no_password(void **state)
+TEST(a_name_has_no_password)
 {
-    (void)state;
     char name[200];
     tide_ledger_name("postgres://user:hunter2@db.example:5433/jobs?sslmode=require", name,
                      sizeof name);
@@ -96,9 +90,8 @@ static void a_name_has_no_password(void **state)
     assert_null(strstr(name, "hunter2"));
 }
 
-static void sqlstates_have_one_meaning(void **state)
+TEST(sqlstates_have_one_meaning)
 {
-    (void)state;
     static const struct {
         const char *sqlstate;
         tide_status status;
@@ -114,7 +107,9 @@ static void sqlstates_have_one_meaning(void **state)
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-static void values_arrive_as_they_were_sent(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(values_arrive_as_they_were_sent)
 {
     struct fixture *f = *state;
     PGresult *result = NULL;
@@ -138,7 +133,7 @@ static void values_arrive_as_they_were_sent(void **state)
     }
 }
 
-static void arrays_of_any_length_are_one_parameter(void **state)
+CASE(arrays_of_any_length_are_one_parameter)
 {
     struct fixture *f = *state;
     static const size_t lengths[] = {0, 1, 2, 10000};
@@ -163,7 +158,7 @@ static void arrays_of_any_length_are_one_parameter(void **state)
     }
 }
 
-static void whole_rows_travel_in_one_array(void **state)
+CASE(whole_rows_travel_in_one_array)
 {
     struct fixture *f = *state;
     PGresult *result = NULL;
@@ -187,7 +182,7 @@ static void whole_rows_travel_in_one_array(void **state)
     assert_string_equal(tide_pg_get_text(result, 2, 1).data, "text");
 }
 
-static void rows_are_copied(void **state)
+CASE(rows_are_copied)
 {
     struct fixture *f = *state;
     OK(tide_pg_exec(f->pg, "CREATE TABLE many (a bigint PRIMARY KEY, b text)", &f->err));
@@ -212,7 +207,7 @@ static void rows_are_copied(void **state)
 
 /* ---- failures ----------------------------------------------------------------------------- */
 
-static void a_failed_statement_says_why(void **state)
+CASE(a_failed_statement_says_why)
 {
     struct fixture *f = *state;
     OK(tide_pg_exec(f->pg, "CREATE TABLE once (a int PRIMARY KEY); INSERT INTO once VALUES (1)",
@@ -228,7 +223,7 @@ static void a_failed_statement_says_why(void **state)
     assert_int_equal(tide_pg_changed(f->pg), 1);
 }
 
-static void a_missing_database_is_no_outage(void **state)
+CASE(a_missing_database_is_no_outage)
 {
     struct fixture *f = *state;
     char url[PG_TEST_URL_BYTES];
@@ -240,7 +235,7 @@ static void a_missing_database_is_no_outage(void **state)
 }
 
 /* The server ends our connection: told once as a lost network, and made again when asked. */
-static void a_lost_connection_is_made_again(void **state)
+CASE(a_lost_connection_is_made_again)
 {
     struct fixture *f = *state;
     char sql[100];
@@ -257,7 +252,7 @@ static void a_lost_connection_is_made_again(void **state)
     OK(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err)); /* prepared anew */
 }
 
-static void a_slow_statement_is_ended(void **state)
+CASE(a_slow_statement_is_ended)
 {
     struct fixture *f = *state;
     struct tide_pg_options options = {.url = f->url, .statement_ms = 50};
@@ -269,7 +264,7 @@ static void a_slow_statement_is_ended(void **state)
 
 /* ---- poolers ------------------------------------------------------------------------------ */
 
-static void behind_a_pooler_statements_have_no_names(void **state)
+CASE(behind_a_pooler_statements_have_no_names)
 {
     struct fixture *f = *state;
     char url[PG_TEST_URL_BYTES + 40];
@@ -291,7 +286,7 @@ static void behind_a_pooler_statements_have_no_names(void **state)
 
 /* Somebody threw our statements away: the one that finds out is tried again, and from then
  * on they have no names. */
-static void statements_that_vanish_are_a_pooler(void **state)
+CASE(statements_that_vanish_are_a_pooler)
 {
     struct fixture *f = *state;
     tide_pg_params(f->pg);
@@ -304,32 +299,14 @@ static void statements_that_vanish_are_a_pooler(void **state)
     OK(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err));
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+static bool applies(const struct test *test)
+{
+    return test->test.setup_func == NULL || pg_test_server() != NULL;
+}
 
 int main(void)
 {
-    static const struct CMUnitTest anywhere[] = {
-        cmocka_unit_test(a_bad_url_is_refused_without_telling_its_password),
-        cmocka_unit_test(nobody_there_is_a_network_that_fails),
-        cmocka_unit_test(a_name_has_no_password),
-        cmocka_unit_test(sqlstates_have_one_meaning),
-    };
-    static const struct CMUnitTest tests[] = {
-        CASE(values_arrive_as_they_were_sent),
-        CASE(arrays_of_any_length_are_one_parameter),
-        CASE(whole_rows_travel_in_one_array),
-        CASE(rows_are_copied),
-        CASE(a_failed_statement_says_why),
-        CASE(a_missing_database_is_no_outage),
-        CASE(a_lost_connection_is_made_again),
-        CASE(a_slow_statement_is_ended),
-        CASE(behind_a_pooler_statements_have_no_names),
-        CASE(statements_that_vanish_are_a_pooler),
-    };
-    int failed = cmocka_run_group_tests_name("anywhere", anywhere, NULL, NULL);
-    if (pg_test_server() == NULL) {
-        (void)printf("skipped: TIDE_TEST_POSTGRES names no server\n");
-        return failed;
-    }
-    return failed + cmocka_run_group_tests_name("with a server", tests, NULL, NULL);
+    if (pg_test_server() == NULL)
+        (void)printf("skipped: what needs a server; TIDE_TEST_POSTGRES names none\n");
+    return tests_run(applies);
 }

@@ -6,16 +6,12 @@
 #define TIDE_TESTS_ROWS_FIXTURE_H
 
 #include "db/rows.h"
+#include "support/test.h"
 
 #include <libpq-fe.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define OK(call)                                                                                   \
     do {                                                                                           \
@@ -64,11 +60,15 @@ static int rows_teardown(void **state)
 }
 
 /* Runs the tests on SQLite, then, where there is one, on PostgreSQL. */
-#define rows_run_tests(tests)                                                                      \
-    (cmocka_run_group_tests_name("SQLite", tests, NULL, NULL) +                                    \
-     (getenv("TIDE_TEST_POSTGRES") == NULL                                                         \
-          ? 0                                                                                      \
-          : (rows_on_postgres = true,                                                              \
-             cmocka_run_group_tests_name("PostgreSQL", tests, NULL, NULL))))
+static int rows_tests_run(void)
+{
+    int failed = tests_run(NULL);
+    if (getenv("TIDE_TEST_POSTGRES") != NULL) {
+        (void)printf("on PostgreSQL:\n");
+        rows_on_postgres = true;
+        failed += tests_run(NULL);
+    }
+    return failed;
+}
 
 #endif

@@ -1,11 +1,7 @@
 /* What an HTTP answer means to a handler that brings no judge of its own. */
+#include "support/test.h"
 #include "tidemark.h"
 #include "world/world.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 static tide_status judge(int http, const char *retry_after, const char *date,
                          uint64_t *retry_after_ms_out)
@@ -25,9 +21,8 @@ static tide_status judge(int http, const char *retry_after, const char *date,
     return rc;
 }
 
-static void every_code_has_its_meaning(void **state)
+TEST(every_code_has_its_meaning)
 {
-    (void)state;
     const struct {
         int http;
         tide_status status;
@@ -42,9 +37,8 @@ static void every_code_has_its_meaning(void **state)
     }
 }
 
-static void a_named_time_is_understood_in_both_forms(void **state)
+TEST(a_named_time_is_understood_in_both_forms)
 {
-    (void)state;
     uint64_t wait_ms = 0;
     assert_int_equal(judge(429, "17", NULL, &wait_ms), TIDE_THROTTLED);
     assert_int_equal(wait_ms, 17000);
@@ -56,9 +50,8 @@ static void a_named_time_is_understood_in_both_forms(void **state)
     assert_int_equal(wait_ms, 90000);
 }
 
-static void nonsense_names_no_time_and_nobody_waits_longer_than_a_day(void **state)
+TEST(nonsense_names_no_time_and_nobody_waits_longer_than_a_day)
 {
-    (void)state;
     const char *const nonsense[] = {"", "soon", "-3", "12 s", "Sun, 15 Nov 2026 10:01:30 GMT"};
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
         uint64_t wait_ms = 7;
@@ -68,14 +61,4 @@ static void nonsense_names_no_time_and_nobody_waits_longer_than_a_day(void **sta
     uint64_t wait_ms = 0;
     (void)judge(429, "18446744073709551615", NULL, &wait_ms);
     assert_int_equal(wait_ms, 86400000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_has_its_meaning),
-        cmocka_unit_test(a_named_time_is_understood_in_both_forms),
-        cmocka_unit_test(nonsense_names_no_time_and_nobody_waits_longer_than_a_day),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static json_t *account_named(struct fixture *f, const char *name, json_t **snaps
     return NULL;
 }
 
-static void a_process_for_one_account_leaves_the_others_alone(void **state)
+CASE(a_process_for_one_account_leaves_the_others_alone)
 {
     struct fixture *f = *state;
     struct counted counted = {.url = NULL};
@@ -91,7 +91,7 @@ static tide_status take_line(void *arg, tide_text line)
     return TIDE_OK;
 }
 
-static void a_command_may_ask_it_for_another_account(void **state)
+CASE(a_command_may_ask_it_for_another_account)
 {
     struct fixture *f = *state;
     struct counted counted = {.url = NULL};
@@ -118,7 +118,7 @@ static void a_command_may_ask_it_for_another_account(void **state)
     UNTIL(get(&counted.runs) == 2); /* what waited, and what was asked for */
 }
 
-static void one_header_holds_an_account_for_an_hour_at_most(void **state)
+CASE(one_header_holds_an_account_for_an_hour_at_most)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -146,7 +146,7 @@ static void one_header_holds_an_account_for_an_hour_at_most(void **state)
     test_http_stop(server);
 }
 
-static void what_calls_came_to_is_seen_and_outlives_the_engine(void **state)
+CASE(what_calls_came_to_is_seen_and_outlives_the_engine)
 {
     struct fixture *f = *state;
     struct counted counted = {.url = "http://127.0.0.1:1/x"};
@@ -192,9 +192,8 @@ static void what_calls_came_to_is_seen_and_outlives_the_engine(void **state)
     test_http_stop(server);
 }
 
-static void an_outcome_is_written_when_fortune_turns(void **state)
+TEST(an_outcome_is_written_when_fortune_turns)
 {
-    (void)state;
     struct tide_outcome outcome = {.ok_unix_ms = 0};
     const tide_text host = TIDE_TEXT("mail.example.org");
     assert_true(tide_outcome_add(&outcome, TIDE_OK, host, "", 1000));
@@ -222,7 +221,7 @@ static void an_outcome_is_written_when_fortune_turns(void **state)
 
 /* ---- quotas of a program (E4.1) ------------------------------------------------------- */
 
-static void two_accounts_of_a_quota_share_its_limit(void **state)
+CASE(two_accounts_of_a_quota_share_its_limit)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -252,7 +251,7 @@ static void two_accounts_of_a_quota_share_its_limit(void **state)
     test_http_stop(server);
 }
 
-static void a_quota_holds_for_accounts_of_an_earlier_start(void **state)
+CASE(a_quota_holds_for_accounts_of_an_earlier_start)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -282,7 +281,7 @@ static void a_quota_holds_for_accounts_of_an_earlier_start(void **state)
     test_http_stop(server);
 }
 
-static void a_quota_that_contradicts_itself_is_refused(void **state)
+CASE(a_quota_that_contradicts_itself_is_refused)
 {
     struct fixture *f = *state;
     uint32_t account = 0;
@@ -311,19 +310,4 @@ static void a_quota_that_contradicts_itself_is_refused(void **state)
     start(f);
     REFUSED(tide_engine_quota(f->engine, &(struct tide_quota){.name = "b"}, err), TIDE_INVALID);
     finish(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(two_accounts_of_a_quota_share_its_limit),
-        TEST(a_quota_holds_for_accounts_of_an_earlier_start),
-        TEST(a_quota_that_contradicts_itself_is_refused),
-        TEST(a_process_for_one_account_leaves_the_others_alone),
-        TEST(a_command_may_ask_it_for_another_account),
-        TEST(one_header_holds_an_account_for_an_hour_at_most),
-        TEST(what_calls_came_to_is_seen_and_outlives_the_engine),
-        cmocka_unit_test(an_outcome_is_written_when_fortune_turns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,7 +122,7 @@ static json_t *snapshot(struct fixture *f)
     return json;
 }
 
-static void one_look_shows_everything(void **state)
+CASE(one_look_shows_everything)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
@@ -165,7 +165,7 @@ static void one_look_shows_everything(void **state)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static void it_answers_who_it_is_and_refuses_nonsense(void **state)
+CASE(it_answers_who_it_is_and_refuses_nonsense)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -188,7 +188,7 @@ static void it_answers_who_it_is_and_refuses_nonsense(void **state)
     ask_status(f, "{\"op\":\"halt\"}", TIDE_INVALID);
 }
 
-static void retry_cancel_and_accept_take_filters(void **state)
+CASE(retry_cancel_and_accept_take_filters)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
@@ -228,7 +228,7 @@ static void retry_cancel_and_accept_take_filters(void **state)
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 4"), COUNT);
 }
 
-static void a_running_job_is_named_when_it_is_canceled(void **state)
+CASE(a_running_job_is_named_when_it_is_canceled)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
@@ -247,7 +247,7 @@ static void a_running_job_is_named_when_it_is_canceled(void **state)
     assert_int_equal(row_state(f, id), 4);
 }
 
-static void pause_and_halt_hold_jobs_back_and_explain_says_so(void **state)
+CASE(pause_and_halt_hold_jobs_back_and_explain_says_so)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
@@ -283,7 +283,7 @@ static void pause_and_halt_hold_jobs_back_and_explain_says_so(void **state)
     json_decref(why);
 }
 
-static void bad_items_are_retried_and_accepted_by_command(void **state)
+CASE(bad_items_are_retried_and_accepted_by_command)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
@@ -314,7 +314,7 @@ static void bad_items_are_retried_and_accepted_by_command(void **state)
 }
 
 /* A command marked them while no engine ran: all of them are tried, not one slice. */
-static void every_item_marked_for_a_retry_is_retried_at_the_start(void **state)
+CASE(every_item_marked_for_a_retry_is_retried_at_the_start)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
@@ -350,7 +350,7 @@ static void ask_early(void *arg)
 }
 
 /* Kinds are defined after the socket is there: a command that comes in between waits for them. */
-static void a_command_that_comes_before_the_kinds_waits_for_them(void **state)
+CASE(a_command_that_comes_before_the_kinds_waits_for_them)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
@@ -369,7 +369,7 @@ static void a_command_that_comes_before_the_kinds_waits_for_them(void **state)
     json_decref(early.answer);
 }
 
-static void purge_removes_finished_jobs_only(void **state)
+CASE(purge_removes_finished_jobs_only)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
@@ -388,7 +388,7 @@ static void purge_removes_finished_jobs_only(void **state)
     assert_int_equal(sql(f, "SELECT count(*) FROM job"), 1);
 }
 
-static void many_bad_items_raise_an_alert_that_outlives_the_engine(void **state)
+CASE(many_bad_items_raise_an_alert_that_outlives_the_engine)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
@@ -460,7 +460,7 @@ static int64_t look_afterwards(struct fixture *f, const char *query)
 
 /* E6.4: windows belong to the home, not to a process.  One bad item in each of two runs is two
  * of a thousand; and what a later run makes good is no longer shown. */
-static void alerts_count_over_runs_and_the_next_run_clears_them(void **state)
+CASE(alerts_count_over_runs_and_the_next_run_clears_them)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
@@ -493,7 +493,7 @@ static void remember(struct fixture *f, uint32_t bytes)
 }
 
 /* E6.4: warns at half of the budget, is critical at four fifths, and ends with its cause. */
-static void what_is_remembered_of_an_account_has_a_budget(void **state)
+CASE(what_is_remembered_of_an_account_has_a_budget)
 {
     struct fixture *f = *state;
     static const uint32_t bytes[] = {45000, 55000, 85000, 500};
@@ -531,7 +531,7 @@ static void open_with_config(struct fixture *f, const char *yaml)
     fixture_open(f);
 }
 
-static void a_reload_changes_the_number_of_workers_while_it_runs(void **state)
+CASE(a_reload_changes_the_number_of_workers_while_it_runs)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
@@ -576,7 +576,7 @@ static void a_reload_changes_the_number_of_workers_while_it_runs(void **state)
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 20);
 }
 
-static void a_stop_by_command_is_answered_first(void **state)
+CASE(a_stop_by_command_is_answered_first)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -634,7 +634,7 @@ static void *crowd_main(void *arg)
     return NULL;
 }
 
-static void a_crowd_may_ask_while_jobs_run(void **state)
+CASE(a_crowd_may_ask_while_jobs_run)
 {
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
@@ -697,7 +697,7 @@ static uint64_t handed_id(struct fixture *f, const char *request)
     return id;
 }
 
-static void a_command_hands_its_work_over(void **state)
+CASE(a_command_hands_its_work_over)
 {
     struct fixture *f = *state;
     struct handed handed = {{0}, "", 0};
@@ -718,7 +718,7 @@ static void a_command_hands_its_work_over(void **state)
     assert_int_equal(progress(f).done, 1);
 }
 
-static void what_cannot_be_done_is_not_taken_over(void **state)
+CASE(what_cannot_be_done_is_not_taken_over)
 {
     struct fixture *f = *state;
     struct handed handed = {{0}, "", 0};
@@ -754,7 +754,7 @@ static void what_cannot_be_done_is_not_taken_over(void **state)
     json_decref(answer);
 }
 
-static void a_pause_for_a_sign_in_ends_with_the_news_of_one(void **state)
+CASE(a_pause_for_a_sign_in_ends_with_the_news_of_one)
 {
     struct fixture *f = *state;
     struct handed handed = {{0}, "", 1};
@@ -787,29 +787,4 @@ static void a_pause_for_a_sign_in_ends_with_the_news_of_one(void **state)
     assert_int_equal(progress(f).done, 1);
     ask_status(f, "{\"op\":\"signed_in\",\"account\":\"nobody\"}", TIDE_NOT_FOUND);
     ask_status(f, "{\"op\":\"signed_in\"}", TIDE_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(one_look_shows_everything),
-        TEST(a_command_hands_its_work_over),
-        TEST(what_cannot_be_done_is_not_taken_over),
-        TEST(a_pause_for_a_sign_in_ends_with_the_news_of_one),
-        TEST(it_answers_who_it_is_and_refuses_nonsense),
-        TEST(retry_cancel_and_accept_take_filters),
-        TEST(a_running_job_is_named_when_it_is_canceled),
-        TEST(pause_and_halt_hold_jobs_back_and_explain_says_so),
-        TEST(bad_items_are_retried_and_accepted_by_command),
-        TEST(every_item_marked_for_a_retry_is_retried_at_the_start),
-        TEST(a_command_that_comes_before_the_kinds_waits_for_them),
-        TEST(purge_removes_finished_jobs_only),
-        TEST(many_bad_items_raise_an_alert_that_outlives_the_engine),
-        TEST(alerts_count_over_runs_and_the_next_run_clears_them),
-        TEST(what_is_remembered_of_an_account_has_a_budget),
-        TEST(a_reload_changes_the_number_of_workers_while_it_runs),
-        TEST(a_stop_by_command_is_answered_first),
-        TEST(a_crowd_may_ask_while_jobs_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

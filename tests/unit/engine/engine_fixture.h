@@ -9,22 +9,19 @@
 
 #include "base/limits.h"
 #include "settings/settings.h"
+#include "support/test.h"
 #include "tidemark.h"
 #include "world/world.h"
 #include "support/scale.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 #include <sqlite3.h>
 
 enum { TEST_WAIT_MS = 120000, TEST_FLAGS_MAX = 16 };
@@ -172,7 +169,7 @@ __attribute__((unused)) static int tear_down(void **state)
     return rc;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
 
 /* ---- short forms ------------------------------------------------------------------ */
 

@@ -74,7 +74,7 @@ static tide_status one_fails_handler(tide_job *job, void *context, tide_error *e
     return TIDE_OK;
 }
 
-static void a_canceled_batch_with_a_failed_item_is_not_done(void **state)
+CASE(a_canceled_batch_with_a_failed_item_is_not_done)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -134,12 +134,12 @@ static void run_batch(struct fixture *f, bool by_name)
         assert_true(progress(f).split >= 1);
 }
 
-static void a_failing_batch_is_split_down_to_its_bad_items(void **state)
+CASE(a_failing_batch_is_split_down_to_its_bad_items)
 {
     run_batch(*state, false);
 }
 
-static void an_item_that_fails_by_name_does_not_hold_up_the_others(void **state)
+CASE(an_item_that_fails_by_name_does_not_hold_up_the_others)
 {
     run_batch(*state, true);
 }
@@ -159,7 +159,7 @@ static tide_status unlucky_handler(tide_job *job, void *context, tide_error *err
     return TIDE_OK;
 }
 
-static void an_item_is_not_bad_for_what_its_batch_met(void **state)
+CASE(an_item_is_not_bad_for_what_its_batch_met)
 {
     struct fixture *f = *state;
     uint64_t calls = 0;
@@ -201,7 +201,7 @@ static void run_cycle(struct fixture *f, uint32_t kind, uint32_t account, const 
 }
 
 /* A person reads the list of bad items: what is stored must not stand there (E6.3). */
-static void a_bad_item_that_a_later_cycle_stores_is_bad_no_more(void **state)
+CASE(a_bad_item_that_a_later_cycle_stores_is_bad_no_more)
 {
     struct fixture *f = *state;
     uint64_t refuses = 1;
@@ -229,16 +229,4 @@ static void a_bad_item_that_a_later_cycle_stores_is_bad_no_more(void **state)
         assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 1);
         fixture_close(f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_failing_batch_is_split_down_to_its_bad_items),
-        TEST(an_item_that_fails_by_name_does_not_hold_up_the_others),
-        TEST(an_item_is_not_bad_for_what_its_batch_met),
-        TEST(a_bad_item_that_a_later_cycle_stores_is_bad_no_more),
-        TEST(a_canceled_batch_with_a_failed_item_is_not_done),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 /* ---- enqueue ---------------------------------------------------------------------- */
 
-static void what_is_wrong_is_refused_before_anything_is_written(void **state)
+CASE(what_is_wrong_is_refused_before_anything_is_written)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -44,7 +44,7 @@ static void what_is_wrong_is_refused_before_anything_is_written(void **state)
     OK(tide_enqueue(f->engine, wrong, 0, NULL, err));
 }
 
-static void a_cycle_of_dependencies_is_refused_before_anything_is_written(void **state)
+CASE(a_cycle_of_dependencies_is_refused_before_anything_is_written)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -84,7 +84,7 @@ static tide_status order_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-static void many_jobs_over_a_small_window_run_in_topological_order(void **state)
+CASE(many_jobs_over_a_small_window_run_in_topological_order)
 {
     struct fixture *f = *state;
     size_t count = scaled(100000);
@@ -131,7 +131,7 @@ static void many_jobs_over_a_small_window_run_in_topological_order(void **state)
     free(payloads);
 }
 
-static void needs_may_be_named_in_any_order_and_mixed_with_ids(void **state)
+CASE(needs_may_be_named_in_any_order_and_mixed_with_ids)
 {
     struct fixture *f = *state;
     uint64_t done_at[6] = {0};
@@ -168,7 +168,7 @@ static void needs_may_be_named_in_any_order_and_mixed_with_ids(void **state)
 }
 
 /* E3.4: the settings decide for the kinds they name, whatever a system asked for. */
-static void kinds_have_the_priorities_of_the_settings(void **state)
+CASE(kinds_have_the_priorities_of_the_settings)
 {
     static const struct {
         const char *kind;
@@ -195,7 +195,7 @@ static void kinds_have_the_priorities_of_the_settings(void **state)
     finish(f);
 }
 
-static void priorities_go_first_and_equals_in_turn(void **state)
+CASE(priorities_go_first_and_equals_in_turn)
 {
     struct fixture *f = *state;
     uint64_t done_at[4] = {0};
@@ -224,7 +224,7 @@ static tide_status forced_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-static void a_waiting_duplicate_is_returned_raised_and_forced(void **state)
+CASE(a_waiting_duplicate_is_returned_raised_and_forced)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -254,7 +254,7 @@ static void a_waiting_duplicate_is_returned_raised_and_forced(void **state)
     assert_int_equal(get(&ran), 1002);
 }
 
-static void while_one_runs_one_more_may_wait_or_not_as_the_kind_says(void **state)
+CASE(while_one_runs_one_more_may_wait_or_not_as_the_kind_says)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -304,7 +304,7 @@ static tide_status buy_run(tide_transaction *transaction, void *arg, tide_error 
     return rc;
 }
 
-static void a_callers_rows_and_its_jobs_appear_together_or_not_at_all(void **state)
+CASE(a_callers_rows_and_its_jobs_appear_together_or_not_at_all)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -341,7 +341,7 @@ static tide_status twice_run(tide_transaction *transaction, void *arg, tide_erro
 }
 
 /* A key that is there already is no broken disk, whatever the caller calls it. */
-static void a_callers_statement_that_fails_is_undone_and_the_engine_goes_on(void **state)
+CASE(a_callers_statement_that_fails_is_undone_and_the_engine_goes_on)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -401,7 +401,7 @@ static tide_status parent_handler(tide_job *job, void *context, tide_error *err)
     return try == 1 ? family->first : TIDE_OK;
 }
 
-static void children_and_effects_appear_exactly_when_done_does(void **state)
+CASE(children_and_effects_appear_exactly_when_done_does)
 {
     struct fixture *f = *state;
     struct family family = {.f = f, .first = TIDE_SERVER};
@@ -419,7 +419,7 @@ static void children_and_effects_appear_exactly_when_done_does(void **state)
     assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 2);
 }
 
-static void a_failed_parent_has_no_children(void **state)
+CASE(a_failed_parent_has_no_children)
 {
     struct fixture *f = *state;
     struct family family = {.f = f, .first = TIDE_PERMANENT};
@@ -476,7 +476,7 @@ static tide_status upload_handler(tide_job *job, void *context, tide_error *err)
     return try < 3 ? TIDE_TIMEOUT : TIDE_OK;
 }
 
-static void resume_data_comes_back_with_the_next_attempt(void **state)
+CASE(resume_data_comes_back_with_the_next_attempt)
 {
     struct fixture *f = *state;
     struct upload upload = {.f = f};
@@ -506,7 +506,7 @@ static tide_status intent_handler(tide_job *job, void *context, tide_error *err)
     return tide_job_intent_end(job, "draft-1", TIDE_OK, "{\"id\":7}", err);
 }
 
-static void an_intent_made_before_is_told_to_the_next_attempt(void **state)
+CASE(an_intent_made_before_is_told_to_the_next_attempt)
 {
     struct fixture *f = *state;
     uint64_t seen[2] = {0};
@@ -543,7 +543,7 @@ static tide_status resolve_handler(tide_job *job, void *context, tide_error *err
     return rc;
 }
 
-static void an_intent_ends_with_its_owners_transaction_or_not_at_all(void **state)
+CASE(an_intent_ends_with_its_owners_transaction_or_not_at_all)
 {
     struct fixture *f = *state;
     uint64_t seen[1] = {0};
@@ -579,7 +579,7 @@ static tide_status failing_handler(tide_job *job, void *context, tide_error *err
     return tide_error_set(err, failing->status, "try %" PRIu64 " went wrong", try);
 }
 
-static void a_failing_job_is_tried_again_until_its_budget_is_spent(void **state)
+CASE(a_failing_job_is_tried_again_until_its_budget_is_spent)
 {
     struct fixture *f = *state;
     struct failing thrice = {.good_from = 3, .status = TIDE_SERVER};
@@ -612,7 +612,7 @@ static void a_failing_job_is_tried_again_until_its_budget_is_spent(void **state)
     assert_int_equal(seen.retried, 2 + 3);
 }
 
-static void pauses_between_attempts_grow(void **state)
+CASE(pauses_between_attempts_grow)
 {
     struct fixture *f = *state;
     struct failing never = {.status = TIDE_TIMEOUT};
@@ -629,7 +629,7 @@ static void pauses_between_attempts_grow(void **state)
     assert_true(test_now_ms() - before_ms >= 99);
 }
 
-static void a_failed_dependency_blocks_and_a_retry_revives(void **state)
+CASE(a_failed_dependency_blocks_and_a_retry_revives)
 {
     struct fixture *f = *state;
     struct failing failing = {.status = TIDE_PERMANENT};
@@ -661,7 +661,7 @@ static void a_failed_dependency_blocks_and_a_retry_revives(void **state)
     REFUSED(tide_cancel_job(f->engine, 4711, err), TIDE_NOT_FOUND);
 }
 
-static void what_was_blocked_is_still_blocked_after_a_restart(void **state)
+CASE(what_was_blocked_is_still_blocked_after_a_restart)
 {
     struct fixture *f = *state;
     struct failing failing = {.status = TIDE_PERMANENT};
@@ -713,7 +713,7 @@ static struct tide_stream_state stream_state(struct fixture *f, uint64_t stream)
     return seen;
 }
 
-static void the_cursor_never_passes_unfinished_work(void **state)
+CASE(the_cursor_never_passes_unfinished_work)
 {
     struct fixture *f = *state;
     struct cycles cycles = {.fail_third = 1};
@@ -783,7 +783,7 @@ static tide_status opener_handler(tide_job *job, void *context, tide_error *err)
     return rc;
 }
 
-static void children_belong_to_the_cycle_of_their_parent(void **state)
+CASE(children_belong_to_the_cycle_of_their_parent)
 {
     struct fixture *f = *state;
     struct cycles cycles = {0};
@@ -803,32 +803,4 @@ static void children_belong_to_the_cycle_of_their_parent(void **state)
     finish(f);
     UNTIL(stream_state(f, stream).cycles_finished == 1);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE cycle IS NULL AND state = 2"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_wrong_is_refused_before_anything_is_written),
-        TEST(a_cycle_of_dependencies_is_refused_before_anything_is_written),
-        TEST(many_jobs_over_a_small_window_run_in_topological_order),
-        TEST(needs_may_be_named_in_any_order_and_mixed_with_ids),
-        TEST(priorities_go_first_and_equals_in_turn),
-        TEST(kinds_have_the_priorities_of_the_settings),
-        TEST(a_waiting_duplicate_is_returned_raised_and_forced),
-        TEST(while_one_runs_one_more_may_wait_or_not_as_the_kind_says),
-        TEST(a_callers_rows_and_its_jobs_appear_together_or_not_at_all),
-        TEST(a_callers_statement_that_fails_is_undone_and_the_engine_goes_on),
-        TEST(children_and_effects_appear_exactly_when_done_does),
-        TEST(a_failed_parent_has_no_children),
-        TEST(resume_data_comes_back_with_the_next_attempt),
-        TEST(an_intent_made_before_is_told_to_the_next_attempt),
-        TEST(an_intent_ends_with_its_owners_transaction_or_not_at_all),
-        TEST(a_failing_job_is_tried_again_until_its_budget_is_spent),
-        TEST(pauses_between_attempts_grow),
-        TEST(a_failed_dependency_blocks_and_a_retry_revives),
-        TEST(what_was_blocked_is_still_blocked_after_a_restart),
-        TEST(the_cursor_never_passes_unfinished_work),
-        TEST(children_belong_to_the_cycle_of_their_parent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

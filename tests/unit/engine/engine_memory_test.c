@@ -86,7 +86,7 @@ static bool live(struct fixture *f, unsigned number)
     return atomic_load(&fired);
 }
 
-static void an_engine_opens_and_starts_or_leaves_nothing_behind(void **state)
+CASE(an_engine_opens_and_starts_or_leaves_nothing_behind)
 {
     struct fixture *f = *state;
     unsigned number = 0;
@@ -97,7 +97,7 @@ static void an_engine_opens_and_starts_or_leaves_nothing_behind(void **state)
 }
 
 /* Whatever refuses it: what a caller closes after that must be nothing. */
-static void an_engine_that_does_not_open_is_none(void **state)
+CASE(an_engine_that_does_not_open_is_none)
 {
     struct fixture *f = *state;
     const struct tide_engine_options odd[] = {
@@ -113,13 +113,4 @@ static void an_engine_that_does_not_open_is_none(void **state)
         assert_int_not_equal(tide_engine_open(&odd[i], &engine, &err), TIDE_OK);
         assert_null(engine);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_engine_opens_and_starts_or_leaves_nothing_behind),
-        TEST(an_engine_that_does_not_open_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static tide_status crowd_handler(tide_job *job, void *context, tide_error *err)
     return rc;
 }
 
-static void workers_come_and_go_with_the_file(void **state)
+CASE(workers_come_and_go_with_the_file)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -102,7 +102,7 @@ static void workers_come_and_go_with_the_file(void **state)
     assert_int_equal(get(&crowd.most), 1);
 }
 
-static void a_number_of_workers_chosen_by_the_program_outlives_other_changes(void **state)
+CASE(a_number_of_workers_chosen_by_the_program_outlives_other_changes)
 {
     struct fixture *f = *state;
     load_settings(f, "workers.count: 2\n");
@@ -128,7 +128,7 @@ static void a_number_of_workers_chosen_by_the_program_outlives_other_changes(voi
     finish(f);
 }
 
-static void a_new_threshold_judges_what_happened_before(void **state)
+CASE(a_new_threshold_judges_what_happened_before)
 {
     struct fixture *f = *state;
     load_settings(f, "alerts.bad_warn: 100%\nalerts.bad_critical: 100%\n");
@@ -149,7 +149,7 @@ static void a_new_threshold_judges_what_happened_before(void **state)
     UNTIL(sql(f, "SELECT level FROM alert WHERE condition = 'bad_rate'") == TIDE_LEVEL_CRITICAL);
 }
 
-static void rates_and_schedules_change_with_the_file(void **state)
+CASE(rates_and_schedules_change_with_the_file)
 {
     struct fixture *f = *state;
     load_settings(f, "");
@@ -174,7 +174,7 @@ static void rates_and_schedules_change_with_the_file(void **state)
 
 /* A governor that counts units goes on counting them until the next start; all
  * else that the file says counts at once. */
-static void a_quota_that_goes_away_waits_for_the_next_start(void **state)
+CASE(a_quota_that_goes_away_waits_for_the_next_start)
 {
     struct fixture *f = *state;
     load_settings(f, "");
@@ -204,7 +204,7 @@ static void count_lines(void *arg, const char *line, size_t bytes)
         (void)add(&lines->changed, 1);
 }
 
-static void a_broken_file_is_told_once_and_changes_nothing(void **state)
+CASE(a_broken_file_is_told_once_and_changes_nothing)
 {
     struct fixture *f = *state;
     struct lines lines = {0};
@@ -230,7 +230,7 @@ static void a_broken_file_is_told_once_and_changes_nothing(void **state)
 }
 
 /* D2, and E11.1's other half: what was set by hand is not lost by a reload. */
-static void an_engine_without_a_file_never_looks_for_one(void **state)
+CASE(an_engine_without_a_file_never_looks_for_one)
 {
     struct fixture *f = *state;
     uint64_t count = 0;
@@ -247,18 +247,4 @@ static void an_engine_without_a_file_never_looks_for_one(void **state)
         assert_false(changed[i] || restart[i]);
     assert_int_equal(workers_wanted(f), 3);
     assert_int_equal(look_ms(f), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(workers_come_and_go_with_the_file),
-        TEST(a_number_of_workers_chosen_by_the_program_outlives_other_changes),
-        TEST(a_new_threshold_judges_what_happened_before),
-        TEST(a_quota_that_goes_away_waits_for_the_next_start),
-        TEST(rates_and_schedules_change_with_the_file),
-        TEST(a_broken_file_is_told_once_and_changes_nothing),
-        TEST(an_engine_without_a_file_never_looks_for_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static uint32_t account_of(struct fixture *f, const char *provider)
     return account;
 }
 
-static void accounts_are_found_again_and_checked(void **state)
+CASE(accounts_are_found_again_and_checked)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -63,7 +63,7 @@ static void accounts_are_found_again_and_checked(void **state)
 
 /* The default profile begins with 4 calls a second: most of the jobs must be parked,
  * and all come to their end. */
-static void a_job_without_quota_parks_and_comes_back_by_itself(void **state)
+CASE(a_job_without_quota_parks_and_comes_back_by_itself)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -85,7 +85,7 @@ static void a_job_without_quota_parks_and_comes_back_by_itself(void **state)
 
 /* E4.3a.  A hundred calls a minute and two workers: what comes after them waits for its
  * quota for most of a minute, and a job of no account runs meanwhile. */
-static void a_job_without_quota_holds_no_worker(void **state)
+CASE(a_job_without_quota_holds_no_worker)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -130,7 +130,7 @@ static tide_status batch_call_handler(tide_job *job, void *context, tide_error *
 
 /* Every part of a batch is a call to the provider: more of them than may be in flight
  * can never be sent, and the job says so instead of waiting for ever (E4.4). */
-static void a_batch_is_charged_for_every_part(void **state)
+CASE(a_batch_is_charged_for_every_part)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -152,7 +152,7 @@ static void a_batch_is_charged_for_every_part(void **state)
     test_http_stop(server);
 }
 
-static void a_refusal_pauses_the_account_and_costs_no_attempt(void **state)
+CASE(a_refusal_pauses_the_account_and_costs_no_attempt)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -213,7 +213,7 @@ static struct tide_governor_view governor_view(struct fixture *f, uint32_t accou
 }
 
 /* E4.3: the limit that a judge names reaches the governor, which learns it. */
-static void limits_on_concurrency_and_bytes_are_learned_from_refusals(void **state)
+CASE(limits_on_concurrency_and_bytes_are_learned_from_refusals)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -240,7 +240,7 @@ static void limits_on_concurrency_and_bytes_are_learned_from_refusals(void **sta
     test_http_stop(server);
 }
 
-static void an_account_without_network_waits_and_its_jobs_pay_nothing(void **state)
+CASE(an_account_without_network_waits_and_its_jobs_pay_nothing)
 {
     struct fixture *f = *state;
     struct fetch fetch = {.url = "http://127.0.0.1:1/"};
@@ -269,7 +269,7 @@ static bool snapshot_says(struct fixture *f, const char *text)
 }
 
 /* Two calls at a time, five failures: six calls can have been sent when it opens. */
-static void failing_servers_open_the_breaker(void **state)
+CASE(failing_servers_open_the_breaker)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -294,7 +294,7 @@ static void failing_servers_open_the_breaker(void **state)
 
 /* ---- cancel (E7.3) -------------------------------------------------------------------- */
 
-static void cancel_reaches_jobs_that_wait_and_calls_that_run(void **state)
+CASE(cancel_reaches_jobs_that_wait_and_calls_that_run)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
@@ -321,7 +321,7 @@ static void cancel_reaches_jobs_that_wait_and_calls_that_run(void **state)
     test_http_stop(server);
 }
 
-static void a_canceled_job_can_be_retried(void **state)
+CASE(a_canceled_job_can_be_retried)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -343,7 +343,7 @@ static void a_canceled_job_can_be_retried(void **state)
 
 /* ---- lanes (E3) ---------------------------------------------------------------------------- */
 
-static void bulk_gives_an_interactive_job_its_worker_back(void **state)
+CASE(bulk_gives_an_interactive_job_its_worker_back)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -367,7 +367,7 @@ static void bulk_gives_an_interactive_job_its_worker_back(void **state)
     assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0); /* preemption is free */
 }
 
-static void jobs_that_may_not_be_preempted_are_not(void **state)
+CASE(jobs_that_may_not_be_preempted_are_not)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -418,7 +418,7 @@ static tide_status turnstile_handler(tide_job *job, void *context, tide_error *e
 /* E3.3.  Syncs have all the workers when more reads come than those can run.  From then
  * until the last read has started every worker that becomes free goes to a read, although
  * two are reserved for the lane of the syncs. */
-static void while_a_person_waits_no_lower_level_of_the_account_runs(void **state)
+CASE(while_a_person_waits_no_lower_level_of_the_account_runs)
 {
     enum { WORKERS = 5, SYNCS = 8, READS = 12 };
     struct fixture *f = *state;
@@ -458,7 +458,7 @@ static void while_a_person_waits_no_lower_level_of_the_account_runs(void **state
 
 /* ---- halt (E4.6) ----------------------------------------------------------------------------- */
 
-static void a_halt_ends_an_accounts_jobs_and_survives_a_restart(void **state)
+CASE(a_halt_ends_an_accounts_jobs_and_survives_a_restart)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -515,7 +515,7 @@ static tide_status store_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-static void when_everything_fails_the_account_halts_instead(void **state)
+CASE(when_everything_fails_the_account_halts_instead)
 {
     struct fixture *f = *state;
     struct store store = {0};
@@ -558,7 +558,7 @@ static tide_status stall_handler(tide_job *job, void *context, tide_error *err)
     return tide_job_sleep(job, 60000); /* no beat: only the cancellation ends it */
 }
 
-static void a_job_without_a_beat_is_canceled_and_tried_again(void **state)
+CASE(a_job_without_a_beat_is_canceled_and_tried_again)
 {
     struct fixture *f = *state;
     uint64_t runs = 0;
@@ -582,7 +582,7 @@ static tide_status sleep_handler(tide_job *job, void *context, tide_error *err)
 }
 
 /* A kind that names no limit has the one of the settings, and the error says which. */
-static void a_stalled_job_says_how_long_it_had_no_beat(void **state)
+CASE(a_stalled_job_says_how_long_it_had_no_beat)
 {
     struct fixture *f = *state;
     fixture_settings(f, "stall.after=1s");
@@ -617,7 +617,7 @@ static tide_status zombie_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-static void a_handler_that_never_returns_loses_its_worker_and_changes_nothing(void **state)
+CASE(a_handler_that_never_returns_loses_its_worker_and_changes_nothing)
 {
     struct fixture *f = *state;
     struct zombie zombie = {0};
@@ -669,7 +669,7 @@ static void close_when_returned(struct fixture *f)
 }
 
 /* E7.1, E7.2: each attempt costs a thread, so attempts are counted over all of them. */
-static void a_handler_that_never_returns_fails_when_its_attempts_are_spent(void **state)
+CASE(a_handler_that_never_returns_fails_when_its_attempts_are_spent)
 {
     struct fixture *f = *state;
     struct stuck stuck = {0};
@@ -693,7 +693,7 @@ static void a_handler_that_never_returns_fails_when_its_attempts_are_spent(void 
 }
 
 /* E7.1: over its budget it is split by force, so that only the item at fault is lost. */
-static void a_batch_that_never_returns_is_split_down_to_the_item(void **state)
+CASE(a_batch_that_never_returns_is_split_down_to_the_item)
 {
     struct fixture *f = *state;
     struct stuck stuck = {.item = "b"};
@@ -721,7 +721,7 @@ static void a_batch_that_never_returns_is_split_down_to_the_item(void **state)
 }
 
 /* With every thread stuck nothing can run any more: the engine says so and ends. */
-static void an_engine_whose_threads_are_all_stuck_stops_and_closes(void **state)
+CASE(an_engine_whose_threads_are_all_stuck_stops_and_closes)
 {
     struct fixture *f = *state;
     struct stuck stuck = {0};
@@ -771,7 +771,7 @@ static void fire_some(struct fixture *f, int64_t count)
                      sql(f, "SELECT count(*) FROM firing"));
 }
 
-static void a_schedule_fires_once_per_slot_and_missed_slots_collapse(void **state)
+CASE(a_schedule_fires_once_per_slot_and_missed_slots_collapse)
 {
     enum { MISSED = 20 };
     struct fixture *f = *state;
@@ -809,7 +809,7 @@ static tide_status whose_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-static void a_schedule_per_account_leaves_out_the_halted(void **state)
+CASE(a_schedule_per_account_leaves_out_the_halted)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -831,36 +831,4 @@ static void a_schedule_per_account_leaves_out_the_halted(void **state)
     UNTIL(get(&ran) != 0);
     finish(f);
     UNTIL(get(&ran) == (1ull << (8 * accounts[0])) + (1ull << (8 * accounts[2])));
-}
-
-int main(int argc, char **argv)
-{
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    const struct CMUnitTest tests[] = {
-        TEST(accounts_are_found_again_and_checked),
-        TEST(a_job_without_quota_parks_and_comes_back_by_itself),
-        TEST(a_job_without_quota_holds_no_worker),
-        TEST(a_batch_is_charged_for_every_part),
-        TEST(a_refusal_pauses_the_account_and_costs_no_attempt),
-        TEST(limits_on_concurrency_and_bytes_are_learned_from_refusals),
-        TEST(an_account_without_network_waits_and_its_jobs_pay_nothing),
-        TEST(failing_servers_open_the_breaker),
-        TEST(cancel_reaches_jobs_that_wait_and_calls_that_run),
-        TEST(a_canceled_job_can_be_retried),
-        TEST(bulk_gives_an_interactive_job_its_worker_back),
-        TEST(jobs_that_may_not_be_preempted_are_not),
-        TEST(while_a_person_waits_no_lower_level_of_the_account_runs),
-        TEST(a_halt_ends_an_accounts_jobs_and_survives_a_restart),
-        TEST(when_everything_fails_the_account_halts_instead),
-        TEST(a_job_without_a_beat_is_canceled_and_tried_again),
-        TEST(a_stalled_job_says_how_long_it_had_no_beat),
-        TEST(a_handler_that_never_returns_loses_its_worker_and_changes_nothing),
-        TEST(a_handler_that_never_returns_fails_when_its_attempts_are_spent),
-        TEST(a_batch_that_never_returns_is_split_down_to_the_item),
-        TEST(an_engine_whose_threads_are_all_stuck_stops_and_closes),
-        TEST(a_schedule_fires_once_per_slot_and_missed_slots_collapse),
-        TEST(a_schedule_per_account_leaves_out_the_halted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,12 @@
 
 /* ---- orders ---------------------------------------------------------------------- */
 
-static void closing_nothing_is_fine(void **state)
+TEST(closing_nothing_is_fine)
 {
-    (void)state;
     assert_int_equal(tide_engine_close(NULL), TIDE_OK);
 }
 
-static void an_engine_that_never_started_closes(void **state)
+CASE(an_engine_that_never_started_closes)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -29,7 +28,7 @@ static void an_engine_that_never_started_closes(void **state)
     assert_int_equal(get(&ran), 1);
 }
 
-static void a_stop_before_the_start_ends_it(void **state)
+CASE(a_stop_before_the_start_ends_it)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -40,7 +39,7 @@ static void a_stop_before_the_start_ends_it(void **state)
     fixture_close(f);
 }
 
-static void it_starts_once(void **state)
+CASE(it_starts_once)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -52,7 +51,7 @@ static void it_starts_once(void **state)
     REFUSED(tide_engine_start(f->engine, err), TIDE_INVALID);
 }
 
-static void it_makes_its_directory_with_those_above(void **state)
+CASE(it_makes_its_directory_with_those_above)
 {
     struct fixture *f = *state;
     char dir[128];
@@ -72,7 +71,7 @@ static void it_makes_its_directory_with_those_above(void **state)
     assert_int_not_equal(access(dir, F_OK), 0);
 }
 
-static void a_second_engine_is_told_who_was_first(void **state)
+CASE(a_second_engine_is_told_who_was_first)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -90,7 +89,7 @@ static void a_second_engine_is_told_who_was_first(void **state)
     OK(tide_engine_close(second));
 }
 
-static void a_directory_that_cannot_be_is_refused(void **state)
+CASE(a_directory_that_cannot_be_is_refused)
 {
     struct fixture *f = *state;
     tide_engine *engine = NULL;
@@ -105,7 +104,7 @@ static void a_directory_that_cannot_be_is_refused(void **state)
     assert_null(engine);
 }
 
-static void a_file_that_is_no_ledger_is_left_alone(void **state)
+CASE(a_file_that_is_no_ledger_is_left_alone)
 {
     struct fixture *f = *state;
     char path[128];
@@ -124,7 +123,7 @@ static void a_file_that_is_no_ledger_is_left_alone(void **state)
 
 /* ---- stopping and going on ----------------------------------------------------------- */
 
-static void a_stop_lets_a_running_job_end(void **state)
+CASE(a_stop_lets_a_running_job_end)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -140,7 +139,7 @@ static void a_stop_lets_a_running_job_end(void **state)
     assert_int_equal(row_state(f, id), 2);
 }
 
-static void a_stop_cancels_what_outlives_the_grace_and_the_next_start_continues(void **state)
+CASE(a_stop_cancels_what_outlives_the_grace_and_the_next_start_continues)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -174,7 +173,7 @@ static tide_status quick_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-static void a_thousand_starts_and_stops_run_every_job_once(void **state)
+CASE(a_thousand_starts_and_stops_run_every_job_once)
 {
     struct fixture *f = *state;
     static uint64_t ran[1000];
@@ -229,7 +228,7 @@ static void *call_until_stopped(void *arg)
     return rc == TIDE_STOPPED ? NULL : caller;
 }
 
-static void callers_learn_that_it_stopped_and_what_they_were_told_is_kept(void **state)
+CASE(callers_learn_that_it_stopped_and_what_they_were_told_is_kept)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -258,7 +257,7 @@ static void callers_learn_that_it_stopped_and_what_they_were_told_is_kept(void *
 
 /* ---- waiting -------------------------------------------------------------------------- */
 
-static void a_wait_ends_in_time_when_there_is_work(void **state)
+CASE(a_wait_ends_in_time_when_there_is_work)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -273,7 +272,7 @@ static void a_wait_ends_in_time_when_there_is_work(void **state)
     OK(tide_engine_wait(f->engine, 0, err)); /* nothing to wait for */
 }
 
-static void a_delayed_job_is_waited_for_and_a_job_of_an_unknown_kind_is_not(void **state)
+CASE(a_delayed_job_is_waited_for_and_a_job_of_an_unknown_kind_is_not)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -294,7 +293,7 @@ static void a_delayed_job_is_waited_for_and_a_job_of_an_unknown_kind_is_not(void
 
 /* ---- kinds ------------------------------------------------------------------------------ */
 
-static void kinds_are_checked(void **state)
+CASE(kinds_are_checked)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -326,7 +325,7 @@ static void kinds_are_checked(void **state)
     assert_int_equal(define(f, &kind), first); /* stored, hence stable */
 }
 
-static void there_is_a_ceiling_for_kinds(void **state)
+CASE(there_is_a_ceiling_for_kinds)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -354,7 +353,7 @@ static double cpu_s(void)
 
 /* E2.4: workers block, no SQL, less than 1 % of a processor.  Measured over a
  * second, with an account, a stream, and a job that is not due for a day. */
-static void an_idle_engine_costs_nothing(void **state)
+CASE(an_idle_engine_costs_nothing)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -382,28 +381,4 @@ static void an_idle_engine_costs_nothing(void **state)
     }
     assert_int_equal(quiet_s, 2);
     assert_true(progress(f).idle);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closing_nothing_is_fine),
-        TEST(an_engine_that_never_started_closes),
-        TEST(a_stop_before_the_start_ends_it),
-        TEST(it_starts_once),
-        TEST(it_makes_its_directory_with_those_above),
-        TEST(a_second_engine_is_told_who_was_first),
-        TEST(a_directory_that_cannot_be_is_refused),
-        TEST(a_file_that_is_no_ledger_is_left_alone),
-        TEST(a_stop_lets_a_running_job_end),
-        TEST(a_stop_cancels_what_outlives_the_grace_and_the_next_start_continues),
-        TEST(a_thousand_starts_and_stops_run_every_job_once),
-        TEST(callers_learn_that_it_stopped_and_what_they_were_told_is_kept),
-        TEST(a_wait_ends_in_time_when_there_is_work),
-        TEST(a_delayed_job_is_waited_for_and_a_job_of_an_unknown_kind_is_not),
-        TEST(kinds_are_checked),
-        TEST(there_is_a_ceiling_for_kinds),
-        TEST(an_idle_engine_costs_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

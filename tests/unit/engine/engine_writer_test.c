@@ -102,7 +102,7 @@ static void called(struct caller *caller)
 
 /* A job that comes into a cycle in the transaction that ends its last one keeps the cycle
  * open: the cursor waits for it, and nothing else does. */
-static void a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor(void **state)
+CASE(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
@@ -172,7 +172,7 @@ static void open_with_log(struct fixture *f, struct lines *lines)
 
 /* A transaction that can never be written stops the engine, and the log has the reason:
  * everything that waits for the writer would wait for ever. */
-static void a_transaction_that_is_always_refused_stops_the_engine_with_a_reason(void **state)
+CASE(a_transaction_that_is_always_refused_stops_the_engine_with_a_reason)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -225,7 +225,7 @@ static tide_status effect_handler(tide_job *job, void *context, tide_error *err)
 
 /* Whatever an effect does to the transaction, nothing of it is stored in part: the others that
  * were written with it are written again without it, and its job is not done. */
-static void an_effect_that_ends_the_transaction_takes_nobody_with_it(void **state)
+CASE(an_effect_that_ends_the_transaction_takes_nobody_with_it)
 {
     static const char *const statements[] = {
         "ROLLBACK",
@@ -281,7 +281,7 @@ static tide_status end_it(tide_transaction *transaction, void *arg, tide_error *
 }
 
 /* The same of a caller's transaction: the caller is told, and the engine goes on. */
-static void a_callback_that_ends_the_transaction_is_refused_alone(void **state)
+CASE(a_callback_that_ends_the_transaction_is_refused_alone)
 {
     struct fixture *f = *state;
     uint64_t ran = 0;
@@ -300,7 +300,7 @@ static void a_callback_that_ends_the_transaction_is_refused_alone(void **state)
 
 /* E7.2: a refused end is a failure like any other: it waits, is logged and not counted as
  * done. */
-static void a_refused_effect_waits_and_is_not_counted_as_done(void **state)
+CASE(a_refused_effect_waits_and_is_not_counted_as_done)
 {
     struct fixture *f = *state;
     struct effect effect = {.says = TIDE_SERVER};
@@ -323,7 +323,7 @@ static void a_refused_effect_waits_and_is_not_counted_as_done(void **state)
 }
 
 /* E6.1: a batch whose end is refused is split down to the item that is at fault. */
-static void a_batch_whose_effect_is_refused_is_split(void **state)
+CASE(a_batch_whose_effect_is_refused_is_split)
 {
     struct fixture *f = *state;
     struct effect effect = {.says = TIDE_SERVER, .item = "b"};
@@ -373,7 +373,7 @@ static bool job_is_canceled(struct fixture *f, uint64_t id, tide_cancel_reason r
 }
 
 /* Whatever else a job was canceled for, a command that comes later ends it for good. */
-static void a_cancel_after_a_halt_is_kept(void **state)
+CASE(a_cancel_after_a_halt_is_kept)
 {
     struct fixture *f = *state;
     struct deaf deaf = {.says = TIDE_CANCELED};
@@ -404,7 +404,7 @@ static uint64_t preempted(struct fixture *f, const uint64_t *ids, size_t count)
     return 0;
 }
 
-static void a_cancel_after_a_preemption_is_kept(void **state)
+CASE(a_cancel_after_a_preemption_is_kept)
 {
     struct fixture *f = *state;
     struct deaf deaf = {.says = TIDE_CANCELED};
@@ -433,7 +433,7 @@ static void a_cancel_after_a_preemption_is_kept(void **state)
 }
 
 /* The command is written while the job ends, and would be tried again. */
-static void a_cancel_at_the_end_of_a_job_is_kept(void **state)
+CASE(a_cancel_at_the_end_of_a_job_is_kept)
 {
     struct fixture *f = *state;
     struct deaf deaf = {.says = TIDE_SERVER};
@@ -474,7 +474,7 @@ static off_t log_bytes(struct fixture *f)
 
 /* SQLite's log never shrinks, so its size is the most there ever was in it.  Jobs of 60 KB come
  * before the start and while nothing else is written: the log is copied back all the same. */
-static void the_log_file_has_a_bound_before_the_start_too(void **state)
+CASE(the_log_file_has_a_bound_before_the_start_too)
 {
     enum { JOBS = 20, CALLS = 60 };
     struct fixture *f = *state;
@@ -515,7 +515,7 @@ static size_t claimed(struct fixture *f)
 
 /* The more jobs end in one transaction, the more are claimed ahead: up to 256 at once.  Payloads
  * of a kind that may have 1 MiB are claimed 128 MiB at a time, and no more wait in memory. */
-static void claimed_payloads_have_a_byte_budget(void **state)
+CASE(claimed_payloads_have_a_byte_budget)
 {
     enum { JOBS = 700, WORKERS = 8, BUDGET = 128 };
     struct fixture *f = *state;
@@ -547,22 +547,4 @@ static void claimed_payloads_have_a_byte_budget(void **state)
     assert_true(count <= BUDGET + WORKERS);
     gate_open(&gate);
     finish(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor),
-        TEST(a_transaction_that_is_always_refused_stops_the_engine_with_a_reason),
-        TEST(an_effect_that_ends_the_transaction_takes_nobody_with_it),
-        TEST(a_callback_that_ends_the_transaction_is_refused_alone),
-        TEST(a_refused_effect_waits_and_is_not_counted_as_done),
-        TEST(a_batch_whose_effect_is_refused_is_split),
-        TEST(a_cancel_after_a_halt_is_kept),
-        TEST(a_cancel_after_a_preemption_is_kept),
-        TEST(a_cancel_at_the_end_of_a_job_is_kept),
-        TEST(the_log_file_has_a_bound_before_the_start_too),
-        TEST(claimed_payloads_have_a_byte_budget),
-    };
-    return cmocka_run_group_tests_name("engine_writer", tests, NULL, NULL);
 }

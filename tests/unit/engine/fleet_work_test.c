@@ -86,7 +86,7 @@ static void few_passes_since(struct fixture *f, uint64_t before)
     assert_true(seen <= looks * PER_LOOK);
 }
 
-static void many_accounts_are_taken_paused_and_lost_in_few_passes(void **state)
+CASE(many_accounts_are_taken_paused_and_lost_in_few_passes)
 {
     struct fixture *f = *state;
     struct gate gate = {0, 0};
@@ -119,7 +119,7 @@ static void many_accounts_are_taken_paused_and_lost_in_few_passes(void **state)
 }
 
 /* Jobs of a kind that only another process runs: all accounts are offered to it, and given up. */
-static void many_accounts_are_given_up_in_few_passes(void **state)
+CASE(many_accounts_are_given_up_in_few_passes)
 {
     struct fixture *f = *state;
     struct fixture *other = NULL;
@@ -149,11 +149,5 @@ static void many_accounts_are_given_up_in_few_passes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(many_accounts_are_taken_paused_and_lost_in_few_passes),
-        TEST(many_accounts_are_given_up_in_few_passes),
-    };
-    if (pg_test_server() == NULL)
-        return 77; /* skipped */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return pg_tests_run();
 }

@@ -5,15 +5,10 @@
 
 #include "support/http_server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #if defined(__LP64__)
@@ -23,6 +18,7 @@
     _Static_assert(sizeof(((struct type *)0)->field) == (bytes), #type "." #field " changed");
 #define NUMBER(name, number) _Static_assert((int)(name) == (number), #name " changed");
 #include "abi/layout_0.2.h"
+#include "support/test.h"
 #endif
 
 struct stage {
@@ -95,15 +91,16 @@ static uint32_t define(struct stage *stage, tide_handler *handler, void *context
     return kind;
 }
 
-static void the_header_and_the_library_have_the_same_version(void **state)
+TEST(the_header_and_the_library_have_the_same_version)
 {
-    (void)state;
     assert_string_equal(tide_version(), TIDEMARK_VERSION);
 }
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* A program that sets a field of a later version must learn that this library does not know it:
  * every single reserved byte is tried. */
-static void a_reserved_field_that_is_used_is_refused(void **state)
+CASE(a_reserved_field_that_is_used_is_refused)
 {
     struct stage *stage = *state;
     for (size_t i = 0; i < 8; i++) {
@@ -145,7 +142,7 @@ static void a_reserved_field_that_is_used_is_refused(void **state)
     assert_int_equal(progress.done, 0);
 }
 
-static void settings_are_given_by_name_and_value(void **state)
+CASE(settings_are_given_by_name_and_value)
 {
     struct stage *stage = *state;
     const char *const unknown[] = {"workers.cuont=3", NULL};
@@ -175,7 +172,7 @@ static tide_status fail_with(tide_job *job, void *context, tide_error *err)
 }
 
 /* "Not ended" and "there is none" are answers of their own, whatever a job failed with. */
-static void how_a_job_failed_is_told_from_not_ended(void **state)
+CASE(how_a_job_failed_is_told_from_not_ended)
 {
     static const struct {
         tide_status failed, told;
@@ -204,7 +201,7 @@ static void how_a_job_failed_is_told_from_not_ended(void **state)
 
 /* SQLite belongs to the whole process: the library does not set it up for a host program that
  * has not used it yet.  Runs first, because what SQLite is told once it runs it refuses. */
-static void sqlite_stays_as_the_program_has_it(void **state)
+CASE(sqlite_stays_as_the_program_has_it)
 {
     struct stage *stage = *state;
     if (sqlite3_compileoption_used("DEFAULT_MEMSTATUS=0"))
@@ -246,7 +243,7 @@ static void run_one_job(struct stage *stage)
     stage->engine = NULL;
 }
 
-static void lines_reach_a_function(void **state)
+CASE(lines_reach_a_function)
 {
     struct stage *stage = *state;
     static struct heard heard;
@@ -257,7 +254,7 @@ static void lines_reach_a_function(void **state)
     assert_non_null(strstr(heard.text, "\"kind\":\"kind\""));
 }
 
-static void lines_reach_a_descriptor(void **state)
+CASE(lines_reach_a_descriptor)
 {
     struct stage *stage = *state;
     FILE *file = tmpfile();
@@ -272,7 +269,7 @@ static void lines_reach_a_descriptor(void **state)
     assert_non_null(strstr(text, "kind=kind"));
 }
 
-static void two_logs_or_two_settings_are_refused(void **state)
+CASE(two_logs_or_two_settings_are_refused)
 {
     struct stage *stage = *state;
     refused(stage, (struct tide_engine_options){.log_line = hear, .log_fd = 2}, "log");
@@ -310,7 +307,7 @@ static tide_status ask(tide_job *job, void *context, tide_error *err)
     return rc;
 }
 
-static void an_answer_is_read_through_functions(void **state)
+CASE(an_answer_is_read_through_functions)
 {
     struct stage *stage = *state;
     test_http *server = test_http_start();
@@ -329,7 +326,7 @@ static void an_answer_is_read_through_functions(void **state)
 }
 
 /* What does not fit into tide_stream_state.cursor is refused, never cut. */
-static void a_cursor_comes_back_whole_or_is_refused(void **state)
+CASE(a_cursor_comes_back_whole_or_is_refused)
 {
     struct stage *stage = *state;
     open_engine(stage, (struct tide_engine_options){0});
@@ -352,7 +349,7 @@ static void a_cursor_comes_back_whole_or_is_refused(void **state)
     assert_string_equal(seen.cursor, end);
 }
 
-static void a_snapshot_goes_into_a_buffer_on_the_heap(void **state)
+CASE(a_snapshot_goes_into_a_buffer_on_the_heap)
 {
     struct stage *stage = *state;
     open_engine(stage, (struct tide_engine_options){0});
@@ -362,24 +359,4 @@ static void a_snapshot_goes_into_a_buffer_on_the_heap(void **state)
     assert_int_equal(tide_buf_cstr(&json)[0], '{');
     assert_int_equal(strlen(tide_buf_cstr(&json)), json.bytes);
     tide_buf_done(&json);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sqlite_stays_as_the_program_has_it, set_up, tear_down),
-        cmocka_unit_test(the_header_and_the_library_have_the_same_version),
-        cmocka_unit_test_setup_teardown(a_reserved_field_that_is_used_is_refused, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(settings_are_given_by_name_and_value, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(how_a_job_failed_is_told_from_not_ended, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lines_reach_a_function, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lines_reach_a_descriptor, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(two_logs_or_two_settings_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_answer_is_read_through_functions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_cursor_comes_back_whole_or_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_snapshot_goes_into_a_buffer_on_the_heap, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

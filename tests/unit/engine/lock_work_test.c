@@ -37,7 +37,7 @@ tide_status __wrap_tide_json_parse_stored(tide_text text, json_t **value_out, ti
 
 enum { ACCOUNTS = 100, ITEMS = 200 };
 
-static void a_snapshot_of_many_accounts_reads_the_window_once(void **state)
+CASE(a_snapshot_of_many_accounts_reads_the_window_once)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -69,7 +69,7 @@ static tide_status refuse_each(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-static void a_batch_whose_items_go_alone_is_read_a_few_times(void **state)
+CASE(a_batch_whose_items_go_alone_is_read_a_few_times)
 {
     struct fixture *f = *state;
     fixture_open(f);
@@ -91,13 +91,4 @@ static void a_batch_whose_items_go_alone_is_read_a_few_times(void **state)
     const int64_t ran = sql(f, "SELECT count(*) FROM job WHERE state IN (1, 2)");
     /* Two for the batch, and two for each part that ran already. */
     assert_true(so_far <= 2 + 2 * (unsigned)(ran + ITEMS / 4));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_snapshot_of_many_accounts_reads_the_window_once),
-        TEST(a_batch_whose_items_go_alone_is_read_a_few_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,14 @@
 #include "core/governor/governor.h"
 #include "core/tracker.h"
 #include "engine/tuning.h"
+#include "support/test.h"
 #include "unit/core/referee.h"
 #include "support/scale.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { PROVIDERS = 5, FIELDS_MAX = 256 };
 static const char *const providers[PROVIDERS] = {"gmail", "console", "graph", "chat", "default"};
@@ -314,9 +310,8 @@ static bool listed(const char *changes, const char *field)
     return false;
 }
 
-static void each_setting_changes_its_own_fields_and_no_others(void **state)
+TEST(each_setting_changes_its_own_fields_and_no_others)
 {
-    (void)state;
     struct parts before, after;
     tide_settings *settings = settings_with(NULL, NULL);
     parts_of(settings, &before);
@@ -338,9 +333,8 @@ static void each_setting_changes_its_own_fields_and_no_others(void **state)
     }
 }
 
-static void no_setting_is_without_an_effect(void **state)
+TEST(no_setting_is_without_an_effect)
 {
-    (void)state;
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
         int rows = 0;
         for (size_t e = 0; e < EFFECTS; e++)
@@ -353,9 +347,8 @@ static void no_setting_is_without_an_effect(void **state)
 
 /* Without a published quota (0) there is no window, and the pace is that of the
  * answers: thousands of calls go out in the first second. */
-static void a_gmail_without_a_known_limit_is_asked_at_its_own_pace(void **state)
+TEST(a_gmail_without_a_known_limit_is_asked_at_its_own_pace)
 {
-    (void)state;
     tide_settings *settings = settings_with("governor.gmail.window_units", "0");
     struct tide_governor_profile profile =
         tide_tuning_profile(settings, tide_provider_known("gmail"));
@@ -381,9 +374,8 @@ static void a_gmail_without_a_known_limit_is_asked_at_its_own_pace(void **state)
 }
 
 /* The pace below a limit is not that of a server without one. */
-static void a_limit_that_went_away_does_not_slow_the_next_start(void **state)
+TEST(a_limit_that_went_away_does_not_slow_the_next_start)
 {
-    (void)state;
     tide_governor *before = NULL, *after = NULL;
     tide_settings *settings = settings_with(NULL, NULL);
     struct tide_governor_profile profile =
@@ -415,9 +407,8 @@ static void a_limit_that_went_away_does_not_slow_the_next_start(void **state)
     tide_governor_free(after);
 }
 
-static void a_limit_too_small_for_one_call_is_refused(void **state)
+TEST(a_limit_too_small_for_one_call_is_refused)
 {
-    (void)state;
     const struct {
         const char *value;
         tide_status expected;
@@ -501,9 +492,8 @@ static void assignment_of(tide_setting setting, uint64_t number, char text[100])
 }
 
 /* Values that contradict other settings are refused before they get here (S5). */
-static void the_least_and_the_greatest_value_of_each_are_valid(void **state)
+TEST(the_least_and_the_greatest_value_of_each_are_valid)
 {
-    (void)state;
     int tried = 0;
     for (int i = 0; i < 2 * TIDE_SETTINGS_COUNT; i++) {
         const struct tide_setting_info *info = tide_setting_info((tide_setting)(i / 2));
@@ -527,9 +517,8 @@ static void the_least_and_the_greatest_value_of_each_are_valid(void **state)
 }
 
 /* Up to six settings at once, at their bounds or anywhere between. */
-static void settings_that_agree_make_valid_parts(void **state)
+TEST(settings_that_agree_make_valid_parts)
 {
-    (void)state;
     const int rounds = (int)scaled(4000);
     int tried = 0;
     for (int seed = 0; seed < rounds; seed++) {
@@ -580,9 +569,8 @@ static void settings_that_agree_make_valid_parts(void **state)
 
 /* ---- defaults --------------------------------------------------------------------- */
 
-static void the_defaults_of_the_table_are_those_of_the_core(void **state)
+TEST(the_defaults_of_the_table_are_those_of_the_core)
 {
-    (void)state;
     static struct parts table, core;
     tide_settings *settings = settings_with(NULL, NULL);
     parts_of(settings, &table);
@@ -607,9 +595,8 @@ static void the_defaults_of_the_table_are_those_of_the_core(void **state)
 }
 
 /* E4.3: the default settings leave no more than 3 % of a quota unused. */
-static void the_default_share_uses_97_percent_of_the_quota(void **state)
+TEST(the_default_share_uses_97_percent_of_the_quota)
 {
-    (void)state;
     tide_settings *settings = settings_with(NULL, NULL);
     struct tide_governor_profile gmail =
         tide_tuning_profile(settings, tide_provider_known("gmail"));
@@ -620,20 +607,4 @@ static void the_default_share_uses_97_percent_of_the_quota(void **state)
     print_message("share %.4f, refused %" PRIu64 "\n", report.share, (uint64_t)report.refused);
     assert_true(report.share >= 0.97);
     assert_int_equal(report.crossed, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_setting_changes_its_own_fields_and_no_others),
-        cmocka_unit_test(no_setting_is_without_an_effect),
-        cmocka_unit_test(a_gmail_without_a_known_limit_is_asked_at_its_own_pace),
-        cmocka_unit_test(a_limit_that_went_away_does_not_slow_the_next_start),
-        cmocka_unit_test(a_limit_too_small_for_one_call_is_refused),
-        cmocka_unit_test(the_least_and_the_greatest_value_of_each_are_valid),
-        cmocka_unit_test(settings_that_agree_make_valid_parts),
-        cmocka_unit_test(the_defaults_of_the_table_are_those_of_the_core),
-        cmocka_unit_test(the_default_share_uses_97_percent_of_the_quota),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,13 +8,10 @@
 #include "base/hash.h"
 #include "ledger/copy/inside.h"
 #include "support/full_ledger.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { JOBS = 2000 };
 
@@ -234,9 +231,8 @@ static uint64_t file_sum(const char *path)
 
 /* ---- canonical texts ---- */
 
-static void a_value_is_read_back_from_its_canonical_text(void **state)
+TEST(a_value_is_read_back_from_its_canonical_text)
 {
-    (void)state;
     static const struct copy_column number_column = {"n", COPY_INT8, NULL};
     static const struct copy_column text_column = {"t", COPY_TEXT, NULL};
     tide_rng rng = tide_rng_seeded(7);
@@ -271,9 +267,8 @@ static void a_value_is_read_back_from_its_canonical_text(void **state)
     tide_buf_done(&text);
 }
 
-static void what_is_no_canonical_text_is_refused(void **state)
+TEST(what_is_no_canonical_text_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",    "n",       "nn", "i;", "i1", "i1x;", "t3:ab;", "t-1:;", "t99999999999999999999:a;",
         "x1;", "t2:abc;", "i-;"};
@@ -287,7 +282,9 @@ static void what_is_no_canonical_text_is_refused(void **state)
 
 /* ---- whole copies ---- */
 
-static void a_copy_is_equal_and_leaves_its_source_alone(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(a_copy_is_equal_and_leaves_its_source_alone)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, JOBS);
@@ -326,7 +323,7 @@ static void a_copy_is_equal_and_leaves_its_source_alone(void **state)
                      number(stage->target, "SELECT count(*) FROM detail"));
 }
 
-static void there_and_back_again_is_the_same(void **state)
+CASE(there_and_back_again_is_the_same)
 {
     struct stage *stage = *state;
     if (stage->postgres[0][0] == '\0')
@@ -342,7 +339,7 @@ static void there_and_back_again_is_the_same(void **state)
     assert_int_equal(open_as(stage, stage->postgres[0], false), TIDE_OK);
 }
 
-static void an_empty_ledger_can_be_copied(void **state)
+CASE(an_empty_ledger_can_be_copied)
 {
     struct stage *stage = *state;
     assert_int_equal(open_as(stage, stage->source, true), TIDE_NOT_FOUND);
@@ -386,7 +383,7 @@ static void interrupted_everywhere(struct stage *stage, const char *from, const 
     assert_int_equal(open_as(stage, to, false), TIDE_OK);
 }
 
-static void a_copy_goes_on_wherever_it_was_interrupted(void **state)
+CASE(a_copy_goes_on_wherever_it_was_interrupted)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, JOBS);
@@ -399,7 +396,7 @@ static void a_copy_goes_on_wherever_it_was_interrupted(void **state)
 
 /* ---- refusals ---- */
 
-static void a_target_with_rows_of_its_own_is_refused(void **state)
+CASE(a_target_with_rows_of_its_own_is_refused)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 20);
@@ -416,7 +413,7 @@ static void a_target_with_rows_of_its_own_is_refused(void **state)
     assert_equal(stage, stage->source, stage->postgres[0]);
 }
 
-static void a_file_of_another_program_is_refused(void **state)
+CASE(a_file_of_another_program_is_refused)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 20);
@@ -425,7 +422,7 @@ static void a_file_of_another_program_is_refused(void **state)
     assert_int_equal(number(stage->target, "SELECT count(*) FROM sqlite_schema"), 1);
 }
 
-static void source_and_target_must_be_two(void **state)
+CASE(source_and_target_must_be_two)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 20);
@@ -434,7 +431,7 @@ static void source_and_target_must_be_two(void **state)
     assert_int_not_equal(access(stage->second, F_OK), 0);
 }
 
-static void an_unfinished_copy_of_another_source_is_refused_until_it_is_thrown_away(void **state)
+CASE(an_unfinished_copy_of_another_source_is_refused_until_it_is_thrown_away)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, JOBS);
@@ -456,7 +453,7 @@ static void an_unfinished_copy_of_another_source_is_refused_until_it_is_thrown_a
     }
 }
 
-static void a_source_that_was_written_to_is_copied_from_the_beginning(void **state)
+CASE(a_source_that_was_written_to_is_copied_from_the_beginning)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, JOBS);
@@ -489,7 +486,7 @@ static void second_copy(const struct tide_copy_progress *progress, void *arg)
     free(report);
 }
 
-static void of_two_copies_into_one_target_one_gives_up(void **state)
+CASE(of_two_copies_into_one_target_one_gives_up)
 {
     struct stage *stage = *state;
     char apart[120];
@@ -509,7 +506,7 @@ static void of_two_copies_into_one_target_one_gives_up(void **state)
     assert_int_equal(open_as(stage, stage->target, true), TIDE_OK);
 }
 
-static void what_is_in_use_is_not_copied(void **state)
+CASE(what_is_in_use_is_not_copied)
 {
     struct stage *stage = *state;
     char lock_path[120];
@@ -535,7 +532,7 @@ static void what_is_in_use_is_not_copied(void **state)
     OK(stage, copy(stage, stage->postgres[0], stage->second));
 }
 
-static void what_the_target_cannot_hold_is_named_before_anything_is_written(void **state)
+CASE(what_the_target_cannot_hold_is_named_before_anything_is_written)
 {
     struct stage *stage = *state;
     static const struct {
@@ -566,7 +563,7 @@ static void what_the_target_cannot_hold_is_named_before_anything_is_written(void
 }
 
 /* A zero byte is nothing special to SQLite. */
-static void sqlite_keeps_what_it_had_byte_for_byte(void **state)
+CASE(sqlite_keeps_what_it_had_byte_for_byte)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 50);
@@ -577,7 +574,7 @@ static void sqlite_keeps_what_it_had_byte_for_byte(void **state)
     assert_int_equal(number(stage->target, "SELECT hex(value) = '41FF00' FROM note LIMIT 1"), 1);
 }
 
-static void a_source_that_breaks_its_rules_is_refused(void **state)
+CASE(a_source_that_breaks_its_rules_is_refused)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 50);
@@ -589,7 +586,7 @@ static void a_source_that_breaks_its_rules_is_refused(void **state)
 
 /* ---- comparing ---- */
 
-static void every_difference_is_found_and_named(void **state)
+CASE(every_difference_is_found_and_named)
 {
     struct stage *stage = *state;
     static const struct {
@@ -632,7 +629,7 @@ static void spoil(const struct tide_copy_progress *progress, void *arg)
         run_sqlite(stage->target, "UPDATE alert SET text = 'spoiled' WHERE account = 1");
 }
 
-static void a_copy_that_is_not_equal_stays_closed_and_begins_again(void **state)
+CASE(a_copy_that_is_not_equal_stays_closed_and_begins_again)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 200);
@@ -650,7 +647,7 @@ static void a_copy_that_is_not_equal_stays_closed_and_begins_again(void **state)
     assert_equal(stage, stage->source, stage->target);
 }
 
-static void a_count_touches_nothing(void **state)
+CASE(a_count_touches_nothing)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 100);
@@ -666,7 +663,7 @@ static void a_count_touches_nothing(void **state)
 /* ---- afterwards ---- */
 
 /* What ran when the source stopped is put back by the first engine there (E1.7). */
-static void jobs_that_ran_are_put_back_on_the_other_side(void **state)
+CASE(jobs_that_ran_are_put_back_on_the_other_side)
 {
     struct stage *stage = *state;
     const char *targets[] = {stage->target, stage->postgres[0]};
@@ -715,7 +712,7 @@ static uint64_t next_id(struct stage *stage, const char *path)
 }
 
 /* Also of those that were purged where they were. */
-static void ids_of_jobs_never_return(void **state)
+CASE(ids_of_jobs_never_return)
 {
     struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 300);
@@ -731,34 +728,4 @@ static void ids_of_jobs_never_return(void **state)
     assert_equal(stage, stage->source, stage->postgres[1]);
     assert_int_equal(next_id(stage, stage->second), 5001);
     assert_true(next_id(stage, stage->postgres[1]) > 5000);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_is_read_back_from_its_canonical_text),
-        cmocka_unit_test(what_is_no_canonical_text_is_refused),
-        TEST(a_copy_is_equal_and_leaves_its_source_alone),
-        TEST(there_and_back_again_is_the_same),
-        TEST(an_empty_ledger_can_be_copied),
-        TEST(a_copy_goes_on_wherever_it_was_interrupted),
-        TEST(a_target_with_rows_of_its_own_is_refused),
-        TEST(a_file_of_another_program_is_refused),
-        TEST(source_and_target_must_be_two),
-        TEST(an_unfinished_copy_of_another_source_is_refused_until_it_is_thrown_away),
-        TEST(a_source_that_was_written_to_is_copied_from_the_beginning),
-        TEST(of_two_copies_into_one_target_one_gives_up),
-        TEST(what_is_in_use_is_not_copied),
-        TEST(what_the_target_cannot_hold_is_named_before_anything_is_written),
-        TEST(sqlite_keeps_what_it_had_byte_for_byte),
-        TEST(a_source_that_breaks_its_rules_is_refused),
-        TEST(every_difference_is_found_and_named),
-        TEST(a_copy_that_is_not_equal_stays_closed_and_begins_again),
-        TEST(a_count_touches_nothing),
-        TEST(jobs_that_ran_are_put_back_on_the_other_side),
-        TEST(ids_of_jobs_never_return),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,14 +8,11 @@
 #include "base/rng.h"
 #include "support/pg_test.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define NOW      1790000000000u
 #define LEASE_MS 15000u
@@ -103,7 +100,6 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* ---- shorthand ---------------------------------------------------------------------------- */
 
@@ -183,8 +179,10 @@ static tide_status begins(struct fleet *f, int who)
 
 /* ---- members ------------------------------------------------------------------------------ */
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* A's row is locked by its own transaction: B passes it over, however late it is. */
-static void a_member_in_a_transaction_is_left_for_the_next_look(void **state)
+CASE(a_member_in_a_transaction_is_left_for_the_next_look)
 {
     struct fleet *f = *state;
     join(f, 0, 11, NOW);
@@ -198,7 +196,7 @@ static void a_member_in_a_transaction_is_left_for_the_next_look(void **state)
     assert_int_equal(begins(f, 0), TIDE_STALE);
 }
 
-static void a_member_that_beat_in_time_is_left_alone(void **state)
+CASE(a_member_that_beat_in_time_is_left_alone)
 {
     struct fleet *f = *state;
     join(f, 0, 11, NOW);
@@ -216,7 +214,7 @@ static void a_member_that_beat_in_time_is_left_alone(void **state)
     assert_int_equal(begins(f, 0), TIDE_STALE);
 }
 
-static void a_paused_process_that_wakes_up_changes_nothing(void **state)
+CASE(a_paused_process_that_wakes_up_changes_nothing)
 {
     struct fleet *f = *state;
     bool taken = false;
@@ -249,7 +247,7 @@ static void a_paused_process_that_wakes_up_changes_nothing(void **state)
 
 /* A machine that lost its network in the middle of a transaction keeps its member's row
  * locked until the server gives it up: which must be before its lease ends. */
-static void the_server_gives_up_a_transaction_that_stands_still(void **state)
+CASE(the_server_gives_up_a_transaction_that_stands_still)
 {
     struct fleet *f = *state;
     join(f, 0, 11, NOW);
@@ -265,7 +263,7 @@ static void the_server_gives_up_a_transaction_that_stands_still(void **state)
 
 /* One that does not know of its death yet, because its transaction had begun, is not dead:
  * so no token of it is ever given away under its hands. */
-static void an_account_is_held_by_one_process_at_a_time(void **state)
+CASE(an_account_is_held_by_one_process_at_a_time)
 {
     struct fleet *f = *state;
     bool taken[3] = {false};
@@ -291,7 +289,7 @@ static void an_account_is_held_by_one_process_at_a_time(void **state)
     assert_true(taken[0]);
 }
 
-static void whoever_leaves_frees_its_accounts_and_may_come_back(void **state)
+CASE(whoever_leaves_frees_its_accounts_and_may_come_back)
 {
     struct fleet *f = *state;
     bool taken = false;
@@ -344,7 +342,7 @@ static void await_lock(struct fleet *f)
 
 /* Both finish a dependency of one job, and jobs of one cycle.  The second waits for the
  * rows of the first, and must count from what it finds then, not from what it saw before. */
-static void counters_that_two_processes_change_at_once_add_up(void **state)
+CASE(counters_that_two_processes_change_at_once_add_up)
 {
     struct fleet *f = *state;
     struct tide_stream_row stream;
@@ -387,7 +385,7 @@ static uint64_t advance(struct fleet *f, int who, uint64_t stream)
 
 /* Neither sees the other's end of a cycle while it writes its own; the one that comes
  * second must move over both. */
-static void a_cursor_misses_no_end_of_a_cycle(void **state)
+CASE(a_cursor_misses_no_end_of_a_cycle)
 {
     struct fleet *f = *state;
     struct tide_stream_row stream;
@@ -443,7 +441,7 @@ static void *advance_beside(void *arg)
 /* R3: one transaction adds a job to a finished cycle and then needs the stream's row; the
  * other has that row, to move the cursor, and then needs the cycle's.  The server ends one of
  * them; it loses nothing but the time, and succeeds at its next try. */
-static void a_cursor_and_a_new_job_that_wait_for_each_other_both_end(void **state)
+CASE(a_cursor_and_a_new_job_that_wait_for_each_other_both_end)
 {
     struct fleet *f = *state;
     struct tide_stream_row stream;
@@ -485,7 +483,7 @@ static void a_cursor_and_a_new_job_that_wait_for_each_other_both_end(void **stat
     assert_int_equal(ask(f, "SELECT count(*) FROM tidemark.cycle WHERE stream =", stream.id), 2);
 }
 
-static void a_slot_fires_once_on_all_machines(void **state)
+CASE(a_slot_fires_once_on_all_machines)
 {
     struct fleet *f = *state;
     struct tide_schedule_row row = {
@@ -506,7 +504,7 @@ static void a_slot_fires_once_on_all_machines(void **state)
     assert_int_equal(fired, 20);
 }
 
-static void a_wish_to_cancel_reaches_the_process_that_runs_the_job(void **state)
+CASE(a_wish_to_cancel_reaches_the_process_that_runs_the_job)
 {
     struct fleet *f = *state;
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
@@ -536,7 +534,7 @@ static void a_wish_to_cancel_reaches_the_process_that_runs_the_job(void **state)
 
 /* ---- hints ---------------------------------------------------------------------------------- */
 
-static void hints_of_a_transaction_are_one_message(void **state)
+CASE(hints_of_a_transaction_are_one_message)
 {
     struct fleet *f = *state;
     PGconn *conn = PQconnectdb(f->url);
@@ -609,7 +607,7 @@ static void grant(struct fleet *f, struct holder *holder, uint64_t owner, uint64
 /* Members come, ask, give back, die without a word, all at random times, and each spends
  * all it may at every moment.  In no window do they spend more than the limit.  And they
  * get to use it: a share is not lost for good. */
-static void shares_never_exceed_the_limit_in_any_window(void **state)
+CASE(shares_never_exceed_the_limit_in_any_window)
 {
     struct fleet *f = *state;
     uint64_t seed = 20261115;
@@ -643,7 +641,7 @@ static void shares_never_exceed_the_limit_in_any_window(void **state)
 
 /* Alone it gets everything; two get half each, as soon as the first makes room and a
  * window has passed. */
-static void a_share_is_handed_over_after_one_window(void **state)
+CASE(a_share_is_handed_over_after_one_window)
 {
     struct fleet *f = *state;
     struct holder a = {.share = 0};
@@ -705,7 +703,7 @@ static size_t purge_round(struct fleet *f, tide_ledger *ledger, uint64_t before)
 #define PARTITIONS                                                                                 \
     "SELECT count(*) FROM pg_catalog.pg_inherits WHERE inhparent = 'tidemark.job_done'::regclass"
 
-static void an_old_day_is_dropped_whole(void **state)
+CASE(an_old_day_is_dropped_whole)
 {
     struct fleet *f = *state;
     tide_ledger *ledger = open_one(f, true);
@@ -730,7 +728,7 @@ static void an_old_day_is_dropped_whole(void **state)
     tide_ledger_close(ledger, true);
 }
 
-static void a_day_that_an_unfinished_cycle_holds_stays_for_its_rows(void **state)
+CASE(a_day_that_an_unfinished_cycle_holds_stays_for_its_rows)
 {
     struct fleet *f = *state;
     struct tide_stream_row stream;
@@ -755,7 +753,7 @@ static void a_day_that_an_unfinished_cycle_holds_stays_for_its_rows(void **state
 }
 
 /* Somebody reads a day for long: the day waits for the next round, and nobody else does. */
-static void a_long_reader_puts_a_drop_off(void **state)
+CASE(a_long_reader_puts_a_drop_off)
 {
     struct fleet *f = *state;
     tide_ledger *ledger = open_one(f, true);
@@ -798,7 +796,7 @@ static int level_of(struct fleet *f, tide_ledger *ledger, const char *what)
     return finding.level;
 }
 
-static void the_doctor_finds_what_only_a_server_can_have(void **state)
+CASE(the_doctor_finds_what_only_a_server_can_have)
 {
     struct fleet *f = *state;
     tide_ledger *ledger = open_one(f, true);
@@ -830,29 +828,5 @@ static void the_doctor_finds_what_only_a_server_can_have(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        CASE(a_member_in_a_transaction_is_left_for_the_next_look),
-        CASE(a_member_that_beat_in_time_is_left_alone),
-        CASE(a_paused_process_that_wakes_up_changes_nothing),
-        CASE(the_server_gives_up_a_transaction_that_stands_still),
-        CASE(an_account_is_held_by_one_process_at_a_time),
-        CASE(whoever_leaves_frees_its_accounts_and_may_come_back),
-        CASE(counters_that_two_processes_change_at_once_add_up),
-        CASE(a_cursor_misses_no_end_of_a_cycle),
-        CASE(a_cursor_and_a_new_job_that_wait_for_each_other_both_end),
-        CASE(a_slot_fires_once_on_all_machines),
-        CASE(a_wish_to_cancel_reaches_the_process_that_runs_the_job),
-        CASE(hints_of_a_transaction_are_one_message),
-        CASE(shares_never_exceed_the_limit_in_any_window),
-        CASE(a_share_is_handed_over_after_one_window),
-        CASE(an_old_day_is_dropped_whole),
-        CASE(a_day_that_an_unfinished_cycle_holds_stays_for_its_rows),
-        CASE(a_long_reader_puts_a_drop_off),
-        CASE(the_doctor_finds_what_only_a_server_can_have),
-    };
-    if (pg_test_server() == NULL) {
-        (void)printf("skipped: TIDE_TEST_POSTGRES names no server\n");
-        return 77;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return pg_tests_run();
 }

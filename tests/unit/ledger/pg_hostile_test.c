@@ -8,15 +8,12 @@
 #include "db/pg.h"
 #include "ledger/ledger.h"
 #include "support/pg_test.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define LEASE_MS 15000u
 #define OK(call)                                                                                   \
@@ -98,7 +95,6 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static void add(struct fixture *f, size_t count, uint64_t *ids_out)
 {
@@ -147,7 +143,9 @@ static bool see_symptom(const struct tide_symptom *symptom, void *arg)
     return true;
 }
 
-static void functions_of_other_people_are_never_called(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(functions_of_other_people_are_never_called)
 {
     struct fixture *f = *state;
     uint64_t ids[40];
@@ -229,7 +227,7 @@ static void until(const struct fixture *f, const char *sql)
 
 /* The number of a transaction that never reached the disk is given to somebody else after
  * a crash, and that one commits: nobody may take it for his own. */
-static void a_number_that_a_crashed_server_gives_again_is_not_ours(void **state)
+CASE(a_number_that_a_crashed_server_gives_again_is_not_ours)
 {
     struct fixture *f = *state;
     pthread_t thread;
@@ -287,7 +285,7 @@ static size_t purge(struct fixture *f, tide_status expected)
 
 /* It may be years ahead: nothing that was finished just now is purged, and the others' ticks
  * go on. */
-static void a_clock_that_is_years_ahead_takes_nothing_from_the_others(void **state)
+CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others)
 {
     struct fixture *f = *state;
     uint64_t schedule = 0;
@@ -345,7 +343,7 @@ static size_t reclaim_as(struct fixture *f, uint64_t owner)
 
 /* The server waits for the rest of its rows, whatever its time-outs are, and keeps the
  * member's row locked: nobody could ever declare it dead. */
-static void a_process_that_stands_still_in_a_copy_is_declared_dead(void **state)
+CASE(a_process_that_stands_still_in_a_copy_is_declared_dead)
 {
     struct fixture *f = *state;
     struct tide_member still = {.owner = 8, .name = "still", .version = "1"};
@@ -385,7 +383,7 @@ static void a_process_that_stands_still_in_a_copy_is_declared_dead(void **state)
 
 /* There an error of a provider's that has one odd letter could never be written, and all that
  * ended with it neither. */
-static void a_database_that_cannot_keep_every_text_is_refused(void **state)
+CASE(a_database_that_cannot_keep_every_text_is_refused)
 {
     struct fixture *f = *state;
     char name[PG_TEST_NAME_BYTES];
@@ -437,7 +435,7 @@ static void *intend_main(void *arg)
 
 /* The second looked for the intent before the first one's was there: it must not be told that
  * it made it. */
-static void an_intent_that_two_make_at_once_is_one_s_alone(void **state)
+CASE(an_intent_that_two_make_at_once_is_one_s_alone)
 {
     struct fixture *f = *state;
     pthread_t thread;
@@ -463,7 +461,7 @@ static void an_intent_that_two_make_at_once_is_one_s_alone(void **state)
 /* ---- no room for hints ---------------------------------------------------------------------- */
 
 /* As the server says it when the queue of NOTIFYs is full, the first time only. */
-static void a_full_queue_of_hints_stops_nobody(void **state)
+CASE(a_full_queue_of_hints_stops_nobody)
 {
     struct fixture *f = *state;
     open_with_names(f);
@@ -491,18 +489,5 @@ static void a_full_queue_of_hints_stops_nobody(void **state)
 
 int main(void)
 {
-    if (pg_test_server() == NULL) {
-        (void)printf("skipped: no PostgreSQL\n");
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {
-        CASE(functions_of_other_people_are_never_called),
-        CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others),
-        CASE(a_database_that_cannot_keep_every_text_is_refused),
-        CASE(an_intent_that_two_make_at_once_is_one_s_alone),
-        CASE(a_full_queue_of_hints_stops_nobody),
-        CASE(a_process_that_stands_still_in_a_copy_is_declared_dead),
-        CASE(a_number_that_a_crashed_server_gives_again_is_not_ours),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return pg_tests_run();
 }

@@ -7,16 +7,13 @@
 #include "base/rng.h"
 #include "ledger/ledger.h"
 #include "support/pg_test.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-
-#include <cmocka.h>
 
 #define NOW      1790000000000u
 #define LEASE_MS 15000u
@@ -80,7 +77,9 @@ static uint32_t kind_of(struct fixture *f, tide_ledger *ledger)
 
 /* ---- the schema ------------------------------------------------------------------------- */
 
-static void nothing_is_made_where_something_must_be(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(nothing_is_made_where_something_must_be)
 {
     struct fixture *f = *state;
     tide_ledger *ledger = NULL;
@@ -92,7 +91,7 @@ static void nothing_is_made_where_something_must_be(void **state)
                      0);
 }
 
-static void somebody_elses_tables_are_left_alone(void **state)
+CASE(somebody_elses_tables_are_left_alone)
 {
     struct fixture *f = *state;
     tide_ledger *ledger = NULL;
@@ -103,7 +102,7 @@ static void somebody_elses_tables_are_left_alone(void **state)
 }
 
 /* Machines are upgraded one after the other: a newer schema may still serve an older one. */
-static void a_newer_schema_says_whom_it_serves(void **state)
+CASE(a_newer_schema_says_whom_it_serves)
 {
     struct fixture *f = *state;
     tide_ledger *ledger = open_one(f, f->url);
@@ -132,7 +131,7 @@ static void *open_and_close(void *arg)
     return rc == TIDE_OK ? f : NULL;
 }
 
-static void whoever_starts_at_once_makes_it_once(void **state)
+CASE(whoever_starts_at_once_makes_it_once)
 {
     enum { STARTS = 6 };
     struct fixture *f = *state;
@@ -223,7 +222,7 @@ static void *queue_main(void *arg)
     return NULL;
 }
 
-static void two_processes_queue_the_same_keys_once(void **state)
+CASE(two_processes_queue_the_same_keys_once)
 {
     enum { QUEUERS = 3 };
     struct fixture *f = *state;
@@ -246,7 +245,7 @@ static void two_processes_queue_the_same_keys_once(void **state)
 
 /* Somebody queues one of many keys after they were looked up: the copy waits for him, is
  * refused, and undone; all of them are there once all the same. */
-static void a_key_that_is_queued_during_a_copy_is_queued_once(void **state)
+CASE(a_key_that_is_queued_during_a_copy_is_queued_once)
 {
     struct fixture *f = *state;
     struct queuer queuer = {.f = f, .seed = 1};
@@ -292,7 +291,7 @@ static void note_lazily(struct fixture *f, tide_ledger *ledger, const char *key)
     OK(tide_tx_commit(tx, &f->err));
 }
 
-static void a_lazy_begin_finds_a_new_connection(void **state)
+CASE(a_lazy_begin_finds_a_new_connection)
 {
     struct fixture *f = *state;
     tide_ledger *ledger = open_joined(f, 77);
@@ -320,7 +319,7 @@ static void a_lazy_begin_finds_a_new_connection(void **state)
 }
 
 /* Whoever uses the connection himself is in the transaction, too. */
-static void a_lazy_begin_is_before_the_callers_own_statements(void **state)
+CASE(a_lazy_begin_is_before_the_callers_own_statements)
 {
     struct fixture *f = *state;
     tide_ledger *ledger = open_joined(f, 78);
@@ -480,7 +479,7 @@ static tide_status note_cut(struct fixture *f, tide_ledger *ledger, struct proxy
  * it: written, and said so.  As a member (its row's number is the token) and as nobody (the
  * transaction's own number in the row of its start is).  And where nothing understandable
  * is said at all, on a connection that lives. */
-static void a_lost_commit_tells_the_truth(void **state)
+CASE(a_lost_commit_tells_the_truth)
 {
     struct fixture *f = *state;
     struct proxy proxy;
@@ -514,7 +513,7 @@ static void a_lost_commit_tells_the_truth(void **state)
 
 /* ---- other programs, other roles ----------------------------------------------------------- */
 
-static void a_program_queues_in_its_own_transaction(void **state)
+CASE(a_program_queues_in_its_own_transaction)
 {
     struct fixture *f = *state;
     tide_ledger *ledger = open_one(f, f->url);
@@ -576,7 +575,7 @@ static void url_as(const char *url, const char *user, char *url_out, size_t byte
     (void)snprintf(url_out, bytes, "%.*suser=%.80s", (int)(at - url), url, user);
 }
 
-static void a_worker_needs_few_rights(void **state)
+CASE(a_worker_needs_few_rights)
 {
     struct fixture *f = *state;
     char worker_url[PG_TEST_URL_BYTES];
@@ -632,26 +631,7 @@ static void a_worker_needs_few_rights(void **state)
     (void)pg_test_exec(f->url, sql);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        CASE(nothing_is_made_where_something_must_be),
-        CASE(somebody_elses_tables_are_left_alone),
-        CASE(a_newer_schema_says_whom_it_serves),
-        CASE(whoever_starts_at_once_makes_it_once),
-        CASE(two_processes_queue_the_same_keys_once),
-        CASE(a_lost_commit_tells_the_truth),
-        CASE(a_key_that_is_queued_during_a_copy_is_queued_once),
-        CASE(a_lazy_begin_finds_a_new_connection),
-        CASE(a_lazy_begin_is_before_the_callers_own_statements),
-        CASE(a_program_queues_in_its_own_transaction),
-        CASE(a_worker_needs_few_rights),
-    };
-    if (pg_test_server() == NULL) {
-        (void)printf("skipped: TIDE_TEST_POSTGRES names no server\n");
-        return 77;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return pg_tests_run();
 }

@@ -7,17 +7,13 @@
 #include "mail/archive/shard.h"
 
 #include "sim.h"
+#include "support/test.h"
 
 #include <dirent.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define OK(call) assert_int_equal((call), TIDE_OK)
 
@@ -139,7 +135,9 @@ static bool is_missing(struct fixture *f, const char *id)
 
 /* ---- examples ------------------------------------------------------------------------ */
 
-static void a_message_keeps_its_place_and_bytes_under_its_new_id(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(a_message_keeps_its_place_and_bytes_under_its_new_id)
 {
     struct fixture *f = *state;
     tide_buf out;
@@ -164,7 +162,7 @@ static void a_message_keeps_its_place_and_bytes_under_its_new_id(void **state)
     assert_sound(f, 1);
 }
 
-static void the_former_id_finds_it_and_counts_as_stored(void **state)
+CASE(the_former_id_finds_it_and_counts_as_stored)
 {
     struct fixture *f = *state;
     put(f->archive, "b2", year_2019, raw_text);
@@ -186,7 +184,7 @@ static void the_former_id_finds_it_and_counts_as_stored(void **state)
 }
 
 /* The next history run tells that the former id was deleted, and what its labels were. */
-static void what_the_server_tells_of_the_former_id_changes_nothing(void **state)
+CASE(what_the_server_tells_of_the_former_id_changes_nothing)
 {
     struct fixture *f = *state;
     tide_buf out;
@@ -216,7 +214,7 @@ static void what_the_server_tells_of_the_former_id_changes_nothing(void **state)
     tide_buf_done(&out);
 }
 
-static void a_new_id_that_is_stored_already_stays_as_it_is(void **state)
+CASE(a_new_id_that_is_stored_already_stays_as_it_is)
 {
     struct fixture *f = *state;
     put(f->archive, "b2", year_2019, raw_text);
@@ -229,7 +227,7 @@ static void a_new_id_that_is_stored_already_stays_as_it_is(void **state)
     assert_sound(f, 2);
 }
 
-static void an_id_that_is_not_stored_is_passed_over(void **state)
+CASE(an_id_that_is_not_stored_is_passed_over)
 {
     struct fixture *f = *state;
     put(f->archive, "b2", year_2019, raw_text);
@@ -243,7 +241,7 @@ static void an_id_that_is_not_stored_is_passed_over(void **state)
     assert_sound(f, 1);
 }
 
-static void impossible_ids_are_refused(void **state)
+CASE(impossible_ids_are_refused)
 {
     struct fixture *f = *state;
     char long_id[TIDE_GMAIL_ID_BYTES_MAX + 2];
@@ -262,7 +260,7 @@ static bool count_found(const struct tide_found *found, void *arg)
     return true;
 }
 
-static void a_search_finds_it_once_under_the_new_id(void **state)
+CASE(a_search_finds_it_once_under_the_new_id)
 {
     struct fixture *f = *state;
     const char *queries[] = {"lighthouse", "rfc822msgid:1@example.com", "in:anywhere",
@@ -286,7 +284,7 @@ static void a_search_finds_it_once_under_the_new_id(void **state)
     }
 }
 
-static void a_thread_is_followed_to_where_its_messages_are_now(void **state)
+CASE(a_thread_is_followed_to_where_its_messages_are_now)
 {
     struct fixture *f = *state;
     char thread[TIDE_GMAIL_ID_BYTES_MAX + 1];
@@ -305,7 +303,7 @@ static void a_thread_is_followed_to_where_its_messages_are_now(void **state)
     assert_string_equal(thread, "");
 }
 
-static void a_label_is_called_what_the_server_called_it(void **state)
+CASE(a_label_is_called_what_the_server_called_it)
 {
     struct fixture *f = *state;
     struct tide_label_called called;
@@ -382,9 +380,8 @@ static void live(struct life *life, tide_archive *archive)
     }
 }
 
-static void a_crash_leaves_the_one_id_or_the_other(void **state)
+TEST(a_crash_leaves_the_one_id_or_the_other)
 {
-    (void)state;
     uint64_t crashes = 0;
     for (uint64_t step = 1; step <= 240; step += 3) {
         struct life life = {.sim = tide_sim_new(step, NULL)};
@@ -423,23 +420,4 @@ static void a_crash_leaves_the_one_id_or_the_other(void **state)
         tide_sim_free(life.sim);
     }
     assert_true(crashes > 20);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_message_keeps_its_place_and_bytes_under_its_new_id),
-        TEST(the_former_id_finds_it_and_counts_as_stored),
-        TEST(what_the_server_tells_of_the_former_id_changes_nothing),
-        TEST(a_new_id_that_is_stored_already_stays_as_it_is),
-        TEST(an_id_that_is_not_stored_is_passed_over),
-        TEST(impossible_ids_are_refused),
-        TEST(a_search_finds_it_once_under_the_new_id),
-        TEST(a_thread_is_followed_to_where_its_messages_are_now),
-        TEST(a_label_is_called_what_the_server_called_it),
-        cmocka_unit_test(a_crash_leaves_the_one_id_or_the_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

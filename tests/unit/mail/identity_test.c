@@ -1,15 +1,10 @@
 /* identity_test.c - which addresses are one mailbox, and which servers may get a token (M19a). */
 #include "mail/mail.h"
 #include "net/endpoint.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-static void one_mailbox_has_many_spellings(void **state)
+TEST(one_mailbox_has_many_spellings)
 {
-    (void)state;
     static const char *const same[][2] = {
         {"ada@example.com", "ada@example.com"},    {"Ada@Example.COM", "ada@example.com"},
         {"a.da@gmail.com", "ada@gmail.com"},       {"ada+x@gmail.com", "ada@googlemail.com"},
@@ -32,9 +27,8 @@ static void one_mailbox_has_many_spellings(void **state)
             fail_msg("%s is %s", different[i][0], different[i][1]);
 }
 
-static void a_profile_is_held_against_the_name(void **state)
+TEST(a_profile_is_held_against_the_name)
 {
-    (void)state;
     tide_error err = {TIDE_OK, 0, ""};
     struct tide_gmail_profile profile = {.email = "bob@example.com"};
     assert_int_equal(tide_mail_compare("bob@example.com", &profile, &err), TIDE_OK);
@@ -44,9 +38,8 @@ static void a_profile_is_held_against_the_name(void **state)
     assert_int_equal(tide_mail_compare("ada@example.com", &profile, &err), TIDE_OK);
 }
 
-static void a_token_goes_to_safe_places_only(void **state)
+TEST(a_token_goes_to_safe_places_only)
 {
-    (void)state;
     static const char *const good[] = {
         "https://gmail.googleapis.com",
         "https://mail.example.com:8443/",
@@ -92,14 +85,4 @@ static void a_token_goes_to_safe_places_only(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (tide_endpoint_check(bad[i], NULL) != TIDE_INVALID)
             fail_msg("\"%s\" is taken", bad[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_mailbox_has_many_spellings),
-        cmocka_unit_test(a_profile_is_held_against_the_name),
-        cmocka_unit_test(a_token_goes_to_safe_places_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

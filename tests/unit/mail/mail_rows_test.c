@@ -29,7 +29,9 @@ static struct tide_shard_state shard(const char *name, const char *id, uint64_t 
     return one;
 }
 
-static void a_row_comes_back_as_it_was_put(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(a_row_comes_back_as_it_was_put)
 {
     struct tide_mail_row row = {.account = 3,
                                 .email = "a@example.com",
@@ -60,7 +62,7 @@ static void a_row_comes_back_as_it_was_put(void **state)
     assert_int_equal(tide_mail_row_get(ROWS, 4, &back, NULL), TIDE_NOT_FOUND);
 }
 
-static void the_earliest_loss_counts(void **state)
+CASE(the_earliest_loss_counts)
 {
     const struct tide_mail_row row = {.account = 1, .email = "a@example.com"};
     struct tide_mail_row back;
@@ -81,7 +83,7 @@ static void the_earliest_loss_counts(void **state)
     }
 }
 
-static void an_account_that_comes_back_has_a_new_stream(void **state)
+CASE(an_account_that_comes_back_has_a_new_stream)
 {
     const struct tide_mail_row row = {.account = 1, .email = "a@example.com", .epoch = 4};
     const struct tide_shard_state one = shard("2019", "x", 1, 1);
@@ -100,7 +102,7 @@ static void an_account_that_comes_back_has_a_new_stream(void **state)
     assert_false(open);
 }
 
-static void the_adopted_mark_and_those_above_stay(void **state)
+CASE(the_adopted_mark_and_those_above_stay)
 {
     char id[64] = "";
     for (uint64_t i = 0; i < 10; i++) {
@@ -127,7 +129,7 @@ static void one_shard(const struct tide_shard_state *shard, void *arg)
     *(struct tide_shard_state *)arg = *shard;
 }
 
-static void a_note_never_hides_a_loss(void **state)
+CASE(a_note_never_hides_a_loss)
 {
     struct tide_shard_state back;
     const struct {
@@ -151,7 +153,7 @@ static void a_note_never_hides_a_loss(void **state)
     assert_int_equal(back.generation, 0);
 }
 
-static void a_copy_is_as_whole_as_the_last_proof_before_it(void **state)
+CASE(a_copy_is_as_whole_as_the_last_proof_before_it)
 {
     uint64_t at_ms = 0;
     char id[64] = "";
@@ -176,7 +178,7 @@ static void a_copy_is_as_whole_as_the_last_proof_before_it(void **state)
 }
 
 /* A copy from last month still finds a proof of its own time. */
-static void the_last_proof_of_each_day_stays(void **state)
+TEST_WITH(the_last_proof_of_each_day_stays, setup, rows_teardown)
 {
     enum { DAYS = 40, A_DAY = 12, DAY_MS = 86400000 };
     uint64_t at_ms = 0;
@@ -215,7 +217,7 @@ static void run_sql(tide_rows rows, const char *sql)
 }
 
 /* Without an archive everything that is known is lost. */
-static void what_is_lost_is_told_until_it_is_accepted(void **state)
+TEST_WITH(what_is_lost_is_told_until_it_is_accepted, setup, rows_teardown)
 {
     const struct tide_shard_state one = shard("2019", "x", 5, 4);
     const struct tide_lost_ask ask = {
@@ -253,7 +255,7 @@ static void what_is_lost_is_told_until_it_is_accepted(void **state)
     assert_int_equal(lost.shards + lost.messages + lost.others, 0);
 }
 
-static void a_listing_ends_with_its_last_span(void **state)
+CASE(a_listing_ends_with_its_last_span)
 {
     const struct tide_mail_listing listing = {
         .id = 4, .account = 1, .from_ms = 5, .begun_ms = 6, .left = 2};
@@ -276,7 +278,7 @@ static void a_listing_ends_with_its_last_span(void **state)
     assert_true(open);
 }
 
-static void what_was_seen_is_forgotten_in_pieces(void **state)
+CASE(what_was_seen_is_forgotten_in_pieces)
 {
     const struct tide_mail_listing listing = {.id = 4, .account = 1};
     const tide_text ids[] = {TIDE_TEXT("a"), TIDE_TEXT("b"), TIDE_TEXT("a"), TIDE_TEXT("c")};
@@ -303,20 +305,5 @@ static void what_was_seen_is_forgotten_in_pieces(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_row_comes_back_as_it_was_put, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_earliest_loss_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_account_that_comes_back_has_a_new_stream, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(the_adopted_mark_and_those_above_stay, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_note_never_hides_a_loss, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_last_proof_of_each_day_stays, setup, rows_teardown),
-        cmocka_unit_test_setup_teardown(what_is_lost_is_told_until_it_is_accepted, setup,
-                                        rows_teardown),
-        cmocka_unit_test_setup_teardown(a_copy_is_as_whole_as_the_last_proof_before_it, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_listing_ends_with_its_last_span, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_was_seen_is_forgotten_in_pieces, setup, teardown),
-    };
-    return rows_run_tests(tests);
+    return rows_tests_run();
 }

@@ -3,18 +3,14 @@
 #include "mail/status.h"
 
 #include "mail/rows.h"
+#include "support/test.h"
 #include "world/real.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define DAY  86400000ull
 #define NOW  (20000 * DAY)
@@ -184,7 +180,9 @@ static void note_name(const char *email, const char *endpoint, void *arg)
 
 /* ---- tests ---- */
 
-static void without_the_mail_system_there_are_no_accounts(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(without_the_mail_system_there_are_no_accounts)
 {
     struct fixture *f = *state;
     char names[100] = "";
@@ -196,7 +194,7 @@ static void without_the_mail_system_there_are_no_accounts(void **state)
     tide_mail_look_done(&seen);
 }
 
-static void an_account_that_never_ran_has_no_mark_and_no_gap(void **state)
+CASE(an_account_that_never_ran_has_no_mark_and_no_gap)
 {
     struct fixture *f = *state;
     char names[100] = "";
@@ -214,7 +212,7 @@ static void an_account_that_never_ran_has_no_mark_and_no_gap(void **state)
                      TIDE_NOT_FOUND);
 }
 
-static void a_plan_that_waits_means_that_nothing_is_known_yet(void **state)
+CASE(a_plan_that_waits_means_that_nothing_is_known_yet)
 {
     struct fixture *f = *state;
     make_account(f);
@@ -227,7 +225,7 @@ static void a_plan_that_waits_means_that_nothing_is_known_yet(void **state)
     tide_mail_look_done(&seen);
 }
 
-static void every_gap_has_its_name_and_what_is_left_of_it(void **state)
+CASE(every_gap_has_its_name_and_what_is_left_of_it)
 {
     struct fixture *f = *state;
     make_account(f);
@@ -297,7 +295,7 @@ static void every_gap_has_its_name_and_what_is_left_of_it(void **state)
     tide_mail_look_done(&seen);
 }
 
-static void halts_and_refused_sign_ins_are_told(void **state)
+CASE(halts_and_refused_sign_ins_are_told)
 {
     struct fixture *f = *state;
     make_account(f);
@@ -313,7 +311,7 @@ static void halts_and_refused_sign_ins_are_told(void **state)
     tide_mail_look_done(&seen);
 }
 
-static void the_archive_tells_what_it_keeps(void **state)
+CASE(the_archive_tells_what_it_keeps)
 {
     struct fixture *f = *state;
     char dir[128];
@@ -354,19 +352,4 @@ static void the_archive_tells_what_it_keeps(void **state)
     OK(tide_archive_tally(archive, &tally, &f->err));
     assert_int_equal(tally.unindexed, 0);
     OK(tide_archive_close(archive, &f->err));
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(without_the_mail_system_there_are_no_accounts),
-        CASE(an_account_that_never_ran_has_no_mark_and_no_gap),
-        CASE(a_plan_that_waits_means_that_nothing_is_known_yet),
-        CASE(every_gap_has_its_name_and_what_is_left_of_it),
-        CASE(halts_and_refused_sign_ins_are_told),
-        CASE(the_archive_tells_what_it_keeps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,10 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define DATE "Mon Jan  5 10:00:00 2026"
 
@@ -99,9 +95,8 @@ static const struct sample {
      {"X-GM-THRID: 15\r\n\r\nx\r\n", "S: 2\r\n\r\ny\r\n"}},
 };
 
-static void mailboxes_of_all_kinds_are_read(void **state)
+TEST(mailboxes_of_all_kinds_are_read)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         tide_text file = tide_text_of(samples[i].file);
         tide_mbox *mbox = opened(&file);
@@ -124,9 +119,8 @@ static void mailboxes_of_all_kinds_are_read(void **state)
     }
 }
 
-static void dates_of_from_lines_are_read_in_their_forms(void **state)
+TEST(dates_of_from_lines_are_read_in_their_forms)
 {
-    (void)state;
     static const struct {
         const char *line;
         int64_t ms; /* 0: none */
@@ -190,9 +184,8 @@ static void random_message(tide_rng *rng, tide_buf *out)
     }
 }
 
-static void what_we_write_comes_back_byte_for_byte(void **state)
+TEST(what_we_write_comes_back_byte_for_byte)
 {
-    (void)state;
     enum { COUNT = 8 };
     const unsigned rounds = (unsigned)scaled(4000);
     for (unsigned seed = 0; seed < rounds; seed++) {
@@ -244,9 +237,8 @@ static void what_we_write_comes_back_byte_for_byte(void **state)
     }
 }
 
-static void a_name_survives_its_encoding(void **state)
+TEST(a_name_survives_its_encoding)
 {
-    (void)state;
     tide_buf text, back;
     char all[256];
     for (int i = 0; i < 256; i++)
@@ -294,9 +286,8 @@ static tide_status from_long(void *arg, uint64_t at, char *bytes, size_t room, s
     return TIDE_OK;
 }
 
-static void a_line_of_a_hundred_megabytes_is_a_line(void **state)
+TEST(a_line_of_a_hundred_megabytes_is_a_line)
 {
-    (void)state;
     struct long_file file = {.line_bytes = scaled(100) * UINT64_C(1000000)};
     struct tide_mbox_message message;
     struct tide_mem_faulty mem;
@@ -312,9 +303,8 @@ static void a_line_of_a_hundred_megabytes_is_a_line(void **state)
     assert_int_equal(mem.bytes_live, 0);
 }
 
-static void a_message_beyond_the_ceiling_is_skipped_in_little_memory(void **state)
+TEST(a_message_beyond_the_ceiling_is_skipped_in_little_memory)
 {
-    (void)state;
     struct long_file file = {.line_bytes = UINT64_C(50000000)};
     struct tide_mbox_message message;
     struct tide_mem_faulty mem;
@@ -335,9 +325,8 @@ static void a_message_beyond_the_ceiling_is_skipped_in_little_memory(void **stat
 
 /* ---- faults ---- */
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     tide_text file = TIDE_TEXT("From a " DATE "\nS: 1\n\none\n\nFrom b " DATE "\nS: 2\n\ntwo\n");
     bool fired = true;
     for (uint64_t at = 0; fired; at++) {
@@ -367,9 +356,8 @@ static tide_status from_broken(void *arg, uint64_t at, char *bytes, size_t room,
     return tide_error_set(err, TIDE_IO, "broken");
 }
 
-static void a_file_that_cannot_be_read_is_said_to_be_so(void **state)
+TEST(a_file_that_cannot_be_read_is_said_to_be_so)
 {
-    (void)state;
     tide_mbox *mbox = NULL;
     struct tide_mbox_message message;
     tide_error err;
@@ -377,19 +365,4 @@ static void a_file_that_cannot_be_read_is_said_to_be_so(void **state)
     assert_int_equal(tide_mbox_next(mbox, &message, &err), TIDE_IO);
     assert_string_equal(err.text, "broken");
     tide_mbox_free(mbox);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mailboxes_of_all_kinds_are_read),
-        cmocka_unit_test(dates_of_from_lines_are_read_in_their_forms),
-        cmocka_unit_test(what_we_write_comes_back_byte_for_byte),
-        cmocka_unit_test(a_name_survives_its_encoding),
-        cmocka_unit_test(a_line_of_a_hundred_megabytes_is_a_line),
-        cmocka_unit_test(a_message_beyond_the_ceiling_is_skipped_in_little_memory),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_file_that_cannot_be_read_is_said_to_be_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

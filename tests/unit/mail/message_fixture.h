@@ -7,15 +7,12 @@
 #include "mail/mime/message.h"
 #include "mail/mime/check.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 struct parsed {
     tide_arena arena;

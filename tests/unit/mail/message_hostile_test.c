@@ -464,9 +464,8 @@ static bool run(const struct hostile *hostile, struct figures *figures)
     return whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void hostile_mail_costs_little(void **state)
+TEST(hostile_mail_costs_little)
 {
-    (void)state;
     unsigned failed = 0;
     for (size_t i = 0; i < sizeof hostiles / sizeof hostiles[0]; i++) {
         struct figures figures;
@@ -489,8 +488,5 @@ int main(void)
 {
     tide_message_start();
     huge_bytes = scaled(100 * MB);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_mail_costs_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }

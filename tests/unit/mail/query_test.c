@@ -5,14 +5,11 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 /* 2024-03-10T12:00:00Z */
 static const int64_t now_ms = 1710072000000;
@@ -116,9 +113,8 @@ static void check_examples(const struct example *examples, size_t count, int32_t
 
 /* ---- examples ---- */
 
-static void words_are_joined_by_and_and_or_binds_first(void **state)
+TEST(words_are_joined_by_and_and_or_binds_first)
 {
-    (void)state;
     static const struct example examples[] = {
         {"", "all"},
         {" \t\n", "all"},
@@ -155,9 +151,8 @@ static void words_are_joined_by_and_and_or_binds_first(void **state)
     CHECK(examples, 0);
 }
 
-static void a_negation_reaches_the_terms(void **state)
+TEST(a_negation_reaches_the_terms)
 {
-    (void)state;
     static const struct example examples[] = {
         {"-a", "-any=a"},
         {"--a", "any=a"},
@@ -179,9 +174,8 @@ static void a_negation_reaches_the_terms(void **state)
     CHECK(examples, 0);
 }
 
-static void operators_name_fields(void **state)
+TEST(operators_name_fields)
 {
-    (void)state;
     static const struct example examples[] = {
         {"from:alice", "from=alice"},
         {"FROM:alice", "from=alice"},
@@ -209,9 +203,8 @@ static void operators_name_fields(void **state)
     CHECK(examples, 0);
 }
 
-static void labels_and_places(void **state)
+TEST(labels_and_places)
 {
-    (void)state;
     static const struct example examples[] = {
         {"label:work", "label=work"},
         {"label:\"My Label\"", "label=My Label"},
@@ -240,9 +233,8 @@ static void labels_and_places(void **state)
     CHECK(examples, 0);
 }
 
-static void dates_ages_and_sizes(void **state)
+TEST(dates_ages_and_sizes)
 {
-    (void)state;
     static const struct example utc[] = {
         {"after:2014/01/01", "ms>=1388534400000"}, {"after:2014-01-01", "ms>=1388534400000"},
         {"after:2014/1/1", "ms>=1388534400000"},   {"newer:2014/01/01", "ms>=1388534400000"},
@@ -266,9 +258,8 @@ static void dates_ages_and_sizes(void **state)
 
 /* ---- mistakes ---- */
 
-static void a_wrong_query_is_told_what_where_and_what_was_meant(void **state)
+TEST(a_wrong_query_is_told_what_where_and_what_was_meant)
 {
-    (void)state;
     static const struct {
         const char *query;
         const char *said[3]; /* all of them stand in the text */
@@ -343,9 +334,8 @@ static tide_status parse_status(tide_text text, tide_error *err)
 }
 
 /* Every shape of a bomb that fits into a query: accepted or refused, at once. */
-static void nesting_and_size_have_ceilings(void **state)
+TEST(nesting_and_size_have_ceilings)
 {
-    (void)state;
     static const char *const openers[] = {"(", "{", "-(", "from:(", "a OR (", "-{a ", "("};
     static const char *const closers[] = {")", "}", ")", ")", ")", "}", ""};
     tide_buf text;
@@ -380,9 +370,8 @@ static void nesting_and_size_have_ceilings(void **state)
     tide_buf_done(&text);
 }
 
-static void an_error_is_one_line_of_text_whatever_was_typed(void **state)
+TEST(an_error_is_one_line_of_text_whatever_was_typed)
 {
-    (void)state;
     tide_buf text;
     tide_error err = {TIDE_OK, 0, ""};
     tide_buf_init(&text, tide_mem_heap(), 1 << 20);
@@ -399,9 +388,8 @@ static void an_error_is_one_line_of_text_whatever_was_typed(void **state)
 
 /* ---- labels ---- */
 
-static void names_of_labels_are_equal_as_at_gmail(void **state)
+TEST(names_of_labels_are_equal_as_at_gmail)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         bool same;
@@ -438,9 +426,8 @@ static void names_of_labels_are_equal_as_at_gmail(void **state)
 
 /* Pieces of queries in any order: each is parsed or refused with a text, and a
  * tree keeps its invariants. */
-static void any_text_is_parsed_or_refused(void **state)
+TEST(any_text_is_parsed_or_refused)
 {
-    (void)state;
     static const char *const pieces[] = {
         "a",
         "b ",
@@ -506,9 +493,8 @@ static void any_text_is_parsed_or_refused(void **state)
     tide_buf_done(&text);
 }
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     static const char text[] =
         "a OR from:(b \"c d\") -in:archive larger:5M {x y} rfc822msgid:<q@r>";
     for (uint64_t fail_at = 0;; fail_at++) {
@@ -525,22 +511,4 @@ static void every_failed_allocation_is_reported(void **state)
         }
         assert_int_equal(rc, TIDE_NO_MEMORY);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_joined_by_and_and_or_binds_first),
-        cmocka_unit_test(a_negation_reaches_the_terms),
-        cmocka_unit_test(operators_name_fields),
-        cmocka_unit_test(labels_and_places),
-        cmocka_unit_test(dates_ages_and_sizes),
-        cmocka_unit_test(a_wrong_query_is_told_what_where_and_what_was_meant),
-        cmocka_unit_test(nesting_and_size_have_ceilings),
-        cmocka_unit_test(an_error_is_one_line_of_text_whatever_was_typed),
-        cmocka_unit_test(names_of_labels_are_equal_as_at_gmail),
-        cmocka_unit_test(any_text_is_parsed_or_refused),
-        cmocka_unit_test(every_failed_allocation_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

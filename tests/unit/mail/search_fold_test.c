@@ -4,13 +4,10 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static void fold(tide_text text, tide_buf *out)
 {
@@ -18,9 +15,8 @@ static void fold(tide_text text, tide_buf *out)
     assert_int_equal(tide_search_fold(text, out), TIDE_OK);
 }
 
-static void characters_without_spaces_stand_alone(void **state)
+TEST(characters_without_spaces_stand_alone)
 {
-    (void)state;
     static const char *const examples[][2] = {
         {"", ""},
         {"plain words, 123", "plain words, 123"},
@@ -102,9 +98,8 @@ static void assert_only_spaces_added(tide_text text, tide_text folded)
     }
 }
 
-static void folding_only_adds_spaces_and_is_done_once(void **state)
+TEST(folding_only_adds_spaces_and_is_done_once)
 {
-    (void)state;
     const uint64_t seeds = scaled(500);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
@@ -123,9 +118,8 @@ static void folding_only_adds_spaces_and_is_done_once(void **state)
     }
 }
 
-static void what_does_not_fit_changes_nothing(void **state)
+TEST(what_does_not_fit_changes_nothing)
 {
-    (void)state;
     for (size_t room = 0; room < 8; room++) {
         tide_buf out;
         tide_buf_init(&out, tide_mem_heap(), room);
@@ -141,14 +135,4 @@ static void what_does_not_fit_changes_nothing(void **state)
     assert_int_equal(tide_search_fold(tide_text_of("東京"), &out), TIDE_NO_MEMORY);
     tide_buf_done(&out);
     assert_int_equal(mem.bytes_live, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(characters_without_spaces_stand_alone),
-        cmocka_unit_test(folding_only_adds_spaces_and_is_done_once),
-        cmocka_unit_test(what_does_not_fit_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

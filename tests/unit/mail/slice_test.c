@@ -2,16 +2,10 @@
 #include "mail/slice.h"
 
 #include "base/rng.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void the_length_follows_the_number_of_messages(void **state)
+TEST(the_length_follows_the_number_of_messages)
 {
-    (void)state;
     assert_int_equal(tide_slice_days(0), 30);
     assert_int_equal(tide_slice_days(19999), 30);
     assert_int_equal(tide_slice_days(20000), 7);
@@ -19,9 +13,8 @@ static void the_length_follows_the_number_of_messages(void **state)
     assert_int_equal(tide_slice_days(500001), 1);
 }
 
-static void slices_cover_all_time_without_gap_or_overlap(void **state)
+TEST(slices_cover_all_time_without_gap_or_overlap)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(9);
     for (int i = 0; i < 4000; i++) {
         const uint64_t oldest_s =
@@ -42,9 +35,8 @@ static void slices_cover_all_time_without_gap_or_overlap(void **state)
     }
 }
 
-static void a_floor_on_the_border_of_a_slice_makes_no_empty_one(void **state)
+TEST(a_floor_on_the_border_of_a_slice_makes_no_empty_one)
 {
-    (void)state;
     const uint64_t end_s = 1700000000;
     for (uint64_t days = 0; days < 100; days++) {
         const struct tide_slices slices =
@@ -56,23 +48,20 @@ static void a_floor_on_the_border_of_a_slice_makes_no_empty_one(void **state)
     }
 }
 
-static void a_mailbox_from_the_future_is_one_slice(void **state)
+TEST(a_mailbox_from_the_future_is_one_slice)
 {
-    (void)state;
     const struct tide_slices slices = tide_slices_plan(0, 2000000000, 1900000000, 7);
     assert_int_equal(slices.count, 1);
     assert_int_equal(tide_slices_at(&slices, 0).before_s, 1900000000);
 }
 
-static void without_dates_there_is_one_slice(void **state)
+TEST(without_dates_there_is_one_slice)
 {
-    (void)state;
     assert_int_equal(tide_slices_plan(0, 0, 1900000000, UINT32_MAX).count, 1);
 }
 
-static void halves_cover_their_span_and_are_not_empty(void **state)
+TEST(halves_cover_their_span_and_are_not_empty)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(10);
     const uint64_t now_s = 1800000000;
     struct tide_slice halves[2];
@@ -99,9 +88,8 @@ static void halves_cover_their_span_and_are_not_empty(void **state)
     assert_false(tide_slice_halves((struct tide_slice){0, 1000}, now_s, halves));
 }
 
-static void a_job_is_ten_seconds_of_quota(void **state)
+TEST(a_job_is_ten_seconds_of_quota)
 {
-    (void)state;
     assert_int_equal(tide_slice_fetch_ids(6000, 60000, 20), 50);
     assert_int_equal(tide_slice_fetch_ids(15000, 60000, 20), 125);
     assert_int_equal(tide_slice_fetch_ids(400, 60000, 20), 3);
@@ -111,9 +99,8 @@ static void a_job_is_ten_seconds_of_quota(void **state)
     assert_int_equal(tide_slice_fetch_ids(0, 60000, 20), 300); /* no limit */
 }
 
-static void people_say_a_day_a_year_or_an_age(void **state)
+TEST(people_say_a_day_a_year_or_an_age)
 {
-    (void)state;
     const uint64_t now_ms = 1700000000000;
     const struct {
         const char *text;
@@ -148,19 +135,4 @@ static void people_say_a_day_a_year_or_an_age(void **state)
         assert_int_equal(ok, cases[i].since_ms > 0);
         assert_int_equal(since_ms, ok ? cases[i].since_ms : 7);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_length_follows_the_number_of_messages),
-        cmocka_unit_test(slices_cover_all_time_without_gap_or_overlap),
-        cmocka_unit_test(a_floor_on_the_border_of_a_slice_makes_no_empty_one),
-        cmocka_unit_test(a_mailbox_from_the_future_is_one_slice),
-        cmocka_unit_test(without_dates_there_is_one_slice),
-        cmocka_unit_test(halves_cover_their_span_and_are_not_empty),
-        cmocka_unit_test(a_job_is_ten_seconds_of_quota),
-        cmocka_unit_test(people_say_a_day_a_year_or_an_age),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,14 +7,11 @@
 #include "net/oauth/google.h"
 #include "net/secrets.h"
 #include "sim.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ORIGIN "http://127.0.0.1:4443"
 #define UPLOAD "all of it, from its first byte"
@@ -270,9 +267,8 @@ static void download(struct fixture *f)
 
 /* ---- the tests ---- */
 
-static void a_call_has_a_token_and_one_answer(void **state)
+TEST(a_call_has_a_token_and_one_answer)
 {
-    (void)state;
     struct fixture *f = begin(GET);
     assert_int_equal(run(f), TIDE_OK);
     assert_int_equal(f->requests, 1);
@@ -282,9 +278,8 @@ static void a_call_has_a_token_and_one_answer(void **state)
 }
 
 /* J1: another token is tried once, whatever it costs, and an accepted one ends the doubt. */
-static void a_refused_token_is_followed_by_one_more_call(void **state)
+TEST(a_refused_token_is_followed_by_one_more_call)
 {
-    (void)state;
     struct fixture *f = begin(GET);
     f->token_good = "bearer-1";
     assert_int_equal(run(f), TIDE_OK);
@@ -302,9 +297,8 @@ static void a_refused_token_is_followed_by_one_more_call(void **state)
 }
 
 /* J1: the judge of the content counts like the provider's. */
-static void a_token_that_a_part_refuses_is_replaced_too(void **state)
+TEST(a_token_that_a_part_refuses_is_replaced_too)
 {
-    (void)state;
     struct fixture *f = begin(GET);
     download(f);
     f->call.judge = judge_content;
@@ -322,9 +316,8 @@ static void a_token_that_a_part_refuses_is_replaced_too(void **state)
 
 /* J1: a job that had to wait for units between the two calls starts over; the second refusal ends
  * it nevertheless. */
-static void a_wait_for_units_does_not_start_over(void **state)
+TEST(a_wait_for_units_does_not_start_over)
 {
-    (void)state;
     struct fixture *f = begin(ALL);
     f->token_good = "none";
     assert_int_equal(run(f), TIDE_AUTH);
@@ -334,9 +327,8 @@ static void a_wait_for_units_does_not_start_over(void **state)
 }
 
 /* J3 */
-static void a_source_is_rewound_and_a_sink_restarted(void **state)
+TEST(a_source_is_rewound_and_a_sink_restarted)
 {
-    (void)state;
     struct fixture *f = begin(PUT);
     upload(f);
     download(f);
@@ -352,9 +344,8 @@ static void a_source_is_rewound_and_a_sink_restarted(void **state)
 }
 
 /* The sink gets answers; a refusal is for the judge. */
-static void a_refusal_does_not_reach_the_sink(void **state)
+TEST(a_refusal_does_not_reach_the_sink)
 {
-    (void)state;
     struct fixture *f = begin(GET);
     download(f);
     f->http = 404;
@@ -365,9 +356,8 @@ static void a_refusal_does_not_reach_the_sink(void **state)
 }
 
 /* Without a job: the same, charged to no account; a bearer of its own has no successor. */
-static void outside_of_the_engine(void **state)
+TEST(outside_of_the_engine)
 {
-    (void)state;
     struct fixture *f = begin(GET);
     f->outside = true;
     f->token_good = "bearer-1";
@@ -384,18 +374,4 @@ static void outside_of_the_engine(void **state)
     assert_int_equal(run(f), TIDE_AUTH);
     assert_int_equal(f->requests, 1);
     finish(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_has_a_token_and_one_answer),
-        cmocka_unit_test(a_refused_token_is_followed_by_one_more_call),
-        cmocka_unit_test(a_token_that_a_part_refuses_is_replaced_too),
-        cmocka_unit_test(a_wait_for_units_does_not_start_over),
-        cmocka_unit_test(a_source_is_rewound_and_a_sink_restarted),
-        cmocka_unit_test(a_refusal_does_not_reach_the_sink),
-        cmocka_unit_test(outside_of_the_engine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,17 +11,14 @@
 #include "net/oauth/google.h"
 #include "net/secrets.h"
 #include "sim.h"
+#include "support/test.h"
 #include "tidemark_inside.h"
 #include "support/scale.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ORIGIN "http://127.0.0.1:4443"
 enum { ITEMS = 120, WORKERS = 24, IN_FLIGHT = 3, SIZE_MAX_ = 20 };
@@ -493,9 +490,8 @@ static void finish(struct fixture *f)
 
 static const struct tide_sim_net_options faithful = {.latency_us_max = 20000};
 
-static void parts_fly_together_and_the_size_grows(void **state)
+TEST(parts_fly_together_and_the_size_grows)
 {
-    (void)state;
     const struct tide_sim_net_options far = {.latency_us_max = 800000};
     struct fixture *f = begin(1, &far);
     struct tide_batch_state stats;
@@ -514,9 +510,8 @@ static void parts_fly_together_and_the_size_grows(void **state)
 }
 
 /* T3: every fate beside every other one, in 40 worlds. */
-static void the_outcome_of_a_part_is_its_own(void **state)
+TEST(the_outcome_of_a_part_is_its_own)
 {
-    (void)state;
     unsigned seen[FATES] = {0};
     for (uint64_t seed = 1; seed <= scaled(40); seed++) {
         struct fixture *f = begin(seed, &faithful);
@@ -541,9 +536,8 @@ static void the_outcome_of_a_part_is_its_own(void **state)
 
 /* Another wire format: the same fates, its own number of parts, and each part's headers reach the
  * judge. */
-static void another_format_serves_the_same(void **state)
+TEST(another_format_serves_the_same)
 {
-    (void)state;
     unsigned seen = 0;
     for (uint64_t seed = 1; seed <= scaled(10); seed++) {
         const struct tide_sim_net_options far = {.latency_us_max = 800000};
@@ -565,9 +559,8 @@ static void another_format_serves_the_same(void **state)
 }
 
 /* A server that refuses a rate makes the batches smaller, down to one part (T4). */
-static void a_refused_rate_halves_the_size(void **state)
+TEST(a_refused_rate_halves_the_size)
 {
-    (void)state;
     struct fixture *f = begin(5, &faithful);
     struct tide_batch_state stats;
     f->once = true;
@@ -596,9 +589,8 @@ static uint32_t size_after(struct fixture *f, tide_status expect)
 }
 
 /* B13: whatever refuses the whole call halves the size, and never makes it grow. */
-static void a_whole_call_that_fails_halves_the_size(void **state)
+TEST(a_whole_call_that_fails_halves_the_size)
 {
-    (void)state;
     static const struct {
         int http;
         tide_status status;
@@ -616,9 +608,8 @@ static void a_whole_call_that_fails_halves_the_size(void **state)
 }
 
 /* B13: a full batch with a part that failed did not go well; only one that did grows. */
-static void a_batch_grows_only_when_all_parts_went_well(void **state)
+TEST(a_batch_grows_only_when_all_parts_went_well)
 {
-    (void)state;
     struct fixture *f = begin_sized(31, &faithful, 1);
     f->fate = FINE;
     assert_int_equal(size_after(f, TIDE_OK), 2);
@@ -631,9 +622,8 @@ static void a_batch_grows_only_when_all_parts_went_well(void **state)
 }
 
 /* B4, B13: 70 s without a byte is no failure; five minutes are. */
-static void a_slow_server_is_waited_for(void **state)
+TEST(a_slow_server_is_waited_for)
 {
-    (void)state;
     struct fixture *f = begin(41, &faithful);
     f->think_us = 70 * 1000000ull;
     (void)size_after(f, TIDE_OK);
@@ -647,9 +637,8 @@ static void a_slow_server_is_waited_for(void **state)
 
 /* A network that loses, cuts, stalls and scrambles answers: all items come in the end, each
  * to the one who asked. */
-static void everybody_is_served_in_the_end(void **state)
+TEST(everybody_is_served_in_the_end)
 {
-    (void)state;
     const struct tide_sim_net_options rough = {.latency_us_max = 40000,
                                                .refuse_permille = 30,
                                                .loss_permille = 10,
@@ -670,9 +659,8 @@ static void everybody_is_served_in_the_end(void **state)
 
 /* The server looks at the token part by part: one that is refused is refreshed once, and
  * nobody is told. */
-static void a_token_that_parts_refuse_is_refreshed(void **state)
+TEST(a_token_that_parts_refuse_is_refreshed)
 {
-    (void)state;
     struct fixture *f = begin(3, &faithful);
     (void)snprintf(f->token_good, sizeof f->token_good, "me-1");
     f->once = true;
@@ -685,9 +673,8 @@ static void a_token_that_parts_refuse_is_refreshed(void **state)
 }
 
 /* No other token is to be had: everybody hears that, and not that the server is broken. */
-static void a_grant_that_is_gone_is_told(void **state)
+TEST(a_grant_that_is_gone_is_told)
 {
-    (void)state;
     struct fixture *f = begin(4, &faithful);
     (void)snprintf(f->token_good, sizeof f->token_good, "me-1");
     f->once = f->grant_gone = true;
@@ -721,9 +708,8 @@ static void cancel_some(struct fixture *f, tide_rng *rng)
 
 /* T1, T2, T5: jobs are canceled while they wait, are chosen, send or are in a batch.  Every other one
  * gets its own answer, and none waits forever: the simulation reports that as a deadlock. */
-static void cancels_harm_no_other_caller(void **state)
+TEST(cancels_harm_no_other_caller)
 {
-    (void)state;
     unsigned canceled = 0;
     for (uint64_t seed = 1; seed <= scaled(60); seed++) {
         const struct tide_sim_net_options net = {.latency_us_max = seed % 3 == 0 ? 800000 : 60000,
@@ -749,22 +735,4 @@ static void cancels_harm_no_other_caller(void **state)
         finish(f);
     }
     assert_true(canceled > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_fly_together_and_the_size_grows),
-        cmocka_unit_test(the_outcome_of_a_part_is_its_own),
-        cmocka_unit_test(another_format_serves_the_same),
-        cmocka_unit_test(a_refused_rate_halves_the_size),
-        cmocka_unit_test(a_whole_call_that_fails_halves_the_size),
-        cmocka_unit_test(a_batch_grows_only_when_all_parts_went_well),
-        cmocka_unit_test(a_slow_server_is_waited_for),
-        cmocka_unit_test(everybody_is_served_in_the_end),
-        cmocka_unit_test(a_token_that_parts_refuse_is_refreshed),
-        cmocka_unit_test(a_grant_that_is_gone_is_told),
-        cmocka_unit_test(cancels_harm_no_other_caller),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,18 +11,15 @@
 #include "net/oauth/google.h"
 #include "net/secrets.h"
 #include "support/temp_dir.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define ORIGIN "http://127.0.0.1:4443"
 enum { ITEMS = 400, WORKERS = 48, IN_FLIGHT = 3, BODY_BYTES = 32 };
@@ -178,7 +175,7 @@ static void enqueue_all(uint32_t kind)
     }
 }
 
-static void cancels_harm_no_other_caller(void **state)
+TEST(cancels_harm_no_other_caller)
 {
     char dir[] = "/tmp/tide-batch-XXXXXX";
     char secrets_dir[64];
@@ -187,7 +184,6 @@ static void cancels_harm_no_other_caller(void **state)
     tide_tokens *tokens = NULL;
     tide_api *api = NULL;
     uint32_t kind = 0;
-    (void)state;
     assert_non_null(mkdtemp(dir));
     (void)snprintf(secrets_dir, sizeof secrets_dir, "%s/secrets", dir);
     (void)snprintf(state_dir, sizeof state_dir, "%s/state", dir);
@@ -246,12 +242,4 @@ static void cancels_harm_no_other_caller(void **state)
     tide_secrets_close(secrets);
     tide_world_real_free(stage.world);
     assert_int_equal(temp_dir_remove(dir), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cancels_harm_no_other_caller),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,11 @@
 #include "base/clocktext.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NOW_TEXT "2026-09-11T19:00:00.000Z"
 #define HOUR_MS  UINT64_C(3600000)
@@ -138,9 +134,8 @@ static int code_of(const struct known *row)
     return strstr(row->message, "andwidth") != NULL ? TIDE_REFUSED_BYTES : row->http;
 }
 
-static void every_refusal_in_the_books_is_judged_by_its_reason(void **state)
+TEST(every_refusal_in_the_books_is_judged_by_its_reason)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         const struct known *row = &known[i];
         char room[2048];
@@ -163,9 +158,8 @@ static void every_refusal_in_the_books_is_judged_by_its_reason(void **state)
 
 /* Cuts every body of the table at every byte: it is then no JSON, and nothing may be
  * taken for gone, permanent or a matter of permission. */
-static void a_body_that_broke_off_proves_nothing(void **state)
+TEST(a_body_that_broke_off_proves_nothing)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         const struct known *row = &known[i];
         char room[2048];
@@ -202,9 +196,8 @@ static void check_wait(const char *message, uint64_t expected_ms)
         fail_msg("%s: %llu ms", message, (unsigned long long)wait_ms);
 }
 
-static void the_time_to_wait_is_found_in_the_text(void **state)
+TEST(the_time_to_wait_is_found_in_the_text)
 {
-    (void)state;
     check_wait("User-rate limit exceeded.  Retry after 2026-09-11T19:30:00.000Z", HOUR_MS / 2);
     check_wait("User-rate limit exceeded.  Retry after  2026-09-11T19:30:00.000Z", HOUR_MS / 2);
     check_wait("Retry after 2026-09-11T19:30:00Z", HOUR_MS / 2);
@@ -236,9 +229,8 @@ static uint64_t wait_at(const char *now, int http, const char *reason, const cha
 }
 
 /* Midnight is taken at 08:00 UTC: exact in winter, an hour late in summer. */
-static void a_daily_limit_waits_for_midnight_at_the_pacific(void **state)
+TEST(a_daily_limit_waits_for_midnight_at_the_pacific)
 {
-    (void)state;
     assert_int_equal(wait_at("2026-01-10T08:00:00", 403, "dailyLimitExceeded", "x"), DAY_MS);
     assert_int_equal(wait_at("2026-01-10T07:59:59", 403, "dailyLimitExceeded", "x"), 1000);
     assert_int_equal(wait_at("2026-01-10T08:00:01", 403, "dailyLimitExceeded", "x"), DAY_MS - 1000);
@@ -324,9 +316,8 @@ static const struct odd odd[] = {
     {400, "{\"error\":{\"message\":\"\\u0000\"}}", TIDE_SERVER, 0},
 };
 
-static void odd_answers_are_never_believed_too_much(void **state)
+TEST(odd_answers_are_never_believed_too_much)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
         uint64_t wait_ms = 77;
         const tide_status rc = tide_google_judge_body(odd[i].http, tide_text_of(odd[i].body),
@@ -339,9 +330,8 @@ static void odd_answers_are_never_believed_too_much(void **state)
 
 /* A megabyte of valid JSON with "notFound" in it is not read, and texts of any length
  * end up as one line that fits. */
-static void huge_bodies_and_texts_are_bounded(void **state)
+TEST(huge_bodies_and_texts_are_bounded)
 {
-    (void)state;
     enum { BYTES = 1 << 20 };
     char *body = malloc(BYTES);
     assert_non_null(body);
@@ -377,9 +367,8 @@ static void huge_bodies_and_texts_are_bounded(void **state)
     free(body);
 }
 
-static void a_token_that_a_server_echoes_is_not_shown(void **state)
+TEST(a_token_that_a_server_echoes_is_not_shown)
 {
-    (void)state;
     static const char *const messages[] = {"Invalid Authorization: Bearer SECRET-VALUE-1",
                                            "invalid token ya29.SECRET-VALUE-1",
                                            "bearer SECRET-VALUE"};
@@ -433,9 +422,8 @@ static void check_answer(int http, const char *message, const char *type, const 
 
 #define DATE "Fri, 11 Sep 2026 19:00:00 GMT"
 
-static void the_answers_own_date_is_the_clock(void **state)
+TEST(the_answers_own_date_is_the_clock)
 {
-    (void)state;
     const char *retry = "Retry after 2026-09-11T20:00:00.000Z";
     check_answer(429, retry, NULL, DATE, NULL, TIDE_THROTTLED, HOUR_MS);
     check_answer(429, retry, NULL, NULL, NULL, TIDE_THROTTLED, 0);
@@ -451,9 +439,8 @@ static void the_answers_own_date_is_the_clock(void **state)
     check_answer(500, NULL, "text/html", DATE, "30", TIDE_SERVER, 30000);
 }
 
-static void a_page_is_not_an_answer_even_with_200(void **state)
+TEST(a_page_is_not_an_answer_even_with_200)
 {
-    (void)state;
     check_answer(200, NULL, "text/html; charset=utf-8", DATE, NULL, TIDE_SERVER, 0);
     check_answer(200, NULL, "Text/HTML", DATE, NULL, TIDE_SERVER, 0);
     check_answer(200, NULL, "application/json; charset=UTF-8", DATE, NULL, TIDE_OK, 0);
@@ -463,9 +450,8 @@ static void a_page_is_not_an_answer_even_with_200(void **state)
 
 /* Random bytes and random pieces of the envelope under random codes: what must hold
  * for every answer. */
-static void whatever_comes_the_verdict_is_bounded_and_careful(void **state)
+TEST(whatever_comes_the_verdict_is_bounded_and_careful)
 {
-    (void)state;
     static const char *const pieces[] = {"{",
                                          "}",
                                          "[",
@@ -519,9 +505,8 @@ static void whatever_comes_the_verdict_is_bounded_and_careful(void **state)
     }
 }
 
-static void http_dates_are_read_strictly(void **state)
+TEST(http_dates_are_read_strictly)
 {
-    (void)state;
     uint64_t time_ms = 5;
     assert_true(tide_time_http_parse(TIDE_TEXT("Sun, 06 Nov 1994 08:49:37 GMT"), &time_ms));
     assert_int_equal(time_ms, UINT64_C(784111777000));
@@ -541,22 +526,4 @@ static void http_dates_are_read_strictly(void **state)
         assert_false(tide_time_http_parse(tide_text_of(bad[i]), &time_ms));
         assert_int_equal(time_ms, 5);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_refusal_in_the_books_is_judged_by_its_reason),
-        cmocka_unit_test(a_body_that_broke_off_proves_nothing),
-        cmocka_unit_test(the_time_to_wait_is_found_in_the_text),
-        cmocka_unit_test(a_daily_limit_waits_for_midnight_at_the_pacific),
-        cmocka_unit_test(odd_answers_are_never_believed_too_much),
-        cmocka_unit_test(huge_bodies_and_texts_are_bounded),
-        cmocka_unit_test(a_token_that_a_server_echoes_is_not_shown),
-        cmocka_unit_test(the_answers_own_date_is_the_clock),
-        cmocka_unit_test(a_page_is_not_an_answer_even_with_200),
-        cmocka_unit_test(whatever_comes_the_verdict_is_bounded_and_careful),
-        cmocka_unit_test(http_dates_are_read_strictly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,12 @@
 #include "base/rng.h"
 #include "net/batch/multipart.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { PARTS_MAX = 20, BODY_MAX = 300 };
 
@@ -105,9 +102,8 @@ static size_t random_body(tide_rng *rng, char *out)
     return bytes;
 }
 
-static void the_headers_of_a_part_come_with_its_end(void **state)
+TEST(the_headers_of_a_part_come_with_its_end)
 {
-    (void)state;
     tide_buf text;
     struct seen seen;
     tide_buf_init(&text, tide_mem_heap(), 1 << 20);
@@ -134,9 +130,8 @@ static void the_headers_of_a_part_come_with_its_end(void **state)
     tide_buf_done(&text);
 }
 
-static void every_part_comes_back_whole_however_it_is_cut(void **state)
+TEST(every_part_comes_back_whole_however_it_is_cut)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= scaled(20000); seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         struct part parts[PARTS_MAX];
@@ -175,9 +170,8 @@ static void every_part_comes_back_whole_however_it_is_cut(void **state)
     }
 }
 
-static void an_answer_that_ends_early_is_no_answer(void **state)
+TEST(an_answer_that_ends_early_is_no_answer)
 {
-    (void)state;
     static const char whole[] =
         "--b\r\nContent-ID: <response-q0>\r\n\r\nHTTP/1.1 200 OK\r\n\r\nbody"
         "\r\n--b--\r\n";
@@ -194,9 +188,8 @@ static void an_answer_that_ends_early_is_no_answer(void **state)
     }
 }
 
-static void a_part_without_a_body_is_a_part(void **state)
+TEST(a_part_without_a_body_is_a_part)
 {
-    (void)state;
     struct seen seen;
     assert_int_equal(read_all("multipart/mixed; boundary=b",
                               TIDE_TEXT("--b\r\ncontent-id: response-q3\r\n\r\n"
@@ -209,9 +202,8 @@ static void a_part_without_a_body_is_a_part(void **state)
     assert_true(seen.parts[0].whole);
 }
 
-static void heads_that_make_no_sense_are_refused(void **state)
+TEST(heads_that_make_no_sense_are_refused)
 {
-    (void)state;
     struct seen seen;
     assert_int_equal(read_all("text/html", TIDE_TEXT("x"), NULL, &seen), TIDE_SERVER);
     assert_int_equal(read_all("multipart/mixed; boundary=", TIDE_TEXT("x"), NULL, &seen),
@@ -232,16 +224,4 @@ static void heads_that_make_no_sense_are_refused(void **state)
     assert_int_equal(read_all("multipart/mixed; boundary=b", tide_buf_text(&text), NULL, &seen),
                      TIDE_SERVER);
     tide_buf_done(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_headers_of_a_part_come_with_its_end),
-        cmocka_unit_test(every_part_comes_back_whole_however_it_is_cut),
-        cmocka_unit_test(an_answer_that_ends_early_is_no_answer),
-        cmocka_unit_test(a_part_without_a_body_is_a_part),
-        cmocka_unit_test(heads_that_make_no_sense_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

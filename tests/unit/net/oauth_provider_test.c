@@ -244,9 +244,8 @@ static tide_status use(struct stage *stage, const char *token)
 
 /* ---- device codes ---- */
 
-static void a_user_signs_in_by_typing_a_code_elsewhere(void **state)
+TEST(a_user_signs_in_by_typing_a_code_elsewhere)
 {
-    (void)state;
     struct stage stage;
     struct server server;
     char token[512];
@@ -280,9 +279,8 @@ static void a_user_signs_in_by_typing_a_code_elsewhere(void **state)
     stage_leave(&stage, tokens);
 }
 
-static void a_code_that_is_not_used_ends_the_sign_in(void **state)
+TEST(a_code_that_is_not_used_ends_the_sign_in)
 {
-    (void)state;
     static const struct {
         const char *script;
         uint64_t wait_ms;
@@ -324,9 +322,8 @@ static void canceler_run(void *arg)
     __atomic_store_n(&canceler->cancel.reason, (int)TIDE_CANCEL_USER, __ATOMIC_RELEASE);
 }
 
-static void a_signal_ends_the_wait_for_a_code(void **state)
+TEST(a_signal_ends_the_wait_for_a_code)
 {
-    (void)state;
     struct stage stage;
     struct server server;
     tide_thread *thread = NULL;
@@ -345,9 +342,8 @@ static void a_signal_ends_the_wait_for_a_code(void **state)
     stage_end(&stage);
 }
 
-static void a_bad_answer_to_the_request_for_a_code_is_refused(void **state)
+TEST(a_bad_answer_to_the_request_for_a_code_is_refused)
 {
-    (void)state;
     static const struct {
         int http;
         const char *body;
@@ -393,9 +389,8 @@ static void a_bad_answer_to_the_request_for_a_code_is_refused(void **state)
     stage_end(&stage);
 }
 
-static void a_device_code_survives_every_failed_allocation(void **state)
+TEST(a_device_code_survives_every_failed_allocation)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: finitely many allocations are made */
         struct tide_mem_faulty mem;
         struct stage stage;
@@ -427,9 +422,8 @@ static void a_device_code_survives_every_failed_allocation(void **state)
 
 /* ---- links and clients ---- */
 
-static void a_link_and_its_code_carry_what_this_provider_needs(void **state)
+TEST(a_link_and_its_code_carry_what_this_provider_needs)
 {
-    (void)state;
     struct stage stage;
     struct server server;
     char value[2048];
@@ -447,9 +441,8 @@ static void a_link_and_its_code_carry_what_this_provider_needs(void **state)
     stage_end(&stage);
 }
 
-static void a_client_file_is_read_as_the_provider_writes_it(void **state)
+TEST(a_client_file_is_read_as_the_provider_writes_it)
 {
-    (void)state;
     struct tide_oauth_client client;
     tide_error err = {0};
     expect(tide_oauth_client_read(
@@ -474,9 +467,8 @@ static void a_client_file_is_read_as_the_provider_writes_it(void **state)
 
 /* O1: power is lost at each step around a refresh and the first use of its token.  The use ends
  * the old refresh token, so the new one must be on the disk by then. */
-static void a_new_refresh_token_is_durable_before_its_access_token_is_used(void **state)
+TEST(a_new_refresh_token_is_durable_before_its_access_token_is_used)
 {
-    (void)state;
     unsigned used = 0;
     unsigned lost = 0;
     for (uint64_t steps = 1; steps < 70; steps++) {
@@ -507,9 +499,8 @@ static void a_new_refresh_token_is_durable_before_its_access_token_is_used(void 
 
 /* A token that cannot be stored is not given out, so the refresh token on the disk stays valid,
  * also for the next process. */
-static void a_token_that_cannot_be_stored_is_not_given_out(void **state)
+TEST(a_token_that_cannot_be_stored_is_not_given_out)
 {
-    (void)state;
     struct stage stage;
     struct server server;
     char token[512];
@@ -544,9 +535,8 @@ static void process_run(void *arg)
 
 /* Two processes refresh at once, and a refresh token works once.  The second is refused; if the
  * first has stored the next token by then, that is no refusal of the sign-in. */
-static void a_refresh_token_that_another_process_used_is_not_the_end(void **state)
+TEST(a_refresh_token_that_another_process_used_is_not_the_end)
 {
-    (void)state;
     unsigned saved = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct stage stage;
@@ -586,9 +576,8 @@ static void put(struct stage *stage, const char *grant)
         tide_secrets_put(stage->secrets, other_options.secret, tide_text_of(grant), NULL), TIDE_OK);
 }
 
-static void a_grant_belongs_to_its_provider(void **state)
+TEST(a_grant_belongs_to_its_provider)
 {
-    (void)state;
 #define GRANT_TEXTS                                                                                \
     "\"client_id\":\"c\",\"refresh_token\":\"refresh-token-1\",\"revoke_url\":\"\","               \
     "\"token_url\":\"https://login.example/v2/token\""
@@ -634,9 +623,8 @@ static void a_grant_belongs_to_its_provider(void **state)
     stage_leave(&stage, tokens);
 }
 
-static void without_revocation_a_sign_in_is_only_forgotten_here(void **state)
+TEST(without_revocation_a_sign_in_is_only_forgotten_here)
 {
-    (void)state;
     struct stage stage;
     struct server server;
     char token[512];
@@ -654,23 +642,4 @@ static void without_revocation_a_sign_in_is_only_forgotten_here(void **state)
     assert_non_null(strstr(stage.err.text, "`tidemark account add drive ada`"));
     tide_buf_done(&secret);
     stage_leave(&stage, tokens);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_signs_in_by_typing_a_code_elsewhere),
-        cmocka_unit_test(a_code_that_is_not_used_ends_the_sign_in),
-        cmocka_unit_test(a_signal_ends_the_wait_for_a_code),
-        cmocka_unit_test(a_bad_answer_to_the_request_for_a_code_is_refused),
-        cmocka_unit_test(a_device_code_survives_every_failed_allocation),
-        cmocka_unit_test(a_link_and_its_code_carry_what_this_provider_needs),
-        cmocka_unit_test(a_client_file_is_read_as_the_provider_writes_it),
-        cmocka_unit_test(a_new_refresh_token_is_durable_before_its_access_token_is_used),
-        cmocka_unit_test(a_token_that_cannot_be_stored_is_not_given_out),
-        cmocka_unit_test(a_refresh_token_that_another_process_used_is_not_the_end),
-        cmocka_unit_test(a_grant_belongs_to_its_provider),
-        cmocka_unit_test(without_revocation_a_sign_in_is_only_forgotten_here),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

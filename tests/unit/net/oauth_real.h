@@ -185,6 +185,6 @@ static inline void real_sign_in(void)
     tide_buf_done(&scopes);
 }
 
-#define REALLY(test) cmocka_unit_test_setup_teardown(test, real_set_up, real_tear_down)
+#define REALLY(test) TEST_WITH(test, real_set_up, real_tear_down)
 
 #endif

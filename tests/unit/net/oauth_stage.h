@@ -13,15 +13,11 @@
 #include "sim.h"
 #include "sim_cloud.h"
 #include "support/scale.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define EMAIL     "ada@example.com"
 #define SECRET    "gmail/" EMAIL

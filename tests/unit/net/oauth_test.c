@@ -10,9 +10,8 @@
 
 /* ---- texts ---- */
 
-static void forms_are_what_the_standards_say(void **state)
+TEST(forms_are_what_the_standards_say)
 {
-    (void)state;
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 100);
     assert_int_equal(tide_form_add(&out, "a", TIDE_TEXT("x y&=+%/\xc3\xa9~")), TIDE_OK);
@@ -35,9 +34,8 @@ static void forms_are_what_the_standards_say(void **state)
     tide_buf_done(&out);
 }
 
-static void scopes_are_compared_as_whole_words(void **state)
+TEST(scopes_are_compared_as_whole_words)
 {
-    (void)state;
     assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a b c"), "a"));
     assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a b c"), "c a"));
     assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a b c"), ""));
@@ -56,9 +54,8 @@ static void scopes_are_compared_as_whole_words(void **state)
 
 /* ---- client files ---- */
 
-static void a_client_file_of_googles_is_read(void **state)
+TEST(a_client_file_of_googles_is_read)
 {
-    (void)state;
     static const char *const kinds[] = {"installed", "web"};
     for (size_t i = 0; i < 2; i++) {
         char file[1024];
@@ -81,9 +78,8 @@ static void a_client_file_of_googles_is_read(void **state)
     }
 }
 
-static void a_client_file_of_ours_is_read(void **state)
+TEST(a_client_file_of_ours_is_read)
 {
-    (void)state;
     struct tide_oauth_client client;
     tide_error err = {0};
     expect(tide_oauth_client_read(&tide_oauth_google, TIDE_TEXT("{\"client_id\":\"c\"}"), &client,
@@ -103,9 +99,8 @@ static void a_client_file_of_ours_is_read(void **state)
     assert_string_equal(client.revoke_url, "http://127.0.0.1:1234/revoke");
 }
 
-static void a_bad_client_file_is_refused_and_not_quoted(void **state)
+TEST(a_bad_client_file_is_refused_and_not_quoted)
 {
-    (void)state;
     static const char *const bad[][2] = {
         {"", "not JSON"},
         {"{", "not JSON"},
@@ -152,9 +147,8 @@ static void a_bad_client_file_is_refused_and_not_quoted(void **state)
 
 /* ---- signing in ---- */
 
-static void a_person_signs_in_by_pasting_and_the_token_works(void **state)
+TEST(a_person_signs_in_by_pasting_and_the_token_works)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_tokens *tokens = stage_signed_in(&stage, 1);
@@ -164,9 +158,8 @@ static void a_person_signs_in_by_pasting_and_the_token_works(void **state)
     stage_leave(&stage, tokens);
 }
 
-static void the_link_carries_what_the_provider_needs(void **state)
+TEST(the_link_carries_what_the_provider_needs)
 {
-    (void)state;
     struct stage stage;
     char value[2048];
     char other[2048];
@@ -224,9 +217,8 @@ static void the_link_carries_what_the_provider_needs(void **state)
     stage_end(&stage);
 }
 
-static void what_people_paste_is_understood_or_refused(void **state)
+TEST(what_people_paste_is_understood_or_refused)
 {
-    (void)state;
     struct stage stage;
     char location[2048];
     char other[2048];
@@ -281,9 +273,8 @@ static void what_people_paste_is_understood_or_refused(void **state)
     stage_end(&stage);
 }
 
-static void a_person_may_say_no_or_untick_a_scope(void **state)
+TEST(a_person_may_say_no_or_untick_a_scope)
 {
-    (void)state;
     struct stage stage;
     char location[2048];
     tide_buf grant;
@@ -312,9 +303,8 @@ static void a_person_may_say_no_or_untick_a_scope(void **state)
 
 /* Every way in which redeeming a code can fail: the status, and not a letter of the
  * code, the verifier or the client's secret in the text. */
-static void a_failed_redemption_says_why_and_shows_nothing(void **state)
+TEST(a_failed_redemption_says_why_and_shows_nothing)
 {
-    (void)state;
     static const struct bad_answer rows[] = {
         {MANNER_GRANT, 400, NULL, TIDE_AUTH},
         {MANNER_ECHO, 400, NULL, TIDE_AUTH},
@@ -369,9 +359,8 @@ static void a_failed_redemption_says_why_and_shows_nothing(void **state)
     }
 }
 
-static void without_a_network_the_code_can_be_redeemed_later(void **state)
+TEST(without_a_network_the_code_can_be_redeemed_later)
 {
-    (void)state;
     struct stage stage;
     char location[2048];
     tide_buf grant;
@@ -395,9 +384,8 @@ static void without_a_network_the_code_can_be_redeemed_later(void **state)
 
 /* ---- service accounts ---- */
 
-static void a_service_account_acts_for_a_user(void **state)
+TEST(a_service_account_acts_for_a_user)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_buf grant;
@@ -438,9 +426,8 @@ static void a_service_account_acts_for_a_user(void **state)
     stage_end(&stage);
 }
 
-static void delegation_that_was_not_given_needs_an_administrator(void **state)
+TEST(delegation_that_was_not_given_needs_an_administrator)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_buf grant;
@@ -516,9 +503,8 @@ static void check_key_file(const char *pem, const char *email, const char *url,
     tide_secret_wipe(&grant);
 }
 
-static void a_bad_key_file_is_refused_and_not_quoted(void **state)
+TEST(a_bad_key_file_is_refused_and_not_quoted)
 {
-    (void)state;
     const char *url = "https://oauth2.googleapis.com/token";
     char *good = pem_of(EVP_RSA_gen(2048), NULL);
     char *small = pem_of(EVP_RSA_gen(1024), NULL);
@@ -620,9 +606,8 @@ static tide_status sign_in_with(struct stage *stage, tide_mem *mem)
     return rc;
 }
 
-static void signing_in_survives_every_failed_allocation(void **state)
+TEST(signing_in_survives_every_failed_allocation)
 {
-    (void)state;
     struct stage stage;
     stage_start(&stage, 19, NULL);
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
@@ -642,9 +627,8 @@ static void signing_in_survives_every_failed_allocation(void **state)
     stage_end(&stage);
 }
 
-static void a_service_account_survives_every_failed_allocation(void **state)
+TEST(a_service_account_survives_every_failed_allocation)
 {
-    (void)state;
     struct stage stage;
     stage_start(&stage, 20, NULL);
     char *file = key_file(&stage);
@@ -683,9 +667,8 @@ static void a_service_account_survives_every_failed_allocation(void **state)
 
 /* ---- a browser and a listener ---- */
 
-static void the_browser_comes_back_to_the_listener(void **state)
+REALLY(the_browser_comes_back_to_the_listener)
 {
-    (void)state;
     real_sign_in();
     tide_tokens *tokens = NULL;
     assert_int_equal(
@@ -703,9 +686,8 @@ static void the_browser_comes_back_to_the_listener(void **state)
 }
 
 /* A forged or stale answer neither ends the wait nor spoils it; a refusal does. */
-static void only_the_right_state_is_listened_to(void **state)
+REALLY(only_the_right_state_is_listened_to)
 {
-    (void)state;
     struct tide_oauth_client client;
     char location[2048];
     char other[8192];
@@ -767,29 +749,4 @@ static void only_the_right_state_is_listened_to(void **state)
     waiter_run(&waiter);
     expect(waiter.rc, TIDE_CANCELED, &waiter.err);
     tide_oauth_flow_free(stranger);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_are_what_the_standards_say),
-        cmocka_unit_test(scopes_are_compared_as_whole_words),
-        cmocka_unit_test(a_client_file_of_googles_is_read),
-        cmocka_unit_test(a_client_file_of_ours_is_read),
-        cmocka_unit_test(a_bad_client_file_is_refused_and_not_quoted),
-        cmocka_unit_test(a_person_signs_in_by_pasting_and_the_token_works),
-        cmocka_unit_test(the_link_carries_what_the_provider_needs),
-        cmocka_unit_test(what_people_paste_is_understood_or_refused),
-        cmocka_unit_test(a_person_may_say_no_or_untick_a_scope),
-        cmocka_unit_test(a_failed_redemption_says_why_and_shows_nothing),
-        cmocka_unit_test(without_a_network_the_code_can_be_redeemed_later),
-        cmocka_unit_test(a_service_account_acts_for_a_user),
-        cmocka_unit_test(delegation_that_was_not_given_needs_an_administrator),
-        cmocka_unit_test(a_bad_key_file_is_refused_and_not_quoted),
-        cmocka_unit_test(signing_in_survives_every_failed_allocation),
-        cmocka_unit_test(a_service_account_survives_every_failed_allocation),
-        REALLY(the_browser_comes_back_to_the_listener),
-        REALLY(only_the_right_state_is_listened_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,20 +4,16 @@
 
 #include "sim.h"
 #include "support/temp_dir.h"
+#include "support/test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define NAME "gmail/ada@example.com"
 
@@ -87,7 +83,9 @@ static void check_get(tide_secrets *secrets, const char *name, const char *expec
     tide_secret_wipe(&value);
 }
 
-static void a_secret_is_kept_replaced_and_removed(void **state)
+#define WITH_FILES(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_FILES(a_secret_is_kept_replaced_and_removed)
 {
     struct fixture *fixture = *state;
     tide_error err = {0};
@@ -105,7 +103,7 @@ static void a_secret_is_kept_replaced_and_removed(void **state)
     check_get(fixture->secrets, NAME, NULL);
 }
 
-static void only_the_owner_can_read_the_file_and_its_directory(void **state)
+WITH_FILES(only_the_owner_can_read_the_file_and_its_directory)
 {
     struct fixture *fixture = *state;
     char path[PATH_MAX];
@@ -120,7 +118,7 @@ static void only_the_owner_can_read_the_file_and_its_directory(void **state)
     assert_int_equal(info.st_mode & 0777, 0700);
 }
 
-static void a_file_that_others_can_read_is_refused_with_the_cure(void **state)
+WITH_FILES(a_file_that_others_can_read_is_refused_with_the_cure)
 {
     struct fixture *fixture = *state;
     char path[PATH_MAX];
@@ -144,7 +142,7 @@ static void a_file_that_others_can_read_is_refused_with_the_cure(void **state)
     check_get(fixture->secrets, NAME, "s3cret");
 }
 
-static void a_link_or_a_pipe_in_its_place_is_refused(void **state)
+WITH_FILES(a_link_or_a_pipe_in_its_place_is_refused)
 {
     struct fixture *fixture = *state;
     char path[PATH_MAX];
@@ -173,7 +171,7 @@ static void a_link_or_a_pipe_in_its_place_is_refused(void **state)
 
 /* Names that a careless encoding would send to one file, out of the directory, or to a
  * file that cannot be made. */
-static void every_name_has_a_file_of_its_own(void **state)
+WITH_FILES(every_name_has_a_file_of_its_own)
 {
     struct fixture *fixture = *state;
     char longest[TIDE_SECRET_NAME_BYTES_MAX + 1];
@@ -198,7 +196,7 @@ static void every_name_has_a_file_of_its_own(void **state)
     assert_int_equal(rmdir(fixture->secrets_dir), 0); /* all of them were in it */
 }
 
-static void bad_names_and_values_are_refused(void **state)
+WITH_FILES(bad_names_and_values_are_refused)
 {
     struct fixture *fixture = *state;
     char large[TIDE_SECRET_BYTES_MAX + 1];
@@ -236,7 +234,7 @@ static void bad_names_and_values_are_refused(void **state)
     tide_secret_wipe(&value);
 }
 
-static void no_keyring_is_an_error_only_when_asked_for(void **state)
+WITH_FILES(no_keyring_is_an_error_only_when_asked_for)
 {
     struct fixture *fixture = *state;
     tide_secrets *secrets = NULL;
@@ -338,7 +336,7 @@ static tide_secrets *open_ring(struct fixture *fixture, struct ring *ring, tide_
     return secrets;
 }
 
-static void the_keyring_comes_first_and_no_copy_stays_in_a_file(void **state)
+WITH_FILES(the_keyring_comes_first_and_no_copy_stays_in_a_file)
 {
     struct fixture *fixture = *state;
     struct ring ring = {.holds = false};
@@ -357,7 +355,7 @@ static void the_keyring_comes_first_and_no_copy_stays_in_a_file(void **state)
     assert_int_equal(ring.closed, 1);
 }
 
-static void a_locked_keyring_sends_secrets_to_files_and_the_newest_is_read(void **state)
+WITH_FILES(a_locked_keyring_sends_secrets_to_files_and_the_newest_is_read)
 {
     struct fixture *fixture = *state;
     struct ring ring = {.holds = false};
@@ -381,7 +379,7 @@ static void a_locked_keyring_sends_secrets_to_files_and_the_newest_is_read(void 
     tide_secrets_close(secrets);
 }
 
-static void asked_for_the_keyring_no_file_is_ever_made(void **state)
+WITH_FILES(asked_for_the_keyring_no_file_is_ever_made)
 {
     struct fixture *fixture = *state;
     struct ring ring = {.fails = true};
@@ -415,7 +413,7 @@ static void *watching_resize(tide_mem *base, void *old, size_t old_bytes, size_t
     return tide_mem_heap()->resize(tide_mem_heap(), old, old_bytes, new_bytes);
 }
 
-static void memory_of_secrets_is_wiped_when_it_moves_and_when_it_goes(void **state)
+WITH_FILES(memory_of_secrets_is_wiped_when_it_moves_and_when_it_goes)
 {
     struct fixture *fixture = *state;
     struct watching watching = {.base = {watching_resize}};
@@ -469,7 +467,7 @@ static tide_status keep_and_read(struct fixture *fixture, tide_mem *mem)
     return rc;
 }
 
-static void secrets_survive_every_failed_allocation(void **state)
+WITH_FILES(secrets_survive_every_failed_allocation)
 {
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
         struct tide_mem_faulty mem;
@@ -487,9 +485,8 @@ static void secrets_survive_every_failed_allocation(void **state)
 /* ---- crashes, in the simulated world ---- */
 
 /* C1: power is lost at each step of a replacement in turn. */
-static void after_a_crash_a_secret_is_the_old_or_the_new_one(void **state)
+TEST(after_a_crash_a_secret_is_the_old_or_the_new_one)
 {
-    (void)state;
     bool saw_old = false;
     bool saw_new = false;
     for (uint64_t steps = 1; steps < 40; steps++) {
@@ -521,9 +518,8 @@ static void after_a_crash_a_secret_is_the_old_or_the_new_one(void **state)
     assert_true(saw_new);
 }
 
-static void a_full_disk_loses_nothing(void **state)
+TEST(a_full_disk_loses_nothing)
 {
-    (void)state;
     tide_sim *sim = tide_sim_new(1, NULL);
     tide_secrets *secrets = NULL;
     tide_error err = {0};
@@ -537,26 +533,4 @@ static void a_full_disk_loses_nothing(void **state)
     check_get(secrets, NAME, "old");
     tide_secrets_close(secrets);
     tide_sim_free(sim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-        WITH_FILES(a_secret_is_kept_replaced_and_removed),
-        WITH_FILES(only_the_owner_can_read_the_file_and_its_directory),
-        WITH_FILES(a_file_that_others_can_read_is_refused_with_the_cure),
-        WITH_FILES(a_link_or_a_pipe_in_its_place_is_refused),
-        WITH_FILES(every_name_has_a_file_of_its_own),
-        WITH_FILES(bad_names_and_values_are_refused),
-        WITH_FILES(no_keyring_is_an_error_only_when_asked_for),
-        WITH_FILES(the_keyring_comes_first_and_no_copy_stays_in_a_file),
-        WITH_FILES(a_locked_keyring_sends_secrets_to_files_and_the_newest_is_read),
-        WITH_FILES(asked_for_the_keyring_no_file_is_ever_made),
-        WITH_FILES(memory_of_secrets_is_wiped_when_it_moves_and_when_it_goes),
-        WITH_FILES(secrets_survive_every_failed_allocation),
-        cmocka_unit_test(after_a_crash_a_secret_is_the_old_or_the_new_one),
-        cmocka_unit_test(a_full_disk_loses_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,8 @@
  * threads at once. */
 #include "oauth_real.h"
 
-static void a_token_is_refreshed_a_minute_before_it_expires(void **state)
+TEST(a_token_is_refreshed_a_minute_before_it_expires)
 {
-    (void)state;
     struct stage stage;
     char first[512];
     char token[512];
@@ -33,9 +32,8 @@ static void a_token_is_refreshed_a_minute_before_it_expires(void **state)
     stage_leave(&stage, tokens);
 }
 
-static void a_clock_that_jumps_costs_a_refresh_at_most(void **state)
+TEST(a_clock_that_jumps_costs_a_refresh_at_most)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_tokens *tokens = stage_signed_in(&stage, 7);
@@ -60,9 +58,8 @@ static void a_clock_that_jumps_costs_a_refresh_at_most(void **state)
     stage_leave(&stage, tokens);
 }
 
-static void a_refused_token_is_refreshed_once(void **state)
+TEST(a_refused_token_is_refreshed_once)
 {
-    (void)state;
     struct stage stage;
     char first[512];
     char token[512];
@@ -86,9 +83,8 @@ static void a_refused_token_is_refreshed_once(void **state)
 
 /* O3: the provider is asked once, however often and by whomever the token is wanted;
  * and a new sign-in, stored by another process, is noticed at the next question. */
-static void a_dead_sign_in_is_reported_with_its_cure_and_not_retried(void **state)
+TEST(a_dead_sign_in_is_reported_with_its_cure_and_not_retried)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_tokens *tokens = stage_signed_in(&stage, 9);
@@ -117,9 +113,8 @@ static void a_dead_sign_in_is_reported_with_its_cure_and_not_retried(void **stat
 
 /* Each way a refresh can fail: the status is never one that would condemn the item at
  * hand, nothing is shown, and after it the provider's recovery is noticed. */
-static void a_failed_refresh_passes_and_shows_nothing(void **state)
+TEST(a_failed_refresh_passes_and_shows_nothing)
 {
-    (void)state;
     static const struct bad_answer rows[] = {
         {MANNER_PAGE, 200, NULL, TIDE_SERVER},
         {MANNER_PAGE, 302, NULL, TIDE_SERVER},
@@ -163,9 +158,8 @@ static void a_failed_refresh_passes_and_shows_nothing(void **state)
     stage_leave(&stage, tokens);
 }
 
-static void tokens_with_a_short_life_are_used_for_half_of_it(void **state)
+TEST(tokens_with_a_short_life_are_used_for_half_of_it)
 {
-    (void)state;
     struct stage stage;
     char first[512];
     char token[512];
@@ -191,9 +185,8 @@ static void tokens_with_a_short_life_are_used_for_half_of_it(void **state)
 }
 
 /* O1, where it matters most: the old refresh token is dead once a new one was given. */
-static void a_new_refresh_token_is_kept_even_when_the_disk_was_full(void **state)
+TEST(a_new_refresh_token_is_kept_even_when_the_disk_was_full)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_tokens *tokens = stage_signed_in(&stage, 12);
@@ -215,9 +208,8 @@ static void a_new_refresh_token_is_kept_even_when_the_disk_was_full(void **state
 }
 
 /* Fails at keeping, then somebody signs in anew: the new sign-in is not overwritten. */
-static void what_could_not_be_kept_gives_way_to_a_new_sign_in(void **state)
+TEST(what_could_not_be_kept_gives_way_to_a_new_sign_in)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_tokens *tokens = stage_signed_in(&stage, 13);
@@ -239,9 +231,8 @@ static void what_could_not_be_kept_gives_way_to_a_new_sign_in(void **state)
 
 /* O1: power is lost at each step around a refresh in turn; a token that was given out
  * is found on the disk afterwards. */
-static void a_token_is_durable_before_it_is_used(void **state)
+TEST(a_token_is_durable_before_it_is_used)
 {
-    (void)state;
     unsigned given = 0;
     for (uint64_t steps = 1; steps < 60; steps++) {
         struct stage stage;
@@ -270,9 +261,8 @@ static void a_token_is_durable_before_it_is_used(void **state)
     assert_in_range(given, 1, 58); /* both were tried */
 }
 
-static void a_damaged_or_missing_sign_in_asks_for_a_new_one(void **state)
+TEST(a_damaged_or_missing_sign_in_asks_for_a_new_one)
 {
-    (void)state;
     struct stage stage;
     tide_tokens *tokens = NULL;
     stage_start(&stage, 14, NULL);
@@ -313,9 +303,8 @@ static void a_damaged_or_missing_sign_in_asks_for_a_new_one(void **state)
     stage_end(&stage);
 }
 
-static void a_fixed_token_is_used_until_it_is_refused(void **state)
+TEST(a_fixed_token_is_used_until_it_is_refused)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_buf grant;
@@ -347,9 +336,8 @@ static void a_fixed_token_is_used_until_it_is_refused(void **state)
     stage_end(&stage);
 }
 
-static void a_revoked_sign_in_is_gone_here_and_there(void **state)
+TEST(a_revoked_sign_in_is_gone_here_and_there)
 {
-    (void)state;
     struct stage stage;
     char token[512];
     tide_buf secret;
@@ -428,9 +416,8 @@ static void ask_together(struct stage *stage, tide_tokens *tokens, struct asker 
 }
 
 /* O2, over many orders of threads: at expiry, after a refusal, and when it fails. */
-static void however_many_ask_there_is_one_refresh(void **state)
+TEST(however_many_ask_there_is_one_refresh)
 {
-    (void)state;
     const long seeds = (long)scaled(150);
     for (long seed = 1; seed <= seeds; seed++) {
         struct stage stage;
@@ -476,9 +463,8 @@ static void however_many_ask_there_is_one_refresh(void **state)
 }
 
 /* Who is canceled leaves, and if it was the one who refreshed, another takes over. */
-static void a_canceled_refresh_is_taken_over(void **state)
+TEST(a_canceled_refresh_is_taken_over)
 {
-    (void)state;
     const long seeds = (long)scaled(150);
     unsigned taken_over = 0;
     for (long seed = 1; seed <= seeds; seed++) {
@@ -501,9 +487,8 @@ static void a_canceled_refresh_is_taken_over(void **state)
 
 /* A bad network, a bad disk, pauses and jumps of the clock: whatever comes back, it is
  * one of the promised statuses, shows nothing, and in the end all is well. */
-static void in_bad_weather_every_answer_is_one_that_was_promised(void **state)
+TEST(in_bad_weather_every_answer_is_one_that_was_promised)
 {
-    (void)state;
     const long seeds = (long)scaled(150);
     for (long seed = 1; seed <= seeds; seed++) {
         struct stage stage;
@@ -560,9 +545,8 @@ static void racer_run(void *arg)
 
 /* Real threads over a gate: all of them find the token refused at once, and there is
  * exactly one refresh; then everything at once, for the race detector. */
-static void real_threads_share_one_refresh(void **state)
+REALLY(real_threads_share_one_refresh)
 {
-    (void)state;
     enum { RACERS = 16 };
     struct racer racers[RACERS];
     tide_thread *threads[RACERS];
@@ -603,9 +587,8 @@ static void real_threads_share_one_refresh(void **state)
 }
 
 /* A secret that others can read must not make a mail bad (TIDE_INVALID would). */
-static void a_sign_in_that_others_can_read_needs_its_owner(void **state)
+REALLY(a_sign_in_that_others_can_read_needs_its_owner)
 {
-    (void)state;
     tide_tokens *tokens = NULL;
     tide_error err = {0};
     char path[256];
@@ -617,28 +600,4 @@ static void a_sign_in_that_others_can_read_needs_its_owner(void **state)
         TIDE_AUTH, &err);
     assert_non_null(strstr(err.text, "chmod 600 "));
     assert_null(tokens);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_is_refreshed_a_minute_before_it_expires),
-        cmocka_unit_test(a_clock_that_jumps_costs_a_refresh_at_most),
-        cmocka_unit_test(a_refused_token_is_refreshed_once),
-        cmocka_unit_test(a_dead_sign_in_is_reported_with_its_cure_and_not_retried),
-        cmocka_unit_test(a_failed_refresh_passes_and_shows_nothing),
-        cmocka_unit_test(tokens_with_a_short_life_are_used_for_half_of_it),
-        cmocka_unit_test(a_new_refresh_token_is_kept_even_when_the_disk_was_full),
-        cmocka_unit_test(what_could_not_be_kept_gives_way_to_a_new_sign_in),
-        cmocka_unit_test(a_token_is_durable_before_it_is_used),
-        cmocka_unit_test(a_damaged_or_missing_sign_in_asks_for_a_new_one),
-        cmocka_unit_test(a_fixed_token_is_used_until_it_is_refused),
-        cmocka_unit_test(a_revoked_sign_in_is_gone_here_and_there),
-        cmocka_unit_test(however_many_ask_there_is_one_refresh),
-        cmocka_unit_test(a_canceled_refresh_is_taken_over),
-        cmocka_unit_test(in_bad_weather_every_answer_is_one_that_was_promised),
-        REALLY(real_threads_share_one_refresh),
-        REALLY(a_sign_in_that_others_can_read_needs_its_owner),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,15 +5,12 @@
 #include "settings/settings.h"
 #include "settings/url.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static tide_settings *settings_of(tide_mem *mem)
 {
@@ -27,9 +24,8 @@ static tide_status yaml_of(tide_settings *settings, const char *yaml, tide_error
     return tide_settings_add_yaml(settings, "config.yaml", tide_text_of(yaml), err);
 }
 
-static void every_default_is_within_its_bounds(void **state)
+TEST(every_default_is_within_its_bounds)
 {
-    (void)state;
     tide_error err = {0};
     tide_settings *settings = settings_of(tide_mem_heap());
     if (tide_settings_check(settings, &err) != TIDE_OK)
@@ -37,9 +33,8 @@ static void every_default_is_within_its_bounds(void **state)
     tide_settings_free(settings);
 }
 
-static void names_are_unique_also_in_the_environment(void **state)
+TEST(names_are_unique_also_in_the_environment)
 {
-    (void)state;
     char a[TIDE_SETTING_TEXT_BYTES], b[TIDE_SETTING_TEXT_BYTES];
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
         tide_setting_env_name((tide_setting)i, a);
@@ -54,9 +49,8 @@ static void names_are_unique_also_in_the_environment(void **state)
     }
 }
 
-static void the_highest_layer_wins_and_is_named(void **state)
+TEST(the_highest_layer_wins_and_is_named)
 {
-    (void)state;
     tide_error err = {0};
     char origin[TIDE_SETTING_TEXT_BYTES * 2];
     tide_settings *settings = settings_of(tide_mem_heap());
@@ -86,9 +80,8 @@ static void the_highest_layer_wins_and_is_named(void **state)
     tide_settings_free(settings);
 }
 
-static void values_are_read_in_their_units(void **state)
+TEST(values_are_read_in_their_units)
 {
-    (void)state;
     static const struct {
         const char *assignment;
         tide_setting setting;
@@ -113,9 +106,8 @@ static void values_are_read_in_their_units(void **state)
 }
 
 /* What is refused must say where and why, and must change nothing (S4). */
-static void a_wrong_file_is_refused_with_its_line(void **state)
+TEST(a_wrong_file_is_refused_with_its_line)
 {
-    (void)state;
     static const struct {
         const char *yaml;
         const char *where;
@@ -150,9 +142,8 @@ static void a_wrong_file_is_refused_with_its_line(void **state)
     }
 }
 
-static void a_wrong_variable_or_flag_is_refused_by_name(void **state)
+TEST(a_wrong_variable_or_flag_is_refused_by_name)
 {
-    (void)state;
     tide_error err = {0};
     tide_settings *settings = settings_of(tide_mem_heap());
     const char *unknown[] = {"TIDEMARK_WORKERS=1", NULL};
@@ -167,9 +158,8 @@ static void a_wrong_variable_or_flag_is_refused_by_name(void **state)
     tide_settings_free(settings);
 }
 
-static void values_that_bound_each_other_must_agree(void **state)
+TEST(values_that_bound_each_other_must_agree)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         {"tracker.refill_below=900", "tracker.refill_to=90%"},
         {"retry.backoff_start=10m", "retry.backoff_max=5m"},
@@ -187,9 +177,8 @@ static void values_that_bound_each_other_must_agree(void **state)
     }
 }
 
-static void a_schedule_is_read_as_windows_of_the_week(void **state)
+TEST(a_schedule_is_read_as_windows_of_the_week)
 {
-    (void)state;
     tide_error err = {0};
     struct tide_setting_window w[TIDE_SETTING_WINDOWS_MAX];
     tide_settings *settings = settings_of(tide_mem_heap());
@@ -215,9 +204,8 @@ static void a_schedule_is_read_as_windows_of_the_week(void **state)
     tide_settings_free(settings);
 }
 
-static void a_password_in_a_url_is_found_and_never_shown(void **state)
+TEST(a_password_in_a_url_is_found_and_never_shown)
 {
-    (void)state;
     static const struct {
         const char *url, *shown; /* NULL: it has no password */
     } cases[] = {
@@ -267,9 +255,8 @@ static void a_password_in_a_url_is_found_and_never_shown(void **state)
     tide_settings_free(settings);
 }
 
-static void an_edit_changes_one_value_and_no_other_byte(void **state)
+TEST(an_edit_changes_one_value_and_no_other_byte)
 {
-    (void)state;
     static const struct {
         const char *before, *name, *value, *after;
     } cases[] = {
@@ -297,9 +284,8 @@ static void an_edit_changes_one_value_and_no_other_byte(void **state)
     }
 }
 
-static void an_edit_that_cannot_be_safe_is_refused(void **state)
+TEST(an_edit_that_cannot_be_safe_is_refused)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"{workers.count: 8}\n", "stall.after", "1m"}, /* the end is not a line of the mapping */
         {"workers.count: 8\n...\n", "stall.after", "1m"},
@@ -324,9 +310,8 @@ static void an_edit_that_cannot_be_safe_is_refused(void **state)
 
 /* Random YAML-like bytes: whatever comes, it is a status, never a crash, and a
  * refused file leaves every value as it was. */
-static void random_files_are_accepted_or_refused_whole(void **state)
+TEST(random_files_are_accepted_or_refused_whole)
 {
-    (void)state;
     static const char *const pieces[] = {"workers", ":",  " ",   "\n",  "count", "8", ".",
                                          "\"",      "'",  "[",   "]",   "{",     "}", "&",
                                          "*",       "- ", "|",   "# ",  "stall", "?", "after",
@@ -352,9 +337,8 @@ static void random_files_are_accepted_or_refused_whole(void **state)
     }
 }
 
-static void printed_values_are_read_back_the_same(void **state)
+TEST(printed_values_are_read_back_the_same)
 {
-    (void)state;
     tide_settings *settings = settings_of(tide_mem_heap());
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
         char value[TIDE_SETTING_TEXT_BYTES], again[TIDE_SETTING_TEXT_BYTES];
@@ -371,9 +355,8 @@ static void printed_values_are_read_back_the_same(void **state)
     tide_settings_free(settings);
 }
 
-static void times_durations_and_sizes_survive_print_and_parse(void **state)
+TEST(times_durations_and_sizes_survive_print_and_parse)
 {
-    (void)state;
     uint64_t seed = 77;
     tide_rng rng = tide_rng_seeded(seed);
     for (long round = (long)scaled(1000000); round > 0; round--) {
@@ -393,9 +376,8 @@ static void times_durations_and_sizes_survive_print_and_parse(void **state)
     }
 }
 
-static void known_times_are_printed_right(void **state)
+TEST(known_times_are_printed_right)
 {
-    (void)state;
     static const struct {
         uint64_t unix_ms;
         const char *text;
@@ -424,9 +406,8 @@ static void known_times_are_printed_right(void **state)
     assert_string_equal(text, "never");
 }
 
-static void amounts_that_overflow_are_refused(void **state)
+TEST(amounts_that_overflow_are_refused)
 {
-    (void)state;
     uint64_t number = 5;
     assert_false(tide_duration_parse(TIDE_TEXT("18446744073709551615d"), &number));
     assert_false(tide_duration_parse(TIDE_TEXT("10"), &number));
@@ -461,9 +442,8 @@ static tide_status reload(tide_settings *settings, tide_world *world,
 
 /* E11.1: live ones change on a running engine, the others wait for the next
  * start, and a file that became wrong changes nothing. */
-static void a_reload_tells_what_changed(void **state)
+TEST(a_reload_tells_what_changed)
 {
-    (void)state;
     tide_error err = {0};
     tide_world *world = NULL;
     tide_settings *settings = NULL;
@@ -521,9 +501,8 @@ static void a_reload_tells_what_changed(void **state)
 }
 
 /* Fail the first allocation, then the second, and so on. */
-static void settings_survive_every_failed_allocation(void **state)
+TEST(settings_survive_every_failed_allocation)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) {
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
@@ -541,29 +520,4 @@ static void settings_survive_every_failed_allocation(void **state)
         }
         assert_int_equal(rc, TIDE_NO_MEMORY);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_default_is_within_its_bounds),
-        cmocka_unit_test(names_are_unique_also_in_the_environment),
-        cmocka_unit_test(the_highest_layer_wins_and_is_named),
-        cmocka_unit_test(values_are_read_in_their_units),
-        cmocka_unit_test(a_wrong_file_is_refused_with_its_line),
-        cmocka_unit_test(a_wrong_variable_or_flag_is_refused_by_name),
-        cmocka_unit_test(values_that_bound_each_other_must_agree),
-        cmocka_unit_test(a_schedule_is_read_as_windows_of_the_week),
-        cmocka_unit_test(a_password_in_a_url_is_found_and_never_shown),
-        cmocka_unit_test(an_edit_changes_one_value_and_no_other_byte),
-        cmocka_unit_test(an_edit_that_cannot_be_safe_is_refused),
-        cmocka_unit_test(random_files_are_accepted_or_refused_whole),
-        cmocka_unit_test(printed_values_are_read_back_the_same),
-        cmocka_unit_test(times_durations_and_sizes_survive_print_and_parse),
-        cmocka_unit_test(known_times_are_printed_right),
-        cmocka_unit_test(amounts_that_overflow_are_refused),
-        cmocka_unit_test(a_reload_tells_what_changed),
-        cmocka_unit_test(settings_survive_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

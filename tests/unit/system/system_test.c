@@ -1,11 +1,8 @@
 /* system_test.c - the list of systems: finding one, and what a list must fulfil (E12). */
+#include "support/test.h"
 #include "system/system.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool owns_toys(const char *name)
 {
@@ -24,9 +21,8 @@ static const struct tide_system other = {
 static const struct tide_system *const both[] = {&toy, &other, NULL};
 static const struct tide_system *const none[] = {NULL};
 
-static void a_system_is_found_by_name_provider_and_entry(void **state)
+TEST(a_system_is_found_by_name_provider_and_entry)
 {
-    (void)state;
     assert_int_equal(tide_systems_count(both), 2);
     assert_int_equal(tide_systems_count(none), 0);
     assert_ptr_equal(tide_system_named(both, TIDE_TEXT("other")), &other);
@@ -38,12 +34,4 @@ static void a_system_is_found_by_name_provider_and_entry(void **state)
     assert_ptr_equal(tide_system_of_entry(both, "b"), &other);
     assert_null(tide_system_of_entry(both, "lost+found"));
     assert_null(tide_system_of_entry(none, "b"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_system_is_found_by_name_provider_and_entry),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

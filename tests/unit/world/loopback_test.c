@@ -1,4 +1,5 @@
 /* The listener for a browser's answer, over real sockets on this machine. */
+#include "support/test.h"
 #include "world/loopback.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -7,16 +8,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct fixture {
     tide_world *world;
@@ -138,7 +134,9 @@ static int ask(const struct fixture *fixture, const char *line)
     return hear(fd, answer);
 }
 
-static void the_first_target_that_is_taken_ends_the_wait(void **state)
+#define LISTENING(name) TEST_WITH(name, set_up, tear_down)
+
+LISTENING(the_first_target_that_is_taken_ends_the_wait)
 {
     struct fixture *fixture = *state;
     wait_start(fixture);
@@ -160,7 +158,7 @@ static void the_first_target_that_is_taken_ends_the_wait(void **state)
     wait_end(fixture, TIDE_OK);
 }
 
-static void the_page_is_private_and_repeats_nothing(void **state)
+LISTENING(the_page_is_private_and_repeats_nothing)
 {
     struct fixture *fixture = *state;
     char request[256];
@@ -186,7 +184,7 @@ static void the_page_is_private_and_repeats_nothing(void **state)
 }
 
 /* L1: a page elsewhere whose name was made to point at 127.0.0.1. */
-static void another_host_is_refused(void **state)
+LISTENING(another_host_is_refused)
 {
     struct fixture *fixture = *state;
     static const char *const hosts[] = {"Host: evil.example:%u\r\n", "Host: 127.0.0.1\r\n", "",
@@ -215,7 +213,7 @@ static void another_host_is_refused(void **state)
 }
 
 /* L2: more silent connections than there is room for, as browsers make them. */
-static void silent_connections_delay_nobody(void **state)
+LISTENING(silent_connections_delay_nobody)
 {
     struct fixture *fixture = *state;
     int silent[2 * TIDE_LOOPBACK_PEERS_MAX];
@@ -229,7 +227,7 @@ static void silent_connections_delay_nobody(void **state)
         (void)close(silent[i]);
 }
 
-static void a_request_may_come_byte_by_byte_but_not_without_end(void **state)
+LISTENING(a_request_may_come_byte_by_byte_but_not_without_end)
 {
     struct fixture *fixture = *state;
     char answer[4096];
@@ -253,7 +251,7 @@ static void a_request_may_come_byte_by_byte_but_not_without_end(void **state)
     wait_end(fixture, TIDE_OK);
 }
 
-static void a_wait_ends_with_its_time_or_when_canceled(void **state)
+LISTENING(a_wait_ends_with_its_time_or_when_canceled)
 {
     struct fixture *fixture = *state;
     assert_int_equal(tide_loopback_wait(fixture->loopback, fixture->world, 0, NULL, look, fixture,
@@ -268,7 +266,7 @@ static void a_wait_ends_with_its_time_or_when_canceled(void **state)
     wait_end(fixture, TIDE_CANCELED);
 }
 
-static void nobody_but_this_machine_can_reach_it(void **state)
+LISTENING(nobody_but_this_machine_can_reach_it)
 {
     const struct fixture *fixture = *state;
     char line[256];
@@ -285,9 +283,8 @@ static void nobody_but_this_machine_can_reach_it(void **state)
 }
 
 /* Random heads made of likely pieces: a target is given out only for a GET of our host. */
-static void whatever_is_sent_only_a_get_of_ours_has_a_target(void **state)
+TEST(whatever_is_sent_only_a_get_of_ours_has_a_target)
 {
-    (void)state;
     static const char *const pieces[] = {"GET",
                                          " ",
                                          "/",
@@ -335,9 +332,8 @@ static void whatever_is_sent_only_a_get_of_ours_has_a_target(void **state)
     assert_true(taken > rounds / 10000);
 }
 
-static void an_allocation_that_fails_is_reported(void **state)
+TEST(an_allocation_that_fails_is_reported)
 {
-    (void)state;
     struct tide_mem_faulty mem;
     tide_loopback *loopback = NULL;
     tide_mem_faulty_once(&mem, 0);
@@ -345,21 +341,4 @@ static void an_allocation_that_fails_is_reported(void **state)
     assert_null(loopback);
     assert_int_equal(mem.bytes_live, 0);
     tide_loopback_close(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define LISTENING(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-        LISTENING(the_first_target_that_is_taken_ends_the_wait),
-        LISTENING(the_page_is_private_and_repeats_nothing),
-        LISTENING(another_host_is_refused),
-        LISTENING(silent_connections_delay_nobody),
-        LISTENING(a_request_may_come_byte_by_byte_but_not_without_end),
-        LISTENING(a_wait_ends_with_its_time_or_when_canceled),
-        LISTENING(nobody_but_this_machine_can_reach_it),
-        cmocka_unit_test(whatever_is_sent_only_a_get_of_ours_has_a_target),
-        cmocka_unit_test(an_allocation_that_fails_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,11 @@
 /* The control socket, between threads of this process and over real sockets. */
+#include "support/test.h"
 #include "world/socket.h"
 #include "base/limits.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct fixture {
     tide_world *world;
@@ -137,7 +134,9 @@ static tide_status ask(struct fixture *fixture, tide_text request, struct lines 
                            take_line, lines, err);
 }
 
-static void a_request_gets_its_lines_and_its_end(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(a_request_gets_its_lines_and_its_end)
 {
     struct fixture *fixture = *state;
     tide_socket *server = serve(fixture);
@@ -167,7 +166,7 @@ static void a_request_gets_its_lines_and_its_end(void **state)
     assert_int_equal(ask(fixture, TIDE_TEXT("x"), &lines, NULL), TIDE_NOT_FOUND);
 }
 
-static void lines_have_a_ceiling(void **state)
+CASE(lines_have_a_ceiling)
 {
     struct fixture *fixture = *state;
     tide_socket *server = serve(fixture);
@@ -204,7 +203,7 @@ static void lines_have_a_ceiling(void **state)
     tide_socket_free(server);
 }
 
-static void only_one_server_and_stale_files_are_replaced(void **state)
+CASE(only_one_server_and_stale_files_are_replaced)
 {
     struct fixture *fixture = *state;
     tide_socket *first = serve(fixture);
@@ -236,7 +235,7 @@ static void only_one_server_and_stale_files_are_replaced(void **state)
                      TIDE_EXISTS);
 }
 
-static void a_long_path_works_too(void **state)
+CASE(a_long_path_works_too)
 {
     struct fixture *fixture = *state;
     char name[100];
@@ -273,7 +272,7 @@ static void asker_run(void *arg)
                         asker->request, 0, &asker->cancel, take_line, &asker->lines, NULL);
 }
 
-static void many_clients_are_served_side_by_side(void **state)
+CASE(many_clients_are_served_side_by_side)
 {
     struct fixture *fixture = *state;
     tide_socket *server = serve(fixture);
@@ -296,7 +295,7 @@ static void many_clients_are_served_side_by_side(void **state)
     tide_socket_free(server);
 }
 
-static void too_many_connections_are_told_so(void **state)
+CASE(too_many_connections_are_told_so)
 {
     struct fixture *fixture = *state;
     tide_socket *server = serve(fixture);
@@ -320,7 +319,7 @@ static void too_many_connections_are_told_so(void **state)
     tide_socket_free(server);
 }
 
-static void stopping_waits_for_no_client(void **state)
+CASE(stopping_waits_for_no_client)
 {
     struct fixture *fixture = *state;
     static const tide_text requests[] = {{"wait", 4}, {"flood", 5}};
@@ -340,7 +339,7 @@ static void stopping_waits_for_no_client(void **state)
     }
 }
 
-static void a_client_can_be_canceled_and_the_handler_learns_of_it(void **state)
+CASE(a_client_can_be_canceled_and_the_handler_learns_of_it)
 {
     struct fixture *fixture = *state;
     tide_socket *server = serve(fixture);
@@ -358,7 +357,7 @@ static void a_client_can_be_canceled_and_the_handler_learns_of_it(void **state)
 
 /* A server that dies in the middle of an answer must not look like one that
  * has said all. */
-static void a_server_that_dies_is_an_unknown_outcome(void **state)
+CASE(a_server_that_dies_is_an_unknown_outcome)
 {
     struct fixture *fixture = *state;
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -384,7 +383,7 @@ static void a_server_that_dies_is_an_unknown_outcome(void **state)
 
 /* The kernel takes connections for a process that is stopped.  The answer is waited for without a
  * limit here, so a command that did wait would hang. */
-static void a_stopped_server_is_named_without_waiting(void **state)
+CASE(a_stopped_server_is_named_without_waiting)
 {
     struct fixture *fixture = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -414,7 +413,7 @@ static void a_stopped_server_is_named_without_waiting(void **state)
     assert_non_null(strstr(err.text, "stopped"));
 }
 
-static void a_server_survives_every_failed_allocation(void **state)
+CASE(a_server_survives_every_failed_allocation)
 {
     struct fixture *fixture = *state;
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: serving makes finitely many */
@@ -435,24 +434,4 @@ static void a_server_survives_every_failed_allocation(void **state)
         }
         assert_int_equal(rc, TIDE_NO_MEMORY);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_request_gets_its_lines_and_its_end),
-        TEST(lines_have_a_ceiling),
-        TEST(only_one_server_and_stale_files_are_replaced),
-        TEST(a_long_path_works_too),
-        TEST(many_clients_are_served_side_by_side),
-        TEST(too_many_connections_are_told_so),
-        TEST(stopping_waits_for_no_client),
-        TEST(a_client_can_be_canceled_and_the_handler_learns_of_it),
-        TEST(a_server_that_dies_is_an_unknown_outcome),
-        TEST(a_stopped_server_is_named_without_waiting),
-        TEST(a_server_survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

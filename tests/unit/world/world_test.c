@@ -1,13 +1,12 @@
 /* The real world without its network: clock, randomness, threads, waits, files. */
+#include "support/test.h"
 #include "world/real.h"
 #include "world/world.h"
 #include "base/limits.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct fixture {
     tide_world *world;
@@ -65,7 +62,9 @@ static size_t entries_in(const char *path)
 
 /* ---- time and chance ----------------------------------------------------- */
 
-static void the_clock_goes_forward_only(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(the_clock_goes_forward_only)
 {
     struct fixture *fixture = *state;
     uint64_t last_us = tide_world_now_us(fixture->world);
@@ -79,7 +78,7 @@ static void the_clock_goes_forward_only(void **state)
     assert_null(tide_world_vfs(fixture->world));
 }
 
-static void random_bytes_are_neither_constant_nor_repeated(void **state)
+CASE(random_bytes_are_neither_constant_nor_repeated)
 {
     struct fixture *fixture = *state;
     unsigned ones[64] = {0};
@@ -120,7 +119,7 @@ static void count_up(void *arg)
     }
 }
 
-static void a_lock_keeps_threads_apart(void **state)
+CASE(a_lock_keeps_threads_apart)
 {
     struct fixture *fixture = *state;
     struct counter counter = {.world = fixture->world};
@@ -151,7 +150,7 @@ static void take_turns(void *arg)
     tide_lock_drop(counter->world, counter->lock);
 }
 
-static void a_condition_passes_the_turn(void **state)
+CASE(a_condition_passes_the_turn)
 {
     struct fixture *fixture = *state;
     tide_world *world = fixture->world;
@@ -197,7 +196,7 @@ static void look_at_self(void *arg)
                                sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGPIPE) == 1;
 }
 
-static void threads_have_names_and_take_no_signals(void **state)
+CASE(threads_have_names_and_take_no_signals)
 {
     struct fixture *fixture = *state;
     struct counter counter = {.world = fixture->world};
@@ -230,7 +229,7 @@ static void sleep_for_ever(void *arg)
     sleeper->woke_us = tide_world_now_us(sleeper->clock);
 }
 
-static void sleep_ends_in_time_or_when_canceled(void **state)
+CASE(sleep_ends_in_time_or_when_canceled)
 {
     struct fixture *fixture = *state;
     tide_world *world = fixture->world;
@@ -266,7 +265,7 @@ static void sleep_ends_in_time_or_when_canceled(void **state)
     print_message("slowest wake of a canceled sleeper: %llu us\n", (unsigned long long)worst_us);
 }
 
-static void freeing_the_world_wakes_its_sleepers(void **state)
+CASE(freeing_the_world_wakes_its_sleepers)
 {
     struct fixture *fixture = *state;
     struct sleeper sleeper = {.clock = fixture->world};
@@ -297,7 +296,7 @@ static tide_status read_back(struct fixture *fixture, const char *path, size_t b
     return tide_file_read(fixture->world, path, bytes_max, buf, NULL);
 }
 
-static void a_replaced_file_is_the_new_one_and_leaves_no_litter(void **state)
+CASE(a_replaced_file_is_the_new_one_and_leaves_no_litter)
 {
     struct fixture *fixture = *state;
     tide_buf buf;
@@ -336,7 +335,7 @@ static void a_replaced_file_is_the_new_one_and_leaves_no_litter(void **state)
     tide_buf_done(&buf);
 }
 
-static void reading_stops_at_the_ceiling(void **state)
+CASE(reading_stops_at_the_ceiling)
 {
     struct fixture *fixture = *state;
     static char content[100001];
@@ -383,7 +382,7 @@ static void replace_often(void *arg)
             replacer->failures++;
 }
 
-static void replacing_from_many_threads_never_mixes(void **state)
+CASE(replacing_from_many_threads_never_mixes)
 {
     struct fixture *fixture = *state;
     const char *path = path_in(fixture, "shared");
@@ -428,7 +427,7 @@ static void name_seen(const char *name, void *arg)
     names->f = names->f || strcmp(name, "f") == 0;
 }
 
-static void directories_are_made_private_with_those_above(void **state)
+CASE(directories_are_made_private_with_those_above)
 {
     struct fixture *fixture = *state;
     tide_world *world = fixture->world;
@@ -461,7 +460,7 @@ static void directories_are_made_private_with_those_above(void **state)
     assert_int_equal(rmdir(path_in(fixture, "a")), 0);
 }
 
-static void a_held_lock_names_its_holder(void **state)
+CASE(a_held_lock_names_its_holder)
 {
     struct fixture *fixture = *state;
     tide_world *world = fixture->world;
@@ -486,7 +485,7 @@ static void a_held_lock_names_its_holder(void **state)
 }
 
 /* A process that is killed leaves no lock behind (E1.7: restart at once). */
-static void a_lock_dies_with_its_process(void **state)
+CASE(a_lock_dies_with_its_process)
 {
     struct fixture *fixture = *state;
     const char *path = path_in(fixture, "lock");
@@ -560,7 +559,7 @@ static tide_status make_everything(struct fixture *fixture, tide_mem *mem)
 }
 
 /* Ends since making everything takes finitely many allocations. */
-static void the_world_survives_every_failed_allocation(void **state)
+CASE(the_world_survives_every_failed_allocation)
 {
     struct fixture *fixture = *state;
     for (uint64_t fail_at = 0;; fail_at++) {
@@ -593,7 +592,7 @@ static bool is_locked(const char *path)
 }
 
 /* SQLite's locks are of the sort that a close in this process would take away (M13). */
-static void forgetting_a_file_keeps_its_bytes_and_its_locks(void **state)
+CASE(forgetting_a_file_keeps_its_bytes_and_its_locks)
 {
     struct fixture *fixture = *state;
     char path[256];
@@ -639,9 +638,8 @@ static int look_after_sleep(void)
     return 0;
 }
 
-static void the_clock_counts_while_the_machine_sleeps(void **state)
+CASE(the_clock_counts_while_the_machine_sleeps)
 {
-    (void)state;
     const pid_t child = fork();
     if (child == 0) {
         FILE *offsets =
@@ -663,29 +661,4 @@ static void the_clock_counts_while_the_machine_sleeps(void **state)
         skip();
     }
     assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(forgetting_a_file_keeps_its_bytes_and_its_locks),
-        TEST(the_clock_goes_forward_only),
-        TEST(the_clock_counts_while_the_machine_sleeps),
-        TEST(random_bytes_are_neither_constant_nor_repeated),
-        TEST(a_lock_keeps_threads_apart),
-        TEST(a_condition_passes_the_turn),
-        TEST(threads_have_names_and_take_no_signals),
-        TEST(sleep_ends_in_time_or_when_canceled),
-        TEST(freeing_the_world_wakes_its_sleepers),
-        TEST(a_replaced_file_is_the_new_one_and_leaves_no_litter),
-        TEST(reading_stops_at_the_ceiling),
-        TEST(replacing_from_many_threads_never_mixes),
-        TEST(directories_are_made_private_with_those_above),
-        TEST(a_held_lock_names_its_holder),
-        TEST(a_lock_dies_with_its_process),
-        TEST(the_world_survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

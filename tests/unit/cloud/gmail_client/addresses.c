@@ -1,9 +1,8 @@
 /* Where the calls go. */
 #include "gmail_client_fixture.h"
 
-static void an_address_is_a_scheme_a_host_and_no_more(void **state)
+TEST(an_address_is_a_scheme_a_host_and_no_more)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",           "/",
         "http://",    "https:///",
@@ -23,9 +22,8 @@ static void an_address_is_a_scheme_a_host_and_no_more(void **state)
     finish(f);
 }
 
-static void compression_is_asked_for_over_https_only(void **state)
+TEST(compression_is_asked_for_over_https_only)
 {
-    (void)state;
     static const char *const endpoints[] = {"https://gmail.example/", NULL, ORIGIN "/"};
     for (size_t i = 0; i < sizeof endpoints / sizeof endpoints[0]; i++) {
         struct fixture *f = begin(1);
@@ -43,19 +41,11 @@ static void compression_is_asked_for_over_https_only(void **state)
     }
 }
 
-static void an_id_cannot_leave_its_place_in_the_address(void **state)
+TEST(an_id_cannot_leave_its_place_in_the_address)
 {
-    (void)state;
     struct fixture *f = begin(1);
     (void)snprintf(f->id, sizeof f->id, "../../x?a=b&c#d%%2f e");
     assert_int_equal(run(f, play_get), TIDE_GONE);
     assert_non_null(strstr(f->url, "/messages/..%2F..%2Fx%3Fa%3Db%26c%23d%252f%20e?format=raw"));
     finish(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(an_address_is_a_scheme_a_host_and_no_more),
-    cmocka_unit_test(compression_is_asked_for_over_https_only),
-    cmocka_unit_test(an_id_cannot_leave_its_place_in_the_address),
-};
-GROUP(addresses, tests);

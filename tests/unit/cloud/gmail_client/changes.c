@@ -1,9 +1,8 @@
 /* Labels are made and changed, messages deleted. */
 #include "gmail_client_fixture.h"
 
-static void labels_are_listed_and_made(void **state)
+TEST(labels_are_listed_and_made)
 {
-    (void)state;
     struct fixture *f = begin(0);
     run_ok(f, play_labels);
     const size_t count = json_array_size(json_object_get(f->labels, "labels"));
@@ -31,9 +30,8 @@ static void labels_are_listed_and_made(void **state)
     finish(f);
 }
 
-static void labels_change_on_one_message_and_on_many(void **state)
+TEST(labels_change_on_one_message_and_on_many)
 {
-    (void)state;
     static const char *const add[] = {"STARRED", "TRASH", NULL};
     static const char *const take[] = {"INBOX", "UNREAD", NULL};
     struct fixture *f = begin(700);
@@ -75,9 +73,8 @@ static void labels_change_on_one_message_and_on_many(void **state)
     finish(f);
 }
 
-static void messages_are_deleted_and_stay_so(void **state)
+TEST(messages_are_deleted_and_stay_so)
 {
-    (void)state;
     struct fixture *f = begin(30);
     look(f, 12);
     char ids[12][64];
@@ -102,10 +99,3 @@ static void messages_are_deleted_and_stay_so(void **state)
     assert_int_equal(f->profile.messages, 18);
     finish(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(labels_are_listed_and_made),
-    cmocka_unit_test(labels_change_on_one_message_and_on_many),
-    cmocka_unit_test(messages_are_deleted_and_stay_so),
-};
-GROUP(changes, tests);

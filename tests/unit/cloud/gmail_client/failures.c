@@ -70,9 +70,8 @@ static void strike(struct fixture *f, const char *fault, const char *count)
     control(f, "POST", "/_cloud/faults", rule);
 }
 
-static void every_refusal_has_its_status(void **state)
+TEST(every_refusal_has_its_status)
 {
-    (void)state;
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
         for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
             struct fixture *f = begin(5);
@@ -95,9 +94,8 @@ static void every_refusal_has_its_status(void **state)
 }
 
 /* The answer begins, and then something happens to it. */
-static void half_an_answer_is_none(void **state)
+TEST(half_an_answer_is_none)
 {
-    (void)state;
     static const char *const ways[] = {"garbage", "truncate", "stall-body"};
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
         for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
@@ -120,9 +118,8 @@ static void half_an_answer_is_none(void **state)
     }
 }
 
-static void a_stale_token_is_refreshed_once(void **state)
+TEST(a_stale_token_is_refreshed_once)
 {
-    (void)state;
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
         struct fixture *f = begin(5);
         prepare(f, &subjects[s]);
@@ -144,9 +141,8 @@ static void a_stale_token_is_refreshed_once(void **state)
     }
 }
 
-static void answers_of_the_wrong_shape_are_the_servers_fault(void **state)
+TEST(answers_of_the_wrong_shape_are_the_servers_fault)
 {
-    (void)state;
     static const struct {
         play *play;
         const char *say;
@@ -219,9 +215,8 @@ static void answers_of_the_wrong_shape_are_the_servers_fault(void **state)
 }
 
 /* A page behind a captive portal must not look like an answer, nor be kept whole. */
-static void a_long_refusal_is_not_kept(void **state)
+TEST(a_long_refusal_is_not_kept)
 {
-    (void)state;
     struct fixture *f = begin(1);
     char *page = malloc(900001);
     assert_non_null(page);
@@ -240,9 +235,8 @@ static void a_long_refusal_is_not_kept(void **state)
     finish(f);
 }
 
-static void every_allocation_fails_in_turn(void **state)
+TEST(every_allocation_fails_in_turn)
 {
-    (void)state;
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
         struct fixture *f = begin(2000);
         uint64_t failures = 0;
@@ -280,9 +274,8 @@ static void every_allocation_fails_in_turn(void **state)
 }
 
 /* A fixed token has no successor: nothing more is sent. */
-static void a_fixed_token_that_is_refused_stays_so(void **state)
+TEST(a_fixed_token_that_is_refused_stays_so)
 {
-    (void)state;
     tide_buf grant;
     tide_buf_init(&grant, tide_mem_heap(), 1000);
     assert_int_equal(tide_oauth_fixed("me-3", &grant, NULL), TIDE_OK);
@@ -295,14 +288,3 @@ static void a_fixed_token_that_is_refused_stays_so(void **state)
     finish(f);
     tide_buf_done(&grant);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_refusal_has_its_status),
-    cmocka_unit_test(half_an_answer_is_none),
-    cmocka_unit_test(a_stale_token_is_refreshed_once),
-    cmocka_unit_test(a_fixed_token_that_is_refused_stays_so),
-    cmocka_unit_test(answers_of_the_wrong_shape_are_the_servers_fault),
-    cmocka_unit_test(a_long_refusal_is_not_kept),
-    cmocka_unit_test(every_allocation_fails_in_turn),
-};
-GROUP(failures, tests);

@@ -9,7 +9,7 @@
 #include "cloudbox/mailbox/mailbox.h"
 #include "sim.h"
 #include "sim_cloud.h"
-#include "support/groups.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,13 +8,7 @@
  * last request, answers token refreshes, and can say something else than the cloud. */
 #include "gmail_client_fixture.h"
 
-extern const struct group group_looking, group_messages, group_changes, group_failures,
-    group_addresses;
-
-static const struct group *const groups[] = {&group_looking, &group_messages, &group_changes,
-                                             &group_failures, &group_addresses};
-
 int main(void)
 {
-    return groups_run(groups, sizeof groups / sizeof groups[0]);
+    return tests_run(NULL);
 }

@@ -1,9 +1,8 @@
 /* The profile, the listing and the history tell what is there and what changed. */
 #include "gmail_client_fixture.h"
 
-static void the_profile_tells_address_count_and_history(void **state)
+TEST(the_profile_tells_address_count_and_history)
 {
-    (void)state;
     struct fixture *f = begin(7);
     run_ok(f, play_profile);
     assert_string_equal(f->profile.email, ME);
@@ -14,9 +13,8 @@ static void the_profile_tells_address_count_and_history(void **state)
     finish(f);
 }
 
-static void a_server_without_profiles_is_told_from_a_failing_one(void **state)
+TEST(a_server_without_profiles_is_told_from_a_failing_one)
 {
-    (void)state;
     struct fixture *f = begin(1);
     static const struct {
         int http;
@@ -54,9 +52,8 @@ static void a_server_without_profiles_is_told_from_a_failing_one(void **state)
     finish(f);
 }
 
-static void a_listing_has_every_message_once(void **state)
+TEST(a_listing_has_every_message_once)
 {
-    (void)state;
     struct fixture *f = begin(1203);
     bool *seen = calloc(box_mailbox_slots(mailbox_of(f)), sizeof *seen);
     assert_non_null(seen);
@@ -81,9 +78,8 @@ static void a_listing_has_every_message_once(void **state)
     finish(f);
 }
 
-static void a_query_goes_through_unharmed(void **state)
+TEST(a_query_goes_through_unharmed)
 {
-    (void)state;
     struct fixture *f = begin(50);
     f->query = "after:1388552400 before:1391230800";
     run_ok(f, play_list);
@@ -106,9 +102,8 @@ static void a_query_goes_through_unharmed(void **state)
     finish(f);
 }
 
-static void history_tells_what_changed_until_it_expires(void **state)
+TEST(history_tells_what_changed_until_it_expires)
 {
-    (void)state;
     struct fixture *f = begin(10);
     run_ok(f, play_profile);
     f->text = TIDE_TEXT_NONE;
@@ -153,12 +148,3 @@ static void history_tells_what_changed_until_it_expires(void **state)
     assert_int_equal(run(f, play_history), TIDE_GONE);
     finish(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_profile_tells_address_count_and_history),
-    cmocka_unit_test(a_server_without_profiles_is_told_from_a_failing_one),
-    cmocka_unit_test(a_listing_has_every_message_once),
-    cmocka_unit_test(a_query_goes_through_unharmed),
-    cmocka_unit_test(history_tells_what_changed_until_it_expires),
-};
-GROUP(looking, tests);

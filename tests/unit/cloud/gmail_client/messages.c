@@ -1,9 +1,8 @@
 /* A message arrives byte for byte, both ways, for the memory of one copy. */
 #include "gmail_client_fixture.h"
 
-static void a_message_arrives_as_it_is_stored(void **state)
+TEST(a_message_arrives_as_it_is_stored)
 {
-    (void)state;
     struct fixture *f = begin(40);
     look(f, 40);
     const uint64_t before = units(f);
@@ -39,9 +38,8 @@ static void a_message_arrives_as_it_is_stored(void **state)
     finish(f);
 }
 
-static void every_byte_value_survives_both_ways(void **state)
+TEST(every_byte_value_survives_both_ways)
 {
-    (void)state;
     struct fixture *f = begin(0);
     char bytes[256 * 3];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -60,9 +58,8 @@ static void every_byte_value_survives_both_ways(void **state)
 }
 
 /* M3: streamed both ways, one copy at a time. */
-static void a_large_message_costs_one_copy(void **state)
+TEST(a_large_message_costs_one_copy)
 {
-    (void)state;
     struct fixture *f = begin(0);
     const size_t bytes = 30000001;
     char *large = malloc(bytes);
@@ -92,9 +89,8 @@ static void a_large_message_costs_one_copy(void **state)
     finish(f);
 }
 
-static void an_inserted_message_has_its_labels_date_and_thread(void **state)
+TEST(an_inserted_message_has_its_labels_date_and_thread)
 {
-    (void)state;
     struct fixture *f = begin(0);
     static const char first[] = "Message-ID: <a@x>\r\nSubject: s\r\n"
                                 "Date: Wed, 01 Jan 2020 00:00:00 +0000\r\n\r\nhello\r\n";
@@ -122,11 +118,3 @@ static void an_inserted_message_has_its_labels_date_and_thread(void **state)
     assert_true(tide_text_equal(f->message.thread_id, tide_text_of(thread)));
     finish(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_message_arrives_as_it_is_stored),
-    cmocka_unit_test(every_byte_value_survives_both_ways),
-    cmocka_unit_test(a_large_message_costs_one_copy),
-    cmocka_unit_test(an_inserted_message_has_its_labels_date_and_thread),
-};
-GROUP(messages, tests);

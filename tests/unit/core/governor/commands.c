@@ -1,9 +1,8 @@
 /* Halt, pause, new settings (E4.6, E7.2, E11). */
 #include "governor_fixture.h"
 
-static void a_halt_stops_everything_with_its_reason_until_resumed(void **state)
+TEST(a_halt_stops_everything_with_its_reason_until_resumed)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 0);
     assert_int_equal(charge(governor, 1000, 1), TIDE_OK);
     tide_governor_halt(governor, "a suspected systemic failure");
@@ -17,9 +16,8 @@ static void a_halt_stops_everything_with_its_reason_until_resumed(void **state)
     tide_governor_free(governor);
 }
 
-static void a_pause_for_a_shared_cause_is_one_block_with_one_probe(void **state)
+TEST(a_pause_for_a_shared_cause_is_one_block_with_one_probe)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 1000);
     tide_governor_pause(governor, 9000, TIDE_DISK_FULL);
     tide_governor_pause(governor, 5000, TIDE_NETWORK); /* an earlier end is ignored */
@@ -34,9 +32,8 @@ static void a_pause_for_a_shared_cause_is_one_block_with_one_probe(void **state)
     tide_governor_free(governor);
 }
 
-static void settings_change_while_it_runs(void **state)
+TEST(settings_change_while_it_runs)
 {
-    (void)state;
     struct tide_governor_profile profile = *profile_named("gmail");
     tide_governor *governor = governor_of(&profile, 0);
     profile.share_permille = 500;
@@ -57,9 +54,8 @@ static void settings_change_while_it_runs(void **state)
 }
 
 /* Only what a sign-in mends ends with it (E7.2). */
-static void a_sign_in_ends_a_pause_for_want_of_one_and_no_other(void **state)
+TEST(a_sign_in_ends_a_pause_for_want_of_one_and_no_other)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 1000);
     assert_false(tide_governor_signed_in(governor, 1000));
     tide_governor_pause(governor, 9000, TIDE_NETWORK);
@@ -72,11 +68,3 @@ static void a_sign_in_ends_a_pause_for_want_of_one_and_no_other(void **state)
     assert_int_equal(charge(governor, 3000, 1), TIDE_OK);
     tide_governor_free(governor);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_halt_stops_everything_with_its_reason_until_resumed),
-    cmocka_unit_test(a_pause_for_a_shared_cause_is_one_block_with_one_probe),
-    cmocka_unit_test(settings_change_while_it_runs),
-    cmocka_unit_test(a_sign_in_ends_a_pause_for_want_of_one_and_no_other),
-};
-GROUP(commands, tests);

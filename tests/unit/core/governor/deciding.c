@@ -5,9 +5,8 @@
 
 /* ---- Profiles. ---- */
 
-static void profiles_have_names_and_the_numbers_of_the_table(void **state)
+TEST(profiles_have_names_and_the_numbers_of_the_table)
 {
-    (void)state;
     static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
     for (int i = 0; i < 5; i++) {
         struct tide_governor_profile complete;
@@ -33,9 +32,8 @@ static void profiles_have_names_and_the_numbers_of_the_table(void **state)
     assert_int_equal(plain.workers_max, 32);
 }
 
-static void contradictory_profiles_are_refused(void **state)
+TEST(contradictory_profiles_are_refused)
 {
-    (void)state;
     const struct tide_governor_profile wrong[] = {
         {.window_ms = 60000},
         {.window_units_max = 100},
@@ -57,9 +55,8 @@ static void contradictory_profiles_are_refused(void **state)
 
 /* ---- The decision. ---- */
 
-static void sending_is_paced_and_the_answer_says_when_to_come_back(void **state)
+TEST(sending_is_paced_and_the_answer_says_when_to_come_back)
 {
-    (void)state;
     const struct tide_governor_profile profile = {
         .rate_min = 10, .rate_start = 10, .rate_max = 10, .call_units = 1};
     tide_governor *governor = governor_of(&profile, 1000);
@@ -82,9 +79,8 @@ static void sending_is_paced_and_the_answer_says_when_to_come_back(void **state)
     tide_governor_free(governor);
 }
 
-static void nothing_is_spent_before_a_promise_for_it_is_on_disk(void **state)
+TEST(nothing_is_spent_before_a_promise_for_it_is_on_disk)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     uint64_t again_ms = 0;
     assert_true(tide_governor_save_due(governor, 1000));
@@ -120,9 +116,8 @@ static void nothing_is_spent_before_a_promise_for_it_is_on_disk(void **state)
     tide_governor_free(governor);
 }
 
-static void an_idle_account_neither_saves_nor_makes_a_click_wait(void **state)
+TEST(an_idle_account_neither_saves_nor_makes_a_click_wait)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     save_now(governor, 1000);
     assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
@@ -132,9 +127,8 @@ static void an_idle_account_neither_saves_nor_makes_a_click_wait(void **state)
     tide_governor_free(governor);
 }
 
-static void the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace(void **state)
+TEST(the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace)
 {
-    (void)state;
     struct tide_governor_profile profile = *profile_named("gmail");
     profile.spend_lease_ms = 60000; /* no saves in this test */
     profile.rate_start = 100;
@@ -160,9 +154,8 @@ static void the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace
     tide_governor_free(governor);
 }
 
-static void a_batch_is_charged_whole_and_counts_every_part_in_flight(void **state)
+TEST(a_batch_is_charged_whole_and_counts_every_part_in_flight)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("gmail"), 0);
     save_now(governor, 0);
     uint64_t again_ms = 0;
@@ -186,9 +179,8 @@ static void a_batch_is_charged_whole_and_counts_every_part_in_flight(void **stat
     tide_governor_free(governor);
 }
 
-static void a_shared_limit_is_charged_by_all_and_ends_with_its_grant(void **state)
+TEST(a_shared_limit_is_charged_by_all_and_ends_with_its_grant)
 {
-    (void)state;
     struct tide_limit project = {.units_max = 5, .granted_until_ms = 20000};
     assert_int_equal(tide_window_init(&project.window, 60000, tide_mem_heap()), TIDE_OK);
     const struct tide_governor_profile profile = {
@@ -218,9 +210,8 @@ static void a_shared_limit_is_charged_by_all_and_ends_with_its_grant(void **stat
     tide_window_done(&project.window);
 }
 
-static void only_so_many_limits_can_be_added(void **state)
+TEST(only_so_many_limits_can_be_added)
 {
-    (void)state;
     struct tide_limit limit = {0};
     tide_governor *governor = governor_of(profile_named("gmail"), 0);
     for (int i = 1; i < TIDE_LIMITS_PER_ACCOUNT; i++)
@@ -229,9 +220,8 @@ static void only_so_many_limits_can_be_added(void **state)
     tide_governor_free(governor);
 }
 
-static void jobs_follow_pace_times_latency(void **state)
+TEST(jobs_follow_pace_times_latency)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 0);
     assert_int_equal(tide_governor_jobs_max(governor, 0), 4); /* 4 calls/s, a second assumed */
     const uint64_t now_ms = run_well(governor, 1000, 4000, 250, 1); /* 10 ms each */
@@ -241,9 +231,8 @@ static void jobs_follow_pace_times_latency(void **state)
     tide_governor_free(governor);
 }
 
-static void what_fits_only_with_the_reserve_is_refused_to_all_but_level_1(void **state)
+TEST(what_fits_only_with_the_reserve_is_refused_to_all_but_level_1)
 {
-    (void)state;
     struct tide_governor_profile profile = *profile_named("gmail");
     profile.spend_lease_ms = 60000; /* one promise covers the whole window */
     tide_governor *governor = governor_of(&profile, 1000);
@@ -254,18 +243,3 @@ static void what_fits_only_with_the_reserve_is_refused_to_all_but_level_1(void *
     assert_int_equal(tide_governor_charge(governor, 1000, 1, 6001, &again_ms), TIDE_INVALID);
     tide_governor_free(governor);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(profiles_have_names_and_the_numbers_of_the_table),
-    cmocka_unit_test(contradictory_profiles_are_refused),
-    cmocka_unit_test(sending_is_paced_and_the_answer_says_when_to_come_back),
-    cmocka_unit_test(nothing_is_spent_before_a_promise_for_it_is_on_disk),
-    cmocka_unit_test(an_idle_account_neither_saves_nor_makes_a_click_wait),
-    cmocka_unit_test(the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace),
-    cmocka_unit_test(a_batch_is_charged_whole_and_counts_every_part_in_flight),
-    cmocka_unit_test(a_shared_limit_is_charged_by_all_and_ends_with_its_grant),
-    cmocka_unit_test(only_so_many_limits_can_be_added),
-    cmocka_unit_test(jobs_follow_pace_times_latency),
-    cmocka_unit_test(what_fits_only_with_the_reserve_is_refused_to_all_but_level_1),
-};
-GROUP(deciding, tests);

@@ -5,8 +5,8 @@
 #include "base/check.h"
 #include "core/governor/governor.h"
 #include "engine/providers.h"
-#include "support/groups.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,13 +3,7 @@
  * after each, and whole hours under a referee on its own clock (referee.h). */
 #include "governor_fixture.h"
 
-extern const struct group group_deciding, group_learning, group_commands, group_restoring,
-    group_walking, group_refereed;
-
-static const struct group *const groups[] = {&group_deciding,  &group_learning, &group_commands,
-                                             &group_restoring, &group_walking,  &group_refereed};
-
 int main(void)
 {
-    return groups_run(groups, sizeof groups / sizeof groups[0]);
+    return tests_run(NULL);
 }

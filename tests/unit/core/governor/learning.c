@@ -1,9 +1,8 @@
 /* What answers teach: pace, workers, limits, the breaker (E4.3, E4.5). */
 #include "governor_fixture.h"
 
-static void five_healthy_seconds_raise_both_and_a_refusal_halves_both(void **state)
+TEST(five_healthy_seconds_raise_both_and_a_refusal_halves_both)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 0);
     uint64_t now_ms = run_well(governor, 1000, 5500, 250, 1);
     assert_true(view_of(governor, now_ms).rate == 8); /* below half it doubles */
@@ -54,9 +53,8 @@ static void five_healthy_seconds_raise_both_and_a_refusal_halves_both(void **sta
     tide_governor_free(governor);
 }
 
-static void a_method_that_becomes_slow_halves_the_pace_once(void **state)
+TEST(a_method_that_becomes_slow_halves_the_pace_once)
 {
-    (void)state;
     const struct tide_governor_profile profile = {
         .rate_min = 1, .rate_start = 64, .rate_max = 64, .workers_start = 32};
     tide_governor *governor = governor_of(&profile, 0);
@@ -80,9 +78,8 @@ static void a_method_that_becomes_slow_halves_the_pace_once(void **state)
     tide_governor_free(governor);
 }
 
-static void repeated_failures_open_the_breaker_and_one_probe_closes_it(void **state)
+TEST(repeated_failures_open_the_breaker_and_one_probe_closes_it)
 {
-    (void)state;
     static const tide_status failures[] = {TIDE_SERVER, TIDE_AUTH, TIDE_TIMEOUT};
     for (int kind = 0; kind < 3; kind++) {
         tide_governor *governor = governor_of(profile_named("chat"), 0);
@@ -102,9 +99,8 @@ static void repeated_failures_open_the_breaker_and_one_probe_closes_it(void **st
     }
 }
 
-static void our_own_trouble_and_cancellation_blame_nobody(void **state)
+TEST(our_own_trouble_and_cancellation_blame_nobody)
 {
-    (void)state;
     static const tide_status ours[] = {TIDE_CANCELED, TIDE_DISK_FULL, TIDE_NO_MEMORY,
                                        TIDE_STALE,    TIDE_FULL,      TIDE_BUSY};
     tide_governor *governor = governor_of(profile_named("default"), 0);
@@ -119,9 +115,8 @@ static void our_own_trouble_and_cancellation_blame_nobody(void **state)
 }
 
 /* E4.5, E6.1: three messages that always fail are no reason to stop, five new ones are. */
-static void what_always_fails_opens_no_breaker_while_others_succeed(void **state)
+TEST(what_always_fails_opens_no_breaker_while_others_succeed)
 {
-    (void)state;
     const struct tide_governor_profile profile = {
         .rate_min = 1000, .rate_start = 1000, .rate_max = 1000, .in_flight_max = 10};
     tide_governor *governor = governor_of(&profile, 0);
@@ -146,9 +141,8 @@ static void what_always_fails_opens_no_breaker_while_others_succeed(void **state
     tide_governor_free(governor);
 }
 
-static void a_limit_on_concurrency_is_learned_and_tried_again_rarely(void **state)
+TEST(a_limit_on_concurrency_is_learned_and_tried_again_rarely)
 {
-    (void)state;
     struct tide_governor_profile profile = {
         .rate_min = 100, .rate_start = 100, .rate_max = 100, .in_flight_max = 10};
     tide_governor *governor = governor_of(&profile, 0);
@@ -184,9 +178,8 @@ static void a_limit_on_concurrency_is_learned_and_tried_again_rarely(void **stat
     tide_governor_free(governor);
 }
 
-static void a_quota_of_bytes_per_day_is_learned(void **state)
+TEST(a_quota_of_bytes_per_day_is_learned)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("graph"), 0);
     tide_rng rng = tide_rng_seeded(1);
     struct tide_answer fact = {
@@ -219,9 +212,8 @@ static void a_quota_of_bytes_per_day_is_learned(void **state)
     tide_governor_free(governor);
 }
 
-static void workers_grow_as_the_waiting_jobs_need(void **state)
+TEST(workers_grow_as_the_waiting_jobs_need)
 {
-    (void)state;
     const struct tide_governor_profile profile = {
         .rate_min = 16, .rate_start = 16, .rate_max = 16, .workers_start = 4, .workers_min = 1};
     tide_governor *governor = governor_of(&profile, 0);
@@ -247,9 +239,8 @@ static void workers_grow_as_the_waiting_jobs_need(void **state)
     tide_governor_free(governor);
 }
 
-static void a_method_that_was_always_slow_is_its_own_measure(void **state)
+TEST(a_method_that_was_always_slow_is_its_own_measure)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 0);
     tide_rng rng = tide_rng_seeded(1);
     const struct tide_answer fact = {.units = 1, .latency_ms = 1900, .http = 200, .method = 3};
@@ -262,9 +253,8 @@ static void a_method_that_was_always_slow_is_its_own_measure(void **state)
     tide_governor_free(governor);
 }
 
-static void a_late_answer_neither_ends_a_pause_nor_raises_the_pace(void **state)
+TEST(a_late_answer_neither_ends_a_pause_nor_raises_the_pace)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 0);
     (void)run_well(governor, 1000, 4500, 250, 1);
     assert_true(view_of(governor, 5900).rate == 4);
@@ -276,9 +266,8 @@ static void a_late_answer_neither_ends_a_pause_nor_raises_the_pace(void **state)
     tide_governor_free(governor);
 }
 
-static void an_answer_may_have_taken_longer_than_the_clock_runs(void **state)
+TEST(an_answer_may_have_taken_longer_than_the_clock_runs)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 0);
     assert_int_equal(charge(governor, 5, 1), TIDE_OK);
     answer(governor, 5, 1, TIDE_OK, 0); /* 10 ms */
@@ -286,18 +275,3 @@ static void an_answer_may_have_taken_longer_than_the_clock_runs(void **state)
     assert_true(tide_governor_check(governor, 5));
     tide_governor_free(governor);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(five_healthy_seconds_raise_both_and_a_refusal_halves_both),
-    cmocka_unit_test(a_method_that_becomes_slow_halves_the_pace_once),
-    cmocka_unit_test(repeated_failures_open_the_breaker_and_one_probe_closes_it),
-    cmocka_unit_test(our_own_trouble_and_cancellation_blame_nobody),
-    cmocka_unit_test(what_always_fails_opens_no_breaker_while_others_succeed),
-    cmocka_unit_test(a_limit_on_concurrency_is_learned_and_tried_again_rarely),
-    cmocka_unit_test(a_quota_of_bytes_per_day_is_learned),
-    cmocka_unit_test(workers_grow_as_the_waiting_jobs_need),
-    cmocka_unit_test(a_method_that_was_always_slow_is_its_own_measure),
-    cmocka_unit_test(a_late_answer_neither_ends_a_pause_nor_raises_the_pace),
-    cmocka_unit_test(an_answer_may_have_taken_longer_than_the_clock_runs),
-};
-GROUP(learning, tests);

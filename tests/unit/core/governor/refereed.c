@@ -6,9 +6,8 @@
 static const struct referee_options an_hour = {
     .seed = 1, .duration_ms = 3600000, .limit_units = 6000, .call_units = 20, .level = 4};
 
-static void over_an_hour_97_percent_is_used_and_no_window_is_crossed(void **state)
+TEST(over_an_hour_97_percent_is_used_and_no_window_is_crossed)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= scaled(10); seed++) {
         struct referee_options options = an_hour;
         options.seed = seed;
@@ -23,9 +22,8 @@ static void over_an_hour_97_percent_is_used_and_no_window_is_crossed(void **stat
 }
 
 /* The reserve would hide a small error: here nothing is held back. */
-static void without_a_reserve_still_no_window_is_crossed(void **state)
+TEST(without_a_reserve_still_no_window_is_crossed)
 {
-    (void)state;
     struct tide_governor_profile profile = *profile_named("gmail");
     profile.reserve_permille = 0;
     for (uint64_t seed = 1; seed <= scaled(10); seed++) {
@@ -39,9 +37,8 @@ static void without_a_reserve_still_no_window_is_crossed(void **state)
     }
 }
 
-static void killed_again_and_again_it_crosses_no_window(void **state)
+TEST(killed_again_and_again_it_crosses_no_window)
 {
-    (void)state;
     static const uint32_t every_ms[] = {60000, 20000, 5000, 500};
     struct tide_governor_profile profile = *profile_named("gmail");
     profile.reserve_permille = 0;
@@ -60,9 +57,8 @@ static void killed_again_and_again_it_crosses_no_window(void **state)
 
 /* Time between two lives is what the clock of the machine says, whatever the wall clock was
  * set to, and no more than the time since the boot if it rebooted (E4.3b). */
-static void killed_while_the_wall_clock_is_set_it_crosses_no_window(void **state)
+TEST(killed_while_the_wall_clock_is_set_it_crosses_no_window)
 {
-    (void)state;
     static const uint32_t every_ms[] = {120000, 60000, 20000};
     struct tide_governor_profile profile = *profile_named("gmail");
     profile.reserve_permille = 0;
@@ -79,9 +75,8 @@ static void killed_while_the_wall_clock_is_set_it_crosses_no_window(void **state
     }
 }
 
-static void after_a_storm_of_refusals_the_pace_is_back_within_a_minute(void **state)
+TEST(after_a_storm_of_refusals_the_pace_is_back_within_a_minute)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= scaled(20); seed++) {
         struct referee_options options = an_hour;
         options.seed = seed;
@@ -99,9 +94,8 @@ static void after_a_storm_of_refusals_the_pace_is_back_within_a_minute(void **st
     }
 }
 
-static void a_click_does_not_wait_for_the_backfill(void **state)
+TEST(a_click_does_not_wait_for_the_backfill)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= scaled(5); seed++) {
         struct referee_options options = an_hour;
         options.seed = seed;
@@ -117,22 +111,10 @@ static void a_click_does_not_wait_for_the_backfill(void **state)
 }
 
 /* A referee that never complains proves nothing. */
-static void the_referee_notices_a_quota_that_is_smaller_than_believed(void **state)
+TEST(the_referee_notices_a_quota_that_is_smaller_than_believed)
 {
-    (void)state;
     struct referee_options options = an_hour;
     options.limit_units = 5800;
     const struct referee_report report = referee_run(profile_named("gmail"), &options);
     assert_true(report.crossed > 0);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(over_an_hour_97_percent_is_used_and_no_window_is_crossed),
-    cmocka_unit_test(without_a_reserve_still_no_window_is_crossed),
-    cmocka_unit_test(killed_again_and_again_it_crosses_no_window),
-    cmocka_unit_test(killed_while_the_wall_clock_is_set_it_crosses_no_window),
-    cmocka_unit_test(after_a_storm_of_refusals_the_pace_is_back_within_a_minute),
-    cmocka_unit_test(a_click_does_not_wait_for_the_backfill),
-    cmocka_unit_test(the_referee_notices_a_quota_that_is_smaller_than_believed),
-};
-GROUP(refereed, tests);

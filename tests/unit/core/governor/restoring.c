@@ -1,9 +1,8 @@
 /* What a snapshot keeps, and what is refused of one; failed allocations. */
 #include "governor_fixture.h"
 
-static void a_restored_governor_remembers_pace_pause_and_spent_units(void **state)
+TEST(a_restored_governor_remembers_pace_pause_and_spent_units)
 {
-    (void)state;
     tide_governor *old = governor_of(profile_named("gmail"), 1000);
     save_now(old, 1000);
     for (int i = 0; i < 3; i++) {
@@ -44,9 +43,8 @@ static void a_restored_governor_remembers_pace_pause_and_spent_units(void **stat
 
 /* A sign-in that people mend before they start again is tried at once; what the
  * provider asked for is kept to. */
-static void a_restart_forgets_a_pause_for_a_sign_in(void **state)
+TEST(a_restart_forgets_a_pause_for_a_sign_in)
 {
-    (void)state;
     static const struct {
         tide_status why;
         bool kept;
@@ -64,9 +62,8 @@ static void a_restart_forgets_a_pause_for_a_sign_in(void **state)
     }
 }
 
-static void a_damaged_or_newer_snapshot_is_refused(void **state)
+TEST(a_damaged_or_newer_snapshot_is_refused)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     save_now(governor, 1000);
     assert_int_equal(charge(governor, 2000, 20), TIDE_OK);
@@ -116,9 +113,8 @@ static void a_damaged_or_newer_snapshot_is_refused(void **state)
     tide_buf_done(&text);
 }
 
-static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
+TEST(every_failed_allocation_is_reported_and_leaks_nothing)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: three allocations at most */
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
@@ -137,9 +133,8 @@ static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
     }
 }
 
-static void numbers_that_no_governor_saved_are_refused(void **state)
+TEST(numbers_that_no_governor_saved_are_refused)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     struct tide_governor_saved good;
     tide_governor_save(governor, 1000, 1700000000000, &good);
@@ -167,9 +162,8 @@ static void numbers_that_no_governor_saved_are_refused(void **state)
 }
 
 /* A wall clock that was set back by a year must not lock the account for one. */
-static void a_restored_pause_ends_within_a_day(void **state)
+TEST(a_restored_pause_ends_within_a_day)
 {
-    (void)state;
     tide_governor *old = governor_of(profile_named("gmail"), 1000);
     tide_governor_pause(old, 61000, TIDE_THROTTLED);
     struct tide_governor_saved saved;
@@ -181,9 +175,8 @@ static void a_restored_pause_ends_within_a_day(void **state)
     tide_governor_free(old);
 }
 
-static void a_learned_quota_of_bytes_survives(void **state)
+TEST(a_learned_quota_of_bytes_survives)
 {
-    (void)state;
     tide_governor *old = governor_of(profile_named("graph"), 0);
     tide_rng rng = tide_rng_seeded(1);
     struct tide_answer fact = {.units = 1, .latency_ms = 10, .http = 200, .bytes = 5000};
@@ -207,9 +200,8 @@ static void a_learned_quota_of_bytes_survives(void **state)
 }
 
 /* Without a window nothing but a pause has to outlive the process. */
-static void a_pause_is_saved_at_once_and_the_next_one_at_the_interval(void **state)
+TEST(a_pause_is_saved_at_once_and_the_next_one_at_the_interval)
 {
-    (void)state;
     tide_governor *governor = governor_of(profile_named("default"), 1000);
     assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
     tide_governor_pause(governor, 9000, TIDE_NETWORK);
@@ -228,9 +220,8 @@ static void a_pause_is_saved_at_once_and_the_next_one_at_the_interval(void **sta
 }
 
 /* Version 1 did not save the time since the boot: the wall clock is the bound. */
-static void a_snapshot_of_version_1_is_read(void **state)
+TEST(a_snapshot_of_version_1_is_read)
 {
-    (void)state;
     struct tide_governor_saved saved;
     assert_int_equal(
         tide_governor_saved_parse(
@@ -248,9 +239,8 @@ static void a_snapshot_of_version_1_is_read(void **state)
 
 /* Units are forgotten when the provider's minute is over, and not when somebody sets the
  * wall clock between two runs (E4.3b). */
-static void a_wall_clock_set_between_two_runs_forgets_no_units(void **state)
+TEST(a_wall_clock_set_between_two_runs_forgets_no_units)
 {
-    (void)state;
     enum { SAVED = 1000000, HOUR = 3600000 };
     static const struct {
         uint64_t now_ms;  /* at the restore; the snapshot was taken at SAVED */
@@ -291,17 +281,3 @@ static void a_wall_clock_set_between_two_runs_forgets_no_units(void **state)
         tide_governor_free(new);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_restored_governor_remembers_pace_pause_and_spent_units),
-    cmocka_unit_test(a_restart_forgets_a_pause_for_a_sign_in),
-    cmocka_unit_test(a_damaged_or_newer_snapshot_is_refused),
-    cmocka_unit_test(a_snapshot_of_version_1_is_read),
-    cmocka_unit_test(a_wall_clock_set_between_two_runs_forgets_no_units),
-    cmocka_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
-    cmocka_unit_test(numbers_that_no_governor_saved_are_refused),
-    cmocka_unit_test(a_restored_pause_ends_within_a_day),
-    cmocka_unit_test(a_learned_quota_of_bytes_survives),
-    cmocka_unit_test(a_pause_is_saved_at_once_and_the_next_one_at_the_interval),
-};
-GROUP(restoring, tests);

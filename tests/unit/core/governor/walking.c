@@ -131,17 +131,11 @@ static uint64_t random_walk(uint64_t seed, uint64_t steps)
     return calls;
 }
 
-static void random_operations_keep_the_invariants(void **state)
+TEST(random_operations_keep_the_invariants)
 {
-    (void)state;
     uint64_t calls = 0;
     for (uint64_t seed = 1; seed <= 40; seed++)
         calls += random_walk(seed, scaled(50000));
     print_message("%llu calls\n", (unsigned long long)calls);
     assert_true(calls > scaled(40 * 50000) / 100); /* it was not halted all the time */
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(random_operations_keep_the_invariants),
-};
-GROUP(walking, tests);

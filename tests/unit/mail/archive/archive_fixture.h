@@ -7,10 +7,10 @@
 #include "mail/archive/archive.h"
 #include "mail/mime/message.h"
 #include "mail/archive/shard.h"
-#include "support/groups.h"
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct fixture {
 
 int set_up(void **state);
 int tear_down(void **state);
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
 
 void open_archive(struct fixture *f);
 void close_archive(struct fixture *f);

@@ -4,14 +4,7 @@
  * from a seed; the corpus of nasty mail where it is found. */
 #include "archive_fixture.h"
 
-extern const struct group group_content, group_storing, group_order, group_labels, group_opening,
-    group_doubts, group_indexing, group_threads, group_corpus;
-
-static const struct group *const groups[] = {&group_content, &group_storing, &group_order,
-                                             &group_labels,  &group_opening, &group_indexing,
-                                             &group_threads, &group_corpus,  &group_doubts};
-
 int main(void)
 {
-    return groups_run(groups, sizeof groups / sizeof groups[0]);
+    return tests_run(NULL);
 }

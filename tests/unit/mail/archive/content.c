@@ -21,9 +21,8 @@ static tide_status gather(void *arg, const char *bytes, size_t count)
 }
 
 /* B1, over many kinds of bytes; and that cutting does happen. */
-static void what_is_cut_is_put_back_exactly(void **state)
+TEST(what_is_cut_is_put_back_exactly)
 {
-    (void)state;
     static struct tide_cut cuts[TIDE_CUTS_MAX];
     static tide_buf pieces[TIDE_CUTS_MAX];
     size_t cut_in_all = 0;
@@ -64,9 +63,8 @@ static void what_is_cut_is_put_back_exactly(void **state)
 
 /* Every length of line that a mailer can choose without breaking a group of four,
  * every rest, and both ends of lines. */
-static void base64_of_every_shape_is_cut(void **state)
+TEST(base64_of_every_shape_is_cut)
 {
-    (void)state;
     static struct tide_cut cuts[TIDE_CUTS_MAX];
     static uint8_t bytes[5000];
     tide_rng rng = tide_rng_seeded(1);
@@ -98,9 +96,8 @@ static void base64_of_every_shape_is_cut(void **state)
 }
 
 /* B2 and B3: also what was tampered with ends in a status. */
-static void what_is_packed_is_unpacked_or_refused(void **state)
+TEST(what_is_packed_is_unpacked_or_refused)
 {
-    (void)state;
     tide_packer *packer = NULL;
     OK(tide_packer_new(tide_mem_heap(), 3, &packer, NULL));
     for (uint64_t seed = 1; seed <= scaled(3000); seed++) {
@@ -138,10 +135,3 @@ static void what_is_packed_is_unpacked_or_refused(void **state)
     }
     tide_packer_free(packer);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_cut_is_put_back_exactly),
-    cmocka_unit_test(base64_of_every_shape_is_cut),
-    cmocka_unit_test(what_is_packed_is_unpacked_or_refused),
-};
-GROUP(content, tests);

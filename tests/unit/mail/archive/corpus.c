@@ -43,7 +43,7 @@ static uint64_t put_files(struct fixture *f, const char *dir, bool check)
     return count;
 }
 
-static void the_corpus_of_nasty_mail_comes_back_exactly(void **state)
+CASE(the_corpus_of_nasty_mail_comes_back_exactly)
 {
     struct fixture *f = *state;
     static const char *const places[] = {"../shared/corpus/mail", "../../shared/corpus/mail",
@@ -64,8 +64,3 @@ static void the_corpus_of_nasty_mail_comes_back_exactly(void **state)
     assert_sound(f, count);
     close_archive(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(the_corpus_of_nasty_mail_comes_back_exactly),
-};
-GROUP(corpus, tests);

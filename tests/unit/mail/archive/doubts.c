@@ -46,7 +46,7 @@ static bool keep_doubt(const struct tide_doubted *doubted, void *arg)
     return true;
 }
 
-static void a_copy_shorter_than_said_is_kept_and_fetched_again(void **state)
+CASE(a_copy_shorter_than_said_is_kept_and_fetched_again)
 {
     struct fixture *f = *state;
     struct tide_archive_tally tally;
@@ -90,7 +90,7 @@ static void a_copy_shorter_than_said_is_kept_and_fetched_again(void **state)
 }
 
 /* npm's emulate says how long the base64 is; one character off is another size. */
-static void a_size_that_counts_base64_is_taken_only_if_it_is_exact(void **state)
+CASE(a_size_that_counts_base64_is_taken_only_if_it_is_exact)
 {
     struct fixture *f = *state;
     const uint64_t bytes = sizeof whole - 1;
@@ -109,7 +109,7 @@ static void a_size_that_counts_base64_is_taken_only_if_it_is_exact(void **state)
     close_archive(f);
 }
 
-static void a_shorter_copy_never_takes_the_place_of_a_longer_one(void **state)
+CASE(a_shorter_copy_never_takes_the_place_of_a_longer_one)
 {
     struct fixture *f = *state;
     open_archive(f);
@@ -147,7 +147,7 @@ static void with_attachment(tide_buf *out, const char *subject)
     add_base64(out, bytes, sizeof bytes, 76, "\r\n");
 }
 
-static void damaged_bytes_are_written_anew(void **state)
+CASE(damaged_bytes_are_written_anew)
 {
     static const char *const harms[] = {
         "UPDATE content SET body = zeroblob(length(body))",
@@ -193,7 +193,7 @@ static void damaged_bytes_are_written_anew(void **state)
     tide_buf_done(&two);
 }
 
-static void a_shard_of_version_1_is_read_and_brought_up_to_date(void **state)
+CASE(a_shard_of_version_1_is_read_and_brought_up_to_date)
 {
     struct fixture *f = *state;
     open_archive(f);
@@ -235,7 +235,7 @@ static void go(struct fixture *f, const char *id)
     assert_true(is_gone(f, id));
 }
 
-static void what_returns_is_no_longer_gone(void **state)
+CASE(what_returns_is_no_longer_gone)
 {
     struct fixture *f = *state;
     const tide_text inbox = TIDE_TEXT("INBOX");
@@ -272,13 +272,3 @@ static void what_returns_is_no_longer_gone(void **state)
     assert_sound(f, 1);
     close_archive(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_copy_shorter_than_said_is_kept_and_fetched_again),
-    CASE(a_size_that_counts_base64_is_taken_only_if_it_is_exact),
-    CASE(a_shorter_copy_never_takes_the_place_of_a_longer_one),
-    CASE(damaged_bytes_are_written_anew),
-    CASE(a_shard_of_version_1_is_read_and_brought_up_to_date),
-    CASE(what_returns_is_no_longer_gone),
-};
-GROUP(doubts, tests);

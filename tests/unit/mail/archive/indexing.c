@@ -1,7 +1,7 @@
 /* Words are found once they are indexed, whenever and by whomever that is done. */
 #include "archive_fixture.h"
 
-static void what_is_indexed_is_found_by_its_words(void **state)
+CASE(what_is_indexed_is_found_by_its_words)
 {
     struct fixture *f = *state;
     uint64_t done = 0;
@@ -55,7 +55,7 @@ static void note_problem(const struct tide_stored *stored, const char *problem, 
     OK(tide_buf_print(notes, "%s: %s\n", stored->gmail_id, problem));
 }
 
-static void what_could_not_be_read_is_named_and_tried_again_on_request(void **state)
+CASE(what_could_not_be_read_is_named_and_tried_again_on_request)
 {
     struct fixture *f = *state;
     uint64_t done = 0;
@@ -84,7 +84,7 @@ static void what_could_not_be_read_is_named_and_tried_again_on_request(void **st
 }
 
 /* The thread inside does it by itself. */
-static void new_mail_is_indexed_without_being_asked(void **state)
+CASE(new_mail_is_indexed_without_being_asked)
 {
     struct fixture *f = *state;
     f->options.index_later = false;
@@ -107,7 +107,7 @@ static void new_mail_is_indexed_without_being_asked(void **state)
 }
 
 /* What came shortly before is found by the next one who searches. */
-static void closing_indexes_what_came(void **state)
+CASE(closing_indexes_what_came)
 {
     struct fixture *f = *state;
     f->options.index_later = false;
@@ -128,7 +128,7 @@ static void closing_indexes_what_came(void **state)
 
 /* Its bytes come from memory or from its shard: more than memory keeps, larger than
  * what it keeps, and two shards with the same numbers. */
-static void every_message_is_indexed_with_its_own_words(void **state)
+CASE(every_message_is_indexed_with_its_own_words)
 {
     struct fixture *f = *state;
     enum { COUNT = 2500, PADDING = 8000 };
@@ -166,12 +166,3 @@ static void every_message_is_indexed_with_its_own_words(void **state)
         }
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(what_is_indexed_is_found_by_its_words),
-    CASE(what_could_not_be_read_is_named_and_tried_again_on_request),
-    CASE(new_mail_is_indexed_without_being_asked),
-    CASE(closing_indexes_what_came),
-    CASE(every_message_is_indexed_with_its_own_words),
-};
-GROUP(indexing, tests);

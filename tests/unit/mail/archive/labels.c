@@ -12,7 +12,7 @@ static void change(struct fixture *f, const char *id, const char *label, bool ad
     OK(tide_archive_labels(f->archive, &one, 1, NULL, &f->err));
 }
 
-static void labels_follow_the_server_and_their_history_stays(void **state)
+CASE(labels_follow_the_server_and_their_history_stays)
 {
     struct fixture *f = *state;
     const tide_text labels[] = {TIDE_TEXT("INBOX"), TIDE_TEXT("UNREAD")};
@@ -57,7 +57,7 @@ static void labels_follow_the_server_and_their_history_stays(void **state)
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM label WHERE name = 'Journeys'"), 1);
 }
 
-static void what_is_gone_from_the_server_stays_here(void **state)
+CASE(what_is_gone_from_the_server_stays_here)
 {
     struct fixture *f = *state;
     struct tide_stored stored;
@@ -77,7 +77,7 @@ static void what_is_gone_from_the_server_stays_here(void **state)
     close_archive(f);
 }
 
-static void what_is_missing_is_named(void **state)
+CASE(what_is_missing_is_named)
 {
     struct fixture *f = *state;
     const tide_text ids[] = {TIDE_TEXT("a"), TIDE_TEXT("b"), TIDE_TEXT("c"), TIDE_TEXT("d")};
@@ -96,10 +96,3 @@ static void what_is_missing_is_named(void **state)
     assert_false(missing[3]);
     close_archive(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(labels_follow_the_server_and_their_history_stays),
-    CASE(what_is_gone_from_the_server_stays_here),
-    CASE(what_is_missing_is_named),
-};
-GROUP(labels, tests);

@@ -1,7 +1,7 @@
 /* Who may open an archive, what a reader sees, and how damage is told. */
 #include "archive_fixture.h"
 
-static void a_reader_sees_what_is_committed_and_new_shards(void **state)
+CASE(a_reader_sees_what_is_committed_and_new_shards)
 {
     struct fixture *f = *state;
     open_archive(f);
@@ -36,7 +36,7 @@ static void a_reader_sees_what_is_committed_and_new_shards(void **state)
     close_archive(f);
 }
 
-static void generations_grow_and_tell_an_older_copy(void **state)
+CASE(generations_grow_and_tell_an_older_copy)
 {
     struct fixture *f = *state;
     struct tide_shard_state before;
@@ -57,7 +57,7 @@ static void generations_grow_and_tell_an_older_copy(void **state)
     close_archive(f);
 }
 
-static void a_second_writer_and_a_strangers_files_are_refused(void **state)
+CASE(a_second_writer_and_a_strangers_files_are_refused)
 {
     struct fixture *f = *state;
     tide_archive *other = NULL;
@@ -87,7 +87,7 @@ static void a_second_writer_and_a_strangers_files_are_refused(void **state)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-static void damage_is_reported_by_name(void **state)
+CASE(damage_is_reported_by_name)
 {
     struct fixture *f = *state;
     char path[200];
@@ -129,11 +129,3 @@ static void damage_is_reported_by_name(void **state)
     OK(tide_archive_verify(f->archive, 2, count_damage, NULL, &checked, &f->err));
     close_archive(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_reader_sees_what_is_committed_and_new_shards),
-    CASE(generations_grow_and_tell_an_older_copy),
-    CASE(a_second_writer_and_a_strangers_files_are_refused),
-    CASE(damage_is_reported_by_name),
-};
-GROUP(opening, tests);

@@ -2,7 +2,7 @@
 #include "archive_fixture.h"
 
 /* A4 with late arrivals, several shards, and parts that overlap in time. */
-static void a_walk_is_in_order_of_time_over_all_shards(void **state)
+CASE(a_walk_is_in_order_of_time_over_all_shards)
 {
     struct fixture *f = *state;
     enum { COUNT = 2000 };
@@ -44,7 +44,7 @@ static void a_walk_is_in_order_of_time_over_all_shards(void **state)
 }
 
 /* A4 where it is hardest: an import in which nothing has a date of its own. */
-static void ten_thousand_messages_of_one_date_are_told_from_their_neighbours(void **state)
+CASE(ten_thousand_messages_of_one_date_are_told_from_their_neighbours)
 {
     struct fixture *f = *state;
     enum { CROWD = 10000, NEIGHBOURS = 100 };
@@ -109,9 +109,3 @@ static void ten_thousand_messages_of_one_date_are_told_from_their_neighbours(voi
                          " WHERE newest > internal_ms + (late + 1) * 125"),
                      0);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_walk_is_in_order_of_time_over_all_shards),
-    CASE(ten_thousand_messages_of_one_date_are_told_from_their_neighbours),
-};
-GROUP(order, tests);

@@ -1,7 +1,7 @@
 /* What is put is there, once, in its shard, whatever was put. */
 #include "archive_fixture.h"
 
-static void a_stored_message_is_read_back_byte_for_byte(void **state)
+CASE(a_stored_message_is_read_back_byte_for_byte)
 {
     struct fixture *f = *state;
     const tide_text raw = TIDE_TEXT("Subject: hello\r\n\r\nbody \0 with everything \xff\r\n");
@@ -34,7 +34,7 @@ static void a_stored_message_is_read_back_byte_for_byte(void **state)
     assert_int_equal(ask(f, "2019", "SELECT messages FROM shard"), 1);
 }
 
-static void years_go_into_their_own_shards(void **state)
+CASE(years_go_into_their_own_shards)
 {
     struct fixture *f = *state;
     open_archive(f);
@@ -63,7 +63,7 @@ static void years_go_into_their_own_shards(void **state)
     close_archive(f);
 }
 
-static void what_cannot_be_stored_is_refused(void **state)
+CASE(what_cannot_be_stored_is_refused)
 {
     struct fixture *f = *state;
     char long_id[100];
@@ -85,7 +85,7 @@ static void what_cannot_be_stored_is_refused(void **state)
     close_archive(f);
 }
 
-static void putting_twice_is_harmless(void **state)
+CASE(putting_twice_is_harmless)
 {
     struct fixture *f = *state;
     open_archive(f);
@@ -113,7 +113,7 @@ static void putting_twice_is_harmless(void **state)
 }
 
 /* Ids in no order at all, so that every shard may have each of them. */
-static void an_id_is_stored_once_over_all_shards(void **state)
+CASE(an_id_is_stored_once_over_all_shards)
 {
     struct fixture *f = *state;
     enum { IDS = 200 };
@@ -148,7 +148,7 @@ static void an_id_is_stored_once_over_all_shards(void **state)
     close_archive(f);
 }
 
-static void other_bytes_replace_and_the_earlier_ones_stay(void **state)
+CASE(other_bytes_replace_and_the_earlier_ones_stay)
 {
     struct fixture *f = *state;
     open_archive(f);
@@ -166,7 +166,7 @@ static void other_bytes_replace_and_the_earlier_ones_stay(void **state)
     assert_int_equal(ask(f, "2019", "SELECT raw_bytes FROM shard"), 17);
 }
 
-static void equal_bytes_are_stored_once(void **state)
+CASE(equal_bytes_are_stored_once)
 {
     struct fixture *f = *state;
     open_archive(f);
@@ -182,7 +182,7 @@ static void equal_bytes_are_stored_once(void **state)
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM content"), 1);
 }
 
-static void an_attachment_is_stored_once_for_all_messages(void **state)
+CASE(an_attachment_is_stored_once_for_all_messages)
 {
     struct fixture *f = *state;
     static uint8_t bytes[100000];
@@ -219,7 +219,7 @@ static void an_attachment_is_stored_once_for_all_messages(void **state)
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM cut"), 20);
 }
 
-static void a_buffer_may_be_handed_over(void **state)
+CASE(a_buffer_may_be_handed_over)
 {
     struct fixture *f = *state;
     tide_buf raw;
@@ -236,16 +236,3 @@ static void a_buffer_may_be_handed_over(void **state)
     tide_buf_done(&raw);
     close_archive(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_stored_message_is_read_back_byte_for_byte),
-    CASE(years_go_into_their_own_shards),
-    CASE(what_cannot_be_stored_is_refused),
-    CASE(putting_twice_is_harmless),
-    CASE(an_id_is_stored_once_over_all_shards),
-    CASE(other_bytes_replace_and_the_earlier_ones_stay),
-    CASE(equal_bytes_are_stored_once),
-    CASE(an_attachment_is_stored_once_for_all_messages),
-    CASE(a_buffer_may_be_handed_over),
-};
-GROUP(storing, tests);

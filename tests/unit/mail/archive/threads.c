@@ -37,7 +37,7 @@ static void put_many(void *arg)
     }
 }
 
-static void many_threads_put_at_once(void **state)
+CASE(many_threads_put_at_once)
 {
     struct fixture *f = *state;
     struct putter putters[PUTTERS];
@@ -73,8 +73,3 @@ static void many_threads_put_at_once(void **state)
     assert_sound(f, PUTTERS * count);
     close_archive(f);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(many_threads_put_at_once),
-};
-GROUP(threads, tests);

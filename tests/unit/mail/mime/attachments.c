@@ -1,14 +1,13 @@
 /* Attachments: their names, the regions they lie in, their bytes. */
-#include "support/groups.h"
 #include "unit/mail/message_fixture.h"
 
 #include "base/rng.h"
+#include "support/test.h"
 
 /* ---- attachments ---- */
 
-static void names_of_attachments_are_read(void **state)
+TEST(names_of_attachments_are_read)
 {
-    (void)state;
     static const struct {
         const char *headers;
         const char *name;
@@ -54,9 +53,8 @@ static void names_of_attachments_are_read(void **state)
     }
 }
 
-static void long_names_keep_their_extension(void **state)
+TEST(long_names_keep_their_extension)
 {
-    (void)state;
     char text[2000];
     size_t bytes = (size_t)snprintf(text, sizeof text, "Content-Type: a/b; name=\"");
     for (int i = 0; i < 400; i++)
@@ -71,9 +69,8 @@ static void long_names_keep_their_extension(void **state)
 }
 
 /* M4: the region is the body, byte for byte. */
-static void regions_are_exact(void **state)
+TEST(regions_are_exact)
 {
-    (void)state;
     static const char *const ends[] = {"\n", "\r\n"};
     for (size_t e = 0; e < 2; e++) {
         const char *n = ends[e];
@@ -114,9 +111,8 @@ static void regions_are_exact(void **state)
     }
 }
 
-static void encodings_tolerate_what_does_not_belong(void **state)
+TEST(encodings_tolerate_what_does_not_belong)
 {
-    (void)state;
     static const struct {
         tide_encoding encoding;
         const char *encoded, *decoded;
@@ -150,9 +146,8 @@ static void encodings_tolerate_what_does_not_belong(void **state)
     }
 }
 
-static void base64_gives_back_any_bytes(void **state)
+TEST(base64_gives_back_any_bytes)
 {
-    (void)state;
     tide_rng rng = tide_rng_seeded(64);
     for (size_t round = 0; round < scaled(2000); round++) {
         char bytes[300], encoded[500];
@@ -171,12 +166,3 @@ static void base64_gives_back_any_bytes(void **state)
         tide_buf_done(&out);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(names_of_attachments_are_read),
-    cmocka_unit_test(long_names_keep_their_extension),
-    cmocka_unit_test(regions_are_exact),
-    cmocka_unit_test(encodings_tolerate_what_does_not_belong),
-    cmocka_unit_test(base64_gives_back_any_bytes),
-};
-GROUP(attachments, tests);

@@ -1,9 +1,9 @@
 /* Messages that were damaged from a seed, cut short, or read without memory. */
 #include "message_examples.h"
-#include "support/groups.h"
 #include "unit/mail/message_fixture.h"
 
 #include "base/rng.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 
@@ -107,9 +107,8 @@ static int say_seed(void **state)
     return 0;
 }
 
-static void broken_messages_are_read_too(void **state)
+TEST_WITH(broken_messages_are_read_too, NULL, say_seed)
 {
-    (void)state;
     struct corpus *corpus = corpus_open();
     size_t rounds = scaled(100000);
     for (uint64_t seed = 1; seed <= rounds; seed++) {
@@ -140,9 +139,8 @@ static const char all_of_it[] =
     "--=b\r\nContent-Type: application/pdf;\r\n name*0*=utf-8''a%C3%A4; name*1=.pdf\r\n"
     "Content-Transfer-Encoding: base64\r\n\r\nQUJD\r\n--=b--\r\n";
 
-static void every_beginning_of_a_message_is_a_message(void **state)
+TEST(every_beginning_of_a_message_is_a_message)
 {
-    (void)state;
     for (size_t bytes = 0; bytes < sizeof all_of_it; bytes++) {
         tide_text raw = exact((tide_text){all_of_it, bytes});
         struct parsed parsed;
@@ -154,9 +152,8 @@ static void every_beginning_of_a_message_is_a_message(void **state)
 
 /* Every allocation fails once; the loop ends with the first run in which none
  * was left to fail. */
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
-    (void)state;
     for (uint64_t fail_at = 0;; fail_at++) {
         struct tide_mem_faulty mem;
         tide_arena arena;
@@ -176,10 +173,3 @@ static void every_failed_allocation_is_reported(void **state)
             return;
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_teardown(broken_messages_are_read_too, say_seed),
-    cmocka_unit_test(every_beginning_of_a_message_is_a_message),
-    cmocka_unit_test(every_failed_allocation_is_reported),
-};
-GROUP(broken, tests);

@@ -1,10 +1,9 @@
 /* What is beyond a ceiling; the large ones are in tests/unit/mail/message_hostile_test.c. */
-#include "support/groups.h"
+#include "support/test.h"
 #include "unit/mail/message_fixture.h"
 
-static void beyond_a_ceiling_what_was_found_is_there(void **state)
+TEST(beyond_a_ceiling_what_was_found_is_there)
 {
-    (void)state;
     tide_buf raw;
     struct parsed parsed;
     tide_buf_init(&raw, tide_mem_heap(), 1 << 24);
@@ -53,9 +52,8 @@ static void add_nested(tide_buf *raw, int deep)
 }
 
 /* What is too deep is walked over; what encloses it still has its parts. */
-static void depth_has_a_ceiling(void **state)
+TEST(depth_has_a_ceiling)
 {
-    (void)state;
     tide_buf raw;
     struct parsed parsed;
     tide_buf_init(&raw, tide_mem_heap(), 1 << 24);
@@ -75,9 +73,8 @@ static void depth_has_a_ceiling(void **state)
     tide_buf_done(&raw);
 }
 
-static void text_has_a_ceiling(void **state)
+TEST(text_has_a_ceiling)
 {
-    (void)state;
     tide_buf raw;
     struct parsed parsed;
     tide_buf_init(&raw, tide_mem_heap(), 1 << 24);
@@ -90,10 +87,3 @@ static void text_has_a_ceiling(void **state)
     parsed_done(&parsed);
     tide_buf_done(&raw);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(beyond_a_ceiling_what_was_found_is_there),
-    cmocka_unit_test(depth_has_a_ceiling),
-    cmocka_unit_test(text_has_a_ceiling),
-};
-GROUP(ceilings, tests);

@@ -1,14 +1,13 @@
 /* The whole corpus, and GMime as a second opinion of it. */
-#include "support/groups.h"
+#include "support/test.h"
 #include "unit/mail/message_fixture.h"
 
 #include <gmime/gmime.h>
 
 /* ---- the corpus ---- */
 
-static void the_corpus_is_read_and_twice_the_same(void **state)
+TEST(the_corpus_is_read_and_twice_the_same)
 {
-    (void)state;
     struct corpus *corpus = corpus_open();
     size_t whole = 0, attachments = 0;
     for (size_t i = 0; corpus != NULL && i < corpus->count; i++) {
@@ -126,9 +125,8 @@ static void second_opinion(tide_text raw, const char *name, struct tally *tally)
 }
 
 /* The two differ where a message is broken; on the corpus, rarely. */
-static void gmime_is_of_the_same_opinion(void **state)
+TEST(gmime_is_of_the_same_opinion)
 {
-    (void)state;
     struct corpus *corpus = corpus_open();
     struct tally tally = {0, 0, 0, 0, 0, 0};
     for (size_t i = 0; corpus != NULL && i < corpus->count; i++) {
@@ -145,9 +143,3 @@ static void gmime_is_of_the_same_opinion(void **state)
     assert_true(tally.dates_agreed * 100 >= tally.dates * 98);
     assert_true(tally.parts_agreed * 100 >= tally.parts * 95);
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_corpus_is_read_and_twice_the_same),
-    cmocka_unit_test(gmime_is_of_the_same_opinion),
-};
-GROUP(corpus, tests);

@@ -1,5 +1,5 @@
 /* Addresses, subjects, ids and dates as people and their programs write them. */
-#include "support/groups.h"
+#include "support/test.h"
 #include "unit/mail/message_fixture.h"
 
 /* ---- headers ---- */
@@ -74,16 +74,14 @@ static void check_header(const struct header_example *example)
     exact_free(raw);
 }
 
-static void headers_are_read_as_people_write_them(void **state)
+TEST(headers_are_read_as_people_write_them)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof header_examples / sizeof header_examples[0]; i++)
         check_header(&header_examples[i]);
 }
 
-static void raw_headers_take_the_charset_of_the_text(void **state)
+TEST(raw_headers_take_the_charset_of_the_text)
 {
-    (void)state;
     tide_text raw = TIDE_TEXT("Subject: \274\362\314\345\326\320\316\304\r\n"
                               "Content-Type: text/plain; charset=gb2312\r\n\r\nx\r\n");
     struct parsed parsed;
@@ -92,9 +90,8 @@ static void raw_headers_take_the_charset_of_the_text(void **state)
     parsed_done(&parsed);
 }
 
-static void ids_are_read_without_brackets(void **state)
+TEST(ids_are_read_without_brackets)
 {
-    (void)state;
     tide_text raw = TIDE_TEXT("Message-ID: <one@x>\n"
                               "In-Reply-To: Your message of Monday <two@x>\n"
                               "References: <three@x><four@x>\n\t<five@x\n"
@@ -112,9 +109,8 @@ static void ids_are_read_without_brackets(void **state)
     parsed_done(&parsed);
 }
 
-static void dates_are_read(void **state)
+TEST(dates_are_read)
 {
-    (void)state;
     static const struct {
         const char *date;
         int64_t seconds; /* -1: none */
@@ -139,11 +135,3 @@ static void dates_are_read(void **state)
         parsed_done(&parsed);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(headers_are_read_as_people_write_them),
-    cmocka_unit_test(raw_headers_take_the_charset_of_the_text),
-    cmocka_unit_test(ids_are_read_without_brackets),
-    cmocka_unit_test(dates_are_read),
-};
-GROUP(headers, tests);

@@ -1,6 +1,6 @@
 /* The text of a message: charsets, encodings, parts, HTML. */
 #include "message_examples.h"
-#include "support/groups.h"
+#include "support/test.h"
 #include "unit/mail/message_fixture.h"
 
 /* ---- text ---- */
@@ -71,9 +71,8 @@ static void check_charset(size_t index, const char *encoding, const char *body, 
     exact_free(raw);
 }
 
-static void every_charset_is_read_in_every_encoding(void **state)
+TEST(every_charset_is_read_in_every_encoding)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof charset_examples / sizeof charset_examples[0]; i++) {
         char body[512];
         const char *bytes = charset_examples[i].bytes;
@@ -204,9 +203,8 @@ static void check_message(const struct message_example *example, tide_text raw)
 }
 
 /* Each as it stands, and once more with other line ends. */
-static void parts_are_found(void **state)
+TEST(parts_are_found)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof message_examples / sizeof message_examples[0]; i++) {
         tide_text raw = exact(tide_text_of(message_examples[i].raw));
         check_message(&message_examples[i], raw);
@@ -224,9 +222,8 @@ static void parts_are_found(void **state)
 }
 
 /* M3 with the byte that ends strings in C. */
-static void nul_bytes_are_no_end(void **state)
+TEST(nul_bytes_are_no_end)
 {
-    (void)state;
     tide_text raw = TIDE_TEXT("Subject: a\0b\nTo: x\0@y\n\none\0two\n\0");
     struct parsed parsed;
     parse(raw, &parsed);
@@ -238,9 +235,8 @@ static void nul_bytes_are_no_end(void **state)
 
 /* ---- HTML ---- */
 
-static void html_becomes_text(void **state)
+TEST(html_becomes_text)
 {
-    (void)state;
     static const char *const examples[][2] = {
         {"", ""},
         {"just text", "just text\n"},
@@ -285,9 +281,8 @@ static void html_becomes_text(void **state)
     }
 }
 
-static void html_that_does_not_fit_is_cut_between_characters(void **state)
+TEST(html_that_does_not_fit_is_cut_between_characters)
 {
-    (void)state;
     for (size_t room = 0; room < 12; room++) {
         tide_buf out;
         tide_buf_init(&out, tide_mem_heap(), room);
@@ -298,12 +293,3 @@ static void html_that_does_not_fit_is_cut_between_characters(void **state)
         tide_buf_done(&out);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_charset_is_read_in_every_encoding),
-    cmocka_unit_test(parts_are_found),
-    cmocka_unit_test(nul_bytes_are_no_end),
-    cmocka_unit_test(html_becomes_text),
-    cmocka_unit_test(html_that_does_not_fit_is_cut_between_characters),
-};
-GROUP(text, tests);

@@ -22,7 +22,7 @@ static tide_status search_status(struct fixture *f, const char *text)
     return rc;
 }
 
-static void a_label_that_does_not_exist_is_an_error_with_the_nearest_one(void **state)
+CASE(a_label_that_does_not_exist_is_an_error_with_the_nearest_one)
 {
     struct fixture *f = *state;
     fill(f, 60, 0);
@@ -36,7 +36,7 @@ static void a_label_that_does_not_exist_is_an_error_with_the_nearest_one(void **
     OK(search_status(f, "category:social"));
 }
 
-static void a_query_without_words_is_an_error(void **state)
+CASE(a_query_without_words_is_an_error)
 {
     struct fixture *f = *state;
     fill(f, 10, 0);
@@ -47,7 +47,7 @@ static void a_query_without_words_is_an_error(void **state)
     OK(search_status(f, "the OR \xf0\x9f\x8e\x89"));
 }
 
-static void an_archive_without_mail_has_nothing(void **state)
+CASE(an_archive_without_mail_has_nothing)
 {
     struct fixture *f = *state;
     archive_open(f, false, 0);
@@ -65,7 +65,7 @@ static void an_archive_without_mail_has_nothing(void **state)
 
 /* Alternating ANDs and ORs as deep as a query may be: more than one expression of
  * the index takes. */
-static void the_deepest_query_is_answered(void **state)
+CASE(the_deepest_query_is_answered)
 {
     struct fixture *f = *state;
     fill(f, 60, 0);
@@ -99,7 +99,7 @@ static void the_deepest_query_is_answered(void **state)
 
 /* Where many messages have one date, their ids lie among those of later ones
  * (mail/archive/archive.h A4); what a span of dates finds must not show it. */
-static void dates_are_exact_beside_a_crowd(void **state)
+CASE(dates_are_exact_beside_a_crowd)
 {
     struct fixture *f = *state;
     enum { CROWD = 400, SECONDS = 90, FIRST_S = 1000 };
@@ -143,12 +143,3 @@ static void dates_are_exact_beside_a_crowd(void **state)
             }
         }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_label_that_does_not_exist_is_an_error_with_the_nearest_one),
-    CASE(a_query_without_words_is_an_error),
-    CASE(an_archive_without_mail_has_nothing),
-    CASE(the_deepest_query_is_answered),
-    CASE(dates_are_exact_beside_a_crowd),
-};
-GROUP(asking, tests);

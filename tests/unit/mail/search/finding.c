@@ -346,7 +346,7 @@ static void one_random_query(struct fixture *f, uint64_t seed)
     tide_buf_done(&text);
 }
 
-static void what_is_found_is_what_matching_every_message_finds(void **state)
+CASE(what_is_found_is_what_matching_every_message_finds)
 {
     struct fixture *f = *state;
     fill(f, MAILS, UNINDEXED);
@@ -362,8 +362,3 @@ static void what_is_found_is_what_matching_every_message_finds(void **state)
         one_random_query(f, seed);
     tide_shards_done(&f->shards);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(what_is_found_is_what_matching_every_message_finds),
-};
-GROUP(finding, tests);

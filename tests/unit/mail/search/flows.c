@@ -4,7 +4,7 @@
 /* ---- plans ---- */
 
 /* Every flow walks an index in order: nothing is sorted. */
-static void no_flow_sorts(void **state)
+CASE(no_flow_sorts)
 {
     struct fixture *f = *state;
     fill(f, 20, 0);
@@ -66,7 +66,7 @@ static tide_status search_with(struct fixture *f, tide_mem *mem)
     return rc;
 }
 
-static void every_failed_allocation_is_reported(void **state)
+CASE(every_failed_allocation_is_reported)
 {
     struct fixture *f = *state;
     fill(f, 30, 0);
@@ -83,9 +83,3 @@ static void every_failed_allocation_is_reported(void **state)
             fail_msg("allocation %" PRIu64 ": %d", fail_at, rc);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(no_flow_sorts),
-    CASE(every_failed_allocation_is_reported),
-};
-GROUP(flows, tests);

@@ -4,7 +4,7 @@
 /* ---- S2 ---- */
 
 /* Pages of three while mail is added in front of, behind and inside of them. */
-static void a_page_goes_on_behind_the_one_before_while_mail_is_added(void **state)
+CASE(a_page_goes_on_behind_the_one_before_while_mail_is_added)
 {
     struct fixture *f = *state;
     fill(f, 120, 0);
@@ -54,7 +54,7 @@ static void a_page_goes_on_behind_the_one_before_while_mail_is_added(void **stat
     tide_buf_done(&next);
 }
 
-static void a_token_of_another_search_is_refused(void **state)
+CASE(a_token_of_another_search_is_refused)
 {
     struct fixture *f = *state;
     fill(f, 30, 0);
@@ -103,7 +103,7 @@ static void a_token_of_another_search_is_refused(void **state)
 
 /* ---- ranking ---- */
 
-static void the_best_come_first_and_pages_of_them_are_apart(void **state)
+CASE(the_best_come_first_and_pages_of_them_are_apart)
 {
     struct fixture *f = *state;
     archive_open(f, false, 0);
@@ -153,10 +153,3 @@ static void the_best_come_first_and_pages_of_them_are_apart(void **state)
     assert_true(budget_at < plain_at);
     tide_query_free(query);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_page_goes_on_behind_the_one_before_while_mail_is_added),
-    CASE(a_token_of_another_search_is_refused),
-    CASE(the_best_come_first_and_pages_of_them_are_apart),
-};
-GROUP(paging, tests);

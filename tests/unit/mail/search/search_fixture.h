@@ -5,9 +5,9 @@
 
 #include "mail/mime/message.h"
 #include "mail/search/plan.h"
-#include "support/groups.h"
 
 #include "base/rng.h"
+#include "support/test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ struct fixture {
 
 int set_up(void **state);
 int tear_down(void **state);
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
 
 void archive_open(struct fixture *f, bool read_only, uint64_t shard_bytes_max);
 void mail_put(struct fixture *f, struct mail *mail);

@@ -6,12 +6,7 @@
  * made. */
 #include "search_fixture.h"
 
-extern const struct group group_finding, group_paging, group_asking, group_snippets, group_flows;
-
-static const struct group *const groups[] = {&group_finding, &group_paging, &group_asking,
-                                             &group_snippets, &group_flows};
-
 int main(void)
 {
-    return groups_run(groups, sizeof groups / sizeof groups[0]);
+    return tests_run(NULL);
 }

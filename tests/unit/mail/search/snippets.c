@@ -26,7 +26,7 @@ static void snippet_is(struct fixture *f, const char *query_text, const char *te
     tide_buf_done(&out);
 }
 
-static void a_snippet_marks_what_was_found(void **state)
+CASE(a_snippet_marks_what_was_found)
 {
     struct fixture *f = *state;
     snippet_is(f, "world", "hello world again", "hello [world] again");
@@ -54,7 +54,7 @@ static void a_snippet_marks_what_was_found(void **state)
                "even if it were somewhat longer, then [p] with [q].");
 }
 
-static void a_long_text_is_cut_at_words(void **state)
+CASE(a_long_text_is_cut_at_words)
 {
     struct fixture *f = *state;
     tide_shards shards = {.mem = tide_mem_heap(), .account = "me@example.com"};
@@ -84,7 +84,7 @@ static void a_long_text_is_cut_at_words(void **state)
     tide_buf_done(&out);
 }
 
-static void a_page_has_snippets_from_the_messages_themselves(void **state)
+CASE(a_page_has_snippets_from_the_messages_themselves)
 {
     struct fixture *f = *state;
     fill(f, 40, 0);
@@ -101,10 +101,3 @@ static void a_page_has_snippets_from_the_messages_themselves(void **state)
                      strstr(mail->text, "the") != NULL);
     tide_query_free(query);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_snippet_marks_what_was_found),
-    CASE(a_long_text_is_cut_at_words),
-    CASE(a_page_has_snippets_from_the_messages_themselves),
-};
-GROUP(snippets, tests);

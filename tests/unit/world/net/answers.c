@@ -3,7 +3,7 @@
 
 /* ---- answers ------------------------------------------------------------- */
 
-static void an_answer_arrives_whole(void **state)
+CASE(an_answer_arrives_whole)
 {
     struct fixture *fixture = *state;
     struct tide_response response;
@@ -25,7 +25,7 @@ static void an_answer_arrives_whole(void **state)
     tide_response_done(&response);
 }
 
-static void an_error_code_is_an_answer_with_its_headers(void **state)
+CASE(an_error_code_is_an_answer_with_its_headers)
 {
     struct fixture *fixture = *state;
     struct tide_response response;
@@ -44,7 +44,7 @@ static void an_error_code_is_an_answer_with_its_headers(void **state)
     tide_response_done(&response);
 }
 
-static void redirects_are_not_followed(void **state)
+CASE(redirects_are_not_followed)
 {
     struct fixture *fixture = *state;
     struct tide_response response;
@@ -58,7 +58,7 @@ static void redirects_are_not_followed(void **state)
     tide_response_done(&response);
 }
 
-static void methods_bodies_and_types_are_sent_as_given(void **state)
+CASE(methods_bodies_and_types_are_sent_as_given)
 {
     struct fixture *fixture = *state;
     static const char *const methods[] = {"POST", "PUT", "PATCH", "DELETE"};
@@ -86,7 +86,7 @@ static void methods_bodies_and_types_are_sent_as_given(void **state)
         }
 }
 
-static void head_has_no_body_and_keeps_its_connection(void **state)
+CASE(head_has_no_body_and_keeps_its_connection)
 {
     struct fixture *fixture = *state;
     struct tide_response response;
@@ -102,7 +102,7 @@ static void head_has_no_body_and_keeps_its_connection(void **state)
     tide_response_done(&response);
 }
 
-static void headers_are_sent_as_given_also_empty_ones(void **state)
+CASE(headers_are_sent_as_given_also_empty_ones)
 {
     struct fixture *fixture = *state;
     struct tide_header headers[] = {
@@ -127,7 +127,7 @@ static void headers_are_sent_as_given_also_empty_ones(void **state)
     tide_response_done(&response);
 }
 
-static void a_header_that_would_smuggle_another_is_refused(void **state)
+CASE(a_header_that_would_smuggle_another_is_refused)
 {
     struct fixture *fixture = *state;
     const struct tide_header bad[] = {
@@ -151,7 +151,7 @@ static void a_header_that_would_smuggle_another_is_refused(void **state)
     assert_int_equal(test_http_requests(fixture->server), 0);
 }
 
-static void only_the_final_head_counts(void **state)
+CASE(only_the_final_head_counts)
 {
     struct fixture *fixture = *state;
     struct tide_response response;
@@ -170,7 +170,7 @@ static void only_the_final_head_counts(void **state)
 
 /* ---- compression --------------------------------------------------------- */
 
-static void a_compressed_body_arrives_decoded(void **state)
+CASE(a_compressed_body_arrives_decoded)
 {
     struct fixture *fixture = *state;
     struct tide_response response;
@@ -185,7 +185,7 @@ static void a_compressed_body_arrives_decoded(void **state)
     tide_response_done(&response);
 }
 
-static void a_request_that_names_its_encoding_gets_it_raw(void **state)
+CASE(a_request_that_names_its_encoding_gets_it_raw)
 {
     struct fixture *fixture = *state;
     struct tide_header header = {TIDE_TEXT("Accept-Encoding"), TIDE_TEXT("gzip")};
@@ -203,7 +203,7 @@ static void a_request_that_names_its_encoding_gets_it_raw(void **state)
     tide_response_done(&response);
 }
 
-static void a_range_is_never_compressed(void **state)
+CASE(a_range_is_never_compressed)
 {
     struct fixture *fixture = *state;
     struct tide_header header = {TIDE_TEXT("Range"), TIDE_TEXT("bytes=0-999")};
@@ -220,18 +220,3 @@ static void a_range_is_never_compressed(void **state)
     assert_pattern(response.body.data, 1000, 0);
     tide_response_done(&response);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(an_answer_arrives_whole),
-    CASE(an_error_code_is_an_answer_with_its_headers),
-    CASE(redirects_are_not_followed),
-    CASE(methods_bodies_and_types_are_sent_as_given),
-    CASE(head_has_no_body_and_keeps_its_connection),
-    CASE(headers_are_sent_as_given_also_empty_ones),
-    CASE(a_header_that_would_smuggle_another_is_refused),
-    CASE(only_the_final_head_counts),
-    CASE(a_compressed_body_arrives_decoded),
-    CASE(a_request_that_names_its_encoding_gets_it_raw),
-    CASE(a_range_is_never_compressed),
-};
-GROUP(answers, tests);

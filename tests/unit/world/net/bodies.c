@@ -5,7 +5,7 @@
 
 /* 64 MB through a sink that pauses every 256 KiB: whatever the server could
  * send, only the ring waits in memory. */
-static void a_slow_sink_holds_at_most_the_ring(void **state)
+CASE(a_slow_sink_holds_at_most_the_ring)
 {
     struct fixture *fixture = *state;
     const uint64_t bytes = scaled(64u << 20);
@@ -34,7 +34,7 @@ static void a_slow_sink_holds_at_most_the_ring(void **state)
     tide_response_done(&response);
 }
 
-static void a_sink_may_end_the_call_with_its_own_status(void **state)
+CASE(a_sink_may_end_the_call_with_its_own_status)
 {
     struct fixture *fixture = *state;
     struct sink sink = {.world = fixture->world, .fail_after = 100000};
@@ -56,7 +56,7 @@ static void a_sink_may_end_the_call_with_its_own_status(void **state)
     tide_response_done(&response);
 }
 
-static void a_body_past_its_ceiling_is_full(void **state)
+CASE(a_body_past_its_ceiling_is_full)
 {
     struct fixture *fixture = *state;
     static const char *const paths[] = {"/plain?bytes=100000", "/huge?bytes=100000",
@@ -76,7 +76,7 @@ static void a_body_past_its_ceiling_is_full(void **state)
         }
 }
 
-static void an_upload_streams_from_its_source(void **state)
+CASE(an_upload_streams_from_its_source)
 {
     struct fixture *fixture = *state;
     static const uint64_t sizes[] = {0, 1, 65536, 3000001};
@@ -101,7 +101,7 @@ static void an_upload_streams_from_its_source(void **state)
         }
 }
 
-static void a_source_that_fails_or_ends_early_ends_the_call(void **state)
+CASE(a_source_that_fails_or_ends_early_ends_the_call)
 {
     struct fixture *fixture = *state;
     for (int failing = 0; failing < 2; failing++) {
@@ -122,7 +122,7 @@ static void a_source_that_fails_or_ends_early_ends_the_call(void **state)
     }
 }
 
-static void an_upload_that_is_refused_early_ends_at_once(void **state)
+CASE(an_upload_that_is_refused_early_ends_at_once)
 {
     struct fixture *fixture = *state;
     struct source source = {.bytes = 1 << 30, .step = 1 << 20};
@@ -141,13 +141,3 @@ static void an_upload_that_is_refused_early_ends_at_once(void **state)
     assert_true(source.given < 64 << 20);
     tide_response_done(&response);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_slow_sink_holds_at_most_the_ring),
-    CASE(a_sink_may_end_the_call_with_its_own_status),
-    CASE(a_body_past_its_ceiling_is_full),
-    CASE(an_upload_streams_from_its_source),
-    CASE(a_source_that_fails_or_ends_early_ends_the_call),
-    CASE(an_upload_that_is_refused_early_ends_at_once),
-};
-GROUP(bodies, tests);

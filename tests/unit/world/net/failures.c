@@ -11,7 +11,7 @@ struct fault {
 
 /* Every way a server can fail, with a request that may be repeated and with one
  * that may not: the status says what is known about the outcome. */
-static void each_fault_has_its_status(void **state)
+CASE(each_fault_has_its_status)
 {
     struct fixture *fixture = *state;
     static const struct fault faults[] = {
@@ -59,7 +59,7 @@ static void each_fault_has_its_status(void **state)
         }
 }
 
-static void what_cannot_be_reached_is_a_network_failure(void **state)
+CASE(what_cannot_be_reached_is_a_network_failure)
 {
     struct fixture *fixture = *state;
     /* A port that was ours a moment ago, and so has no listener. */
@@ -89,7 +89,7 @@ static void what_cannot_be_reached_is_a_network_failure(void **state)
     tide_response_done(&response);
 }
 
-static void what_is_not_http_is_invalid(void **state)
+CASE(what_is_not_http_is_invalid)
 {
     struct fixture *fixture = *state;
     static const char *const urls[] = {
@@ -111,7 +111,7 @@ static void what_is_not_http_is_invalid(void **state)
 
 /* A kept connection dies while a request is on it.  libcurl would send any
  * request again; ours must not, unless repeating it does no harm (E1.9). */
-static void a_post_is_never_sent_twice(void **state)
+CASE(a_post_is_never_sent_twice)
 {
     struct fixture *fixture = *state;
     struct tide_response response;
@@ -138,7 +138,7 @@ static void a_post_is_never_sent_twice(void **state)
 
 /* ---- timeouts ------------------------------------------------------------ */
 
-static void a_total_timeout_ends_a_call_that_still_moves(void **state)
+CASE(a_total_timeout_ends_a_call_that_still_moves)
 {
     struct fixture *fixture = *state;
     struct tide_request request = {
@@ -155,7 +155,7 @@ static void a_total_timeout_ends_a_call_that_still_moves(void **state)
     tide_response_done(&response);
 }
 
-static void slow_bytes_are_no_stall(void **state)
+CASE(slow_bytes_are_no_stall)
 {
     struct fixture *fixture = *state;
     struct tide_request request = {
@@ -171,7 +171,7 @@ static void slow_bytes_are_no_stall(void **state)
     tide_response_done(&response);
 }
 
-static void a_stalled_answer_times_out_and_not_earlier(void **state)
+CASE(a_stalled_answer_times_out_and_not_earlier)
 {
     struct fixture *fixture = *state;
     struct tide_request request = {
@@ -189,7 +189,7 @@ static void a_stalled_answer_times_out_and_not_earlier(void **state)
     tide_response_done(&response);
 }
 
-static void an_upload_that_nobody_reads_times_out(void **state)
+CASE(an_upload_that_nobody_reads_times_out)
 {
     struct fixture *fixture = *state;
     const size_t bytes = 16u << 20;
@@ -232,7 +232,7 @@ static void canceled_call_run(void *arg)
     tide_response_done(&response);
 }
 
-static void cancellation_reaches_a_stalled_call_at_once(void **state)
+CASE(cancellation_reaches_a_stalled_call_at_once)
 {
     struct fixture *fixture = *state;
     static const char *const paths[] = {"/stall-zero", "/stall-head", "/stall-body", "/never-read"};
@@ -255,7 +255,7 @@ static void cancellation_reaches_a_stalled_call_at_once(void **state)
     }
 }
 
-static void a_canceled_token_makes_no_call(void **state)
+CASE(a_canceled_token_makes_no_call)
 {
     struct fixture *fixture = *state;
     tide_cancel cancel = {0};
@@ -272,7 +272,7 @@ static void a_canceled_token_makes_no_call(void **state)
     tide_response_done(&response);
 }
 
-static void freeing_the_world_ends_its_calls(void **state)
+CASE(freeing_the_world_ends_its_calls)
 {
     struct fixture *fixture = *state;
     struct fixture other = {.server = fixture->server};
@@ -290,18 +290,3 @@ static void freeing_the_world_ends_its_calls(void **state)
     tide_world_join(fixture->world, thread);
     assert_int_equal(call.status, TIDE_STOPPED);
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(each_fault_has_its_status),
-    CASE(what_cannot_be_reached_is_a_network_failure),
-    CASE(what_is_not_http_is_invalid),
-    CASE(a_post_is_never_sent_twice),
-    CASE(a_total_timeout_ends_a_call_that_still_moves),
-    CASE(slow_bytes_are_no_stall),
-    CASE(a_stalled_answer_times_out_and_not_earlier),
-    CASE(an_upload_that_nobody_reads_times_out),
-    CASE(cancellation_reaches_a_stalled_call_at_once),
-    CASE(a_canceled_token_makes_no_call),
-    CASE(freeing_the_world_ends_its_calls),
-};
-GROUP(failures, tests);

@@ -3,7 +3,7 @@
 
 /* ---- many calls ---------------------------------------------------------- */
 
-static void a_thousand_calls_share_few_connections(void **state)
+CASE(a_thousand_calls_share_few_connections)
 {
     struct fixture *fixture = *state;
     struct tide_response response;
@@ -78,7 +78,7 @@ static void callers_run(struct fixture *fixture, tide_byte_budget *budget, const
     }
 }
 
-static void callers_on_many_threads_get_their_own_answers(void **state)
+CASE(callers_on_many_threads_get_their_own_answers)
 {
     struct fixture *fixture = *state;
     const int rounds = (int)scaled(200);
@@ -89,7 +89,7 @@ static void callers_on_many_threads_get_their_own_answers(void **state)
 
 /* Eight calls of 1 MB each under a budget of 256 KiB: they must take turns, and
  * though each holds part of what the others want, all of them get through. */
-static void calls_under_one_budget_take_turns_and_never_lock_up(void **state)
+CASE(calls_under_one_budget_take_turns_and_never_lock_up)
 {
     struct fixture *fixture = *state;
     tide_byte_budget *budget = tide_budget_new(fixture->world, 256 << 10);
@@ -121,7 +121,7 @@ static tide_status sink_watch(void *arg, const char *bytes, size_t count)
 
 /* What a sink has taken no longer counts; else one long download would keep
  * the other calls of its account waiting until its end. */
-static void a_sink_gives_its_bytes_back_as_it_goes(void **state)
+CASE(a_sink_gives_its_bytes_back_as_it_goes)
 {
     struct fixture *fixture = *state;
     tide_byte_budget *budget = tide_budget_new(fixture->world, 1 << 20);
@@ -143,7 +143,7 @@ static void a_sink_gives_its_bytes_back_as_it_goes(void **state)
 }
 
 /* A budget of nothing still lets one call at a time through. */
-static void the_oldest_call_is_never_refused(void **state)
+CASE(the_oldest_call_is_never_refused)
 {
     struct fixture *fixture = *state;
     tide_byte_budget *budget = tide_budget_new(fixture->world, 0);
@@ -193,7 +193,7 @@ static tide_status sink_nap(void *arg, const char *bytes, size_t count)
 
 /* Idle costs nothing (E2.4): neither does a call that waits for its server, for
  * its budget or for its own sink; and what we hold up ourselves is no stall. */
-static void waiting_burns_no_processor_time_and_is_no_stall(void **state)
+CASE(waiting_burns_no_processor_time_and_is_no_stall)
 {
     struct fixture *fixture = *state;
     tide_byte_budget *budget = tide_budget_new(fixture->world, 0);
@@ -259,7 +259,7 @@ static tide_status call_once(struct fixture *fixture, tide_mem *mem)
 
 /* Fails the first allocation, then the second, until a world, an upload and a
  * compressed download get through; ends since they make finitely many. */
-static void a_call_survives_every_failed_allocation(void **state)
+CASE(a_call_survives_every_failed_allocation)
 {
     struct fixture *fixture = *state;
     for (uint64_t fail_at = 0;; fail_at++) {
@@ -275,14 +275,3 @@ static void a_call_survives_every_failed_allocation(void **state)
         assert_int_equal(rc, TIDE_NO_MEMORY);
     }
 }
-
-static const struct CMUnitTest tests[] = {
-    CASE(a_thousand_calls_share_few_connections),
-    CASE(callers_on_many_threads_get_their_own_answers),
-    CASE(calls_under_one_budget_take_turns_and_never_lock_up),
-    CASE(a_sink_gives_its_bytes_back_as_it_goes),
-    CASE(the_oldest_call_is_never_refused),
-    CASE(waiting_burns_no_processor_time_and_is_no_stall),
-    CASE(a_call_survives_every_failed_allocation),
-};
-GROUP(many, tests);

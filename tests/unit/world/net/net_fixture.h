@@ -6,13 +6,13 @@
 #ifndef TIDE_TESTS_NET_FIXTURE_H
 #define TIDE_TESTS_NET_FIXTURE_H
 
-#include "support/groups.h"
 #include "support/http_server.h"
 #include "world/real.h"
 #include "world/world.h"
 
 #include "base/limits.h"
 #include "support/scale.h"
+#include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct fixture {
 
 int set_up(void **state);
 int tear_down(void **state);
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
 
 tide_status fetch(struct fixture *fixture, const char *method, const char *url,
                   struct tide_response *response, tide_error *err);

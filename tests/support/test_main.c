@@ -1,0 +1,9 @@
+/* test_main.c - the main() of test programs that have none of their own: PROGRAM [PATTERN OF NAMES]. */
+#include "support/test.h"
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return tests_run(NULL);
+}
