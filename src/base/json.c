@@ -293,6 +293,11 @@ void tide_json_append_u64(tide_json *json, uint64_t number)
     append(json, json_integer((json_int_t)(number > INT64_MAX ? INT64_MAX : number)));
 }
 
+void tide_json_append_cstr(tide_json *json, const char *text)
+{
+    append(json, json_string(text));
+}
+
 void tide_json_set_raw(tide_json *json, const char *key, tide_text text)
 {
     json_t *value = NULL;

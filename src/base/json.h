@@ -63,6 +63,7 @@ void tide_json_set_null(tide_json *json, const char *key);
 void tide_json_set(tide_json *json, const char *key, tide_json *child);
 void tide_json_append(tide_json *json, tide_json *child);
 void tide_json_append_u64(tide_json *json, uint64_t number);
+void tide_json_append_cstr(tide_json *json, const char *text);
 /* Stored text that should be JSON: as the value it holds, else as a string. */
 void tide_json_set_raw(tide_json *json, const char *key, tide_text text);
 

@@ -1,4 +1,4 @@
-/* account_seen.h - the outcome of an account's last calls, for the commands that show it. */
+/* account_seen.h - the running engine's snapshot, and the outcome of an account's last calls, for the commands that show it. */
 #ifndef TIDE_CLI_ACCOUNT_SEEN_H
 #define TIDE_CLI_ACCOUNT_SEEN_H
 

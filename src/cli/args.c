@@ -8,32 +8,51 @@
 
 /* ---- finding commands ------------------------------------------------------------ */
 
-static bool group_exists(const char *group)
+static void commands_add(struct cli *cli, size_t *count, const struct cli_command *table)
 {
-    for (const struct cli_command *c = cli_commands; c->group != NULL; c++)
-        if (strcmp(c->group, group) == 0)
+    for (; table->group != NULL; table++) {
+        TIDE_ASSERT(*count < CLI_COMMANDS_MAX);
+        cli->commands[(*count)++] = table;
+    }
+}
+
+/* Those of the systems first: they are what the program is for. */
+static void commands_gather(struct cli *cli)
+{
+    size_t count = 0;
+    for (size_t i = 0; cli->systems[i] != NULL; i++)
+        commands_add(cli, &count, cli->systems[i]->commands);
+    commands_add(cli, &count, cli_commands);
+    cli->commands[count] = NULL;
+}
+
+static bool group_exists(const struct cli *cli, const char *group)
+{
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
+        if (strcmp((*c)->group, group) == 0)
             return true;
     return false;
 }
 
-static const struct cli_command *command_find(const char *group, const char *verb)
+static const struct cli_command *command_find(const struct cli *cli, const char *group,
+                                              const char *verb)
 {
-    for (const struct cli_command *c = cli_commands; c->group != NULL; c++)
-        if (strcmp(c->group, group) == 0 &&
-            (c->verb == NULL || (verb != NULL && strcmp(c->verb, verb) == 0)))
-            return c;
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
+        if (strcmp((*c)->group, group) == 0 &&
+            ((*c)->verb == NULL || (verb != NULL && strcmp((*c)->verb, verb) == 0)))
+            return *c;
     return NULL;
 }
 
 /* The most similar word of all groups, or of one group's verbs; NULL: none is similar. */
-static const char *nearest_word(const char *group, const char *word)
+static const char *nearest_word(const struct cli *cli, const char *group, const char *word)
 {
     const char *nearest = NULL;
     size_t best = strlen(word) / 2 + 2;
-    for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
-        const char *candidate = group == NULL                  ? c->group
-                                : strcmp(c->group, group) == 0 ? c->verb
-                                                               : NULL;
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
+        const char *candidate = group == NULL                     ? (*c)->group
+                                : strcmp((*c)->group, group) == 0 ? (*c)->verb
+                                                                  : NULL;
         if (candidate == NULL)
             continue;
         size_t distance = tide_text_distance(tide_text_of(word), tide_text_of(candidate));
@@ -47,7 +66,7 @@ static const char *nearest_word(const char *group, const char *word)
 
 static tide_status unknown_word(struct cli *cli, const char *group, const char *word)
 {
-    const char *nearest = nearest_word(group, word);
+    const char *nearest = nearest_word(cli, group, word);
     char hint[200];
     if (nearest != NULL)
         (void)snprintf(hint, sizeof hint, "Did you mean `tidemark %s%s%s`?",
@@ -67,6 +86,12 @@ static const struct cli_flag *flag_find(const struct cli_flag *flags, tide_text 
         if (tide_text_equal(name, tide_text_of(flags->name)))
             return flags;
     return NULL;
+}
+
+/* Bytes of the argument's name: without the words that are offered for it. */
+static int argument_bytes(const struct cli_flag *flag)
+{
+    return (int)strcspn(flag->argument, ":");
 }
 
 static tide_status unknown_flag(struct cli *cli, tide_text name)
@@ -181,7 +206,8 @@ static tide_status flag_take(struct cli *cli, char **words, int count, int *used
         return flag_store(cli, flag, is_global, equals + 1);
     if (count < 2) {
         char hint[120];
-        (void)snprintf(hint, sizeof hint, "Write --%s %s.", flag->name, flag->argument);
+        (void)snprintf(hint, sizeof hint, "Write --%s %.*s.", flag->name, argument_bytes(flag),
+                       flag->argument);
         return cli_fail(cli, TIDE_INVALID, hint, "--%s needs a value", flag->name);
     }
     *used_out = 2;
@@ -197,14 +223,14 @@ static tide_status argument_take(struct cli *cli, const char **group, const char
             cli->want_help = true;
             return TIDE_OK;
         }
-        if (!group_exists(word))
+        if (!group_exists(cli, word))
             return unknown_word(cli, NULL, word);
         *group = word;
-        cli->command = command_find(word, NULL);
+        cli->command = command_find(cli, word, NULL);
         return TIDE_OK;
     }
     if (cli->command == NULL) {
-        cli->command = command_find(*group, word);
+        cli->command = command_find(cli, *group, word);
         return cli->command != NULL ? TIDE_OK : unknown_word(cli, *group, word);
     }
     if (cli->arguments_count == cli->command->arguments_max) {
@@ -242,6 +268,7 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
     const char *group = NULL;
     bool flags_end = false;
     tide_status rc = TIDE_OK;
+    commands_gather(cli);
     /* --json also applies to errors in the words before it. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         cli->want_json = cli->want_json || strcmp(argv[i], "--json") == 0;
@@ -285,14 +312,15 @@ tide_status cli_number(struct cli *cli, const char *text, const char *what, uint
                      "%s \"%.60s\" is %s", what, text, digits ? "too large" : "not a number");
 }
 
-/* ---- help and completion ----------------------------------------------------------- */
+/* ---- help ----------------------------------------------------------------------------- */
 
 static void help_flags(struct cli *cli, const struct cli_flag *flags)
 {
     for (; flags != NULL && flags->name != NULL; flags++) {
         char head[60];
-        (void)snprintf(head, sizeof head, "--%s%s%s", flags->name,
+        (void)snprintf(head, sizeof head, "--%s%s%.*s", flags->name,
                        flags->argument == NULL ? "" : " ",
+                       flags->argument == NULL ? 0 : argument_bytes(flags),
                        flags->argument == NULL ? "" : flags->argument);
         cli_print(cli, "  %-22s %s\n", head, flags->meaning);
     }
@@ -310,26 +338,47 @@ static void help_command_line(struct cli *cli, const struct cli_command *c)
         cli_print(cli, "  %-26s %s\n", head, c->meaning);
 }
 
+/* What a PROVIDER may be, what is named for it, and what a sign-in may be for. */
+static void help_providers(struct cli *cli)
+{
+    cli_print(cli, "\nProviders:\n");
+    for (size_t i = 0; cli->systems[i] != NULL; i++) {
+        const struct tide_system *system = cli->systems[i];
+        char head[60];
+        (void)snprintf(head, sizeof head, "%s %s", system->provider, system->subject);
+        cli_print(cli, "  %-22s --for", head);
+        for (size_t k = 0; k < system->purposes_count; k++)
+            cli_print(cli, "%s %s%s", k == 0 ? "" : ",", system->purposes[k].name,
+                      k == 0 ? " (default)" : "");
+        cli_print(cli, "\n");
+    }
+}
+
+static void help_command(struct cli *cli, const struct cli_command *command)
+{
+    cli_print(cli, "tidemark %s%s%s%s%s%s\n%s\n", command->group, command->verb == NULL ? "" : " ",
+              command->verb == NULL ? "" : command->verb, *command->arguments ? " " : "",
+              command->arguments, command->flags == NULL ? "" : " [flags]", command->meaning);
+    if (strncmp(command->arguments, "PROVIDER", 8) == 0)
+        help_providers(cli);
+    if (command->flags != NULL) {
+        cli_print(cli, "\nFlags:\n");
+        help_flags(cli, command->flags);
+    }
+}
+
 void cli_help(struct cli *cli)
 {
-    const struct cli_command *command = cli->command;
-    if (command != NULL) {
-        cli_print(cli, "tidemark %s%s%s%s%s%s\n%s\n", command->group,
-                  command->verb == NULL ? "" : " ", command->verb == NULL ? "" : command->verb,
-                  *command->arguments ? " " : "", command->arguments,
-                  command->flags == NULL ? "" : " [flags]", command->meaning);
-        if (command->flags != NULL) {
-            cli_print(cli, "\nFlags:\n");
-            help_flags(cli, command->flags);
-        }
+    if (cli->command != NULL) {
+        help_command(cli, cli->command);
     } else {
         cli_print(cli, "tidemark %s [flags]\n", cli->group != NULL ? cli->group : "COMMAND");
         if (cli->group == NULL)
             cli_print(cli, "Mirror your cloud accounts onto your own disk.\n");
         cli_print(cli, "\nCommands:\n");
-        for (const struct cli_command *c = cli_commands; c->group != NULL; c++)
-            if (cli->group == NULL || strcmp(cli->group, c->group) == 0)
-                help_command_line(cli, c);
+        for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
+            if (cli->group == NULL || strcmp(cli->group, (*c)->group) == 0)
+                help_command_line(cli, *c);
     }
     cli_print(cli, "\nGlobal flags:\n");
     help_flags(cli, cli_global_flags);
@@ -337,12 +386,14 @@ void cli_help(struct cli *cli)
                    "findings,\n4 sign-in needed, 5 interrupted.\n");
 }
 
+/* ---- completion --------------------------------------------------------------------- */
+
 static void completion_words(struct cli *cli, const char *group)
 {
     const char *last = "";
-    for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
-        const char *word = group == NULL ? c->group : c->verb;
-        if (word == NULL || (group != NULL && strcmp(group, c->group) != 0) ||
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
+        const char *word = group == NULL ? (*c)->group : (*c)->verb;
+        if (word == NULL || (group != NULL && strcmp(group, (*c)->group) != 0) ||
             strcmp(word, last) == 0)
             continue;
         cli_print(cli, "%s%s", *last ? " " : "", word);
@@ -356,7 +407,78 @@ static void completion_flags(struct cli *cli, const struct cli_flag *flags)
         cli_print(cli, " --%s", flags->name);
 }
 
-/* Generated from the table of this program. */
+/* "mail console mail,console" */
+static void completion_systems(struct cli *cli)
+{
+    for (size_t i = 0; cli->systems[i] != NULL; i++)
+        cli_print(cli, "%s ", cli->systems[i]->name);
+    for (size_t i = 0; cli->systems[i] != NULL; i++)
+        cli_print(cli, "%s%s", i == 0 ? "" : ",", cli->systems[i]->name);
+}
+
+static bool has_purpose(const struct tide_system *system, const char *name)
+{
+    for (size_t i = 0; i < system->purposes_count; i++)
+        if (strcmp(system->purposes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Of all providers, each word once. */
+static void completion_purposes(struct cli *cli)
+{
+    for (size_t i = 0; cli->systems[i] != NULL; i++)
+        for (size_t k = 0; k < cli->systems[i]->purposes_count; k++) {
+            const char *name = cli->systems[i]->purposes[k].name;
+            bool said = false;
+            for (size_t j = 0; j < i; j++)
+                said = said || has_purpose(cli->systems[j], name);
+            if (!said)
+                cli_print(cli, "%s%s", i == 0 && k == 0 ? "" : " ", name);
+        }
+}
+
+/* The words for the value of a flag. */
+static void completion_values(struct cli *cli, const struct cli_command *c)
+{
+    for (const struct cli_flag *flag = c->flags; flag != NULL && flag->name != NULL; flag++) {
+        const char *words = flag->argument == NULL ? NULL : strchr(flag->argument, ':');
+        const bool files = flag->argument != NULL && (strcmp(flag->argument, "FILE") == 0 ||
+                                                      strcmp(flag->argument, "DIR") == 0);
+        if (words == NULL && !files)
+            continue;
+        cli_print(cli, "    '%s %s --%s')", c->group, c->verb == NULL ? "" : c->verb, flag->name);
+        if (files) {
+            cli_print(cli, " mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n");
+            continue;
+        }
+        cli_print(cli, " words='");
+        if (strcmp(words, ":@systems") == 0)
+            completion_systems(cli);
+        else if (strcmp(words, ":@purposes") == 0)
+            completion_purposes(cli);
+        else
+            cli_print(cli, "%s", words + 1);
+        cli_print(cli, "' ;;\n");
+    }
+}
+
+/* The words for the arguments of a command: providers, or files. */
+static void completion_arguments(struct cli *cli, const struct cli_command *c)
+{
+    const char *verb = c->verb == NULL ? "" : c->verb;
+    if (strncmp(c->arguments, "PROVIDER", 8) == 0) {
+        cli_print(cli, "    '%s %s') words='", c->group, verb);
+        for (size_t i = 0; cli->systems[i] != NULL; i++)
+            cli_print(cli, "%s%s", i == 0 ? "" : " ", cli->systems[i]->provider);
+        cli_print(cli, "' ;;\n");
+    } else if (strstr(c->arguments, "DIR") != NULL || strstr(c->arguments, "PATH") != NULL ||
+               strcmp(c->arguments, "FROM TO") == 0) {
+        cli_print(cli, "    '%s %s') compopt -o default ;;\n", c->group, verb);
+    }
+}
+
+/* Generated from the tables of this program. */
 void cli_completion(struct cli *cli)
 {
     cli_print(cli, "# bash completion for tidemark; made by `tidemark completion`\n"
@@ -365,20 +487,7 @@ void cli_completion(struct cli *cli)
                    "    local group= verb= i words= flags\n"
                    "    case $previous in\n"
                    "    --home) mapfile -t COMPREPLY < <(compgen -d -- \"$word\"); return ;;\n"
-                   "    --state) mapfile -t COMPREPLY < <(compgen -W 'pending running done failed "
-                   "canceled bad gone owed accepted retrying' -- \"$word\"); return ;;\n"
-                   "    --kinds) words='mail console mail,console' ;;\n"
-                   "    --format) words='eml maildir mbox' ;;\n"
-                   "    --mode) words='inbox trash delete' ;;\n"
-                   "    --for) words='sync archive delete' ;;\n"
-                   "    --by) words='query page country device' ;;\n"
-                   "    --csv) words='days top' ;;\n"
-                   "    --client|--service-account|--save-attachments)\n"
-                   "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
                    "    esac\n"
-                   "    if [ -n \"$words\" ]; then\n"
-                   "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"); return\n"
-                   "    fi\n"
                    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
                    "        case ${COMP_WORDS[i]} in\n"
                    "        --home|--set|--ledger) ((i++)) ;;\n"
@@ -387,30 +496,36 @@ void cli_completion(struct cli *cli)
                    "           elif [ -z \"$verb\" ]; then verb=${COMP_WORDS[i]}; fi ;;\n"
                    "        esac\n"
                    "    done\n"
+                   "    case \"$group $verb $previous\" in\n");
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
+        completion_values(cli, *c);
+    cli_print(cli, "    esac\n"
+                   "    if [ -n \"$words\" ]; then\n"
+                   "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"); return\n"
+                   "    fi\n"
                    "    flags='");
     completion_flags(cli, cli_global_flags);
     cli_print(cli, "'\n    case $group in\n    '') words='");
     completion_words(cli, NULL);
     cli_print(cli, "' ;;\n");
     const char *last = "";
-    for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
-        if (strcmp(c->group, last) == 0 || c->verb == NULL)
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
+        if (strcmp((*c)->group, last) == 0 || (*c)->verb == NULL)
             continue;
-        last = c->group;
-        cli_print(cli, "    %s) [ -n \"$verb\" ] || words='", c->group);
-        completion_words(cli, c->group);
+        last = (*c)->group;
+        cli_print(cli, "    %s) [ -n \"$verb\" ] || words='", last);
+        completion_words(cli, last);
         cli_print(cli, "' ;;\n");
     }
-    cli_print(cli,
-              "    backup|restore) compopt -o default ;;\n    esac\n    case \"$group $verb\" in\n"
-              "    'account add') words='gmail console' ;;\n"
-              "    'ledger copy'|'mail import'|'mail export') compopt -o default ;;\n"
-              "    esac\n    case \"$group $verb\" in\n");
-    for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
-        if (c->flags == NULL)
+    cli_print(cli, "    esac\n    case \"$group $verb\" in\n");
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
+        completion_arguments(cli, *c);
+    cli_print(cli, "    esac\n    case \"$group $verb\" in\n");
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
+        if ((*c)->flags == NULL)
             continue;
-        cli_print(cli, "    '%s %s') flags+='", c->group, c->verb == NULL ? "" : c->verb);
-        completion_flags(cli, c->flags);
+        cli_print(cli, "    '%s %s') flags+='", (*c)->group, (*c)->verb == NULL ? "" : (*c)->verb);
+        completion_flags(cli, (*c)->flags);
         cli_print(cli, "' ;;\n");
     }
     cli_print(cli, "    esac\n"

@@ -334,6 +334,11 @@ tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, 
     return rc;
 }
 
+bool cli_engine_ended(tide_status rc)
+{
+    return rc == TIDE_STOPPED || rc == TIDE_CANCELED || rc == TIDE_UNKNOWN;
+}
+
 tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out, json_t **answer_out)
 {
     *runs_out = false;

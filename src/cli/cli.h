@@ -37,7 +37,8 @@ enum {
     CLI_PATH_BYTES = 4096,
     CLI_OUT_BYTES_MAX = 256 << 20,
     CLI_COLUMNS_MAX = 12,
-    CLI_LIST_MAX = 100000, /* rows of one list */
+    CLI_COMMANDS_MAX = 256, /* of all systems */
+    CLI_LIST_MAX = 100000,  /* rows of one list */
 };
 
 /* The exit codes of the manual. */
@@ -53,22 +54,25 @@ enum {
 struct cli;
 
 struct cli_flag {
-    const char *name;     /* without dashes */
-    const char *argument; /* "N"; NULL: a switch */
+    const char *name; /* without dashes */
+    /* "N"; "MODE:inbox trash": these words are offered by the completion; "FILE" and "DIR" offer
+     * files; ":@systems" and ":@purposes" offer what the list of systems has.  NULL: a switch. */
+    const char *argument;
     const char *meaning;
 };
 
 struct cli_command {
     const char *group;     /* "jobs" */
     const char *verb;      /* "list"; NULL: the group is the command */
-    const char *arguments; /* "[ID]", for display */
+    const char *arguments; /* "[ID]", for display; DIR, FILE and PATH offer files */
     unsigned arguments_min, arguments_max;
     const struct cli_flag *flags; /* ends with a NULL name; may be NULL */
     const char *meaning;          /* one sentence */
     tide_status (*run)(struct cli *cli);
 };
 
-/* Both end with a NULL name or group. */
+/* The commands that belong to no system; each system has a table of its own (system.h).  Tables end
+ * with a NULL name or group. */
 extern const struct cli_command cli_commands[];
 extern const struct cli_flag cli_global_flags[];
 /* The systems of this program (E12); ends with NULL.  commands/systems.c is the only file that
@@ -84,6 +88,7 @@ struct cli {
     tide_mem *mem;
     const struct tide_system *const *systems; /* ends with NULL */
     tide_world *world;
+    const struct cli_command *commands[CLI_COMMANDS_MAX + 1]; /* of all tables; ends with NULL */
     const char *group; /* the first word, also when no command was found; NULL: none */
     const struct cli_command *command;
     const char *arguments[CLI_ARGUMENTS_MAX];
@@ -118,6 +123,7 @@ struct cli {
     int exit_code;        /* of a command that succeeded */
     uint64_t progress_ms; /* when the progress line was last written; 0: there is none */
     struct cli_log_file *log_file;
+    struct tide_system_home account_home; /* of the engine, for account_job.h */
 };
 
 /* ---- arguments (args.c) ---- */
@@ -153,6 +159,8 @@ tide_status cli_ledger_read(struct cli *cli);
  * TIDE_NOT_FOUND with *runs_out false: no engine runs.  Takes the request. */
 tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
                            json_t **answer_out);
+/* Whether an engine ended instead of answering; what was asked may have been done. */
+bool cli_engine_ended(tide_status rc);
 /* The same for a change that a command makes itself on a shared ledger: then no engine gets the
  * request, and *runs_out is false. */
 tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out,
@@ -216,6 +224,9 @@ int cli_exit_code(tide_status status);
 /* ---- commands ---- */
 
 tide_status cli_log(struct cli *cli);
+/* Cancels jobs, waits until those that run have ended, and accepts them all: no command reports them
+ * again. */
+tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *named);
 tide_status cli_jobs_list(struct cli *cli);
 tide_status cli_jobs_show(struct cli *cli);
 tide_status cli_jobs_explain(struct cli *cli);
@@ -249,35 +260,5 @@ tide_status cli_ledger_copy(struct cli *cli);
 tide_status cli_completion_bash(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);
-tide_status cli_account_add_console(struct cli *cli);
-/* What a sign-in is for, and the OAuth scope that it needs. */
-struct cli_purpose {
-    const char *name;
-    const char *scope;
-    const char *words; /* "to read mail, and nothing else" */
-};
-/* Gets a grant as the flags --bearer, --service-account, --client, --headless say.  `email` may
- * be "". */
-tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpose *purpose,
-                      tide_buf *grant);
-tide_status cli_console_sites(struct cli *cli);
-tide_status cli_console_backfill(struct cli *cli);
-tide_status cli_console_sync(struct cli *cli);
-tide_status cli_console_status(struct cli *cli);
-tide_status cli_console_report(struct cli *cli);
-tide_status cli_console_remove(struct cli *cli);
-tide_status cli_mail_sync(struct cli *cli);
-tide_status cli_mail_status(struct cli *cli);
-tide_status cli_mail_bad(struct cli *cli);
-tide_status cli_mail_search(struct cli *cli);
-tide_status cli_mail_show(struct cli *cli);
-tide_status cli_mail_verify(struct cli *cli);
-tide_status cli_mail_heal(struct cli *cli);
-tide_status cli_mail_lost(struct cli *cli);
-tide_status cli_mail_export(struct cli *cli);
-tide_status cli_mail_import(struct cli *cli);
-tide_status cli_mail_restore(struct cli *cli);
-tide_status cli_mail_archive(struct cli *cli);
-tide_status cli_mail_manifest(struct cli *cli);
 
 #endif

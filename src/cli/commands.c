@@ -1,4 +1,4 @@
-/* commands.c - the one table of commands and flags.
+/* commands.c - the table of the commands that belong to no system, and of their flags.
  *
  * tests/e2e/cli_test.sh compares its --help with the man page and the completion. */
 #include "cli/cli.h"
@@ -16,7 +16,8 @@ const struct cli_flag cli_global_flags[] = {
 };
 
 static const struct cli_flag jobs_list_flags[] = {
-    {"state", "STATE", "list only jobs that are pending, running, done, failed or canceled"},
+    {"state", "STATE:pending running done failed canceled",
+     "list only jobs that are pending, running, done, failed or canceled"},
     {"kind", "KIND", "list only jobs of this kind"},
     {"account", "ACCOUNT", "list only jobs of this account"},
     {"cycle", "N", "list only jobs of this cycle"},
@@ -26,7 +27,7 @@ static const struct cli_flag jobs_list_flags[] = {
 };
 
 static const struct cli_flag jobs_change_flags[] = {
-    {"state", "STATE", "select jobs in this state"},
+    {"state", "STATE:pending running done failed canceled", "select jobs in this state"},
     {"kind", "KIND", "select jobs of this kind"},
     {"account", "ACCOUNT", "select jobs of this account"},
     {"cycle", "N", "select jobs of this cycle"},
@@ -49,7 +50,8 @@ static const struct cli_flag jobs_purge_flags[] = {
 static const struct cli_flag bad_list_flags[] = {
     {"kind", "KIND", "select only items of this kind"},
     {"account", "ACCOUNT", "select only items of this account"},
-    {"state", "STATE", "select only items that are bad, gone, owed, accepted or retrying"},
+    {"state", "STATE:bad gone owed accepted retrying",
+     "select only items that are bad, gone, owed, accepted or retrying"},
     {NULL, NULL, NULL},
 };
 
@@ -72,139 +74,8 @@ static const struct cli_flag account_add_flags[] = {
     {"service-account", "FILE", "use the key of a service account with domain-wide delegation"},
     {"endpoint", "URL", "use another server than Google's, such as an emulator"},
     {"bearer", "TOKEN", "use a fixed token (emulators only)"},
-    {"for", "PURPOSE", "request permission for sync (read only, the default), archive or delete"},
-    {"name", "NAME", "name this sign-in (console only; default: console)"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_sync_flags[] = {
-    {"force", NULL, "list the whole account again; stored messages are not fetched again"},
-    {"newest-first", NULL, "process the newest slices of time first"},
-    {"since", "DATE", "fetch only mail from this date on: 2019-01-31, 2019 or an age like 2y"},
-    {"max", "N", "fetch at most N messages in this run"},
-    {"timeout", "DURATION",
-     "stop after this time, such as 10m; the next run resumes (exit code 5)"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_bad_flags[] = {
-    {"account", "EMAIL", "select only messages of this account"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_search_flags[] = {
-    {"account", "EMAIL", "search the archive of this account"},
-    {"limit", "N", "show at most N messages (default 20)"},
-    {"after-page", "TOKEN", "show the page after the one that printed this token"},
-    {"rank", NULL, "show the best matches first instead of the newest"},
-    {"oldest-first", NULL, "show the oldest first"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_show_flags[] = {
-    {"account", "EMAIL", "read from the archive of this account"},
-    {"raw", NULL, "print the message byte for byte"},
-    {"thread", NULL, "show the whole conversation, oldest first"},
-    {"save-attachments", "DIR", "save the attachments in DIR; never overwrite a file"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_verify_flags[] = {
-    {"account", "EMAIL", "check the archive of this account"},
-    {"sample", "N", "check only one message in N"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_heal_flags[] = {
-    {"timeout", "DURATION",
-     "stop after this time, such as 10m; the next run starts over (exit code 5)"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_lost_flags[] = {
-    {"account", "EMAIL", "select only this account"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_export_flags[] = {
-    {"account", "EMAIL", "export from the archive of this account"},
-    {"format", "FORMAT",
-     "write eml (a file per message, the default), maildir or mbox (a file per year)"},
-    {"replace", NULL, "overwrite existing files that have other content"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_import_flags[] = {
-    {"account", "EMAIL", "import into the archive of this account; a new one needs no sign-in"},
-    {"label", "NAME", "add this label to every message"},
-    {"dry-run", NULL, "show what would be stored; store nothing"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_restore_flags[] = {
-    {"manifest", "N", "restore what manifest N removed, or only its messages ID"},
-    {"account", "EMAIL", "restore into this account"},
-    {"limit", "N", "restore at most N messages"},
-    {"dry-run", NULL, "show what would be done; change nothing"},
-    {"yes", NULL, "do not ask for confirmation"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_archive_flags[] = {
-    {"account", "EMAIL", "select mail of this account"},
-    {"mode", "MODE", "choose inbox (out of the inbox, the default), trash or delete (for good)"},
-    {"older-than", "AGE", "select only mail older than this: 30d, 6m, 1y"},
-    {"label", "NAME", "select only mail with this label"},
-    {"larger-than", "SIZE", "select only mail larger than this: 5M"},
-    {"limit", "N", "select at most N messages, the newest first"},
-    {"dry-run", NULL, "show what would be done; change nothing"},
-    {"quick", NULL, "in a dry run, do not read the stored copies back from the disk"},
-    {"no-sync", NULL, "do not sync the archive before and after"},
-    {"resume", "MANIFEST", "resume the run of this manifest, which did not finish"},
-    {"yes", NULL, "do not ask for confirmation"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag mail_manifest_flags[] = {
-    {"account", "EMAIL", "list only runs of this account"},
-    {"state", "STATE", "list only messages that are planned, asked, removed, refused or restored"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag console_sites_flags[] = {
-    {"name", "NAME", "use this sign-in (default: console)"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag console_backfill_flags[] = {
-    {"from", "DATE", "fetch from this day on, such as 2026-01-31 (default: 16 months ago)"},
-    {"to", "DATE", "fetch up to this day (default: yesterday, Pacific time)"},
-    {"days", "N", "fetch N days up to the last final one, instead of --from"},
-    {"type", "TYPES",
-     "fetch a list of web, image, video, news, discover, googleNews (default: web)"},
-    {"dimensions", "LIST", "fetch by a list of query, page, country, device (default: all four)"},
-    {"workers", "N", "send N HTTP requests at once, 1 to 10 (default 3)"},
-    {"batch", "N", "put up to N queries into one HTTP request, 1 to 50 (default: grows to 50)"},
-    {"rows", "N", "request N rows per page, 1 to 25000 (default 25000)"},
-    {"no-totals", NULL, "do not fetch the totals of each day"},
-    {"again", NULL, "fetch days again that are stored and final"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag console_sync_flags[] = {
-    {"workers", "N", "send N HTTP requests at once, 1 to 10 (default 3)"},
-    {NULL, NULL, NULL},
-};
-
-static const struct cli_flag console_report_flags[] = {
-    {"from", "DATE", "report from this day on (default: 28 days before --to)"},
-    {"to", "DATE", "report up to this day (default: last stored; with --compare last final)"},
-    {"type", "TYPE", "report this search type (default: web)"},
-    {"by", "DIMENSION", "list the top query, page, country or device (default: query)"},
-    {"limit", "N", "list the top N (default 10)"},
-    {"compare", NULL, "compare with the same number of days before; all days must be stored"},
-    {"compare-from", "DATE", "compare with the days from this one on"},
-    {"csv", "WHAT", "print CSV: days or top"},
+    {"for", "PURPOSE:@purposes", "request the permission for this; see above"},
+    {"name", "NAME", "name the account, if its provider allows it (default: the provider)"},
     {NULL, NULL, NULL},
 };
 
@@ -226,7 +97,7 @@ static const struct cli_flag config_list_flags[] = {
 };
 
 static const struct cli_flag worker_flags[] = {
-    {"kinds", "LIST", "run only jobs of mail, console or both (default: mail,console)"},
+    {"kinds", "LIST:@systems", "run only jobs of these systems (default: all)"},
     {"accounts", "LIST",
      "run only jobs of these accounts (default: all whose archive is in this home)"},
     {"workers", "N", "use N threads to run jobs (default: the setting workers.count)"},
@@ -237,7 +108,8 @@ static const struct cli_flag worker_flags[] = {
 static const struct cli_flag log_flags[] = {
     {"run", "ID", "show only lines of this run; the first digits are enough"},
     {"account", "ACCOUNT", "show only lines about this account"},
-    {"level", "LEVEL", "show only lines of this level or above: debug, info, warn or error"},
+    {"level", "LEVEL:debug info warn error",
+     "show only lines of this level or above: debug, info, warn or error"},
     {"limit", "N", "show the last N lines (default 100)"},
     {"follow", NULL, "then print new lines as they are written, until Ctrl-C"},
     {NULL, NULL, NULL},
@@ -277,47 +149,7 @@ const struct cli_command cli_commands[] = {
     {"bad", "retry", "[ITEM]", 0, 1, bad_change_flags, "Retry bad items.", cli_bad_retry},
     {"bad", "accept", "[ITEM]", 0, 1, bad_change_flags,
      "Accept bad items, so that their cycle can finish without them.", cli_bad_accept},
-    {"mail", "sync", "[EMAIL...]", 0, 4, mail_sync_flags,
-     "Sync the archive with Gmail. Safe to interrupt; the next run resumes.", cli_mail_sync},
-    {"mail", "status", "[EMAIL...]", 0, 4, NULL,
-     "Show the state of each account: tidemark, gaps, stored mail, last run.", cli_mail_status},
-    {"mail", "bad", "[list|explain ID|retry [ID]]", 0, 2, mail_bad_flags,
-     "List messages that could not be fetched or read, explain why, or retry them.", cli_mail_bad},
-    {"mail", "search", "QUERY...", 1, 4, mail_search_flags,
-     "Find mail with Gmail's operators (from: subject: label: after: ...), newest first.",
-     cli_mail_search},
-    {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},
-    {"mail", "verify", "", 0, 0, mail_verify_flags,
-     "Read the archive back and compare it with hashes, ledger and manifests.", cli_mail_verify},
-    {"mail", "heal", "[EMAIL...]", 0, 4, mail_heal_flags,
-     "Read the archive back and fetch again what is damaged, short or missing.", cli_mail_heal},
-    {"mail", "lost", "[list|accept]", 0, 1, mail_lost_flags,
-     "List mail that is lost and exists nowhere else, or accept the loss.", cli_mail_lost},
-    {"mail", "export", "DIR|FILE.mbox [QUERY]", 1, 2, mail_export_flags,
-     "Write messages to eml, maildir or mbox files.", cli_mail_export},
-    {"mail", "import", "PATH...", 1, 4, mail_import_flags,
-     "Import mail from mbox, .eml, Maildir or Google Takeout into an archive.", cli_mail_import},
-    {"mail", "restore", "[QUERY...|ID...]", 0, 4, mail_restore_flags,
-     "Put messages that were removed from Gmail back, from the archive.", cli_mail_restore},
-    {"mail", "archive", "[QUERY...]", 0, 4, mail_archive_flags,
-     "Archive, trash or delete mail in Gmail that is safely stored here.", cli_mail_archive},
-    {"mail", "manifest", "[ID]", 0, 1, mail_manifest_flags,
-     "List the runs that removed mail from Gmail, or the messages of one run.", cli_mail_manifest},
-    {"console", "sites", "", 0, 0, console_sites_flags,
-     "List the properties that a sign-in can read, and which of them were added.",
-     cli_console_sites},
-    {"console", "backfill", "SITE", 1, 1, console_backfill_flags,
-     "Fetch the search analytics of many days. Safe to interrupt; the next run resumes.",
-     cli_console_backfill},
-    {"console", "sync", "[SITE...]", 0, 60, console_sync_flags,
-     "Fetch days that are new, were not final, or lack rows.", cli_console_sync},
-    {"console", "status", "[SITE...]", 0, 60, NULL,
-     "Show the last complete day of each series, and what is stored.", cli_console_status},
-    {"console", "report", "SITE", 1, 1, console_report_flags,
-     "Show the totals of a range of days, and the top queries or pages.", cli_console_report},
-    {"console", "remove", "SITE", 1, 1, NULL, "Stop fetching a site; stored data stays.",
-     cli_console_remove},
-    {"account", "add", "gmail EMAIL | console SITE...", 2, 60, account_add_flags,
+    {"account", "add", "PROVIDER NAME...", 2, 60, account_add_flags,
      "Sign in to an account and store the sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,
      "Revoke the sign-in of an account and remove the account; its archive stays.",

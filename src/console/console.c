@@ -210,17 +210,16 @@ static tide_status write_account(tide_transaction *transaction, void *arg, tide_
     return tide_rows_run(&stmt, err);
 }
 
-static tide_status place(tide_console *console, const char *name, uint32_t account, bool added,
-                         tide_error *err)
+static tide_status place(const struct tide_console_options *at, const char *dir, const char *name,
+                         uint32_t account, bool added, tide_error *err)
 {
     bool shared = false;
     const struct tide_placing placing = {.account = account,
                                          .name = name,
-                                         .dir = console->dir,
-                                         .secret = tide_secrets_where(console->options.secrets),
+                                         .dir = dir,
+                                         .secret = tide_secrets_where(at->secrets),
                                          .added = added};
-    return tide_archive_place(console->options.engine, console->options.world, &placing, &shared,
-                              err);
+    return tide_archive_place(at->engine, at->world, &placing, &shared, err);
 }
 
 bool tide_console_is_here(tide_world *world, const char *archive_dir, const char *archive)
@@ -230,15 +229,45 @@ bool tide_console_is_here(tide_world *world, const char *archive_dir, const char
     return archive[0] != '\0' && tide_archive_id_is(world, dir, archive);
 }
 
-tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
-                                     tide_error *err)
+tide_status tide_console_account_add(const struct tide_console_options *at, const char *name,
+                                     const char *endpoint, tide_error *err)
 {
     struct account_row row = {.name = name, .endpoint = endpoint == NULL ? "" : endpoint};
-    tide_status rc =
-        tide_engine_account(console->options.engine, name, "console", &row.account, err);
+    char dir[4096 + 16];
+    (void)snprintf(dir, sizeof dir, "%s/console", at->archive_dir);
+    tide_status rc = tide_engine_account(at->engine, name, "console", &row.account, err);
     if (rc == TIDE_OK)
-        rc = place(console, name, row.account, true, err);
-    return rc == TIDE_OK ? tide_transact(console->options.engine, write_account, &row, err) : rc;
+        rc = place(at, dir, name, row.account, true, err);
+    return rc == TIDE_OK ? tide_transact(at->engine, write_account, &row, err) : rc;
+}
+
+/* Sites keep their numbers, like those that are removed one by one (refused.c). */
+static tide_status drop_account(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    static const char *const steps[] = {
+        "DELETE FROM console_refused WHERE site IN (SELECT id FROM console_site WHERE account = "
+        "?1)",
+        "UPDATE console_site SET account = 0 WHERE account = ?1",
+        "DELETE FROM console_account WHERE account = ?1",
+    };
+    const uint32_t *account = arg;
+    tide_status rc = tide_transaction_place(transaction, *account, "", "", err);
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof steps / sizeof steps[0]; i++) {
+        tide_rows_stmt stmt;
+        rc = tide_rows_prepare(tide_transaction_rows(transaction), steps[i], WHAT, &stmt, err);
+        if (rc != TIDE_OK)
+            break;
+        tide_rows_u64(&stmt, 1, *account);
+        rc = tide_rows_run(&stmt, err);
+    }
+    return rc;
+}
+
+tide_status tide_console_account_remove(tide_engine *engine, const char *name, tide_error *err)
+{
+    uint32_t account = 0;
+    const tide_status rc = tide_engine_account(engine, name, "console", &account, err);
+    return rc == TIDE_OK ? tide_transact(engine, drop_account, &account, err) : rc;
 }
 
 tide_status tide_console_site_check(const char *site, tide_error *err)
@@ -276,12 +305,12 @@ static tide_status write_site(tide_transaction *transaction, void *arg, tide_err
     return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_console_site_add(tide_console *console, const char *name, const char *site,
+tide_status tide_console_site_add(tide_engine *engine, const char *name, const char *site,
                                   tide_error *err)
 {
     struct site_row row = {name, site};
     const tide_status rc = tide_console_site_check(site, err);
-    return rc == TIDE_OK ? tide_transact(console->options.engine, write_site, &row, err) : rc;
+    return rc == TIDE_OK ? tide_transact(engine, write_site, &row, err) : rc;
 }
 
 tide_status tide_console_sites_read(tide_rows db,
@@ -468,7 +497,8 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
     tide_status rc = find_site(console, &wanted, err);
     if (rc != TIDE_OK)
         return rc;
-    rc = place(console, wanted.found.account_name, wanted.found.account, false, err);
+    rc = place(&console->options, console->dir, wanted.found.account_name, wanted.found.account,
+               false, err);
     if (rc != TIDE_OK)
         return rc;
     /* Two jobs may call this at once; the file must be opened once. */

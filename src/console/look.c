@@ -14,6 +14,29 @@ tide_status tide_console_look_sites(tide_ledger *ledger,
     return rc == TIDE_OK && has ? tide_console_sites_read(db, visit, arg, err) : rc;
 }
 
+tide_status tide_console_look_endpoint(tide_ledger *ledger, const char *name, char *endpoint_out,
+                                       size_t endpoint_bytes, tide_error *err)
+{
+    static const char what[] = "Search Console's rows";
+    const tide_rows db = tide_ledger_rows(ledger);
+    tide_rows_stmt stmt;
+    bool has = false;
+    tide_status rc = tide_rows_has(db, "console_account", what, &has, err);
+    if (rc == TIDE_OK && has)
+        rc = tide_rows_prepare(db, "SELECT endpoint FROM console_account WHERE name = ?1", what,
+                               &stmt, err);
+    if (rc == TIDE_OK && has) {
+        tide_rows_text(&stmt, 1, tide_text_of(name));
+        rc = tide_rows_step(&stmt, &has, err);
+        if (rc == TIDE_OK && has)
+            tide_rows_get_copy(&stmt, 0, endpoint_out, endpoint_bytes);
+        tide_rows_end(&stmt);
+    }
+    return rc == TIDE_OK && !has
+               ? tide_error_set(err, TIDE_NOT_FOUND, "there is no sign-in \"%.100s\"", name)
+               : rc;
+}
+
 tide_status tide_console_look_refused(tide_ledger *ledger, tide_console_refused_visit *visit,
                                       void *arg, tide_error *err)
 {

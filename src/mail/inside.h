@@ -67,7 +67,7 @@ struct tide_mail {
     struct tide_mail_options options; /* the caller owns its texts */
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
-    uint32_t index_kind, account_kind;
+    uint32_t index_kind;
     uint32_t heal_kind, accept_kind;
     uint32_t remove_kind, changes_kind; /* 0: this process does not run the kind */
     uint32_t fetch_ids;                 /* ids per mail.fetch job (M2) */
@@ -89,6 +89,11 @@ struct tide_mail {
 /* The account of a job.  Opens it and checks its archive on first use.  Borrowed. */
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err);
+/* What tide_mail_account_add_at() and tide_mail_place() need of an open mail system. */
+struct tide_mail_options tide_mail_at(const tide_mail *mail);
+/* Checks, and with `added` sets, where the ledger has the archive (engine/accounts/archive_id.h). */
+tide_status tide_mail_place(const struct tide_mail_options *at, const char *email, uint32_t account,
+                            bool added, bool *shared_out, tide_error *err);
 /* Reads the account's row in its own transaction. */
 tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_mail_row *row_out,
                                tide_error *err);

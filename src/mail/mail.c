@@ -41,11 +41,6 @@ tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_ma
     return rc;
 }
 
-static tide_status write_row(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    return tide_mail_row_put(tide_transaction_rows(transaction), arg, err);
-}
-
 tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, uint64_t *stream_out,
                              tide_error *err)
 {
@@ -65,22 +60,6 @@ static tide_status index_again(tide_job *job, void *context, tide_error *err)
     const tide_status rc = tide_mail_user(context, tide_job_account(job), &user, err);
     return rc == TIDE_OK ? tide_archive_index_again(user->archive, tide_job_cancellation(job), err)
                          : rc;
-}
-
-static tide_status add_account(tide_job *job, void *context, tide_error *err)
-{
-    json_t *payload = NULL;
-    tide_text email = TIDE_TEXT_NONE;
-    tide_text endpoint = TIDE_TEXT_NONE;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(payload, "email", &email, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(payload, "endpoint", &endpoint, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_account_add(context, email.data, endpoint.data, err);
-    json_decref(payload);
-    return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc;
 }
 
 tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool anew,
@@ -125,7 +104,6 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
         {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind, sync},
         {{.name = "mail.heal", .handler = tide_mail_heal}, &mail->heal_kind, sync},
         {{.name = TIDE_MAIL_ACCEPT_KIND, .handler = tide_mail_accept}, &mail->accept_kind, sync},
-        {{.name = TIDE_MAIL_ACCOUNT_KIND, .handler = add_account}, &mail->account_kind, sync},
         {{.name = "mail.absent", .handler = tide_mail_absent}, &mail->absent_kind, sync},
         {{.name = "mail.confirm", .handler = tide_mail_confirm, .items = true},
          &mail->confirm_kind,
@@ -157,8 +135,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
     for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;
         kind.context = mail;
-        const bool local = kind.handler == index_again || kind.handler == add_account;
-        if (kinds[i].wanted && local)
+        if (kinds[i].wanted && kind.handler == index_again)
             rc = tide_engine_kind(mail->engine, &kind, kinds[i].number, err);
         else if (kinds[i].wanted)
             rc = tide_mail_gate(mail, &kind, kinds[i].number == &mail->plan_kind, kinds[i].number,
@@ -257,86 +234,6 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
 
 /* ---- accounts ---- */
 
-void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYTES_MAX])
-{
-    (void)snprintf(name_out, TIDE_SECRET_NAME_BYTES_MAX, "gmail/%s", email);
-}
-
-static tide_status read_epoch(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct tide_mail_row *row = arg;
-    return tide_mail_epoch_get(tide_transaction_rows(transaction), row->account, &row->epoch, err);
-}
-
-void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes)
-{
-    (void)snprintf(dir_out, dir_bytes, "%s/%s", archive_dir, email);
-}
-
-static tide_status place(tide_mail *mail, const char *email, uint32_t account, bool added,
-                         bool *shared_out, tide_error *err)
-{
-    char dir[4096 + 256];
-    tide_mail_dir(mail->archive_dir, email, dir, sizeof dir);
-    const struct tide_placing placing = {.account = account,
-                                         .name = email,
-                                         .dir = dir,
-                                         .secret = tide_secrets_where(mail->secrets),
-                                         .added = added};
-    return tide_archive_place(mail->engine, mail->world, &placing, shared_out, err);
-}
-
-bool tide_mail_is_here(tide_world *world, const char *archive_dir, const char *email,
-                       const char *archive)
-{
-    char dir[4096 + 256];
-    tide_mail_dir(archive_dir, email, dir, sizeof dir);
-    return archive[0] != '\0' && tide_archive_id_is(world, dir, archive);
-}
-
-tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
-                                  tide_error *err)
-{
-    struct tide_mail_row row = {.account = 0};
-    tide_status rc = tide_engine_account(mail->engine, email, "gmail", &row.account, err);
-    if (rc != TIDE_OK)
-        return rc;
-    const uint32_t account = row.account;
-    bool shared = false;
-    rc = place(mail, email, account, true, &shared, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc == TIDE_NOT_FOUND) {
-        row = (struct tide_mail_row){.account = account};
-        rc = tide_transact(mail->engine, read_epoch, &row, err);
-    }
-    if (rc != TIDE_OK)
-        return rc;
-    row.account = account; /* keep what a known account has done so far */
-    (void)snprintf(row.email, sizeof row.email, "%s", email);
-    (void)snprintf(row.endpoint, sizeof row.endpoint, "%s", endpoint == NULL ? "" : endpoint);
-    return tide_transact(mail->engine, write_row, &row, err);
-}
-
-static tide_status remove_row(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct tide_mail_row *row = arg;
-    const tide_rows db = tide_transaction_rows(transaction);
-    const tide_status rc = tide_mail_row_get(db, row->account, row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    /* An account that is added again may get another place. */
-    const tide_status gone = tide_transaction_place(transaction, row->account, "", "", err);
-    return gone == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : gone;
-}
-
-tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err)
-{
-    struct tide_mail_row row = {.account = 0};
-    const tide_status rc = tide_engine_account(mail->engine, email, "gmail", &row.account, err);
-    return rc == TIDE_OK ? tide_transact(mail->engine, remove_row, &row, err) : rc;
-}
-
 struct accounts_ask {
     void (*visit)(const char *email, const char *endpoint, void *arg);
     void *arg;
@@ -397,7 +294,8 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
                                                .account = row->email,
                                                .sign_in = sign_in};
     bool shared = false;
-    tide_status rc = place(mail, row->email, row->account, false, &shared, err);
+    const struct tide_mail_options at = tide_mail_at(mail);
+    tide_status rc = tide_mail_place(&at, row->email, row->account, false, &shared, err);
     if (rc == TIDE_OK)
         rc = tide_tokens_open(mail->world, mail->secrets, &tokens, mail->mem, &user->tokens, err);
     if (rc == TIDE_OK)

@@ -66,13 +66,17 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err); /* NULL is fine *
  * it elsewhere. */
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
                                   tide_error *err);
+/* The same where the mail system is not open but has its tables; of the options only engine, world,
+ * secrets and archive_dir are used. */
+tide_status tide_mail_account_add_at(const struct tide_mail_options *at, const char *email,
+                                     const char *endpoint, tide_error *err);
 /* Whether the archive of an account in the ledger is in this directory: only then may this process
  * lease the account (tide_engine_options.may_take). */
 bool tide_mail_is_here(tide_world *world, const char *archive_dir, const char *email,
                        const char *archive);
 void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes);
 /* Removes the account, keeps its archive.  TIDE_NOT_FOUND. */
-tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err);
+tide_status tide_mail_account_remove(tide_engine *engine, const char *email, tide_error *err);
 /* The name of the secret that holds its grant. */
 void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYTES_MAX]);
 /* Visits all accounts; the texts are borrowed for the call. */
@@ -116,8 +120,6 @@ struct tide_mail_run {
 tide_status tide_mail_lost_accepted(tide_mail *mail, const char *email, tide_error *err);
 /* Accepts the loss of messages that existed only in the archive; no payload. */
 #define TIDE_MAIL_ACCEPT_KIND "mail.accept"
-/* Adds an account: payload.email and payload.endpoint. */
-#define TIDE_MAIL_ACCOUNT_KIND "mail.account"
 struct tide_mail_request {
     char payload[256]; /* a JSON object */
     char dedupe[64];

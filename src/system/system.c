@@ -43,6 +43,11 @@ static void check_one(const struct tide_system *system)
 {
     TIDE_ASSERT(system->name != NULL && system->provider != NULL && system->table_prefix != NULL);
     TIDE_ASSERT(system->unit != NULL && system->unit_json != NULL && system->tables != NULL);
+    TIDE_ASSERT(system->commands != NULL && system->subject != NULL);
+    TIDE_ASSERT(system->next != NULL && system->account_check != NULL);
+    TIDE_ASSERT(system->account_add != NULL && system->account_remove != NULL);
+    TIDE_ASSERT(system->account_look != NULL);
+    TIDE_ASSERT(system->oauth != NULL && system->purposes != NULL && system->purposes_count > 0);
     TIDE_ASSERT(system->open != NULL && system->close != NULL && system->rest != NULL);
     TIDE_ASSERT(system->is_here != NULL && system->archive_path != NULL);
     TIDE_ASSERT(system->secret_name != NULL && system->owns_entry != NULL);

@@ -17,11 +17,12 @@
 #define TIDE_SYSTEM_SYSTEM_H
 
 #include "db/rows.h"
-#include "net/secrets.h"
+#include "ledger/ledger.h"
+#include "net/oauth/oauth.h"
 #include "settings/settings.h"
 #include "tidemark.h"
 
-enum { TIDE_SYSTEMS_MAX = 16 };
+enum { TIDE_SYSTEMS_MAX = 16, TIDE_ENDPOINT_BYTES = 512 };
 
 /* What the hooks work with; all borrowed. */
 struct tide_system_home {
@@ -50,12 +51,36 @@ struct tide_system_copied {
     uint64_t units; /* messages, rows: see `unit` */
 };
 
+struct cli;
+struct cli_command;
+
+/* An account that a user adds. */
+struct tide_account_request {
+    const char *name;            /* of the account */
+    const char *const *subjects; /* what the user named: an address, sites */
+    size_t subjects_count;
+    const char *endpoint; /* "": the provider's own */
+};
+
+/* What a sign-in is for, and the OAuth scope that it needs. */
+struct tide_purpose {
+    const char *name;  /* "sync" */
+    const char *scope; /* one; the wider ones include the narrower */
+    const char *words; /* "to read mail, and nothing else" */
+};
+
 struct tide_system {
-    const char *name;         /* required: "mail"; of its commands and of `worker --kinds` */
-    const char *provider;     /* required: "gmail"; its accounts have this one */
-    const char *table_prefix; /* required: "mail_" */
-    const char *unit;         /* required: "messages"; what a copy counts */
-    const char *unit_json;    /* required: the name of that count in --json */
+    const char *name;     /* required: "mail"; of its commands and of `worker --kinds` */
+    const char *provider; /* required: "gmail"; its accounts have this one */
+    const char *subject;  /* required: "EMAIL", "SITE..."; what `account add` names */
+    const char *next;     /* required: "mail sync"; what to run after `account add` */
+    const struct tide_oauth_provider *oauth; /* required: how to sign in */
+    const struct tide_purpose *purposes;     /* required: the first is the default */
+    size_t purposes_count;
+    const char *table_prefix;           /* required: "mail_" */
+    const char *unit;                   /* required: "messages"; what a copy counts */
+    const char *unit_json;              /* required: the name of that count in --json */
+    const struct cli_command *commands; /* required: ends with a NULL group (cli/cli.h) */
 
     /* Makes its tables beside the ledger, or does nothing where they exist.  Required. */
     tide_status (*tables)(tide_rows db, tide_error *err);
@@ -68,6 +93,22 @@ struct tide_system {
     /* A piece of work for times when no job runs; NULL: none. */
     tide_status (*idle)(void *state, bool *more_out, tide_error *err);
 
+    /* Required: checks the subjects and sets the name of the account: `named` (the flag --name; may
+     * be NULL), or its own choice. */
+    tide_status (*account_check)(struct cli *cli, const char *named,
+                                 struct tide_account_request *request);
+    /* Tries a grant before it is stored; NULL: not tried. */
+    tide_status (*account_try)(struct cli *cli, const struct tide_account_request *request,
+                               tide_text grant);
+    /* Required: add the account, or remove it and keep its archive.  The tables exist; the system
+     * need not be open on the engine. */
+    tide_status (*account_add)(const struct tide_system_home *home,
+                               const struct tide_account_request *request, tide_error *err);
+    tide_status (*account_remove)(const struct tide_system_home *home, const char *name,
+                                  tide_error *err);
+    /* Required: the endpoint of an account.  TIDE_NOT_FOUND: it was not added, or removed. */
+    tide_status (*account_look)(tide_ledger *ledger, const char *name,
+                                char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err);
     /* Required: whether the archive `archive_id` of the account is in this directory. */
     bool (*is_here)(tide_world *world, const char *archive_dir, const char *account,
                     const char *archive_id);

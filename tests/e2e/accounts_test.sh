@@ -102,9 +102,41 @@ ends 1 mail sync eve@example.com bob@example.com --json
 jq -e '.handed_over and ([.accounts[] | {(.account): .outcome}] | add) == {"bob@example.com":"done","eve@example.com":"halted"}' \
     "$dir/out" >/dev/null || fail "handed over: $(cat "$dir/out")"
 t account resume eve@example.com >/dev/null || fail resume
+
+# ---- accounts of any system are added and removed by the engine that runs (E12.2)
+ends 0 account add console sc-domain:example.org --endpoint "$origin" --bearer tok-ada
+ends 0 console status --json
+t account list --json | jq -e --arg o "$origin" '.accounts[] | select(.account == "console") | .signed_in == "yes" and .endpoint == $o' >/dev/null ||
+    fail "added beside a sync: $(t account list --json)"
+deliver eve unread
+t account halt eve@example.com --reason away >/dev/null || fail halt
+ends 1 mail sync eve@example.com --quiet
+ends 0 account remove eve@example.com
+t mail status --json | jq -e '[.accounts[].account] == ["ada@example.com","bob@example.com"]' >/dev/null || fail "removed beside a sync: $(t mail status --json)"
+t jobs list --account eve@example.com --json | jq -e '.jobs | all(.state == "done" or .state == "canceled")' >/dev/null ||
+    fail "jobs of a removed account: $(t jobs list --account eve@example.com)"
+ends 0 account remove console
+ends 1 account remove console
+kill -0 "$first" 2>/dev/null || fail "the first sync ended early: nothing was handed over"
 curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail faults
 wait "$first" || fail "the first sync: $(cat "$dir/first.err")"
 grep -q bob "$dir/first.out" && fail "the first one tells of bob: $(cat "$dir/first.out")"
 [ "$(stored ada)" -eq 16 ] || fail "ada has $(stored ada)"
+
+# ---- an account that is removed while it is synced: its jobs end, and its archive stays
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","user":"ada@example.com","fault":"latency","ms":4000}' || fail slow
+deliver ada last
+t mail sync ada@example.com bob@example.com --quiet >"$dir/first.out" 2>"$dir/first.err" &
+first=$!
+for _ in $(seq 100); do
+    t mail status ada@example.com --json | jq -e '.accounts[0] | .engine and .jobs_running > 0' >/dev/null && break
+    pause
+done
+ends 0 account remove ada@example.com
+[ -d "$dir/home/archive/ada@example.com" ] || fail "its archive is gone"
+wait "$first"
+[ $? -eq 0 ] && fail "a sync of a removed account succeeds: $(cat "$dir/first.out")"
+t mail status --json | jq -e '[.accounts[].account] == ["bob@example.com"]' >/dev/null || fail "ada is still there: $(t mail status --json)"
+ends 0 mail sync --quiet
 
 exit "$((failed > 0))"

@@ -106,9 +106,9 @@ static tide_status life_open(struct stage *stage, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_console_open(&console, tide_mem_heap(), &stage->console, err);
     if (rc == TIDE_OK)
-        rc = tide_console_account_add(stage->console, NAME, "http://provider", err);
+        rc = tide_console_account_add(&console, NAME, "http://provider", err);
     if (rc == TIDE_OK)
-        rc = tide_console_site_add(stage->console, NAME, SITE, err);
+        rc = tide_console_site_add(stage->engine, NAME, SITE, err);
     return rc == TIDE_OK ? tide_engine_start(stage->engine, err) : rc;
 }
 

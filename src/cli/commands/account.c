@@ -1,7 +1,6 @@
 /* account.c - `tidemark account list|halt|resume` (E4.6). */
 #include "cli/account_seen.h"
-#include "mail/commands/home.h"
-#include "mail/status.h"
+#include "cli/archive_here.h"
 
 #include "base/limits.h"
 
@@ -11,7 +10,7 @@
 struct accounts {
     struct cli *cli;
     tide_json list;
-    tide_secrets *secrets; /* NULL: no mail account, or the sign-ins cannot be opened */
+    tide_secrets *secrets; /* NULL: the sign-ins cannot be opened */
     /* Collected before the next query: the ledger runs one query at a time. */
     struct tide_account_row *rows;
     size_t count, capacity;
@@ -27,15 +26,18 @@ struct accounts {
 };
 
 /* Whether a sign-in is stored for it; never prints the sign-in. */
-static const char *signed_in(struct accounts *accounts, const struct tide_mail_look *look)
+static const char *signed_in(struct accounts *accounts, const struct tide_system *system,
+                             const char *account, const struct account_seen *seen, bool elsewhere)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
     tide_buf secret;
-    if (look->signed_out)
+    if (tide_outcome_is_bad(&seen->outcome) && seen->outcome.status == TIDE_AUTH)
         return "refused";
+    if (elsewhere)
+        return "elsewhere"; /* with its archive, on another machine */
     if (accounts->secrets == NULL)
         return "unknown";
-    tide_mail_secret_name(look->email, name);
+    system->secret_name(account, name);
     tide_buf_init(&secret, accounts->cli->mem, TIDE_SECRET_BYTES_MAX);
     const tide_status rc = tide_secrets_get(accounts->secrets, name, &secret, NULL);
     tide_secret_wipe(&secret);
@@ -43,23 +45,22 @@ static const char *signed_in(struct accounts *accounts, const struct tide_mail_l
     return rc == TIDE_OK ? "yes" : rc == TIDE_NOT_FOUND ? "no" : "unknown";
 }
 
-/* What the mail system knows about the account.  false: not a mail account. */
-static bool mail_cells(struct accounts *accounts, const char *name, bool elsewhere, tide_json *json)
+/* What its system knows about the account: nothing if it was not added, or removed. */
+static void system_cells(struct accounts *accounts, const struct tide_account_row *row,
+                         const struct account_seen *seen, bool elsewhere, tide_json *json)
 {
     struct cli *cli = accounts->cli;
-    struct tide_mail_look look;
-    tide_mail_look_init(&look, cli->mem);
-    const bool ours = tide_mail_look(cli->ledger, name, false, &look, NULL) == TIDE_OK;
-    const char *in = ours ? signed_in(accounts, &look) : NULL;
-    if (in != NULL && elsewhere && strcmp(in, "refused") != 0)
-        in = "elsewhere"; /* with its archive, on another machine */
-    tide_json_set_bool(json, "mail", ours);
-    tide_json_set_cstr(json, "endpoint", ours && look.endpoint[0] != '\0' ? look.endpoint : NULL);
+    char endpoint[TIDE_ENDPOINT_BYTES] = "";
+    const struct tide_system *system = tide_system_of_provider(cli->systems, row->provider);
+    const bool known =
+        system != NULL && system->account_look(cli->ledger, row->name, endpoint, NULL) == TIDE_OK;
+    const char *in = known ? signed_in(accounts, system, row->name, seen, elsewhere) : NULL;
+    for (size_t i = 0; cli->systems[i] != NULL; i++)
+        tide_json_set_bool(json, cli->systems[i]->name, known && cli->systems[i] == system);
+    tide_json_set_cstr(json, "endpoint", known && endpoint[0] != '\0' ? endpoint : NULL);
     tide_json_set_cstr(json, "signed_in", in);
-    cli_cell(cli, "%s", ours ? in : "-");
-    cli_cell(cli, "%s", !ours ? "-" : look.endpoint[0] == '\0' ? "Google" : look.endpoint);
-    tide_mail_look_done(&look);
-    return ours;
+    cli_cell(cli, "%s", known ? in : "-");
+    cli_cell(cli, "%s", !known ? "-" : endpoint[0] == '\0' ? "Google" : endpoint);
 }
 
 static bool account_collect(const struct tide_account_row *row, void *arg)
@@ -133,12 +134,12 @@ static void account_row(struct accounts *accounts, const struct tide_account_row
     cli_cell(cli, "%s", row->name);
     cli_cell(cli, "%s", row->provider);
     cli_cell(cli, "%s", row->halted ? "halted" : row->paused ? "paused" : "active");
-    (void)mail_cells(accounts, row->name, cli->shared != NULL && row->archive[0] != '\0' && !here,
-                     &json);
-    if (cli->shared != NULL)
-        place_cells(accounts, row, here, &json);
     struct account_seen seen;
     account_seen(cli, accounts->snapshot, row->id, row->name, &seen);
+    system_cells(accounts, row, &seen, cli->shared != NULL && row->archive[0] != '\0' && !here,
+                 &json);
+    if (cli->shared != NULL)
+        place_cells(accounts, row, here, &json);
     const uint64_t ok_ms = seen.outcome.ok_unix_ms;
     account_seen_json(&seen, &json);
     tide_json_append(&accounts->list, &json);
@@ -151,13 +152,6 @@ static void account_row(struct accounts *accounts, const struct tide_account_row
         cli_cell(cli, "%s %.400s", cli_time(seen.outcome.failed_unix_ms, when), seen.outcome.text);
 }
 
-static void note_any(const char *email, const char *endpoint, void *arg)
-{
-    (void)email;
-    (void)endpoint;
-    *(bool *)arg = true;
-}
-
 tide_status cli_account_list(struct cli *cli)
 {
     static const char *const alone[] = {"ACCOUNT",   "PROVIDER",    "STATE",
@@ -167,25 +161,23 @@ tide_status cli_account_list(struct cli *cli)
                                          "ENDPOINT", "ARCHIVE",     "LEASED BY",   "SINCE",
                                          "REASON",   "LAST ANSWER", "LAST FAILURE"};
     struct accounts accounts = {.cli = cli};
-    struct mail_home home = {0};
-    bool mail = false;
-    tide_status rc = cli_ledger_read(cli);
+    char archive_dir[CLI_PATH_BYTES];
+    char secrets_dir[CLI_PATH_BYTES];
+    tide_status rc = archive_here_places(cli, archive_dir, secrets_dir);
     if (rc == TIDE_OK)
-        rc = tide_mail_look_accounts(cli->ledger, note_any, &mail, &cli->err);
-    if (rc == TIDE_OK)
-        rc = mail_home_places(cli, &home);
+        rc = cli_ledger_read(cli);
     if (rc != TIDE_OK)
         return rc;
-    if (mail)
-        (void)tide_secrets_open(cli->world, home.secrets_dir, TIDE_SECRETS_BEST, cli->mem,
-                                &accounts.secrets, NULL);
     tide_json_array(&accounts.list);
     rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
+    if (accounts.count > 0)
+        (void)tide_secrets_open(cli->world, secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                                &accounts.secrets, NULL);
     if (rc == TIDE_OK && cli->shared != NULL) {
         accounts.here = (struct archive_here){.world = cli->world};
         archive_here_take_all(&accounts.here, cli);
         (void)snprintf(accounts.here.archive_dir, sizeof accounts.here.archive_dir, "%s",
-                       home.archive_dir);
+                       archive_dir);
         rc = tide_ledger_members(cli->ledger, holder_collect, &accounts, &cli->err);
     }
     if (rc == TIDE_OK && accounts.failed)

@@ -1,37 +1,16 @@
 /* account_add.c - `tidemark account add|remove`: signing in (M15a, M16). */
-#include "mail/commands/account_check.h"
-#include "mail/commands/home.h"
-#include "mail/status.h"
+#include "cli/account_job.h"
+#include "cli/run/engine.h"
 
-#include "net/oauth/google.h"
+#include "net/endpoint.h"
+#include "net/oauth/oauth.h"
 #include "tidemark_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 64 << 10, BROWSER_WAIT_MS = 5 * 60 * 1000, JOBS_SLICE = 500 };
-
-/* Least privilege (M15a): sync needs only to read.  The wider scopes include the
- * narrower ones, so one scope is requested. */
-static const struct cli_purpose purposes[] = {
-    {"sync", "https://www.googleapis.com/auth/gmail.readonly", "to read mail, and nothing else"},
-    {"archive", "https://www.googleapis.com/auth/gmail.modify",
-     "to read mail, change its labels, move it to the trash and put it back; not to delete it for "
-     "good"},
-    {"delete", "https://mail.google.com/",
-     "to read, change and put back mail, and to delete it for good"},
-};
-
-/* NULL: unknown purpose. */
-static const struct cli_purpose *purpose_of(struct cli *cli)
-{
-    const char *name = cli_flag(cli, "for");
-    for (size_t i = 0; i < sizeof purposes / sizeof purposes[0]; i++)
-        if (strcmp(name == NULL ? "sync" : name, purposes[i].name) == 0)
-            return &purposes[i];
-    return NULL;
-}
+enum { FILE_BYTES_MAX = 64 << 10, BROWSER_WAIT_MS = 5 * 60 * 1000, ENGINES_MAX = 5 };
 
 static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
 {
@@ -112,7 +91,7 @@ static tide_status wait_for_user(struct cli *cli, tide_oauth_flow *flow)
 }
 
 static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
-                           const char *email, const struct cli_purpose *purpose, tide_buf *grant)
+                           const char *email, const struct tide_purpose *purpose, tide_buf *grant)
 {
     struct tide_oauth_client client;
     tide_oauth_flow *flow = NULL;
@@ -144,7 +123,7 @@ static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *pr
 }
 
 static tide_status service_account(struct cli *cli, const char *file, const char *email,
-                                   const struct cli_purpose *purpose, tide_buf *grant)
+                                   const struct tide_purpose *purpose, tide_buf *grant)
 {
     tide_buf key;
     tide_buf_init(&key, cli->mem, FILE_BYTES_MAX);
@@ -157,11 +136,14 @@ static tide_status service_account(struct cli *cli, const char *file, const char
     return rc;
 }
 
-tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpose *purpose,
-                      tide_buf *grant)
+/* As the flags --bearer, --service-account, --client and --headless say. */
+static tide_status get_grant(struct cli *cli, const struct account_change *wanted,
+                             const struct tide_purpose *purpose, tide_buf *grant)
 {
     const char *bearer = cli_flag(cli, "bearer");
     const char *key = cli_flag(cli, "service-account");
+    /* A sign-in page has no use for a name that the user chose. */
+    const char *email = strchr(wanted->request.name, '@') == NULL ? "" : wanted->request.name;
     if (bearer != NULL && cli_flag(cli, "endpoint") == NULL)
         return cli_wrong(cli, "Add --endpoint URL.",
                          "--bearer is for emulators: a token from Google expires after an hour");
@@ -169,64 +151,66 @@ tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpo
         return tide_oauth_fixed(bearer, grant, &cli->err);
     if (key != NULL)
         return service_account(cli, key, email, purpose, grant);
-    return sign_in(cli, &tide_oauth_google, email, purpose, grant);
+    return sign_in(cli, wanted->system->oauth, email, purpose, grant);
 }
 
-/* ---- while another engine runs (decision 10) ---- */
+/* ---- the engine of the change ---- */
 
-/* The running engine adds the account; this waits until the ledger has it. */
-static tide_status add_over_there(struct cli *cli, const char *email, const char *endpoint)
+/* Opens an engine that only makes the change: it is not started and has no systems.  On state.db
+ * the directory has one engine; if another process runs it, only the sign-ins are opened, and that
+ * one makes the change. */
+static tide_status change_open(struct cli *cli, struct cli_engine *opened)
 {
-    tide_json request;
-    tide_json payload;
-    json_t *answer = NULL;
-    bool runs = false;
-    tide_control_request(TIDE_OP_ENQUEUE, &request);
-    tide_json_set_cstr(&request, "kind", TIDE_MAIL_ACCOUNT_KIND);
-    tide_json_set_cstr(&request, "dedupe", email);
-    tide_json_object(&payload);
-    tide_json_set_cstr(&payload, "email", email);
-    tide_json_set_cstr(&payload, "endpoint", endpoint == NULL ? "" : endpoint);
-    tide_json_set(&request, "payload", &payload);
-    tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
-    json_decref(answer);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli);
-    const uint64_t give_up_ms = tide_world_now_ms(cli->world) + TIDE_CONTROL_TIMEOUT_MS;
-    struct tide_mail_look look;
-    tide_mail_look_init(&look, cli->mem);
-    while (rc == TIDE_OK) {
-        rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
-        if (rc == TIDE_OK && strcmp(look.endpoint, endpoint == NULL ? "" : endpoint) == 0)
-            break;
-        if (tide_world_now_ms(cli->world) >= give_up_ms)
-            rc = cli_fail(cli, TIDE_TIMEOUT, "Wait until it ends, and run this command again.",
-                          "the engine that runs in this home did not add the account");
-        else
-            rc = tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + 50000, NULL);
-    }
-    tide_mail_look_done(&look);
-    return cli_hint(cli, rc, "Wait until it ends, and run this command again.");
+    *opened = (struct cli_engine){.beside = true};
+    const tide_status rc = cli_engine_open(cli, opened);
+    if (rc != TIDE_BUSY)
+        return rc;
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    return tide_secrets_open(cli->world, opened->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                             &opened->secrets, &cli->err);
 }
 
-static tide_status add_here(struct cli *cli, struct mail_home *home, const char *email,
-                            const char *endpoint)
+/* The other engine may end meanwhile; then the directory is ours, or that of yet another one. */
+static tide_status change(struct cli *cli, struct cli_engine *opened,
+                          const struct account_change *wanted)
+{
+    tide_status rc = TIDE_OK;
+    for (int i = 0; rc == TIDE_OK && opened->engine == NULL && i < ENGINES_MAX; i++) {
+        rc = account_change_there(cli, wanted);
+        if (rc != TIDE_STOPPED)
+            return rc;
+        (void)cli_engine_close(cli, opened);
+        rc = change_open(cli, opened);
+    }
+    if (rc == TIDE_OK && opened->engine == NULL)
+        rc = cli_fail(cli, TIDE_BUSY, "Run the command again.",
+                      "one process after the other used this directory");
+    return rc == TIDE_OK ? account_change_here(&cli->account_home, wanted, &cli->err) : rc;
+}
+
+/* ---- adding ---- */
+
+/* A refusal of the former sign-in is over. */
+static tide_status answered(struct cli *cli, tide_engine *engine,
+                            const struct account_change *added)
 {
     uint32_t account = 0;
-    tide_status rc = tide_mail_account_add(home->mail, email, endpoint, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_engine_account(home->engine, email, "gmail", &account, &cli->err);
-    return rc == TIDE_OK ? tide_account_answered(home->engine, account, &cli->err) : rc;
+    if (engine == NULL)
+        return TIDE_OK;
+    const tide_status rc = tide_engine_account(engine, added->request.name, added->system->provider,
+                                               &account, &cli->err);
+    return rc == TIDE_OK ? tide_account_answered(engine, account, &cli->err) : rc;
 }
 
 /* Jobs that wait for this sign-in resume at once.  No engine is not an error. */
-static void tell_engine(struct cli *cli, const char *email)
+static void tell_engine(struct cli *cli, const char *account)
 {
     tide_json request;
     json_t *answer = NULL;
     bool runs = false;
     tide_control_request(TIDE_OP_SIGNED_IN, &request);
-    tide_json_set_cstr(&request, "account", email);
+    tide_json_set_cstr(&request, "account", account);
     if (cli_engine_ask(cli, &request, &runs, &answer) != TIDE_OK) {
         cli->err = (tide_error){TIDE_OK, 0, ""};
         cli->hint[0] = '\0';
@@ -234,172 +218,172 @@ static void tell_engine(struct cli *cli, const char *email)
     json_decref(answer);
 }
 
-/* ---- commands ---- */
-
-static tide_status check_email(struct cli *cli, const char *email)
-{
-    if (strchr(email, '@') == NULL || strpbrk(email, "/\\ \t") != NULL || email[0] == '.' ||
-        strlen(email) > 200)
-        return cli_wrong(cli, "Give an address like ada@example.com.",
-                         "\"%.200s\" is not an e-mail address", email);
-    return TIDE_OK;
-}
-
-/* Opens the engine; while another process runs it, only the sign-ins. */
-static tide_status open_beside(struct cli *cli, struct mail_home *home, bool *beside)
-{
-    tide_status rc = mail_home_open(cli, home);
-    *beside = rc == TIDE_BUSY;
-    if (!*beside)
-        return rc;
-    cli->hint[0] = '\0';
-    return tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
-                             &home->secrets, &cli->err);
-}
-
-struct placed {
+struct known {
     const char *name;
+    bool found;
+    char provider[sizeof((struct tide_account_row *)0)->provider];
     char archive[sizeof((struct tide_account_row *)0)->archive];
 };
 
-static bool note_place(const struct tide_account_row *row, void *arg)
+static bool note_known(const struct tide_account_row *row, void *arg)
 {
-    struct placed *placed = arg;
-    if (strcmp(row->name, placed->name) != 0)
+    struct known *known = arg;
+    if (strcmp(row->name, known->name) != 0)
         return true;
-    memcpy(placed->archive, row->archive, sizeof placed->archive);
+    known->found = true;
+    memcpy(known->provider, row->provider, sizeof known->provider);
+    memcpy(known->archive, row->archive, sizeof known->archive);
     return false;
 }
 
 /* An account whose archive is on another machine is refused before the sign-in. */
-static tide_status refuse_elsewhere(struct cli *cli, const char *email)
+static tide_status refuse_elsewhere(struct cli *cli, const struct account_change *wanted)
 {
-    struct mail_home home = {0};
-    struct placed placed = {.name = email};
+    const char *name = wanted->request.name;
+    char archive_dir[CLI_PATH_BYTES];
+    char secrets_dir[CLI_PATH_BYTES];
+    char dir[CLI_PATH_BYTES + 300];
+    struct known known = {.name = name};
     tide_status rc = cli_ledger_choose(cli);
     if (rc != TIDE_OK || cli->shared == NULL)
         return rc;
-    rc = mail_home_places(cli, &home);
+    rc = archive_here_places(cli, archive_dir, secrets_dir);
     if (rc == TIDE_OK)
         rc = cli_ledger_read(cli);
     if (rc == TIDE_OK)
-        rc = tide_ledger_accounts(cli->ledger, note_place, &placed, &cli->err);
+        rc = tide_ledger_accounts(cli->ledger, note_known, &known, &cli->err);
     cli_ledger_close(cli);
-    if (rc != TIDE_OK || placed.archive[0] == '\0' ||
-        tide_mail_is_here(cli->world, home.archive_dir, email, placed.archive))
+    if (rc != TIDE_OK || known.archive[0] == '\0' ||
+        wanted->system->is_here(cli->world, archive_dir, name, known.archive))
         return cli_shared_hint(cli, rc);
+    wanted->system->archive_path(archive_dir, name, dir, sizeof dir);
     return cli_fail(
         cli, TIDE_EXISTS,
         "Use the machine that has it, or move its directory here first. If it is lost, run "
         "`tidemark account remove` and add the account again.",
-        "the archive of %.200s is not here: %.500s/%.200s is not the one with id "
+        "the archive of %.200s is not here: %.700s is not the one with id "
         "%s",
-        email, home.archive_dir, email, placed.archive);
+        name, dir, known.archive);
+}
+
+/* "Providers: gmail, console." */
+static tide_status no_provider(struct cli *cli, const char *name)
+{
+    char hint[200] = "Providers:";
+    for (size_t i = 0; cli->systems[i] != NULL; i++) {
+        const size_t used = strlen(hint);
+        (void)snprintf(hint + used, sizeof hint - used, "%s %s%s", i == 0 ? "" : ",",
+                       cli->systems[i]->provider, cli->systems[i + 1] == NULL ? "." : "");
+    }
+    return cli_wrong(cli, hint, "there is no provider \"%.100s\"", name);
+}
+
+static tide_status purpose_of(struct cli *cli, const struct tide_system *system,
+                              const struct tide_purpose **purpose_out)
+{
+    const char *name = cli_flag(cli, "for");
+    char hint[200] = "Purposes:";
+    for (size_t i = 0; i < system->purposes_count; i++) {
+        *purpose_out = &system->purposes[i];
+        if (name == NULL || strcmp(name, system->purposes[i].name) == 0)
+            return TIDE_OK;
+        const size_t used = strlen(hint);
+        (void)snprintf(hint + used, sizeof hint - used, "%s %s%s", i == 0 ? "" : ",",
+                       system->purposes[i].name, i + 1 == system->purposes_count ? "." : "");
+    }
+    return cli_wrong(cli, hint, "there is no purpose \"%.60s\"", name);
+}
+
+static tide_status check_endpoint(struct cli *cli)
+{
+    const char *endpoint = cli_flag(cli, "endpoint");
+    tide_error why = {TIDE_OK, 0, ""};
+    if (endpoint == NULL || tide_endpoint_check(endpoint, &why) == TIDE_OK)
+        return TIDE_OK;
+    return cli_wrong(cli, "Correct --endpoint, or omit it to use the provider's server.", "%s",
+                     why.text);
+}
+
+/* All that can be refused before the user signs in. */
+static tide_status wanted_account(struct cli *cli, struct account_change *wanted,
+                                  const struct tide_purpose **purpose_out)
+{
+    const char *endpoint = cli_flag(cli, "endpoint");
+    wanted->system = tide_system_of_provider(cli->systems, cli->arguments[0]);
+    if (wanted->system == NULL)
+        return no_provider(cli, cli->arguments[0]);
+    wanted->request = (struct tide_account_request){.subjects = cli->arguments + 1,
+                                                    .subjects_count = cli->arguments_count - 1,
+                                                    .endpoint = endpoint == NULL ? "" : endpoint};
+    tide_status rc = purpose_of(cli, wanted->system, purpose_out);
+    if (rc == TIDE_OK)
+        rc = wanted->system->account_check(cli, cli_flag(cli, "name"), &wanted->request);
+    if (rc == TIDE_OK)
+        rc = check_endpoint(cli);
+    return rc == TIDE_OK ? refuse_elsewhere(cli, wanted) : rc;
+}
+
+/* Signs in, tries the grant, stores it. */
+static tide_status grant_store(struct cli *cli, tide_secrets *secrets,
+                               const struct account_change *wanted,
+                               const struct tide_purpose *purpose)
+{
+    char secret[TIDE_SECRET_NAME_BYTES_MAX];
+    tide_buf grant;
+    tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
+    wanted->system->secret_name(wanted->request.name, secret);
+    tide_status rc = get_grant(cli, wanted, purpose, &grant);
+    if (rc == TIDE_OK && wanted->system->account_try != NULL)
+        rc = wanted->system->account_try(cli, &wanted->request, tide_buf_text(&grant));
+    if (rc == TIDE_OK)
+        rc = tide_secrets_put(secrets, secret, tide_buf_text(&grant), &cli->err);
+    tide_secret_wipe(&grant);
+    tide_buf_done(&grant);
+    return rc;
 }
 
 tide_status cli_account_add(struct cli *cli)
 {
-    struct mail_home home = {0};
-    tide_buf grant;
-    char secret[TIDE_SECRET_NAME_BYTES_MAX];
-    const char *email = cli->arguments[1];
-    const char *endpoint = cli_flag(cli, "endpoint");
-    bool beside = false;
-    const struct cli_purpose *purpose = purpose_of(cli);
-    if (strcmp(cli->arguments[0], "console") == 0)
-        return cli_account_add_console(cli);
-    if (strcmp(cli->arguments[0], "gmail") != 0)
-        return cli_wrong(cli, "Providers: gmail, console.", "there is no provider \"%.100s\"",
-                         cli->arguments[0]);
-    if (cli->arguments_count > 2)
-        return cli_wrong(cli, "Run the command once for each.",
-                         "only one mail account can be added at a time");
-    if (purpose == NULL)
-        return cli_wrong(cli, "Purposes: sync, archive, delete.", "there is no purpose \"%.60s\"",
-                         cli_flag(cli, "for"));
-    tide_status rc = check_email(cli, email);
+    struct account_change wanted = {.remove = false};
+    struct cli_engine opened = {.beside = true};
+    const struct tide_purpose *purpose = NULL;
+    tide_status rc = wanted_account(cli, &wanted, &purpose);
     if (rc == TIDE_OK)
-        rc = account_check_endpoint(cli);
-    if (rc == TIDE_OK)
-        rc = refuse_elsewhere(cli, email);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
-    tide_mail_secret_name(email, secret);
-    rc = open_beside(cli, &home, &beside);
-    if (rc == TIDE_OK)
-        rc = cli_grant(cli, email, purpose, &grant);
-    if (rc == TIDE_OK)
-        rc = account_check_mailbox(cli, email, endpoint, tide_buf_text(&grant));
+        rc = change_open(cli, &opened);
     /* The grant first: an account without one would only fail later. */
     if (rc == TIDE_OK)
-        rc = tide_secrets_put(home.secrets, secret, tide_buf_text(&grant), &cli->err);
+        rc = grant_store(cli, opened.secrets, &wanted, purpose);
     if (rc == TIDE_OK)
-        rc = beside ? add_over_there(cli, email, endpoint) : add_here(cli, &home, email, endpoint);
-    if (rc == TIDE_OK && beside)
-        tell_engine(cli, email);
+        rc = change(cli, &opened, &wanted);
+    if (rc == TIDE_OK)
+        rc = answered(cli, opened.engine, &wanted);
+    if (rc == TIDE_OK && (opened.engine == NULL || opened.beside_dir[0] != '\0'))
+        tell_engine(cli, wanted.request.name);
     if (rc == TIDE_OK) {
-        cli_print(cli,
-                  "added %s; its sign-in is stored in the %s.\nNow run `tidemark mail sync`.\n",
-                  email, tide_secrets_where(home.secrets));
-        tide_json_set_cstr(&cli->json, "account", email);
-        tide_json_set_cstr(&cli->json, "secrets", tide_secrets_where(home.secrets));
+        cli_print(cli, "added %s; its sign-in is stored in the %s.\nNow run `tidemark %s`.\n",
+                  wanted.request.name, tide_secrets_where(opened.secrets), wanted.system->next);
+        tide_json_set_cstr(&cli->json, "account", wanted.request.name);
+        tide_json_set_cstr(&cli->json, "secrets", tide_secrets_where(opened.secrets));
     }
-    tide_secret_wipe(&grant);
-    tide_buf_done(&grant);
-    const tide_status closed = mail_home_close(cli, &home);
+    const tide_status closed = cli_engine_close(cli, &opened);
     return rc == TIDE_OK ? closed : rc;
 }
 
-/* Its jobs could only fail: cancel them, then accept the canceled ones, so that no command
- * reports them again. */
-static tide_status drop_jobs(struct cli *cli, uint32_t account)
-{
-    struct tide_changes changes;
-    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
-    filter.account = account;
-    filter.count_max = JOBS_SLICE;
-    tide_changes_init(&changes, cli->mem);
-    tide_status rc = cli_ledger_write(cli);
-    for (int step = 0; rc == TIDE_OK && step < 2; step++) {
-        size_t count = JOBS_SLICE;
-        while (rc == TIDE_OK && count == JOBS_SLICE) {
-            tide_tx *tx = NULL;
-            uint64_t running[1];
-            size_t running_count = 0;
-            tide_changes_clear(&changes);
-            count = 0;
-            rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
-            if (rc != TIDE_OK)
-                break;
-            rc = step == 0 ? tide_ledger_cancel(tx, &filter, cli->now_unix_ms, &count, running, 1,
-                                                &running_count, &changes, &cli->err)
-                           : tide_ledger_accept(tx, &filter, cli->now_unix_ms, &count, &changes,
-                                                &cli->err);
-            if (rc == TIDE_OK)
-                rc = tide_tx_commit(tx, &cli->err);
-            else
-                tide_tx_rollback(tx);
-        }
-    }
-    tide_changes_done(&changes);
-    cli_ledger_close(cli);
-    return rc;
-}
+/* ---- removing ---- */
 
 /* Revokes the grant.  A server that cannot be reached must not keep the user from removing an
  * account: the sign-in is removed here, and a warning says that it is still valid there. */
-static tide_status give_back(struct cli *cli, struct mail_home *home,
-                             const struct tide_mail_look *look, bool *given_back)
+static tide_status give_back(struct cli *cli, tide_secrets *secrets,
+                             const struct account_change *removed, bool *given_back)
 {
-    const char *email = look->email;
+    const char *name = removed->request.name;
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
     tide_tokens *tokens = NULL;
     tide_error why = {TIDE_OK, 0, ""};
-    tide_mail_secret_name(email, secret);
+    removed->system->secret_name(name, secret);
     const struct tide_tokens_options options = {
-        .provider = &tide_oauth_google, .secret = secret, .account = email, .sign_in = ""};
-    tide_status rc = tide_tokens_open(cli->world, home->secrets, &options, cli->mem, &tokens, &why);
+        .provider = removed->system->oauth, .secret = secret, .account = name, .sign_in = ""};
+    tide_status rc = tide_tokens_open(cli->world, secrets, &options, cli->mem, &tokens, &why);
     const bool there = rc == TIDE_OK;
     if (there)
         rc = tide_tokens_revoke(tokens, given_back, &why);
@@ -408,72 +392,68 @@ static tide_status give_back(struct cli *cli, struct mail_home *home,
         (void)fprintf(stderr,
                       "tidemark: warning: the sign-in of %s is removed here but still valid.\n"
                       "          Revoke it at %s.\n",
-                      email, options.provider->revoke_page);
+                      name, options.provider->revoke_page);
     if (rc == TIDE_OK)
         return TIDE_OK;
-    rc = tide_secrets_remove(home->secrets, secret, &cli->err);
+    rc = tide_secrets_remove(secrets, secret, &cli->err);
     if (there)
         (void)fprintf(stderr,
                       "tidemark: warning: the sign-in of %s could not be revoked: %s\n"
                       "          It is removed here but still valid at %s: revoke it there.\n",
-                      email, why.text,
-                      look->endpoint[0] == '\0' ? options.provider->revoke_page : look->endpoint);
+                      name, why.text,
+                      removed->request.endpoint[0] == '\0' ? options.provider->revoke_page
+                                                           : removed->request.endpoint);
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* there was none */
 }
 
-/* Its jobs may be running in another process. */
-static tide_status nobody_works(struct cli *cli)
+/* Finds the account's system and endpoint. */
+static tide_status find_account(struct cli *cli, struct account_change *removed,
+                                char endpoint[TIDE_ENDPOINT_BYTES])
 {
-    tide_json request;
-    json_t *answer = NULL;
-    bool runs = false;
-    tide_control_request(TIDE_OP_PING, &request);
-    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
-    const int pid = (int)json_integer_value(json_object_get(answer, "pid"));
-    json_decref(answer);
-    if (!runs) {
-        cli->err = (tide_error){TIDE_OK, 0, ""};
-        return TIDE_OK;
-    }
-    return rc != TIDE_OK ? rc
-                         : cli_fail(cli, TIDE_BUSY,
-                                    "Wait until it ends, or stop it, and run this command again.",
-                                    "process %d is using this directory", pid);
+    struct known known = {.name = removed->request.name};
+    tide_status rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, note_known, &known, &cli->err);
+    if (rc == TIDE_OK && known.found)
+        removed->system = tide_system_of_provider(cli->systems, known.provider);
+    if (rc == TIDE_OK && removed->system == NULL)
+        rc =
+            tide_error_set(&cli->err, TIDE_NOT_FOUND, "there is no account \"%.200s\"", known.name);
+    if (rc == TIDE_OK)
+        rc = removed->system->account_look(cli->ledger, known.name, endpoint, &cli->err);
+    cli_ledger_close(cli);
+    return cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
 }
 
 tide_status cli_account_remove(struct cli *cli)
 {
-    struct mail_home home = {0};
-    struct tide_mail_look look;
-    const char *email = cli->arguments[0];
+    char endpoint[TIDE_ENDPOINT_BYTES] = "";
+    struct account_change removed = {.remove = true,
+                                     .request = {.name = cli->arguments[0], .endpoint = endpoint}};
+    struct cli_engine opened = {.beside = true};
+    const char *name = removed.request.name;
     bool given_back = false;
-    tide_mail_look_init(&look, cli->mem);
-    tide_status rc = cli_ledger_read(cli);
+    tide_status rc = find_account(cli, &removed, endpoint);
+    /* Its jobs could only fail. */
     if (rc == TIDE_OK)
-        rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
-    rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
+        rc = cli_jobs_end(cli, &(struct tide_control_filter){.account = name});
     cli_ledger_close(cli);
     if (rc == TIDE_OK)
-        rc = nobody_works(cli);
+        rc = change_open(cli, &opened);
     if (rc == TIDE_OK)
-        rc = drop_jobs(cli, look.account);
+        rc = give_back(cli, opened.secrets, &removed, &given_back);
     if (rc == TIDE_OK)
-        rc = mail_home_open(cli, &home);
-    if (rc == TIDE_OK)
-        rc = give_back(cli, &home, &look, &given_back);
-    if (rc == TIDE_OK)
-        rc = tide_mail_account_remove(home.mail, email, &cli->err);
+        rc = change(cli, &opened, &removed);
     if (rc == TIDE_OK) {
         char dir[CLI_PATH_BYTES + 300];
-        tide_mail_dir(home.archive_dir, email, dir, sizeof dir);
+        removed.system->archive_path(opened.archive_dir, name, dir, sizeof dir);
         const bool here = access(dir, F_OK) == 0;
-        cli_print(cli, "removed %s; its sign-in is %s, its archive stays%s%s.\n", email,
+        cli_print(cli, "removed %s; its sign-in is %s, its archive stays%s%s.\n", name,
                   given_back ? "revoked" : "removed", here ? " in " : " where it is",
                   here ? dir : "");
-        tide_json_set_cstr(&cli->json, "removed", email);
+        tide_json_set_cstr(&cli->json, "removed", name);
         tide_json_set_bool(&cli->json, "given_back", given_back);
     }
-    tide_mail_look_done(&look);
-    const tide_status closed = mail_home_close(cli, &home);
+    const tide_status closed = cli_engine_close(cli, &opened);
     return rc == TIDE_OK ? closed : rc;
 }

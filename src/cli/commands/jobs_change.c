@@ -10,7 +10,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { RUNNING_MAX = 64, SLICES_MAX = 1 << 20, LOST_MAX = 10 };
+enum {
+    RUNNING_MAX = 64,
+    SLICES_MAX = 1 << 20,
+    LOST_MAX = 10,
+    END_WAIT_MS = 30000, /* a handler that is canceled ends within seconds */
+    END_TICK_US = 50000,
+};
 
 struct change {
     struct tide_control_filter named;
@@ -274,6 +280,35 @@ tide_status cli_jobs_cancel(struct cli *cli)
 tide_status cli_jobs_accept(struct cli *cli)
 {
     return change_jobs(cli, TIDE_OP_ACCEPT, "accept", "accepted");
+}
+
+static tide_status end_step(struct cli *cli, tide_control_op op, struct change *change)
+{
+    bool runs = false;
+    const tide_status rc = ask_with_filter(cli, op, change, &runs);
+    return runs ? rc : write_with_filter(cli, op, change);
+}
+
+tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *named)
+{
+    const uint64_t give_up_ms = tide_world_now_ms(cli->world) + END_WAIT_MS;
+    struct change change = {.named = *named};
+    for (;;) {
+        change.running_count = 0;
+        tide_status rc = end_step(cli, TIDE_OP_CANCEL, &change);
+        if (rc == TIDE_OK && change.running_count == 0)
+            rc = end_step(cli, TIDE_OP_ACCEPT, &change);
+        /* An engine that ends does not answer any more; the next step is ours. */
+        if (!cli_engine_ended(rc) && (rc != TIDE_OK || change.running_count == 0))
+            return rc;
+        if (tide_world_now_ms(cli->world) >= give_up_ms)
+            return cli_fail(cli, TIDE_TIMEOUT, "Run the command again.",
+                            "jobs were asked to stop and still run");
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+        cli_ledger_close(cli);
+        (void)tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + END_TICK_US, NULL);
+    }
 }
 
 /* ---- pause and resume -------------------------------------------------------------------- */

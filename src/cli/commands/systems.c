@@ -1,8 +1,8 @@
 /* systems.c - the systems of this program.  The only file that names them all. */
 #include "cli/cli.h"
 
-#include "console/system.h"
-#include "mail/system.h"
+#include "console/commands/home.h"
+#include "mail/commands/home.h"
 
 const struct tide_system *const cli_systems[] = {
     &tide_mail_system,

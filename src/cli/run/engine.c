@@ -1,5 +1,10 @@
 #include "cli/run/engine.h"
 
+#include "cli/account_job.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
 static tide_status systems_open(struct cli *cli, struct cli_engine *engine)
 {
     struct tide_system_home home = {.world = cli->world,
@@ -8,12 +13,35 @@ static tide_status systems_open(struct cli *cli, struct cli_engine *engine)
                                     .secrets = engine->secrets,
                                     .settings = cli->settings,
                                     .archive_dir = engine->archive_dir};
-    tide_status rc = TIDE_OK;
+    tide_status rc = account_job_define(cli, &home);
     for (size_t i = 0; rc == TIDE_OK && i < engine->here.taken_count; i++) {
         home.options = i == 0 ? engine->options : NULL;
         rc = engine->here.taken[i]->open(&home, &engine->states[i], &cli->err);
     }
     return rc;
+}
+
+static tide_status open_beside(struct cli *cli, struct cli_engine *engine,
+                               struct tide_engine_options *options)
+{
+    if ((size_t)snprintf(engine->beside_dir, sizeof engine->beside_dir, "%s/beside-%d",
+                         cli->state_dir, (int)getpid()) >= sizeof engine->beside_dir)
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
+    engine->here.taken_count = 0;
+    options->state_dir = engine->beside_dir;
+    options->no_control_socket = true;
+    return tide_engine_open(options, &engine->engine, &cli->err);
+}
+
+/* Removes what an engine leaves in its directory when the ledger is shared. */
+static void remove_beside(const struct cli_engine *engine)
+{
+    char lock[CLI_PATH_BYTES + 16];
+    if (engine->beside_dir[0] == '\0')
+        return;
+    (void)snprintf(lock, sizeof lock, "%s/engine.lock", engine->beside_dir);
+    (void)unlink(lock);
+    (void)rmdir(engine->beside_dir);
 }
 
 tide_status cli_engine_open(struct cli *cli, struct cli_engine *engine)
@@ -28,6 +56,8 @@ tide_status cli_engine_open(struct cli *cli, struct cli_engine *engine)
     if (engine->log != NULL)
         options.log = engine->log;
     rc = tide_engine_open(&options, &engine->engine, &cli->err);
+    if (rc == TIDE_BUSY && engine->beside && cli->shared != NULL)
+        rc = open_beside(cli, engine, &options);
     if (rc == TIDE_BUSY && engine->busy_hint != NULL)
         return cli_hint(cli, rc, engine->busy_hint);
     rc = archive_here_opened(cli, rc);
@@ -60,6 +90,7 @@ tide_status cli_engine_close(struct cli *cli, struct cli_engine *engine)
         return stopped;
     const tide_status closed = systems_close(engine, &err);
     tide_secrets_close(engine->secrets);
+    remove_beside(engine);
     engine->engine = NULL;
     engine->secrets = NULL;
     if (closed != TIDE_OK && cli->err.status == TIDE_OK)

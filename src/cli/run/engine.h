@@ -12,11 +12,13 @@ struct cli_engine {
     uint32_t workers;         /* 0: the setting */
     tide_log *log;            /* NULL: the home's log file */
     const char *busy_hint;    /* if another engine has the directory; NULL: the usual one */
+    bool beside;              /* on a shared ledger then work beside it, and take no account */
 
     tide_engine *engine;
     tide_secrets *secrets;
     void *states[TIDE_SYSTEMS_MAX]; /* of here.taken[i]; NULL: not open */
     char archive_dir[CLI_PATH_BYTES], secrets_dir[CLI_PATH_BYTES];
+    char beside_dir[CLI_PATH_BYTES]; /* the state of an engine that works beside; "": it does not */
 };
 
 /* Opens engine, sign-ins and systems; starts nothing.  Call cli_engine_close() also after a

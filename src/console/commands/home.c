@@ -1,6 +1,7 @@
 /* home.c - opens and closes the Search Console system for a command. */
 #include "console/commands/home.h"
-#include "console/system.h"
+
+#include "cli/account_job.h"
 
 #include "base/limits.h"
 
@@ -50,6 +51,14 @@ tide_status console_home_open(struct cli *cli, struct console_home *home)
     if (rc == TIDE_OK)
         rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                &home->secrets, &cli->err);
+    const struct tide_system_home at = {.world = cli->world,
+                                        .mem = cli->mem,
+                                        .engine = home->engine,
+                                        .secrets = home->secrets,
+                                        .settings = cli->settings,
+                                        .archive_dir = home->archive_dir};
+    if (rc == TIDE_OK)
+        rc = account_job_define(cli, &at);
     options.engine = home->engine;
     options.secrets = home->secrets;
     options.archive_dir = home->archive_dir;

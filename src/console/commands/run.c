@@ -1,5 +1,4 @@
-/* run.c - `tidemark console sites|backfill|sync|status|remove`, `account add console` (B1-B11). */
-#include "mail/commands/account_check.h"
+/* run.c - `tidemark console sites|backfill|sync|status|remove` (B1-B11). */
 #include "console/commands/home.h"
 
 #include "base/clocktext.h"
@@ -11,60 +10,10 @@
 
 enum { TICK_MS = 250, EVENT_MS = 1000, PLAIN_MS = 10000, SITES_MAX = TIDE_CONSOLE_SITES_MAX };
 
-static const struct cli_purpose reading = {
-    "sync", "https://www.googleapis.com/auth/webmasters.readonly",
-    "to read the search analytics of your sites, and nothing else"};
-
 static const char *name_of(const struct cli *cli)
 {
     const char *name = cli_flag(cli, "name");
     return name == NULL ? "console" : name;
-}
-
-/* ---- account add console ---- */
-
-tide_status cli_account_add_console(struct cli *cli)
-{
-    struct console_home home = {.may_hand_over = true};
-    tide_buf grant;
-    char secret[TIDE_SECRET_NAME_BYTES_MAX];
-    const char *name = name_of(cli);
-    tide_status rc = TIDE_OK;
-    if (name[0] == '\0' || strlen(name) > 100 || strpbrk(name, "/\\ \t") != NULL)
-        return cli_wrong(cli, "Give a short name without spaces and slashes.",
-                         "\"%.100s\" is not a name of a sign-in", name);
-    for (unsigned i = 1; rc == TIDE_OK && i < cli->arguments_count; i++)
-        rc = tide_console_site_check(cli->arguments[i], &cli->err);
-    if (rc != TIDE_OK)
-        return cli_hint(cli, rc, "`tidemark console sites` shows how Google spells them.");
-    rc = account_check_endpoint(cli);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
-    tide_console_secret_name(name, secret);
-    rc = console_home_open(cli, &home);
-    if (rc == TIDE_OK)
-        rc = cli_grant(cli, "", &reading, &grant);
-    /* The grant first: an account without one would only fail later. */
-    if (rc == TIDE_OK)
-        rc = tide_secrets_put(home.secrets, secret, tide_buf_text(&grant), &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_console_account_add(home.console, name, cli_flag(cli, "endpoint"), &cli->err);
-    for (unsigned i = 1; rc == TIDE_OK && i < cli->arguments_count; i++)
-        rc = tide_console_site_add(home.console, name, cli->arguments[i], &cli->err);
-    if (rc == TIDE_OK) {
-        cli_print(cli,
-                  "%u site%s added for the sign-in \"%s\", which is stored in the %s.\n"
-                  "Now run `tidemark console backfill SITE`.\n",
-                  cli->arguments_count - 1, cli->arguments_count == 2 ? " is" : "s are", name,
-                  tide_secrets_where(home.secrets));
-        tide_json_set_cstr(&cli->json, "account", name);
-        tide_json_set_u64(&cli->json, "sites", cli->arguments_count - 1);
-    }
-    tide_secret_wipe(&grant);
-    tide_buf_done(&grant);
-    const tide_status closed = console_home_close(cli, &home);
-    return rc == TIDE_OK ? closed : rc;
 }
 
 /* ---- running the engine ---- */

@@ -1,5 +1,4 @@
 #include "mail/commands/home.h"
-#include "mail/system.h"
 
 #include "world/free_space.h"
 

@@ -38,4 +38,22 @@ tide_status mail_home_broken(struct cli *cli, tide_archive *archive);
  * files, not those of another account or of a newer version. */
 const char *mail_home_broken_remedy(tide_status why);
 
+/* ---- the description of the system, and its commands ---- */
+
+extern const struct tide_system tide_mail_system;
+extern const struct cli_command mail_commands[]; /* table.c */
+tide_status cli_mail_sync(struct cli *cli);
+tide_status cli_mail_status(struct cli *cli);
+tide_status cli_mail_bad(struct cli *cli);
+tide_status cli_mail_search(struct cli *cli);
+tide_status cli_mail_show(struct cli *cli);
+tide_status cli_mail_verify(struct cli *cli);
+tide_status cli_mail_heal(struct cli *cli);
+tide_status cli_mail_lost(struct cli *cli);
+tide_status cli_mail_export(struct cli *cli);
+tide_status cli_mail_import(struct cli *cli);
+tide_status cli_mail_restore(struct cli *cli);
+tide_status cli_mail_archive(struct cli *cli);
+tide_status cli_mail_manifest(struct cli *cli);
+
 #endif

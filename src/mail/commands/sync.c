@@ -1,7 +1,6 @@
 /* sync.c - `tidemark mail sync` and `mail heal` (M1-M6b, M19): the work of cli/run/work.h. */
 #include "mail/commands/sync.h"
 #include "mail/slice.h"
-#include "mail/system.h"
 
 #include "base/clocktext.h"
 

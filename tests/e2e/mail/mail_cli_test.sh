@@ -39,8 +39,6 @@ jq -e '.accounts[0] | .engine and .last_run == "running" and .quota_max_units ==
     and .free_bytes > 0 and .messages_total == '$total "$dir/out" >/dev/null || fail "status: $(cat "$dir/out")"
 t account list --json | jq -e '.accounts[0].signed_in == "yes"' >/dev/null || fail "signed in"
 grep -rq tok-ada "$dir/out" && fail "a token is shown"
-t account remove "$user" >"$dir/out" 2>"$dir/err" && fail "removed under a running sync"
-grep -q "process $first" "$dir/err" || fail "who has it: $(cat "$dir/err")"
 
 # ---- a second sync joins it; Ctrl-C ends the watching, not the work
 "$tidemark" --home "$dir/home" mail sync --json >"$dir/second.out" 2>"$dir/second.err" &

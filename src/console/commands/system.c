@@ -1,7 +1,10 @@
-#include "console/system.h"
+/* system.c - the Search Console system, as the list of systems has it (system/system.h). */
+#include "console/commands/home.h"
 
 #include "console/backup.h"
 #include "console/console.h"
+#include "console/look.h"
+#include "net/oauth/google.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,16 +79,72 @@ static tide_status backup_check(const struct tide_system_copy *copy, tide_error 
     return tide_console_backup_check(copy->world, copy->to, copy->mem, err);
 }
 
+/* ---- accounts: a sign-in under a name, and its sites ---- */
+
+static tide_status account_check(struct cli *cli, const char *named,
+                                 struct tide_account_request *request)
+{
+    tide_status rc = TIDE_OK;
+    request->name = named == NULL ? "console" : named;
+    if (request->name[0] == '\0' || strlen(request->name) > 100 ||
+        strpbrk(request->name, "/\\ \t") != NULL)
+        return cli_wrong(cli, "Give a short name without spaces and slashes.",
+                         "\"%.100s\" is not a name of a sign-in", request->name);
+    for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
+        rc = tide_console_site_check(request->subjects[i], &cli->err);
+    tide_json_set_u64(&cli->json, "sites", request->subjects_count);
+    return cli_hint(cli, rc, "`tidemark console sites` shows how Google spells them.");
+}
+
+static tide_status account_add(const struct tide_system_home *home,
+                               const struct tide_account_request *request, tide_error *err)
+{
+    const struct tide_console_options at = {.engine = home->engine,
+                                            .world = home->world,
+                                            .secrets = home->secrets,
+                                            .archive_dir = home->archive_dir};
+    tide_status rc = tide_console_account_add(&at, request->name, request->endpoint, err);
+    for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
+        rc = tide_console_site_add(home->engine, request->name, request->subjects[i], err);
+    return rc;
+}
+
+static tide_status account_remove(const struct tide_system_home *home, const char *name,
+                                  tide_error *err)
+{
+    return tide_console_account_remove(home->engine, name, err);
+}
+
+static tide_status account_look(tide_ledger *ledger, const char *name,
+                                char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err)
+{
+    return tide_console_look_endpoint(ledger, name, endpoint_out, TIDE_ENDPOINT_BYTES, err);
+}
+
+static const struct tide_purpose reading = {
+    "sync", "https://www.googleapis.com/auth/webmasters.readonly",
+    "to read the search analytics of your sites, and nothing else"};
+
 const struct tide_system tide_console_system = {
     .name = "console",
     .provider = "console",
+    .subject = "SITE...",
+    .next = "console backfill SITE",
+    .oauth = &tide_oauth_google,
+    .purposes = &reading,
+    .purposes_count = 1,
     .table_prefix = "console_",
     .unit = "rows of search analytics",
     .unit_json = "console_rows",
+    .commands = console_commands,
     .tables = tide_console_tables,
     .open = open_console,
     .close = close_console,
     .rest = rest,
+    .account_check = account_check,
+    .account_add = account_add,
+    .account_remove = account_remove,
+    .account_look = account_look,
     .is_here = is_here,
     .archive_path = archive_path,
     .secret_name = tide_console_secret_name,

@@ -1,0 +1,273 @@
+/* system.c - the mail system, as the list of systems has it (system/system.h). */
+#include "mail/commands/home.h"
+
+#include "cloud/gmail.h"
+#include "mail/files/backup.h"
+#include "mail/mail.h"
+#include "mail/manifest.h"
+#include "mail/rows.h"
+#include "mail/status.h"
+#include "net/endpoint.h"
+#include "net/oauth/google.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BEARER_BYTES_MAX = 16 << 10 };
+
+static tide_status tables(tide_rows db, tide_error *err)
+{
+    const tide_status rc = tide_mail_tables(db, err);
+    return rc == TIDE_OK ? tide_manifest_tables(db, err) : rc;
+}
+
+/* ---- running ---- */
+
+static tide_status open_mail(const struct tide_system_home *home, void **state_out, tide_error *err)
+{
+    const tide_settings *settings = home->settings;
+    const struct tide_mail_options *wanted = home->options;
+    const struct tide_mail_options options = {
+        .engine = home->engine,
+        .world = home->world,
+        .secrets = home->secrets,
+        .archive_dir = home->archive_dir,
+        .window_units = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+        .window_ms = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
+        .archiver = wanted != NULL && wanted->archiver,
+        .no_sync = wanted != NULL && wanted->no_sync};
+    tide_mail *mail = NULL;
+    const tide_status rc = tide_mail_open(&options, home->mem, &mail, err);
+    *state_out = mail;
+    return rc;
+}
+
+static tide_status close_mail(void *state, tide_error *err)
+{
+    return tide_mail_close(state, err);
+}
+
+static tide_status rest(void *state, tide_error *err)
+{
+    return tide_mail_rest(state, err);
+}
+
+/* Indexes stored messages, one group at a time, so that searches find them. */
+static tide_status idle(void *state, bool *more_out, tide_error *err)
+{
+    uint64_t done = 0;
+    const tide_status rc = tide_mail_index(state, &done, err);
+    *more_out = rc == TIDE_OK && done > 0;
+    return rc;
+}
+
+/* ---- copies: a directory for each address ---- */
+
+static bool owns_entry(const char *name)
+{
+    return strchr(name, '@') != NULL;
+}
+
+static tide_status backup(const struct tide_system_copy *copy, struct tide_system_copied *done,
+                          tide_error *err)
+{
+    struct tide_backed_up mail = {0};
+    const struct tide_backup wanted = {.from_dir = copy->from,
+                                       .to_dir = copy->to,
+                                       .account = copy->name,
+                                       .free_min_bytes = copy->free_min_bytes,
+                                       .cancel = copy->cancel,
+                                       .progress = copy->progress,
+                                       .progress_arg = copy->progress_arg};
+    const tide_status rc = tide_backup_archive(copy->world, &wanted, copy->mem, &mail, err);
+    *done = (struct tide_system_copied){mail.copied, mail.same, mail.bytes, mail.messages};
+    return rc;
+}
+
+static void note_damage(const struct tide_damage *damage, void *arg)
+{
+    tide_error *err = arg;
+    if (err->status == TIDE_OK)
+        (void)tide_error_set(err, TIDE_CORRUPT, "shard %s %s is damaged: %s", damage->shard,
+                             damage->gmail_id, damage->what);
+}
+
+static tide_status backup_check(const struct tide_system_copy *copy, tide_error *err)
+{
+    const struct tide_archive_options options = {
+        .dir = copy->to, .account = copy->name, .world = copy->world, .read_only = true};
+    tide_archive *archive = NULL;
+    tide_error damage = {TIDE_OK, 0, ""};
+    uint64_t checked = 0;
+    tide_status rc = tide_archive_open(&options, copy->mem, &archive, err);
+    if (rc == TIDE_OK)
+        rc = tide_archive_verify(archive, 0, note_damage, &damage, &checked, err);
+    (void)tide_archive_close(archive, NULL);
+    if (rc == TIDE_OK && damage.status != TIDE_OK) {
+        *err = damage;
+        return damage.status;
+    }
+    return rc;
+}
+
+/* ---- accounts ---- */
+
+static tide_status account_check(struct cli *cli, const char *named,
+                                 struct tide_account_request *request)
+{
+    const char *email = request->subjects[0];
+    request->name = email;
+    if (request->subjects_count > 1)
+        return cli_wrong(cli, "Run the command once for each.",
+                         "only one mail account can be added at a time");
+    if (strchr(email, '@') == NULL || strpbrk(email, "/\\ \t") != NULL || email[0] == '.' ||
+        strlen(email) > 200)
+        return cli_wrong(cli, "Give an address like ada@example.com.",
+                         "\"%.200s\" is not an e-mail address", email);
+    return named == NULL
+               ? TIDE_OK
+               : cli_wrong(cli, "Omit --name.", "a mail account has the name of its address");
+}
+
+static tide_status another_mailbox(struct cli *cli, const char *email, const char *mailbox)
+{
+    char hint[400];
+    (void)snprintf(
+        hint, sizeof hint,
+        "Nothing was added. Sign in as %.100s, or add the mailbox under its own address: "
+        "`tidemark account add gmail %.100s`.",
+        email, mailbox);
+    return cli_fail(cli, TIDE_AUTH, hint, "this sign-in opens the mailbox of %.100s, not of %.100s",
+                    mailbox, email);
+}
+
+/* The hint depends on why the server did not answer. */
+static tide_status refused(struct cli *cli, tide_status rc, const char *endpoint)
+{
+    const tide_error why = cli->err;
+    const tide_text host =
+        tide_endpoint_host(endpoint == NULL ? "https://gmail.googleapis.com" : endpoint);
+    const bool unreachable = tide_status_class(rc) == TIDE_CLASS_NETWORK || rc == TIDE_TIMEOUT;
+    if (unreachable)
+        return cli_fail(cli, rc,
+                        "Nothing was added. Check the address and the connection, and run the "
+                        "command again.",
+                        "%.*s cannot be reached: %.300s", (int)host.bytes, host.data, why.text);
+    if (tide_status_class(rc) == TIDE_CLASS_AUTH)
+        return cli_fail(
+            cli, rc, "Nothing was added. Sign in with an account that the server accepts.",
+            "%.*s does not accept this sign-in: %.300s", (int)host.bytes, host.data, why.text);
+    return cli_fail(cli, rc, "Nothing was added. Run the command again, or check the address.",
+                    "%.*s did not say whose mailbox this is: %.300s", (int)host.bytes, host.data,
+                    why.text);
+}
+
+/* Asks the server whose mailbox the grant opens (M16, M19a). */
+static tide_status account_try(struct cli *cli, const struct tide_account_request *request,
+                               tide_text grant)
+{
+    const char *endpoint = request->endpoint[0] == '\0' ? NULL : request->endpoint;
+    struct tide_gmail_profile profile = {.messages = 0};
+    const tide_cancel *cancel = cli_interruptible(cli);
+    tide_buf bearer;
+    tide_buf_init(&bearer, cli->mem, BEARER_BYTES_MAX);
+    tide_status rc =
+        tide_oauth_try(&tide_oauth_google, cli->world, grant, cancel, cli->mem, &bearer, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_gmail_whose(cli->world, endpoint, tide_buf_text(&bearer), cli->mem, cancel,
+                              &profile, &cli->err);
+    tide_secret_wipe(&bearer);
+    tide_buf_done(&bearer);
+    if (rc == TIDE_GONE) { /* an emulator without that call */
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        return TIDE_OK;
+    }
+    if (rc != TIDE_OK)
+        return refused(cli, rc, endpoint);
+    if (tide_mail_compare(request->name, &profile, NULL) != TIDE_OK)
+        return another_mailbox(cli, request->name, profile.email);
+    return TIDE_OK;
+}
+
+static tide_status account_add(const struct tide_system_home *home,
+                               const struct tide_account_request *request, tide_error *err)
+{
+    const struct tide_mail_options at = {.engine = home->engine,
+                                         .world = home->world,
+                                         .secrets = home->secrets,
+                                         .archive_dir = home->archive_dir};
+    return tide_mail_account_add_at(&at, request->name, request->endpoint, err);
+}
+
+static tide_status account_remove(const struct tide_system_home *home, const char *name,
+                                  tide_error *err)
+{
+    return tide_mail_account_remove(home->engine, name, err);
+}
+
+struct endpoint_ask {
+    const char *email;
+    char *out;
+    bool found;
+};
+
+static void note_endpoint(const char *email, const char *endpoint, void *arg)
+{
+    struct endpoint_ask *ask = arg;
+    if (strcmp(email, ask->email) != 0)
+        return;
+    (void)snprintf(ask->out, TIDE_ENDPOINT_BYTES, "%s", endpoint);
+    ask->found = true;
+}
+
+static tide_status account_look(tide_ledger *ledger, const char *name,
+                                char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err)
+{
+    struct endpoint_ask ask = {.email = name, .out = endpoint_out};
+    const tide_status rc = tide_mail_look_accounts(ledger, note_endpoint, &ask, err);
+    return rc == TIDE_OK && !ask.found
+               ? tide_error_set(err, TIDE_NOT_FOUND, "%.200s is not an account of the mail system",
+                                name)
+               : rc;
+}
+
+/* Least privilege (M15a): sync needs only to read.  The wider scopes include the
+ * narrower ones, so one scope is requested. */
+static const struct tide_purpose purposes[] = {
+    {"sync", "https://www.googleapis.com/auth/gmail.readonly", "to read mail, and nothing else"},
+    {"archive", "https://www.googleapis.com/auth/gmail.modify",
+     "to read mail, change its labels, move it to the trash and put it back; not to delete it for "
+     "good"},
+    {"delete", "https://mail.google.com/",
+     "to read, change and put back mail, and to delete it for good"},
+};
+
+const struct tide_system tide_mail_system = {
+    .name = "mail",
+    .provider = "gmail",
+    .subject = "EMAIL",
+    .next = "mail sync",
+    .oauth = &tide_oauth_google,
+    .purposes = purposes,
+    .purposes_count = sizeof purposes / sizeof purposes[0],
+    .table_prefix = "mail_",
+    .unit = "messages",
+    .unit_json = "messages",
+    .commands = mail_commands,
+    .tables = tables,
+    .open = open_mail,
+    .close = close_mail,
+    .rest = rest,
+    .idle = idle,
+    .account_check = account_check,
+    .account_try = account_try,
+    .account_add = account_add,
+    .account_remove = account_remove,
+    .account_look = account_look,
+    .is_here = tide_mail_is_here,
+    .archive_path = tide_mail_dir,
+    .secret_name = tide_mail_secret_name,
+    .owns_entry = owns_entry,
+    .backup = backup,
+    .backup_check = backup_check,
+};
