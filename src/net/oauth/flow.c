@@ -269,11 +269,9 @@ static tide_status query_read(tide_oauth_flow *self, tide_text query)
         rc = tide_form_get(query, "error", &value);
         rc = rc == TIDE_OK ? TIDE_AUTH : rc;
         if (rc == TIDE_NOT_FOUND)
-            rc = tide_form_get(query, "code", &value);
-        if (rc == TIDE_OK && !tide_oauth_is_token(tide_buf_text(&value)))
+            rc = tide_form_get(query, "code", &self->code);
+        if (rc == TIDE_OK && !tide_oauth_is_token(tide_buf_text(&self->code)))
             rc = TIDE_INVALID;
-        if (rc == TIDE_OK)
-            rc = tide_buf_set(&self->code, tide_buf_text(&value));
     }
     tide_secret_wipe(&value);
     return rc == TIDE_OK || rc == TIDE_AUTH || rc == TIDE_NO_MEMORY ? rc : TIDE_INVALID;
@@ -376,28 +374,14 @@ static bool is_padding(char c)
            c == '>';
 }
 
-/* Reads the code alone, as it is in an address. */
+/* Reads the code alone, as it is in an address, or with what follows it there. */
 static tide_status code_read(tide_oauth_flow *self, tide_text pasted)
 {
-    tide_buf form;
-    tide_buf value;
-    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_TOKEN_BYTES_MAX + 8);
-    tide_buf_init(&value, &self->wiping.base, TIDE_OAUTH_TOKEN_BYTES_MAX);
-    tide_status rc = TIDE_INVALID;
-    if (tide_oauth_is_token(pasted)) {
-        rc = tide_buf_add_text(&form, "code=");
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(&form, pasted.data, pasted.bytes);
-        if (rc == TIDE_OK)
-            rc = tide_form_get(tide_buf_text(&form), "code", &value);
-        if (rc == TIDE_OK && !tide_oauth_is_token(tide_buf_text(&value)))
-            rc = TIDE_INVALID;
-        if (rc == TIDE_OK)
-            rc = tide_buf_set(&self->code, tide_buf_text(&value));
-    }
-    tide_secret_wipe(&form);
-    tide_secret_wipe(&value);
-    return rc;
+    const char *end = memchr(pasted.data, '&', pasted.bytes);
+    const tide_text code = {pasted.data, end == NULL ? pasted.bytes : (size_t)(end - pasted.data)};
+    tide_status rc =
+        tide_oauth_is_token(pasted) ? tide_form_decode(code, &self->code) : TIDE_INVALID;
+    return rc == TIDE_OK && !tide_oauth_is_token(tide_buf_text(&self->code)) ? TIDE_INVALID : rc;
 }
 
 tide_status tide_oauth_flow_paste(tide_oauth_flow *self, tide_text pasted, tide_error *err)

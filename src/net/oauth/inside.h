@@ -68,6 +68,8 @@ tide_status tide_form_add(tide_buf *form, const char *name, tide_text value);
 /* The decoded value of a name in "a=1&b=2".  TIDE_NOT_FOUND; TIDE_INVALID: it occurs twice, or
  * its escapes are broken. */
 tide_status tide_form_get(tide_text form, const char *name, tide_buf *value_out);
+/* Replaces the content of `value_out`.  TIDE_INVALID: broken escapes. */
+tide_status tide_form_decode(tide_text escaped, tide_buf *value_out);
 /* Overwrites the texts in an object, then frees it. */
 void tide_json_wipe(json_t *object);
 

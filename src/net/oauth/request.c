@@ -65,9 +65,10 @@ tide_status tide_form_add(tide_buf *form, const char *name, tide_text value)
     return rc == TIDE_OK ? tide_percent_add(form, value, TIDE_URL_UNRESERVED) : rc;
 }
 
-static tide_status form_decode(tide_text from, tide_buf *out)
+tide_status tide_form_decode(tide_text from, tide_buf *out)
 {
     tide_status rc = TIDE_OK;
+    tide_buf_clear(out);
     for (size_t i = 0; rc == TIDE_OK && i < from.bytes; i++) {
         char c = from.data[i] == '+' ? ' ' : from.data[i];
         if (c == '%') {
@@ -100,8 +101,7 @@ tide_status tide_form_get(tide_text form, const char *name, tide_buf *value_out)
     }
     if (found.data == NULL)
         return TIDE_NOT_FOUND;
-    tide_buf_clear(value_out);
-    return form_decode(found, value_out);
+    return tide_form_decode(found, value_out);
 }
 
 void tide_json_wipe(json_t *object)

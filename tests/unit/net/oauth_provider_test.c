@@ -435,8 +435,10 @@ TEST(a_link_and_its_code_carry_what_this_provider_needs)
     assert_string_equal(value, FILES " offline_access");
     assert_null(strstr(link, "access_type"));
     assert_string_equal(tide_oauth_flow_user_code(flow), "");
-    expect(tide_oauth_flow_paste(flow, TIDE_TEXT("the-code"), &stage.err), TIDE_OK, &stage.err);
+    expect(tide_oauth_flow_paste(flow, TIDE_TEXT("the%2Dcode&scope=x"), &stage.err), TIDE_OK,
+           &stage.err);
     other_finish(&stage, flow);
+    assert_non_null(strstr(server.form, "&code=the-code&redirect_uri="));
     assert_null(strstr(server.form, "client_secret"));
     stage_end(&stage);
 }
