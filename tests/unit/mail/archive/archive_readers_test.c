@@ -86,7 +86,7 @@ static bool visit_one(const struct tide_stored *stored, void *arg)
     return true;
 }
 
-static void a_search_that_is_held_delays_neither_a_put_nor_a_show(void **state)
+CASE(a_search_that_is_held_delays_neither_a_put_nor_a_show)
 {
     struct fixture *f = *state;
     uint64_t done = 0;
@@ -156,7 +156,7 @@ static bool visit_nested(const struct tide_stored *stored, void *arg)
     return false;
 }
 
-static void readers_inside_readers_keep_few_shards_open(void **state)
+CASE(readers_inside_readers_keep_few_shards_open)
 {
     struct fixture *f = *state;
     struct nested nested = {.f = f};
@@ -195,7 +195,7 @@ static void move_shard(const char *from, const char *to)
     }
 }
 
-static void a_shard_that_was_replaced_is_not_read_through_its_old_handle(void **state)
+CASE(a_shard_that_was_replaced_is_not_read_through_its_old_handle)
 {
     struct fixture *f = *state;
     char aside[100], other[100];
@@ -297,7 +297,7 @@ static void assert_read(struct fixture *f, tide_status wanted)
     assert_int_equal(inner.rc, wanted);
 }
 
-static void after_forgetting_every_reader_reads_the_disk(void **state)
+CASE(after_forgetting_every_reader_reads_the_disk)
 {
     struct fixture *f = *state;
     static uint8_t bytes[BYTES];
@@ -320,14 +320,8 @@ static void after_forgetting_every_reader_reads_the_disk(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(a_search_that_is_held_delays_neither_a_put_nor_a_show),
-        CASE(readers_inside_readers_keep_few_shards_open),
-        CASE(a_shard_that_was_replaced_is_not_read_through_its_old_handle),
-        CASE(after_forgetting_every_reader_reads_the_disk),
-    };
     tide_message_start();
     if (sqlite3_auto_extension((void (*)(void))watch_connection) != SQLITE_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL);
 }
