@@ -152,10 +152,20 @@ tide_status tide_mail_compare(const char *email, const struct tide_gmail_profile
 /* Whether the listing of a mailbox that reports `messages` and listed only `named` must be
  * incomplete. */
 bool tide_mail_is_short(uint64_t named, uint64_t messages);
-/* How many messages the server reports beyond those known here; 0 if ordinary arrivals and
- * deletions explain the difference.  Too few for tide_mail_is_short(): it is reported, the user
- * decides. */
-uint64_t tide_mail_unlisted(uint64_t known, uint64_t messages);
+/* How many messages the server counted beyond those known here.  Messages that are gone from the
+ * server do not count as known: one that was deleted between the server's count and the reading of
+ * its history is reported until the next run. */
+struct tide_mail_count {
+    tide_archive *archive; /* NULL: there is none */
+    uint64_t stored;       /* messages in the archive */
+    uint64_t recorded;     /* messages recorded as bad, gone or owed */
+    uint64_t total;        /* the server's number, read when the last run began */
+};
+tide_status tide_mail_missing(const struct tide_mail_count *count, uint64_t *missing_out,
+                              tide_error *err);
+/* What to report of them.  In a large mailbox up to one in a hundred is not: a server's own count
+ * is not that exact. */
+uint64_t tide_mail_unlisted(uint64_t missing, uint64_t messages);
 
 struct tide_mail_state {
     uint64_t watermark_ms;   /* 0: none yet */

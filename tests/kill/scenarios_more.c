@@ -181,7 +181,7 @@ void run_schedule(struct stage *stage)
     engine_start(stage);
     while (effects_now(stage) < TICKS)
         (void)tide_world_sleep_until(stage->world, tide_world_now_us(stage->world) + 5000, NULL);
-    engine_wait(stage);
+    /* Not engine_wait(): on a slow machine the next tick is due before the last one has ended. */
 }
 
 void verify_schedule(struct stage *stage)

@@ -125,20 +125,37 @@ static tide_status copies_show(struct known *known, tide_json *one)
     return TIDE_OK;
 }
 
-/* A listing that left out messages, but too few to be refused (tide_mail_is_short()).  The server's
- * number is from the last sync: messages deleted since then count as known. */
-static void unlisted_show(const struct known *known, tide_json *one)
+tide_status mail_known_missing(const struct tide_mail_look *look, tide_archive *archive,
+                               uint64_t stored, uint64_t *missing_out, tide_error *err)
+{
+    const struct tide_mail_count count = {.archive = archive,
+                                          .stored = stored,
+                                          .recorded = look->bad + look->gone + look->owed +
+                                                      look->accepted + look->retrying,
+                                          .total = look->messages_total};
+    return tide_mail_missing(&count, missing_out, err);
+}
+
+/* A listing that left out messages, but too few to be refused (tide_mail_is_short()). */
+static tide_status unlisted_show(const struct known *known, tide_json *one)
 {
     const struct tide_mail_look *look = known->ask->look;
-    const uint64_t count = mail_known_count(look, known->ask->stored);
     const bool all = look->since_ms == 0 && look->watermark_ms > 0 && look->cycles_open == 0;
-    const uint64_t unlisted = all ? tide_mail_unlisted(count, look->messages_total) : 0;
+    uint64_t missing = 0;
+    tide_status rc = TIDE_OK;
+    if (all)
+        rc = mail_known_missing(look, known->ask->archive, known->ask->stored, &missing,
+                                &known->cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    const uint64_t unlisted = tide_mail_unlisted(missing, look->messages_total);
     tide_json_set_u64(one, "unlisted", unlisted);
     if (unlisted > 0)
         cli_print(known->cli,
-                  "  unlisted   the server counts %" PRIu64 " messages more than it listed; "
+                  "  unlisted   the server counts %" PRIu64 " message%s more than it listed; "
                   "run `tidemark mail sync --force %s` to list everything again\n",
-                  unlisted, look->email);
+                  unlisted, unlisted == 1 ? "" : "s", look->email);
+    return TIDE_OK;
 }
 
 tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, tide_json *one)
@@ -155,7 +172,8 @@ tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, t
     tide_json_array(&known.messages);
     tide_json_array(&known.others);
     tide_status rc = copies_show(&known, one);
-    unlisted_show(&known, one);
+    if (rc == TIDE_OK)
+        rc = unlisted_show(&known, one);
     if (rc == TIDE_OK)
         rc = tide_mail_lost(&wanted, lost_visit, &known, &lost, &cli->err);
     if (rc == TIDE_OK && lost.messages > 0 && !ask->names)

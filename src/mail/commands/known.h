@@ -15,11 +15,10 @@ struct mail_known_ask {
     bool always;   /* show the counts of copies even if all are exact */
     bool names;    /* print every message by its id, not only the first ones */
 };
-/* How many messages of a mailbox are stored or recorded as unavailable. */
-static inline uint64_t mail_known_count(const struct tide_mail_look *look, uint64_t stored)
-{
-    return stored + look->bad + look->gone + look->owed + look->accepted + look->retrying;
-}
+/* How many messages of a mailbox the server counted beyond those that are stored or recorded as
+ * unavailable. */
+tide_status mail_known_missing(const struct tide_mail_look *look, tide_archive *archive,
+                               uint64_t stored, uint64_t *missing_out, tide_error *err);
 
 /* Prints it, sets "copies", "unlisted" and "lost" in `one`, and sets the exit code
  * CLI_EXIT_BAD_ITEMS if something is missing.  The ledger is open for reading. */

@@ -60,8 +60,12 @@ static void parts_left(const struct mail_synced *account, const char *undone,
 static bool is_short(const struct mail_synced *account)
 {
     const struct tide_mail_look *look = &account->look;
+    const uint64_t total = look->messages_total;
+    uint64_t missing = 0;
     return account->archive != NULL && look->since_ms == 0 &&
-           tide_mail_is_short(mail_known_count(look, account->kept.stored), look->messages_total);
+           mail_known_missing(look, account->archive, account->kept.stored, &missing, NULL) ==
+               TIDE_OK &&
+           tide_mail_is_short(total - missing, total);
 }
 
 static void too_few(const struct mail_synced *account, struct cli_ended *ended)

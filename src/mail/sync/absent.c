@@ -252,6 +252,7 @@ struct confirm {
     bool *gone;
     uint64_t ticket;
     bool proven;                             /* the server still returns a listed message */
+    bool denied;                             /* it lists messages and does not return them */
     char known[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* that message; "": the listing was empty */
 };
 
@@ -265,9 +266,33 @@ static tide_status ask_for(struct confirm *confirm, tide_text id, tide_error *er
     return rc;
 }
 
-/* Whether the server still returns a message that the listing named.  Asked before the others, and
- * kept with the job: where the quota allows one call at a time, a job that made two calls per item
- * would restart at the first forever. */
+/* The listed message was deleted meanwhile: another one that the server lists now takes its place.
+ * If it lists none, none is left to compare with. */
+static tide_status prove_by_another(struct confirm *confirm, tide_error *err)
+{
+    struct tide_gmail_page page = {0};
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_list(confirm->user->gmail, confirm->job, NULL, TIDE_TEXT_NONE, &page, err);
+    while (tide_mail_wait(confirm->job, rc, TIDE_MAIL_WAIT_PACE_MS));
+    const char *id = NULL;
+    for (size_t i = 0; rc == TIDE_OK && id == NULL && i < json_array_size(page.ids); i++) {
+        id = json_string_value(json_object_get(json_array_get(page.ids, i), "id"));
+        if (id != NULL && strcmp(id, confirm->known) == 0)
+            id = NULL;
+    }
+    if (id != NULL) {
+        do
+            rc = ask_for(confirm, tide_text_of(id), err);
+        while (tide_mail_wait(confirm->job, rc, TIDE_MAIL_WAIT_PACE_MS));
+    }
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
+/* Whether the server still returns a message that it lists.  Asked before the others, and kept with
+ * the job: where the quota allows one call at a time, a job that made two calls per item would
+ * restart at the first forever. */
 static tide_status prove(struct confirm *confirm, tide_error *err)
 {
     const uint64_t now_ms = tide_world_now_unix_ms(confirm->mail->world);
@@ -276,17 +301,20 @@ static tide_status prove(struct confirm *confirm, tide_error *err)
     if (tide_text_to_u64(tide_job_resume(confirm->job), &at_ms) && at_ms <= now_ms &&
         now_ms - at_ms < PROVEN_MS)
         confirm->proven = true;
-    if (confirm->proven || confirm->known[0] == '\0')
+    if (confirm->proven || confirm->denied || confirm->known[0] == '\0')
         return TIDE_OK;
     tide_status rc = ask_for(confirm, tide_text_of(confirm->known), err);
+    if (rc == TIDE_GONE)
+        rc = prove_by_another(confirm, err);
+    confirm->denied = rc == TIDE_GONE;
     if (rc != TIDE_OK)
-        return rc;
+        return confirm->denied ? TIDE_OK : rc;
     confirm->proven = true;
     (void)snprintf(text, sizeof text, "%" PRIu64, now_ms);
     return tide_job_resume_set(confirm->job, tide_text_of(text), err);
 }
 
-/* A server that denies what it has just listed proves nothing: the result is TIDE_GONE, and the
+/* A server that denies what it lists proves nothing: then the result of a 404 is TIDE_GONE, and the
  * engine retries and compares with other messages (E6.2, M6a). */
 static tide_status confirm_one(struct confirm *confirm, size_t i, tide_error *err)
 {
@@ -295,9 +323,9 @@ static tide_status confirm_one(struct confirm *confirm, size_t i, tide_error *er
     if (rc != TIDE_OK)
         return rc;
     rc = ask_for(confirm, id, err);
-    confirm->gone[i] = rc == TIDE_GONE;
-    if (rc != TIDE_GONE)
+    if (rc != TIDE_GONE || confirm->denied)
         return rc;
+    confirm->gone[i] = true;
     return tide_archive_gone(confirm->user->archive, id,
                              (int64_t)tide_world_now_unix_ms(confirm->mail->world),
                              &confirm->ticket, err);
@@ -333,6 +361,29 @@ static void confirm_read(struct confirm *confirm)
     json_decref(payload);
 }
 
+/* Only synced marks count as done (W2), and only when the ledger remembers what is gone: also when
+ * the loop ended early, so that no item is requested twice. */
+static tide_status settle(struct confirm *confirm, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    if (confirm->ticket > 0)
+        rc = tide_mail_archived(confirm->user,
+                                tide_archive_sync(confirm->user->archive, confirm->ticket,
+                                                  tide_job_cancellation(confirm->job), err),
+                                err);
+    if (rc == TIDE_OK && confirm->ticket > 0)
+        rc = tide_mail_remember(confirm->mail, confirm->user, confirm->job, err);
+    if (rc == TIDE_OK && confirm->ticket > 0)
+        rc = tide_mail_remember_gone(confirm->mail, confirm->user, confirm->job, err);
+    for (size_t i = 0; rc == TIDE_OK && i < tide_job_items(confirm->job); i++) {
+        if (confirm->asked[i] && confirm->gone[i])
+            tide_job_item_skipped(confirm->job, i); /* nothing to compare other items with */
+        else if (confirm->asked[i])
+            tide_job_item_done(confirm->job, i);
+    }
+    return rc;
+}
+
 static tide_status confirm_run(tide_job *job, void *context, tide_error *err)
 {
     struct confirm confirm = {.mail = context, .job = job};
@@ -344,28 +395,12 @@ static tide_status confirm_run(tide_job *job, void *context, tide_error *err)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu messages", count);
     if (rc == TIDE_OK && tide_job_is_probe(job))
         return tide_mail_probe(confirm.mail, confirm.user, job, err);
+    if (rc != TIDE_OK)
+        return rc;
     confirm_read(&confirm);
-    if (rc == TIDE_OK)
-        rc = confirm_all(&confirm, err);
-    /* Also when the loop ended early, so that no item is requested twice. */
-    tide_status synced = TIDE_OK;
-    if (confirm.ticket > 0)
-        synced = tide_archive_sync(confirm.user->archive, confirm.ticket,
-                                   tide_job_cancellation(job), NULL);
-    for (size_t i = 0; synced == TIDE_OK && i < count; i++) {
-        if (confirm.asked[i] && confirm.gone[i])
-            tide_job_item_skipped(job, i); /* nothing to compare other items with */
-        else if (confirm.asked[i])
-            tide_job_item_done(job, i);
-    }
-    if (rc == TIDE_OK && synced != TIDE_OK)
-        rc = tide_mail_archived(confirm.user,
-                                tide_error_set(err, synced, "the archive could not write"), err);
-    if (rc == TIDE_OK && confirm.ticket > 0)
-        rc = tide_mail_remember(confirm.mail, confirm.user, job, err);
-    if (rc == TIDE_OK && confirm.ticket > 0)
-        rc = tide_mail_remember_gone(confirm.mail, confirm.user, job, err);
-    return rc;
+    rc = confirm_all(&confirm, err);
+    const tide_status settled = settle(&confirm, rc == TIDE_OK ? err : NULL);
+    return rc == TIDE_OK ? settled : rc;
 }
 
 tide_status tide_mail_confirm(tide_job *job, void *context, tide_error *err)

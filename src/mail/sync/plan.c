@@ -20,7 +20,6 @@ enum {
     RELIST_DAYS = 360,
     RANGES_MAX = 2,
     EMPTY_PAGES = 3, /* consecutive empty pages of a listing after which it counts as having mail */
-    SHORT_MIN = 4,   /* up to this many may arrive or be deleted during a listing */
 };
 
 typedef enum plan_work {
@@ -134,17 +133,6 @@ static tide_status ask_any(struct tide_mail_user *user, tide_job *job, uint64_t 
                             "the server reports %" PRIu64 " messages, but lists none", messages);
     tide_gmail_page_done(&page);
     return rc;
-}
-
-bool tide_mail_is_short(uint64_t named, uint64_t messages)
-{
-    return messages > named && messages - named > SHORT_MIN && named < messages / 4 * 3;
-}
-
-uint64_t tide_mail_unlisted(uint64_t known, uint64_t messages)
-{
-    const uint64_t missing = messages > known ? messages - known : 0;
-    return missing > SHORT_MIN && missing > messages / 100 ? missing : 0;
 }
 
 tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
@@ -331,10 +319,19 @@ static tide_status begin_epoch(struct plan *plan, tide_error *err)
 }
 
 /* Everything was listed, but far fewer messages are stored than the server reported. */
-static bool was_short(const struct plan *plan)
+static tide_status was_short(const struct plan *plan, bool *short_out, tide_error *err)
 {
-    return plan->row.since_ms == 0 &&
-           tide_mail_is_short(plan->stored + plan->recorded, plan->row.messages_total);
+    const uint64_t total = plan->row.messages_total;
+    const struct tide_mail_count count = {.archive = plan->user->archive,
+                                          .stored = plan->stored,
+                                          .recorded = plan->recorded,
+                                          .total = total};
+    uint64_t missing = 0;
+    tide_status rc = TIDE_OK;
+    if (plan->row.since_ms == 0)
+        rc = tide_mail_missing(&count, &missing, err);
+    *short_out = rc == TIDE_OK && tide_mail_is_short(total - missing, total);
+    return rc;
 }
 
 static tide_status decide(struct plan *plan, tide_error *err)
@@ -352,11 +349,16 @@ static tide_status decide(struct plan *plan, tide_error *err)
     }
     if (plan->row.lost || plan->since_ms < plan->row.since_ms)
         return begin_epoch(plan, err);
-    if (open == 0)
+    bool too_few = false;
+    if (open == 0) {
         plan->row.notice[0] = '\0'; /* the loss it reports is healed */
+        const tide_status rc = was_short(plan, &too_few, err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
     if (plan->listing)
         plan->work = PLAN_NOTHING;
-    else if (plan->force || (!known && open == 0) || (open == 0 && was_short(plan)))
+    else if (plan->force || (!known && open == 0) || too_few)
         plan->work = PLAN_RELIST; /* no history id: an empty mailbox on a server without profile */
     else if (known && open < CYCLES_WAITING_MAX)
         plan->work = PLAN_HISTORY;
@@ -696,6 +698,13 @@ static tide_status look_for_mail(struct plan *plan, tide_error *err)
     return rc;
 }
 
+/* The server's number of messages, read when this job began (identity.c); 0: unknown. */
+static uint64_t counted(const struct tide_mail_user *user, const tide_job *job)
+{
+    const bool read = user->profile_job == tide_job_id(job) && !user->profile_none;
+    return read ? user->profile.messages : 0;
+}
+
 static tide_status plan_run(tide_job *job, void *context, tide_error *err)
 {
     struct plan *plan = tide_job_memory(job, sizeof *plan);
@@ -726,6 +735,8 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
         rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
     if (rc == TIDE_OK && plan->work == PLAN_RELIST)
         plan->row.messages_total = plan->position.messages;
+    if (rc == TIDE_OK && plan->work == PLAN_HISTORY)
+        plan->row.messages_total = counted(plan->user, job);
     if (rc == TIDE_OK)
         rc = read_labels(plan, job, err);
     if (rc == TIDE_OK)

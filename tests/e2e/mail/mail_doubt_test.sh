@@ -7,7 +7,8 @@ user=ada@example.com
 messages=40
 
 start_cloud --seed 8 --clock 2026-06-01T00:00:00Z \
-    --mailbox "$user=$messages,size=2000" --token tok="$user"
+    --mailbox "$user=$messages,size=2000" --token tok="$user" \
+    --mailbox bob@example.com=30,size=2000 --token tok-bob=bob@example.com
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0
 export TIDEMARK_RETRY_BACKOFF_START=20ms TIDEMARK_RETRY_BACKOFF_MAX=100ms
 fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault $1"; }
@@ -107,6 +108,16 @@ t mail sync --quiet --force >"$dir/text" 2>&1 || fail "sync --force: $(cat "$dir
 t mail status --json >"$dir/out"
 [ "$(field stored) $(field unlisted)" = "$messages 0" ] || fail "after --force: $(field stored), $(field unlisted) unlisted"
 
+# ---- a message that the listing leaves out is asked for itself, also when the one that is to prove
+# that the server answers was deleted meanwhile
+curl -sSf -o /dev/null "$origin/_cloud/history/expire" -d "{\"user\":\"$user\"}"
+newest=$(ids | sort | tail -n 1)
+fault "{\"method\":\"gmail.users.messages.list\",\"id\":\"$(ids | tail -n 1)\",\"rate\":1,\"fault\":\"hidden\"}"
+fault "{\"method\":\"gmail.users.messages.get\",\"id\":\"$newest\",\"rate\":1,\"fault\":\"404\"}"
+run || fail "left out: exit $? $(cat "$dir/out" "$dir/err")"
+[ "$(gone)" -eq 0 ] || fail "left out: $(gone) are gone: $(sqlite3 "$dir/home/state.db" 'SELECT item FROM bad')"
+mended
+
 # ---- what was really deleted is gone
 deleted=$(ids | tail -n 3 | jq -R . | jq -sc .)
 curl -sSf -o /dev/null "$origin/_cloud/mail/delete" -d "{\"user\":\"$user\",\"ids\":$deleted}" || fail "delete"
@@ -114,6 +125,22 @@ curl -sSf -o /dev/null "$origin/_cloud/history/expire" -d "{\"user\":\"$user\"}"
 run || fail "deleted: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(gone)" -eq 3 ] || fail "deleted: $(gone) are gone"
 [ "$(field cycles_open)" -eq 0 ] || fail "deleted: work is left"
+
+# ---- a single message that is left out is told of, also when new mail has made up for it
+rm -rf "$dir/home"
+user=bob@example.com messages=30
+t account add gmail "$user" --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add"
+hidden=$(curl -sSf -H 'Authorization: Bearer tok-bob' "$origin/gmail/v1/users/me/messages" | jq -r '.messages[3].id')
+fault "{\"method\":\"gmail.*\",\"id\":\"$hidden\",\"rate\":1,\"fault\":\"hidden\"}"
+run || fail "one is hidden: exit $? $(cat "$dir/out" "$dir/err")"
+[ "$(field stored) $(field unlisted)" = "29 1" ] || fail "one is hidden: $(field stored), $(field unlisted) unlisted"
+mended
+deliver 5
+run || fail "new mail: exit $? $(cat "$dir/out" "$dir/err")"
+[ "$(field stored) $(field unlisted)" = "34 1" ] || fail "new mail: $(field stored), $(field unlisted) unlisted"
+t mail sync --quiet --force >"$dir/text" 2>&1 || fail "sync --force: $(cat "$dir/text")"
+t mail status --json >"$dir/out"
+[ "$(field stored) $(field unlisted)" = "35 0" ] || fail "after --force: $(field stored), $(field unlisted) unlisted"
 
 [ "$failed" -eq 0 ] || exit 1
 echo "in doubt: ok"

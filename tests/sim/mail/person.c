@@ -101,10 +101,9 @@ static void add_account(struct person *self, struct person_account *account, con
     person_said_done(&said);
 }
 
-/* `mail sync`, or for one account `mail heal`, which is a sync too. */
-static int run_sync(struct person *self, const char *heal_email)
+/* `mail sync` with these words. */
+static int run_words(struct person *self, const char *const *words, bool checks)
 {
-    const char *const words[] = {"mail", heal_email == NULL ? "sync" : "heal", heal_email, NULL};
     const uint64_t began_ms = tide_world_now_unix_ms(self->world);
     struct person_said said = person_command(self, words);
     const int code = said.killed ? -1 : said.code;
@@ -112,10 +111,23 @@ static int run_sync(struct person *self, const char *heal_email)
     if (said.killed)
         tide_sim_reboot(self->sim);
     self->totals.syncs++;
-    if (heal_email == NULL)
+    if (checks)
         person_check_sync(self, &said, began_ms);
     person_said_done(&said);
     return code;
+}
+
+/* `mail sync`, or for one account `mail heal`, which is a sync too. */
+static int run_sync(struct person *self, const char *heal_email)
+{
+    const char *const words[] = {"mail", heal_email == NULL ? "sync" : "heal", heal_email, NULL};
+    return run_words(self, words, heal_email == NULL);
+}
+
+static void list_again(struct person *self, const char *email)
+{
+    const char *const words[] = {"mail", "sync", "--force", email, NULL};
+    (void)run_words(self, words, false);
 }
 
 static void sleep_hours(struct person *self, uint64_t hours)
@@ -232,7 +244,7 @@ static void day(struct person *self)
 
 /* A person does what the last sync said.  What `mail verify` names as damaged is fetched again by
  * the command that it names; copies in doubt are counted by `mail status`, which names the same
- * command. */
+ * command, and so are messages that were not listed. */
 static void heal(struct person *self)
 {
     for (uint32_t i = 1; i < self->plan.accounts; i++) {
@@ -247,6 +259,8 @@ static void heal(struct person *self)
         if (account->told_to_heal || (damaged && account->spoilt) ||
             person_check_doubted(self, account))
             (void)run_sync(self, account->email);
+        if (person_check_unlisted(self, account))
+            list_again(self, account->email);
         person_said_done(&said);
     }
 }

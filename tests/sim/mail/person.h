@@ -19,7 +19,8 @@
  *       all is well.
  *   P6  once the troubles are over, at most six more syncs set all right, and end with 0;
  *       one of them is a `mail heal` where a sync, `mail status` or `mail verify` ask for it,
- *       and a file is moved away only where a sync asks for it.
+ *       one is a `mail sync --force` where `mail status` asks for it, and a file is moved away
+ *       only where a sync asks for it.
  *       What was lost and is not on the server any more is named.
  *   P7  no mail of one account is in the archive of another.
  *   P8  a few messages that always fail hold up no others for long.
@@ -204,6 +205,8 @@ void person_check_damage(struct person *self, struct person_account *account,
                          enum person_trouble trouble);
 /* Whether `mail status` counts copies that are not the server's bytes. */
 bool person_check_doubted(struct person *self, struct person_account *account);
+/* Whether it says that the server counts messages which it did not list. */
+bool person_check_unlisted(struct person *self, struct person_account *account);
 /* Whether all is right; else `why` says what is not. */
 bool person_check_right(struct person *self, char *why, size_t why_bytes);
 

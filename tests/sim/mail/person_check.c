@@ -148,6 +148,7 @@ struct says {
     int code;
     uint64_t named;    /* messages that it counts as bad, missing, unproven ... */
     uint64_t doubtful; /* of them, copies that are not what the server said */
+    uint64_t unlisted; /* of them, those that the server counts and did not list */
     bool warns;        /* with a notice or an alert */
     bool done;         /* "last_run" is done or bad_items, and there are no gaps */
 };
@@ -178,6 +179,8 @@ static struct says ask_status(struct person *self, const struct person_account *
     {
         if (json_is_integer(value) && !is_neutral(field))
             says.named += (uint64_t)json_integer_value(value);
+        if (strcmp(field, "unlisted") == 0)
+            says.unlisted = (uint64_t)json_integer_value(value);
         if (strcmp(field, "copies") == 0)
             says.doubtful = doubtful(value);
         if (json_is_array(value) && strcmp(field, "gaps") != 0 &&
@@ -198,6 +201,11 @@ static struct says ask_status(struct person *self, const struct person_account *
 bool person_check_doubted(struct person *self, struct person_account *account)
 {
     return ask_status(self, account).doubtful > 0;
+}
+
+bool person_check_unlisted(struct person *self, struct person_account *account)
+{
+    return ask_status(self, account).unlisted > 0;
 }
 
 /* ---- P1, P2, P4, P7, P8: after a sync ---- */
