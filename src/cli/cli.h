@@ -239,6 +239,7 @@ tide_status cli_jobs_stats(struct cli *cli);
 tide_status cli_jobs_purge(struct cli *cli);
 tide_status cli_jobs_doctor(struct cli *cli);
 tide_status cli_alerts(struct cli *cli);
+tide_status cli_status(struct cli *cli);
 tide_status cli_bad_list(struct cli *cli);
 tide_status cli_bad_explain(struct cli *cli);
 tide_status cli_bad_retry(struct cli *cli);

@@ -46,7 +46,7 @@ static void check_one(const struct tide_system *system)
     TIDE_ASSERT(system->commands != NULL && system->subject != NULL);
     TIDE_ASSERT(system->next != NULL && system->account_check != NULL);
     TIDE_ASSERT(system->account_add != NULL && system->account_remove != NULL);
-    TIDE_ASSERT(system->account_look != NULL);
+    TIDE_ASSERT(system->account_look != NULL && system->status != NULL);
     TIDE_ASSERT(system->oauth != NULL && system->purposes != NULL && system->purposes_count > 0);
     TIDE_ASSERT(system->open != NULL && system->close != NULL && system->rest != NULL);
     TIDE_ASSERT(system->is_here != NULL && system->archive_path != NULL);

@@ -51,6 +51,18 @@ struct tide_system_copied {
     uint64_t units; /* messages, rows: see `unit` */
 };
 
+/* How far an account is. */
+struct tide_account_status {
+    uint64_t tidemark_unix_ms; /* 0: none yet, or `tidemark` says it */
+    char tidemark[32];         /* a tidemark that is not a time: "2026-05-01"; "": none */
+    uint64_t gaps;             /* parts beyond the tidemark that are not complete */
+    uint64_t left;             /* what is known to be left to fetch */
+    bool more;                 /* more may be left: it is not all listed yet */
+    uint64_t stored;           /* units */
+    uint64_t bad;              /* items that cannot be had, or not yet */
+    char note[200];            /* what the user should know; "": nothing */
+};
+
 struct cli;
 struct cli_command;
 
@@ -109,6 +121,9 @@ struct tide_system {
     /* Required: the endpoint of an account.  TIDE_NOT_FOUND: it was not added, or removed. */
     tide_status (*account_look)(tide_ledger *ledger, const char *name,
                                 char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err);
+    /* Required: how far the account is; reads only, while an engine runs or not. */
+    tide_status (*status)(const struct tide_system_home *home, tide_ledger *ledger,
+                          const char *name, struct tide_account_status *out, tide_error *err);
     /* Required: whether the archive `archive_id` of the account is in this directory. */
     bool (*is_here)(tide_world *world, const char *archive_dir, const char *account,
                     const char *archive_id);

@@ -121,6 +121,83 @@ static tide_status account_look(tide_ledger *ledger, const char *name,
     return tide_console_look_endpoint(ledger, name, endpoint_out, TIDE_ENDPOINT_BYTES, err);
 }
 
+/* ---- status: the series of all sites of the sign-in ---- */
+
+struct standing {
+    const struct tide_system_home *home;
+    tide_ledger *ledger;
+    const char *name;
+    const struct tide_console_site *site;
+    struct tide_account_status *out;
+    bool started; /* a series was seen */
+    bool none;    /* one of them has no tidemark yet */
+    tide_status rc;
+    tide_error *err;
+};
+
+static void take_series(const struct tide_console_set *set, uint64_t days, uint64_t rows, void *arg)
+{
+    struct standing *standing = arg;
+    struct tide_account_status *out = standing->out;
+    struct tide_console_mark mark = {.floor = ""};
+    (void)days;
+    if (standing->rc == TIDE_OK)
+        standing->rc =
+            tide_console_look_mark(standing->ledger, standing->site, set, &mark, standing->err);
+    standing->none = standing->none || mark.tidemark[0] == '\0';
+    /* The earliest one: dates sort like text. */
+    if (!standing->started || strcmp(mark.tidemark, out->tidemark) < 0)
+        (void)snprintf(out->tidemark, sizeof out->tidemark, "%s", mark.tidemark);
+    standing->started = true;
+    out->stored += rows;
+    out->left += mark.days_left;
+    out->gaps += mark.days_left > 0 ? 1 : 0;
+}
+
+/* A site without a file was added and never fetched. */
+static void take_site(const struct tide_console_site *site, void *arg)
+{
+    struct standing *standing = arg;
+    char dir[4096 + 16];
+    tide_console_store *store = NULL;
+    tide_error why = {TIDE_OK, 0, ""};
+    if (standing->rc != TIDE_OK || strcmp(site->account_name, standing->name) != 0)
+        return;
+    archive_path(standing->home->archive_dir, standing->name, dir, sizeof dir);
+    const struct tide_console_store_options options = {
+        .dir = dir, .site = site->site, .world = standing->home->world, .read_only = true};
+    standing->site = site;
+    tide_status rc = tide_console_store_open(&options, standing->home->mem, &store, &why);
+    if (rc == TIDE_OK)
+        rc = tide_console_store_sets(store, take_series, standing, &why);
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        (void)snprintf(standing->out->note, sizeof standing->out->note, "%.190s", why.text);
+    (void)tide_console_store_close(store, NULL);
+}
+
+static void take_refusal(const char *site, const char *reason, uint64_t since_unix_ms, void *arg)
+{
+    struct standing *standing = arg;
+    (void)since_unix_ms;
+    (void)snprintf(standing->out->note, sizeof standing->out->note, "%.60s is refused: %.100s",
+                   site, reason);
+}
+
+static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
+                          const char *name, struct tide_account_status *out, tide_error *err)
+{
+    struct standing standing = {
+        .home = home, .ledger = ledger, .name = name, .out = out, .err = err};
+    tide_status rc = tide_console_look_sites(ledger, take_site, &standing, err);
+    if (rc == TIDE_OK)
+        rc = standing.rc;
+    if (rc == TIDE_OK)
+        rc = tide_console_look_refused(ledger, take_refusal, &standing, err);
+    if (standing.none)
+        out->tidemark[0] = '\0';
+    return rc;
+}
+
 static const struct tide_purpose reading = {
     "sync", "https://www.googleapis.com/auth/webmasters.readonly",
     "to read the search analytics of your sites, and nothing else"};
@@ -145,6 +222,7 @@ const struct tide_system tide_console_system = {
     .account_add = account_add,
     .account_remove = account_remove,
     .account_look = account_look,
+    .status = status,
     .is_here = is_here,
     .archive_path = archive_path,
     .secret_name = tide_console_secret_name,

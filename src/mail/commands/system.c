@@ -231,6 +231,58 @@ static tide_status account_look(tide_ledger *ledger, const char *name,
                : rc;
 }
 
+/* ---- status ---- */
+
+static void status_of_look(const struct tide_mail_look *look, struct tide_account_status *out)
+{
+    bool before = false; /* adjacent ones are one gap */
+    out->tidemark_unix_ms = look->watermark_ms;
+    out->left = look->messages_left;
+    out->more = look->listing;
+    out->bad = look->bad + look->owed;
+    for (size_t i = 0; i < look->spans_count; i++) {
+        const bool open = look->spans[i].state != TIDE_SPAN_COVERED;
+        out->gaps += open && !before ? 1 : 0;
+        before = open;
+    }
+    (void)snprintf(out->note, sizeof out->note, "%.190s", look->notice);
+}
+
+/* An archive that cannot be read is noted: the other accounts are shown. */
+static void status_of_archive(const struct tide_system_home *home, const char *email,
+                              struct tide_account_status *out)
+{
+    char dir[4096 + 256];
+    tide_error why = {TIDE_OK, 0, ""};
+    struct tide_mail_kept kept = {.stored = 0};
+    tide_archive *archive = NULL;
+    tide_mail_dir(home->archive_dir, email, dir, sizeof dir);
+    const struct tide_archive_options options = {
+        .dir = dir, .account = email, .world = home->world, .read_only = true};
+    tide_status rc = tide_archive_open(&options, home->mem, &archive, &why);
+    if (rc == TIDE_OK)
+        rc = tide_mail_kept(archive, &kept, &why);
+    if (rc == TIDE_OK)
+        out->stored = kept.stored;
+    else if (rc != TIDE_NOT_FOUND)
+        (void)snprintf(out->note, sizeof out->note, "%.150s: `tidemark mail verify`", why.text);
+    (void)tide_archive_close(archive, NULL);
+}
+
+static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
+                          const char *name, struct tide_account_status *out, tide_error *err)
+{
+    struct tide_mail_look look;
+    tide_mail_look_init(&look, home->mem);
+    const tide_status rc = tide_mail_look(ledger, name, true, &look, err);
+    if (rc == TIDE_OK) {
+        status_of_look(&look, out);
+        status_of_archive(home, name, out);
+    }
+    tide_mail_look_done(&look);
+    return rc;
+}
+
 /* Least privilege (M15a): sync needs only to read.  The wider scopes include the
  * narrower ones, so one scope is requested. */
 static const struct tide_purpose purposes[] = {
@@ -264,6 +316,7 @@ const struct tide_system tide_mail_system = {
     .account_add = account_add,
     .account_remove = account_remove,
     .account_look = account_look,
+    .status = status,
     .is_here = tide_mail_is_here,
     .archive_path = tide_mail_dir,
     .secret_name = tide_mail_secret_name,

@@ -1,0 +1,225 @@
+/* status.c - `tidemark status`: all accounts of all systems, one line each (E9.3).
+ *
+ * Opens everything read-only and asks the running engine for a snapshot, if there is one. */
+#include "cli/account_seen.h"
+#include "cli/archive_here.h"
+
+#include "base/limits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An account, with what the ledger has of its jobs. */
+struct one {
+    struct tide_account_row row;
+    uint64_t running, waiting, failed; /* jobs */
+};
+
+struct status {
+    struct cli *cli;
+    struct tide_system_home home;
+    json_t *snapshot; /* NULL: no engine runs */
+    struct one *accounts;
+    size_t count, capacity;
+    bool failed;
+    tide_json list;
+};
+
+/* ---- the ledger ---- */
+
+static bool collect(const struct tide_account_row *row, void *arg)
+{
+    struct status *status = arg;
+    status->failed = !tide_mem_grow(status->cli->mem, (void **)&status->accounts, &status->capacity,
+                                    status->count + 1, TIDE_ACCOUNTS_MAX, sizeof *status->accounts);
+    if (!status->failed)
+        status->accounts[status->count++] = (struct one){.row = *row};
+    return !status->failed;
+}
+
+static bool count_jobs(const struct tide_job_count *count, void *arg)
+{
+    struct status *status = arg;
+    for (size_t i = 0; i < status->count; i++) {
+        struct one *one = &status->accounts[i];
+        if (one->row.id != count->account)
+            continue;
+        if (count->state == TIDE_ROW_RUNNING)
+            one->running += count->count;
+        else if (count->state == TIDE_ROW_PENDING)
+            one->waiting += count->count;
+        else if (count->state == TIDE_ROW_FAILED)
+            one->failed += count->count;
+    }
+    return true;
+}
+
+/* ---- what it does now, and why ---- */
+
+enum { NOW_BYTES = 500 };
+
+/* A word for JSON; `text` says it to a user. */
+static const char *now(const struct status *status, const struct one *one,
+                       const struct account_seen *seen, char text[NOW_BYTES])
+{
+    char when[32];
+    const bool refused = tide_outcome_is_bad(&seen->outcome) && seen->outcome.status == TIDE_AUTH;
+    text[0] = '\0';
+    if (one->row.halted) {
+        (void)snprintf(text, NOW_BYTES, "halted: %.400s", one->row.halt_reason);
+        return "halted";
+    }
+    if (one->row.paused) {
+        (void)snprintf(text, NOW_BYTES, "paused by command");
+        return "paused";
+    }
+    if (refused) {
+        (void)snprintf(text, NOW_BYTES, "needs a sign-in: %.400s", seen->outcome.text);
+        return "signed_out";
+    }
+    if (seen->next_try_ms > 0) {
+        (void)snprintf(text, NOW_BYTES, "waits until %s: %.400s", cli_time(seen->next_try_ms, when),
+                       seen->outcome.text);
+        return "waiting";
+    }
+    if (one->running > 0 && (status->snapshot != NULL || status->cli->shared != NULL)) {
+        (void)snprintf(text, NOW_BYTES, "running: %" PRIu64 " jobs, %" PRIu64 " wait", one->running,
+                       one->waiting);
+        return "running";
+    }
+    if (one->running + one->waiting > 0) {
+        (void)snprintf(text, NOW_BYTES, "%s: %" PRIu64 " jobs left",
+                       status->snapshot == NULL ? "stopped" : "waiting",
+                       one->running + one->waiting);
+        return status->snapshot == NULL ? "stopped" : "waiting";
+    }
+    if (one->failed > 0) {
+        (void)snprintf(text, NOW_BYTES, "%" PRIu64 " jobs failed", one->failed);
+        return "failed";
+    }
+    (void)snprintf(text, NOW_BYTES, "idle");
+    return "idle";
+}
+
+static uint64_t number_of(const json_t *object, const char *field)
+{
+    const json_int_t number = json_integer_value(json_object_get(object, field));
+    return number < 0 ? 0 : (uint64_t)number;
+}
+
+/* ---- one line ---- */
+
+static void show_quota(struct status *status, const char *name, tide_json *json)
+{
+    const json_t *live = account_in_snapshot(status->snapshot, name);
+    const uint64_t used = number_of(live, "window_used_units");
+    const uint64_t max = number_of(live, "window_max_units");
+    if (max == 0) {
+        cli_cell(status->cli, "-");
+        return;
+    }
+    cli_cell(status->cli, "%" PRIu64 "/%" PRIu64, used, max);
+    tide_json_set_u64(json, "quota_used_units", used);
+    tide_json_set_u64(json, "quota_max_units", max);
+}
+
+static void show_line(struct status *status, const struct one *one,
+                      const struct tide_system *system, const struct tide_account_status *state)
+{
+    struct cli *cli = status->cli;
+    struct account_seen seen;
+    char text[NOW_BYTES];
+    char mark[32];
+    tide_json json;
+    account_seen(cli, status->snapshot, one->row.id, one->row.name, &seen);
+    const char *tidemark = state->tidemark_unix_ms > 0  ? cli_time(state->tidemark_unix_ms, mark)
+                           : state->tidemark[0] != '\0' ? state->tidemark
+                                                        : NULL;
+    const char *word = now(status, one, &seen, text);
+    tide_json_object(&json);
+    tide_json_set_cstr(&json, "account", one->row.name);
+    tide_json_set_cstr(&json, "system", system->name);
+    tide_json_set_cstr(&json, "now", word);
+    tide_json_set_cstr(&json, "why", text);
+    tide_json_set_cstr(&json, "tidemark", tidemark);
+    if (state->tidemark_unix_ms > 0)
+        tide_json_set_u64(&json, "tidemark_unix_ms", state->tidemark_unix_ms);
+    tide_json_set_u64(&json, "gaps", state->gaps);
+    tide_json_set_u64(&json, "left", state->left);
+    tide_json_set_bool(&json, "left_is_known", !state->more);
+    tide_json_set_u64(&json, "stored", state->stored);
+    tide_json_set_cstr(&json, "unit", system->unit);
+    tide_json_set_u64(&json, "bad", state->bad);
+    tide_json_set_cstr(&json, "note", state->note[0] == '\0' ? NULL : state->note);
+    tide_json_set_u64(&json, "jobs_running", one->running);
+    tide_json_set_u64(&json, "jobs_waiting", one->waiting);
+    tide_json_set_u64(&json, "jobs_failed", one->failed);
+    cli_cell(cli, "%s", one->row.name);
+    cli_cell(cli, "%s", system->name);
+    cli_cell(cli, "%s", tidemark == NULL ? "none yet" : tidemark);
+    cli_cell(cli, "%" PRIu64, state->gaps);
+    cli_cell(cli, "%" PRIu64 "%s", state->left, state->more ? "+" : "");
+    cli_cell(cli, "%" PRIu64 " %s", state->stored, system->unit);
+    cli_cell(cli, "%" PRIu64, state->bad);
+    show_quota(status, one->row.name, &json);
+    cli_cell(cli, "%s%s%s", text, state->note[0] == '\0' ? "" : "; ", state->note);
+    account_seen_json(&seen, &json);
+    tide_json_append(&status->list, &json);
+}
+
+/* Accounts that were removed, or belong to no system of this program, have no line. */
+static tide_status show_account(struct status *status, const struct one *one)
+{
+    struct cli *cli = status->cli;
+    char endpoint[TIDE_ENDPOINT_BYTES];
+    struct tide_account_status state = {.gaps = 0};
+    const struct tide_system *system = tide_system_of_provider(cli->systems, one->row.provider);
+    if (system == NULL)
+        return TIDE_OK;
+    tide_status rc = system->account_look(cli->ledger, one->row.name, endpoint, &cli->err);
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK;
+    if (rc == TIDE_OK)
+        rc = system->status(&status->home, cli->ledger, one->row.name, &state, &cli->err);
+    if (rc == TIDE_OK)
+        show_line(status, one, system, &state);
+    return rc;
+}
+
+tide_status cli_status(struct cli *cli)
+{
+    static const char *const headings[] = {"ACCOUNT", "SYSTEM", "TIDEMARK", "GAPS", "LEFT",
+                                           "STORED",  "BAD",    "QUOTA",    "NOW"};
+    struct status status = {.cli = cli};
+    char archive_dir[CLI_PATH_BYTES];
+    char secrets_dir[CLI_PATH_BYTES];
+    tide_status rc = archive_here_places(cli, archive_dir, secrets_dir);
+    if (rc == TIDE_OK)
+        rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, collect, &status, &cli->err);
+    if (rc == TIDE_OK && status.failed)
+        rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    if (rc == TIDE_OK)
+        rc = tide_ledger_counts(cli->ledger, cli->now_unix_ms, count_jobs, &status, &cli->err);
+    status.home = (struct tide_system_home){.world = cli->world,
+                                            .mem = cli->mem,
+                                            .settings = cli->settings,
+                                            .archive_dir = archive_dir};
+    status.snapshot = cli_snapshot(cli, NULL);
+    tide_json_array(&status.list);
+    if (rc == TIDE_OK)
+        cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
+    for (size_t i = 0; rc == TIDE_OK && i < status.count; i++)
+        rc = show_account(&status, &status.accounts[i]);
+    if (rc == TIDE_OK) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli_table_end(cli, "no accounts; add one with `tidemark account add`");
+    }
+    tide_json_set_bool(&cli->json, "engine", status.snapshot != NULL);
+    tide_json_set(&cli->json, "accounts", &status.list);
+    tide_mem_free(cli->mem, status.accounts, status.capacity * sizeof *status.accounts);
+    json_decref(status.snapshot);
+    return cli_hint(cli, rc, "Run `tidemark ledger check`.");
+}

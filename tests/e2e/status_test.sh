@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# status_test.sh TIDEMARK CLOUD: `tidemark status` has a line for each account of every system, also
+# while an engine runs, with alerts before it (E9.3, E12.1).
+. "$(dirname "$0")/stage.sh"
+start_cloud --seed 5 --mailbox ada@example.com=12 --mailbox bob@example.com=9 \
+    --token tok-ada=ada@example.com --token tok-bob=bob@example.com --site sc-domain:example.com=ada@example.com,rows=20
+export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no quota here
+is() { # FILTER: of `status --json`
+    ends 0 status --json
+    jq -e "$1" "$dir/out" >/dev/null || fail "line ${BASH_LINENO[0]}: not $1: $(cat "$dir/out")"
+}
+of() { echo ".accounts[] | select(.account == \"$1\")"; }
+mkdir "$dir/home"
+ends 1 status # no ledger
+for name in ada bob; do
+    ends 0 account add gmail "$name@example.com" --endpoint "$origin" --bearer "tok-$name"
+done
+ends 0 account add console sc-domain:example.com --endpoint "$origin" --bearer tok-ada
+
+# ---- before the first sync
+is '(.engine | not) and ([.accounts[] | {(.account): .system}] | add) == {"ada@example.com":"mail","bob@example.com":"mail","console":"console"}'
+is '.accounts | all(.tidemark == null and .stored == 0 and .now == "idle")'
+
+# ---- synced, fetched, halted
+ends 0 mail sync --quiet
+last=$((clock / 86400000 - 10))
+ends 0 console backfill sc-domain:example.com --from "$(date -u -d "@$(((last - 3) * 86400))" +%F)" --to "$(date -u -d "@$((last * 86400))" +%F)" --quiet
+ends 0 account halt bob@example.com --reason 'on holiday'
+is "$(of ada@example.com) | .stored == 12 and .gaps == 0 and .left == 0 and .left_is_known and .tidemark_unix_ms > 0 and .now == \"idle\""
+is "$(of bob@example.com) | .now == \"halted\" and (.why | test(\"on holiday\"))"
+is "$(of console) | .stored > 0 and .left == 0 and .unit == \"rows of search analytics\" and (.tidemark | test(\"^20[0-9]{2}-[0-9]{2}-[0-9]{2}$\"))"
+ends 0 status
+grep -Eq '^ada@example.com +mail +2[0-9-]{9} .* 12 messages .* idle$' "$dir/out" || fail "ada's line: $(cat "$dir/out")"
+grep -Eq '^bob@example.com .* halted: on holiday$' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
+grep -Eq '^console +console +20' "$dir/out" || fail "console's line: $(cat "$dir/out")"
+
+# ---- while an engine runs: what runs, the quota
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","fault":"latency","ms":3000}' || fail slow
+printf 'From: b@example.org\r\nSubject: x\r\n\r\nx\r\n' | curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' \
+    --data-binary @- "$origin/_cloud/mail?user=ada@example.com" || fail deliver
+t mail sync ada@example.com --quiet >"$dir/first.out" 2>&1 &
+first=$!
+seen=
+for _ in $(seq 100); do
+    t status --json 2>/dev/null | jq -e ".engine and ($(of ada@example.com) | .now == \"running\" and .jobs_running > 0 and .quota_max_units == 60000)" >/dev/null && seen=1 && break
+    kill -0 "$first" 2>/dev/null || break
+    pause
+done
+[ -n "$seen" ] || fail "it does not say that it runs: $(t status --json)"
+wait "$first" || fail "sync: $(cat "$dir/first.out")"
+
+# ---- a removed account has no line; an archive that cannot be read is noted, the others are shown
+ends 0 account remove bob@example.com
+is '[.accounts[].account] == ["ada@example.com","console"]'
+for shard in "$dir"/home/archive/ada@example.com/*.db; do echo broken >"$shard"; done
+is "$(of ada@example.com) | .note | test(\"mail verify\")"
+is "$(of console) | .stored > 0"
+
+exit "$((failed > 0))"
