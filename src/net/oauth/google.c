@@ -56,6 +56,9 @@ const struct tide_oauth_provider tide_oauth_google = {
     .revoke_page = "https://myaccount.google.com/permissions",
     .auth_params = "access_type=offline"
                    "&prompt=consent", /* else a second sign-in gets no refresh token */
+    .client_help = "Create an OAuth client of the type \"Desktop app\" in Google's console, "
+                   "download its JSON file, and name it with --client FILE (docs/mail/sign-in.md).",
+    .service_accounts = true,
     .client_secret = true,
     .errors = errors,
     .judge = tide_google_judge,

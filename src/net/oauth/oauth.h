@@ -44,6 +44,8 @@ struct tide_oauth_provider {
     const char *revoke_page; /* required: where users revoke a sign-in themselves */
     const char *auth_params; /* added to the link, escaped: "prompt=consent"; NULL: none */
     const char *more_scopes; /* requested beside the caller's: "offline_access"; NULL: none */
+    const char *client_help; /* required: how a user gets a client, for the command line */
+    bool service_accounts;   /* tide_oauth_service_account() */
     bool client_secret;      /* false: its clients are public and must not send a secret */
     bool refresh_scopes;     /* a refresh must name the scopes again */
     /* Codes of its own beside those of the RFCs; ends with a NULL code.  Any code that is not

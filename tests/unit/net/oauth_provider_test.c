@@ -22,6 +22,7 @@ static const struct tide_oauth_provider other = {
     .token_url = "https://login.example/v2/token",
     .device_url = "https://login.example/v2/devicecode",
     .revoke_page = "https://account.example/apps",
+    .client_help = "Register a client.",
     .more_scopes = "offline_access",
     .refresh_scopes = true,
     .errors = other_errors,

@@ -1,0 +1,181 @@
+#include "cli/commands/sign_in.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_BYTES_MAX = 64 << 10, BROWSER_WAIT_MS = 5 * 60 * 1000 };
+
+static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
+{
+    const tide_status rc = tide_file_read(cli->world, path, FILE_BYTES_MAX, out, &cli->err);
+    return cli_hint(cli, rc, "Name a readable file.");
+}
+
+/* ---- the client ---- */
+
+static tide_status client_of(struct cli *cli, const struct tide_oauth_provider *provider,
+                             struct tide_oauth_client *client)
+{
+    const char *file = cli_flag(cli, "client");
+    const char *endpoint = cli_flag(cli, "endpoint");
+    tide_status rc = TIDE_OK;
+    *client = (struct tide_oauth_client){.client_id = ""};
+    if (endpoint != NULL)
+        tide_oauth_client_at(provider, endpoint, client);
+    if (file != NULL) {
+        tide_buf text;
+        tide_buf_init(&text, cli->mem, FILE_BYTES_MAX);
+        rc = read_file(cli, file, &text);
+        if (rc == TIDE_OK)
+            rc = tide_oauth_client_read(provider, tide_buf_text(&text), client, &cli->err);
+        tide_buf_done(&text);
+    } else if (endpoint == NULL) {
+        rc = cli_fail(cli, TIDE_INVALID, provider->client_help, "signing in needs an OAuth client");
+    }
+    return rc;
+}
+
+/* ---- ways to a grant ---- */
+
+static tide_status paste(struct cli *cli, tide_oauth_flow *flow)
+{
+    char line[8192];
+    (void)fprintf(
+        stderr,
+        "Open this link in any browser:\n\n  %s\n\nAfter you allow access, the browser shows "
+        "an address that does not load.\nPaste that address here: ",
+        tide_oauth_flow_link(flow));
+    if (fgets(line, sizeof line, stdin) == NULL)
+        return cli_fail(cli, TIDE_CANCELED, "Run the command again.", "nothing was pasted");
+    return tide_oauth_flow_paste(flow, (tide_text){line, strcspn(line, "\r\n")}, &cli->err);
+}
+
+static void open_browser(const char *link)
+{
+    const char *browser = getenv("BROWSER");
+    if (fork() == 0) {
+        (void)execlp(browser == NULL ? "xdg-open" : browser, browser == NULL ? "xdg-open" : browser,
+                     link, (char *)NULL);
+        _exit(127);
+    }
+}
+
+/* Waits for the user, who signs in on this machine or, with a code, on another. */
+static tide_status wait_for_user(struct cli *cli, tide_oauth_flow *flow)
+{
+    const char *link = tide_oauth_flow_link(flow);
+    const char *code = tide_oauth_flow_user_code(flow);
+    if (code[0] != '\0') {
+        (void)fprintf(stderr, "Open this page on any device and enter the code %s:\n\n  %s\n\n",
+                      code, link);
+        return cli_hint(cli,
+                        tide_oauth_flow_wait(flow, TIDE_NEVER, cli_interruptible(cli), &cli->err),
+                        "Run the command again.");
+    }
+    (void)fprintf(stderr, "Sign in with your browser. If none opens, use this link:\n\n  %s\n\n",
+                  link);
+    open_browser(link);
+    return cli_hint(cli, tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err),
+                    "Run the command again, with --headless if there is no browser.");
+}
+
+static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
+                           const char *email, const struct tide_purpose *purpose, tide_buf *grant)
+{
+    struct tide_oauth_client client;
+    tide_oauth_flow *flow = NULL;
+    tide_buf scopes;
+    tide_buf_init(&scopes, cli->mem, 8192);
+    tide_status rc = client_of(cli, provider, &client);
+    const struct tide_oauth_ask ask = {
+        .provider = provider,
+        .client = &client,
+        .scopes = purpose->scope,
+        .login_hint = email,
+        .way =
+            cli_flag(cli, "headless") != NULL ? tide_oauth_headless(provider) : TIDE_OAUTH_BROWSER,
+    };
+    if (rc == TIDE_OK)
+        (void)fprintf(stderr, "Tidemark requests permission %s.\n", purpose->words);
+    if (rc == TIDE_OK)
+        rc = tide_oauth_flow_start(cli->world, &ask, cli->mem, &flow, &cli->err);
+    if (rc == TIDE_OK)
+        rc = ask.way == TIDE_OAUTH_PASTE ? paste(cli, flow) : wait_for_user(cli, flow);
+    if (rc == TIDE_OK)
+        rc = tide_oauth_flow_finish(flow, NULL, grant, &scopes, &cli->err);
+    if (rc == TIDE_OK && !tide_oauth_scopes_cover(provider, tide_buf_text(&scopes), purpose->scope))
+        rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
+                      "the permission Tidemark requested was not granted on the sign-in page");
+    tide_oauth_flow_free(flow);
+    tide_buf_done(&scopes);
+    return rc;
+}
+
+static tide_status service_account(struct cli *cli, const char *file, const char *email,
+                                   const struct tide_purpose *purpose, tide_buf *grant)
+{
+    tide_buf key;
+    tide_buf_init(&key, cli->mem, FILE_BYTES_MAX);
+    tide_status rc = read_file(cli, file, &key);
+    if (rc == TIDE_OK)
+        rc = tide_oauth_service_account(tide_buf_text(&key), email, purpose->scope, grant,
+                                        &cli->err);
+    tide_secret_wipe(&key);
+    tide_buf_done(&key);
+    return rc;
+}
+
+tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
+                        const char *account, const struct tide_purpose *purpose,
+                        tide_buf *grant_out)
+{
+    const char *bearer = cli_flag(cli, "bearer");
+    const char *key = cli_flag(cli, "service-account");
+    /* A sign-in page has no use for a name that the user chose. */
+    const char *email = strchr(account, '@') == NULL ? "" : account;
+    if (bearer != NULL && cli_flag(cli, "endpoint") == NULL)
+        return cli_wrong(cli, "Add --endpoint URL.",
+                         "--bearer is for emulators: a provider's token expires after an hour");
+    if (bearer != NULL)
+        return tide_oauth_fixed(bearer, grant_out, &cli->err);
+    if (key != NULL && !provider->service_accounts)
+        return cli_wrong(cli, "Omit --service-account, and sign in as a user.",
+                         "this provider has no service accounts");
+    if (key != NULL)
+        return service_account(cli, key, email, purpose, grant_out);
+    return sign_in(cli, provider, email, purpose, grant_out);
+}
+
+/* ---- the end of a sign-in ---- */
+
+tide_status cli_sign_out(struct cli *cli, tide_secrets *secrets,
+                         const struct tide_tokens_options *options, const char *endpoint,
+                         bool *revoked_out)
+{
+    const struct tide_oauth_provider *provider = options->provider;
+    tide_tokens *tokens = NULL;
+    tide_error why = {TIDE_OK, 0, ""};
+    tide_status rc = tide_tokens_open(cli->world, secrets, options, cli->mem, &tokens, &why);
+    const bool there = rc == TIDE_OK;
+    *revoked_out = false;
+    if (there)
+        rc = tide_tokens_revoke(tokens, revoked_out, &why);
+    tide_tokens_close(tokens);
+    if (rc == TIDE_OK && !*revoked_out && provider->revoke_url == NULL)
+        (void)fprintf(stderr,
+                      "tidemark: warning: the sign-in of %s is removed here but still valid.\n"
+                      "          Revoke it at %s.\n",
+                      options->account, provider->revoke_page);
+    if (rc == TIDE_OK)
+        return TIDE_OK;
+    rc = tide_secrets_remove(secrets, options->secret, &cli->err);
+    if (there)
+        (void)fprintf(stderr,
+                      "tidemark: warning: the sign-in of %s could not be revoked: %s\n"
+                      "          It is removed here but still valid at %s: revoke it there.\n",
+                      options->account, why.text,
+                      endpoint[0] == '\0' ? provider->revoke_page : endpoint);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* there was none */
+}

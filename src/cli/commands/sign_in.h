@@ -1,0 +1,21 @@
+/* sign_in.h - the dialog with a user who signs in, and the end of a sign-in (M16). */
+#ifndef TIDE_CLI_COMMANDS_SIGN_IN_H
+#define TIDE_CLI_COMMANDS_SIGN_IN_H
+
+#include "cli/cli.h"
+#include "net/oauth/oauth.h"
+
+/* Gets a grant as the flags --bearer, --service-account, --client, --endpoint and --headless say.
+ * It is not stored. */
+tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
+                        const char *account, const struct tide_purpose *purpose,
+                        tide_buf *grant_out);
+
+/* Revokes the grant and removes it.  A server that cannot be reached, or cannot revoke, must not
+ * keep the user from removing an account: the sign-in is removed here, and a warning says that it
+ * is still valid, and where to revoke it. */
+tide_status cli_sign_out(struct cli *cli, tide_secrets *secrets,
+                         const struct tide_tokens_options *options, const char *endpoint,
+                         bool *revoked_out);
+
+#endif
