@@ -64,6 +64,9 @@ tide_status tide_engine_provider(tide_engine *engine, const struct tide_provider
 const char *tide_engine_run(const tide_engine *engine);
 /* Whether other processes work on the same ledger. */
 bool tide_engine_shared(const tide_engine *engine);
+/* The kind of that name.  TIDE_NOT_FOUND: this process has no handler for it. */
+tide_status tide_engine_kind_named(tide_engine *engine, tide_text name, uint32_t *kind_out,
+                                   tide_error *err);
 /* The priority of the kind's jobs unless they name another one. */
 uint8_t tide_engine_kind_priority(tide_engine *engine, uint32_t kind);
 /* Call it after enqueuing jobs of an account that this process does not hold: it takes the

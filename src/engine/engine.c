@@ -102,6 +102,20 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
     return TIDE_OK;
 }
 
+tide_status tide_engine_kind_named(tide_engine *engine, tide_text name, uint32_t *kind_out,
+                                   tide_error *err)
+{
+    /* Kinds are defined before the start and stay. */
+    for (uint32_t i = 0; i < engine->kinds_count; i++)
+        if (tide_text_equal(name, tide_text_of(engine->kinds[i].kind.name))) {
+            *kind_out = engine->kinds[i].id;
+            return TIDE_OK;
+        }
+    return tide_error_set(err, TIDE_NOT_FOUND,
+                          "the engine of process %d cannot run jobs of kind %.*s", (int)getpid(),
+                          (int)(name.bytes > 100 ? 100 : name.bytes), name.data);
+}
+
 /* ---- opening ------------------------------------------------------------------- */
 
 static void name_this_start(tide_engine *engine)

@@ -55,10 +55,6 @@ struct tide_mail_signed_out {
     char text[400];
 };
 
-#define TIDE_MAIL_REMOVE  "mail.remove"
-#define TIDE_MAIL_CHANGES "mail.changes"
-#define TIDE_MAIL_RESTORE "mail.restore"
-
 struct tide_mail {
     tide_mem *mem;
     tide_world *world;
@@ -69,12 +65,11 @@ struct tide_mail {
     uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
     uint32_t index_kind;
     uint32_t heal_kind, accept_kind;
-    uint32_t remove_kind, changes_kind; /* 0: this process does not run the kind */
-    uint32_t fetch_ids;                 /* ids per mail.fetch job (M2) */
-    tide_map looked;                    /* keys of the ids that the last mail.changes found */
-    tide_lock *lock;                    /* guards users and their claims */
-    bool opening;                       /* a thread is opening an account; under lock */
-    tide_cond *opened;                  /* signaled when that account is open */
+    uint32_t remove_kind, choose_kind; /* 0: this process does not run the kind */
+    uint32_t fetch_ids;                /* ids per mail.fetch job (M2) */
+    tide_lock *lock;                   /* guards users and their claims */
+    bool opening;                      /* a thread is opening an account; under lock */
+    tide_cond *opened;                 /* signaled when that account is open */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     struct tide_mail_signed_out *signed_out; /* under lock */
@@ -83,12 +78,15 @@ struct tide_mail {
     size_t gates_count;
 
     uint32_t restore_kind;
-    struct tide_restore *restoring; /* the running one (mail/restore/restore.h); NULL; under lock */
+    struct tide_restore *restores; /* that have a job (mail/restore/run.c); under lock */
 };
 
 /* The account of a job.  Opens it and checks its archive on first use.  Borrowed. */
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err);
+/* The account's tokens. */
+tide_status tide_mail_tokens(tide_world *world, tide_secrets *secrets, const char *email,
+                             tide_mem *mem, tide_tokens **tokens_out, tide_error *err);
 /* What tide_mail_account_add_at() and tide_mail_place() need of an open mail system. */
 struct tide_mail_options tide_mail_at(const tide_mail *mail);
 /* Checks, and with `added` sets, where the ledger has the archive (engine/accounts/archive_id.h). */
@@ -136,9 +134,14 @@ tide_handler tide_mail_absent;  /* mail/sync/absent.c */
 tide_handler tide_mail_confirm; /* mail/sync/absent.c */
 tide_handler tide_mail_heal;    /* mail/sync/refetch.c */
 tide_handler tide_mail_accept;  /* mail/sync/refetch.c */
-tide_handler tide_mail_restore; /* mail/restore/job.c */
+tide_handler tide_mail_restore; /* mail/restore/run.c */
 tide_handler tide_mail_remove;  /* mail/remove/batch.c */
-tide_handler tide_mail_changes; /* mail/remove/proofs.c */
+tide_handler tide_mail_choose;  /* mail/remove/chosen.c */
+
+void tide_restores_close(tide_mail *mail); /* mail/restore/run.c */
+/* Forgets what a crash left of planning (mail/manifest.h F5).  The account has just been opened: no
+ * process is planning for it. */
+tide_status tide_archiver_forget_unplanned(tide_mail *mail, uint32_t account, tide_error *err);
 
 /* ---- mail/sync/plan.c ---- */
 

@@ -6,6 +6,7 @@
 #include "mail/inside.h"
 #include "mail/manifest.h"
 #include "mail/mime/message.h"
+#include "mail/result.h"
 #include "net/oauth/google.h"
 
 #include <inttypes.h>
@@ -21,8 +22,10 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
 {
     (void)arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    const tide_status rc = tide_mail_tables(db, err);
-    return rc == TIDE_OK ? tide_manifest_tables(db, err) : rc;
+    tide_status rc = tide_mail_tables(db, err);
+    if (rc == TIDE_OK)
+        rc = tide_manifest_tables(db, err);
+    return rc == TIDE_OK ? tide_result_tables(db, err) : rc;
 }
 
 static tide_status read_row(tide_transaction *transaction, void *arg, tide_error *err)
@@ -117,19 +120,20 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
           .dedupe_running = true},
          &mail->remove_kind,
          archiver},
-        {{.name = TIDE_MAIL_CHANGES,
-          .handler = tide_mail_changes,
+        {{.name = TIDE_MAIL_CHOOSE,
+          .handler = tide_mail_choose,
           .lane = TIDE_KIND_INTERACTIVE,
           .priority = 90,
           .level = 1},
-         &mail->changes_kind,
+         &mail->choose_kind,
          archiver},
         {{.name = TIDE_MAIL_RESTORE,
           .handler = tide_mail_restore,
           .priority = 75, /* a user waits */
-          .not_preemptible = true},
+          .not_preemptible = true,
+          .dedupe_running = true},
          &mail->restore_kind,
-         true},
+         archiver},
     };
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -145,11 +149,11 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
 }
 
 /* Jobs of a dead process do nothing (tide_mail_asked_here()); here they leave the ledger.  On a
- * shared one they may belong to a live process; there tide_archiver_next() cancels them for its own
+ * shared one they may belong to a live process; there a command cancels them for its own
  * account, whose archive no other process has open. */
 static tide_status cancel_leftovers(tide_mail *mail, tide_error *err)
 {
-    static const char *const kinds[] = {TIDE_MAIL_REMOVE, TIDE_MAIL_CHANGES, TIDE_MAIL_RESTORE};
+    static const char *const kinds[] = {TIDE_MAIL_CHOOSE, TIDE_MAIL_REMOVE, TIDE_MAIL_RESTORE};
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++)
         rc = tide_cancel_kind(mail->engine, kinds[i], err);
@@ -174,7 +178,6 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
     mail->engine = options->engine;
     mail->secrets = options->secrets;
     mail->options = *options;
-    tide_map_init(&mail->looked, mem);
     (void)snprintf(mail->archive_dir, sizeof mail->archive_dir, "%s", options->archive_dir);
     mail->fetch_ids =
         options->window_ms == 0
@@ -225,7 +228,7 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
         tide_cond_free(mail->world, mail->opened);
     if (mail->lock != NULL)
         tide_lock_free(mail->world, mail->lock);
-    tide_map_done(&mail->looked);
+    tide_restores_close(mail);
     tide_mem_free(mail->mem, mail->signed_out,
                   mail->signed_out_capacity * sizeof *mail->signed_out);
     tide_mem_free(mail->mem, mail, sizeof *mail);
@@ -274,11 +277,21 @@ static tide_status archive_open(tide_mail *mail, const struct tide_archive_optio
     }
 }
 
+tide_status tide_mail_tokens(tide_world *world, tide_secrets *secrets, const char *email,
+                             tide_mem *mem, tide_tokens **tokens_out, tide_error *err)
+{
+    char secret[TIDE_SECRET_NAME_BYTES_MAX];
+    char sign_in[300];
+    tide_mail_secret_name(email, secret);
+    (void)snprintf(sign_in, sizeof sign_in, "tidemark account add gmail %s", email);
+    const struct tide_tokens_options tokens = {
+        .provider = &tide_oauth_google, .secret = secret, .account = email, .sign_in = sign_in};
+    return tide_tokens_open(world, secrets, &tokens, mem, tokens_out, err);
+}
+
 static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
                              struct tide_mail_user **user_out, tide_error *err)
 {
-    char secret[TIDE_SECRET_NAME_BYTES_MAX];
-    char sign_in[TIDE_SECRET_NAME_BYTES_MAX + 40];
     char dir[4096 + 256];
     struct tide_mail_user *user = tide_mem_new(mail->mem, sizeof *user);
     if (user == NULL)
@@ -287,17 +300,12 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     tide_map_init(&user->claims, mail->mem);
     (void)snprintf(user->email, sizeof user->email, "%s", row->email);
     tide_mail_dir(mail->archive_dir, row->email, dir, sizeof dir);
-    tide_mail_secret_name(row->email, secret);
-    (void)snprintf(sign_in, sizeof sign_in, "tidemark account add gmail %s", row->email);
-    const struct tide_tokens_options tokens = {.provider = &tide_oauth_google,
-                                               .secret = secret,
-                                               .account = row->email,
-                                               .sign_in = sign_in};
     bool shared = false;
     const struct tide_mail_options at = tide_mail_at(mail);
     tide_status rc = tide_mail_place(&at, row->email, row->account, false, &shared, err);
     if (rc == TIDE_OK)
-        rc = tide_tokens_open(mail->world, mail->secrets, &tokens, mail->mem, &user->tokens, err);
+        rc =
+            tide_mail_tokens(mail->world, mail->secrets, row->email, mail->mem, &user->tokens, err);
     if (rc == TIDE_OK)
         rc = tide_gmail_open(row->endpoint[0] == '\0' ? NULL : row->endpoint, user->tokens,
                              mail->mem, &user->gmail, err);
@@ -307,6 +315,8 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
         rc = archive_open(mail, &options, &user->archive, err);
     if (rc == TIDE_OK)
         rc = tide_mail_prove(mail, user, err);
+    if (rc == TIDE_OK)
+        rc = tide_archiver_forget_unplanned(mail, user->account, err);
     if (rc != TIDE_OK) {
         (void)user_close(mail, user, NULL);
         return rc;

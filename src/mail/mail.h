@@ -50,7 +50,7 @@ struct tide_mail_options {
     const char *archive_dir; /* each account has a folder there */
     uint64_t window_units;   /* quota: units per window_ms; 0: no limit */
     uint64_t window_ms;      /* 0: Gmail's own quota */
-    bool archiver;           /* on a shared ledger: has the handlers of mail/remove/remove.h */
+    bool archiver;           /* on a shared ledger: has the handlers of removals and restores */
     bool no_sync;            /* no sync handlers: sync jobs stay in the ledger */
 };
 /* Defines the kinds mail.* and creates the mail system's tables. */
@@ -120,6 +120,12 @@ struct tide_mail_run {
 tide_status tide_mail_lost_accepted(tide_mail *mail, const char *email, tide_error *err);
 /* Accepts the loss of messages that existed only in the archive; no payload. */
 #define TIDE_MAIL_ACCEPT_KIND "mail.accept"
+/* Choose what to remove, remove a batch of it (mail/remove/remove.h), restore (mail/restore/restore.h).
+ * Such a job names the start of the engine that was asked for it, and does nothing in another one
+ * (cli/run/ask.h). */
+#define TIDE_MAIL_CHOOSE  "mail.choose"
+#define TIDE_MAIL_REMOVE  "mail.remove"
+#define TIDE_MAIL_RESTORE "mail.restore"
 struct tide_mail_request {
     char payload[256]; /* a JSON object */
     char dedupe[64];

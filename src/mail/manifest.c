@@ -218,6 +218,30 @@ tide_status tide_manifest_list(tide_rows db, uint32_t account,
     return rc;
 }
 
+tide_status tide_manifest_run_left(tide_rows db, uint32_t account,
+                                   struct tide_manifest *manifest_out, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    struct tide_manifest found;
+    tide_status rc = tide_rows_prepare(db,
+                                       "SELECT " MANIFEST_COLUMNS " FROM mail_manifest"
+                                       " WHERE account = ?1 AND mode < 3 AND ended_ms = 0"
+                                       " AND planned_ms > 0 ORDER BY id DESC LIMIT 1",
+                                       WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK)
+        manifest_read(&stmt, &found);
+    tide_rows_end(&stmt);
+    if (rc == TIDE_OK)
+        rc = manifest_count(db, &found, err);
+    if (rc == TIDE_OK)
+        *manifest_out = found;
+    return rc;
+}
+
 /* ---- entries ---- */
 
 tide_status tide_removal_add(tide_rows db, const struct tide_removal *removal, tide_error *err)

@@ -13,8 +13,9 @@
  *       or from planned or asked (mail/remove/remove.h V6) to refused; never back.
  *   F3  (manifest, Gmail id) is unique: planning again adds nothing.
  *   F4  a restored entry names the id that the message has now.
- *   F5  a run of the archiver is valid once its last entry is planned (planned_ms); before that it
- *       has sent nothing to the server and may be forgotten.
+ *   F5  a run of the archiver is valid once its first batch is asked for (planned_ms), after its last
+ *       entry was planned and the user consented; before that it has sent nothing to the server and
+ *       may be forgotten.
  */
 #ifndef TIDE_MAIL_MANIFEST_H
 #define TIDE_MAIL_MANIFEST_H
@@ -48,7 +49,7 @@ struct tide_manifest {
     uint64_t made_ms;
     uint64_t ended_ms;     /* 0: unfinished */
     uint64_t watermark_ms; /* when it was planned */
-    uint64_t planned_ms;   /* when its last entry was planned; 0: not yet (F5) */
+    uint64_t planned_ms;   /* when its first batch began; 0: not yet (F5) */
     /* Counted from the entries on read. */
     uint64_t entries[TIDE_REMOVAL_RESTORED + 1];
     uint64_t bytes[TIDE_REMOVAL_RESTORED + 1];
@@ -73,10 +74,13 @@ tide_status tide_manifest_tables(tide_rows db, tide_error *err);
 
 /* Writes a new manifest and sets its id. */
 tide_status tide_manifest_add(tide_rows db, struct tide_manifest *manifest, tide_error *err);
-/* Marks the manifest as planned: its last entry is written (F5). */
+/* Marks the manifest as valid (F5). */
 tide_status tide_manifest_planned(tide_rows db, uint64_t manifest, uint64_t now_ms,
                                   tide_error *err);
-/* Forgets runs of the archiver whose planning did not finish (F5), at most `limit` entries per
+/* The newest unfinished run of the archiver for an account; TIDE_NOT_FOUND. */
+tide_status tide_manifest_run_left(tide_rows db, uint32_t account,
+                                   struct tide_manifest *manifest_out, tide_error *err);
+/* Forgets runs of the archiver that are not valid yet (F5), at most `limit` entries per
  * call; *more_out: there are more.  Only those of this account: the caller has its archive open for
  * writing, so no other process is planning one. */
 tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint32_t limit,

@@ -327,6 +327,14 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
     return rc;
 }
 
+bool tide_mail_look_settled(const struct tide_mail_look *look)
+{
+    for (size_t i = 0; i < look->spans_count; i++)
+        if (look->spans[i].jobs_left > 0)
+            return false;
+    return !look->listing;
+}
+
 bool tide_mail_look_check(const struct tide_mail_look *look)
 {
     bool gaps = false;

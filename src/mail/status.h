@@ -83,6 +83,8 @@ void tide_mail_look_done(struct tide_mail_look *look); /* a zeroed one is fine *
  * TIDE_NOT_FOUND: no account of the mail system; the look is unchanged. */
 tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
                            struct tide_mail_look *look, tide_error *err);
+/* Whether no work of a run is left, according to a full look. */
+bool tide_mail_look_settled(const struct tide_mail_look *look);
 bool tide_mail_look_check(const struct tide_mail_look *look);
 /* Compares the archive (NULL: there is none) with the ledger's record (M4): reports losses in the
  * notice and sets the tidemark to where it will fall back.  Changes nothing on disk. */

@@ -20,6 +20,7 @@
 #include "mail/remove/remove.h"
 #include "support/scale.h"
 #include "support/test.h"
+#include "tidemark_inside.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -410,6 +411,59 @@ static tide_status refused_run(tide_transaction *transaction, void *arg, tide_er
     return rc;
 }
 
+/* As the command does (cli/run/ask.h). */
+static tide_status ask_batch(struct stage *stage, uint64_t manifest, uint64_t *job_out,
+                             tide_error *err)
+{
+    struct tide_spec spec = {.account = 0};
+    char dedupe[64];
+    tide_json payload;
+    tide_buf line;
+    tide_buf_init(&line, tide_mem_heap(), 4096);
+    tide_json_object(&payload);
+    tide_archiver_batch_ask(manifest, 1 + (uint32_t)(stage->seed % 7), &payload);
+    tide_json_set_cstr(&payload, "engine", tide_engine_run(stage->engine));
+    tide_status rc = tide_json_line(&payload, &line);
+    tide_json_done(&payload);
+    if (rc == TIDE_OK)
+        rc = tide_engine_account(stage->engine, USER, "gmail", &spec.account, err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_kind_named(stage->engine, TIDE_TEXT(TIDE_MAIL_REMOVE), &spec.kind, err);
+    tide_archiver_batch_dedupe(spec.account, dedupe);
+    spec.payload = tide_buf_cstr(&line);
+    spec.dedupe = dedupe;
+    if (rc == TIDE_OK)
+        rc = tide_enqueue(stage->engine, &spec, 1, job_out, err);
+    tide_buf_done(&line);
+    return rc;
+}
+
+struct run_ask {
+    uint64_t id; /* 0: the newest one that is not finished */
+    uint32_t account;
+    struct tide_manifest manifest;
+};
+
+static tide_status run_read(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct run_ask *ask = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    return ask->id != 0 ? tide_manifest_get(db, ask->id, &ask->manifest, err)
+                        : tide_manifest_run_left(db, ask->account, &ask->manifest, err);
+}
+
+static tide_status read_manifest(struct stage *stage, uint64_t id, struct tide_manifest *out,
+                                 tide_error *err)
+{
+    struct run_ask ask = {.id = id};
+    tide_status rc = tide_engine_account(stage->engine, USER, "gmail", &ask.account, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(stage->engine, run_read, &ask, err);
+    if (rc == TIDE_OK)
+        *out = ask.manifest;
+    return rc;
+}
+
 static tide_status one_batch(struct stage *stage, uint64_t manifest, tide_error *err)
 {
     struct tide_mail_state state;
@@ -422,12 +476,12 @@ static tide_status one_batch(struct stage *stage, uint64_t manifest, tide_error 
     struct refused_ask refused = {stage, {.id = manifest}, stage->changes};
     stage->watermark_ms = state.watermark_ms;
     stage->batching = true;
-    rc = tide_archiver_next(stage->mail, manifest, 1 + (uint32_t)(stage->seed % 7), &job, err);
+    rc = ask_batch(stage, manifest, &job, err);
     for (int ticks = 0; rc == TIDE_OK && ticks < 10000; ticks++) {
         const tide_status waited = tide_engine_wait(stage->engine, 1000, err);
         if (waited != TIDE_OK && waited != TIDE_TIMEOUT)
             return waited;
-        rc = tide_archiver_look(stage->mail, job, err);
+        rc = tide_job_ended(stage->engine, job, err);
         if (rc != TIDE_TIMEOUT) {
             stage->batching = false;
             return rc == TIDE_OK ? tide_transact(stage->engine, refused_run, &refused, err) : rc;
@@ -449,7 +503,7 @@ static tide_status remove_all(struct stage *stage, uint64_t manifest, tide_error
         if (rc == TIDE_OK)
             rc = one_batch(stage, manifest, err);
         if (rc == TIDE_OK)
-            rc = tide_archiver_manifest(stage->mail, manifest, &run, err);
+            rc = read_manifest(stage, manifest, &run, err);
     }
     return rc;
 }
@@ -459,6 +513,13 @@ static void crash_soon(struct stage *stage, uint64_t steps)
     tide_sim_crash_after(stage->sim,
                          1 + tide_rng_below(&stage->rng, steps << tide_rng_below(&stage->rng, 6)),
                          TIDE_SIM_CRASH_SEEDED);
+}
+
+static tide_status begin_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct tide_manifest *manifest = arg;
+    return tide_manifest_planned(tide_transaction_rows(transaction), manifest->id,
+                                 manifest->made_ms, err);
 }
 
 static tide_status some_run(struct stage *stage, tide_error *err)
@@ -473,7 +534,7 @@ static tide_status some_run(struct stage *stage, tide_error *err)
                                        .now_ms = tide_world_now_unix_ms(stage->world),
                                        .limit = tide_rng_below(rng, 14)};
     const bool crash = tide_rng_chance(rng, 3, 4);
-    tide_status rc = tide_archiver_unfinished(stage->mail, USER, &manifest, err);
+    tide_status rc = read_manifest(stage, 0, &manifest, err);
     if (crash && tide_rng_chance(rng, 1, 6))
         crash_soon(stage, 30); /* while it is planned */
     if (rc == TIDE_OK && tide_rng_chance(rng, 2, 3)) {
@@ -484,7 +545,9 @@ static tide_status some_run(struct stage *stage, tide_error *err)
     }
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return rc;
-    rc = tide_archiver_plan(stage->mail, &ask, &manifest, err);
+    rc = tide_archiver_plan(stage->mail, &ask, NULL, &manifest, err);
+    if (rc == TIDE_OK) /* as its first batch does before anything else: a crash leaves a run */
+        rc = tide_transact(stage->engine, begin_run, &manifest, err);
     if (rc == TIDE_OK && crash)
         crash_soon(stage, 30);
     return rc == TIDE_OK ? remove_all(stage, manifest.id, err) : rc;
@@ -759,7 +822,7 @@ static void finish(struct stage *stage)
     if (rc == TIDE_OK)
         rc = sync_now(stage, &err);
     for (int runs = 0; rc == TIDE_OK && runs < 50; runs++) {
-        rc = tide_archiver_unfinished(stage->mail, USER, &manifest, &err);
+        rc = read_manifest(stage, 0, &manifest, &err);
         if (rc == TIDE_OK)
             rc = remove_all(stage, manifest.id, &err);
     }

@@ -6,24 +6,9 @@
 #include "engine/control/answers.h"
 #include "engine/control/control.h"
 #include "engine/engine.h"
+#include "tidemark_inside.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-static tide_status kind_named(tide_engine *engine, tide_text name, uint32_t *kind_out,
-                              tide_error *err)
-{
-    /* Kinds are defined before the start and stay. */
-    for (uint32_t i = 0; i < engine->kinds_count; i++)
-        if (tide_text_equal(name, tide_text_of(engine->kinds[i].kind.name))) {
-            *kind_out = engine->kinds[i].id;
-            return TIDE_OK;
-        }
-    return tide_error_set(err, TIDE_NOT_FOUND,
-                          "the engine of process %d cannot run jobs of kind %.*s", (int)getpid(),
-                          (int)(name.bytes > 100 ? 100 : name.bytes), name.data);
-}
 
 /* An optional field may be missing, but must not have another type. */
 static tide_status optional(tide_status rc)
@@ -42,7 +27,7 @@ tide_status tide_control_enqueue(tide_engine *engine, const json_t *request, tid
     uint64_t id = 0;
     tide_status rc = tide_json_get_text(request, "kind", &kind, err);
     if (rc == TIDE_OK)
-        rc = kind_named(engine, kind, &spec.kind, err);
+        rc = tide_engine_kind_named(engine, kind, &spec.kind, err);
     else
         rc = tide_error_set(err, TIDE_INVALID, "enqueue: name the kind of the job");
     if (rc == TIDE_OK && json_object_get(request, "account") != NULL)

@@ -4,6 +4,10 @@
 #include "base/clocktext.h"
 #include "engine/tuning.h"
 #include "mail/remove/remove.h"
+#include "mail/result.h"
+#include "mail/rows.h"
+#include "mail/status.h"
+#include "net/judge_google.h"
 #include "tidemark_inside.h"
 
 #include <inttypes.h>
@@ -11,10 +15,9 @@
 #include <unistd.h>
 
 enum {
-    TICK_MS = 100,
+    TICK_MS = 200,
     SHOWN_REFUSED = 20,
     REASONS_MAX = 16,
-    YEARS_MAX = 200,
     SYNC_AFTER_BATCHES = 10, /* otherwise every batch reads the history of all batches before it */
     LINE_EVERY_MS = 10000,
 };
@@ -22,6 +25,9 @@ enum {
 struct archiving {
     struct cli *cli;
     struct mail_home home;
+    struct cli_ask ask_of; /* where jobs are asked for */
+    bool handed_over;
+    uint32_t account;
     char email[256];
     char query[TIDE_ARCHIVING_QUERY_BYTES + 1];
     struct tide_archiving ask;
@@ -147,19 +153,17 @@ static tide_status needs_scope(struct archiving *archiving)
                     archiving->ask.mode == TIDE_REMOVE_FOR_GOOD ? "delete" : "change");
 }
 
-static bool signed_out(struct archiving *archiving)
+/* Why is in cli->err. */
+static tide_status signed_out(struct archiving *archiving)
 {
     const char *email = archiving->email;
-    char why[400];
+    const tide_error why = archiving->cli->err;
     char hint[400];
-    if (!tide_mail_signed_out(archiving->home.mail, email, why))
-        return false;
     (void)snprintf(hint, sizeof hint,
                    "Sign in again with `tidemark account add gmail %.100s --for %s` and the flags "
                    "it was added with.",
                    email, tide_archiver_purpose(archiving->ask.mode));
-    (void)cli_fail(archiving->cli, TIDE_AUTH, hint, "%.100s: %.250s", email, why);
-    return true;
+    return cli_fail(archiving->cli, TIDE_AUTH, hint, "%.100s: %.250s", email, why.text);
 }
 
 /* ---- waiting ---- */
@@ -178,144 +182,168 @@ static void line(struct archiving *archiving)
                   run->entries[TIDE_REMOVAL_REFUSED]);
 }
 
-/* One tick.  TIDE_OK: the engine is idle; TIDE_TIMEOUT: it is not. */
-static tide_status tick(struct archiving *archiving)
+/* ---- jobs ---- */
+
+static tide_rows rows(const struct archiving *archiving)
+{
+    return tide_ledger_rows(archiving->cli->ledger);
+}
+
+/* Our engine, or that of the process that has the directory. */
+static tide_status open_engine(struct archiving *archiving)
+{
+    cli_ask_close(&archiving->ask_of);
+    const tide_status rc =
+        mail_home_ask(archiving->cli, &archiving->home, archiving->email, &archiving->ask_of);
+    archiving->handed_over = archiving->home.engine == NULL;
+    return rc;
+}
+
+/* An interrupted run asks for no more; what another process does for it is canceled. */
+static tide_status interrupted(struct archiving *archiving)
+{
+    struct cli_ask *ask = &archiving->ask_of;
+    tide_status rc = TIDE_TIMEOUT;
+    const bool ends =
+        ask->engine == NULL && strcmp(ask->kind, TIDE_MAIL_PLAN_KIND) != 0 && cli_ask_cancel(ask);
+    while (ends && rc == TIDE_TIMEOUT)
+        rc = mail_home_wait(archiving->cli, &archiving->home, ask);
+    archiving->cli->hint[0] = '\0';
+    return cli_fail(archiving->cli, TIDE_STOPPED, NULL, "interrupted");
+}
+
+static tide_status wait_for_job(struct archiving *archiving)
 {
     struct cli *cli = archiving->cli;
-    if (signed_out(archiving))
-        return TIDE_AUTH;
-    if (cli_interrupted())
-        return cli_fail(cli, TIDE_STOPPED, NULL, "interrupted");
-    return tide_engine_wait(archiving->home.engine, TICK_MS, &cli->err);
+    tide_status rc = TIDE_TIMEOUT;
+    while (rc == TIDE_TIMEOUT && !cli_interrupted())
+        rc = mail_home_wait(cli, &archiving->home, &archiving->ask_of);
+    if (rc == TIDE_TIMEOUT)
+        return interrupted(archiving);
+    if (rc == TIDE_AUTH)
+        return signed_out(archiving);
+    return rc == TIDE_PERMANENT && tide_google_lacks_scope(cli->err.text) ? needs_scope(archiving)
+                                                                          : rc;
+}
+
+typedef void payload_fn(const struct archiving *archiving, tide_json *payload);
+
+/* Asks for a job and waits for it.  If the other process ends first, we take over. */
+static tide_status do_job(struct archiving *archiving, const char *kind, const char *dedupe,
+                          payload_fn *fill)
+{
+    tide_status rc = TIDE_OK;
+    do {
+        tide_json payload;
+        if (archiving->ask_of.gone)
+            rc = open_engine(archiving);
+        if (rc != TIDE_OK)
+            return rc;
+        tide_json_object(&payload);
+        fill(archiving, &payload);
+        rc = cli_ask_job(&archiving->ask_of, kind, archiving->email, archiving->account, dedupe,
+                         &payload);
+        if (rc == TIDE_OK)
+            rc = wait_for_job(archiving);
+    } while (rc != TIDE_OK && archiving->ask_of.gone);
+    return rc;
+}
+
+/* ---- syncing ---- */
+
+static void plan_payload(const struct archiving *archiving, tide_json *payload)
+{
+    const struct tide_mail_run run = {.email = archiving->email};
+    struct tide_mail_request request;
+    tide_mail_request(&run, archiving->account, &request);
+    tide_json_done(payload);
+    payload->value = NULL;
+    (void)tide_json_parse(tide_text_of(request.payload), &payload->value, NULL);
+}
+
+/* Whether nothing of it is left to do.  Our engine may be idle before, with jobs that wait. */
+static tide_status settled(struct archiving *archiving, bool *settled_out)
+{
+    struct cli *cli = archiving->cli;
+    struct tide_mail_look look;
+    tide_mail_look_init(&look, cli->mem);
+    const tide_status rc = tide_mail_look(cli->ledger, archiving->email, true, &look, &cli->err);
+    *settled_out = rc == TIDE_OK && tide_mail_look_settled(&look);
+    tide_mail_look_done(&look);
+    return rc;
+}
+
+static tide_status wait_until_settled(struct archiving *archiving)
+{
+    struct cli *cli = archiving->cli;
+    tide_engine *engine = archiving->home.engine;
+    bool over = false;
+    tide_status rc = settled(archiving, &over);
+    while (rc == TIDE_OK && !over) {
+        if (cli_interrupted())
+            return cli_fail(cli, TIDE_STOPPED, NULL, "interrupted");
+        if (engine == NULL) {
+            (void)tide_world_sleep_until(cli->world,
+                                         tide_world_now_us(cli->world) + TICK_MS * 1000ull, NULL);
+            rc = cli_ask_is_there(&archiving->ask_of);
+        } else {
+            rc = tide_engine_wait(engine, TICK_MS, &cli->err);
+            over = rc == TIDE_OK;
+            rc = rc == TIDE_TIMEOUT ? TIDE_OK : rc;
+        }
+        if (rc == TIDE_OK && !over)
+            rc = settled(archiving, &over);
+        if (rc == TIDE_OK && !over)
+            rc = mail_home_can_run(cli, &archiving->home, archiving->email);
+    }
+    return rc == TIDE_AUTH ? signed_out(archiving) : rc;
 }
 
 /* An incremental sync, so that the archive knows what Gmail has. */
 static tide_status bring_up_to_date(struct archiving *archiving)
 {
-    const struct tide_mail_run run = {.email = archiving->email};
+    char dedupe[64];
+    tide_status rc = TIDE_OK;
     if (!archiving->sync)
         return TIDE_OK;
-    tide_status rc = tide_mail_run(archiving->home.mail, &run, &archiving->cli->err);
-    if (rc == TIDE_OK)
-        rc = TIDE_TIMEOUT;
-    while (rc == TIDE_TIMEOUT)
-        rc = tick(archiving);
+    (void)snprintf(dedupe, sizeof dedupe, "plan/%" PRIu32, archiving->account);
+    do {
+        rc = do_job(archiving, TIDE_MAIL_PLAN_KIND, dedupe, plan_payload);
+        if (rc == TIDE_OK)
+            rc = wait_until_settled(archiving);
+    } while (rc != TIDE_OK && archiving->ask_of.gone);
     return rc;
+}
+
+static void batch_payload(const struct archiving *archiving, tide_json *payload)
+{
+    tide_archiver_batch_ask(archiving->manifest.id, 0, payload);
 }
 
 static tide_status batch(struct archiving *archiving)
 {
+    char dedupe[64];
+    tide_archiver_batch_dedupe(archiving->account, dedupe);
+    const tide_status rc = cli_ask_clear(&archiving->ask_of, TIDE_MAIL_REMOVE, archiving->email);
+    return rc != TIDE_OK ? rc : do_job(archiving, TIDE_MAIL_REMOVE, dedupe, batch_payload);
+}
+
+static void choose_payload(const struct archiving *archiving, tide_json *payload)
+{
+    tide_archiver_choose_ask(&archiving->ask, archiving->dry, payload);
+}
+
+/* Its result, owned by the caller. */
+static tide_status choose(struct archiving *archiving, json_t **result_out)
+{
     struct cli *cli = archiving->cli;
-    uint64_t job = 0;
-    tide_status rc =
-        tide_archiver_next(archiving->home.mail, archiving->manifest.id, 0, &job, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
-    do {
-        const tide_status waited = tick(archiving);
-        if (waited != TIDE_OK && waited != TIDE_TIMEOUT)
-            return waited;
-        rc = tide_archiver_look(archiving->home.mail, job, &cli->err);
-        if (rc == TIDE_TIMEOUT && waited == TIDE_OK)
-            return cli_fail(cli, TIDE_BUSY,
-                            "`tidemark jobs list` and `tidemark account list` show what is paused "
-                            "or halted.",
-                            "the jobs of %s do not run", archiving->email);
-    } while (rc == TIDE_TIMEOUT);
-    return rc == TIDE_AUTH ? needs_scope(archiving) : rc;
-}
-
-/* ---- choosing ---- */
-
-struct sum {
-    char name[260];
-    uint64_t messages, bytes;
-};
-
-struct chosen {
-    struct archiving *archiving;
-    uint64_t messages, bytes, refused, batches;
-    uint64_t batch_messages, batch_bytes;
-    uint64_t unsure; /* whose labels must be fetched, 20 units each */
-    struct sum years[YEARS_MAX];
-    size_t years_count;
-    json_t *labels; /* id to [messages, bytes] */
-    tide_json refusals;
-};
-
-static void sum_year(struct chosen *chosen, const struct tide_stored *stored)
-{
-    char when[32];
-    (void)cli_time((uint64_t)stored->internal_ms, when);
-    when[4] = '\0';
-    size_t at = 0;
-    while (at < chosen->years_count && strcmp(chosen->years[at].name, when) != 0)
-        at++;
-    if (at == YEARS_MAX)
-        return;
-    if (at == chosen->years_count)
-        (void)snprintf(chosen->years[chosen->years_count++].name, sizeof chosen->years[0].name,
-                       "%s", when);
-    chosen->years[at].messages++;
-    chosen->years[at].bytes += stored->bytes;
-}
-
-static void sum_labels(struct chosen *chosen, const struct tide_candidate *candidate)
-{
-    for (const char *at = candidate->labels; *at != '\0';) {
-        char label[600];
-        const size_t word = strcspn(at, " ");
-        (void)snprintf(label, sizeof label, "%.*s", (int)word, at);
-        json_t *sum = json_object_get(chosen->labels, label);
-        if (sum == NULL) {
-            sum = json_pack("[i,i]", 0, 0);
-            (void)json_object_set_new(chosen->labels, label, sum);
-        }
-        (void)json_integer_set(json_array_get(sum, 0),
-                               json_integer_value(json_array_get(sum, 0)) + 1);
-        (void)json_integer_set(json_array_get(sum, 1), json_integer_value(json_array_get(sum, 1)) +
-                                                           (json_int_t)candidate->stored.bytes);
-        at += word + (at[word] == ' ');
-    }
-}
-
-/* Counts batches as mail/remove/batch.c forms them. */
-static void sum_calls(struct chosen *chosen, const struct tide_candidate *candidate)
-{
-    const uint64_t bytes = candidate->stored.bytes;
-    chosen->unsure += candidate->unsure;
-    const uint64_t most = chosen->unsure > 0 ? TIDE_REMOVE_UNSURE_IDS : TIDE_REMOVE_IDS;
-    if (chosen->batch_messages >= most ||
-        (chosen->batch_messages > 0 && chosen->batch_bytes + bytes > TIDE_REMOVE_BYTES))
-        chosen->batch_messages = chosen->batch_bytes = 0;
-    chosen->batches += chosen->batch_messages == 0;
-    chosen->batch_messages++;
-    chosen->batch_bytes += bytes;
-}
-
-static bool choose_one(const struct tide_candidate *candidate, void *arg)
-{
-    struct chosen *chosen = arg;
-    if (candidate->refused == NULL) {
-        chosen->messages++;
-        chosen->bytes += candidate->stored.bytes;
-        sum_calls(chosen, candidate);
-        if (chosen->archiving->dry) {
-            sum_year(chosen, &candidate->stored);
-            sum_labels(chosen, candidate);
-        }
-        return !cli_interrupted();
-    }
-    chosen->refused++;
-    if (chosen->archiving->dry && chosen->refused <= CLI_LIST_MAX) {
-        tide_json one;
-        tide_json_object(&one);
-        tide_json_set_cstr(&one, "id", candidate->stored.gmail_id);
-        tide_json_set_i64(&one, "internal_unix_ms", candidate->stored.internal_ms);
-        tide_json_set_cstr(&one, "reason", candidate->refused);
-        tide_json_append(&chosen->refusals, &one);
-    }
-    return !cli_interrupted();
+    archiving->ask.read_back = archiving->dry && cli_flag(cli, "quick") == NULL;
+    archiving->ask.with_history = archiving->dry;
+    const tide_status rc = do_job(archiving, TIDE_MAIL_CHOOSE, "", choose_payload);
+    if (rc == TIDE_OK)
+        return tide_result_get(rows(archiving), archiving->ask_of.job, result_out, &cli->err);
+    return cli_hint(cli, rc,
+                    rc == TIDE_INVALID ? "`tidemark mail search` accepts the same queries." : NULL);
 }
 
 /* ---- a dry run ---- */
@@ -328,43 +356,33 @@ static void name_label(const struct tide_label_row *label, void *arg)
         (void)json_object_set_new(arg, id, json_stringn(label->name.data, label->name.bytes));
 }
 
-static void show_sums(struct cli *cli, const struct chosen *chosen, json_t *names)
+/* A list of sums in the result; `names` gives them other names. */
+static void show_sums(struct cli *cli, const json_t *sums, const char *key, const char *one_key,
+                      const json_t *names)
 {
-    char size[TIDE_SIZE_TEXT_BYTES];
-    tide_json years;
-    tide_json labels;
-    tide_json_array(&years);
-    tide_json_array(&labels);
-    for (size_t i = 0; i < chosen->years_count; i++) {
-        const struct sum *year = &chosen->years[i];
-        tide_json one;
-        tide_size_human(year->bytes, size);
-        cli_print(cli, "  %-30s %8" PRIu64 "  %s\n", year->name, year->messages, size);
-        tide_json_object(&one);
-        tide_json_set_cstr(&one, "year", year->name);
-        tide_json_set_u64(&one, "messages", year->messages);
-        tide_json_set_u64(&one, "bytes", year->bytes);
-        tide_json_append(&years, &one);
-    }
-    const char *id = NULL;
-    json_t *sum = NULL;
-    json_object_foreach(chosen->labels, id, sum)
+    size_t index = 0;
+    const json_t *sum = NULL;
+    tide_json list;
+    tide_json_array(&list);
+    json_array_foreach(sums, index, sum)
     {
-        const char *name = json_string_value(json_object_get(names, id));
-        const uint64_t messages = (uint64_t)json_integer_value(json_array_get(sum, 0));
-        const uint64_t bytes = (uint64_t)json_integer_value(json_array_get(sum, 1));
+        char size[TIDE_SIZE_TEXT_BYTES];
         tide_json one;
+        const char *id = json_string_value(json_object_get(sum, "name"));
+        const char *name = json_string_value(json_object_get(names, id));
+        const uint64_t messages = (uint64_t)json_integer_value(json_object_get(sum, "messages"));
+        const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(sum, "bytes"));
         tide_size_human(bytes, size);
         cli_print(cli, "  %-30.200s %8" PRIu64 "  %s\n", name == NULL ? id : name, messages, size);
         tide_json_object(&one);
-        tide_json_set_cstr(&one, "label", id);
-        tide_json_set_cstr(&one, "name", name == NULL ? id : name);
+        tide_json_set_cstr(&one, one_key, id);
+        if (names != NULL)
+            tide_json_set_cstr(&one, "name", name == NULL ? id : name);
         tide_json_set_u64(&one, "messages", messages);
         tide_json_set_u64(&one, "bytes", bytes);
-        tide_json_append(&labels, &one);
+        tide_json_append(&list, &one);
     }
-    tide_json_set(&cli->json, "by_year", &years);
-    tide_json_set(&cli->json, "by_label", &labels);
+    tide_json_set(&cli->json, key, &list);
 }
 
 struct reasons {
@@ -410,64 +428,100 @@ static void show_refused(struct cli *cli, const json_t *refused)
         cli_print(cli, "    and %zu more\n", json_array_size(refused) - SHOWN_REFUSED);
 }
 
-static uint64_t units_of(const struct chosen *chosen, tide_removal_mode mode)
+static uint64_t number_of(const json_t *result, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(result, key));
+}
+
+static uint64_t units_of(const json_t *result, tide_removal_mode mode)
 {
     /* A single message is cheaper (cloud/gmail.h); a page of history costs 2. */
     const uint64_t alone = mode == TIDE_REMOVE_FOR_GOOD ? 10 : 5;
-    const bool last_alone = chosen->batches > 0 && chosen->batch_messages == 1;
-    return chosen->batches * 52 - (last_alone ? 50 - alone : 0) + chosen->unsure * 20;
+    const uint64_t batches = number_of(result, "batches");
+    const bool last_alone = batches > 0 && number_of(result, "last_batch") == 1;
+    return batches * 52 - (last_alone ? 50 - alone : 0) + number_of(result, "unsure") * 20;
 }
 
-static tide_status dry_run(struct archiving *archiving, struct chosen *chosen)
+static void show_dry(struct archiving *archiving, const json_t *result, const json_t *names)
 {
     struct cli *cli = archiving->cli;
     char size[TIDE_SIZE_TEXT_BYTES];
+    const uint64_t messages = number_of(result, "messages");
+    const uint64_t bytes = number_of(result, "bytes");
+    const uint64_t units = units_of(result, archiving->ask.mode);
+    const uint64_t calls = number_of(result, "batches") * 2 + number_of(result, "unsure");
+    json_t *refused = json_object_get(result, "refused");
+    tide_json refusals = {.value = json_incref(refused)};
+    tide_size_human(bytes, size);
+    cli_print(cli, "%s: %" PRIu64 " message%s (%s) would be %s; nothing was changed\n",
+              archiving->email, messages, messages == 1 ? "" : "s", size,
+              done_words(archiving->ask.mode));
+    show_sums(cli, json_object_get(result, "years"), "by_year", "year", NULL);
+    show_sums(cli, json_object_get(result, "labels"), "by_label", "label", names);
+    show_refused(cli, refused);
+    cli_print(cli, "  %" PRIu64 " calls, %" PRIu64 " units of Gmail's quota\n", calls, units);
+    tide_json_set_bool(&cli->json, "dry_run", true);
+    tide_json_set_cstr(&cli->json, "account", archiving->email);
+    tide_json_set_cstr(&cli->json, "mode", tide_removal_mode_name(archiving->ask.mode));
+    tide_json_set_cstr(&cli->json, "query", archiving->query);
+    tide_json_set_u64(&cli->json, "messages", messages);
+    tide_json_set_u64(&cli->json, "bytes", bytes);
+    tide_json_set_u64(&cli->json, "calls", calls);
+    tide_json_set_u64(&cli->json, "units", units);
+    tide_json_set_bool(&cli->json, "handed_over", archiving->handed_over);
+    tide_json_set(&cli->json, "refused", &refusals);
+}
+
+static tide_status dry_run(struct archiving *archiving, const json_t *result)
+{
+    struct cli *cli = archiving->cli;
     tide_archive *archive = NULL;
     json_t *names = json_object();
-    const uint64_t units = units_of(chosen, archiving->ask.mode);
-    const uint64_t calls = chosen->batches * 2 + chosen->unsure;
     struct mail_home places = {.engine = NULL};
     char email[256];
     tide_status rc = mail_home_archive(cli, &places, archiving->email, email, &archive);
     if (rc == TIDE_OK)
         rc = tide_archive_labels_all(archive, name_label, names, &cli->err);
     (void)tide_archive_close(archive, NULL);
-    if (rc == TIDE_OK) {
-        tide_size_human(chosen->bytes, size);
-        cli_print(cli, "%s: %" PRIu64 " message%s (%s) would be %s; nothing was changed\n",
-                  archiving->email, chosen->messages, chosen->messages == 1 ? "" : "s", size,
-                  done_words(archiving->ask.mode));
-        show_sums(cli, chosen, names);
-        show_refused(cli, chosen->refusals.value);
-        cli_print(cli, "  %" PRIu64 " calls, %" PRIu64 " units of Gmail's quota\n", calls, units);
-        tide_json_set_bool(&cli->json, "dry_run", true);
-        tide_json_set_cstr(&cli->json, "account", archiving->email);
-        tide_json_set_cstr(&cli->json, "mode", tide_removal_mode_name(archiving->ask.mode));
-        tide_json_set_cstr(&cli->json, "query", archiving->query);
-        tide_json_set_u64(&cli->json, "messages", chosen->messages);
-        tide_json_set_u64(&cli->json, "bytes", chosen->bytes);
-        tide_json_set_u64(&cli->json, "calls", calls);
-        tide_json_set_u64(&cli->json, "units", units);
-        tide_json_set(&cli->json, "refused", &chosen->refusals);
-    }
+    if (rc == TIDE_OK)
+        show_dry(archiving, result, names);
     json_decref(names);
     return rc;
 }
 
 /* ---- the guard ---- */
 
-static tide_status confirm(struct archiving *archiving, uint64_t messages, uint64_t bytes)
+static tide_status stored_in(struct archiving *archiving, uint64_t *stored_out)
 {
     struct cli *cli = archiving->cli;
-    struct tide_mail_state state;
+    struct tide_mail_kept kept = {.stored = 0};
+    struct mail_home places = {.engine = NULL};
+    tide_archive *archive = NULL;
+    char email[256];
+    tide_status rc = mail_home_archive(cli, &places, archiving->email, email, &archive);
+    if (rc == TIDE_OK)
+        rc = tide_mail_kept(archive, &kept, &cli->err);
+    (void)tide_archive_close(archive, NULL);
+    *stored_out = kept.stored;
+    return rc;
+}
+
+/* Asks for consent to what the manifest still names. */
+static tide_status confirm(struct archiving *archiving)
+{
+    struct cli *cli = archiving->cli;
+    const struct tide_manifest *run = &archiving->manifest;
+    const uint64_t messages = run->entries[TIDE_REMOVAL_PLANNED] + run->entries[TIDE_REMOVAL_ASKED];
+    const uint64_t bytes = run->bytes[TIDE_REMOVAL_PLANNED] + run->bytes[TIDE_REMOVAL_ASKED];
+    uint64_t stored = 0;
     char size[TIDE_SIZE_TEXT_BYTES];
     char typed[64] = "";
     char wanted[32];
-    tide_status rc = tide_mail_state(archiving->home.mail, archiving->email, &state, &cli->err);
+    const tide_status rc = stored_in(archiving, &stored);
     if (rc != TIDE_OK)
         return rc;
     const uint64_t guard = tide_tuning_engine(cli->settings).archive_guard;
-    const bool much = messages > guard || messages > state.stored / 4;
+    const bool much = messages > guard || messages > stored / 4;
     const bool final = archiving->ask.mode == TIDE_REMOVE_FOR_GOOD;
     if (messages == 0 || cli_flag(cli, "yes") != NULL || (!much && !final))
         return TIDE_OK;
@@ -501,8 +555,8 @@ static tide_status batches(struct archiving *archiving)
         if (rc == TIDE_OK)
             rc = batch(archiving);
         const tide_status read =
-            tide_archiver_manifest(archiving->home.mail, archiving->manifest.id,
-                                   &archiving->manifest, rc == TIDE_OK ? &cli->err : NULL);
+            tide_manifest_get(rows(archiving), archiving->manifest.id, &archiving->manifest,
+                              rc == TIDE_OK ? &cli->err : NULL);
         rc = rc == TIDE_OK ? read : rc;
         line(archiving);
     }
@@ -529,19 +583,6 @@ static bool refused_entry(const struct tide_removal *entry, void *arg)
     return true;
 }
 
-struct refused_ask {
-    uint64_t manifest;
-    struct refusing refusing;
-};
-
-static tide_status refused_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct refused_ask *ask = arg;
-    return tide_removal_list(tide_transaction_rows(transaction), ask->manifest,
-                             TIDE_REMOVAL_REFUSED, ask->refusing.last, 500, refused_entry,
-                             &ask->refusing, err);
-}
-
 static tide_status report(struct archiving *archiving)
 {
     struct cli *cli = archiving->cli;
@@ -551,13 +592,14 @@ static tide_status report(struct archiving *archiving)
     const uint64_t bytes = run->bytes[TIDE_REMOVAL_REMOVED] + run->bytes[TIDE_REMOVAL_RESTORED];
     char size[TIDE_SIZE_TEXT_BYTES];
     tide_json refused;
-    struct refused_ask ask = {.manifest = run->id, .refusing = {.list = &refused}};
+    struct refusing refusing = {.list = &refused};
     tide_json_array(&refused);
     tide_status rc = TIDE_OK;
     for (uint64_t before = UINT64_MAX;
-         rc == TIDE_OK && before != ask.refusing.count && ask.refusing.count < CLI_LIST_MAX;) {
-        before = ask.refusing.count;
-        rc = tide_transact(archiving->home.engine, refused_run, &ask, &cli->err);
+         rc == TIDE_OK && before != refusing.count && refusing.count < CLI_LIST_MAX;) {
+        before = refusing.count;
+        rc = tide_removal_list(rows(archiving), run->id, TIDE_REMOVAL_REFUSED, refusing.last, 500,
+                               refused_entry, &refusing, &cli->err);
     }
     tide_size_human(bytes, size);
     cli_print(cli, "%s: %" PRIu64 " message%s (%s) %s\n", archiving->email, removed,
@@ -574,6 +616,7 @@ static tide_status report(struct archiving *archiving)
     tide_json_set_u64(&cli->json, "removed", removed);
     tide_json_set_u64(&cli->json, "removed_bytes", bytes);
     tide_json_set_u64(&cli->json, "refused_count", run->entries[TIDE_REMOVAL_REFUSED]);
+    tide_json_set_bool(&cli->json, "handed_over", archiving->handed_over);
     tide_json_set(&cli->json, "refused", &refused);
     if (run->entries[TIDE_REMOVAL_REFUSED] > 0)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
@@ -589,10 +632,13 @@ static tide_status stopped(struct archiving *archiving, tide_status rc)
                          run->entries[TIDE_REMOVAL_ASKED];
     char text[sizeof cli->err.text];
     char hint[sizeof cli->hint];
+    char resume[80] = "Nothing was changed.";
     (void)snprintf(text, sizeof text, "%.240s", cli->err.text);
-    (void)snprintf(hint, sizeof hint,
-                   "%.250s%sResume with `tidemark mail archive --resume %" PRIu64 "`.", cli->hint,
-                   cli->hint[0] == '\0' ? "" : " ", run->id);
+    if (run->planned_ms > 0) /* its first batch began */
+        (void)snprintf(resume, sizeof resume,
+                       "Resume with `tidemark mail archive --resume %" PRIu64 "`.", run->id);
+    (void)snprintf(hint, sizeof hint, "%.250s%s%s", cli->hint, cli->hint[0] == '\0' ? "" : " ",
+                   resume);
     return cli_fail(cli, rc, hint, "stopped after %" PRIu64 " of %" PRIu64 " message%s: %s",
                     run->entries[TIDE_REMOVAL_REMOVED], all, all == 1 ? "" : "s", text);
 }
@@ -608,64 +654,49 @@ static tide_status remove_all(struct archiving *archiving)
 
 static tide_status new_run(struct archiving *archiving)
 {
-    struct cli *cli = archiving->cli;
-    struct chosen chosen = {.archiving = archiving, .labels = json_object()};
-    tide_json_array(&chosen.refusals);
-    archiving->ask.read_back = archiving->dry && cli_flag(cli, "quick") == NULL;
-    archiving->ask.with_history = archiving->dry;
-    tide_status rc =
-        tide_archiver_choose(archiving->home.mail, &archiving->ask, choose_one, &chosen, &cli->err);
-    archiving->ask.read_back = archiving->ask.with_history = false;
-    rc = cli_hint(cli, rc,
-                  rc == TIDE_INVALID ? "`tidemark mail search` accepts the same queries." : NULL);
-    if (rc == TIDE_OK && cli_interrupted())
-        rc = cli_fail(cli, TIDE_STOPPED, "Nothing was changed.", "interrupted");
+    json_t *result = NULL;
+    tide_status rc = choose(archiving, &result);
     if (rc == TIDE_OK && archiving->dry) {
-        rc = dry_run(archiving, &chosen);
+        rc = dry_run(archiving, result);
     } else if (rc == TIDE_OK) {
-        rc = confirm(archiving, chosen.messages, chosen.bytes);
-        /* Never more than the user confirmed. */
-        if (archiving->ask.limit == 0 || archiving->ask.limit > chosen.messages)
-            archiving->ask.limit = chosen.messages == 0 ? UINT64_MAX : chosen.messages;
+        rc = tide_manifest_get(rows(archiving), number_of(result, "manifest"), &archiving->manifest,
+                               &archiving->cli->err);
         if (rc == TIDE_OK)
-            rc = tide_archiver_plan(archiving->home.mail, &archiving->ask, &archiving->manifest,
-                                    &cli->err);
+            rc = confirm(archiving);
         if (rc == TIDE_OK)
             rc = remove_all(archiving);
     }
-    json_decref(chosen.labels);
-    tide_json_done(&chosen.refusals);
+    json_decref(result);
     return rc;
 }
 
 /* ---- the command ---- */
 
-/* Determines the account, and the manifest of a run to resume. */
-static tide_status take_aim(struct archiving *archiving)
+/* The account of a new run; says what an earlier one has left. */
+static tide_status aim_new(struct archiving *archiving)
 {
     struct cli *cli = archiving->cli;
-    struct tide_manifest unfinished;
-    tide_mail *mail = archiving->home.mail;
-    if (archiving->manifest.id == 0) {
-        tide_status rc =
-            mail_home_account(cli, &archiving->home, cli_flag(cli, "account"), archiving->email);
-        if (rc != TIDE_OK)
-            return rc;
-        rc = tide_archiver_unfinished(mail, archiving->email, &unfinished, &cli->err);
-        if (rc == TIDE_OK && !cli->quiet)
-            (void)fprintf(stderr,
-                          "Manifest %" PRIu64 " is not finished, %" PRIu64 " messages are left; "
-                          "resume it with `tidemark mail archive --resume %" PRIu64 "`.\n",
-                          unfinished.id,
-                          unfinished.entries[TIDE_REMOVAL_PLANNED] +
-                              unfinished.entries[TIDE_REMOVAL_ASKED],
-                          unfinished.id);
-        if (rc == TIDE_OK)
-            tide_json_set_u64(&cli->json, "unfinished", unfinished.id);
-        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
-    }
+    struct tide_manifest left;
+    tide_status rc = tide_manifest_run_left(rows(archiving), archiving->account, &left, &cli->err);
+    if (rc == TIDE_OK && !cli->quiet)
+        (void)fprintf(stderr,
+                      "Manifest %" PRIu64 " is not finished, %" PRIu64 " messages are left; "
+                      "resume it with `tidemark mail archive --resume %" PRIu64 "`.\n",
+                      left.id,
+                      left.entries[TIDE_REMOVAL_PLANNED] + left.entries[TIDE_REMOVAL_ASKED],
+                      left.id);
+    if (rc == TIDE_OK)
+        tide_json_set_u64(&cli->json, "unfinished", left.id);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+/* The manifest of a run to resume, and its account. */
+static tide_status aim_resume(struct archiving *archiving)
+{
+    struct cli *cli = archiving->cli;
+    struct tide_mail_row row;
     tide_status rc =
-        tide_archiver_manifest(mail, archiving->manifest.id, &archiving->manifest, &cli->err);
+        tide_manifest_get(rows(archiving), archiving->manifest.id, &archiving->manifest, &cli->err);
     rc = cli_hint(cli, rc, "`tidemark mail manifest` lists the runs.");
     if (rc == TIDE_OK &&
         (archiving->manifest.ended_ms != 0 || archiving->manifest.planned_ms == 0 ||
@@ -675,49 +706,78 @@ static tide_status take_aim(struct archiving *archiving)
                       archiving->manifest.id);
     archiving->ask.mode = archiving->manifest.mode;
     if (rc == TIDE_OK)
-        rc = tide_archiver_email(mail, archiving->manifest.account, archiving->email, &cli->err);
+        rc = tide_mail_row_get(rows(archiving), archiving->manifest.account, &row, &cli->err);
+    if (rc == TIDE_OK)
+        memcpy(archiving->email, row.email, sizeof row.email);
     return rc;
 }
 
 static tide_status must_be_synced(struct archiving *archiving)
 {
-    struct tide_mail_state state;
     struct cli *cli = archiving->cli;
-    tide_status rc = tide_mail_state(archiving->home.mail, archiving->email, &state, &cli->err);
+    struct tide_mail_look look;
+    tide_mail_look_init(&look, cli->mem);
+    tide_status rc = tide_mail_look(cli->ledger, archiving->email, false, &look, &cli->err);
     rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
-    if (rc == TIDE_OK && state.history_id[0] == '\0')
+    if (rc == TIDE_OK && look.history_id[0] == '\0')
         rc = cli_fail(cli, TIDE_INVALID, "Run `tidemark mail sync` first.",
                       "%s is not fully synced yet", archiving->email);
+    archiving->account = look.account;
+    tide_mail_look_done(&look);
     return rc;
+}
+
+static tide_status must_be_allowed(struct archiving *archiving)
+{
+    struct cli *cli = archiving->cli;
+    tide_secrets *secrets = NULL;
+    tide_status rc = tide_secrets_open(cli->world, archiving->home.secrets_dir, TIDE_SECRETS_BEST,
+                                       cli->mem, &secrets, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_archiver_allowed(cli->world, secrets, archiving->email, archiving->ask.mode,
+                                   cli->mem, &cli->err);
+    tide_secrets_close(secrets);
+    return rc == TIDE_AUTH ? needs_scope(archiving) : rc;
+}
+
+/* Reads only: nothing is opened that another process may have. */
+static tide_status take_aim(struct archiving *archiving)
+{
+    struct cli *cli = archiving->cli;
+    const bool resume = archiving->manifest.id != 0;
+    bool has = false;
+    tide_status rc = mail_home_places(cli, &archiving->home);
+    if (rc == TIDE_OK && !resume)
+        rc = mail_home_account(cli, &archiving->home, cli_flag(cli, "account"), archiving->email);
+    if (rc == TIDE_OK)
+        rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_rows_has(rows(archiving), "mail_removal", "the manifests", &has, &cli->err);
+    if (rc == TIDE_OK && !has)
+        rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark account add gmail EMAIL` adds one.",
+                      "there is no mail account");
+    if (rc == TIDE_OK && resume)
+        rc = aim_resume(archiving);
+    if (rc == TIDE_OK)
+        rc = must_be_synced(archiving);
+    if (rc == TIDE_OK && !resume)
+        rc = aim_new(archiving);
+    return rc == TIDE_OK && !archiving->dry ? must_be_allowed(archiving) : rc;
 }
 
 static tide_status run(struct archiving *archiving)
 {
-    struct cli *cli = archiving->cli;
     const bool resume = archiving->manifest.id != 0;
     tide_status rc = take_aim(archiving);
     if (rc == TIDE_OK)
-        rc = must_be_synced(archiving);
-    if (rc == TIDE_OK && !archiving->dry)
-        rc = tide_archiver_allowed(archiving->home.mail, archiving->email, archiving->ask.mode,
-                                   &cli->err);
-    if (rc == TIDE_AUTH)
-        return needs_scope(archiving);
-    const char *only = archiving->email;
-    if (rc == TIDE_OK)
-        rc = tide_engine_only(archiving->home.engine, &only, 1, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_engine_start(archiving->home.engine, &cli->err);
+        rc = open_engine(archiving);
     if (rc == TIDE_OK)
         rc = bring_up_to_date(archiving);
-    if (rc == TIDE_OK && resume) {
-        const struct tide_manifest *left = &archiving->manifest;
-        rc = confirm(archiving,
-                     left->entries[TIDE_REMOVAL_PLANNED] + left->entries[TIDE_REMOVAL_ASKED],
-                     left->bytes[TIDE_REMOVAL_PLANNED] + left->bytes[TIDE_REMOVAL_ASKED]);
-        return rc == TIDE_OK ? remove_all(archiving) : rc;
-    }
-    return rc == TIDE_OK ? new_run(archiving) : rc;
+    if (rc == TIDE_OK && !resume)
+        return new_run(archiving);
+    if (rc == TIDE_OK)
+        rc = confirm(archiving);
+    return rc == TIDE_OK ? remove_all(archiving) : rc;
 }
 
 tide_status cli_mail_archive(struct cli *cli)
@@ -729,13 +789,12 @@ tide_status cli_mail_archive(struct cli *cli)
     archiving.home.archiver = true;
     archiving.home.no_sync = !archiving.sync;
     (void)cli_interruptible(cli);
-    rc = mail_home_open(cli, &archiving.home);
-    if (rc == TIDE_OK)
-        rc = run(&archiving);
+    rc = run(&archiving);
     if (rc == TIDE_STOPPED && cli_interrupted())
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     if (archiving.home.engine != NULL)
         tide_engine_stop(archiving.home.engine);
+    cli_ask_close(&archiving.ask_of);
     const tide_status closed = mail_home_close(cli, &archiving.home);
     return rc == TIDE_OK ? closed : rc;
 }

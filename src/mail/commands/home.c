@@ -1,9 +1,12 @@
 #include "mail/commands/home.h"
 
+#include "mail/status.h"
+#include "tidemark_inside.h"
 #include "world/free_space.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +44,95 @@ tide_status mail_home_close(struct cli *cli, struct mail_home *home)
     home->opened.engine = home->engine;
     home->opened.secrets = home->secrets;
     return cli_engine_close(cli, &home->opened);
+}
+
+/* ---- asking for jobs ---- */
+
+enum { TICK_MS = 100, TURNS_MAX = 3, SIGNED_OUT_MS = 3000 };
+
+static tide_status start_for(struct cli *cli, struct mail_home *home, const char *email)
+{
+    tide_status rc = tide_engine_only(home->engine, &email, 1, &cli->err);
+    return rc == TIDE_OK ? tide_engine_start(home->engine, &cli->err) : rc;
+}
+
+tide_status mail_home_ask(struct cli *cli, struct mail_home *home, const char *email,
+                          struct cli_ask *ask_out)
+{
+    tide_status rc = TIDE_NOT_FOUND;
+    for (unsigned turn = 0; rc == TIDE_NOT_FOUND && turn < TURNS_MAX; turn++) {
+        const tide_status opened = mail_home_open(cli, home);
+        if (opened == TIDE_OK) {
+            rc = start_for(cli, home, email);
+            return rc == TIDE_OK ? cli_ask_open(cli, home->engine, ask_out) : rc;
+        }
+        if (opened != TIDE_BUSY)
+            return opened;
+        cli->hint[0] = '\0';
+        rc = cli_ask_open(cli, NULL, ask_out); /* it may end just now */
+    }
+    if (rc == TIDE_OK && !cli->quiet && !cli->want_json)
+        (void)fprintf(stderr, "Process %" PRIu64 " works in this directory and does this.\n",
+                      ask_out->pid);
+    return cli_hint(cli, rc == TIDE_NOT_FOUND ? TIDE_BUSY : rc,
+                    "Another process uses this directory but does not answer. Wait, or stop it, "
+                    "and run this command again.");
+}
+
+static tide_status cannot_run(struct cli *cli, const char *email)
+{
+    return cli_fail(cli, TIDE_BUSY,
+                    "`tidemark jobs list` and `tidemark account list` show what is paused or "
+                    "halted.",
+                    "the jobs of %s do not run", email);
+}
+
+/* In another process.  The ledger may learn of a new sign-in a moment late. */
+static tide_status can_run_there(struct cli *cli, struct mail_home *home, const char *email)
+{
+    const uint64_t now_ms = tide_world_now_ms(cli->world);
+    struct tide_mail_look look;
+    tide_mail_look_init(&look, cli->mem);
+    tide_status rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
+    if (rc != TIDE_OK || !look.signed_out)
+        home->signed_out_ms = 0;
+    else if (home->signed_out_ms == 0)
+        home->signed_out_ms = now_ms;
+    else if (now_ms - home->signed_out_ms >= SIGNED_OUT_MS)
+        rc = tide_error_set(&cli->err, TIDE_AUTH, "its sign-in was refused");
+    if (rc == TIDE_OK && (look.paused || look.halted))
+        rc = cannot_run(cli, email);
+    tide_mail_look_done(&look);
+    return rc;
+}
+
+tide_status mail_home_can_run(struct cli *cli, struct mail_home *home, const char *email)
+{
+    char why[400];
+    if (home->engine == NULL)
+        return can_run_there(cli, home, email);
+    return tide_mail_signed_out(home->mail, email, why)
+               ? tide_error_set(&cli->err, TIDE_AUTH, "%s", why)
+               : TIDE_OK;
+}
+
+tide_status mail_home_wait(struct cli *cli, struct mail_home *home, struct cli_ask *ask)
+{
+    tide_status waited = TIDE_TIMEOUT;
+    if (home->engine != NULL)
+        waited = tide_engine_wait(home->engine, TICK_MS, &cli->err);
+    else
+        (void)tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_MS * 1000ull,
+                                     NULL);
+    if (waited != TIDE_OK && waited != TIDE_TIMEOUT)
+        return waited;
+    tide_status rc = cli_ask_look(ask);
+    if (rc != TIDE_TIMEOUT)
+        return rc;
+    rc = mail_home_can_run(cli, home, ask->email);
+    if (rc == TIDE_OK && waited == TIDE_OK)
+        return cannot_run(cli, ask->email);
+    return rc == TIDE_OK ? TIDE_TIMEOUT : rc;
 }
 
 /* ---- which account ---- */

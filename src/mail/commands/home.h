@@ -2,11 +2,12 @@
 #ifndef TIDE_CLI_MAIL_HOME_H
 #define TIDE_CLI_MAIL_HOME_H
 
+#include "cli/run/ask.h"
 #include "cli/run/engine.h"
 #include "mail/mail.h"
 
 struct mail_home {
-    bool archiver;       /* set before opening: this command removes mail */
+    bool archiver;       /* set before opening: this command removes or restores mail */
     bool no_sync;        /* set before opening: pending jobs of a sync do not run */
     tide_engine *engine; /* mail_home_close() closes these two: NULL if the command did */
     tide_secrets *secrets;
@@ -14,6 +15,7 @@ struct mail_home {
     char archive_dir[CLI_PATH_BYTES];
     char secrets_dir[CLI_PATH_BYTES];
     struct cli_engine opened;
+    uint64_t signed_out_ms; /* since when another process's account is; 0: it is not */
 };
 
 /* Opens the engine of this directory with the mail system on it; not started.
@@ -23,6 +25,16 @@ tide_status mail_home_open(struct cli *cli, struct mail_home *home);
 tide_status mail_home_places(struct cli *cli, struct mail_home *home);
 /* TIDE_DISK_FULL when less than the setting `disk.free_min` is left for archives. */
 tide_status mail_home_room(struct cli *cli, struct mail_home *home);
+/* Opens the engine of this directory for one account and starts it, or finds the process that has
+ * it.  *ask_out: where to ask for jobs. */
+tide_status mail_home_ask(struct cli *cli, struct mail_home *home, const char *email,
+                          struct cli_ask *ask_out);
+/* Whether jobs of the account can run.  TIDE_AUTH: it must sign in again, cli->err says why;
+ * TIDE_BUSY: another process has it paused or halted. */
+tide_status mail_home_can_run(struct cli *cli, struct mail_home *home, const char *email);
+/* Waits a moment.  As cli_ask_look() and mail_home_can_run(); TIDE_BUSY: also if our engine has
+ * nothing that can run. */
+tide_status mail_home_wait(struct cli *cli, struct mail_home *home, struct cli_ask *ask);
 /* `home` may be zeroed. */
 tide_status mail_home_close(struct cli *cli, struct mail_home *home);
 /* The account of the command: the named one, or the only one. */

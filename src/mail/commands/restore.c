@@ -3,6 +3,7 @@
 
 #include "base/clocktext.h"
 #include "mail/restore/restore.h"
+#include "mail/result.h"
 #include "tidemark_inside.h"
 
 #include <inttypes.h>
@@ -16,23 +17,35 @@ static const char *const deed_names[TIDE_DEEDS] = {
     [TIDE_DEED_INSERT] = "insert", [TIDE_DEED_REFUSE] = "refuse",
 };
 
+struct restoring {
+    struct cli *cli;
+    struct mail_home home;
+    struct cli_ask ask;
+    struct tide_restore_wanted wanted;
+    uint32_t account;
+    tide_restore *restore; /* the plan */
+    struct tide_restore_state state;
+    json_t *result; /* of the job; NULL: it has written none yet */
+    bool denied;    /* the sign-in does not permit it */
+    bool handed_over;
+};
+
 /* ---- what is meant ---- */
 
-static tide_status read_options(struct cli *cli, struct mail_home *home, char email[256],
-                                tide_buf *words, struct tide_restore_options *options)
+static tide_status read_wanted(struct cli *cli, struct mail_home *home, char email[256],
+                               tide_buf *words, struct tide_restore_wanted *wanted)
 {
     const char *manifest = cli_flag(cli, "manifest");
     tide_status rc = TIDE_OK;
-    options->mail = home->mail;
     if (cli_flag(cli, "limit") != NULL)
-        rc = cli_number(cli, cli_flag(cli, "limit"), "--limit", &options->limit);
+        rc = cli_number(cli, cli_flag(cli, "limit"), "--limit", &wanted->limit);
     if (rc == TIDE_OK && manifest != NULL) {
-        rc = cli_number(cli, manifest, "--manifest", &options->manifest);
-        if (rc == TIDE_OK && options->manifest == 0)
+        rc = cli_number(cli, manifest, "--manifest", &wanted->manifest);
+        if (rc == TIDE_OK && wanted->manifest == 0)
             rc = cli_fail(cli, TIDE_NOT_FOUND, "Numbers start at 1.", "there is no manifest 0");
-        options->email = cli_flag(cli, "account");
-        options->ids = cli->arguments;
-        options->ids_count = cli->arguments_count;
+        wanted->email = cli_flag(cli, "account");
+        wanted->ids = cli->arguments;
+        wanted->ids_count = cli->arguments_count;
         return rc;
     }
     if (rc == TIDE_OK && cli->arguments_count == 0) {
@@ -45,8 +58,8 @@ static tide_status read_options(struct cli *cli, struct mail_home *home, char em
         rc = tide_buf_print(words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
     if (rc == TIDE_OK)
         rc = mail_home_account(cli, home, cli_flag(cli, "account"), email);
-    options->email = email;
-    options->query = tide_buf_cstr(words);
+    wanted->email = email;
+    wanted->query = tide_buf_cstr(words);
     return rc;
 }
 
@@ -104,60 +117,59 @@ static void print_refusal(const char *gmail_id, const char *reason, void *arg)
     tide_json_append(&refusals->list, &one);
 }
 
-static void print_refusals(struct cli *cli, tide_restore *restore)
+static void print_plan(struct restoring *self)
 {
+    struct cli *cli = self->cli;
+    const struct tide_restore_state *state = &self->state;
     struct refusals refusals = {.cli = cli};
-    tide_json_array(&refusals.list);
-    tide_restore_refused(restore, print_refusal, &refusals);
-    tide_json_set(&cli->json, "refused", &refusals.list);
-}
-
-static void print_plan(struct cli *cli, tide_restore *restore)
-{
-    struct tide_restore_state state;
-    tide_restore_state(restore, &state);
-    cli_print(cli, "%s: nothing was changed; this would be done:\n", state.email);
-    print_sums(cli, state.planned, "planned");
-    if (sum_of(state.planned).messages + state.planned[TIDE_DEED_REFUSE].messages == 0)
+    cli_print(cli, "%s: nothing was changed; this would be done:\n", state->email);
+    print_sums(cli, state->planned, "planned");
+    if (sum_of(state->planned).messages + state->planned[TIDE_DEED_REFUSE].messages == 0)
         cli_print(cli, "  nothing: Gmail already has all of it, or the archive has none of it\n");
-    if (state.planned[TIDE_DEED_TRASH].messages > 0)
+    if (state->planned[TIDE_DEED_TRASH].messages > 0)
         cli_print(cli,
                   "  Messages that Gmail has meanwhile removed from its trash are inserted.\n");
-    print_refusals(cli, restore);
+    tide_json_array(&refusals.list);
+    tide_restore_refused(self->restore, print_refusal, &refusals);
+    tide_json_set(&cli->json, "refused", &refusals.list);
     tide_json_set_bool(&cli->json, "dry_run", true);
-    tide_json_set_cstr(&cli->json, "account", state.email);
-    if (state.planned[TIDE_DEED_REFUSE].messages > 0)
+    tide_json_set_cstr(&cli->json, "account", state->email);
+    if (state->planned[TIDE_DEED_REFUSE].messages > 0)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
 }
 
-static void print_result(struct cli *cli, tide_restore *restore)
+static void print_result(struct restoring *self)
 {
-    struct tide_restore_state state;
-    tide_restore_state(restore, &state);
-    cli_print(cli, "%s: %" PRIu64 " message%s restored (manifest %" PRIu64 ")\n", state.email,
-              sum_of(state.done).messages, sum_of(state.done).messages == 1 ? "" : "s",
-              state.manifest);
-    print_sums(cli, state.done, "done");
-    if (state.labels > 0)
-        cli_print(cli, "%" PRIu64 " label%s created again.\n", state.labels,
-                  state.labels == 1 ? " was" : "s were");
-    if (state.labels_lost > 0)
+    struct cli *cli = self->cli;
+    const struct tide_restore_state *state = &self->state;
+    struct refusals refusals = {.cli = cli};
+    cli_print(cli, "%s: %" PRIu64 " message%s restored (manifest %" PRIu64 ")\n", state->email,
+              sum_of(state->done).messages, sum_of(state->done).messages == 1 ? "" : "s",
+              state->manifest);
+    print_sums(cli, state->done, "done");
+    if (state->labels > 0)
+        cli_print(cli, "%" PRIu64 " label%s created again.\n", state->labels,
+                  state->labels == 1 ? " was" : "s were");
+    if (state->labels_lost > 0)
         cli_print(cli, "%" PRIu64 " label%s could not be restored: %s unknown.\n",
-                  state.labels_lost, state.labels_lost == 1 ? "" : "s",
-                  state.labels_lost == 1 ? "its name is" : "their names are");
-    if (state.twice > 0)
+                  state->labels_lost, state->labels_lost == 1 ? "" : "s",
+                  state->labels_lost == 1 ? "its name is" : "their names are");
+    if (state->twice > 0)
         cli_print(cli,
                   "%" PRIu64 " message%s fetched by a sync before the new id was known: "
                   "the archive has %s twice, once as gone.\n",
-                  state.twice, state.twice == 1 ? " was" : "s were",
-                  state.twice == 1 ? "it" : "them");
-    print_refusals(cli, restore);
-    tide_json_set_cstr(&cli->json, "account", state.email);
-    tide_json_set_u64(&cli->json, "manifest", state.manifest);
-    tide_json_set_u64(&cli->json, "labels_made", state.labels);
-    tide_json_set_u64(&cli->json, "labels_lost", state.labels_lost);
-    tide_json_set_u64(&cli->json, "stored_twice", state.twice);
-    if (state.done[TIDE_DEED_REFUSE].messages > 0)
+                  state->twice, state->twice == 1 ? " was" : "s were",
+                  state->twice == 1 ? "it" : "them");
+    tide_json_array(&refusals.list);
+    tide_restore_answer_refused(self->result, print_refusal, &refusals);
+    tide_json_set(&cli->json, "refused", &refusals.list);
+    tide_json_set_cstr(&cli->json, "account", state->email);
+    tide_json_set_u64(&cli->json, "manifest", state->manifest);
+    tide_json_set_u64(&cli->json, "labels_made", state->labels);
+    tide_json_set_u64(&cli->json, "labels_lost", state->labels_lost);
+    tide_json_set_u64(&cli->json, "stored_twice", state->twice);
+    tide_json_set_bool(&cli->json, "handed_over", self->handed_over);
+    if (state->done[TIDE_DEED_REFUSE].messages > 0)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
 }
 
@@ -185,54 +197,52 @@ static uint64_t left_ms(const struct tide_restore_state *state, uint64_t passed_
     return by_pace_ms > by_quota_ms ? by_pace_ms : by_quota_ms;
 }
 
-static void show_progress(struct cli *cli, tide_restore *restore, struct progress *progress,
-                          bool last)
+static void show_progress(struct restoring *self, struct progress *progress, bool last)
 {
+    struct cli *cli = self->cli;
+    const struct tide_restore_state *state = &self->state;
     const uint64_t now_ms = tide_world_now_ms(cli->world);
     const uint64_t tick_ms = progress->terminal ? TICK_MS : QUIET_TICK_MS;
-    struct tide_restore_state state;
     char left[TIDE_DURATION_TEXT_BYTES];
     char size[TIDE_SIZE_TEXT_BYTES];
     if (cli->quiet || (!last && now_ms - progress->shown_ms < tick_ms))
         return;
     const bool first = progress->shown_ms == 0;
     progress->shown_ms = now_ms;
-    tide_restore_state(restore, &state);
-    const struct tide_restore_sum done = sum_of(state.done);
+    const struct tide_restore_sum done = sum_of(state->done);
     const double seconds = (double)(now_ms - progress->started_ms) / 1000;
-    tide_duration_human(left_ms(&state, now_ms - progress->started_ms), left);
+    tide_duration_human(left_ms(state, now_ms - progress->started_ms), left);
     tide_size_human(done.bytes, size);
     if (progress->terminal && !first)
         (void)fprintf(stderr, "\033[1A\033[J");
     (void)fprintf(
         stderr, "restored %" PRIu64 " of %" PRIu64 " (%s)  %.1f/s  refused %" PRIu64 "  left %s\n",
-        done.messages, sum_of(state.planned).messages, size,
-        seconds > 0 ? (double)done.messages / seconds : 0, state.done[TIDE_DEED_REFUSE].messages,
+        done.messages, sum_of(state->planned).messages, size,
+        seconds > 0 ? (double)done.messages / seconds : 0, state->done[TIDE_DEED_REFUSE].messages,
         left);
 }
 
 /* ---- doing ---- */
 
 /* Asks on a terminal; a script needs --yes. */
-static tide_status confirm(struct cli *cli, tide_restore *restore)
+static tide_status confirm(struct restoring *self)
 {
-    struct tide_restore_state state;
+    struct cli *cli = self->cli;
     char size[TIDE_SIZE_TEXT_BYTES];
     char answer[16] = "";
     if (cli_flag(cli, "yes") != NULL)
         return TIDE_OK;
-    tide_restore_state(restore, &state);
-    const struct tide_restore_sum sum = sum_of(state.planned);
+    const struct tide_restore_sum sum = sum_of(self->state.planned);
     tide_size_human(sum.bytes, size);
     if (isatty(STDIN_FILENO) != 1) {
         cli->exit_code = CLI_EXIT_USAGE;
         return cli_fail(cli, TIDE_INVALID,
                         "Add --yes to restore, or --dry-run to see what would be done.",
                         "%" PRIu64 " message%s (%s) would be put back into %s", sum.messages,
-                        sum.messages == 1 ? "" : "s", size, state.email);
+                        sum.messages == 1 ? "" : "s", size, self->state.email);
     }
     (void)fprintf(stderr, "Put %" PRIu64 " message%s (%s) back into %s? [y/N] ", sum.messages,
-                  sum.messages == 1 ? "" : "s", size, state.email);
+                  sum.messages == 1 ? "" : "s", size, self->state.email);
     if (fgets(answer, sizeof answer, stdin) == NULL || (answer[0] != 'y' && answer[0] != 'Y'))
         return cli_fail(cli, TIDE_CANCELED, "Nothing was changed.", "not confirmed");
     return TIDE_OK;
@@ -260,40 +270,81 @@ static tide_status signed_out(struct cli *cli, const char *email, const char *wh
     return cli_fail(cli, TIDE_AUTH, hint, "%s: %.250s", email, why);
 }
 
-static tide_status drive(struct cli *cli, struct mail_home *home, tide_restore *restore)
+/* What the job has done so far. */
+static void take_result(struct restoring *self)
 {
+    json_t *result = NULL;
+    if (tide_result_get(tide_ledger_rows(self->cli->ledger), self->ask.job, &result, NULL) !=
+        TIDE_OK)
+        return;
+    json_decref(self->result);
+    self->result = result;
+    self->denied = tide_restore_answer(result, &self->state);
+}
+
+/* Until the job has ended.  A stopped engine ends it, and so does canceling it in another process;
+ * either way it writes down what it did. */
+static tide_status wait_for_job(struct restoring *self)
+{
+    struct cli *cli = self->cli;
     struct progress progress = {.terminal = isatty(STDERR_FILENO) == 1,
                                 .started_ms = tide_world_now_ms(cli->world)};
-    struct tide_restore_state state;
-    char why[400];
     bool stopping = false;
-    tide_restore_state(restore, &state);
-    const char *only = state.email;
-    (void)cli_interruptible(cli);
-    tide_status rc = tide_engine_only(home->engine, &only, 1, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_restore_begin(restore, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_engine_start(home->engine, &cli->err);
-    for (bool more = rc == TIDE_OK; more;) {
-        rc = tide_restore_step(restore, TICK_MS, &cli->err);
-        more = rc == TIDE_TIMEOUT;
-        show_progress(cli, restore, &progress, !more);
-        if (more && tide_mail_signed_out(home->mail, state.email, why))
-            return signed_out(cli, state.email, why);
-        if (cli_interrupted() && !stopping) {
-            stopping = true;
-            tide_engine_stop(home->engine);
-        }
+    tide_status rc = TIDE_TIMEOUT;
+    while (rc == TIDE_TIMEOUT) {
+        rc = mail_home_wait(cli, &self->home, &self->ask);
+        take_result(self);
+        show_progress(self, &progress, rc != TIDE_TIMEOUT);
+        if (!cli_interrupted() || stopping)
+            continue;
+        stopping = true;
+        if (self->home.engine != NULL)
+            tide_engine_stop(self->home.engine);
+        else if (!cli_ask_cancel(&self->ask))
+            return TIDE_STOPPED;
     }
-    tide_restore_state(restore, &state);
-    if (rc == TIDE_PERMANENT && cli->err.code == 403)
-        return denied(cli, state.email);
+    return stopping && rc == TIDE_CANCELED ? TIDE_STOPPED : rc;
+}
+
+static tide_status run_job(struct restoring *self)
+{
+    char dedupe[64];
+    tide_json payload;
+    tide_status rc = cli_ask_clear(&self->ask, TIDE_MAIL_RESTORE, self->state.email);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_restore_dedupe(self->account, dedupe);
+    tide_json_object(&payload);
+    tide_restore_ask(&self->wanted, &payload);
+    rc = cli_ask_job(&self->ask, TIDE_MAIL_RESTORE, self->state.email, self->account, dedupe,
+                     &payload);
+    return rc == TIDE_OK ? wait_for_job(self) : rc;
+}
+
+/* In our engine, or in the process that has the directory; if that ends first, in ours. */
+static tide_status drive(struct restoring *self)
+{
+    struct cli *cli = self->cli;
+    const char *email = self->state.email;
+    (void)cli_interruptible(cli);
+    self->home.archiver = true;
+    tide_status rc = TIDE_OK;
+    do {
+        cli_ask_close(&self->ask);
+        rc = mail_home_ask(cli, &self->home, email, &self->ask);
+        self->handed_over = self->home.engine == NULL;
+        if (rc == TIDE_OK)
+            rc = run_job(self);
+    } while (rc != TIDE_OK && self->ask.gone && !cli_interrupted());
+    if (self->denied)
+        return denied(cli, email);
+    if (rc == TIDE_AUTH)
+        return signed_out(cli, email, cli->err.text);
     if (rc == TIDE_OK || rc == TIDE_STOPPED)
-        print_result(cli, restore);
+        print_result(self);
     if (rc == TIDE_STOPPED) {
         cli_print(cli, "For the rest, run `tidemark mail restore --manifest %" PRIu64 " --yes`\n",
-                  state.manifest);
+                  self->state.manifest);
         cli->exit_code = CLI_EXIT_INTERRUPTED;
         return TIDE_OK;
     }
@@ -301,42 +352,71 @@ static tide_status drive(struct cli *cli, struct mail_home *home, tide_restore *
                     "Restored messages stay restored; run the same command again to resume.");
 }
 
+/* Reads only: safe while other processes run. */
+static tide_status plan(struct restoring *self, tide_archive **archive_out)
+{
+    struct cli *cli = self->cli;
+    bool has = false;
+    char email[256];
+    tide_status rc = cli_ledger_read(cli);
+    if (rc != TIDE_OK)
+        return rc;
+    const tide_rows db = tide_ledger_rows(cli->ledger);
+    rc = tide_rows_has(db, "mail_removal", "the manifests", &has, &cli->err);
+    if (rc == TIDE_OK && !has)
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark account add gmail EMAIL` adds one.",
+                        "there is no mail account");
+    if (rc == TIDE_OK)
+        rc = tide_restore_account(db, &self->wanted, &self->account, self->state.email, &cli->err);
+    if (rc == TIDE_OK)
+        rc = mail_home_archive(cli, &self->home, self->state.email, email, archive_out);
+    if (rc == TIDE_OK)
+        rc = tide_restore_open(cli->world, db, *archive_out, &self->wanted, cli->mem,
+                               &self->restore, &cli->err);
+    if (rc == TIDE_OK) {
+        self->state = *tide_restore_state(self->restore);
+        memcpy(self->state.email, email, sizeof email);
+    }
+    return cli_hint(cli, rc,
+                    "`man tidemark` lists the operators, `tidemark account list` the accounts.");
+}
+
+static tide_status do_wanted(struct restoring *self)
+{
+    const uint64_t planned = sum_of(self->state.planned).messages;
+    if (cli_flag(self->cli, "dry-run") != NULL) {
+        print_plan(self);
+        return TIDE_OK;
+    }
+    const tide_status rc = planned > 0 ? confirm(self) : TIDE_OK;
+    if (rc != TIDE_OK)
+        return rc;
+    if (planned == 0 && self->state.planned[TIDE_DEED_REFUSE].messages == 0) {
+        print_result(self);
+        return TIDE_OK;
+    }
+    return drive(self);
+}
+
 tide_status cli_mail_restore(struct cli *cli)
 {
-    struct mail_home home = {0};
-    struct tide_restore_options options = {0};
-    struct tide_restore_state state;
-    tide_restore *restore = NULL;
+    struct restoring self = {.cli = cli};
+    tide_archive *archive = NULL;
     char email[256] = "";
     tide_buf words;
     tide_buf_init(&words, cli->mem, 1024);
-    tide_status rc = mail_home_open(cli, &home);
+    tide_status rc = mail_home_places(cli, &self.home);
     if (rc == TIDE_OK)
-        rc = read_options(cli, &home, email, &words, &options);
+        rc = read_wanted(cli, &self.home, email, &words, &self.wanted);
     if (rc == TIDE_OK)
-        rc = tide_restore_open(&options, cli->mem, &restore, &cli->err);
-    rc = cli_hint(cli, rc,
-                  "`man tidemark` lists the operators, `tidemark account list` the accounts.");
-    if (rc == TIDE_OK && cli_flag(cli, "dry-run") != NULL) {
-        print_plan(cli, restore);
-    } else if (rc == TIDE_OK) {
-        tide_restore_state(restore, &state);
-        if (sum_of(state.planned).messages > 0)
-            rc = confirm(cli, restore);
-        if (rc == TIDE_OK && sum_of(state.planned).messages == 0 &&
-            state.planned[TIDE_DEED_REFUSE].messages == 0)
-            print_result(cli, restore);
-        else if (rc == TIDE_OK)
-            rc = drive(cli, &home, restore);
-    }
-    /* Close the engine first: its threads use the restore until they end. */
-    const tide_status stopped = tide_engine_close(home.engine);
-    home.engine = NULL;
-    if (stopped != TIDE_TIMEOUT)
-        tide_restore_close(restore);
-    const tide_status closed = mail_home_close(cli, &home);
+        rc = plan(&self, &archive);
+    if (rc == TIDE_OK)
+        rc = do_wanted(&self);
+    tide_restore_close(self.restore);
+    (void)tide_archive_close(archive, NULL);
+    cli_ask_close(&self.ask);
+    json_decref(self.result);
+    const tide_status closed = mail_home_close(cli, &self.home);
     tide_buf_done(&words);
-    if (rc != TIDE_OK)
-        return rc;
-    return stopped == TIDE_OK ? closed : stopped;
+    return rc == TIDE_OK ? closed : rc;
 }

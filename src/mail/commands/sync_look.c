@@ -33,14 +33,6 @@ static uint64_t total_of(const struct mail_synced *account, uint64_t stored)
     return look->messages_total > stored + left ? look->messages_total : stored + left;
 }
 
-static bool is_settled(const struct tide_mail_look *look)
-{
-    for (size_t i = 0; i < look->spans_count; i++)
-        if (look->spans[i].jobs_left > 0)
-            return false;
-    return !look->listing;
-}
-
 static void fill(struct mail_sync *sync, size_t index, bool full)
 {
     struct mail_synced *account = &sync->accounts[index];
@@ -64,7 +56,7 @@ static void fill(struct mail_sync *sync, size_t index, bool full)
         watched->jobs_failed = look->jobs_failed;
         watched->items_bad = look->bad;
     }
-    watched->settled = is_settled(look);
+    watched->settled = tide_mail_look_settled(look);
     live->total = total_of(account, live->done);
 }
 

@@ -5,6 +5,7 @@
 #include "mail/files/backup.h"
 #include "mail/mail.h"
 #include "mail/manifest.h"
+#include "mail/result.h"
 #include "mail/rows.h"
 #include "mail/status.h"
 #include "net/endpoint.h"
@@ -17,8 +18,10 @@ enum { BEARER_BYTES_MAX = 16 << 10 };
 
 static tide_status tables(tide_rows db, tide_error *err)
 {
-    const tide_status rc = tide_mail_tables(db, err);
-    return rc == TIDE_OK ? tide_manifest_tables(db, err) : rc;
+    tide_status rc = tide_mail_tables(db, err);
+    if (rc == TIDE_OK)
+        rc = tide_manifest_tables(db, err);
+    return rc == TIDE_OK ? tide_result_tables(db, err) : rc;
 }
 
 /* ---- running ---- */

@@ -93,6 +93,9 @@ static tide_status load_run(tide_transaction *transaction, void *arg, tide_error
                           batch->manifest.mode > TIDE_REMOVE_FOR_GOOD))
         rc = tide_error_set(err, TIDE_INVALID, "manifest %" PRIu64 " is not a run of this archiver",
                             batch->manifest.id);
+    if (rc == TIDE_OK && batch->manifest.planned_ms == 0) /* its first batch (F5) */
+        rc = tide_manifest_planned(db, batch->manifest.id,
+                                   tide_world_now_unix_ms(batch->mail->world), err);
     batch->count = 0;
     batch->bytes = 0;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof states / sizeof states[0]; i++)

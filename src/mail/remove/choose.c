@@ -12,6 +12,8 @@ enum { PAGE = TIDE_REMOVE_IDS };
 
 struct choosing {
     tide_mail *mail;
+    tide_job *job;    /* NULL: none */
+    tide_map changed; /* keys of the ids that have changed in Gmail */
     const struct tide_archiving *ask;
     struct tide_mail_user *user;
     struct tide_archiver_standing standing;
@@ -48,7 +50,7 @@ static const char *refusal(const struct choosing *choosing, const struct tide_ca
         return TIDE_REFUSED_UNREAD;
     uint32_t changed = 0;
     if (choosing->ask->with_history &&
-        tide_map_get(&choosing->mail->looked, tide_archiver_key(tide_text_of(stored->gmail_id)),
+        tide_map_get(&choosing->changed, tide_archiver_key(tide_text_of(stored->gmail_id)),
                      &changed))
         return TIDE_REFUSED_CHANGED;
     return NULL;
@@ -107,7 +109,7 @@ static tide_status page_prove(struct choosing *choosing)
         memcpy(choosing->proofs[i].hash, choosing->page[i].stored.hash,
                sizeof choosing->proofs[i].hash);
     }
-    const tide_status rc = tide_archiver_prove(choosing->mail, choosing->user, NULL,
+    const tide_status rc = tide_archiver_prove(choosing->mail, choosing->user, choosing->job,
                                                choosing->proofs, choosing->count, choosing->err);
     for (size_t i = 0; rc == TIDE_OK && i < choosing->count; i++)
         if (!choosing->proofs[i].proven && choosing->page[i].refused == NULL)
@@ -145,31 +147,24 @@ static tide_status page_run(struct choosing *choosing, tide_buf *token, bool *mo
 
 /* ---- changes in Gmail ---- */
 
-enum { LOOK_TICK_MS = 50 };
-
-static tide_status look(struct choosing *choosing)
+static void see_change(void *arg, tide_text id, tide_history_change change, tide_text label)
 {
-    tide_mail *mail = choosing->mail;
-    uint64_t job = 0;
-    TIDE_ASSERT(mail->changes_kind != 0);
-    const struct tide_spec spec = {.kind = mail->changes_kind, .account = choosing->user->account};
-    tide_status rc = tide_enqueue(mail->engine, &spec, 1, &job, choosing->err);
-    if (rc == TIDE_OK) {
-        tide_engine_take_soon(mail->engine);
-        rc = TIDE_TIMEOUT;
-    }
-    while (rc == TIDE_TIMEOUT) {
-        const tide_status waited = tide_engine_wait(mail->engine, LOOK_TICK_MS, choosing->err);
-        rc = waited;
-        if (rc == TIDE_OK || rc == TIDE_TIMEOUT)
-            rc = tide_archiver_look(mail, job, choosing->err);
-        if (rc == TIDE_TIMEOUT && waited == TIDE_OK && tide_engine_shared(mail->engine))
-            return tide_error_set(choosing->err, TIDE_BUSY,
-                                  "jobs of %s do not run here: the account is paused or halted, or "
-                                  "another process leases it",
-                                  choosing->user->email);
-    }
-    return rc;
+    struct choosing *choosing = arg;
+    (void)change;
+    (void)label;
+    if (!tide_map_put(&choosing->changed, tide_archiver_key(id), 1))
+        choosing->rc = tide_error_set(choosing->err, TIDE_NO_MEMORY, "no memory for what changed");
+}
+
+static tide_status see_changes(struct choosing *choosing)
+{
+    uint64_t waited_ms = 0;
+    TIDE_ASSERT(choosing->job != NULL);
+    tide_map_clear(&choosing->changed);
+    const tide_status rc =
+        tide_archiver_history(choosing->user, choosing->job, choosing->standing.history_id,
+                              &waited_ms, choosing->mail->mem, see_change, choosing, choosing->err);
+    return rc == TIDE_OK ? choosing->rc : rc;
 }
 
 /* ---- choosing ---- */
@@ -215,20 +210,30 @@ static tide_status open_all(struct choosing *choosing)
     return rc;
 }
 
-tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *ask,
+tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *ask, tide_job *job,
                                  bool (*visit)(const struct tide_candidate *candidate, void *arg),
                                  void *arg, tide_error *err)
 {
-    struct choosing choosing = {
-        .mail = mail, .ask = ask, .left = ask->limit == 0 ? UINT64_MAX : ask->limit, .err = err};
+    struct choosing choosing = {.mail = mail,
+                                .job = job,
+                                .ask = ask,
+                                .left = ask->limit == 0 ? UINT64_MAX : ask->limit,
+                                .err = err};
     tide_buf token;
     bool more = true;
     tide_buf_init(&token, mail->mem, 4096);
+    tide_map_init(&choosing.changed, mail->mem);
     tide_status rc = open_all(&choosing);
     if (rc == TIDE_OK && ask->with_history)
-        rc = look(&choosing);
-    while (rc == TIDE_OK && more)
+        rc = see_changes(&choosing);
+    while (rc == TIDE_OK && more) {
         rc = page_run(&choosing, &token, &more, visit, arg);
+        if (job != NULL)
+            tide_job_beat(job, 0);
+        if (rc == TIDE_OK && job != NULL && tide_job_canceled(job))
+            rc = tide_error_set(err, TIDE_CANCELED, "canceled");
+    }
+    tide_map_done(&choosing.changed);
     tide_buf_done(&token);
     tide_mem_free(mail->mem, choosing.page, PAGE * sizeof *choosing.page);
     tide_mem_free(mail->mem, choosing.proofs, PAGE * sizeof *choosing.proofs);

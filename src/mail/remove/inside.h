@@ -2,6 +2,7 @@
  *
  *   remove.c  manifests, jobs, scopes: the functions that commands call
  *   choose.c  finds the candidates of a query
+ *   chosen.c  mail.choose: the same for a command
  *   batch.c   mail.remove: one batch, from the tidemark to the call
  *   proofs.c  reads the changes since the adopted id; verifies copies on disk
  */

@@ -169,44 +169,6 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
     return rc;
 }
 
-/* ---- mail.changes ---- */
-
-struct look {
-    tide_map *changed;
-    bool full;
-};
-
-static void look_visit(void *arg, tide_text id, tide_history_change change, tide_text label)
-{
-    struct look *look = arg;
-    (void)change;
-    (void)label;
-    look->full = look->full || !tide_map_put(look->changed, tide_archiver_key(id), 1);
-}
-
-static tide_status look_run(tide_job *job, tide_mail *mail, tide_error *err)
-{
-    struct tide_mail_user *user = NULL;
-    struct tide_archiver_standing standing;
-    struct look look = {.changed = &mail->looked};
-    uint64_t waited_ms = 0;
-    tide_map_clear(look.changed);
-    tide_status rc = tide_mail_user(mail, tide_job_account(job), &user, err);
-    if (rc == TIDE_OK)
-        rc = tide_archiver_standing(mail, tide_job_account(job), &standing, err);
-    if (rc == TIDE_OK)
-        rc = tide_archiver_history(user, job, standing.history_id, &waited_ms, mail->mem,
-                                   look_visit, &look, err);
-    if (rc == TIDE_OK && look.full)
-        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for what changed");
-    return rc;
-}
-
-tide_status tide_mail_changes(tide_job *job, void *context, tide_error *err)
-{
-    return tide_mail_ended(context, job, look_run(job, context, err), err);
-}
-
 /* ---- verifying copies ---- */
 
 static void unproven(struct tide_proof *proof, const char *what, const char *detail)

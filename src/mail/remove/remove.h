@@ -58,6 +58,7 @@
 #ifndef TIDE_MAIL_ARCHIVER_H
 #define TIDE_MAIL_ARCHIVER_H
 
+#include "base/json.h"
 #include "mail/mail.h"
 #include "mail/manifest.h"
 
@@ -92,41 +93,35 @@ struct tide_candidate {
 
 /* Calls `visit` for every message that the query finds and that could be removed: still in Gmail,
  * in the inbox (mode inbox), not yet in the trash (mode trash).  Messages that would be refused are
- * visited too, with the reason.  Changes nothing.  with_history needs a running engine;
- * TIDE_PERMANENT: the history id has expired, or there is too much history. */
-tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *ask,
+ * visited too, with the reason.  Changes nothing.  `job` calls the server, gets heartbeats and can be
+ * canceled; NULL: none, without with_history.  TIDE_PERMANENT: the history id has expired, or there
+ * is too much history. */
+tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *ask, tide_job *job,
                                  bool (*visit)(const struct tide_candidate *candidate, void *arg),
                                  void *arg, tide_error *err);
 
-/* Writes the manifest: an entry for each candidate, in transactions of bounded size.  It is valid
- * after the last one; a crash before that leaves nothing to resume. */
-tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask,
+/* Writes the manifest: an entry for each candidate, in transactions of bounded size.  It is complete
+ * when this returns, and valid once a batch of it is asked for (manifest.h F5): nobody confirms more
+ * than it names.  `job` as above. */
+tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask, tide_job *job,
                                struct tide_manifest *manifest_out, tide_error *err);
+
+/* The same as a job TIDE_MAIL_CHOOSE; its result has the number of the manifest.  `dry`: sums and refusals instead,
+ * and nothing is written (chosen.c). */
+void tide_archiver_choose_ask(const struct tide_archiving *ask, bool dry, tide_json *payload);
 
 /* ---- removing ---- */
 
-/* The newest unfinished run of the account.  TIDE_NOT_FOUND. */
-tide_status tide_archiver_unfinished(tide_mail *mail, const char *email,
-                                     struct tide_manifest *manifest_out, tide_error *err);
-tide_status tide_archiver_manifest(tide_mail *mail, uint64_t id, struct tide_manifest *manifest_out,
-                                   tide_error *err);
-
-/* Enqueues the next batch of a run, of at most `ids` messages (0: TIDE_REMOVE_IDS, which is also the
- * limit); the engine is running.  Poll *job_out with tide_archiver_look().  A run whose ended_ms is
- * set needs none. */
-tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint32_t ids, uint64_t *job_out,
-                               tide_error *err);
-/* TIDE_OK: it is done.  TIDE_TIMEOUT: not yet.  TIDE_AUTH: the sign-in does not cover this (M15a).
- * Any other status: why it failed; every removal, complete or not, has an entry. */
-tide_status tide_archiver_look(tide_mail *mail, uint64_t job, tide_error *err);
-
-/* The address of a manifest's account. */
-tide_status tide_archiver_email(tide_mail *mail, uint32_t account, char email_out[256],
-                                tide_error *err);
+/* The next batch of a run as a job TIDE_MAIL_REMOVE: fills its payload, to which cli/run/ask.h adds the start of the
+ * engine (V7).  The caller has the user's consent.  At most `ids` messages (0: TIDE_REMOVE_IDS, which
+ * is also the limit).  A run whose ended_ms is set needs none. */
+void tide_archiver_batch_ask(uint64_t manifest, uint32_t ids, tide_json *payload);
+/* Its key: an account has one batch at a time. */
+void tide_archiver_batch_dedupe(uint32_t account, char dedupe_out[64]);
 
 /* Whether the account's sign-in covers a mode, if known (M15a).  TIDE_AUTH: it does not. */
-tide_status tide_archiver_allowed(tide_mail *mail, const char *email, tide_removal_mode mode,
-                                  tide_error *err);
+tide_status tide_archiver_allowed(tide_world *world, tide_secrets *secrets, const char *email,
+                                  tide_removal_mode mode, tide_mem *mem, tide_error *err);
 /* What the mode needs: a scope, and the value for `account add --for`. */
 const char *tide_archiver_scope(tide_removal_mode mode);
 const char *tide_archiver_purpose(tide_removal_mode mode);

@@ -1,8 +1,9 @@
 /* inside.h - declarations shared by the files of the restore.
  *
- *   restore.c the run: its manifest, one job after the other
+ *   restore.c what is wanted, and what was done
  *   plan.c    chooses the messages, and what to do with each
- *   job.c     the handler: labels, inserts, recording the results
+ *   run.c     mail.restore: the job, and its state between two attempts
+ *   job.c     some entries of it: labels, inserts, recording the results
  *   server.c  other calls: labels, and a search for an insert whose answer was lost
  */
 #ifndef TIDE_MAIL_RESTORE_INSIDE_H
@@ -33,37 +34,40 @@ struct tide_refusal {
 };
 
 struct tide_restore {
-    tide_mail *mail;
     tide_mem *mem;
-    uint32_t account;
+    tide_world *world;
+    tide_rows db;    /* for planning */
+    tide_mail *mail; /* for the job; NULL: it only plans */
     struct tide_mail_user *user;
+    tide_archive *archive;
+    uint32_t account;
     uint64_t limit;
     char query[1024]; /* as requested; "": by manifest */
     char ids[TIDE_RESTORE_IDS_MAX][TIDE_GMAIL_ID_BYTES_MAX + 1];
     size_t ids_count;
-    struct tide_restore_state state; /* under the mail system's lock while jobs run */
-    struct tide_refusal *refusals;   /* likewise */
+    struct tide_restore_state state;
+    struct tide_refusal *refusals;
     size_t refusals_count, refusals_capacity;
 
-    uint64_t *entries; /* entries to restore */
+    /* Of the job; kept from one attempt to the next. */
+    struct tide_restore *next; /* in tide_mail.restores, under the mail system's lock */
+    uint64_t job;
+    bool running;   /* an attempt uses it; under lock */
+    bool collected; /* the manifest is written, the entries are known */
+    bool denied;    /* the sign-in does not permit it */
+    uint64_t *entries;
     size_t entries_count, entries_capacity;
-    size_t entries_next; /* the first one that is in no job yet */
-    uint64_t number;     /* of this run (R4) */
-    uint64_t job;        /* 0: none */
-    bool job_over;       /* under lock */
-    tide_error fatal;    /* under lock: why it cannot continue */
-
-    /* Used by the handler only: one job at a time. */
-    json_t *labels; /* the server's labels; NULL: not read yet */
+    size_t entries_next; /* the first one that is not restored yet */
+    json_t *labels;      /* the server's labels; NULL: not read yet */
     struct tide_label_made *made;
     size_t made_count, made_capacity;
-    tide_packer *packer;
     uint64_t unsent; /* the entry with an intent whose insert was certainly not sent */
     uint64_t trying; /* the entry that failed last ... */
     uint32_t tries;  /* ... this often */
     uint64_t looking;
     char compared[TIDE_RESTORE_COMPARED_MAX][TIDE_GMAIL_ID_BYTES_MAX + 1]; /* these differ */
     size_t compared_count;
+    tide_packer *packer;
 };
 
 /* An entry and what to do with it. */
@@ -98,10 +102,25 @@ tide_status tide_restore_each(tide_restore *restore,
                               tide_error *err);
 
 /* ---- restore.c ---- */
+tide_status tide_restore_new(const struct tide_restore_wanted *wanted, tide_mem *mem,
+                             tide_restore **restore_out, tide_error *err);
+/* Fills account, manifest and mode. */
+tide_status tide_restore_aim(tide_restore *restore, tide_rows db, uint64_t manifest,
+                             const char *email, tide_error *err);
+/* Runs `read` on the ledger: of the command, or of the engine in a transaction. */
+typedef tide_status tide_restore_read_fn(tide_rows db, void *arg, tide_error *err);
+tide_status tide_restore_read(tide_restore *restore, tide_restore_read_fn *read, void *arg,
+                              tide_error *err);
 void tide_restore_refuse(tide_restore *restore, uint64_t entry, const char *gmail_id,
                          uint64_t bytes, const char *reason);
 void tide_restore_count(tide_restore *restore, tide_deed deed, uint64_t bytes);
 bool tide_restore_was_refused(const tide_restore *restore, uint64_t entry);
+void tide_restore_result(const tide_restore *restore, tide_json *result);
+
+/* ---- job.c ---- */
+/* Restores `count` entries; continues at the next attempt with what is left of them. */
+tide_status tide_restore_entries(tide_restore *restore, tide_job *job, const uint64_t *entries,
+                                 size_t count, tide_error *err);
 
 /* ---- server.c ---- */
 /* The current ids of the former labels; labels that cannot be set are left out.  `insert`: for an

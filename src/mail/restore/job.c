@@ -1,8 +1,8 @@
-/* job.c - mail.restore: restores some entries of a manifest (restore.h).
+/* job.c - restores some entries of a manifest (restore.h).
  *
- * The job holds only the ids of entries; it reads the rest from the manifest and the archive
- * whenever it starts or resumes after a wait, so that finished entries are recognized and skipped.
- * Each message is recorded as soon as it is restored.  The job waits for
+ * It gets only the ids of entries, and reads the rest from the manifest and the archive whenever it
+ * starts or resumes after a wait, so that finished entries are recognized and skipped.  Each message
+ * is recorded as soon as it is restored.  The job waits for
  * units between two calls: if it started over instead, its first calls would spend what the last
  * one waited for, forever (tide_mail_wait()).  After a failure the job retries message by
  * message, and never fails as a whole: a message that cannot be restored is refused by name and
@@ -103,7 +103,7 @@ static tide_status note_restored(struct work *work, struct tide_piece *const *pi
                         .pieces = (const struct tide_piece *const *)pieces,
                         .count = count,
                         .new_id = new_id,
-                        .now_ms = tide_world_now_unix_ms(restore->mail->world)};
+                        .now_ms = tide_world_now_unix_ms(restore->world)};
     if (count == 0)
         return TIDE_OK;
     const tide_status rc = tide_transact(restore->mail->engine, note_run, &note, err);
@@ -123,17 +123,6 @@ static void refuse(struct work *work, struct tide_piece *piece, const char *reas
                         piece->removal.bytes, reason);
 }
 
-static tide_status give_up(struct work *work, tide_status rc, const tide_error *err)
-{
-    tide_restore *restore = work->restore;
-    tide_lock_take(restore->mail->world, restore->mail->lock);
-    if (restore->fatal.status == TIDE_OK)
-        restore->fatal = *err;
-    restore->fatal.status = rc;
-    tide_lock_drop(restore->mail->world, restore->mail->lock);
-    return rc;
-}
-
 /* Whether the sign-in does not permit it: then every message fails. */
 static bool is_denied(tide_status rc, const tide_error *err)
 {
@@ -146,8 +135,9 @@ static tide_status failed(struct work *work, struct tide_piece *piece, tide_stat
                           const tide_error *err)
 {
     tide_restore *restore = work->restore;
-    if (is_denied(rc, err))
-        return give_up(work, rc, err);
+    restore->denied = is_denied(rc, err);
+    if (restore->denied)
+        return rc;
     switch (tide_status_class(rc)) {
     case TIDE_CLASS_OK:
         return TIDE_OK;
@@ -170,7 +160,7 @@ static tide_status failed(struct work *work, struct tide_piece *piece, tide_stat
     case TIDE_CLASS_PERMANENT:
         break;
     case TIDE_CLASS_BUG:
-        return give_up(work, rc, err);
+        return rc;
     }
     refuse(work, piece, err->text);
     return TIDE_OK;
@@ -293,14 +283,14 @@ static tide_status adopt(struct work *work, struct tide_piece *piece,
                          const struct tide_found_again *as, const tide_text *labels,
                          size_t labels_count, tide_error *err)
 {
-    tide_archive *archive = work->restore->user->archive;
+    tide_archive *archive = work->restore->archive;
     const struct tide_renaming renaming = {
         .old_id = tide_text_of(piece->stored.gmail_id),
         .new_id = tide_text_of(as->id),
         .thread_id = tide_text_of(as->thread_id),
         .labels = labels,
         .labels_count = labels_count,
-        .at_ms = (int64_t)tide_world_now_unix_ms(work->restore->mail->world),
+        .at_ms = (int64_t)tide_world_now_unix_ms(work->restore->world),
     };
     struct tide_stored now;
     uint64_t ticket = 0;
@@ -315,11 +305,8 @@ static tide_status adopt(struct work *work, struct tide_piece *piece,
         return rc;
     const bool twice = now.shard != piece->stored.shard || now.rowid != piece->stored.rowid;
     rc = note_restored(work, &piece, 1, as->id, err);
-    if (rc == TIDE_OK && twice) {
-        tide_lock_take(work->restore->mail->world, work->restore->mail->lock);
+    if (rc == TIDE_OK && twice)
         work->restore->state.twice++;
-        tide_lock_drop(work->restore->mail->world, work->restore->mail->lock);
-    }
     return rc;
 }
 
@@ -340,7 +327,7 @@ static tide_status insert_call(struct work *work, struct tide_piece *piece, tide
     tide_buf id;
     tide_buf thread;
     tide_status rc = tide_archive_thread_now(
-        restore->user->archive, tide_text_of(piece->removal.thread_id), thread_id, err);
+        restore->archive, tide_text_of(piece->removal.thread_id), thread_id, err);
     if (rc != TIDE_OK)
         return rc;
     tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
@@ -402,7 +389,7 @@ static tide_status insert_raw(struct work *work, struct tide_piece *piece, tide_
 static tide_status look_for(struct work *work, struct tide_piece *piece, tide_error *err)
 {
     tide_restore *restore = work->restore;
-    tide_archive *archive = restore->user->archive;
+    tide_archive *archive = restore->archive;
     struct tide_gmail_message message;
     uint64_t ticket = 0;
     piece->looked = true;
@@ -511,26 +498,21 @@ static tide_status decide_all(struct work *work, tide_error *err)
 }
 
 struct reading {
-    const tide_restore *restore;
-    const json_t *entries;
     struct work *work;
+    const uint64_t *entries;
+    size_t count;
 };
 
-static tide_status read_pieces(tide_transaction *transaction, void *arg, tide_error *err)
+static tide_status read_pieces(tide_rows db, void *arg, tide_error *err)
 {
     struct reading *reading = arg;
     struct work *work = reading->work;
-    const tide_rows db = tide_transaction_rows(transaction);
-    size_t index = 0;
-    const json_t *entry = NULL;
     work->count = 0;
-    json_array_foreach(reading->entries, index, entry)
-    {
+    for (size_t i = 0; i < reading->count; i++) {
         struct tide_piece *piece = &work->pieces[work->count];
         struct tide_removal origin;
-        *piece = (struct tide_piece){.mode = reading->restore->state.mode};
-        tide_status rc =
-            tide_removal_get(db, (uint64_t)json_integer_value(entry), &piece->removal, err);
+        *piece = (struct tide_piece){.mode = work->restore->state.mode};
+        tide_status rc = tide_removal_get(db, reading->entries[i], &piece->removal, err);
         if (rc != TIDE_OK)
             return rc;
         if (piece->removal.state != TIDE_REMOVAL_REMOVED)
@@ -538,9 +520,8 @@ static tide_status read_pieces(tide_transaction *transaction, void *arg, tide_er
         work->count++;
         if (piece->mode != TIDE_REMOVE_NOTHING)
             continue;
-        rc = tide_removal_origin(db, reading->restore->account,
-                                 tide_text_of(piece->removal.gmail_id), &origin,
-                                 &piece->origin_mode, err);
+        rc = tide_removal_origin(db, work->restore->account, tide_text_of(piece->removal.gmail_id),
+                                 &origin, &piece->origin_mode, err);
         piece->origin = rc == TIDE_OK ? origin.id : 0;
         if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
             return rc;
@@ -548,80 +529,19 @@ static tide_status read_pieces(tide_transaction *transaction, void *arg, tide_er
     return TIDE_OK;
 }
 
-static tide_status run_entries(tide_restore *restore, tide_job *job, const json_t *entries,
-                               tide_error *err)
+tide_status tide_restore_entries(tide_restore *restore, tide_job *job, const uint64_t *entries,
+                                 size_t count, tide_error *err)
 {
-    const size_t count = json_array_size(entries);
     struct work work = {.restore = restore, .job = job};
-    struct reading reading = {restore, entries, &work};
-    if (count == 0 || count > TIDE_RESTORE_LABELED)
-        return tide_error_set(err, TIDE_INVALID, "a restore of %zu entries", count);
+    struct reading reading = {&work, entries, count};
     work.pieces = tide_mem_array(restore->mem, count, sizeof *work.pieces);
     if (work.pieces == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu messages", count);
-    tide_status rc = tide_transact(restore->mail->engine, read_pieces, &reading, err);
+    tide_status rc = tide_restore_read(restore, read_pieces, &reading, err);
     if (rc == TIDE_OK)
         rc = decide_all(&work, err);
     if (rc == TIDE_OK)
         rc = do_pieces(&work, err);
     tide_mem_free(restore->mem, work.pieces, count * sizeof *work.pieces);
     return rc;
-}
-
-/* The restore that this job belongs to; NULL: none that is running (R4). */
-static tide_restore *restore_of(tide_mail *mail, uint64_t number)
-{
-    tide_lock_take(mail->world, mail->lock);
-    tide_restore *restore = mail->restoring;
-    if (restore != NULL && (restore->number != number || restore->fatal.status != TIDE_OK))
-        restore = NULL;
-    tide_lock_drop(mail->world, mail->lock);
-    return restore;
-}
-
-/* Failures that end by themselves: the engine runs the job again. */
-static bool passes(tide_status rc)
-{
-    switch (tide_status_class(rc)) {
-    case TIDE_CLASS_THROTTLED:
-    case TIDE_CLASS_AUTH:
-    case TIDE_CLASS_NETWORK:
-    case TIDE_CLASS_DISK:
-    case TIDE_CLASS_CANCELED:
-        return true;
-    default:
-        return rc == TIDE_AGAIN;
-    }
-}
-
-tide_status tide_mail_restore(tide_job *job, void *context, tide_error *err)
-{
-    tide_mail *mail = context;
-    json_t *payload = NULL;
-    const json_t *entries = NULL;
-    uint64_t number = 0;
-    tide_error own = {TIDE_OK, 0, ""};
-    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, &own);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "run", &number, &own);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_array(payload, "entries", &entries, &own);
-    tide_restore *restore = rc == TIDE_OK ? restore_of(mail, number) : NULL;
-    if (restore != NULL)
-        rc = run_entries(restore, job, entries, &own);
-    json_decref(payload);
-    if (err != NULL)
-        *err = own;
-    if (restore == NULL)
-        return TIDE_OK; /* its manifest has what is left */
-    if (passes(rc))
-        return tide_mail_ended(mail, job, rc, err);
-    tide_lock_take(mail->world, mail->lock);
-    restore->job_over = rc == TIDE_OK;
-    if (rc != TIDE_OK && restore->fatal.status == TIDE_OK)
-        restore->fatal = own;
-    if (rc != TIDE_OK)
-        restore->fatal.status = rc;
-    tide_lock_drop(mail->world, mail->lock);
-    return TIDE_OK;
 }

@@ -40,7 +40,7 @@ tide_status tide_piece_decide(tide_restore *restore, struct tide_piece *piece, c
                               tide_error *err)
 {
     const tide_status rc = tide_archive_find(
-        restore->user->archive, tide_text_of(piece->removal.gmail_id), &piece->stored, err);
+        restore->archive, tide_text_of(piece->removal.gmail_id), &piece->stored, err);
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return rc;
     piece->stored_known = rc == TIDE_OK;
@@ -62,7 +62,7 @@ tide_status tide_piece_raw(tide_restore *restore, const struct tide_piece *piece
         return tide_error_set(err, TIDE_CORRUPT,
                               "message %s: the archive has other bytes than the manifest records",
                               piece->removal.gmail_id);
-    return tide_archive_raw(restore->user->archive, &piece->stored, raw, err);
+    return tide_archive_raw(restore->archive, &piece->stored, raw, err);
 }
 
 /* Errors that concern only this copy. */
@@ -131,10 +131,9 @@ static tide_status page_origin(tide_rows db, uint32_t account, struct tide_piece
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
-static tide_status page_read(tide_transaction *transaction, void *arg, tide_error *err)
+static tide_status page_read(tide_rows db, void *arg, tide_error *err)
 {
     struct entries_page *page = arg;
-    const tide_rows db = tide_transaction_rows(transaction);
     page->count = 0;
     tide_status rc = tide_removal_list(db, page->manifest, (int)page->state, page->after, PAGE,
                                        page_entry, page, err);
@@ -166,7 +165,7 @@ static tide_status each_in(tide_restore *restore, tide_removal_state state, each
     if (page.pieces == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to read a manifest");
     do {
-        rc = tide_transact(restore->mail->engine, page_read, &page, err);
+        rc = tide_restore_read(restore, page_read, &page, err);
         for (size_t i = 0; rc == TIDE_OK && i < page.count; i++) {
             struct tide_piece *piece = &page.pieces[i];
             page.after = piece->removal.id;
@@ -243,8 +242,7 @@ static tide_status match_labels(tide_restore *restore, struct tide_piece *piece,
 {
     tide_buf labels;
     tide_buf_init(&labels, restore->mem, 1 << 20);
-    const tide_status rc =
-        tide_archive_labels_of(restore->user->archive, &piece->stored, &labels, err);
+    const tide_status rc = tide_archive_labels_of(restore->archive, &piece->stored, &labels, err);
     size_t used = labels.bytes < sizeof piece->removal.labels ? labels.bytes
                                                               : sizeof piece->removal.labels - 1;
     while (rc == TIDE_OK && used > 0 && labels.data[used - 1] != '\n')
@@ -272,11 +270,10 @@ static void match_entry(const tide_restore *restore, struct tide_piece *piece, u
 
 /* Decides which of the page count: messages that are gone, and those that the archiver removed;
  * entries already in the manifest are kept (F3).  The others become `over`. */
-static tide_status matches_sort(tide_transaction *transaction, void *arg, tide_error *err)
+static tide_status matches_sort(tide_rows db, void *arg, tide_error *err)
 {
     struct matches *matches = arg;
     tide_restore *restore = matches->restore;
-    const tide_rows db = tide_transaction_rows(transaction);
     for (size_t i = 0; i < matches->found_count; i++) {
         struct tide_piece *piece = &matches->found[i];
         struct tide_removal other;
@@ -319,8 +316,8 @@ static tide_status matches_write(tide_transaction *transaction, void *arg, tide_
 static tide_status matches_page(struct matches *matches, tide_error *err)
 {
     tide_restore *restore = matches->restore;
-    const uint64_t now_ms = tide_world_now_unix_ms(restore->mail->world);
-    tide_status rc = tide_transact(restore->mail->engine, matches_sort, matches, err);
+    const uint64_t now_ms = tide_world_now_unix_ms(restore->world);
+    tide_status rc = tide_restore_read(restore, matches_sort, matches, err);
     for (size_t i = 0; rc == TIDE_OK && i < matches->found_count; i++) {
         struct tide_piece *piece = &matches->found[i];
         if (piece->over)
@@ -341,7 +338,7 @@ static tide_status matches_page(struct matches *matches, tide_error *err)
 static tide_status query_of(tide_restore *restore, tide_query **query_out, tide_error *err)
 {
     char text[sizeof restore->query + 32];
-    const int64_t now_ms = (int64_t)tide_world_now_unix_ms(restore->mail->world);
+    const int64_t now_ms = (int64_t)tide_world_now_unix_ms(restore->world);
     (void)snprintf(text, sizeof text, "%s", restore->query);
     tide_status rc = tide_query_parse(tide_text_of(text), now_ms, 0, restore->mem, query_out, err);
     if (rc != TIDE_OK)
@@ -370,8 +367,7 @@ static tide_status each_match(struct matches *matches, tide_error *err)
             .query = query, .limit = PAGE, .oldest_first = true, .after = tide_text_of(after)};
         matches->found_count = 0;
         tide_buf_clear(&next);
-        rc = tide_search_run(restore->user->archive, &search, match_take, matches, &next, &more,
-                             err);
+        rc = tide_search_run(restore->archive, &search, match_take, matches, &next, &more, err);
         (void)snprintf(after, sizeof after, "%s", tide_buf_cstr(&next));
         if (rc == TIDE_OK)
             rc = matches_page(matches, err);
@@ -384,12 +380,12 @@ static tide_status each_match(struct matches *matches, tide_error *err)
 
 /* ---- both ---- */
 
-static tide_status unfinished(tide_transaction *transaction, void *arg, tide_error *err)
+static tide_status unfinished(tide_rows db, void *arg, tide_error *err)
 {
     tide_restore *restore = arg;
     struct tide_manifest manifest;
-    const tide_status rc = tide_manifest_unfinished(
-        tide_transaction_rows(transaction), restore->account, restore->query, &manifest, err);
+    const tide_status rc =
+        tide_manifest_unfinished(db, restore->account, restore->query, &manifest, err);
     if (rc == TIDE_OK)
         restore->state.manifest = manifest.id;
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
@@ -407,7 +403,7 @@ tide_status tide_restore_plan(tide_restore *restore, tide_error *err)
 {
     tide_status rc = TIDE_OK;
     if (restore->query[0] != '\0')
-        rc = tide_transact(restore->mail->engine, unfinished, restore, err);
+        rc = tide_restore_read(restore, unfinished, restore, err);
     if (rc == TIDE_OK && restore->state.manifest != 0)
         rc = tide_restore_each(restore, plan_piece, err);
     if (rc == TIDE_OK && restore->query[0] == '\0')
@@ -423,7 +419,7 @@ static tide_status add_manifest(tide_transaction *transaction, void *arg, tide_e
     tide_restore *restore = arg;
     struct tide_manifest manifest = {.account = restore->account,
                                      .mode = TIDE_REMOVE_NOTHING,
-                                     .made_ms = tide_world_now_unix_ms(restore->mail->world)};
+                                     .made_ms = tide_world_now_unix_ms(restore->world)};
     (void)snprintf(manifest.query, sizeof manifest.query, "%s", restore->query);
     const tide_status rc = tide_manifest_add(tide_transaction_rows(transaction), &manifest, err);
     if (rc == TIDE_OK)
@@ -448,8 +444,9 @@ tide_status tide_restore_collect(tide_restore *restore, tide_error *err)
 {
     tide_status rc = TIDE_OK;
     if (restore->query[0] != '\0') {
+        rc = tide_restore_read(restore, unfinished, restore, err);
         const bool resumed = restore->state.manifest != 0;
-        if (!resumed)
+        if (rc == TIDE_OK && !resumed)
             rc = tide_transact(restore->mail->engine, add_manifest, restore, err);
         if (rc == TIDE_OK && resumed)
             rc = tide_restore_each(restore, collect_piece, err);

@@ -10,8 +10,10 @@
  *   deleted, or gone the bytes are inserted with the former labels.  Gmail gives them a
  *                    new id, which is recorded in the archive, so that no sync fetches them again
  *
- * The caller drives it: one job of the kind mail.restore at a time, each with some entries.  It
- * starts no thread, waits only for the server, and removes nothing.
+ * A command plans: it reads the ledger and the archive, which is safe while other processes run.
+ * Then one job mail.restore does the work, some entries at a time, in the process that has the
+ * engine.  What it has done is in its result (mail/result.h), message by message in the manifest.
+ * Several restores run side by side, one per account.
  *
  * Invariants:
  *   R1  a message is inserted only if its copy was read back just before and has the hash in the
@@ -21,12 +23,15 @@
  *   R2a just before an insert the server is asked for the former id: a message that came back by
  *       itself is not inserted a second time (M21).
  *   R3  an entry becomes restored only after the archive has the new id on disk.
- *   R4  a job acts only for the run that created it: jobs of a dead process do nothing.
+ *   R4  a job acts only in the start of the engine that was asked for it: jobs of a dead process do
+ *       nothing.
+ *   R5  an account has one restore at a time: two would insert the same message.
  */
 #ifndef TIDE_MAIL_RESTORE_H
 #define TIDE_MAIL_RESTORE_H
 
 #include "mail/mail.h"
+#include "base/json.h"
 #include "mail/manifest.h"
 
 typedef struct tide_restore tide_restore;
@@ -48,8 +53,7 @@ typedef enum tide_deed {
     TIDE_DEEDS,
 } tide_deed;
 
-struct tide_restore_options {
-    tide_mail *mail;        /* borrowed; outlives the restore */
+struct tide_restore_wanted {
     uint64_t manifest;      /* 0: by query */
     const char *email;      /* for a query; with a manifest NULL means any */
     const char *query;      /* in the syntax of search.h */
@@ -57,11 +61,16 @@ struct tide_restore_options {
     size_t ids_count;
     uint64_t limit; /* messages; 0: all */
 };
-/* Determines the work, reads every copy that would be inserted, and changes nothing.
- * TIDE_NOT_FOUND, TIDE_INVALID: err says what. */
-tide_status tide_restore_open(const struct tide_restore_options *options, tide_mem *mem,
+/* The account that it concerns.  TIDE_NOT_FOUND, TIDE_INVALID: err says what is wrong. */
+tide_status tide_restore_account(tide_rows db, const struct tide_restore_wanted *wanted,
+                                 uint32_t *account_out, char email_out[256], tide_error *err);
+
+/* Determines the work, reads every copy that would be inserted, and changes nothing.  `archive` is
+ * the account's; it and `db` are borrowed. */
+tide_status tide_restore_open(tide_world *world, tide_rows db, tide_archive *archive,
+                              const struct tide_restore_wanted *wanted, tide_mem *mem,
                               tide_restore **restore_out, tide_error *err);
-void tide_restore_close(tide_restore *restore); /* NULL is fine; after the engine has stopped */
+void tide_restore_close(tide_restore *restore); /* NULL is fine */
 
 struct tide_restore_sum {
     uint64_t messages, bytes;
@@ -76,18 +85,24 @@ struct tide_restore_state {
     uint64_t labels; /* created again */
     uint64_t labels_lost;
 };
-void tide_restore_state(tide_restore *restore, struct tide_restore_state *state_out);
-/* Visits the refused messages: of the planning, or since tide_restore_begin(). */
-void tide_restore_refused(tide_restore *restore,
+const struct tide_restore_state *tide_restore_state(const tide_restore *restore);
+/* Visits the refused messages. */
+void tide_restore_refused(const tide_restore *restore,
                           void (*visit)(const char *gmail_id, const char *reason, void *arg),
                           void *arg);
 
-/* Writes the manifest of a restore by query, and what the jobs need; one per process
- * (TIDE_BUSY). */
-tide_status tide_restore_begin(tide_restore *restore, tide_error *err);
-/* After the engine has started: lets it run for about `wait_ms`.  TIDE_TIMEOUT: not finished.
- * TIDE_OK: everything is restored or refused.  TIDE_PERMANENT with err->code 403: the sign-in does
- * not permit it.  Any other status: why it cannot continue; run it again later. */
-tide_status tide_restore_step(tide_restore *restore, uint64_t wait_ms, tide_error *err);
+/* ---- the job ---- */
+
+/* TIDE_MAIL_RESTORE: its key for an account (R5). */
+void tide_restore_dedupe(uint32_t account, char dedupe_out[64]);
+/* Adds what is wanted to its payload. */
+void tide_restore_ask(const struct tide_restore_wanted *wanted, tide_json *payload);
+/* Takes what the job has done so far, `done` and what follows it, from its result.  true: the
+ * sign-in does not permit it. */
+bool tide_restore_answer(const json_t *result, struct tide_restore_state *state);
+/* Visits the messages that the job refused. */
+void tide_restore_answer_refused(const json_t *result,
+                                 void (*visit)(const char *gmail_id, const char *reason, void *arg),
+                                 void *arg);
 
 #endif

@@ -60,9 +60,7 @@ static tide_status made_add(tide_restore *restore, const char *was, const char *
     struct tide_label_made *one = &restore->made[restore->made_count++];
     (void)snprintf(one->was, sizeof one->was, "%s", was);
     (void)snprintf(one->is, sizeof one->is, "%s", is);
-    tide_lock_take(restore->mail->world, restore->mail->lock);
     restore->state.labels_lost += is[0] == '\0';
-    tide_lock_drop(restore->mail->world, restore->mail->lock);
     return TIDE_OK;
 }
 
@@ -81,13 +79,10 @@ static tide_status label_make(tide_restore *restore, tide_job *job, const char *
     if (rc == TIDE_OK)
         rc = made_add(restore, was, tide_buf_cstr(&id), err);
     if (rc == TIDE_OK)
-        rc = tide_archive_label_name(restore->user->archive, tide_buf_text(&id), tide_text_of(name),
+        rc = tide_archive_label_name(restore->archive, tide_buf_text(&id), tide_text_of(name),
                                      TIDE_TEXT("user"), &ticket, err);
-    if (rc == TIDE_OK) {
-        tide_lock_take(restore->mail->world, restore->mail->lock);
+    if (rc == TIDE_OK)
         restore->state.labels++;
-        tide_lock_drop(restore->mail->world, restore->mail->lock);
-    }
     if (rc == TIDE_EXISTS) /* a name that differs in case, or created just now */
         rc =
             tide_error_set(err, TIDE_SERVER, "the label \"%.100s\" exists but is not listed", name);
@@ -114,7 +109,7 @@ static tide_status label_care(tide_restore *restore, tide_job *job, const char *
     tide_status rc = labels_read(restore, job, err);
     if (rc != TIDE_OK || label_there(restore, "id", was) != NULL)
         return rc;
-    rc = tide_archive_label_called(restore->user->archive, tide_text_of(was), &called, err);
+    rc = tide_archive_label_called(restore->archive, tide_text_of(was), &called, err);
     if (rc == TIDE_NOT_FOUND || (rc == TIDE_OK && !called.user)) {
         TIDE_SEEN("restore: a label is lost");
         return made_add(restore, was, "", err);
@@ -221,7 +216,7 @@ static tide_status look_local(struct look *look, const char *id, bool *known_out
 {
     struct tide_stored stored;
     int64_t stored_ms = 0;
-    tide_archive *archive = look->restore->user->archive;
+    tide_archive *archive = look->restore->archive;
     tide_status rc = tide_archive_find(archive, tide_text_of(id), &stored, err);
     *known_out = rc == TIDE_OK;
     if (rc == TIDE_NOT_FOUND)
@@ -349,7 +344,7 @@ static tide_status look_queries(struct look *look, const struct tide_message *me
                        date_s + 2);
         rc = look_listed(look, query, err);
     }
-    const uint64_t now_s = tide_world_now_unix_ms(look->restore->mail->world) / 1000;
+    const uint64_t now_s = tide_world_now_unix_ms(look->restore->world) / 1000;
     const uint64_t first_s = look->first_ms / 1000;
     (void)snprintf(query, sizeof query, "after:%" PRIu64 " before:%" PRIu64,
                    first_s > SLACK_S ? first_s - SLACK_S : 0, now_s + SLACK_S);

@@ -1,0 +1,229 @@
+#include "cli/run/ask.h"
+
+#include "engine/control/control.h"
+#include "tidemark_inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PING_MS = 1000, PAYLOAD_BYTES_MAX = 60 << 10 };
+
+/* ---- the engine ---- */
+
+static tide_status ping(struct cli_ask *ask, char run_out[33])
+{
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_PING, &request);
+    const tide_status rc = cli_engine_ask(ask->cli, &request, &runs, &answer);
+    const char *run = json_string_value(json_object_get(answer, "run"));
+    (void)snprintf(run_out, 33, "%s", run == NULL ? "" : run);
+    ask->pid = (uint64_t)json_integer_value(json_object_get(answer, "pid"));
+    json_decref(answer);
+    return rc != TIDE_OK && !runs ? TIDE_NOT_FOUND : rc;
+}
+
+tide_status cli_ask_open(struct cli *cli, tide_engine *engine, struct cli_ask *ask)
+{
+    *ask = (struct cli_ask){.cli = cli, .engine = engine};
+    tide_buf_init(&ask->payload, cli->mem, PAYLOAD_BYTES_MAX);
+    if (engine == NULL)
+        return ping(ask, ask->run);
+    (void)snprintf(ask->run, sizeof ask->run, "%s", tide_engine_run(engine));
+    return TIDE_OK;
+}
+
+void cli_ask_close(struct cli_ask *ask)
+{
+    if (ask->cli != NULL)
+        tide_buf_done(&ask->payload);
+}
+
+/* Whether the other engine is still the one that was asked. */
+static bool is_there(struct cli_ask *ask)
+{
+    struct cli *cli = ask->cli;
+    char run[33];
+    const uint64_t pid = ask->pid;
+    const tide_error kept = cli->err;
+    const tide_status rc = ping(ask, run);
+    ask->pid = pid;
+    cli->err = kept;
+    cli->hint[0] = '\0';
+    return rc == TIDE_OK ? strcmp(run, ask->run) == 0 : rc != TIDE_NOT_FOUND;
+}
+
+static tide_status gone(struct cli_ask *ask)
+{
+    ask->gone = true;
+    return cli_fail(ask->cli, TIDE_NOT_FOUND, NULL, "process %" PRIu64 " has ended", ask->pid);
+}
+
+/* ---- asking ---- */
+
+static tide_status send_ours(struct cli_ask *ask)
+{
+    struct cli *cli = ask->cli;
+    struct tide_spec spec = {.account = ask->account,
+                             .payload = tide_buf_cstr(&ask->payload),
+                             .dedupe = ask->dedupe[0] == '\0' ? NULL : ask->dedupe};
+    tide_status rc =
+        tide_engine_kind_named(ask->engine, tide_text_of(ask->kind), &spec.kind, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_enqueue(ask->engine, &spec, 1, &ask->job, &cli->err);
+    if (rc == TIDE_OK)
+        tide_engine_take_soon(ask->engine);
+    return rc;
+}
+
+static tide_status send_theirs(struct cli_ask *ask)
+{
+    struct cli *cli = ask->cli;
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_ENQUEUE, &request);
+    tide_json_set_cstr(&request, "kind", ask->kind);
+    tide_json_set_cstr(&request, "account", ask->email);
+    if (ask->dedupe[0] != '\0')
+        tide_json_set_cstr(&request, "dedupe", ask->dedupe);
+    tide_json_set_raw(&request, "payload", tide_buf_text(&ask->payload));
+    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    ask->job = (uint64_t)json_integer_value(json_object_get(answer, "id"));
+    json_decref(answer);
+    if (rc != TIDE_OK && !runs)
+        return gone(ask);
+    return cli_hint(cli, rc,
+                    "Another process uses this directory and cannot do this. Stop it, and run this "
+                    "command again.");
+}
+
+static tide_status send(struct cli_ask *ask)
+{
+    return ask->engine != NULL ? send_ours(ask) : send_theirs(ask);
+}
+
+tide_status cli_ask_clear(struct cli_ask *ask, const char *kind, const char *email)
+{
+    if (ask->engine == NULL || !tide_engine_shared(ask->engine))
+        return TIDE_OK;
+    return tide_cancel_kind_of(ask->engine, kind, email, &ask->cli->err);
+}
+
+tide_status cli_ask_job(struct cli_ask *ask, const char *kind, const char *email, uint32_t account,
+                        const char *dedupe, tide_json *payload)
+{
+    ask->kind = kind;
+    ask->email = email;
+    ask->account = account;
+    ask->gone = false;
+    ask->pinged_ms = tide_world_now_ms(ask->cli->world);
+    (void)snprintf(ask->dedupe, sizeof ask->dedupe, "%s", dedupe);
+    (void)snprintf(ask->by, sizeof ask->by, "%016" PRIx64, tide_world_random_u64(ask->cli->world));
+    tide_json_set_cstr(payload, "engine", ask->run);
+    tide_json_set_cstr(payload, "by", ask->by);
+    tide_buf_clear(&ask->payload);
+    const tide_status rc = tide_json_line(payload, &ask->payload);
+    tide_json_done(payload);
+    if (rc != TIDE_OK)
+        return cli_fail(ask->cli, rc, "Use a shorter query.", "the request is too long");
+    return send(ask);
+}
+
+/* ---- looking ---- */
+
+struct seen {
+    const char *by;
+    bool found, ours;
+    tide_row_state state;
+    tide_status status;
+    char error[sizeof((tide_error *)0)->text];
+};
+
+static bool see(const struct tide_job_row *row, void *arg)
+{
+    struct seen *seen = arg;
+    json_t *payload = NULL;
+    seen->found = true;
+    seen->state = row->state;
+    seen->status = row->status;
+    (void)snprintf(seen->error, sizeof seen->error, "%.*s", (int)row->error.bytes, row->error.data);
+    if (tide_json_parse_stored(row->payload, &payload, NULL) == TIDE_OK) {
+        const char *by = json_string_value(json_object_get(payload, "by"));
+        seen->ours = by != NULL && strcmp(by, seen->by) == 0;
+    }
+    json_decref(payload);
+    return false;
+}
+
+static tide_status not_yet(struct cli_ask *ask)
+{
+    const uint64_t now_ms = tide_world_now_ms(ask->cli->world);
+    if (ask->engine != NULL || now_ms - ask->pinged_ms < PING_MS)
+        return TIDE_TIMEOUT;
+    ask->pinged_ms = now_ms;
+    return is_there(ask) ? TIDE_TIMEOUT : gone(ask);
+}
+
+tide_status cli_ask_is_there(struct cli_ask *ask)
+{
+    const tide_status rc = not_yet(ask);
+    return rc == TIDE_TIMEOUT ? TIDE_OK : rc;
+}
+
+static tide_status see_job(struct cli_ask *ask, struct seen *seen)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    *seen = (struct seen){.by = ask->by};
+    filter.id = ask->job;
+    filter.count_max = 1;
+    return tide_ledger_jobs(ask->cli->ledger, &filter, see, seen, &ask->cli->err);
+}
+
+tide_status cli_ask_look(struct cli_ask *ask)
+{
+    struct cli *cli = ask->cli;
+    struct seen seen;
+    const tide_status rc = see_job(ask, &seen);
+    if (rc != TIDE_OK)
+        return rc;
+    if (seen.found && (seen.state == TIDE_ROW_PENDING || seen.state == TIDE_ROW_RUNNING))
+        return not_yet(ask);
+    if (seen.found && !seen.ours) { /* it was another command's */
+        const tide_status sent = send(ask);
+        return sent == TIDE_OK ? TIDE_TIMEOUT : sent;
+    }
+    if (seen.found && seen.state == TIDE_ROW_DONE)
+        return TIDE_OK;
+    /* An engine that starts cancels what the last one left. */
+    if (ask->engine == NULL && !is_there(ask))
+        return gone(ask);
+    if (!seen.found || seen.state == TIDE_ROW_CANCELED)
+        return tide_error_set(&cli->err, TIDE_CANCELED, "job %" PRIu64 " was canceled", ask->job);
+    const tide_status status = seen.status == TIDE_OK ? TIDE_BUG : seen.status;
+    return tide_error_set(&cli->err, status, "%s", seen.error);
+}
+
+bool cli_ask_cancel(struct cli_ask *ask)
+{
+    struct cli *cli = ask->cli;
+    const tide_error kept = cli->err;
+    struct seen seen;
+    if (see_job(ask, &seen) != TIDE_OK || !seen.ours)
+        return false;
+    if (ask->engine != NULL)
+        return tide_cancel_job(ask->engine, ask->job, NULL) == TIDE_OK;
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    const struct tide_control_filter filter = {.id = ask->job};
+    tide_control_request(TIDE_OP_CANCEL, &request);
+    tide_control_filter_set(&request, &filter);
+    (void)cli_engine_ask(cli, &request, &runs, &answer);
+    json_decref(answer);
+    cli->err = kept;
+    cli->hint[0] = '\0';
+    return true;
+}

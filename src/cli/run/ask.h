@@ -1,0 +1,49 @@
+/* ask.h - asks an engine for one job and looks at how it ends: our engine, or that of the process
+ * that has the directory (E12.2).
+ *
+ * For work that must not continue by itself after a crash: the job names the start of the engine
+ * that was asked for it, and its handler does nothing in another one.
+ *
+ * A job with a key that another command has asked for is waited for first; then ours is enqueued. */
+#ifndef TIDE_CLI_RUN_ASK_H
+#define TIDE_CLI_RUN_ASK_H
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "tidemark.h"
+
+struct cli_ask {
+    struct cli *cli;
+    tide_engine *engine; /* ours; NULL: another process's */
+    char run[33];        /* the start of that engine */
+    uint64_t pid;        /* of another process */
+    bool gone;           /* that process ended before the job did */
+
+    const char *kind;
+    const char *email;
+    uint32_t account;
+    char dedupe[64]; /* "": none */
+    char by[17];     /* marks our job among those with the same key */
+    tide_buf payload;
+    uint64_t job;
+    uint64_t pinged_ms;
+};
+
+/* TIDE_NOT_FOUND: `engine` is NULL, and no other process answers. */
+tide_status cli_ask_open(struct cli *cli, tide_engine *engine, struct cli_ask *ask);
+void cli_ask_close(struct cli_ask *ask); /* a zeroed one is fine */
+/* On a shared ledger: cancels jobs that a dead process has left, which would be taken for ours.  The
+ * archive of the account is open here: no live process has any. */
+tide_status cli_ask_clear(struct cli_ask *ask, const char *kind, const char *email);
+/* Enqueues a job; takes `payload`, an object.  The texts are borrowed until it has ended. */
+tide_status cli_ask_job(struct cli_ask *ask, const char *kind, const char *email, uint32_t account,
+                        const char *dedupe, tide_json *payload);
+/* TIDE_OK: it is done.  TIDE_TIMEOUT: not yet.  TIDE_NOT_FOUND with `gone`: its engine has ended.
+ * Else: how it failed, in cli->err. */
+tide_status cli_ask_look(struct cli_ask *ask);
+/* Between two jobs: TIDE_NOT_FOUND with `gone`: another process has ended.  Asks it once a second. */
+tide_status cli_ask_is_there(struct cli_ask *ask);
+/* Cancels the job; it then ends soon.  false: it is another command's, ours was not enqueued yet. */
+bool cli_ask_cancel(struct cli_ask *ask);
+
+#endif

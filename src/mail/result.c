@@ -1,0 +1,83 @@
+#include "mail/result.h"
+
+#include "db/rows.h"
+
+#define WHAT "the results of jobs"
+
+tide_status tide_result_tables(tide_rows db, tide_error *err)
+{
+    return tide_rows_tables(db,
+                            "CREATE TABLE IF NOT EXISTS mail_result("
+                            " job INTEGER PRIMARY KEY, result TEXT NOT NULL) STRICT;",
+                            WHAT, err);
+}
+
+struct put {
+    uint64_t job;
+    tide_text text;
+};
+
+static tide_status put_row(tide_rows db, const struct put *put, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc = tide_rows_prepare(db,
+                                             "INSERT INTO mail_result(job, result) VALUES(?1, ?2)"
+                                             " ON CONFLICT(job) DO UPDATE SET result = ?2",
+                                             WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, put->job);
+    tide_rows_text(&stmt, 2, put->text);
+    return tide_rows_run(&stmt, err);
+}
+
+static tide_status forget_old(tide_rows db, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc =
+        tide_rows_prepare(db,
+                          "DELETE FROM mail_result WHERE job <= (SELECT job FROM mail_result"
+                          " ORDER BY job DESC LIMIT 1 OFFSET ?1)",
+                          WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, TIDE_RESULTS_KEPT);
+    return tide_rows_run(&stmt, err);
+}
+
+static tide_status put_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const tide_rows db = tide_transaction_rows(transaction);
+    const tide_status rc = put_row(db, arg, err);
+    return rc == TIDE_OK ? forget_old(db, err) : rc;
+}
+
+tide_status tide_result_put(tide_engine *engine, tide_job *job, tide_json *result, tide_error *err)
+{
+    tide_buf line;
+    tide_buf_init(&line, tide_mem_heap(), TIDE_RESULT_BYTES_MAX);
+    tide_status rc = tide_json_line(result, &line);
+    if (rc != TIDE_OK)
+        (void)tide_error_set(err, rc, "no memory for the result of a job");
+    struct put put = {tide_job_id(job), tide_buf_text(&line)};
+    if (rc == TIDE_OK)
+        rc = tide_transact(engine, put_run, &put, err);
+    tide_buf_done(&line);
+    tide_json_done(result);
+    return rc;
+}
+
+tide_status tide_result_get(tide_rows db, uint64_t job, json_t **result_out, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    tide_status rc =
+        tide_rows_prepare(db, "SELECT result FROM mail_result WHERE job = ?1", WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, job);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_parse_stored(tide_rows_get_text(&stmt, 0), result_out, err);
+    tide_rows_end(&stmt);
+    return rc;
+}
