@@ -203,6 +203,9 @@ static bool left_visit(const struct tide_work_left *row, void *arg)
     look->jobs_running += row->state == TIDE_ROW_RUNNING ? row->jobs : 0;
     look->messages_left += row->items;
     look->listing = look->listing || lists;
+    const bool heals = tide_text_equal(row->kind_name, TIDE_TEXT("mail.heal")) ||
+                       tide_text_equal(row->kind_name, TIDE_TEXT("mail.fetch"));
+    look->jobs_healing += heals && row->cycle == 0 ? row->jobs : 0;
     struct tide_mail_span *span = row->cycle == 0 ? NULL : span_of(ask, row->cycle);
     if (span == NULL)
         return true;
@@ -245,6 +248,7 @@ static tide_status look_full(tide_ledger *ledger, uint64_t stream, struct tide_m
     struct spans_ask ask = {.look = look};
     look->spans_count = 0;
     look->jobs_left = look->jobs_running = look->jobs_failed = look->messages_left = 0;
+    look->jobs_healing = 0;
     look->bad = look->gone = look->owed = look->accepted = look->retrying = 0;
     look->listing = false;
     tide_status rc =
@@ -332,7 +336,7 @@ bool tide_mail_look_settled(const struct tide_mail_look *look)
     for (size_t i = 0; i < look->spans_count; i++)
         if (look->spans[i].jobs_left > 0)
             return false;
-    return !look->listing;
+    return !look->listing && look->jobs_healing == 0;
 }
 
 bool tide_mail_look_check(const struct tide_mail_look *look)

@@ -64,6 +64,8 @@ struct tide_mail_look {
     struct tide_mail_span *spans; /* owned; at and beyond the tidemark */
     size_t spans_count, spans_capacity;
     uint64_t jobs_left; /* pending and running, outside of cycles too */
+    uint64_t
+        jobs_healing; /* of them, outside of cycles: messages that are checked or fetched again */
     uint64_t jobs_running;
     uint64_t jobs_failed;
     uint64_t messages_left;                       /* in jobs that are not done */

@@ -58,6 +58,7 @@ struct plan {
     uint64_t recorded;       /* messages recorded as bad, gone or owed */
     /* Ranges to list: [low, proven_from) and [proven_to, now), or everything. */
     uint64_t proven_from_ms, proven_to_ms; /* equal: nothing is proven */
+    bool compares; /* a new epoch also finds what is gone: an older copy of a shard does not know */
     struct range ranges[RANGES_MAX];
     size_t ranges_count;
 };
@@ -347,6 +348,7 @@ static tide_status decide(struct plan *plan, tide_error *err)
         plan->work = PLAN_SLICES;
         return TIDE_OK;
     }
+    plan->compares = plan->row.lost && !plan->listing;
     if (plan->row.lost || plan->since_ms < plan->row.since_ms)
         return begin_epoch(plan, err);
     bool too_few = false;
@@ -584,6 +586,18 @@ static tide_status note_gap(tide_transaction *transaction, const struct plan *pl
     return tide_gap_put(tide_transaction_rows(transaction), plan->row.account, plan->now_ms, err);
 }
 
+/* A cycle with a complete listing. */
+static tide_status open_listing(tide_transaction *transaction, const struct plan *plan,
+                                tide_error *err)
+{
+    struct tide_mail_relist relist = {.account = plan->row.account,
+                                      .from_ms = plan->row.since_ms,
+                                      .now_ms = plan->now_ms,
+                                      .dates = plan->position.dates};
+    const tide_status rc = open_cycle(transaction, plan, &relist.cycle, err);
+    return rc == TIDE_OK ? tide_mail_relist(transaction, plan->mail, &relist, err) : rc;
+}
+
 /* The history id read before the listing is recorded with the last cycle; a new epoch continues the
  * history of the old one instead. */
 static tide_status open_slices(tide_transaction *transaction, const struct plan *plan,
@@ -594,6 +608,10 @@ static tide_status open_slices(tide_transaction *transaction, const struct plan 
     for (size_t i = 0; rc == TIDE_OK && i < plan->ranges_count; i++) {
         rc = open_range(transaction, plan, &plan->ranges[i], err);
         ordinal += plan->ranges[i].slices.count;
+    }
+    if (rc == TIDE_OK && plan->compares) {
+        rc = open_listing(transaction, plan, err);
+        ordinal++;
     }
     if (rc == TIDE_OK && plan->history_id[0] != '\0')
         return open_history(transaction, plan, ordinal, err);
@@ -606,13 +624,7 @@ static tide_status open_slices(tide_transaction *transaction, const struct plan 
 static tide_status open_relist(tide_transaction *transaction, const struct plan *plan,
                                tide_error *err)
 {
-    struct tide_mail_relist relist = {.account = plan->row.account,
-                                      .from_ms = plan->row.since_ms,
-                                      .now_ms = plan->now_ms,
-                                      .dates = plan->position.dates};
-    tide_status rc = open_cycle(transaction, plan, &relist.cycle, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_relist(transaction, plan->mail, &relist, err);
+    tide_status rc = open_listing(transaction, plan, err);
     /* Stored messages are listed, not read again: changes since the id that an earlier cycle
      * recorded are still to be read, so a newer id must not replace it. */
     char earlier[64];

@@ -24,13 +24,19 @@ spares() { # what
 t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
 sync
 sync # adopted, and noted as proven
-year=$(ls "$archive" | grep -m1 db$)
+for year in $(ls "$archive" | grep 'db$'); do # with two messages at least
+    [ "$(sqlite3 "$archive/$year" 'SELECT count(*) FROM message')" -lt 3 ] || break
+done
 victim=$(sqlite3 "$archive/$year" "SELECT gmail_id FROM message WHERE id NOT IN (SELECT message FROM message_label
     JOIN label ON label.id = message_label.label WHERE label.label IN ('DRAFT', 'STARRED', 'TRASH', 'SPAM')) ORDER BY id DESC LIMIT 1")
 cp "$archive/$year" "$dir/old.db"
 label "$victim"
+deleted=$(sqlite3 "$archive/$year" "SELECT gmail_id FROM message WHERE gmail_id != '$victim' ORDER BY id LIMIT 1")
+curl -sSf "$origin/_cloud/mail/delete" -d "{\"user\":\"$user\",\"ids\":[\"$deleted\"]}" >/dev/null || fail "delete"
+is_gone() { [ "$(sqlite3 "$archive/$year" "SELECT count(*) FROM message WHERE gmail_id = '$deleted' AND gone_ms IS NOT NULL")" -eq 1 ]; }
 sync
 sync
+is_gone || fail "$deleted is not gone"
 [ "$(sqlite3 "$archive/$year" "SELECT count(*) FROM message_label JOIN label ON label.id = message_label.label
     JOIN message ON message.id = message_label.message WHERE gmail_id = '$victim' AND label.label = 'STARRED'")" -eq 1 ] ||
     fail "the star is not known"
@@ -43,6 +49,7 @@ cp "$dir/old.db" "$archive/$year"
 spares "before a sync"
 sync
 spares "an older copy"
+is_gone || fail "an older copy: nothing found out that $deleted is gone"
 [ "$(state "SELECT count(*) FROM mail_gap")" -eq 1 ] || fail "no gap is remembered"
 
 # ---- a file that the ledger does not know, made before the last run
