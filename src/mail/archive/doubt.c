@@ -133,17 +133,6 @@ tide_status tide_archive_doubted(tide_archive *archive,
 
 /* ---- earlier bytes that no source has --------------------------------------------------- */
 
-struct tidying {
-    struct tide_work work;
-    tide_mem *mem;
-};
-
-static void tidying_free(struct tide_work *work)
-{
-    struct tidying *tidying = (struct tidying *)work;
-    tide_mem_free(tidying->mem, tidying, sizeof *tidying);
-}
-
 /* Deletes the n-th of the earlier bytes if they cannot be read; *there_out false: there are no
  * more. */
 static tide_status tidy_one(tide_archive *archive, struct tide_shard *shard, int64_t *at,
@@ -174,32 +163,16 @@ static tide_status tidy_one(tide_archive *archive, struct tide_shard *shard, int
     return rc == TIDE_OK ? tide_db_run(&shard->db, stmt, err) : rc;
 }
 
-static tide_status run_tidy(tide_archive *archive, struct tide_work *work, tide_error *err)
+static tide_status tidy_shard(tide_archive *archive, struct tide_shard *shard, tide_error *err)
 {
-    (void)work;
-    tide_shards *shards = &archive->writer->shards;
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < shards->count; i++) {
-        struct tide_shard *shard = shards->list[i];
-        rc = tide_shards_open(shards, shard, err);
-        int64_t at = 0;
-        for (bool there = true; rc == TIDE_OK && there;)
-            rc = tidy_one(archive, shard, &at, &there, err);
-    }
+    int64_t at = 0;
+    for (bool there = true; rc == TIDE_OK && there;)
+        rc = tidy_one(archive, shard, &at, &there, err);
     return rc;
 }
 
 tide_status tide_archive_tidy(tide_archive *archive, const tide_cancel *cancel, tide_error *err)
 {
-    if (archive->writer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: opened read-only", archive->options.dir);
-    struct tidying *tidying = tide_mem_new(archive->mem, sizeof *tidying);
-    if (tidying == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to tidy an archive");
-    tidying->mem = archive->mem;
-    tidying->work = (struct tide_work){.run = run_tidy, .free = tidying_free};
-    const tide_status rc = tide_archive_work(archive, &tidying->work, cancel, err);
-    if (rc == TIDE_OK)
-        tidying_free(&tidying->work);
-    return rc;
+    return tide_archive_each(archive, tidy_shard, false, cancel, err);
 }

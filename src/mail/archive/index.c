@@ -624,47 +624,19 @@ void tide_archive_indexer_run(void *arg)
 
 /* ---- retries ----------------------------------------------------------------------------- */
 
-struct again {
-    struct tide_work work;
-    tide_mem *mem;
-};
-
-static void again_free(struct tide_work *work)
+static tide_status unmark_all(tide_archive *archive, struct tide_shard *shard, tide_error *err)
 {
-    struct again *again = (struct again *)work;
-    tide_mem_free(again->mem, again, sizeof *again);
-}
-
-static tide_status run_again(tide_archive *archive, struct tide_work *work, tide_error *err)
-{
-    (void)work;
-    tide_shards *shards = &archive->writer->shards;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < shards->count; i++) {
-        struct tide_shard *shard = shards->list[i];
-        rc = tide_shards_open(shards, shard, err);
-        if (rc == TIDE_OK)
-            rc = tide_writer_begin(archive, shard, err);
-        if (rc == TIDE_OK)
-            rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_AGAIN), err);
-        shard->indexed = false;
-    }
-    return rc;
+    shard->indexed = false;
+    const tide_status rc = tide_writer_begin(archive, shard, err);
+    return rc == TIDE_OK ? tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_AGAIN), err)
+                         : rc;
 }
 
 tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *cancel,
                                      tide_error *err)
 {
-    if (archive->writer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: opened read-only", archive->options.dir);
-    struct again *again = tide_mem_new(archive->mem, sizeof *again);
-    if (again == NULL)
-        return no_memory(err);
-    again->mem = archive->mem;
-    again->work = (struct tide_work){.run = run_again, .free = again_free};
-    tide_status rc = tide_archive_work(archive, &again->work, cancel, err);
+    const tide_status rc = tide_archive_each(archive, unmark_all, false, cancel, err);
     if (rc == TIDE_OK) {
-        again_free(&again->work);
         tide_lock_take(archive->world, archive->lock);
         archive->writer->index_all = true; /* makes the indexer look at all shards again */
         tide_cond_wake_all(archive->world, archive->writer->news);

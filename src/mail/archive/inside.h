@@ -207,6 +207,11 @@ void tide_entry_free(tide_archive *archive, struct tide_entry *entry);
  * freed. */
 tide_status tide_archive_work(tide_archive *archive, struct tide_work *work,
                               const tide_cancel *cancel, tide_error *err);
+/* Hands `one` to the writer, for each of its shards, opened, and waits.  `alone` as in tide_work. */
+typedef tide_status tide_shard_work(tide_archive *archive, struct tide_shard *shard,
+                                    tide_error *err);
+tide_status tide_archive_each(tide_archive *archive, tide_shard_work *one, bool alone,
+                              const tide_cancel *cancel, tide_error *err);
 
 /* ---- writer.c ---- */
 void tide_archive_writer_run(void *archive);

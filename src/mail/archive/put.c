@@ -413,3 +413,46 @@ tide_status tide_archive_work(tide_archive *archive, struct tide_work *work,
         work->free(work);
     return rc;
 }
+
+struct each_work {
+    struct tide_work work;
+    tide_mem *mem;
+    tide_shard_work *one;
+};
+
+static void each_free(struct tide_work *work)
+{
+    struct each_work *each = (struct each_work *)work;
+    tide_mem_free(each->mem, each, sizeof *each);
+}
+
+static tide_status each_run(tide_archive *archive, struct tide_work *work, tide_error *err)
+{
+    const struct each_work *each = (const struct each_work *)work;
+    tide_shards *shards = &archive->writer->shards;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < shards->count; i++) {
+        rc = tide_shards_open(shards, shards->list[i], err);
+        if (rc == TIDE_OK)
+            rc = each->one(archive, shards->list[i], err);
+    }
+    return rc;
+}
+
+tide_status tide_archive_each(tide_archive *archive, tide_shard_work *one, bool alone,
+                              const tide_cancel *cancel, tide_error *err)
+{
+    tide_status rc = check_writable(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    struct each_work *each = tide_mem_new(archive->mem, sizeof *each);
+    if (each == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue work for the writer");
+    *each = (struct each_work){.work = {.run = each_run, .free = each_free, .alone = alone},
+                               .mem = archive->mem,
+                               .one = one};
+    rc = tide_archive_work(archive, &each->work, cancel, err);
+    if (rc == TIDE_OK)
+        each_free(&each->work);
+    return rc;
+}

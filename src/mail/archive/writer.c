@@ -272,43 +272,15 @@ void tide_archive_writer_run(void *arg)
 
 /* ---- moving logs -------------------------------------------------------------------- */
 
-struct moving {
-    struct tide_work work;
-    tide_mem *mem;
-};
-
-static void moving_free(struct tide_work *work)
+static tide_status move_log(tide_archive *archive, struct tide_shard *shard, tide_error *err)
 {
-    struct moving *moving = (struct moving *)work;
-    tide_mem_free(moving->mem, moving, sizeof *moving);
+    (void)archive;
+    return tide_shard_checkpoint(shard, true, err);
 }
 
 /* Also shards that are not open: a crashed run may have left a log. */
-static tide_status run_checkpoint(tide_archive *archive, struct tide_work *work, tide_error *err)
-{
-    (void)work;
-    tide_shards *shards = &archive->writer->shards;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < shards->count; i++) {
-        rc = tide_shards_open(shards, shards->list[i], err);
-        if (rc == TIDE_OK)
-            rc = tide_shard_checkpoint(shards->list[i], true, err);
-    }
-    return rc;
-}
-
 tide_status tide_archive_checkpoint(tide_archive *archive, const tide_cancel *cancel,
                                     tide_error *err)
 {
-    if (archive->writer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: opened read-only", archive->options.dir);
-    struct moving *moving = tide_mem_new(archive->mem, sizeof *moving);
-    if (moving == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue work for the writer");
-    moving->mem = archive->mem;
-    moving->work = (struct tide_work){.run = run_checkpoint, .free = moving_free, .alone = true};
-    tide_status rc = tide_archive_work(archive, &moving->work, cancel, err);
-    if (rc == TIDE_OK)
-        moving_free(&moving->work);
-    return rc;
+    return tide_archive_each(archive, move_log, true, cancel, err);
 }
