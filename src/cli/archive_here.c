@@ -81,7 +81,8 @@ bool archive_here_may_take(void *arg, const char *account, const char *provider,
 {
     const struct archive_here *here = arg;
     const struct tide_system *system = archive_here_wants(here, account, provider);
-    return system != NULL && system->is_here(here->world, here->archive_dir, account, archive);
+    return system != NULL &&
+           tide_system_is_here(system, here->world, here->archive_dir, account, archive);
 }
 
 /* ---- telling the ledger ---- */
@@ -134,7 +135,7 @@ static bool signed_in_here(struct cli *cli, tide_secrets *secrets, const char *a
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
     tide_buf secret;
-    system->secret_name(account, name);
+    tide_system_secret_name(system, account, name);
     tide_buf_init(&secret, cli->mem, TIDE_SECRET_BYTES_MAX);
     const tide_status rc = tide_secrets_get(secrets, name, &secret, NULL);
     tide_secret_wipe(&secret);

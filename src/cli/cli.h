@@ -126,6 +126,11 @@ struct cli {
     struct tide_system_home account_home; /* of the engine, for account_job.h */
 };
 
+/* ---- the whole program (program.c) ---- */
+
+/* Runs the command line with these systems; returns the exit code. */
+int cli_program(const struct tide_system *const *systems, int argc, char **argv);
+
 /* ---- arguments (args.c) ---- */
 
 /* Fills `cli` from the command line.  TIDE_INVALID: usage. */

@@ -222,13 +222,6 @@ static tide_status place(const struct tide_console_options *at, const char *dir,
     return tide_archive_place(at->engine, at->world, &placing, &shared, err);
 }
 
-bool tide_console_is_here(tide_world *world, const char *archive_dir, const char *archive)
-{
-    char dir[4096 + 16];
-    (void)snprintf(dir, sizeof dir, "%s/console", archive_dir);
-    return archive[0] != '\0' && tide_archive_id_is(world, dir, archive);
-}
-
 tide_status tide_console_account_add(const struct tide_console_options *at, const char *name,
                                      const char *endpoint, tide_error *err)
 {

@@ -74,9 +74,6 @@ tide_status tide_console_account_add(const struct tide_console_options *at, cons
 /* Removes the sign-in and its sites; stored days stay, and a site that is added again resumes where
  * it was.  Its jobs must have ended. */
 tide_status tide_console_account_remove(tide_engine *engine, const char *name, tide_error *err);
-/* Whether the files of an account in the ledger are in this directory: only then may this process
- * lease the account (tide_engine_options.may_take). */
-bool tide_console_is_here(tide_world *world, const char *archive_dir, const char *archive);
 /* TIDE_INVALID: neither a domain nor a URL-prefix property. */
 tide_status tide_console_site_add(tide_engine *engine, const char *name, const char *site,
                                   tide_error *err);

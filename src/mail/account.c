@@ -20,14 +20,6 @@ void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, si
     (void)snprintf(dir_out, dir_bytes, "%s/%s", archive_dir, email);
 }
 
-bool tide_mail_is_here(tide_world *world, const char *archive_dir, const char *email,
-                       const char *archive)
-{
-    char dir[4096 + 256];
-    tide_mail_dir(archive_dir, email, dir, sizeof dir);
-    return archive[0] != '\0' && tide_archive_id_is(world, dir, archive);
-}
-
 tide_status tide_mail_place(const struct tide_mail_options *at, const char *email, uint32_t account,
                             bool added, bool *shared_out, tide_error *err)
 {

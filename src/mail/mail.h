@@ -70,10 +70,6 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
  * secrets and archive_dir are used. */
 tide_status tide_mail_account_add_at(const struct tide_mail_options *at, const char *email,
                                      const char *endpoint, tide_error *err);
-/* Whether the archive of an account in the ledger is in this directory: only then may this process
- * lease the account (tide_engine_options.may_take). */
-bool tide_mail_is_here(tide_world *world, const char *archive_dir, const char *email,
-                       const char *archive);
 void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes);
 /* Removes the account, keeps its archive.  TIDE_NOT_FOUND. */
 tide_status tide_mail_account_remove(tide_engine *engine, const char *email, tide_error *err);

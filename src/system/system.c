@@ -1,7 +1,9 @@
 #include "system/system.h"
 
 #include "base/check.h"
+#include "engine/accounts/archive_id.h"
 
+#include <stdio.h>
 #include <string.h>
 
 size_t tide_systems_count(const struct tide_system *const *systems)
@@ -39,18 +41,31 @@ const struct tide_system *tide_system_of_entry(const struct tide_system *const *
     return *systems;
 }
 
+void tide_system_secret_name(const struct tide_system *system, const char *account,
+                             char out[TIDE_SECRET_NAME_BYTES_MAX])
+{
+    (void)snprintf(out, TIDE_SECRET_NAME_BYTES_MAX, "%s/%s", system->provider, account);
+}
+
+bool tide_system_is_here(const struct tide_system *system, tide_world *world,
+                         const char *archive_dir, const char *account, const char *archive_id)
+{
+    char dir[4096 + 300];
+    system->archive_path(archive_dir, account, dir, sizeof dir);
+    return archive_id[0] != '\0' && tide_archive_id_is(world, dir, archive_id);
+}
+
 static void check_one(const struct tide_system *system)
 {
     TIDE_ASSERT(system->name != NULL && system->provider != NULL && system->table_prefix != NULL);
     TIDE_ASSERT(system->unit != NULL && system->unit_json != NULL && system->tables != NULL);
     TIDE_ASSERT(system->commands != NULL && system->subject != NULL);
-    TIDE_ASSERT(system->next != NULL && system->account_check != NULL);
+    TIDE_ASSERT(system->next != NULL);
     TIDE_ASSERT(system->account_add != NULL && system->account_remove != NULL);
     TIDE_ASSERT(system->account_look != NULL && system->status != NULL);
     TIDE_ASSERT(system->oauth != NULL && system->purposes != NULL && system->purposes_count > 0);
-    TIDE_ASSERT(system->open != NULL && system->close != NULL && system->rest != NULL);
-    TIDE_ASSERT(system->is_here != NULL && system->archive_path != NULL);
-    TIDE_ASSERT(system->secret_name != NULL && system->owns_entry != NULL);
+    TIDE_ASSERT(system->open != NULL && system->close != NULL);
+    TIDE_ASSERT(system->archive_path != NULL && system->owns_entry != NULL);
     TIDE_ASSERT(system->backup != NULL && system->backup_check != NULL);
 }
 

@@ -84,8 +84,10 @@ struct tide_purpose {
 struct tide_system {
     const char *name;     /* required: "mail"; of its commands and of `worker --kinds` */
     const char *provider; /* required: "gmail"; its accounts have this one */
-    const char *subject;  /* required: "EMAIL", "SITE..."; what `account add` names */
-    const char *next;     /* required: "mail sync"; what to run after `account add` */
+    /* The provider's limits; NULL: the engine knows them by its name (engine/providers.c). */
+    const struct tide_quota *quota;
+    const char *subject; /* required: "EMAIL", "SITE..."; what `account add` names */
+    const char *next;    /* required: "mail sync"; what to run after `account add` */
     const struct tide_oauth_provider *oauth; /* required: how to sign in */
     const struct tide_purpose *purposes;     /* required: the first is the default */
     size_t purposes_count;
@@ -100,13 +102,13 @@ struct tide_system {
     /* Required: the system on an engine that is not started yet, and its end. */
     tide_status (*open)(const struct tide_system_home *home, void **state_out, tide_error *err);
     tide_status (*close)(void *state, tide_error *err);
-    /* Required: closes files of accounts that this process no longer leases. */
+    /* Closes files of accounts that this process no longer leases; NULL: there are none. */
     tide_status (*rest)(void *state, tide_error *err);
     /* A piece of work for times when no job runs; NULL: none. */
     tide_status (*idle)(void *state, bool *more_out, tide_error *err);
 
-    /* Required: checks the subjects and sets the name of the account: `named` (the flag --name; may
-     * be NULL), or its own choice. */
+    /* Checks the subjects and sets the name of the account: `named` (the flag --name; may be NULL), or
+     * its own choice.  NULL: `named`, or the first subject. */
     tide_status (*account_check)(struct cli *cli, const char *named,
                                  struct tide_account_request *request);
     /* Tries a grant before it is stored; NULL: not tried. */
@@ -124,13 +126,8 @@ struct tide_system {
     /* Required: how far the account is; reads only, while an engine runs or not. */
     tide_status (*status)(const struct tide_system_home *home, tide_ledger *ledger,
                           const char *name, struct tide_account_status *out, tide_error *err);
-    /* Required: whether the archive `archive_id` of the account is in this directory. */
-    bool (*is_here)(tide_world *world, const char *archive_dir, const char *account,
-                    const char *archive_id);
     /* Required: the directory of the account's archive. */
     void (*archive_path)(const char *archive_dir, const char *account, char *out, size_t out_bytes);
-    /* Required: the name of the account's sign-in among the secrets. */
-    void (*secret_name)(const char *account, char out[TIDE_SECRET_NAME_BYTES_MAX]);
 
     /* Required: whether this entry of archive/ is its own; copying it; reading the copy back. */
     bool (*owns_entry)(const char *name);
@@ -148,6 +145,12 @@ const struct tide_system *tide_system_of_provider(const struct tide_system *cons
                                                   const char *provider);
 const struct tide_system *tide_system_of_entry(const struct tide_system *const *systems,
                                                const char *entry);
+/* The name of an account's sign-in among the secrets. */
+void tide_system_secret_name(const struct tide_system *system, const char *account,
+                             char out[TIDE_SECRET_NAME_BYTES_MAX]);
+/* Whether the archive `archive_id` of the account is in this directory. */
+bool tide_system_is_here(const struct tide_system *system, tide_world *world,
+                         const char *archive_dir, const char *account, const char *archive_id);
 void tide_systems_check(const struct tide_system *const *systems);
 
 #endif

@@ -37,7 +37,7 @@ static const char *signed_in(struct accounts *accounts, const struct tide_system
         return "elsewhere"; /* with its archive, on another machine */
     if (accounts->secrets == NULL)
         return "unknown";
-    system->secret_name(account, name);
+    tide_system_secret_name(system, account, name);
     tide_buf_init(&secret, accounts->cli->mem, TIDE_SECRET_BYTES_MAX);
     const tide_status rc = tide_secrets_get(accounts->secrets, name, &secret, NULL);
     tide_secret_wipe(&secret);

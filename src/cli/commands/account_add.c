@@ -111,7 +111,7 @@ static tide_status refuse_elsewhere(struct cli *cli, const struct account_change
         rc = tide_ledger_accounts(cli->ledger, note_known, &known, &cli->err);
     cli_ledger_close(cli);
     if (rc != TIDE_OK || known.archive[0] == '\0' ||
-        wanted->system->is_here(cli->world, archive_dir, name, known.archive))
+        tide_system_is_here(wanted->system, cli->world, archive_dir, name, known.archive))
         return cli_shared_hint(cli, rc);
     wanted->system->archive_path(archive_dir, name, dir, sizeof dir);
     return cli_fail(
@@ -173,7 +173,9 @@ static tide_status wanted_account(struct cli *cli, struct account_change *wanted
                                                     .subjects_count = cli->arguments_count - 1,
                                                     .endpoint = endpoint == NULL ? "" : endpoint};
     tide_status rc = purpose_of(cli, wanted->system, purpose_out);
-    if (rc == TIDE_OK)
+    wanted->request.name =
+        cli_flag(cli, "name") != NULL ? cli_flag(cli, "name") : cli->arguments[1];
+    if (rc == TIDE_OK && wanted->system->account_check != NULL)
         rc = wanted->system->account_check(cli, cli_flag(cli, "name"), &wanted->request);
     if (rc == TIDE_OK)
         rc = check_endpoint(cli);
@@ -188,7 +190,7 @@ static tide_status grant_store(struct cli *cli, tide_secrets *secrets,
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
     tide_buf grant;
     tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
-    wanted->system->secret_name(wanted->request.name, secret);
+    tide_system_secret_name(wanted->system, wanted->request.name, secret);
     tide_status rc = cli_sign_in(cli, wanted->system->oauth, wanted->request.name, purpose, &grant);
     if (rc == TIDE_OK && wanted->system->account_try != NULL)
         rc = wanted->system->account_try(cli, &wanted->request, tide_buf_text(&grant));
@@ -264,7 +266,7 @@ tide_status cli_account_remove(struct cli *cli)
     if (rc == TIDE_OK)
         rc = change_open(cli, &opened);
     if (rc == TIDE_OK) {
-        removed.system->secret_name(name, secret);
+        tide_system_secret_name(removed.system, name, secret);
         const struct tide_tokens_options sign_in = {
             .provider = removed.system->oauth, .secret = secret, .account = name, .sign_in = ""};
         rc = cli_sign_out(cli, opened.secrets, &sign_in, endpoint, &given_back);

@@ -84,18 +84,19 @@ static const char *now(const struct status *status, const struct one *one,
         return "waiting";
     }
     if (one->running > 0 && (status->snapshot != NULL || status->cli->shared != NULL)) {
-        (void)snprintf(text, NOW_BYTES, "running: %" PRIu64 " jobs, %" PRIu64 " wait", one->running,
-                       one->waiting);
+        (void)snprintf(text, NOW_BYTES, "running: %" PRIu64 " job%s, %" PRIu64 " waiting",
+                       one->running, one->running == 1 ? "" : "s", one->waiting);
         return "running";
     }
     if (one->running + one->waiting > 0) {
-        (void)snprintf(text, NOW_BYTES, "%s: %" PRIu64 " jobs left",
+        (void)snprintf(text, NOW_BYTES, "%s: %" PRIu64 " job%s left",
                        status->snapshot == NULL ? "stopped" : "waiting",
-                       one->running + one->waiting);
+                       one->running + one->waiting, one->running + one->waiting == 1 ? "" : "s");
         return status->snapshot == NULL ? "stopped" : "waiting";
     }
     if (one->failed > 0) {
-        (void)snprintf(text, NOW_BYTES, "%" PRIu64 " jobs failed", one->failed);
+        (void)snprintf(text, NOW_BYTES, "%" PRIu64 " job%s failed", one->failed,
+                       one->failed == 1 ? "" : "s");
         return "failed";
     }
     (void)snprintf(text, NOW_BYTES, "idle");

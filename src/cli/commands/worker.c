@@ -190,7 +190,8 @@ static void rest(struct worker *worker)
     tide_error err = {TIDE_OK, 0, ""};
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < worker->open.here.taken_count; i++)
-        rc = worker->open.here.taken[i]->rest(worker->open.states[i], &err);
+        if (worker->open.here.taken[i]->rest != NULL)
+            rc = worker->open.here.taken[i]->rest(worker->open.states[i], &err);
     /* Not fatal: only durable work was recorded as done; the other accounts continue. */
     if (rc != TIDE_OK)
         tell(worker, TIDE_LOG_WARN, "closing an archive failed", "detail", err.text);

@@ -14,10 +14,10 @@ static bool note_elsewhere(const struct tide_account_row *row, void *arg)
         struct cli_watched *watched = &work->accounts[i];
         if (strcmp(row->name, watched->name) != 0)
             continue;
-        watched->elsewhere =
-            row->owner != 0 || (row->archive[0] != '\0' &&
-                                !system->is_here(work->cli->world, work->opened->archive_dir,
-                                                 watched->name, row->archive));
+        watched->elsewhere = row->owner != 0 || (row->archive[0] != '\0' &&
+                                                 !tide_system_is_here(system, work->cli->world,
+                                                                      work->opened->archive_dir,
+                                                                      watched->name, row->archive));
         work->handed_over = work->handed_over || watched->elsewhere;
     }
     return true;

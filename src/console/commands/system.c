@@ -40,13 +40,6 @@ static tide_status rest(void *state, tide_error *err)
 
 /* ---- all accounts share one directory ---- */
 
-static bool is_here(tide_world *world, const char *archive_dir, const char *account,
-                    const char *archive_id)
-{
-    (void)account;
-    return tide_console_is_here(world, archive_dir, archive_id);
-}
-
 static void archive_path(const char *archive_dir, const char *account, char *out, size_t out_bytes)
 {
     (void)account;
@@ -223,9 +216,7 @@ const struct tide_system tide_console_system = {
     .account_remove = account_remove,
     .account_look = account_look,
     .status = status,
-    .is_here = is_here,
     .archive_path = archive_path,
-    .secret_name = tide_console_secret_name,
     .owns_entry = owns_entry,
     .backup = backup,
     .backup_check = backup_check,
