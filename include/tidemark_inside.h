@@ -62,6 +62,13 @@ tide_status tide_engine_provider(tide_engine *engine, const struct tide_provider
 
 /* The random name of this start of the engine, as `ping` answers it (engine/control/control.h). */
 const char *tide_engine_run(const tide_engine *engine);
+/* Adds an object to every snapshot, below "systems" (E9.1); `name` is static.  Call it before the
+ * start; `fill` is called from any thread, without the engine's lock. */
+struct json_t;
+typedef void tide_snapshot_fn(struct json_t *object, void *arg);
+tide_status tide_engine_snapshot_add(tide_engine *engine, const char *name, tide_snapshot_fn *fill,
+                                     void *arg, tide_error *err);
+
 /* Whether other processes work on the same ledger. */
 bool tide_engine_shared(const tide_engine *engine);
 /* The kind of that name.  TIDE_NOT_FOUND: this process has no handler for it. */

@@ -1,6 +1,7 @@
 #include "console/console.h"
 
 #include "base/check.h"
+#include "base/json.h"
 #include "console/console_inside.h"
 #include "net/oauth/google.h"
 
@@ -28,7 +29,11 @@ static const char tables[] =
     ") STRICT, WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS console_refused("
     " site INTEGER PRIMARY KEY, reason TEXT NOT NULL, at INTEGER NOT NULL"
-    ") STRICT;";
+    ") STRICT;"
+    "CREATE TABLE IF NOT EXISTS console_listed("
+    " account INTEGER NOT NULL, place INTEGER NOT NULL, site TEXT NOT NULL, level TEXT NOT NULL,"
+    " PRIMARY KEY(account, place)"
+    ") STRICT, WITHOUT ROWID;";
 
 tide_status tide_console_tables(tide_rows db, tide_error *err)
 {
@@ -87,6 +92,46 @@ tide_status tide_console_series_put(tide_rows db, const struct tide_console_seri
     return tide_rows_run(&stmt, err);
 }
 
+/* ---- the snapshot ---- */
+
+static void state_of(struct tide_console_user *user, struct tide_console_state *out)
+{
+    tide_searchconsole_batches(user->client, &out->batches);
+    out->days = __atomic_load_n(&user->days, __ATOMIC_RELAXED);
+    out->rows = __atomic_load_n(&user->rows, __ATOMIC_RELAXED);
+    out->bytes = __atomic_load_n(&user->bytes, __ATOMIC_RELAXED);
+    out->readings_more = __atomic_load_n(&user->readings_more, __ATOMIC_RELAXED);
+    out->rows_missing = __atomic_load_n(&user->rows_missing, __ATOMIC_RELAXED);
+}
+
+/* What this process has done for each sign-in (B8). */
+static void show(json_t *object, void *arg)
+{
+    tide_console *console = arg;
+    tide_lock_take(console->options.world, console->lock);
+    for (size_t i = 0; i < console->users_count; i++) {
+        struct tide_console_state now;
+        tide_json one;
+        tide_json_object(&one);
+        state_of(console->users[i], &now);
+        tide_json_set_u64(&one, "days", now.days);
+        tide_json_set_u64(&one, "rows", now.rows);
+        tide_json_set_u64(&one, "bytes", now.bytes);
+        tide_json_set_u64(&one, "queries", now.batches.parts);
+        tide_json_set_u64(&one, "batches", now.batches.requests);
+        tide_json_set_u64(&one, "batch_size", now.batches.size);
+        tide_json_set_u64(&one, "batch_latency_ms", now.batches.latency_ms);
+        tide_json_set_u64(&one, "batches_waiting", now.batches.waiting);
+        tide_json_set_u64(&one, "refused", now.batches.refused);
+        tide_json_set_u64(&one, "missing", now.batches.missing);
+        tide_json_set_u64(&one, "readings_more", now.readings_more);
+        tide_json_set_u64(&one, "rows_missing", now.rows_missing);
+        (void)json_object_set(object, console->users[i]->name, one.value);
+        tide_json_done(&one);
+    }
+    tide_lock_drop(console->options.world, console->lock);
+}
+
 /* ---- opening and closing ---- */
 
 static tide_status define_kinds(tide_console *console, tide_error *err)
@@ -121,7 +166,6 @@ tide_status tide_console_open(const struct tide_console_options *options, tide_m
     if (console == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for Search Console");
     console->mem = mem;
-    tide_buf_init(&console->listed, mem, 4 << 20);
     console->options = *options;
     if (console->options.workers == 0)
         console->options.workers = 3;
@@ -135,6 +179,8 @@ tide_status tide_console_open(const struct tide_console_options *options, tide_m
         rc = define_kinds(console, err);
     if (rc == TIDE_OK)
         rc = tide_transact(options->engine, make_tables, NULL, err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_snapshot_add(options->engine, "console", show, console, err);
     if (rc != TIDE_OK) {
         (void)tide_console_close(console, NULL);
         return rc;
@@ -164,7 +210,6 @@ tide_status tide_console_close(tide_console *console, tide_error *err)
         user_close(console, console->users[i]);
     if (console->dir_lock != NULL)
         tide_file_lock_drop(console->options.world, console->dir_lock);
-    tide_buf_done(&console->listed);
     if (console->lock != NULL)
         tide_lock_free(console->options.world, console->lock);
     tide_mem_free(console->mem, console, sizeof *console);
@@ -240,6 +285,7 @@ static tide_status drop_account(tide_transaction *transaction, void *arg, tide_e
     static const char *const steps[] = {
         "DELETE FROM console_refused WHERE site IN (SELECT id FROM console_site WHERE account = "
         "?1)",
+        "DELETE FROM console_listed WHERE account = ?1",
         "UPDATE console_site SET account = 0 WHERE account = ?1",
         "DELETE FROM console_account WHERE account = ?1",
     };
@@ -609,13 +655,11 @@ static uint32_t dimensions_for(tide_sc_type type, uint32_t wanted)
     return bits;
 }
 
-static tide_status enqueue_plan(tide_console *console, const struct tide_console_site *site,
-                                const struct tide_console_run *run, tide_sc_type type,
-                                tide_error *err)
+void tide_console_request(const struct tide_console_site *site, const struct tide_console_run *run,
+                          tide_sc_type type, struct tide_console_request *request_out)
 {
-    char payload[400];
-    char dedupe[400];
-    (void)snprintf(payload, sizeof payload,
+    /* The number of the site is first: tide_console_site_like(). */
+    (void)snprintf(request_out->payload, sizeof request_out->payload,
                    "{\"site\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32 ",\"limit\":%" PRIu32
                    ",\"days\":%" PRIu32
                    ",\"again\":%s,\"totals\":%s,\"sync\":%s,\"from\":\"%s\",\"to\":\"%s\"}",
@@ -624,21 +668,19 @@ static tide_status enqueue_plan(tide_console *console, const struct tide_console
                    run->again ? "true" : "false", run->no_totals ? "false" : "true",
                    run->sync ? "true" : "false", run->from, run->to);
     /* The whole payload is the key: a plan for fewer days must not replace one for more. */
-    (void)snprintf(dedupe, sizeof dedupe, "plan%.390s", payload);
-    const struct tide_spec spec = {
-        .kind = console->plan_kind, .account = site->account, .payload = payload, .dedupe = dedupe};
-    return tide_enqueue(console->options.engine, &spec, 1, NULL, err);
+    (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "plan%.390s",
+                   request_out->payload);
 }
 
-tide_status tide_console_run(tide_console *console, const struct tide_console_run *run,
-                             tide_error *err)
+uint32_t tide_console_types(const struct tide_console_run *run)
 {
-    struct tide_console_site site;
+    return run->types == 0 ? 1u << TIDE_SC_WEB : run->types;
+}
+
+tide_status tide_console_run_check(const struct tide_console_run *run, tide_error *err)
+{
     int32_t from = 0;
     int32_t to = 0;
-    tide_status rc = tide_console_site(console, run->site, &site, err);
-    if (rc != TIDE_OK)
-        return rc;
     if ((run->from[0] != '\0' && !tide_date_parse(run->from, &from)) ||
         (run->to[0] != '\0' && !tide_date_parse(run->to, &to)))
         return tide_error_set(err, TIDE_INVALID, "\"%s\" is not a date: write it as 2026-09-01",
@@ -648,10 +690,27 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
         return tide_error_set(err, TIDE_INVALID, "%s is after %s", run->from, run->to);
     if (run->row_limit > TIDE_SC_ROWS_MAX)
         return tide_error_set(err, TIDE_INVALID, "a page has at most %d rows", TIDE_SC_ROWS_MAX);
-    const uint32_t types = run->types == 0 ? 1u << TIDE_SC_WEB : run->types;
-    for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++)
-        if ((types >> type & 1u) != 0)
-            rc = enqueue_plan(console, &site, run, (tide_sc_type)type, err);
+    return TIDE_OK;
+}
+
+tide_status tide_console_run(tide_console *console, const struct tide_console_run *run,
+                             tide_error *err)
+{
+    struct tide_console_site site;
+    tide_status rc = tide_console_site(console, run->site, &site, err);
+    if (rc == TIDE_OK)
+        rc = tide_console_run_check(run, err);
+    for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++) {
+        struct tide_console_request request;
+        if ((tide_console_types(run) >> type & 1u) == 0)
+            continue;
+        tide_console_request(&site, run, (tide_sc_type)type, &request);
+        const struct tide_spec spec = {.kind = console->plan_kind,
+                                       .account = site.account,
+                                       .payload = request.payload,
+                                       .dedupe = request.dedupe};
+        rc = tide_enqueue(console->options.engine, &spec, 1, NULL, err);
+    }
     if (rc == TIDE_OK)
         tide_engine_take_soon(console->options.engine);
     return rc;
@@ -659,150 +718,39 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
 
 /* ---- state ---- */
 
-struct left_ask {
-    char archive[TIDE_ARCHIVE_ID_BYTES];
-    char like[TIDE_CONSOLE_SITE_LIKE_BYTES];
-    bool waiting; /* only jobs that may run: not failed, paused or halted */
-    uint64_t count;
-};
-
 void tide_console_site_like(uint64_t site, char out[TIDE_CONSOLE_SITE_LIKE_BYTES])
 {
     (void)snprintf(out, TIDE_CONSOLE_SITE_LIKE_BYTES, "{\"site\":%" PRIu64 ",%%", site);
 }
 
-/* A shared ledger also has jobs of other directories: count only those of ours. */
-#define OF_JOBS                                                                                    \
-    " FROM job JOIN kind ON kind.id = job.kind JOIN account ON account.id = job.account"           \
-    " WHERE kind.name IN ('console.plan', 'console.page') AND job.payload LIKE ?1"
-
-static tide_status count_left(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct left_ask *ask = arg;
-    const tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
-    const char *sql = "SELECT count(*)" OF_JOBS " AND job.state IN (0, 1, 3)";
-    if (db.sqlite == NULL && ask->waiting) /* here these are booleans */
-        sql = "SELECT count(*)" OF_JOBS " AND account.archive = ?2 AND job.state IN (0, 1)"
-              " AND NOT account.paused AND NOT account.halted AND NOT kind.paused";
-    else if (db.sqlite == NULL)
-        sql = "SELECT count(*)" OF_JOBS " AND account.archive = ?2 AND job.state IN (0, 1, 3)";
-    tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(ask->like));
-    if (db.sqlite == NULL)
-        tide_rows_text(&stmt, 2, tide_text_of(ask->archive));
-    rc = tide_rows_one(&stmt, err);
-    if (rc == TIDE_OK)
-        ask->count = tide_rows_get_u64(&stmt, 0);
-    tide_rows_end(&stmt);
-    return rc;
-}
-
-static tide_status left(tide_console *console, struct left_ask *ask, uint64_t *count_out,
-                        tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    if (tide_engine_shared(console->options.engine))
-        rc = tide_archive_id_read(console->options.world, console->dir, ask->archive, err);
-    if (rc == TIDE_OK)
-        rc = tide_transact(console->options.engine, count_left, ask, err);
-    if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
-        *count_out = ask->count;
-    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* no archive, so no jobs */
-}
-
-tide_status tide_console_left(tide_console *console, const char *site, uint64_t *left_out,
-                              tide_error *err)
-{
-    struct left_ask ask = {.waiting = false};
-    struct tide_console_site row;
-    const tide_status rc = tide_console_site(console, site, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_console_site_like(row.id, ask.like);
-    return left(console, &ask, left_out, err);
-}
-
-tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err)
-{
-    struct left_ask ask = {.like = "%", .waiting = true};
-    if (tide_engine_shared(console->options.engine))
-        return left(console, &ask, count_out, err);
-    *count_out = 0;
-    return TIDE_OK;
-}
-
 void tide_console_state(tide_console *console, struct tide_console_state *state_out)
 {
-    struct tide_console_state state = {
-        .days = __atomic_load_n(&console->days, __ATOMIC_RELAXED),
-        .rows = __atomic_load_n(&console->rows, __ATOMIC_RELAXED),
-        .bytes = __atomic_load_n(&console->bytes, __ATOMIC_RELAXED),
-        .readings_more = __atomic_load_n(&console->readings_more, __ATOMIC_RELAXED),
-        .rows_missing = __atomic_load_n(&console->rows_missing, __ATOMIC_RELAXED),
-    };
+    struct tide_console_state state = {.days = 0};
     tide_lock_take(console->options.world, console->lock);
     for (size_t i = 0; i < console->users_count; i++) {
-        struct tide_batch_state one;
-        tide_searchconsole_batches(console->users[i]->client, &one);
-        state.batches.requests += one.requests;
-        state.batches.parts += one.parts;
-        state.batches.refused += one.refused;
-        state.batches.missing += one.missing;
-        state.batches.in_flight += one.in_flight;
-        state.batches.waiting += one.waiting;
-        state.batches.size = one.size;
-        state.batches.latency_ms = one.latency_ms;
+        struct tide_console_state one;
+        state_of(console->users[i], &one);
+        state.batches.requests += one.batches.requests;
+        state.batches.parts += one.batches.parts;
+        state.batches.refused += one.batches.refused;
+        state.batches.missing += one.batches.missing;
+        state.batches.in_flight += one.batches.in_flight;
+        state.batches.waiting += one.batches.waiting;
+        state.batches.size = one.batches.size;
+        state.batches.latency_ms = one.batches.latency_ms;
+        state.days += one.days;
+        state.rows += one.rows;
+        state.bytes += one.bytes;
+        state.readings_more += one.readings_more;
+        state.rows_missing += one.rows_missing;
     }
     tide_lock_drop(console->options.world, console->lock);
     *state_out = state;
 }
 
-tide_status tide_console_ended(tide_console *console, tide_job *job, tide_status rc,
-                               const tide_error *err)
+tide_status tide_console_ended(tide_console *console, tide_job *job, tide_status rc)
 {
     if (rc == TIDE_BUSY && tide_engine_shared(console->options.engine))
         return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
-    if (rc != TIDE_AUTH)
-        return rc;
-    tide_lock_take(console->options.world, console->lock);
-    (void)snprintf(console->signed_out, sizeof console->signed_out, "console");
-    for (size_t i = 0; i < console->users_count; i++)
-        if (console->users[i]->account == tide_job_account(job))
-            (void)snprintf(console->signed_out, sizeof console->signed_out, "%s",
-                           console->users[i]->name);
-    (void)snprintf(console->signed_out_text, sizeof console->signed_out_text, "%.399s", err->text);
-    tide_lock_drop(console->options.world, console->lock);
     return rc;
-}
-
-tide_status tide_console_halt(tide_console *console, tide_job *job, tide_status rc,
-                              const char *text)
-{
-    tide_lock_take(console->options.world, console->lock);
-    (void)snprintf(console->halted, sizeof console->halted, "%s", text);
-    tide_lock_drop(console->options.world, console->lock);
-    (void)tide_engine_halt(console->options.engine, tide_job_account(job), text, NULL);
-    return rc;
-}
-
-bool tide_console_signed_out(tide_console *console, char name_out[128], char text_out[400])
-{
-    tide_lock_take(console->options.world, console->lock);
-    const bool out = console->signed_out[0] != '\0';
-    memcpy(name_out, console->signed_out, sizeof console->signed_out);
-    memcpy(text_out, console->signed_out_text, sizeof console->signed_out_text);
-    tide_lock_drop(console->options.world, console->lock);
-    return out;
-}
-
-bool tide_console_halted(tide_console *console, char text_out[400])
-{
-    tide_lock_take(console->options.world, console->lock);
-    const bool halted = console->halted[0] != '\0';
-    memcpy(text_out, console->halted, sizeof console->halted);
-    tide_lock_drop(console->options.world, console->lock);
-    return halted;
 }

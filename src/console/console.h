@@ -97,17 +97,12 @@ tide_status tide_console_site(tide_console *console, const char *site,
 /* Stops fetching a site: cancels its jobs, keeps stored days.  Added again, it resumes where it
  * was.  TIDE_NOT_FOUND.  The engine is open and has not been started. */
 tide_status tide_console_site_remove(tide_console *console, const char *site, tide_error *err);
-/* Visits the sites that the server refuses permanently, with the time of the refusal; by name. */
 typedef void tide_console_refused_visit(const char *site, const char *reason,
                                         uint64_t since_unix_ms, void *arg);
-tide_status tide_console_refused(tide_console *console, tide_console_refused_visit *visit,
-                                 void *arg, tide_error *err);
 
-/* Reads the properties of a sign-in from the server, in a separate job.  Visit the result when the
- * engine is idle again. */
-tide_status tide_console_list(tide_console *console, const char *name, tide_error *err);
-void tide_console_listed(tide_console *console,
-                         void (*visit)(const char *site, const char *level, void *arg), void *arg);
+/* A job of this kind reads the properties of a sign-in from the server; no payload.  look.h has
+ * the result. */
+#define TIDE_CONSOLE_SITES_KIND "console.sites"
 
 /* ---- running ---- */
 
@@ -122,27 +117,29 @@ struct tide_console_run {
     bool again;         /* also days that are stored and final */
     uint32_t row_limit; /* rows per page; 0: 25,000 */
 };
+/* TIDE_INVALID: not a date, not a range, too many rows. */
+tide_status tide_console_run_check(const struct tide_console_run *run, tide_error *err);
+uint32_t tide_console_types(const struct tide_console_run *run); /* bits, at least one */
+/* Such a run of one type as a job of this kind with this payload and key; also for the engine of
+ * another process. */
+#define TIDE_CONSOLE_PLAN_KIND "console.plan"
+struct tide_console_request {
+    char payload[400];
+    char dedupe[400];
+};
+void tide_console_request(const struct tide_console_site *site, const struct tide_console_run *run,
+                          tide_sc_type type, struct tide_console_request *request_out);
 /* Enqueues a plan for each type; joins a waiting or running plan for the same days. */
 tide_status tide_console_run(tide_console *console, const struct tide_console_run *run,
                              tide_error *err);
 
-/* What this process has done (B8). */
+/* What this process has done (B8); a snapshot of the engine has it for each sign-in. */
 struct tide_console_state {
     struct tide_batch_state batches; /* of all sign-ins together */
     uint64_t days, rows, bytes;      /* stored, and received */
     uint64_t readings_more;          /* days that were read again, and how often */
     uint64_t rows_missing;           /* rows found on no page (store.h V5) */
 };
-/* On a shared ledger: the number of requested jobs that another process, or this one later, may
- * still run.  0 on a ledger of our own, whose engine is idle when all is done. */
-tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err);
 void tide_console_state(tide_console *console, struct tide_console_state *state_out);
-/* Unfinished requests of a site: 0 when all requested days are stored. */
-tide_status tide_console_left(tide_console *console, const char *site, uint64_t *left_out,
-                              tide_error *err);
-/* Whether a sign-in of this process was refused; the text says why. */
-bool tide_console_signed_out(tide_console *console, char name_out[128], char text_out[400]);
-/* Whether the receiver of days halted the run, and why (B2). */
-bool tide_console_halted(tide_console *console, char text_out[400]);
 
 #endif

@@ -14,6 +14,7 @@ struct tide_console_user {
     char name[128];
     tide_tokens *tokens;
     tide_searchconsole *client;
+    uint64_t days, rows, bytes, readings_more, rows_missing; /* atomic; as in the state */
 };
 
 /* An open site: its file is open. */
@@ -38,11 +39,6 @@ struct tide_console {
     size_t users_count;
     struct tide_console_open_site *sites[TIDE_CONSOLE_SITES_MAX];
     size_t sites_count;
-    uint64_t days, rows, bytes, readings_more, rows_missing;
-    tide_buf listed; /* result of the last console.sites: site, level, each terminated */
-    char signed_out[128];
-    char signed_out_text[400];
-    char halted[400];
 };
 
 /* The site of a job; opens it on first use.  Borrowed. */
@@ -77,13 +73,8 @@ tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row
 tide_status tide_console_series_put(tide_rows db, const struct tide_console_series_row *row,
                                     tide_error *err);
 
-/* Every handler returns through this: it records a refused sign-in or a halt for display. */
-tide_status tide_console_ended(tide_console *console, tide_job *job, tide_status rc,
-                               const tide_error *err);
-/* Halts the account of this job (B2) and says why; returns `rc`. */
-tide_status tide_console_halt(tide_console *console, tide_job *job, tide_status rc,
-                              const char *text);
-
+/* Every handler returns through this: files that another process still uses are waited for. */
+tide_status tide_console_ended(tide_console *console, tide_job *job, tide_status rc);
 /* ---- refused sites (refused.c) ---- */
 
 /* Whether a retry cannot help.  A 404 counts: the engine would take a vanished page for done, and

@@ -1,8 +1,61 @@
 /* list.c - console.sites: the properties that a sign-in can read (B11). */
 #include "console/console_inside.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#define WHAT "Search Console's rows"
+
+/* ---- the rows of a list ---- */
+
+struct listed {
+    uint32_t account;
+    size_t bytes;
+    char texts[]; /* site, level, each terminated */
+};
+
+static tide_status drop_rows(tide_rows db, uint32_t account, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc =
+        tide_rows_prepare(db, "DELETE FROM console_listed WHERE account = ?1", WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    return tide_rows_run(&stmt, err);
+}
+
+static tide_status add_row(tide_rows db, uint32_t account, uint64_t place, const char *site,
+                           const char *level, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc = tide_rows_prepare(
+        db, "INSERT INTO console_listed(account, place, site, level) VALUES(?1, ?2, ?3, ?4)", WHAT,
+        &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_u64(&stmt, 2, place);
+    tide_rows_text(&stmt, 3, tide_text_of(site));
+    tide_rows_text(&stmt, 4, tide_text_of(level));
+    return tide_rows_run(&stmt, err);
+}
+
+/* Replaces the former list, with the job's `done`. */
+static tide_status write_listed(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct listed *listed = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_status rc = drop_rows(db, listed->account, err);
+    uint64_t place = 0;
+    for (const char *at = listed->texts; rc == TIDE_OK && at < listed->texts + listed->bytes;) {
+        const char *level = at + strlen(at) + 1;
+        rc = add_row(db, listed->account, place++, at, level, err);
+        at = level + strlen(level) + 1;
+    }
+    return rc;
+}
+
+/* ---- the job ---- */
 
 struct listing {
     tide_buf *out;
@@ -18,55 +71,32 @@ static void take_site(const char *site, const char *level, void *arg)
         listing->rc = tide_buf_add(listing->out, level, strlen(level) + 1);
 }
 
+static tide_status keep(tide_job *job, const tide_buf *found, tide_error *err)
+{
+    struct listed *listed = tide_job_memory(job, sizeof *listed + found->bytes);
+    if (listed == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the list of sites");
+    listed->account = tide_job_account(job);
+    listed->bytes = found->bytes;
+    if (found->bytes > 0)
+        memcpy(listed->texts, found->data, found->bytes);
+    return tide_job_effect(job, write_listed, listed, err);
+}
+
 tide_status tide_console_list_job(tide_job *job, void *context, tide_error *err)
 {
     tide_console *console = context;
     struct tide_console_user *user = NULL;
-    tide_error why = {TIDE_OK, 0, ""};
     tide_buf found;
     tide_buf_init(&found, console->mem, 4 << 20);
     struct listing listing = {&found, TIDE_OK};
-    tide_status rc = tide_console_user(console, tide_job_account(job), &user, &why);
+    tide_status rc = tide_console_user(console, tide_job_account(job), &user, err);
     if (rc == TIDE_OK)
-        rc = tide_searchconsole_sites(user->client, job, take_site, &listing, &why);
+        rc = tide_searchconsole_sites(user->client, job, take_site, &listing, err);
     if (rc == TIDE_OK && listing.rc != TIDE_OK)
-        rc = tide_error_set(&why, listing.rc, "no memory for the list of sites");
-    if (rc == TIDE_OK) {
-        tide_lock_take(console->options.world, console->lock);
-        tide_buf_clear(&console->listed);
-        rc = tide_buf_add(&console->listed, found.data, found.bytes);
-        tide_lock_drop(console->options.world, console->lock);
-    }
+        rc = tide_error_set(err, listing.rc, "no memory for the list of sites");
+    if (rc == TIDE_OK)
+        rc = keep(job, &found, err);
     tide_buf_done(&found);
-    if (rc != TIDE_OK && err != NULL)
-        *err = why;
-    return tide_console_ended(console, job, rc, &why);
-}
-
-tide_status tide_console_list(tide_console *console, const char *name, tide_error *err)
-{
-    uint32_t account = 0;
-    const tide_status rc =
-        tide_engine_account(console->options.engine, name, "console", &account, err);
-    const struct tide_spec spec = {.kind = console->sites_kind, .account = account, .dedupe = name};
-    if (rc != TIDE_OK)
-        return rc;
-    const tide_status asked = tide_enqueue(console->options.engine, &spec, 1, NULL, err);
-    if (asked == TIDE_OK)
-        tide_engine_take_soon(console->options.engine);
-    return asked;
-}
-
-void tide_console_listed(tide_console *console,
-                         void (*visit)(const char *site, const char *level, void *arg), void *arg)
-{
-    tide_lock_take(console->options.world, console->lock);
-    const char *at = console->listed.data;
-    const char *end = at == NULL ? NULL : at + console->listed.bytes;
-    while (at < end) {
-        const char *level = at + strlen(at) + 1;
-        visit(at, level, arg);
-        at = level + strlen(level) + 1;
-    }
-    tide_lock_drop(console->options.world, console->lock);
+    return tide_console_ended(console, job, rc);
 }

@@ -3,6 +3,9 @@
 #include "console/console_inside.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define WHAT "Search Console's rows"
 
 tide_status tide_console_look_sites(tide_ledger *ledger,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
@@ -10,20 +13,19 @@ tide_status tide_console_look_sites(tide_ledger *ledger,
 {
     const tide_rows db = tide_ledger_rows(ledger);
     bool has = false;
-    const tide_status rc = tide_rows_has(db, "console_site", "Search Console's rows", &has, err);
+    const tide_status rc = tide_rows_has(db, "console_site", WHAT, &has, err);
     return rc == TIDE_OK && has ? tide_console_sites_read(db, visit, arg, err) : rc;
 }
 
 tide_status tide_console_look_endpoint(tide_ledger *ledger, const char *name, char *endpoint_out,
                                        size_t endpoint_bytes, tide_error *err)
 {
-    static const char what[] = "Search Console's rows";
     const tide_rows db = tide_ledger_rows(ledger);
     tide_rows_stmt stmt;
     bool has = false;
-    tide_status rc = tide_rows_has(db, "console_account", what, &has, err);
+    tide_status rc = tide_rows_has(db, "console_account", WHAT, &has, err);
     if (rc == TIDE_OK && has)
-        rc = tide_rows_prepare(db, "SELECT endpoint FROM console_account WHERE name = ?1", what,
+        rc = tide_rows_prepare(db, "SELECT endpoint FROM console_account WHERE name = ?1", WHAT,
                                &stmt, err);
     if (rc == TIDE_OK && has) {
         tide_rows_text(&stmt, 1, tide_text_of(name));
@@ -42,8 +44,76 @@ tide_status tide_console_look_refused(tide_ledger *ledger, tide_console_refused_
 {
     const tide_rows db = tide_ledger_rows(ledger);
     bool has = false; /* false: the ledger is of an older version, or the system was never used */
-    const tide_status rc = tide_rows_has(db, "console_refused", "Search Console's rows", &has, err);
+    const tide_status rc = tide_rows_has(db, "console_refused", WHAT, &has, err);
     return rc == TIDE_OK && has ? tide_console_refused_read(db, visit, arg, err) : rc;
+}
+
+tide_status tide_console_look_listed(tide_ledger *ledger, uint32_t account,
+                                     void (*visit)(const char *site, const char *level, void *arg),
+                                     void *arg, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    tide_status rc = tide_rows_prepare(
+        tide_ledger_rows(ledger),
+        "SELECT site, level FROM console_listed WHERE account = ?1 ORDER BY place", WHAT, &stmt,
+        err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    bool row = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        char site[TIDE_SC_SITE_BYTES_MAX + 1];
+        char level[64];
+        tide_rows_get_copy(&stmt, 0, site, sizeof site);
+        tide_rows_get_copy(&stmt, 1, level, sizeof level);
+        visit(site, level, arg);
+    }
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+/* Payloads of plans and pages begin with the number of their site. */
+static uint64_t site_of(tide_text payload)
+{
+    static const char start[] = "{\"site\":";
+    const size_t skip = sizeof start - 1;
+    uint64_t site = 0;
+    if (payload.bytes <= skip || memcmp(payload.data, start, skip) != 0)
+        return 0;
+    for (size_t i = skip; i < payload.bytes && payload.data[i] >= '0' && payload.data[i] <= '9';
+         i++)
+        site = site * 10 + (uint64_t)(payload.data[i] - '0');
+    return site;
+}
+
+tide_status tide_console_look_left(tide_ledger *ledger, uint32_t account,
+                                   bool (*is_wanted)(uint64_t site, void *arg), void *arg,
+                                   struct tide_console_left *left_out, tide_error *err)
+{
+    struct tide_console_left left = {0};
+    tide_rows_stmt stmt;
+    tide_status rc =
+        tide_rows_prepare(tide_ledger_rows(ledger),
+                          "SELECT job.payload, job.state FROM job JOIN kind ON kind.id = job.kind"
+                          " WHERE job.account = ?1 AND job.state IN (0, 1, 3)"
+                          " AND kind.name IN ('console.plan', 'console.page')",
+                          WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    bool row = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        if (!is_wanted(site_of(tide_rows_get_text(&stmt, 0)), arg))
+            continue;
+        if (tide_rows_get_u64(&stmt, 1) == TIDE_ROW_FAILED)
+            left.failed++;
+        else
+            left.waiting++;
+    }
+    tide_rows_end(&stmt);
+    if (rc == TIDE_OK)
+        *left_out = left;
+    return rc;
 }
 
 struct stream_ask {

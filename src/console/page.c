@@ -215,19 +215,19 @@ static tide_status finish_day(tide_console *console, const struct tide_console_o
     if (rc != TIDE_OK)
         return rc;
     if (done.again) {
-        (void)__atomic_add_fetch(&console->readings_more, 1, __ATOMIC_RELAXED);
+        (void)__atomic_add_fetch(&site->user->readings_more, 1, __ATOMIC_RELAXED);
         tide_console_ask_again(ask, &done);
         return next(console, job, ask, err);
     }
-    (void)__atomic_add_fetch(&console->days, 1, __ATOMIC_RELAXED);
-    (void)__atomic_add_fetch(&console->rows, done.rows, __ATOMIC_RELAXED);
-    (void)__atomic_add_fetch(&console->rows_missing, done.missing, __ATOMIC_RELAXED);
+    (void)__atomic_add_fetch(&site->user->days, 1, __ATOMIC_RELAXED);
+    (void)__atomic_add_fetch(&site->user->rows, done.rows, __ATOMIC_RELAXED);
+    (void)__atomic_add_fetch(&site->user->rows_missing, done.missing, __ATOMIC_RELAXED);
     if (console->options.on_day == NULL)
         return TIDE_OK;
     tide_error why = {TIDE_OK, 0, ""};
     if (console->options.on_day(site->row.site, &ask->set, ask->date, done.rows,
                                 console->options.on_day_arg, &why) != TIDE_OK)
-        (void)tide_console_halt(console, job, TIDE_OK, why.text);
+        (void)tide_engine_halt(console->options.engine, tide_job_account(job), why.text, NULL);
     return TIDE_OK; /* the day itself is stored */
 }
 
@@ -249,7 +249,7 @@ static tide_status run_rows(tide_console *console, const struct tide_console_ope
     const struct tide_sc_sink sink = {take_row, forget_rows, page};
     rc = tide_searchconsole_query(site->user->client, job, &query, &sink, &got, err);
     if (rc == TIDE_OK)
-        (void)__atomic_add_fetch(&console->bytes, got.bytes, __ATOMIC_RELAXED);
+        (void)__atomic_add_fetch(&site->user->bytes, got.bytes, __ATOMIC_RELAXED);
     if (rc == TIDE_OK && tide_console_ask_more(ask, got.rows)) {
         const struct tide_console_part part = tide_console_ask_part(ask);
         rc = tide_console_store_stage(site->store, &ask->set, &part, page, err);
@@ -286,5 +286,5 @@ tide_status tide_console_page_job(tide_job *job, void *context, tide_error *err)
     }
     if (rc != TIDE_OK && err != NULL)
         *err = why;
-    return tide_console_ended(console, job, rc, &why);
+    return tide_console_ended(console, job, rc);
 }

@@ -337,5 +337,5 @@ tide_status tide_console_plan(tide_job *job, void *context, tide_error *err)
     }
     if (rc != TIDE_OK && err != NULL)
         *err = why;
-    return tide_console_ended(console, job, rc, &why);
+    return tide_console_ended(console, job, rc);
 }

@@ -76,24 +76,6 @@ tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *
     return rc;
 }
 
-struct refusals_ask {
-    tide_console_refused_visit *visit;
-    void *arg;
-};
-
-static tide_status read_refusals(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    const struct refusals_ask *ask = arg;
-    return tide_console_refused_read(tide_transaction_rows(transaction), ask->visit, ask->arg, err);
-}
-
-tide_status tide_console_refused(tide_console *console, tide_console_refused_visit *visit,
-                                 void *arg, tide_error *err)
-{
-    struct refusals_ask ask = {visit, arg};
-    return tide_transact(console->options.engine, read_refusals, &ask, err);
-}
-
 /* ---- jobs of a refused site ---- */
 
 enum { JOBS_MAX = 1000, FAILED = 3 };

@@ -275,6 +275,8 @@ typedef enum tide_phase {
     TIDE_PHASE_ENDED,  /* threads return */
 } tide_phase;
 
+enum { TIDE_ENGINE_SHOWN_MAX = 16 };
+
 struct tide_engine {
     tide_world *world;
     bool world_owned;
@@ -287,6 +289,12 @@ struct tide_engine {
     uint64_t owner;      /* random per start (lesson 4) */
     uint64_t token_next; /* of claims, rising over restarts */
     tide_ledger *ledger; /* used by the writer's thread only, once it runs */
+    struct {
+        const char *name;
+        tide_snapshot_fn *fill;
+        void *arg;
+    } shown[TIDE_ENGINE_SHOWN_MAX]; /* tide_engine_snapshot_add() */
+    size_t shown_count;
     tide_file_lock *file_lock;
     tide_map died_often;      /* jobs over their budget because processes died; fixed once open */
     struct tide_fleet *fleet; /* NULL: the ledger is ours alone */

@@ -228,6 +228,18 @@ static json_t *time_left_json(tide_engine *engine, uint64_t now_ms)
     return json_real((double)left * (double)run_ms / (double)engine->counts.done / 1000.0);
 }
 
+/* Without the lock: a system has locks of its own, and calls the engine while it holds them. */
+static void put_systems(json_t *json, tide_engine *engine)
+{
+    json_t *systems = json_object();
+    for (size_t i = 0; i < engine->shown_count; i++) {
+        json_t *one = json_object();
+        engine->shown[i].fill(one, engine->shown[i].arg);
+        put(systems, engine->shown[i].name, one);
+    }
+    put(json, "systems", systems);
+}
+
 json_t *tide_engine_snapshot_json(tide_engine *engine)
 {
     json_t *json = json_object();
@@ -251,7 +263,20 @@ json_t *tide_engine_snapshot_json(tide_engine *engine)
     put(json, "accounts", accounts);
     put_streams(json, engine, now_ms);
     tide_lock_drop(engine->world, engine->lock);
+    put_systems(json, engine);
     return json;
+}
+
+tide_status tide_engine_snapshot_add(tide_engine *engine, const char *name, tide_snapshot_fn *fill,
+                                     void *arg, tide_error *err)
+{
+    if (engine->shown_count == TIDE_ENGINE_SHOWN_MAX)
+        return tide_error_set(err, TIDE_FULL, "a snapshot has room for %d systems",
+                              TIDE_ENGINE_SHOWN_MAX);
+    engine->shown[engine->shown_count].name = name;
+    engine->shown[engine->shown_count].fill = fill;
+    engine->shown[engine->shown_count++].arg = arg;
+    return TIDE_OK;
 }
 
 tide_status tide_engine_snapshot(tide_engine *engine, tide_buf *json_out, tide_error *err)

@@ -77,6 +77,7 @@ tide_status cli_hand_over(struct cli_work *work)
 {
     struct cli *cli = work->cli;
     const uint64_t pid = engine_pid(cli);
+    work->handed_over = true;
     tide_status rc = work->hand_over == NULL ? TIDE_OK : work->hand_over(work->arg, pid);
     if (rc == TIDE_OK)
         rc = cli_elsewhere_find(work);
@@ -86,7 +87,6 @@ tide_status cli_hand_over(struct cli_work *work)
         rc = ask_all(work);
     if (rc != TIDE_OK)
         return rc;
-    work->handed_over = true;
     work->pid = pid;
     cli_elsewhere_tell(work);
     if (has_here(work) && !cli->quiet && !cli->want_json)

@@ -136,16 +136,24 @@ static void take_ledger(struct cli_work *work, struct cli_watched *watched, stru
 }
 
 struct jobs_ask {
-    const char *system;
+    const char *system; /* kinds begin with it and a dot */
+    const char *kind;   /* NULL: any */
     struct cli_watched *watched;
 };
+
+static bool is_asked(const struct jobs_ask *ask, tide_text kind)
+{
+    const size_t bytes = strlen(ask->system);
+    if (ask->kind != NULL)
+        return tide_text_equal(kind, tide_text_of(ask->kind));
+    return kind.bytes > bytes && kind.data[bytes] == '.' &&
+           memcmp(kind.data, ask->system, bytes) == 0;
+}
 
 static bool take_jobs(const struct tide_work_left *row, void *arg)
 {
     struct jobs_ask *ask = arg;
-    const size_t bytes = strlen(ask->system);
-    if (row->kind_name.bytes <= bytes || row->kind_name.data[bytes] != '.' ||
-        memcmp(row->kind_name.data, ask->system, bytes) != 0)
+    if (!is_asked(ask, row->kind_name))
         return true;
     if (row->state == TIDE_ROW_FAILED || row->state == TIDE_ROW_CANCELED)
         ask->watched->jobs_failed += row->jobs;
@@ -154,9 +162,9 @@ static bool take_jobs(const struct tide_work_left *row, void *arg)
     return true;
 }
 
-tide_status cli_watched_jobs(struct cli_work *work, size_t account)
+tide_status cli_watched_jobs(struct cli_work *work, size_t account, const char *kind)
 {
-    struct jobs_ask ask = {work->system->name, &work->accounts[account]};
+    struct jobs_ask ask = {work->system->name, kind, &work->accounts[account]};
     ask.watched->jobs_left = ask.watched->jobs_failed = 0;
     return tide_ledger_work_left(work->cli->ledger, ask.watched->account, take_jobs, &ask,
                                  &work->cli->err);
@@ -278,7 +286,8 @@ bool cli_watch_is_over(const struct cli_work *work, size_t account)
     const struct cli_watched *watched = &work->accounts[account];
     if (watched->error.status != TIDE_OK || cli_watched_is_stuck(watched))
         return true;
-    return work->looked && watched->settled && (work->cli->shared != NULL || watched->active == 0);
+    return work->looked && watched->settled &&
+           (work->settles || work->cli->shared != NULL || watched->active == 0);
 }
 
 bool cli_watch_all_over(const struct cli_work *work)

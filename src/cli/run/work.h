@@ -78,7 +78,8 @@ struct cli_work {
     uint32_t workers;                  /* 0: the setting */
     const struct cli_columns *columns; /* required */
     uint64_t deadline_ms;              /* required; TIDE_NEVER */
-    void *arg;                         /* of the functions */
+    bool settles; /* an account is finished when it is `settled`, whatever other jobs it has */
+    void *arg;    /* of the functions */
 
     /* The n-th job that begins the work of an account; false: there are no more.  Required. */
     bool (*request)(void *arg, size_t account, size_t nth, struct cli_request *request_out);
@@ -127,7 +128,8 @@ tide_status cli_work_done(struct cli_work *work);
 bool cli_work_is_late(const struct cli_work *work);
 /* Whether it cannot continue without the user: halted, paused, signed out. */
 bool cli_watched_is_stuck(const struct cli_watched *watched);
-/* Reads how many jobs of the system's kinds an account has left, and how many failed. */
-tide_status cli_watched_jobs(struct cli_work *work, size_t account);
+/* Reads how many jobs of a kind an account has left, and how many failed.  NULL: of all kinds of
+ * the system. */
+tide_status cli_watched_jobs(struct cli_work *work, size_t account, const char *kind);
 
 #endif

@@ -39,7 +39,7 @@ tide_status tide_control_enqueue(tide_engine *engine, const json_t *request, tid
     if (rc == TIDE_OK)
         rc = optional(tide_json_get_object(request, "payload", &payload, err));
     if (rc == TIDE_OK && payload != NULL) {
-        text = json_dumps(payload, JSON_COMPACT | JSON_SORT_KEYS);
+        text = json_dumps(payload, JSON_COMPACT);
         if (text == NULL)
             rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for a payload");
     }
