@@ -77,6 +77,7 @@ struct stage {
     uint64_t calls, named; /* removing ones, and messages in them */
     uint64_t refused, resumed;
     uint64_t left; /* batches of dead lives that were run again (V7) */
+    uint64_t late; /* batches that were asked for too long ago (V7) */
     struct fact facts[SLOTS_MAX];
 };
 
@@ -412,8 +413,8 @@ static tide_status refused_run(tide_transaction *transaction, void *arg, tide_er
 }
 
 /* As the command does (cli/run/ask.h). */
-static tide_status ask_batch(struct stage *stage, uint64_t manifest, uint64_t *job_out,
-                             tide_error *err)
+static tide_status ask_batch(struct stage *stage, uint64_t manifest, uint64_t until_ms,
+                             uint64_t *job_out, tide_error *err)
 {
     struct tide_spec spec = {.account = 0};
     char dedupe[64];
@@ -421,7 +422,7 @@ static tide_status ask_batch(struct stage *stage, uint64_t manifest, uint64_t *j
     tide_buf line;
     tide_buf_init(&line, tide_mem_heap(), 4096);
     tide_json_object(&payload);
-    tide_archiver_batch_ask(manifest, 1 + (uint32_t)(stage->seed % 7), &payload);
+    tide_archiver_batch_ask(manifest, 1 + (uint32_t)(stage->seed % 7), until_ms, &payload);
     tide_json_set_cstr(&payload, "engine", tide_engine_run(stage->engine));
     tide_status rc = tide_json_line(&payload, &line);
     tide_json_done(&payload);
@@ -476,7 +477,7 @@ static tide_status one_batch(struct stage *stage, uint64_t manifest, tide_error 
     struct refused_ask refused = {stage, {.id = manifest}, stage->changes};
     stage->watermark_ms = state.watermark_ms;
     stage->batching = true;
-    rc = ask_batch(stage, manifest, &job, err);
+    rc = ask_batch(stage, manifest, 0, &job, err);
     for (int ticks = 0; rc == TIDE_OK && ticks < 10000; ticks++) {
         const tide_status waited = tide_engine_wait(stage->engine, 1000, err);
         if (waited != TIDE_OK && waited != TIDE_TIMEOUT)
@@ -747,8 +748,9 @@ static void first_sync(struct stage *stage)
         plant_damage(stage);
 }
 
-/* V7: what a dead life has left does nothing, even if a user runs it again: nothing may be removed,
- * because no batch of this life is under way. */
+/* V7: what a dead life has left does nothing, even if a user runs it again, and neither does a batch
+ * that was asked for too long ago: nothing may be removed, because no batch of this life is under
+ * way. */
 struct left_ask {
     uint64_t ids[20];
     size_t count;
@@ -777,6 +779,14 @@ static tide_status retry_left(struct stage *stage, tide_error *err)
     for (size_t i = 0; rc == TIDE_OK && i < ask.count; i++)
         rc = tide_retry_job(stage->engine, ask.ids[i], err);
     stage->left += ask.count;
+    struct tide_manifest manifest;
+    uint64_t job = 0;
+    if (rc == TIDE_OK)
+        rc = read_manifest(stage, 0, &manifest, err);
+    if (rc == TIDE_OK)
+        rc = ask_batch(stage, manifest.id, tide_world_now_unix_ms(stage->world) - 1, &job, err);
+    stage->late += rc == TIDE_OK;
+    rc = rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
     return rc == TIDE_OK ? tide_engine_wait(stage->engine, HOUR_MS, err) : rc;
 }
 
@@ -870,7 +880,7 @@ static void were_taken(const char *const *paths, size_t count)
 }
 
 struct totals {
-    uint64_t calls, named, crashes, resumed, refused, left;
+    uint64_t calls, named, crashes, resumed, refused, left, late;
 };
 
 static void one_seed(uint64_t seed, const struct odds *odds, struct totals *totals)
@@ -885,6 +895,7 @@ static void one_seed(uint64_t seed, const struct odds *odds, struct totals *tota
     totals->named += stage->named;
     totals->resumed += stage->resumed;
     totals->left += stage->left;
+    totals->late += stage->late;
     totals->refused += stage->refused;
     totals->crashes += tide_sim_stats(stage->sim).crashes;
     tide_sim_free(stage->sim);
@@ -915,7 +926,7 @@ TEST(no_crash_loses_a_message_and_none_is_removed_that_is_not_proven)
     assert_true(totals.named > last * 5);
     assert_true(totals.crashes > last);
     assert_true(totals.resumed > last / 4);
-    assert_true(totals.left > 0);
+    assert_true(totals.left > 0 && totals.late > 0);
     if (last >= 130)
         were_taken(rare, sizeof rare / sizeof rare[0]);
 }

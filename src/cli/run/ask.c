@@ -39,6 +39,7 @@ void cli_ask_close(struct cli_ask *ask)
 {
     if (ask->cli != NULL)
         tide_buf_done(&ask->payload);
+    *ask = (struct cli_ask){.cli = NULL};
 }
 
 /* Whether the other engine is still the one that was asked. */

@@ -44,6 +44,7 @@ struct batch {
     uint64_t seen_unix_ms;
     uint64_t waited_ms; /* total wait for units */
     uint64_t wanted;    /* ids at most, as requested; 0: no limit but ours */
+    uint64_t until_ms;  /* it must begin before this time (V7); 0: at any time */
 };
 
 static bool was_asked(const struct entry *entry)
@@ -596,6 +597,14 @@ static tide_status steps(struct batch *batch, tide_error *err)
     return rc == TIDE_OK ? remove_them(batch, err) : rc;
 }
 
+/* V7: a command that is alive asks again.  A clock that was set back would let it begin later. */
+static bool is_late(const struct batch *batch)
+{
+    const uint64_t now_ms = tide_world_now_unix_ms(batch->mail->world);
+    return batch->until_ms != 0 &&
+           (now_ms >= batch->until_ms || batch->until_ms - now_ms > TIDE_REMOVE_ASKED_MS);
+}
+
 static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
 {
     struct batch batch = {.mail = mail, .job = job};
@@ -604,6 +613,7 @@ static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "manifest", &batch.manifest.id, err);
     batch.wanted = (uint64_t)json_integer_value(json_object_get(payload, "ids"));
+    batch.until_ms = (uint64_t)json_integer_value(json_object_get(payload, "until"));
     const bool here = tide_mail_asked_here(mail, payload); /* V7 */
     json_decref(payload);
     if (rc != TIDE_OK)
@@ -614,6 +624,8 @@ static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
                               "has ended; resume the run with "
                               "`tidemark mail archive --resume %" PRIu64 "`",
                               batch.manifest.id, batch.manifest.id);
+    if (is_late(&batch))
+        return TIDE_OK; /* what is left is in the manifest */
     tide_map_init(&batch.index, mail->mem);
     batch.entries = tide_mem_array(mail->mem, TIDE_REMOVE_IDS, sizeof *batch.entries);
     if (batch.entries == NULL)

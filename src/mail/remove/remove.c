@@ -138,8 +138,9 @@ tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask
 
 /* ---- batches ---- */
 
-void tide_archiver_batch_ask(uint64_t manifest, uint32_t ids, tide_json *payload)
+void tide_archiver_batch_ask(uint64_t manifest, uint32_t ids, uint64_t until_ms, tide_json *payload)
 {
+    tide_json_set_u64(payload, "until", until_ms);
     tide_json_set_u64(payload, "manifest", manifest);
     tide_json_set_u64(payload, "ids", ids);
 }

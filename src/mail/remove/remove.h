@@ -48,7 +48,8 @@
  *       every removal is in a manifest as such, and a restore finds it.
  *   V7  a batch calls the server only in the start of the engine that was asked for it: whatever
  *       finds the job later, a sync or `tidemark jobs retry`, does not continue the run
- *       (decision 22).
+ *       (decision 22).  In another process than the command's it also begins only within
+ *       TIDE_REMOVE_ASKED_MS; the command then asks again, unless it was killed.
  *
  * Not promised: a change in Gmail between the answer of step 2 and the call of step 6 is not seen.
  * At most TIDE_REMOVE_STALE_MS lie between the two; a longer pause (a suspended machine) restarts
@@ -68,6 +69,7 @@ enum {
     TIDE_REMOVE_BYTES = 256 << 20,     /* per batch: its proof may have to be repeated */
     TIDE_REMOVE_STALE_MS = 60000,      /* longest time between the history and the call */
     TIDE_REMOVE_PATIENCE_MS = 45000,   /* longest wait for units in one batch */
+    TIDE_REMOVE_ASKED_MS = 120000,     /* for how long a batch may begin in another process */
     TIDE_REMOVE_PAGES_MAX = 2000,      /* of history; with more, sync first */
     TIDE_ARCHIVING_QUERY_BYTES = 1000, /* stored in the manifest */
 };
@@ -114,8 +116,10 @@ void tide_archiver_choose_ask(const struct tide_archiving *ask, bool dry, tide_j
 
 /* The next batch of a run as a job TIDE_MAIL_REMOVE: fills its payload, to which cli/run/ask.h adds the start of the
  * engine (V7).  The caller has the user's consent.  At most `ids` messages (0: TIDE_REMOVE_IDS, which
- * is also the limit).  A run whose ended_ms is set needs none. */
-void tide_archiver_batch_ask(uint64_t manifest, uint32_t ids, tide_json *payload);
+ * is also the limit).  After `until_ms` (unix time; 0: never) it does nothing.  A run whose ended_ms is
+ * set needs none. */
+void tide_archiver_batch_ask(uint64_t manifest, uint32_t ids, uint64_t until_ms,
+                             tide_json *payload);
 /* Its key: an account has one batch at a time. */
 void tide_archiver_batch_dedupe(uint32_t account, char dedupe_out[64]);
 
