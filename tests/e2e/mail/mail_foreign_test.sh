@@ -62,7 +62,7 @@ t mail archive "in:anywhere -is:starred before:$((${year%.db} + 4))/01/01" --lim
 [ "$(jq -r .removed "$dir/out")" -gt 0 ] || fail "nothing was removed at all: $(cat "$dir/out" "$dir/err")"
 on_server "$victim" || fail "$victim was deleted at last"
 
-# ---- a manifest that is being planned is left alone by dry runs and by runs of other accounts
+# ---- a manifest that is being planned is left alone by dry runs and runs of other accounts
 t account add gmail bob@example.com --endpoint "$origin" --bearer tok-bob >/dev/null || fail "add bob"
 sync
 ours=$(state "SELECT account FROM mail_manifest LIMIT 1")
@@ -72,8 +72,7 @@ ends 0 mail archive in:anywhere --account bob@example.com --limit 1 --dry-run
 [ "$(planning)" -eq 1 ] || fail "a dry run of bob's forgot what is planned for $user"
 ends 0 mail archive in:anywhere --account bob@example.com --limit 1 --mode trash --yes
 [ "$(planning)" -eq 1 ] || fail "a run of bob's forgot what is planned for $user"
-ends 0 mail archive in:anywhere --account "$user" --limit 1 --dry-run
-[ "$(planning)" -eq 1 ] || fail "a dry run forgot what is planned"
+# A process that has opened the archive of an account is the only one that plans for it.
 t mail archive in:anywhere --account "$user" --limit 1 --mode trash --yes >"$dir/out" 2>&1
 [ "$(planning)" -eq 0 ] || fail "its own run keeps what a crash left of planning: $(cat "$dir/out")"
 
