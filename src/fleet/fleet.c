@@ -109,7 +109,7 @@ static uint64_t backoff(tide_engine *engine)
     uint32_t wait_ms = fleet->backoff_ms == 0 ? BACKOFF_FIRST_MS : fleet->backoff_ms * 2;
     fleet->backoff_ms = wait_ms < BACKOFF_MAX_MS ? wait_ms : BACKOFF_MAX_MS;
     /* Random, because many processes lost the same server at the same moment. */
-    return fleet->backoff_ms / 2 + tide_rng_below(&engine->rng, fleet->backoff_ms);
+    return fleet->backoff_ms / 2 + tide_rng_below(&engine->rng, fleet->backoff_ms / 2 + 1);
 }
 
 bool tide_fleet_waits(tide_engine *engine, tide_status rc, const tide_error *err, uint64_t now_ms)

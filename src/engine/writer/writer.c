@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- gather ------------------------------------------------------------------ */
@@ -75,6 +76,15 @@ static void gather_claims(tide_engine *engine, struct tide_batch *batch, uint64_
         claim_later(engine, now_ms);
 }
 
+static int move_order(const void *a, const void *b)
+{
+    const uint64_t one = ((const struct cursor_move *)a)->stream;
+    const uint64_t other = ((const struct cursor_move *)b)->stream;
+    return (one > other) - (one < other);
+}
+
+/* In the order of their ids: on a shared ledger, two processes that lock rows of the same streams
+ * in different orders would end in a deadlock. */
 static void gather_cursors(tide_engine *engine, struct tide_batch *batch)
 {
     for (size_t i = 0; i < engine->streams_count && batch->moves_count < CURSORS_MAX; i++) {
@@ -85,6 +95,8 @@ static void gather_cursors(tide_engine *engine, struct tide_batch *batch)
             batch->moves[batch->moves_count++] =
                 (struct cursor_move){.stream = stream->id, .from = from, .to = to};
     }
+    if (batch->moves_count > 1)
+        qsort(batch->moves, batch->moves_count, sizeof batch->moves[0], move_order);
 }
 
 static void gather_governors(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)

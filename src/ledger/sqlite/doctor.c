@@ -187,27 +187,12 @@ static tide_status look_at_gaps(struct looking *looking, tide_error *err)
     return TIDE_OK;
 }
 
-static tide_status look_at_members(struct looking *looking, tide_error *err)
-{
-    uint64_t seen[2] = {0};
-    tide_status rc = numbers(looking->self,
-                             "SELECT count(*), count(*) FILTER (WHERE until <= ?1) FROM member"
-                             " WHERE dead = 0",
-                             looking->now_unix_ms, 0, seen, 2, NULL, 0, err);
-    if (rc == TIDE_OK)
-        tell(looking, seen[1] > 0, "stale_leases",
-             "start a worker: it declares them dead and takes what they held",
-             "%" PRIu64 " members, %" PRIu64 " of them with an expired lease", seen[0], seen[1]);
-    return rc;
-}
-
 tide_status tide_sql_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
                             bool (*visit)(const struct tide_symptom *symptom, void *arg), void *arg,
                             tide_error *err)
 {
     static tide_status (*const looks[])(struct looking *, tide_error *) = {
-        look_at_log,  look_at_free_pages, look_at_members,
-        look_at_lost, look_at_standing,   look_at_gaps,
+        look_at_log, look_at_free_pages, look_at_lost, look_at_standing, look_at_gaps,
     };
     struct looking looking = {sqlite_of(ledger), now_unix_ms, visit, arg, false};
     tide_status rc = TIDE_OK;

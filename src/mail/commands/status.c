@@ -208,36 +208,38 @@ static void print_run(const struct status *status)
 {
     const struct tide_mail_look *look = &status->look;
     const char *word = run_word(status);
-    char began[32];
+    char began[48] = ""; /* not known of a run that was never planned */
+    char time[32] = "";
     char ended[32];
     struct cli *cli = status->cli;
-    (void)cli_time(look->last_run_ms, began);
+    if (look->last_run_ms > 0)
+        (void)snprintf(began, sizeof began, "began %s, ", cli_time(look->last_run_ms, time));
     (void)cli_time(look->moved_ms, ended);
     if (strcmp(word, "never") == 0)
         cli_print(cli, "  last run   never; run `tidemark mail sync`\n");
     else if (strcmp(word, "running") == 0)
-        cli_print(cli, "  last run   began %s and is running\n", began);
+        cli_print(cli, "  last run   %s%s%sis running\n", look->last_run_ms > 0 ? "began " : "",
+                  look->last_run_ms > 0 ? time : "", look->last_run_ms > 0 ? " and " : "");
     else if (strcmp(word, "stopped") == 0)
-        cli_print(
-            cli,
-            "  last run   began %s, stopped before its end; run `tidemark mail sync` to resume\n",
-            began);
+        cli_print(cli,
+                  "  last run   %sstopped before its end; run `tidemark mail sync` to resume\n",
+                  began);
     else if (strcmp(word, "signed_out") == 0)
         cli_print(cli,
-                  "  last run   began %s, its sign-in was refused; run `tidemark account add gmail "
+                  "  last run   %sits sign-in was refused; run `tidemark account add gmail "
                   "%s`\n",
                   began, look->email);
     else if (strcmp(word, "halted") == 0)
-        cli_print(cli, "  last run   began %s, halted before its end\n", began);
+        cli_print(cli, "  last run   %shalted before its end\n", began);
     else if (strcmp(word, "paused") == 0)
-        cli_print(cli, "  last run   began %s, paused before its end\n", began);
+        cli_print(cli, "  last run   %spaused before its end\n", began);
     else if (strcmp(word, "failed") == 0)
         cli_print(cli,
-                  "  last run   began %s, %" PRIu64 " job%s failed: `tidemark jobs list "
+                  "  last run   %s%" PRIu64 " job%s failed: `tidemark jobs list "
                   "--state failed`\n",
                   began, look->jobs_failed, look->jobs_failed == 1 ? "" : "s");
     else
-        cli_print(cli, "  last run   began %s, finished %s%s\n", began, ended,
+        cli_print(cli, "  last run   %sfinished %s%s\n", began, ended,
                   look->bad > 0 ? " with bad messages: `tidemark mail bad`" : "");
     if (look->jobs_failed > 0 && strcmp(word, "failed") != 0)
         cli_print(cli,

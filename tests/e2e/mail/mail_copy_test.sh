@@ -88,6 +88,13 @@ damaged "pieces" 'UPDATE piece SET body = zeroblob(length(body)); UPDATE content
 curl -sSf "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","count":1,"fault":"503"}' >/dev/null || fail "fault"
 damaged "tried again" 'UPDATE content SET body = substr(body, 1, length(body) - 5)
     WHERE id IN (SELECT content FROM message ORDER BY id LIMIT 1)'
+# A check that failed is made again by the next sync.
+sqlite3 "$dir/home/state.db" "UPDATE job SET state = 3 WHERE id = (SELECT max(j.id) FROM job j
+    JOIN kind k ON k.id = j.kind WHERE k.name = 'mail.heal')" || fail "sqlite3"
+failed_jobs() { t mail status --json | jq '.accounts[0].failed_jobs'; }
+[ "$(failed_jobs)" -eq 1 ] || fail "$(failed_jobs) checks have failed: the test shows nothing"
+t mail sync --quiet >"$dir/out" 2>&1 || fail "sync after a failed check: $? $(cat "$dir/out")"
+[ "$(failed_jobs)" -eq 0 ] || fail "a failed check stays failed"
 # What Gmail does not give back stays known as damaged, and is no proof.
 for db in "$archive"/*.db; do sqlite3 "$db" "UPDATE content SET body = zeroblob(length(body)) WHERE id IN
     (SELECT content FROM message WHERE gmail_id = '$id')"; done

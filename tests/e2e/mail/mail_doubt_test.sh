@@ -142,5 +142,14 @@ t mail sync --quiet --force >"$dir/text" 2>&1 || fail "sync --force: $(cat "$dir
 t mail status --json >"$dir/out"
 [ "$(field stored) $(field unlisted)" = "35 0" ] || fail "after --force: $(field stored), $(field unlisted) unlisted"
 
+# ---- a first sync that is stopped before it is planned has no known beginning
+rm -rf "$dir/home"
+t account add gmail "$user" --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add"
+fault '{"method":"gmail.users.messages.list","rate":1,"fault":"latency","ms":60000}'
+t mail sync --quiet --timeout 1s >"$dir/text" 2>&1 && fail "stopped: exit 0"
+t mail status >"$dir/text" 2>&1
+grep -q 'last run   stopped before its end' "$dir/text" || fail "stopped: $(cat "$dir/text")"
+mended
+
 [ "$failed" -eq 0 ] || exit 1
 echo "in doubt: ok"

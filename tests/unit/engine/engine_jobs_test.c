@@ -2,6 +2,8 @@
  * children, effects, retries, streams. */
 #include "engine_fixture.h"
 
+#include "tidemark_inside.h"
+
 /* ---- enqueue ---------------------------------------------------------------------- */
 
 CASE(what_is_wrong_is_refused_before_anything_is_written)
@@ -659,6 +661,58 @@ CASE(a_failed_dependency_blocks_and_a_retry_revives)
     assert_int_equal(get(&ran), 3);
     REFUSED(tide_retry_job(f->engine, 4711, err), TIDE_NOT_FOUND);
     REFUSED(tide_cancel_job(f->engine, 4711, err), TIDE_NOT_FOUND);
+}
+
+struct over {
+    const char *payload; /* of jobs of which nothing is left */
+    uint64_t asked;
+    uint64_t failed_ms;
+};
+
+static bool is_over(tide_text payload, uint64_t failed_unix_ms, void *arg)
+{
+    struct over *over = arg;
+    over->asked++;
+    over->failed_ms = failed_unix_ms;
+    return tide_text_equal(payload, tide_text_of(over->payload));
+}
+
+CASE(failed_jobs_of_which_nothing_is_left_become_done)
+{
+    struct fixture *f = *state;
+    struct failing failing = {.status = TIDE_PERMANENT};
+    struct over over = {.payload = "{\"n\":1}"};
+    uint64_t ran = 0;
+    uint32_t account = 0;
+    fixture_open(f);
+    uint32_t fails = define(f, &(struct tide_kind){"fails", failing_handler, .context = &failing});
+    uint32_t other = define(f, &(struct tide_kind){"other", failing_handler, .context = &failing});
+    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    OK(tide_engine_account(f->engine, "ada", NULL, &account, err));
+    const struct tide_spec specs[] = {
+        {.kind = fails, .account = account, .payload = "{\"n\":1}"},
+        {.kind = fails, .account = account, .payload = "{\"n\":2}"},
+        {.kind = other, .account = account, .payload = "{\"n\":1}"},
+        {.kind = fails, .payload = "{\"n\":1}"}, /* of no account */
+    };
+    uint64_t ids[4];
+    for (int i = 0; i < 4; i++)
+        ids[i] = enqueue(f, specs[i]);
+    uint64_t waits =
+        enqueue(f, (struct tide_spec){.kind = kind, .needs = &ids[0], .needs_count = 1});
+    start(f);
+    finish(f);
+    assert_int_equal(row_state(f, waits), 0);
+    OK(tide_accept_failed(f->engine, account, fails, is_over, &over, err));
+    assert_int_equal(over.asked, 2);
+    assert_true(over.failed_ms > 0);
+    assert_int_equal(row_state(f, ids[0]), 2);
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(row_state(f, ids[i]), 3);
+    /* What needed it runs, and it does not run again itself. */
+    finish(f);
+    assert_int_equal(row_state(f, waits), 2);
+    assert_int_equal(get(&failing.tries), 4);
 }
 
 CASE(what_was_blocked_is_still_blocked_after_a_restart)
