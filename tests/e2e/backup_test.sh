@@ -8,11 +8,8 @@ mail=old@example.com
 site=sc-domain:example.com
 token=tok-3c9a77d1
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off \
-    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=40")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3 || { echo "the cloud did not start"; exit 1; }
+serve --seed 7 --quota off \
+    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=40"
 t() {
     local home=$1
     shift

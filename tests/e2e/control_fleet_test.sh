@@ -39,15 +39,6 @@ running() { # jobs that run, of an account or of all
     sql "SELECT count(*) FROM tidemark.job j JOIN tidemark.account a ON a.id = j.account
         WHERE j.state = 1 AND a.name LIKE '${1:-%}'"
 }
-until_true() { # until_true SECONDS COMMAND...
-    local left=$(($1 * 10))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || return 1
-        read -rt 0.1 <> <(:) || true
-    done
-}
 more() { [ "$(calls "$1")" -gt "$2" ]; }
 works() { # account: it asks for more than it has
     until_true 20 more "$1" "$(($(calls "$1") + 3))" || fail "$1 does not go on ($2): $(tail -n 3 "$dir"/*.log) $(cat "$dir/told")"

@@ -46,15 +46,6 @@ says() { [[ "$out" == *"$1"* ]] || fail "$line: no \"$1\" in: $out"; }
 complains() { [[ "$err" == *"$1"* ]] || fail "$line: no \"$1\" in: $err"; }
 hides() { [[ "$out$err" != *"$1"* ]] || fail "$line: shows $1: $out$err"; }
 holds() { jq -e "$1" >/dev/null 2>&1 <<<"$out" || fail "$line: not $1: $out"; }
-until_true() { # until_true SECONDS COMMAND...
-    local left=$(($1 * 10))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || return 1
-        read -rt 0.1 <> <(:) || true
-    done
-}
 
 # ---- which ledger, and passwords
 run 2 --ledger state.db jobs list; complains "not a PostgreSQL URL"

@@ -3,23 +3,11 @@
 # curl for a browser: the loopback redirect, pasting, a service account; then tokens
 # that expire, a sign-in that is revoked, and not a secret anywhere but in its file
 # (M15a, M16).
-set -uo pipefail
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR "${!TIDEMARK_@}"
-dir=$(mktemp -d)
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
+. "$(dirname "$0")/stage.sh"
+unset "${!TIDEMARK_@}"
 user=ada@example.com
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --auto-consent --token-life 3599 \
-    --mailbox "$user=12" --mailbox bob@example.com=3 --service-account "robot@project.example.com=$dir/key.json")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
-t() { "$tidemark" --home "$dir/home" "$@"; }
+serve --seed 7 --auto-consent --token-life 3599 \
+    --mailbox "$user=12" --mailbox bob@example.com=3 --service-account "robot@project.example.com=$dir/key.json"
 tell() { curl -sSf -o "$dir/told" --data "$2" "$origin/_cloud/$1" || fail "telling the cloud $1"; }
 
 # ---- the browser: follows the link as far as it goes, and keeps the page

@@ -23,13 +23,15 @@ leave() {
 trap leave EXIT
 # The cloud's time at its start.  Generated mail is dated back from it, so it must not be today's.
 clock=1794700000000
-# start_cloud OPTION...: a local cloud without a quota; its address is in $origin, its id in $pid.
-start_cloud() {
-    exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --quota off --clock "$clock" "$@")
+# serve OPTION...: a local cloud; its address is in $origin, its id in $pid.
+serve() {
+    exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet "$@")
     pid=$!
     started+=("$pid")
-    read -r _ origin <&3
+    read -r _ origin <&3 || { echo "the cloud did not start" >&2; exit 1; }
 }
+# The same without a quota, and at $clock.
+start_cloud() { serve --quota off --clock "$clock" "$@"; }
 # t ARGUMENT...: tidemark with the home of this test.
 t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
 # ends CODE ARGUMENT...: the same, with this exit code; its output is in $dir/out and $dir/err.
@@ -41,6 +43,16 @@ ends() {
     [ "$code" -eq "$want" ] || fail "tidemark $* ended with $code, not $want: $(cat -v "$dir/out" "$dir/err")"
 }
 pause() { read -rt 0.1 <> <(:) || true; }
+# until_true SECONDS COMMAND...: waits until the command succeeds; false: it did not in time.
+until_true() {
+    local left=$(($1 * 10))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ "$left" -gt 0 ] || return 1
+        pause
+    done
+}
 # strike PID: kills a child with SIGKILL and waits for it; its exit status is in $ended.  False if it
 # had ended before: `kill` cannot tell, since it succeeds on a child that was not waited for.
 strike() {

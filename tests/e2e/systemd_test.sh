@@ -125,15 +125,6 @@ echo 00000000000000000000000000007137 >"$root/etc/machine-id"
 ) >"$dir/log" 2>&1 &
 outer=$!
 in_there() { nsenter -a -t "$init" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
-until_true() { # until_true SECONDS COMMAND...
-    local left=$(($1 * 10))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || return 1
-        read -rt 0.1 <> <(:) || true
-    done
-}
 booted() {
     init=$(pgrep -P "$outer") && [ "$(cat "/proc/$init/comm")" = systemd ] && in_there systemctl is-system-running | grep -qx running
 }

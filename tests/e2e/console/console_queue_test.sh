@@ -6,11 +6,8 @@ user=ada@example.com
 site=sc-domain:example.com
 token=tok-3fd7a204
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off \
-    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3 || { echo "the cloud did not start"; exit 1; }
+serve --seed 7 --quota off \
+    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3"
 t() { timeout 60 "$tidemark" --home "$dir/home" --set alerts.queue_full_after=1s "$@"; }
 alerts() { t alerts --json | jq -r '[.alerts[] | "\(.condition) \(.account)"] | join(",")'; }
 

@@ -5,11 +5,8 @@ user=ada@example.com
 site=sc-domain:example.com
 token=tok-2f6d1a90
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off \
-    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3 || { echo "the cloud did not start"; exit 1; }
+serve --seed 7 --quota off \
+    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3"
 t() { timeout 60 "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
 add() { t account add console "$site" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"; }
 series() { t console status --json | jq -r ".series[0].$1"; }

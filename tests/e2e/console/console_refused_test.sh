@@ -9,15 +9,11 @@ two=sc-domain:two.example
 lost=sc-domain:lost.example
 
 # Two servers with the same numbers; the second one does not let her see all sites.
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --mailbox "$user=1" --token "$token=$user" \
-    --site "$one=$user,rows=3" --site "$two=$user,rows=3" --site "$lost=$user,rows=3")
-first_pid=$!
-exec 4< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --mailbox "$user=1" --token "$token=$user" \
-    --site "$one=$user,rows=3" --site "$two=$user,rows=3" --site "$lost=bob@example.com,rows=3")
-second_pid=$!
-trap 'kill "$first_pid" "$second_pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ first <&3 || { echo "the cloud did not start"; exit 1; }
-read -r _ second <&4 || { echo "the second cloud did not start"; exit 1; }
+both=(--seed 7 --quota off --mailbox "$user=1" --token "$token=$user" --site "$one=$user,rows=3" --site "$two=$user,rows=3")
+serve "${both[@]}" --site "$lost=$user,rows=3"
+first=$origin
+serve "${both[@]}" --site "$lost=bob@example.com,rows=3"
+second=$origin
 t() { timeout 60 "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
 file() { echo "$dir/$home/archive/console/sc-domain%3A${1#sc-domain:}.db"; }
 days() { sqlite3 "$(file "$1")" "SELECT count(*) FROM day WHERE final"; }

@@ -1,21 +1,14 @@
 #!/usr/bin/env bash
 # console_schema_test.sh TIDEMARK CLOUD: every query that a backfill sends is held against
 # Google's own discovery document, where a copy is at hand (../shared/api/discovery).
-set -uo pipefail
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR
 here=$(realpath "$(dirname "$0")")
 schema=$here/../../../../shared/api/discovery/searchconsole.v1.json
 [ -f "$schema" ] || { echo "skipped: no copy of Google's discovery document"; exit 77; }
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
-dir=$(mktemp -d)
+. "$here/../stage.sh"
 user=ada@example.com
 site=https://www.example.com/blog/
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --quota off --mailbox "$user=1" --token tok="$user" --site "$site=$user,rows=120")
-cloud_pid=$!
-trap 'kill "$cloud_pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+serve --quota off --mailbox "$user=1" --token tok="$user" --site "$site=$user,rows=120"
 mkfifo "$dir/stop"
 python3 "$here/console_schema.py" "$origin" "$schema" <"$dir/stop" >"$dir/parts" 2>"$dir/proxy.err" &
 proxy=$!

@@ -12,12 +12,9 @@ large=sc-domain:large.example
 none=sc-domain:none.example
 token=tok-81c04d2e
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --latency 5 \
+serve --seed 7 --quota off --latency 5 \
     --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250" --site "$prefix=$user,rows=40" \
-    --site "$large=$user,rows=30000" --site "$none=$user,rows=1")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3 || { echo "the cloud did not start"; exit 1; }
+    --site "$large=$user,rows=30000" --site "$none=$user,rows=1"
 t() { "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
 rule() { curl -sSf -X POST -H 'Content-Type: application/json' -d "$1" "$origin/_cloud/faults" >/dev/null; }
 quiet() { curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null; }
@@ -198,11 +195,10 @@ t console backfill "$none" --type image --from "$(day 3)" --to "$(day 6)" --quie
 # ---- a server that is late: what it has not got yet is not taken for empty days
 clock() { curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"set\":$2}" "$1/_cloud/clock" >/dev/null; }
 home=late
-exec 4< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --clock $(((now - 25 * 86400) * 1000)) \
-    --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250")
-late_pid=$!
-trap 'kill "$pid" "$late_pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ late <&4 || fail "the late cloud did not start"
+early=$origin
+serve --seed 7 --quota off --clock $(((now - 25 * 86400) * 1000)) \
+    --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250"
+late=$origin origin=$early
 t account add console "$domain" --endpoint "$late" --bearer "$token" >/dev/null || fail "account add"
 timeout 60 "$tidemark" --home "$dir/late" console backfill "$domain" --from "$(date -u -d "@$((now - 9 * 86400))" +%F)" --quiet >"$dir/out" 2>&1 ||
     fail "a late server: $(cat "$dir/out")"

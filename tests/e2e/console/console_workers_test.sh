@@ -7,11 +7,8 @@ user=ada@example.com
 site=sc-domain:example.com
 token=tok-90b1c6fe
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --latency 5 \
-    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=250")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3 || { echo "the cloud did not start"; exit 1; }
+serve --seed 7 --latency 5 \
+    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=250"
 say() { curl -sSf -X POST -d "$2" "$origin/_cloud/$1" >/dev/null || fail "$1"; }
 rows() { sqlite3 "$dir/$1/archive/console/sc-domain%3Aexample.com.db" \
     "SELECT date, type, query, page, country, device, clicks, impressions, position FROM analytics ORDER BY 1, 2, 3, 4, 5, 6"; }

@@ -6,11 +6,8 @@
 user=ada@example.com
 messages=80
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --auto-consent \
-    --mailbox "$user=$messages" --token tok="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+serve --seed 7 --quota off --auto-consent \
+    --mailbox "$user=$messages" --token tok="$user"
 api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
 post() { curl -sSf -X POST -H 'Content-Type: application/json' -d "$2" "$origin/_cloud/$1" >/dev/null; }

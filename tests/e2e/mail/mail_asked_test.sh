@@ -4,11 +4,8 @@
 . "$(dirname "$0")/../stage.sh"
 user=ada@example.com
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off \
-    --mailbox "$user=40" --token tok="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+serve --seed 7 --quota off \
+    --mailbox "$user=40" --token tok="$user"
 post() { curl -sSf -X POST -d "$2" "$origin/_cloud/$1" >/dev/null || fail "$1 $2"; }
 label() { post mail/label "{\"user\":\"$user\",\"ids\":[\"$1\"],\"add\":[\"$2\"]}"; }
 t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }

@@ -6,13 +6,9 @@
 user=ada@example.com
 other=bob@example.com
 total=40
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 11 --quota 2026 --mailbox "$user=$total" \
-    --mailbox "$other=3" --token tok-ada="$user" --token tok-bob="$other")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+serve --seed 11 --quota 2026 --mailbox "$user=$total" \
+    --mailbox "$other=3" --token tok-ada="$user" --token tok-bob="$other"
 t() { timeout 100 "$tidemark" --home "$dir/home" "$@"; }
-pause() { read -rt 0.1 <> <(:) || true; }
 fetched() { curl -sS "$origin/_cloud/stats" | jq ".users.\"$user\".fetched.messages // 0"; }
 
 # ---- before anything is there

@@ -7,16 +7,12 @@ user=ada@example.com
 messages=90
 
 # The clock is set: the test names years of generated mail.
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 8 --quota off --clock 2026-11-16 \
+serve --seed 8 --quota off --clock 2026-11-16 \
     --mailbox "$user=$messages,size=3000" --mailbox "bob@example.com=20,size=3000" \
-    --token tok="$user" --token bob=bob@example.com)
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+    --token tok="$user" --token bob=bob@example.com
 api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=1000000
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
 archive=$dir/home/archive/$user
 state() { sqlite3 "$dir/home/state.db" "$1"; }
 reset() { curl -sSf -X POST "$origin/_cloud/stats/reset" >/dev/null; }

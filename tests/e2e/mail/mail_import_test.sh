@@ -2,19 +2,8 @@
 # mail_import_test.sh TIDEMARK CLOUD: mail goes out as eml, Maildir and mbox and comes back
 # byte for byte; Takeout, hostile mail, attachments, conversations; a backup that is made
 # while a sync runs is restored and goes on; a disk without room is left alone (M17).
-set -uo pipefail
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
+. "$(dirname "$0")/../stage.sh"
 corpus=${TIDE_CORPUS:-$(dirname "$0")/../../../../shared/corpus/mail}
-dir=$(mktemp -d)
-pid=
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
 t() { local home=$1; shift; "$tidemark" --home "$dir/$home" "$@"; }
 hashes() { find "$1" -type f -exec sha256sum {} + | cut -d ' ' -f 1 | sort -u; }
 count() { jq "$1" "$dir/out"; }
@@ -152,10 +141,7 @@ done
 
 # ---- a backup while a sync runs; restored, it goes on
 user=live@example.com
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --latency 100 \
-    --mailbox "$user=60" --token tok-1="$user")
-pid=$!
-read -r _ origin <&3
+serve --seed 7 --quota off --latency 100 --mailbox "$user=60" --token tok-1="$user"
 t live account add gmail "$user" --endpoint "$origin" --bearer tok-1 >/dev/null || fail "account add"
 t live --set disk.free_min=1000TiB mail sync --quiet >/dev/null 2>"$dir/err" && fail "a sync without room"
 grep -q 'disk.free_min' "$dir/err" || fail "sync: $(cat "$dir/err")"

@@ -5,11 +5,8 @@
 . "$(dirname "$0")/../stage.sh"
 user=ada@example.com
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 8 --quota off --clock 1794700000000 \
-    --mailbox "$user=3000,size=1000" --token tok="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+serve --seed 8 --quota off --clock 1794700000000 \
+    --mailbox "$user=3000,size=1000" --token tok="$user"
 t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
 archive=$dir/home/archive/$user
 db=$archive/2026.db

@@ -10,11 +10,8 @@ printf 'From: a@example.org\r\nSubject: neither date nor id\r\n\r\nthree\r\n' >"
 printf 'From: a@example.org\nMessage-ID: <odd"(id)@example.org>\nDate: 4 Jun 2013 10:11:13 +0000\n\nfour\n' >"$dir/corpus/4.eml"
 printf 'no header at all, \001 and \000 and \377\r\n' >"$dir/corpus/5.eml"
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --quota 2026 \
-    --mailbox "$user=20" --corpus "$user=$dir/corpus" --token tok="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+serve --seed 5 --quota 2026 \
+    --mailbox "$user=20" --corpus "$user=$dir/corpus" --token tok="$user"
 api=$origin/gmail/v1/users/me
 ask() { own_minute -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' "$@"; }
 steer() { curl -sSf -X POST "$origin/_cloud/$1" -d "$2" >/dev/null || fail "steer $1 $2"; }

@@ -10,11 +10,8 @@ printf 'no header at all, \001 and \000 and \377\r\n' >"$dir/corpus/1.eml"
 printf 'Subject: bare\rcarriage\r\n\r\nbody without an end' >"$dir/corpus/2.eml"
 printf 'From: x@example.org\nMessage-ID: <lf@example.org>\nSubject: line feeds only\n\nHarbour\n' >"$dir/corpus/3.eml"
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --quota 2026 \
-    --mailbox "$user=$messages" --corpus "$user=$dir/corpus" --token tok-5f3a9c71="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+serve --seed 5 --quota 2026 \
+    --mailbox "$user=$messages" --corpus "$user=$dir/corpus" --token tok-5f3a9c71="$user"
 api=$origin/gmail/v1/users/me
 ask() { own_minute -H 'Authorization: Bearer tok-5f3a9c71' "$@"; }
 t() { "$tidemark" --home "$dir/home" "$@"; }
