@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { OPEN_CALLS_MAX = 64, PIECE_BYTES = 24 };
-
 static void fail(struct box_call *call, int status, const char *type, const char *message,
                  const char *code)
 {
@@ -71,40 +69,25 @@ static void too_fast(struct box_call *call)
 
 /* ---- reading ---- */
 
-struct open_calls {
-    tide_text ids[OPEN_CALLS_MAX];
-    size_t count;
-};
-
-static bool close_call(struct open_calls *open, tide_text id)
-{
-    for (size_t i = 0; i < open->count; i++)
-        if (tide_text_equal(open->ids[i], id)) {
-            open->ids[i] = open->ids[--open->count];
-            return true;
-        }
-    return false;
-}
-
-static bool read_use(struct box_call *call, const json_t *block, struct open_calls *open,
+static bool read_use(struct box_call *call, const json_t *block, struct box_open_calls *open,
                      struct box_talk *talk)
 {
     const tide_text id = box_json_borrow(json_object_get(block, "id"));
     const tide_text name = box_json_borrow(json_object_get(block, "name"));
     if (id.data == NULL || name.data == NULL || !json_is_object(json_object_get(block, "input")))
         return refuse(call, "messages: tool_use needs an id, a name and an object input");
-    if (open->count == OPEN_CALLS_MAX)
+    if (open->count == BOX_OPEN_CALLS_MAX)
         return refuse(call, "messages: too many tool_use blocks");
     open->ids[open->count++] = id;
     box_talk_add(talk, BOX_TURN_CALL, name, false);
     return true;
 }
 
-static bool read_result(struct box_call *call, const json_t *block, struct open_calls *open,
+static bool read_result(struct box_call *call, const json_t *block, struct box_open_calls *open,
                         struct box_talk *talk)
 {
     const tide_text id = box_json_borrow(json_object_get(block, "tool_use_id"));
-    if (id.data == NULL || !close_call(open, id))
+    if (id.data == NULL || !box_close_call(open, id))
         return refuse(call,
                       "messages: unexpected `tool_use_id` found in `tool_result` blocks: %.*s. "
                       "Each `tool_result` block must have a corresponding `tool_use` block in the "
@@ -118,7 +101,7 @@ static bool read_result(struct box_call *call, const json_t *block, struct open_
 
 /* One block; `others` counts those before it that are no results. */
 static bool read_block(struct box_call *call, const json_t *block, bool user, bool strict,
-                       struct open_calls *open, size_t *others, struct box_talk *talk)
+                       struct box_open_calls *open, size_t *others, struct box_talk *talk)
 {
     const char *type = json_string_value(json_object_get(block, "type"));
     if (type == NULL)
@@ -155,7 +138,7 @@ static bool read_block(struct box_call *call, const json_t *block, bool user, bo
 }
 
 static bool read_message(struct box_call *call, const json_t *message, bool strict,
-                         struct open_calls *open, struct box_talk *talk)
+                         struct box_open_calls *open, struct box_talk *talk)
 {
     const char *role = json_string_value(json_object_get(message, "role"));
     const json_t *content = json_object_get(message, "content");
@@ -257,7 +240,7 @@ static bool read_version(struct box_call *call, const json_t *body, bool *strict
 static bool read_messages(struct box_call *call, const json_t *list, bool strict,
                           struct box_talk *talk)
 {
-    struct open_calls open = {.count = 0};
+    struct box_open_calls open = {.count = 0};
     const char *first = json_string_value(json_object_get(json_array_get(list, 0), "role"));
     if (first == NULL || strcmp(first, "user") != 0)
         return refuse(call, "messages: first message must use the \"user\" role");
@@ -386,7 +369,7 @@ static void write_block(tide_buf *out, size_t index, json_t *start, const char *
         box_event(out, "content_block_delta",
                   json_pack("{s:s,s:I,s:{s:s,s:o}}", "type", "content_block_delta", "index",
                             (json_int_t)index, "delta", "type", type, key,
-                            box_json_text(box_piece(&rest, PIECE_BYTES))));
+                            box_json_text(box_piece(&rest))));
     box_event(out, "content_block_stop",
               json_pack("{s:s,s:I}", "type", "content_block_stop", "index", (json_int_t)index));
 }

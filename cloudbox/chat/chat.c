@@ -150,10 +150,19 @@ void box_event(tide_buf *out, const char *name, json_t *value)
     json_decref(value);
 }
 
-tide_text box_piece(tide_text *rest, size_t bytes)
+bool box_close_call(struct box_open_calls *open, tide_text id)
 {
-    if (bytes > rest->bytes)
-        bytes = rest->bytes;
+    for (size_t i = 0; i < open->count; i++)
+        if (tide_text_equal(open->ids[i], id)) {
+            open->ids[i] = open->ids[--open->count];
+            return true;
+        }
+    return false;
+}
+
+tide_text box_piece(tide_text *rest)
+{
+    size_t bytes = rest->bytes < 24 ? rest->bytes : 24;
     while (bytes < rest->bytes && ((unsigned char)rest->data[bytes] & 0xc0) == 0x80)
         bytes++;
     const tide_text piece = {rest->data, bytes};

@@ -41,6 +41,13 @@ void box_talk_add(struct box_talk *talk, box_turn_role role, tide_text text, boo
 /* Room for turns and tools; false: too many. */
 bool box_talk_room(struct box_talk *talk, size_t turns, size_t tools);
 tide_text box_json_borrow(const json_t *value); /* a text value */
+enum { BOX_OPEN_CALLS_MAX = 64 };
+/* Calls that wait for their results. */
+struct box_open_calls {
+    tide_text ids[BOX_OPEN_CALLS_MAX];
+    size_t count;
+};
+bool box_close_call(struct box_open_calls *open, tide_text id); /* false: there is none */
 bool box_tool_name_valid(tide_text name);
 /* "call_" and 24 letters, the n-th of this conversation. */
 void box_talk_id(const struct box_talk *talk, const char *prefix, uint32_t nth, char out[48]);
@@ -48,7 +55,7 @@ void box_talk_id(const struct box_talk *talk, const char *prefix, uint32_t nth, 
 /* Events.  Adds "event: NAME\n" if there is one, and "data: VALUE\n\n"; the
  * value is taken. */
 void box_event(tide_buf *out, const char *name, json_t *value);
-/* Cuts the next piece of a text, about `bytes`, not inside a character. */
-tide_text box_piece(tide_text *rest, size_t bytes);
+/* Cuts the next piece of a text, about 24 bytes, not inside a character. */
+tide_text box_piece(tide_text *rest);
 
 #endif

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { OPEN_CALLS_MAX = 64, PIECE_BYTES = 24 };
-
 static void fail(struct box_call *call, int status, const char *type, const char *param,
                  const char *code, const char *message)
 {
@@ -66,23 +64,7 @@ static void too_fast(struct box_call *call)
 
 /* ---- reading ---- */
 
-/* Calls that wait for their results. */
-struct open_calls {
-    tide_text ids[OPEN_CALLS_MAX];
-    size_t count;
-};
-
-static bool close_call(struct open_calls *open, tide_text id)
-{
-    for (size_t i = 0; i < open->count; i++)
-        if (tide_text_equal(open->ids[i], id)) {
-            open->ids[i] = open->ids[--open->count];
-            return true;
-        }
-    return false;
-}
-
-static bool read_calls(struct box_call *call, const json_t *calls, struct open_calls *open,
+static bool read_calls(struct box_call *call, const json_t *calls, struct box_open_calls *open,
                        struct box_talk *talk)
 {
     for (size_t i = 0; i < json_array_size(calls); i++) {
@@ -95,7 +77,7 @@ static bool read_calls(struct box_call *call, const json_t *calls, struct open_c
             return refuse(call, "messages",
                           "A tool call needs an id, and a function with a name "
                           "and arguments that are a string.");
-        if (open->count == OPEN_CALLS_MAX)
+        if (open->count == BOX_OPEN_CALLS_MAX)
             return refuse(call, "messages", "Too many tool calls in one message.");
         open->ids[open->count++] = box_json_borrow(id);
         box_talk_add(talk, BOX_TURN_CALL, box_json_borrow(name), false);
@@ -103,7 +85,7 @@ static bool read_calls(struct box_call *call, const json_t *calls, struct open_c
     return true;
 }
 
-static bool read_message(struct box_call *call, const json_t *message, struct open_calls *open,
+static bool read_message(struct box_call *call, const json_t *message, struct box_open_calls *open,
                          struct box_talk *talk)
 {
     const char *role = json_string_value(json_object_get(message, "role"));
@@ -114,7 +96,7 @@ static bool read_message(struct box_call *call, const json_t *message, struct op
     const tide_text text = box_parts_text(content, talk->arena);
     if (strcmp(role, "tool") == 0) {
         const tide_text id = box_json_borrow(json_object_get(message, "tool_call_id"));
-        if (id.data == NULL || !close_call(open, id))
+        if (id.data == NULL || !box_close_call(open, id))
             return refuse(call, "messages",
                           "Invalid parameter: messages with role 'tool' must be "
                           "a response to a preceding message with 'tool_calls'.");
@@ -283,7 +265,7 @@ static bool read_request(struct box_call *call, const json_t *body, struct box_t
         turns += 1 + json_array_size(json_object_get(json_array_get(list, i), "tool_calls"));
     if (!box_talk_room(talk, turns, json_array_size(tools)))
         return refuse(call, "messages", "Too many messages or tools.");
-    struct open_calls open = {.count = 0};
+    struct box_open_calls open = {.count = 0};
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!read_message(call, json_array_get(list, i), &open, talk))
             return false;
@@ -393,9 +375,7 @@ static void write_events(struct box_call *call, const struct box_talk *talk,
     add_chunk(call, talk, json_pack("{s:s,s:s}", "role", "assistant", "content", ""), NULL);
     tide_text rest = tide_buf_text(&said->text);
     while (rest.bytes > 0)
-        add_chunk(call, talk,
-                  json_pack("{s:o}", "content", box_json_text(box_piece(&rest, PIECE_BYTES))),
-                  NULL);
+        add_chunk(call, talk, json_pack("{s:o}", "content", box_json_text(box_piece(&rest))), NULL);
     for (size_t i = 0; i < said->calls_count; i++) {
         json_t *head = call_of(talk, said, i, json_string(""));
         json_object_set_new(head, "index", json_integer((json_int_t)i));
@@ -405,8 +385,7 @@ static void write_events(struct box_call *call, const struct box_talk *talk,
         while (rest.bytes > 0)
             add_chunk(call, talk,
                       json_pack("{s:[{s:I,s:{s:o}}]}", "tool_calls", "index", (json_int_t)i,
-                                "function", "arguments",
-                                box_json_text(box_piece(&rest, PIECE_BYTES))),
+                                "function", "arguments", box_json_text(box_piece(&rest))),
                       NULL);
         json_decref(text);
     }
