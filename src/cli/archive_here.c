@@ -57,6 +57,14 @@ void archive_here_take(struct archive_here *here, const struct tide_system *syst
     here->taken[here->taken_count++] = system;
 }
 
+bool archive_here_takes(const struct archive_here *here, const struct tide_system *system)
+{
+    for (size_t i = 0; i < here->taken_count; i++)
+        if (here->taken[i] == system)
+            return true;
+    return false;
+}
+
 void archive_here_take_all(struct archive_here *here, const struct cli *cli)
 {
     for (size_t i = 0; cli->systems[i] != NULL; i++)

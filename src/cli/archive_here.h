@@ -37,6 +37,7 @@ tide_status archive_here_options(struct cli *cli, const char *archive_dir,
 tide_status archive_here_opened(struct cli *cli, tide_status rc);
 /* Takes accounts of this system, or of all systems of the program. */
 void archive_here_take(struct archive_here *here, const struct tide_system *system);
+bool archive_here_takes(const struct archive_here *here, const struct tide_system *system);
 void archive_here_take_all(struct archive_here *here, const struct cli *cli);
 /* Creates the directory if it is missing. */
 tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct archive_here *here);

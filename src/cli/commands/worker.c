@@ -61,14 +61,6 @@ static tide_status unknown_system(struct cli *cli, const char *name, int bytes)
     return cli_fail(cli, TIDE_INVALID, hint, "--kinds: there is no \"%.*s\"", bytes, name);
 }
 
-static bool takes(const struct worker *worker, const struct tide_system *system)
-{
-    for (size_t i = 0; i < worker->open.here.taken_count; i++)
-        if (worker->open.here.taken[i] == system)
-            return true;
-    return false;
-}
-
 static tide_status kinds_of_flag(struct worker *worker, const char *flag)
 {
     struct cli *cli = worker->cli;
@@ -79,7 +71,7 @@ static tide_status kinds_of_flag(struct worker *worker, const char *flag)
         const struct tide_system *system = tide_system_named(cli->systems, (tide_text){at, bytes});
         if (system == NULL)
             return unknown_system(cli, at, (int)(bytes > 60 ? 60 : bytes));
-        if (!takes(worker, system))
+        if (!archive_here_takes(&worker->open.here, system))
             archive_here_take(&worker->open.here, system);
         at = at[bytes] == '\0' ? NULL : at + bytes + 1;
     }

@@ -48,6 +48,15 @@ static void remove_beside(const struct cli_engine *engine)
     (void)rmdir(engine->beside_dir);
 }
 
+/* Another command may hand over work of any system (E12.2).  A member of a fleet takes the accounts
+ * of its systems, so it has only those that it works for. */
+static void take_others(const struct cli *cli, struct archive_here *here)
+{
+    for (size_t i = 0; cli->shared == NULL && cli->systems[i] != NULL; i++)
+        if (!archive_here_takes(here, cli->systems[i]))
+            archive_here_take(here, cli->systems[i]);
+}
+
 tide_status cli_engine_open(struct cli *cli, struct cli_engine *engine)
 {
     struct tide_engine_options options;
@@ -56,6 +65,7 @@ tide_status cli_engine_open(struct cli *cli, struct cli_engine *engine)
         rc = archive_here_options(cli, engine->archive_dir, &engine->here, &options);
     if (rc != TIDE_OK)
         return rc;
+    take_others(cli, &engine->here);
     options.workers = engine->workers;
     if (engine->log != NULL)
         options.log = engine->log;

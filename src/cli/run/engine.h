@@ -7,7 +7,7 @@
 
 /* Zeroed, then the first part is set. */
 struct cli_engine {
-    struct archive_here here; /* archive_here_take(): the systems to open */
+    struct archive_here here; /* archive_here_take(): the systems to open; on state.db all are */
     const void *options;      /* of the first of them (struct tide_system_home); NULL: defaults */
     uint32_t workers;         /* 0: the setting */
     tide_log *log;            /* NULL: the home's log file */

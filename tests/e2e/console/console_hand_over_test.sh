@@ -66,6 +66,21 @@ grep -q "rocess $first works in this directory" "$dir/third.err" || fail "who do
 grep -Eq '^[0-9]+ days stored with [0-9]+ rows; [0-9]+ queries in [0-9]+ HTTP requests, 0 refused$' "$dir/third" || fail "the summary: $(cat "$dir/third")"
 [ "$(t console status "$two" --json | jq '.series[0].days_left')" -eq 0 ] || fail "days are left: $(t console status)"
 
+# ---- a process of another system does it as well
+t account add gmail "$user" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add gmail"
+curl -sSf -X POST -d '{"method":"gmail.*","fault":"latency","ms":600000}' "$origin/_cloud/faults" >/dev/null || fail "faults"
+"$tidemark" --home "$dir/home" mail sync --json >"$dir/first" 2>"$dir/first.err" &
+first=$!
+started+=("$first")
+while ! grep -q event "$dir/first.err" && kill -0 "$first" 2>/dev/null; do pause; done
+t console backfill "$two" --days 6 --json >"$dir/second" 2>"$dir/second.err" || fail "beside mail: $(cat "$dir/second" "$dir/second.err")"
+jq -e '.handed_over and .days > 0' "$dir/second" >/dev/null || fail "beside mail: $(cat "$dir/second")"
+kill -TERM "$first"
+wait "$first"
+code=$?
+[ "$code" -eq 5 ] || fail "mail sync ended with $code: $(cat "$dir/first" "$dir/first.err")"
+quick
+
 # ---- it dies: the one that waits takes over
 hold 90
 t console sync "$two" --json >"$dir/second" 2>"$dir/second.err" &
