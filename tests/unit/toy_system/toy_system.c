@@ -201,7 +201,7 @@ static tide_status look(void *arg, size_t account, const json_t *snapshot, bool 
     work->lives[account].done = stored(archive_dir, work->accounts[account].name);
     work->lives[account].total = CLI_UNKNOWN;
     if (rc == TIDE_OK)
-        rc = cli_watched_jobs(work, account);
+        rc = cli_watched_jobs(work, account, NULL);
     work->accounts[account].settled = work->accounts[account].jobs_left == 0;
     return rc;
 }
