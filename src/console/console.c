@@ -283,8 +283,8 @@ tide_status tide_console_account_add(const struct tide_console_options *at, cons
 static tide_status drop_account(tide_transaction *transaction, void *arg, tide_error *err)
 {
     static const char *const steps[] = {
-        "DELETE FROM console_refused WHERE site IN (SELECT id FROM console_site WHERE account = "
-        "?1)",
+        ("DELETE FROM console_refused WHERE site IN"
+         " (SELECT id FROM console_site WHERE account = ?1)"),
         "DELETE FROM console_listed WHERE account = ?1",
         "UPDATE console_site SET account = 0 WHERE account = ?1",
         "DELETE FROM console_account WHERE account = ?1",
