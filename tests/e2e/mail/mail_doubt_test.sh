@@ -150,6 +150,8 @@ t mail sync --quiet --timeout 1s >"$dir/text" 2>&1 && fail "stopped: exit 0"
 t mail status >"$dir/text" 2>&1
 grep -q 'last run   stopped before its end' "$dir/text" || fail "stopped: $(cat "$dir/text")"
 mended
+t account remove "$user" >"$dir/text" 2>&1 || fail "remove: $(cat "$dir/text")"
+grep -q 'revoked' "$dir/text" && fail "a token given by hand cannot be revoked: $(cat "$dir/text")"
 
 [ "$failed" -eq 0 ] || exit 1
 echo "in doubt: ok"
