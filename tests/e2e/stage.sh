@@ -3,7 +3,7 @@
 # A script that sets a trap on EXIT itself calls `leave` there, or ends and removes all of it.
 set -uo pipefail
 export TZ=UTC # times are shown in the local zone
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
+unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not the user's keyring
 tidemark=$(realpath "$1")
 cloud=$(realpath "$2")
 dir=$(mktemp -d)

@@ -1,5 +1,5 @@
 /* Goal: what the ledger remembers of an account beside its jobs is measured while the engine runs,
- * and a person is told when it is half of its budget (E6.4).
+ * and the user gets an alert when it is half of its budget (E6.4).
  * Method: an engine in the simulated world; rows are added to its ledger and taken away again as
  * hours pass.  That it is measured at a start is in tests/unit/engine/engine_control_test.c. */
 #include "engine_stage.h"
@@ -50,7 +50,7 @@ TEST(what_grows_while_the_engine_runs_is_told_of)
     assert_string_equal(found.row.condition, "metadata");
     assert_string_equal(found.row.account_name, "a@example.org");
     assert_int_equal(found.row.level, TIDE_LEVEL_WARN);
-    /* Nothing happens any more but that a person cleans up. */
+    /* No job runs any more; the user removes the rows. */
     assert_int_equal(tide_transact(stage.engine, change, take, &err), TIDE_OK);
     assert_int_equal(engine_stage_alerts_after(&stage, 70).count, 0);
     engine_stage_close(&stage);

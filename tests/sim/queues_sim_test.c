@@ -1,4 +1,4 @@
-/* Goal: a person is told when a queue stays at its bound, and not when it merely has much to do
+/* Goal: the user gets an alert when a queue stays at its bound, and not when it merely has much to do
  * (E6.4, B13).
  * Method: an engine in the simulated world whose handlers say that they wait for room in a queue,
  * or whose ledger cannot be written; its alerts are read from the ledger as time passes. */
@@ -25,7 +25,7 @@ static tide_status handle(tide_job *job, void *context, tide_error *err)
             (void)tide_job_sleep(job, SECOND_MS);
         tide_job_queued(job, NULL);
     }
-    return tide_job_sleep(job, 100 * SECOND_MS); /* it works, and waits for nobody */
+    return tide_job_sleep(job, 100 * SECOND_MS); /* it works, and waits for no room */
 }
 
 static void run_open(struct run *run)
@@ -53,7 +53,7 @@ TEST(who_waits_a_minute_for_room_is_told_of)
     engine_stage_close(&run.stage);
 }
 
-/* Somebody always waits, as in any large backfill, but everybody gets a turn. */
+/* A job always waits, as in any large backfill, but each gets its turn. */
 TEST(a_queue_that_moves_raises_nothing)
 {
     struct run run = {.wait_ms = 45 * SECOND_MS, .turns = TURNS};
