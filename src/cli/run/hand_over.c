@@ -17,6 +17,17 @@ static uint64_t engine_pid(struct cli *cli)
     return pid;
 }
 
+void cli_request_json(const struct cli_work *work, size_t account, const struct cli_request *wanted,
+                      tide_json *json_out)
+{
+    tide_control_request(TIDE_OP_ENQUEUE, json_out);
+    tide_json_set_cstr(json_out, "kind", wanted->kind);
+    tide_json_set_cstr(json_out, "account", work->accounts[account].name);
+    tide_json_set_cstr(json_out, "dedupe", wanted->dedupe);
+    if (wanted->payload[0] != '\0')
+        tide_json_set_raw(json_out, "payload", tide_text_of(wanted->payload));
+}
+
 static tide_status ask_engine(struct cli_work *work, size_t account,
                               const struct cli_request *wanted)
 {
@@ -24,12 +35,7 @@ static tide_status ask_engine(struct cli_work *work, size_t account,
     tide_json request;
     json_t *answer = NULL;
     bool runs = false;
-    tide_control_request(TIDE_OP_ENQUEUE, &request);
-    tide_json_set_cstr(&request, "kind", wanted->kind);
-    tide_json_set_cstr(&request, "account", work->accounts[account].name);
-    tide_json_set_cstr(&request, "dedupe", wanted->dedupe);
-    if (wanted->payload[0] != '\0')
-        tide_json_set_raw(&request, "payload", tide_text_of(wanted->payload));
+    cli_request_json(work, account, wanted, &request);
     const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
     json_decref(answer);
     work->gone = rc != TIDE_OK && !runs;

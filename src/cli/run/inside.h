@@ -29,6 +29,10 @@ tide_status cli_elsewhere_check(struct cli_work *work);
 
 /* ---- hand_over.c ---- */
 
+/* A request as a message for an engine, ours or another process's. */
+void cli_request_json(const struct cli_work *work, size_t account, const struct cli_request *wanted,
+                      tide_json *json_out);
+
 /* Sends the work to the engine of this directory and watches it.  TIDE_NOT_FOUND with `gone`: that
  * engine ended first. */
 tide_status cli_hand_over(struct cli_work *work);

@@ -22,13 +22,8 @@ static tide_status enqueue(struct cli_work *work, size_t account, tide_error *er
                                          work->system->provider, &id, err);
     for (size_t n = 0; rc == TIDE_OK && work->request(work->arg, account, n, &wanted); n++) {
         tide_json request, answer;
-        tide_json_object(&request);
         tide_json_object(&answer);
-        tide_json_set_cstr(&request, "kind", wanted.kind);
-        tide_json_set_cstr(&request, "account", work->accounts[account].name);
-        tide_json_set_cstr(&request, "dedupe", wanted.dedupe);
-        if (wanted.payload[0] != '\0')
-            tide_json_set_raw(&request, "payload", tide_text_of(wanted.payload));
+        cli_request_json(work, account, &wanted, &request);
         rc = tide_control_enqueue(work->opened->engine, request.value, &answer, err);
         tide_json_done(&request);
         tide_json_done(&answer);
@@ -228,6 +223,8 @@ tide_status cli_work_run(struct cli_work *work)
     if (work->opened == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     cli_display_open(cli, work->system->name, work->columns, &work->display);
+    for (size_t i = 0; i < work->count; i++)
+        memcpy(work->lives[i].name, work->accounts[i].name, sizeof work->lives[i].name);
     const tide_status rc = here_or_there(work);
     const tide_error kept = cli->err;
     if (rc == TIDE_OK)
@@ -247,8 +244,6 @@ tide_status cli_work_accounts(struct cli_work *work, size_t count)
     if (work->accounts == NULL || work->lives == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory for %zu accounts",
                         count);
-    memset(work->accounts, 0, count * sizeof *work->accounts);
-    memset(work->lives, 0, count * sizeof *work->lives);
     for (size_t i = 0; i < count; i++)
         work->lives[i].total = work->lives[i].left_ms = CLI_UNKNOWN;
     return TIDE_OK;

@@ -172,9 +172,8 @@ static bool is_first(const struct console_fetch *fetch, size_t site)
 
 static void name_account(struct console_fetch *fetch, size_t index, const char *name)
 {
-    struct cli_work *work = &fetch->work;
-    (void)snprintf(work->accounts[index].name, sizeof work->accounts[index].name, "%s", name);
-    (void)snprintf(work->lives[index].name, sizeof work->lives[index].name, "%s", name);
+    struct cli_watched *watched = &fetch->work.accounts[index];
+    (void)snprintf(watched->name, sizeof watched->name, "%s", name);
 }
 
 static tide_status accounts_of(struct console_fetch *fetch, const char *account)

@@ -139,13 +139,11 @@ static tide_status prepare(struct mail_sync *sync)
     sync->accounts = tide_mem_array(cli->mem, sync->names.count, sizeof *sync->accounts);
     if (sync->accounts == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-    memset(sync->accounts, 0, sync->names.count * sizeof *sync->accounts);
     for (size_t i = 0; i < sync->names.count; i++) {
         const char *email = sync->names.email[i];
         tide_mail_look_init(&sync->accounts[i].look, cli->mem);
         memcpy(sync->accounts[i].look.email, email, sizeof sync->names.email[i]);
         memcpy(sync->work.accounts[i].name, email, sizeof sync->names.email[i]);
-        memcpy(sync->work.lives[i].name, email, sizeof sync->names.email[i]);
     }
     return TIDE_OK;
 }
