@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TURNS_MAX = 3 }; /* attempts with an engine that ends while we send requests */
+enum { ANSWER_MS = 10000 }; /* an engine that starts or ends does not answer for a moment */
 
 bool cli_work_is_late(const struct cli_work *work)
 {
@@ -191,9 +191,9 @@ static tide_status open_here(struct cli_work *work)
 static tide_status here_or_there(struct cli_work *work)
 {
     struct cli *cli = work->cli;
-    tide_status rc = TIDE_OK;
-    for (unsigned turn = 0; turn < TURNS_MAX; turn++) {
-        rc = open_here(work);
+    uint64_t give_up_ms = tide_world_now_ms(cli->world) + ANSWER_MS;
+    for (;;) {
+        tide_status rc = open_here(work);
         if (rc == TIDE_OK) {
             work->handed_over = false;
             return work_here(work);
@@ -206,9 +206,16 @@ static tide_status here_or_there(struct cli_work *work)
         if (rc == TIDE_OK || !work->gone)
             return rc;
         /* That process ended before the work was done: try again, now it may be ours. */
+        const uint64_t now_ms = tide_world_now_ms(cli->world);
+        if (work->pid != 0)
+            give_up_ms = now_ms + ANSWER_MS;
         cli_watch_restart(work);
         cli->err = busy;
         cli->hint[0] = '\0';
+        if (now_ms >= give_up_ms || cli_interrupted())
+            break;
+        (void)tide_world_sleep_until(cli->world,
+                                     tide_world_now_us(cli->world) + CLI_TICK_MS * 1000ull, NULL);
     }
     return cli_hint(cli, TIDE_BUSY,
                     "Another process uses this directory but does not answer. Wait, or stop it, "
