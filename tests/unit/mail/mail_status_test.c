@@ -295,6 +295,19 @@ CASE(every_gap_has_its_name_and_what_is_left_of_it)
     tide_mail_look_done(&seen);
 }
 
+CASE(a_run_waits_for_what_it_heals_and_not_for_what_is_owed)
+{
+    struct tide_mail_look look = {.cycles_open = 0};
+    (void)state;
+    assert_true(tide_mail_look_settled(&look));
+    look.jobs_healing = 1;
+    assert_false(tide_mail_look_settled(&look));
+    look.owed = 1; /* that is its job */
+    assert_true(tide_mail_look_settled(&look));
+    look.jobs_healing = 2;
+    assert_false(tide_mail_look_settled(&look));
+}
+
 CASE(halts_and_refused_sign_ins_are_told)
 {
     struct fixture *f = *state;
