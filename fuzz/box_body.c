@@ -5,7 +5,7 @@
  * (1e) are its chunks: a Content-Range in a line, and bytes.
  *
  * Whatever is sent, the answer is JSON or empty, and a refusal leaves the
- * mailbox as it was (GM2). */
+ * mailbox as it was (BGML2). */
 #include "box.h"
 
 #include "cloudbox/services.h"

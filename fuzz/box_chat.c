@@ -2,7 +2,7 @@
  * dialect, 'a' for the other, 'n' for its newest version; then the body.  Text before a record
  * separator (1e) is a fixture first.
  *
- * The same conversation gives the same answer (L1), and what is not a stream is
+ * The same conversation gives the same answer (BCHT1), and what is not a stream is
  * JSON with a reason why it ended; a tool call has a name and an object. */
 #include "box.h"
 
@@ -27,7 +27,7 @@ static void ask_model(box_cloud *cloud, uint8_t kind, tide_text body, struct box
                FUZZ_START_MS, answer);
 }
 
-/* Whether the arguments match the schema is not checked: some schemas cannot be met (V1). */
+/* Whether the arguments match the schema is not checked: some schemas cannot be met (BSCM1). */
 static void check_call(const json_t *name, const json_t *arguments)
 {
     TIDE_ASSERT(json_is_string(name));

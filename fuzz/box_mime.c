@@ -1,5 +1,5 @@
 /* box_mime.c - any bytes as a message: its tree, headers, texts, snippet and attachments.  The
- * tree is bounded (M2) and the same each time (M1), every attachment it names can be read with
+ * tree is bounded (BMIM2) and the same each time (BMIM1), every attachment it names can be read with
  * the size it states, and every text that comes out is UTF-8. */
 #include "fuzz.h"
 #include "cloudbox/gate/http.h"

@@ -2,7 +2,7 @@
  * 'h'istory), the rest is the query string unchanged; or 'q', and the rest is the search itself.
  *
  * A listing is followed over its pages and ends; a search finds, by its plan,
- * exactly what it would find without one (Q2). */
+ * exactly what it would find without one (BQRY2). */
 #include "box.h"
 
 #include "cloudbox/mailbox/query.h"

@@ -1,4 +1,4 @@
-/* clocktext.c - times, durations and sizes as text: X1 and X2 of clocktext.h. */
+/* clocktext.c - times, durations and sizes as text: CLK1 and CLK2 of clocktext.h. */
 #include "fuzz.h"
 #include "base/clocktext.h"
 

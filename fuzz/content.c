@@ -1,5 +1,5 @@
-/* content.c - content cut out of a message, whatever its bytes are, is put back exactly (B1),
- * and unpacking any bytes ends in a status (B3). */
+/* content.c - content cut out of a message, whatever its bytes are, is put back exactly (CNT1),
+ * and unpacking any bytes ends in a status (CNT3). */
 #include "fuzz.h"
 
 #include "base/check.h"

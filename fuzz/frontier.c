@@ -1,4 +1,4 @@
-/* frontier.c - any sequence of valid operations on a frontier: F1 to F4 hold after each. */
+/* frontier.c - any sequence of valid operations on a frontier: FRO1 to FRO4 hold after each. */
 #include "fuzz.h"
 #include "core/frontier.h"
 
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         uint64_t cycle = before + (op & 0x80 ? ahead * 20 : ahead % SPAN) - (op & 0x40 ? 2 : 0);
         step(frontier, op & 7, cycle);
         tide_frontier_check(frontier);
-        TIDE_ASSERT(tide_frontier_reachable(frontier) >= before); /* F1 */
+        TIDE_ASSERT(tide_frontier_reachable(frontier) >= before); /* FRO1 */
         struct tide_cycle_view gaps[4];
         size_t count = tide_frontier_gaps(frontier, before, gaps, 4);
         TIDE_ASSERT(count <= 4);

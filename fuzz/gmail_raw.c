@@ -1,4 +1,4 @@
-/* gmail_raw.c - a raw message from any answer, split anywhere (R1, R2): the library and a strict
+/* gmail_raw.c - a raw message from any answer, split anywhere (RAW1, RAW2): the library and a strict
  * decoder must agree.  The first byte says how the text is split. */
 #include "fuzz.h"
 #include "base/rng.h"

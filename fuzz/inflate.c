@@ -38,7 +38,7 @@ static tide_status unfold(tide_text text, size_t piece_bytes, struct sum *sum, b
     *whole = tide_inflate_whole(&inflate);
     tide_inflate_done(&inflate);
     TIDE_ASSERT(mem.bytes_live == 0);
-    TIDE_ASSERT(mem.bytes_peak < 64 << 10); /* I1 */
+    TIDE_ASSERT(mem.bytes_peak < 64 << 10); /* INF1 */
     return rc;
 }
 

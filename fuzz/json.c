@@ -1,4 +1,4 @@
-/* json.c - JSON in and out: J1 of json.h for any bytes, and typed reading of any value. */
+/* json.c - JSON in and out: JSN1 of json.h for any bytes, and typed reading of any value. */
 #include "fuzz.h"
 #include "base/json.h"
 
@@ -19,7 +19,7 @@ static void read_fields(const json_t *value)
     }
 }
 
-/* One line, UTF-8, and JSON again (J1). */
+/* One line, UTF-8, and JSON again (JSN1). */
 static void check_line(const tide_buf *line)
 {
     tide_error err = {TIDE_OK, 0, ""};

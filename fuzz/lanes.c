@@ -1,4 +1,4 @@
-/* lanes.c - any sequence of valid operations on the lanes: L1 to L5 hold after each. */
+/* lanes.c - any sequence of valid operations on the lanes: LAN1 to LAN5 hold after each. */
 #include "fuzz.h"
 #include "base/limits.h"
 #include "core/lanes.h"

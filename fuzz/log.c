@@ -1,4 +1,4 @@
-/* log.c - log lines with any text: O2 (one line, valid JSON, bounded) and O3 (no secret: text
+/* log.c - log lines with any text: LOG2 (one line, valid JSON, bounded) and LOG3 (no secret: text
  * after "token=" and the like is never printed). */
 #include "fuzz.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
-/* message.c - any bytes as a message: read, M3 and M4 of mail/mime/message.h, the parts W1 to
- * W3, and every attachment decoded. */
+/* message.c - any bytes as a message: read, MSG3 and MSG4 of mail/mime/message.h, the parts CHK1 to
+ * CHK3, and every attachment decoded. */
 #include "fuzz.h"
 #include "base/json.h"
 #include "mail/mime/message.h"

@@ -1,4 +1,4 @@
-/* multipart.c - any bytes as the answer to a batch (P1, P2): the result does not depend on how
+/* multipart.c - any bytes as the answer to a batch (MPT1, MPT2): the result does not depend on how
  * they are split, and a part begins before its bytes and ends after them.  The first byte says
  * how the text is split. */
 #include "fuzz.h"

@@ -19,7 +19,7 @@ static void fire(tide_schedules *schedules, uint64_t now_unix_ms)
     for (int i = 0; i < 16 && tide_schedules_next(schedules, now_unix_ms, &firing); i++) {
         const struct tide_schedule_entry *entry = tide_schedules_find(schedules, firing.id);
         TIDE_ASSERT(entry != NULL);
-        TIDE_ASSERT(firing.slot_unix_ms <= now_unix_ms); /* H1 */
+        TIDE_ASSERT(firing.slot_unix_ms <= now_unix_ms); /* SCH1 */
         TIDE_ASSERT(entry->fired && entry->last_unix_ms == firing.slot_unix_ms);
         TIDE_ASSERT((firing.slot_unix_ms - entry->anchor_unix_ms) % entry->period_ms == 0);
     }

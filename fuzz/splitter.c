@@ -1,4 +1,4 @@
-/* splitter.c - any outcome of any batch: the plan keeps S1 to S5. */
+/* splitter.c - any outcome of any batch: the plan keeps SPT1 to SPT5. */
 #include "fuzz.h"
 #include "base/limits.h"
 #include "core/splitter.h"

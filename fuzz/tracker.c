@@ -1,4 +1,4 @@
-/* tracker.c - any sequence of valid operations on a tracker: T1 to T6 hold after each. */
+/* tracker.c - any sequence of valid operations on a tracker: TRK1 to TRK6 hold after each. */
 #include "fuzz.h"
 #include "base/limits.h"
 #include "core/tracker.h"
@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     for (int i = 0; fuzz_more(&run.input) && i < 1000; i++) {
         step(&run);
         TIDE_ASSERT(tide_tracker_check(run.tracker));
-        TIDE_ASSERT(tide_tracker_count(run.tracker) <= window_max); /* T1 */
+        TIDE_ASSERT(tide_tracker_count(run.tracker) <= window_max); /* TRK1 */
     }
     tide_tracker_free(run.tracker);
     return 0;

@@ -15,9 +15,9 @@
  * "length" (half of the answer), "no-usage", "invalid-arguments".
  *
  * Invariants:
- *   L1  the same conversation gives the same answer.
- *   L2  a tool call validates against the tool's schema whenever the schema can be
- *       met (schema.h, V1), unless a fault asks for the contrary.
+ *   BCHT1  the same conversation gives the same answer.
+ *   BCHT2  a tool call validates against the tool's schema whenever the schema can be met
+ *          (schema.h, BSCM1), unless a fault asks for the contrary.
  */
 #ifndef BOX_CHAT_H
 #define BOX_CHAT_H

@@ -88,7 +88,7 @@ struct box_said {
 void box_said_init(struct box_said *said);
 void box_said_done(struct box_said *said);
 
-/* Answers by the rules.  The same conversation gives the same answer (L1). */
+/* Answers by the rules.  The same conversation gives the same answer (BCHT1). */
 void box_model_answer(const struct box_talk *talk, struct box_said *said);
 /* Applies stop sequences and the limit on tokens. */
 void box_model_limit(const struct box_talk *talk, struct box_said *said);

@@ -14,7 +14,7 @@
 struct filling {
     const struct box_fill *fill;
     const json_t *root;
-    size_t steps; /* left (V2) */
+    size_t steps; /* left (BSCM2) */
 };
 
 /* Where we are: the property's name and which item of a list it is. */

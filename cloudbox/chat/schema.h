@@ -9,9 +9,9 @@
  * Other words are ignored.
  *
  * Invariants:
- *   V1  what is filled in validates, if the schema can be met by looking at it
- *       this way; box_schema_valid() is the judge.
- *   V2  depth and size are bounded whatever the schema says.
+ *   BSCM1  what is filled in validates, if the schema can be met by looking at it this way;
+ *          box_schema_valid() is the judge.
+ *   BSCM2  depth and size are bounded whatever the schema says.
  */
 #ifndef BOX_CHAT_SCHEMA_H
 #define BOX_CHAT_SCHEMA_H

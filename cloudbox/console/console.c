@@ -24,7 +24,7 @@ struct site {
 
 struct box_sites {
     uint64_t seed;
-    uint64_t queries; /* answered so far: the order of ties changes with it (C2) */
+    uint64_t queries; /* answered so far: the order of ties changes with it (BCON2) */
     struct site **list;
     size_t count;
     size_t capacity;

@@ -5,15 +5,15 @@
  * of its rows plus what rare queries hide.  Nothing is stored.
  *
  * Invariants:
- *   C1  same seed, site, type and date: same rows; sums agree between
- *       groupings that do not contain the query dimension.
- *   C2  no query reaches more than 50,000 rows; rows by clicks descending, ties
- *       in an order that changes from call to call, inside runs of 8 rows: pages
- *       that begin and end at multiples of 8 hold every row once.  The fault
- *       "list-shift" moves the runs, so that page borders lose and repeat rows.
- *   C3  totals with the query dimension are below those without.
- *   C4  a day is final one to two days after its end, so the newest final day is
- *       the day before yesterday or the one before; until then numbers grow.
+ *   BCON1  same seed, site, type and date: same rows; sums agree between groupings that do not
+ *          contain the query dimension.
+ *   BCON2  no query reaches more than 50,000 rows; rows by clicks descending, ties in an order that
+ *          changes from call to call, inside runs of 8 rows: pages that begin and end at multiples
+ *          of 8 hold every row once.  The fault "list-shift" moves the runs, so that page borders
+ *          lose and repeat rows.
+ *   BCON3  totals with the query dimension are below those without.
+ *   BCON4  a day is final one to two days after its end, so the newest final day is the day before
+ *          yesterday or the one before; until then numbers grow.
  */
 #ifndef BOX_CONSOLE_H
 #define BOX_CONSOLE_H

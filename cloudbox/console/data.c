@@ -130,7 +130,7 @@ static uint32_t block_lowest(uint32_t block)
     return 16 * (((1u << (2 * block)) - 1) / 3);
 }
 
-/* C4: hours show two hours after they end and grow until the day is final,
+/* BCON4: hours show two hours after they end and grow until the day is final,
  * between one and two days after its end; so that the newest final day is the
  * day before yesterday or the one before it. */
 static void open_hours(struct box_day *day, uint64_t now_ms)
@@ -201,7 +201,7 @@ static inline uint32_t combination_at(const struct box_day *day, uint32_t rank)
 static_assert(16ull * ((1ull << (2 * BOX_RANK_BLOCKS)) - 1) / 3 > BOX_SITE_ROWS_MAX,
               "the blocks cover every rank");
 
-/* D2: device and country follow from the query and the place in its eight rows
+/* BDAT2: device and country follow from the query and the place in its eight rows
  * without repeating, since the three groups of countries share none. */
 static inline void name_row(const struct box_day *day, uint32_t combination, struct box_row *row)
 {
@@ -229,7 +229,7 @@ static inline void name_row(const struct box_day *day, uint32_t combination, str
 }
 
 /* From the final numbers to those of now: clicks and other impressions shrink
- * apart from each other, so that clicks never exceed impressions (D1). */
+ * apart from each other, so that clicks never exceed impressions (BDAT1). */
 static inline void count_row(const struct box_day *day, uint64_t clicks, uint64_t others,
                              uint64_t of_day, struct box_row *row)
 {
@@ -262,7 +262,7 @@ void box_day_hidden(const struct box_day *day, uint32_t nth, struct box_row *row
     const uint64_t of_day = mix(row_out->hash + (uint64_t)day->day);
     uint64_t clicks = (of_day & 3) == 0 ? 1 + (of_day >> 2) % 3 : 0;
     if (nth == 0 && clicks == 0)
-        clicks = 1; /* C3: something is hidden on every day */
+        clicks = 1; /* BCON3: something is hidden on every day */
     count_row(day, clicks, 1 + (of_day >> 8) % 9, of_day, row_out);
 }
 
@@ -275,7 +275,7 @@ bool box_row_hour(const struct box_day *day, const struct box_row *row, uint32_t
     const uint64_t to = day->weight[hour + 1];
     if (from == to)
         return false;
-    /* The differences of a rounded line sum to its end (D3); where it is
+    /* The differences of a rounded line sum to its end (BDAT3); where it is
      * rounded differs by row, or all single clicks would fall into one hour. */
     const uint64_t luck = (row->hash >> 8) % all;
     const uint64_t others = row->impressions - row->clicks;

@@ -9,12 +9,11 @@
  * It knows nothing of requests; it reads no clock and has no state.
  *
  * Invariants (console_test.c):
- *   D1  clicks never increase with the rank; clicks <= impressions; impressions >= 1.
- *   D2  no two visible rows of a day have the same (query, country, device), and
- *       a row's page follows from them.
- *   D3  the parts of a row by hours add up to the row.
- *   D4  what a day shows never shrinks while it gets older, and stays as it is
- *       once it is final.
+ *   BDAT1  clicks never increase with the rank; clicks <= impressions; impressions >= 1.
+ *   BDAT2  no two visible rows of a day have the same (query, country, device), and a row's page
+ *          follows from them.
+ *   BDAT3  the parts of a row by hours add up to the row.
+ *   BDAT4  what a day shows never shrinks while it gets older, and stays as it is once it is final.
  */
 #ifndef BOX_CONSOLE_DATA_H
 #define BOX_CONSOLE_DATA_H

@@ -78,7 +78,7 @@ bool box_filter_passes(const struct box_filter *filter, const char *text, size_t
 /* Runs the query at the call's now and writes the answer.  `luck` decides the
  * order of ties: rows with the same clicks change places inside runs of
  * BOX_TIE_RUN rows, counted from the first row plus `tie_shift`.  With a shift
- * of 0, pages that begin and end at multiples of it are exact (C2). */
+ * of 0, pages that begin and end at multiples of it are exact (BCON2). */
 enum { BOX_TIE_RUN = 8 };
 void box_analytics_answer(struct box_call *call, const struct box_property *property,
                           const struct box_analytics *query, uint64_t luck, uint32_t tie_shift);

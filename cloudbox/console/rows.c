@@ -362,7 +362,7 @@ static void sum_slice(const struct run *run, const struct box_day *day, uint32_t
         box_day_row(day, rank, &row);
         sum_row(run, day, number, hour, mask, &row, table);
     }
-    /* C3: a report by query does not show the rare ones. */
+    /* BCON3: a report by query does not show the rare ones. */
     if (box_analytics_uses(run->query, BOX_BY_QUERY))
         return;
     for (uint32_t i = 0; i < day->hidden; i++) {

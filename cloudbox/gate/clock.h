@@ -13,7 +13,7 @@ struct box_clock {
     uint64_t outside_ms;     /* the caller's clock when it was last set */
     uint64_t inside_ms;      /* the cloud's at that moment */
     uint32_t speed_permille; /* 1000: as fast as the caller's; 0: it stands still */
-    uint64_t latest_ms;      /* B4 */
+    uint64_t latest_ms;      /* BCLD4 */
 };
 
 void box_clock_init(struct box_clock *clock, uint64_t inside_ms, uint64_t outside_ms);

@@ -11,12 +11,12 @@
  * Setting up users, tokens, sites and topics: cloudbox/services.h.
  *
  * Invariants:
- *   B1  same options, same requests at the same times: same answers, to the byte
- *       (RSA keys and what they sign aside).
- *   B2  a call that is refused (4xx by the gate, a fault before the effect)
- *       changes nothing but the referee's record.
- *   B3  every call is in the referee's record exactly once, also inside a batch.
- *   B4  time never goes back: an earlier `now` counts as the latest one seen.
+ *   BCLD1  same options, same requests at the same times: same answers, to the byte (RSA keys and
+ *          what they sign aside).
+ *   BCLD2  a call that is refused (4xx by the gate, a fault before the effect) changes nothing but
+ *          the referee's record.
+ *   BCLD3  every call is in the referee's record exactly once, also inside a batch.
+ *   BCLD4  time never goes back: an earlier `now` counts as the latest one seen.
  */
 #ifndef BOX_CLOUD_H
 #define BOX_CLOUD_H

@@ -20,8 +20,8 @@
  * (struct box_service, `faults`), and only its calls meet those.
  *
  * Invariants:
- *   F1  same seed, same rules, same calls: same faults.
- *   F2  a fault "before" never lets the handler run; one "after" always does.
+ *   BFLT1  same seed, same rules, same calls: same faults.
+ *   BFLT2  a fault "before" never lets the handler run; one "after" always does.
  */
 #ifndef BOX_FAULTS_H
 #define BOX_FAULTS_H
@@ -29,7 +29,7 @@
 #include "cloudbox/gate/service.h"
 
 typedef enum box_fault_when {
-    BOX_ANSWERS, /* instead of the handler (F2): `act`, or `problem` */
+    BOX_ANSWERS, /* instead of the handler (BFLT2): `act`, or `problem` */
     BOX_SPOILS,  /* after the handler: `act` changes the answer or its plan */
     BOX_ADDS,    /* latency and trickle: in addition to any other */
     BOX_ASKED,   /* a handler asks with box_faults_strikes() */

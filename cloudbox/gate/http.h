@@ -8,9 +8,9 @@
  * no use, and every size that a client can choose has a limit below.
  *
  * Invariants:
- *   H1  a request is borrowed and never changed while it is served.
- *   H2  an answer is always complete: one status, one body, and a plan that
- *       says what happens to them on the wire.  A plan changes no effect.
+ *   BHTP1  a request is borrowed and never changed while it is served.
+ *   BHTP2  an answer is always complete: one status, one body, and a plan that says what happens to
+ *          them on the wire.  A plan changes no effect.
  */
 #ifndef BOX_HTTP_H
 #define BOX_HTTP_H
@@ -51,7 +51,7 @@ struct box_header {
 };
 
 /* Takes a request body piece by piece (service.h, `sink`), so that a body may be larger
- * than memory.  What it gathers changes nothing until the handler runs (H1, B2). */
+ * than memory.  What it gathers changes nothing until the handler runs (BHTP1, BCLD2). */
 struct box_sink {
     bool (*write)(void *arg, tide_text piece); /* false: too large; the answer is a 413 */
     void (*done)(void *arg);

@@ -143,7 +143,7 @@ bool box_quota_counts_units(const struct box_call *call)
 }
 
 /* The windows that one call is charged to: first all are asked, then all are charged, so
- * that a refused call leaves no trace (Q2). */
+ * that a refused call leaves no trace (BQTA2). */
 struct charges {
     struct {
         const struct row *row;

@@ -10,10 +10,10 @@
  * refused.
  *
  * Invariants:
- *   Q1  a call is let through only if no window would hold more than its limit.
- *   Q2  a refused call is charged only to limits whose refusals count; the record counts
- *       what was asked.
- *   Q3  the highest count reported is the true maximum over all windows.
+ *   BQTA1  a call is let through only if no window would hold more than its limit.
+ *   BQTA2  a refused call is charged only to limits whose refusals count; the record counts what
+ *          was asked.
+ *   BQTA3  the highest count reported is the true maximum over all windows.
  */
 #ifndef BOX_QUOTA_H
 #define BOX_QUOTA_H

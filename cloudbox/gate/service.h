@@ -63,7 +63,7 @@ struct box_problem {
 /* How the services of one provider speak; members may be NULL. */
 struct box_style {
     void (*envelope)(struct box_call *call, const struct box_problem *problem);
-    /* Before the handler, which would have changed something by the time it answers (B2).
+    /* Before the handler, which would have changed something by the time it answers (BCLD2).
      * false: the parameters are wrong, and the answer says so. */
     bool (*accept)(struct box_call *call);
     /* Answers 200 with `value`, which is taken. */

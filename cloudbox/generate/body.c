@@ -44,7 +44,7 @@ static void put_close(struct box_stage *stage, char letter)
     ADD(&stage->pen, "--");
 }
 
-/* Spaces and line ends up to exactly the size (G2): at the end of a line of text
+/* Spaces and line ends up to exactly the size (BGEN2): at the end of a line of text
  * and behind a closing delimiter they mean nothing. */
 static void pad(struct box_stage *stage)
 {

@@ -92,7 +92,7 @@ uint32_t box_parent(const struct box_generator *generator, uint32_t n)
     return n;
 }
 
-/* ---- dates (G3) ---- */
+/* ---- dates (BGEN3) ---- */
 
 /* Most mail is written by day: stretches the hours from 7 to 19 at the cost of
  * the others.  Monotone, so order stays. */

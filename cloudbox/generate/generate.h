@@ -13,11 +13,11 @@
  * (same bytes as an earlier message) and 0.5 % without Message-ID; some broken ones.
  *
  * Invariants:
- *   G1  the same (seed, count, n) gives the same plan and the same bytes, for ever.
- *   G2  the bytes are exactly plan.bytes long.
- *   G3  dates never decrease with n; a message's thread root is at or before it.
- *       The Date header says the same second, for a duplicate that of its twin.
- *   G4  lines end with CRLF and stay below 998 bytes, except in the broken ones.
+ *   BGEN1  the same (seed, count, n) gives the same plan and the same bytes, for ever.
+ *   BGEN2  the bytes are exactly plan.bytes long.
+ *   BGEN3  dates never decrease with n; a message's thread root is at or before it. The Date header
+ *          says the same second, for a duplicate that of its twin.
+ *   BGEN4  lines end with CRLF and stay below 998 bytes, except in the broken ones.
  */
 #ifndef BOX_GENERATE_H
 #define BOX_GENERATE_H
@@ -38,7 +38,7 @@ enum { BOX_GENERATED_LABELS_MAX = 6, BOX_GENERATED_USER_LABELS = 12 };
 struct box_generated {
     uint64_t date_ms;
     uint32_t root;            /* the thread's first message; itself when it starts one */
-    uint32_t bytes;           /* G2 */
+    uint32_t bytes;           /* BGEN2 */
     uint32_t twin;            /* the earlier message whose bytes it repeats; itself when none */
     uint64_t message_id_hash; /* of the Message-ID without <>; 0: it has none */
     uint16_t labels[BOX_GENERATED_LABELS_MAX]; /* system numbers, then 1000 + user label */

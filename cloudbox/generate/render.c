@@ -591,7 +591,7 @@ static char *find(char *in, size_t bytes, const char *what)
 }
 
 /* Breaks a finished message in one of eight ways that occur in life, and keeps
- * its length (G2). */
+ * its length (BGEN2). */
 static void damage(const struct box_traits *traits, char *room, size_t head)
 {
     size_t bytes = traits->bytes;
@@ -656,7 +656,7 @@ void box_render(const struct box_generator *generator, const struct box_traits *
     box_stage_body(&stage);
     if (peek != NULL)
         return;
-    TIDE_ASSERT(stage.pen.at == traits->bytes); /* G2 */
+    TIDE_ASSERT(stage.pen.at == traits->bytes); /* BGEN2 */
     if (traits->broken) {
         char *end = find(room + head - 2, traits->bytes - head + 2, "\r\n\r\n");
         damage(traits, room, end == NULL ? traits->bytes : (size_t)(end - room) + 4);

@@ -383,7 +383,7 @@ bool box_sink_line(struct box_sink *sink, const char *utf8, size_t bytes)
     enum { END_BYTES = 6 }; /* a group of base64 and a line end */
     char converted[BOX_SINK_LINE_BYTES_MAX + 2];
     TIDE_ASSERT(bytes <= BOX_SINK_LINE_BYTES_MAX);
-    /* The cheap way to know that it cannot fit, before any work (K1). */
+    /* The cheap way to know that it cannot fit, before any work (BSNK1). */
     size_t least = sink->charset <= BOX_UTF8 ? bytes : bytes / 2;
     if (sink->pen->at + least + 2 > sink->limit)
         return false;

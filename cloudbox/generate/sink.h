@@ -5,8 +5,8 @@
  * encoding, up to a limit.
  *
  * Invariants:
- *   K1  a line that does not fit leaves pen and sink as they were.
- *   K2  a sink never writes past its limit, counted with what ending it takes.
+ *   BSNK1  a line that does not fit leaves pen and sink as they were.
+ *   BSNK2  a sink never writes past its limit, counted with what ending it takes.
  */
 #ifndef BOX_GENERATE_SINK_H
 #define BOX_GENERATE_SINK_H
@@ -66,7 +66,7 @@ struct box_sink {
 void box_sink_init(struct box_sink *sink, struct box_pen *pen, box_charset charset,
                    box_coding coding, size_t limit);
 enum { BOX_SINK_LINE_BYTES_MAX = 2000 };
-/* Adds the text and a line end.  false: it does not fit (K1). */
+/* Adds the text and a line end.  false: it does not fit (BSNK1). */
 bool box_sink_line(struct box_sink *sink, const char *utf8, size_t bytes);
 /* Adds whole lines that no encoding but base64 would change: ASCII, at most 75
  * columns, no '=', no space at a line's end. */

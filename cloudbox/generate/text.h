@@ -13,10 +13,10 @@
  *   {e} the owner's address      {h} sixteen hex digits   {D} the date of sending
  *
  * Invariants:
- *   W1  German, French and Spanish texts fit ISO 8859-1, Russian ones windows-1251
- *       and KOI8-R, Japanese ones Shift JIS, English ones ASCII.
- *   W2  no text contains < > & or ", so it can stand in HTML as it is.
- *   W3  a text without its slots filled is shorter than BOX_TEXT_BYTES_MAX.
+ *   BTXT1  German, French and Spanish texts fit ISO 8859-1, Russian ones windows-1251 and KOI8-R,
+ *          Japanese ones Shift JIS, English ones ASCII.
+ *   BTXT2  no text contains < > & or ", so it can stand in HTML as it is.
+ *   BTXT3  a text without its slots filled is shorter than BOX_TEXT_BYTES_MAX.
  */
 #ifndef BOX_GENERATE_TEXT_H
 #define BOX_GENERATE_TEXT_H

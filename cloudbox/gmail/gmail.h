@@ -7,10 +7,10 @@
  * history.c the listings; limits.c what Gmail allows; lies.c its faults.
  *
  * Invariants:
- *   GM1  what format=raw gives out are the bytes that came in, all of them and
- *        no others; only send completes headers, before the message exists.
- *   GM2  a call that is answered with an error has changed nothing.
- *   GM3  an empty list is left out of an answer.
+ *   BGML1  what format=raw gives out are the bytes that came in, all of them and no others; only
+ *          send completes headers, before the message exists.
+ *   BGML2  a call that is answered with an error has changed nothing.
+ *   BGML3  an empty list is left out of an answer.
  */
 #ifndef BOX_GMAIL_H
 #define BOX_GMAIL_H
@@ -53,7 +53,7 @@ bool box_gmail_metadata_bound(const struct box_call *call);
 json_t *box_gmail_message(struct box_call *call, uint32_t slot, box_format format);
 /* {id, threadId, labelIds}: what every change answers with. */
 json_t *box_gmail_message_brief(const box_mailbox *mailbox, uint32_t slot);
-/* The ids of a label set, or NULL when it is empty (GM3). */
+/* The ids of a label set, or NULL when it is empty (BGML3). */
 json_t *box_gmail_label_ids(const box_mailbox *mailbox, uint32_t label_set);
 /* The message named by args[0], or BOX_SLOT_NONE after a 404. */
 uint32_t box_gmail_message_arg(struct box_call *call);

@@ -88,7 +88,7 @@ static void add_label_ids(struct raw_reply *reply, const box_mailbox *mailbox, u
     size_t count = 0;
     const uint16_t *labels = box_mailbox_labels(mailbox, label_set, &count);
     if (count == 0 || !begin_field(reply, LABEL_IDS))
-        return; /* GM3 */
+        return; /* BGML3 */
     box_add_cstr(reply->out, reply->pretty ? "[\n    \"" : "[\"");
     for (size_t i = 0; i < count; i++) {
         if (i > 0)

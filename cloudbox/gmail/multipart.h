@@ -1,7 +1,7 @@
 /* multipart.h - the body of uploadType=multipart: JSON, then the message.
  *
  * Not a MIME parser: exactly two parts, and the bytes of the second are given
- * back as they stand between the boundaries (GM1).  Lines may end in LF, which
+ * back as they stand between the boundaries (BGML1).  Lines may end in LF, which
  * is what one of Google's own clients sends.
  */
 #ifndef BOX_GMAIL_MULTIPART_H

@@ -1,7 +1,7 @@
 /* Messages that come in: insert, import, send, and drafts.
  *
  * The bytes come in a JSON body or by upload; from here on it is all the same.
- * Nothing is changed before everything has been checked (GM2). */
+ * Nothing is changed before everything has been checked (BGML2). */
 #include "cloudbox/gmail/gmail.h"
 
 #include "base/check.h"

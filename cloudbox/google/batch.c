@@ -344,7 +344,7 @@ static bool serve_batch(box_cloud *cloud, const struct box_request *request,
     } else if (batch->parts.received > BOX_BATCH_PARTS_MAX) {
         refuse_size(call, batch->parts.received);
     } else if (box_faults_before(box_cloud_faults(cloud), call)) {
-        box_referee_stray(box_cloud_referee(cloud), answer->status); /* no part ran (B3) */
+        box_referee_stray(box_cloud_referee(cloud), answer->status); /* no part ran (BCLD3) */
     } else {
         serve_parts(batch);
         box_faults_after(box_cloud_faults(cloud), call);

@@ -8,13 +8,13 @@ static const char *check_slots(const box_mailbox *mailbox)
     for (size_t i = 0; i < mailbox->slots_count; i++) {
         const struct box_message *message = &mailbox->slots[i];
         if (i > 0 && message[-1].id >= message->id)
-            return "X1: ids do not increase";
+            return "BMBX1: ids do not increase";
         if (message->history_id > mailbox->history_last || message->history_id == 0)
-            return "X4: a message has a history id from nowhere";
+            return "BMBX4: a message has a history id from nowhere";
         live += !message->gone;
     }
     if (mailbox->slots_count > 0 && mailbox->slots[mailbox->slots_count - 1].id != mailbox->id_last)
-        return "X1: the last id is not the last one";
+        return "BMBX1: the last id is not the last one";
     return live == mailbox->messages ? NULL : "the number of messages is wrong";
 }
 
@@ -56,21 +56,21 @@ static const char *check_index(box_mailbox *mailbox, struct box_index *index, ui
     for (size_t i = 0; i < index->count; i++) {
         uint32_t slot = index->slots[i];
         if (slot >= mailbox->slots_count)
-            return "X3: an index points nowhere";
+            return "BMBX3: an index points nowhere";
         const struct box_message *message = &mailbox->slots[slot];
         if (i > 0) {
             const struct box_message *before = &mailbox->slots[index->slots[i - 1]];
             if (before->date_ms > message->date_ms ||
                 (before->date_ms == message->date_ms && before->id >= message->id))
-                return "X3: an index is out of order";
+                return "BMBX3: an index is out of order";
         }
         live += !message->gone &&
                 (label == BOX_SLOT_NONE || box_sets_has(&mailbox->sets, message->label_set, label));
     }
     if (live != expected)
-        return "X3: an index misses messages";
+        return "BMBX3: an index misses messages";
     if (index->count - live > index->count / 32 + BOX_STALE_SPARE)
-        return "I3: an index is stale";
+        return "BMBI3: an index is stale";
     return NULL;
 }
 
@@ -99,7 +99,7 @@ static const char *check_labels(box_mailbox *mailbox)
         struct box_label_inside *label = &mailbox->labels[i];
         if (label->face.messages != counts[2 * i] ||
             label->face.messages_unread != counts[2 * i + 1])
-            wrong = "X5: a label's counts are wrong";
+            wrong = "BMBX5: a label's counts are wrong";
         else
             wrong = check_index(mailbox, &label->index, (uint32_t)i, counts[2 * i]);
     }
@@ -116,11 +116,11 @@ static const char *check_message_ids(const box_mailbox *mailbox)
         uint32_t at = box_message_id_find(mailbox, hash);
         while (at != BOX_SLOT_NONE && at != slot) {
             if (mailbox->slots[at].gone)
-                return "X3: a Message-ID leads to a message that is gone";
+                return "BMBX3: a Message-ID leads to a message that is gone";
             at = mailbox->same_id[at];
         }
         if (at == BOX_SLOT_NONE)
-            return "X3: a message is not found by its Message-ID";
+            return "BMBX3: a message is not found by its Message-ID";
     }
     return NULL;
 }
@@ -138,19 +138,19 @@ static const char *check_history(const box_mailbox *mailbox)
         const struct box_message *message = &mailbox->slots[record->slot];
         unsigned char bit = (unsigned char)(1u << record->slot % 8);
         if (record->history_id >= below || record->history_id <= mailbox->history_forgotten)
-            wrong = "X4: history does not ascend";
+            wrong = "BMBX4: history does not ascend";
         else if ((met[record->slot / 8] & bit) == 0 &&
                  (message->history_id != record->history_id ||
                   message->label_set != record->label_set ||
                   message->gone != (record->change == BOX_CHANGE_DELETED)))
-            wrong = "X4: a message is not as its last record says";
+            wrong = "BMBX4: a message is not as its last record says";
         below = record->history_id;
         met[record->slot / 8] |= bit;
     }
     for (size_t i = 0; i < mailbox->slots_count && wrong == NULL; i++)
         if (mailbox->slots[i].history_id > mailbox->history_forgotten &&
             (met[i / 8] & 1u << i % 8) == 0)
-            wrong = "X4: a change has no record";
+            wrong = "BMBX4: a change has no record";
     tide_mem_free(tide_mem_heap(), met, bytes);
     return wrong;
 }
@@ -161,7 +161,7 @@ static const char *check_drafts(const box_mailbox *mailbox)
     for (size_t i = 0; i < mailbox->drafts_count; i++) {
         const struct box_draft *draft = &mailbox->drafts[i];
         if (i > 0 && draft[-1].id >= draft->id)
-            return "X1: draft ids do not increase";
+            return "BMBX1: draft ids do not increase";
         if (draft->gone)
             continue;
         uint32_t index;

@@ -125,7 +125,7 @@ void box_index_free(struct box_index *index)
     *index = (struct box_index){0};
 }
 
-/* ---- stale entries (I3) ---- */
+/* ---- stale entries (BMBI3) ---- */
 
 static bool too_stale(const struct box_index *index, uint32_t live)
 {
@@ -219,7 +219,7 @@ void box_message_id_remove(box_mailbox *mailbox, uint32_t slot)
     mailbox->same_id[at] = next;
 }
 
-/* ---- walking (X3) ---- */
+/* ---- walking (BMBX3) ---- */
 
 /* The rarest of the walk's labels, or NULL for all messages; false: one of them
  * is gone or never was, so nothing can carry it. */

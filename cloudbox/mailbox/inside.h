@@ -7,12 +7,12 @@
  * continues where the original stopped.
  *
  * Invariants:
- *   I1  a slot's id grows with the slot, so listing order is (date, slot).
- *   I2  an index holds every message it should, in order up to `sorted`, and
- *       perhaps entries that no longer hold (gone, or without the label): readers
- *       skip them.  After settling no slot is in it twice.
- *   I3  at most 1/32 of an index plus BOX_STALE_SPARE entries are stale.
- *   I4  threads[slot] means something only where slots[slot] starts a thread.
+ *   BMBI1  a slot's id grows with the slot, so listing order is (date, slot).
+ *   BMBI2  an index holds every message it should, in order up to `sorted`, and perhaps entries
+ *          that no longer hold (gone, or without the label): readers skip them.  After settling no
+ *          slot is in it twice.
+ *   BMBI3  at most 1/32 of an index plus BOX_STALE_SPARE entries are stale.
+ *   BMBI4  threads[slot] means something only where slots[slot] starts a thread.
  */
 #ifndef BOX_MAILBOX_INSIDE_H
 #define BOX_MAILBOX_INSIDE_H
@@ -82,7 +82,7 @@ struct box_mailbox {
     uint64_t history_forgotten; /* the highest id whose record is not kept */
 
     struct box_message *slots;
-    struct box_thread *threads; /* by slot (I4) */
+    struct box_thread *threads; /* by slot (BMBI4) */
     uint32_t *same_id;          /* by slot: the next older one with its Message-ID */
     size_t slots_count, slots_capacity;
     uint32_t messages;
@@ -112,7 +112,7 @@ struct box_mailbox {
 void *box_room(void *array, size_t *capacity, size_t count, size_t element_bytes);
 void box_room_free(void *array, size_t capacity, size_t element_bytes);
 
-/* ---- numbers drawn from the seed (X1) ---- */
+/* ---- numbers drawn from the seed (BMBX1) ---- */
 
 uint64_t box_draw_id(uint64_t seed, uint64_t last, uint64_t now_ms);
 uint64_t box_draw_history_id(uint64_t seed, uint64_t last);
@@ -128,7 +128,7 @@ void box_index_settle(const box_mailbox *mailbox, struct box_index *index);
 size_t box_index_before(const box_mailbox *mailbox, const struct box_index *index, uint64_t date_ms,
                         uint64_t id);
 void box_index_free(struct box_index *index);
-/* Drops stale entries once there are too many (I3). */
+/* Drops stale entries once there are too many (BMBI3). */
 void box_index_all_tidy(box_mailbox *mailbox);
 void box_index_label_tidy(box_mailbox *mailbox, uint32_t label);
 

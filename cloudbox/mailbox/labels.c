@@ -198,7 +198,7 @@ bool box_labels_live(const box_mailbox *mailbox, uint32_t number)
     return number < mailbox->labels_count && !mailbox->labels[number].face.gone;
 }
 
-/* Counts are moved for the whole set, since UNREAD counts for all of them (X5). */
+/* Counts are moved for the whole set, since UNREAD counts for all of them (BMBX5). */
 void box_labels_move(box_mailbox *mailbox, uint32_t slot, uint32_t from, uint32_t to)
 {
     const struct box_sets *sets = &mailbox->sets;
@@ -367,7 +367,7 @@ tide_status box_mailbox_label_update(box_mailbox *mailbox, uint32_t number,
     return rc;
 }
 
-/* Every message that had it changes, oldest first (X4). */
+/* Every message that had it changes, oldest first (BMBX4). */
 void box_apply_label_remove(box_mailbox *mailbox, uint32_t number)
 {
     TIDE_ASSERT(box_labels_live(mailbox, number));

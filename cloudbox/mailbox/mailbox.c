@@ -29,7 +29,7 @@ void box_room_free(void *array, size_t capacity, size_t element_bytes)
     tide_mem_free(tide_mem_heap(), array, capacity * element_bytes);
 }
 
-/* ---- numbers drawn from the seed (X1) ---- */
+/* ---- numbers drawn from the seed (BMBX1) ---- */
 
 static uint64_t mixed(uint64_t seed, uint64_t value)
 {

@@ -7,15 +7,15 @@
  * Message-IDs are indexed.
  *
  * Invariants (box_mailbox_check() tests them):
- *   X1  ids and history ids strictly increase with time of creation, with gaps.
- *   X2  the bytes of a message never change under one id.
- *   X3  listing order is by internal date, newest first, then by id, newest
- *       first; every index holds the same messages as the slots say.
- *   X4  every change of a message appends history and gives the message that
- *       history id; history ascends strictly.
- *   X5  a label's counts are what counting would give.
- *   X6  every change is reported through box_mailbox_changed, and replaying the
- *       reports on a fresh mailbox of the same options gives the same mailbox.
+ *   BMBX1  ids and history ids strictly increase with time of creation, with gaps.
+ *   BMBX2  the bytes of a message never change under one id.
+ *   BMBX3  listing order is by internal date, newest first, then by id, newest first; every index
+ *          holds the same messages as the slots say.
+ *   BMBX4  every change of a message appends history and gives the message that history id; history
+ *          ascends strictly.
+ *   BMBX5  a label's counts are what counting would give.
+ *   BMBX6  every change is reported through box_mailbox_changed, and replaying the reports on a
+ *          fresh mailbox of the same options gives the same mailbox.
  */
 #ifndef BOX_MAILBOX_H
 #define BOX_MAILBOX_H
@@ -47,7 +47,7 @@ struct box_label {
     char message_visibility[8]; /* "show", "hide"; "" */
     char text_color[8];         /* "#rrggbb"; "" */
     char background_color[8];
-    uint32_t messages; /* counts (X5); spam and trash counted as any other */
+    uint32_t messages; /* counts (BMBX5); spam and trash counted as any other */
     uint32_t messages_unread;
 };
 
@@ -73,7 +73,7 @@ struct box_mailbox_spec {
     uint64_t now_ms;
     uint64_t history_keep_ms; /* generated mail younger than this has history records */
     const char *email;
-    /* Told of every change (X6): {"op":...}; the value is taken.  May be NULL. */
+    /* Told of every change (BMBX6): {"op":...}; the value is taken.  May be NULL. */
     void (*changed)(void *arg, json_t *change);
     void *changed_arg;
 };
@@ -109,7 +109,7 @@ const uint16_t *box_mailbox_labels(const box_mailbox *mailbox, uint32_t label_se
                                    size_t *count_out);
 bool box_mailbox_has_label(const box_mailbox *mailbox, uint32_t slot, uint32_t label);
 
-/* ---- listing (X3) ---- */
+/* ---- listing (BMBX3) ---- */
 
 /* Where a walk stands: behind this message.  {0, 0} is the end, the start is
  * BOX_WALK_START. */
@@ -194,7 +194,7 @@ void box_mailbox_draft_remove(box_mailbox *mailbox, uint32_t draft); /* with its
  * with its labels but SENT instead of DRAFT. */
 uint32_t box_mailbox_draft_send(box_mailbox *mailbox, uint32_t draft, uint64_t date_ms);
 
-/* ---- history (X4) ---- */
+/* ---- history (BMBX4) ---- */
 
 typedef enum box_change {
     BOX_CHANGE_ADDED = 1,

@@ -202,7 +202,7 @@ json_t *box_mime_full(tide_text raw)
         set(value, "body", body_of(raw, &tree, i));
         if (part->children > 0)
             set(value, "parts", json_array());
-        if (i > 0) /* T1: the parent is there, and takes it */
+        if (i > 0) /* BTRE1: the parent is there, and takes it */
             TIDE_ASSERT(
                 json_array_append_new(json_object_get(values[part->parent], "parts"), value) == 0);
     }

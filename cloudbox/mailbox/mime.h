@@ -8,8 +8,9 @@
  * parsed is one text/plain part.
  *
  * Invariants:
- *   M1  the tree depends on the bytes alone, so attachment ids stay valid.
- *   M2  at most BOX_PARTS_MAX parts and BOX_PARTS_DEEP levels; what lies beyond is one opaque part.
+ *   BMIM1  the tree depends on the bytes alone, so attachment ids stay valid.
+ *   BMIM2  at most BOX_PARTS_MAX parts and BOX_PARTS_DEEP levels; what lies beyond is one opaque
+ *          part.
  */
 #ifndef BOX_MIME_H
 #define BOX_MIME_H

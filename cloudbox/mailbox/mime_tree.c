@@ -251,7 +251,7 @@ static size_t start_part(struct pass *pass, uint32_t parent, size_t at)
         memcpy(part->type, "text/plain", sizeof "text/plain");
         if (digest)
             memcpy(part->type, "message/rfc822", sizeof "message/rfc822");
-        if (tree->count == BOX_PARTS_MAX) { /* M2: all the rest is this one */
+        if (tree->count == BOX_PARTS_MAX) { /* BMIM2: all the rest is this one */
             memcpy(part->type, "application/octet-stream", sizeof "application/octet-stream");
             part->body.data = pass->raw.data + at;
             pass->full = true;

@@ -2,13 +2,13 @@
  *
  * Private to mime*.c.  The structure is found here in one pass over the lines,
  * with a stack of its own: nesting of any depth costs no stack of C, and what
- * is found is always the same (M1).  GMime reads what is hard about headers:
+ * is found is always the same (BMIM1).  GMime reads what is hard about headers:
  * parameters, encoded words and the names of charsets.
  *
  * Invariants:
- *   T1  part 0 is the message; a parent stands before its children.
- *   T2  bodies lie within their parent's body.
- *   T3  at most BOX_PARTS_MAX parts and BOX_PARTS_DEEP levels (M2).
+ *   BTRE1  part 0 is the message; a parent stands before its children.
+ *   BTRE2  bodies lie within their parent's body.
+ *   BTRE3  at most BOX_PARTS_MAX parts and BOX_PARTS_DEEP levels (BMIM2).
  */
 #ifndef BOX_MIME_TREE_H
 #define BOX_MIME_TREE_H

@@ -17,9 +17,9 @@
  * numbers are epoch seconds; after is inclusive, before exclusive.
  *
  * Invariants:
- *   Q1  any text parses; depth and size are bounded (beyond: matches nothing).
- *   Q2  plan is never narrower than match: walking the plan and matching each
- *       message finds exactly what matching every message would find.
+ *   BQRY1  any text parses; depth and size are bounded (beyond: matches nothing).
+ *   BQRY2  plan is never narrower than match: walking the plan and matching each message finds
+ *          exactly what matching every message would find.
  */
 #ifndef BOX_QUERY_H
 #define BOX_QUERY_H

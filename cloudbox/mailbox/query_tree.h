@@ -92,7 +92,7 @@ struct box_query_making {
     const box_mailbox *mailbox;
     tide_arena *arena;
     size_t nodes;
-    bool beyond;     /* a bound was reached: the whole query matches nothing (Q1) */
+    bool beyond;     /* a bound was reached: the whole query matches nothing (BQRY1) */
     bool spam_trash; /* a term asks for them */
 };
 

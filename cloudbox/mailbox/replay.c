@@ -1,4 +1,4 @@
-/* Every change as JSON, and back (X6).
+/* Every change as JSON, and back (BMBX6).
  *
  * A report names the ids the change led to.  A replay draws them again and
  * refuses a report whose ids differ, before anything is changed: a journal that

@@ -20,7 +20,7 @@
 #define WATCH_LIFE_MS (UINT64_C(7) * 24 * 3600 * 1000)
 
 enum {
-    APART_MS = 1000,          /* P1 */
+    APART_MS = 1000,          /* BPSH1 */
     TOKEN_LIFE_S = 3600,      /* of the bearer */
     TOKEN_REUSED_MS = 600000, /* signing costs a millisecond: one token serves a while */
     MESSAGE_IDS_PER_MS = 64,
@@ -243,7 +243,7 @@ static uint32_t watch_add(struct box_push *push, struct box_user *user)
     return place;
 }
 
-/* The places stay, since they know when their last notification was made (P1). */
+/* The places stay, since they know when their last notification was made (BPSH1). */
 static void watches_end(struct box_push *push, const struct box_user *user)
 {
     for (uint32_t i = first_watch(push, user); i != 0; i = push->watches[i].next)
@@ -288,7 +288,7 @@ static uint64_t next_message_id(struct box_push *push, uint64_t now_ms)
 /* One notification for every subscription of the watch's topic. */
 static void notify(struct box_push *push, struct watch *watch, uint64_t now_ms)
 {
-    if (watch->born_ms != 0 && now_ms < watch->born_ms + APART_MS) { /* P1 */
+    if (watch->born_ms != 0 && now_ms < watch->born_ms + APART_MS) { /* BPSH1 */
         push->counts.limited++;
         return;
     }
@@ -371,7 +371,7 @@ static void changed(box_cloud *cloud, struct box_user *user)
     const uint64_t now_ms = box_cloud_now(cloud);
     for (uint32_t i = first_watch(push, user); i != 0; i = push->watches[i].next) {
         struct watch *watch = &push->watches[i];
-        if (now_ms >= watch->expires_ms) /* P2 */
+        if (now_ms >= watch->expires_ms) /* BPSH2 */
             continue;
         const uint64_t seen = watch->seen;
         if (has_news(watch))
@@ -480,7 +480,7 @@ static struct watch *watch_put(struct box_push *push, const struct watch *wanted
     const struct watch old = *watch;
     *watch = *wanted;
     watch->next = old.next;
-    watch->born_ms = old.born_ms; /* P1 holds across watches */
+    watch->born_ms = old.born_ms; /* BPSH1 holds across watches */
     watch->seen = box_mailbox_history_id(box_user_mailbox(watch->user));
     return watch;
 }

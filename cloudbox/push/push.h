@@ -8,10 +8,9 @@
  * Watches outlive the program, deliveries do not.
  *
  * Invariants:
- *   P1  no two notifications of one user to one project are made less than one
- *       second apart.
- *   P2  after watch ended (stop, expiry) none is made.
- *   P3  a delivery is repeated until it is acknowledged, given up, or lost by a fault.
+ *   BPSH1  no two notifications of one user to one project are made less than one second apart.
+ *   BPSH2  after watch ended (stop, expiry) none is made.
+ *   BPSH3  a delivery is repeated until it is acknowledged, given up, or lost by a fault.
  */
 #ifndef BOX_PUSH_H
 #define BOX_PUSH_H

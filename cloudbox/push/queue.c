@@ -98,7 +98,7 @@ static void item_drop(struct box_push_queue *queue, uint32_t slot)
     queue->count--;
 }
 
-/* U1.  It reads all of them, but only while receivers take nothing. */
+/* BQUE1.  It reads all of them, but only while receivers take nothing. */
 static void drop_oldest(struct box_push_queue *queue)
 {
     uint32_t oldest = 0;
@@ -192,17 +192,17 @@ const char *box_push_queue_check(const struct box_push_queue *queue)
         if (!tide_map_get(&queue->by_id, item->id, &slot) || slot != i)
             return "an item is not found by its id";
         if (!item->in_flight && (item->place >= queue->heap_count || queue->heap[item->place] != i))
-            return "U2: a waiting item is not in the heap";
+            return "BQUE2: a waiting item is not in the heap";
     }
     if (used != queue->count || queue->by_id.count != used)
         return "the items are miscounted";
     if (used > BOX_DELIVERIES_WAITING_MAX)
-        return "U1: too many items";
+        return "BQUE1: too many items";
     if (queue->heap_count + flying != used)
-        return "U2: an item is in the heap and in flight";
+        return "BQUE2: an item is in the heap and in flight";
     for (size_t i = 1; i < queue->heap_count; i++) {
         if (is_before(queue, queue->heap[i], queue->heap[(i - 1) / 2]))
-            return "U2: the heap is out of order";
+            return "BQUE2: the heap is out of order";
     }
     return NULL;
 }

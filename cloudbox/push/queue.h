@@ -2,10 +2,10 @@
  * is due.  It knows nothing of mail; push.c fills it.
  *
  * Invariants (box_push_queue_check() tests them):
- *   U1  at most BOX_DELIVERIES_WAITING_MAX items; the oldest gives way.
- *   U2  an item is in the heap or in flight, never both; the heap's first is the
- *       one that is due first, ties in order of creation.
- *   U3  a refused item comes again after 1, 2, 4 ... 60 s, until it is seven days old.
+ *   BQUE1  at most BOX_DELIVERIES_WAITING_MAX items; the oldest gives way.
+ *   BQUE2  an item is in the heap or in flight, never both; the heap's first is the one that is due
+ *          first, ties in order of creation.
+ *   BQUE3  a refused item comes again after 1, 2, 4 ... 60 s, until it is seven days old.
  */
 #ifndef BOX_PUSH_QUEUE_H
 #define BOX_PUSH_QUEUE_H

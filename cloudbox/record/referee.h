@@ -8,9 +8,9 @@
  * limit, calling before the time it was told, using a token after its 401).
  *
  * Invariants:
- *   R1  every call is counted once, refused ones too (B3).
- *   R2  offered >= granted; a window was crossed exactly when offered > limit.
- *   R3  memory is bounded.
+ *   BREF1  every call is counted once, refused ones too (BCLD3).
+ *   BREF2  offered >= granted; a window was crossed exactly when offered > limit.
+ *   BREF3  memory is bounded.
  */
 #ifndef BOX_REFEREE_H
 #define BOX_REFEREE_H

@@ -87,7 +87,7 @@ void box_window_add(box_window *window, uint64_t now_ms, uint32_t amount)
         return;
     struct bucket *last = window->count == 0 ? NULL : bucket_at(window, window->count - 1);
     if (last != NULL && step < last->step)
-        step = last->step; /* time never goes back (B4) */
+        step = last->step; /* time never goes back (BCLD4) */
     if (last != NULL && last->step == step) {
         last->amount += amount;
     } else {

@@ -5,8 +5,8 @@
  * opens nothing and starts nothing; it only understands.
  *
  * Invariants:
- *   O1  texts are borrowed from argv, which lives as long as the program.
- *   O2  an address beyond loopback is accepted only with --public given twice.
+ *   BOPT1  texts are borrowed from argv, which lives as long as the program.
+ *   BOPT2  an address beyond loopback is accepted only with --public given twice.
  */
 #ifndef BOX_SERVE_OPTIONS_H
 #define BOX_SERVE_OPTIONS_H

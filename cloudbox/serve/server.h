@@ -7,10 +7,10 @@
  * piece by piece, where the service asks for it (cloudbox/gate/http.h).
  *
  * Invariants:
- *   V1  every served request is reported finished exactly once, also when its
- *       client is gone or the server ends.
- *   V2  no request body over BOX_BODY_BYTES_MAX is ever held in memory.
- *   V3  box_server_stop() returns soon, whatever connections wait for.
+ *   BSRV1  every served request is reported finished exactly once, also when its client is gone or
+ *          the server ends.
+ *   BSRV2  no request body over BOX_BODY_BYTES_MAX is ever held in memory.
+ *   BSRV3  box_server_stop() returns soon, whatever connections wait for.
  */
 #ifndef BOX_SERVE_SERVER_H
 #define BOX_SERVE_SERVER_H

@@ -58,7 +58,7 @@ static tide_status damaged(box_state *state, const char *how, tide_error *err)
                           state->file, state->line, how);
 }
 
-/* Cuts off what a crash left of the last line (S3). */
+/* Cuts off what a crash left of the last line (BSTA3). */
 static tide_status cut_torn(box_state *state, ssize_t torn_bytes, tide_error *err)
 {
     if (!state->quiet)

@@ -7,11 +7,11 @@
  * missing or a doubled line is found.
  *
  * Invariants:
- *   S1  a line is written (write(2)) before its change is answered, so that a
- *       killed process loses nothing that it has answered.
- *   S2  at most one process has the file.
- *   S3  only the end of the file is ever repaired: an unfinished last line, and
- *       this is said.  Any other damage is an error.
+ *   BSTA1  a line is written (write(2)) before its change is answered, so that a killed process
+ *          loses nothing that it has answered.
+ *   BSTA2  at most one process has the file.
+ *   BSTA3  only the end of the file is ever repaired: an unfinished last line, and this is said.
+ *          Any other damage is an error.
  */
 #ifndef BOX_SERVE_STATE_H
 #define BOX_SERVE_STATE_H

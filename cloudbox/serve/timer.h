@@ -5,9 +5,9 @@
  * client that gives up does not keep its place in flight until the wait is over.
  *
  * Invariants:
- *   T1  a waiting timer rings exactly once: when due, when its client is gone, or
- *       at the end of the whole.
- *   T2  after box_timers_stop() nothing waits, and what is added rings at once.
+ *   BTMR1  a waiting timer rings exactly once: when due, when its client is gone, or at the end of
+ *          the whole.
+ *   BTMR2  after box_timers_stop() nothing waits, and what is added rings at once.
  */
 #ifndef BOX_SERVE_TIMER_H
 #define BOX_SERVE_TIMER_H

@@ -33,7 +33,7 @@ void box_wire_ring(struct box_timer *timer)
 
 static void wait_for(struct box_exchange *exchange, uint32_t wait_ms)
 {
-    MHD_suspend_connection(exchange->connection); /* first: the ring may come at once (W1) */
+    MHD_suspend_connection(exchange->connection); /* first: the ring may come at once (BWIR1) */
     box_timers_add(box_server_timers(exchange->server), &exchange->timer, wait_ms,
                    socket_of(exchange));
 }

@@ -5,11 +5,11 @@
  * off.
  *
  * Invariants (all on the daemon's one thread, except the ring of a timer):
- *   W1  a connection is suspended exactly while its timer waits.
- *   W2  an exchange lives until its request is completed and its response is
- *       destroyed, whichever comes last.
- *   W3  an answer in memory that must arrive whole and at once is given to the library
- *       as it is: no copy, and head and body leave in one piece.
+ *   BWIR1  a connection is suspended exactly while its timer waits.
+ *   BWIR2  an exchange lives until its request is completed and its response is destroyed,
+ *          whichever comes last.
+ *   BWIR3  an answer in memory that must arrive whole and at once is given to the library as it is:
+ *          no copy, and head and body leave in one piece.
  */
 #ifndef BOX_SERVE_WIRE_H
 #define BOX_SERVE_WIRE_H

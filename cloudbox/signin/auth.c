@@ -202,7 +202,7 @@ void box_auth_free(struct box_auth *auth)
     tide_mem_free(heap, auth, sizeof *auth);
 }
 
-/* An access token that is good at this moment, else NULL (A2). */
+/* An access token that is good at this moment, else NULL (BAUT2). */
 static const struct box_secret *token_alive(const struct box_auth *auth, tide_text token,
                                             uint64_t now_ms)
 {

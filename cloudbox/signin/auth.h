@@ -6,11 +6,11 @@
  * gate ask.
  *
  * Invariants:
- *   A1  a code is redeemed once, within 10 minutes, with the verifier, client
- *       and redirect it was given for.
- *   A2  an access token dies with its time, or with its grant (revoked, expired).
- *   A3  a grant never has a scope the user did not tick.
- *   A4  at most 100 living refresh tokens per user and client; the oldest dies silently.
+ *   BAUT1  a code is redeemed once, within 10 minutes, with the verifier, client and redirect it
+ *          was given for.
+ *   BAUT2  an access token dies with its time, or with its grant (revoked, expired).
+ *   BAUT3  a grant never has a scope the user did not tick.
+ *   BAUT4  at most 100 living refresh tokens per user and client; the oldest dies silently.
  */
 #ifndef BOX_AUTH_H
 #define BOX_AUTH_H
@@ -88,7 +88,7 @@ void box_auth_ticket(struct box_auth *auth, const struct box_ask *ask, uint64_t 
 bool box_auth_ticket_take(struct box_auth *auth, tide_text ticket, uint64_t now_ms,
                           struct box_ask *ask_out);
 
-/* The person ticked `scopes` (A3: others than were asked for are left out).
+/* The person ticked `scopes` (BAUT3: others than were asked for are left out).
  * Borrowed until the next change; NULL: too many codes are waiting. */
 const char *box_auth_code(struct box_auth *auth, const struct box_ask *ask, struct box_user *user,
                           uint32_t scopes, uint64_t now_ms);
@@ -144,7 +144,7 @@ bool box_auth_facts(const struct box_auth *auth, tide_text token, uint64_t now_m
 
 /* A number of 21 digits that stays with an address: `sub`. */
 void box_auth_subject(tide_text email, char text_out[22]);
-/* Whether the cloud's own key signed it; J1. */
+/* Whether the cloud's own key signed it; BJWT1. */
 bool box_auth_signed(struct box_auth *auth, tide_text token);
 void box_auth_public_pem(struct box_auth *auth, tide_buf *out);
 

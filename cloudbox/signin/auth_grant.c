@@ -174,7 +174,7 @@ static uint64_t testing_end_ms(const struct box_grant *grant)
     return (grant->scopes & ~SCOPES_WHO) == 0 ? UINT64_MAX : grant->born_ms + TESTING_DAYS * DAY_MS;
 }
 
-/* A4: makes room for one more refresh token. */
+/* BAUT4: makes room for one more refresh token. */
 static void drop_oldest(struct box_auth *auth, const struct box_grant *wanted)
 {
     uint32_t oldest = 0;
@@ -297,7 +297,7 @@ const char *box_auth_code(struct box_auth *auth, const struct box_ask *ask, stru
                           uint32_t scopes, uint64_t now_ms)
 {
     TIDE_ASSERT(user != NULL);
-    scopes &= ask->scopes; /* A3 */
+    scopes &= ask->scopes; /* BAUT3 */
     if (ask->with_granted)
         scopes |= granted_before(auth, user, ask->client, now_ms);
     box_secrets_sweep(auth, now_ms);
@@ -399,7 +399,7 @@ static bool verifier_fits(const struct box_ask *ask, tide_text verifier)
     return same;
 }
 
-/* Everything about a code that must fit (A1), but that it is used once. */
+/* Everything about a code that must fit (BAUT1), but that it is used once. */
 static bool redeem_fits(const struct box_secret *code, const struct box_redeem *redeem,
                         struct box_oauth_error *error_out)
 {

@@ -22,7 +22,7 @@ enum {
     BOX_CODES_MAX = 20000,
     BOX_TICKETS_MAX = 1024,
     BOX_TICKET_BYTES = 32,
-    BOX_REFRESH_MAX = 100, /* living ones per user and client (A4) */
+    BOX_REFRESH_MAX = 100, /* living ones per user and client (BAUT4) */
 };
 
 typedef enum box_secret_kind {

@@ -240,7 +240,7 @@ bool box_jwt_read(tide_text token, json_t **header_out, json_t **claims_out)
     return true;
 }
 
-/* J1: the algorithm is what we expect, never what the token asks for. */
+/* BJWT1: the algorithm is what we expect, never what the token asks for. */
 static bool says_rs256(tide_text header_piece)
 {
     json_t *header = piece_json(header_piece);

@@ -3,9 +3,9 @@
  * No clock and no opinion on claims: who reads a token decides what it proves.
  *
  * Invariants:
- *   J1  what is verified was signed by that very key with RS256; "none" and the
- *       symmetric algorithms are never accepted.
- *   J2  a key made from its own PEM is the same key with the same id.
+ *   BJWT1  what is verified was signed by that very key with RS256; "none" and the symmetric
+ *          algorithms are never accepted.
+ *   BJWT2  a key made from its own PEM is the same key with the same id.
  */
 #ifndef BOX_JWT_H
 #define BOX_JWT_H
@@ -38,7 +38,7 @@ void box_jwt_sign(const box_key *key, json_t *claims, tide_buf *out);
 /* Takes a token apart without believing it.  false: not three pieces of
  * base64url with two JSON objects.  The caller owns both. */
 bool box_jwt_read(tide_text token, json_t **header_out, json_t **claims_out);
-/* Whether the key made this token's signature (J1). */
+/* Whether the key made this token's signature (BJWT1). */
 bool box_jwt_verify(const box_key *key, tide_text token);
 
 /* Base64url without padding, as tokens and challenges want it. */

@@ -29,7 +29,7 @@ static const char style[] =
     "main{background:#1b232c;border-color:#37424f}fieldset{border-color:#37424f}"
     "small{color:#a3b1bf}button.quiet{background:#1b232c;color:#8ab8f0}}";
 
-/* S1: all that has a meaning in HTML, in text and in quoted attributes; control
+/* BSGN1: all that has a meaning in HTML, in text and in quoted attributes; control
  * characters and bytes outside ASCII that we did not ask for become '?'. */
 static void add_escaped(tide_buf *out, tide_text text)
 {

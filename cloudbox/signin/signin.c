@@ -19,7 +19,7 @@ static bool starts_with(tide_text text, const char *start)
     return text.bytes >= bytes && memcmp(text.data, start, bytes) == 0;
 }
 
-/* S2: http://127.0.0.1, http://localhost or http://[::1], any port and path; no
+/* BSGN2: http://127.0.0.1, http://localhost or http://[::1], any port and path; no
  * user part, no fragment, nothing that could end a header line. */
 static bool is_loopback(tide_text uri)
 {
@@ -305,7 +305,7 @@ static void authorize(struct box_call *call)
     tide_buf_done(&ticket);
 }
 
-/* Browsers say so when a foreign page sent the form (S3, a second lock). */
+/* Browsers say so when a foreign page sent the form (BSGN3, a second lock). */
 static bool is_foreign(const struct box_call *call)
 {
     const tide_text site = box_request_header(call->request, "Sec-Fetch-Site");

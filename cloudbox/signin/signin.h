@@ -1,10 +1,10 @@
 /* signin.h - what signin*.c share: pages for people, endpoints for programs.
  *
  * Invariants:
- *   S1  nothing from outside reaches a page without being escaped.
- *   S2  a redirect goes to a loopback address and nowhere else; a request for
- *       another one gets a page.
- *   S3  consent is given only with a ticket that a page of ours carried, once.
+ *   BSGN1  nothing from outside reaches a page without being escaped.
+ *   BSGN2  a redirect goes to a loopback address and nowhere else; a request for another one gets a
+ *          page.
+ *   BSGN3  consent is given only with a ticket that a page of ours carried, once.
  */
 #ifndef BOX_SIGNIN_H
 #define BOX_SIGNIN_H

@@ -5,9 +5,9 @@
  * to the same number; the `_human` functions round and are for display only.
  *
  * Invariants (tests/unit/settings/settings_test.c):
- *   X1  parse(format(n)) == n for every n that can be formatted.
- *   X2  a parse that fails leaves its output as it was; overflow is a failure,
- *       never a wrong number.
+ *   CLK1  parse(format(n)) == n for every n that can be formatted.
+ *   CLK2  a parse that fails leaves its output as it was; overflow is a failure, never a wrong
+ *         number.
  */
 #ifndef TIDE_BASE_CLOCKTEXT_H
 #define TIDE_BASE_CLOCKTEXT_H

@@ -53,7 +53,7 @@ static bool text_is_clean(tide_text text)
     return true;
 }
 
-/* A JSON string.  Each zero byte and each byte that is not UTF-8 becomes U+FFFD (J1). */
+/* A JSON string.  Each zero byte and each byte that is not UTF-8 becomes U+FFFD (JSN1). */
 static json_t *string_of(tide_text text)
 {
     if (text.bytes == 0)

@@ -7,11 +7,9 @@
  * not fit an int64_t.
  *
  * Invariants:
- *   J1  a line from tide_json_line() is valid JSON in UTF-8 without a newline
- *       inside: bytes that are not UTF-8, and zeros, were replaced by U+FFFD on
- *       the way in.
- *   J2  a builder that failed once stays failed, so that one check at the end
- *       is enough.
+ *   JSN1  a line from tide_json_line() is valid JSON in UTF-8 without a newline inside: bytes that
+ *         are not UTF-8, and zeros, were replaced by U+FFFD on the way in.
+ *   JSN2  a builder that failed once stays failed, so that one check at the end is enough.
  */
 #ifndef TIDE_BASE_JSON_H
 #define TIDE_BASE_JSON_H
@@ -46,7 +44,7 @@ tide_status tide_json_get_array(const json_t *object, const char *key, const jso
 
 typedef struct tide_json {
     json_t *value; /* owned until taken; an object or an array */
-    bool failed;   /* sticky (J2) */
+    bool failed;   /* sticky (JSN2) */
 } tide_json;
 
 void tide_json_object(tide_json *json);

@@ -135,7 +135,7 @@ static void add_char(struct line *line, tide_text rest, size_t *used_out)
     }
 }
 
-/* Text in quotes, with secrets blanked (O2, O3). */
+/* Text in quotes, with secrets blanked (LOG2, LOG3). */
 static void add_quoted(struct line *line, tide_text text)
 {
     line_add(line, "\"", 1);

@@ -6,11 +6,11 @@
  * memory can be logged.
  *
  * Invariants:
- *   O1  every line carries time, level, run id and event.
- *   O2  a line is one line: control characters are escaped; it has at most
- *       TIDE_LOG_LINE_BYTES_MAX bytes and says so when it was cut.
- *   O3  no secrets: the value of a field whose name means a secret is not printed, and
- *       text that looks like a bearer token or a key is blanked.
+ *   LOG1  every line carries time, level, run id and event.
+ *   LOG2  a line is one line: control characters are escaped; it has at most
+ *         TIDE_LOG_LINE_BYTES_MAX bytes and says so when it was cut.
+ *   LOG3  no secrets: the value of a field whose name means a secret is not printed, and text that
+ *         looks like a bearer token or a key is blanked.
  */
 #ifndef TIDE_BASE_LOG_H
 #define TIDE_BASE_LOG_H
@@ -80,7 +80,7 @@ void tide_log_write(tide_log *log, tide_log_level level, uint64_t now_unix_ms, c
 /* A sink for a FILE pointer: one fwrite() and a flush per line. */
 void tide_log_to_file(void *file, const char *line, size_t bytes);
 
-/* Whether a field of that name may never be shown (O3); for other printers. */
+/* Whether a field of that name may never be shown (LOG3); for other printers. */
 bool tide_log_key_is_secret(const char *key);
 
 #endif

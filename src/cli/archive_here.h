@@ -5,9 +5,8 @@
  * its data is.  Only a process that has exactly that archive in its home takes the account.
  *
  * Invariants:
- *   I1  an account whose data is in another archive is never taken here.
- *   I2  an account without an archive is assigned to this one only if its sign-in is stored
- *       here.
+ *   AHR1  an account whose data is in another archive is never taken here.
+ *   AHR2  an account without an archive is assigned to this one only if its sign-in is stored here.
  */
 #ifndef TIDE_CLI_ARCHIVE_HERE_H
 #define TIDE_CLI_ARCHIVE_HERE_H
@@ -41,14 +40,14 @@ bool archive_here_takes(const struct archive_here *here, const struct tide_syste
 void archive_here_take_all(struct archive_here *here, const struct cli *cli);
 /* Creates the directory if it is missing. */
 tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct archive_here *here);
-/* For tide_engine_options.may_take; the argument is the struct (I1). */
+/* For tide_engine_options.may_take; the argument is the struct (AHR1). */
 bool archive_here_may_take(void *arg, const char *account, const char *provider,
                            const char *archive);
 /* The system of the account, if `taken` and `accounts` select it; else NULL. */
 const struct tide_system *archive_here_wants(const struct archive_here *here, const char *account,
                                              const char *provider);
 /* Assigns to this archive, in the shared ledger, every account that has no archive yet and whose
- * sign-in is here (I2). */
+ * sign-in is here (AHR2). */
 tide_status archive_here_adopt(struct cli *cli, const struct archive_here *here,
                                tide_secrets *secrets, unsigned *count_out);
 

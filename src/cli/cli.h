@@ -13,12 +13,11 @@
  * that reaches every process.
  *
  * Invariants:
- *   C1  standard output is empty or complete: a command that fails prints no
- *       partial table.
- *   C2  with --json, standard output is one JSON object with a field "alerts",
- *       also when the command fails (then with a field "error").  Progress is on
- *       standard error, also with --json: there as events, one object per line.
- *   C3  every error says what happened, to what, and what to do.
+ *   CLI1  standard output is empty or complete: a command that fails prints no partial table.
+ *   CLI2  with --json, standard output is one JSON object with a field "alerts", also when the
+ *         command fails (then with a field "error").  Progress is on standard error, also with
+ *         --json: there as events, one object per line.
+ *   CLI3  every error says what happened, to what, and what to do.
  */
 #ifndef TIDE_CLI_CLI_H
 #define TIDE_CLI_CLI_H

@@ -18,15 +18,15 @@
  * (bench/gmail_bench), while quota allows a few messages a second.
  *
  * Invariants:
- *   G1  ids and history ids are opaque texts; nothing is computed with them.
- *   G2  the caller gets a body byte for byte as the server encoded it, or not at all
- *       (TIDE_SERVER).
- *   G3  missing fields and unknown ones are normal; wrong types are TIDE_SERVER.  Everything
- *       a function returns has been checked: every entry of a page has its "id", every list
- *       of labels is a list of texts.
- *   G4  an answer to get is about the message that was asked for.
- *   G5  a refused token costs one more call.  If the next one is refused as well, before any
- *       was accepted, that is TIDE_AUTH, also after a wait for units in between.
+ *   GML1  ids and history ids are opaque texts; nothing is computed with them.
+ *   GML2  the caller gets a body byte for byte as the server encoded it, or not at all
+ *         (TIDE_SERVER).
+ *   GML3  missing fields and unknown ones are normal; wrong types are TIDE_SERVER.  Everything a
+ *         function returns has been checked: every entry of a page has its "id", every list of
+ *         labels is a list of texts.
+ *   GML4  an answer to get is about the message that was asked for.
+ *   GML5  a refused token costs one more call.  If the next one is refused as well, before any was
+ *         accepted, that is TIDE_AUTH, also after a wait for units in between.
  */
 #ifndef TIDE_CLOUD_GMAIL_H
 #define TIDE_CLOUD_GMAIL_H
@@ -84,7 +84,7 @@ struct tide_gmail_message {
     int64_t internal_ms;                 /* since 1970; 0 when missing */
     uint64_t size_estimate;              /* the size according to the server; 0 when missing */
     json_t *labels;                      /* array of ids, in `fields`; NULL: none */
-    tide_buf raw;                        /* the bytes (G2) */
+    tide_buf raw;                        /* the bytes (GML2) */
     json_t *fields;                      /* everything but raw; owned */
 };
 void tide_gmail_message_init(struct tide_gmail_message *message, tide_mem *mem);

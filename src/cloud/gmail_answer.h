@@ -1,4 +1,4 @@
-/* gmail_answer.h - checks and reads answers of the Gmail API (gmail.h G3).
+/* gmail_answer.h - checks and reads answers of the Gmail API (gmail.h GML3).
  *
  * Each function takes a JSON value, checks every field that callers may use, and fills
  * a struct of gmail.h that borrows from it.  Missing and unknown fields are fine; a
@@ -16,7 +16,7 @@ tide_status tide_gmail_answer_page(json_t *value, struct tide_gmail_page *page_o
                                    tide_error *err);
 tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *history_out,
                                       tide_error *err);
-/* Of the message `id` (G4).  `raw` is unchanged. */
+/* Of the message `id` (GML4).  `raw` is unchanged. */
 tide_status tide_gmail_answer_message(json_t *value, tide_text id,
                                       struct tide_gmail_message *message_out, tide_error *err);
 tide_status tide_gmail_answer_labels(const json_t *value, tide_error *err);

@@ -3,7 +3,7 @@
  *   gmail_methods.c  the methods and their costs
  *   gmail.c          reads: profile, lists, history, messages, labels
  *   gmail_change.c   writes: labels, changes, deletes, inserts
- *   gmail_answer.c   checks answers (G3)
+ *   gmail_answer.c   checks answers (GML3)
  *   gmail_raw.c      takes the bytes of a message out of its JSON while it streams in */
 #ifndef TIDE_CLOUD_GMAIL_METHODS_H
 #define TIDE_CLOUD_GMAIL_METHODS_H

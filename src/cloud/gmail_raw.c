@@ -148,7 +148,7 @@ static uint64_t promised_bytes(const struct tide_gmail_raw *self)
 
 /* Reserves room for `count` more characters.  The first allocation trusts the expected size;
  * after that the buffer grows by half, so that the room is never more than one and a half times
- * what is needed (R4). */
+ * what is needed (RAW4). */
 static bool make_room(struct tide_gmail_raw *self, size_t count)
 {
     tide_buf *raw = self->raw;

@@ -10,12 +10,12 @@
  * with one "raw" of exactly one piece of base64 is TIDE_SERVER.
  *
  * Invariants:
- *   R1  TIDE_OK at the end means: the whole text is valid JSON, no key occurs twice,
- *       and "raw" of the outermost object was a string of base64 (either alphabet;
- *       padded in full or not at all; no stray bits), which `raw` holds decoded.
- *   R2  the result does not depend on how the text is split.
- *   R3  a failure is final: everything after it is refused with the same status.
- *   R4  memory: at most one and a half times the message, and 2 MiB for the rest.
+ *   RAW1  TIDE_OK at the end means: the whole text is valid JSON, no key occurs twice, and "raw" of
+ *         the outermost object was a string of base64 (either alphabet; padded in full or not at
+ *         all; no stray bits), which `raw` holds decoded.
+ *   RAW2  the result does not depend on how the text is split.
+ *   RAW3  a failure is final: everything after it is refused with the same status.
+ *   RAW4  memory: at most one and a half times the message, and 2 MiB for the rest.
  */
 #ifndef TIDE_CLOUD_GMAIL_RAW_H
 #define TIDE_CLOUD_GMAIL_RAW_H
@@ -58,7 +58,7 @@ void tide_gmail_raw_done(struct tide_gmail_raw *self); /* a zeroed one is fine *
 /* Sets the length of the whole answer, if its head has it: `raw` is then allocated once.  Only a
  * hint. */
 void tide_gmail_raw_expect(struct tide_gmail_raw *self, uint64_t answer_bytes);
-/* A tide_sink_write for `self`.  TIDE_SERVER (R1), TIDE_FULL, TIDE_NO_MEMORY. */
+/* A tide_sink_write for `self`.  TIDE_SERVER (RAW1), TIDE_FULL, TIDE_NO_MEMORY. */
 tide_status tide_gmail_raw_write(void *self, const char *bytes, size_t count);
 /* The answer ended.  *fields_out has everything but "raw"; owned by the caller. */
 tide_status tide_gmail_raw_end(struct tide_gmail_raw *self, json_t **fields_out, tide_error *err);

@@ -5,9 +5,8 @@
  * discovery document exactly.
  *
  * Invariants:
- *   Q1  rows are asked for one day at a time: longer ranges do not raise the cap of
- *       50,000 rows.
- *   Q2  the rows of a query are valid only if the page was complete.
+ *   GSC1  rows are asked for one day at a time: longer ranges do not raise the cap of 50,000 rows.
+ *   GSC2  the rows of a query are valid only if the page was complete.
  */
 #ifndef TIDE_CLOUD_SEARCHCONSOLE_H
 #define TIDE_CLOUD_SEARCHCONSOLE_H
@@ -67,7 +66,7 @@ tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
 struct tide_sc_query {
     const char *site;    /* "sc-domain:example.com", "https://www.example.com/" */
     const char *date;    /* "2026-09-01", Pacific time */
-    const char *date_to; /* NULL: that day alone (Q1) */
+    const char *date_to; /* NULL: that day alone (GSC1) */
     tide_sc_type type;
     uint32_t dimensions; /* bits */
     uint32_t start_row;
@@ -89,7 +88,7 @@ struct tide_sc_page {
     uint64_t bytes;
 };
 /* Calls `visit` for each row as it arrives, and `restart` before the rows start again (a
- * repeated part): drop the earlier ones.  TIDE_OK: the page was complete (Q2). */
+ * repeated part): drop the earlier ones.  TIDE_OK: the page was complete (GSC2). */
 struct tide_sc_sink {
     tide_status (*visit)(const struct tide_sc_row *row, void *arg);
     void (*restart)(void *arg);

@@ -8,11 +8,11 @@
  * and impressions, is TIDE_SERVER.
  *
  * Invariants:
- *   R1  TIDE_OK at the end means: the whole text is one JSON object, and every row of
- *       "rows" was passed to the sink, in order, once.
- *   R2  the result does not depend on how the text is split.
- *   R3  a failure is final.
- *   R4  memory: one row and 64 KiB for the rest.
+ *   GSR1  TIDE_OK at the end means: the whole text is one JSON object, and every row of "rows" was
+ *         passed to the sink, in order, once.
+ *   GSR2  the result does not depend on how the text is split.
+ *   GSR3  a failure is final.
+ *   GSR4  memory: one row and 64 KiB for the rest.
  */
 #ifndef TIDE_CLOUD_SEARCHCONSOLE_ROWS_H
 #define TIDE_CLOUD_SEARCHCONSOLE_ROWS_H

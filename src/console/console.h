@@ -9,17 +9,17 @@
  *   console.page   one request: the totals of a day, then page after page of its rows,
  *                  each the child of the one before it; the last one makes the day visible in one
  *                  transaction (B2), or has it read again, because rows were missed between pages
- *                  (store.h V5)
+ *                  (store.h CST5)
  *
  * The stream's cursor (the tidemark) is the last day up to which everything is complete and final;
  * a day that is not final is stored, and fetched again by the next run.
  *
  * Invariants:
- *   K1  the cursor never passes a day that is not completely stored or not final.
- *   K2  a day is stored once, its rows by clicks in the order of the pages (store.h V1).
- *   K3  a permanent refusal of one page stops its site, with its date and reason, and no other
- *       site: a day with a missing page is never shown as complete (B6, refused.c).
- *   K4  a run that is killed and restarted requests no page again whose job is done.
+ *   CON1  the cursor never passes a day that is not completely stored or not final.
+ *   CON2  a day is stored once, its rows by clicks in the order of the pages (store.h CST1).
+ *   CON3  a permanent refusal of one page stops its site, with its date and reason, and no other
+ *         site: a day with a missing page is never shown as complete (B6, refused.c).
+ *   CON4  a run that is killed and restarted requests no page again whose job is done.
  */
 #ifndef TIDE_CONSOLE_CONSOLE_H
 #define TIDE_CONSOLE_CONSOLE_H
@@ -138,7 +138,7 @@ struct tide_console_state {
     struct tide_batch_state batches; /* of all sign-ins together */
     uint64_t days, rows, bytes;      /* stored, and received */
     uint64_t readings_more;          /* days that were read again, and how often */
-    uint64_t rows_missing;           /* rows found on no page (store.h V5) */
+    uint64_t rows_missing;           /* rows found on no page (store.h CST5) */
 };
 void tide_console_state(tide_console *console, struct tide_console_state *state_out);
 

@@ -8,14 +8,14 @@
  * day visible in one transaction.
  *
  * Invariants (tide_console_store_check()):
- *   V1  a day of a set is complete, with its pages in order, or not there at all.
- *   V2  (set, date, keys) is unique: a day that is committed again replaces the old one.
- *   V3  a text has one number, forever.
- *   V4  a day survives power loss once tide_console_store_commit() has returned.
- *   V5  a day records how many of its rows the server counted and never returned; 0 proves that
- *       none is missing.
- *   V6  final numbers are replaced only by final ones, and rows never by an empty day: the server
- *       deletes old data, we do not.
+ *   CST1  a day of a set is complete, with its pages in order, or not there at all.
+ *   CST2  (set, date, keys) is unique: a day that is committed again replaces the old one.
+ *   CST3  a text has one number, forever.
+ *   CST4  a day survives power loss once tide_console_store_commit() has returned.
+ *   CST5  a day records how many of its rows the server counted and never returned; 0 proves that
+ *         none is missing.
+ *   CST6  final numbers are replaced only by final ones, and rows never by an empty day: the server
+ *         deletes old data, we do not.
  */
 #ifndef TIDE_CONSOLE_STORE_H
 #define TIDE_CONSOLE_STORE_H
@@ -79,7 +79,7 @@ struct tide_console_committed {
     bool gap;         /* because pages of this reading are missing; the rest is 0 */
     uint64_t rows;    /* of the day, each key once */
     uint64_t counted; /* rows that a complete reading returned */
-    uint64_t missing; /* of these were on no page (V5) */
+    uint64_t missing; /* of these were on no page (CST5) */
 };
 /* Commits the page that ends a reading; its earlier pages are staged from `from` to `start_row`
  * without a gap.  A row whose key occurred before in the same day (page borders move) is kept once.
@@ -104,7 +104,7 @@ struct tide_console_day_row {
     double clicks, impressions, position; /* the day's totals */
     double row_clicks, row_impressions;   /* sums of its rows: the difference is hidden */
     uint64_t fetched_ms;
-    uint64_t missing; /* rows that were on no page (V5) */
+    uint64_t missing; /* rows that were on no page (CST5) */
     bool counted;     /* false: stored by a version that did not count */
 };
 /* Days of a set in [from, to], ascending; either may be NULL. */

@@ -1,4 +1,4 @@
-/* store_commit.c - commits the pages of a day in one transaction (B2, V1). */
+/* store_commit.c - commits the pages of a day in one transaction (B2, CST1). */
 #include "console/store_inside.h"
 
 #include "base/check.h"
@@ -284,7 +284,7 @@ static tide_status look_before(struct day *day, struct before *before_out, tide_
     return rc;
 }
 
-/* V6 */
+/* CST6 */
 static bool is_better(const struct before *before, const struct day *day)
 {
     if (!before->final)

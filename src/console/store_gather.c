@@ -1,4 +1,4 @@
-/* store_gather.c - combines the readings of a day into its rows (B2, V5).
+/* store_gather.c - combines the readings of a day into its rows (B2, CST5).
  *
  * The server sorts by clicks and returns rows with equal clicks in any order, a different one with
  * each request.  So a row at the end of one page may also be at the start of the next, and then

@@ -424,7 +424,7 @@ bool tide_alerts_next(tide_alerts *alerts, struct tide_alert *alert_out,
 {
     if (alerts->untold == 0)
         return false;
-    for (size_t at = 0;; at++) { /* ends: there is one (A4) */
+    for (size_t at = 0;; at++) { /* ends: there is one (ALE4) */
         TIDE_ASSERT(at < alerts->count);
         struct tide_alert_record *record = &alerts->records[at];
         for (int i = 0; i < TIDE_CONDITIONS; i++) {
@@ -581,7 +581,7 @@ static void series_check(const struct tide_alert_series *series)
     uint64_t sum = 0;
     for (int i = 0; i < SLOTS; i++)
         sum += series->slots[i];
-    TIDE_ASSERT(sum == series->sum); /* A2 */
+    TIDE_ASSERT(sum == series->sum); /* ALE2 */
 }
 
 void tide_alerts_check(const tide_alerts *alerts)
@@ -591,20 +591,20 @@ void tide_alerts_check(const tide_alerts *alerts)
     for (size_t at = 0; at < alerts->count; at++) {
         const struct tide_alert_record *record = &alerts->records[at];
         uint32_t found = UINT32_MAX, bad = 0;
-        TIDE_ASSERT(tide_map_get(&alerts->places, record->account, &found)); /* A1 */
+        TIDE_ASSERT(tide_map_get(&alerts->places, record->account, &found)); /* ALE1 */
         TIDE_ASSERT(found == at);
         for (int i = 0; i < WORDS; i++)
             bad += (uint32_t)__builtin_popcountll(record->bits[i]);
-        TIDE_ASSERT(bad == record->bits_bad); /* A2 */
+        TIDE_ASSERT(bad == record->bits_bad); /* ALE2 */
         TIDE_ASSERT(record->bits_bad <= record->bits_seen);
         series_check(&record->bad);
         series_check(&record->calls);
         series_check(&record->refused);
         for (int i = 0; i < TIDE_CONDITIONS; i++) {
-            if (record->levels[i] == TIDE_LEVEL_NONE) /* A3 */
+            if (record->levels[i] == TIDE_LEVEL_NONE) /* ALE3 */
                 TIDE_ASSERT(record->since_ms[i] == 0);
             untold += record->told[i] != record->levels[i];
         }
     }
-    TIDE_ASSERT(untold == alerts->untold); /* A4 */
+    TIDE_ASSERT(untold == alerts->untold); /* ALE4 */
 }

@@ -12,10 +12,10 @@
  * least 60 and less than 61 minutes long.  Counts of items are exact.
  *
  * Invariants (tide_alerts_check() tests them):
- *   A1  every account has one record and is found by its id.
- *   A2  a window's sum is the sum of its steps; the bad items are the bits set.
- *   A3  a condition that does not hold has no `since`.
- *   A4  the number of pending changes matches the levels not yet handed out.
+ *   ALE1  every account has one record and is found by its id.
+ *   ALE2  a window's sum is the sum of its steps; the bad items are the bits set.
+ *   ALE3  a condition that does not hold has no `since`.
+ *   ALE4  the number of pending changes matches the levels not yet handed out.
  */
 #ifndef TIDE_CORE_ALERTS_H
 #define TIDE_CORE_ALERTS_H

@@ -51,7 +51,7 @@ tide_status tide_alerts_record(tide_alerts *alerts, uint64_t account,
                                struct tide_alert_record **record_out);
 /* Advances the windows of a record to alerts->now_ms and sets its levels by the thresholds. */
 void tide_alerts_judge(tide_alerts *alerts, struct tide_alert_record *record);
-/* Sets the level that was handed out last, and keeps A4. */
+/* Sets the level that was handed out last, and keeps ALE4. */
 void tide_alerts_told_set(tide_alerts *alerts, struct tide_alert_record *record,
                           enum tide_condition condition, enum tide_level told);
 

@@ -354,7 +354,7 @@ static struct tide_badness_verdict failure_judge(tide_badness *badness, struct s
     if (!owed && !bad)
         return verdict_later(badness, TIDE_ITEM_AGAIN, suspect, now_ms);
 
-    /* B3: another item must have succeeded, and the account must not be in doubt. */
+    /* BAD3: another item must have succeeded, and the account must not be in doubt. */
     bool others_succeed = badness->successes > suspect->successes_at;
     if (!others_succeed)
         probe_want(badness, false, now_ms);
@@ -418,7 +418,7 @@ tide_badness_item(tide_badness *badness, const struct tide_item_outcome *outcome
     case TIDE_CLASS_NETWORK:
     case TIDE_CLASS_DISK:
     case TIDE_CLASS_CANCELED:
-        return verdict; /* B4 */
+        return verdict; /* BAD4 */
     case TIDE_CLASS_RETRY:
     case TIDE_CLASS_PERMANENT:
     case TIDE_CLASS_BUG:
@@ -444,7 +444,7 @@ bool tide_badness_next(tide_badness *badness, uint64_t now_ms, struct tide_badne
         .failed_of_last = badness->window_failed,
     };
     if (badness->halted && !badness->halt_done && now_ms >= badness->halt_at_ms) {
-        badness->halt_at_ms = again_at_ms(badness, now_ms); /* B6 */
+        badness->halt_at_ms = again_at_ms(badness, now_ms); /* BAD6 */
         order.kind = TIDE_BADNESS_HALT;
     } else if (badness->probe != PROBE_NONE && now_ms >= badness->probe_at_ms) {
         badness->probe = PROBE_RUNNING;
@@ -557,7 +557,7 @@ struct tide_badness_view tide_badness_view(const tide_badness *badness)
 void tide_badness_check(const tide_badness *badness)
 {
     uint32_t count = 0, older = NIL;
-    for (uint32_t at = badness->oldest; at != NIL; at = badness->suspects[at].newer) { /* B1 */
+    for (uint32_t at = badness->oldest; at != NIL; at = badness->suspects[at].newer) { /* BAD1 */
         uint32_t found = NIL;
         TIDE_ASSERT(badness->suspects[at].older == older);
         TIDE_ASSERT(tide_map_get(&badness->index, badness->suspects[at].item, &found));
@@ -578,6 +578,6 @@ void tide_badness_check(const tide_badness *badness)
     uint32_t failed = 0;
     for (uint32_t i = 0; i < TIDE_BADNESS_WINDOW; i++)
         failed += badness->window[i];
-    TIDE_ASSERT(failed == badness->window_failed); /* B2 */
+    TIDE_ASSERT(failed == badness->window_failed); /* BAD2 */
     TIDE_ASSERT(!badness->halted || badness->probe == PROBE_NONE);
 }

@@ -11,18 +11,17 @@
  * failure is forgotten and starts from zero, which delays its verdict and never makes it
  * worse.
  *
- * Invariants (tide_badness_check() tests B1 and B2):
- *   B1  at most `suspects_max` items are watched, each once.
- *   B2  `failed_in_a_row` and the count over the last 100 match the outcomes reported.
- *   B3  no item is bad while the account is in doubt or halted, or unless another item
- *       succeeded since it first failed.  Nor is one vanished: a provider that denies
- *       everything would empty an account.
- *   B4  throttling, network, sign-in, disk and cancellation never count.
- *   B5  an item is bad only if all its own errors were the same; one whose errors vary
- *       becomes owed, so it does not block forever.  So does one without any other item to
- *       compare with.
- *   B6  an order is repeated until it was carried out: a probe until it is answered, a halt
- *       until tide_badness_halted().
+ * Invariants (tide_badness_check() tests BAD1 and BAD2):
+ *   BAD1  at most `suspects_max` items are watched, each once.
+ *   BAD2  `failed_in_a_row` and the count over the last 100 match the outcomes reported.
+ *   BAD3  no item is bad while the account is in doubt or halted, or unless another item succeeded
+ *         since it first failed.  Nor is one vanished: a provider that denies everything would
+ *         empty an account.
+ *   BAD4  throttling, network, sign-in, disk and cancellation never count.
+ *   BAD5  an item is bad only if all its own errors were the same; one whose errors vary becomes
+ *         owed, so it does not block forever.  So does one without any other item to compare with.
+ *   BAD6  an order is repeated until it was carried out: a probe until it is answered, a halt until
+ *         tide_badness_halted().
  */
 #ifndef TIDE_CORE_BADNESS_H
 #define TIDE_CORE_BADNESS_H

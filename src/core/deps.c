@@ -74,7 +74,7 @@ static uint32_t depths_find(struct work *work, uint32_t count)
     return tail;
 }
 
-/* Counting sort: by depth, and by index within a depth (D3). */
+/* Counting sort: by depth, and by index within a depth (DEP3). */
 static void order_fill(struct work *work, uint32_t count, uint32_t *order_out)
 {
     for (uint32_t job = 0; job < count; job++)
@@ -153,11 +153,11 @@ void tide_deps_check(uint32_t count, const struct tide_edge *edges, size_t edges
 {
     for (uint32_t i = 0; i < count; i++)
         scratch[i] = UINT32_MAX;
-    for (uint32_t place = 0; place < count; place++) { /* D1 */
+    for (uint32_t place = 0; place < count; place++) { /* DEP1 */
         TIDE_ASSERT(order[place] < count);
         TIDE_ASSERT(scratch[order[place]] == UINT32_MAX);
         scratch[order[place]] = place;
     }
-    for (size_t i = 0; i < edges_count; i++) /* D2 */
+    for (size_t i = 0; i < edges_count; i++) /* DEP2 */
         TIDE_ASSERT(scratch[edges[i].needs] < scratch[edges[i].job]);
 }

@@ -9,10 +9,10 @@
  * Iterative, O(jobs + edges); one allocation, freed before returning.
  *
  * Invariants of a returned order (tide_deps_check() tests them):
- *   D1  every index of the batch occurs exactly once.
- *   D2  a job comes after everything it needs.
- *   D3  jobs are sorted by depth (the longest chain below them), then by index: jobs that
- *       can start at once come first, and the same batch always gives the same order.
+ *   DEP1  every index of the batch occurs exactly once.
+ *   DEP2  a job comes after everything it needs.
+ *   DEP3  jobs are sorted by depth (the longest chain below them), then by index: jobs that can
+ *         start at once come first, and the same batch always gives the same order.
  */
 #ifndef TIDE_CORE_DEPS_H
 #define TIDE_CORE_DEPS_H
@@ -37,7 +37,7 @@ tide_status tide_deps_order(uint32_t count, const struct tide_edge *edges, size_
                             tide_mem *mem, uint32_t *order_out, uint32_t *culprit_out,
                             tide_error *err);
 
-/* Asserts D1 and D2; D3 follows from comparing with a second call.  `scratch`
+/* Asserts DEP1 and DEP2; DEP3 follows from comparing with a second call.  `scratch`
  * has room for `count` numbers. */
 void tide_deps_check(uint32_t count, const struct tide_edge *edges, size_t edges_count,
                      const uint32_t *order, uint32_t *scratch);

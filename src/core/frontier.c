@@ -136,7 +136,7 @@ uint64_t tide_frontier_reachable(const tide_frontier *frontier)
 
 void tide_frontier_committed(tide_frontier *frontier, uint64_t cursor)
 {
-    TIDE_ASSERT(cursor >= frontier->committed); /* F1 */
+    TIDE_ASSERT(cursor >= frontier->committed); /* FRO1 */
     TIDE_ASSERT(cursor <= frontier->reachable);
     frontier->committed = cursor;
 }
@@ -165,21 +165,21 @@ struct tide_frontier_totals tide_frontier_totals(const tide_frontier *frontier)
 
 void tide_frontier_check(const tide_frontier *frontier)
 {
-    TIDE_ASSERT(frontier->committed <= frontier->reachable); /* F1 */
+    TIDE_ASSERT(frontier->committed <= frontier->reachable); /* FRO1 */
     TIDE_ASSERT(frontier->reachable <= frontier->end);
     TIDE_ASSERT(frontier->end - frontier->reachable <= frontier->capacity);
-    TIDE_ASSERT(frontier->capacity <= TIDE_CYCLES_OPEN_MAX);               /* F3 */
-    TIDE_ASSERT(*slot_of(frontier, frontier->reachable) != SLOT_FINISHED); /* F2 */
+    TIDE_ASSERT(frontier->capacity <= TIDE_CYCLES_OPEN_MAX);               /* FRO3 */
+    TIDE_ASSERT(*slot_of(frontier, frontier->reachable) != SLOT_FINISHED); /* FRO2 */
 
     struct tide_frontier_totals sums = {0};
     const uint64_t known = frontier->end - frontier->reachable;
     for (uint64_t at = 0; at < frontier->capacity; at++) {
         const enum slot slot = *slot_of(frontier, frontier->reachable + at);
-        if (at >= known) /* F4 */
+        if (at >= known) /* FRO4 */
             TIDE_ASSERT(slot == SLOT_UNKNOWN);
         sums.opened += slot == SLOT_OPEN;
         sums.finished += slot == SLOT_FINISHED;
     }
-    TIDE_ASSERT(sums.opened == frontier->totals.opened); /* F4 */
+    TIDE_ASSERT(sums.opened == frontier->totals.opened); /* FRO4 */
     TIDE_ASSERT(sums.finished == frontier->totals.finished);
 }

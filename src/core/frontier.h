@@ -13,10 +13,10 @@
  * caller finishes the cycle when none is outstanding or failed (E5.2).
  *
  * Invariants (tide_frontier_check() tests them after every simulated step):
- *   F1  committed <= reachable, and neither ever decreases.
- *   F2  every cycle below reachable is finished; cycle reachable is not.
- *   F3  at most TIDE_CYCLES_OPEN_MAX cycles are open or finished beyond it.
- *   F4  slots that belong to no known cycle are empty; the totals are the sums.
+ *   FRO1  committed <= reachable, and neither ever decreases.
+ *   FRO2  every cycle below reachable is finished; cycle reachable is not.
+ *   FRO3  at most TIDE_CYCLES_OPEN_MAX cycles are open or finished beyond it.
+ *   FRO4  slots that belong to no known cycle are empty; the totals are the sums.
  */
 #ifndef TIDE_CORE_FRONTIER_H
 #define TIDE_CORE_FRONTIER_H
@@ -64,7 +64,7 @@ size_t tide_frontier_gaps(const tide_frontier *frontier, uint64_t from,
                           struct tide_cycle_view *views_out, size_t views_max);
 struct tide_frontier_totals tide_frontier_totals(const tide_frontier *frontier);
 
-/* Asserts F1 to F4.  O(room). */
+/* Asserts FRO1 to FRO4.  O(room). */
 void tide_frontier_check(const tide_frontier *frontier);
 
 #endif

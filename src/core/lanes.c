@@ -158,7 +158,7 @@ void tide_lanes_limits_set(tide_lanes *lanes, const struct tide_lanes_limits *li
     lanes->workers = limits->workers;
     for (int lane = 0; lane < TIDE_LANES; lane++)
         lanes->reserved[lane] = limits->workers == 1 ? 0 : limits->reserved[lane];
-    lanes->lowered = lanes->runs_count > 0; /* L1 held under the old ones */
+    lanes->lowered = lanes->runs_count > 0; /* LAN1 held under the old ones */
 }
 
 /* Account 0 stands for "none": its jobs have nothing in common, so no level
@@ -183,7 +183,7 @@ static void account_settle(tide_lanes *lanes, uint32_t index, uint32_t changed)
     uint32_t counted[TIDE_LANES] = {0, 0};
     if (level < LEVELS) {
         /* Held or parked jobs of lower levels wait for this level anyway, so they do not use up
-         * the account's admitted number (L3, E3.3). */
+         * the account's admitted number (LAN3, E3.3). */
         uint32_t used = account->running;
         for (int i = 0; i <= level; i++)
             used += account->parked[i];
@@ -731,7 +731,7 @@ bool tide_lanes_check(const tide_lanes *lanes)
         return false;
     for (int lane = 0; lane < TIDE_LANES && !lanes->lowered; lane++)
         if (fixed[lane] > capacity(lanes, lane) || lanes->runs_count > lanes->workers)
-            return false; /* L1 */
+            return false; /* LAN1 */
     return check_heaps(lanes);
     /* GCOVR_EXCL_BR_STOP */
 }

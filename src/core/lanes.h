@@ -18,18 +18,17 @@
  * Account 0 means "no account": levels do not order its jobs.
  *
  * Invariants (tide_lanes_check()):
- *   L1  running jobs <= workers; running of a lane beyond W - r(other) are all
- *       preemptible when they were started.
- *   L2  inside a lane, among accounts that are admitted, no job starts while one
- *       that orders before it (tide_brief_before) could start.
- *   L3  per account, HELD + RUNNING + PARKED <= admitted, except where the
- *       number was lowered afterwards, and except that a job is claimed past
- *       HELD and PARKED jobs of lower levels, which wait for it anyway (L4);
- *       RUNNING alone stays <= admitted.
- *   L4  no job of an account starts while a HELD or WANTED job of that account with a
- *       smaller level number (a user waits) exists (E3.3).
- *   L5  a lane with something to start and fewer than r running is given a worker, or
- *       a preemption of a borrowed one has been requested.
+ *   LAN1  running jobs <= workers; running of a lane beyond W - r(other) are all preemptible when
+ *         they were started.
+ *   LAN2  inside a lane, among accounts that are admitted, no job starts while one that orders
+ *         before it (tide_brief_before) could start.
+ *   LAN3  per account, HELD + RUNNING + PARKED <= admitted, except where the number was lowered
+ *         afterwards, and except that a job is claimed past HELD and PARKED jobs of lower levels,
+ *         which wait for it anyway (LAN4); RUNNING alone stays <= admitted.
+ *   LAN4  no job of an account starts while a HELD or WANTED job of that account with a smaller
+ *         level number (a user waits) exists (E3.3).
+ *   LAN5  a lane with something to start and fewer than r running is given a worker, or a
+ *         preemption of a borrowed one has been requested.
  */
 #ifndef TIDE_CORE_LANES_H
 #define TIDE_CORE_LANES_H

@@ -25,7 +25,7 @@ tide_status tide_retry_check(const struct tide_retry_policy *policy, tide_error 
                               policy->pause_first_ms, policy->pause_max_ms);
     if (policy->pause_factor_permille < 1000)
         return tide_error_set(err, TIDE_INVALID, "pauses must not become shorter");
-    if (policy->reclaim_attempts > 1) /* R2 */
+    if (policy->reclaim_attempts > 1) /* RTY2 */
         return tide_error_set(err, TIDE_INVALID, "a reclaim costs none or one attempt");
     if (policy->halves_attempts >= policy->attempts_max)
         return tide_error_set(err, TIDE_INVALID, "a batch keeps at least one attempt of its own");
@@ -116,7 +116,7 @@ static struct tide_verdict verdict_free(enum tide_verdict_kind kind, const struc
         .kind = kind, .cause = TIDE_CLASS_OK, .attempts = ended->attempts, .at_ms = at_ms};
 }
 
-/* R4: the budget is used up, or retrying the whole batch cannot help. */
+/* RTY4: the budget is used up, or retrying the whole batch cannot help. */
 static struct tide_verdict verdict_over(const struct tide_ended *ended, uint32_t attempts)
 {
     return (struct tide_verdict){
@@ -138,7 +138,7 @@ static struct tide_verdict verdict_charged(const struct tide_retry_policy *polic
         return verdict_over(ended, attempts);
     }
     uint64_t at_ms = now_ms;
-    if (ended->ending != TIDE_ENDED_RECLAIMED) /* R3 */
+    if (ended->ending != TIDE_ENDED_RECLAIMED) /* RTY3 */
         at_ms = add_saturated(now_ms, tide_retry_pause_ms(policy, attempts, rng));
     if (at_ms < ended->again_at_ms)
         at_ms = ended->again_at_ms;
@@ -190,7 +190,7 @@ struct tide_verdict tide_retry_decide(const struct tide_retry_policy *policy,
     case TIDE_ENDED_RECLAIMED:
         return verdict_charged(policy, ended, policy->reclaim_attempts, now_ms, rng);
     case TIDE_ENDED_BY_USER:
-        if (ended->status == TIDE_OK) /* R5 */
+        if (ended->status == TIDE_OK) /* RTY5 */
             return verdict_free(TIDE_VERDICT_DONE, ended, 0);
         return verdict_free(TIDE_VERDICT_CANCEL, ended, 0);
     case TIDE_ENDED_PREEMPTED:

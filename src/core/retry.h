@@ -5,18 +5,17 @@
  * and when to try again.  The splitter decides which items of a batch are at fault.
  *
  * Rules, numbered for the tests:
- *   R1  an attempt is charged only for a fault that may be the job's own: an
- *       error worth retrying, a stall, a reclaim after a crash.  Throttling,
- *       network loss, sign-in, a full disk, preemption, halt and shutdown are free.
- *   R2  attempts never decrease and grow by at most one per ending.
- *   R3  a retry lies in [now + half the pause, now + pause], where the pause
- *       grows from its first value up to its cap; a reclaim starts at once (E1.7).
- *   R4  over its budget a job with several items is split, any other one fails.
- *       A batch is split when halves_attempts of its budget are left: its fifth
- *       attempt is made in two halves.  A fifth one in one piece would break
- *       the bound of E6.3 for one bad item among 5, 9, 10, 17 and so on, because
- *       halving n items takes log2 n steps *rounded up*.
- *   R5  work that ended well is done, even if it was canceled meanwhile.
+ *   RTY1  an attempt is charged only for a fault that may be the job's own: an error worth
+ *         retrying, a stall, a reclaim after a crash.  Throttling, network loss, sign-in, a full
+ *         disk, preemption, halt and shutdown are free.
+ *   RTY2  attempts never decrease and grow by at most one per ending.
+ *   RTY3  a retry lies in [now + half the pause, now + pause], where the pause grows from its first
+ *         value up to its cap; a reclaim starts at once (E1.7).
+ *   RTY4  over its budget a job with several items is split, any other one fails. A batch is split
+ *         when halves_attempts of its budget are left: its fifth attempt is made in two halves.  A
+ *         fifth one in one piece would break the bound of E6.3 for one bad item among 5, 9, 10, 17
+ *         and so on, because halving n items takes log2 n steps *rounded up*.
+ *   RTY5  work that ended well is done, even if it was canceled meanwhile.
  */
 #ifndef TIDE_CORE_RETRY_H
 #define TIDE_CORE_RETRY_H

@@ -48,7 +48,7 @@ bool tide_schedule_due(const struct tide_schedule_entry *entry, uint64_t now_uni
     uint64_t due_unix_ms = tide_schedule_due_at_unix_ms(entry);
     if (due_unix_ms == UINT64_MAX || now_unix_ms < due_unix_ms)
         return false;
-    uint64_t slot = (now_unix_ms - entry->anchor_unix_ms) / entry->period_ms; /* H1 */
+    uint64_t slot = (now_unix_ms - entry->anchor_unix_ms) / entry->period_ms; /* SCH1 */
     if (slot > slot_next(entry))
         TIDE_SEEN("schedule: missed slots collapse");
     *firing_out = (struct tide_firing){
@@ -93,7 +93,7 @@ static bool node_before(const struct node *a, const struct node *b)
 {
     if (a->due_unix_ms != b->due_unix_ms)
         return a->due_unix_ms < b->due_unix_ms;
-    return a->entry.id < b->entry.id; /* H4: the order is the same everywhere */
+    return a->entry.id < b->entry.id; /* SCH4: the order is the same everywhere */
 }
 
 static void node_place(tide_schedules *schedules, size_t at, struct node node)
@@ -136,7 +136,7 @@ static struct node *node_find(const tide_schedules *schedules, uint64_t id)
 
 static void entry_mark_fired(struct tide_schedule_entry *entry, uint64_t slot_unix_ms)
 {
-    if (!entry->fired || entry->last_unix_ms < slot_unix_ms) /* H2 */
+    if (!entry->fired || entry->last_unix_ms < slot_unix_ms) /* SCH2 */
         entry->last_unix_ms = slot_unix_ms;
     entry->fired = true;
 }
@@ -250,14 +250,14 @@ size_t tide_schedules_count(const tide_schedules *schedules)
 
 void tide_schedules_check(const tide_schedules *schedules)
 {
-    TIDE_ASSERT(schedules->count <= TIDE_SCHEDULES_MAX); /* H3 */
+    TIDE_ASSERT(schedules->count <= TIDE_SCHEDULES_MAX); /* SCH3 */
     TIDE_ASSERT(schedules->places.count == schedules->count);
     for (size_t at = 0; at < schedules->count; at++) {
         const struct node *node = &schedules->nodes[at];
         TIDE_ASSERT(node->entry.period_ms > 0);
         TIDE_ASSERT(node_find(schedules, node->entry.id) == node);
         TIDE_ASSERT(node->due_unix_ms == tide_schedule_due_at_unix_ms(&node->entry));
-        if (at > 0) /* H4 */
+        if (at > 0) /* SCH4 */
             TIDE_ASSERT(node_before(&schedules->nodes[(at - 1) / 2], node));
     }
 }

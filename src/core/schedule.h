@@ -7,15 +7,15 @@
  * store keeps the slot that fired last, and provides it at the next start.
  *
  * Times are wall time (_unix_ms), because the grid must be the same for every
- * process and after every restart.  Wall time may jump; hence H2.
+ * process and after every restart.  Wall time may jump; hence SCH2.
  *
- * Invariants (tide_schedules_check() tests H3 and H4):
- *   H1  a firing's slot lies on the grid, not after now, and no later slot does.
- *   H2  the slots of an entry only increase: a clock that jumps back makes it wait, and
- *       never fires a slot twice.  An entry that was created while the clock was ahead, and
- *       has not fired, waits one period at most: its grid has earlier slots, too.
- *   H3  at most TIDE_SCHEDULES_MAX entries, each id once, all with a period.
- *   H4  the entry that is due first is at the head, ties ordered by id.
+ * Invariants (tide_schedules_check() tests SCH3 and SCH4):
+ *   SCH1  a firing's slot lies on the grid, not after now, and no later slot does.
+ *   SCH2  the slots of an entry only increase: a clock that jumps back makes it wait, and never
+ *         fires a slot twice.  An entry that was created while the clock was ahead, and has not
+ *         fired, waits one period at most: its grid has earlier slots, too.
+ *   SCH3  at most TIDE_SCHEDULES_MAX entries, each id once, all with a period.
+ *   SCH4  the entry that is due first is at the head, ties ordered by id.
  */
 #ifndef TIDE_CORE_SCHEDULE_H
 #define TIDE_CORE_SCHEDULE_H
@@ -58,7 +58,7 @@ tide_status tide_schedules_new(tide_mem *mem, tide_schedules **schedules_out);
 void tide_schedules_free(tide_schedules *schedules); /* NULL is fine. */
 
 /* Adds an entry, or replaces the one with its id (a setting changed).  Replacing
- * never forgets a later slot that is known to have fired (H2).  TIDE_INVALID: no
+ * never forgets a later slot that is known to have fired (SCH2).  TIDE_INVALID: no
  * id or no period.  TIDE_FULL, TIDE_NO_MEMORY: nothing changed. */
 tide_status tide_schedules_put(tide_schedules *schedules, const struct tide_schedule_entry *entry);
 

@@ -90,7 +90,7 @@ static void fate_of_single(const struct tide_retry_policy *policy,
 }
 
 /* The last items of the rest become the second half; the first half is the larger one if they
- * cannot be equal (S4). */
+ * cannot be equal (SPT4). */
 static void halves_make(const struct tide_split_input *input, uint32_t left,
                         struct tide_item_fate *fates)
 {
@@ -162,12 +162,12 @@ static void rest_decide(const struct tide_retry_policy *policy,
         plan->at_ms = now_ms;
     } else {
         /* The handler reported success without storing anything, or an error named the single
-         * item: either way the attempt is charged (S5). */
+         * item: either way the attempt is charged (SPT5). */
         rest_charge(policy, input, tally, now_ms, rng, fates, plan);
     }
 }
 
-/* S2 */
+/* SPT2 */
 static uint32_t alone_attempts(const struct tide_split_input *input)
 {
     return input->count > 1 ? 1 : input->attempts + 1;
@@ -200,9 +200,9 @@ tide_status tide_splitter_plan(const struct tide_retry_policy *policy,
 static void check_item(const struct tide_split_input *input, uint32_t at,
                        const struct tide_item_fate *fate)
 {
-    TIDE_ASSERT(fate->fate < TIDE_FATES); /* S1 */
+    TIDE_ASSERT(fate->fate < TIDE_FATES); /* SPT1 */
     TIDE_ASSERT((fate->fate == TIDE_FATE_STORED) == (input->items[at].seen == TIDE_SEEN_STORED));
-    if (fate->fate == TIDE_FATE_BAD || fate->fate == TIDE_FATE_OWED) { /* S3 */
+    if (fate->fate == TIDE_FATE_BAD || fate->fate == TIDE_FATE_OWED) { /* SPT3 */
         bool permanent = input->items[at].seen == TIDE_SEEN_ERROR &&
                          tide_status_class(input->items[at].status) == TIDE_CLASS_PERMANENT;
         TIDE_ASSERT(input->count == 1 || permanent);
@@ -220,13 +220,13 @@ void tide_splitter_check(const struct tide_split_input *input, const struct tide
         check_item(input, i, &fates[i]);
         counts[fates[i].fate]++;
         if (fates[i].fate == TIDE_FATE_FIRST)
-            TIDE_ASSERT(counts[TIDE_FATE_SECOND] == 0); /* S4 */
+            TIDE_ASSERT(counts[TIDE_FATE_SECOND] == 0); /* SPT4 */
     }
-    TIDE_ASSERT(memcmp(counts, plan->counts, sizeof counts) == 0); /* S1 */
-    TIDE_ASSERT(plan->attempts - input->attempts <= 1);            /* S2 */
+    TIDE_ASSERT(memcmp(counts, plan->counts, sizeof counts) == 0); /* SPT1 */
+    TIDE_ASSERT(plan->attempts - input->attempts <= 1);            /* SPT2 */
     TIDE_ASSERT(plan->alone_attempts == alone_attempts(input));
     uint32_t first = counts[TIDE_FATE_FIRST], second = counts[TIDE_FATE_SECOND];
-    if (plan->rest == TIDE_REST_SPLIT) { /* S4 */
+    if (plan->rest == TIDE_REST_SPLIT) { /* SPT4 */
         TIDE_ASSERT(second > 0);
         TIDE_ASSERT(first - second <= 1);
     } else {
@@ -234,5 +234,5 @@ void tide_splitter_check(const struct tide_split_input *input, const struct tide
     }
     TIDE_ASSERT((plan->rest == TIDE_REST_NONE) == (first == 0));
     bool moves = first + second < input->count || plan->attempts > input->attempts;
-    TIDE_ASSERT(moves || plan->rest == TIDE_REST_PUT_BACK); /* S5 */
+    TIDE_ASSERT(moves || plan->rest == TIDE_REST_PUT_BACK); /* SPT5 */
 }

@@ -8,16 +8,16 @@
  * bad.
  *
  * Invariants (tide_splitter_check() tests them on a plan):
- *   S1  every item has exactly one fate; stored items never run again, and no
- *       item counts as stored that was not reported so.
- *   S2  attempts never decrease and grow by at most one; everything that continues inherits
- *       them, except an item that an error names in a batch: the batch's attempts were not
- *       its fault, and its own count begins with that error (E6.1, E6.2).
- *   S3  an item is bad or owed only if it was alone in its request, or if a
- *       permanent error named it.
- *   S4  the two halves keep the order and differ by at most one item.
- *   S5  every attempt makes progress: an item leaves, the attempts grow, the batch is split,
- *       or the cause lies outside.  So no batch runs forever.
+ *   SPT1  every item has exactly one fate; stored items never run again, and no item counts as
+ *         stored that was not reported so.
+ *   SPT2  attempts never decrease and grow by at most one; everything that continues inherits them,
+ *         except an item that an error names in a batch: the batch's attempts were not its fault,
+ *         and its own count begins with that error (E6.1, E6.2).
+ *   SPT3  an item is bad or owed only if it was alone in its request, or if a permanent error named
+ *         it.
+ *   SPT4  the two halves keep the order and differ by at most one item.
+ *   SPT5  every attempt makes progress: an item leaves, the attempts grow, the batch is split, or
+ *         the cause lies outside.  So no batch runs forever.
  *
  * The bound of E6.3, k * (5 + 2 log2 n) extra requests for k bad items among n:
  * with k = 1 a batch costs 4 requests in one piece (1 of them not extra), then
@@ -92,7 +92,7 @@ tide_status tide_splitter_plan(const struct tide_retry_policy *policy,
                                const struct tide_split_input *input, uint64_t now_ms, tide_rng *rng,
                                struct tide_item_fate *fates_out, struct tide_split_plan *plan_out);
 
-/* Asserts S1 to S5. */
+/* Asserts SPT1 to SPT5. */
 void tide_splitter_check(const struct tide_split_input *input, const struct tide_item_fate *fates,
                          const struct tide_split_plan *plan);
 

@@ -448,7 +448,7 @@ bool tide_tracker_release(tide_tracker *tracker, uint64_t id, uint32_t account, 
 {
     uint32_t index = slot_find(tracker, id);
     if (index == NONE) {
-        /* It was evicted, or never fitted in: now it could run (T6). */
+        /* It was evicted, or never fitted in: now it could run (TRK6). */
         if (open_deps == 0)
             tide_tracker_more(tracker, account);
         return false;
@@ -723,7 +723,7 @@ size_t tide_tracker_bytes(const tide_tracker *tracker)
            (tracker->ids.capacity + tracker->numbers.capacity) * cell_bytes;
 }
 
-/* One job by itself: T1 (found by its id), T2, T5. */
+/* One job by itself: TRK1 (found by its id), TRK2, TRK5. */
 static bool check_slot(const tide_tracker *tracker, uint32_t index)
 {
     /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
@@ -739,7 +739,7 @@ static bool check_slot(const tide_tracker *tracker, uint32_t index)
     /* GCOVR_EXCL_BR_STOP */
 }
 
-/* The recount of one account (T4) and what its flags must say. */
+/* The recount of one account (TRK4) and what its flags must say. */
 static bool check_account(const tide_tracker *tracker, uint32_t index)
 {
     /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
@@ -788,7 +788,7 @@ bool tide_tracker_check(const tide_tracker *tracker)
     }
     if (loadable != tracker->loadable || starved != tracker->starved)
         return false;
-    /* T3, and that the heaps hold whom they should, in order. */
+    /* TRK3, and that the heaps hold whom they should, in order. */
     uint32_t timed = states[TIDE_JOB_WAITING] + states[TIDE_JOB_PARKED];
     uint32_t runnable = states[TIDE_JOB_WAITING] + states[TIDE_JOB_READY];
     return tide_pairing_count(tracker->timer_links, tracker->timers, count, earlier,

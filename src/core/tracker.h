@@ -12,14 +12,13 @@
  *                           remove ▼           └parked(t)─► PARKED┘ (time)
  *
  * Invariants (tide_tracker_check()):
- *   T1  at most window_max jobs, each id once.
- *   T2  a job is BLOCKED exactly while open_deps > 0.
- *   T3  a WAITING or PARKED job is in the timer heap, no other is.
- *   T4  the counts per state and account equal a recount.
- *   T5  a job that has a claim (CLAIMED, RUNNING, PARKED, ENDING) has a token,
- *       no other has one.
- *   T6  an account's `more` is set whenever a job of it that could run may be
- *       in the ledger but not here.
+ *   TRK1  at most window_max jobs, each id once.
+ *   TRK2  a job is BLOCKED exactly while open_deps > 0.
+ *   TRK3  a WAITING or PARKED job is in the timer heap, no other is.
+ *   TRK4  the counts per state and account equal a recount.
+ *   TRK5  a job that has a claim (CLAIMED, RUNNING, PARKED, ENDING) has a token, no other has one.
+ *   TRK6  an account's `more` is set whenever a job of it that could run may be in the ledger but
+ *         not here.
  *
  * A blocked job that is not here needs no `more`: its release sets it.  A waiting one needs
  * it from its time on: tide_tracker_wake_at_ms() includes it, and tide_tracker_due() sets
@@ -126,7 +125,7 @@ void tide_tracker_refilled(tide_tracker *tracker, const struct tide_refill *refi
 bool tide_tracker_wants_refill(const tide_tracker *tracker);
 void tide_tracker_more(tide_tracker *tracker,
                        uint32_t account); /* something may be there: from the beginning */
-/* Will a refill look at this place of the account's order?  For checks of T6
+/* Will a refill look at this place of the account's order?  For checks of TRK6
  * against the ledger. */
 bool tide_tracker_owes(const tide_tracker *tracker, uint32_t account, uint8_t priority,
                        uint64_t id);

@@ -218,7 +218,7 @@ sqlite3_stmt *tide_db_prepare(tide_db *db, size_t number)
     return db->stmts[number];
 }
 
-/* The code of sqlite3_step(), or why the statement could not be prepared (D4). */
+/* The code of sqlite3_step(), or why the statement could not be prepared (DB4). */
 static int step(tide_db *db, sqlite3_stmt *stmt)
 {
     return stmt != NULL ? sqlite3_step(stmt) : db->unprepared;

@@ -6,12 +6,12 @@
  * starts no threads: a connection is used by one thread at a time.
  *
  * Invariants:
- *   D1  a statement is reset before tide_db_run() or tide_db_end() returns, also
- *       on failure, so that no read transaction outlives its call.
- *   D2  a failed open leaves nothing open.
- *   D3  a refused file was not written to.
- *   D4  a statement that cannot be prepared is NULL; running it reports why, and
- *       SQLite ignores what is bound to it.
+ *   DB1  a statement is reset before tide_db_run() or tide_db_end() returns, also on failure, so
+ *        that no read transaction outlives its call.
+ *   DB2  a failed open leaves nothing open.
+ *   DB3  a refused file was not written to.
+ *   DB4  a statement that cannot be prepared is NULL; running it reports why, and SQLite ignores
+ *        what is bound to it.
  */
 #ifndef TIDE_DB_DB_H
 #define TIDE_DB_DB_H

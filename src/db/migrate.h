@@ -7,8 +7,8 @@
  * A new file takes the same steps as an old one: there is one path to test.
  *
  * Invariants:
- *   V1  a file of another program, or of a newer version, is not written to.
- *   V2  user_version changes in the same transaction as the schema.
+ *   MIG1  a file of another program, or of a newer version, is not written to.
+ *   MIG2  user_version changes in the same transaction as the schema.
  */
 #ifndef TIDE_DB_MIGRATE_H
 #define TIDE_DB_MIGRATE_H

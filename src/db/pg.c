@@ -131,7 +131,7 @@ tide_status tide_pg_failed(tide_pg *pg, const PGresult *result, tide_error *err)
     char line[240];
     one_line(said != NULL ? said : PQerrorMessage(pg->conn), line, sizeof line);
     if (PQstatus(pg->conn) != CONNECTION_OK) {
-        tide_pg_disconnect(pg); /* P1 */
+        tide_pg_disconnect(pg); /* PG1 */
         return tide_error_set(err, TIDE_NETWORK, "%s: the connection was lost: %s", pg->name, line);
     }
     if (sqlstate == NULL)
@@ -331,7 +331,7 @@ tide_status tide_pg_open(const struct tide_pg_options *options, tide_mem *mem, t
     if (rc == TIDE_OK)
         rc = connect_once(pg, err);
     if (rc != TIDE_OK) {
-        tide_pg_close(pg); /* P2 */
+        tide_pg_close(pg); /* PG2 */
         return rc;
     }
     *pg_out = pg;

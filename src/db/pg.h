@@ -22,9 +22,9 @@
  * XX001/XX002, TIDE_EXISTS for 23505, else TIDE_IO.
  *
  * Invariants:
- *   P1  after TIDE_NETWORK the connection is closed; tide_pg_ready() opens a new one.
- *   P2  a failed open leaves nothing open.
- *   P3  results are cleared before the next statement runs.
+ *   PG1  after TIDE_NETWORK the connection is closed; tide_pg_ready() opens a new one.
+ *   PG2  a failed open leaves nothing open.
+ *   PG3  results are cleared before the next statement runs.
  */
 #ifndef TIDE_DB_PG_H
 #define TIDE_DB_PG_H

@@ -25,7 +25,7 @@ struct tide_pg_param {
 struct tide_pg {
     tide_mem *mem;
     PGconn *conn;     /* NULL: not connected */
-    PGresult *result; /* of the last statement (P3) */
+    PGresult *result; /* of the last statement (PG3) */
     char url[TIDE_PG_URL_BYTES];
     char name[200];
     char application[64];
@@ -60,7 +60,7 @@ struct tide_pg {
 /* ---- pg.c ---- */
 
 void tide_pg_disconnect(tide_pg *pg);
-/* The status of a failed statement; closes a lost connection (P1). */
+/* The status of a failed statement; closes a lost connection (PG1). */
 tide_status tide_pg_failed(tide_pg *pg, const PGresult *result, tide_error *err);
 tide_status tide_pg_not_connected(const tide_pg *pg, tide_error *err);
 

@@ -185,7 +185,7 @@ static tide_status run_led(tide_pg *pg, size_t number, const struct bound *bound
     /* The server may have been restarted since the last statement.  Nothing was begun, so all
      * of it may be sent again on a new connection. */
     if (rc == TIDE_NETWORK && !begun && tide_pg_ready(pg, err) == TIDE_OK && !pg->pooled) {
-        forget_result(pg); /* from connecting (P3) */
+        forget_result(pg); /* from connecting (PG3) */
         rc = run_led_once(pg, number, bound, result_out, &begun, err);
     }
     return rc;

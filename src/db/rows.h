@@ -19,12 +19,12 @@
  * existing row by its table.
  *
  * Invariants:
- *   Q1  all rows of a PostgreSQL statement are in memory before the first is read, so other
- *       statements may run while the caller walks through them, as on SQLite.
- *   Q2  a failed statement on PostgreSQL ends the transaction; its status says whether a
- *       retry makes sense (TIDE_NETWORK, TIDE_BUSY), so the caller must return it.
- *   Q3  text that is not UTF-8 is stored too: PostgreSQL gets U+FFFD for each byte it would
- *       refuse (a message cut in the middle of a character must not fail a run).
+ *   RWS1  all rows of a PostgreSQL statement are in memory before the first is read, so other
+ *         statements may run while the caller walks through them, as on SQLite.
+ *   RWS2  a failed statement on PostgreSQL ends the transaction; its status says whether a retry
+ *         makes sense (TIDE_NETWORK, TIDE_BUSY), so the caller must return it.
+ *   RWS3  text that is not UTF-8 is stored too: PostgreSQL gets U+FFFD for each byte it would
+ *         refuse (a message cut in the middle of a character must not fail a run).
  */
 #ifndef TIDE_DB_ROWS_H
 #define TIDE_DB_ROWS_H

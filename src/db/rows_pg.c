@@ -354,7 +354,7 @@ static bool is_clean(tide_text text)
     return true;
 }
 
-/* Adds a text to `kept`, with U+FFFD for each byte that PostgreSQL would refuse (Q3). */
+/* Adds a text to `kept`, with U+FFFD for each byte that PostgreSQL would refuse (RWS3). */
 static tide_status keep_clean(tide_buf *kept, tide_text text)
 {
     tide_status rc = TIDE_OK;

@@ -84,9 +84,9 @@ void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, ui
     }
     if (engine->fleet != NULL) {
         if (!tide_fleet_ours(engine, brief->account))
-            return; /* fleet.h X1 */
+            return; /* fleet.h FLT1 */
         if (tide_tracker_count(engine->tracker) >= engine->tuning.window_jobs / 10 * 8) {
-            tide_tracker_more(engine->tracker, brief->account); /* keeps room for fleet.h X2 */
+            tide_tracker_more(engine->tracker, brief->account); /* keeps room for fleet.h FLT2 */
             return;
         }
     }

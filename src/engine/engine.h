@@ -2,7 +2,7 @@
  *
  * One lock guards everything that decides: tracker, lanes, governors, frontiers,
  * queues.  It is held for microseconds, never during a wait, a database call or a
- * handler (world.h W3).  Four kinds of threads take it:
+ * handler (world.h WLD3).  Four kinds of threads take it:
  *
  *   workers     take a HELD job, run its handler, put its end into `ended`
  *   writer      takes ends, write requests and claims together, commits them as one
@@ -11,14 +11,14 @@
  *   callers     put a tide_write into the queue and wait for it
  *
  * Invariants (tide_engine_check() under the lock; the simulation after steps):
- *   N1  tracker: a subset of the ledger's unfinished jobs (E2.3).
- *   N2  a job is in `ended` exactly once between its end and its commit.
- *   N3  effects synced < done <= cursor: a cursor never passes a job whose `done` is
- *       not durable (E1.4).  On SQLite it moves in a later transaction than the last
- *       `done` before it; on a shared ledger it may move in the same one, because the
- *       ledger's own counts decide there and both are durable with one COMMIT.
- *   N4  memory follows the disk, never leads it: the tracker gets a change only
- *       after its transaction is durable.
+ *   ENG1  tracker: a subset of the ledger's unfinished jobs (E2.3).
+ *   ENG2  a job is in `ended` exactly once between its end and its commit.
+ *   ENG3  effects synced < done <= cursor: a cursor never passes a job whose `done` is not durable
+ *         (E1.4).  On SQLite it moves in a later transaction than the last `done` before it; on a
+ *         shared ledger it may move in the same one, because the ledger's own counts decide there
+ *         and both are durable with one COMMIT.
+ *   ENG4  memory follows the disk, never leads it: the tracker gets a change only after its
+ *         transaction is durable.
  */
 #ifndef TIDE_ENGINE_ENGINE_H
 #define TIDE_ENGINE_ENGINE_H
@@ -152,7 +152,7 @@ struct tide_stream {
     size_t live_count, live_capacity;
 };
 
-/* New jobs and cycles of a transaction: given to the core once it is durable (N4). */
+/* New jobs and cycles of a transaction: given to the core once it is durable (ENG4). */
 struct tide_births {
     struct tide_birth {
         struct tide_brief brief; /* not_before_ms holds unix ms */
@@ -349,7 +349,7 @@ struct tide_engine {
     struct tide_stream **streams;
     size_t streams_count, streams_capacity;
 
-    tide_job *ended_first, *ended_last; /* N2 */
+    tide_job *ended_first, *ended_last; /* ENG2 */
     size_t ended_count;
     tide_job *free_jobs;
     size_t free_jobs_count, jobs_reserved;
@@ -396,7 +396,7 @@ struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id);
 struct tide_account *tide_engine_account_of(tide_engine *engine, uint32_t id);
 struct tide_stream *tide_engine_stream_of(tide_engine *engine, uint64_t id);
 void tide_engine_cache_settings(tide_engine *engine);
-bool tide_engine_check(tide_engine *engine); /* N1, N2, from memory alone; under the lock */
+bool tide_engine_check(tide_engine *engine); /* ENG1, ENG2, from memory alone; under the lock */
 /* Wakes callers of tide_engine_wait() when the engine may be quiet. */
 void tide_engine_quiet(tide_engine *engine);
 void tide_job_log(const tide_job *job, tide_log_level level, const char *event, tide_text detail);

@@ -1,7 +1,7 @@
 /* jobs.c - changes of many jobs at once: retry, accept, cancel, pause (E5.2); how one job ended.
  *
  * Each change is one transaction per slice (E2.5); the window is reloaded afterwards, so that
- * engine.h N1 holds again. */
+ * engine.h ENG1 holds again. */
 #include "engine/engine.h"
 
 #include <inttypes.h>

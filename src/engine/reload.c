@@ -124,7 +124,7 @@ uint64_t tide_reload_look(tide_engine *engine, uint64_t now_ms)
 {
     const char *path = tide_settings_file(engine->settings);
     if (path == NULL)
-        return TIDE_NEVER; /* D2 */
+        return TIDE_NEVER; /* RLD2 */
     /* Not before the start: opening an engine reads the settings without the lock. */
     if (engine->phase == TIDE_PHASE_OPEN)
         return TIDE_NEVER;

@@ -4,8 +4,8 @@
  * under it.  A file that is refused changes nothing.
  *
  * Invariants:
- *   D1  after a reload every part has what tuning.h makes of the settings.
- *   D2  an engine whose settings have no file is never woken for one.
+ *   RLD1  after a reload every part has what tuning.h makes of the settings.
+ *   RLD2  an engine whose settings have no file is never woken for one.
  */
 #ifndef TIDE_ENGINE_RELOAD_H
 #define TIDE_ENGINE_RELOAD_H

@@ -7,10 +7,9 @@
  * (reload.h does).
  *
  * Invariants (tests/unit/engine/tuning_test.c, for every row of the table):
- *   U1  a setting changed alone changes its own fields and no others, and at
- *       least one.
- *   U2  the least and the greatest value of each give valid parts.
- *   U3  the defaults of the table are the defaults of the core.
+ *   TUN1  a setting changed alone changes its own fields and no others, and at least one.
+ *   TUN2  the least and the greatest value of each give valid parts.
+ *   TUN3  the defaults of the table are the defaults of the core.
  */
 #ifndef TIDE_ENGINE_TUNING_H
 #define TIDE_ENGINE_TUNING_H

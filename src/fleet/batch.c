@@ -67,7 +67,7 @@ static void room_for(tide_engine *engine, uint32_t counts[2])
         if (counts[lane] > FLEET_FREE_MAX / 2)
             counts[lane] = FLEET_FREE_MAX / 2;
     }
-    /* Claimed jobs have to fit into the window; tide_dispatch_offer() leaves room for them (X2). */
+    /* Claimed jobs have to fit into the window; tide_dispatch_offer() leaves room for them (FLT2). */
     uint32_t count = tide_tracker_count(engine->tracker);
     uint32_t room = engine->tuning.window_jobs > count ? engine->tuning.window_jobs - count : 0;
     for (int lane = 0; lane < 2; lane++)

@@ -163,7 +163,7 @@ uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms)
     struct tide_fleet *fleet = engine->fleet;
     if (fleet == NULL || engine->phase != TIDE_PHASE_RUN)
         return TIDE_NEVER;
-    /* X3: other members may have taken everything by now, even if we have not read that yet. */
+    /* FLT3: other members may have taken everything by now, even if we have not read that yet. */
     if (!fleet->rejoin && now_ms >= fleet->lease_until_ms)
         lost(engine, now_ms);
     if (now_ms >= fleet->free_at_ms) {

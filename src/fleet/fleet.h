@@ -15,11 +15,11 @@
  * Hints from other processes start it sooner; it also runs without any hint.
  *
  * Invariants (under the engine's lock):
- *   X1  a job of an account is in the tracker only while the account is held.
- *   X2  a job of no account is in the tracker only while it is claimed here.
- *   X3  an account is held only after the transaction that took it is durable, and no
- *       longer than the member's lease, by our own clock counted from before the renewal.
- *   X4  at most one look is under way.
+ *   FLT1  a job of an account is in the tracker only while the account is held.
+ *   FLT2  a job of no account is in the tracker only while it is claimed here.
+ *   FLT3  an account is held only after the transaction that took it is durable, and no longer than
+ *         the member's lease, by our own clock counted from before the renewal.
+ *   FLT4  at most one look is under way.
  */
 #ifndef TIDE_FLEET_FLEET_H
 #define TIDE_FLEET_FLEET_H
@@ -51,7 +51,7 @@ void tide_fleet_reached(tide_engine *engine); /* a transaction succeeded */
 /* Whether the fleet has work that tide_engine_wait() must wait for. */
 bool tide_fleet_busy(const tide_engine *engine);
 void tide_fleet_look_soon(tide_engine *engine);
-/* Whether jobs of the account may be loaded and claimed by this process (X1); always on SQLite. */
+/* Whether jobs of the account may be loaded and claimed by this process (FLT1); always on SQLite. */
 bool tide_fleet_ours(tide_engine *engine, uint32_t account);
 /* Sends hints to other processes about jobs that this transaction made ready. */
 tide_status tide_fleet_hints(tide_engine *engine, struct tide_tx *tx,

@@ -31,7 +31,7 @@ struct tide_fleet {
     bool joined;   /* at least once */
 
     /* under the lock */
-    bool look_under_way; /* X4 */
+    bool look_under_way; /* FLT4 */
     bool look_wanted;    /* look as soon as possible */
     uint64_t look_at_ms;
     uint64_t looks;          /* finished ones */

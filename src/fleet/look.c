@@ -395,7 +395,7 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
     look->fewest = UINT32_MAX;
     look->rc = TIDE_OK;
     /* Take the time before the renewal is sent: our lease by our own clock then ends no later than
-     * by the server's, so we stop before others take over (X3). */
+     * by the server's, so we stop before others take over (FLT3). */
     look->sent_ms = tide_world_now_ms(engine->world);
     look->owner = engine->owner; /* only the writer's thread, which runs this, uses it */
     tide_lock_take(engine->world, engine->lock);
@@ -457,7 +457,7 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
             look->wanted[i] > 0 || engine->limits[i].limit.granted_until_ms != UINT64_MAX;
     }
     tide_lock_drop(engine->world, engine->lock);
-    /* Write the decision.  We hold a taken account only after the COMMIT (X3), and a released one
+    /* Write the decision.  We hold a taken account only after the COMMIT (FLT3), and a released one
      * has no claimed job; a crash after the COMMIT leaves accounts that name us, which the others
      * free when our lease ends. */
     rc = take_and_release(look, tx, now, err);

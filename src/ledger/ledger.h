@@ -19,17 +19,16 @@
  *
  * Invariants (tide_ledger_check() tests them; the conformance suite after every
  * operation):
- *   G1  a job row is pending, running, done, failed or canceled; it has a token
- *       and an owner exactly while running.
- *   G2  job.open_deps = number of its dependencies that are not done.
- *   G3  cycle.outstanding = its jobs that are pending or running;
- *       cycle.failed = its jobs that are failed or canceled.
- *   G4  stream.ordinal never decreases; every cycle below it has outstanding = 0
- *       and failed = 0.
- *   G5  no two waiting jobs share (account, kind, dedupe key); where the kind's
- *       scope says so, no two waiting or running ones.
- *   G6  a row whose token does not match is never changed (E1.8).
- *   G7  done rows never leave that state, except by purge (E1.7).
+ *   LED1  a job row is pending, running, done, failed or canceled; it has a token and an owner
+ *         exactly while running.
+ *   LED2  job.open_deps = number of its dependencies that are not done.
+ *   LED3  cycle.outstanding = its jobs that are pending or running; cycle.failed = its jobs that
+ *         are failed or canceled.
+ *   LED4  stream.ordinal never decreases; every cycle below it has outstanding = 0 and failed = 0.
+ *   LED5  no two waiting jobs share (account, kind, dedupe key); where the kind's scope says so, no
+ *         two waiting or running ones.
+ *   LED6  a row whose token does not match is never changed (E1.8).
+ *   LED7  done rows never leave that state, except by purge (E1.7).
  */
 #ifndef TIDE_ENGINE_LEDGER_H
 #define TIDE_ENGINE_LEDGER_H

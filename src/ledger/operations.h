@@ -263,7 +263,7 @@ READ(work_left,
 /* Moves the cursor to `to`, whose value is the end of cycle to-1; cursor_out (may
  * be NULL) is replaced by it.  TIDE_STALE if it no longer stands at `from`; TIDE_BUG
  * if a cycle in between is unfinished: the second half of the frontier's assertion
- * (G4). */
+ * (LED4). */
 WRITE(cursor_move,
       (uint64_t stream, uint64_t from, uint64_t to, uint64_t now_unix_ms, tide_buf *cursor_out),
       (stream, from, to, now_unix_ms, cursor_out))

@@ -113,7 +113,7 @@ enum {
 tide_status tide_status_shown(tide_row_state state, int64_t stored);
 /* Whether a stream whose cursor is at `ordinal` may open cycle `next`. */
 tide_status tide_cycle_check(uint64_t stream, uint64_t ordinal, uint64_t next, tide_error *err);
-/* The rule by which a cursor moves (G4): only from where it stands, and only over finished
+/* The rule by which a cursor moves (LED4): only from where it stands, and only over finished
  * cycles.  [from, to) holds `count` cycles, `unfinished` of them are not finished. */
 tide_status tide_cursor_check(uint64_t stream, uint64_t ordinal, uint64_t from, uint64_t to,
                               tide_error *err);

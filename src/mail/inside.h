@@ -139,7 +139,7 @@ tide_handler tide_mail_remove;  /* mail/remove/batch.c */
 tide_handler tide_mail_choose;  /* mail/remove/chosen.c */
 
 void tide_restores_close(tide_mail *mail); /* mail/restore/run.c */
-/* Forgets what a crash left of planning (mail/manifest.h F5).  The account has just been opened: no
+/* Forgets what a crash left of planning (mail/manifest.h MAN5).  The account has just been opened: no
  * process is planning for it. */
 tide_status tide_archiver_forget_unplanned(tide_mail *mail, uint32_t account, tide_error *err);
 
@@ -235,7 +235,7 @@ tide_status tide_mail_refetch(tide_mail *mail, struct tide_mail_user *user, tide
                               tide_error *err);
 /* Adds a child that verifies everything from that time on and refetches damaged messages. */
 tide_status tide_mail_heal_job(tide_mail *mail, tide_job *job, int64_t from_ms, tide_error *err);
-/* Forgets healed losses when all work is done (mail/sync/lost.h K3). */
+/* Forgets healed losses when all work is done (mail/sync/lost.h LOST3). */
 tide_status tide_mail_settle(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
 
 /* ---- mail/sync/aside.c ---- */
@@ -248,10 +248,10 @@ tide_status tide_mail_set_aside(tide_mail *mail, const char *email, struct tide_
 
 /* ---- mail/sync/audit.c ---- */
 
-/* Compares the archive with what the ledger recorded (M4, W3).  Records losses in the account's
+/* Compares the archive with what the ledger recorded (M4, MAIL3).  Records losses in the account's
  * row, durably, before anything may be stored. */
 tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
-/* With the job's end, records the ids that are now gone from the server (mail/sync/lost.h K2;
+/* With the job's end, records the ids that are now gone from the server (mail/sync/lost.h LOST2;
  * mail/sync/sole.c). */
 tide_status tide_mail_remember_gone(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     tide_error *err);

@@ -18,14 +18,14 @@
  * has one, so it is adopted only when everything listed is durable (M6a).
  *
  * Invariants:
- *   W1  every message with internalDate in [since, tidemark) is in the archive, in the
- *       registry of bad items, or gone from the server.
- *   W2  an id counts as done only after the archive synced it.
- *   W3  the archive is checked before a run (M4): a shard that is missing, replaced or older than
- *       the ledger recorded moves the tidemark back to the beginning of its year.  The loss is
- *       recorded before anything new is stored.
- *   W4  a message counts as gone only after a complete listing omitted it and a get did not find
- *       it, or because the history says so.
+ *   MAIL1  every message with internalDate in [since, tidemark) is in the archive, in the registry
+ *          of bad items, or gone from the server.
+ *   MAIL2  an id counts as done only after the archive synced it.
+ *   MAIL3  the archive is checked before a run (M4): a shard that is missing, replaced or older
+ *          than the ledger recorded moves the tidemark back to the beginning of its year.  The loss
+ *          is recorded before anything new is stored.
+ *   MAIL4  a message counts as gone only after a complete listing omitted it and a get did not find
+ *          it, or because the history says so.
  */
 #ifndef TIDE_MAIL_MAIL_H
 #define TIDE_MAIL_MAIL_H

@@ -273,7 +273,7 @@ tide_status tide_removal_add(tide_rows db, const struct tide_removal *removal, t
 tide_status tide_removal_move(tide_rows db, uint64_t id, tide_removal_state state, const char *text,
                               uint64_t now_ms, tide_error *err)
 {
-    /* F2: the states each state may be entered from. */
+    /* MAN2: the states each state may be entered from. */
     static const char *const moves[] = {
         [TIDE_REMOVAL_ASKED] = "UPDATE mail_removal SET state = 1, changed_ms = ?3"
                                " WHERE id = ?1 AND state = 0 AND ?2 IS NOT NULL",

@@ -8,14 +8,14 @@
  * inside a transaction, unless stated otherwise.
  *
  * Invariants:
- *   F1  an entry exists, with the hash of the copy, before its message is removed.
- *   F2  an entry's state only moves along planned -> asked -> removed -> restored,
- *       or from planned or asked (mail/remove/remove.h V6) to refused; never back.
- *   F3  (manifest, Gmail id) is unique: planning again adds nothing.
- *   F4  a restored entry names the id that the message has now.
- *   F5  a run of the archiver is valid once its first batch is asked for (planned_ms), after its last
- *       entry was planned and the user consented; before that it has sent nothing to the server and
- *       may be forgotten.
+ *   MAN1  an entry exists, with the hash of the copy, before its message is removed.
+ *   MAN2  an entry's state only moves along planned -> asked -> removed -> restored, or from
+ *         planned or asked (mail/remove/remove.h RMV6) to refused; never back.
+ *   MAN3  (manifest, Gmail id) is unique: planning again adds nothing.
+ *   MAN4  a restored entry names the id that the message has now.
+ *   MAN5  a run of the archiver is valid once its first batch is asked for (planned_ms), after its
+ *         last entry was planned and the user consented; before that it has sent nothing to the
+ *         server and may be forgotten.
  */
 #ifndef TIDE_MAIL_MANIFEST_H
 #define TIDE_MAIL_MANIFEST_H
@@ -49,7 +49,7 @@ struct tide_manifest {
     uint64_t made_ms;
     uint64_t ended_ms;     /* 0: unfinished */
     uint64_t watermark_ms; /* when it was planned */
-    uint64_t planned_ms;   /* when its first batch began; 0: not yet (F5) */
+    uint64_t planned_ms;   /* when its first batch began; 0: not yet (MAN5) */
     /* Counted from the entries on read. */
     uint64_t entries[TIDE_REMOVAL_RESTORED + 1];
     uint64_t bytes[TIDE_REMOVAL_RESTORED + 1];
@@ -66,7 +66,7 @@ struct tide_removal {
     char labels[2048]; /* label ids before the removal, separated by spaces */
     tide_removal_state state;
     char reason[256];
-    char restored_id[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* F4 */
+    char restored_id[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* MAN4 */
     uint64_t changed_ms;
 };
 
@@ -74,13 +74,13 @@ tide_status tide_manifest_tables(tide_rows db, tide_error *err);
 
 /* Writes a new manifest and sets its id. */
 tide_status tide_manifest_add(tide_rows db, struct tide_manifest *manifest, tide_error *err);
-/* Marks the manifest as valid (F5). */
+/* Marks the manifest as valid (MAN5). */
 tide_status tide_manifest_planned(tide_rows db, uint64_t manifest, uint64_t now_ms,
                                   tide_error *err);
 /* The newest unfinished run of the archiver for an account; TIDE_NOT_FOUND. */
 tide_status tide_manifest_run_left(tide_rows db, uint32_t account,
                                    struct tide_manifest *manifest_out, tide_error *err);
-/* Forgets runs of the archiver that are not valid yet (F5), at most `limit` entries per
+/* Forgets runs of the archiver that are not valid yet (MAN5), at most `limit` entries per
  * call; *more_out: there are more.  Only those of this account: the caller has its archive open for
  * writing, so no other process is planning one. */
 tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint32_t limit,
@@ -94,9 +94,9 @@ tide_status tide_manifest_list(tide_rows db, uint32_t account,
                                void (*visit)(const struct tide_manifest *manifest, void *arg),
                                void *arg, tide_error *err);
 
-/* Adds `removal` as it is; an existing entry is kept (F3). */
+/* Adds `removal` as it is; an existing entry is kept (MAN3). */
 tide_status tide_removal_add(tide_rows db, const struct tide_removal *removal, tide_error *err);
-/* Moves an entry to a state (F2; any other move is TIDE_STALE and changes nothing).  `text` is the
+/* Moves an entry to a state (MAN2; any other move is TIDE_STALE and changes nothing).  `text` is the
  * reason of a refusal or the new id of a restored message; else "". */
 tide_status tide_removal_move(tide_rows db, uint64_t id, tide_removal_state state, const char *text,
                               uint64_t now_ms, tide_error *err);
@@ -123,7 +123,7 @@ tide_status tide_removal_origin(tide_rows db, uint32_t account, tide_text gmail_
 tide_status tide_removal_of(tide_rows db, uint64_t manifest, tide_text gmail_id,
                             struct tide_removal *removal_out, tide_error *err);
 /* The message is back under `new_id`: every entry that removed it, in any manifest, becomes
- * restored (F2, F4). */
+ * restored (MAN2, MAN4). */
 tide_status tide_removal_restored(tide_rows db, uint32_t account, tide_text gmail_id,
                                   tide_text new_id, uint64_t now_ms, tide_error *err);
 /* Further facts about a message: when the first manifest that names it was made (0: none does),

@@ -22,7 +22,7 @@ struct tide_slices tide_slices_plan(uint64_t floor_s, uint64_t oldest_s, uint64_
         .floor_s = floor_s, .end_s = end_s, .step_s = (uint64_t)days * TIDE_DAY_S};
     const uint64_t span_s = end_s > oldest_s ? end_s - oldest_s : 0;
     while (span_s / slices.step_s + 1 > TIDE_SLICES_MAX)
-        slices.step_s *= 2; /* S2 */
+        slices.step_s *= 2; /* SLC2 */
     slices.count = (size_t)(span_s / slices.step_s) + 1;
     slices.first_s = end_s - (uint64_t)(slices.count - 1) * slices.step_s;
     /* A floor at or after the end of the first slice makes that slice empty. */
@@ -49,7 +49,7 @@ bool tide_slice_halves(struct tide_slice span, uint64_t now_s, struct tide_slice
     const uint64_t middle_s = low_s + (high_s - low_s) / 2;
     halves_out[0] = (struct tide_slice){span.after_s, middle_s};
     halves_out[1] = (struct tide_slice){middle_s, span.before_s};
-    return true; /* S3 */
+    return true; /* SLC3 */
 }
 
 uint32_t tide_slice_fetch_ids(uint64_t window_units, uint64_t window_ms, uint32_t call_units)

@@ -5,10 +5,10 @@
  * ends where the run began.  Pure arithmetic.
  *
  * Invariants:
- *   S1  the slices of a plan cover [floor, end) without gap or overlap; without a
- *       floor (-infinity, end).
- *   S2  there are at most TIDE_SLICES_MAX; slices get longer instead of more.
- *   S3  the halves of a span cover it without gap or overlap; neither is empty.
+ *   SLC1  the slices of a plan cover [floor, end) without gap or overlap; without a floor
+ *         (-infinity, end).
+ *   SLC2  there are at most TIDE_SLICES_MAX; slices get longer instead of more.
+ *   SLC3  the halves of a span cover it without gap or overlap; neither is empty.
  */
 #ifndef TIDE_MAIL_SLICE_H
 #define TIDE_MAIL_SLICE_H

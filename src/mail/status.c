@@ -346,16 +346,17 @@ bool tide_mail_look_check(const struct tide_mail_look *look)
     uint64_t jobs = 0;
     for (size_t i = 0; i < look->spans_count; i++) {
         const struct tide_mail_span *span = &look->spans[i];
-        if (i > 0 && look->spans[i - 1].ordinal >= span->ordinal) /* L1 */
+        if (i > 0 && look->spans[i - 1].ordinal >= span->ordinal) /* MST1 */
             return false;
-        if (span->state == TIDE_SPAN_COVERED && (span->jobs_left > 0 || span->failed > 0)) /* L1 */
+        if (span->state == TIDE_SPAN_COVERED &&
+            (span->jobs_left > 0 || span->failed > 0)) /* MST1 */
             return false;
         gaps = gaps || span->state != TIDE_SPAN_COVERED;
         jobs += span->jobs_left;
     }
-    if (look->spans_count > look->cycles_open) /* L2 */
+    if (look->spans_count > look->cycles_open) /* MST2 */
         return false;
-    return gaps || jobs == 0; /* L3 */
+    return gaps || jobs == 0; /* MST3 */
 }
 
 tide_status tide_mail_kept(tide_archive *archive, struct tide_mail_kept *kept_out, tide_error *err)

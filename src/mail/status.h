@@ -5,10 +5,10 @@
  * running engine.  It starts nothing, waits for nothing and changes nothing.
  *
  * Invariants (tide_mail_look_check()):
- *   L1  the spans are in the order of their cycles; each begins at its stated time and is either
- *       covered or a gap, never both.
- *   L2  no span is behind the tidemark: what is there is finished.
- *   L3  a look without gaps has no job left in any cycle.
+ *   MST1  the spans are in the order of their cycles; each begins at its stated time and is either
+ *         covered or a gap, never both.
+ *   MST2  no span is behind the tidemark: what is there is finished.
+ *   MST3  a look without gaps has no job left in any cycle.
  */
 #ifndef TIDE_MAIL_LOOK_H
 #define TIDE_MAIL_LOOK_H

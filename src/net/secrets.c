@@ -195,7 +195,7 @@ tide_status tide_secrets_get(tide_secrets *self, const char *name, tide_buf *out
         rc = path_of(self, name, path, err);
     if (rc != TIDE_OK)
         return rc;
-    struct tide_mem_wiping wiping; /* C3, also where the buffer grows */
+    struct tide_mem_wiping wiping; /* SEC3, also where the buffer grows */
     tide_mem_wiping_init(&wiping, out->mem);
     tide_buf value;
     tide_buf_init(&value, &wiping.base, TIDE_SECRET_BYTES_MAX);

@@ -11,10 +11,10 @@
  * Any thread may use it.
  *
  * Invariants:
- *   C1  a replaced secret is the old or the new one after a crash, never a mixture.
- *   C2  a file that others can read is refused, with the command that fixes it.
- *   C3  our memory that held a secret is wiped before it is freed.  (Buffers of
- *       libcurl and of the JSON parser are not.)
+ *   SEC1  a replaced secret is the old or the new one after a crash, never a mixture.
+ *   SEC2  a file that others can read is refused, with the command that fixes it.
+ *   SEC3  our memory that held a secret is wiped before it is freed.  (Buffers of libcurl and of
+ *         the JSON parser are not.)
  */
 #ifndef TIDE_NET_SECRETS_H
 #define TIDE_NET_SECRETS_H

@@ -130,7 +130,7 @@ static const char *place_text(const struct place *place, char text[TIDE_SETTING_
     return text;
 }
 
-/* Sets a value from a layer; higher layers are added later (S3). */
+/* Sets a value from a layer; higher layers are added later (SET3). */
 static tide_status value_set(tide_settings *settings, tide_text name, tide_text text,
                              const struct place *place, tide_error *err)
 {
@@ -222,7 +222,7 @@ tide_status tide_settings_add_yaml(tide_settings *settings, const char *path, ti
         if (settings->sources.file == NULL)
             return tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading %s", path);
     }
-    /* S4: a file that is refused in the middle sets nothing. */
+    /* SET4: a file that is refused in the middle sets nothing. */
     struct value *before = tide_mem_array(settings->mem, TIDE_SETTINGS_COUNT, sizeof *before);
     if (before == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading %s", path);
@@ -398,7 +398,7 @@ tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
                                bool changed_out[TIDE_SETTINGS_COUNT],
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
 {
-    /* The new live values may not agree with the old fixed ones (S5): check the combination
+    /* The new live values may not agree with the old fixed ones (SET5): check the combination
      * before it applies. */
     struct value before;
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
@@ -422,7 +422,7 @@ tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
 
 /* ---- checking -------------------------------------------------------------------- */
 
-/* S5: `small` must stay below (or, not strictly, at most at) `large`. */
+/* SET5: `small` must stay below (or, not strictly, at most at) `large`. */
 static const struct pair {
     tide_setting small, large;
     bool strictly;
@@ -529,7 +529,7 @@ size_t tide_setting_windows(const tide_settings *settings, tide_setting setting,
     const char *reason = NULL;
     bool good = tide_schedule_parse(tide_text_of(settings->values[setting].text), windows_out,
                                     &count, &reason);
-    TIDE_ASSERT(good); /* S1: it was parsed when it was set */
+    TIDE_ASSERT(good); /* SET1: it was parsed when it was set */
     return count;
 }
 

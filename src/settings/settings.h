@@ -12,11 +12,11 @@
  * One thread at a time: the owner reloads and passes changed values on.
  *
  * Invariants (tide_settings_check()):
- *   S1  every value is of its type and within its bounds; every default too.
- *   S2  names are unique, and so are their names in the environment.
- *   S3  a value's origin is the highest layer that gave one.
- *   S4  a refused input changes nothing: neither values nor files.
- *   S5  values that bound each other agree (refill_below < refill_to, ...).
+ *   SET1  every value is of its type and within its bounds; every default too.
+ *   SET2  names are unique, and so are their names in the environment.
+ *   SET3  a value's origin is the highest layer that gave one.
+ *   SET4  a refused input changes nothing: neither values nor files.
+ *   SET5  values that bound each other agree (refill_below < refill_to, ...).
  */
 #ifndef TIDE_ENGINE_SETTINGS_H
 #define TIDE_ENGINE_SETTINGS_H
@@ -113,7 +113,7 @@ tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
 const char *tide_settings_file(const tide_settings *settings);
 
 /* The layers one by one, in this order, for tests and for callers that have the
- * bytes already.  tide_settings_check() checks S5 at the end. */
+ * bytes already.  tide_settings_check() checks SET5 at the end. */
 tide_status tide_settings_new(tide_mem *mem, tide_settings **settings_out);
 void tide_settings_free(tide_settings *settings);
 tide_status tide_settings_add_yaml(tide_settings *settings, const char *path, tide_text yaml,

@@ -5,8 +5,8 @@
  * hits the sink's own ceiling, 16 KiB at a time.
  *
  * Invariants:
- *   I1  it holds zlib's window (about 40 KiB) and nothing of the body.
- *   I2  after TIDE_SERVER (the bytes are damaged) it takes no more input. */
+ *   INF1  it holds zlib's window (about 40 KiB) and nothing of the body.
+ *   INF2  after TIDE_SERVER (the bytes are damaged) it takes no more input. */
 #ifndef TIDE_WORLD_INFLATE_H
 #define TIDE_WORLD_INFLATE_H
 

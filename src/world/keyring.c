@@ -40,7 +40,7 @@ static const SecretSchema schema = {
 struct secret_keyring {
     tide_keyring base;
     tide_mem *mem;
-    GMutex turn;           /* not a tide_lock: GLib waits while it is held (W3) */
+    GMutex turn;           /* not a tide_lock: GLib waits while it is held (WLD3) */
     GMainContext *context; /* our own: no thread runs GLib's default one */
     char home[PATH_MAX];
 };
@@ -73,7 +73,7 @@ static gboolean operation_late(gpointer arg)
 
 static void operation_begin(struct secret_keyring *self, struct operation *operation)
 {
-    /* GLib starts its own threads, which must not receive our signals (R1). */
+    /* GLib starts its own threads, which must not receive our signals (REAL1). */
     sigset_t all;
     (void)sigfillset(&all);
     TIDE_ASSERT(pthread_sigmask(SIG_SETMASK, &all, &operation->signals) == 0);
@@ -96,7 +96,7 @@ static void operation_run(struct secret_keyring *self, struct operation *operati
     TIDE_ASSERT(operation->result != NULL);
 }
 
-/* Turns GLib's error into ours; K3: its text comes from the service and is about the service. */
+/* Turns GLib's error into ours; KEY3: its text comes from the service and is about the service. */
 static tide_status operation_end(struct secret_keyring *self, struct operation *operation,
                                  GError *failed, const char *what, tide_error *err)
 {
@@ -202,7 +202,7 @@ static void keyring_close(tide_keyring *keyring)
 static const struct tide_keyring_ops keyring_ops = {keyring_put, keyring_get, keyring_remove,
                                                     keyring_close};
 
-/* K2: without a bus, GLib would start one. */
+/* KEY2: without a bus, GLib would start one. */
 static bool bus_is_there(void)
 {
     const char *address = getenv("DBUS_SESSION_BUS_ADDRESS");

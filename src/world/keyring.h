@@ -5,10 +5,10 @@
  * in its own keyring.
  *
  * Invariants:
- *   K1  nothing waits forever: opening gives up after 5 s, an operation (which may
- *       have to ask the user for a password) after 60 s.
- *   K2  without a session bus nothing is started and the user is not asked.
- *   K3  no error contains a secret value.
+ *   KEY1  nothing waits forever: opening gives up after 5 s, an operation (which may have to ask
+ *         the user for a password) after 60 s.
+ *   KEY2  without a session bus nothing is started and the user is not asked.
+ *   KEY3  no error contains a secret value.
  */
 #ifndef TIDE_WORLD_KEYRING_H
 #define TIDE_WORLD_KEYRING_H

@@ -111,7 +111,7 @@ int tide_loopback_head_read(tide_text head, unsigned port, tide_text *target_out
     while (take_line(&head, &line) && line.bytes > 0) {
         if (!is_host(line))
             continue;
-        if (!host_is_ours(line, port)) /* L1 */
+        if (!host_is_ours(line, port)) /* LOOP1 */
             return 421;
         hosts++;
     }
@@ -210,7 +210,7 @@ static bool peer_read(tide_loopback *self, struct peer *peer, tide_loopback_look
     return false;
 }
 
-/* A free entry, else the oldest one (L2). */
+/* A free entry, else the oldest one (LOOP2). */
 static struct peer *peer_place(tide_loopback *self)
 {
     struct peer *place = &self->peers[0];

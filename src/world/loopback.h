@@ -10,12 +10,12 @@
  * so it is only for the real world; in a simulated one the user pastes the address.
  *
  * Invariants:
- *   L1  only this machine can reach it; a request with another Host (a DNS name
- *       pointed at this machine) is refused.
- *   L2  at most TIDE_LOOPBACK_PEERS_MAX connections, with one head of at most
- *       TIDE_LOOPBACK_HEAD_BYTES_MAX each; the oldest one makes room for a new one, so
- *       silent connections do not delay others.
- *   L3  nothing of a request is in the answer, a log or an error.
+ *   LOOP1  only this machine can reach it; a request with another Host (a DNS name pointed at this
+ *          machine) is refused.
+ *   LOOP2  at most TIDE_LOOPBACK_PEERS_MAX connections, with one head of at most
+ *          TIDE_LOOPBACK_HEAD_BYTES_MAX each; the oldest one makes room for a new one, so silent
+ *          connections do not delay others.
+ *   LOOP3  nothing of a request is in the answer, a log or an error.
  */
 #ifndef TIDE_WORLD_LOOPBACK_H
 #define TIDE_WORLD_LOOPBACK_H

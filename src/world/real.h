@@ -3,13 +3,13 @@
  * Only tests that need the counters include it too.
  *
  * Invariants:
- *   R1  every thread we start blocks all signals; the main thread handles them.
- *   R2  memory is taken from the allocator under mem_lock, so that any
- *       allocator will do, and never on the network thread.
- *   R3  a sleeper is linked from before it checks its token until after its last wait,
- *       both under wait_lock; so no cancellation is missed.
- *   R4  lock order: none.  No lock of the real world is taken while another
- *       one is held, except mem_lock, which is a leaf. */
+ *   REAL1  every thread we start blocks all signals; the main thread handles them.
+ *   REAL2  memory is taken from the allocator under mem_lock, so that any allocator will do, and
+ *          never on the network thread.
+ *   REAL3  a sleeper is linked from before it checks its token until after its last wait, both
+ *          under wait_lock; so no cancellation is missed.
+ *   REAL4  lock order: none.  No lock of the real world is taken while another one is held, except
+ *          mem_lock, which is a leaf. */
 #ifndef TIDE_WORLD_REAL_H
 #define TIDE_WORLD_REAL_H
 

@@ -107,7 +107,7 @@ void net_budget_leave(struct net_call *call)
 /* The caller holds the budget's lock. */
 static bool budget_has(const tide_byte_budget *budget, const struct net_call *call, size_t bytes)
 {
-    if (budget->first == call) /* N5 */
+    if (budget->first == call) /* RNET5 */
         return true;
     return budget->held_bytes < budget->bytes_max &&
            bytes <= budget->bytes_max - budget->held_bytes;
@@ -320,7 +320,7 @@ size_t net_on_send(char *bytes, size_t size, size_t count, void *arg)
 
 /* libcurl begins to send.  When a kept connection dies before the first byte of an answer,
  * libcurl sends the request again on a new one, whatever the method; but the server may have
- * carried it out before it closed.  So a request that may not be repeated ends here instead (N3,
+ * carried it out before it closed.  So a request that may not be repeated ends here instead (RNET3,
  * E1.9). */
 int net_on_begin(void *arg, char *local_ip, char *remote_ip, int local_port, int remote_port)
 {
@@ -527,7 +527,7 @@ static void net_run(void *arg)
     struct real_net *net = arg;
     bool stopping = false;
     for (;;) {
-        __atomic_store_n(&net->wake_pending, 0, __ATOMIC_SEQ_CST); /* before looking (N4) */
+        __atomic_store_n(&net->wake_pending, 0, __ATOMIC_SEQ_CST); /* before looking (RNET4) */
         if (!calls_accept(net, &stopping))
             return;
         uint64_t now_us = real_now_us(&net->real->base);

@@ -7,15 +7,15 @@
  * our allocator and holds no lock for longer than a copy.
  *
  * Invariants:
- *   N1  a call's CURL handle belongs to the caller before it is submitted and
- *       after `done`, to the network thread in between.
- *   N2  a body holds at most TIDE_RING_BYTES in its ring and what libcurl read at once
- *       (16 KiB) beyond it; a full ring pauses the connection.
- *   N3  a request that may not be repeated is never sent twice.
- *   N4  a thread that changes what the network thread waits for wakes it afterwards;
- *       the network thread clears wake_pending before it looks.
- *   N5  the oldest call of a budget is never refused, so that calls which
- *       collect their bodies cannot wait for each other in a circle.
+ *   RNET1  a call's CURL handle belongs to the caller before it is submitted and after `done`, to
+ *          the network thread in between.
+ *   RNET2  a body holds at most TIDE_RING_BYTES in its ring and what libcurl read at once (16 KiB)
+ *          beyond it; a full ring pauses the connection.
+ *   RNET3  a request that may not be repeated is never sent twice.
+ *   RNET4  a thread that changes what the network thread waits for wakes it afterwards; the network
+ *          thread clears wake_pending before it looks.
+ *   RNET5  the oldest call of a budget is never refused, so that calls which collect their bodies
+ *          cannot wait for each other in a circle.
  *
  * One connection carries one call at a time, also with HTTP/2: in libcurl a paused
  * stream blocks all the streams of its connection, and a user's call must not wait for
@@ -100,7 +100,7 @@ struct real_net {
     struct real_world *real;
     CURLM *multi;
     tide_thread *thread;
-    int wake_pending;            /* atomic (N4) */
+    int wake_pending;            /* atomic (RNET4) */
     struct real_net_stats stats; /* atomics */
 
     pthread_mutex_t lock;

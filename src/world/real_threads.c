@@ -80,7 +80,7 @@ tide_status real_thread_start(tide_world *world, const char *name, void (*run)(v
     (void)snprintf(thread->name, sizeof thread->name, "%s", name);
 
     /* A thread inherits the mask, so the signals are blocked before it is created: it can never
-     * receive one (R1). */
+     * receive one (REAL1). */
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);

@@ -347,7 +347,7 @@ static struct peer *peer_slot(tide_socket *self)
 
 static void connection_take(tide_socket *self, int fd)
 {
-    if (!peer_is_ours(fd)) { /* S1 */
+    if (!peer_is_ours(fd)) { /* SOCK1 */
         (void)close(fd);
         return;
     }
@@ -380,7 +380,7 @@ static void accept_run(void *arg)
     }
 }
 
-/* Binds under the directory's lock (S2): between bind and listen the socket refuses connections
+/* Binds under the directory's lock (SOCK2): between bind and listen the socket refuses connections
  * and would look abandoned to another server that starts. */
 static tide_status listen_at(tide_socket *self, const struct sockaddr_un *address, tide_error *err)
 {
@@ -586,7 +586,7 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
 
     tide_buf buf;
     tide_buf_init(&buf, mem, ANSWER_BYTES_MAX);
-    if (!peer_is_ours(fd)) /* S1 on the client's side: the server must run as the same user */
+    if (!peer_is_ours(fd)) /* SOCK1 on the client's side: the server must run as the same user */
         rc = tide_error_set(err, TIDE_INVALID, "%s belongs to another user", path);
     const pid_t stopped = rc == TIDE_OK ? peer_stopped(fd) : 0;
     if (stopped != 0)

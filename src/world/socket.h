@@ -11,14 +11,14 @@
  * connection.
  *
  * Invariants:
- *   S1  only processes of the same user are served.
- *   S2  a socket file is replaced only if no server answers there, and of two servers
- *       that start together exactly one wins.
- *   S3  at most TIDE_SOCKET_PEERS_MAX connections, one line in memory each, of at most
- *       TIDE_SOCKET_LINE_BYTES_MAX; a further client gets TIDE_FULL.  A line of an
- *       answer comes from the engine and may have TIDE_SOCKET_ANSWER_BYTES_MAX.
- *   S4  a client that does not read delays only its own handler, and that one
- *       for TIDE_SOCKET_SEND_TIMEOUT_MS at most.
+ *   SOCK1  only processes of the same user are served.
+ *   SOCK2  a socket file is replaced only if no server answers there, and of two servers that start
+ *          together exactly one wins.
+ *   SOCK3  at most TIDE_SOCKET_PEERS_MAX connections, one line in memory each, of at most
+ *          TIDE_SOCKET_LINE_BYTES_MAX; a further client gets TIDE_FULL.  A line of an answer comes
+ *          from the engine and may have TIDE_SOCKET_ANSWER_BYTES_MAX.
+ *   SOCK4  a client that does not read delays only its own handler, and that one for
+ *          TIDE_SOCKET_SEND_TIMEOUT_MS at most.
  *
  * A path too long for a socket address is opened through its directory. */
 #ifndef TIDE_WORLD_SOCKET_H

@@ -7,9 +7,9 @@
  * thousand waits for the disk.
  *
  * Invariants:
- *   U1  a name shows the old file or the whole new one, never a part.
- *   U2  no link leads out of a directory: links to directories are not followed, and a
- *       new file is never written through a link.
+ *   UFL1  a name shows the old file or the whole new one, never a part.
+ *   UFL2  no link leads out of a directory: links to directories are not followed, and a new file
+ *         is never written through a link.
  */
 #ifndef TIDE_WORLD_USERFILE_H
 #define TIDE_WORLD_USERFILE_H

@@ -7,12 +7,12 @@
  * and the same handlers run in both (E10.2).
  *
  * Rules for users of the port:
- *   W1  the time is read once per step and passed down.
- *   W2  a wait ends with TIDE_OK (woken, possibly spuriously), TIDE_TIMEOUT, or
- *       TIDE_STOPPED when the world has died.  Every waiting loop leaves on
- *       TIDE_STOPPED: that is how threads unwind after a simulated crash.
- *   W3  a lock is held for microseconds, never over a wait or a call.
- *   W4  the code that starts a thread joins it.
+ *   WLD1  the time is read once per step and passed down.
+ *   WLD2  a wait ends with TIDE_OK (woken, possibly spuriously), TIDE_TIMEOUT, or TIDE_STOPPED when
+ *         the world has died.  Every waiting loop leaves on TIDE_STOPPED: that is how threads
+ *         unwind after a simulated crash.
+ *   WLD3  a lock is held for microseconds, never over a wait or a call.
+ *   WLD4  the code that starts a thread joins it.
  */
 #ifndef TIDE_WORLD_WORLD_H
 #define TIDE_WORLD_WORLD_H

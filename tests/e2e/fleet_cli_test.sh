@@ -37,7 +37,7 @@ run() {
     err=$(cat "$dir/err")
     line="tidemark $*"
     [ "$code" -eq "$want" ] || fail "$line: exit code $code, expected $want: $out $err"
-    # C3: what happened, and what to do about it.
+    # CLI3: what happened, and what to do about it.
     [ "$code" -eq 0 ] || [ "$want" -eq 3 ] || [[ "$*" == *--json* ]] || [ "$(wc -l <<<"$err")" -ge 2 ] ||
         fail "$line: does not say what to do: $err"
 }

@@ -1,5 +1,5 @@
 /* Goal: whatever happens to the machine, what the archive acknowledged is there,
- * byte for byte (A1, A2), and what a failed commit did not store was not
+ * byte for byte (ARC1, ARC2), and what a failed commit did not store was not
  * acknowledged.  Method: the simulated world; threads put and sync while the
  * power fails at a random step, hundreds of times; disks fill up and fail; every
  * allocation fails in turn; the parser dies of a message. */
@@ -390,7 +390,7 @@ static uint64_t faults_of(struct stage *stage)
 }
 
 /* The first message makes its shard.  Whichever write or sync fails on the way is told, and what
- * is acknowledged survives a power loss, also for who may only read (A1).  Returns whether one
+ * is acknowledged survives a power loss, also for who may only read (ARC1).  Returns whether one
  * failed. */
 static bool store_with_a_fault(bool of_a_sync, uint32_t nth)
 {

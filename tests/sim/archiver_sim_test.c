@@ -2,8 +2,8 @@
  *
  * Goal: whatever crashes, and whenever, every message is on the server or durable in
  * the archive with its bytes; and a message that is named in a removing call satisfied
- * every condition of M13 at that moment (mail/remove/remove.h V1, V2); and a removal whose answer was
- * lost is found and written down as one (V4, V6).
+ * every condition of M13 at that moment (mail/remove/remove.h RMV1, RMV2); and a removal whose answer was
+ * lost is found and written down as one (RMV4, RMV6).
  * Method: a mailbox is synced in calm; then lives with faults and crashes in which runs
  * are planned, removed and gone on with, while another client sorts and deletes, mail is
  * recorded as bad, copies are damaged and mail arrives that is past the watermark.  The
@@ -76,8 +76,8 @@ struct stage {
     uint64_t watermark_ms; /* before the batch that is under way */
     uint64_t calls, named; /* removing ones, and messages in them */
     uint64_t refused, resumed;
-    uint64_t left; /* batches of dead lives that were run again (V7) */
-    uint64_t late; /* batches that were asked for too long ago (V7) */
+    uint64_t left; /* batches of dead lives that were run again (RMV7) */
+    uint64_t late; /* batches that were asked for too long ago (RMV7) */
     struct fact facts[SLOTS_MAX];
 };
 
@@ -163,7 +163,7 @@ static void somebody_else(struct stage *stage)
     }
 }
 
-/* V1, at the only moment that counts. */
+/* RMV1, at the only moment that counts. */
 static void look_at_removal(struct stage *stage, const char *id)
 {
     const uint32_t slot = box_mailbox_find(stage->mailbox, tide_text_of(id));
@@ -382,7 +382,7 @@ struct refused_ask {
     uint64_t changes; /* before the batch */
 };
 
-/* V6: what was asked for and is where it was to go is not refused. */
+/* RMV6: what was asked for and is where it was to go is not refused. */
 static bool look_at_refused(const struct tide_removal *entry, void *arg)
 {
     const struct refused_ask *ask = arg;
@@ -654,7 +654,7 @@ static tide_status named_run(tide_transaction *transaction, void *arg, tide_erro
     return TIDE_OK;
 }
 
-/* V2: whatever was asked of the server is in a manifest. */
+/* RMV2: whatever was asked of the server is in a manifest. */
 static void is_named(struct stage *stage, uint32_t slot)
 {
     const struct fact *fact = &stage->facts[slot];
@@ -748,7 +748,7 @@ static void first_sync(struct stage *stage)
         plant_damage(stage);
 }
 
-/* V7: what a dead life has left does nothing, even if a user runs it again, and neither does a batch
+/* RMV7: what a dead life has left does nothing, even if a user runs it again, and neither does a batch
  * that was asked for too long ago: nothing may be removed, because no batch of this life is under
  * way. */
 struct left_ask {
@@ -931,7 +931,7 @@ TEST(no_crash_loses_a_message_and_none_is_removed_that_is_not_proven)
         were_taken(rare, sizeof rare / sizeof rare[0]);
 }
 
-/* V6: the answers of many removing calls are lost, and what speaks against removing comes
+/* RMV6: the answers of many removing calls are lost, and what speaks against removing comes
  * before the next batch.  Seeds that once found a removal written down as refused: 15 and 207
  * (labels changed), 51 (recorded as bad), 186 (past the watermark). */
 TEST(what_may_be_removed_is_not_refused_without_asking_the_server)

@@ -1,7 +1,7 @@
 /* The Search Console backfill in a world that fails, against the cloud in a box.
  *
  * Goal: whatever crashes, and whenever, a day that can be seen has each of its rows once
- * (store.h V1, V2, V5), and in the end every day is there.
+ * (store.h CST1, CST2, CST5), and in the end every day is there.
  * Method: days are fetched in pages at whose borders rows get lost, through batches that
  * lose, double and reorder parts, over a network and a disk that fail, by a process that
  * crashes and comes again.  After every life the file is looked at by SQLite itself.  A last,
@@ -161,7 +161,7 @@ static bool take_top(const struct tide_console_top *top, void *arg)
                           top->impressions, top->position) == TIDE_OK;
 }
 
-/* V1, V2 and V5, and how many days there are; every key with its sums goes to `out`. */
+/* CST1, CST2 and CST5, and how many days there are; every key with its sums goes to `out`. */
 static uint64_t look(struct stage *stage, tide_buf *out)
 {
     const struct tide_console_store_options options = {

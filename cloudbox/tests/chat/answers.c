@@ -121,7 +121,7 @@ CASE(an_answer_follows_its_schema)
     json_decref(schema);
 }
 
-/* L1, and ids that are the same with it. */
+/* BCHT1, and ids that are the same with it. */
 CASE(the_same_conversation_gets_the_same_answer)
 {
     struct world *world = *state;

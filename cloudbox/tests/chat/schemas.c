@@ -1,5 +1,5 @@
 /* What the model writes fits the schema it was given, and it knows what does not
- * fit: against a naive judge, for schemas made at random (L2). */
+ * fit: against a naive judge, for schemas made at random (BCHT2). */
 #include "chat_fixture.h"
 #include "cloudbox/gate/pattern.h"
 
@@ -195,7 +195,7 @@ static json_t *random_schema(tide_rng *rng, int depth)
     }
 }
 
-/* L2. */
+/* BCHT2. */
 TEST(arguments_validate_against_random_schemas)
 {
     tide_arena arena;

@@ -62,7 +62,7 @@ TEST(days_are_those_of_california)
 static const struct box_property small = {
     .seed = 7, .name = {"sc-domain:example.com", 21}, .rows_per_day = 1000};
 
-/* D1 and D2, for sizes around the borders of the blocks. */
+/* BDAT1 and BDAT2, for sizes around the borders of the blocks. */
 TEST(the_rows_of_a_day_are_sorted_and_distinct)
 {
     static const uint32_t sizes[] = {1, 7, 8, 16, 17, 80, 81, 333, 1000, 5457, 50000};
@@ -124,7 +124,7 @@ TEST(every_query_and_page_has_its_own_name)
     free(names);
 }
 
-/* D3: on ordinary days and on those with 23 and 25 hours, complete or not. */
+/* BDAT3: on ordinary days and on those with 23 and 25 hours, complete or not. */
 TEST(the_hours_of_a_row_add_up_to_it)
 {
     static const char *const dates[] = {"2026-03-08", "2026-11-01", "2026-07-01"};
@@ -154,7 +154,7 @@ TEST(the_hours_of_a_row_add_up_to_it)
         }
 }
 
-/* D4 and C4. */
+/* BDAT4 and BCON4. */
 TEST(a_day_grows_until_it_is_final_and_then_stays)
 {
     const int32_t number = day("2026-07-01");

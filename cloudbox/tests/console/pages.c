@@ -23,7 +23,7 @@ static json_t *pages_keys(struct world *world, const char *dimensions, const cha
     }
 }
 
-/* C2: every way of cutting at multiples of eight gives every row once. */
+/* BCON2: every way of cutting at multiples of eight gives every row once. */
 CASE(pages_together_hold_every_row_once)
 {
     struct world *world = *state;

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* C1 and C3, on every type. */
+/* BCON1 and BCON3, on every type. */
 CASE(sums_agree_between_groupings_and_queries_hide_some)
 {
     struct world *world = *state;

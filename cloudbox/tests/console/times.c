@@ -23,7 +23,7 @@ CASE(without_data_there_are_no_rows)
     assert_non_null(rows_of(world, "{\"startDate\":\"2024-01-01\",\"endDate\":\"2025-05-10\"}"));
 }
 
-/* C4: by default only final days; with "all" also the fresh ones, and the answer
+/* BCON4: by default only final days; with "all" also the fresh ones, and the answer
  * says from when on they can change. */
 CASE(fresh_days_come_on_request_and_are_marked)
 {

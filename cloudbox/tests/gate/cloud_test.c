@@ -1,5 +1,5 @@
-/* The cloud as a whole: the same requests give the same bytes (B1), what is refused
- * changes nothing (B2), every call is recorded once (B3), what was kept makes the
+/* The cloud as a whole: the same requests give the same bytes (BCLD1), what is refused
+ * changes nothing (BCLD2), every call is recorded once (BCLD3), what was kept makes the
  * same cloud again, and serving costs no memory. */
 #include "cloud_player.h"
 #include "resident.h"
@@ -18,7 +18,7 @@ static void add_fault(struct player *player, const char *rule)
     TIDE_ASSERT(box_cloud_add_fault(player->cloud, tide_text_of(rule), NULL) == TIDE_OK);
 }
 
-/* ---- B1 ---- */
+/* ---- BCLD1 ---- */
 
 static void assert_same(const struct player *a, const struct player *b, uint64_t seed, size_t step)
 {
@@ -82,7 +82,7 @@ TEST(the_same_requests_give_the_same_bytes)
     }
 }
 
-/* ---- B2 and B3 ---- */
+/* ---- BCLD2 and BCLD3 ---- */
 
 static void mix(uint64_t *hash, uint64_t value)
 {
@@ -146,7 +146,7 @@ static bool is_signin(const struct player *player)
     return player->type[12] == 'x'; /* application/x-www-form-urlencoded */
 }
 
-/* Signing in is left out of B2: using a code twice is refused, and kills the grant. */
+/* Signing in is left out of BCLD2: using a code twice is refused, and kills the grant. */
 TEST(what_is_refused_changes_nothing_and_every_call_is_recorded_once)
 {
     size_t refused = 0;

@@ -179,7 +179,7 @@ TEST(count_and_after_are_exact)
     box_cloud_free(cloud);
 }
 
-/* Goal: F1.  Method: two clouds of one seed see the same, one of another does not;
+/* Goal: BFLT1.  Method: two clouds of one seed see the same, one of another does not;
  * and the share that is struck is the rate. */
 TEST(chance_comes_from_the_seed)
 {

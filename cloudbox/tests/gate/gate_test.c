@@ -48,7 +48,7 @@ TEST(a_call_is_routed_and_its_caller_known)
     box_cloud_free(cloud);
 }
 
-/* B1: one seed, one answer, whatever chance had a hand in it. */
+/* BCLD1: one seed, one answer, whatever chance had a hand in it. */
 TEST(the_same_calls_give_the_same_answers)
 {
     tide_buf answers[2];

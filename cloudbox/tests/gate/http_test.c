@@ -106,7 +106,7 @@ TEST(the_clock_only_goes_forward)
     box_clock_init(&clock, 5000, 100);
     assert_int_equal(box_clock_at(&clock, 100), 5000);
     assert_int_equal(box_clock_at(&clock, 150), 5050);
-    assert_int_equal(box_clock_at(&clock, 120), 5050); /* B4 */
+    assert_int_equal(box_clock_at(&clock, 120), 5050); /* BCLD4 */
     box_clock_speed(&clock, 60000, 200);               /* a minute a second */
     assert_int_equal(box_clock_at(&clock, 1200), 5100 + 60000);
     assert_int_equal(box_clock_outside(&clock, 5100 + 30000), 700);

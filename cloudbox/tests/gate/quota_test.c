@@ -170,7 +170,7 @@ TEST(the_budget_comes_back_to_the_millisecond)
     box_cloud_free(cloud);
 }
 
-/* Goal: Q1 and Q2 under random load of two users in one project whose own
+/* Goal: BQTA1 and BQTA2 under random load of two users in one project whose own
  * limit bites too.  Method: all charges in a list, sums made anew. */
 TEST(no_window_is_ever_crossed)
 {

@@ -60,7 +60,7 @@ TEST(every_call_is_counted_once_by_method_user_and_status)
 }
 
 /* Goal: the highest windows of a random load are those a list of all calls gives,
- * and offered is above the limit exactly when something was refused (R2). */
+ * and offered is above the limit exactly when something was refused (BREF2). */
 TEST(the_highest_windows_are_the_true_ones)
 {
     enum { CALLS = 1500 };
@@ -148,7 +148,7 @@ TEST(fetches_are_counted_per_message)
     json_t *stats = box_cloud_stats(cloud, user, true);
     const json_t *fetched = inside(stats, "users", "a@x.org", "fetched", NULL);
     assert_int_equal(number(json_object_get(fetched, "messages")), 2);
-    assert_int_equal(number(json_object_get(fetched, "most")), 255); /* saturates (R3) */
+    assert_int_equal(number(json_object_get(fetched, "most")), 255); /* saturates (BREF3) */
     assert_int_equal(number(json_object_get(fetched, "total")), 256);
     char id[BOX_ID_TEXT_BYTES];
     box_id_text(box_mailbox_at(box_user_mailbox(user), slots[2])->id, id);

@@ -24,7 +24,7 @@ TEST(profile_counts_messages_and_threads)
     world_done(&world);
 }
 
-/* Goal: GM1.  Method: bytes of every value and every length up to some hundred,
+/* Goal: BGML1.  Method: bytes of every value and every length up to some hundred,
  * also without an empty line, without headers, and with NULs. */
 TEST(raw_gives_back_the_very_bytes)
 {
@@ -397,7 +397,7 @@ TEST(what_is_no_message_does_not_come_in)
     assert_refused(&world, 400, "Invalid label: Nope");
     call(&world, "POST", "/messages", "{\"raw\":\"U3ViamVjdDogeA==\",\"labelIds\":[\"DRAFT\"]}");
     assert_refused(&world, 400, "Invalid label: DRAFT");
-    call(&world, "GET", "/profile", NULL); /* GM2 */
+    call(&world, "GET", "/profile", NULL); /* BGML2 */
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 0);
     assert_int_equal(
         call(&world, "POST", "/messages", "{\"raw\":\"U3ViamVjdDogeA==\",\"labelIds\":[\"SENT\"]}"),

@@ -100,7 +100,7 @@ void assert_labels(json_t *list, const char *wanted)
         used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i > 0 ? " " : "",
                                  json_string_value(json_array_get(list, i)));
     assert_string_equal(have, wanted);
-    assert_int_equal(list == NULL, wanted[0] == '\0'); /* GM3 */
+    assert_int_equal(list == NULL, wanted[0] == '\0'); /* BGML3 */
 }
 
 void insert(struct world *world, tide_text raw, const char *more, char id_out[BOX_ID_TEXT_BYTES])

@@ -1,4 +1,4 @@
-/* Goal: the reports of a mailbox lead a fresh one to the same state (X6), and what is
+/* Goal: the reports of a mailbox lead a fresh one to the same state (BMBX6), and what is
  * not a report of this mailbox is refused.  Method: random changes, then the
  * reports as text, whole and damaged. */
 #include "mailbox_model.h"

@@ -37,6 +37,6 @@ uint64_t find(box_mailbox *mailbox, tide_text text)
     const uint64_t walked = by_walk(query, mailbox);
     tide_arena_done(&arena);
     if (matched != walked)
-        fail_msg("Q2 broken by: %.*s", (int)text.bytes, text.data);
+        fail_msg("BQRY2 broken by: %.*s", (int)text.bytes, text.data);
     return matched;
 }

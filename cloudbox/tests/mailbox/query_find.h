@@ -1,5 +1,5 @@
 /* query_find.h - for the tests of queries: finding messages by walking the plan
- * and by asking every message, which must agree (Q2).  Slots are bits of a set. */
+ * and by asking every message, which must agree (BQRY2).  Slots are bits of a set. */
 #ifndef BOX_TESTS_QUERY_FIND_H
 #define BOX_TESTS_QUERY_FIND_H
 

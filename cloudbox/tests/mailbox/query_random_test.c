@@ -1,5 +1,5 @@
 /* Random queries over random mail.  What a query must find is computed while it
- * is written, from the sets of its parts; both ways to find must agree with it (Q2). */
+ * is written, from the sets of its parts; both ways to find must agree with it (BQRY2). */
 #include "query_find.h"
 
 /* The only user label, "Work/Bills", is the first one behind the system ones. */

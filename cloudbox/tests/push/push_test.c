@@ -389,7 +389,7 @@ TEST(more_than_one_a_second_is_dropped)
     }
     assert_int_equal(drain(&help), 4); /* at 0, 1200, 2400 and 3600 ms */
     assert_int_equal(stat_of(&help, "limited"), 7);
-    watch(&help, "{\"topicName\":\"" TOPIC "\"}"); /* P1 holds across watches */
+    watch(&help, "{\"topicName\":\"" TOPIC "\"}"); /* BPSH1 holds across watches */
     assert_int_equal(drain(&help), 0);
     help_stop(&help);
 }
@@ -541,7 +541,7 @@ TEST(the_queue_gives_what_a_plain_list_would_give)
     box_push_queue_done(&queue);
 }
 
-/* P1, P2 and P3 under chance: changes at any pace, watches that come and go,
+/* BPSH1, BPSH2 and BPSH3 under chance: changes at any pace, watches that come and go,
  * losses and duplicates, and a receiver that often does not answer. */
 static void random_watching(uint64_t seed)
 {
@@ -570,9 +570,9 @@ static void random_watching(uint64_t seed)
         const uint64_t now_born = stat_of(&help, "born");
         assert_in_range(now_born - born, 0, 1);
         if (now_born != born) {
-            assert_true(help.now_ms < watch_ends_ms); /* P2 */
+            assert_true(help.now_ms < watch_ends_ms); /* BPSH2 */
             if (born_ms != 0 && help.now_ms < born_ms + 1000)
-                fail_msg("P1 with seed %llu", (unsigned long long)seed);
+                fail_msg("BPSH1 with seed %llu", (unsigned long long)seed);
             born_ms = help.now_ms;
         }
         born = now_born;
@@ -583,7 +583,7 @@ static void random_watching(uint64_t seed)
             acknowledged += good;
         }
     }
-    struct seen seen; /* P3: whatever is left comes in the end */
+    struct seen seen; /* BPSH3: whatever is left comes in the end */
     for (int i = 0; i < 10000 && stat_of(&help, "waiting") > 0; i++) {
         const uint64_t wake_ms = box_cloud_wake_at_ms(help.cloud, help.now_ms);
         help.now_ms = wake_ms > help.now_ms ? wake_ms : help.now_ms;

@@ -164,7 +164,7 @@ TEST(the_table_of_secrets_finds_what_is_there_and_nothing_else)
     help_stop(&help);
 }
 
-/* ---- codes (A1) ---- */
+/* ---- codes (BAUT1) ---- */
 
 TEST(a_code_is_good_once_and_its_second_use_kills_what_it_gave)
 {
@@ -298,7 +298,7 @@ TEST(a_verifier_has_43_to_128_unreserved_characters)
     help_stop(&help);
 }
 
-/* ---- tokens and grants (A2, A3, A4) ---- */
+/* ---- tokens and grants (BAUT2, BAUT3, BAUT4) ---- */
 
 TEST(an_access_token_dies_with_its_second_and_with_its_grant)
 {

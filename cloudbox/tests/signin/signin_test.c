@@ -113,7 +113,7 @@ TEST(a_person_sees_who_asks_for_what_and_allows_it)
     assert_int_equal(strncmp(help_header(&help, "Location"), "http://127.0.0.1:9004/back?", 27), 0);
     assert_true(located(&help, "state", value));
     assert_string_equal(value, "s &=1");
-    assert_true(located(&help, "scope", value)); /* A3: the other one was unticked */
+    assert_true(located(&help, "scope", value)); /* BAUT3: the other one was unticked */
     assert_string_equal(value, "https://www.googleapis.com/auth/gmail.readonly");
     assert_true(located(&help, "code", value));
     assert_int_equal(strncmp(value, "4/0A", 4), 0);
@@ -678,7 +678,7 @@ TEST(discovery_and_keys_are_published)
     help_stop(&help);
 }
 
-/* Any bytes: an answer, never a crash, and no redirect to another place (S2). */
+/* Any bytes: an answer, never a crash, and no redirect to another place (BSGN2). */
 TEST(random_requests_never_redirect_elsewhere)
 {
     struct help help;

@@ -10,10 +10,10 @@
  *      NAME.restoring to NAME.
  *   5  remove restore.pending.
  *
- * R1  killed during 1 or 2: the old home is complete; the command starts over.
- * R2  killed during 3 to 5: every file of both homes exists under one of its names; the command
+ * RST1  killed during 1 or 2: the old home is complete; the command starts over.
+ * RST2  killed during 3 to 5: every file of both homes exists under one of its names; the command
  *     resumes with 4, which does nothing twice: a missing NAME.restoring was already moved.
- * R3  nothing of an old home is removed.
+ * RST3  nothing of an old home is removed.
  */
 #include "cli/commands/backup_systems.h"
 

@@ -2,7 +2,7 @@
  *
  * On a terminal a block is redrawn in place, each time with one write, and the cursor is hidden
  * only within that write: however this process ends, the terminal is left as it was.  Elsewhere it
- * prints a line every ten seconds; with --json an event per second (cli.h C2). */
+ * prints a line every ten seconds; with --json an event per second (cli.h CLI2). */
 #ifndef TIDE_CLI_RUN_DISPLAY_H
 #define TIDE_CLI_RUN_DISPLAY_H
 

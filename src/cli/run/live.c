@@ -65,7 +65,7 @@ static void left_text(uint64_t left_ms, char out[TIDE_DURATION_TEXT_BYTES])
         tide_duration_human(left_ms / 1000 * 1000, out);
 }
 
-/* Whole percents, and 100 only when nothing is missing (V2). */
+/* Whole percents, and 100 only when nothing is missing (LIVE2). */
 static unsigned percent_of(uint64_t part, uint64_t whole)
 {
     if (part >= whole)
@@ -156,7 +156,7 @@ static void field_cut(struct field *field, unsigned width)
     field->width = cli_live_width(tide_text_of(field->text));
 }
 
-/* Keeps the fields that fit, by weight; cuts the one with the largest weight if necessary (V1). */
+/* Keeps the fields that fit, by weight; cuts the one with the largest weight if necessary (LIVE1). */
 static void line_fit(struct line *line, unsigned width)
 {
     bool taken[FIELDS_MAX] = {false};

@@ -5,12 +5,12 @@
  * display.c has those.
  *
  * Invariants (tests/unit/cli/live_test.c):
- *   V1  no line of a block is wider than the terminal less one column, and there are
- *       fewer lines than it has rows: nothing wraps and nothing scrolls.
- *   V2  what is done is never shown above the total, nor 100 % before all is done.
- *   V3  a time left is shown only when it is known; it is never shorter than the
- *       provider's quota allows (M6b).
- *   V4  without color a block contains only text and line ends.
+ *   LIVE1  no line of a block is wider than the terminal less one column, and there are fewer lines
+ *          than it has rows: nothing wraps and nothing scrolls.
+ *   LIVE2  what is done is never shown above the total, nor 100 % before all is done.
+ *   LIVE3  a time left is shown only when it is known; it is never shorter than the provider's
+ *          quota allows (M6b).
+ *   LIVE4  without color a block contains only text and line ends.
  */
 #ifndef TIDE_CLI_CLI_LIVE_H
 #define TIDE_CLI_CLI_LIVE_H

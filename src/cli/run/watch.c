@@ -172,7 +172,7 @@ tide_status cli_watched_jobs(struct cli_work *work, size_t account, const char *
 
 /* ---- a sample ---- */
 
-/* Work is shown with a time left only while it moves (live.h V3). */
+/* Work is shown with a time left only while it moves (live.h LIVE3). */
 static void take_rate(struct cli_work *work, size_t index, uint64_t now_ms)
 {
     struct cli_watched *watched = &work->accounts[index];

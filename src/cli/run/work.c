@@ -33,7 +33,7 @@ static tide_status enqueue(struct cli_work *work, size_t account, tide_error *er
     return rc;
 }
 
-/* U4. */
+/* RUN4. */
 static tide_status begin_all(struct cli_work *work)
 {
     struct cli *cli = work->cli;
@@ -54,7 +54,7 @@ static tide_status begin_all(struct cli_work *work)
     return TIDE_OK;
 }
 
-/* U1.  An account that could not begin gets no worker either: its remaining jobs would only
+/* RUN1.  An account that could not begin gets no worker either: its remaining jobs would only
  * fail. */
 static tide_status restrict_engine(struct cli_work *work)
 {

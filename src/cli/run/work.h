@@ -15,13 +15,13 @@
  * the ledger.
  *
  * Invariants:
- *   U1  it works only for the named accounts, and ends when each of them is either finished or
- *       cannot continue without the user.
- *   U2  no work is begun twice: requests have a dedupe key, and taking over from an engine that
- *       ended uses the same ones.
- *   U3  the first SIGINT or SIGTERM stops our engine within workers.stop_grace; a watched one
- *       continues.
- *   U4  an account that cannot begin does not keep the others from it.
+ *   RUN1  it works only for the named accounts, and ends when each of them is either finished or
+ *         cannot continue without the user.
+ *   RUN2  no work is begun twice: requests have a dedupe key, and taking over from an engine that
+ *         ended uses the same ones.
+ *   RUN3  the first SIGINT or SIGTERM stops our engine within workers.stop_grace; a watched one
+ *         continues.
+ *   RUN4  an account that cannot begin does not keep the others from it.
  */
 #ifndef TIDE_CLI_RUN_WORK_H
 #define TIDE_CLI_RUN_WORK_H

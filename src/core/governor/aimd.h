@@ -12,7 +12,7 @@
  * rate doubles, up to that half.
  *
  * Invariant (tide_aimd_check()):
- *   A1  rate and workers stay between the bounds of the profile.
+ *   AIMD1  rate and workers stay between the bounds of the profile.
  */
 #ifndef TIDE_CORE_AIMD_H
 #define TIDE_CORE_AIMD_H

@@ -10,9 +10,9 @@
  * served byte by byte.
  *
  * Invariants (tide_bandwidth_check()):
- *   S1  over any span of t milliseconds in which a rate r held, at most r * t / 1000 +
- *       r / 4 + 1 bytes were granted.
- *   S2  spans lie inside a day: from < 1440, to <= 1440.
+ *   BWD1  over any span of t milliseconds in which a rate r held, at most r * t / 1000 + r / 4 + 1
+ *         bytes were granted.
+ *   BWD2  spans lie inside a day: from < 1440, to <= 1440.
  */
 #ifndef TIDE_CORE_BANDWIDTH_H
 #define TIDE_CORE_BANDWIDTH_H

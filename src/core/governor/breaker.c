@@ -45,7 +45,7 @@ uint64_t tide_breaker_allows_at_ms(const tide_breaker *breaker, uint64_t now_ms)
 
 void tide_breaker_sent(tide_breaker *breaker, uint64_t now_ms)
 {
-    TIDE_ASSERT(tide_breaker_allows_at_ms(breaker, now_ms) == now_ms); /* B1 */
+    TIDE_ASSERT(tide_breaker_allows_at_ms(breaker, now_ms) == now_ms); /* BRK1 */
     breaker->calls++;
     breaker->probe_out = breaker->why != TIDE_OK;
 }

@@ -18,9 +18,9 @@
  * still in flight.
  *
  * Invariants (tide_breaker_check()):
- *   B1  while open, no call is sent; while half-open, one at a time.
- *   B2  calls sent before it opened are at most all calls in flight.
- *   B3  closed means no pause is left: until_ms is 0 and why is TIDE_OK.
+ *   BRK1  while open, no call is sent; while half-open, one at a time.
+ *   BRK2  calls sent before it opened are at most all calls in flight.
+ *   BRK3  closed means no pause is left: until_ms is 0 and why is TIDE_OK.
  */
 #ifndef TIDE_CORE_BREAKER_H
 #define TIDE_CORE_BREAKER_H

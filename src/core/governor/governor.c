@@ -727,10 +727,10 @@ bool tide_governor_check(const tide_governor *governor, uint64_t now_ms)
     /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     if (!tide_aimd_check(&governor->aimd) || !tide_breaker_check(&governor->breaker) ||
         !tide_latency_check(&governor->latency))
-        return false; /* G4 */
+        return false; /* GOV4 */
     if (tokens_at(governor, now_ms) > burst_units(governor))
-        return false; /* G5 */
+        return false; /* GOV5 */
     return !has_window(governor) ||
-           (tide_lease_check(&governor->lease) && tide_window_check(&governor->window)); /* G3 */
+           (tide_lease_check(&governor->lease) && tide_window_check(&governor->window)); /* GOV3 */
     /* GCOVR_EXCL_BR_STOP */
 }

@@ -11,15 +11,15 @@
  * a crash loses no spent units, latency.h knows what is slow.
  *
  * Invariants (tide_governor_check()):
- *   G1  no window of the provider ever holds more than its limit, across crashes too,
- *       as long as it counts a call before its answer, or within stray_ms of the end
- *       of our connection or process (window.h has the proof).  The next process on
- *       this machine need not trust the wall clock; one on another machine must.
- *   G2  levels 2..4 leave the reserve of the window to level 1 (K15).
- *   G3  units spent never exceed the durable promise.
- *   G4  rate and workers stay between their bounds.
- *   G5  in any t seconds at most burst + reserve + rate_max * t units are sent;
- *       one call that is larger than the burst is paid off afterwards.
+ *   GOV1  no window of the provider ever holds more than its limit, across crashes too, as long as
+ *         it counts a call before its answer, or within stray_ms of the end of our connection or
+ *         process (window.h has the proof).  The next process on this machine need not trust the
+ *         wall clock; one on another machine must.
+ *   GOV2  levels 2..4 leave the reserve of the window to level 1 (K15).
+ *   GOV3  units spent never exceed the durable promise.
+ *   GOV4  rate and workers stay between their bounds.
+ *   GOV5  in any t seconds at most burst + reserve + rate_max * t units are sent; one call that is
+ *         larger than the burst is paid off afterwards.
  */
 #ifndef TIDE_CORE_GOVERNOR_H
 #define TIDE_CORE_GOVERNOR_H

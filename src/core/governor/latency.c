@@ -46,7 +46,7 @@ static uint32_t quantile(const struct tide_latency_epoch *a, const struct tide_l
     if (rank == 0)
         rank = 1;
     uint64_t seen = 0;
-    for (unsigned step = 0;; step++) { /* ends: all samples are in a step (L1) */
+    for (unsigned step = 0;; step++) { /* ends: all samples are in a step (LAT1) */
         TIDE_ASSERT(step < TIDE_LATENCY_STEPS);
         seen += (uint64_t)a->steps[step] + b->steps[step];
         if (seen >= rank)

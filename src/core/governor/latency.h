@@ -11,8 +11,8 @@
  * not the reference forever.
  *
  * Invariants (tide_latency_check()):
- *   L1  the count of an epoch is the sum of its steps.
- *   L2  quantiles do not decrease: p50 <= p95 <= p99.
+ *   LAT1  the count of an epoch is the sum of its steps.
+ *   LAT2  quantiles do not decrease: p50 <= p95 <= p99.
  */
 #ifndef TIDE_CORE_LATENCY_H
 #define TIDE_CORE_LATENCY_H

@@ -9,7 +9,7 @@ bool tide_lease_covers(const tide_lease *lease, uint64_t units)
 
 void tide_lease_spend(tide_lease *lease, uint64_t units)
 {
-    TIDE_ASSERT(tide_lease_covers(lease, units)); /* P1 */
+    TIDE_ASSERT(tide_lease_covers(lease, units)); /* LSE1 */
     lease->spent += units;
 }
 
@@ -32,7 +32,7 @@ uint64_t tide_lease_save_at_ms(const tide_lease *lease, uint64_t units, uint32_t
 
 uint64_t tide_lease_promise(tide_lease *lease, uint64_t now_ms, uint64_t units)
 {
-    /* A promise never shrinks: an older snapshot contains it (P2). */
+    /* A promise never shrinks: an older snapshot contains it (LSE2). */
     if (lease->promised < lease->spent + units)
         lease->promised = lease->spent + units;
     lease->taken = true;

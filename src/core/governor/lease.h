@@ -9,9 +9,9 @@
  * user's call does not wait for a save, and no clock has to be trusted.
  *
  * Invariants (tide_lease_check()); all three count units since the start:
- *   P1  spent <= durable <= promised, and none ever decreases.
- *   P2  a snapshot taken when `spent` was s records a promise of promised - s, so
- *       that any later spending under any earlier durable one is covered by it.
+ *   LSE1  spent <= durable <= promised, and none ever decreases.
+ *   LSE2  a snapshot taken when `spent` was s records a promise of promised - s, so that any later
+ *         spending under any earlier durable one is covered by it.
  */
 #ifndef TIDE_CORE_LEASE_H
 #define TIDE_CORE_LEASE_H

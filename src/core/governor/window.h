@@ -20,11 +20,10 @@
  * recorded here, and L was admitted under the limit.
  *
  * Invariants (tide_window_check()):
- *   W1  entries are ordered by expiry, strictly, and none is empty.
- *   W2  held is the sum of the entries; used = held + in flight.
- *   W3  every expiry is later than its answer plus W, by at most one grain while
- *       there is a free entry (when there is none, neighbours are merged at the
- *       later expiry).
+ *   WIN1  entries are ordered by expiry, strictly, and none is empty.
+ *   WIN2  held is the sum of the entries; used = held + in flight.
+ *   WIN3  every expiry is later than its answer plus W, by at most one grain while there is a free
+ *         entry (when there is none, neighbours are merged at the later expiry).
  */
 #ifndef TIDE_CORE_WINDOW_H
 #define TIDE_CORE_WINDOW_H

@@ -75,7 +75,7 @@ tide_status tide_archive_id_copy(tide_world *world, const char *from_dir, const 
 }
 
 /* Writes the id under a temporary name and renames it, which fails where an id exists: of two
- * processes that make one at the same time, the second reads the id of the first (I1). */
+ * processes that make one at the same time, the second reads the id of the first (AID1). */
 static tide_status make(tide_world *world, const char *dir, tide_error *err)
 {
     uint8_t random[RANDOM_BYTES];

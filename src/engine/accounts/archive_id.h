@@ -11,8 +11,8 @@
  * back, and what is missing is fetched again (M4).  So a copy costs requests, never mail.
  *
  * Invariants:
- *   I1  an id never changes once it is written: a second process reads the id of the first.
- *   I2  an id is durable before the ledger names it.
+ *   AID1  an id never changes once it is written: a second process reads the id of the first.
+ *   AID2  an id is durable before the ledger names it.
  */
 #ifndef TIDE_ENGINE_ARCHIVE_ID_H
 #define TIDE_ENGINE_ARCHIVE_ID_H

@@ -1,4 +1,4 @@
-/* apply.c - updates the core with the result of a transaction, under the lock (engine.h N4). */
+/* apply.c - updates the core with the result of a transaction, under the lock (engine.h ENG4). */
 #include "engine/writer/batch.h"
 #include "base/check.h"
 
@@ -29,7 +29,7 @@ void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint
 }
 
 /* On a shared ledger only jobs of accounts that this process holds enter its window
- * (fleet.h X1, X2). */
+ * (fleet.h FLT1, FLT2). */
 static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
 {
     if (tide_fleet_ours(engine, brief->account)) {

@@ -3,7 +3,7 @@
  *   gather (lock) -> commit (no lock) -> apply (lock) -> refill -> again
  *
  * writer.c gathers and commits; apply.c updates the core with the result, and only once
- * that is durable (engine.h N4). */
+ * that is durable (engine.h ENG4). */
 #ifndef TIDE_ENGINE_BATCH_H
 #define TIDE_ENGINE_BATCH_H
 

@@ -2,7 +2,7 @@
  *
  * While a commit waits for the disk, ends, write requests and claims collect; the next
  * transaction takes them all (lesson 1: finish these and claim the next, in one).
- * The core gets no change before it is durable (engine.h N4).
+ * The core gets no change before it is durable (engine.h ENG4).
  *
  *   gather (lock) -> commit (no lock) -> apply (lock) -> refill -> again
  */
@@ -336,7 +336,7 @@ static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tid
 }
 
 /* A job may have been added to a cycle after its last one ended: then the ledger refuses to move
- * the cursor past it (ledger.h G4).  That concerns this stream alone and undoes nothing else. */
+ * the cursor past it (ledger.h LED4).  That concerns this stream alone and undoes nothing else. */
 static tide_status move_cursors(struct tide_batch *batch, tide_tx *tx, uint64_t now_unix_ms,
                                 tide_error *err)
 {
@@ -411,7 +411,7 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
         claim_newborn(engine, batch, now_unix_ms);
     /* Write claims, cursors and governors.  A claimed job starts only after the COMMIT, so a crash
      * here leaves no job that ran without a claim.  On SQLite cursors pass only cycles whose ends
-     * an earlier transaction made durable (N3); on a shared ledger its own counts decide, with the
+     * an earlier transaction made durable (ENG3); on a shared ledger its own counts decide, with the
      * ends above, so a crash never leaves a cursor beyond a lost end. */
     if (rc == TIDE_OK)
         rc = write_rest(engine, batch, tx, now_unix_ms, err);
@@ -444,7 +444,7 @@ static void refill(tide_engine *engine)
         return;
     if (engine->fleet != NULL && !tide_fleet_ours(engine, wanted.account)) {
         if (wanted.account == 0)
-            tide_fleet_free_work(engine); /* fleet.h X2: those are claimed, not loaded */
+            tide_fleet_free_work(engine); /* fleet.h FLT2: those are claimed, not loaded */
         tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
         engine->stuff_to_claim = true;
         return;

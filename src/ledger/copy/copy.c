@@ -71,7 +71,7 @@ static tide_status look_at_runs(struct copier *self)
         NULL, 0, &answer, self->err);
 }
 
-/* Reads everything once: finds the values that the target cannot store (Y8). */
+/* Reads everything once: finds the values that the target cannot store (LCP8). */
 static tide_status check_table(struct copier *self, const struct copy_table *table)
 {
     struct copy_reader reader;
@@ -113,7 +113,7 @@ static tide_status count_source(struct copier *self)
     return rc;
 }
 
-/* Opens, checks and counts the source; leaves its snapshot open (Y1). */
+/* Opens, checks and counts the source; leaves its snapshot open (LCP1). */
 static tide_status look_at_source(struct copier *self)
 {
     struct tide_copy_report *report = self->report;
@@ -210,7 +210,7 @@ static tide_status place_lost(struct copier *self)
 }
 
 /* The first step of each transaction: checks that the place is where this copy left it, and
- * locks it until the end (Y4). */
+ * locks it until the end (LCP4). */
 static tide_status place_hold(struct copier *self)
 {
     bool there = true;
@@ -297,7 +297,7 @@ static tide_status clear_table(struct copier *self, const struct copy_table *tab
 }
 
 /* Deletes all that a copy wrote, also in tables of the systems: the mark says that all rows
- * come from a copy (Y2). */
+ * come from a copy (LCP2). */
 static tide_status clear_target(struct copier *self)
 {
     struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
@@ -483,7 +483,7 @@ static tide_status look_at_target(struct copier *self)
 
 /* ---- rows ---- */
 
-/* One transaction: some rows, and the place after them (Y3). */
+/* One transaction: some rows, and the place after them (LCP3). */
 static tide_status copy_batch(struct copier *self, struct copy_reader *reader,
                               struct copy_writer *writer, uint64_t *rows, bool *more_out)
 {
@@ -607,7 +607,7 @@ static tide_status jobs_last(struct copier *self, struct copy_side *side, int64_
 }
 
 /* SQLite gives the greatest existing id plus one: a job of no kind holds the id of one that was
- * purged at the source, until a newer job exists (Y7). */
+ * purged at the source, until a newer job exists (LCP7). */
 static tide_status keep_last_sqlite(struct copier *self, int64_t last)
 {
     char sql[300];
@@ -698,7 +698,7 @@ static tide_status not_equal(struct copier *self)
                           difference);
 }
 
-/* Removes the mark: from here on the target is a ledger (Y5). */
+/* Removes the mark: from here on the target is a ledger (LCP5). */
 static tide_status let_go(struct copier *self)
 {
     char sql[160];

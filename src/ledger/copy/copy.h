@@ -14,22 +14,22 @@
  * PostgreSQL's tables, whichever database they are in (tables.c).
  *
  * Invariants:
- *   Y1  the source is opened read-only, in one snapshot, and never changed.
- *   Y2  until the last step the target carries a mark, and tide_ledger_open() refuses
- *       it (TIDE_BUSY) with advice: on SQLite another application id, which older
- *       versions refuse too; on PostgreSQL the row `copying` of tidemark.meta.
- *   Y3  rows and the place up to which they were copied are in one transaction: a copy
- *       that was killed anywhere resumes there at the next run.
- *   Y4  the place is changed only by the copy that read it: of two copies into one target
- *       one ends with TIDE_BUSY.
- *   Y5  the mark is removed when every table has been read back from both sides and is
- *       equal, row by row, and tide_ledger_check() found nothing on the target.
- *   Y6  a source that was written to since the copy began (each writer leaves a row in
- *       `run`) is copied from the beginning.
- *   Y7  ids of jobs are never reused: those that the target gives are greater than any
- *       that the source gave.
- *   Y8  what the target cannot hold (a zero byte in a text, a number out of range) is
- *       found before the first row is written, and named.
+ *   LCP1  the source is opened read-only, in one snapshot, and never changed.
+ *   LCP2  until the last step the target carries a mark, and tide_ledger_open() refuses it
+ *         (TIDE_BUSY) with advice: on SQLite another application id, which older versions refuse
+ *         too; on PostgreSQL the row `copying` of tidemark.meta.
+ *   LCP3  rows and the place up to which they were copied are in one transaction: a copy that was
+ *         killed anywhere resumes there at the next run.
+ *   LCP4  the place is changed only by the copy that read it: of two copies into one target one
+ *         ends with TIDE_BUSY.
+ *   LCP5  the mark is removed when every table has been read back from both sides and is equal, row
+ *         by row, and tide_ledger_check() found nothing on the target.
+ *   LCP6  a source that was written to since the copy began (each writer leaves a row in `run`) is
+ *         copied from the beginning.
+ *   LCP7  ids of jobs are never reused: those that the target gives are greater than any that the
+ *         source gave.
+ *   LCP8  what the target cannot hold (a zero byte in a text, a number out of range) is found
+ *         before the first row is written, and named.
  */
 #ifndef TIDE_ENGINE_LEDGER_COPY_H
 #define TIDE_ENGINE_LEDGER_COPY_H
@@ -89,7 +89,7 @@ struct tide_copy_report {
     uint64_t rows_copied;  /* in this run */
     uint64_t rows_resumed; /* copied by an earlier run that did not end */
     bool equal;
-    bool restarted; /* the source had changed (Y6), or `restart` was set */
+    bool restarted; /* the source had changed (LCP6), or `restart` was set */
     uint64_t copy_ms, compare_ms;
     char left_out[300]; /* tables beside the ledger that belong to no known system */
 };

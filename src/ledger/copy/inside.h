@@ -159,7 +159,7 @@ static inline size_t tide_copy_writer_bytes(const struct copy_writer *writer)
 }
 void tide_copy_writer_close(struct copy_writer *writer);
 
-/* TIDE_INVALID, naming row and column: that kind of database cannot hold the value (Y8). */
+/* TIDE_INVALID, naming row and column: that kind of database cannot hold the value (LCP8). */
 tide_status tide_copy_row_fits(const struct copy_table *table, const struct copy_value *values,
                                bool postgres, tide_error *err);
 
@@ -192,8 +192,8 @@ struct copier {
     struct tide_copy_report *report;
     tide_error *err;
 
-    tide_buf seen;  /* shows whether the source was written to (Y6) */
-    tide_buf place; /* as it stands in the target (Y4) */
+    tide_buf seen;  /* shows whether the source was written to (LCP6) */
+    tide_buf place; /* as it stands in the target (LCP4) */
     tide_buf next;  /* as it will stand */
     tide_buf row_from, row_to;
     uint64_t rows_all, rows_step;

@@ -30,7 +30,7 @@ static tide_status lock_path(const char *path, char out[PATH_BYTES], tide_error 
     return TIDE_OK;
 }
 
-/* No lock file is created for a source that never had an engine (Y1). */
+/* No lock file is created for a source that never had an engine (LCP1). */
 static bool lock_is_there(tide_world *world, const char *path)
 {
     tide_buf line;

@@ -234,7 +234,7 @@ const struct copy_table tide_copy_ledger_tables[] = {
            BIT(JOB_TOKEN)},
           {DETAIL, BIT(JOB_STATUS) | BIT(JOB_BYTES_DONE) | BIT(JOB_ERROR) | BIT(JOB_RESUME)}}},
     /* SQLite has done jobs in the same table.  A row of no kind is not a job: it holds the
-     * greatest id that was ever given (Y7). */
+     * greatest id that was ever given (LCP7). */
     {.name = "job_done",
      .people = "job",
      COLUMNS(done_columns, 1),

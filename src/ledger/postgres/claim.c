@@ -88,7 +88,7 @@ tide_status tide_pgl_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint6
         return rc;
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){ids[i], i};
-    qsort(places, count, sizeof places[0], place_order); /* R3 */
+    qsort(places, count, sizeof places[0], place_order); /* LPG3 */
     tide_pg_params(self->pg);
     for (int column = 0; column < 2; column++) {
         tide_pg_array(self->pg, TIDE_PG_INT8);

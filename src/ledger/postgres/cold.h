@@ -3,7 +3,7 @@
  * Their statements are written where they are used; each answers for a whole set.
  * Often two statements follow each other where one seems enough, for one reason: a
  * statement that waited for a row's lock sees the new row, but every other table as it
- * was before it waited.  So the first statement locks the rows, in order (R3), and the
+ * was before it waited.  So the first statement locks the rows, in order (LPG3), and the
  * second, which sees what was committed meanwhile, decides. */
 #ifndef TIDE_ENGINE_LEDGER_PG_COLD_H
 #define TIDE_ENGINE_LEDGER_PG_COLD_H

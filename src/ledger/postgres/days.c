@@ -211,7 +211,7 @@ static const char gap_sql[] =
     " SELECT id FROM tidemark.job WHERE id IN (SELECT id FROM old) AND state >= 3 AND finished < $1"
     " ORDER BY id FOR UPDATE SKIP LOCKED";
 
-/* They are locked, so no new job can wait for one (R6). */
+/* They are locked, so no new job can wait for one (LPG6). */
 static const char gap_delete_sql[] =
     "WITH gone AS (DELETE FROM tidemark.job j WHERE j.id = ANY($1) AND NOT EXISTS"
     "  (SELECT 1 FROM tidemark.dep d WHERE d.needs = j.id) RETURNING j.id),"

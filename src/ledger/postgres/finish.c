@@ -171,7 +171,7 @@ static void put_back(struct tide_postgres *self, const PGresult *result, int row
         self->due_looked_unix_ms = 0;
 }
 
-/* Writes some endings of one way, in the order of their ids (R3). */
+/* Writes some endings of one way, in the order of their ids (LPG3). */
 static tide_status write_some(struct finishing *call, struct ending *const *some, size_t count,
                               enum way way, tide_error *err)
 {
@@ -380,7 +380,7 @@ static tide_status wait_for_parts(struct finishing *call, const struct tide_fini
     tide_status rc = TIDE_OK;
     if (finish->state != TIDE_ROW_DONE) {
         /* The parent runs again, so its row was only changed: the lock of a transaction that
-         * makes a job wait for it blocks only a deletion (R6), so lock the row here. */
+         * makes a job wait for it blocks only a deletion (LPG6), so lock the row here. */
         tide_pg_params(self->pg);
         tide_pg_u64(self->pg, finish->id);
         rc = tide_pg_run(self->pg, PGSQL_PARTS_WAIT, NULL, err);

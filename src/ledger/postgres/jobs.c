@@ -102,7 +102,7 @@ static tide_status report_cycle(const PGresult *result, int row, struct tide_cha
         .total = tide_pg_get_u64(result, row, 5),
         .bad = tide_pg_get_u64(result, row, 6),
     };
-    /* G3: no count ever becomes negative. */
+    /* LED3: no count ever becomes negative. */
     TIDE_ASSERT((int64_t)change.outstanding >= 0);
     TIDE_ASSERT((int64_t)change.failed >= 0);
     if (!grow(changes->mem, (void **)&changes->cycles, &changes->cycles_capacity,
@@ -205,7 +205,7 @@ static size_t slice_of(size_t wanted)
 /* A job filter: $1 id, $2..$3 accounts, $4 kind, $5 state, $6 cycle, $7 before, $8 rows.
  * A plan is made without knowing them, so each way to find rows is a statement of its own: by
  * id, or by the index that has just these rows.  The rows found are locked in the order of
- * ids (R3), and checked again then. */
+ * ids (LPG3), and checked again then. */
 #define FILTER                                                                                     \
     " account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4) AND ($5 < 0 OR state = $5)"              \
     " AND ($6 = 0 OR cycle = $6) AND ($7 = 0 OR id < $7) AND ($1 = 0 OR id = $1) "
@@ -279,7 +279,7 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
 
 /* Whether a row that becomes pending again must give up its key, because another job of the
  * key was enqueued since, or becomes pending before it in this statement: both have to run
- * (G5). */
+ * (LED5). */
 #define KEYLESS(row)                                                                               \
     "EXISTS (SELECT 1 FROM tidemark.job o WHERE o.account = " row ".account AND o.kind = " row     \
     ".kind AND o.dedupe = " row ".dedupe AND o.dedupe IS NOT NULL AND o.state <= o.scope"          \
@@ -497,7 +497,7 @@ tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, u
 
 /* ---- reclaim ------------------------------------------------------------------------- */
 
-/* A member in the middle of a transaction has its row locked (R4): it is skipped, and checked
+/* A member in the middle of a transaction has its row locked (LPG4): it is skipped, and checked
  * again next time.  The lock taken here is held until the commit, so the member's next
  * transaction waits, and then gets TIDE_STALE. */
 /* clang-format off */

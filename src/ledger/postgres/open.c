@@ -20,7 +20,7 @@ struct found {
     bool exists;
     uint32_t version;
     uint32_t oldest;
-    bool copying; /* a copy into it has not ended (ledger/copy/copy.h, Y2) */
+    bool copying; /* a copy into it has not ended (ledger/copy/copy.h, LCP2) */
 };
 
 static tide_status foreign(const struct tide_postgres *self, tide_error *err)

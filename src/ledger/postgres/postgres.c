@@ -26,7 +26,7 @@ static bool ends_transaction(tide_status rc)
 }
 
 /* The transaction is over after a failure of the store, and also when the server reports an
- * error: after a refused statement it accepts only a rollback (R7). */
+ * error: after a refused statement it accepts only a rollback (LPG7). */
 tide_status tide_pgl_end(struct tide_postgres *self, tide_status rc)
 {
     if (rc == TIDE_OK || !self->in_tx)

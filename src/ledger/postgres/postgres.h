@@ -16,18 +16,18 @@
  *   doctor.c    `jobs doctor`: diagnosis of the running ledger
  *
  * Invariants besides G1..G7:
- *   R1  a row of `job` is never done; `job_done` has nothing else.
- *   R2  dep holds open dependencies only, as on SQLite: a done job's go with it.
- *   R3  an operation locks rows in one order (member, job by id, cycle by id), so that one
- *       of two processes waits for the other and they do not deadlock.  A cursor's move locks
- *       its stream first and then the stream's finished cycles by id: only under the stream's
- *       lock is it certain which cycles are finished (streams.c).  So a transaction that moves
- *       a cursor and one that has added a job to a finished cycle may wait for each other,
- *       likewise two whose operations follow each other in another order.  The server then
- *       ends one of them: TIDE_BUSY, and the caller repeats the transaction.
- *   R4  in a joined ledger's transaction the member's own row was updated first: it is
- *       the fence, and its `seq` the commit token.
- *   R5  a cursor moves only over cycles whose rows its transaction has locked (FOR UPDATE,
+ *   LPG1  a row of `job` is never done; `job_done` has nothing else.
+ *   LPG2  dep holds open dependencies only, as on SQLite: a done job's go with it.
+ *   LPG3  an operation locks rows in one order (member, job by id, cycle by id), so that one of two
+ *         processes waits for the other and they do not deadlock.  A cursor's move locks its stream
+ *         first and then the stream's finished cycles by id: only under the stream's lock is it
+ *         certain which cycles are finished (streams.c).  So a transaction that moves a cursor and
+ *         one that has added a job to a finished cycle may wait for each other, likewise two whose
+ *         operations follow each other in another order.  The server then ends one of them:
+ *         TIDE_BUSY, and the caller repeats the transaction.
+ *   LPG4  in a joined ledger's transaction the member's own row was updated first: it is the fence,
+ *         and its `seq` the commit token.
+ *   LPG5  a cursor moves only over cycles whose rows its transaction has locked (FOR UPDATE,
  *       by id).  A transaction that adds jobs to a cycle first writes the cycle's counters,
  *       then reads the cursor in a statement of its own.  So of process A, which moves the
  *       cursor over cycle C, and process B, which adds a job to C, one sees the other:
@@ -40,7 +40,7 @@
  *                   2. A locks the stream; its lock of C waits for B.
  *                   3. B commits.
  *                   4. A gets the lock and the new row: C is unfinished, A does not pass it.
- *   R6  a transaction that makes a job wait for another one has locked that one's row (FOR
+ *   LPG6  a transaction that makes a job wait for another one has locked that one's row (FOR
  *       KEY SHARE), and a job becomes done by the deletion of its row, which that lock
  *       blocks.  So of process A, which enqueues J that needs N, and process B, which
  *       finishes N, one sees the other:
@@ -53,8 +53,8 @@
  *                   3. B releases the jobs that wait for N, and commits.
  *                   4. A finds no row of N in `job`.  Its next statement finds N in
  *                      `job_done`: J does not wait.
- *   R7  a statement that the server refuses ends the whole transaction there, so what can
- *       be refused is checked first (ON CONFLICT, a query), or runs in a savepoint.
+ *   LPG7  a statement that the server refuses ends the whole transaction there, so what can be
+ *         refused is checked first (ON CONFLICT, a query), or runs in a savepoint.
  */
 #ifndef TIDE_ENGINE_LEDGER_PG_H
 #define TIDE_ENGINE_LEDGER_PG_H
@@ -235,7 +235,7 @@ tide_status tide_pgl_enqueue_rows(struct tide_postgres *self, const struct tide_
                                   struct tide_changes *children_to, tide_error *err);
 
 /* Writes and removes self->deltas[from...].  TIDE_BUSY: a cursor meanwhile passed a cycle that
- * got more jobs (R5). */
+ * got more jobs (LPG5). */
 tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
                                   struct tide_changes *changes, tide_error *err);
 tide_status tide_pgl_delta(struct tide_postgres *self, uint64_t cycle, int total, int outstanding,

@@ -1,4 +1,4 @@
-/* read.c - queries for commands, and the check of G1 to G7. */
+/* read.c - queries for commands, and the check of LED1 to LED7. */
 #include "ledger/postgres/cold.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -161,56 +161,56 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-    {"G1: a job in no known state", "SELECT id FROM tidemark.job WHERE state NOT IN (0, 1, 3, 4)"
-                                    " AND state <> 2"},
-    {"R1: a done job among the unfinished", "SELECT id FROM tidemark.job WHERE state = 2"},
-    {"R1: a job both done and unfinished",
+    {"LED1: a job in no known state", "SELECT id FROM tidemark.job WHERE state NOT IN (0, 1, 3, 4)"
+                                      " AND state <> 2"},
+    {"LPG1: a done job among the unfinished", "SELECT id FROM tidemark.job WHERE state = 2"},
+    {"LPG1: a job both done and unfinished",
      "SELECT j.id FROM tidemark.job j JOIN tidemark.job_done d ON d.id = j.id"},
-    {"G1: a running job without a token or an owner",
+    {"LED1: a running job without a token or an owner",
      "SELECT id FROM tidemark.job WHERE state = 1 AND (token IS NULL OR owner IS NULL)"},
-    {"G1: a job that does not run has a token or an owner",
+    {"LED1: a job that does not run has a token or an owner",
      "SELECT id FROM tidemark.job WHERE state <> 1 AND (token IS NOT NULL OR owner IS NOT NULL)"},
-    {"G1: a finished job without a time, or an unfinished one with one",
+    {"LED1: a finished job without a time, or an unfinished one with one",
      "SELECT id FROM tidemark.job WHERE (finished IS NOT NULL) <> (state >= 2)"},
-    {"G2: open_deps is not the number of open dependencies",
+    {"LED2: open_deps is not the number of open dependencies",
      "SELECT j.id FROM tidemark.job j LEFT JOIN (SELECT job, count(*) AS n FROM tidemark.dep"
      " GROUP BY job) d ON d.job = j.id WHERE j.open_deps <> coalesce(d.n, 0)"},
-    {"R2: a dependency on a job that is done or gone",
+    {"LPG2: a dependency on a job that is done or gone",
      "SELECT d.job FROM tidemark.dep d LEFT JOIN tidemark.job j ON j.id = d.needs"
      " WHERE j.id IS NULL"},
-    {"G2: a dependency of no job",
+    {"LED2: a dependency of no job",
      "SELECT d.needs FROM tidemark.dep d LEFT JOIN tidemark.job j ON j.id = d.job"
      " WHERE j.id IS NULL"},
-    {"G2: a job runs before what it needs",
+    {"LED2: a job runs before what it needs",
      "SELECT id FROM tidemark.job WHERE open_deps > 0 AND state = 1"},
-    {"G3: the counts of a cycle",
+    {"LED3: the counts of a cycle",
      "SELECT c.id FROM tidemark.cycle c LEFT JOIN (SELECT cycle,"
      " count(*) FILTER (WHERE state <= 1) AS o, count(*) FILTER (WHERE state >= 3) AS f"
      " FROM tidemark.job WHERE cycle IS NOT NULL GROUP BY cycle) j ON j.cycle = c.id"
      " WHERE c.outstanding <> coalesce(j.o, 0) OR c.failed <> coalesce(j.f, 0)"},
-    {"G3: a job of no cycle",
+    {"LED3: a job of no cycle",
      "SELECT j.id FROM tidemark.job j LEFT JOIN tidemark.cycle c ON c.id = j.cycle"
      " WHERE j.cycle IS NOT NULL AND c.id IS NULL"},
-    {"G3: a done job of no cycle",
+    {"LED3: a done job of no cycle",
      "SELECT d.id FROM tidemark.job_done d LEFT JOIN tidemark.cycle c ON c.id = d.cycle"
      " WHERE d.cycle IS NOT NULL AND c.id IS NULL"},
-    {"G4: unfinished work below the cursor of a stream",
+    {"LED4: unfinished work below the cursor of a stream",
      "SELECT s.id FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id"
      " AND c.ordinal < s.ordinal WHERE c.outstanding > 0 OR c.failed > 0"},
-    {"G4: the ordinals of a stream",
+    {"LED4: the ordinals of a stream",
      "SELECT s.id FROM tidemark.stream s LEFT JOIN (SELECT stream, count(*) AS n"
      " FROM tidemark.cycle GROUP BY stream) c ON c.stream = s.id"
      " WHERE s.ordinal > s.ordinal_next OR s.ordinal_next <> coalesce(c.n, 0)"},
-    {"G4: the cursor is not the end of the cycle before it",
+    {"LED4: the cursor is not the end of the cycle before it",
      "SELECT s.id FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id"
      " AND c.ordinal = s.ordinal - 1 WHERE s.cursor IS DISTINCT FROM c.\"end\""},
-    {"G5: two waiting jobs with one key",
+    {"LED5: two waiting jobs with one key",
      "SELECT min(id) FROM tidemark.job WHERE state = 0 AND dedupe IS NOT NULL"
      " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
-    {"G5: two waiting or running jobs with one key",
+    {"LED5: two waiting or running jobs with one key",
      "SELECT min(id) FROM tidemark.job WHERE state <= 1 AND scope = 1 AND dedupe IS NOT NULL"
      " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
-    {"G7: a job that is done twice",
+    {"LED7: a job that is done twice",
      "SELECT id FROM tidemark.job_done GROUP BY id HAVING count(*) > 1"},
     {"a cancel request for a job that does not run",
      "SELECT id FROM tidemark.job WHERE cancel_wanted AND state <> 1"},

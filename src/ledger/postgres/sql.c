@@ -56,7 +56,7 @@ const char tide_pg_copy_jobs[] =
  *     statistics from a quiet time an index of just the running jobs would look cheaper;
  *   - ORDER BY only where an index gives the order, and together with the comparison of
  *     (100 - priority), id that no other index can answer;
- *   - rows found by id = ANY come, and are locked, in the order of the ids (R3). */
+ *   - rows found by id = ANY come, and are locked, in the order of the ids (LPG3). */
 const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
     [PGSQL_BEGIN] = TIDE_PGL_BEGIN,
     [PGSQL_FENCE] = "UPDATE tidemark.member SET seq = $1::int8 WHERE owner = $2::int8"
@@ -65,7 +65,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
                     " UNION ALL SELECT 1, id, 0 FROM tidemark.account WHERE id = ANY ($2)",
     [PGSQL_CYCLES_OPEN] = "SELECT c.id, c.ordinal >= s.ordinal FROM tidemark.cycle c"
                           " JOIN tidemark.stream s ON s.id = c.stream WHERE c.id = ANY ($1)",
-    /* R6: no process can finish them before this transaction ends. */
+    /* LPG6: no process can finish them before this transaction ends. */
     [PGSQL_NEEDS] = "SELECT id FROM tidemark.job WHERE id = ANY ($1) FOR KEY SHARE",
     [PGSQL_NEEDS_DONE] = "SELECT id FROM tidemark.job_done WHERE id = ANY ($1)",
     [PGSQL_IDS] = "SELECT pg_catalog.nextval('tidemark.job_id')"
@@ -163,7 +163,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
              " $3::int8, j.run, u.bytes_done, j.dedupe, coalesce(u.payload, j.payload), u.error,"
              " CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"),
     /* While the job ran, another one of its key may have been enqueued, and only one may wait
-     * (G5).  Both have to run, so this one goes back without its key. */
+     * (LED5).  Both have to run, so this one goes back without its key. */
     [PGSQL_OTHER] =
         "UPDATE tidemark.job j SET state = u.state::int2,"
         " attempts = greatest(0, least(65535, j.attempts + u.attempts_add)),"
@@ -196,7 +196,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "  ON CONFLICT DO NOTHING RETURNING job)"
         " UPDATE tidemark.job j SET open_deps = j.open_deps + w.n"
         " FROM (SELECT job, count(*)::int AS n FROM waiting GROUP BY job) w WHERE j.id = w.job",
-    /* The rows are locked in the order of their ids (R3).  An update that had to wait for a
+    /* The rows are locked in the order of their ids (LPG3).  An update that had to wait for a
      * row adds to its new values, not to those of its snapshot. */
     [PGSQL_CYCLES_ADD] =
         "WITH locked AS MATERIALIZED (SELECT id FROM tidemark.cycle WHERE id = ANY($1)"

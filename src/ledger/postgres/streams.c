@@ -5,7 +5,7 @@
  * keeps the lock until the commit.  Two processes that each finish the last job of a cycle
  * do this one after the other, and the second sees what the first committed: so no end of a
  * cycle is missed, though neither sees the other's before that.  Then the finished cycles are
- * locked too (R5): this waits for a transaction that adds a job to one of them, and sees its
+ * locked too (LPG5): this waits for a transaction that adds a job to one of them, and sees its
  * job. */
 #include "ledger/postgres/cold.h"
 #include "base/check.h"
@@ -219,7 +219,7 @@ tide_status tide_pgl_cycles(tide_ledger *ledger, uint64_t stream,
     return rc;
 }
 
-/* Every row of `job` is unfinished, failed or canceled (R1), so nothing done is read. */
+/* Every row of `job` is unfinished, failed or canceled (LPG1), so nothing done is read. */
 static const char work_left_sql[] =
     "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
     " (SELECT cycle, kind, state, count(*) AS n,"

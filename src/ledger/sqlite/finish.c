@@ -140,7 +140,7 @@ static tide_status report_cycle(struct tide_sqlite *self, uint64_t cycle,
                                        tide_column_u64(stmt, 4),
                                        tide_column_u64(stmt, 5)};
     tide_db_end(stmt);
-    /* G3: no count ever becomes negative. */
+    /* LED3: no count ever becomes negative. */
     TIDE_ASSERT((int64_t)change.outstanding >= 0);
     TIDE_ASSERT((int64_t)change.failed >= 0);
     if (!GROW(changes, changes->mem, cycles, changes->cycles_count + 1))
@@ -299,7 +299,7 @@ static tide_status write_other(struct tide_sqlite *self, const struct tide_finis
     tide_status rc = TIDE_OK;
     for (int i = 0; rc == TIDE_OK && conflict && i < 2; i++) {
         /* While the job ran, another one of its key was enqueued, and only one may wait
-         * (G5).  Both have to run, so this one goes back without its key. */
+         * (LED5).  Both have to run, so this one goes back without its key. */
         if (i == 1)
             TIDE_SEEN("ledger: put back beside a duplicate");
         sqlite3_stmt *stmt = sql_of(self, texts[i]);

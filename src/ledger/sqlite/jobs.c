@@ -209,7 +209,7 @@ static tide_status retry_one(struct tide_sqlite *self, const struct picked *pick
     bool conflict = true;
     tide_status rc = TIDE_OK;
     for (int i = 0; rc == TIDE_OK && conflict && i < 2; i++) {
-        /* Another job of its key was enqueued since; both have to run (G5). */
+        /* Another job of its key was enqueued since; both have to run (LED5). */
         sqlite3_stmt *stmt = sql_of(self, texts[i]);
         tide_bind_u64(stmt, 1, picked->id);
         rc = tide_db_try(&self->db, stmt, &conflict, err);
@@ -451,7 +451,7 @@ static tide_status purge_kept(struct tide_sqlite *self, const struct picked *pic
             tide_db_end(stmt);
         }
     }
-    /* No job waits for a done one (Q1). */
+    /* No job waits for a done one (LSQ1). */
     if (rc == TIDE_OK && !kept && picked->state != TIDE_ROW_DONE) {
         sqlite3_stmt *stmt = sql_of(self, SQL_DEP_NEEDED);
         tide_bind_u64(stmt, 1, picked->id);

@@ -111,7 +111,7 @@ tide_status tide_sql_counts(tide_ledger *ledger, uint64_t now_unix_ms,
     return rc;
 }
 
-/* No process joins a fleet here (Q4). */
+/* No process joins a fleet here (LSQ4). */
 tide_status tide_sql_members(tide_ledger *ledger,
                              bool (*visit)(const struct tide_member *member, void *arg), void *arg,
                              tide_error *err)

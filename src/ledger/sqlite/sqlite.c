@@ -506,40 +506,40 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-    {"G1: a job in no known state", "SELECT id FROM job WHERE state NOT IN (0, 1, 2, 3, 4)"},
-    {"G1: a running job without a claim",
+    {"LED1: a job in no known state", "SELECT id FROM job WHERE state NOT IN (0, 1, 2, 3, 4)"},
+    {"LED1: a running job without a claim",
      "SELECT id FROM job WHERE state = 1 AND id NOT IN (SELECT job FROM claim)"},
-    {"G1: a claim on a job that does not run",
+    {"LED1: a claim on a job that does not run",
      "SELECT c.job FROM claim c LEFT JOIN job j ON j.id = c.job WHERE j.state IS NOT 1"},
-    {"G1: a finished job without a time, or an unfinished one with one",
+    {"LED1: a finished job without a time, or an unfinished one with one",
      "SELECT id FROM job WHERE (finished IS NOT NULL) <> (state >= 2)"},
-    {"G2: open_deps is not the number of open dependencies",
+    {"LED2: open_deps is not the number of open dependencies",
      "SELECT id FROM job WHERE open_deps <> (SELECT count(*) FROM dep WHERE dep.job = job.id)"},
-    {"G2: a dependency on a job that is done or gone",
+    {"LED2: a dependency on a job that is done or gone",
      "SELECT d.job FROM dep d LEFT JOIN job j ON j.id = d.needs WHERE j.id IS NULL OR j.state = 2"},
-    {"G2: a dependency of no job",
+    {"LED2: a dependency of no job",
      "SELECT d.needs FROM dep d LEFT JOIN job j ON j.id = d.job WHERE j.id IS NULL"},
-    {"G2: a job runs or is done before what it needs",
+    {"LED2: a job runs or is done before what it needs",
      "SELECT id FROM job WHERE open_deps > 0 AND state IN (1, 2)"},
-    {"G3: the counts of a cycle",
+    {"LED3: the counts of a cycle",
      "SELECT c.id FROM cycle c LEFT JOIN (SELECT cycle, sum(state <= 1) AS o, sum(state >= 3) AS f"
      " FROM job WHERE cycle IS NOT NULL GROUP BY cycle) j ON j.cycle = c.id"
      " WHERE c.outstanding <> coalesce(j.o, 0) OR c.failed <> coalesce(j.f, 0)"},
-    {"G3: a job of no cycle",
+    {"LED3: a job of no cycle",
      "SELECT id FROM job WHERE cycle IS NOT NULL AND cycle NOT IN (SELECT id FROM cycle)"},
-    {"G4: unfinished work below the cursor of a stream",
+    {"LED4: unfinished work below the cursor of a stream",
      "SELECT s.id FROM stream s JOIN cycle c ON c.stream = s.id AND c.ordinal < s.ordinal"
      " WHERE c.outstanding > 0 OR c.failed > 0"},
-    {"G4: the ordinals of a stream",
+    {"LED4: the ordinals of a stream",
      "SELECT id FROM stream s WHERE ordinal > ordinal_next OR ordinal_next <>"
      " (SELECT count(*) FROM cycle c WHERE c.stream = s.id)"},
-    {"G4: the cursor is not the end of the cycle before it",
+    {"LED4: the cursor is not the end of the cycle before it",
      "SELECT s.id FROM stream s JOIN cycle c ON c.stream = s.id AND c.ordinal = s.ordinal - 1"
      " WHERE s.cursor IS NOT c.\"end\""},
-    {"G5: two waiting jobs with one key",
+    {"LED5: two waiting jobs with one key",
      "SELECT min(id) FROM job WHERE state = 0 AND dedupe IS NOT NULL"
      " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
-    {"G5: two waiting or running jobs with one key",
+    {"LED5: two waiting or running jobs with one key",
      "SELECT min(id) FROM job WHERE state <= 1 AND scope = 1 AND dedupe IS NOT NULL"
      " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
 };

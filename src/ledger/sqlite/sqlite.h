@@ -21,11 +21,11 @@
  * walks it by id, oldest first.
  *
  * Invariants of this store besides G1..G7:
- *   Q1  dep holds an open dependency only: rows of a done job are deleted with it.
- *   Q2  the row with the greatest id is never purged, so that ids are never reused.
- *   Q3  statements are not active between operations.
- *   Q4  one process works on the file (the engine holds its home's lock): the tables member and
- *       share and the owner of an account stay empty.
+ *   LSQ1  dep holds an open dependency only: rows of a done job are deleted with it.
+ *   LSQ2  the row with the greatest id is never purged, so that ids are never reused.
+ *   LSQ3  statements are not active between operations.
+ *   LSQ4  one process works on the file (the engine holds its home's lock): the tables member and
+ *         share and the owner of an account stay empty.
  */
 #ifndef TIDE_ENGINE_LEDGER_SQLITE_H
 #define TIDE_ENGINE_LEDGER_SQLITE_H
@@ -37,7 +37,7 @@
 #include "ledger/ops.h"
 
 #define TIDE_LEDGER_APPLICATION_ID 0x54494445u /* "TIDE" */
-/* Of the target of an unfinished copy (ledger/copy/copy.h, Y2). */
+/* Of the target of an unfinished copy (ledger/copy/copy.h, LCP2). */
 #define TIDE_LEDGER_COPYING_ID 0x54494443u /* "TIDC" */
 
 extern const struct tide_schema tide_ledger_schema;

@@ -67,7 +67,7 @@ tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tid
         if (rc == TIDE_OK)
             rc = stream_find(self, account, name, &row, &found, err);
     }
-    if (rc == TIDE_OK) /* the statement must not stay active (Q3) */
+    if (rc == TIDE_OK) /* the statement must not stay active (LSQ3) */
         rc = tide_stream_keep(&row, &self->kept, err);
     tide_db_end(sql_of(self, SQL_STREAM_GET));
     if (rc == TIDE_OK)
@@ -194,7 +194,7 @@ tide_status tide_sql_work_left(tide_ledger *ledger, uint32_t account,
     return rc;
 }
 
-/* Whether all cycles of [from, to) are there and finished (G4). */
+/* Whether all cycles of [from, to) are there and finished (LED4). */
 static tide_status span_finished(struct tide_sqlite *self, uint64_t stream, uint64_t from,
                                  uint64_t to, tide_error *err)
 {
@@ -298,7 +298,7 @@ tide_status tide_sql_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_u
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
     TIDE_ASSERT(from <= to);
-    /* Through the one function that checks the rule again (G4). */
+    /* Through the one function that checks the rule again (LED4). */
     if (from < to)
         rc = tide_sql_cursor_move(tx, stream, from, to, now_unix_ms, cursor_out, err);
     else if (cursor_out != NULL)

@@ -168,7 +168,7 @@ static tide_status check_account(tide_archive *archive, tide_error *err)
         rc = tide_shards_open(&reader->shards, shard, err);
         found = rc == TIDE_OK;
         if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK; /* not completely created (H3), or skipped (H5) */
+            rc = TIDE_OK; /* not completely created (SHD3), or skipped (SHD5) */
         if (shard->broken[0] != '\0' && shard->broken_rc != TIDE_CORRUPT)
             strange = shard->broken_rc;
     }

@@ -10,22 +10,21 @@
  * parser is identified after one restart.
  *
  * Invariants (tide_archive_verify() re-reads everything):
- *   A1  a message that tide_archive_sync() covered survives power loss, whole.
- *   A2  what is read back hashes to what was put; else the message is reported by name.
- *   A3  (account, Gmail id) is unique over all shards; putting twice is harmless.
- *   A4  rowids inside a shard ascend with the internal date, in eighths of a second,
- *       so that newest-first needs no sorting.  A message whose eighth is taken gets the next free
- *       rowid: the more messages have the same date, the further behind.  Date ranges are still
- *       exact.
- *   A5  every shard has an id, a generation that grows with each commit, and a
- *       count of messages (M4): so an older copy is detected.
- *   A6  a shard records the state of each copy (M19a, enum tide_copy).  A copy that is not exact
- *       never replaces an exact one, and stays marked until bytes of the size that the server
- *       states arrive.
- *   A7  a call reads the files that the directory has when it begins: a shard that was replaced,
- *       moved or removed since an earlier call is not read through its old handle.
- *   A8  a call that begins after tide_archive_forget() returned uses no page of the shard that was
- *       read before.
+ *   ARC1  a message that tide_archive_sync() covered survives power loss, whole.
+ *   ARC2  what is read back hashes to what was put; else the message is reported by name.
+ *   ARC3  (account, Gmail id) is unique over all shards; putting twice is harmless.
+ *   ARC4  rowids inside a shard ascend with the internal date, in eighths of a second, so that
+ *         newest-first needs no sorting.  A message whose eighth is taken gets the next free rowid:
+ *         the more messages have the same date, the further behind.  Date ranges are still exact.
+ *   ARC5  every shard has an id, a generation that grows with each commit, and a count of messages
+ *         (M4): so an older copy is detected.
+ *   ARC6  a shard records the state of each copy (M19a, enum tide_copy).  A copy that is not exact
+ *         never replaces an exact one, and stays marked until bytes of the size that the server
+ *         states arrive.
+ *   ARC7  a call reads the files that the directory has when it begins: a shard that was replaced,
+ *         moved or removed since an earlier call is not read through its old handle.
+ *   ARC8  a call that begins after tide_archive_forget() returned uses no page of the shard that
+ *         was read before.
  */
 #ifndef TIDE_MAIL_ARCHIVE_H
 #define TIDE_MAIL_ARCHIVE_H
@@ -100,13 +99,13 @@ struct tide_incoming {
 };
 /* Queues it; waits while the queue is full.  *ticket_out covers it.
  *
- * Putting a stored message again is harmless (A3): labels and thread are updated if its history id
+ * Putting a stored message again is harmless (ARC3): labels and thread are updated if its history id
  * is not older, and it no longer counts as gone.  Its position is given by its first internal date.
  * New bytes replace the old ones, which stay in the shard; but bytes shorter than `said_bytes`
- * replace only shorter ones, and are marked (A6).  Damaged bytes are written again and compared. */
+ * replace only shorter ones, and are marked (ARC6).  Damaged bytes are written again and compared. */
 tide_status tide_archive_put(tide_archive *archive, const struct tide_incoming *message,
                              const tide_cancel *cancel, uint64_t *ticket_out, tide_error *err);
-/* Waits until everything up to `ticket` is durable (A1), and makes the writer commit soon.
+/* Waits until everything up to `ticket` is durable (ARC1), and makes the writer commit soon.
  *
  * When a commit fails, all waiting callers get the error and nothing is acknowledged. If disk space
  * or memory ran out, or another program locks a file, queued messages stay queued and are retried:
@@ -118,7 +117,7 @@ tide_status tide_archive_sync(tide_archive *archive, uint64_t ticket, const tide
 tide_status tide_archive_checkpoint(tide_archive *archive, const tide_cancel *cancel,
                                     tide_error *err);
 /* Which of these ids from the server must be fetched: out[i] true.  They are not stored, their copy
- * is short or damaged (A6), or they were marked as gone (M21).  Queued messages count as missing:
+ * is short or damaged (ARC6), or they were marked as gone (M21).  Queued messages count as missing:
  * they are not durable yet. */
 tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
                                  bool *missing_out, tide_error *err);
@@ -139,7 +138,7 @@ struct tide_label_change {
 };
 tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_change *changes,
                                 size_t count, uint64_t *ticket_out, tide_error *err);
-/* Marks the bytes of a message as damaged (A6); ignores messages that are not stored. */
+/* Marks the bytes of a message as damaged (ARC6); ignores messages that are not stored. */
 tide_status tide_archive_doubt(tide_archive *archive, tide_text gmail_id, uint64_t *ticket_out,
                                tide_error *err);
 /* The server no longer has it (M5).  A later label change, or its bytes, undo that (M21). */
@@ -230,7 +229,7 @@ struct tide_label_called {
 };
 tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
                                       struct tide_label_called *called_out, tide_error *err);
-/* All messages of [from, to), oldest first (A4); `visit` returns false to stop. */
+/* All messages of [from, to), oldest first (ARC4); `visit` returns false to stop. */
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                               tide_error *err);
@@ -258,7 +257,7 @@ struct tide_archive_tally {
 };
 tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
                                tide_error *err);
-/* A message whose copy is not exact (A6). */
+/* A message whose copy is not exact (ARC6). */
 struct tide_doubted {
     char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
     tide_copy copy;
@@ -301,7 +300,7 @@ struct tide_salvaged {
 tide_status tide_archive_salvage(tide_archive *archive, const char *dir,
                                  struct tide_salvaged *salvaged, tide_error *err);
 /* Syncs the files of a shard (by its key) and drops them from the caches of the system and of this
- * archive, so that later calls read from the disk (A8, M13).  Checkpoint first.  TIDE_NOT_FOUND. */
+ * archive, so that later calls read from the disk (ARC8, M13).  Checkpoint first.  TIDE_NOT_FOUND. */
 tide_status tide_archive_forget(tide_archive *archive, uint32_t shard, tide_error *err);
 struct tide_shard_state {
     uint32_t key;  /* ascends with year and part; the same in every process and forever */

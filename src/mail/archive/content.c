@@ -347,7 +347,7 @@ static size_t decode_some(tide_text raw, const struct tide_cut *cut, size_t *at,
     return bytes;
 }
 
-/* B1: decoding and encoding gives the same text. */
+/* CNT1: decoding and encoding gives the same text. */
 static bool cut_is_exact(tide_text raw, const struct tide_cut *cut)
 {
     enum { ROOM = 12 << 10 }; /* whole groups */

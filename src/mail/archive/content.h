@@ -6,9 +6,9 @@
  * database, and checks all stored data it is given.
  *
  * Invariants:
- *   B1  joining what was cut gives the bytes that were cut, or it is not cut.
- *   B2  unpacking gives exactly what was packed: checked before the packed form is returned.
- *   B3  unpacking never writes more than the given length.
+ *   CNT1  joining what was cut gives the bytes that were cut, or it is not cut.
+ *   CNT2  unpacking gives exactly what was packed: checked before the packed form is returned.
+ *   CNT3  unpacking never writes more than the given length.
  */
 #ifndef TIDE_MAIL_CONTENT_H
 #define TIDE_MAIL_CONTENT_H
@@ -41,7 +41,7 @@ struct tide_packed {
     tide_codec codec;
     tide_text body; /* borrowed: the packer's until the next pack, or the bytes themselves */
 };
-/* Compresses where it helps (B2). */
+/* Compresses where it helps (CNT2). */
 tide_status tide_content_pack(tide_packer *packer, tide_text bytes, struct tide_packed *packed_out,
                               tide_error *err);
 /* Adds exactly `bytes` bytes to `out`, else TIDE_CORRUPT. */

@@ -1,4 +1,4 @@
-/* doubt.c - marks and lists copies that are not exact (A6, M19a).
+/* doubt.c - marks and lists copies that are not exact (ARC6, M19a).
  *
  * A server states the size of a message (Gmail's sizeEstimate) before it sends the bytes.  The size
  * is an estimate: it may count line ends as one byte or as two, and may be that much too large.

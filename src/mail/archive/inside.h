@@ -10,22 +10,22 @@
  *   read.c    finding and reading
  *   verify.c  reads and checks everything
  *   tally.c   counting
- *   doubt.c   copies that are not exact (A6)
+ *   doubt.c   copies that are not exact (ARC6)
  *
  * Threads: the writer's set of shards belongs to the writer thread alone.  Every call that reads
  * takes a reader, with a set of its own, and gives it back at its end.
  * `lock` guards the queue, the idle readers and the flags and is never held over a statement
- * (world.h W3).
+ * (world.h WLD3).
  *
  * Invariants of readers:
- *   R1  a reader belongs to one call at a time.  No call waits for one: when none is idle, another
- *       is opened.  So a call may read while it visits, and a long one holds up nobody.
- *   R2  at most TIDE_READERS_IDLE are kept between calls.  The first one keeps up to
- *       TIDE_SHARDS_OPEN_MAX shards open, the others TIDE_READER_OPEN_MAX, with small caches; the
- *       least recently used shard is closed (shard.h H2).
- *   R3  a reader closes a shard before its next use if its file was replaced, moved or removed (A7;
- *       tide_shards_open(), tide_shards_look()), and all of them if tide_archive_forget() returned
- *       since its last use (A8; tide_reader_take()).
+ *   RDR1  a reader belongs to one call at a time.  No call waits for one: when none is idle,
+ *         another is opened.  So a call may read while it visits, and a long one holds up nobody.
+ *   RDR2  at most TIDE_READERS_IDLE are kept between calls.  The first one keeps up to
+ *         TIDE_SHARDS_OPEN_MAX shards open, the others TIDE_READER_OPEN_MAX, with small caches; the
+ *         least recently used shard is closed (shard.h SHD2).
+ *   RDR3  a reader closes a shard before its next use if its file was replaced, moved or removed
+ *         (ARC7; tide_shards_open(), tide_shards_look()), and all of them if tide_archive_forget()
+ *         returned since its last use (ARC8; tide_reader_take()).
  */
 #ifndef TIDE_MAIL_ARCHIVE_INSIDE_H
 #define TIDE_MAIL_ARCHIVE_INSIDE_H
@@ -176,7 +176,7 @@ struct tide_archive {
 };
 
 /* ---- reader.c ---- */
-/* Takes a reader (R1), which knows the shards of an earlier scan.  *reader_out must be NULL; it is
+/* Takes a reader (RDR1), which knows the shards of an earlier scan.  *reader_out must be NULL; it is
  * set or stays NULL, and the caller gives it back in any case. */
 tide_status tide_reader_take(tide_archive *archive, struct tide_reader **reader_out,
                              tide_error *err);
@@ -222,7 +222,7 @@ tide_status tide_writer_begin(tide_archive *archive, struct tide_shard *shard, t
 tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, tide_error *err);
 
 /* ---- doubt.c: in a transaction of the shard ---- */
-/* Whether new bytes should replace the stored ones (A6). */
+/* Whether new bytes should replace the stored ones (ARC6). */
 bool tide_doubt_is_better(const struct tide_stored *stored, uint64_t said_bytes, uint64_t bytes);
 /* Marks a message that was stored, or put again, by the state of its bytes. */
 tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t said_bytes,

@@ -251,7 +251,7 @@ enum { PAGE = 64 };
 struct part {
     struct tide_shard *shard;
     int64_t next;           /* the rowid to continue from */
-    int64_t last;           /* the last rowid if no message were late (H4) */
+    int64_t last;           /* the last rowid if no message were late (SHD4) */
     int64_t from_ms, to_ms; /* of the walk */
     bool over;
     size_t at, count; /* of the page */
@@ -263,7 +263,7 @@ static tide_status part_fill(struct tide_reader *reader, struct part *part, tide
     struct tide_shard *shard = part->shard;
     part->at = part->count = 0;
     tide_status rc = tide_shards_open(&reader->shards, shard, err);
-    if (rc == TIDE_NOT_FOUND) { /* not completely created (H3) */
+    if (rc == TIDE_NOT_FOUND) { /* not completely created (SHD3) */
         part->over = true;
         return TIDE_OK;
     }

@@ -74,7 +74,7 @@ tide_status tide_reader_take(tide_archive *archive, struct tide_reader **reader_
             return rc;
     }
     for (size_t i = 0; reader->forgets != forgets && i < reader->shards.count; i++)
-        tide_shards_close(&reader->shards, reader->shards.list[i]); /* A8 */
+        tide_shards_close(&reader->shards, reader->shards.list[i]); /* ARC8 */
     reader->forgets = forgets;
     *reader_out = reader;
     return TIDE_OK;
@@ -143,7 +143,7 @@ bool tide_reader_next(struct tide_reader *reader, tide_order order, struct tide_
         *rc = tide_shards_open(&reader->shards, *shard, err);
         if (*rc == TIDE_OK)
             return true;
-        if (*rc == TIDE_NOT_FOUND) /* not completely created (H3), or skipped (H5) */
+        if (*rc == TIDE_NOT_FOUND) /* not completely created (SHD3), or skipped (SHD5) */
             *rc = TIDE_OK;
     }
     return false;

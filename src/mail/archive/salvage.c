@@ -2,7 +2,7 @@
  *
  * An unreadable page hides its rows and ends every walk that reaches it.  So the rowids are
  * collected from the table in both directions and from each of its indexes; then every message is
- * read separately.  Bytes that differ from what was stored (A2) are not copied. */
+ * read separately.  Bytes that differ from what was stored (ARC2) are not copied. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
@@ -318,7 +318,7 @@ static tide_status copy_shards(struct salvage *salvage, tide_error *err)
         if (rc == TIDE_OK)
             rc = copy_shard(salvage, err);
         else if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK; /* nothing in it is readable (H5) */
+            rc = TIDE_OK; /* nothing in it is readable (SHD5) */
         else if (err != NULL)
             *err = closed;
     }

@@ -23,7 +23,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                          " UNION ALL SELECT min(gmail_id) FROM former)),"
                          " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
                          " UNION ALL SELECT max(gmail_id) FROM former)), made_ms FROM shard",
-    /* The oldest message is at most `late` rowids after the first (H4), and so on. */
+    /* The oldest message is at most `late` rowids after the first (SHD4), and so on. */
     [TIDE_SHARD_SPAN] = "SELECT (SELECT min(internal_ms) FROM message WHERE id <="
                         " (SELECT min(id) FROM message) + shard.late),"
                         " (SELECT max(internal_ms) FROM message WHERE id >="
@@ -343,7 +343,7 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
 }
 
 /* Only the first steps of creating a shard use a rollback journal.  A read-only process cannot roll
- * them back, and need not: the shard is still empty (H3). */
+ * them back, and need not: the shard is still empty (SHD3). */
 static tide_status failed_to_open(const tide_shards *shards, const struct tide_shard *shard,
                                   const char *path, const tide_error *failure, tide_error *err)
 {
@@ -438,7 +438,7 @@ tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide
 {
     TIDE_ASSERT(shard->in_tx);
     sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_STATE_SAVE);
-    tide_bind_u64(stmt, 1, ++shard->generation); /* A5 */
+    tide_bind_u64(stmt, 1, ++shard->generation); /* ARC5 */
     tide_bind_u64(stmt, 2, shard->messages);
     tide_bind_u64(stmt, 3, shard->raw_bytes);
     (void)sqlite3_bind_int64(stmt, 4, shard->late);

@@ -5,18 +5,18 @@
  * to one thread at a time; it starts no thread and takes no lock.
  *
  * Invariants:
- *   H1  a set is sorted by key; a key is found at most once.
- *   H2  at most `open_max` shards of a set are open, beyond those that are pinned or in a
- *       transaction; to open another, the least recently used one is closed.
- *   H3  a file that is not completely created (after a crash, or while its writer creates it) is
- *       invisible to readers; the writer creates it again.
- *   H4  wanted <= message.id <= wanted + late, where wanted = (internal_ms - start_ms) /
- *       TIDE_SHARD_UNIT_MS and `late` is one number of the shard, which only grows (A4).
- *       A new message gets the first free id from `wanted` on.
- *   H5  a shard that is damaged or not part of this archive is reported by name, and readers skip
- *       it and use the others.  A writer stops with an error.
- *   H6  tide_shards_open() of a read-only set does not return a shard whose file was replaced or
- *       moved, unless it is pinned (archive.h A7).
+ *   SHD1  a set is sorted by key; a key is found at most once.
+ *   SHD2  at most `open_max` shards of a set are open, beyond those that are pinned or in a
+ *         transaction; to open another, the least recently used one is closed.
+ *   SHD3  a file that is not completely created (after a crash, or while its writer creates it) is
+ *         invisible to readers; the writer creates it again.
+ *   SHD4  wanted <= message.id <= wanted + late, where wanted = (internal_ms - start_ms) /
+ *         TIDE_SHARD_UNIT_MS and `late` is one number of the shard, which only grows (ARC4). A new
+ *         message gets the first free id from `wanted` on.
+ *   SHD5  a shard that is damaged or not part of this archive is reported by name, and readers skip
+ *         it and use the others.  A writer stops with an error.
+ *   SHD6  tide_shards_open() of a read-only set does not return a shard whose file was replaced or
+ *         moved, unless it is pinned (archive.h ARC7).
  */
 #ifndef TIDE_MAIL_SHARD_H
 #define TIDE_MAIL_SHARD_H
@@ -150,7 +150,7 @@ struct tide_shard {
     bool full;      /* reached its size limit: new messages go to the next part */
     bool recovered; /* marks of a crashed run were handled */
     tide_status broken_rc;
-    char broken[200]; /* why it cannot be read; "": it can (H5) */
+    char broken[200]; /* why it cannot be read; "": it can (SHD5) */
     bool indexed;     /* nothing is left to index */
     bool untidy;      /* words were added: merging their segments may pay */
     bool known;       /* was open before: the fields below are valid */
@@ -161,7 +161,7 @@ struct tide_shard {
     char id[40];
     uint64_t generation, messages, raw_bytes;
     uint64_t made_ms;
-    int64_t late;                                /* H4 */
+    int64_t late;                                /* SHD4 */
     struct tide_shard_run runs[TIDE_SHARD_RUNS]; /* with the open transaction */
     size_t run_next;                             /* the next one to replace */
     /* All Gmail ids in it are between these; empty while it has none. */
@@ -175,12 +175,12 @@ typedef struct tide_shards {
     const char *dir;     /* borrowed */
     const char *account; /* borrowed */
     bool read_only;
-    bool tolerant;            /* skip damaged ones (H5) */
+    bool tolerant;            /* skip damaged ones (SHD5) */
     uint32_t cache_kib;       /* per shard; 0: default */
     uint64_t bytes_max;       /* of a shard */
     struct tide_shard **list; /* by key */
     size_t count, capacity;
-    size_t open_count, open_max; /* H2 */
+    size_t open_count, open_max; /* SHD2 */
     size_t warm_count;
     uint64_t uses;
 } tide_shards;
@@ -197,12 +197,12 @@ typedef enum tide_order { TIDE_OLDEST_FIRST, TIDE_NEWEST_FIRST } tide_order;
  * the end. */
 struct tide_shard *tide_shards_next(const tide_shards *shards, tide_order order,
                                     const struct tide_shard *shard);
-/* Opens it unless it is open.  TIDE_NOT_FOUND: not completely created (H3), or skipped (H5). */
+/* Opens it unless it is open.  TIDE_NOT_FOUND: not completely created (SHD3), or skipped (SHD5). */
 tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide_error *err);
 /* Creates a shard with its file, and opens it. */
 tide_status tide_shards_make(tide_shards *shards, int32_t year, uint32_t part,
                              struct tide_shard **shard_out, tide_error *err);
-/* Decides about a failure with a shard: TIDE_OK: it is skipped from now on (H5); else returns
+/* Decides about a failure with a shard: TIDE_OK: it is skipped from now on (SHD5); else returns
  * `rc`. */
 tide_status tide_shards_pass(const tide_shards *shards, struct tide_shard *shard, tide_status rc,
                              const tide_error *err);
@@ -212,7 +212,7 @@ void tide_shards_close(tide_shards *shards, struct tide_shard *shard);
 /* Used by the set only; other code opens shards through the set. */
 tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard, tide_error *err);
 void tide_shard_close(struct tide_shard *shard);
-/* Whether its file was replaced, moved or removed since it was opened (H6), or was of an earlier
+/* Whether its file was replaced, moved or removed since it was opened (SHD6), or was of an earlier
  * version then and has been migrated. */
 bool tide_shard_outdated(struct tide_shard *shard);
 /* Reads its row again. */
@@ -240,7 +240,7 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
                        struct tide_stored *stored_out);
 /* A column that is a hash; zeros when it is not one. */
 void tide_shard_hash(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HASH_BYTES]);
-/* The whole message, joined, hash checked (A2). */
+/* The whole message, joined, hash checked (ARC2). */
 tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_t content,
                            tide_buf *out, tide_error *err);
 
@@ -253,10 +253,10 @@ tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packe
 tide_status tide_shard_piece_is(struct tide_shard *shard, tide_packer *packer, int64_t piece,
                                 tide_text bytes, bool *is_out, tide_error *err);
 
-/* The first id that a new message of that date can get (H4), in a transaction. */
+/* The first id that a new message of that date can get (SHD4), in a transaction. */
 tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int64_t *id_out,
                              tide_error *err);
-/* How far ids are behind their dates, with the open transaction (H4). */
+/* How far ids are behind their dates, with the open transaction (SHD4). */
 tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_error *err);
 /* The id that a date maps to; for dates inside the year, and its end. */
 static inline int64_t tide_shard_wanted(const struct tide_shard *shard, int64_t internal_ms)

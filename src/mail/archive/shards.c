@@ -68,7 +68,7 @@ static tide_status add(tide_shards *shards, int32_t year, uint32_t part,
 {
     uint32_t key = tide_shard_key(year, part);
     size_t at = place_of(shards, key);
-    TIDE_ASSERT(at == shards->count || shards->list[at]->key != key); /* H1 */
+    TIDE_ASSERT(at == shards->count || shards->list[at]->key != key); /* SHD1 */
     if (shards->count == TIDE_ARCHIVE_SHARDS_MAX)
         return tide_error_set(err, TIDE_FULL, "%s: more than %d shards", shards->dir,
                               TIDE_ARCHIVE_SHARDS_MAX);
@@ -176,7 +176,7 @@ void tide_shards_close(tide_shards *shards, struct tide_shard *shard)
     shard->warm = false;
 }
 
-/* Makes room for one more (H2). */
+/* Makes room for one more (SHD2). */
 static void close_oldest(tide_shards *shards)
 {
     if (shards->open_count < shards->open_max)

@@ -1,8 +1,8 @@
 /* store.c - writes one message or one change into its shard.
  *
- * Why an id is unique over all shards (A3).  A message goes into the last part of the year of its
+ * Why an id is unique over all shards (ARC3).  A message goes into the last part of the year of its
  * internal date, which never changes on the server; so an earlier copy can only be in a part of the
- * same year.  That is what servers promise, but A3 must not depend on it.  Therefore every shard
+ * same year.  That is what servers promise, but ARC3 must not depend on it.  Therefore every shard
  * that may have the id is searched, whatever its year.  That is cheap because each shard knows its
  * least and greatest id: Gmail's ids ascend with time, so that the ranges of two years hardly
  * overlap and nearly every new message is looked up in one shard.  With unordered ids all shards
@@ -202,7 +202,7 @@ static tide_status leave_out(struct storing *storing, tide_error *err)
                                           storing->raw.bytes);
 }
 
-/* Stores it with its cuts, and joins it again to check it (A2).  *exact_out false: the check
+/* Stores it with its cuts, and joins it again to check it (ARC2).  *exact_out false: the check
  * failed, and the savepoint must be rolled back. */
 static tide_status store_cut(struct storing *storing, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
                              bool *exact_out, tide_error *err)

@@ -1,4 +1,4 @@
-/* verify.c - reads everything again and checks it (A2). */
+/* verify.c - reads everything again and checks it (ARC2). */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
@@ -86,7 +86,7 @@ static tide_status page_read(struct verifying *verifying, struct tide_shard *sha
     return rc;
 }
 
-/* SQLite's own check, and the numbers in the shard's row (A4, A5). */
+/* SQLite's own check, and the numbers in the shard's row (ARC4, ARC5). */
 static tide_status check_file(struct verifying *verifying, struct tide_shard *shard,
                               tide_error *err)
 {
@@ -181,10 +181,10 @@ tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
         tide_error own = {0};
         rc = check_shard(&verifying, shard, &own);
         if (is_damage(rc) || (rc == TIDE_NOT_FOUND && shard->broken[0] != '\0')) {
-            report(&verifying, shard->name, "", own.text); /* all other code skips it (H5) */
+            report(&verifying, shard->name, "", own.text); /* all other code skips it (SHD5) */
             rc = TIDE_OK;
         } else if (rc == TIDE_NOT_FOUND) {
-            rc = TIDE_OK; /* not completely created (H3): it is empty */
+            rc = TIDE_OK; /* not completely created (SHD3): it is empty */
         } else if (rc != TIDE_OK && verifying.rc == TIDE_OK && err != NULL) {
             *err = own;
         }

@@ -6,7 +6,7 @@
  * caller waits for it, so that compressing overlaps with fetching. Each shard that a group touches
  * has its own transaction; they are committed one after the other.  A crash between two of them
  * leaves a part of the group on disk, which was not acknowledged and can be put again without harm
- * (A3).  Entries are kept until their group is durable. */
+ * (ARC3).  Entries are kept until their group is durable. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 

@@ -1,6 +1,6 @@
 /* show.c - `tidemark mail show`: a message, its conversation, its attachments (M9).
  *
- * Mail is untrusted input: only clean text reaches the terminal (mail/mime/message.h M3: no control
+ * Mail is untrusted input: only clean text reaches the terminal (mail/mime/message.h MSG3: no control
  * characters), and no text of a message becomes a path on the disk. */
 #include "mail/commands/home.h"
 

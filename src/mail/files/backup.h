@@ -5,7 +5,7 @@
  *
  * A copied ledger must never record mail that the copied archive lacks.  So a caller that copies
  * both copies the ledger first and gives that copy its name last: a shard that is newer than the
- * ledger's record is harmless (mail.h W3), an older one is not. */
+ * ledger's record is harmless (mail.h MAIL3), an older one is not. */
 #ifndef TIDE_MAIL_BACKUP_H
 #define TIDE_MAIL_BACKUP_H
 

@@ -163,7 +163,7 @@ static const char *names_find(const struct names *names, const char *id)
 }
 
 /* Flags are in alphabetical order.  Gmail does not tell what was answered or forwarded; flags that
- * a mail program set for that are kept (P2). */
+ * a mail program set for that are kept (EXP2). */
 static void flags_text(const struct flags *flags, const char *former, char out[8])
 {
     const char *theirs = former == NULL ? NULL : strstr(former, ":2,");
@@ -209,7 +209,7 @@ static void problem(struct exporting *exporting, const char *text)
         exporting->wanted->problem(text, exporting->wanted->progress_arg);
 }
 
-/* Gives a file its name (P1). */
+/* Gives a file its name (EXP1). */
 static tide_status file_end(struct exporting *exporting, tide_writing *writing, int64_t changed_ms,
                             bool *same_out, bool *kept_out)
 {
@@ -375,7 +375,7 @@ static tide_status export_to_mbox(struct exporting *exporting, const struct tide
 
 /* ---- the export ---- */
 
-/* Reads a message; false: it cannot be read, or its id makes no file name (P3). */
+/* Reads a message; false: it cannot be read, or its id makes no file name (EXP3). */
 static tide_status read_one(struct exporting *exporting, const struct tide_stored *stored,
                             bool *readable_out)
 {

@@ -6,11 +6,12 @@
  * can be repeated and resumes where it was stopped.  Everything is durable when the export has
  * succeeded.
  *
- *   P1  an existing file with other bytes is kept, unless `replace` is set: it may be the user's
- *       own, or hold messages that this export leaves out.
- *   P2  a Maildir has each message once.  If its flags changed, its file is renamed; R and P, which
- *       a mail program set, stay.
- *   P3  a message that cannot be read, or whose id makes no file name, is reported and left out. */
+ *   EXP1  an existing file with other bytes is kept, unless `replace` is set: it may be the user's
+ *         own, or hold messages that this export leaves out.
+ *   EXP2  a Maildir has each message once.  If its flags changed, its file is renamed; R and P,
+ *         which a mail program set, stay.
+ *   EXP3  a message that cannot be read, or whose id makes no file name, is reported and left out.
+ *         */
 #ifndef TIDE_MAIL_EXPORT_H
 #define TIDE_MAIL_EXPORT_H
 
@@ -28,8 +29,8 @@ struct tide_exported {
     uint64_t there; /* exported before */
     uint64_t bytes;
     uint64_t files;   /* written */
-    uint64_t damaged; /* left out (P3) */
-    uint64_t kept;    /* existing files with other bytes (P1) */
+    uint64_t damaged; /* left out (EXP3) */
+    uint64_t kept;    /* existing files with other bytes (EXP1) */
 };
 struct tide_export {
     tide_export_format format;

@@ -6,17 +6,17 @@
  *
  * Identity.  Takeout has the Gmail id of a message, but not its exact bytes: it quotes lines,
  * and its line ends may differ from the server's.  A message that is stored under its Gmail id
- * is never fetched, and may be deleted from Gmail because it is stored (M9, M13, W1).  So an
+ * is never fetched, and may be deleted from Gmail because it is stored (M9, M13, WLD1).  So an
  * imported message never gets a Gmail id: its id is "import-" and 24 hex digits of its hash, and
  * a sync fetches the server's own bytes.  Conversely, messages that a sync has stored are not
  * imported again: they are recognized by their bytes, and for Takeout by their id.
  *
  * Invariants:
- *   I1  the same bytes are stored once in an archive, however often they are imported.
- *   I2  no message gets the time of its import as its date: From_ line, note of ours,
- *       Date header, time of the file, or 0, in this order; guesses are counted.
- *   I3  memory is bounded by one message, the archive's queue, and 12 bytes for each
- *       message of the run.
+ *   IMP1  the same bytes are stored once in an archive, however often they are imported.
+ *   IMP2  no message gets the time of its import as its date: From_ line, note of ours, Date
+ *         header, time of the file, or 0, in this order; guesses are counted.
+ *   IMP3  memory is bounded by one message, the archive's queue, and 12 bytes for each message of
+ *         the run.
  */
 #ifndef TIDE_MAIL_IMPORT_H
 #define TIDE_MAIL_IMPORT_H

@@ -165,7 +165,7 @@ static void heads_read(tide_text rest, struct heads *heads)
     }
 }
 
-/* From the From_ line or our note, else guessed (I2). */
+/* From the From_ line or our note, else guessed (IMP2). */
 static void date_find(struct tide_importing *importing, const struct tide_import_one *one,
                       const struct heads *heads, struct found *found)
 {

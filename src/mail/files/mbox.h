@@ -17,10 +17,10 @@
  * what an mbox cannot store: id, thread, time, labels.
  *
  * Invariants:
- *   X1  what tide_mbox_write() wrote is read back byte for byte, whatever the bytes.
- *   X2  memory is the window and one message; a message beyond the limit is skipped and reported,
- *       and the next one is read.
- *   X3  time is linear in the bytes of the file.
+ *   MBX1  what tide_mbox_write() wrote is read back byte for byte, whatever the bytes.
+ *   MBX2  memory is the window and one message; a message beyond the limit is skipped and reported,
+ *         and the next one is read.
+ *   MBX3  time is linear in the bytes of the file.
  */
 #ifndef TIDE_MAIL_MBOX_H
 #define TIDE_MAIL_MBOX_H

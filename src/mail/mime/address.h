@@ -5,7 +5,7 @@
  * commas, encoded words in quotes, groups.  Nothing is validated: a value without an address is
  * shown as text.  Nothing recurses.
  *
- * Invariants: linear in the value; appended text is clean (charset.h C1). */
+ * Invariants: linear in the value; appended text is clean (charset.h CHR1). */
 #ifndef TIDE_MAIL_ADDRESS_H
 #define TIDE_MAIL_ADDRESS_H
 

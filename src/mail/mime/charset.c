@@ -69,14 +69,14 @@ static size_t clean_run(tide_text text, tide_clean how)
         if (s[i] < 0x80)
             break;
         size_t bytes = tide_utf8_bytes((tide_text){text.data + i, text.bytes - i});
-        if (bytes == 0 || (s[i] == 0xc2 && s[i + 1] < 0xa0)) /* C1 controls */
+        if (bytes == 0 || (s[i] == 0xc2 && s[i + 1] < 0xa0)) /* CHR1 controls */
             break;
         i += bytes;
     }
     return i;
 }
 
-/* C3: as much of a clean run as fits, in whole characters. */
+/* CHR3: as much of a clean run as fits, in whole characters. */
 static tide_status add_run(const char *run, size_t bytes, tide_buf *out)
 {
     size_t room = out->bytes_max - out->bytes;
@@ -396,7 +396,7 @@ static tide_status add_unlabelled(tide_decoder *decoder, const struct census *ce
     return add_latin(decoder, bytes, how, out);
 }
 
-/* Gives up a label that turns out to be wrong: C2 holds, because the rest is then read without
+/* Gives up a label that turns out to be wrong: CHR2 holds, because the rest is then read without
  * it. */
 static tide_status add_iconv(tide_decoder *decoder, const char *name, tide_text bytes,
                              tide_clean how, tide_buf *out)

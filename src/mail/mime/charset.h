@@ -6,11 +6,11 @@
  * remember an unknown name from outside forever, and rare converters have had bugs.
  *
  * Invariants:
- *   C1  what is appended is valid UTF-8 without control characters except \n
- *       and \t, and without these in TIDE_CLEAN_LINE.
- *   C2  time is linear in the bytes; a byte gives at most three bytes.
- *   C3  when the buffer is full, it ends in a whole character and the status is
- *       TIDE_FULL; the part that fits is in it.
+ *   CHR1  what is appended is valid UTF-8 without control characters except \n and \t, and without
+ *         these in TIDE_CLEAN_LINE.
+ *   CHR2  time is linear in the bytes; a byte gives at most three bytes.
+ *   CHR3  when the buffer is full, it ends in a whole character and the status is TIDE_FULL; the
+ *         part that fits is in it.
  */
 #ifndef TIDE_MAIL_CHARSET_H
 #define TIDE_MAIL_CHARSET_H

@@ -126,7 +126,7 @@ none:
 }
 
 /* Where a body ends whose boundary line is at `at`: the line end before it belongs to the boundary
- * (W4). */
+ * (CHK4). */
 static size_t body_end(const struct scan *scan, size_t at)
 {
     if (at > 0 && scan->raw.data[at - 1] == scan->parts.line_end)

@@ -6,13 +6,13 @@
  * containers are right.
  *
  * Invariants (tide_parts_check()):
- *   W1  head_begin <= head_end <= begin <= end <= the size of the message.
- *   W2  parts are in the order of their headers; a part lies inside its parent, and after the
- *       siblings before it.
- *   W3  at most TIDE_MESSAGE_PARTS_MAX parts, at most TIDE_MESSAGE_PARTS_DEEP deep.
- *   W4  raw[begin, end) of a part inside a multipart ends before the line end
- *       that belongs to the boundary.
- *   W5  time is linear in the message; memory in the parts.
+ *   CHK1  head_begin <= head_end <= begin <= end <= the size of the message.
+ *   CHK2  parts are in the order of their headers; a part lies inside its parent, and after the
+ *         siblings before it.
+ *   CHK3  at most TIDE_MESSAGE_PARTS_MAX parts, at most TIDE_MESSAGE_PARTS_DEEP deep.
+ *   CHK4  raw[begin, end) of a part inside a multipart ends before the line end that belongs to the
+ *         boundary.
+ *   CHK5  time is linear in the message; memory in the parts.
  */
 #ifndef TIDE_MAIL_MESSAGE_CHECK_H
 #define TIDE_MAIL_MESSAGE_CHECK_H
@@ -55,7 +55,7 @@ struct tide_parts {
 /* The only error is TIDE_NO_MEMORY. */
 tide_status tide_parts_scan(tide_text raw, tide_mem *mem, struct tide_parts *parts_out);
 void tide_parts_done(struct tide_parts *parts); /* a zeroed one is fine */
-/* Checks W1 to W3, as far as possible. */
+/* Checks CHK1 to CHK3, as far as possible. */
 bool tide_parts_check(const struct tide_parts *parts, tide_text raw);
 
 #endif

@@ -84,7 +84,7 @@ struct word {
 };
 
 /* `ends` is the position of the next ?= at or after the last search; kept, because searching it
- * from every =? would not be linear (H1). */
+ * from every =? would not be linear (HDR1). */
 static bool word_read(tide_text value, size_t at, size_t *ends, struct word *word_out)
 {
     size_t i = at + 2;

@@ -4,9 +4,9 @@
  * until a caller decodes them.
  *
  * Invariants:
- *   H1  every function is linear in the bytes it is given.
- *   H2  appended text is clean (charset.h C1), except from tide_header_param_raw(), which promises
- *       nothing.
+ *   HDR1  every function is linear in the bytes it is given.
+ *   HDR2  appended text is clean (charset.h CHR1), except from tide_header_param_raw(), which
+ *         promises nothing.
  */
 #ifndef TIDE_MAIL_HEADER_H
 #define TIDE_MAIL_HEADER_H
@@ -35,7 +35,7 @@ tide_header_line tide_header_read(tide_text rest, char line_end,
 tide_status tide_header_words(tide_decoder *decoder, tide_text value, tide_buf *out);
 
 /* The length of the encoded word at `at`, where there is a "=?"; 0: it is none.  *ends is 0 at the
- * first call for a value and kept between calls (H1). */
+ * first call for a value and kept between calls (HDR1). */
 size_t tide_header_word_bytes(tide_text value, size_t at, size_t *ends);
 
 /* "text/html" of a Content-Type, split in two; false: there is no slash. */

@@ -3,19 +3,19 @@
  * Never for storing it: the archive keeps the raw bytes (M9), and the results of this module can be
  * computed again.  Any bytes are accepted.
  *
- * The structure is found by our own scanner (check.h), because regions must be exact (M4), because
+ * The structure is found by our own scanner (check.h), because regions must be exact (MSG4), because
  * GMime recurses over addresses and parts (GMime 3.2 overflows the stack on an 80 kB nested address
  * group), and because it cannot handle failed allocations.  GMime reads dates, short ones.  Tests
  * compare the two.
  *
  * Invariants:
- *   M1  the same bytes give the same result.
- *   M2  time and memory are linear in the bytes, up to the limits; beyond them the result is
- *       partial and names the limit.
- *   M3  every text is valid UTF-8 without control characters except \n and \t.
- *   M4  attachments name regions inside the raw bytes: raw[begin, end) is the body of the part,
- *       still encoded.  They are in order of `begin`, and are either disjoint or nested: an
- *       attached message is one attachment, followed by its own attachments.
+ *   MSG1  the same bytes give the same result.
+ *   MSG2  time and memory are linear in the bytes, up to the limits; beyond them the result is
+ *         partial and names the limit.
+ *   MSG3  every text is valid UTF-8 without control characters except \n and \t.
+ *   MSG4  attachments name regions inside the raw bytes: raw[begin, end) is the body of the part,
+ *         still encoded.  They are in order of `begin`, and are either disjoint or nested: an
+ *         attached message is one attachment, followed by its own attachments.
  */
 #ifndef TIDE_MAIL_MESSAGE_H
 #define TIDE_MAIL_MESSAGE_H
@@ -49,7 +49,7 @@ struct tide_attachment {
     tide_text type; /* "application/pdf" */
     tide_encoding encoding;
     bool inlined;        /* shown inside the text, like the images of a page */
-    uint64_t begin, end; /* M4 */
+    uint64_t begin, end; /* MSG4 */
 };
 
 typedef enum tide_parsed {
@@ -84,7 +84,7 @@ bool tide_message_date(tide_text value, int64_t *date_ms_out);
 tide_status tide_attachment_decode(tide_text raw, const struct tide_attachment *attachment,
                                    tide_buf *out, tide_error *err);
 /* Converts HTML to text: links as their text, block elements end lines, scripts and styles are left
- * out, images as their alternative text.  Accepts any input, is linear in it, and writes as M3
+ * out, images as their alternative text.  Accepts any input, is linear in it, and writes as MSG3
  * says.  TIDE_FULL: the part that fits is in `out`. */
 tide_status tide_html_text(tide_text html, tide_buf *out);
 

@@ -14,8 +14,8 @@
 /* What this batch does with an entry. */
 typedef enum fate {
     FATE_REMOVE, /* remove it with the call */
-    FATE_REFUSE, /* an asked entry only after the server has answered (V6) */
-    FATE_THERE,  /* asked before, and already where it was to go (V4) */
+    FATE_REFUSE, /* an asked entry only after the server has answered (RMV6) */
+    FATE_THERE,  /* asked before, and already where it was to go (RMV4) */
 } fate;
 
 struct entry {
@@ -26,7 +26,7 @@ struct entry {
     bool changed, deleted;
     bool in_gmail;       /* according to the archive */
     bool unsure;         /* stored before a gap: only the server knows its labels */
-    bool answered;       /* the server's answer was read (V6) */
+    bool answered;       /* the server's answer was read (RMV6) */
     int8_t inbox, trash; /* last seen: 1 added, -1 removed, 0 neither */
 };
 
@@ -44,7 +44,7 @@ struct batch {
     uint64_t seen_unix_ms;
     uint64_t waited_ms; /* total wait for units */
     uint64_t wanted;    /* ids at most, as requested; 0: no limit but ours */
-    uint64_t until_ms;  /* it must begin before this time (V7); 0: at any time */
+    uint64_t until_ms;  /* it must begin before this time (RMV7); 0: at any time */
 };
 
 static bool was_asked(const struct entry *entry)
@@ -63,7 +63,7 @@ static void refuse(struct entry *entry, const char *why)
 /* ---- the entries ---- */
 
 /* Where the server may have to be asked for every message, after a gap or because a call was sent
- * before (V6), a batch is small, so that it finishes before the units of a minute are spent. */
+ * before (RMV6), a batch is small, so that it finishes before the units of a minute are spent. */
 static size_t ids_max(const struct batch *batch)
 {
     const bool unsure =
@@ -94,7 +94,7 @@ static tide_status load_run(tide_transaction *transaction, void *arg, tide_error
                           batch->manifest.mode > TIDE_REMOVE_FOR_GOOD))
         rc = tide_error_set(err, TIDE_INVALID, "manifest %" PRIu64 " is not a run of this archiver",
                             batch->manifest.id);
-    if (rc == TIDE_OK && batch->manifest.planned_ms == 0) /* its first batch (F5) */
+    if (rc == TIDE_OK && batch->manifest.planned_ms == 0) /* its first batch (MAN5) */
         rc = tide_manifest_planned(db, batch->manifest.id,
                                    tide_world_now_unix_ms(batch->mail->world), err);
     batch->count = 0;
@@ -152,7 +152,7 @@ static void see_change(void *arg, tide_text id, tide_history_change change, tide
     }
 }
 
-/* V4.  A message that was to go to the trash and is deleted went further the same way; one that was
+/* RMV4.  A message that was to go to the trash and is deleted went further the same way; one that was
  *      to leave the inbox and is deleted did not. */
 static bool is_there(tide_removal_mode mode, bool gone, bool in_inbox, bool in_trash)
 {
@@ -215,7 +215,7 @@ static tide_status not_bad(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* V4, according to a later sync: the adopted id has passed our own change. */
+/* RMV4, according to a later sync: the adopted id has passed our own change. */
 static bool archive_says_there(const struct tide_stored *stored, const char *labels,
                                tide_removal_mode mode)
 {
@@ -321,14 +321,14 @@ static void read_labels(const json_t *labels, const struct entry *entry, struct 
 
 /* A 404 is no proof if neither the archive nor the history knows of a deletion.  That matters for a
  * message that an earlier call may have removed from the inbox: if it counted as gone, it would be
- * refused (V6). */
+ * refused (RMV6). */
 static bool is_denied(const struct batch *batch, const struct entry *entry)
 {
     return was_asked(entry) && batch->manifest.mode == TIDE_REMOVE_FROM_INBOX && entry->in_gmail &&
            !entry->deleted;
 }
 
-/* Reads the labels, not the message.  Sets FATE_THERE (V4). */
+/* Reads the labels, not the message.  Sets FATE_THERE (RMV4). */
 static tide_status ask_server(struct batch *batch, struct entry *entry, struct answer *answer_out,
                               tide_error *err)
 {
@@ -386,7 +386,7 @@ static tide_status sure(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* V6: whatever forbids removing an asked message, it may already be removed, and history and
+/* RMV6: whatever forbids removing an asked message, it may already be removed, and history and
  * archive may not show that: after a gap, or because a user changed it again. */
 static tide_status settled(struct batch *batch, tide_error *err)
 {
@@ -440,7 +440,7 @@ static tide_status move_entry(tide_rows db, const struct entry *entry, uint64_t 
     const bool planned = entry->removal.state == TIDE_REMOVAL_PLANNED;
     switch (entry->fate) {
     case FATE_REFUSE:
-        TIDE_ASSERT(planned || entry->answered); /* V6 */
+        TIDE_ASSERT(planned || entry->answered); /* RMV6 */
         return tide_removal_move(db, id, TIDE_REMOVAL_REFUSED, entry->reason, now_ms, err);
     case FATE_THERE:
         return tide_removal_move(db, id, TIDE_REMOVAL_REMOVED, "", now_ms, err);
@@ -597,7 +597,7 @@ static tide_status steps(struct batch *batch, tide_error *err)
     return rc == TIDE_OK ? remove_them(batch, err) : rc;
 }
 
-/* V7: a command that is alive asks again.  A clock that was set back would let it begin later. */
+/* RMV7: a command that is alive asks again.  A clock that was set back would let it begin later. */
 static bool is_late(const struct batch *batch)
 {
     const uint64_t now_ms = tide_world_now_unix_ms(batch->mail->world);
@@ -614,7 +614,7 @@ static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
         rc = tide_json_get_u64(payload, "manifest", &batch.manifest.id, err);
     batch.wanted = (uint64_t)json_integer_value(json_object_get(payload, "ids"));
     batch.until_ms = (uint64_t)json_integer_value(json_object_get(payload, "until"));
-    const bool here = tide_mail_asked_here(mail, payload); /* V7 */
+    const bool here = tide_mail_asked_here(mail, payload); /* RMV7 */
     json_decref(payload);
     if (rc != TIDE_OK)
         return rc;

@@ -41,7 +41,7 @@ typedef void tide_history_visit(void *arg, tide_text id, tide_history_change cha
  * the top would forever spend the units it had waited for on the history.  true: call again. */
 bool tide_archiver_wait(tide_job *job, tide_status rc, uint64_t *waited_ms);
 
-/* All changes from `start` to now, in order; adopts nothing (V3).  TIDE_PERMANENT: the id has
+/* All changes from `start` to now, in order; adopts nothing (RMV3).  TIDE_PERMANENT: the id has
  * expired, or there are more than TIDE_REMOVE_PAGES_MAX pages. */
 tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, const char *start,
                                   uint64_t *waited_ms, tide_mem *mem, tide_history_visit *visit,

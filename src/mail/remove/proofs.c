@@ -46,7 +46,8 @@ tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
     if (!tide_text_to_u64(tide_text_of(state.cursor), &standing.watermark_ms))
         standing.watermark_ms = 0; /* no tidemark yet: everything is past it */
     if (standing.row.lost && standing.row.lost_ms < standing.watermark_ms)
-        standing.watermark_ms = standing.row.lost_ms; /* the next sync moves it back (mail.h W3) */
+        standing.watermark_ms =
+            standing.row.lost_ms; /* the next sync moves it back (mail.h MAIL3) */
     *standing_out = standing;
     return TIDE_OK;
 }
@@ -243,7 +244,7 @@ static tide_status prove_one(struct reader *reader, struct tide_proof *proof, ti
     }
     tide_buf_clear(&reader->raw);
     if (rc == TIDE_OK)
-        rc = tide_archive_raw(reader->archive, &stored, &reader->raw, &why); /* checks A2 */
+        rc = tide_archive_raw(reader->archive, &stored, &reader->raw, &why); /* checks ARC2 */
     if (rc == TIDE_OK)
         rc = compare(reader, &stored, proof, &why);
     if (is_damage(rc)) {

@@ -2,7 +2,7 @@
  *
  * The only part of Tidemark that removes a user's mail from Gmail.  It runs only at the user's
  * request and never because a sync finds its jobs: a job names the start of the engine that was
- * asked for it, and does nothing in another one (V7).
+ * asked for it, and does nothing in another one (RMV7).
  *
  * A run is a manifest (manifest.h).  Choosing writes an entry for every message;
  * then batches of at most TIDE_REMOVE_IDS are removed, each by a job mail.remove that holds only
@@ -27,29 +27,28 @@
  *   7  they become `removed` with the job's `done`
  *
  * Invariants (tests/sim/archiver_sim_test.c looks at every removing call):
- *   V1  a message is named in a call only if all of these were so after the last wait
- *       before it: its date is below the tidemark, it is not in the registry of bad
- *       items, nothing has changed about it since it was chosen, its copy is exact
- *       (mail/archive/archive.h A6), and its bytes were read back from the disk and have the hash
- *       in the manifest.
- *   V2  its entry is `asked` on disk before the call (F1), so that a crash at any moment
- *       leaves it on the server, or in the archive with an entry that names it.
- *   V3  no message is fetched, and nothing is adopted or moved: neither the tidemark, nor the
- *       history id, nor a row of the archive.
- *   V4  an asked entry whose message is where it was to go becomes `removed`, whether this run or a
- *       user moved it: a repeated batch recognizes its own work this way.
- *   V5  when in doubt the message stays: an expired history id, an unknown failure, a lost claim or
- *       a new stream end the batch without a call.
- *   V6  an asked entry leaves that state in one of two ways.  It becomes `removed` (step 7, V4); or
- *       `refused`, after a read of the message from the server, later than the call, has shown that
- *       it is not where it was to go.  The tidemark, the registry, the copy and the history may
- *       forbid another call; they cannot tell what the first call did.  A 404 for a message that
- *       was to leave the inbox counts only if the history or the archive knows of a deletion.  So
- *       every removal is in a manifest as such, and a restore finds it.
- *   V7  a batch calls the server only in the start of the engine that was asked for it: whatever
- *       finds the job later, a sync or `tidemark jobs retry`, does not continue the run
- *       (decision 22).  In another process than the command's it also begins only within
- *       TIDE_REMOVE_ASKED_MS; the command then asks again, unless it was killed.
+ *   RMV1  a message is named in a call only if all of these were so after the last wait before it:
+ *         its date is below the tidemark, it is not in the registry of bad items, nothing has
+ *         changed about it since it was chosen, its copy is exact (mail/archive/archive.h ARC6),
+ *         and its bytes were read back from the disk and have the hash in the manifest.
+ *   RMV2  its entry is `asked` on disk before the call (MAN1), so that a crash at any moment leaves
+ *         it on the server, or in the archive with an entry that names it.
+ *   RMV3  no message is fetched, and nothing is adopted or moved: neither the tidemark, nor the
+ *         history id, nor a row of the archive.
+ *   RMV4  an asked entry whose message is where it was to go becomes `removed`, whether this run or
+ *         a user moved it: a repeated batch recognizes its own work this way.
+ *   RMV5  when in doubt the message stays: an expired history id, an unknown failure, a lost claim
+ *         or a new stream end the batch without a call.
+ *   RMV6  an asked entry leaves that state in one of two ways.  It becomes `removed` (step 7,
+ *         RMV4); or `refused`, after a read of the message from the server, later than the call,
+ *         has shown that it is not where it was to go.  The tidemark, the registry, the copy and
+ *         the history may forbid another call; they cannot tell what the first call did.  A 404 for
+ *         a message that was to leave the inbox counts only if the history or the archive knows of
+ *         a deletion.  So every removal is in a manifest as such, and a restore finds it.
+ *   RMV7  a batch calls the server only in the start of the engine that was asked for it: whatever
+ *         finds the job later, a sync or `tidemark jobs retry`, does not continue the run (decision
+ *         22).  In another process than the command's it also begins only within
+ *         TIDE_REMOVE_ASKED_MS; the command then asks again, unless it was killed.
  *
  * Not promised: a change in Gmail between the answer of step 2 and the call of step 6 is not seen.
  * At most TIDE_REMOVE_STALE_MS lie between the two; a longer pause (a suspended machine) restarts
@@ -103,7 +102,7 @@ tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *a
                                  void *arg, tide_error *err);
 
 /* Writes the manifest: an entry for each candidate, in transactions of bounded size.  It is complete
- * when this returns, and valid once a batch of it is asked for (manifest.h F5): nobody confirms more
+ * when this returns, and valid once a batch of it is asked for (manifest.h MAN5): nobody confirms more
  * than it names.  `job` as above. */
 tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask, tide_job *job,
                                struct tide_manifest *manifest_out, tide_error *err);
@@ -115,7 +114,7 @@ void tide_archiver_choose_ask(const struct tide_archiving *ask, bool dry, tide_j
 /* ---- removing ---- */
 
 /* The next batch of a run as a job TIDE_MAIL_REMOVE: fills its payload, to which cli/run/ask.h adds the start of the
- * engine (V7).  The caller has the user's consent.  At most `ids` messages (0: TIDE_REMOVE_IDS, which
+ * engine (RMV7).  The caller has the user's consent.  At most `ids` messages (0: TIDE_REMOVE_IDS, which
  * is also the limit).  After `until_ms` (unix time; 0: never) it does nothing.  A run whose ended_ms is
  * set needs none. */
 void tide_archiver_batch_ask(uint64_t manifest, uint32_t ids, uint64_t until_ms,

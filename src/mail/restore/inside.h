@@ -88,7 +88,7 @@ struct tide_piece {
  * with a reason. */
 tide_status tide_piece_decide(tide_restore *restore, struct tide_piece *piece, char reason[256],
                               tide_error *err);
-/* Its bytes, hash checked (R1).  TIDE_CORRUPT: err says why; it concerns only this message. */
+/* Its bytes, hash checked (RDR1).  TIDE_CORRUPT: err says why; it concerns only this message. */
 tide_status tide_piece_raw(tide_restore *restore, const struct tide_piece *piece, tide_buf *raw,
                            tide_error *err);
 /* Counts the work. */

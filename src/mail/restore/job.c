@@ -37,7 +37,7 @@ struct note {
 static void tag_of(const tide_restore *restore, const char *gmail_id, char tag_out[128])
 {
     /* By message and not by manifest: two manifests may name the same message, and the second must
-     * not start an insert that the first has started (R2). */
+     * not start an insert that the first has started (RST2). */
     (void)snprintf(tag_out, 128, "restore/%" PRIu32 "/%s", restore->account, gmail_id);
 }
 
@@ -94,7 +94,7 @@ static tide_status note_run(tide_transaction *transaction, void *arg, tide_error
     return rc;
 }
 
-/* Durable when it returns (R3: the archive was synced before). */
+/* Durable when it returns (RST3: the archive was synced before). */
 static tide_status note_restored(struct work *work, struct tide_piece *const *pieces, size_t count,
                                  const char *new_id, tide_error *err)
 {

@@ -269,7 +269,7 @@ static void match_entry(const tide_restore *restore, struct tide_piece *piece, u
 }
 
 /* Decides which of the page count: messages that are gone, and those that the archiver removed;
- * entries already in the manifest are kept (F3).  The others become `over`. */
+ * entries already in the manifest are kept (MAN3).  The others become `over`. */
 static tide_status matches_sort(tide_rows db, void *arg, tide_error *err)
 {
     struct matches *matches = arg;

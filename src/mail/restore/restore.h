@@ -16,16 +16,16 @@
  * Several restores run side by side, one per account.
  *
  * Invariants:
- *   R1  a message is inserted only if its copy was read back just before and has the hash in the
- *       manifest.
- *   R2  an insert is sent only under an intent (E1.9).  If it is not known whether an earlier one,
- *       in any run, happened, the server is searched first.
- *   R2a just before an insert the server is asked for the former id: a message that came back by
+ *   RST1  a message is inserted only if its copy was read back just before and has the hash in the
+ *         manifest.
+ *   RST2  an insert is sent only under an intent (E1.9).  If it is not known whether an earlier
+ *         one, in any run, happened, the server is searched first.
+ *   RST2a just before an insert the server is asked for the former id: a message that came back by
  *       itself is not inserted a second time (M21).
- *   R3  an entry becomes restored only after the archive has the new id on disk.
- *   R4  a job acts only in the start of the engine that was asked for it: jobs of a dead process do
- *       nothing.
- *   R5  an account has one restore at a time: two would insert the same message.
+ *   RST3  an entry becomes restored only after the archive has the new id on disk.
+ *   RST4  a job acts only in the start of the engine that was asked for it: jobs of a dead process
+ *         do nothing.
+ *   RST5  an account has one restore at a time: two would insert the same message.
  */
 #ifndef TIDE_MAIL_RESTORE_H
 #define TIDE_MAIL_RESTORE_H
@@ -93,7 +93,7 @@ void tide_restore_refused(const tide_restore *restore,
 
 /* ---- the job ---- */
 
-/* TIDE_MAIL_RESTORE: its key for an account (R5). */
+/* TIDE_MAIL_RESTORE: its key for an account (RST5). */
 void tide_restore_dedupe(uint32_t account, char dedupe_out[64]);
 /* Adds what is wanted to its payload. */
 void tide_restore_ask(const struct tide_restore_wanted *wanted, tide_json *payload);

@@ -258,7 +258,7 @@ tide_status tide_mail_restore(tide_job *job, void *context, tide_error *err)
     if (here)
         rc = run(mail, job, payload, &own);
     json_decref(payload);
-    /* R4.  What is left is in the manifest. */
+    /* RST4.  What is left is in the manifest. */
     if (rc == TIDE_OK && !here)
         return TIDE_OK;
     /* Messages were tried again one by one; trying all of them again does not help. */

@@ -192,7 +192,7 @@ static tide_status leaf_open(struct tide_walk *walk, tide_flow *flow)
 }
 
 /* The ids that a plan's dates allow, and those among them whose dates are certain to be inside
- * (mail/archive/shard.h H4): if no message is late and a range begins and ends on an id, all of
+ * (mail/archive/shard.h SHD4): if no message is late and a range begins and ends on an id, all of
  * them. */
 static void bounds_narrow(const struct tide_walk *walk, tide_flow *flow)
 {
@@ -245,7 +245,7 @@ tide_status tide_flow_open(struct tide_walk *walk, const struct tide_plan *plan,
     *flow_out = flow;
     if (plan->kind != TIDE_PLAN_AND && plan->kind != TIDE_PLAN_OR)
         return leaf_open(walk, flow);
-    TIDE_ASSERT(plan->first != NULL); /* P2 */
+    TIDE_ASSERT(plan->first != NULL); /* SPL2 */
     const tide_status rc = list_open(walk, plan->first, flow->low, flow->high, &flow->first);
     return rc == TIDE_OK ? list_open(walk, plan->excludes, flow->low, flow->high, &flow->excludes)
                          : rc;

@@ -8,12 +8,12 @@
  * is collected, and a page costs its matches plus the ids between them.
  *
  * The parts of a year overlap in time.  Their ids count from the same instant
- * (mail/archive/shard.h H4), so they are walked together and merged by id; years are walked
+ * (mail/archive/shard.h SHD4), so they are walked together and merged by id; years are walked
  * one after the other.
  *
  * Invariants:
- *   P1  a flow returns every id of its plan inside its bounds, once, in order.
- *   P2  an AND has at least one include; an excluded id is never returned.
+ *   SPL1  a flow returns every id of its plan inside its bounds, once, in order.
+ *   SPL2  an AND has at least one include; an excluded id is never returned.
  */
 #ifndef TIDE_MAIL_SEARCH_PLAN_H
 #define TIDE_MAIL_SEARCH_PLAN_H
@@ -125,7 +125,7 @@ typedef struct tide_flow tide_flow;
 struct tide_walk {
     struct tide_searching *searching;
     struct tide_shard *shard;
-    int64_t late; /* mail/archive/shard.h H4, in its transaction */
+    int64_t late; /* mail/archive/shard.h SHD4, in its transaction */
     tide_arena arena;
     tide_flow *flows; /* all of them, for closing */
     sqlite3_stmt *columns[2];

@@ -57,7 +57,7 @@ static void append(node *parent, node *child)
     parent->last = child;
 }
 
-/* Adds a child, or the children of a child that is of the parent's own kind (T1). */
+/* Adds a child, or the children of a child that is of the parent's own kind (QRY1). */
 static void adopt(node *parent, node *child)
 {
     if (child->term != parent->term) {
@@ -500,7 +500,7 @@ static bool node_denies(const node *at)
                           at->term == TIDE_TERM_MESSAGE_ID;
     bool denies = of_index && at->negated;
     for (const node *child = at->first; !denies && child != NULL; child = child->next)
-        denies = node_denies(child); /* as deep as T3 allows */
+        denies = node_denies(child); /* as deep as QRY3 allows */
     return denies;
 }
 
@@ -517,17 +517,17 @@ static void node_check(const node *at, size_t deep)
     const bool joins = at->term == TIDE_TERM_AND || at->term == TIDE_TERM_OR;
     TIDE_ASSERT(joins == (at->first != NULL));
     if (joins) {
-        TIDE_ASSERT(at->first != at->last); /* T1 */
+        TIDE_ASSERT(at->first != at->last); /* QRY1 */
         TIDE_ASSERT(!at->negated);
     }
-    if (at->term == TIDE_TERM_DATE || at->term == TIDE_TERM_BYTES) { /* T2 */
+    if (at->term == TIDE_TERM_DATE || at->term == TIDE_TERM_BYTES) { /* QRY2 */
         TIDE_ASSERT(!at->negated);
         TIDE_ASSERT((at->low == INT64_MIN) != (at->high == INT64_MAX));
     }
     if (deep > 0)
         TIDE_ASSERT(at->term != TIDE_TERM_ALL && at->term != TIDE_TERM_NONE);
     for (const node *child = at->first; child != NULL; child = child->next) {
-        TIDE_ASSERT(child->term != at->term); /* T1 */
+        TIDE_ASSERT(child->term != at->term); /* QRY1 */
         node_check(child, deep + 1);
     }
 }

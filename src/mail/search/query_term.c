@@ -260,7 +260,7 @@ static node *category_term(making_state *making, const written_term *written)
 
 /* ---- ranges ---- */
 
-/* low <= x if `from`, else x < high; a negation is the opposite range (T2). */
+/* low <= x if `from`, else x < high; a negation is the opposite range (QRY2). */
 static node *range_term(making_state *making, const written_term *written, tide_term term,
                         bool from, int64_t bound)
 {

@@ -4,11 +4,11 @@
  * that may be negated.  Constants are folded.
  *
  * Invariants (tide_query_check() tests them):
- *   T1  an AND or OR has at least two children, none of its own kind, and is never negated; ALL and
- *       NONE occur only at the root.
- *   T2  a range of dates or sizes is not negated and is open at one end: its
- *       negation is such a range too.
- *   T3  at most TIDE_QUERY_DEEP groups deep, at most TIDE_QUERY_NODES_MAX terms.
+ *   QRY1  an AND or OR has at least two children, none of its own kind, and is never negated; ALL
+ *         and NONE occur only at the root.
+ *   QRY2  a range of dates or sizes is not negated and is open at one end: its negation is such a
+ *         range too.
+ *   QRY3  at most TIDE_QUERY_DEEP groups deep, at most TIDE_QUERY_NODES_MAX terms.
  */
 #ifndef TIDE_MAIL_QUERY_TREE_H
 #define TIDE_MAIL_QUERY_TREE_H

@@ -5,7 +5,7 @@
  *      candidate backwards: it costs the same for any size of archive, is the same for all shards
  *      (FTS5's own bm25() knows only its own table, and treats a word as common that is in the only
  *      message of a shard), and does not change while mail arrives, so that pages do not overlap
- *      (S2). */
+ *      (SRC2). */
 #include "mail/search/plan.h"
 
 #include "base/check.h"

@@ -18,14 +18,14 @@
  * a blank or slash.  Spam and trash are left out, unless a term names either or in:anywhere.
  *
  * Newest first by default: years are walked from the newest, each in rowid
- * order (mail/archive/archive.h A4), and the walk ends with the page.  Ranked on request, over a
+ * order (mail/archive/archive.h ARC4), and the walk ends with the page.  Ranked on request, over a
  * limited set of candidates.  Stored messages that are not yet indexed have no words, no
  * attachments and no Message-ID; all other terms match them.
  *
  * Invariants:
- *   S1  a query finds exactly the stored messages that match it.
- *   S2  a page continues exactly after the previous one, even if mail was added meanwhile.  (Ranked
- *       pages: when newer mail was added; older mail may move a page by as many places.)
+ *   SRC1  a query finds exactly the stored messages that match it.
+ *   SRC2  a page continues exactly after the previous one, even if mail was added meanwhile.
+ *         (Ranked pages: when newer mail was added; older mail may move a page by as many places.)
  */
 #ifndef TIDE_MAIL_SEARCH_H
 #define TIDE_MAIL_SEARCH_H

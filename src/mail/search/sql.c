@@ -557,7 +557,7 @@ static struct part *leaf_part(struct maker *maker, const node *term, tide_plan_k
     return part_plan(maker, plan, term->negated);
 }
 
-/* The recursion is as deep as the tree (T3). */
+/* The recursion is as deep as the tree (QRY3). */
 static struct part *compile_all(struct maker *maker, const node *at)
 {
     struct list parts = {NULL, NULL, 0};

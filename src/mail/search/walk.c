@@ -49,7 +49,7 @@ static tide_status part_open(struct year *year, size_t index, const struct tide_
     struct tide_shard *shard = searching->shards->list[year->first + index];
     struct part *part = &year->parts[index];
     tide_status rc = tide_walk_open(&part->walk, searching, shard);
-    if (rc == TIDE_NOT_FOUND) /* its writer is still creating it (mail/archive/shard.h H3) */
+    if (rc == TIDE_NOT_FOUND) /* its writer is still creating it (mail/archive/shard.h SHD3) */
         return TIDE_OK;
     if (rc == TIDE_OK)
         rc = tide_flow_open(&part->walk, plan, 0, INT64_MAX - 1, &part->flow);
@@ -58,7 +58,7 @@ static tide_status part_open(struct year *year, size_t index, const struct tide_
     return rc;
 }
 
-/* A part that turns out to be damaged returns no more matches; the others do (H5). */
+/* A part that turns out to be damaged returns no more matches; the others do (SHD5). */
 static tide_status part_failed(struct part *part, tide_status rc)
 {
     struct tide_searching *searching = part->walk.searching;

@@ -361,7 +361,7 @@ static void confirm_read(struct confirm *confirm)
     json_decref(payload);
 }
 
-/* Only synced marks count as done (W2), and only when the ledger remembers what is gone: also when
+/* Only synced marks count as done (MAIL2), and only when the ledger remembers what is gone: also when
  * the loop ended early, so that no item is requested twice. */
 static tide_status settle(struct confirm *confirm, tide_error *err)
 {

@@ -1,4 +1,4 @@
-/* audit.c - checks that the archive still holds what the ledger recorded (M4, W3).
+/* audit.c - checks that the archive still holds what the ledger recorded (M4, MAIL3).
  *
  * A shard is proven by its id, generation and count.  A shard that is missing, replaced or an older
  * copy is recorded in the account's row together with the start of its year: the next plan moves

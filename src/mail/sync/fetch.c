@@ -486,8 +486,8 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
     return rc;
 }
 
-/* Only synced messages count as done (W2), and only in shards that the ledger remembers: what
- * leaves the job is fetched again only if their loss is noticed (W3). */
+/* Only synced messages count as done (MAIL2), and only in shards that the ledger remembers: what
+ * leaves the job is fetched again only if their loss is noticed (MAIL3). */
 static tide_status settle(struct fetch *fetch, tide_error *err)
 {
     tide_status rc = TIDE_OK;

@@ -2,7 +2,7 @@
  *
  * Three sources describe an archive, and each is compared with the others:
  *
- *   the shards     the messages, with what is known of each copy (mail/archive/archive.h A6)
+ *   the shards     the messages, with what is known of each copy (mail/archive/archive.h ARC6)
  *   the ledger     of each shard its id, generation and count (mail_shard); the ids of messages
  *                  that are gone from the server (mail_only), so that a lost shard does not take
  *                  its ids with it; and each loss found, with the count that the shard had
@@ -14,13 +14,13 @@
  * counted if not, and reported by status, verify and sync until the user accepts the loss.
  *
  * Invariants:
- *   K1  a loss is in mail_loss before the ledger replaces its record of the shard (one
- *       transaction).
- *   K2  mail_only has the ids that were gone from the server when the shard was last recorded; rows
- *       of a shard that is missing stay.
- *   K3  a row of mail_loss is deleted only when the year has as many messages as before and none
- *       with a known id is missing, or when the loss is accepted.
- *   K4  reading changes nothing: only a sync and the accepting command write.
+ *   LOST1  a loss is in mail_loss before the ledger replaces its record of the shard (one
+ *          transaction).
+ *   LOST2  mail_only has the ids that were gone from the server when the shard was last recorded;
+ *          rows of a shard that is missing stay.
+ *   LOST3  a row of mail_loss is deleted only when the year has as many messages as before and none
+ *          with a known id is missing, or when the loss is accepted.
+ *   LOST4  reading changes nothing: only a sync and the accepting command write.
  */
 #ifndef TIDE_MAIL_LOST_H
 #define TIDE_MAIL_LOST_H
@@ -63,9 +63,9 @@ tide_status tide_mail_lost(const struct tide_lost_ask *ask, tide_lost_visit *vis
 /* In a transaction: accepts the losses among these; they are no longer reported. */
 tide_status tide_mail_lost_accept(const struct tide_lost_ask *ask, uint64_t now_ms,
                                   tide_error *err);
-/* In a transaction, of an account whose work is done: forgets losses that are healed (K3). */
+/* In a transaction, of an account whose work is done: forgets losses that are healed (LOST3). */
 tide_status tide_mail_lost_settle(const struct tide_lost_ask *ask, tide_error *err);
-/* In a transaction: records that a shard differs from the ledger's record (K1), with the number of
+/* In a transaction: records that a shard differs from the ledger's record (LOST1), with the number of
  * messages that all shards of its year had. */
 tide_status tide_mail_loss_put(tide_rows db, uint32_t account, const char *name, uint64_t messages,
                                uint64_t now_ms, tide_error *err);

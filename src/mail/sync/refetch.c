@@ -1,4 +1,4 @@
-/* refetch.c - fetches again copies that are not exact (M19, M19a, mail/archive/archive.h A6).
+/* refetch.c - fetches again copies that are not exact (M19, M19a, mail/archive/archive.h ARC6).
  *
  * Every sync refetches copies that are known to be incomplete or damaged, with growing delays if
  * the server sends nothing better.  `mail heal` looks for unknown damage: damaged files are set

@@ -1,4 +1,4 @@
-/* sole.c - the ledger's list of messages that exist only in the archive (lost.h K2).
+/* sole.c - the ledger's list of messages that exist only in the archive (lost.h LOST2).
  *
  * A shard's number of gone messages and the sum of their rows show whether anything changed since
  * the list was written; if so, the two lists are compared, and the differences are written with the
@@ -201,7 +201,7 @@ static tide_status only_in(tide_job *job, const struct list *list, const struct 
 }
 
 /* Ids that left the list because the message is no longer gone; those of a lost shard are missing
- * in either case and must stay (K2). */
+ * in either case and must stay (LOST2). */
 static tide_status keep_here(tide_archive *archive, struct change *change, tide_error *err)
 {
     size_t kept = 0;

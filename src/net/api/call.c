@@ -25,7 +25,7 @@ struct tide_api {
     tide_world *world;
     bool compress;
     char endpoint[ENDPOINT_BYTES_MAX + 1];
-    /* Atomic (J1).  doubt_ms: when a token was refused, if none was accepted since; 0: none.
+    /* Atomic (API1).  doubt_ms: when a token was refused, if none was accepted since; 0: none.
      * refused: a number that identifies that token. */
     uint64_t doubt_ms;
     uint64_t refused;
@@ -98,7 +98,7 @@ struct sending {
     const struct tide_api_call *call;
     struct tide_response *response;
     const char *url;
-    tide_buf bearer, authorization; /* in memory that is wiped (J2) */
+    tide_buf bearer, authorization; /* in memory that is wiped (API2) */
 };
 
 static bool is_2xx(const struct tide_response *response)
@@ -236,7 +236,7 @@ static tide_status call_once(struct sending *sending, bool *again_out, tide_erro
     tide_api *api = sending->api;
     const struct tide_api_call *call = sending->call;
     *again_out = false;
-    if (call->rewind != NULL) /* J3 */
+    if (call->rewind != NULL) /* API3 */
         call->rewind(call->source_arg);
     if (call->restart != NULL)
         call->restart(call->sink_arg);

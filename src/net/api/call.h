@@ -8,13 +8,13 @@
  * machine, where compression would only cost time.
  *
  * Invariants:
- *   J1  a refused token (401, of the whole or of a part) is followed by at most one more call,
- *       with another token.  If that one is refused as well, before any token was accepted, the
- *       outcome is TIDE_AUTH, also when the second call had to wait for units in between.
- *   J2  no bearer is in an error or a log, nor, after the call, in memory that was allocated
- *       here.  (Buffers of libcurl are not wiped.)
- *   J3  `rewind` and `restart` are called before each of the two: a source starts with its
- *       first byte, and a sink never has the bytes of two answers.
+ *   API1  a refused token (401, of the whole or of a part) is followed by at most one more call,
+ *         with another token.  If that one is refused as well, before any token was accepted, the
+ *         outcome is TIDE_AUTH, also when the second call had to wait for units in between.
+ *   API2  no bearer is in an error or a log, nor, after the call, in memory that was allocated
+ *         here.  (Buffers of libcurl are not wiped.)
+ *   API3  `rewind` and `restart` are called before each of the two: a source starts with its first
+ *         byte, and a sink never has the bytes of two answers.
  */
 #ifndef TIDE_NET_API_CALL_H
 #define TIDE_NET_API_CALL_H

@@ -152,7 +152,7 @@ static void queue_remove(tide_batcher *self, struct tide_batch_caller *caller)
 
 /* ---- choosing the sender; under the lock ---- */
 
-/* Makes the caller that has waited longest the sender of the next batch (T5, T6).  Call it after
+/* Makes the caller that has waited longest the sender of the next batch (BAT5, BAT6).  Call it after
  * everything that adds a caller, ends a request or loses the sender. */
 static void sender_choose(tide_batcher *self)
 {
@@ -170,7 +170,7 @@ static void batch_add(struct tide_batch *batch, struct tide_batch_caller *caller
     batch->units += tide_api_provider(batch->batcher->api)->methods[caller->call->method].units;
 }
 
-/* Takes the sender and waiting callers, up to the size and the bytes (T2).  Leaves a share for
+/* Takes the sender and waiting callers, up to the size and the bytes (BAT2).  Leaves a share for
  * the other requests that can still be sent: a server may process the parts of one request in
  * sequence. */
 static void batch_take(tide_batcher *self, struct tide_batch_caller *sender,

@@ -22,17 +22,16 @@
  * It charges every part before it is sent and does not interpret the requests.
  *
  * Invariants (tide_batcher_check()):
- *   T1  a caller gets exactly one outcome; after it returned, no thread writes to its memory.
- *   T2  at most `in_flight_max` requests are in flight, none with more parts than
- *       `size`, and none whose expected bytes exceed `bytes_max`, one part aside.
- *   T3  a part's outcome is its own: one missing, doubled or broken part changes
- *       nothing for the others.
- *   T4  1 <= size <= size_max.
- *   T5  a caller is in one place only: in the queue, as the sender, or in one batch.  There
- *       is at most one sender; it is not in the queue, so no batch takes it.  While there
- *       is one, in_flight < in_flight_max: it is chosen only then, and only the sender
- *       adds a request.
- *   T6  no caller waits while in_flight < in_flight_max and there is no sender.
+ *   BAT1  a caller gets exactly one outcome; after it returned, no thread writes to its memory.
+ *   BAT2  at most `in_flight_max` requests are in flight, none with more parts than `size`, and
+ *         none whose expected bytes exceed `bytes_max`, one part aside.
+ *   BAT3  a part's outcome is its own: one missing, doubled or broken part changes nothing for the
+ *         others.
+ *   BAT4  1 <= size <= size_max.
+ *   BAT5  a caller is in one place only: in the queue, as the sender, or in one batch.  There is at
+ *         most one sender; it is not in the queue, so no batch takes it.  While there is one,
+ *         in_flight < in_flight_max: it is chosen only then, and only the sender adds a request.
+ *   BAT6  no caller waits while in_flight < in_flight_max and there is no sender.
  */
 #ifndef TIDE_NET_BATCH_H
 #define TIDE_NET_BATCH_H

@@ -42,7 +42,7 @@ static tide_status on_part(void *arg, tide_text id, int http)
         return TIDE_OK; /* no caller asked for it: read and drop it */
     const struct tide_batch_caller *caller = batch->callers[number];
     if (caller == NULL)
-        return TIDE_OK; /* a second answer changes nothing (T3) */
+        return TIDE_OK; /* a second answer changes nothing (BAT3) */
     batch->reading = (unsigned)number;
     if (caller->call->restart != NULL)
         caller->call->restart(caller->call->sink_arg);
@@ -66,7 +66,7 @@ static tide_status on_bytes(void *arg, const char *bytes, size_t count)
     }
     if (batch->sink_failed == TIDE_OK)
         batch->sink_failed = call->sink(call->sink_arg, bytes, count);
-    return TIDE_OK; /* a failing sink affects only its own part (T3) */
+    return TIDE_OK; /* a failing sink affects only its own part (BAT3) */
 }
 
 static void part_throttled(struct tide_batch *batch, const tide_error *err, uint64_t retry_after_ms)
@@ -111,7 +111,7 @@ static tide_status on_end(void *arg, bool whole, const struct tide_header *heade
     batch->part.headers_count = 0; /* borrowed */
     if (caller->status == TIDE_AUTH) {
         batch->token_refused = true;
-        return TIDE_OK; /* it stays in the batch: another token may be accepted (J1) */
+        return TIDE_OK; /* it stays in the batch: another token may be accepted (API1) */
     }
     if (caller->status != TIDE_OK)
         batch->part_failed = true;

@@ -12,7 +12,7 @@
 enum tide_batch_place {
     TIDE_BATCH_WAITING,  /* in the queue */
     TIDE_BATCH_SENDER,   /* chosen to send the next batch; not in the queue */
-    TIDE_BATCH_IN_BATCH, /* in a request: it cannot leave before that ends (T1) */
+    TIDE_BATCH_IN_BATCH, /* in a request: it cannot leave before that ends (BAT1) */
     TIDE_BATCH_ANSWERED, /* its outcome is final */
 };
 

@@ -4,10 +4,10 @@
  * The reader keeps one head and a partial boundary in memory, never a body.
  *
  * Invariants:
- *   P1  the result does not depend on how the text is split into writes.
- *   P2  a part is reported with on_part before its first byte and with on_end after its
- *       last; a part that the answer cuts off gets on_end(whole = false).
- *   P3  text between parts, before the first and after the last is skipped.
+ *   MPT1  the result does not depend on how the text is split into writes.
+ *   MPT2  a part is reported with on_part before its first byte and with on_end after its last; a
+ *         part that the answer cuts off gets on_end(whole = false).
+ *   MPT3  text between parts, before the first and after the last is skipped.
  */
 #ifndef TIDE_NET_MULTIPART_H
 #define TIDE_NET_MULTIPART_H

@@ -8,10 +8,9 @@
  * One without a provider is Google's (of an older version), or a fixed token, which has none.
  *
  * Invariants:
- *   I1  every text of a grant lives in memory that is wiped (mem.h).
- *   I2  no function here puts a text of a grant, a form or an answer into an error,
- *       except an error's code and a description from which anything that could be a
- *       secret was removed.
+ *   OAI1  every text of a grant lives in memory that is wiped (mem.h).
+ *   OAI2  no function here puts a text of a grant, a form or an answer into an error, except an
+ *         error's code and a description from which anything that could be a secret was removed.
  */
 #ifndef TIDE_NET_OAUTH_INSIDE_H
 #define TIDE_NET_OAUTH_INSIDE_H

@@ -9,12 +9,11 @@
  * stored sign-in ("grant") names its provider.
  *
  * Invariants:
- *   O1  a token is durable (secrets.h) before it is used.  A refresh may replace the refresh
- *       token: the new one is stored before the access token that came with it is given out.
- *   O2  at most one refresh at a time per account; other threads wait.
- *   O3  invalid_grant ends in TIDE_AUTH, once, with the command that fixes it; it is
- *       not retried.
- *   O4  no token, code or verifier is ever in an error or a log.
+ *   OAU1  a token is durable (secrets.h) before it is used.  A refresh may replace the refresh
+ *         token: the new one is stored before the access token that came with it is given out.
+ *   OAU2  at most one refresh at a time per account; other threads wait.
+ *   OAU3  invalid_grant ends in TIDE_AUTH, once, with the command that fixes it; it is not retried.
+ *   OAU4  no token, code or verifier is ever in an error or a log.
  */
 #ifndef TIDE_NET_OAUTH_H
 #define TIDE_NET_OAUTH_H
@@ -160,7 +159,7 @@ tide_status tide_tokens_open(tide_world *world, tide_secrets *secrets,
                              tide_tokens **tokens_out, tide_error *err);
 void tide_tokens_close(tide_tokens *tokens); /* NULL is fine */
 /* A token that is valid for at least a minute (or half its life, if that is short); any thread.
- * Replaces the content of `bearer_out`.  TIDE_AUTH (O3).  If the token server cannot be reached
+ * Replaces the content of `bearer_out`.  TIDE_AUTH (OAU3).  If the token server cannot be reached
  * or fails (TIDE_NETWORK, TIDE_SERVER, TIDE_THROTTLED, TIDE_TIMEOUT), all callers that waited
  * for the same refresh get that status, never TIDE_UNKNOWN.  TIDE_CANCELED within 100 ms of
  * `cancel` (may be NULL). */

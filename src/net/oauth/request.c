@@ -13,7 +13,7 @@ enum {
     LIFE_S_DEFAULT = 3600, /* when the answer does not say */
     SECONDS_MAX = 86400,   /* of any time in an answer */
     DESCRIPTION_BYTES = 200,
-    RUN_BYTES_MAX = 20, /* longer runs of token characters are not shown (O4) */
+    RUN_BYTES_MAX = 20, /* longer runs of token characters are not shown (OAU4) */
 };
 
 /* ---- texts ---- */
@@ -138,7 +138,7 @@ static bool is_token_letter(char c)
     return tide_is_plain(c, TIDE_URL_UNRESERVED "/+=%:");
 }
 
-/* A server's text as far as it may be shown (O4): one line, without anything long enough to be a
+/* A server's text as far as it may be shown (OAU4): one line, without anything long enough to be a
  * token or a part of one. */
 static void describe(const char *text, char shown_out[DESCRIPTION_BYTES])
 {

@@ -28,10 +28,10 @@ struct tide_tokens {
 
     tide_lock *lock; /* guards what follows */
     tide_cond *changed;
-    bool busy;    /* a thread refreshes or revokes (O2) */
+    bool busy;    /* a thread refreshes or revokes (OAU2) */
     bool refused; /* the server refused this access token */
-    bool ended;   /* the provider no longer accepts this sign-in (O3) */
-    bool unsaved; /* the grant in memory is newer than the stored one (O1) */
+    bool ended;   /* the provider no longer accepts this sign-in (OAU3) */
+    bool unsaved; /* the grant in memory is newer than the stored one (OAU1) */
     struct tide_grant grant;
     uint64_t good_until_ms;  /* of the access token, on our clock, minus the margin */
     uint64_t attempts;       /* refreshes that have ended */
@@ -62,7 +62,7 @@ static tide_status grant_load(tide_tokens *self, struct tide_grant *grant, tide_
         rc = needs_sign_in(self, "the stored sign-in is one of another provider", err);
     if (rc == TIDE_CORRUPT || rc == TIDE_FULL)
         rc = needs_sign_in(self, "the stored sign-in is damaged", err);
-    /* The owner must fix a file that others can read (C2).  It is not a fault of the current
+    /* The owner must fix a file that others can read (SEC2).  It is not a fault of the current
      * item, which TIDE_INVALID would make bad. */
     if (rc == TIDE_INVALID) {
         rc = TIDE_AUTH;
@@ -324,7 +324,7 @@ static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct 
     if (is_news(self, next))
         return TIDE_OK;
     if (self->ended && same) {
-        next->ended = true; /* O3: not retried; the stored sign-in is the refused one */
+        next->ended = true; /* OAU3: not retried; the stored sign-in is the refused one */
         return needs_sign_in(self, "the sign-in is no longer valid", err);
     }
     if (next->grant.type == TIDE_GRANT_FIXED) {
@@ -339,7 +339,7 @@ static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct 
     }
     if (rc != TIDE_OK)
         return rc;
-    rc = grant_save(self, &next->grant, err); /* O1 */
+    rc = grant_save(self, &next->grant, err); /* OAU1 */
     next->unsaved = rc != TIDE_OK;
     return rc;
 }

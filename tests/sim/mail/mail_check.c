@@ -154,9 +154,10 @@ static bool is_stored(struct at_rest *rest, uint32_t slot, const char *id,
     if (rc == TIDE_OK)
         rc = tide_archive_raw(rest->archive, stored_out, &rest->raw, &err);
     if (rc != TIDE_OK)
-        tide_sim_fail(self->sim, "C2: message %s cannot be read: %s", id, err.text);
+        tide_sim_fail(self->sim, "MSIM2: message %s cannot be read: %s", id, err.text);
     if (hash_of(tide_buf_text(&rest->raw)) != fact->hash)
-        tide_sim_fail(self->sim, "C2: message %s is stored with other bytes than the server's", id);
+        tide_sim_fail(self->sim, "MSIM2: message %s is stored with other bytes than the server's",
+                      id);
     return true;
 }
 
@@ -171,7 +172,7 @@ bool mail_check_planted(struct mail_sim *self, const char *id)
     return false;
 }
 
-/* C1 and the second half of C2, for every message there ever was. */
+/* MSIM1 and the second half of MSIM2, for every message there ever was. */
 static void check_messages(struct at_rest *rest)
 {
     struct mail_sim *self = rest->self;
@@ -184,7 +185,7 @@ static void check_messages(struct at_rest *rest)
         box_id_text(message->id, id);
         const bool there = is_stored(rest, slot, id, &stored);
         if (fact->durable && !there)
-            tide_sim_fail(self->sim, "C2: message %s was durable and is no longer there", id);
+            tide_sim_fail(self->sim, "MSIM2: message %s was durable and is no longer there", id);
         fact->durable = there;
         if (self->shard_missing || message->gone || message->date_ms >= rest->watermark_ms ||
             fact->arrived_ms >= rest->watermark_ms)
@@ -192,7 +193,7 @@ static void check_messages(struct at_rest *rest)
         self->totals.marks_checked++;
         if (!there && bad_state(rest, id) < 0)
             tide_sim_fail(self->sim,
-                          "C1: the watermark %" PRIu64 " passed message %s of %" PRIu64
+                          "MSIM1: the watermark %" PRIu64 " passed message %s of %" PRIu64
                           ", which is neither stored nor named",
                           rest->watermark_ms, id, message->date_ms);
     }
@@ -200,7 +201,7 @@ static void check_messages(struct at_rest *rest)
 
 /* ---- the ledger ------------------------------------------------------------------------ */
 
-/* C2: ids of fetches that are done, unless recorded, or handed on to a part. */
+/* MSIM2: ids of fetches that are done, unless recorded, or handed on to a part. */
 static void check_done(struct at_rest *rest)
 {
     struct mail_sim *self = rest->self;
@@ -220,20 +221,20 @@ static void check_done(struct at_rest *rest)
         if (slot == BOX_SLOT_NONE)
             continue; /* it is gone from the server */
         if (!self->facts[slot].durable)
-            tide_sim_fail(self->sim, "C2: message %s of a job that is done is not durable", id);
+            tide_sim_fail(self->sim, "MSIM2: message %s of a job that is done is not durable", id);
     }
     (void)sqlite3_finalize(stmt);
 }
 
-/* C8, and that the watermark does not go back. */
+/* MSIM8, and that the watermark does not go back. */
 static void check_mark(struct at_rest *rest)
 {
     struct mail_sim *self = rest->self;
     if (rest->epoch == self->epoch_seen && rest->watermark_ms < self->watermark_seen)
-        tide_sim_fail(self->sim, "C1: the watermark went back from %" PRIu64 " to %" PRIu64,
+        tide_sim_fail(self->sim, "MSIM1: the watermark went back from %" PRIu64 " to %" PRIu64,
                       self->watermark_seen, rest->watermark_ms);
     if (rest->epoch > self->epoch_seen && !self->shard_missing)
-        tide_sim_fail(self->sim, "C8: the watermark started again, though no shard was lost");
+        tide_sim_fail(self->sim, "MSIM8: the watermark started again, though no shard was lost");
     if (rest->epoch > self->epoch_seen)
         self->shard_missing = false;
     self->epoch_seen = rest->epoch;
@@ -253,7 +254,7 @@ static bool is_born(struct at_rest *rest)
     return born;
 }
 
-/* C9 */
+/* MSIM9 */
 static void check_ledger(struct mail_sim *self)
 {
     tide_ledger *ledger = NULL;
@@ -264,12 +265,12 @@ static void check_ledger(struct mail_sim *self)
                                           .must_exist = true};
     tide_status rc = tide_ledger_open(self->world, &options, &ledger, &err);
     if (rc != TIDE_OK)
-        tide_sim_fail(self->sim, "C9: the ledger does not open: %s", err.text);
+        tide_sim_fail(self->sim, "MSIM9: the ledger does not open: %s", err.text);
     tide_buf problems;
     tide_buf_init(&problems, tide_mem_heap(), 1 << 20);
     rc = tide_ledger_check(ledger, &problems, &err);
     if (rc != TIDE_OK || problems.bytes > 0)
-        tide_sim_fail(self->sim, "C9: %s %s", rc == TIDE_OK ? "" : err.text,
+        tide_sim_fail(self->sim, "MSIM9: %s %s", rc == TIDE_OK ? "" : err.text,
                       tide_buf_cstr(&problems));
     tide_buf_done(&problems);
     tide_ledger_close(ledger, false);
@@ -293,7 +294,7 @@ static uint64_t fetched_again(struct mail_sim *self, const json_t *ids)
     return again;
 }
 
-/* C5: a stop cuts off what is in flight as a kill does, and so does a machine that
+/* MSIM5: a stop cuts off what is in flight as a kill does, and so does a machine that
  * sleeps: the calls have timed out when it wakes. */
 static void check_again(struct mail_sim *self, uint64_t again)
 {
@@ -310,7 +311,7 @@ static void check_again(struct mail_sim *self, uint64_t again)
     if (again >
         crashes * (MAIL_SIM_IN_FLIGHT + TIDE_ARCHIVE_GROUP_MESSAGES) + stops * MAIL_SIM_IN_FLIGHT)
         tide_sim_fail(self->sim,
-                      "C5: %" PRIu64 " messages were fetched again after %" PRIu64
+                      "MSIM5: %" PRIu64 " messages were fetched again after %" PRIu64
                       " crashes and %" PRIu64 " stops and sleeps",
                       again, crashes, stops);
 }
@@ -329,7 +330,7 @@ static uint64_t violations_of(const json_t *stats, const char *name)
     return 0;
 }
 
-/* C4 and C5, by the server's own record.  What is refused because it was on its way
+/* MSIM4 and MSIM5, by the server's own record.  What is refused because it was on its way
  * when a time was told is nobody's fault, so that refusals are not what is counted. */
 static void check_referee(struct mail_sim *self)
 {
@@ -341,9 +342,9 @@ static void check_referee(struct mail_sim *self)
         fetched_again(self, json_object_get(json_object_get(user, "fetched"), "ids"));
     json_decref(stats);
     if (self->plan.strict_quota && highest > MAIL_SIM_UNITS)
-        tide_sim_fail(self->sim, "C4: %" PRIu64 " units in a minute", highest);
+        tide_sim_fail(self->sim, "MSIM4: %" PRIu64 " units in a minute", highest);
     if (self->plan.strict_quota && early > 0)
-        tide_sim_fail(self->sim, "C4: asked %" PRIu64 " times before the time that was told",
+        tide_sim_fail(self->sim, "MSIM4: asked %" PRIu64 " times before the time that was told",
                       early);
     if (self->plan.strict_quota && highest > self->totals.highest_units)
         self->totals.highest_units = highest;
@@ -368,7 +369,7 @@ void mail_check_at_rest(struct mail_sim *self)
     tide_sim_faults(self->sim, self->faults);
 }
 
-/* ---- the end: C3 --------------------------------------------------------------------------- */
+/* ---- the end: MSIM3 --------------------------------------------------------------------------- */
 
 static int compare_text(const void *a, const void *b)
 {
@@ -399,7 +400,7 @@ static void labels_of_archive(struct at_rest *rest, const struct tide_stored *st
     char *save = NULL;
     tide_buf_init(&lines, tide_mem_heap(), 64 << 10);
     if (tide_archive_labels_of(rest->archive, stored, &lines, &err) != TIDE_OK)
-        tide_sim_fail(rest->self->sim, "C3: labels of %s: %s", stored->gmail_id, err.text);
+        tide_sim_fail(rest->self->sim, "MSIM3: labels of %s: %s", stored->gmail_id, err.text);
     TIDE_ASSERT(tide_buf_print(&lines, "%s", "") == TIDE_OK);
     for (char *name = strtok_r(lines.data, "\n", &save);
          name != NULL && count < BOX_MESSAGE_LABELS_MAX; name = strtok_r(NULL, "\n", &save))
@@ -421,7 +422,7 @@ static void check_labels(struct at_rest *rest, const struct box_message *message
     labels_of_server(rest->self, message, &wanted);
     labels_of_archive(rest, stored, &got);
     if (!tide_text_equal(tide_buf_text(&wanted), tide_buf_text(&got)))
-        tide_sim_fail(rest->self->sim, "C3: message %s has labels %s, at the server %s",
+        tide_sim_fail(rest->self->sim, "MSIM3: message %s has labels %s, at the server %s",
                       stored->gmail_id, tide_buf_cstr(&got), tide_buf_cstr(&wanted));
     tide_buf_done(&wanted);
     tide_buf_done(&got);
@@ -439,23 +440,23 @@ static void check_message(struct at_rest *rest, uint32_t slot)
     const int state = bad_state(rest, id);
     if (message->gone) {
         if (there && !stored.gone)
-            tide_sim_fail(sim, "C3: message %s is gone from the server, and not marked so", id);
+            tide_sim_fail(sim, "MSIM3: message %s is gone from the server, and not marked so", id);
         return;
     }
     if (there && stored.gone)
-        tide_sim_fail(sim, "C3: message %s is on the server, and marked as gone", id);
+        tide_sim_fail(sim, "MSIM3: message %s is on the server, and marked as gone", id);
     if (fact->planted) {
         if (there || (state != TIDE_BAD_BAD && state != TIDE_BAD_OWED))
-            tide_sim_fail(sim, "C3: planted message %s is stored=%d, recorded as %d", id, there,
+            tide_sim_fail(sim, "MSIM3: planted message %s is stored=%d, recorded as %d", id, there,
                           state);
         return;
     }
     if (!there)
-        tide_sim_fail(sim, "C3: message %s is missing (recorded as %d)", id, state);
+        tide_sim_fail(sim, "MSIM3: message %s is missing (recorded as %d)", id, state);
     if (state >= 0)
-        tide_sim_fail(sim, "C3: message %s is stored, and still recorded as %d", id, state);
+        tide_sim_fail(sim, "MSIM3: message %s is stored, and still recorded as %d", id, state);
     if (stored.internal_ms != (int64_t)message->date_ms)
-        tide_sim_fail(sim, "C3: message %s has another date", id);
+        tide_sim_fail(sim, "MSIM3: message %s has another date", id);
     if (!fact->labels_blind)
         check_labels(rest, message, &stored);
 }
@@ -463,7 +464,7 @@ static void check_message(struct at_rest *rest, uint32_t slot)
 static void fail_on_damage(const struct tide_damage *damage, void *arg)
 {
     const struct mail_sim *self = arg;
-    tide_sim_fail(self->sim, "C3: shard %s, message %s: %s", damage->shard, damage->gmail_id,
+    tide_sim_fail(self->sim, "MSIM3: shard %s, message %s: %s", damage->shard, damage->gmail_id,
                   damage->what);
 }
 
@@ -473,7 +474,7 @@ static bool count_one(const struct tide_stored *stored, void *arg)
     const struct mail_sim *self = rest->self;
     if (box_mailbox_find(self->mailbox, tide_text_of(stored->gmail_id)) == BOX_SLOT_NONE &&
         !stored->gone)
-        tide_sim_fail(self->sim, "C3: message %s is nowhere on the server", stored->gmail_id);
+        tide_sim_fail(self->sim, "MSIM3: message %s is nowhere on the server", stored->gmail_id);
     return true;
 }
 
@@ -483,15 +484,15 @@ void mail_check_end(struct mail_sim *self)
     uint64_t checked = 0;
     tide_error err = {TIDE_OK, 0, ""};
     if (!rest_open(&rest, self))
-        tide_sim_fail(self->sim, "C3: there is no ledger in the end");
+        tide_sim_fail(self->sim, "MSIM3: there is no ledger in the end");
     if (self->shard_missing)
-        tide_sim_fail(self->sim, "C8: a shard was lost and nobody noticed");
+        tide_sim_fail(self->sim, "MSIM8: a shard was lost and nobody noticed");
     if (rest.archive == NULL)
-        tide_sim_fail(self->sim, "C3: there is no archive in the end");
+        tide_sim_fail(self->sim, "MSIM3: there is no archive in the end");
     for (uint32_t slot = 0; slot < box_mailbox_slots(self->mailbox); slot++)
         check_message(&rest, slot);
     if (tide_archive_walk(rest.archive, INT64_MIN, INT64_MAX, count_one, &rest, &err) != TIDE_OK ||
         tide_archive_verify(rest.archive, 0, fail_on_damage, self, &checked, &err) != TIDE_OK)
-        tide_sim_fail(self->sim, "C3: %s", err.text);
+        tide_sim_fail(self->sim, "MSIM3: %s", err.text);
     rest_done(&rest);
 }

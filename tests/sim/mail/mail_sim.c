@@ -54,7 +54,7 @@ static void plan_net(tide_rng *rng, struct mail_plan *plan)
     }
     plan->strict_quota = plan->quiet || tide_rng_chance(rng, 1, 2);
     if (plan->strict_quota) {
-        /* The promises the governor relies on (G1). */
+        /* The promises the governor relies on (GOV1). */
         net->duplicate_permille = 0;
         net->slow_permille = 0;
     }
@@ -232,7 +232,7 @@ static void news(struct mail_sim *self, tide_rng *rng, uint64_t now_unix_ms)
         arrives(self, rng, now_unix_ms);
 }
 
-/* Tries of a message that always fails come when they are due, in a sync or not (C7). */
+/* Tries of a message that always fails come when they are due, in a sync or not (MSIM7). */
 static bool is_planted(struct mail_sim *self, const char *path)
 {
     static const char lead[] = "/messages/";
@@ -254,7 +254,7 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     tide_sim_note(self->sim, "%s", path);
     self->calls += is_planted(self, path) ? 0 : 1;
     if (strncmp(path, "/history", 8) == 0 && ++self->histories > HISTORIES_OF_A_LIFE_MAX)
-        tide_sim_fail(self->sim, "C6: %" PRIu64 " calls for the history in one life",
+        tide_sim_fail(self->sim, "MSIM6: %" PRIu64 " calls for the history in one life",
                       self->histories);
     tide_sim_cloud_call(self->cloud, request, now_unix_ms, rng, answer);
     if (answer->http != 200)
@@ -577,7 +577,7 @@ static void ask_again(struct mail_sim *self)
         tide_sim_fail(self->sim, "a run in a calm world: %s", err.text);
 }
 
-/* C6: lets time pass until nothing is left to do.  Nobody resumes the account or retries a
+/* MSIM6: lets time pass until nothing is left to do.  Nobody resumes the account or retries a
  * job: a wrong halt or a wrong failure would be hidden. */
 static void settle(struct mail_sim *self)
 {
@@ -591,8 +591,8 @@ static void settle(struct mail_sim *self)
             return;
         if (round == ROUNDS_MAX) {
             (void)tide_transact(self->engine, show_left, NULL, NULL);
-            tide_sim_fail(self->sim, "C6: %" PRIu64 " jobs, cycles and items do not come to rest",
-                          left);
+            tide_sim_fail(self->sim,
+                          "MSIM6: %" PRIu64 " jobs, cycles and items do not come to rest", left);
         }
         ask_again(self);
         self->totals.asked_again++;
@@ -646,7 +646,7 @@ static void live_to_the_end(struct mail_sim *self)
     (void)run_again(self);
     const uint64_t calls = run_again(self);
     if (calls > 3)
-        tide_sim_fail(self->sim, "C7: a sync without news made %" PRIu64 " calls", calls);
+        tide_sim_fail(self->sim, "MSIM7: a sync without news made %" PRIu64 " calls", calls);
     close_life(self);
     tide_sim_reboot(self->sim);
     self->totals.lives++;

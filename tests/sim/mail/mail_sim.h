@@ -13,24 +13,24 @@
  * which prints the seed and the trace.
  *
  * What is checked (the numbers are in the reports):
- *   C1  the watermark never goes back and is never ahead of the truth: every
- *       message that was on the server when the watermark's run began, with an
- *       internal date before it, can be read from the durable archive with the
- *       server's bytes, is recorded as bad, or is gone from the server (W1).
- *   C2  every message of a mail.fetch that is done in the durable ledger is in
- *       the durable archive, recorded, or gone; and what was durable once stays
- *       durable and the same (W2).
- *   C3  in the end the archive is the mailbox, byte for byte; labels are equal;
- *       exactly what the server no longer has is marked gone; what is recorded
- *       as bad is exactly what was planted; every stored byte verifies.
- *   C4  no window of the quota was crossed, by the server's count, and no time that
- *       it told was ignored (E4.3).
- *   C5  messages fetched again are at most, per crash, the calls in flight and
- *       what one commit of the archive holds; per stop, the calls in flight (M6b).
- *   C6  the run comes to its end within a bounded simulated time, and goes in no circle.
- *   C7  a sync without news makes at most three calls (M6b).
- *   C8  the watermark starts again only after a shard was lost, and then always (W3).
- *   C9  the invariants of the ledger hold after each life.
+ *   MSIM1  the watermark never goes back and is never ahead of the truth: every message that was on
+ *          the server when the watermark's run began, with an internal date before it, can be read
+ *          from the durable archive with the server's bytes, is recorded as bad, or is gone from
+ *          the server (MAIL1).
+ *   MSIM2  every message of a mail.fetch that is done in the durable ledger is in the durable
+ *          archive, recorded, or gone; and what was durable once stays durable and the same
+ *          (MAIL2).
+ *   MSIM3  in the end the archive is the mailbox, byte for byte; labels are equal; exactly what the
+ *          server no longer has is marked gone; what is recorded as bad is exactly what was
+ *          planted; every stored byte verifies.
+ *   MSIM4  no window of the quota was crossed, by the server's count, and no time that it told was
+ *          ignored (E4.3).
+ *   MSIM5  messages fetched again are at most, per crash, the calls in flight and what one commit
+ *          of the archive holds; per stop, the calls in flight (M6b).
+ *   MSIM6  the run comes to its end within a bounded simulated time, and goes in no circle.
+ *   MSIM7  a sync without news makes at most three calls (M6b).
+ *   MSIM8  the watermark starts again only after a shard was lost, and then always (MAIL3).
+ *   MSIM9  the invariants of the ledger hold after each life.
  */
 #ifndef TIDE_SIM_MAIL_SIM_H
 #define TIDE_SIM_MAIL_SIM_H
@@ -57,17 +57,17 @@ enum {
  * the mail system and what it calls (mail_plant.c). */
 enum mail_plant {
     MAIL_PLANT_NONE = 0,
-    MAIL_PLANT_SYNC_LIES,    /* done before the archive is synced: C1, C2 */
-    MAIL_PLANT_PUT_DROPS,    /* one message in forty is not put: C1, C2, C3 */
-    MAIL_PLANT_PUT_SPOILS,   /* one in forty has another byte: C2, C3 */
-    MAIL_PLANT_PAGE_LOST,    /* a page of a listing is empty: C1, C3 */
-    MAIL_PLANT_CHEAP_GET,    /* calls are charged half their price: C4 */
-    MAIL_PLANT_GONE_LOST,    /* deletions are not recorded: C3 */
-    MAIL_PLANT_LABELS_LOST,  /* changes of labels are not recorded: C3 */
-    MAIL_PLANT_FETCH_AGAIN,  /* what is stored is fetched again: C5 */
-    MAIL_PLANT_MARK_EARLY,   /* every cycle claims the time of the run: C1 */
-    MAIL_PLANT_PROOF_LOST,   /* a lost shard is not noticed: C8 */
-    MAIL_PLANT_BAD_FORGIVEN, /* an item that failed counts as done: C2, C3 */
+    MAIL_PLANT_SYNC_LIES,    /* done before the archive is synced: MSIM1, MSIM2 */
+    MAIL_PLANT_PUT_DROPS,    /* one message in forty is not put: MSIM1, MSIM2, MSIM3 */
+    MAIL_PLANT_PUT_SPOILS,   /* one in forty has another byte: MSIM2, MSIM3 */
+    MAIL_PLANT_PAGE_LOST,    /* a page of a listing is empty: MSIM1, MSIM3 */
+    MAIL_PLANT_CHEAP_GET,    /* calls are charged half their price: MSIM4 */
+    MAIL_PLANT_GONE_LOST,    /* deletions are not recorded: MSIM3 */
+    MAIL_PLANT_LABELS_LOST,  /* changes of labels are not recorded: MSIM3 */
+    MAIL_PLANT_FETCH_AGAIN,  /* what is stored is fetched again: MSIM5 */
+    MAIL_PLANT_MARK_EARLY,   /* every cycle claims the time of the run: MSIM1 */
+    MAIL_PLANT_PROOF_LOST,   /* a lost shard is not noticed: MSIM8 */
+    MAIL_PLANT_BAD_FORGIVEN, /* an item that failed counts as done: MSIM2, MSIM3 */
     MAIL_PLANTS,
 };
 
@@ -89,7 +89,7 @@ struct mail_plan {
     bool settled_first; /* trouble begins after a first sync */
     bool shard_lost;    /* somebody removes one between two lives */
     bool strict_quota;  /* nothing in this world lets the server count what we cannot know */
-    bool quiet;         /* neither network nor server nor disk fails: C5 is exact */
+    bool quiet;         /* neither network nor server nor disk fails: MSIM5 is exact */
 };
 struct mail_plan mail_plan_seeded(uint64_t seed);
 /* The same with a bug on purpose, in a world in which it can show. */
@@ -102,7 +102,7 @@ struct mail_fact {
     uint64_t hash;
     bool hashed;
     bool planted;
-    bool durable;      /* it was seen in the durable archive (C2) */
+    bool durable;      /* it was seen in the durable archive (MSIM2) */
     bool labels_blind; /* they changed around an expired history: nobody can tell */
 };
 
@@ -145,7 +145,7 @@ struct mail_sim {
     uint64_t epoch_seen;
     uint64_t watermark_seen;
     bool shard_missing;      /* removed, and the next plan has not noticed yet */
-    uint64_t shard_lost_ms;  /* what was done before is not proven by a done (C2) */
+    uint64_t shard_lost_ms;  /* what was done before is not proven by a done (MSIM2) */
     uint64_t clean_began_ms; /* of the last run that finished */
     uint64_t expired_ms;     /* the last time */
     bool blind;              /* the history id of that run has expired */
@@ -161,8 +161,8 @@ struct mail_totals mail_sim_run(const struct mail_plan *plan);
 json_t *mail_sim_stats(struct mail_sim *self, const json_t **user_out);
 
 /* ---- mail_check.c: while no engine runs ---- */
-void mail_check_at_rest(struct mail_sim *self); /* C1, C2, C4, C5, C8, C9 */
-void mail_check_end(struct mail_sim *self);     /* C3 */
+void mail_check_at_rest(struct mail_sim *self); /* MSIM1, MSIM2, MSIM4, MSIM5, MSIM8, MSIM9 */
+void mail_check_end(struct mail_sim *self);     /* MSIM3 */
 /* Remembers what the bytes of a message are; those that arrive are forgotten by the
  * server when it deletes them. */
 void mail_check_hash(struct mail_sim *self, uint32_t slot);

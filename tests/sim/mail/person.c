@@ -78,7 +78,7 @@ struct person_plan person_plan_seeded(uint64_t seed, uint64_t allowed)
     for (uint32_t i = 0; i < plan.accounts; i++) {
         plan.messages[i] = 5 + (uint32_t)tide_rng_below(&rng, 30);
         if (i == 0)
-            continue; /* the first account never has troubles of its own (P4) */
+            continue; /* the first account never has troubles of its own (PER4) */
         plan.troubles[i] = draw(&rng, allowed);
         if (tide_rng_chance(&rng, 1, 3))
             plan.troubles[i] |= draw(&rng, allowed);
@@ -240,7 +240,7 @@ static void day(struct person *self)
     sleep_hours(self, self->plan.days == MANY_DAYS ? 1 : 1 + tide_rng_below(&self->rng, 20));
 }
 
-/* ---- P6 ---- */
+/* ---- PER6 ---- */
 
 /* A person does what the last sync said.  What `mail verify` names as damaged is fetched again by
  * the command that it names; copies in doubt are counted by `mail status`, which names the same
@@ -280,10 +280,10 @@ static void set_right(struct person *self)
             self->totals.syncs_to_converge_max = syncs;
         sleep_hours(self, 1);
     }
-    if (!right && strncmp(why, "P11", 3) == 0)
+    if (!right && strncmp(why, "PER11", 3) == 0)
         person_broken(self, "%s", why);
     if (!right)
-        person_broken(self, "P6: after %d syncs without troubles (last exit %d): %s", SYNCS_MAX,
+        person_broken(self, "PER6: after %d syncs without troubles (last exit %d): %s", SYNCS_MAX,
                       code, why[0] == '\0' ? "sync does not end well" : why);
 }
 
@@ -294,7 +294,7 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     const char *path = strstr(request->url, "/me/");
     tide_sim_note(self->sim, "%s", path == NULL ? request->url : path + 3);
     if (++self->calls > PERSON_CALLS_MAX)
-        person_broken(self, "P10: a command made more than %d calls", PERSON_CALLS_MAX);
+        person_broken(self, "PER10: a command made more than %d calls", PERSON_CALLS_MAX);
     tide_sim_cloud_call(self->cloud, request, now_unix_ms, rng, answer);
     if (answer->http != 200)
         tide_sim_note(self->sim, "answers %d", answer->http);

@@ -3,31 +3,30 @@
  * The commands of the program (src/cli) run in the simulated world, unchanged: a person
  * adds accounts, runs `mail sync` again and again, looks at `mail status` and `mail
  * verify`, and removes mail with `mail archive`.  Nobody resumes an account, retries a job
- * or does anything else that the program did not ask for (P12).  The seed decides which
+ * or does anything else that the program did not ask for (PER12).  The seed decides which
  * troubles come: answers of the server that look right and are not, an account that
  * cannot be reached or signed in to, files of the archive that are lost, cut, old or
  * another account's, kills.  Then the troubles end, and a few more syncs must set all right.
  *
  * What is checked (the numbers are in the reports):
- *   P1  said done, is not: when `mail sync` ends with 0, every message that the server had
- *       when it began is stored with its bytes, or named by `mail status` or in the
- *       registry of bad items.
- *   P2  nothing that the server has is recorded as gone when a sync ends with 0.
- *   P3  what is removed from the server was stored here, byte for byte.
- *   P4  an account without troubles is complete after every sync, whatever the others do.
- *   P5  after damage `mail verify` does not end with 0, and `mail status` does not say that
- *       all is well.
- *   P6  once the troubles are over, at most six more syncs set all right, and end with 0;
- *       one of them is a `mail heal` where a sync, `mail status` or `mail verify` ask for it,
- *       one is a `mail sync --force` where `mail status` asks for it, and a file is moved away
- *       only where a sync asks for it.
- *       What was lost and is not on the server any more is named.
- *   P7  no mail of one account is in the archive of another.
- *   P8  a few messages that always fail hold up no others for long.
- *   P9  commands end when they are interrupted, and never need a person to give up.
- *   P10 no command makes thousands of calls for a hundred messages.
- *   P11 once all is right `mail status` calls the last sync done.
- *   P12 an account is halted only when its server refused all its messages.  Then, and only
+ *   PER1  said done, is not: when `mail sync` ends with 0, every message that the server had when
+ *         it began is stored with its bytes, or named by `mail status` or in the registry of bad
+ *         items.
+ *   PER2  nothing that the server has is recorded as gone when a sync ends with 0.
+ *   PER3  what is removed from the server was stored here, byte for byte.
+ *   PER4  an account without troubles is complete after every sync, whatever the others do.
+ *   PER5  after damage `mail verify` does not end with 0, and `mail status` does not say that all
+ *         is well.
+ *   PER6  once the troubles are over, at most six more syncs set all right, and end with 0; one of
+ *         them is a `mail heal` where a sync, `mail status` or `mail verify` ask for it, one is a
+ *         `mail sync --force` where `mail status` asks for it, and a file is moved away only where
+ *         a sync asks for it. What was lost and is not on the server any more is named.
+ *   PER7  no mail of one account is in the archive of another.
+ *   PER8  a few messages that always fail hold up no others for long.
+ *   PER9  commands end when they are interrupted, and never need a person to give up.
+ *   PER10 no command makes thousands of calls for a hundred messages.
+ *   PER11 once all is right `mail status` calls the last sync done.
+ *   PER12 an account is halted only when its server refused all its messages.  Then, and only
  *       when a sync named the command, a person resumes it once the troubles are over.
  */
 #ifndef TIDE_SIM_PERSON_H
@@ -47,8 +46,8 @@ enum {
     PERSON_ACCOUNTS_MAX = 3,
     PERSON_MESSAGES_MAX = 200,
     PERSON_PATIENCE_MS = 600000, /* then a person presses Ctrl-C */
-    PERSON_POISON_MS = 300000,   /* then messages that always fail are decided (P8) */
-    PERSON_CALLS_MAX = 4000,     /* of one command, for a hundred messages (P10) */
+    PERSON_POISON_MS = 300000,   /* then messages that always fail are decided (PER8) */
+    PERSON_CALLS_MAX = 4000,     /* of one command, for a hundred messages (PER10) */
 };
 
 /* What can go wrong; `--troubles` names them.  person_troubles[] has the words. */
@@ -93,7 +92,7 @@ extern const char *const person_troubles[PERSON_TROUBLES];
 
 struct person_plan {
     uint64_t seed;
-    uint64_t rules; /* bits of P1, P2, ...: what else is broken is passed over */
+    uint64_t rules; /* bits of PER1, PER2, ...: what else is broken is passed over */
     struct tide_sim_options sim;
     uint32_t accounts;
     uint32_t messages[PERSON_ACCOUNTS_MAX];
@@ -110,7 +109,7 @@ struct person_fact {
     uint64_t hash;
     bool hashed;
     bool deleted; /* by another client: not by our archiver */
-    bool checked; /* its removal by us was looked at (P3) */
+    bool checked; /* its removal by us was looked at (PER3) */
     bool poison;
     bool stored; /* byte for byte, before the disk's troubles */
 };

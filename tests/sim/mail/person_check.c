@@ -36,7 +36,7 @@ void person_broken(struct person *self, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    const unsigned long rule = strtoul(text + 1, NULL, 10); /* "P4: ..." */
+    const unsigned long rule = strtoul(text + 1, NULL, 10); /* "PER4: ..." */
     if ((self->plan.rules >> rule & 1) != 0)
         tide_sim_fail(self->sim, "%s", text);
 }
@@ -208,7 +208,7 @@ bool person_check_unlisted(struct person *self, struct person_account *account)
     return ask_status(self, account).unlisted > 0;
 }
 
-/* ---- P1, P2, P4, P7, P8: after a sync ---- */
+/* ---- PER1, PER2, PER4, PER7, PER8: after a sync ---- */
 
 /* Messages that this sync could know of. */
 static bool is_due(const struct person_account *account, uint32_t slot, uint64_t began_ms)
@@ -267,7 +267,7 @@ static bool stray(const struct tide_stored *stored, void *arg)
         if (strcmp(id, stored->gmail_id) == 0)
             return true;
     }
-    person_broken(look->self, "P7: message %s is in the archive of %s, and was never %s's",
+    person_broken(look->self, "PER7: message %s is in the archive of %s, and was never %s's",
                   stored->gmail_id, account->email, account->email);
     return true;
 }
@@ -291,7 +291,7 @@ static void check_poison(struct person *self, struct person_account *account, ui
         alone = alone && (&self->accounts[i] == account || self->plan.troubles[i] == 0);
     if (alone && took_ms > PERSON_POISON_MS)
         person_broken(self,
-                      "P8: a few messages of %s that always fail held a sync for %" PRIu64 " s",
+                      "PER8: a few messages of %s that always fail held a sync for %" PRIu64 " s",
                       account->email, took_ms / 1000);
     look_open(&look, self, account);
     for (uint32_t slot = 0; slot < box_mailbox_slots(account->mailbox); slot++) {
@@ -299,8 +299,8 @@ static void check_poison(struct person *self, struct person_account *account, ui
             continue;
         const struct found found = find(&look, slot);
         if (!found.exact)
-            person_broken(self, "P8: message %s of %s is not stored: others always fail", found.id,
-                          account->email);
+            person_broken(self, "PER8: message %s of %s is not stored: others always fail",
+                          found.id, account->email);
     }
     look_done(&look);
 }
@@ -312,7 +312,8 @@ static void check_account(struct person *self, struct person_account *account,
     const bool healthy = self->plan.troubles[account - self->accounts] == 0;
     if (healthy && tally.missing > 0)
         person_broken(self,
-                      "P4: %" PRIu64 " messages of %s are not stored after a sync (exit %d), as %s;"
+                      "PER4: %" PRIu64
+                      " messages of %s are not stored after a sync (exit %d), as %s;"
                       " the account has no troubles",
                       tally.missing, account->email, said->code, tally.one);
     if (account->troubles == UINT64_C(1) << PERSON_POISON && !account->damaged)
@@ -321,7 +322,7 @@ static void check_account(struct person *self, struct person_account *account,
         return;
     if (tally.gone > 0)
         person_broken(self,
-                      "P2: %" PRIu64 " messages of %s are on the server and recorded as gone, as "
+                      "PER2: %" PRIu64 " messages of %s are on the server and recorded as gone, as "
                       "%s",
                       tally.gone, account->email, tally.one_gone);
     if (tally.missing == 0)
@@ -329,7 +330,7 @@ static void check_account(struct person *self, struct person_account *account,
     const struct says says = ask_status(self, account);
     if (says.code == CLI_EXIT_DONE && says.named < tally.missing)
         person_broken(self,
-                      "P1: sync ended with 0, %" PRIu64 " messages of %s are not stored, as %s, "
+                      "PER1: sync ended with 0, %" PRIu64 " messages of %s are not stored, as %s, "
                       "and status names %" PRIu64,
                       tally.missing, account->email, tally.one, says.named);
 }
@@ -340,7 +341,7 @@ static bool has_words(const json_t *one, const char *field, const char *words)
     return text != NULL && strstr(text, words) != NULL;
 }
 
-/* What the sync says of an account, and tells a person to do; P12. */
+/* What the sync says of an account, and tells a person to do; PER12. */
 static void check_outcome(struct person *self, struct person_account *account, const json_t *one)
 {
     const uint64_t justified = UINT64_C(1) << PERSON_GET_403 | UINT64_C(1) << PERSON_GET_404 |
@@ -352,7 +353,7 @@ static void check_outcome(struct person *self, struct person_account *account, c
         return;
     account->told_to_resume = has_words(one, "remedy", "resume");
     if ((troubles & justified) == 0)
-        person_broken(self, "P12: %s is halted, and its server refused nothing", account->email);
+        person_broken(self, "PER12: %s is halted, and its server refused nothing", account->email);
 }
 
 static void check_outcomes(struct person *self, const struct person_said *said)
@@ -381,7 +382,7 @@ void person_check_sync(struct person *self, const struct person_said *said, uint
     }
 }
 
-/* ---- P3 ---- */
+/* ---- PER3 ---- */
 
 void person_check_removed(struct person *self, struct person_account *account)
 {
@@ -395,15 +396,16 @@ void person_check_removed(struct person *self, struct person_account *account)
         account->removes = true;
         fact->checked = true;
         if (!found.exact)
-            person_broken(self,
-                          "P3: message %s of %s was removed from the server, and the copy here is "
-                          "not its bytes",
-                          found.id, account->email);
+            person_broken(
+                self,
+                "PER3: message %s of %s was removed from the server, and the copy here is "
+                "not its bytes",
+                found.id, account->email);
     }
     look_done(&look);
 }
 
-/* ---- P5 ---- */
+/* ---- PER5 ---- */
 
 /* What was lost with the server's own copy being gone is lost for good. */
 static void note_losses(struct person *self, struct person_account *account)
@@ -442,15 +444,15 @@ void person_check_damage(struct person *self, struct person_account *account,
     const bool either = trouble == PERSON_SHARD_OLD || trouble == PERSON_SHARD_ANCIENT ||
                         trouble == PERSON_SHARD_FOREIGN;
     if (verify.code == CLI_EXIT_DONE && !(either && told))
-        person_broken(self, "P5: %s of %s, and `mail verify` ends with 0", person_troubles[trouble],
-                      account->email);
+        person_broken(self, "PER5: %s of %s, and `mail verify` ends with 0",
+                      person_troubles[trouble], account->email);
     if (!told && trouble != PERSON_DAMAGE && !(either && verify.code != CLI_EXIT_DONE))
-        person_broken(self, "P5: %s of %s, and `mail status` says that all is well",
+        person_broken(self, "PER5: %s of %s, and `mail status` says that all is well",
                       person_troubles[trouble], account->email);
     person_said_done(&verify);
 }
 
-/* ---- P6 ---- */
+/* ---- PER6 ---- */
 
 static int compare_text(const void *a, const void *b)
 {
@@ -522,7 +524,7 @@ static bool account_right(struct person *self, struct person_account *account, c
     }
     const struct says says = ask_status(self, account);
     if (!says.done && (self->plan.rules >> 11 & 1) != 0) {
-        (void)snprintf(why, why_bytes, "P11: `mail status` does not call the sync of %s done",
+        (void)snprintf(why, why_bytes, "PER11: `mail status` does not call the sync of %s done",
                        account->email);
         return false;
     }

@@ -35,8 +35,8 @@ static const uint64_t named_seeds[] = {
     1609,    /* the mirror took the world for settled between two of its own questions */
     1010991, /* a schedule made on a clock that ran ahead waited for it, for weeks */
     1012464, /* an item was bad after two errors: its batch had spent the other attempts */
-    1008075, /* a wall clock set forward between two runs forgot units that were spent (C6) */
-    /* At 7547e02 it fails: "C10: item i4-a0641317 of bob@two.example is stored, and still recorded
+    1008075, /* a wall clock set forward between two runs forgot units that were spent (SIM6) */
+    /* At 7547e02 it fails: "SIM10: item i4-a0641317 of bob@two.example is stored, and still recorded
      * as 0", a record of a bad item that nobody took back.  It passes at 5c3258b, five hours and
      * 329 commits later, at 1253319 and at f1a8445, and takes other steps there.  Which commit
      * changed that, and whether it mended the cause or only led past it, is not known. */
@@ -207,16 +207,16 @@ static const struct plant_case {
     enum mirror_plant plant;
     uint64_t seed;
 } plant_cases[] = {
-    {"done before the shard is synced", "C4:", PLANT_STORE_UNSYNCED, 6},
-    {"a cursor moves over unfinished work", "C9:", PLANT_CURSOR_EARLY, 4},
-    {"calls past the governor", "C6:", PLANT_QUOTA_IGNORED, 4},
-    {"a note is posted again without looking", "C10:", PLANT_INTENT_IGNORED, 23},
-    {"a done row becomes pending again", "C9:", PLANT_DONE_TWICE, 1},
-    {"a blocked job is released too early", "C2:", PLANT_NEEDS_IGNORED, 15},
-    {"a page of a listing is skipped", "C5:", PLANT_PAGE_LOST, 1},
-    {"a claim the window knows nothing of", "C3:", PLANT_CLAIM_FORGOTTEN, 6},
-    {"handlers ignore their cancellation", "C7:", PLANT_CANCEL_IGNORED, 12},
-    {"a stale claim is taken for a valid one", "C3:", PLANT_FENCE_GONE, 1},
+    {"done before the shard is synced", "SIM4:", PLANT_STORE_UNSYNCED, 6},
+    {"a cursor moves over unfinished work", "SIM9:", PLANT_CURSOR_EARLY, 4},
+    {"calls past the governor", "SIM6:", PLANT_QUOTA_IGNORED, 4},
+    {"a note is posted again without looking", "SIM10:", PLANT_INTENT_IGNORED, 23},
+    {"a done row becomes pending again", "SIM9:", PLANT_DONE_TWICE, 1},
+    {"a blocked job is released too early", "SIM2:", PLANT_NEEDS_IGNORED, 15},
+    {"a page of a listing is skipped", "SIM5:", PLANT_PAGE_LOST, 1},
+    {"a claim the window knows nothing of", "SIM3:", PLANT_CLAIM_FORGOTTEN, 6},
+    {"handlers ignore their cancellation", "SIM7:", PLANT_CANCEL_IGNORED, 12},
+    {"a stale claim is taken for a valid one", "SIM3:", PLANT_FENCE_GONE, 1},
 };
 enum { PLANT_CASES = sizeof plant_cases / sizeof plant_cases[0] };
 static_assert(PLANT_CASES == PLANTS - 1, "every plant is tried");

@@ -111,7 +111,7 @@ static tide_status ask(struct mirror *mirror, tide_job *job, const struct ask *w
     return rc;
 }
 
-/* ---- C1: no job is done twice ---------------------------------------------------- */
+/* ---- SIM1: no job is done twice ---------------------------------------------------- */
 
 struct done_effect {
     struct mirror *mirror;
@@ -126,7 +126,7 @@ static tide_status done_run(tide_transaction *transaction, void *arg, tide_error
     (void)snprintf(sql, sizeof sql, "INSERT INTO mirror_done VALUES (%" PRIu64 ")", effect->id);
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     if (rc == SQLITE_CONSTRAINT)
-        tide_sim_fail(effect->mirror->sim, "C1: job %" PRIu64 " is done twice", effect->id);
+        tide_sim_fail(effect->mirror->sim, "SIM1: job %" PRIu64 " is done twice", effect->id);
     effect->mirror->totals.jobs_done++;
     if (rc != SQLITE_OK)
         return tide_error_set(err, rc == SQLITE_FULL ? TIDE_DISK_FULL : TIDE_IO, "%s",
@@ -277,7 +277,7 @@ static tide_status shard_store(struct mirror *mirror, uint32_t account, json_t *
 
 /* ---- fetch ------------------------------------------------------------------------------ */
 
-/* Remembers in the ledger's own file what this job says is stored (C4). */
+/* Remembers in the ledger's own file what this job says is stored (SIM4). */
 struct stored_effect {
     uint32_t account;
     size_t count;
@@ -595,12 +595,12 @@ static tide_status step_run(tide_transaction *transaction, void *arg, tide_error
     struct sql_ask what = {sql, 0};
     tide_status rc = sql_run(transaction, &what, err);
     if (rc == TIDE_EXISTS)
-        tide_sim_fail(effect->mirror->sim, "C1: step %" PRIu64 ".%" PRIu64 " is done twice",
+        tide_sim_fail(effect->mirror->sim, "SIM1: step %" PRIu64 ".%" PRIu64 " is done twice",
                       effect->group, effect->step);
     return rc;
 }
 
-/* C2: every need of this step is done, and durably so. */
+/* SIM2: every need of this step is done, and durably so. */
 static tide_status needs_check(struct mirror *mirror, uint64_t group, json_t *needs,
                                tide_error *err)
 {
@@ -619,7 +619,7 @@ static tide_status needs_check(struct mirror *mirror, uint64_t group, json_t *ne
             return tide_error_set(err, rc, "cannot look at what it needs");
         if (count != 1)
             tide_sim_fail(mirror->sim,
-                          "C2: a step of group %" PRIu64
+                          "SIM2: a step of group %" PRIu64
                           " started before step %" JSON_INTEGER_FORMAT " was done",
                           group, json_integer_value(need));
     }
@@ -668,7 +668,7 @@ static tide_status answer_click(struct mirror *mirror, tide_job *job, tide_error
         bool healthy =
             options->poison_500_permille + options->stalls_permille + options->resets_permille == 0;
         if (mirror->plan.calm && !mirror->faults && now_ms - at_ms > (healthy ? 60000 : 600000))
-            tide_sim_fail(mirror->sim, "C8: a click waited for %" PRIu64 " ms", now_ms - at_ms);
+            tide_sim_fail(mirror->sim, "SIM8: a click waited for %" PRIu64 " ms", now_ms - at_ms);
     }
     (void)tide_job_resume_set(job, TIDE_TEXT("seen"), err);
     json_t *fetched = json_array();
@@ -912,7 +912,7 @@ void mirror_close(struct mirror *mirror)
             if (took_ms > mirror->totals.stop_ms_max)
                 mirror->totals.stop_ms_max = took_ms;
             if (took_ms > 6000)
-                tide_sim_fail(mirror->sim, "C7: stopping took %" PRIu64 " ms", took_ms);
+                tide_sim_fail(mirror->sim, "SIM7: stopping took %" PRIu64 " ms", took_ms);
         }
     }
     mirror->engine = NULL;

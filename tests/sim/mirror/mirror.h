@@ -13,22 +13,22 @@
  * seed and the trace.
  *
  * What is checked, and where:
- *   C1  no job is done twice: each end inserts its id once   (handlers, effects)
- *   C2  a dependent never starts before its needs are done    (step handler)
- *   C3  the tracker is a subset of the ledger, every claim of ours is in it,
- *       tokens agree (N1)                                     (audits, operator)
- *   C4  what a job called stored is in the shard after every crash (E1.4)
- *   C5  a cursor never goes back and never passes an item that is neither
- *       stored nor recorded as bad, gone or owed (E5.1)       (after each life)
- *   C6  the provider's own count of units stays below its limit (E4.3)
- *   C7  a halt stops an account within 5 s, a stop the engine (E4.6, E7.4)
- *   C8  a click starts within a bound, whatever else waits (E3.3)
- *   C9  G1..G7 of the ledger                                  (after each life)
- *   C10 in the end the mirror equals the provider item by item, what is bad or
+ *   SIM1  no job is done twice: each end inserts its id once   (handlers, effects)
+ *   SIM2  a dependent never starts before its needs are done    (step handler)
+ *   SIM3  the tracker is a subset of the ledger, every claim of ours is in it, tokens agree (ENG1)
+ *         (audits, operator)
+ *   SIM4  what a job called stored is in the shard after every crash (E1.4)
+ *   SIM5  a cursor never goes back and never passes an item that is neither stored nor recorded as
+ *         bad, gone or owed (E5.1)       (after each life)
+ *   SIM6  the provider's own count of units stays below its limit (E4.3)
+ *   SIM7  a halt stops an account within 5 s, a stop the engine (E4.6, E7.4)
+ *   SIM8  a click starts within a bound, whatever else waits (E3.3)
+ *   SIM9  G1..G7 of the ledger                                  (after each life)
+ *   SIM10 in the end the mirror equals the provider item by item, what is bad or
  *       owed is exactly what was planted, and no note was posted twice
- *   C11 once the world is calm, nothing is halted, fails or is canceled: a person
+ *   SIM11 once the world is calm, nothing is halted, fails or is canceled: a person
  *       clears up once and from then on only runs the command again
- *   C12 no thread spins: a world makes a bounded number of steps
+ *   SIM12 no thread spins: a world makes a bounded number of steps
  */
 #ifndef TIDE_SIM_MIRROR_H
 #define TIDE_SIM_MIRROR_H
@@ -85,7 +85,7 @@ struct mirror_account {
     tide_sim_provider *provider;
     uint32_t id;
     uint64_t stream;
-    uint64_t cursor_seen; /* C5, over all lives */
+    uint64_t cursor_seen; /* SIM5, over all lives */
     uint64_t ordinal_seen;
     uint32_t running; /* handlers of this life */
 };
@@ -163,12 +163,12 @@ void mirror_shard_give(struct mirror *mirror, struct sqlite3 *shard, bool good);
 
 /* ---- mirror_operator.c ---- */
 void mirror_operator_main(void *arg);
-tide_status mirror_audit(struct mirror *mirror); /* C3 */
+tide_status mirror_audit(struct mirror *mirror); /* SIM3 */
 tide_status mirror_pause(struct mirror *mirror, const char *account, const char *kind, bool paused);
 
 /* ---- mirror_check.c ---- */
-void mirror_check_at_rest(struct mirror *mirror); /* no engine runs; C4, C5, C6, C9 */
-void mirror_check_end(struct mirror *mirror);     /* C10 */
+void mirror_check_at_rest(struct mirror *mirror); /* no engine runs; SIM4, SIM5, SIM6, SIM9 */
+void mirror_check_end(struct mirror *mirror);     /* SIM10 */
 
 /* ---- one seed, start to end ---- */
 struct mirror_totals mirror_run(const struct mirror_plan *plan);

@@ -81,8 +81,8 @@ static bool is_stored(struct at_rest *rest, const struct mirror_account *account
         tide_text data = {sqlite3_column_blob(rest->stored, 0),
                           (size_t)sqlite3_column_bytes(rest->stored, 0)};
         if (read_all && !tide_sim_provider_content_is(account->provider, tide_text_of(id), data))
-            tide_sim_fail(rest->mirror->sim, "C10: item %s of %s is stored with other content", id,
-                          account->name);
+            tide_sim_fail(rest->mirror->sim, "SIM10: item %s of %s is stored with other content",
+                          id, account->name);
     } else if (rc != SQLITE_DONE) {
         tide_sim_fail(rest->mirror->sim, "the shard cannot be read: %s",
                       sqlite3_errmsg(rest->shard));
@@ -91,7 +91,7 @@ static bool is_stored(struct at_rest *rest, const struct mirror_account *account
     return stored;
 }
 
-/* C4: what a job called stored is stored. */
+/* SIM4: what a job called stored is stored. */
 static void check_stored(struct at_rest *rest)
 {
     sqlite3_stmt *stmt = prepare(rest, rest->state, "SELECT account, id FROM mirror_item");
@@ -100,13 +100,13 @@ static void check_stored(struct at_rest *rest)
             mirror_account_of(rest->mirror, (uint32_t)sqlite3_column_int64(stmt, 0));
         const char *id = (const char *)sqlite3_column_text(stmt, 1);
         if (account != NULL && !is_stored(rest, account, id, false))
-            tide_sim_fail(rest->mirror->sim, "C4: item %s of %s was done but is not stored", id,
+            tide_sim_fail(rest->mirror->sim, "SIM4: item %s of %s was done but is not stored", id,
                           account->name);
     }
     (void)sqlite3_finalize(stmt);
 }
 
-/* C5 for one account: everything before its cursor is accounted for. */
+/* SIM5 for one account: everything before its cursor is accounted for. */
 static void check_behind(struct at_rest *rest, const struct mirror_account *account)
 {
     uint64_t now_ms = tide_sim_net_unix_ms(rest->mirror->sim);
@@ -118,9 +118,10 @@ static void check_behind(struct at_rest *rest, const struct mirror_account *acco
             continue;
         if (!is_stored(rest, account, item->id, false) &&
             bad_state(rest, account->id, item->id) < 0)
-            tide_sim_fail(rest->mirror->sim,
-                          "C5: the cursor of %s passed item %s, which is neither stored nor named",
-                          account->name, item->id);
+            tide_sim_fail(
+                rest->mirror->sim,
+                "SIM5: the cursor of %s passed item %s, which is neither stored nor named",
+                account->name, item->id);
     }
 }
 
@@ -136,7 +137,7 @@ static void check_cursors(struct at_rest *rest)
         uint64_t ordinal = (uint64_t)sqlite3_column_int64(stmt, 1);
         uint64_t cursor = (uint64_t)sqlite3_column_int64(stmt, 2);
         if (ordinal < account->ordinal_seen || cursor < account->cursor_seen)
-            tide_sim_fail(rest->mirror->sim, "C5: the cursor of %s went back", account->name);
+            tide_sim_fail(rest->mirror->sim, "SIM5: the cursor of %s went back", account->name);
         account->ordinal_seen = ordinal;
         account->cursor_seen = cursor;
         check_behind(rest, account);
@@ -155,7 +156,7 @@ static bool is_born(struct mirror *mirror)
     return born;
 }
 
-/* C9 */
+/* SIM9 */
 static void check_ledger(struct mirror *mirror)
 {
     if (!is_born(mirror))
@@ -166,18 +167,18 @@ static void check_ledger(struct mirror *mirror)
         .path = "/state/state.db", .run_id = "check", .read_only = true, .must_exist = true};
     tide_status rc = tide_ledger_open(mirror->world, &options, &ledger, &err);
     if (rc != TIDE_OK)
-        tide_sim_fail(mirror->sim, "C9: the ledger does not open: %s", err.text);
+        tide_sim_fail(mirror->sim, "SIM9: the ledger does not open: %s", err.text);
     tide_buf problems;
     tide_buf_init(&problems, tide_mem_heap(), 1 << 20);
     rc = tide_ledger_check(ledger, &problems, &err);
     if (rc != TIDE_OK || problems.bytes > 0)
-        tide_sim_fail(mirror->sim, "C9: %s %s", rc == TIDE_OK ? "" : err.text,
+        tide_sim_fail(mirror->sim, "SIM9: %s %s", rc == TIDE_OK ? "" : err.text,
                       tide_buf_cstr(&problems));
     tide_buf_done(&problems);
     tide_ledger_close(ledger, false);
 }
 
-/* C6, by the provider's own count. */
+/* SIM6, by the provider's own count. */
 static void check_quota(struct mirror *mirror)
 {
     struct tide_sim_truth truth = tide_sim_provider_truth(mirror->accounts[0].provider);
@@ -189,7 +190,7 @@ static void check_quota(struct mirror *mirror)
         mirror->totals.quota_permille_max = permille;
     if (truth.over_quota > 0)
         tide_sim_fail(mirror->sim,
-                      "C6: %" PRIu64 " calls crossed the quota of %" PRIu64
+                      "SIM6: %" PRIu64 " calls crossed the quota of %" PRIu64
                       " units, first at server time %" PRIu64,
                       truth.over_quota, limit, truth.first_over_quota_ms);
 }
@@ -226,13 +227,13 @@ static void check_item(struct at_rest *rest, const struct mirror_account *accoun
     if (!tide_sim_item_there(item, now_ms))
         return; /* it may have been seen or not */
     if (is_planted(item) && (stored || !named))
-        tide_sim_fail(sim, "C10: planted item %s of %s is stored=%d, recorded as %d", item->id,
+        tide_sim_fail(sim, "SIM10: planted item %s of %s is stored=%d, recorded as %d", item->id,
                       account->name, stored, state);
     if (!is_planted(item) && !stored)
-        tide_sim_fail(sim, "C10: item %s of %s is missing (recorded as %d)", item->id,
+        tide_sim_fail(sim, "SIM10: item %s of %s is missing (recorded as %d)", item->id,
                       account->name, state);
     if (!is_planted(item) && state >= 0)
-        tide_sim_fail(sim, "C10: item %s of %s is stored, and still recorded as %d", item->id,
+        tide_sim_fail(sim, "SIM10: item %s of %s is stored, and still recorded as %d", item->id,
                       account->name, state);
 }
 
@@ -244,7 +245,7 @@ static void count_is(struct at_rest *rest, const char *what, const char *sql, in
         count = sqlite3_column_int64(stmt, 0);
     (void)sqlite3_finalize(stmt);
     if (count != expected)
-        tide_sim_fail(rest->mirror->sim, "C10: %s: %" PRId64 ", expected %" PRId64, what, count,
+        tide_sim_fail(rest->mirror->sim, "SIM10: %s: %" PRId64 ", expected %" PRId64, what, count,
                       expected);
 }
 
@@ -260,7 +261,7 @@ static void check_notes(struct at_rest *rest)
     }
     count_is(rest, "notes posted", "SELECT count(*) FROM mirror_note", (int64_t)notes);
     if (mirror->plan.strict_quota && doubled > 0)
-        tide_sim_fail(mirror->sim, "C10: %" PRIu64 " notes were posted twice", doubled);
+        tide_sim_fail(mirror->sim, "SIM10: %" PRIu64 " notes were posted twice", doubled);
 }
 
 void mirror_check_end(struct mirror *mirror)

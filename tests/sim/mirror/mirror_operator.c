@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
-/* ---- C3: the window against the ledger ----------------------------------------- */
+/* ---- SIM3: the window against the ledger ----------------------------------------- */
 
 struct audit {
     struct tide_write write; /* first: apply() is handed the audit */
@@ -27,7 +27,7 @@ static bool audit_tracked(const struct tide_tracked *tracked, void *arg)
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return false; /* the disk failed or the world died: nothing can be said */
     if (rc == SQLITE_DONE)
-        tide_sim_fail(sim, "C3: job %" PRIu64 " is in the window but not in the ledger", id);
+        tide_sim_fail(sim, "SIM3: job %" PRIu64 " is in the window but not in the ledger", id);
     int state = sqlite3_column_int(audit->row, 0);
     uint64_t token = (uint64_t)sqlite3_column_int64(audit->row, 1);
     bool waits = tracked->state == TIDE_JOB_BLOCKED || tracked->state == TIDE_JOB_WAITING ||
@@ -35,16 +35,16 @@ static bool audit_tracked(const struct tide_tracked *tracked, void *arg)
     if (!waits && audit->mirror->plan.rescues)
         return true; /* a zombie: its row is another machine's */
     if (state > TIDE_ROW_RUNNING)
-        tide_sim_fail(sim, "C3: job %" PRIu64 " is in the window (%d) but finished (%d)", id,
+        tide_sim_fail(sim, "SIM3: job %" PRIu64 " is in the window (%d) but finished (%d)", id,
                       (int)tracked->state, state);
     if (waits != (state == TIDE_ROW_PENDING))
-        tide_sim_fail(sim, "C3: job %" PRIu64 " is %d in the window, %d in the ledger", id,
+        tide_sim_fail(sim, "SIM3: job %" PRIu64 " is %d in the window, %d in the ledger", id,
                       (int)tracked->state, state);
     const tide_job *job = tracked->body;
     if (!waits && (job == NULL || job->body->token != token))
-        tide_sim_fail(sim, "C3: job %" PRIu64 " runs under another token", id);
+        tide_sim_fail(sim, "SIM3: job %" PRIu64 " runs under another token", id);
     if (waits && tracked->state == TIDE_JOB_BLOCKED && sqlite3_column_int(audit->row, 2) == 0)
-        tide_sim_fail(sim, "C3: job %" PRIu64 " is blocked in the window only", id);
+        tide_sim_fail(sim, "SIM3: job %" PRIu64 " is blocked in the window only", id);
     return true;
 }
 
@@ -59,7 +59,7 @@ static void audit_claims(struct audit *audit)
         uint64_t id = (uint64_t)sqlite3_column_int64(stmt, 0);
         if (tide_tracker_find(engine->tracker, id) == NULL)
             tide_sim_fail(audit->mirror->sim,
-                          "C3: job %" PRIu64 " is claimed by us and nobody has it", id);
+                          "SIM3: job %" PRIu64 " is claimed by us and nobody has it", id);
     }
     (void)sqlite3_finalize(stmt);
 }
@@ -82,7 +82,7 @@ static void audit_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     if (audit->write.next != NULL)
         return;
     if (!tide_engine_check(engine))
-        tide_sim_fail(audit->mirror->sim, "C3: the engine's own check failed");
+        tide_sim_fail(audit->mirror->sim, "SIM3: the engine's own check failed");
     if (sqlite3_prepare_v2(audit->db,
                            "SELECT j.state, c.token, j.open_deps FROM job j"
                            " LEFT JOIN claim c ON c.job = j.id WHERE j.id = ?1",
@@ -257,7 +257,7 @@ static uint64_t some_job(struct mirror *mirror, tide_rng *rng)
     return 1 + tide_rng_below(rng, newest);
 }
 
-/* C7: nothing of a halted account runs after 5 s. */
+/* SIM7: nothing of a halted account runs after 5 s. */
 static tide_status halt(struct mirror *mirror, tide_rng *rng)
 {
     struct mirror_account *account = &mirror->accounts[tide_rng_below(rng, MIRROR_ACCOUNTS)];
@@ -270,8 +270,8 @@ static tide_status halt(struct mirror *mirror, tide_rng *rng)
                 mirror->disturbed_ms < start_us / 1000 && rc == TIDE_OK;
     mirror->totals.halts_checked += calm;
     if (calm && account->running > 0)
-        tide_sim_fail(mirror->sim, "C7: %u handlers of %s run 5 s after its halt", account->running,
-                      account->name);
+        tide_sim_fail(mirror->sim, "SIM7: %u handlers of %s run 5 s after its halt",
+                      account->running, account->name);
     if (rc == TIDE_OK && tide_rng_chance(rng, 1, 2))
         rc = tide_world_sleep_until(
             mirror->world, tide_world_now_us(mirror->world) + tide_rng_below(rng, 60000000),

@@ -55,7 +55,7 @@ struct mirror_plan mirror_plan_seeded(uint64_t seed)
     tide_rng rng = tide_rng_seeded(seed ^ 0x6d6972726f72u);
     struct mirror_plan plan = {.seed = seed, .sim = tide_sim_options_seeded(seed)};
     if (tide_rng_chance(&rng, 1, 2)) {
-        /* Half of the worlds keep the promises the governor relies on (G1). */
+        /* Half of the worlds keep the promises the governor relies on (GOV1). */
         plan.sim.net.duplicate_permille = 0;
         plan.sim.net.slow_permille = 0;
         plan.strict_quota = true;
@@ -224,7 +224,7 @@ static void help_after_jumps(struct mirror *mirror)
 }
 
 /* A schedule that fired while the clock was far ahead waits until the clock is there again
- * (schedule.h H2).  A person who sees that runs the command by hand. */
+ * (schedule.h SCH2).  A person who sees that runs the command by hand. */
 static void follow_by_hand(struct mirror *mirror)
 {
     uint64_t ahead = 0;
@@ -235,7 +235,7 @@ static void follow_by_hand(struct mirror *mirror)
     if (mirror_sql(mirror, sql, &ahead) != TIDE_OK || ahead == 0)
         return;
     if (mirror->plan.sim.wall_jump_every_steps == 0)
-        tide_sim_fail(mirror->sim, "C11: a schedule is ahead of a clock that never jumped");
+        tide_sim_fail(mirror->sim, "SIM11: a schedule is ahead of a clock that never jumped");
     for (size_t i = 0; i < MIRROR_ACCOUNTS; i++) {
         struct tide_spec spec = {.kind = mirror->kinds.changes,
                                  .account = mirror->accounts[i].id,
@@ -261,7 +261,7 @@ static void help(struct mirror *mirror)
     (void)retry_failed(mirror);
 }
 
-/* C11: in a calm world no account is halted and no job fails or is canceled.  Bad items are
+/* SIM11: in a calm world no account is halted and no job fails or is canceled.  Bad items are
  * named and fail no job. */
 static void check_unaided(struct mirror *mirror)
 {
@@ -274,7 +274,7 @@ static void check_unaided(struct mirror *mirror)
         return;
     (void)tide_transact(mirror->engine, show_left, mirror, NULL);
     tide_sim_fail(mirror->sim,
-                  "C11: %" PRIu64 " accounts are halted and %" PRIu64
+                  "SIM11: %" PRIu64 " accounts are halted and %" PRIu64
                   " jobs failed in a calm world",
                   halted, ended);
 }
@@ -327,7 +327,7 @@ static void live_to_the_end(struct mirror *mirror)
     mirror_check_end(mirror);
 }
 
-enum { STEPS_MAX = 2000000 }; /* C12; the longest of 150 worlds took 133,000 */
+enum { STEPS_MAX = 2000000 }; /* SIM12; the longest of 150 worlds took 133,000 */
 
 struct mirror_totals mirror_run(const struct mirror_plan *plan)
 {
@@ -340,7 +340,7 @@ struct mirror_totals mirror_run(const struct mirror_plan *plan)
     totals.simulated_us = tide_world_now_us(mirror->world) - start_us;
     totals.steps = tide_sim_stats(mirror->sim).steps;
     if (totals.steps > STEPS_MAX)
-        tide_sim_fail(mirror->sim, "C12: %" PRIu64 " steps: a thread spins", totals.steps);
+        tide_sim_fail(mirror->sim, "SIM12: %" PRIu64 " steps: a thread spins", totals.steps);
     totals.crashes = tide_sim_stats(mirror->sim).crashes;
     totals.calls = tide_sim_net_stats(mirror->sim).calls;
     totals.strict_quotas = plan->strict_quota;

@@ -1,5 +1,5 @@
 /* Goal: the mirror of the campaign loses no item that appears at the instant where its listings end
- * and its feed begins (C10).  A seed draws such an item once in about two million.
+ * and its feed begins (SIM10).  A seed draws such an item once in about two million.
  * Method: all new items of both providers appear at that instant; rules of mirror.h check the
  * rest, and a broken one aborts. */
 #include "mirror.h"

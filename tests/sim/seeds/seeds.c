@@ -77,12 +77,12 @@ static bool seed_start(struct campaign *campaign, struct slot *slot)
 
 /* ---- failures ---- */
 
-/* Remembers the line that names a broken rule: "... C4: why". */
+/* Remembers the line that names a broken rule: "... SIM4: why". */
 static void rule_find(struct seeds *seeds, const char *line)
 {
     for (const char *at = strchr(line, ' '); at != NULL; at = strchr(at + 1, ' ')) {
-        const bool rule = (at[1] == 'C' || at[1] == 'P') && at[2] >= '1' && at[2] <= '9';
-        if (!rule)
+        const size_t letters = strspn(at + 1, "EIMPRS"); /* SIM, MSIM, PER */
+        if (letters < 3 || strspn(at + 1 + letters, "0123456789") == 0)
             continue;
         (void)snprintf(seeds->why, sizeof seeds->why, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
         return;

@@ -43,7 +43,7 @@ box_cloud *tide_sim_cloud_box(tide_sim_cloud *cloud)
     return cloud->box;
 }
 
-/* Frees the slots of answers that have left by now (S1). */
+/* Frees the slots of answers that have left by now (SCLD1). */
 static void release(tide_sim_cloud *cloud, uint64_t now_ms)
 {
     for (size_t i = 0; i < cloud->held_count;) {

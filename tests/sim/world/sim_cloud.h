@@ -5,8 +5,8 @@
  * asks for (delay, stall, reset, truncation) becomes the network's.
  *
  * Invariant:
- *   S1  a call holds its slot in flight from its effect until its answer has
- *       left, on the server's clock; a stalled one until its stall ends.
+ *   SCLD1  a call holds its slot in flight from its effect until its answer has left, on the
+ *          server's clock; a stalled one until its stall ends.
  */
 #ifndef TIDE_SIM_CLOUD_H
 #define TIDE_SIM_CLOUD_H

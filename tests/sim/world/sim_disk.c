@@ -170,7 +170,7 @@ static void write_apply(struct sim_inode *inode, const struct sim_write *item)
         content_write(&inode->durable, item->offset, item->data, item->bytes);
 }
 
-/* Makes durable what was written up to `order`, or loses it (D3): then a few
+/* Makes durable what was written up to `order`, or loses it (SDSK3): then a few
  * may have got through before the device failed. */
 static void writes_settle(struct sim_disk *disk, struct sim_inode *inode, uint64_t order, bool fail)
 {
@@ -321,7 +321,7 @@ int sim_inode_sync(struct sim_disk *disk, struct sim_inode *inode, const char *p
     if (sim->dead)
         return SQLITE_IOERR_FSYNC;
 
-    /* Others write while this waits; what they write is not covered (D2). */
+    /* Others write while this waits; what they write is not covered (SDSK2). */
     const uint64_t order = disk->writes_ever;
     inode->references++;
     tide_status rc = wait_for_disk(disk);
@@ -547,7 +547,7 @@ tide_status sim_file_rename(tide_world *world, const char *path, const char *to,
     return TIDE_OK;
 }
 
-/* What a failed sync lost is seen until the cache is dropped (D3); then it is not. */
+/* What a failed sync lost is seen until the cache is dropped (SDSK3); then it is not. */
 tide_status sim_file_forget(tide_world *world, const char *path, tide_error *err)
 {
     tide_sim *sim = sim_of(world);

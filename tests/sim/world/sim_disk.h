@@ -12,13 +12,13 @@
  * its directory was synced; before that a toss decides too.
  *
  * Invariants:
- *   D1  what a successful sync covered is found after every crash.
- *   D2  a write that started after a sync began is not covered by it.
- *   D3  after a failed sync its writes are still seen, and never become
- *       durable by syncing again (that is how real kernels behave; E1.10).
- *   D4  a handle opened in an earlier life fails with SQLITE_IOERR in every
- *       operation but xClose, xUnlock and the release of shared memory.
- *   D5  in a dead world nothing reaches the disk.
+ *   SDSK1  what a successful sync covered is found after every crash.
+ *   SDSK2  a write that started after a sync began is not covered by it.
+ *   SDSK3  after a failed sync its writes are still seen, and never become durable by syncing again
+ *          (that is how real kernels behave; E1.10).
+ *   SDSK4  a handle opened in an earlier life fails with SQLITE_IOERR in every operation but
+ *          xClose, xUnlock and the release of shared memory.
+ *   SDSK5  in a dead world nothing reaches the disk.
  */
 #ifndef TIDE_SIM_DISK_H
 #define TIDE_SIM_DISK_H
@@ -33,7 +33,7 @@ struct tide_sim_disk_options {
     uint64_t bytes_max;               /* 0: 1 GiB */
     uint32_t sync_us_max;             /* latency of a sync; 0: 3000 */
     uint32_t write_error_per_million; /* SQLITE_IOERR_WRITE, nothing written */
-    uint32_t sync_error_per_million;  /* SQLITE_IOERR_FSYNC, see D3 */
+    uint32_t sync_error_per_million;  /* SQLITE_IOERR_FSYNC, see SDSK3 */
     uint32_t full_per_million;        /* SQLITE_FULL, nothing written */
 };
 

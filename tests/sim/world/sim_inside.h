@@ -96,7 +96,7 @@ struct tide_thread {
     tide_status woken; /* how the wait ended */
     uint64_t frozen_until_us;
     uint32_t locks_held;
-    uint64_t dead_steps; /* in this life's death (S4) */
+    uint64_t dead_steps; /* in this life's death (SWLD4) */
     size_t runnable_at;  /* index in sim->runnable while it can run */
     int64_t favour;      /* in an unfair world the highest runs */
 };
@@ -195,7 +195,7 @@ void sim_wake(tide_sim *sim, tide_thread *thread, tide_status how);
 void sim_wake_dead(tide_sim *sim);
 void sim_sched_init(tide_sim *sim);
 void sim_sched_done(tide_sim *sim);
-/* S3: nothing may be held when a thread goes to wait outside. */
+/* SWLD3: nothing may be held when a thread goes to wait outside. */
 void sim_expect_no_locks(tide_sim *sim, const char *what);
 
 /* ---- sim_world.c ---- */

@@ -13,7 +13,7 @@ enum {
     CHUNKS_MAX = 64, /* about so many parts at most, whatever the body's size */
 };
 
-/* A request as it travels: a copy, because it may outlive its caller (N2). */
+/* A request as it travels: a copy, because it may outlive its caller (SNET2). */
 struct wire {
     tide_arena arena;
     struct tide_request request;
@@ -163,7 +163,7 @@ static void take_effect(struct sim_net *net, const struct wire *wire, uint64_t n
                          &net->provider_rng, answer);
 }
 
-/* N1: what was sent earlier and is still on its way comes first. */
+/* SNET1: what was sent earlier and is still on its way comes first. */
 static void ghosts_settle(struct sim_net *net)
 {
     size_t done = 0;
@@ -340,7 +340,7 @@ static tide_status effect_phase(struct under_way *call)
     }
     tide_status rc = wait_until(call, call->wire->effect_us);
     if (rc != TIDE_OK) {
-        if (tide_rng_chance(&sim->net_rng, 1, 2)) { /* N2 */
+        if (tide_rng_chance(&sim->net_rng, 1, 2)) { /* SNET2 */
             ghost_add(net, call->wire);
             call->wire = NULL;
         }

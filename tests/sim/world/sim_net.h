@@ -8,11 +8,11 @@
  * seeded skew; the client's jumps do not move it.
  *
  * Invariants:
- *   N1  the provider sees times that never go back.
- *   N2  a call that was sent and then given up (cancel, timeout, crash) may
- *       still take effect afterwards: a toss decides, as in life.
- *   N3  TIDE_NETWORK is returned only if the provider never sees the request.
- *   N4  a sink is called on the thread that made the call.
+ *   SNET1  the provider sees times that never go back.
+ *   SNET2  a call that was sent and then given up (cancel, timeout, crash) may still take effect
+ *          afterwards: a toss decides, as in life.
+ *   SNET3  TIDE_NETWORK is returned only if the provider never sees the request.
+ *   SNET4  a sink is called on the thread that made the call.
  */
 #ifndef TIDE_SIM_NET_H
 #define TIDE_SIM_NET_H

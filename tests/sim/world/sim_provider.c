@@ -587,7 +587,7 @@ void tide_sim_provider_call(void *arg, const struct tide_request *request, uint6
                             tide_rng *rng, struct tide_sim_answer *answer)
 {
     tide_sim_provider *provider = arg;
-    TIDE_ASSERT(now_unix_ms >= provider->last_ms); /* P1 */
+    TIDE_ASSERT(now_unix_ms >= provider->last_ms); /* SPRV1 */
     provider->last_ms = now_unix_ms;
     struct asked asked = {.provider = provider,
                           .request = request,

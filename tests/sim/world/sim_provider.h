@@ -17,9 +17,9 @@
  * under any host.  Times are unix milliseconds.
  *
  * Invariants:
- *   P1  time never goes back between two requests.
- *   P2  the same seed gives the same items with the same content.
- *   P3  units_highest is the true maximum over all windows (now - 60 s, now].
+ *   SPRV1  time never goes back between two requests.
+ *   SPRV2  the same seed gives the same items with the same content.
+ *   SPRV3  units_highest is the true maximum over all windows (now - 60 s, now].
  */
 #ifndef TIDE_SIM_PROVIDER_H
 #define TIDE_SIM_PROVIDER_H

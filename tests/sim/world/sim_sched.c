@@ -142,13 +142,13 @@ void sim_tick(tide_sim *sim, sim_op op, uint64_t number, const char *text)
 {
     tide_thread *self = sim->current;
     if (!pthread_equal(pthread_self(), self->pthread))
-        tide_sim_fail(sim, "S1: a thread without the baton calls the world (%s has it)",
+        tide_sim_fail(sim, "SWLD1: a thread without the baton calls the world (%s has it)",
                       self->name);
     __atomic_store_n(&sim->stats.steps, sim->stats.steps + 1, __ATOMIC_RELAXED);
     sim->now_us += tide_rng_below(&sim->order, sim->options.cost_us_max + 1u);
     sim_trace_add(sim, op, number, text);
     if (sim->dead && ++self->dead_steps > sim->options.dead_steps_max)
-        tide_sim_fail(sim, "S4: %s goes on in a dead world: a loop ignores TIDE_STOPPED",
+        tide_sim_fail(sim, "SWLD4: %s goes on in a dead world: a loop ignores TIDE_STOPPED",
                       self->name);
 }
 
@@ -209,7 +209,7 @@ tide_status sim_block(tide_sim *sim, sim_wait wait, const void *wait_for, uint64
 void sim_expect_no_locks(tide_sim *sim, const char *what)
 {
     if (sim->current->locks_held > 0)
-        tide_sim_fail(sim, "S3: %s holds a lock over a %s", sim->current->name, what);
+        tide_sim_fail(sim, "SWLD3: %s holds a lock over a %s", sim->current->name, what);
 }
 
 /* ---- threads ------------------------------------------------------------- */
@@ -231,7 +231,7 @@ static void *thread_main(void *arg)
 
     sim_tick(sim, SIM_OP_END, self->id, self->name);
     if (self->locks_held > 0)
-        tide_sim_fail(sim, "S2: %s ends with a lock", self->name);
+        tide_sim_fail(sim, "SWLD2: %s ends with a lock", self->name);
     runnable_remove(sim, self);
     self->wait = SIM_WAIT_ENDED;
     self->deadline_us = TIDE_NEVER;
@@ -354,14 +354,14 @@ static void sim_lock_free(tide_world *world, tide_lock *lock)
     if (lock == NULL)
         return;
     if (lock->owner != NULL)
-        tide_sim_fail(sim_of(world), "S2: lock is freed while %s has it", lock->owner->name);
+        tide_sim_fail(sim_of(world), "SWLD2: lock is freed while %s has it", lock->owner->name);
     free(lock);
 }
 
 static void lock_acquire(tide_sim *sim, tide_lock *lock)
 {
     if (lock->owner == sim->current)
-        tide_sim_fail(sim, "S2: %s takes a lock twice", sim->current->name);
+        tide_sim_fail(sim, "SWLD2: %s takes a lock twice", sim->current->name);
     /* Whoever is woken still has to win it: another may have come first. */
     while (lock->owner != NULL)
         (void)sim_block(sim, SIM_WAIT_LOCK, lock, lock->id, TIDE_NEVER, NULL);
@@ -391,7 +391,7 @@ static void wake_one_for(tide_sim *sim, sim_wait wait, const void *what)
 static void lock_release(tide_sim *sim, tide_lock *lock)
 {
     if (lock->owner != sim->current)
-        tide_sim_fail(sim, "S2: %s drops a lock that is not its own", sim->current->name);
+        tide_sim_fail(sim, "SWLD2: %s drops a lock that is not its own", sim->current->name);
     lock->owner = NULL;
     sim->current->locks_held--;
     wake_one_for(sim, SIM_WAIT_LOCK, lock);
@@ -436,7 +436,7 @@ static tide_status sim_cond_wait(tide_world *world, tide_cond *cond, tide_lock *
 {
     tide_sim *sim = sim_of(world);
     if (lock->owner != sim->current)
-        tide_sim_fail(sim, "S2: %s waits without the lock", sim->current->name);
+        tide_sim_fail(sim, "SWLD2: %s waits without the lock", sim->current->name);
     if (sim->current->locks_held > 1)
         sim_expect_no_locks(sim, "wait for the condition of another lock");
     sim_tick(sim, SIM_OP_WAIT, cond->id, NULL);
@@ -502,7 +502,7 @@ static uint64_t sim_now_us(tide_world *world)
 {
     tide_sim *sim = sim_of(world);
     if (sim->dead && ++sim->current->dead_steps > sim->options.dead_steps_max)
-        tide_sim_fail(sim, "S4: %s goes on in a dead world", sim->current->name);
+        tide_sim_fail(sim, "SWLD4: %s goes on in a dead world", sim->current->name);
     return sim->now_us++;
 }
 

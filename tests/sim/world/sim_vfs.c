@@ -23,7 +23,7 @@ struct sim_file {
     unsigned shm_exclusive;
 };
 
-/* A handle of a dead or an earlier life (D4, D5). */
+/* A handle of a dead or an earlier life (SDSK4, SDSK5). */
 static bool cut_off(const struct sim_file *file)
 {
     return file->disk->sim->dead || file->life != file->disk->sim->life;

@@ -194,9 +194,9 @@ void tide_sim_crash_after(tide_sim *sim, uint64_t steps, tide_sim_crash_kind kin
 static void expect_alone(tide_sim *sim)
 {
     if (sim->current != sim->main || sim->threads_count != 1)
-        tide_sim_fail(sim, "S5: threads were not joined");
+        tide_sim_fail(sim, "SWLD5: threads were not joined");
     if (sim->main->locks_held != 0)
-        tide_sim_fail(sim, "S5: main still holds a lock");
+        tide_sim_fail(sim, "SWLD5: main still holds a lock");
 }
 
 void tide_sim_reboot(tide_sim *sim)

@@ -21,14 +21,13 @@
  * it happens, to find where two runs of a seed part.
  *
  * Invariants (checked all the time; breaking one aborts with a report):
- *   S1  only the thread with the baton calls the world.
- *   S2  a lock is dropped by the thread that took it, and never taken twice.
- *   S3  no lock is held over a sleep, a call or a wait for another lock's
- *       condition (W3).
- *   S4  a thread makes at most `dead_steps_max` steps in a dead world: every
- *       waiting loop leaves on TIDE_STOPPED (W2).
- *   S5  at reboot and at the end all threads but main were joined (W4).
- *   S6  the monotonic clock never goes back.
+ *   SWLD1  only the thread with the baton calls the world.
+ *   SWLD2  a lock is dropped by the thread that took it, and never taken twice.
+ *   SWLD3  no lock is held over a sleep, a call or a wait for another lock's condition (WLD3).
+ *   SWLD4  a thread makes at most `dead_steps_max` steps in a dead world: every waiting loop leaves
+ *          on TIDE_STOPPED (WLD2).
+ *   SWLD5  at reboot and at the end all threads but main were joined (WLD4).
+ *   SWLD6  the monotonic clock never goes back.
  */
 #ifndef TIDE_SIM_WORLD_H
 #define TIDE_SIM_WORLD_H
@@ -53,7 +52,7 @@ struct tide_sim_options {
     uint32_t cost_us_max;       /* simulated time a primitive takes; 0: 20 */
     uint32_t yield_permille;    /* a primitive gives the baton away; 0: 300, 1000: always */
     bool unfair;                /* some threads are preferred for long stretches, others starve */
-    uint32_t spurious_permille; /* a wait ends for no reason (W2) */
+    uint32_t spurious_permille; /* a wait ends for no reason (WLD2) */
     uint64_t crash_at_step;     /* 0: no */
     uint32_t crash_every_steps;
     uint32_t crashes_max; /* of crash_every_steps; 0: no limit */
@@ -61,7 +60,7 @@ struct tide_sim_options {
     uint32_t pause_every_steps; /* the whole process stands still for 1 s to 2 h */
     uint32_t wall_jump_every_steps;
     uint32_t hiccup_every_steps; /* one thread stands still for 1 ms to 5 s */
-    uint32_t dead_steps_max;     /* S4; 0: 20,000 */
+    uint32_t dead_steps_max;     /* SWLD4; 0: 20,000 */
     uint32_t threads_max;        /* thread_start fails beyond; 0: 256 */
     uint32_t silence_s_max;      /* real seconds without a step until the report; 0: 120 */
     uint64_t start_unix_ms;      /* 0: 2026-03-01T00:00:00Z */
@@ -79,7 +78,7 @@ struct tide_sim_stats {
     uint64_t wall_jumps;
     uint64_t hiccups;
     uint64_t spurious;
-    uint64_t locks_over_sync; /* a lock was held while SQLite synced: slow in life (W3) */
+    uint64_t locks_over_sync; /* a lock was held while SQLite synced: slow in life (WLD3) */
     uint32_t threads_highest;
 };
 

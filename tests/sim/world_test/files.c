@@ -22,7 +22,7 @@ static void raw_close(sqlite3_file *file)
     free(file);
 }
 
-/* D3: the second sync has nothing left to write, and says so with success. */
+/* SDSK3: the second sync has nothing left to write, and says so with success. */
 TEST(syncing_again_after_a_failed_sync_does_not_help)
 {
     uint32_t lost = 0;
@@ -42,7 +42,7 @@ TEST(syncing_again_after_a_failed_sync_does_not_help)
         tide_sim_crash(sim, TIDE_SIM_CRASH_POWER);
         assert_int_equal(file->pMethods->xRead(file, seen, 3, 0), SQLITE_IOERR_READ);
         tide_sim_reboot(sim);
-        assert_int_equal(file->pMethods->xRead(file, seen, 3, 0), SQLITE_IOERR_READ); /* D4 */
+        assert_int_equal(file->pMethods->xRead(file, seen, 3, 0), SQLITE_IOERR_READ); /* SDSK4 */
         raw_close(file);
         file = raw_open(world, "/file");
         assert_int_equal(file->pMethods->xRead(file, seen, 3, 0), SQLITE_OK);

@@ -211,7 +211,7 @@ TEST(every_fault_has_its_status)
         assert_int_equal(stats.calls, 40);
         assert_int_equal(stats.effects, echo.effects);
         if (strcmp(cases[i].name, "refuse") == 0 || strcmp(cases[i].name, "loss") == 0)
-            assert_int_equal(echo.effects, 0); /* N3 */
+            assert_int_equal(echo.effects, 0); /* SNET3 */
         if (strcmp(cases[i].name, "reset") == 0)
             assert_in_range(echo.effects, 8, 32);
         if (strcmp(cases[i].name, "duplicate") == 0)

@@ -124,7 +124,7 @@ TEST(broken_rules_are_reported_by_name)
     expect_abort(deadlock_body, "deadlock", "left-alone       waits for condition");
     expect_abort(lock_cycle_body, "forwards         waits for lock 3, held by backwards",
                  "backwards        waits for lock 1, held by forwards");
-    expect_abort(spin_body, "S4", "stubborn");
-    expect_abort(lock_over_sleep_body, "S3", "main holds a lock over a sleep");
-    expect_abort(unjoined_body, "S5", "orphan");
+    expect_abort(spin_body, "SWLD4", "stubborn");
+    expect_abort(lock_over_sleep_body, "SWLD3", "main holds a lock over a sleep");
+    expect_abort(unjoined_body, "SWLD5", "orphan");
 }

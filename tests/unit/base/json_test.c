@@ -21,7 +21,7 @@ static void capture_line(void *arg, const char *line, size_t bytes)
     struct capture *capture = arg;
     assert_true(bytes <= TIDE_LOG_LINE_BYTES_MAX);
     assert_int_equal(line[bytes - 1], '\n');
-    assert_null(memchr(line, '\n', bytes - 1)); /* O2 */
+    assert_null(memchr(line, '\n', bytes - 1)); /* LOG2 */
     memcpy(capture->text, line, bytes);
     capture->text[bytes] = '\0';
     capture->bytes = bytes;

@@ -1,5 +1,5 @@
 /* live_test.c - the live block of running work: what fits, what is left out, and that
- * its numbers are honest (V1-V4). */
+ * its numbers are honest (LIVE1-LIVE4). */
 #include "cli/run/live.h"
 
 #include "base/rng.h"
@@ -50,7 +50,7 @@ static char *block(const struct cli_live *live, size_t count, unsigned columns, 
     return text;
 }
 
-/* V1, and V4 when there is no colour. */
+/* LIVE1, and LIVE4 when there is no colour. */
 static void fits(const char *text, unsigned columns, unsigned rows, bool color, unsigned lines)
 {
     unsigned seen = 0;
@@ -207,7 +207,7 @@ TEST(a_plain_line_has_it_all)
     tide_buf_done(&out);
 }
 
-/* ---- the time left (V3) ---- */
+/* ---- the time left (LIVE3) ---- */
 
 TEST(the_time_left_is_what_the_quota_demands)
 {

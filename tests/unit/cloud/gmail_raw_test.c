@@ -1,4 +1,4 @@
-/* The extractor of raw messages (R1 to R4 of gmail_raw.h).
+/* The extractor of raw messages (RAW1 to RAW4 of gmail_raw.h).
  *
  * Goal: it accepts exactly what a JSON library and a strict decoder of base64 would
  * accept together, gives the same bytes and the same other members, however the text
@@ -126,7 +126,7 @@ static tide_status extract(tide_text text, size_t part_max, tide_rng *rng, tide_
     const tide_status before = rc;
     rc = tide_gmail_raw_end(&extractor, fields_out, &err);
     if (before != TIDE_OK)
-        assert_int_equal(rc, before); /* R3 */
+        assert_int_equal(rc, before); /* RAW3 */
     if (rc != TIDE_OK)
         assert_true(err.text[0] != '\0' && err.status == rc);
     tide_gmail_raw_done(&extractor);
@@ -587,7 +587,7 @@ TEST(a_message_past_its_ceiling_is_full)
     }
 }
 
-/* R4: with a promise of the head, with one of sizeEstimate, with a wrong one, with
+/* RAW4: with a promise of the head, with one of sizeEstimate, with a wrong one, with
  * none. */
 TEST(memory_stays_within_one_and_a_half_messages)
 {

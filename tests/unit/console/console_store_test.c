@@ -1,4 +1,4 @@
-/* The store of search analytics (V1 to V4 of store.h), its names, sums and dates.
+/* The store of search analytics (CST1 to CST4 of store.h), its names, sums and dates.
  *
  * Goal: a day is there whole or not at all, each key once, and reports are what adding up
  * the rows by hand gives.
@@ -273,7 +273,7 @@ CASE(a_day_that_comes_again_replaces_the_old_one)
     no_problems(f);
 }
 
-/* V6: a late answer, one of a day the server has forgotten, one that lacks more. */
+/* CST6: a late answer, one of a day the server has forgotten, one that lacks more. */
 CASE(what_is_final_gives_way_only_to_what_is_better)
 {
     struct fixture *f = *state;

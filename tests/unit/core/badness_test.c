@@ -303,7 +303,7 @@ CASE(an_item_whose_errors_vary_is_owed_not_bad)
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 10, NOW).kind, TIDE_ITEM_OWED);
 }
 
-/* B3: nothing is decided about an item while the account itself is in doubt. */
+/* BAD3: nothing is decided about an item while the account itself is in doubt. */
 CASE(a_suspicion_or_a_halt_holds_every_verdict)
 {
     tide_badness *badness = *state;

@@ -682,9 +682,9 @@ static void check_memory(struct world *world)
                     tide_lanes_running(world->lanes, TIDE_LANE_BULK))
         broken(world, "the lanes count other workers than there are");
     if (!tide_tracker_check(world->tracker))
-        broken(world, "T1-T6");
+        broken(world, "TRK1-TRK6");
     if (!tide_lanes_check(world->lanes))
-        broken(world, "L1-L5");
+        broken(world, "LAN1-LAN5");
     tide_frontier_check(world->frontier);
 }
 

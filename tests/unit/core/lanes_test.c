@@ -606,7 +606,7 @@ static void step_start(struct model *model)
     model->passed = expected == interactive && bulk != NULL ? model->passed + 1 : 0;
     expected->where = RUNNING;
     expected->named = false;
-    MODEL_ASSERT(model, running_in(model, 2, false) <= model->workers); /* L1 */
+    MODEL_ASSERT(model, running_in(model, 2, false) <= model->workers); /* LAN1 */
 }
 
 static uint32_t room_of(const struct model *model, int lane)

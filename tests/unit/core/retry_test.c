@@ -1,5 +1,5 @@
 /* Goal: the table of E7.1 and E7.2.  Method: examples, then every combination
- * of ending, status, attempts and size against the rules R1 to R5. */
+ * of ending, status, attempts and size against the rules RTY1 to RTY5. */
 #include "core/retry.h"
 #include "base/check.h"
 #include "support/scale.h"
@@ -167,7 +167,7 @@ TEST(senseless_policies_are_refused)
     assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
 }
 
-/* R1 said in the words of the spec, apart from the code under test. */
+/* RTY1 said in the words of the spec, apart from the code under test. */
 static bool model_charges(const struct tide_ended *ended)
 {
     if (ended->ending == TIDE_ENDED_STALLED || ended->ending == TIDE_ENDED_RECLAIMED)
@@ -197,10 +197,10 @@ static void compare(const struct tide_ended *ended, uint64_t now_ms, tide_rng *r
     struct tide_retry_policy policy = tide_retry_defaults();
     struct tide_verdict verdict = tide_retry_decide(&policy, ended, now_ms, rng);
     bool charged = model_charges(ended);
-    assert_int_equal(verdict.attempts, ended->attempts + charged); /* R1, R2 */
+    assert_int_equal(verdict.attempts, ended->attempts + charged); /* RTY1, RTY2 */
     bool status_counts =
         ended->ending != TIDE_ENDED_STALLED && ended->ending != TIDE_ENDED_RECLAIMED;
-    if (ended->status == TIDE_OK && status_counts) /* R5 */
+    if (ended->status == TIDE_OK && status_counts) /* RTY5 */
         assert_int_equal(verdict.kind, TIDE_VERDICT_DONE);
     else
         assert_int_not_equal(verdict.kind, TIDE_VERDICT_DONE);
@@ -209,9 +209,9 @@ static void compare(const struct tide_ended *ended, uint64_t now_ms, tide_rng *r
         assert_int_equal(tide_retry_blocks_account(ended->status),
                          verdict.kind == TIDE_VERDICT_BLOCK);
     }
-    if (charged && verdict.attempts >= (ended->items > 1 ? 4 : 5)) /* R4 */
+    if (charged && verdict.attempts >= (ended->items > 1 ? 4 : 5)) /* RTY4 */
         assert_int_equal(verdict.kind, ended->items > 1 ? TIDE_VERDICT_SPLIT : TIDE_VERDICT_FAIL);
-    if (verdict.kind == TIDE_VERDICT_RETRY) { /* R3 */
+    if (verdict.kind == TIDE_VERDICT_RETRY) { /* RTY3 */
         assert_true(charged);
         assert_true(verdict.attempts < (ended->items > 1 ? 4 : 5));
         uint64_t pause_ms = (uint64_t)1000 << (verdict.attempts - 1);

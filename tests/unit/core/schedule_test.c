@@ -108,7 +108,7 @@ TEST(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it)
     assert_int_equal(firing.slot_unix_ms, now + 30);
     assert_true(tide_schedules_next(schedule, now + 70, &firing));
     assert_int_equal(firing.id, 1);
-    /* What has fired waits, so that no slot fires twice (H2). */
+    /* What has fired waits, so that no slot fires twice (SCH2). */
     assert_int_equal(tide_schedule_due_at_unix_ms(tide_schedules_find(schedule, 3)),
                      now + week_ms + 30);
     tide_schedules_free(schedule);

@@ -760,7 +760,7 @@ static void step_refill(struct model *model)
     refill_answer(model, &refill);
 }
 
-/* A job that could run and is not here: a refill will look for it (T6). */
+/* A job that could run and is not here: a refill will look for it (TRK6). */
 static bool model_owed(struct model *model, const struct row *row)
 {
     for (int i = 0; i < model->refills_count; i++) {

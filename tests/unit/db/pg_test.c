@@ -246,7 +246,7 @@ CASE(a_lost_connection_is_made_again)
     (void)pg_test_exec(f->url, sql);
     tide_pg_params(f->pg);
     assert_int_equal(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err), TIDE_NETWORK);
-    assert_null(tide_pg_handle(f->pg)); /* P1 */
+    assert_null(tide_pg_handle(f->pg)); /* PG1 */
     assert_int_equal(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err), TIDE_NETWORK);
     OK(tide_pg_ready(f->pg, &f->err));
     OK(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err)); /* prepared anew */

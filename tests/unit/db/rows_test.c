@@ -136,7 +136,7 @@ CASE(a_copy_is_cut_and_terminated)
     tide_rows_end(&stmt);
 }
 
-/* A text that was cut in the middle of a character must not fail a run (Q3). */
+/* A text that was cut in the middle of a character must not fail a run (RWS3). */
 CASE(text_that_is_not_utf8_is_stored)
 {
     const tide_text cut = TIDE_TEXT("caf\xc3");
@@ -197,7 +197,7 @@ CASE(a_statement_runs_again_with_other_values)
     assert_int_equal(changed, 2);
 }
 
-/* Q1 */
+/* RWS1 */
 CASE(statements_run_while_another_one_is_walked_through)
 {
     tide_rows_stmt outer;
@@ -372,7 +372,7 @@ CASE(a_manifest_is_kept_and_counted)
                                                             : "c",
                                                    10u << i);
         OK(tide_removal_add(ROWS, &entry, err));
-        OK(tide_removal_add(ROWS, &entry, err)); /* F3 */
+        OK(tide_removal_add(ROWS, &entry, err)); /* MAN3 */
     }
     OK(tide_manifest_planned(ROWS, manifest.id, 101, err));
     struct found found = {.count = 0};

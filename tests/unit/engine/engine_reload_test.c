@@ -229,7 +229,7 @@ CASE(a_broken_file_is_told_once_and_changes_nothing)
     assert_int_equal(get(&lines.refused), 1);
 }
 
-/* D2, and E11.1's other half: what was set by hand is not lost by a reload. */
+/* RLD2, and E11.1's other half: what was set by hand is not lost by a reload. */
 CASE(an_engine_without_a_file_never_looks_for_one)
 {
     struct fixture *f = *state;

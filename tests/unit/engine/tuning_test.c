@@ -491,7 +491,7 @@ static void assignment_of(tide_setting setting, uint64_t number, char text[100])
     (void)snprintf(text, 100, "%s=%" PRIu64 "%s", info->name, number, unit);
 }
 
-/* Values that contradict other settings are refused before they get here (S5). */
+/* Values that contradict other settings are refused before they get here (SET5). */
 TEST(the_least_and_the_greatest_value_of_each_are_valid)
 {
     int tried = 0;

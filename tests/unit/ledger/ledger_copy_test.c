@@ -580,7 +580,7 @@ CASE(a_source_that_breaks_its_rules_is_refused)
     full_ledger_make(stage->world, stage->source, 50);
     run_sqlite(stage->source, "UPDATE cycle SET outstanding = outstanding + 1 WHERE id = 2");
     assert_int_equal(copy(stage, stage->source, stage->target), TIDE_CORRUPT);
-    assert_non_null(strstr(stage->err.text, "G3"));
+    assert_non_null(strstr(stage->err.text, "LED3"));
     assert_int_not_equal(access(stage->target, F_OK), 0);
 }
 

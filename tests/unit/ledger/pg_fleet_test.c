@@ -438,7 +438,7 @@ static void *advance_beside(void *arg)
     return NULL;
 }
 
-/* R3: one transaction adds a job to a finished cycle and then needs the stream's row; the
+/* LPG3: one transaction adds a job to a finished cycle and then needs the stream's row; the
  * other has that row, to move the cursor, and then needs the cycle's.  The server ends one of
  * them; it loses nothing but the time, and succeeds at its next try. */
 CASE(a_cursor_and_a_new_job_that_wait_for_each_other_both_end)

@@ -1,5 +1,5 @@
 /* Goal: a message that the server was given back under another id is one message: the same
- * row, the same bytes, found by either id, once (A3, A4), whatever happens while the archive
+ * row, the same bytes, found by either id, once (ARC3, ARC4), whatever happens while the archive
  * learns it.  Method: real files, and a simulated disk whose power fails at every step. */
 #include "mail/archive/archive.h"
 #include "mail/mime/message.h"
@@ -148,7 +148,7 @@ CASE(a_message_keeps_its_place_and_bytes_under_its_new_id)
     assert_true(before.gone);
     rename_and_sync(f, "b2", "f7");
     const struct tide_stored after = find(f, "f7");
-    assert_int_equal(after.rowid, before.rowid); /* A4 */
+    assert_int_equal(after.rowid, before.rowid); /* ARC4 */
     assert_int_equal(after.shard, before.shard);
     assert_int_equal(after.internal_ms, before.internal_ms);
     assert_string_equal(after.thread_id, "t9");

@@ -261,7 +261,7 @@ CASE(every_gap_has_its_name_and_what_is_left_of_it)
     assert_int_equal(seen.since_ms, 0);
     assert_int_equal(seen.moved_ms, NOW);
     assert_string_equal(seen.history_id, "4711");
-    assert_int_equal(seen.spans_count, 5); /* the one behind the mark is none (L2) */
+    assert_int_equal(seen.spans_count, 5); /* the one behind the mark is none (MST2) */
     const struct {
         uint64_t from, to;
         tide_span_state state;

@@ -1,5 +1,5 @@
 /* message_fixture.h - what the tests of reading messages share: a message that
- * is parsed and checked against M1, M3 and M4 of mail/mime/message.h, and the corpus. */
+ * is parsed and checked against MSG1, MSG3 and MSG4 of mail/mime/message.h, and the corpus. */
 #ifndef TIDE_TESTS_MESSAGE_FIXTURE_H
 #define TIDE_TESTS_MESSAGE_FIXTURE_H
 
@@ -19,7 +19,7 @@ struct parsed {
     struct tide_message message;
 };
 
-/* M3: valid UTF-8, no control characters but \n and \t. */
+/* MSG3: valid UTF-8, no control characters but \n and \t. */
 void assert_clean(tide_text text, bool line);
 
 /* Parses bytes that are allocated exactly, so that a sanitizer sees one too far. */

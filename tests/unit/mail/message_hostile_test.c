@@ -1,5 +1,5 @@
 /* Mail that was made to hurt: whatever it is, reading it costs at most one second
- * of processor time and 64 MB beside its own bytes (M2).  Every message is read
+ * of processor time and 64 MB beside its own bytes (MSG2).  Every message is read
  * in a process of its own, so that its figures are its own. */
 #include "message_fixture.h"
 #include "base/check.h"

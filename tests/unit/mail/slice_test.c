@@ -27,7 +27,7 @@ TEST(slices_cover_all_time_without_gap_or_overlap)
         uint64_t reached_s = floor_s;
         for (size_t k = 0; k < slices.count; k++) {
             const struct tide_slice slice = tide_slices_at(&slices, k);
-            assert_int_equal(slice.after_s, reached_s); /* S1; without a floor it is open */
+            assert_int_equal(slice.after_s, reached_s); /* SLC1; without a floor it is open */
             assert_true(slice.before_s > slice.after_s);
             reached_s = slice.before_s;
         }
@@ -78,7 +78,7 @@ TEST(halves_cover_their_span_and_are_not_empty)
             assert_true(before_s - span.after_s < 2);
             continue;
         }
-        assert_int_equal(halves[0].after_s, span.after_s); /* S3 */
+        assert_int_equal(halves[0].after_s, span.after_s); /* SLC3 */
         assert_int_equal(halves[0].before_s, halves[1].after_s);
         assert_int_equal(halves[1].before_s, span.before_s);
         assert_true(halves[0].after_s < halves[0].before_s);

@@ -1,4 +1,4 @@
-/* One signed call (J1 to J3 of net/api/call.h), with a server that is the test's.
+/* One signed call (API1 to API3 of net/api/call.h), with a server that is the test's.
  *
  * Method: an engine in the simulated world; one job makes the call, the server writes down
  * what it got and answers as the test wants.  The allocator keeps every block it gets back, so
@@ -17,7 +17,7 @@
 #define UPLOAD "all of it, from its first byte"
 enum { REQUESTS_MAX = 8, BYTES_MAX = 200, UNITS_MAX = 10 };
 
-/* ---- memory that shows what was left in it (J2) ---- */
+/* ---- memory that shows what was left in it (API2) ---- */
 
 struct mem_seen {
     tide_mem base;
@@ -243,7 +243,7 @@ static void finish(struct fixture *f)
     tide_response_done(&f->response);
     tide_api_close(f->api);
     assert_int_equal(f->mem.live, 0);
-    assert_int_equal(f->mem.left, 0); /* J2 */
+    assert_int_equal(f->mem.left, 0); /* API2 */
     tide_tokens_close(f->tokens);
     tide_secrets_close(f->secrets);
     tide_sim_free(f->sim);
@@ -277,7 +277,7 @@ TEST(a_call_has_a_token_and_one_answer)
     finish(f);
 }
 
-/* J1: another token is tried once, whatever it costs, and an accepted one ends the doubt. */
+/* API1: another token is tried once, whatever it costs, and an accepted one ends the doubt. */
 TEST(a_refused_token_is_followed_by_one_more_call)
 {
     struct fixture *f = begin(GET);
@@ -296,7 +296,7 @@ TEST(a_refused_token_is_followed_by_one_more_call)
     finish(f);
 }
 
-/* J1: the judge of the content counts like the provider's. */
+/* API1: the judge of the content counts like the provider's. */
 TEST(a_token_that_a_part_refuses_is_replaced_too)
 {
     struct fixture *f = begin(GET);
@@ -314,7 +314,7 @@ TEST(a_token_that_a_part_refuses_is_replaced_too)
     finish(f);
 }
 
-/* J1: a job that had to wait for units between the two calls starts over; the second refusal ends
+/* API1: a job that had to wait for units between the two calls starts over; the second refusal ends
  * it nevertheless. */
 TEST(a_wait_for_units_does_not_start_over)
 {
@@ -326,7 +326,7 @@ TEST(a_wait_for_units_does_not_start_over)
     finish(f);
 }
 
-/* J3 */
+/* API3 */
 TEST(a_source_is_rewound_and_a_sink_restarted)
 {
     struct fixture *f = begin(PUT);

@@ -1,4 +1,4 @@
-/* The batcher alone (T1 to T4 of net/batch/batch.h), with a server that is the test's.
+/* The batcher alone (BAT1 to BAT4 of net/batch/batch.h), with a server that is the test's.
  *
  * Goal: whoever asks gets the answer of its own part, once, whatever became of the others.
  * Method: an engine in the simulated world whose jobs each ask for one item; the server
@@ -467,7 +467,7 @@ static void ask_all(struct fixture *f)
 {
     enqueue_all(f);
     OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
-    for (unsigned i = 0; i < ITEMS; i++) /* T1 */
+    for (unsigned i = 0; i < ITEMS; i++) /* BAT1 */
         if (f->items[i].ended != 1)
             tide_sim_fail(f->sim, "item %u has %u outcomes", i, f->items[i].ended);
 }
@@ -509,7 +509,7 @@ TEST(parts_fly_together_and_the_size_grows)
     finish(f);
 }
 
-/* T3: every fate beside every other one, in 40 worlds. */
+/* BAT3: every fate beside every other one, in 40 worlds. */
 TEST(the_outcome_of_a_part_is_its_own)
 {
     unsigned seen[FATES] = {0};
@@ -558,7 +558,7 @@ TEST(another_format_serves_the_same)
     assert_true(seen > 0);
 }
 
-/* A server that refuses a rate makes the batches smaller, down to one part (T4). */
+/* A server that refuses a rate makes the batches smaller, down to one part (BAT4). */
 TEST(a_refused_rate_halves_the_size)
 {
     struct fixture *f = begin(5, &faithful);
@@ -706,7 +706,7 @@ static void cancel_some(struct fixture *f, tide_rng *rng)
     }
 }
 
-/* T1, T2, T5: jobs are canceled while they wait, are chosen, send or are in a batch.  Every other one
+/* BAT1, BAT2, BAT5: jobs are canceled while they wait, are chosen, send or are in a batch.  Every other one
  * gets its own answer, and none waits forever: the simulation reports that as a deadlock. */
 TEST(cancels_harm_no_other_caller)
 {

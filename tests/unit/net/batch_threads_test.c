@@ -125,7 +125,7 @@ static tide_status ask(tide_job *job, void *context, tide_error *err)
     unsigned number = 0;
     char path[32];
     char expected[BODY_BYTES];
-    tide_buf body; /* on this stack: a late write would be seen (T1) */
+    tide_buf body; /* on this stack: a late write would be seen (BAT1) */
     (void)context;
     assert_int_equal(sscanf(tide_job_payload(job).data, "{\"i\":%u}", &number), 1);
     (void)snprintf(path, sizeof path, "/item/%u", number);

@@ -1,4 +1,4 @@
-/* The reader of batch answers (P1 to P3 of net/batch/multipart.h).
+/* The reader of batch answers (MPT1 to MPT3 of net/batch/multipart.h).
  *
  * Goal: every part is given out whole, once, under its own id, however the text is cut
  * and whatever stands in the bodies; what is broken is said to be broken.

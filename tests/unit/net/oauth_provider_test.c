@@ -468,7 +468,7 @@ TEST(a_client_file_is_read_as_the_provider_writes_it)
 
 /* ---- refresh tokens that are replaced ---- */
 
-/* O1: power is lost at each step around a refresh and the first use of its token.  The use ends
+/* OAU1: power is lost at each step around a refresh and the first use of its token.  The use ends
  * the old refresh token, so the new one must be on the disk by then. */
 TEST(a_new_refresh_token_is_durable_before_its_access_token_is_used)
 {

@@ -1,6 +1,6 @@
 /* oauth_stage.h - what the tests of signing in share: the simulated world with the cloud
  * in a box as the provider, which can be made to misbehave, a person who follows links,
- * and a list of secrets that no error may ever show (O4). */
+ * and a list of secrets that no error may ever show (OAU4). */
 #ifndef TEST_UNIT_OAUTH_STAGE_H
 #define TEST_UNIT_OAUTH_STAGE_H
 
@@ -27,7 +27,7 @@
 #define MINUTE_MS UINT64_C(60000)
 #define HOUR_MS   UINT64_C(3600000)
 
-/* ---- what must never be shown (O4) ---- */
+/* ---- what must never be shown (OAU4) ---- */
 
 enum { KEPT_MAX = 512, SHORTEST = 12 };
 static char *kept[KEPT_MAX];

@@ -459,7 +459,7 @@ TEST(delegation_that_was_not_given_needs_an_administrator)
         assert_non_null(strstr(stage.err.text, rows[i].why));
         const unsigned before = stage.provider.tokens;
         expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-        assert_int_equal(stage.provider.tokens, before); /* O3 */
+        assert_int_equal(stage.provider.tokens, before); /* OAU3 */
         tide_tokens_close(tokens);
     }
     free(file);

@@ -250,7 +250,7 @@ WITH_FILES(no_keyring_is_an_error_only_when_asked_for)
     assert_string_equal(tide_secrets_where(secrets), "file");
     tide_secrets_close(secrets);
 
-    /* K2: without a session bus nobody is asked, and nothing is started. */
+    /* KEY2: without a session bus nobody is asked, and nothing is started. */
     char *bus = getenv("DBUS_SESSION_BUS_ADDRESS");
     char *runtime = getenv("XDG_RUNTIME_DIR");
     bus = bus == NULL ? NULL : strdup(bus);
@@ -484,7 +484,7 @@ WITH_FILES(secrets_survive_every_failed_allocation)
 
 /* ---- crashes, in the simulated world ---- */
 
-/* C1: power is lost at each step of a replacement in turn. */
+/* SEC1: power is lost at each step of a replacement in turn. */
 TEST(after_a_crash_a_secret_is_the_old_or_the_new_one)
 {
     bool saw_old = false;

@@ -81,7 +81,7 @@ TEST(a_refused_token_is_refreshed_once)
     stage_leave(&stage, tokens);
 }
 
-/* O3: the provider is asked once, however often and by whomever the token is wanted;
+/* OAU3: the provider is asked once, however often and by whomever the token is wanted;
  * and a new sign-in, stored by another process, is noticed at the next question. */
 TEST(a_dead_sign_in_is_reported_with_its_cure_and_not_retried)
 {
@@ -184,7 +184,7 @@ TEST(tokens_with_a_short_life_are_used_for_half_of_it)
     stage_leave(&stage, tokens);
 }
 
-/* O1, where it matters most: the old refresh token is dead once a new one was given. */
+/* OAU1, where it matters most: the old refresh token is dead once a new one was given. */
 TEST(a_new_refresh_token_is_kept_even_when_the_disk_was_full)
 {
     struct stage stage;
@@ -229,7 +229,7 @@ TEST(what_could_not_be_kept_gives_way_to_a_new_sign_in)
     stage_leave(&stage, tokens);
 }
 
-/* O1: power is lost at each step around a refresh in turn; a token that was given out
+/* OAU1: power is lost at each step around a refresh in turn; a token that was given out
  * is found on the disk afterwards. */
 TEST(a_token_is_durable_before_it_is_used)
 {
@@ -415,7 +415,7 @@ static void ask_together(struct stage *stage, tide_tokens *tokens, struct asker 
         tide_world_join(stage->world, threads[i]);
 }
 
-/* O2, over many orders of threads: at expiry, after a refusal, and when it fails. */
+/* OAU2, over many orders of threads: at expiry, after a refusal, and when it fails. */
 TEST(however_many_ask_there_is_one_refresh)
 {
     const long seeds = (long)scaled(150);
@@ -457,7 +457,7 @@ TEST(however_many_ask_there_is_one_refresh)
         ask_together(&stage, tokens, askers, 0);
         for (size_t i = 0; i < THREADS; i++)
             TIDE_SIM_EXPECT(stage.sim, askers[i].rc == TIDE_AUTH);
-        TIDE_SIM_EXPECT(stage.sim, stage.provider.refreshes == before + 1); /* O3 */
+        TIDE_SIM_EXPECT(stage.sim, stage.provider.refreshes == before + 1); /* OAU3 */
         stage_leave(&stage, tokens);
     }
 }

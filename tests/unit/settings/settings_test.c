@@ -105,7 +105,7 @@ TEST(values_are_read_in_their_units)
     tide_settings_free(settings);
 }
 
-/* What is refused must say where and why, and must change nothing (S4). */
+/* What is refused must say where and why, and must change nothing (SET4). */
 TEST(a_wrong_file_is_refused_with_its_line)
 {
     static const struct {
@@ -415,7 +415,7 @@ TEST(amounts_that_overflow_are_refused)
     assert_false(tide_duration_parse(TIDE_TEXT(""), &number));
     assert_false(tide_size_parse(TIDE_TEXT("99999999999TiB"), &number));
     assert_false(tide_size_parse(TIDE_TEXT("-1"), &number));
-    assert_int_equal(number, 5); /* X2 */
+    assert_int_equal(number, 5); /* CLK2 */
     char text[TIDE_SIZE_TEXT_BYTES];
     tide_size_human(1610612736, text);
     assert_string_equal(text, "1.5 GiB");

@@ -183,7 +183,7 @@ LISTENING(the_page_is_private_and_repeats_nothing)
     assert_int_equal(strtol(length + 16, NULL, 10), strlen(body + 4));
 }
 
-/* L1: a page elsewhere whose name was made to point at 127.0.0.1. */
+/* LOOP1: a page elsewhere whose name was made to point at 127.0.0.1. */
 LISTENING(another_host_is_refused)
 {
     struct fixture *fixture = *state;
@@ -212,7 +212,7 @@ LISTENING(another_host_is_refused)
     wait_end(fixture, TIDE_OK);
 }
 
-/* L2: more silent connections than there is room for, as browsers make them. */
+/* LOOP2: more silent connections than there is room for, as browsers make them. */
 LISTENING(silent_connections_delay_nobody)
 {
     struct fixture *fixture = *state;

@@ -171,7 +171,7 @@ TEST(answers_of_the_wrong_shape_are_the_servers_fault)
         {play_get, "{\"id\":\"a1\",\"raw\":null}"},
         {play_get, "{\"id\":\"a1\",\"raw\":\"QUJ\"}"},
         {play_get, "{\"raw\":\"QUJD\"}"},
-        {play_get, "{\"id\":\"a2\",\"raw\":\"QUJD\"}"}, /* G4 */
+        {play_get, "{\"id\":\"a2\",\"raw\":\"QUJD\"}"}, /* GML4 */
         {play_get, "{\"id\":7,\"raw\":\"QUJD\"}"},
         {play_get, "{\"id\":\"a1\",\"threadId\":7,\"raw\":\"QUJD\"}"},
         {play_get, "{\"id\":\"a1\",\"labelIds\":\"INBOX\",\"raw\":\"QUJD\"}"},

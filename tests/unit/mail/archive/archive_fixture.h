@@ -59,7 +59,7 @@ extern struct tide_damage last_damage;
 void count_damage(const struct tide_damage *damage, void *arg);
 void assert_sound(struct fixture *f, uint64_t messages);
 
-/* A walk that checks the order (A4). */
+/* A walk that checks the order (ARC4). */
 struct walked {
     struct fixture *f;
     uint64_t count;

@@ -1,5 +1,5 @@
-/* Goal: calls that read an archive wait for nobody, however long one of them takes (R1), keep few
- * files open (R2), and read what is on the disk (A7, A8).  Method: real files and threads; a search
+/* Goal: calls that read an archive wait for nobody, however long one of them takes (RDR1), keep few
+ * files open (RDR2), and read what is on the disk (ARC7, ARC8).  Method: real files and threads; a search
  * is stopped inside SQLite, at its first MATCH, until everything else was done beside it. */
 #include "archive_fixture.h"
 #include "mail/archive/inside.h"

@@ -1,4 +1,4 @@
-/* What is cut, packed and put together again is what it was (B1 to B3). */
+/* What is cut, packed and put together again is what it was (CNT1 to CNT3). */
 #include "archive_fixture.h"
 
 struct given {
@@ -20,7 +20,7 @@ static tide_status gather(void *arg, const char *bytes, size_t count)
     return tide_buf_add(arg, bytes, count);
 }
 
-/* B1, over many kinds of bytes; and that cutting does happen. */
+/* CNT1, over many kinds of bytes; and that cutting does happen. */
 TEST(what_is_cut_is_put_back_exactly)
 {
     static struct tide_cut cuts[TIDE_CUTS_MAX];
@@ -95,7 +95,7 @@ TEST(base64_of_every_shape_is_cut)
     }
 }
 
-/* B2 and B3: also what was tampered with ends in a status. */
+/* CNT2 and CNT3: also what was tampered with ends in a status. */
 TEST(what_is_packed_is_unpacked_or_refused)
 {
     tide_packer *packer = NULL;

@@ -1,4 +1,4 @@
-/* What is known about a copy is kept with it, and only better bytes take its place (A6, M19a);
+/* What is known about a copy is kept with it, and only better bytes take its place (ARC6, M19a);
  * what was damaged is written anew (M19); what returns is no longer gone (M21). */
 #include "archive_fixture.h"
 

@@ -1,7 +1,7 @@
-/* A walk is in order of time, over all shards (A4). */
+/* A walk is in order of time, over all shards (ARC4). */
 #include "archive_fixture.h"
 
-/* A4 with late arrivals, several shards, and parts that overlap in time. */
+/* ARC4 with late arrivals, several shards, and parts that overlap in time. */
 CASE(a_walk_is_in_order_of_time_over_all_shards)
 {
     struct fixture *f = *state;
@@ -43,7 +43,7 @@ CASE(a_walk_is_in_order_of_time_over_all_shards)
     close_archive(f);
 }
 
-/* A4 where it is hardest: an import in which nothing has a date of its own. */
+/* ARC4 where it is hardest: an import in which nothing has a date of its own. */
 CASE(ten_thousand_messages_of_one_date_are_told_from_their_neighbours)
 {
     struct fixture *f = *state;

@@ -93,7 +93,7 @@ CASE(putting_twice_is_harmless)
     put_text(f, "a", year_2019, "one");
     sync_all(f);
     put_text(f, "a", year_2019, "one");
-    /* A server that changes its mind about the date changes nothing here (A3). */
+    /* A server that changes its mind about the date changes nothing here (ARC3). */
     put_text(f, "a", year_2020, "one");
     put_text(f, "a", year_2019 + 1, "one");
     sync_all(f);

@@ -68,7 +68,7 @@ TEST(long_names_keep_their_extension)
     parsed_done(&parsed);
 }
 
-/* M4: the region is the body, byte for byte. */
+/* MSG4: the region is the body, byte for byte. */
 TEST(regions_are_exact)
 {
     static const char *const ends[] = {"\n", "\r\n"};

@@ -14,7 +14,7 @@ TEST(the_corpus_is_read_and_twice_the_same)
         struct parsed one, two;
         parse(corpus->files[i], &one);
         parse(corpus->files[i], &two);
-        assert_true(tide_text_equal(one.message.text, two.message.text)); /* M1 */
+        assert_true(tide_text_equal(one.message.text, two.message.text)); /* MSG1 */
         assert_true(tide_text_equal(one.message.subject, two.message.subject));
         assert_true(tide_text_equal(one.message.to, two.message.to));
         assert_int_equal(one.message.attachments_count, two.message.attachments_count);

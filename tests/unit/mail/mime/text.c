@@ -221,7 +221,7 @@ TEST(parts_are_found)
     }
 }
 
-/* M3 with the byte that ends strings in C. */
+/* MSG3 with the byte that ends strings in C. */
 TEST(nul_bytes_are_no_end)
 {
     tide_text raw = TIDE_TEXT("Subject: a\0b\nTo: x\0@y\n\none\0two\n\0");

@@ -98,7 +98,7 @@ CASE(the_deepest_query_is_answered)
 }
 
 /* Where many messages have one date, their ids lie among those of later ones
- * (mail/archive/archive.h A4); what a span of dates finds must not show it. */
+ * (mail/archive/archive.h ARC4); what a span of dates finds must not show it. */
 CASE(dates_are_exact_beside_a_crowd)
 {
     struct fixture *f = *state;

@@ -1,4 +1,4 @@
-/* S1: what is found is what matching every message finds, naively. */
+/* SRC1: what is found is what matching every message finds, naively. */
 #include "search_fixture.h"
 #include "support/scale.h"
 
@@ -231,7 +231,7 @@ static bool wanted(const struct forest *forest, const struct mail *mail)
     return (!hidden || tree_asks(forest, 0, false)) && tree_match(forest, 0, mail);
 }
 
-/* ---- S1 ---- */
+/* ---- SRC1 ---- */
 
 /* Each once, in order of time unless `ordered` is 0, and just these. */
 static void seen_check(const struct seen *seen, const bool *expected, int ordered,

@@ -1,7 +1,7 @@
-/* S2: pages join without gap or repetition, in order of time and of rank. */
+/* SRC2: pages join without gap or repetition, in order of time and of rank. */
 #include "search_fixture.h"
 
-/* ---- S2 ---- */
+/* ---- SRC2 ---- */
 
 /* Pages of three while mail is added in front of, behind and inside of them. */
 CASE(a_page_goes_on_behind_the_one_before_while_mail_is_added)
