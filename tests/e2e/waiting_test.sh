@@ -67,7 +67,8 @@ for _ in $(seq 100); do
     pause
 done
 jq -e --arg h "$host" '.reasons | any((.text | contains($h)) and .until_unix_ms > 0)' "$dir/out" >/dev/null || fail "explain: $(cat "$dir/out")"
-t mail status bob@example.com | grep -q 'next try' || fail "status beside it: $(t mail status bob@example.com)"
+tells_next_try() { t mail status bob@example.com | grep -q 'next try'; } # not while it tries
+until_true 30 tells_next_try || fail "status beside it: $(t mail status bob@example.com)"
 
 # ---- the server is back: it goes on by itself, and the failure is no longer the last word
 begin_other "$host"
