@@ -57,9 +57,10 @@ quick
 wait "$second" || fail "the second one ended with $?: $(cat "$dir/second" "$dir/second.err")"
 wait "$third" || fail "the third one ended with $?: $(cat "$dir/third" "$dir/third.err")"
 wait "$first" || fail "the first one ended with $?: $(cat "$dir/first" "$dir/first.err")"
-jq -e '.handed_over and .days > 0 and .rows > 0 and .rows_missing == 0' "$dir/second" >/dev/null || fail "the second one: $(cat "$dir/second")"
+# If the first one ends before the work of the second is done, the second takes over; the result is the same.
+jq -e '.days > 0 and .rows > 0 and .rows_missing == 0' "$dir/second" >/dev/null || fail "the second one: $(cat "$dir/second")"
 [ "$(jq -c 'keys' "$dir/second")" = "$(jq -c 'keys' "$dir/alone")" ] || fail "other fields: $(jq -c 'keys' "$dir/second" "$dir/alone")"
-jq -se 'length > 0 and all(.event == "progress" and .system == "console" and .account == "console" and .handed_over)' "$dir/second.err" >/dev/null ||
+jq -se 'length > 0 and all(.event == "progress" and .system == "console" and .account == "console") and any(.handed_over)' "$dir/second.err" >/dev/null ||
     fail "events: $(cat "$dir/second.err")"
 [ "$(jq -sc '.[-1] | del(.handed_over) | keys' "$dir/second.err")" = "$(jq -sc '.[-1] | del(.handed_over) | keys' "$dir/alone.err")" ] || fail "other events: $(cat "$dir/second.err")"
 grep -q "rocess $first works in this directory" "$dir/third.err" || fail "who does it: $(cat "$dir/third.err")"
