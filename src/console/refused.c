@@ -23,29 +23,15 @@ struct refusal {
 static tide_status write_refusal(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct refusal *refusal = arg;
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(tide_transaction_rows(transaction),
-                          "INSERT INTO console_refused(site, reason, at) VALUES(?1, ?2, ?3)"
-                          " ON CONFLICT(site) DO UPDATE SET reason = ?2",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, refusal->site);
-    tide_rows_text(&stmt, 2, tide_text_of(refusal->reason));
-    tide_rows_u64(&stmt, 3, refusal->at_unix_ms);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(tide_transaction_rows(transaction), WHAT, err,
+                        "INSERT INTO console_refused(site, reason, at) VALUES(?1, ?2, ?3)"
+                        " ON CONFLICT(site) DO UPDATE SET reason = ?2",
+                        refusal->site, refusal->reason, refusal->at_unix_ms);
 }
 
 static tide_status forget_refusal(tide_rows db, uint64_t site, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db, "DELETE FROM console_refused WHERE site = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, site);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err, "DELETE FROM console_refused WHERE site = ?1", site);
 }
 
 static tide_status drop_refusal(tide_transaction *transaction, void *arg, tide_error *err)
@@ -57,15 +43,11 @@ tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *
                                       tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        db,
+    tide_status rc = tide_rows_ask(
+        db, WHAT, &stmt, err,
         "SELECT console_site.site, reason, at FROM console_refused JOIN console_site ON"
-        " console_site.id = console_refused.site ORDER BY console_site.site",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    bool row = false;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        " console_site.id = console_refused.site ORDER BY console_site.site");
+    while (tide_rows_next(&stmt, &rc, err)) {
         char site[TIDE_SC_SITE_BYTES_MAX + 1];
         char reason[400];
         tide_rows_get_copy(&stmt, 0, site, sizeof site);
@@ -93,20 +75,15 @@ static tide_status read_jobs(tide_transaction *transaction, void *arg, tide_erro
     struct jobs_ask *ask = arg;
     char payload[TIDE_CONSOLE_SITE_LIKE_BYTES];
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        tide_transaction_rows(transaction),
-        "SELECT job.id, job.state FROM job JOIN kind ON kind.id = job.kind WHERE"
-        " job.state IN (0, 1, 3) AND kind.name IN ('console.plan', 'console.page')"
-        " AND job.payload LIKE ?1 ORDER BY job.state DESC, job.id LIMIT ?2",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
     tide_console_site_like(ask->site, payload);
-    tide_rows_text(&stmt, 1, tide_text_of(payload));
-    tide_rows_u64(&stmt, 2, JOBS_MAX);
-    bool row = false;
+    tide_status rc =
+        tide_rows_ask(tide_transaction_rows(transaction), WHAT, &stmt, err,
+                      "SELECT job.id, job.state FROM job JOIN kind ON kind.id = job.kind WHERE"
+                      " job.state IN (0, 1, 3) AND kind.name IN ('console.plan', 'console.page')"
+                      " AND job.payload LIKE ?1 ORDER BY job.state DESC, job.id LIMIT ?2",
+                      payload, JOBS_MAX);
     ask->count = 0;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+    while (tide_rows_next(&stmt, &rc, err)) {
         ask->ids[ask->count] = tide_rows_get_u64(&stmt, 0);
         ask->failed[ask->count++] = tide_rows_get_u64(&stmt, 1) == FAILED;
     }
@@ -191,15 +168,11 @@ static tide_status drop_site(tide_transaction *transaction, void *arg, tide_erro
 {
     const uint64_t *site = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
     tide_status rc = forget_refusal(db, *site, err);
     if (rc == TIDE_OK)
-        rc = tide_rows_prepare(db, "UPDATE console_site SET account = 0 WHERE id = ?1", WHAT, &stmt,
-                               err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, *site);
-    return tide_rows_run(&stmt, err);
+        rc =
+            tide_rows_do(db, WHAT, err, "UPDATE console_site SET account = 0 WHERE id = ?1", *site);
+    return rc;
 }
 
 tide_status tide_console_site_remove(tide_console *console, const char *site, tide_error *err)

@@ -71,26 +71,123 @@ tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, b
 tide_status tide_rows_snapshot(tide_rows rows, const char *what, bool *own_out, tide_error *err);
 void tide_rows_snapshot_end(tide_rows rows, bool own);
 
-/* `what` names the rows in an error: "the mail system's rows"; both are borrowed.  After
- * TIDE_OK the caller ends the statement, or lets tide_rows_run() do it. */
+/* ---- statements with their parameters ----
+ *
+ * Each of these takes the text of the statement and the values of ?1, ?2, ...: numbers, strings,
+ * tide_text, or a tide_rows_value (NULL, a blob).  They are borrowed until the statement ran.
+ * `what` names the rows in an error: "the mail system's rows"; borrowed until the end.
+ *
+ *     rc = tide_rows_do(db, WHAT, err, "DELETE FROM mail_mark WHERE stream = ?1", stream); */
+
+typedef struct tide_rows_value {
+    enum { TIDE_ROWS_NULL, TIDE_ROWS_NUMBER, TIDE_ROWS_TEXT, TIDE_ROWS_BLOB } type;
+    int64_t number; /* of a u64 the same 64 bits */
+    tide_text text;
+} tide_rows_value;
+
+/* Begins it.  The caller ends it in any case. */
+#define tide_rows_ask(rows, what, stmt_out, err, ...)                                              \
+    tide_rows_ask_with(rows, what, stmt_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+/* Begins it and reads the first row: tide_rows_one().  The caller ends it in any case. */
+#define tide_rows_first(rows, what, stmt_out, err, ...)                                            \
+    tide_rows_first_with(rows, what, stmt_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+/* Runs a statement without rows. */
+#define tide_rows_do(rows, what, err, ...) tide_rows_change(rows, what, NULL, err, __VA_ARGS__)
+/* The same; *changed_out: how many rows it inserted, changed or deleted. */
+#define tide_rows_change(rows, what, changed_out, err, ...)                                        \
+    tide_rows_change_with(rows, what, changed_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+/* The first column of the first row, as a number; TIDE_NOT_FOUND as in tide_rows_one(). */
+#define tide_rows_number(rows, what, number_out, err, ...)                                         \
+    tide_rows_number_with(rows, what, number_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+
+/* The first column of the first row, copied as by tide_rows_get_copy(). */
+#define tide_rows_copy(rows, what, room, room_bytes, err, ...)                                     \
+    tide_rows_copy_with(rows, what, room, room_bytes, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+
+static inline tide_rows_value tide_rows_or_null(tide_text text)
+{
+    return (tide_rows_value){text.bytes > 0 ? TIDE_ROWS_TEXT : TIDE_ROWS_NULL, 0, text};
+}
+static inline tide_rows_value tide_rows_if(bool known, uint64_t number) /* false: NULL */
+{
+    return (tide_rows_value){known ? TIDE_ROWS_NUMBER : TIDE_ROWS_NULL, (int64_t)number,
+                             TIDE_TEXT_NONE};
+}
+static inline tide_rows_value tide_rows_bytes(const void *bytes, size_t count)
+{
+    return (tide_rows_value){TIDE_ROWS_BLOB, 0, {bytes, count}};
+}
+
+/* For the macros above; values[0] is the text of the statement. */
+tide_status tide_rows_ask_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
+                               tide_error *err, const tide_rows_value *values, size_t count);
+tide_status tide_rows_first_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
+                                 tide_error *err, const tide_rows_value *values, size_t count);
+tide_status tide_rows_change_with(tide_rows rows, const char *what, uint64_t *changed_out,
+                                  tide_error *err, const tide_rows_value *values, size_t count);
+tide_status tide_rows_number_with(tide_rows rows, const char *what, uint64_t *number_out,
+                                  tide_error *err, const tide_rows_value *values, size_t count);
+tide_status tide_rows_copy_with(tide_rows rows, const char *what, char *room, size_t room_bytes,
+                                tide_error *err, const tide_rows_value *values, size_t count);
+
+static inline tide_rows_value tide_rows_of_value(tide_rows_value value)
+{
+    return value;
+}
+static inline tide_rows_value tide_rows_of_text(tide_text text)
+{
+    return (tide_rows_value){TIDE_ROWS_TEXT, 0, text};
+}
+static inline tide_rows_value tide_rows_of_string(const char *string)
+{
+    return tide_rows_of_text(tide_text_of(string));
+}
+static inline tide_rows_value tide_rows_of_i64(int64_t number)
+{
+    return (tide_rows_value){TIDE_ROWS_NUMBER, number, TIDE_TEXT_NONE};
+}
+static inline tide_rows_value tide_rows_of_u64(uint64_t number)
+{
+    return tide_rows_of_i64((int64_t)number);
+}
+/* clang-format off */
+#define TIDE_ROWS_VALUE(x)                                                                         \
+    _Generic((x), tide_rows_value: tide_rows_of_value, tide_text: tide_rows_of_text,               \
+             char *: tide_rows_of_string, const char *: tide_rows_of_string,                       \
+             int: tide_rows_of_i64, long: tide_rows_of_i64, long long: tide_rows_of_i64,           \
+             default: tide_rows_of_u64)(x)
+#define TIDE_ROWS_V1(x)       TIDE_ROWS_VALUE(x)
+#define TIDE_ROWS_V2(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V1(__VA_ARGS__)
+#define TIDE_ROWS_V3(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V2(__VA_ARGS__)
+#define TIDE_ROWS_V4(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V3(__VA_ARGS__)
+#define TIDE_ROWS_V5(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V4(__VA_ARGS__)
+#define TIDE_ROWS_V6(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V5(__VA_ARGS__)
+#define TIDE_ROWS_V7(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V6(__VA_ARGS__)
+#define TIDE_ROWS_V8(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V7(__VA_ARGS__)
+#define TIDE_ROWS_V9(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V8(__VA_ARGS__)
+#define TIDE_ROWS_V10(x, ...) TIDE_ROWS_VALUE(x), TIDE_ROWS_V9(__VA_ARGS__)
+#define TIDE_ROWS_V11(x, ...) TIDE_ROWS_VALUE(x), TIDE_ROWS_V10(__VA_ARGS__)
+#define TIDE_ROWS_V12(x, ...) TIDE_ROWS_VALUE(x), TIDE_ROWS_V11(__VA_ARGS__)
+#define TIDE_ROWS_PICK(a, b, c, d, e, f, g, h, i, j, k, l, name, ...) name
+#define TIDE_ROWS_LIST(...)                                                                        \
+    TIDE_ROWS_PICK(__VA_ARGS__, TIDE_ROWS_V12, TIDE_ROWS_V11, TIDE_ROWS_V10, TIDE_ROWS_V9,         \
+                   TIDE_ROWS_V8, TIDE_ROWS_V7, TIDE_ROWS_V6, TIDE_ROWS_V5, TIDE_ROWS_V4,           \
+                   TIDE_ROWS_V3, TIDE_ROWS_V2, TIDE_ROWS_V1, 0)(__VA_ARGS__)
+#define TIDE_ROWS_VALUES(...)                                                                      \
+    (const tide_rows_value[]){TIDE_ROWS_LIST(__VA_ARGS__)},                                        \
+        sizeof((const tide_rows_value[]){TIDE_ROWS_LIST(__VA_ARGS__)}) / sizeof(tide_rows_value)
+/* clang-format on */
+
+/* For a statement that runs several times: after TIDE_OK the caller binds the values below, steps,
+ * and ends it. */
 tide_status tide_rows_prepare(tide_rows rows, const char *sql, const char *what,
                               tide_rows_stmt *stmt_out, tide_error *err);
-
-/* ---- parameters, from 1; what is not bound is NULL ---- */
-
-void tide_rows_u64(tide_rows_stmt *stmt, int at, uint64_t number); /* the same 64 bits */
+/* Parameters from 1; what is not bound is NULL, but the last must be bound. */
+void tide_rows_u64(tide_rows_stmt *stmt, int at, uint64_t number);
 void tide_rows_i64(tide_rows_stmt *stmt, int at, int64_t number);
-/* Borrowed until the statement ran. */
 void tide_rows_text(tide_rows_stmt *stmt, int at, tide_text text);
 void tide_rows_blob(tide_rows_stmt *stmt, int at, const void *bytes, size_t count);
-void tide_rows_null(tide_rows_stmt *stmt, int at); /* the last parameter must be bound */
-static inline void tide_rows_text_or_null(tide_rows_stmt *stmt, int at, tide_text text)
-{
-    if (text.bytes > 0)
-        tide_rows_text(stmt, at, text);
-    else
-        tide_rows_null(stmt, at);
-}
+void tide_rows_null(tide_rows_stmt *stmt, int at);
 /* A text[] of PostgreSQL; there is nothing like it on SQLite. */
 void tide_rows_texts(tide_rows_stmt *stmt, int at, const tide_text *texts, size_t count);
 
@@ -98,6 +195,8 @@ void tide_rows_texts(tide_rows_stmt *stmt, int at, const tide_text *texts, size_
 
 /* The next row; *row_out says whether there is one. */
 tide_status tide_rows_step(tide_rows_stmt *stmt, bool *row_out, tide_error *err);
+/* The same, for a loop.  false: *rc was not TIDE_OK or is not any more, or there is no row. */
+bool tide_rows_next(tide_rows_stmt *stmt, tide_status *rc, tide_error *err);
 /* The first one.  TIDE_OK: there is a row; TIDE_NOT_FOUND: there is none, and `err` is as it
  * was.  The caller ends the statement in any case. */
 tide_status tide_rows_one(tide_rows_stmt *stmt, tide_error *err);
@@ -105,8 +204,6 @@ tide_status tide_rows_one(tide_rows_stmt *stmt, tide_error *err);
 void tide_rows_again(tide_rows_stmt *stmt);
 /* Runs a statement without rows, and ends it. */
 tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err);
-/* The same; *changed_out: how many rows it inserted, changed or deleted. */
-tide_status tide_rows_run_count(tide_rows_stmt *stmt, uint64_t *changed_out, tide_error *err);
 void tide_rows_end(tide_rows_stmt *stmt); /* a zeroed one is fine */
 
 /* ---- columns of the row, from 0; borrowed until the next step ---- */
