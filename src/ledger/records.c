@@ -4,30 +4,10 @@
  * text serves both stores. */
 #include "base/check.h"
 #include "base/limits.h"
-#include "ledger/ops.h"
+#include "ledger/common.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* Begins an operation with its statement and values (db/rows.h).  The caller ends it, by
- * end_rows(), in any case. */
-#define ask(ledger, stmt_out, err, ...)                                                            \
-    ask_with(ledger, stmt_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
-static tide_status ask_with(tide_ledger *ledger, tide_rows_stmt *stmt_out, tide_error *err,
-                            const tide_rows_value *values, size_t count)
-{
-    tide_rows rows = {NULL, NULL};
-    *stmt_out = (tide_rows_stmt){.what = NULL};
-    const tide_status rc = ledger->ops->rows(ledger, &rows, err);
-    return rc == TIDE_OK ? tide_rows_ask_with(rows, "the ledger", stmt_out, err, values, count)
-                         : rc;
-}
-
-static tide_status end_rows(tide_ledger *ledger, tide_rows_stmt *stmt, tide_status rc)
-{
-    tide_rows_end(stmt);
-    return ledger->ops->rows_end(ledger, rc);
-}
 
 /* A whole operation: one statement without rows. */
 #define change(tx, changed_out, err, ...)                                                          \
@@ -61,7 +41,7 @@ static tide_status find(tide_ledger *ledger, const char *sql, const char *what, 
                         uint32_t *id_out, bool *paused_out, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = ask(ledger, &stmt, err, sql, name);
+    tide_status rc = tide_ledger_ask(ledger, &stmt, err, sql, name);
     if (rc == TIDE_OK)
         rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_NOT_FOUND)
@@ -71,7 +51,7 @@ static tide_status find(tide_ledger *ledger, const char *sql, const char *what, 
         if (paused_out != NULL)
             *paused_out = tide_rows_get_u64(&stmt, 1) != 0;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 tide_status tide_ledger_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
@@ -93,12 +73,12 @@ tide_status tide_ledger_accounts(tide_ledger *ledger,
                                  void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc =
-        ask(ledger, &stmt, err,
-            "SELECT a.id, a.name, a.provider, a.paused, a.halted, a.halt_reason, a.halted_at,"
-            " a.governor, m.owner, a.archive, a.secret"
-            " FROM account a LEFT JOIN member m ON m.owner = a.owner AND NOT m.dead"
-            " ORDER BY a.id");
+    tide_status rc = tide_ledger_ask(
+        ledger, &stmt, err,
+        "SELECT a.id, a.name, a.provider, a.paused, a.halted, a.halt_reason, a.halted_at,"
+        " a.governor, m.owner, a.archive, a.secret"
+        " FROM account a LEFT JOIN member m ON m.owner = a.owner AND NOT m.dead"
+        " ORDER BY a.id");
     while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_account_row account = {
             .id = tide_rows_get_u32(&stmt, 0),
@@ -116,7 +96,102 @@ tide_status tide_ledger_accounts(tide_ledger *ledger,
         if (!visit(&account, arg))
             break;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
+}
+
+/* Finds the name with this second value, or adds it, or changes its second value; TIDE_NOT_FOUND:
+ * `set` added nothing.  If another process adds the same name meanwhile, `set` waits for it and
+ * writes the same row. */
+static tide_status name_id(tide_tx *tx, const char *find, const char *set, const char *name,
+                           tide_rows_value second, uint32_t *id_out, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    tide_status rc = tide_ledger_ask(tx->ledger, &stmt, err, find, name, second);
+    if (rc == TIDE_OK)
+        rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_NOT_FOUND) {
+        tide_rows_end(&stmt);
+        rc = tide_ledger_ask(tx->ledger, &stmt, err, set, name, second);
+        if (rc == TIDE_OK)
+            rc = tide_rows_one(&stmt, err);
+    }
+    if (rc == TIDE_OK)
+        *id_out = tide_rows_get_u32(&stmt, 0);
+    return tide_ledger_end_rows(tx->ledger, &stmt, rc);
+}
+
+tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
+                             uint32_t *kind_out, tide_error *err)
+{
+    const tide_status rc = tide_name_check("a kind", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tx->ledger->ops->names_change(tx->ledger);
+    /* Pending jobs keep the scope they were enqueued with. */
+    return name_id(tx, "SELECT id FROM kind WHERE name = ?1 AND scope = ?2",
+                   "INSERT INTO kind (name, scope) VALUES (?1, ?2)"
+                   " ON CONFLICT (name) DO UPDATE SET scope = excluded.scope RETURNING id",
+                   name, tide_rows_of_u64(scope), kind_out, err);
+}
+
+static_assert(TIDE_ACCOUNTS_MAX == 4096, "the statement that adds an account says so too");
+
+tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
+                                uint32_t *account_out, tide_error *err)
+{
+    tide_status rc = tide_name_check("an account", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    if (rc == TIDE_OK && strlen(provider) > 32)
+        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
+    if (rc == TIDE_OK)
+        rc = name_id(tx, "SELECT id FROM account WHERE name = ?1 AND provider = ?2",
+                     "INSERT INTO account (name, provider) SELECT ?1, ?2"
+                     " WHERE (SELECT count(*) FROM account) < 4096"
+                     " OR EXISTS (SELECT 1 FROM account WHERE name = ?1)"
+                     " ON CONFLICT (name) DO UPDATE SET provider = excluded.provider RETURNING id",
+                     name, tide_rows_of_string(provider), account_out, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = tide_error_set(
+            err, TIDE_FULL,
+            "no room for account %.200s: a ledger holds at most %d; remove one first", name,
+            TIDE_ACCOUNTS_MAX);
+    return rc;
+}
+
+tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char *archive,
+                                      const char *secret, tide_error *err)
+{
+    const struct tide_account_row *room = NULL;
+    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
+        (secret != NULL && strlen(secret) >= sizeof room->secret))
+        return tide_error_set(err, TIDE_INVALID,
+                              "an archive's id has at most %zu bytes, a secret's place %zu",
+                              sizeof room->archive - 1, sizeof room->secret - 1);
+    const tide_rows_value keep = tide_rows_if(false, 0);
+    return change_one(tx, "account", account, err,
+                      "UPDATE account SET archive = coalesce(?2, archive),"
+                      " secret = coalesce(?3, secret) WHERE id = ?1",
+                      account, archive == NULL ? keep : tide_rows_of_string(archive),
+                      secret == NULL ? keep : tide_rows_of_string(secret));
+}
+
+tide_status tide_ledger_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+{
+    tx->ledger->ops->names_change(tx->ledger);
+    return change_one(tx, "account", account, err,
+                      "UPDATE account SET paused = ?2 <> 0 WHERE id = ?1", account, paused);
+}
+
+tide_status tide_ledger_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
+{
+    tx->ledger->ops->names_change(tx->ledger);
+    return change_one(tx, "kind", kind, err, "UPDATE kind SET paused = ?2 <> 0 WHERE id = ?1", kind,
+                      paused);
+}
+
+tide_status tide_ledger_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
+{
+    return change_one(tx, "kind", kind, err, "UPDATE kind SET splits = ?2 <> 0 WHERE id = ?1", kind,
+                      splits);
 }
 
 tide_status tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
@@ -136,10 +211,11 @@ tide_status tide_ledger_needs(tide_ledger *ledger, uint64_t job, struct tide_nee
 {
     tide_rows_stmt stmt;
     size_t count = 0;
-    tide_status rc = ask(ledger, &stmt, err,
-                         "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
-                         " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
-                         job, count_max);
+    tide_status rc =
+        tide_ledger_ask(ledger, &stmt, err,
+                        "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
+                        " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
+                        job, count_max);
     while (tide_rows_next(&stmt, &rc, err)) {
         TIDE_ASSERT(count < count_max);
         needs_out[count++] = (struct tide_need){tide_rows_get_u64(&stmt, 0),
@@ -147,7 +223,7 @@ tide_status tide_ledger_needs(tide_ledger *ledger, uint64_t job, struct tide_nee
     }
     if (rc == TIDE_OK)
         *count_out = count;
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 /* ---- bad items ------------------------------------------------------------------ */
@@ -157,14 +233,14 @@ tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t
                                  void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc =
-        ask(ledger, &stmt, err,
-            "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried, b.retries,"
-            " a.name, k.name, b.item, b.reason FROM bad b"
-            " LEFT JOIN account a ON a.id = b.account LEFT JOIN kind k ON k.id = b.kind"
-            " WHERE b.account BETWEEN ?1 AND ?2 AND (?3 = 0 OR b.kind = ?3)"
-            " ORDER BY b.account, b.kind, b.item COLLATE BINARY",
-            account == UINT32_MAX ? 0 : account, account, kind);
+    tide_status rc = tide_ledger_ask(
+        ledger, &stmt, err,
+        "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried, b.retries,"
+        " a.name, k.name, b.item, b.reason FROM bad b"
+        " LEFT JOIN account a ON a.id = b.account LEFT JOIN kind k ON k.id = b.kind"
+        " WHERE b.account BETWEEN ?1 AND ?2 AND (?3 = 0 OR b.kind = ?3)"
+        " ORDER BY b.account, b.kind, b.item COLLATE BINARY",
+        account == UINT32_MAX ? 0 : account, account, kind);
     while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_bad_row bad = {
             .account = tide_rows_get_u32(&stmt, 0),
@@ -182,7 +258,7 @@ tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t
         if (!visit(&bad, arg))
             break;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
@@ -214,12 +290,12 @@ tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state
 static tide_status kind_exists(tide_ledger *ledger, uint32_t kind, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = ask(ledger, &stmt, err, "SELECT 1 FROM kind WHERE id = ?1", kind);
+    tide_status rc = tide_ledger_ask(ledger, &stmt, err, "SELECT 1 FROM kind WHERE id = ?1", kind);
     if (rc == TIDE_OK)
         rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_NOT_FOUND)
         rc = tide_error_set(err, rc, "there is no kind %" PRIu32, kind);
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
@@ -233,23 +309,24 @@ tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *ro
     tide_status rc = kind_exists(tx->ledger, row->kind, err);
     if (rc != TIDE_OK)
         return rc;
-    rc = ask(tx->ledger, &stmt, err,
-             "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start, payload)"
-             " VALUES (?1, ?2, ?3, ?4, ?5 <> 0, ?6 <> 0, ?7)"
-             " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-             /* The grid of slots is kept across starts; another period is another grid. */
-             " anchor = CASE WHEN schedule.period = excluded.period THEN schedule.anchor"
-             " ELSE excluded.anchor END,"
-             " period = excluded.period, per_account = excluded.per_account,"
-             " at_start = excluded.at_start, payload = excluded.payload RETURNING id",
-             row->name, row->kind, row->period_ms, row->anchor_unix_ms, row->per_account,
-             row->at_start, tide_rows_or_null(row->payload));
+    rc = tide_ledger_ask(
+        tx->ledger, &stmt, err,
+        "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start, payload)"
+        " VALUES (?1, ?2, ?3, ?4, ?5 <> 0, ?6 <> 0, ?7)"
+        " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
+        /* The grid of slots is kept across starts; another period is another grid. */
+        " anchor = CASE WHEN schedule.period = excluded.period THEN schedule.anchor"
+        " ELSE excluded.anchor END,"
+        " period = excluded.period, per_account = excluded.per_account,"
+        " at_start = excluded.at_start, payload = excluded.payload RETURNING id",
+        row->name, row->kind, row->period_ms, row->anchor_unix_ms, row->per_account, row->at_start,
+        tide_rows_or_null(row->payload));
     if (rc == TIDE_OK)
         rc = tide_rows_one(&stmt, err);
     TIDE_ASSERT(rc != TIDE_NOT_FOUND);
     if (rc == TIDE_OK)
         *id_out = tide_rows_get_u64(&stmt, 0);
-    return end_rows(tx->ledger, &stmt, rc);
+    return tide_ledger_end_rows(tx->ledger, &stmt, rc);
 }
 
 tide_status tide_ledger_schedules(tide_ledger *ledger,
@@ -257,9 +334,10 @@ tide_status tide_ledger_schedules(tide_ledger *ledger,
                                   void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = ask(ledger, &stmt, err,
-                         "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
-                         " name, payload FROM schedule ORDER BY id");
+    tide_status rc =
+        tide_ledger_ask(ledger, &stmt, err,
+                        "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
+                        " name, payload FROM schedule ORDER BY id");
     while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_schedule_row schedule = {
             .id = tide_rows_get_u64(&stmt, 0),
@@ -275,7 +353,7 @@ tide_status tide_ledger_schedules(tide_ledger *ledger,
         if (!visit(&schedule, arg))
             break;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 /* ---- alerts --------------------------------------------------------------------- */
@@ -308,11 +386,11 @@ tide_status tide_ledger_alerts(tide_ledger *ledger,
                                void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc =
-        ask(ledger, &stmt, err,
-            "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
-            " FROM alert l LEFT JOIN account a ON a.id = l.account"
-            " ORDER BY l.level DESC, l.since, l.condition COLLATE BINARY, l.account");
+    tide_status rc = tide_ledger_ask(
+        ledger, &stmt, err,
+        "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
+        " FROM alert l LEFT JOIN account a ON a.id = l.account"
+        " ORDER BY l.level DESC, l.since, l.condition COLLATE BINARY, l.account");
     while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_alert_row alert = {
             .account = tide_rows_get_u32(&stmt, 1),
@@ -326,7 +404,7 @@ tide_status tide_ledger_alerts(tide_ledger *ledger,
         if (!visit(&alert, arg))
             break;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 /* ---- notes ---------------------------------------------------------------------- */
@@ -343,7 +421,8 @@ tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf 
                                  tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = ask(ledger, &stmt, err, "SELECT value FROM note WHERE key = ?1", key);
+    tide_status rc =
+        tide_ledger_ask(ledger, &stmt, err, "SELECT value FROM note WHERE key = ?1", key);
     if (rc == TIDE_OK)
         rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_NOT_FOUND)
@@ -355,5 +434,5 @@ tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf 
         if (rc != TIDE_OK)
             (void)tide_error_set(err, rc, "no room for the note %s", key);
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }

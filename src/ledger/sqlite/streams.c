@@ -75,23 +75,6 @@ tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tid
     return tide_sql_end(self, rc);
 }
 
-tide_status tide_sql_streams(tide_ledger *ledger,
-                             bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg,
-                             tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_LIST);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_stream_row stream;
-        stream_read(stmt, &stream);
-        if (!visit(&stream, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
-
 static tide_status stream_ordinals(struct tide_sqlite *self, uint64_t stream, uint64_t *ordinal_out,
                                    uint64_t *next_out, tide_error *err)
 {
@@ -140,58 +123,6 @@ tide_status tide_sql_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
                                            .end = end,
                                            .opened_unix_ms = now_unix_ms};
     return tide_sql_end(self, rc);
-}
-
-tide_status tide_sql_cycles(tide_ledger *ledger, uint64_t stream,
-                            bool (*visit)(const struct tide_cycle_row *row, void *arg), void *arg,
-                            tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_LIST);
-    tide_bind_u64(stmt, 1, stream);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_cycle_row cycle = {
-            .id = tide_column_u64(stmt, 0),
-            .stream = tide_column_u64(stmt, 1),
-            .ordinal = tide_column_u64(stmt, 2),
-            .start = tide_column_text(stmt, 3),
-            .end = tide_column_text(stmt, 4),
-            .total = tide_column_u64(stmt, 5),
-            .outstanding = tide_column_u64(stmt, 6),
-            .failed = tide_column_u64(stmt, 7),
-            .bad = tide_column_u64(stmt, 8),
-            .opened_unix_ms = tide_column_u64(stmt, 9),
-        };
-        if (!visit(&cycle, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
-
-tide_status tide_sql_work_left(tide_ledger *ledger, uint32_t account,
-                               bool (*visit)(const struct tide_work_left *row, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_WORK_LEFT);
-    tide_bind_u64(stmt, 1, account);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_work_left left = {
-            .cycle = tide_column_u64(stmt, 0),
-            .kind = tide_column_u32(stmt, 1),
-            .state = (tide_row_state)tide_column_u32(stmt, 2),
-            .jobs = tide_column_u64(stmt, 3),
-            .items = tide_column_u64(stmt, 4),
-            .kind_name = tide_column_text(stmt, 5),
-        };
-        if (!visit(&left, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
 }
 
 /* Whether all cycles of [from, to) are there and finished (LED4). */
