@@ -74,7 +74,7 @@ done
 mkfifo "$dir/lines"
 "$tidemark" --home "$dir/home" log --follow --json --limit 1 >"$dir/lines" 2>/dev/null &
 follower=$!
-started+=("$follower")
+stage_pids+=("$follower")
 exec 4<"$dir/lines"
 read -rt 60 -u 4 _ || fail "the first line of --follow"
 t mail sync >/dev/null 2>&1 || fail "a sync beside --follow"

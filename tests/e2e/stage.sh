@@ -12,11 +12,11 @@ fail() {
     echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
     failed=$((failed + 1))
 }
-started=() # ended with the script
+stage_pids=() # ended with the script; only added to
 leave() {
-    if [ ${#started[@]} -gt 0 ]; then
-        kill -CONT "${started[@]}" 2>/dev/null
-        kill "${started[@]}" 2>/dev/null
+    if [ ${#stage_pids[@]} -gt 0 ]; then
+        kill -CONT "${stage_pids[@]}" 2>/dev/null
+        kill "${stage_pids[@]}" 2>/dev/null
     fi
     rm -rf "$dir"
 }
@@ -27,7 +27,7 @@ clock=1794700000000
 serve() {
     exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet "$@")
     pid=$!
-    started+=("$pid")
+    stage_pids+=("$pid")
     read -r _ origin <&3 || { echo "the cloud did not start" >&2; exit 1; }
 }
 # The same without a quota, and at $clock.

@@ -11,7 +11,7 @@ begin_other() {
     exec 4< <(exec "$cloud" --listen "$address" --quiet --seed 24 --quota off --clock "$clock" --mailbox bob@example.com=5 \
         --token tok-bob=bob@example.com "$@")
     other=$!
-    started+=("$other")
+    stage_pids+=("$other")
     read -r _ away <&4
 }
 end_other() {
@@ -60,7 +60,7 @@ grep -q "$host" "$dir/out" || fail "explain without an engine: $(cat "$dir/out")
 # ---- while it waits
 t mail sync bob@example.com --quiet >"$dir/sync.out" 2>"$dir/sync.err" &
 sync=$!
-started+=("$sync")
+stage_pids+=("$sync")
 for _ in $(seq 100); do
     t jobs explain "$job" --json >"$dir/out" 2>"$dir/err"
     jq -e '.reasons[0].until_unix_ms > 0' "$dir/out" >/dev/null 2>&1 && break

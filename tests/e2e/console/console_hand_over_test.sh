@@ -24,7 +24,7 @@ hold() {
     "$tidemark" --home "$dir/home" --set governor.console.site_units=0 console backfill "$one" --from "$day" --to "$day" --rows 1 \
         --json >"$dir/first" 2>"$dir/first.err" &
     first=$!
-    started+=("$first")
+    stage_pids+=("$first")
     while [ "$(running)" -eq 0 ] && kill -0 "$first" 2>/dev/null; do pause; done
 }
 
@@ -71,7 +71,7 @@ t account add gmail "$user" --endpoint "$origin" --bearer "$token" >/dev/null ||
 curl -sSf -X POST -d '{"method":"gmail.*","fault":"latency","ms":600000}' "$origin/_cloud/faults" >/dev/null || fail "faults"
 "$tidemark" --home "$dir/home" mail sync --json >"$dir/first" 2>"$dir/first.err" &
 first=$!
-started+=("$first")
+stage_pids+=("$first")
 while ! grep -q event "$dir/first.err" && kill -0 "$first" 2>/dev/null; do pause; done
 t console backfill "$two" --days 6 --json >"$dir/second" 2>"$dir/second.err" || fail "beside mail: $(cat "$dir/second" "$dir/second.err")"
 jq -e '.handed_over and .days > 0' "$dir/second" >/dev/null || fail "beside mail: $(cat "$dir/second")"

@@ -112,10 +112,10 @@ for shard in "$dir/home/archive/$user"/*.db; do sqlite3 "$shard" "SELECT gmail_i
 delete "$(ids_of '0:12')"
 sync
 fault '{"method":"gmail.users.messages.insert","fault":"latency","ms":300}'
-started=$(stats "$inserts")
+before=$(stats "$inserts")
 "$tidemark" --home "$dir/home" mail restore in:anywhere --yes --quiet >"$dir/out" 2>&1 &
 restore=$!
-wait_for "$inserts" $((started + 4))
+wait_for "$inserts" $((before + 4))
 strike "$restore" || fail "it ended before it was killed: $(cat "$dir/out")"
 calm
 [ "$(sql 'SELECT count(*) FROM mail_removal WHERE state = 2')" -gt 0 ] || fail "nothing was left to do after the kill"
@@ -142,11 +142,11 @@ sync
 delete "$(ids_of '-3:')"
 sync
 fault '{"method":"gmail.users.messages.insert","fault":"stall-start","ms":30000,"count":1}'
-started=$(ids_of 0: | jq length)
+before=$(ids_of 0: | jq length)
 "$tidemark" --home "$dir/home" mail restore in:anywhere --yes --quiet >"$dir/out" 2>&1 &
 restore=$!
 for _ in $(seq 150); do
-    [ "$(ids_of 0: | jq length)" -gt "$started" ] && break
+    [ "$(ids_of 0: | jq length)" -gt "$before" ] && break
     read -rt 0.2 <> <(:) || true
 done
 strike "$restore" || fail "it ended before it was killed: $(cat "$dir/out")"

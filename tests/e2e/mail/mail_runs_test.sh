@@ -17,7 +17,7 @@ curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"user":"slow@example.com","m
 hold() {
     "$tidemark" --home "$dir/home" mail sync slow@example.com --quiet >"$dir/hold.out" 2>&1 &
     holder=$!
-    started+=("$holder")
+    stage_pids+=("$holder")
     for _ in $(seq 300); do
         t mail status slow@example.com --json 2>/dev/null | jq -e '.accounts[0].engine' >/dev/null && return
         pause
@@ -88,7 +88,7 @@ removing() { sql "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind WHERE
 archive() {
     "$tidemark" --home "$dir/home" mail archive "$@" --yes --no-sync --json >"$dir/a.out" 2>"$dir/a.err" &
     a=$!
-    started+=("$a")
+    stage_pids+=("$a")
     for _ in $(seq 300); do
         [ "$(removing)" -gt 0 ] && [ -n "$(unfinished)" ] && return
         pause

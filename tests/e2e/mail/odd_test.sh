@@ -77,7 +77,7 @@ jq -e '(.accounts | length) > 70 and (.accounts[] | select(.account == "ada@exam
 curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":20000}' || fail slow
 "$tidemark" --home "$dir/home" mail sync ada@example.com --quiet >"$dir/sync.out" 2>&1 &
 sync=$!
-started+=("$sync")
+stage_pids+=("$sync")
 for _ in $(seq 100); do
     t mail status ada@example.com --json 2>/dev/null | jq -e '.accounts[0].engine' >/dev/null && break
     pause

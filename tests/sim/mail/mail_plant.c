@@ -7,6 +7,7 @@
 
 #include "cloud/gmail.h"
 #include "mail/rows.h"
+#include "tidemark_inside.h"
 
 #include <string.h>
 
@@ -80,19 +81,23 @@ tide_status __wrap_tide_gmail_list(tide_gmail *gmail, tide_job *job, const char 
     return rc;
 }
 
-tide_status __real_tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
-                                 const struct tide_request *request, struct tide_response *response,
-                                 tide_error *err);
-tide_status __wrap_tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
-                                 const struct tide_request *request, struct tide_response *response,
-                                 tide_error *err);
-tide_status __wrap_tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
-                                 const struct tide_request *request, struct tide_response *response,
-                                 tide_error *err)
+tide_status __real_tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts,
+                                        uint32_t method, tide_judge_with *judge, void *judge_arg,
+                                        const struct tide_request *request,
+                                        struct tide_response *response, tide_error *err);
+tide_status __wrap_tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts,
+                                        uint32_t method, tide_judge_with *judge, void *judge_arg,
+                                        const struct tide_request *request,
+                                        struct tide_response *response, tide_error *err);
+tide_status __wrap_tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts,
+                                        uint32_t method, tide_judge_with *judge, void *judge_arg,
+                                        const struct tide_request *request,
+                                        struct tide_response *response, tide_error *err)
 {
     if (planted == MAIL_PLANT_CHEAP_GET)
         units = (units + 1) / 2;
-    return __real_tide_job_call(job, units, method, judge, request, response, err);
+    return __real_tide_job_call_judged(job, units, parts, method, judge, judge_arg, request,
+                                       response, err);
 }
 
 tide_status __real_tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
