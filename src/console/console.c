@@ -335,25 +335,6 @@ tide_status tide_console_sites_read(tide_rows db,
     return rc;
 }
 
-struct sites_ask {
-    void (*visit)(const struct tide_console_site *site, void *arg);
-    void *arg;
-};
-
-static tide_status read_sites(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    const struct sites_ask *ask = arg;
-    return tide_console_sites_read(tide_transaction_rows(transaction), ask->visit, ask->arg, err);
-}
-
-tide_status tide_console_sites(tide_console *console,
-                               void (*visit)(const struct tide_console_site *site, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct sites_ask ask = {visit, arg};
-    return tide_transact(console->options.engine, read_sites, &ask, err);
-}
-
 struct wanted {
     const char *site; /* NULL: by id */
     uint64_t id;
@@ -367,20 +348,25 @@ static void pick(const struct tide_console_site *site, void *arg)
         wanted->found = *site;
 }
 
-static tide_status find_site(tide_console *console, struct wanted *wanted, tide_error *err)
+static tide_status read_wanted(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const tide_status rc = tide_console_sites(console, pick, wanted, err);
+    return tide_console_sites_read(tide_transaction_rows(transaction), pick, arg, err);
+}
+
+static tide_status find_site(tide_engine *engine, struct wanted *wanted, tide_error *err)
+{
+    const tide_status rc = tide_transact(engine, read_wanted, wanted, err);
     if (rc == TIDE_OK && wanted->found.id == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "site %.200s was not added",
                               wanted->site == NULL ? "?" : wanted->site);
     return rc;
 }
 
-tide_status tide_console_site(tide_console *console, const char *site,
+tide_status tide_console_site(tide_engine *engine, const char *site,
                               struct tide_console_site *site_out, tide_error *err)
 {
     struct wanted wanted = {.site = site};
-    const tide_status rc = find_site(console, &wanted, err);
+    const tide_status rc = find_site(engine, &wanted, err);
     if (rc == TIDE_OK)
         *site_out = wanted.found;
     return rc;
@@ -491,7 +477,7 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
         return TIDE_OK;
     }
     struct wanted wanted = {.id = id};
-    tide_status rc = find_site(console, &wanted, err);
+    tide_status rc = find_site(console->options.engine, &wanted, err);
     if (rc != TIDE_OK)
         return rc;
     rc = place(&console->options, console->dir, wanted.found.account_name, wanted.found.account,
@@ -652,7 +638,7 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
                              tide_error *err)
 {
     struct tide_console_site site;
-    tide_status rc = tide_console_site(console, run->site, &site, err);
+    tide_status rc = tide_console_site(console->options.engine, run->site, &site, err);
     if (rc == TIDE_OK)
         rc = tide_console_run_check(run, err);
     for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++) {

@@ -60,7 +60,7 @@ tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *
 
 /* ---- jobs of a refused site ---- */
 
-enum { JOBS_MAX = 1000, FAILED = 3 };
+enum { JOBS_MAX = 1000, FAILED = 3, END_MS = 10000, TICK_US = 20000 };
 
 struct jobs_ask {
     uint64_t site;
@@ -99,21 +99,25 @@ static tide_status retry_failed(tide_console *console, struct jobs_ask *ask, tid
     return rc;
 }
 
-/* The engine does not run, or the jobs are asked to stop: none returns.  A failed job can be
- * canceled only after it is pending again. */
-static tide_status cancel_all(tide_console *console, struct jobs_ask *ask, tide_error *err)
+/* A failed job can be canceled only after it is pending again.  One that runs may succeed before it
+ * notices, and have a next page: so until none is left, or for END_MS. */
+static tide_status cancel_all(tide_engine *engine, tide_world *world, struct jobs_ask *ask,
+                              tide_error *err)
 {
-    tide_engine *engine = console->options.engine;
-    tide_status rc = TIDE_OK;
-    do {
-        rc = tide_transact(engine, read_jobs, ask, err);
+    const uint64_t give_up_ms = tide_world_now_ms(world) + END_MS;
+    tide_status rc = tide_transact(engine, read_jobs, ask, err);
+    while (rc == TIDE_OK && ask->count > 0 && tide_world_now_ms(world) < give_up_ms) {
         for (size_t i = 0; rc == TIDE_OK && i < ask->count; i++) {
             if (ask->failed[i])
                 rc = tide_retry_job(engine, ask->ids[i], err);
             if (rc == TIDE_OK)
                 rc = tide_cancel_job(engine, ask->ids[i], err);
         }
-    } while (rc == TIDE_OK && ask->count == JOBS_MAX);
+        if (rc == TIDE_OK && ask->count < JOBS_MAX)
+            (void)tide_world_sleep_until(world, tide_world_now_us(world) + TICK_US, NULL);
+        if (rc == TIDE_OK)
+            rc = tide_transact(engine, read_jobs, ask, err);
+    }
     return rc;
 }
 
@@ -175,20 +179,21 @@ static tide_status drop_site(tide_transaction *transaction, void *arg, tide_erro
     return rc;
 }
 
-tide_status tide_console_site_remove(tide_console *console, const char *site, tide_error *err)
+tide_status tide_console_site_remove(tide_engine *engine, tide_world *world, tide_mem *mem,
+                                     const char *site, tide_error *err)
 {
     struct tide_console_site row;
-    tide_status rc = tide_console_site(console, site, &row, err);
+    tide_status rc = tide_console_site(engine, site, &row, err);
     if (rc != TIDE_OK)
         return rc;
-    struct jobs_ask *ask = tide_mem_new(console->mem, sizeof *ask);
+    struct jobs_ask *ask = tide_mem_new(mem, sizeof *ask);
     if (ask == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the jobs of %s", site);
     ask->site = row.id;
     /* Jobs first: a crash in between leaves a site that can be removed again. */
-    rc = cancel_all(console, ask, err);
+    rc = cancel_all(engine, world, ask, err);
     if (rc == TIDE_OK)
-        rc = tide_transact(console->options.engine, drop_site, &row.id, err);
-    tide_mem_free(console->mem, ask, sizeof *ask);
+        rc = tide_transact(engine, drop_site, &row.id, err);
+    tide_mem_free(mem, ask, sizeof *ask);
     return rc;
 }

@@ -218,3 +218,30 @@ tide_status tide_console_store_check(tide_console_store *store, tide_buf *proble
     tide_lock_drop(store->world, store->lock);
     return rc;
 }
+
+tide_status tide_console_store_rows(tide_world *world, const char *path, bool check, tide_mem *mem,
+                                    uint64_t *rows_out, tide_error *err)
+{
+    const char *sql = check ? "SELECT coalesce(sum(rows), 0), (SELECT count(*) FROM fact) FROM day"
+                            : "SELECT coalesce(sum(rows), 0), coalesce(sum(rows), 0) FROM day";
+    const struct tide_db_options options = {
+        .path = path, .vfs = tide_world_vfs(world), .read_only = true, .must_exist = true};
+    tide_db db = {0};
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = tide_db_open(&options, mem, &db, err);
+    if (rc != TIDE_OK)
+        return rc;
+    int code = sqlite3_prepare_v2(db.handle, sql, -1, &stmt, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(stmt);
+    if (code != SQLITE_ROW) {
+        rc = tide_db_failed(&db, code, "count rows", err);
+    } else {
+        *rows_out = tide_column_u64(stmt, 0);
+        if (tide_column_u64(stmt, 1) != *rows_out)
+            rc = tide_error_set(err, TIDE_CORRUPT, "%.250s lacks rows of some days", path);
+    }
+    (void)sqlite3_finalize(stmt);
+    tide_db_close(&db);
+    return rc;
+}

@@ -72,8 +72,10 @@ static tide_status wait_for_job(struct archiving *archiving)
 {
     struct cli *cli = archiving->cli;
     tide_status rc = TIDE_TIMEOUT;
-    while (rc == TIDE_TIMEOUT && !cli_interrupted())
+    while (rc == TIDE_TIMEOUT && !cli_interrupted()) {
+        archiving_show(archiving, false);
         rc = mail_home_wait(cli, &archiving->home, &archiving->ask_of);
+    }
     if (rc == TIDE_TIMEOUT)
         return interrupted(archiving);
     if (rc == TIDE_AUTH)
@@ -98,8 +100,7 @@ static tide_status do_job(struct archiving *archiving, const char *kind, const c
             return rc;
         tide_json_object(&payload);
         fill(archiving, &payload);
-        rc = cli_ask_job(&archiving->ask_of, kind, archiving->email, archiving->account, dedupe,
-                         &payload);
+        rc = cli_ask_job(&archiving->ask_of, kind, archiving->email, dedupe, &payload);
         if (rc == TIDE_OK)
             rc = wait_for_job(archiving);
     } while (rc != TIDE_OK && archiving->ask_of.gone);

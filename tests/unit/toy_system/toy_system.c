@@ -24,12 +24,6 @@ static tide_status tables(tide_rows db, tide_error *err)
                             WHAT, err);
 }
 
-static void archive_path(const char *archive_dir, const char *account, char *out, size_t out_bytes)
-{
-    (void)account;
-    (void)snprintf(out, out_bytes, "%s/toy", archive_dir);
-}
-
 static uint64_t stored(const char *archive_dir, const char *name)
 {
     char path[BYTES];
@@ -76,7 +70,7 @@ static tide_status open_toy(const struct tide_system_home *home, void **state_ou
     if (toy == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the toy");
     toy->world = home->world;
-    archive_path(home->archive_dir, "", toy->dir, sizeof toy->dir);
+    (void)snprintf(toy->dir, sizeof toy->dir, "%s/toy", home->archive_dir);
     *state_out = toy;
     return tide_engine_kind(home->engine,
                             &(struct tide_kind){.name = "toy.add", .handler = add, .context = toy},
@@ -149,35 +143,14 @@ static tide_status status(const struct tide_system_home *home, tide_ledger *ledg
     return TIDE_OK;
 }
 
-/* ---- copies ---- */
-
-static bool owns_entry(const char *name)
+/* A toy is a byte of a file. */
+static tide_status file_units(const struct tide_system_copy *copy, const char *path, bool check,
+                              uint64_t *units_out, tide_error *err)
 {
-    return strcmp(name, "toy") == 0;
-}
-
-static tide_status backup(const struct tide_system_copy *copy, struct tide_system_copied *done,
-                          tide_error *err)
-{
-    char from[BYTES], to[BYTES];
-    tide_buf bytes;
-    (void)snprintf(from, sizeof from, "%s/one", copy->from);
-    (void)snprintf(to, sizeof to, "%s/one", copy->to);
-    tide_buf_init(&bytes, copy->mem, 1 << 20);
-    tide_status rc = tide_file_read(copy->world, from, 1 << 20, &bytes, err);
-    if (rc == TIDE_OK)
-        rc = tide_dir_make(copy->world, copy->to, err);
-    if (rc == TIDE_OK)
-        rc = tide_file_replace(copy->world, to, tide_buf_text(&bytes), 0600, err);
-    *done = (struct tide_system_copied){.files = 1, .bytes = bytes.bytes, .units = bytes.bytes};
-    tide_buf_done(&bytes);
-    return rc;
-}
-
-static tide_status backup_check(const struct tide_system_copy *copy, tide_error *err)
-{
-    (void)err;
-    return access(copy->to, R_OK) == 0 ? TIDE_OK : TIDE_CORRUPT;
+    struct stat info = {0};
+    (void)copy, (void)check, (void)err;
+    *units_out = stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+    return TIDE_OK;
 }
 
 /* ---- its command ---- */
@@ -248,6 +221,7 @@ static const struct cli_command commands[] = {
 static const struct tide_purpose purpose = {"play", "toys", "to play"};
 static const struct tide_quota quota = {.name = "toy"};
 static const struct tide_oauth_provider oauth = {.name = "toy",
+                                                 .title = "Toyland",
                                                  .auth_url = "https://toy.invalid/auth",
                                                  .token_url = "https://toy.invalid/token",
                                                  .revoke_page = "https://toy.invalid/"};
@@ -271,10 +245,7 @@ static const struct tide_system toy_system = {
     .account_remove = account_remove,
     .account_look = account_look,
     .status = status,
-    .archive_path = archive_path,
-    .owns_entry = owns_entry,
-    .backup = backup,
-    .backup_check = backup_check,
+    .file_units = file_units,
 };
 
 int main(int argc, char **argv)

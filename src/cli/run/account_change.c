@@ -1,11 +1,12 @@
-#include "cli/account_job.h"
+#include "cli/run/account_change.h"
 
+#include "cli/run/ask.h"
 #include "ledger/rows.h"
+#include "tidemark_inside.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
-enum { WAIT_MS = 30000, TICK_US = 50000, SUBJECTS_MAX = CLI_ARGUMENTS_MAX };
+enum { ENGINES_MAX = 5, SUBJECTS_MAX = CLI_ARGUMENTS_MAX };
 
 /* ---- the change ---- */
 
@@ -15,15 +16,19 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
     return system->tables(tide_transaction_rows(transaction), err);
 }
 
-tide_status account_change_here(const struct tide_system_home *home,
-                                const struct account_change *change, tide_error *err)
+static tide_status change_here(const struct tide_system_home *home,
+                               const struct account_change *change, tide_error *err)
 {
     struct tide_system system = *change->system;
+    const struct tide_account_request *request = &change->request;
     tide_status rc = tide_transact(home->engine, make_tables, &system, err);
-    if (rc != TIDE_OK)
-        return rc;
-    return change->remove ? system.account_remove(home, change->request.name, err)
-                          : system.account_add(home, &change->request, err);
+    if (rc == TIDE_OK && !change->remove)
+        return system.account_add(home, request, err);
+    if (rc == TIDE_OK && request->subjects_count == 0)
+        return system.account_remove(home, request->name, err);
+    for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
+        rc = system.subject_remove(home, request->subjects[i], err);
+    return rc;
 }
 
 /* ---- as a job ---- */
@@ -75,6 +80,14 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
                : TIDE_OK;
 }
 
+/* A job that an engine left when it ended does nothing: the command that asked has made the change
+ * itself, or said that it was not made. */
+static bool asked_here(const tide_engine *engine, const json_t *payload)
+{
+    const char *run = json_string_value(json_object_get(payload, "engine"));
+    return run == NULL || strcmp(run, tide_engine_run(engine)) == 0;
+}
+
 static tide_status account_job(tide_job *job, void *context, tide_error *err)
 {
     const struct cli *cli = context;
@@ -84,8 +97,8 @@ static tide_status account_job(tide_job *job, void *context, tide_error *err)
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
     if (rc == TIDE_OK)
         rc = payload_read(cli, payload, subjects, &change, err);
-    if (rc == TIDE_OK)
-        rc = account_change_here(&cli->account_home, &change, err);
+    if (rc == TIDE_OK && asked_here(cli->account_home.engine, payload))
+        rc = change_here(&cli->account_home, &change, err);
     json_decref(payload);
     return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc; /* trying again would not help */
 }
@@ -102,87 +115,36 @@ tide_status account_job_define(struct cli *cli, const struct tide_system_home *h
     return tide_engine_kind(home->engine, &kind, &number, &cli->err);
 }
 
-/* ---- by another process ---- */
+/* ---- making it ---- */
 
-struct job_seen {
-    tide_row_state state;
-    char error[300];
-};
-
-static bool job_see(const struct tide_job_row *row, void *arg)
+tide_status account_change_open(struct cli *cli, struct cli_engine *opened)
 {
-    struct job_seen *seen = arg;
-    seen->state = row->state;
-    (void)snprintf(seen->error, sizeof seen->error, "%.*s", (int)row->error.bytes, row->error.data);
-    return false;
-}
-
-/* Whether the engine of the directory answers. */
-static bool runs_still(struct cli *cli)
-{
-    tide_json request;
-    json_t *answer = NULL;
-    bool runs = false;
-    tide_control_request(TIDE_OP_PING, &request);
-    (void)cli_engine_ask(cli, &request, &runs, &answer);
-    json_decref(answer);
+    *opened = (struct cli_engine){.beside = true};
+    const tide_status rc = cli_engine_open(cli, opened);
+    if (rc != TIDE_BUSY)
+        return rc;
     cli->err = (tide_error){TIDE_OK, 0, ""};
     cli->hint[0] = '\0';
-    return runs;
+    return tide_secrets_open(cli->world, opened->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                             &opened->secrets, &cli->err);
 }
 
-static tide_status wait_for(struct cli *cli, uint64_t id)
+/* The other engine may end meanwhile; then the directory is ours, or that of yet another one. */
+tide_status account_change(struct cli *cli, struct cli_engine *opened,
+                           const struct account_change *wanted)
 {
-    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
-    const uint64_t give_up_ms = tide_world_now_ms(cli->world) + WAIT_MS;
-    filter.id = id;
-    tide_status rc = cli_ledger_read(cli);
-    while (rc == TIDE_OK) {
-        struct job_seen seen = {.state = TIDE_ROW_PENDING};
-        rc = tide_ledger_jobs(cli->ledger, &filter, job_see, &seen, &cli->err);
-        if (rc == TIDE_OK && seen.state == TIDE_ROW_DONE)
-            break;
-        if (rc == TIDE_OK && (seen.state == TIDE_ROW_FAILED || seen.state == TIDE_ROW_CANCELED))
-            rc = cli_fail(cli, TIDE_PERMANENT, "Wait until it ends, and run this command again.",
-                          "the engine that runs in this home did not do it: %.280s", seen.error);
-        else if (rc == TIDE_OK && !runs_still(cli))
-            rc = TIDE_STOPPED;
-        else if (rc == TIDE_OK && tide_world_now_ms(cli->world) >= give_up_ms)
-            rc = cli_fail(cli, TIDE_TIMEOUT, "Wait until it ends, and run this command again.",
-                          "the engine that runs in this home did not do it in time");
-        else if (rc == TIDE_OK)
-            rc = tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_US, NULL);
+    tide_status rc = TIDE_OK;
+    for (int i = 0; rc == TIDE_OK && opened->engine == NULL && i < ENGINES_MAX; i++) {
+        tide_json payload;
+        payload_write(wanted, &payload);
+        rc = cli_ask_there(cli, TIDE_ACCOUNT_KIND, NULL, &payload);
+        if (rc != TIDE_STOPPED)
+            return rc;
+        (void)cli_engine_close(cli, opened);
+        rc = account_change_open(cli, opened);
     }
-    cli_ledger_close(cli);
-    return rc;
-}
-
-tide_status account_change_there(struct cli *cli, const struct account_change *change)
-{
-    tide_json request;
-    tide_json payload;
-    json_t *answer = NULL;
-    bool runs = false;
-    uint64_t id = 0;
-    tide_control_request(TIDE_OP_ENQUEUE, &request);
-    tide_json_set_cstr(&request, "kind", TIDE_ACCOUNT_KIND);
-    payload_write(change, &payload);
-    tide_json_set(&request, "payload", &payload);
-    tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(answer, "id", &id, &cli->err);
-    json_decref(answer);
-    if (rc == TIDE_OK)
-        rc = wait_for(cli, id);
-    if (rc == TIDE_OK)
-        return rc;
-    /* Cancel it; without an answer its number is not known. */
-    const tide_error why = cli->err;
-    const struct tide_control_filter named = {.id = id, .kind = id == 0 ? TIDE_ACCOUNT_KIND : NULL};
-    if (runs)
-        (void)cli_jobs_end(cli, &named);
-    cli_ledger_close(cli);
-    cli->err = why;
-    return cli_hint(cli, !runs || cli_engine_ended(rc) ? TIDE_STOPPED : rc,
-                    "Wait until it ends, and run this command again.");
+    if (rc == TIDE_OK && opened->engine == NULL)
+        rc = cli_fail(cli, TIDE_BUSY, "Run the command again.",
+                      "one process after the other used this directory");
+    return rc == TIDE_OK ? change_here(&cli->account_home, wanted, &cli->err) : rc;
 }
