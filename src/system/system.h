@@ -20,6 +20,7 @@
 #include "ledger/ledger.h"
 #include "net/oauth/oauth.h"
 #include "settings/settings.h"
+#include "system/copy.h"
 #include "tidemark.h"
 
 enum { TIDE_SYSTEMS_MAX = 16, TIDE_ENDPOINT_BYTES = 512 };
@@ -33,22 +34,6 @@ struct tide_system_home {
     const tide_settings *settings;
     const char *archive_dir;
     const void *options; /* for open(): the system's own; NULL: its defaults */
-};
-
-/* One entry of archive/ to be copied. */
-struct tide_system_copy {
-    tide_world *world;
-    tide_mem *mem;
-    const char *name, *from, *to;
-    uint64_t free_min_bytes; /* to be left on the disk */
-    const tide_cancel *cancel;
-    void (*progress)(const char *file, uint64_t bytes, void *arg);
-    void *progress_arg;
-};
-struct tide_system_copied {
-    uint64_t files, same,
-        bytes;      /* copied; not copied because they were there; of the copied ones */
-    uint64_t units; /* messages, rows: see `unit` */
 };
 
 /* How far an account is. */

@@ -75,7 +75,8 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
                                                     .subjects_count = count,
                                                     .endpoint = endpoint.data};
     return change->system == NULL || count > SUBJECTS_MAX ||
-                   (count > 0 && subjects[count - 1] == NULL)
+                   (count > 0 && subjects[count - 1] == NULL) ||
+                   (count > 0 && change->remove && change->system->subject_remove == NULL)
                ? tide_error_set(err, TIDE_INVALID, "this is not an account of this program")
                : TIDE_OK;
 }

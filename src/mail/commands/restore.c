@@ -213,28 +213,6 @@ static tide_status confirm(struct restoring *self)
     return TIDE_OK;
 }
 
-static tide_status denied(struct cli *cli, const char *email)
-{
-    char hint[400];
-    const tide_error why = cli->err;
-    (void)snprintf(hint, sizeof hint,
-                   "Sign in again with `tidemark account add gmail %.100s --for archive` and the "
-                   "flags it was added with, then run this again.",
-                   email);
-    return cli_fail(cli, TIDE_AUTH, hint, "%s: the sign-in has no permission for this: %.200s",
-                    email, why.text);
-}
-
-static tide_status signed_out(struct cli *cli, const char *email, const char *why)
-{
-    char hint[400];
-    (void)snprintf(hint, sizeof hint,
-                   "Sign in again with `tidemark account add gmail %.100s` and the flags it was "
-                   "added with, then run this again.",
-                   email);
-    return cli_fail(cli, TIDE_AUTH, hint, "%s: %.250s", email, why);
-}
-
 /* What the job has done so far. */
 static void take_result(struct restoring *self)
 {
@@ -308,10 +286,8 @@ static tide_status drive(struct restoring *self)
         if (rc == TIDE_OK)
             rc = run_job(self);
     } while (rc != TIDE_OK && self->ask.gone && !cli_interrupted());
-    if (self->denied)
-        return denied(cli, email);
-    if (rc == TIDE_AUTH)
-        return signed_out(cli, email, cli->err.text);
+    if (self->denied || rc == TIDE_AUTH)
+        return mail_home_sign_in(cli, email, "archive");
     if (rc == TIDE_OK || rc == TIDE_STOPPED)
         print_result(self);
     if (rc == TIDE_STOPPED) {

@@ -68,22 +68,6 @@ static bool owns_entry(const char *name)
     return strchr(name, '@') != NULL;
 }
 
-static tide_status backup(const struct tide_system_copy *copy, struct tide_system_copied *done,
-                          tide_error *err)
-{
-    struct tide_backed_up mail = {0};
-    const struct tide_backup wanted = {.from_dir = copy->from,
-                                       .to_dir = copy->to,
-                                       .account = copy->name,
-                                       .free_min_bytes = copy->free_min_bytes,
-                                       .cancel = copy->cancel,
-                                       .progress = copy->progress,
-                                       .progress_arg = copy->progress_arg};
-    const tide_status rc = tide_backup_archive(copy->world, &wanted, copy->mem, &mail, err);
-    *done = (struct tide_system_copied){mail.copied, mail.same, mail.bytes, mail.messages};
-    return rc;
-}
-
 static void note_damage(const struct tide_damage *damage, void *arg)
 {
     tide_error *err = arg;
@@ -284,6 +268,6 @@ const struct tide_system tide_mail_system = {
     .status = status,
     .archive_path = tide_mail_dir,
     .owns_entry = owns_entry,
-    .backup = backup,
+    .backup = tide_backup_archive,
     .backup_check = backup_check,
 };

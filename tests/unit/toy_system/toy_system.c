@@ -86,53 +86,43 @@ static tide_status close_toy(void *state, tide_error *err)
 
 /* ---- accounts ---- */
 
-static tide_status row_change(tide_transaction *transaction, void *arg, tide_error *err)
+static tide_status row_put(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const char *const *texts = arg; /* statement, name, endpoint */
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(tide_transaction_rows(transaction), texts[0], WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(texts[1]));
-    if (texts[2] != NULL)
-        tide_rows_text(&stmt, 2, tide_text_of(texts[2]));
-    return tide_rows_run(&stmt, err);
+    const struct tide_account_request *request = arg;
+    return tide_rows_do(tide_transaction_rows(transaction), WHAT, err,
+                        "INSERT INTO toy_account(name, endpoint) VALUES(?1, ?2)"
+                        " ON CONFLICT(name) DO UPDATE SET endpoint = ?2",
+                        request->name, request->endpoint);
+}
+
+static tide_status row_drop(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_rows_do(tide_transaction_rows(transaction), WHAT, err,
+                        "DELETE FROM toy_account WHERE name = ?1", (const char *)arg);
 }
 
 static tide_status account_add(const struct tide_system_home *home,
                                const struct tide_account_request *request, tide_error *err)
 {
+    struct tide_account_request row = *request;
     uint32_t account = 0;
-    const char *texts[] = {"INSERT INTO toy_account(name, endpoint) VALUES(?1, ?2)"
-                           " ON CONFLICT(name) DO UPDATE SET endpoint = ?2",
-                           request->name, request->endpoint};
-    const tide_status rc = tide_engine_account(home->engine, request->name, "toy", &account, err);
-    return rc == TIDE_OK ? tide_transact(home->engine, row_change, texts, err) : rc;
+    const tide_status rc = tide_engine_account(home->engine, row.name, "toy", &account, err);
+    return rc == TIDE_OK ? tide_transact(home->engine, row_put, &row, err) : rc;
 }
 
 static tide_status account_remove(const struct tide_system_home *home, const char *name,
                                   tide_error *err)
 {
-    const char *texts[] = {"DELETE FROM toy_account WHERE name = ?1", name, NULL};
-    return tide_transact(home->engine, row_change, texts, err);
+    char row[256];
+    (void)snprintf(row, sizeof row, "%s", name);
+    return tide_transact(home->engine, row_drop, row, err);
 }
 
 static tide_status account_look(tide_ledger *ledger, const char *name,
                                 char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc =
-        tide_rows_prepare(tide_ledger_rows(ledger),
-                          "SELECT endpoint FROM toy_account WHERE name = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(name));
-    rc = tide_rows_one(&stmt, err);
-    if (rc == TIDE_OK)
-        tide_rows_get_copy(&stmt, 0, endpoint_out, TIDE_ENDPOINT_BYTES);
-    tide_rows_end(&stmt);
-    return rc == TIDE_NOT_FOUND ? tide_error_set(err, rc, "%s is no toy", name) : rc;
+    return tide_rows_copy(tide_ledger_rows(ledger), WHAT, endpoint_out, TIDE_ENDPOINT_BYTES, err,
+                          "SELECT endpoint FROM toy_account WHERE name = ?1", name);
 }
 
 static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
