@@ -347,8 +347,9 @@ tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_ou
 
 tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out, tide_error *err)
 {
-    return tide_rows_number(db, WHAT, count_out, err, "SELECT count(*) FROM bad WHERE account = ?1",
-                            account);
+    return tide_rows_number(db, WHAT, count_out, err,
+                            "SELECT count(*) FROM bad WHERE account = ?1 AND state <> ?2", account,
+                            TIDE_BAD_GONE);
 }
 
 tide_status tide_mail_listing_step(tide_rows db, uint64_t id, uint64_t more, uint64_t *left_out,
