@@ -36,10 +36,8 @@ tide_status tide_console_store_days(
     bool row = false;
     tide_lock_take(store->world, store->lock);
     tide_status rc = tide_console_series(store, set, false, &series, err);
-    sqlite3_stmt *list = tide_db_stmt(&store->db, TIDE_CONSOLE_DAYS);
-    tide_bind_u64(list, 1, series);
-    tide_bind_text(list, 2, tide_text_of(from == NULL ? first_date : from));
-    tide_bind_text(list, 3, tide_text_of(to == NULL ? last_date : to));
+    sqlite3_stmt *list = tide_db_ask(&store->db, TIDE_CONSOLE_DAYS, series,
+                                     from == NULL ? first_date : from, to == NULL ? last_date : to);
     if (rc == TIDE_OK)
         rc = tide_db_step(&store->db, list, &row, err);
     while (rc == TIDE_OK && row) {
@@ -115,11 +113,9 @@ static tide_status sum_up(tide_console_store *store, uint64_t series, tide_sc_di
                           tide_error *err)
 {
     bool row = false;
-    sqlite3_stmt *list = tide_db_stmt(&store->db, TIDE_CONSOLE_SUMS);
-    tide_bind_u64(list, 1, series);
-    tide_bind_text(list, 2, tide_text_of(from == NULL ? first_date : from));
-    tide_bind_text(list, 3, tide_text_of(to == NULL ? last_date : to));
-    tide_bind_text(list, 4, tide_text_of(tide_sc_dimension_name(by)));
+    sqlite3_stmt *list =
+        tide_db_ask(&store->db, TIDE_CONSOLE_SUMS, series, from == NULL ? first_date : from,
+                    to == NULL ? last_date : to, tide_text_of(tide_sc_dimension_name(by)));
     tide_status rc = tide_db_step(&store->db, list, &row, err);
     while (rc == TIDE_OK && row) {
         const tide_text body = {sqlite3_column_blob(list, 0),
@@ -140,8 +136,7 @@ static tide_status give(tide_console_store *store, unsigned kind,
                         bool *more_out, tide_error *err)
 {
     bool row = false;
-    sqlite3_stmt *name = tide_db_stmt(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind);
-    tide_bind_u64(name, 1, sum->key);
+    sqlite3_stmt *name = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind, sum->key);
     const tide_status rc = tide_db_step(&store->db, name, &row, err);
     if (rc == TIDE_OK) {
         const struct tide_console_top top = {

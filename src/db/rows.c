@@ -189,16 +189,16 @@ void tide_rows_end(tide_rows_stmt *stmt)
 /* ---- statements with their parameters ---- */
 
 tide_status tide_rows_ask_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
-                               tide_error *err, const tide_rows_value *values, size_t count)
+                               tide_error *err, const tide_value *values, size_t count)
 {
     TIDE_ASSERT(count - 1 <= TIDE_ROWS_PARAMS_MAX);
     const tide_status rc = tide_rows_prepare(rows, values[0].text.data, what, stmt_out, err);
     for (int i = 1; rc == TIDE_OK && i < (int)count; i++)
-        if (values[i].type == TIDE_ROWS_NUMBER)
+        if (values[i].type == TIDE_VALUE_NUMBER)
             tide_rows_i64(stmt_out, i, values[i].number);
-        else if (values[i].type == TIDE_ROWS_TEXT)
+        else if (values[i].type == TIDE_VALUE_TEXT)
             tide_rows_text(stmt_out, i, values[i].text);
-        else if (values[i].type == TIDE_ROWS_BLOB)
+        else if (values[i].type == TIDE_VALUE_BLOB)
             tide_rows_blob(stmt_out, i, values[i].text.data, values[i].text.bytes);
         else
             tide_rows_null(stmt_out, i);
@@ -206,14 +206,14 @@ tide_status tide_rows_ask_with(tide_rows rows, const char *what, tide_rows_stmt 
 }
 
 tide_status tide_rows_first_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
-                                 tide_error *err, const tide_rows_value *values, size_t count)
+                                 tide_error *err, const tide_value *values, size_t count)
 {
     const tide_status rc = tide_rows_ask_with(rows, what, stmt_out, err, values, count);
     return rc == TIDE_OK ? tide_rows_one(stmt_out, err) : rc;
 }
 
 tide_status tide_rows_change_with(tide_rows rows, const char *what, uint64_t *changed_out,
-                                  tide_error *err, const tide_rows_value *values, size_t count)
+                                  tide_error *err, const tide_value *values, size_t count)
 {
     tide_rows_stmt stmt;
     const tide_status rc = tide_rows_ask_with(rows, what, &stmt, err, values, count);
@@ -221,7 +221,7 @@ tide_status tide_rows_change_with(tide_rows rows, const char *what, uint64_t *ch
 }
 
 tide_status tide_rows_number_with(tide_rows rows, const char *what, uint64_t *number_out,
-                                  tide_error *err, const tide_rows_value *values, size_t count)
+                                  tide_error *err, const tide_value *values, size_t count)
 {
     tide_rows_stmt stmt;
     const tide_status rc = tide_rows_first_with(rows, what, &stmt, err, values, count);
@@ -232,7 +232,7 @@ tide_status tide_rows_number_with(tide_rows rows, const char *what, uint64_t *nu
 }
 
 tide_status tide_rows_copy_with(tide_rows rows, const char *what, char *room, size_t room_bytes,
-                                tide_error *err, const tide_rows_value *values, size_t count)
+                                tide_error *err, const tide_value *values, size_t count)
 {
     tide_rows_stmt stmt;
     const tide_status rc = tide_rows_first_with(rows, what, &stmt, err, values, count);

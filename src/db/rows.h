@@ -32,6 +32,7 @@
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "db/value.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,109 +75,41 @@ void tide_rows_snapshot_end(tide_rows rows, bool own);
 /* ---- statements with their parameters ----
  *
  * Each of these takes the text of the statement and the values of ?1, ?2, ...: numbers, strings,
- * tide_text, or a tide_rows_value (NULL, a blob).  They are borrowed until the statement ran.
+ * tide_text, or a tide_value (db/value.h).  They are borrowed until the statement ran.
  * `what` names the rows in an error: "the mail system's rows"; borrowed until the end.
  *
  *     rc = tide_rows_do(db, WHAT, err, "DELETE FROM mail_mark WHERE stream = ?1", stream); */
 
-typedef struct tide_rows_value {
-    enum { TIDE_ROWS_NULL, TIDE_ROWS_NUMBER, TIDE_ROWS_TEXT, TIDE_ROWS_BLOB } type;
-    int64_t number; /* of a u64 the same 64 bits */
-    tide_text text;
-} tide_rows_value;
-
 /* Begins it.  The caller ends it in any case. */
 #define tide_rows_ask(rows, what, stmt_out, err, ...)                                              \
-    tide_rows_ask_with(rows, what, stmt_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+    tide_rows_ask_with(rows, what, stmt_out, err, TIDE_VALUES(__VA_ARGS__))
 /* Begins it and reads the first row: tide_rows_one().  The caller ends it in any case. */
 #define tide_rows_first(rows, what, stmt_out, err, ...)                                            \
-    tide_rows_first_with(rows, what, stmt_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+    tide_rows_first_with(rows, what, stmt_out, err, TIDE_VALUES(__VA_ARGS__))
 /* Runs a statement without rows. */
 #define tide_rows_do(rows, what, err, ...) tide_rows_change(rows, what, NULL, err, __VA_ARGS__)
 /* The same; *changed_out: how many rows it inserted, changed or deleted. */
 #define tide_rows_change(rows, what, changed_out, err, ...)                                        \
-    tide_rows_change_with(rows, what, changed_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+    tide_rows_change_with(rows, what, changed_out, err, TIDE_VALUES(__VA_ARGS__))
 /* The first column of the first row, as a number; TIDE_NOT_FOUND as in tide_rows_one(). */
 #define tide_rows_number(rows, what, number_out, err, ...)                                         \
-    tide_rows_number_with(rows, what, number_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+    tide_rows_number_with(rows, what, number_out, err, TIDE_VALUES(__VA_ARGS__))
 
 /* The first column of the first row, copied as by tide_rows_get_copy(). */
 #define tide_rows_copy(rows, what, room, room_bytes, err, ...)                                     \
-    tide_rows_copy_with(rows, what, room, room_bytes, err, TIDE_ROWS_VALUES(__VA_ARGS__))
-
-static inline tide_rows_value tide_rows_or_null(tide_text text)
-{
-    return (tide_rows_value){text.bytes > 0 ? TIDE_ROWS_TEXT : TIDE_ROWS_NULL, 0, text};
-}
-static inline tide_rows_value tide_rows_if(bool known, uint64_t number) /* false: NULL */
-{
-    return (tide_rows_value){known ? TIDE_ROWS_NUMBER : TIDE_ROWS_NULL, (int64_t)number,
-                             TIDE_TEXT_NONE};
-}
-static inline tide_rows_value tide_rows_bytes(const void *bytes, size_t count)
-{
-    return (tide_rows_value){TIDE_ROWS_BLOB, 0, {bytes, count}};
-}
+    tide_rows_copy_with(rows, what, room, room_bytes, err, TIDE_VALUES(__VA_ARGS__))
 
 /* For the macros above; values[0] is the text of the statement. */
 tide_status tide_rows_ask_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
-                               tide_error *err, const tide_rows_value *values, size_t count);
+                               tide_error *err, const tide_value *values, size_t count);
 tide_status tide_rows_first_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
-                                 tide_error *err, const tide_rows_value *values, size_t count);
+                                 tide_error *err, const tide_value *values, size_t count);
 tide_status tide_rows_change_with(tide_rows rows, const char *what, uint64_t *changed_out,
-                                  tide_error *err, const tide_rows_value *values, size_t count);
+                                  tide_error *err, const tide_value *values, size_t count);
 tide_status tide_rows_number_with(tide_rows rows, const char *what, uint64_t *number_out,
-                                  tide_error *err, const tide_rows_value *values, size_t count);
+                                  tide_error *err, const tide_value *values, size_t count);
 tide_status tide_rows_copy_with(tide_rows rows, const char *what, char *room, size_t room_bytes,
-                                tide_error *err, const tide_rows_value *values, size_t count);
-
-static inline tide_rows_value tide_rows_of_value(tide_rows_value value)
-{
-    return value;
-}
-static inline tide_rows_value tide_rows_of_text(tide_text text)
-{
-    return (tide_rows_value){TIDE_ROWS_TEXT, 0, text};
-}
-static inline tide_rows_value tide_rows_of_string(const char *string)
-{
-    return tide_rows_of_text(tide_text_of(string));
-}
-static inline tide_rows_value tide_rows_of_i64(int64_t number)
-{
-    return (tide_rows_value){TIDE_ROWS_NUMBER, number, TIDE_TEXT_NONE};
-}
-static inline tide_rows_value tide_rows_of_u64(uint64_t number)
-{
-    return tide_rows_of_i64((int64_t)number);
-}
-/* clang-format off */
-#define TIDE_ROWS_VALUE(x)                                                                         \
-    _Generic((x), tide_rows_value: tide_rows_of_value, tide_text: tide_rows_of_text,               \
-             char *: tide_rows_of_string, const char *: tide_rows_of_string,                       \
-             int: tide_rows_of_i64, long: tide_rows_of_i64, long long: tide_rows_of_i64,           \
-             default: tide_rows_of_u64)(x)
-#define TIDE_ROWS_V1(x)       TIDE_ROWS_VALUE(x)
-#define TIDE_ROWS_V2(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V1(__VA_ARGS__)
-#define TIDE_ROWS_V3(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V2(__VA_ARGS__)
-#define TIDE_ROWS_V4(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V3(__VA_ARGS__)
-#define TIDE_ROWS_V5(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V4(__VA_ARGS__)
-#define TIDE_ROWS_V6(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V5(__VA_ARGS__)
-#define TIDE_ROWS_V7(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V6(__VA_ARGS__)
-#define TIDE_ROWS_V8(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V7(__VA_ARGS__)
-#define TIDE_ROWS_V9(x, ...)  TIDE_ROWS_VALUE(x), TIDE_ROWS_V8(__VA_ARGS__)
-#define TIDE_ROWS_V10(x, ...) TIDE_ROWS_VALUE(x), TIDE_ROWS_V9(__VA_ARGS__)
-#define TIDE_ROWS_V11(x, ...) TIDE_ROWS_VALUE(x), TIDE_ROWS_V10(__VA_ARGS__)
-#define TIDE_ROWS_V12(x, ...) TIDE_ROWS_VALUE(x), TIDE_ROWS_V11(__VA_ARGS__)
-#define TIDE_ROWS_PICK(a, b, c, d, e, f, g, h, i, j, k, l, name, ...) name
-#define TIDE_ROWS_LIST(...)                                                                        \
-    TIDE_ROWS_PICK(__VA_ARGS__, TIDE_ROWS_V12, TIDE_ROWS_V11, TIDE_ROWS_V10, TIDE_ROWS_V9,         \
-                   TIDE_ROWS_V8, TIDE_ROWS_V7, TIDE_ROWS_V6, TIDE_ROWS_V5, TIDE_ROWS_V4,           \
-                   TIDE_ROWS_V3, TIDE_ROWS_V2, TIDE_ROWS_V1, 0)(__VA_ARGS__)
-#define TIDE_ROWS_VALUES(...)                                                                      \
-    (const tide_rows_value[]){TIDE_ROWS_LIST(__VA_ARGS__)},                                        \
-        sizeof((const tide_rows_value[]){TIDE_ROWS_LIST(__VA_ARGS__)}) / sizeof(tide_rows_value)
-/* clang-format on */
+                                tide_error *err, const tide_value *values, size_t count);
 
 /* For a statement that runs several times: after TIDE_OK the caller binds the values below, steps,
  * and ends it. */

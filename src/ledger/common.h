@@ -7,9 +7,9 @@
 
 /* Begins an operation with its statement and values.  The caller ends it in any case. */
 #define tide_ledger_ask(ledger, stmt_out, err, ...)                                                \
-    tide_ledger_ask_with(ledger, stmt_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+    tide_ledger_ask_with(ledger, stmt_out, err, TIDE_VALUES(__VA_ARGS__))
 tide_status tide_ledger_ask_with(tide_ledger *ledger, tide_rows_stmt *stmt_out, tide_error *err,
-                                 const tide_rows_value *values, size_t count);
+                                 const tide_value *values, size_t count);
 tide_status tide_ledger_end_rows(tide_ledger *ledger, tide_rows_stmt *stmt, tide_status rc);
 
 #endif

@@ -5,7 +5,7 @@
 #include "ledger/common.h"
 
 tide_status tide_ledger_ask_with(tide_ledger *ledger, tide_rows_stmt *stmt_out, tide_error *err,
-                                 const tide_rows_value *values, size_t count)
+                                 const tide_value *values, size_t count)
 {
     tide_rows rows = {NULL, NULL};
     *stmt_out = (tide_rows_stmt){.what = NULL};

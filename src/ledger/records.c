@@ -11,9 +11,9 @@
 
 /* A whole operation: one statement without rows. */
 #define change(tx, changed_out, err, ...)                                                          \
-    change_with(tx, changed_out, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+    change_with(tx, changed_out, err, TIDE_VALUES(__VA_ARGS__))
 static tide_status change_with(tide_tx *tx, uint64_t *changed_out, tide_error *err,
-                               const tide_rows_value *values, size_t count)
+                               const tide_value *values, size_t count)
 {
     tide_rows rows = {NULL, NULL};
     tide_status rc = tx->ledger->ops->rows(tx->ledger, &rows, err);
@@ -24,9 +24,9 @@ static tide_status change_with(tide_tx *tx, uint64_t *changed_out, tide_error *e
 
 /* One that changes exactly the row that `what` and `id` name. */
 #define change_one(tx, what, id, err, ...)                                                         \
-    change_one_with(tx, what, id, err, TIDE_ROWS_VALUES(__VA_ARGS__))
+    change_one_with(tx, what, id, err, TIDE_VALUES(__VA_ARGS__))
 static tide_status change_one_with(tide_tx *tx, const char *what, uint64_t id, tide_error *err,
-                                   const tide_rows_value *values, size_t count)
+                                   const tide_value *values, size_t count)
 {
     uint64_t changed = 0;
     tide_status rc = change_with(tx, &changed, err, values, count);
@@ -103,7 +103,7 @@ tide_status tide_ledger_accounts(tide_ledger *ledger,
  * `set` added nothing.  If another process adds the same name meanwhile, `set` waits for it and
  * writes the same row. */
 static tide_status name_id(tide_tx *tx, const char *find, const char *set, const char *name,
-                           tide_rows_value second, uint32_t *id_out, tide_error *err)
+                           tide_value second, uint32_t *id_out, tide_error *err)
 {
     tide_rows_stmt stmt;
     tide_status rc = tide_ledger_ask(tx->ledger, &stmt, err, find, name, second);
@@ -131,7 +131,7 @@ tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope sc
     return name_id(tx, "SELECT id FROM kind WHERE name = ?1 AND scope = ?2",
                    "INSERT INTO kind (name, scope) VALUES (?1, ?2)"
                    " ON CONFLICT (name) DO UPDATE SET scope = excluded.scope RETURNING id",
-                   name, tide_rows_of_u64(scope), kind_out, err);
+                   name, tide_value_u64(scope), kind_out, err);
 }
 
 static_assert(TIDE_ACCOUNTS_MAX == 4096, "the statement that adds an account says so too");
@@ -148,7 +148,7 @@ tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provi
                      " WHERE (SELECT count(*) FROM account) < 4096"
                      " OR EXISTS (SELECT 1 FROM account WHERE name = ?1)"
                      " ON CONFLICT (name) DO UPDATE SET provider = excluded.provider RETURNING id",
-                     name, tide_rows_of_string(provider), account_out, err);
+                     name, tide_value_string(provider), account_out, err);
     if (rc == TIDE_NOT_FOUND)
         rc = tide_error_set(
             err, TIDE_FULL,
@@ -166,12 +166,12 @@ tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char 
         return tide_error_set(err, TIDE_INVALID,
                               "an archive's id has at most %zu bytes, a secret's place %zu",
                               sizeof room->archive - 1, sizeof room->secret - 1);
-    const tide_rows_value keep = tide_rows_if(false, 0);
+    const tide_value keep = tide_value_if(false, 0);
     return change_one(tx, "account", account, err,
                       "UPDATE account SET archive = coalesce(?2, archive),"
                       " secret = coalesce(?3, secret) WHERE id = ?1",
-                      account, archive == NULL ? keep : tide_rows_of_string(archive),
-                      secret == NULL ? keep : tide_rows_of_string(secret));
+                      account, archive == NULL ? keep : tide_value_string(archive),
+                      secret == NULL ? keep : tide_value_string(secret));
 }
 
 tide_status tide_ledger_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
@@ -200,8 +200,8 @@ tide_status tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted,
     return change_one(
         tx, "account", account, err,
         "UPDATE account SET halt_reason = ?1, halted_at = ?2, halted = ?3 <> 0 WHERE id = ?4",
-        tide_rows_or_null(halted ? tide_text_of(reason) : TIDE_TEXT_NONE),
-        tide_rows_if(halted && now_unix_ms != 0, now_unix_ms), halted, account);
+        tide_value_or_null(halted ? tide_text_of(reason) : TIDE_TEXT_NONE),
+        tide_value_if(halted && now_unix_ms != 0, now_unix_ms), halted, account);
 }
 
 /* ---- dependencies --------------------------------------------------------------- */
@@ -278,7 +278,7 @@ tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state
     uint64_t changed = 0;
     tide_status rc = change(tx, &changed, err,
                             "UPDATE intent SET outcome = ?1, state = ?2, ended = ?3 WHERE tag = ?4",
-                            tide_rows_or_null(outcome), state, now_unix_ms, tag);
+                            tide_value_or_null(outcome), state, now_unix_ms, tag);
     if (rc == TIDE_OK && changed != 1)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
                             tag.data);
@@ -320,7 +320,7 @@ tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *ro
         " period = excluded.period, per_account = excluded.per_account,"
         " at_start = excluded.at_start, payload = excluded.payload RETURNING id",
         row->name, row->kind, row->period_ms, row->anchor_unix_ms, row->per_account, row->at_start,
-        tide_rows_or_null(row->payload));
+        tide_value_or_null(row->payload));
     if (rc == TIDE_OK)
         rc = tide_rows_one(&stmt, err);
     TIDE_ASSERT(rc != TIDE_NOT_FOUND);
@@ -370,7 +370,7 @@ tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t accou
                   "INSERT INTO alert (condition, account, level, since, text)"
                   " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (condition, account)"
                   " DO UPDATE SET level = excluded.level, text = excluded.text",
-                  condition, account, level, now_unix_ms, tide_rows_or_null(tide_text_of(text)));
+                  condition, account, level, now_unix_ms, tide_value_or_null(tide_text_of(text)));
 }
 
 tide_status tide_ledger_alert_notified(tide_tx *tx, const char *condition, uint32_t account,

@@ -200,7 +200,7 @@ tide_status tide_removal_add(tide_rows db, const struct tide_removal *removal, t
         " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
         " ON CONFLICT(manifest, gmail_id) DO NOTHING",
         removal->manifest, removal->gmail_id, removal->thread_id,
-        tide_rows_bytes(removal->hash, sizeof removal->hash), removal->bytes, removal->internal_ms,
+        tide_value_bytes(removal->hash, sizeof removal->hash), removal->bytes, removal->internal_ms,
         removal->labels, removal->state, removal->reason, removal->restored_id,
         removal->changed_ms);
 }

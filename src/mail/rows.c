@@ -71,7 +71,7 @@ tide_status tide_mail_row_put(tide_rows db, const struct tide_mail_row *row, tid
                         " floor_ms = ?8, lost_ms = ?9, rewind_ms = ?10, notice = ?11",
                         row->account, row->email, row->endpoint, row->epoch, row->messages_total,
                         row->last_run_ms, row->since_ms, row->floor_ms,
-                        tide_rows_if(row->lost, row->lost_ms), row->rewind_ms, row->notice);
+                        tide_value_if(row->lost, row->lost_ms), row->rewind_ms, row->notice);
 }
 
 static void row_read(const tide_rows_stmt *stmt, struct tide_mail_row *row)

@@ -146,8 +146,7 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
 static tide_status intent_read(struct tide_sqlite *self, tide_text tag, bool *found_out,
                                tide_intent_state *state_out, tide_buf *outcome_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_INTENT_GET);
-    tide_bind_text(stmt, 1, tag);
+    sqlite3_stmt *stmt = tide_db_ask(&self->db, SQL_INTENT_GET, tag);
     tide_status rc = tide_db_step(&self->db, stmt, found_out, err);
     if (rc != TIDE_OK || !*found_out)
         return rc;
@@ -173,12 +172,8 @@ tide_status tide_sql_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text 
     tide_status rc = intent_read(self, tag, &found, state_out, outcome_out, err);
     if (rc != TIDE_OK || found)
         return tide_sql_end(self, rc);
-    sqlite3_stmt *stmt = sql_of(self, SQL_INTENT_ADD);
-    tide_bind_text(stmt, 1, tag);
-    tide_bind_u64(stmt, 2, job);
-    tide_bind_u64(stmt, 3, now_unix_ms);
-    tide_bind_text_or_null(stmt, 4, detail);
-    rc = tide_db_run(&self->db, stmt, err);
+    rc = tide_db_do(&self->db, err, SQL_INTENT_ADD, tag, job, now_unix_ms,
+                    tide_value_or_null(detail));
     if (rc == TIDE_OK) {
         *state_out = TIDE_INTENT_MADE;
         if (outcome_out != NULL)
@@ -205,15 +200,10 @@ tide_status tide_sql_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     bool row = false;
-    sqlite3_stmt *stmt = sql_of(self, SQL_SCHEDULE_FIRE);
-    tide_bind_u64(stmt, 1, schedule);
-    tide_bind_u64(stmt, 2, slot);
-    tide_bind_u64(stmt, 3, now_unix_ms);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
+    tide_status rc = tide_db_do(&self->db, err, SQL_SCHEDULE_FIRE, schedule, slot, now_unix_ms);
     if (rc != TIDE_OK || sqlite3_changes(self->db.handle) == 1)
         return tide_sql_end(self, rc);
-    stmt = sql_of(self, SQL_SCHEDULE_BY_ID);
-    tide_bind_u64(stmt, 1, schedule);
+    sqlite3_stmt *stmt = tide_db_ask(&self->db, SQL_SCHEDULE_BY_ID, schedule);
     rc = tide_db_step(&self->db, stmt, &row, err);
     tide_db_end(stmt);
     if (rc != TIDE_OK)

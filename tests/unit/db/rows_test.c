@@ -77,7 +77,7 @@ static uint64_t put(tide_rows rows, tide_text name, const void *bytes, size_t co
         rows, WHAT, &id, err,
         "INSERT INTO test_one(name, bytes, number) VALUES(?1, ?2, ?3)"
         " RETURNING id",
-        name, bytes != NULL ? tide_rows_bytes(bytes, count) : tide_rows_if(false, 0), number));
+        name, bytes != NULL ? tide_value_bytes(bytes, count) : tide_value_if(false, 0), number));
     return id;
 }
 
