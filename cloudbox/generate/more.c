@@ -1,6 +1,17 @@
 #include "cloudbox/generate/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+/* Of arrays whose names end in the same letters; then a greeting, an ending, "wrote", the days. */
+#define TONGUE(x, greeting, ending, wrote, ...)                                                    \
+    {                                                                                              \
+        people_##x, COUNT(people_##x), {talks_##x, talks_##x, talks_##x},                          \
+            {COUNT(talks_##x), COUNT(talks_##x), COUNT(talks_##x)}, sentences_##x,                 \
+            COUNT(sentences_##x), print_##x, COUNT(print_##x), print_##x, COUNT(print_##x),        \
+            greeting, ending, wrote,                                                               \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 
 /* ---- German ---- */
 
@@ -57,22 +68,9 @@ static const char *const print_de[] = {
     "Unser Kundendienst ist montags bis freitags von acht bis achtzehn Uhr erreichbar.",
     "Sitz der Gesellschaft: {v}. Registernummer {r}.",
 };
-const struct box_tongue box_tongue_de = {
-    people_de,
-    COUNT(people_de),
-    {talks_de, talks_de, talks_de},
-    {COUNT(talks_de), COUNT(talks_de), COUNT(talks_de)},
-    sentences_de,
-    COUNT(sentences_de),
-    print_de,
-    COUNT(print_de),
-    print_de,
-    COUNT(print_de),
-    "Hallo",
-    "Viele Grüße",
-    "schrieb",
-    {"Sonntag", "Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag"},
-};
+const struct box_tongue box_tongue_de =
+    TONGUE(de, "Hallo", "Viele Grüße", "schrieb", "Sonntag", "Montag", "Dienstag", "Mittwoch",
+           "Donnerstag", "Freitag", "Samstag");
 
 /* ---- French ---- */
 
@@ -119,22 +117,9 @@ static const char *const print_fr[] = {
     "Nous ne vous demanderons jamais votre mot de passe par courriel.",
     "Notre service client est ouvert du lundi au vendredi, de huit à dix-huit heures.",
 };
-const struct box_tongue box_tongue_fr = {
-    people_fr,
-    COUNT(people_fr),
-    {talks_fr, talks_fr, talks_fr},
-    {COUNT(talks_fr), COUNT(talks_fr), COUNT(talks_fr)},
-    sentences_fr,
-    COUNT(sentences_fr),
-    print_fr,
-    COUNT(print_fr),
-    print_fr,
-    COUNT(print_fr),
-    "Bonjour",
-    "Bien cordialement,",
-    "a écrit",
-    {"dimanche", "lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi"},
-};
+const struct box_tongue box_tongue_fr =
+    TONGUE(fr, "Bonjour", "Bien cordialement,", "a écrit", "dimanche", "lundi", "mardi", "mercredi",
+           "jeudi", "vendredi", "samedi");
 
 /* ---- Spanish ---- */
 
@@ -178,22 +163,9 @@ static const char *const print_es[] = {
     "Nunca te pediremos tu contraseña por correo ni por teléfono.",
     "Nuestro servicio de atención abre de lunes a viernes, de ocho a seis.",
 };
-const struct box_tongue box_tongue_es = {
-    people_es,
-    COUNT(people_es),
-    {talks_es, talks_es, talks_es},
-    {COUNT(talks_es), COUNT(talks_es), COUNT(talks_es)},
-    sentences_es,
-    COUNT(sentences_es),
-    print_es,
-    COUNT(print_es),
-    print_es,
-    COUNT(print_es),
-    "Hola",
-    "Un saludo,",
-    "escribió",
-    {"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"},
-};
+const struct box_tongue box_tongue_es =
+    TONGUE(es, "Hola", "Un saludo,", "escribió", "domingo", "lunes", "martes", "miércoles",
+           "jueves", "viernes", "sábado");
 
 /* ---- Japanese ---- */
 
@@ -233,22 +205,9 @@ static const char *const print_ja[] = {
     "メールや電話でパスワードをおたずねすることはありません。",
     "お問い合わせは月曜日から金曜日まで受け付けております。",
 };
-const struct box_tongue box_tongue_ja = {
-    people_ja,
-    COUNT(people_ja),
-    {talks_ja, talks_ja, talks_ja},
-    {COUNT(talks_ja), COUNT(talks_ja), COUNT(talks_ja)},
-    sentences_ja,
-    COUNT(sentences_ja),
-    print_ja,
-    COUNT(print_ja),
-    print_ja,
-    COUNT(print_ja),
-    "こんにちは、",
-    "よろしくお願いいたします。",
-    "からのメール",
-    {"日曜日", "月曜日", "火曜日", "水曜日", "木曜日", "金曜日", "土曜日"},
-};
+const struct box_tongue box_tongue_ja =
+    TONGUE(ja, "こんにちは、", "よろしくお願いいたします。", "からのメール", "日曜日", "月曜日",
+           "火曜日", "水曜日", "木曜日", "金曜日", "土曜日");
 
 /* ---- Russian ---- */
 
@@ -289,22 +248,9 @@ static const char *const print_ru[] = {
     "Мы никогда не спрашиваем пароль по почте или по телефону.",
     "Служба поддержки работает с понедельника по пятницу.",
 };
-const struct box_tongue box_tongue_ru = {
-    people_ru,
-    COUNT(people_ru),
-    {talks_ru, talks_ru, talks_ru},
-    {COUNT(talks_ru), COUNT(talks_ru), COUNT(talks_ru)},
-    sentences_ru,
-    COUNT(sentences_ru),
-    print_ru,
-    COUNT(print_ru),
-    print_ru,
-    COUNT(print_ru),
-    "Здравствуйте,",
-    "С уважением,",
-    "пишет",
-    {"воскресенье", "понедельник", "вторник", "среда", "четверг", "пятница", "суббота"},
-};
+const struct box_tongue box_tongue_ru =
+    TONGUE(ru, "Здравствуйте,", "С уважением,", "пишет", "воскресенье", "понедельник", "вторник",
+           "среда", "четверг", "пятница", "суббота");
 
 /* ---- Arabic ---- */
 
@@ -331,19 +277,6 @@ static const char *const print_ar[] = {
     "نرجو عدم الرد على هذه الرسالة.",
     "لن نطلب منك كلمة المرور أبدا.",
 };
-const struct box_tongue box_tongue_ar = {
-    people_ar,
-    COUNT(people_ar),
-    {talks_ar, talks_ar, talks_ar},
-    {COUNT(talks_ar), COUNT(talks_ar), COUNT(talks_ar)},
-    sentences_ar,
-    COUNT(sentences_ar),
-    print_ar,
-    COUNT(print_ar),
-    print_ar,
-    COUNT(print_ar),
-    "مرحبا",
-    "مع أطيب التحيات،",
-    "كتب",
-    {"الأحد", "الاثنين", "الثلاثاء", "الأربعاء", "الخميس", "الجمعة", "السبت"},
-};
+const struct box_tongue box_tongue_ar =
+    TONGUE(ar, "مرحبا", "مع أطيب التحيات،", "كتب", "الأحد", "الاثنين", "الثلاثاء", "الأربعاء",
+           "الخميس", "الجمعة", "السبت");

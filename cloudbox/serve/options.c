@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 typedef tide_status take_option(struct box_settings *settings, tide_text value, tide_error *err);
@@ -15,7 +16,9 @@ struct option {
     const char *name;
     const char *argument; /* NULL: takes none */
     const char *help;
-    take_option *take;
+    take_option *take; /* NULL: `at` is the place of a bool, or of a number from low to high */
+    size_t at;
+    uint32_t low, high;
 };
 
 /* ---- pieces of values ---- */
@@ -194,11 +197,6 @@ static tide_status take_quota(struct box_settings *settings, tide_text value, ti
     return TIDE_OK;
 }
 
-static tide_status take_concurrency(struct box_settings *settings, tide_text value, tide_error *err)
-{
-    return take_u32("concurrency", value, 1, 1000000, &settings->cloud.concurrency_max, err);
-}
-
 static tide_status take_latency(struct box_settings *settings, tide_text value, tide_error *err)
 {
     tide_text base = value, jitter = TIDE_TEXT("0");
@@ -209,28 +207,6 @@ static tide_status take_latency(struct box_settings *settings, tide_text value, 
     return rc;
 }
 
-static tide_status take_batch_serial(struct box_settings *settings, tide_text value,
-                                     tide_error *err)
-{
-    (void)value, (void)err;
-    settings->cloud.batch_serial = true;
-    return TIDE_OK;
-}
-
-static tide_status take_auto_consent(struct box_settings *settings, tide_text value,
-                                     tide_error *err)
-{
-    (void)value, (void)err;
-    settings->cloud.auto_consent = true;
-    return TIDE_OK;
-}
-
-static tide_status take_inversions(struct box_settings *settings, tide_text value, tide_error *err)
-{
-    return take_u32("list-inversions", value, 0, 1000, &settings->cloud.list_inversions_permille,
-                    err);
-}
-
 static tide_status take_history_days(struct box_settings *settings, tide_text value,
                                      tide_error *err)
 {
@@ -239,11 +215,6 @@ static tide_status take_history_days(struct box_settings *settings, tide_text va
     if (rc == TIDE_OK)
         settings->cloud.history_keep_ms = days * 86400000;
     return rc;
-}
-
-static tide_status take_token_life(struct box_settings *settings, tide_text value, tide_error *err)
-{
-    return take_u32("token-life", value, 1, 366 * 86400, &settings->cloud.token_life_s, err);
 }
 
 static tide_status take_seed(struct box_settings *settings, tide_text value, tide_error *err)
@@ -369,73 +340,47 @@ static tide_status take_state(struct box_settings *settings, tide_text value, ti
 
 /* ---- the program ---- */
 
-static tide_status take_quiet(struct box_settings *settings, tide_text value, tide_error *err)
-{
-    (void)value, (void)err;
-    settings->quiet = true;
-    return TIDE_OK;
-}
-
-static tide_status take_verbose(struct box_settings *settings, tide_text value, tide_error *err)
-{
-    (void)value, (void)err;
-    settings->verbose = true;
-    return TIDE_OK;
-}
-
-static tide_status take_completion(struct box_settings *settings, tide_text value, tide_error *err)
-{
-    (void)value, (void)err;
-    settings->completion = true;
-    return TIDE_OK;
-}
-
-static tide_status take_help(struct box_settings *settings, tide_text value, tide_error *err)
-{
-    (void)value, (void)err;
-    settings->help = true;
-    return TIDE_OK;
-}
-
-static tide_status take_version(struct box_settings *settings, tide_text value, tide_error *err)
-{
-    (void)value, (void)err;
-    settings->version = true;
-    return TIDE_OK;
-}
-
+#define AT(field) offsetof(struct box_settings, field)
 static const struct option options[] = {
     {"listen", "ADDRESS:PORT", "where to serve (127.0.0.1:8080); port 0 picks a free one",
-     take_listen},
-    {"public", NULL, "needed twice to listen beyond loopback", take_public},
-    {"tls", "CERT,KEY", "serve https with these two PEM files", take_tls},
+     .take = take_listen},
+    {"public", NULL, "needed twice to listen beyond loopback", .take = take_public},
+    {"tls", "CERT,KEY", "serve https with these two PEM files", .take = take_tls},
     {"mailbox", "EMAIL=N[,size=BYTES]", "a user with N generated messages; may be repeated",
-     take_mailbox},
-    {"corpus", "[EMAIL=]DIR", "real messages: every .eml, .msg and .txt below DIR", take_corpus},
-    {"token", "TOKEN=EMAIL", "a bearer token that never expires and may do everything", take_token},
+     .take = take_mailbox},
+    {"corpus", "[EMAIL=]DIR", "real messages: every .eml, .msg and .txt below DIR",
+     .take = take_corpus},
+    {"token", "TOKEN=EMAIL", "a bearer token that never expires and may do everything",
+     .take = take_token},
     {"service-account", "EMAIL=FILE", "make a service account and write its key to FILE",
-     take_service_account},
-    {"site", "SITE=EMAIL[,rows=N]", "a Search Console property with N rows a day", take_site},
-    {"topic", "TOPIC=URL", "where the notifications of a Pub/Sub topic are pushed", take_topic},
-    {"quota", "2026|legacy|off", "whose quota holds (2026)", take_quota},
-    {"concurrency", "N", "calls in flight per Gmail user (10)", take_concurrency},
+     .take = take_service_account},
+    {"site", "SITE=EMAIL[,rows=N]", "a Search Console property with N rows a day",
+     .take = take_site},
+    {"topic", "TOPIC=URL", "where the notifications of a Pub/Sub topic are pushed",
+     .take = take_topic},
+    {"quota", "2026|legacy|off", "whose quota holds (2026)", .take = take_quota},
+    {"concurrency", "N", "calls in flight per Gmail user (10)", .at = AT(cloud.concurrency_max),
+     .low = 1, .high = 1000000},
     {"fault", "JSON|METHOD=FAULT[@RATE]", "what goes wrong, and how often; may be repeated",
-     take_fault},
-    {"latency", "MS[,JITTER]", "how long every API call takes (0)", take_latency},
-    {"batch-serial", NULL, "serve the parts of a batch one after another", take_batch_serial},
-    {"auto-consent", NULL, "the sign-in page agrees by itself", take_auto_consent},
-    {"list-inversions", "PERMILLE", "neighbours swapped in a listing (0)", take_inversions},
-    {"history-days", "N", "how long history is kept (7)", take_history_days},
-    {"token-life", "SECONDS", "life of an access token (3599)", take_token_life},
-    {"seed", "N", "where all chance comes from (1)", take_seed},
+     .take = take_fault},
+    {"latency", "MS[,JITTER]", "how long every API call takes (0)", .take = take_latency},
+    {"batch-serial", NULL, "serve the parts of a batch one after another",
+     .at = AT(cloud.batch_serial)},
+    {"auto-consent", NULL, "the sign-in page agrees by itself", .at = AT(cloud.auto_consent)},
+    {"list-inversions", "PERMILLE", "neighbours swapped in a listing (0)",
+     .at = AT(cloud.list_inversions_permille), .low = 0, .high = 1000},
+    {"history-days", "N", "how long history is kept (7)", .take = take_history_days},
+    {"token-life", "SECONDS", "life of an access token (3599)", .at = AT(cloud.token_life_s),
+     .low = 1, .high = 366 * 86400},
+    {"seed", "N", "where all chance comes from (1)", .take = take_seed},
     {"clock", "TIME", "the cloud's time at the start, as unix milliseconds or ISO 8601 (now)",
-     take_clock},
-    {"state", "FILE", "keep every change in FILE and take it up again", take_state},
-    {"quiet", NULL, "print nothing but the ready line and errors", take_quiet},
-    {"verbose", NULL, "print a line for every request", take_verbose},
-    {"completion", NULL, "print the bash completion", take_completion},
-    {"help", NULL, "show this help", take_help},
-    {"version", NULL, "show the version", take_version},
+     .take = take_clock},
+    {"state", "FILE", "keep every change in FILE and take it up again", .take = take_state},
+    {"quiet", NULL, "print nothing but the ready line and errors", .at = AT(quiet)},
+    {"verbose", NULL, "print a line for every request", .at = AT(verbose)},
+    {"completion", NULL, "print the bash completion", .at = AT(completion)},
+    {"help", NULL, "show this help", .at = AT(help)},
+    {"version", NULL, "show the version", .at = AT(version)},
 };
 
 enum { OPTIONS_COUNT = sizeof options / sizeof options[0] };
@@ -486,7 +431,13 @@ static tide_status take_argument(int argc, char *const *argv, int *index,
                                   option->argument);
         value = tide_text_of(argv[++*index]);
     }
-    return option->take(settings, value, err);
+    if (option->take != NULL)
+        return option->take(settings, value, err);
+    void *at = (char *)settings + option->at;
+    if (option->argument != NULL)
+        return take_u32(option->name, value, option->low, option->high, at, err);
+    *(bool *)at = true;
+    return TIDE_OK;
 }
 
 static tide_status check_together(const struct box_settings *settings, tide_error *err)

@@ -102,7 +102,7 @@ static tide_status place(struct cli *cli, const struct archive_here *here, tide_
     char id[TIDE_ARCHIVE_ID_BYTES];
     char where[TIDE_SECRET_PLACE_BYTES];
     tide_tx *tx = NULL;
-    system->archive_path(here->archive_dir, name, dir, sizeof dir);
+    tide_system_archive_path(system, here->archive_dir, name, dir, sizeof dir);
     tide_secret_place(tide_secrets_where(secrets), where);
     tide_status rc = tide_archive_id_make(cli->world, dir, id, &cli->err);
     if (rc == TIDE_OK)

@@ -16,10 +16,11 @@ static void commands_add(struct cli *cli, size_t *count, const struct cli_comman
     }
 }
 
-/* Those of the systems first: they are what the program is for. */
+/* In the order of their first use: accounts, then the systems. */
 static void commands_gather(struct cli *cli)
 {
     size_t count = 0;
+    commands_add(cli, &count, cli_commands_first);
     for (size_t i = 0; cli->systems[i] != NULL; i++)
         commands_add(cli, &count, cli->systems[i]->commands);
     commands_add(cli, &count, cli_commands);

@@ -70,8 +70,9 @@ struct cli_command {
     tide_status (*run)(struct cli *cli);
 };
 
-/* The commands that belong to no system; each system has a table of its own (system.h).  Tables end
- * with a NULL name or group. */
+/* The commands that belong to no system; each system has a table of its own (system.h), which help
+ * lists between these two.  Tables end with a NULL name or group. */
+extern const struct cli_command cli_commands_first[];
 extern const struct cli_command cli_commands[];
 extern const struct cli_flag cli_global_flags[];
 /* The systems of this program (E12); ends with NULL.  commands/systems.c is the only file that
@@ -122,7 +123,7 @@ struct cli {
     int exit_code;        /* of a command that succeeded */
     uint64_t progress_ms; /* when the progress line was last written; 0: there is none */
     struct cli_log_file *log_file;
-    struct tide_system_home account_home; /* of the engine, for account_job.h */
+    struct tide_system_home account_home; /* of the engine, for run/account_change.h */
 };
 
 /* ---- the whole program (program.c) ---- */

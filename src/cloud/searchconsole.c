@@ -29,6 +29,7 @@ static const struct tide_provider_net searchconsole_api = {
 
 enum {
     SITES_BYTES_MAX = 4 << 20,
+    TRY_TIMEOUT_MS = 30000,
     ROW_BYTES_GUESS = 190, /* of a row with query and page, in the answer */
 };
 
@@ -138,14 +139,17 @@ void tide_searchconsole_batches(tide_searchconsole *client, struct tide_batch_st
 
 /* ---- sites ---- */
 
-tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
-                                     void (*visit)(const char *site, const char *level, void *arg),
-                                     void *arg, tide_error *err)
+static tide_status sites_get(tide_api *api, tide_job *job, const tide_cancel *cancel,
+                             tide_sc_site_visit *visit, void *arg, tide_error *err)
 {
     struct tide_api_ask ask;
     json_t *answer = NULL;
-    tide_api_ask_init(&ask, client->api, job, SITES, "/webmasters/v3/sites?prettyPrint=false");
+    tide_api_ask_init(&ask, api, job, SITES, "/webmasters/v3/sites?prettyPrint=false");
     ask.call.answer_bytes_max = SITES_BYTES_MAX;
+    if (job == NULL) {
+        ask.call.cancel = cancel;
+        ask.call.total_timeout_ms = TRY_TIMEOUT_MS;
+    }
     const tide_status rc = tide_api_ask_json(&ask, &answer, err);
     size_t index = 0;
     const json_t *entry = NULL;
@@ -158,6 +162,26 @@ tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
     }
     json_decref(answer);
     tide_api_ask_done(&ask);
+    return rc;
+}
+
+tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
+                                     tide_sc_site_visit *visit, void *arg, tide_error *err)
+{
+    return sites_get(client->api, job, NULL, visit, arg, err);
+}
+
+tide_status tide_searchconsole_try(tide_world *world, const char *endpoint, tide_text bearer,
+                                   tide_mem *mem, const tide_cancel *cancel,
+                                   tide_sc_site_visit *visit, void *arg, tide_error *err)
+{
+    const struct tide_api_options options = {
+        .provider = &searchconsole_api, .endpoint = endpoint, .bearer = bearer, .world = world};
+    tide_api *api = NULL;
+    tide_status rc = tide_api_open(&options, mem, &api, err);
+    if (rc == TIDE_OK)
+        rc = sites_get(api, NULL, cancel, visit, arg, err);
+    tide_api_close(api);
     return rc;
 }
 

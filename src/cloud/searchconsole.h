@@ -59,9 +59,13 @@ void tide_searchconsole_close(tide_searchconsole *client); /* NULL is fine */
 void tide_searchconsole_batches(tide_searchconsole *client, struct tide_batch_state *state_out);
 
 /* Visits the properties of the account; level as Google spells it ("siteOwner"). */
+typedef void tide_sc_site_visit(const char *site, const char *level, void *arg);
 tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
-                                     void (*visit)(const char *site, const char *level, void *arg),
-                                     void *arg, tide_error *err);
+                                     tide_sc_site_visit *visit, void *arg, tide_error *err);
+/* The same with a token that is not stored yet, outside of any job. */
+tide_status tide_searchconsole_try(tide_world *world, const char *endpoint, tide_text bearer,
+                                   tide_mem *mem, const tide_cancel *cancel,
+                                   tide_sc_site_visit *visit, void *arg, tide_error *err);
 
 struct tide_sc_query {
     const char *site;    /* "sc-domain:example.com", "https://www.example.com/" */

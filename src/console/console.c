@@ -52,16 +52,10 @@ tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row
 {
     tide_rows_stmt stmt;
     tide_status rc =
-        tide_rows_prepare(db,
-                          "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
-                          " AND type = ?2 AND dimensions = ?3",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, row->site);
-    tide_rows_u64(&stmt, 2, row->set.type);
-    tide_rows_u64(&stmt, 3, row->set.dimensions);
-    rc = tide_rows_one(&stmt, err);
+        tide_rows_first(db, WHAT, &stmt, err,
+                        "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
+                        " AND type = ?2 AND dimensions = ?3",
+                        row->site, row->set.type, row->set.dimensions);
     if (rc == TIDE_OK) {
         row->epoch = tide_rows_get_u32(&stmt, 0);
         tide_rows_get_copy(&stmt, 1, row->floor, sizeof row->floor);
@@ -74,22 +68,12 @@ tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row
 tide_status tide_console_series_put(tide_rows db, const struct tide_console_series_row *row,
                                     tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db,
-                          "INSERT INTO console_series(site, type, dimensions, epoch, floor, opened)"
-                          " VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(site, type, dimensions)"
-                          " DO UPDATE SET epoch = ?4, floor = ?5, opened = ?6",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, row->site);
-    tide_rows_u64(&stmt, 2, row->set.type);
-    tide_rows_u64(&stmt, 3, row->set.dimensions);
-    tide_rows_u64(&stmt, 4, row->epoch);
-    tide_rows_text(&stmt, 5, tide_text_of(row->floor));
-    tide_rows_text(&stmt, 6, tide_text_of(row->opened));
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO console_series(site, type, dimensions, epoch, floor, opened)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(site, type, dimensions)"
+                        " DO UPDATE SET epoch = ?4, floor = ?5, opened = ?6",
+                        row->site, row->set.type, row->set.dimensions, row->epoch, row->floor,
+                        row->opened);
 }
 
 /* ---- the snapshot ---- */
@@ -232,27 +216,17 @@ static tide_status write_account(tide_transaction *transaction, void *arg, tide_
 {
     const struct account_row *row = arg;
     tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
     /* An account of this name with another number was removed from the ledger. */
-    tide_status rc = tide_rows_prepare(
-        db, "DELETE FROM console_account WHERE name = ?2 AND account <> ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, row->account);
-    tide_rows_text(&stmt, 2, tide_text_of(row->name));
-    rc = tide_rows_run(&stmt, err);
+    tide_status rc =
+        tide_rows_do(db, WHAT, err, "DELETE FROM console_account WHERE name = ?2 AND account <> ?1",
+                     row->account, row->name);
     if (rc == TIDE_OK)
-        rc = tide_rows_prepare(db,
-                               "INSERT INTO console_account(account, name, endpoint)"
-                               " VALUES(?1, ?2, ?3) ON CONFLICT(account) DO UPDATE"
-                               " SET name = ?2, endpoint = ?3",
-                               WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, row->account);
-    tide_rows_text(&stmt, 2, tide_text_of(row->name));
-    tide_rows_text(&stmt, 3, tide_text_of(row->endpoint));
-    return tide_rows_run(&stmt, err);
+        rc = tide_rows_do(db, WHAT, err,
+                          "INSERT INTO console_account(account, name, endpoint)"
+                          " VALUES(?1, ?2, ?3) ON CONFLICT(account) DO UPDATE"
+                          " SET name = ?2, endpoint = ?3",
+                          row->account, row->name, row->endpoint);
+    return rc;
 }
 
 static tide_status place(const struct tide_console_options *at, const char *dir, const char *name,
@@ -291,14 +265,8 @@ static tide_status drop_account(tide_transaction *transaction, void *arg, tide_e
     };
     const uint32_t *account = arg;
     tide_status rc = tide_transaction_place(transaction, *account, "", "", err);
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof steps / sizeof steps[0]; i++) {
-        tide_rows_stmt stmt;
-        rc = tide_rows_prepare(tide_transaction_rows(transaction), steps[i], WHAT, &stmt, err);
-        if (rc != TIDE_OK)
-            break;
-        tide_rows_u64(&stmt, 1, *account);
-        rc = tide_rows_run(&stmt, err);
-    }
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof steps / sizeof steps[0]; i++)
+        rc = tide_rows_do(tide_transaction_rows(transaction), WHAT, err, steps[i], *account);
     return rc;
 }
 
@@ -331,17 +299,11 @@ static tide_status write_site(tide_transaction *transaction, void *arg, tide_err
 {
     const struct site_row *row = arg;
     tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db,
+    return tide_rows_do(
+        db, WHAT, err,
         "INSERT INTO console_site(account, site) SELECT account, ?2 FROM console_account"
         " WHERE name = ?1 ON CONFLICT(site) DO UPDATE SET account = excluded.account",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(row->name));
-    tide_rows_text(&stmt, 2, tide_text_of(row->site));
-    return tide_rows_run(&stmt, err);
+        row->name, row->site);
 }
 
 tide_status tide_console_site_add(tide_engine *engine, const char *name, const char *site,
@@ -358,14 +320,10 @@ tide_status tide_console_sites_read(tide_rows db,
 {
     tide_rows_stmt stmt;
     tide_status rc =
-        tide_rows_prepare(db,
-                          "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
-                          " console_site JOIN console_account USING(account) ORDER BY site",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    bool row = false;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        tide_rows_ask(db, WHAT, &stmt, err,
+                      "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
+                      " console_site JOIN console_account USING(account) ORDER BY site");
+    while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_console_site site = {.id = tide_rows_get_u64(&stmt, 0),
                                          .account = tide_rows_get_u32(&stmt, 1)};
         tide_rows_get_copy(&stmt, 2, site.account_name, sizeof site.account_name);
@@ -375,25 +333,6 @@ tide_status tide_console_sites_read(tide_rows db,
     }
     tide_rows_end(&stmt);
     return rc;
-}
-
-struct sites_ask {
-    void (*visit)(const struct tide_console_site *site, void *arg);
-    void *arg;
-};
-
-static tide_status read_sites(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    const struct sites_ask *ask = arg;
-    return tide_console_sites_read(tide_transaction_rows(transaction), ask->visit, ask->arg, err);
-}
-
-tide_status tide_console_sites(tide_console *console,
-                               void (*visit)(const struct tide_console_site *site, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct sites_ask ask = {visit, arg};
-    return tide_transact(console->options.engine, read_sites, &ask, err);
 }
 
 struct wanted {
@@ -409,20 +348,25 @@ static void pick(const struct tide_console_site *site, void *arg)
         wanted->found = *site;
 }
 
-static tide_status find_site(tide_console *console, struct wanted *wanted, tide_error *err)
+static tide_status read_wanted(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const tide_status rc = tide_console_sites(console, pick, wanted, err);
+    return tide_console_sites_read(tide_transaction_rows(transaction), pick, arg, err);
+}
+
+static tide_status find_site(tide_engine *engine, struct wanted *wanted, tide_error *err)
+{
+    const tide_status rc = tide_transact(engine, read_wanted, wanted, err);
     if (rc == TIDE_OK && wanted->found.id == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "site %.200s was not added",
                               wanted->site == NULL ? "?" : wanted->site);
     return rc;
 }
 
-tide_status tide_console_site(tide_console *console, const char *site,
+tide_status tide_console_site(tide_engine *engine, const char *site,
                               struct tide_console_site *site_out, tide_error *err)
 {
     struct wanted wanted = {.site = site};
-    const tide_status rc = find_site(console, &wanted, err);
+    const tide_status rc = find_site(engine, &wanted, err);
     if (rc == TIDE_OK)
         *site_out = wanted.found;
     return rc;
@@ -533,7 +477,7 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
         return TIDE_OK;
     }
     struct wanted wanted = {.id = id};
-    tide_status rc = find_site(console, &wanted, err);
+    tide_status rc = find_site(console->options.engine, &wanted, err);
     if (rc != TIDE_OK)
         return rc;
     rc = place(&console->options, console->dir, wanted.found.account_name, wanted.found.account,
@@ -591,12 +535,9 @@ static tide_status read_user(tide_transaction *transaction, void *arg, tide_erro
     struct user_ask *ask = arg;
     tide_rows db = tide_transaction_rows(transaction);
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        db, "SELECT name, endpoint FROM console_account WHERE account = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, ask->account);
-    rc = tide_rows_one(&stmt, err);
+    tide_status rc = tide_rows_first(
+        db, WHAT, &stmt, err, "SELECT name, endpoint FROM console_account WHERE account = ?1",
+        ask->account);
     if (rc == TIDE_OK) {
         ask->row.account = ask->account;
         tide_rows_get_copy(&stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
@@ -697,7 +638,7 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
                              tide_error *err)
 {
     struct tide_console_site site;
-    tide_status rc = tide_console_site(console, run->site, &site, err);
+    tide_status rc = tide_console_site(console->options.engine, run->site, &site, err);
     if (rc == TIDE_OK)
         rc = tide_console_run_check(run, err);
     for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++) {

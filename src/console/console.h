@@ -86,17 +86,14 @@ struct tide_console_site {
     char endpoint[512];
     char site[TIDE_SC_SITE_BYTES_MAX + 1];
 };
-/* Visits the added sites, by name. */
-tide_status tide_console_sites(tide_console *console,
-                               void (*visit)(const struct tide_console_site *site, void *arg),
-                               void *arg, tide_error *err);
 /* TIDE_NOT_FOUND. */
-tide_status tide_console_site(tide_console *console, const char *site,
+tide_status tide_console_site(tide_engine *engine, const char *site,
                               struct tide_console_site *site_out, tide_error *err);
 
-/* Stops fetching a site: cancels its jobs, keeps stored days.  Added again, it resumes where it
- * was.  TIDE_NOT_FOUND.  The engine is open and has not been started. */
-tide_status tide_console_site_remove(tide_console *console, const char *site, tide_error *err);
+/* Stops fetching a site: cancels its jobs and waits a while for those that run, keeps stored days.
+ * Added again, it resumes where it was.  TIDE_NOT_FOUND. */
+tide_status tide_console_site_remove(tide_engine *engine, tide_world *world, tide_mem *mem,
+                                     const char *site, tide_error *err);
 typedef void tide_console_refused_visit(const char *site, const char *reason,
                                         uint64_t since_unix_ms, void *arg);
 

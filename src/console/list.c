@@ -13,43 +13,20 @@ struct listed {
     char texts[]; /* site, level, each terminated */
 };
 
-static tide_status drop_rows(tide_rows db, uint32_t account, tide_error *err)
-{
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db, "DELETE FROM console_listed WHERE account = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    return tide_rows_run(&stmt, err);
-}
-
-static tide_status add_row(tide_rows db, uint32_t account, uint64_t place, const char *site,
-                           const char *level, tide_error *err)
-{
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db, "INSERT INTO console_listed(account, place, site, level) VALUES(?1, ?2, ?3, ?4)", WHAT,
-        &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_u64(&stmt, 2, place);
-    tide_rows_text(&stmt, 3, tide_text_of(site));
-    tide_rows_text(&stmt, 4, tide_text_of(level));
-    return tide_rows_run(&stmt, err);
-}
-
 /* Replaces the former list, with the job's `done`. */
 static tide_status write_listed(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct listed *listed = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = drop_rows(db, listed->account, err);
+    tide_status rc = tide_rows_do(db, WHAT, err, "DELETE FROM console_listed WHERE account = ?1",
+                                  listed->account);
     uint64_t place = 0;
     for (const char *at = listed->texts; rc == TIDE_OK && at < listed->texts + listed->bytes;) {
         const char *level = at + strlen(at) + 1;
-        rc = add_row(db, listed->account, place++, at, level, err);
+        rc = tide_rows_do(
+            db, WHAT, err,
+            "INSERT INTO console_listed(account, place, site, level) VALUES(?1, ?2, ?3, ?4)",
+            listed->account, place++, at, level);
         at = level + strlen(level) + 1;
     }
     return rc;

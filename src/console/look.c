@@ -21,20 +21,13 @@ tide_status tide_console_look_endpoint(tide_ledger *ledger, const char *name, ch
                                        size_t endpoint_bytes, tide_error *err)
 {
     const tide_rows db = tide_ledger_rows(ledger);
-    tide_rows_stmt stmt;
     bool has = false;
     tide_status rc = tide_rows_has(db, "console_account", WHAT, &has, err);
-    if (rc == TIDE_OK && has)
-        rc = tide_rows_prepare(db, "SELECT endpoint FROM console_account WHERE name = ?1", WHAT,
-                               &stmt, err);
-    if (rc == TIDE_OK && has) {
-        tide_rows_text(&stmt, 1, tide_text_of(name));
-        rc = tide_rows_step(&stmt, &has, err);
-        if (rc == TIDE_OK && has)
-            tide_rows_get_copy(&stmt, 0, endpoint_out, endpoint_bytes);
-        tide_rows_end(&stmt);
-    }
-    return rc == TIDE_OK && !has
+    if (rc == TIDE_OK)
+        rc = !has ? TIDE_NOT_FOUND
+                  : tide_rows_copy(db, WHAT, endpoint_out, endpoint_bytes, err,
+                                   "SELECT endpoint FROM console_account WHERE name = ?1", name);
+    return rc == TIDE_NOT_FOUND
                ? tide_error_set(err, TIDE_NOT_FOUND, "there is no sign-in \"%.100s\"", name)
                : rc;
 }
@@ -53,15 +46,10 @@ tide_status tide_console_look_listed(tide_ledger *ledger, uint32_t account,
                                      void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        tide_ledger_rows(ledger),
-        "SELECT site, level FROM console_listed WHERE account = ?1 ORDER BY place", WHAT, &stmt,
-        err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    bool row = false;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+    tide_status rc = tide_rows_ask(
+        tide_ledger_rows(ledger), WHAT, &stmt, err,
+        "SELECT site, level FROM console_listed WHERE account = ?1 ORDER BY place", account);
+    while (tide_rows_next(&stmt, &rc, err)) {
         char site[TIDE_SC_SITE_BYTES_MAX + 1];
         char level[64];
         tide_rows_get_copy(&stmt, 0, site, sizeof site);
@@ -93,16 +81,12 @@ tide_status tide_console_look_left(tide_ledger *ledger, uint32_t account,
     struct tide_console_left left = {0};
     tide_rows_stmt stmt;
     tide_status rc =
-        tide_rows_prepare(tide_ledger_rows(ledger),
-                          "SELECT job.payload, job.state FROM job JOIN kind ON kind.id = job.kind"
-                          " WHERE job.account = ?1 AND job.state IN (0, 1, 3)"
-                          " AND kind.name IN ('console.plan', 'console.page')",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    bool row = false;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        tide_rows_ask(tide_ledger_rows(ledger), WHAT, &stmt, err,
+                      "SELECT job.payload, job.state FROM job JOIN kind ON kind.id = job.kind"
+                      " WHERE job.account = ?1 AND job.state IN (0, 1, 3)"
+                      " AND kind.name IN ('console.plan', 'console.page')",
+                      account);
+    while (tide_rows_next(&stmt, &rc, err)) {
         if (!is_wanted(site_of(tide_rows_get_text(&stmt, 0)), arg))
             continue;
         if (tide_rows_get_u64(&stmt, 1) == TIDE_ROW_FAILED)

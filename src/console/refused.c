@@ -23,29 +23,15 @@ struct refusal {
 static tide_status write_refusal(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct refusal *refusal = arg;
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(tide_transaction_rows(transaction),
-                          "INSERT INTO console_refused(site, reason, at) VALUES(?1, ?2, ?3)"
-                          " ON CONFLICT(site) DO UPDATE SET reason = ?2",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, refusal->site);
-    tide_rows_text(&stmt, 2, tide_text_of(refusal->reason));
-    tide_rows_u64(&stmt, 3, refusal->at_unix_ms);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(tide_transaction_rows(transaction), WHAT, err,
+                        "INSERT INTO console_refused(site, reason, at) VALUES(?1, ?2, ?3)"
+                        " ON CONFLICT(site) DO UPDATE SET reason = ?2",
+                        refusal->site, refusal->reason, refusal->at_unix_ms);
 }
 
 static tide_status forget_refusal(tide_rows db, uint64_t site, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db, "DELETE FROM console_refused WHERE site = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, site);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err, "DELETE FROM console_refused WHERE site = ?1", site);
 }
 
 static tide_status drop_refusal(tide_transaction *transaction, void *arg, tide_error *err)
@@ -57,15 +43,11 @@ tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *
                                       tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        db,
+    tide_status rc = tide_rows_ask(
+        db, WHAT, &stmt, err,
         "SELECT console_site.site, reason, at FROM console_refused JOIN console_site ON"
-        " console_site.id = console_refused.site ORDER BY console_site.site",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    bool row = false;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        " console_site.id = console_refused.site ORDER BY console_site.site");
+    while (tide_rows_next(&stmt, &rc, err)) {
         char site[TIDE_SC_SITE_BYTES_MAX + 1];
         char reason[400];
         tide_rows_get_copy(&stmt, 0, site, sizeof site);
@@ -78,7 +60,7 @@ tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *
 
 /* ---- jobs of a refused site ---- */
 
-enum { JOBS_MAX = 1000, FAILED = 3 };
+enum { JOBS_MAX = 1000, FAILED = 3, END_MS = 10000, TICK_US = 20000 };
 
 struct jobs_ask {
     uint64_t site;
@@ -93,20 +75,15 @@ static tide_status read_jobs(tide_transaction *transaction, void *arg, tide_erro
     struct jobs_ask *ask = arg;
     char payload[TIDE_CONSOLE_SITE_LIKE_BYTES];
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        tide_transaction_rows(transaction),
-        "SELECT job.id, job.state FROM job JOIN kind ON kind.id = job.kind WHERE"
-        " job.state IN (0, 1, 3) AND kind.name IN ('console.plan', 'console.page')"
-        " AND job.payload LIKE ?1 ORDER BY job.state DESC, job.id LIMIT ?2",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
     tide_console_site_like(ask->site, payload);
-    tide_rows_text(&stmt, 1, tide_text_of(payload));
-    tide_rows_u64(&stmt, 2, JOBS_MAX);
-    bool row = false;
+    tide_status rc =
+        tide_rows_ask(tide_transaction_rows(transaction), WHAT, &stmt, err,
+                      "SELECT job.id, job.state FROM job JOIN kind ON kind.id = job.kind WHERE"
+                      " job.state IN (0, 1, 3) AND kind.name IN ('console.plan', 'console.page')"
+                      " AND job.payload LIKE ?1 ORDER BY job.state DESC, job.id LIMIT ?2",
+                      payload, JOBS_MAX);
     ask->count = 0;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+    while (tide_rows_next(&stmt, &rc, err)) {
         ask->ids[ask->count] = tide_rows_get_u64(&stmt, 0);
         ask->failed[ask->count++] = tide_rows_get_u64(&stmt, 1) == FAILED;
     }
@@ -122,21 +99,25 @@ static tide_status retry_failed(tide_console *console, struct jobs_ask *ask, tid
     return rc;
 }
 
-/* The engine does not run, or the jobs are asked to stop: none returns.  A failed job can be
- * canceled only after it is pending again. */
-static tide_status cancel_all(tide_console *console, struct jobs_ask *ask, tide_error *err)
+/* A failed job can be canceled only after it is pending again.  One that runs may succeed before it
+ * notices, and have a next page: so until none is left, or for END_MS. */
+static tide_status cancel_all(tide_engine *engine, tide_world *world, struct jobs_ask *ask,
+                              tide_error *err)
 {
-    tide_engine *engine = console->options.engine;
-    tide_status rc = TIDE_OK;
-    do {
-        rc = tide_transact(engine, read_jobs, ask, err);
+    const uint64_t give_up_ms = tide_world_now_ms(world) + END_MS;
+    tide_status rc = tide_transact(engine, read_jobs, ask, err);
+    while (rc == TIDE_OK && ask->count > 0 && tide_world_now_ms(world) < give_up_ms) {
         for (size_t i = 0; rc == TIDE_OK && i < ask->count; i++) {
             if (ask->failed[i])
                 rc = tide_retry_job(engine, ask->ids[i], err);
             if (rc == TIDE_OK)
                 rc = tide_cancel_job(engine, ask->ids[i], err);
         }
-    } while (rc == TIDE_OK && ask->count == JOBS_MAX);
+        if (rc == TIDE_OK && ask->count < JOBS_MAX)
+            (void)tide_world_sleep_until(world, tide_world_now_us(world) + TICK_US, NULL);
+        if (rc == TIDE_OK)
+            rc = tide_transact(engine, read_jobs, ask, err);
+    }
     return rc;
 }
 
@@ -191,31 +172,28 @@ static tide_status drop_site(tide_transaction *transaction, void *arg, tide_erro
 {
     const uint64_t *site = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
     tide_status rc = forget_refusal(db, *site, err);
     if (rc == TIDE_OK)
-        rc = tide_rows_prepare(db, "UPDATE console_site SET account = 0 WHERE id = ?1", WHAT, &stmt,
-                               err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, *site);
-    return tide_rows_run(&stmt, err);
+        rc =
+            tide_rows_do(db, WHAT, err, "UPDATE console_site SET account = 0 WHERE id = ?1", *site);
+    return rc;
 }
 
-tide_status tide_console_site_remove(tide_console *console, const char *site, tide_error *err)
+tide_status tide_console_site_remove(tide_engine *engine, tide_world *world, tide_mem *mem,
+                                     const char *site, tide_error *err)
 {
     struct tide_console_site row;
-    tide_status rc = tide_console_site(console, site, &row, err);
+    tide_status rc = tide_console_site(engine, site, &row, err);
     if (rc != TIDE_OK)
         return rc;
-    struct jobs_ask *ask = tide_mem_new(console->mem, sizeof *ask);
+    struct jobs_ask *ask = tide_mem_new(mem, sizeof *ask);
     if (ask == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the jobs of %s", site);
     ask->site = row.id;
     /* Jobs first: a crash in between leaves a site that can be removed again. */
-    rc = cancel_all(console, ask, err);
+    rc = cancel_all(engine, world, ask, err);
     if (rc == TIDE_OK)
-        rc = tide_transact(console->options.engine, drop_site, &row.id, err);
-    tide_mem_free(console->mem, ask, sizeof *ask);
+        rc = tide_transact(engine, drop_site, &row.id, err);
+    tide_mem_free(mem, ask, sizeof *ask);
     return rc;
 }

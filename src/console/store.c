@@ -167,9 +167,8 @@ tide_status tide_console_series(tide_console_store *store, const struct tide_con
     char dimensions[128];
     bool row = false;
     dimensions_text(set->dimensions, dimensions);
-    sqlite3_stmt *find = tide_db_stmt(&store->db, TIDE_CONSOLE_SERIES_FIND);
-    tide_bind_text(find, 1, tide_text_of(tide_sc_type_name(set->type)));
-    tide_bind_text(find, 2, tide_text_of(dimensions));
+    sqlite3_stmt *find = tide_db_ask(&store->db, TIDE_CONSOLE_SERIES_FIND,
+                                     tide_text_of(tide_sc_type_name(set->type)), dimensions);
     tide_status rc = tide_db_step(&store->db, find, &row, err);
     if (rc != TIDE_OK)
         return rc;
@@ -177,10 +176,8 @@ tide_status tide_console_series(tide_console_store *store, const struct tide_con
     tide_db_end(find);
     if (row || !make)
         return TIDE_OK;
-    sqlite3_stmt *add = tide_db_stmt(&store->db, TIDE_CONSOLE_SERIES_ADD);
-    tide_bind_text(add, 1, tide_text_of(tide_sc_type_name(set->type)));
-    tide_bind_text(add, 2, tide_text_of(dimensions));
-    rc = tide_db_run(&store->db, add, err);
+    rc = tide_db_do(&store->db, err, TIDE_CONSOLE_SERIES_ADD,
+                    tide_text_of(tide_sc_type_name(set->type)), dimensions);
     if (rc == TIDE_OK)
         *series_out = (uint64_t)sqlite3_last_insert_rowid(store->db.handle);
     return rc;

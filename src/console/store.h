@@ -129,5 +129,8 @@ tide_status tide_console_store_top(tide_console_store *store, const struct tide_
                                    void *arg, tide_error *err);
 tide_status tide_console_store_check(tide_console_store *store, tide_buf *problems,
                                      tide_error *err);
+/* The rows in a file that is not open, such as a copy.  `check`: TIDE_CORRUPT if days lack rows. */
+tide_status tide_console_store_rows(tide_world *world, const char *path, bool check, tide_mem *mem,
+                                    uint64_t *rows_out, tide_error *err);
 
 #endif

@@ -15,17 +15,14 @@ static tide_status name_number(tide_console_store *store, unsigned kind, tide_te
     *number_out = tide_names_get(&store->names[kind], text);
     if (*number_out != 0)
         return TIDE_OK;
-    sqlite3_stmt *find = tide_db_stmt(&store->db, (size_t)TIDE_CONSOLE_NAME_FIND + kind);
-    tide_bind_text(find, 1, text);
+    sqlite3_stmt *find = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_FIND + kind, text);
     tide_status rc = tide_db_step(&store->db, find, &row, err);
     if (rc != TIDE_OK)
         return rc;
     *number_out = row ? tide_column_u32(find, 0) : 0;
     tide_db_end(find);
     if (!row) {
-        sqlite3_stmt *add = tide_db_stmt(&store->db, (size_t)TIDE_CONSOLE_NAME_ADD + kind);
-        tide_bind_text(add, 1, text);
-        rc = tide_db_run(&store->db, add, err);
+        rc = tide_db_do(&store->db, err, (size_t)TIDE_CONSOLE_NAME_ADD + kind, text);
         *number_out = (uint32_t)sqlite3_last_insert_rowid(store->db.handle);
     }
     if (rc == TIDE_OK)
@@ -74,16 +71,10 @@ static tide_status stage(tide_console_store *store, uint64_t series,
                          const struct tide_console_part *part, const tide_buf *facts,
                          tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&store->db, TIDE_CONSOLE_STAGE);
-    tide_bind_u64(stmt, 1, series);
-    tide_bind_text(stmt, 2, tide_text_of(part->date));
-    tide_bind_u64(stmt, 3, part->asked);
-    tide_bind_u64(stmt, 4, part->reading);
-    tide_bind_u64(stmt, 5, part->start_row);
-    tide_bind_u64(stmt, 6, facts->bytes / sizeof(struct tide_console_fact));
-    (void)sqlite3_bind_blob64(stmt, 7, facts->bytes == 0 ? "" : facts->data, facts->bytes,
-                              SQLITE_STATIC);
-    return tide_db_run(&store->db, stmt, err);
+    return tide_db_do(&store->db, err, TIDE_CONSOLE_STAGE, series, part->date, part->asked,
+                      part->reading, part->start_row,
+                      facts->bytes / sizeof(struct tide_console_fact),
+                      tide_value_bytes(facts->data, facts->bytes));
 }
 
 tide_status tide_console_store_stage(tide_console_store *store, const struct tide_console_set *set,
@@ -111,22 +102,15 @@ tide_status tide_console_store_stage(tide_console_store *store, const struct tid
 static tide_status unstage(tide_console_store *store, uint64_t series, const char *date,
                            tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&store->db, TIDE_CONSOLE_UNSTAGE);
-    tide_bind_u64(stmt, 1, series);
-    tide_bind_text(stmt, 2, tide_text_of(date));
-    return tide_db_run(&store->db, stmt, err);
+    return tide_db_do(&store->db, err, TIDE_CONSOLE_UNSTAGE, series, date);
 }
 
 static tide_status unstage_readings(tide_console_store *store, uint64_t series,
                                     const struct tide_console_part *part, uint32_t reading_first,
                                     tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&store->db, TIDE_CONSOLE_UNSTAGE_READINGS);
-    tide_bind_u64(stmt, 1, series);
-    tide_bind_text(stmt, 2, tide_text_of(part->date));
-    tide_bind_u64(stmt, 3, part->asked);
-    tide_bind_u64(stmt, 4, reading_first);
-    return tide_db_run(&store->db, stmt, err);
+    return tide_db_do(&store->db, err, TIDE_CONSOLE_UNSTAGE_READINGS, series, part->date,
+                      part->asked, reading_first);
 }
 
 /* ---- a day ---- */
@@ -185,9 +169,8 @@ static tide_status day_row(struct day *day, tide_error *err)
     tide_bind_u64(put, 11, day->part->asked);
     tide_bind_u64(put, 12, day->all.missing);
     tide_status rc = tide_db_run(&day->store->db, put, err);
-    sqlite3_stmt *find = tide_db_stmt(&day->store->db, TIDE_CONSOLE_DAY_FIND);
-    tide_bind_u64(find, 1, day->series);
-    tide_bind_text(find, 2, tide_text_of(day->part->date));
+    sqlite3_stmt *find =
+        tide_db_ask(&day->store->db, TIDE_CONSOLE_DAY_FIND, day->series, day->part->date);
     if (rc == TIDE_OK)
         rc = tide_db_step(&day->store->db, find, &row, err);
     day->id = rc == TIDE_OK && row ? tide_column_u64(find, 0) : 0;
@@ -200,10 +183,8 @@ static tide_status day_facts(struct day *day, tide_error *err)
     const struct tide_console_fact *facts = facts_in(day);
     tide_db *db = &day->store->db;
     const uint64_t first = day->id * TIDE_CONSOLE_DAY_FACTS;
-    sqlite3_stmt *remove = tide_db_stmt(db, TIDE_CONSOLE_FACTS_REMOVE);
-    tide_bind_u64(remove, 1, first);
-    tide_bind_u64(remove, 2, first + TIDE_CONSOLE_DAY_FACTS);
-    tide_status rc = tide_db_run(db, remove, err);
+    tide_status rc =
+        tide_db_do(db, err, TIDE_CONSOLE_FACTS_REMOVE, first, first + TIDE_CONSOLE_DAY_FACTS);
     sqlite3_stmt *add = tide_db_stmt(db, TIDE_CONSOLE_FACT_ADD);
     for (size_t i = 0; rc == TIDE_OK && i < day->rows; i++) {
         tide_bind_u64(add, 1, first + i);
@@ -246,12 +227,9 @@ static tide_status day_sums(struct day *day, const struct tide_console_set *set,
             (void)tide_error_set(err, rc, "no memory for the sums of a day");
             break;
         }
-        sqlite3_stmt *put = tide_db_stmt(&day->store->db, TIDE_CONSOLE_SUM_PUT);
-        tide_bind_u64(put, 1, day->id);
-        tide_bind_text(put, 2, tide_text_of(tide_console_named(k)));
-        (void)sqlite3_bind_blob64(put, 3, body.bytes == 0 ? "" : body.data, body.bytes,
-                                  SQLITE_STATIC);
-        rc = tide_db_run(&day->store->db, put, err);
+        rc = tide_db_do(&day->store->db, err, TIDE_CONSOLE_SUM_PUT, day->id,
+                        tide_text_of(tide_console_named(k)),
+                        tide_value_bytes(body.data, body.bytes));
     }
     tide_console_sums_done(&sums);
     tide_buf_done(&body);
@@ -269,9 +247,8 @@ struct before {
 static tide_status look_before(struct day *day, struct before *before_out, tide_error *err)
 {
     bool row = false;
-    sqlite3_stmt *find = tide_db_stmt(&day->store->db, TIDE_CONSOLE_DAY_FIND);
-    tide_bind_u64(find, 1, day->series);
-    tide_bind_text(find, 2, tide_text_of(day->part->date));
+    sqlite3_stmt *find =
+        tide_db_ask(&day->store->db, TIDE_CONSOLE_DAY_FIND, day->series, day->part->date);
     const tide_status rc = tide_db_step(&day->store->db, find, &row, err);
     *before_out = (struct before){.same = false};
     if (rc == TIDE_OK && row)

@@ -36,10 +36,8 @@ tide_status tide_console_store_days(
     bool row = false;
     tide_lock_take(store->world, store->lock);
     tide_status rc = tide_console_series(store, set, false, &series, err);
-    sqlite3_stmt *list = tide_db_stmt(&store->db, TIDE_CONSOLE_DAYS);
-    tide_bind_u64(list, 1, series);
-    tide_bind_text(list, 2, tide_text_of(from == NULL ? first_date : from));
-    tide_bind_text(list, 3, tide_text_of(to == NULL ? last_date : to));
+    sqlite3_stmt *list = tide_db_ask(&store->db, TIDE_CONSOLE_DAYS, series,
+                                     from == NULL ? first_date : from, to == NULL ? last_date : to);
     if (rc == TIDE_OK)
         rc = tide_db_step(&store->db, list, &row, err);
     while (rc == TIDE_OK && row) {
@@ -115,11 +113,9 @@ static tide_status sum_up(tide_console_store *store, uint64_t series, tide_sc_di
                           tide_error *err)
 {
     bool row = false;
-    sqlite3_stmt *list = tide_db_stmt(&store->db, TIDE_CONSOLE_SUMS);
-    tide_bind_u64(list, 1, series);
-    tide_bind_text(list, 2, tide_text_of(from == NULL ? first_date : from));
-    tide_bind_text(list, 3, tide_text_of(to == NULL ? last_date : to));
-    tide_bind_text(list, 4, tide_text_of(tide_sc_dimension_name(by)));
+    sqlite3_stmt *list =
+        tide_db_ask(&store->db, TIDE_CONSOLE_SUMS, series, from == NULL ? first_date : from,
+                    to == NULL ? last_date : to, tide_text_of(tide_sc_dimension_name(by)));
     tide_status rc = tide_db_step(&store->db, list, &row, err);
     while (rc == TIDE_OK && row) {
         const tide_text body = {sqlite3_column_blob(list, 0),
@@ -140,8 +136,7 @@ static tide_status give(tide_console_store *store, unsigned kind,
                         bool *more_out, tide_error *err)
 {
     bool row = false;
-    sqlite3_stmt *name = tide_db_stmt(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind);
-    tide_bind_u64(name, 1, sum->key);
+    sqlite3_stmt *name = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind, sum->key);
     const tide_status rc = tide_db_step(&store->db, name, &row, err);
     if (rc == TIDE_OK) {
         const struct tide_console_top top = {
@@ -216,5 +211,32 @@ tide_status tide_console_store_check(tide_console_store *store, tide_buf *proble
             rc = tide_buf_print(problems, "%lld %s\n", (long long)count, rules[i].says);
     }
     tide_lock_drop(store->world, store->lock);
+    return rc;
+}
+
+tide_status tide_console_store_rows(tide_world *world, const char *path, bool check, tide_mem *mem,
+                                    uint64_t *rows_out, tide_error *err)
+{
+    const char *sql = check ? "SELECT coalesce(sum(rows), 0), (SELECT count(*) FROM fact) FROM day"
+                            : "SELECT coalesce(sum(rows), 0), coalesce(sum(rows), 0) FROM day";
+    const struct tide_db_options options = {
+        .path = path, .vfs = tide_world_vfs(world), .read_only = true, .must_exist = true};
+    tide_db db = {0};
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = tide_db_open(&options, mem, &db, err);
+    if (rc != TIDE_OK)
+        return rc;
+    int code = sqlite3_prepare_v2(db.handle, sql, -1, &stmt, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(stmt);
+    if (code != SQLITE_ROW) {
+        rc = tide_db_failed(&db, code, "count rows", err);
+    } else {
+        *rows_out = tide_column_u64(stmt, 0);
+        if (tide_column_u64(stmt, 1) != *rows_out)
+            rc = tide_error_set(err, TIDE_CORRUPT, "%.250s lacks rows of some days", path);
+    }
+    (void)sqlite3_finalize(stmt);
+    tide_db_close(&db);
     return rc;
 }

@@ -6,7 +6,13 @@
 
 #include <string.h>
 
-enum { GOOD_KEPT = 8, NIL = UINT32_MAX, VARIED_FACTOR = 2 };
+enum {
+    GOOD_KEPT = 8,
+    NIL = UINT32_MAX,
+    VARIED_FACTOR = 2,
+    ERRORS_MIN = 3,             /* of an item's own, while another one fails too (BAD7) */
+    OTHERS_MS = 10 * 60 * 1000, /* longer than any pause: parts of one batch fail within it */
+};
 
 /* A failing item.  Linked by the time of its last failure; free entries are linked through
  * `newer`. */
@@ -15,13 +21,20 @@ struct suspect {
     uint64_t detail;       /* of its last error */
     uint64_t stalled_ms;   /* of its first stall */
     uint64_t held_ms;      /* when its verdict was first postponed; 0: never */
-    uint64_t successes_at; /* the account's success count when it first failed */
+    uint64_t successes_at; /* the account's success count when it was first judged */
     tide_status status;    /* its last error */
-    uint32_t failures;
+    uint32_t errors;       /* its own ones */
+    uint32_t failures;     /* those that were judged, and absences */
     uint32_t stalls;
     uint32_t owed; /* how often it was judged owed: its pauses grow */
     bool varied;   /* its errors were not all the same */
     uint32_t older, newer;
+};
+
+/* An item that failed, and when it did so last. */
+struct failed {
+    uint64_t item; /* 0: none */
+    uint64_t at_ms;
 };
 
 enum probe_state { PROBE_NONE, PROBE_WANTED, PROBE_RUNNING };
@@ -33,6 +46,7 @@ struct tide_badness {
     tide_map index; /* item to suspect */
     uint32_t free, oldest, newest;
     uint32_t count;
+    struct failed failed[2]; /* the last two, the later one first */
 
     unsigned char window[TIDE_BADNESS_WINDOW]; /* 1: failed */
     uint32_t window_at;
@@ -296,10 +310,9 @@ static bool error_same(const struct suspect *suspect, const struct tide_item_out
     return suspect->status == outcome->status && suspect->detail == outcome->detail;
 }
 
-/* Adds a failure to what is known of the item.  Only its first one counts as
- * "an item that failed": five attempts at one item are not five items. */
-static struct suspect *failure_note(tide_badness *badness, const struct tide_item_outcome *outcome,
-                                    uint64_t now_ms)
+/* Adds an error to what is known of the item. */
+static struct suspect *error_note(tide_badness *badness, const struct tide_item_outcome *outcome,
+                                  uint64_t now_ms)
 {
     uint32_t at = NIL;
     struct suspect *suspect = NULL;
@@ -310,18 +323,43 @@ static struct suspect *failure_note(tide_badness *badness, const struct tide_ite
         suspect->varied |= !error_same(suspect, outcome);
     } else {
         suspect = suspect_add(badness, outcome->item);
-        window_push(badness, true);
         good_forget(badness, outcome->item);
     }
     suspect->status = outcome->status;
     suspect->detail = outcome->detail;
+    suspect->errors += suspect->errors < UINT32_MAX;
+    if (badness->failed[0].item != outcome->item)
+        badness->failed[1] = badness->failed[0];
+    badness->failed[0] = (struct failed){.item = outcome->item, .at_ms = now_ms};
+    return suspect;
+}
+
+/* Only its first failure counts as "an item that failed": five attempts at one item are not
+ * five items. */
+static void failure_count(tide_badness *badness, struct suspect *suspect,
+                          const struct tide_item_outcome *outcome, uint64_t now_ms)
+{
+    if (suspect->failures == 0) {
+        window_push(badness, true);
+        suspect->successes_at = badness->successes;
+    }
     suspect->failures += suspect->failures < UINT32_MAX;
     if (is_stall(outcome->status)) {
         if (suspect->stalls == 0)
             suspect->stalled_ms = now_ms;
         suspect->stalls += suspect->stalls < UINT32_MAX;
     }
-    return suspect;
+}
+
+/* BAD7: whether all attempts charged to the item may be held against it. */
+static bool errors_enough(const tide_badness *badness, const struct suspect *suspect,
+                          uint64_t now_ms)
+{
+    const struct failed *other = &badness->failed[badness->failed[0].item == suspect->item];
+    const bool others_fail =
+        other->item != 0 && (now_ms < other->at_ms || now_ms - other->at_ms < OTHERS_MS);
+    return !others_fail || suspect->errors >= ERRORS_MIN ||
+           suspect->errors >= badness->settings.attempts_max;
 }
 
 static bool stalled_enough(const tide_badness *badness, const struct suspect *suspect,
@@ -367,6 +405,10 @@ static struct tide_badness_verdict failure_judge(tide_badness *badness, struct s
     }
     if (owed)
         return verdict_owed(badness, suspect, now_ms);
+    if (!permanent && !errors_enough(badness, suspect, now_ms)) {
+        TIDE_SEEN("badness: verdict held until the item has errors of its own");
+        return verdict_later(badness, TIDE_ITEM_HELD, suspect, now_ms);
+    }
     struct tide_badness_verdict verdict = {.kind = TIDE_ITEM_BAD, .failures = suspect->failures};
     suspect_forget(badness, outcome->item);
     return verdict;
@@ -424,7 +466,10 @@ tide_badness_item(tide_badness *badness, const struct tide_item_outcome *outcome
     case TIDE_CLASS_BUG:
         break;
     }
-    struct suspect *suspect = failure_note(badness, outcome, now_ms);
+    struct suspect *suspect = error_note(badness, outcome, now_ms);
+    if (outcome->retried)
+        return verdict_later(badness, TIDE_ITEM_AGAIN, suspect, now_ms);
+    failure_count(badness, suspect, outcome, now_ms);
     if (badness->row >= badness->settings.row_max ||
         badness->window_failed > badness->settings.window_failed_max)
         probe_want(badness, true, now_ms);
@@ -562,7 +607,7 @@ void tide_badness_check(const tide_badness *badness)
         TIDE_ASSERT(badness->suspects[at].older == older);
         TIDE_ASSERT(tide_map_get(&badness->index, badness->suspects[at].item, &found));
         TIDE_ASSERT(found == at);
-        TIDE_ASSERT(badness->suspects[at].failures > 0);
+        TIDE_ASSERT(badness->suspects[at].failures > 0 || badness->suspects[at].errors > 0);
         older = at;
         count++;
         TIDE_ASSERT(count <= badness->settings.suspects_max);

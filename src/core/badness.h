@@ -22,6 +22,13 @@
  *         owed, so it does not block forever.  So does one without any other item to compare with.
  *   BAD6  an order is repeated until it was carried out: a probe until it is answered, a halt until
  *         tide_badness_halted().
+ *   BAD7  while another item fails too, an item is bad only after three errors of its own.  The
+ *         attempts that a part inherits from its batch (E6.1) may all be the fault of that other
+ *         item.  They are the fault of an item that fails while no other one does.
+ *
+ * BAD7 and the bound of E6.3: with n items, L = log2 n rounded up, and k > 1 bad ones, the batch
+ * costs 3 extra requests, its halves at most 2 (k L - k + 1), and each bad item 2 more alone.
+ * That is 2 k L + 5, and k (5 + 2 log2 n) is more than 2 k L + 3 k.
  */
 #ifndef TIDE_CORE_BADNESS_H
 #define TIDE_CORE_BADNESS_H
@@ -55,6 +62,7 @@ struct tide_item_outcome {
     tide_status status; /* TIDE_OK: it succeeded */
     uint64_t detail;    /* tells errors of one status apart: a code, a hash of its reason */
     uint32_t attempts;  /* charged to the item so far, this one included (E6.1) */
+    bool retried;       /* alone, and attempts are left: its error is noted and not judged */
 };
 
 enum tide_item_verdict {

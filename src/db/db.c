@@ -286,6 +286,29 @@ tide_status tide_db_step(tide_db *db, sqlite3_stmt *stmt, bool *row_out, tide_er
     return rc;
 }
 
+sqlite3_stmt *tide_db_ask_with(tide_db *db, const tide_value *values, size_t count)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(db, (size_t)values[0].number);
+    for (int i = 1; i < (int)count; i++) {
+        const tide_text text = values[i].text;
+        if (values[i].type == TIDE_VALUE_NUMBER)
+            (void)sqlite3_bind_int64(stmt, i, values[i].number);
+        else if (values[i].type == TIDE_VALUE_TEXT)
+            tide_bind_text(stmt, i, text);
+        else if (values[i].type == TIDE_VALUE_BLOB)
+            (void)sqlite3_bind_blob64(stmt, i, text.bytes == 0 ? "" : text.data, text.bytes,
+                                      SQLITE_STATIC);
+        else
+            (void)sqlite3_bind_null(stmt, i);
+    }
+    return stmt;
+}
+
+tide_status tide_db_do_with(tide_db *db, tide_error *err, const tide_value *values, size_t count)
+{
+    return tide_db_run(db, tide_db_ask_with(db, values, count), err);
+}
+
 tide_status tide_db_run(tide_db *db, sqlite3_stmt *stmt, tide_error *err)
 {
     int code = step(db, stmt);

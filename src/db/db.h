@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "db/value.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -100,6 +101,13 @@ static inline void tide_db_end(sqlite3_stmt *stmt)
 {
     (void)sqlite3_reset(stmt);
 }
+
+/* Statement `number` with its parameters bound (db/value.h); borrowed until it ran. */
+#define tide_db_ask(db, ...) tide_db_ask_with(db, TIDE_VALUES(__VA_ARGS__))
+/* The same, and runs it: tide_db_run(). */
+#define tide_db_do(db, err, ...) tide_db_do_with(db, err, TIDE_VALUES(__VA_ARGS__))
+sqlite3_stmt *tide_db_ask_with(tide_db *db, const tide_value *values, size_t count);
+tide_status tide_db_do_with(tide_db *db, tide_error *err, const tide_value *values, size_t count);
 
 /* Our numbers are unsigned; SQLite stores the same 64 bits. */
 static inline void tide_bind_u64(sqlite3_stmt *stmt, int at, uint64_t number)

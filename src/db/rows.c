@@ -80,8 +80,7 @@ tide_status tide_rows_prepare(tide_rows rows, const char *sql, const char *what,
         rc = tide_rows_pg_prepare(sql, &stmt, err);
     else if (sqlite3_prepare_v2(rows.sqlite, sql, -1, &stmt.sqlite, NULL) != SQLITE_OK)
         rc = failed(rows, what, err);
-    if (rc == TIDE_OK)
-        *stmt_out = stmt;
+    *stmt_out = rc == TIDE_OK ? stmt : (tide_rows_stmt){.what = what};
     return rc;
 }
 
@@ -152,22 +151,29 @@ void tide_rows_again(tide_rows_stmt *stmt)
         tide_rows_pg_again(stmt);
 }
 
-tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err)
+bool tide_rows_next(tide_rows_stmt *stmt, tide_status *rc, tide_error *err)
 {
-    uint64_t changed = 0;
-    return tide_rows_run_count(stmt, &changed, err);
+    bool row = false;
+    if (*rc == TIDE_OK)
+        *rc = tide_rows_step(stmt, &row, err);
+    return *rc == TIDE_OK && row;
 }
 
-tide_status tide_rows_run_count(tide_rows_stmt *stmt, uint64_t *changed_out, tide_error *err)
+static tide_status run(tide_rows_stmt *stmt, uint64_t *changed_out, tide_error *err)
 {
     bool row = false;
     const tide_status rc = tide_rows_step(stmt, &row, err);
     TIDE_ASSERT(rc != TIDE_OK || !row);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && changed_out != NULL)
         *changed_out = stmt->sqlite != NULL ? (uint64_t)sqlite3_changes64(stmt->rows.sqlite)
                                             : tide_rows_pg_changed(stmt);
     tide_rows_end(stmt);
     return rc;
+}
+
+tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err)
+{
+    return run(stmt, NULL, err);
 }
 
 void tide_rows_end(tide_rows_stmt *stmt)
@@ -178,6 +184,62 @@ void tide_rows_end(tide_rows_stmt *stmt)
         tide_rows_pg_end(stmt);
     stmt->sqlite = NULL;
     stmt->pg = NULL;
+}
+
+/* ---- statements with their parameters ---- */
+
+tide_status tide_rows_ask_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
+                               tide_error *err, const tide_value *values, size_t count)
+{
+    TIDE_ASSERT(count - 1 <= TIDE_ROWS_PARAMS_MAX);
+    const tide_status rc = tide_rows_prepare(rows, values[0].text.data, what, stmt_out, err);
+    for (int i = 1; rc == TIDE_OK && i < (int)count; i++)
+        if (values[i].type == TIDE_VALUE_NUMBER)
+            tide_rows_i64(stmt_out, i, values[i].number);
+        else if (values[i].type == TIDE_VALUE_TEXT)
+            tide_rows_text(stmt_out, i, values[i].text);
+        else if (values[i].type == TIDE_VALUE_BLOB)
+            tide_rows_blob(stmt_out, i, values[i].text.data, values[i].text.bytes);
+        else
+            tide_rows_null(stmt_out, i);
+    return rc;
+}
+
+tide_status tide_rows_first_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
+                                 tide_error *err, const tide_value *values, size_t count)
+{
+    const tide_status rc = tide_rows_ask_with(rows, what, stmt_out, err, values, count);
+    return rc == TIDE_OK ? tide_rows_one(stmt_out, err) : rc;
+}
+
+tide_status tide_rows_change_with(tide_rows rows, const char *what, uint64_t *changed_out,
+                                  tide_error *err, const tide_value *values, size_t count)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc = tide_rows_ask_with(rows, what, &stmt, err, values, count);
+    return rc == TIDE_OK ? run(&stmt, changed_out, err) : rc;
+}
+
+tide_status tide_rows_number_with(tide_rows rows, const char *what, uint64_t *number_out,
+                                  tide_error *err, const tide_value *values, size_t count)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc = tide_rows_first_with(rows, what, &stmt, err, values, count);
+    if (rc == TIDE_OK)
+        *number_out = tide_rows_get_u64(&stmt, 0);
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+tide_status tide_rows_copy_with(tide_rows rows, const char *what, char *room, size_t room_bytes,
+                                tide_error *err, const tide_value *values, size_t count)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc = tide_rows_first_with(rows, what, &stmt, err, values, count);
+    if (rc == TIDE_OK)
+        tide_rows_get_copy(&stmt, 0, room, room_bytes);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
 /* ---- columns ---- */

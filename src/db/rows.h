@@ -32,6 +32,7 @@
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "db/value.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,26 +72,55 @@ tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, b
 tide_status tide_rows_snapshot(tide_rows rows, const char *what, bool *own_out, tide_error *err);
 void tide_rows_snapshot_end(tide_rows rows, bool own);
 
-/* `what` names the rows in an error: "the mail system's rows"; both are borrowed.  After
- * TIDE_OK the caller ends the statement, or lets tide_rows_run() do it. */
+/* ---- statements with their parameters ----
+ *
+ * Each of these takes the text of the statement and the values of ?1, ?2, ...: numbers, strings,
+ * tide_text, or a tide_value (db/value.h).  They are borrowed until the statement ran.
+ * `what` names the rows in an error: "the mail system's rows"; borrowed until the end.
+ *
+ *     rc = tide_rows_do(db, WHAT, err, "DELETE FROM mail_mark WHERE stream = ?1", stream); */
+
+/* Begins it.  The caller ends it in any case. */
+#define tide_rows_ask(rows, what, stmt_out, err, ...)                                              \
+    tide_rows_ask_with(rows, what, stmt_out, err, TIDE_VALUES(__VA_ARGS__))
+/* Begins it and reads the first row: tide_rows_one().  The caller ends it in any case. */
+#define tide_rows_first(rows, what, stmt_out, err, ...)                                            \
+    tide_rows_first_with(rows, what, stmt_out, err, TIDE_VALUES(__VA_ARGS__))
+/* Runs a statement without rows. */
+#define tide_rows_do(rows, what, err, ...) tide_rows_change(rows, what, NULL, err, __VA_ARGS__)
+/* The same; *changed_out: how many rows it inserted, changed or deleted. */
+#define tide_rows_change(rows, what, changed_out, err, ...)                                        \
+    tide_rows_change_with(rows, what, changed_out, err, TIDE_VALUES(__VA_ARGS__))
+/* The first column of the first row, as a number; TIDE_NOT_FOUND as in tide_rows_one(). */
+#define tide_rows_number(rows, what, number_out, err, ...)                                         \
+    tide_rows_number_with(rows, what, number_out, err, TIDE_VALUES(__VA_ARGS__))
+
+/* The first column of the first row, copied as by tide_rows_get_copy(). */
+#define tide_rows_copy(rows, what, room, room_bytes, err, ...)                                     \
+    tide_rows_copy_with(rows, what, room, room_bytes, err, TIDE_VALUES(__VA_ARGS__))
+
+/* For the macros above; values[0] is the text of the statement. */
+tide_status tide_rows_ask_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
+                               tide_error *err, const tide_value *values, size_t count);
+tide_status tide_rows_first_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
+                                 tide_error *err, const tide_value *values, size_t count);
+tide_status tide_rows_change_with(tide_rows rows, const char *what, uint64_t *changed_out,
+                                  tide_error *err, const tide_value *values, size_t count);
+tide_status tide_rows_number_with(tide_rows rows, const char *what, uint64_t *number_out,
+                                  tide_error *err, const tide_value *values, size_t count);
+tide_status tide_rows_copy_with(tide_rows rows, const char *what, char *room, size_t room_bytes,
+                                tide_error *err, const tide_value *values, size_t count);
+
+/* For a statement that runs several times: after TIDE_OK the caller binds the values below, steps,
+ * and ends it. */
 tide_status tide_rows_prepare(tide_rows rows, const char *sql, const char *what,
                               tide_rows_stmt *stmt_out, tide_error *err);
-
-/* ---- parameters, from 1; what is not bound is NULL ---- */
-
-void tide_rows_u64(tide_rows_stmt *stmt, int at, uint64_t number); /* the same 64 bits */
+/* Parameters from 1; what is not bound is NULL, but the last must be bound. */
+void tide_rows_u64(tide_rows_stmt *stmt, int at, uint64_t number);
 void tide_rows_i64(tide_rows_stmt *stmt, int at, int64_t number);
-/* Borrowed until the statement ran. */
 void tide_rows_text(tide_rows_stmt *stmt, int at, tide_text text);
 void tide_rows_blob(tide_rows_stmt *stmt, int at, const void *bytes, size_t count);
-void tide_rows_null(tide_rows_stmt *stmt, int at); /* the last parameter must be bound */
-static inline void tide_rows_text_or_null(tide_rows_stmt *stmt, int at, tide_text text)
-{
-    if (text.bytes > 0)
-        tide_rows_text(stmt, at, text);
-    else
-        tide_rows_null(stmt, at);
-}
+void tide_rows_null(tide_rows_stmt *stmt, int at);
 /* A text[] of PostgreSQL; there is nothing like it on SQLite. */
 void tide_rows_texts(tide_rows_stmt *stmt, int at, const tide_text *texts, size_t count);
 
@@ -98,6 +128,8 @@ void tide_rows_texts(tide_rows_stmt *stmt, int at, const tide_text *texts, size_
 
 /* The next row; *row_out says whether there is one. */
 tide_status tide_rows_step(tide_rows_stmt *stmt, bool *row_out, tide_error *err);
+/* The same, for a loop.  false: *rc was not TIDE_OK or is not any more, or there is no row. */
+bool tide_rows_next(tide_rows_stmt *stmt, tide_status *rc, tide_error *err);
 /* The first one.  TIDE_OK: there is a row; TIDE_NOT_FOUND: there is none, and `err` is as it
  * was.  The caller ends the statement in any case. */
 tide_status tide_rows_one(tide_rows_stmt *stmt, tide_error *err);
@@ -105,8 +137,6 @@ tide_status tide_rows_one(tide_rows_stmt *stmt, tide_error *err);
 void tide_rows_again(tide_rows_stmt *stmt);
 /* Runs a statement without rows, and ends it. */
 tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err);
-/* The same; *changed_out: how many rows it inserted, changed or deleted. */
-tide_status tide_rows_run_count(tide_rows_stmt *stmt, uint64_t *changed_out, tide_error *err);
 void tide_rows_end(tide_rows_stmt *stmt); /* a zeroed one is fine */
 
 /* ---- columns of the row, from 0; borrowed until the next step ---- */

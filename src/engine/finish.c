@@ -329,17 +329,28 @@ static void change_fate(struct items_plan *plan, size_t i, enum tide_fate fate)
     plan->fates[i].fate = fate;
 }
 
+/* The error of a single item that stays in its job and is tried again; TIDE_OK: it has none. */
+static tide_status retried_error(const tide_job *job, const struct items_plan *plan)
+{
+    if (job->items_count != 1 || plan->split.rest != TIDE_REST_RETRY)
+        return TIDE_OK;
+    return job->items[0].failed ? job->items[0].status : job->status;
+}
+
 static void judge_item(tide_job *job, struct items_plan *plan, size_t i, uint64_t now_ms)
 {
     struct tide_item_fate *fate = &plan->fates[i];
-    if (fate->fate == TIDE_FATE_FIRST || fate->fate == TIDE_FATE_SECOND || job->items[i].skipped)
+    const bool stays = fate->fate == TIDE_FATE_FIRST || fate->fate == TIDE_FATE_SECOND;
+    const tide_status error = stays ? retried_error(job, plan) : fate->reason;
+    if ((stays && error == TIDE_OK) || job->items[i].skipped)
         return;
     const char *reason = job->items[i].reason != NULL ? job->items[i].reason : job->err.text;
     bool stored = fate->fate == TIDE_FATE_STORED;
     struct tide_item_outcome outcome = {.item = tide_hash_key(job->items[i].text),
-                                        .status = stored ? TIDE_OK : fate->reason,
+                                        .status = stored ? TIDE_OK : error,
                                         .detail = tide_hash_key(tide_text_of(reason)),
-                                        .attempts = plan->split.alone_attempts};
+                                        .attempts = plan->split.alone_attempts,
+                                        .retried = stays};
     const bool decides =
         fate->fate == TIDE_FATE_BAD || fate->fate == TIDE_FATE_OWED || fate->fate == TIDE_FATE_GONE;
     if (decides)

@@ -210,13 +210,6 @@ void tide_changes_done(struct tide_changes *changes)
     tide_changes_init(changes, changes->mem);
 }
 
-tide_status tide_accounts_full(const char *name, tide_error *err)
-{
-    return tide_error_set(err, TIDE_FULL,
-                          "no room for account %.200s: a ledger holds at most %d; remove one first",
-                          name, TIDE_ACCOUNTS_MAX);
-}
-
 struct tide_brief tide_enqueued_brief(const struct tide_job_new *job,
                                       const struct tide_enqueued *enqueued)
 {
@@ -350,7 +343,7 @@ static tide_status not_shared(tide_error *err)
     }
 #include "ledger/operations.h"
 
-static tide_status name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err)
+tide_status tide_name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err)
 {
     if (name.bytes > 0 && name.bytes <= bytes_max)
         return TIDE_OK;
@@ -358,38 +351,10 @@ static tide_status name_check(const char *what, tide_text name, size_t bytes_max
                           bytes_max, name.bytes);
 }
 
-tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
-                             uint32_t *kind_out, tide_error *err)
-{
-    tide_status rc = name_check("a kind", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
-    return rc != TIDE_OK ? rc : tx->ledger->ops->kind(tx, name, scope, kind_out, err);
-}
-
-tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
-                                uint32_t *account_out, tide_error *err)
-{
-    tide_status rc = name_check("an account", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
-    if (rc == TIDE_OK && strlen(provider) > 32)
-        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
-    return rc != TIDE_OK ? rc : tx->ledger->ops->account(tx, name, provider, account_out, err);
-}
-
-tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char *archive,
-                                      const char *secret, tide_error *err)
-{
-    const struct tide_account_row *room = NULL;
-    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
-        (secret != NULL && strlen(secret) >= sizeof room->secret))
-        return tide_error_set(err, TIDE_INVALID,
-                              "an archive's id has at most %zu bytes, a secret's place %zu",
-                              sizeof room->archive - 1, sizeof room->secret - 1);
-    return tx->ledger->ops->account_place(tx, account, archive, secret, err);
-}
-
 tide_status tide_ledger_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
                                   size_t ids_max, size_t *count_out, tide_error *err)
 {
-    tide_status rc = name_check("a batch", name, TIDE_DEDUPE_BYTES_MAX, err);
+    tide_status rc = tide_name_check("a batch", name, TIDE_DEDUPE_BYTES_MAX, err);
     return rc != TIDE_OK ? rc
                          : ledger->ops->batch_get(ledger, name, ids_out, ids_max, count_out, err);
 }
@@ -397,7 +362,7 @@ tide_status tide_ledger_batch_get(tide_ledger *ledger, tide_text name, uint64_t 
 tide_status tide_ledger_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
                                   uint64_t now_unix_ms, tide_error *err)
 {
-    tide_status rc = name_check("a batch", name, TIDE_DEDUPE_BYTES_MAX, err);
+    tide_status rc = tide_name_check("a batch", name, TIDE_DEDUPE_BYTES_MAX, err);
     return rc != TIDE_OK ? rc : tx->ledger->ops->batch_put(tx, name, ids, count, now_unix_ms, err);
 }
 
@@ -415,7 +380,7 @@ tide_status tide_ledger_beat(tide_tx *tx, const struct tide_beat *beats, size_t 
 tide_status tide_ledger_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
                                struct tide_stream_row *row_out, tide_error *err)
 {
-    tide_status rc = name_check("a stream", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    tide_status rc = tide_name_check("a stream", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
     return rc != TIDE_OK ? rc : tx->ledger->ops->stream(tx, account, name, floor, row_out, err);
 }
 

@@ -13,7 +13,8 @@
  *     CHECKED_...   ledger.c checks lengths and ranges before it calls the store
  *     SHARED_...    only on a ledger that several processes share (tide_ledger_shared());
  *                   another store leaves it out: TIDE_INVALID
- *     COMMON_...    written once for all stores, over db/rows.h, in records.c; without arguments
+ *     COMMON_...    written once for all stores, over db/rows.h, in records.c and read.c;
+ *                   without arguments
  *
  * The file is included several times and has no guard.  The includer defines what an entry
  * becomes: OP(ledger, name, parameters, arguments), where `ledger` is the expression for the
@@ -61,25 +62,22 @@ READ(check, (tide_buf * problems), (problems))
 /* ---- names and accounts ---- */
 
 /* Small stable numbers for names; a new name gets a new number. */
-CHECKED_WRITE(kind, (const char *name, tide_dedupe_scope scope, uint32_t *kind_out),
-              (name, scope, kind_out))
+COMMON_WRITE(kind, (const char *name, tide_dedupe_scope scope, uint32_t *kind_out))
 /* The number of a kind or account by name; TIDE_NOT_FOUND. */
 COMMON_READ(kind_find, (const char *name, uint32_t *kind_out, bool *paused_out))
 /* Whether jobs of the kind can be split.  Reclaim then puts a job that is over its
  * budget back instead of failing it, and lists it in tide_changes.over_budget. */
-WRITE(kind_splits, (uint32_t kind, bool splits), (kind, splits))
-WRITE(kind_pause, (uint32_t kind, bool paused), (kind, paused))
-CHECKED_WRITE(account, (const char *name, const char *provider, uint32_t *account_out),
-              (name, provider, account_out))
+COMMON_WRITE(kind_splits, (uint32_t kind, bool splits))
+COMMON_WRITE(kind_pause, (uint32_t kind, bool paused))
+COMMON_WRITE(account, (const char *name, const char *provider, uint32_t *account_out))
 COMMON_READ(account_find, (const char *name, uint32_t *account_out))
 COMMON_READ(accounts, (bool (*visit)(const struct tide_account_row *row, void *arg), void *arg))
 COMMON_WRITE(account_halt,
              (uint32_t account, bool halted, const char *reason, uint64_t now_unix_ms))
-WRITE(account_pause, (uint32_t account, bool paused), (account, paused))
+COMMON_WRITE(account_pause, (uint32_t account, bool paused))
 /* The archive and the secret that a process must have to take the account; NULL keeps the
  * stored value. */
-CHECKED_WRITE(account_place, (uint32_t account, const char *archive, const char *secret),
-              (account, archive, secret))
+COMMON_WRITE(account_place, (uint32_t account, const char *archive, const char *secret))
 WRITE(governor_save, (uint32_t account, tide_text saved), (account, saved))
 
 /* ---- members of a fleet and what they hold (E1.7, E1.8, E4.1): struct tide_member ---- */
@@ -243,8 +241,7 @@ CHECKED_WRITE(stream,
               (uint32_t account, const char *name, tide_text floor,
                struct tide_stream_row *row_out),
               (account, name, floor, row_out))
-READ(streams, (bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg),
-     (visit, arg))
+COMMON_READ(streams, (bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg))
 /* The next cycle of the stream, with no jobs yet.  Its jobs are enqueued in the
  * same transaction; a cycle without any is finished at once. */
 WRITE(cycle,
@@ -252,14 +249,12 @@ WRITE(cycle,
        struct tide_cycle_row *row_out),
       (stream, start, end, now_unix_ms, row_out))
 /* Cycles at or beyond the stream's cursor, by ordinal. */
-READ(cycles,
-     (uint64_t stream, bool (*visit)(const struct tide_cycle_row *row, void *arg), void *arg),
-     (stream, visit, arg))
+COMMON_READ(cycles, (uint64_t stream, bool (*visit)(const struct tide_cycle_row *row, void *arg),
+                     void *arg))
 /* Jobs of an account that are not done, by cycle, kind and state: what is left of each
  * span of time.  Blocked and delayed jobs count as pending. */
-READ(work_left,
-     (uint32_t account, bool (*visit)(const struct tide_work_left *row, void *arg), void *arg),
-     (account, visit, arg))
+COMMON_READ(work_left, (uint32_t account,
+                        bool (*visit)(const struct tide_work_left *row, void *arg), void *arg))
 /* Moves the cursor to `to`, whose value is the end of cycle to-1; cursor_out (may
  * be NULL) is replaced by it.  TIDE_STALE if it no longer stands at `from`; TIDE_BUG
  * if a cycle in between is unfinished: the second half of the frontier's assertion
@@ -321,21 +316,17 @@ COMMON_READ(note_get, (const char *key, tide_buf *value_out))
 /* ---- reading, for commands ---- */
 
 /* Newest first.  Texts are borrowed during the call.  `visit` returns false to stop. */
-READ(jobs,
-     (const struct tide_job_filter *filter,
-      bool (*visit)(const struct tide_job_row *row, void *arg), void *arg),
-     (filter, visit, arg))
+COMMON_READ(jobs, (const struct tide_job_filter *filter,
+                   bool (*visit)(const struct tide_job_row *row, void *arg), void *arg))
 /* What the job waits for: unfinished, failed and canceled dependencies, at most
  * `count_max` ids with their states. */
 COMMON_READ(needs, (uint64_t job, struct tide_need *needs_out, size_t count_max, size_t *count_out))
-READ(counts,
-     (uint64_t now_unix_ms, bool (*visit)(const struct tide_job_count *row, void *arg), void *arg),
-     (now_unix_ms, visit, arg))
+COMMON_READ(counts, (uint64_t now_unix_ms,
+                     bool (*visit)(const struct tide_job_count *row, void *arg), void *arg))
 /* The size of what is stored for an account besides its jobs: streams, unfinished cycles, bad
  * items, its governor and its notes, as bytes of text plus 8 for each number (E6.4), and whether
  * there are records of its items.  Reads all of it. */
-READ(metadata, (uint32_t account, uint64_t *bytes_out, bool *bad_out),
-     (account, bytes_out, bad_out))
+COMMON_READ(metadata, (uint32_t account, uint64_t *bytes_out, bool *bad_out))
 /* Diagnosis of the running ledger (`jobs doctor`): old snapshots, bloat, dead members that
  * hold something, jobs that no living member can run, stalled queues, partitions that are
  * missing or overdue. */

@@ -36,11 +36,20 @@ struct tide_ledger_ops {
     __typeof__(tide_tx_postgres) *tx_postgres;
     __typeof__(tide_ledger_postgres) *postgres;
 
-    /* ---- the connection for records.c: required ----
+    /* ---- the connection for records.c and read.c: required ----
      * rows: before a statement.  rows_end: after it, with its status, which it returns; the store
      * remembers a failure after which only a rollback is allowed. */
     tide_status (*rows)(tide_ledger *ledger, tide_rows *rows_out, tide_error *err);
     tide_status (*rows_end)(tide_ledger *ledger, tide_status rc);
+    /* A kind changes, or what is paused: the store forgets what it has read of them. */
+    void (*names_change)(tide_ledger *ledger);
+
+    /* ---- texts of statements for read.c (db/rows.h): required ----
+     * jobs: columns LIST_...; ?1 id or 0, ?2 to ?3 accounts, ?4 kind or 0, ?5 state or -1,
+     * ?6 cycle or 0, ?7 the last id, ?8 the number of rows.  counts: ?1 now.  The others: ?1 the
+     * account. */
+    const char *(*jobs_text)(const struct tide_job_filter *filter);
+    const char *counts_text, *work_left_text, *metadata_text;
 
     /* ---- operations: required; SHARED_... NULL: the ledger is not shared ---- */
 #define OP(ledger, name, params, args) tide_status(*name) params;
@@ -79,6 +88,26 @@ tide_status tide_part_refused(uint64_t waiting, uint64_t part, tide_error *err);
 
 /* The state that is recorded for an item that failed with `status`. */
 tide_bad_state tide_bad_state_of(tide_status status);
+/* metadata_text; begin, end: what is around a column for the bytes of its text. */
+/* clang-format off */
+#define LEDGER_METADATA(begin, end)                                                                \
+    "SELECT CAST("                                                                                 \
+    " (SELECT coalesce(sum(" LEDGER_BYTES(begin, "item", end)                                      \
+    "   + " LEDGER_BYTES(begin, "reason", end) " + 56), 0) FROM bad WHERE account = ?1)"           \
+    " + (SELECT coalesce(sum(" LEDGER_BYTES(begin, "name", end)                                    \
+    "   + " LEDGER_BYTES(begin, "cursor", end) " + " LEDGER_BYTES(begin, "floor", end)             \
+    "   + 32), 0) FROM stream WHERE account = ?1)"                                                 \
+    " + (SELECT coalesce(sum(" LEDGER_BYTES(begin, "c.start", end)                                 \
+    "   + " LEDGER_BYTES(begin, "c.\"end\"", end) " + 48), 0)"                                     \
+    "   FROM stream s JOIN cycle c ON c.stream = s.id WHERE s.account = ?1)"                       \
+    " + (SELECT coalesce(sum(" LEDGER_BYTES(begin, "governor", end) "), 0)"                        \
+    "   FROM account WHERE id = ?1)"                                                               \
+    " + (SELECT coalesce(sum(" LEDGER_BYTES(begin, "key", end)                                     \
+    "   + " LEDGER_BYTES(begin, "value", end) "), 0) FROM note WHERE key IN"                       \
+    "   ('alerts:' || ?1, 'totals:' || ?1, 'good:' || ?1, 'outcome:' || ?1)) AS bigint),"          \
+    " EXISTS (SELECT 1 FROM bad WHERE account = ?1)"
+#define LEDGER_BYTES(begin, column, end) "coalesce(" begin column end ", 0)"
+/* clang-format on */
 /* Columns of a job in the statements that list jobs for commands, the same in every store. */
 enum {
     LIST_ID,
@@ -107,7 +136,10 @@ enum {
     LIST_ACCOUNT_NAME,
     LIST_KIND_NAME,
     LIST_RUN,
-    LIST_OWN, /* the store's own columns begin here */
+    LIST_LANE,
+    LIST_LEVEL,
+    LIST_PREEMPTIBLE,
+    LIST_FORCE,
 };
 /* The status of a job in `state` that has `stored` with its last error. */
 tide_status tide_status_shown(tide_row_state state, int64_t stored);
@@ -122,7 +154,7 @@ tide_status tide_span_check(uint64_t stream, uint64_t from, uint64_t to, uint64_
 /* Copies the texts of a row into `kept`; the row borrows them until `kept` is used again. */
 tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err);
 
-/* TIDE_FULL: the ledger has TIDE_ACCOUNTS_MAX accounts. */
-tide_status tide_accounts_full(const char *name, tide_error *err);
+/* TIDE_INVALID: a name has 1 to bytes_max bytes. */
+tide_status tide_name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err);
 
 #endif

@@ -4,51 +4,35 @@
  * text serves both stores. */
 #include "base/check.h"
 #include "base/limits.h"
-#include "ledger/ops.h"
+#include "ledger/common.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Begins an operation with its statement.  After TIDE_OK the caller ends it, by end_run() or
- * end_rows(). */
-static tide_status begin(tide_ledger *ledger, const char *sql, tide_rows_stmt *stmt_out,
-                         tide_error *err)
+/* A whole operation: one statement without rows. */
+#define change(tx, changed_out, err, ...)                                                          \
+    change_with(tx, changed_out, err, TIDE_VALUES(__VA_ARGS__))
+static tide_status change_with(tide_tx *tx, uint64_t *changed_out, tide_error *err,
+                               const tide_value *values, size_t count)
 {
     tide_rows rows = {NULL, NULL};
-    tide_status rc = ledger->ops->rows(ledger, &rows, err);
+    tide_status rc = tx->ledger->ops->rows(tx->ledger, &rows, err);
     if (rc == TIDE_OK)
-        rc = tide_rows_prepare(rows, sql, "the ledger", stmt_out, err);
-    return rc == TIDE_OK ? rc : ledger->ops->rows_end(ledger, rc);
+        rc = tide_rows_change_with(rows, "the ledger", changed_out, err, values, count);
+    return tx->ledger->ops->rows_end(tx->ledger, rc);
 }
 
-static tide_status end_rows(tide_ledger *ledger, tide_rows_stmt *stmt, tide_status rc)
-{
-    tide_rows_end(stmt);
-    return ledger->ops->rows_end(ledger, rc);
-}
-
-static tide_status end_run(tide_ledger *ledger, tide_rows_stmt *stmt, tide_error *err)
-{
-    return ledger->ops->rows_end(ledger, tide_rows_run(stmt, err));
-}
-
-/* Ends a statement that changes exactly one row. */
-static tide_status end_one(tide_ledger *ledger, tide_rows_stmt *stmt, const char *what, uint64_t id,
-                           tide_error *err)
+/* One that changes exactly the row that `what` and `id` name. */
+#define change_one(tx, what, id, err, ...)                                                         \
+    change_one_with(tx, what, id, err, TIDE_VALUES(__VA_ARGS__))
+static tide_status change_one_with(tide_tx *tx, const char *what, uint64_t id, tide_error *err,
+                                   const tide_value *values, size_t count)
 {
     uint64_t changed = 0;
-    tide_status rc = tide_rows_run_count(stmt, &changed, err);
+    tide_status rc = change_with(tx, &changed, err, values, count);
     if (rc == TIDE_OK && changed != 1)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %" PRIu64, what, id);
-    return ledger->ops->rows_end(ledger, rc);
-}
-
-/* The next row for a visitor.  false: there is none, or *rc is not TIDE_OK any more. */
-static bool next_row(tide_rows_stmt *stmt, tide_status *rc, tide_error *err)
-{
-    bool row = false;
-    *rc = tide_rows_step(stmt, &row, err);
-    return *rc == TIDE_OK && row;
+    return rc;
 }
 
 /* ---- names and accounts --------------------------------------------------------- */
@@ -57,11 +41,9 @@ static tide_status find(tide_ledger *ledger, const char *sql, const char *what, 
                         uint32_t *id_out, bool *paused_out, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = begin(ledger, sql, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(name));
-    rc = tide_rows_one(&stmt, err);
+    tide_status rc = tide_ledger_ask(ledger, &stmt, err, sql, name);
+    if (rc == TIDE_OK)
+        rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_NOT_FOUND)
         rc = tide_error_set(err, rc, "there is no %s %s", what, name);
     if (rc == TIDE_OK) {
@@ -69,7 +51,7 @@ static tide_status find(tide_ledger *ledger, const char *sql, const char *what, 
         if (paused_out != NULL)
             *paused_out = tide_rows_get_u64(&stmt, 1) != 0;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 tide_status tide_ledger_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
@@ -91,16 +73,13 @@ tide_status tide_ledger_accounts(tide_ledger *ledger,
                                  void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc =
-        begin(ledger,
-              "SELECT a.id, a.name, a.provider, a.paused, a.halted, a.halt_reason, a.halted_at,"
-              " a.governor, m.owner, a.archive, a.secret"
-              " FROM account a LEFT JOIN member m ON m.owner = a.owner AND NOT m.dead"
-              " ORDER BY a.id",
-              &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    while (next_row(&stmt, &rc, err)) {
+    tide_status rc = tide_ledger_ask(
+        ledger, &stmt, err,
+        "SELECT a.id, a.name, a.provider, a.paused, a.halted, a.halt_reason, a.halted_at,"
+        " a.governor, m.owner, a.archive, a.secret"
+        " FROM account a LEFT JOIN member m ON m.owner = a.owner AND NOT m.dead"
+        " ORDER BY a.id");
+    while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_account_row account = {
             .id = tide_rows_get_u32(&stmt, 0),
             .paused = tide_rows_get_u64(&stmt, 3) != 0,
@@ -117,25 +96,112 @@ tide_status tide_ledger_accounts(tide_ledger *ledger,
         if (!visit(&account, arg))
             break;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
+}
+
+/* Finds the name with this second value, or adds it, or changes its second value; TIDE_NOT_FOUND:
+ * `set` added nothing.  If another process adds the same name meanwhile, `set` waits for it and
+ * writes the same row. */
+static tide_status name_id(tide_tx *tx, const char *find, const char *set, const char *name,
+                           tide_value second, uint32_t *id_out, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    tide_status rc = tide_ledger_ask(tx->ledger, &stmt, err, find, name, second);
+    if (rc == TIDE_OK)
+        rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_NOT_FOUND) {
+        tide_rows_end(&stmt);
+        rc = tide_ledger_ask(tx->ledger, &stmt, err, set, name, second);
+        if (rc == TIDE_OK)
+            rc = tide_rows_one(&stmt, err);
+    }
+    if (rc == TIDE_OK)
+        *id_out = tide_rows_get_u32(&stmt, 0);
+    return tide_ledger_end_rows(tx->ledger, &stmt, rc);
+}
+
+tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
+                             uint32_t *kind_out, tide_error *err)
+{
+    const tide_status rc = tide_name_check("a kind", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tx->ledger->ops->names_change(tx->ledger);
+    /* Pending jobs keep the scope they were enqueued with. */
+    return name_id(tx, "SELECT id FROM kind WHERE name = ?1 AND scope = ?2",
+                   "INSERT INTO kind (name, scope) VALUES (?1, ?2)"
+                   " ON CONFLICT (name) DO UPDATE SET scope = excluded.scope RETURNING id",
+                   name, tide_value_u64(scope), kind_out, err);
+}
+
+static_assert(TIDE_ACCOUNTS_MAX == 4096, "the statement that adds an account says so too");
+
+tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
+                                uint32_t *account_out, tide_error *err)
+{
+    tide_status rc = tide_name_check("an account", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    if (rc == TIDE_OK && strlen(provider) > 32)
+        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
+    if (rc == TIDE_OK)
+        rc = name_id(tx, "SELECT id FROM account WHERE name = ?1 AND provider = ?2",
+                     "INSERT INTO account (name, provider) SELECT ?1, ?2"
+                     " WHERE (SELECT count(*) FROM account) < 4096"
+                     " OR EXISTS (SELECT 1 FROM account WHERE name = ?1)"
+                     " ON CONFLICT (name) DO UPDATE SET provider = excluded.provider RETURNING id",
+                     name, tide_value_string(provider), account_out, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = tide_error_set(
+            err, TIDE_FULL,
+            "no room for account %.200s: a ledger holds at most %d; remove one first", name,
+            TIDE_ACCOUNTS_MAX);
+    return rc;
+}
+
+tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char *archive,
+                                      const char *secret, tide_error *err)
+{
+    const struct tide_account_row *room = NULL;
+    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
+        (secret != NULL && strlen(secret) >= sizeof room->secret))
+        return tide_error_set(err, TIDE_INVALID,
+                              "an archive's id has at most %zu bytes, a secret's place %zu",
+                              sizeof room->archive - 1, sizeof room->secret - 1);
+    const tide_value keep = tide_value_if(false, 0);
+    return change_one(tx, "account", account, err,
+                      "UPDATE account SET archive = coalesce(?2, archive),"
+                      " secret = coalesce(?3, secret) WHERE id = ?1",
+                      account, archive == NULL ? keep : tide_value_string(archive),
+                      secret == NULL ? keep : tide_value_string(secret));
+}
+
+tide_status tide_ledger_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+{
+    tx->ledger->ops->names_change(tx->ledger);
+    return change_one(tx, "account", account, err,
+                      "UPDATE account SET paused = ?2 <> 0 WHERE id = ?1", account, paused);
+}
+
+tide_status tide_ledger_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
+{
+    tx->ledger->ops->names_change(tx->ledger);
+    return change_one(tx, "kind", kind, err, "UPDATE kind SET paused = ?2 <> 0 WHERE id = ?1", kind,
+                      paused);
+}
+
+tide_status tide_ledger_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
+{
+    return change_one(tx, "kind", kind, err, "UPDATE kind SET splits = ?2 <> 0 WHERE id = ?1", kind,
+                      splits);
 }
 
 tide_status tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
                                      uint64_t now_unix_ms, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc = begin(tx->ledger,
-                           "UPDATE account SET halt_reason = ?1, halted_at = ?2, halted = ?3 <> 0"
-                           " WHERE id = ?4",
-                           &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text_or_null(&stmt, 1, halted ? tide_text_of(reason) : TIDE_TEXT_NONE);
-    if (halted && now_unix_ms != 0)
-        tide_rows_u64(&stmt, 2, now_unix_ms);
-    tide_rows_u64(&stmt, 3, halted);
-    tide_rows_u64(&stmt, 4, account);
-    return end_one(tx->ledger, &stmt, "account", account, err);
+    return change_one(
+        tx, "account", account, err,
+        "UPDATE account SET halt_reason = ?1, halted_at = ?2, halted = ?3 <> 0 WHERE id = ?4",
+        tide_value_or_null(halted ? tide_text_of(reason) : TIDE_TEXT_NONE),
+        tide_value_if(halted && now_unix_ms != 0, now_unix_ms), halted, account);
 }
 
 /* ---- dependencies --------------------------------------------------------------- */
@@ -145,22 +211,19 @@ tide_status tide_ledger_needs(tide_ledger *ledger, uint64_t job, struct tide_nee
 {
     tide_rows_stmt stmt;
     size_t count = 0;
-    tide_status rc = begin(ledger,
-                           "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
-                           " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
-                           &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, job);
-    tide_rows_u64(&stmt, 2, count_max);
-    while (next_row(&stmt, &rc, err)) {
+    tide_status rc =
+        tide_ledger_ask(ledger, &stmt, err,
+                        "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
+                        " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
+                        job, count_max);
+    while (tide_rows_next(&stmt, &rc, err)) {
         TIDE_ASSERT(count < count_max);
         needs_out[count++] = (struct tide_need){tide_rows_get_u64(&stmt, 0),
                                                 (tide_row_state)tide_rows_get_u32(&stmt, 1)};
     }
     if (rc == TIDE_OK)
         *count_out = count;
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 /* ---- bad items ------------------------------------------------------------------ */
@@ -170,20 +233,15 @@ tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t
                                  void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc =
-        begin(ledger,
-              "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried, b.retries,"
-              " a.name, k.name, b.item, b.reason FROM bad b"
-              " LEFT JOIN account a ON a.id = b.account LEFT JOIN kind k ON k.id = b.kind"
-              " WHERE b.account BETWEEN ?1 AND ?2 AND (?3 = 0 OR b.kind = ?3)"
-              " ORDER BY b.account, b.kind, b.item COLLATE BINARY",
-              &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account == UINT32_MAX ? 0 : account);
-    tide_rows_u64(&stmt, 2, account);
-    tide_rows_u64(&stmt, 3, kind);
-    while (next_row(&stmt, &rc, err)) {
+    tide_status rc = tide_ledger_ask(
+        ledger, &stmt, err,
+        "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried, b.retries,"
+        " a.name, k.name, b.item, b.reason FROM bad b"
+        " LEFT JOIN account a ON a.id = b.account LEFT JOIN kind k ON k.id = b.kind"
+        " WHERE b.account BETWEEN ?1 AND ?2 AND (?3 = 0 OR b.kind = ?3)"
+        " ORDER BY b.account, b.kind, b.item COLLATE BINARY",
+        account == UINT32_MAX ? 0 : account, account, kind);
+    while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_bad_row bad = {
             .account = tide_rows_get_u32(&stmt, 0),
             .kind = tide_rows_get_u32(&stmt, 1),
@@ -200,25 +258,16 @@ tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t
         if (!visit(&bad, arg))
             break;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
                                   tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc = begin(tx->ledger,
-                           "UPDATE bad SET state = ?4, last_tried = ?5"
-                           " WHERE account = ?1 AND kind = ?2 AND item = ?3",
-                           &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_u64(&stmt, 2, kind);
-    tide_rows_text(&stmt, 3, item);
-    tide_rows_i64(&stmt, 4, state);
-    tide_rows_u64(&stmt, 5, now_unix_ms);
-    return end_one(tx->ledger, &stmt, "bad item of kind", kind, err);
+    return change_one(tx, "bad item of kind", kind, err,
+                      "UPDATE bad SET state = ?4, last_tried = ?5"
+                      " WHERE account = ?1 AND kind = ?2 AND item = ?3",
+                      account, kind, item, state, now_unix_ms);
 }
 
 /* ---- intents -------------------------------------------------------------------- */
@@ -226,22 +275,14 @@ tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, 
 tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
                                    tide_text outcome, uint64_t now_unix_ms, tide_error *err)
 {
-    tide_rows_stmt stmt;
     uint64_t changed = 0;
-    tide_status rc =
-        begin(tx->ledger, "UPDATE intent SET outcome = ?1, state = ?2, ended = ?3 WHERE tag = ?4",
-              &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text_or_null(&stmt, 1, outcome);
-    tide_rows_i64(&stmt, 2, state);
-    tide_rows_u64(&stmt, 3, now_unix_ms);
-    tide_rows_text(&stmt, 4, tag);
-    rc = tide_rows_run_count(&stmt, &changed, err);
+    tide_status rc = change(tx, &changed, err,
+                            "UPDATE intent SET outcome = ?1, state = ?2, ended = ?3 WHERE tag = ?4",
+                            tide_value_or_null(outcome), state, now_unix_ms, tag);
     if (rc == TIDE_OK && changed != 1)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
                             tag.data);
-    return tx->ledger->ops->rows_end(tx->ledger, rc);
+    return rc;
 }
 
 /* ---- schedules ------------------------------------------------------------------ */
@@ -249,14 +290,12 @@ tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state
 static tide_status kind_exists(tide_ledger *ledger, uint32_t kind, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = begin(ledger, "SELECT 1 FROM kind WHERE id = ?1", &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, kind);
-    rc = tide_rows_one(&stmt, err);
+    tide_status rc = tide_ledger_ask(ledger, &stmt, err, "SELECT 1 FROM kind WHERE id = ?1", kind);
+    if (rc == TIDE_OK)
+        rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_NOT_FOUND)
         rc = tide_error_set(err, rc, "there is no kind %" PRIu32, kind);
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
@@ -270,30 +309,24 @@ tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *ro
     tide_status rc = kind_exists(tx->ledger, row->kind, err);
     if (rc != TIDE_OK)
         return rc;
-    rc = begin(tx->ledger,
-               "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start, payload)"
-               " VALUES (?1, ?2, ?3, ?4, ?5 <> 0, ?6 <> 0, ?7)"
-               " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-               /* The grid of slots is kept across starts; another period is another grid. */
-               " anchor = CASE WHEN schedule.period = excluded.period THEN schedule.anchor"
-               " ELSE excluded.anchor END,"
-               " period = excluded.period, per_account = excluded.per_account,"
-               " at_start = excluded.at_start, payload = excluded.payload RETURNING id",
-               &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, row->name);
-    tide_rows_u64(&stmt, 2, row->kind);
-    tide_rows_u64(&stmt, 3, row->period_ms);
-    tide_rows_u64(&stmt, 4, row->anchor_unix_ms);
-    tide_rows_u64(&stmt, 5, row->per_account);
-    tide_rows_u64(&stmt, 6, row->at_start);
-    tide_rows_text_or_null(&stmt, 7, row->payload);
-    rc = tide_rows_one(&stmt, err);
+    rc = tide_ledger_ask(
+        tx->ledger, &stmt, err,
+        "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start, payload)"
+        " VALUES (?1, ?2, ?3, ?4, ?5 <> 0, ?6 <> 0, ?7)"
+        " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
+        /* The grid of slots is kept across starts; another period is another grid. */
+        " anchor = CASE WHEN schedule.period = excluded.period THEN schedule.anchor"
+        " ELSE excluded.anchor END,"
+        " period = excluded.period, per_account = excluded.per_account,"
+        " at_start = excluded.at_start, payload = excluded.payload RETURNING id",
+        row->name, row->kind, row->period_ms, row->anchor_unix_ms, row->per_account, row->at_start,
+        tide_value_or_null(row->payload));
+    if (rc == TIDE_OK)
+        rc = tide_rows_one(&stmt, err);
     TIDE_ASSERT(rc != TIDE_NOT_FOUND);
     if (rc == TIDE_OK)
         *id_out = tide_rows_get_u64(&stmt, 0);
-    return end_rows(tx->ledger, &stmt, rc);
+    return tide_ledger_end_rows(tx->ledger, &stmt, rc);
 }
 
 tide_status tide_ledger_schedules(tide_ledger *ledger,
@@ -301,13 +334,11 @@ tide_status tide_ledger_schedules(tide_ledger *ledger,
                                   void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = begin(ledger,
-                           "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
-                           " name, payload FROM schedule ORDER BY id",
-                           &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    while (next_row(&stmt, &rc, err)) {
+    tide_status rc =
+        tide_ledger_ask(ledger, &stmt, err,
+                        "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
+                        " name, payload FROM schedule ORDER BY id");
+    while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_schedule_row schedule = {
             .id = tide_rows_get_u64(&stmt, 0),
             .kind = tide_rows_get_u32(&stmt, 1),
@@ -322,7 +353,7 @@ tide_status tide_ledger_schedules(tide_ledger *ledger,
         if (!visit(&schedule, arg))
             break;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 /* ---- alerts --------------------------------------------------------------------- */
@@ -330,41 +361,24 @@ tide_status tide_ledger_schedules(tide_ledger *ledger,
 tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
                               const char *text, uint64_t now_unix_ms, tide_error *err)
 {
-    tide_rows_stmt stmt;
     if (level < 0 || level > 2 || condition[0] == '\0' || strlen(condition) > 48)
         return tide_error_set(err, TIDE_INVALID, "an alert has a short name and a level of 0 to 2");
-    tide_status rc =
-        begin(tx->ledger,
-              level == 0 ? "DELETE FROM alert WHERE condition = ?1 AND account = ?2"
-                         : "INSERT INTO alert (condition, account, level, since, text)"
-                           " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (condition, account)"
-                           " DO UPDATE SET level = excluded.level, text = excluded.text",
-              &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(condition));
-    tide_rows_u64(&stmt, 2, account);
-    if (level > 0) {
-        tide_rows_i64(&stmt, 3, level);
-        tide_rows_u64(&stmt, 4, now_unix_ms);
-        tide_rows_text_or_null(&stmt, 5, tide_text_of(text));
-    }
-    return end_run(tx->ledger, &stmt, err);
+    if (level == 0)
+        return change(tx, NULL, err, "DELETE FROM alert WHERE condition = ?1 AND account = ?2",
+                      condition, account);
+    return change(tx, NULL, err,
+                  "INSERT INTO alert (condition, account, level, since, text)"
+                  " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (condition, account)"
+                  " DO UPDATE SET level = excluded.level, text = excluded.text",
+                  condition, account, level, now_unix_ms, tide_value_or_null(tide_text_of(text)));
 }
 
 tide_status tide_ledger_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
                                        uint64_t now_unix_ms, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc =
-        begin(tx->ledger, "UPDATE alert SET notified = ?3 WHERE condition = ?1 AND account = ?2",
-              &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(condition));
-    tide_rows_u64(&stmt, 2, account);
-    tide_rows_u64(&stmt, 3, now_unix_ms);
-    return end_one(tx->ledger, &stmt, "alert of account", account, err);
+    return change_one(tx, "alert of account", account, err,
+                      "UPDATE alert SET notified = ?3 WHERE condition = ?1 AND account = ?2",
+                      condition, account, now_unix_ms);
 }
 
 tide_status tide_ledger_alerts(tide_ledger *ledger,
@@ -372,15 +386,12 @@ tide_status tide_ledger_alerts(tide_ledger *ledger,
                                void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc =
-        begin(ledger,
-              "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
-              " FROM alert l LEFT JOIN account a ON a.id = l.account"
-              " ORDER BY l.level DESC, l.since, l.condition COLLATE BINARY, l.account",
-              &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    while (next_row(&stmt, &rc, err)) {
+    tide_status rc = tide_ledger_ask(
+        ledger, &stmt, err,
+        "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
+        " FROM alert l LEFT JOIN account a ON a.id = l.account"
+        " ORDER BY l.level DESC, l.since, l.condition COLLATE BINARY, l.account");
+    while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_alert_row alert = {
             .account = tide_rows_get_u32(&stmt, 1),
             .level = (int)tide_rows_get_i64(&stmt, 2),
@@ -393,34 +404,27 @@ tide_status tide_ledger_alerts(tide_ledger *ledger,
         if (!visit(&alert, arg))
             break;
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
 /* ---- notes ---------------------------------------------------------------------- */
 
 tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc = begin(tx->ledger,
-                           "INSERT INTO note (key, value) VALUES (?1, ?2)"
-                           " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                           &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(key));
-    tide_rows_text(&stmt, 2, value);
-    return end_run(tx->ledger, &stmt, err);
+    return change(tx, NULL, err,
+                  "INSERT INTO note (key, value) VALUES (?1, ?2)"
+                  " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                  key, value);
 }
 
 tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
                                  tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = begin(ledger, "SELECT value FROM note WHERE key = ?1", &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(key));
-    rc = tide_rows_one(&stmt, err);
+    tide_status rc =
+        tide_ledger_ask(ledger, &stmt, err, "SELECT value FROM note WHERE key = ?1", key);
+    if (rc == TIDE_OK)
+        rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_NOT_FOUND)
         rc = tide_error_set(err, rc, "there is no note %s", key);
     if (rc == TIDE_OK) {
@@ -430,5 +434,5 @@ tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf 
         if (rc != TIDE_OK)
             (void)tide_error_set(err, rc, "no room for the note %s", key);
     }
-    return end_rows(ledger, &stmt, rc);
+    return tide_ledger_end_rows(ledger, &stmt, rc);
 }

@@ -160,7 +160,7 @@ bool tide_mail_is_short(uint64_t named, uint64_t messages);
 struct tide_mail_count {
     tide_archive *archive; /* NULL: there is none */
     uint64_t stored;       /* messages in the archive */
-    uint64_t recorded;     /* messages recorded as bad, gone or owed */
+    uint64_t recorded;     /* messages recorded as bad or owed, not those recorded as gone */
     uint64_t total;        /* the server's number, read when the last run began */
 };
 tide_status tide_mail_missing(const struct tide_mail_count *count, uint64_t *missing_out,

@@ -106,16 +106,14 @@ tide_status tide_removal_list(tide_rows db, uint64_t manifest, int state, uint64
                               uint32_t limit,
                               bool (*visit)(const struct tide_removal *removal, void *arg),
                               void *arg, tide_error *err);
-/* The newest entry that removed this message from the account; TIDE_NOT_FOUND. */
-tide_status tide_removal_find(tide_rows db, uint32_t account, tide_text gmail_id,
-                              struct tide_removal *removal_out, tide_error *err);
 
 /* ---- for restores ---- */
 
 /* By its id; TIDE_NOT_FOUND. */
 tide_status tide_removal_get(tide_rows db, uint64_t id, struct tide_removal *removal_out,
                              tide_error *err);
-/* As tide_removal_find(), but skips restores, and returns the mode of the manifest. */
+/* The newest entry that removed this message from the account, without those of restores, and the
+ * mode of its manifest; TIDE_NOT_FOUND. */
 tide_status tide_removal_origin(tide_rows db, uint32_t account, tide_text gmail_id,
                                 struct tide_removal *removal_out, tide_removal_mode *mode_out,
                                 tide_error *err);

@@ -19,30 +19,18 @@ struct put {
 
 static tide_status put_row(tide_rows db, const struct put *put, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(db,
-                                             "INSERT INTO mail_result(job, result) VALUES(?1, ?2)"
-                                             " ON CONFLICT(job) DO UPDATE SET result = ?2",
-                                             WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, put->job);
-    tide_rows_text(&stmt, 2, put->text);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO mail_result(job, result) VALUES(?1, ?2)"
+                        " ON CONFLICT(job) DO UPDATE SET result = ?2",
+                        put->job, put->text);
 }
 
 static tide_status forget_old(tide_rows db, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db,
-                          "DELETE FROM mail_result WHERE job <= (SELECT job FROM mail_result"
-                          " ORDER BY job DESC LIMIT 1 OFFSET ?1)",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, TIDE_RESULTS_KEPT);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err,
+                        "DELETE FROM mail_result WHERE job <= (SELECT job FROM mail_result"
+                        " ORDER BY job DESC LIMIT 1 OFFSET ?1)",
+                        TIDE_RESULTS_KEPT);
 }
 
 static tide_status put_run(tide_transaction *transaction, void *arg, tide_error *err)
@@ -71,11 +59,7 @@ tide_status tide_result_get(tide_rows db, uint64_t job, json_t **result_out, tid
 {
     tide_rows_stmt stmt;
     tide_status rc =
-        tide_rows_prepare(db, "SELECT result FROM mail_result WHERE job = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, job);
-    rc = tide_rows_one(&stmt, err);
+        tide_rows_first(db, WHAT, &stmt, err, "SELECT result FROM mail_result WHERE job = ?1", job);
     if (rc == TIDE_OK)
         rc = tide_json_parse_stored(tide_rows_get_text(&stmt, 0), result_out, err);
     tide_rows_end(&stmt);

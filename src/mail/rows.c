@@ -63,30 +63,15 @@ tide_status tide_mail_tables(tide_rows db, tide_error *err)
 
 tide_status tide_mail_row_put(tide_rows db, const struct tide_mail_row *row, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db,
-                          "INSERT INTO mail_account(" ROW_COLUMNS
-                          ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
-                          " ON CONFLICT(account) DO UPDATE SET email = ?2, endpoint = ?3,"
-                          " epoch = ?4, messages_total = ?5, last_run_ms = ?6, since_ms = ?7,"
-                          " floor_ms = ?8, lost_ms = ?9, rewind_ms = ?10, notice = ?11",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, row->account);
-    tide_rows_text(&stmt, 2, tide_text_of(row->email));
-    tide_rows_text(&stmt, 3, tide_text_of(row->endpoint));
-    tide_rows_u64(&stmt, 4, row->epoch);
-    tide_rows_u64(&stmt, 5, row->messages_total);
-    tide_rows_u64(&stmt, 6, row->last_run_ms);
-    tide_rows_u64(&stmt, 7, row->since_ms);
-    tide_rows_u64(&stmt, 8, row->floor_ms);
-    if (row->lost)
-        tide_rows_u64(&stmt, 9, row->lost_ms);
-    tide_rows_u64(&stmt, 10, row->rewind_ms);
-    tide_rows_text(&stmt, 11, tide_text_of(row->notice));
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO mail_account(" ROW_COLUMNS
+                        ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                        " ON CONFLICT(account) DO UPDATE SET email = ?2, endpoint = ?3,"
+                        " epoch = ?4, messages_total = ?5, last_run_ms = ?6, since_ms = ?7,"
+                        " floor_ms = ?8, lost_ms = ?9, rewind_ms = ?10, notice = ?11",
+                        row->account, row->email, row->endpoint, row->epoch, row->messages_total,
+                        row->last_run_ms, row->since_ms, row->floor_ms,
+                        tide_value_if(row->lost, row->lost_ms), row->rewind_ms, row->notice);
 }
 
 static void row_read(const tide_rows_stmt *stmt, struct tide_mail_row *row)
@@ -109,12 +94,9 @@ tide_status tide_mail_row_get(tide_rows db, uint32_t account, struct tide_mail_r
                               tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        db, "SELECT " ROW_COLUMNS " FROM mail_account WHERE account = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    rc = tide_rows_one(&stmt, err);
+    tide_status rc =
+        tide_rows_first(db, WHAT, &stmt, err,
+                        "SELECT " ROW_COLUMNS " FROM mail_account WHERE account = ?1", account);
     if (rc == TIDE_OK)
         row_read(&stmt, row_out);
     else if (rc == TIDE_NOT_FOUND)
@@ -127,29 +109,15 @@ tide_status tide_mail_rows(tide_rows db, void (*visit)(const struct tide_mail_ro
                            void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        db, "SELECT " ROW_COLUMNS " FROM mail_account ORDER BY email", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    bool more = false;
-    while ((rc = tide_rows_step(&stmt, &more, err)) == TIDE_OK && more) {
+    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
+                                   "SELECT " ROW_COLUMNS " FROM mail_account ORDER BY email");
+    while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_mail_row row;
         row_read(&stmt, &row);
         visit(&row, arg);
     }
     tide_rows_end(&stmt);
     return rc;
-}
-
-/* Runs one statement with the account as ?1. */
-static tide_status run_for(tide_rows db, const char *sql, uint64_t number, tide_error *err)
-{
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, number);
-    return tide_rows_run(&stmt, err);
 }
 
 tide_status tide_mail_row_remove(tide_rows db, uint32_t account, tide_error *err)
@@ -168,41 +136,16 @@ tide_status tide_mail_row_remove(tide_rows db, uint32_t account, tide_error *err
     };
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof texts / sizeof texts[0]; i++)
-        rc = run_for(db, texts[i], account, err);
-    return rc;
-}
-
-/* The first column of the first row, as a number. */
-static tide_status get_u64(tide_rows_stmt *stmt, uint64_t *number_out, tide_error *err)
-{
-    const tide_status rc = tide_rows_one(stmt, err);
-    if (rc == TIDE_OK)
-        *number_out = tide_rows_get_u64(stmt, 0);
-    tide_rows_end(stmt);
-    return rc;
-}
-
-/* The same for a text of at most 63 bytes. */
-static tide_status get_text(tide_rows_stmt *stmt, char text_out[64], tide_error *err)
-{
-    const tide_status rc = tide_rows_one(stmt, err);
-    if (rc == TIDE_OK)
-        tide_rows_get_copy(stmt, 0, text_out, 64);
-    tide_rows_end(stmt);
+        rc = tide_rows_do(db, WHAT, err, texts[i], account);
     return rc;
 }
 
 tide_status tide_mail_epoch_get(tide_rows db, uint32_t account, uint32_t *epoch_out,
                                 tide_error *err)
 {
-    tide_rows_stmt stmt;
     uint64_t epoch = 0;
-    tide_status rc =
-        tide_rows_prepare(db, "SELECT epoch FROM mail_epoch WHERE account = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    rc = get_u64(&stmt, &epoch, err);
+    tide_status rc = tide_rows_number(db, WHAT, &epoch, err,
+                                      "SELECT epoch FROM mail_epoch WHERE account = ?1", account);
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return rc;
     *epoch_out = (uint32_t)epoch;
@@ -212,20 +155,12 @@ tide_status tide_mail_epoch_get(tide_rows db, uint32_t account, uint32_t *epoch_
 tide_status tide_mail_lost_put(tide_rows db, uint32_t account, uint64_t lost_ms, uint64_t rewind_ms,
                                const char *notice, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db,
+    return tide_rows_do(
+        db, WHAT, err,
         "UPDATE mail_account SET lost_ms = CASE WHEN lost_ms < ?2 THEN lost_ms ELSE ?2 END,"
         " notice = ?4, rewind_ms = CASE WHEN rewind_ms <> 0 AND (?3 = 0 OR rewind_ms < ?3)"
         "  THEN rewind_ms ELSE ?3 END WHERE account = ?1",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_u64(&stmt, 2, lost_ms);
-    tide_rows_u64(&stmt, 3, rewind_ms);
-    tide_rows_text(&stmt, 4, tide_text_of(notice));
-    return tide_rows_run(&stmt, err);
+        account, lost_ms, rewind_ms, notice);
 }
 
 /* ---- marks ---- */
@@ -234,64 +169,38 @@ tide_status tide_mail_mark_put(tide_rows db, uint64_t stream, uint64_t ordinal,
                                tide_text history_id, tide_error *err)
 {
     TIDE_ASSERT(history_id.bytes > 0);
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db,
-                          "INSERT INTO mail_mark(stream, ordinal, history_id) VALUES(?1, ?2, ?3)"
-                          " ON CONFLICT(stream, ordinal) DO UPDATE SET history_id = ?3",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, stream);
-    tide_rows_u64(&stmt, 2, ordinal);
-    tide_rows_text(&stmt, 3, history_id);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO mail_mark(stream, ordinal, history_id) VALUES(?1, ?2, ?3)"
+                        " ON CONFLICT(stream, ordinal) DO UPDATE SET history_id = ?3",
+                        stream, ordinal, history_id);
 }
 
 tide_status tide_mail_mark_get(tide_rows db, uint64_t stream, uint64_t finished,
                                char history_id_out[64], tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc =
-        tide_rows_prepare(db,
+    return tide_rows_copy(db, WHAT, history_id_out, 64, err,
                           "SELECT history_id FROM mail_mark WHERE stream = ?1 AND ordinal < ?2"
                           " ORDER BY ordinal DESC LIMIT 1",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, stream);
-    tide_rows_u64(&stmt, 2, finished);
-    return get_text(&stmt, history_id_out, err);
+                          stream, finished);
 }
 
 tide_status tide_mail_mark_first(tide_rows db, uint64_t stream, char history_id_out[64],
                                  tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db, "SELECT history_id FROM mail_mark WHERE stream = ?1 ORDER BY ordinal LIMIT 1", WHAT,
-        &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, stream);
-    return get_text(&stmt, history_id_out, err);
+    return tide_rows_copy(
+        db, WHAT, history_id_out, 64, err,
+        "SELECT history_id FROM mail_mark WHERE stream = ?1 ORDER BY ordinal LIMIT 1", stream);
 }
 
 tide_status tide_mail_mark_prune(tide_rows db, uint64_t stream, uint64_t finished, tide_error *err)
 {
-    tide_rows_stmt stmt;
     if (finished == UINT64_MAX)
-        return run_for(db, "DELETE FROM mail_mark WHERE stream = ?1", stream, err);
-    const tide_status rc = tide_rows_prepare(db,
-                                             "DELETE FROM mail_mark WHERE stream = ?1 AND ordinal <"
-                                             " (SELECT max(ordinal) FROM mail_mark"
-                                             "  WHERE stream = ?1 AND ordinal < ?2)",
-                                             WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, stream);
-    tide_rows_u64(&stmt, 2, finished);
-    return tide_rows_run(&stmt, err);
+        return tide_rows_do(db, WHAT, err, "DELETE FROM mail_mark WHERE stream = ?1", stream);
+    return tide_rows_do(db, WHAT, err,
+                        "DELETE FROM mail_mark WHERE stream = ?1 AND ordinal <"
+                        " (SELECT max(ordinal) FROM mail_mark"
+                        "  WHERE stream = ?1 AND ordinal < ?2)",
+                        stream, finished);
 }
 
 /* ---- shards ---- */
@@ -299,16 +208,8 @@ tide_status tide_mail_mark_prune(tide_rows db, uint64_t stream, uint64_t finishe
 static tide_status shard_run(tide_rows db, const char *sql, uint32_t account,
                              const struct tide_shard_state *shard, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_text(&stmt, 2, tide_text_of(shard->name));
-    tide_rows_text(&stmt, 3, tide_text_of(shard->id));
-    tide_rows_u64(&stmt, 4, shard->generation);
-    tide_rows_u64(&stmt, 5, shard->messages);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err, sql, account, shard->name, shard->id, shard->generation,
+                        shard->messages);
 }
 
 tide_status tide_mail_shard_put(tide_rows db, uint32_t account,
@@ -336,14 +237,8 @@ tide_status tide_mail_shard_note(tide_rows db, uint32_t account,
 tide_status tide_mail_shard_forget(tide_rows db, uint32_t account, const char *name,
                                    tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db, "DELETE FROM mail_shard WHERE account = ?1 AND name = ?2", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_text(&stmt, 2, tide_text_of(name));
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err, "DELETE FROM mail_shard WHERE account = ?1 AND name = ?2",
+                        account, name);
 }
 
 tide_status tide_mail_shards(tide_rows db, uint32_t account,
@@ -351,14 +246,10 @@ tide_status tide_mail_shards(tide_rows db, uint32_t account,
                              void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        db, "SELECT name, id, generation, messages FROM mail_shard WHERE account = ?1", WHAT, &stmt,
-        err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    bool row = false;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+    tide_status rc = tide_rows_ask(
+        db, WHAT, &stmt, err,
+        "SELECT name, id, generation, messages FROM mail_shard WHERE account = ?1", account);
+    while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_shard_state shard = {.generation = tide_rows_get_u64(&stmt, 2),
                                          .messages = tide_rows_get_u64(&stmt, 3)};
         tide_rows_get_copy(&stmt, 0, shard.name, sizeof shard.name);
@@ -383,61 +274,35 @@ tide_status tide_mail_proof_put(tide_rows db, uint32_t account,
         " AND EXISTS (SELECT 1 FROM mail_proof AS later WHERE later.account = ?1"
         "  AND later.id = ?2 AND later.generation > mail_proof.generation"
         "  AND later.at_ms / 86400000 = mail_proof.at_ms / 86400000)))";
-    tide_rows_stmt stmt;
     tide_status rc =
-        tide_rows_prepare(db,
-                          "INSERT INTO mail_proof(account, id, generation, at_ms, history_id)"
-                          " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(account, id, generation)"
-                          " DO UPDATE SET at_ms = ?4, history_id = ?5",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_text(&stmt, 2, tide_text_of(shard->id));
-    tide_rows_u64(&stmt, 3, shard->generation);
-    tide_rows_u64(&stmt, 4, at_ms);
-    tide_rows_text(&stmt, 5, history_id);
-    rc = tide_rows_run(&stmt, err);
+        tide_rows_do(db, WHAT, err,
+                     "INSERT INTO mail_proof(account, id, generation, at_ms, history_id)"
+                     " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(account, id, generation)"
+                     " DO UPDATE SET at_ms = ?4, history_id = ?5",
+                     account, shard->id, shard->generation, at_ms, history_id);
     if (rc == TIDE_OK)
-        rc = tide_rows_prepare(db, forget, WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_text(&stmt, 2, tide_text_of(shard->id));
-    tide_rows_u64(&stmt, 3, shard->generation);
-    return tide_rows_run(&stmt, err);
+        rc = tide_rows_do(db, WHAT, err, forget, account, shard->id, shard->generation);
+    return rc;
 }
 
 tide_status tide_mail_proof_get(tide_rows db, uint32_t account,
                                 const struct tide_shard_state *shard, uint64_t *at_ms_out,
                                 tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(db,
-                                             "SELECT at_ms FROM mail_proof WHERE account = ?1"
-                                             " AND id = ?2 AND generation <= ?3"
-                                             " ORDER BY generation DESC LIMIT 1",
-                                             WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_text(&stmt, 2, tide_text_of(shard->id));
-    tide_rows_u64(&stmt, 3, shard->generation);
-    return get_u64(&stmt, at_ms_out, err);
+    return tide_rows_number(db, WHAT, at_ms_out, err,
+                            "SELECT at_ms FROM mail_proof WHERE account = ?1"
+                            " AND id = ?2 AND generation <= ?3"
+                            " ORDER BY generation DESC LIMIT 1",
+                            account, shard->id, shard->generation);
 }
 
 tide_status tide_mail_proof_history(tide_rows db, uint32_t account, uint64_t at_ms,
                                     char history_id_out[64], tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db, "SELECT history_id FROM mail_proof WHERE account = ?1 AND at_ms = ?2 LIMIT 1", WHAT,
-        &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_u64(&stmt, 2, at_ms);
-    return get_text(&stmt, history_id_out, err);
+    return tide_rows_copy(
+        db, WHAT, history_id_out, 64, err,
+        "SELECT history_id FROM mail_proof WHERE account = ?1 AND at_ms = ?2 LIMIT 1", account,
+        at_ms);
 }
 
 /* ---- listings ---- */
@@ -445,34 +310,21 @@ tide_status tide_mail_proof_history(tide_rows db, uint32_t account, uint64_t at_
 tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *listing,
                                   tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db,
-                          "INSERT INTO mail_listing(id, account, from_ms, begun_ms, spans_left)"
-                          " VALUES(?1, ?2, ?3, ?4, ?5)"
-                          " ON CONFLICT(id) DO UPDATE SET spans_left = excluded.spans_left",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, listing->id);
-    tide_rows_u64(&stmt, 2, listing->account);
-    tide_rows_u64(&stmt, 3, listing->from_ms);
-    tide_rows_u64(&stmt, 4, listing->begun_ms);
-    tide_rows_u64(&stmt, 5, listing->left);
-    return tide_rows_run(&stmt, err);
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO mail_listing(id, account, from_ms, begun_ms, spans_left)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5)"
+                        " ON CONFLICT(id) DO UPDATE SET spans_left = excluded.spans_left",
+                        listing->id, listing->account, listing->from_ms, listing->begun_ms,
+                        listing->left);
 }
 
 tide_status tide_mail_listing_get(tide_rows db, uint64_t id, struct tide_mail_listing *listing_out,
                                   tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        db, "SELECT id, account, from_ms, begun_ms, spans_left FROM mail_listing WHERE id = ?1",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, id);
-    rc = tide_rows_one(&stmt, err);
+    tide_status rc = tide_rows_first(
+        db, WHAT, &stmt, err,
+        "SELECT id, account, from_ms, begun_ms, spans_left FROM mail_listing WHERE id = ?1", id);
     if (rc == TIDE_OK)
         *listing_out = (struct tide_mail_listing){.id = tide_rows_get_u64(&stmt, 0),
                                                   .account = tide_rows_get_u32(&stmt, 1),
@@ -485,14 +337,9 @@ tide_status tide_mail_listing_get(tide_rows db, uint64_t id, struct tide_mail_li
 
 tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_out, tide_error *err)
 {
-    tide_rows_stmt stmt;
     uint64_t count = 0;
-    tide_status rc = tide_rows_prepare(db, "SELECT count(*) FROM mail_listing WHERE account = ?1",
-                                       WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    rc = get_u64(&stmt, &count, err);
+    tide_status rc = tide_rows_number(
+        db, WHAT, &count, err, "SELECT count(*) FROM mail_listing WHERE account = ?1", account);
     if (rc == TIDE_OK)
         *open_out = count > 0;
     return rc;
@@ -500,29 +347,18 @@ tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_ou
 
 tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db, "SELECT count(*) FROM bad WHERE account = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    return get_u64(&stmt, count_out, err);
+    return tide_rows_number(db, WHAT, count_out, err,
+                            "SELECT count(*) FROM bad WHERE account = ?1 AND state <> ?2", account,
+                            TIDE_BAD_GONE);
 }
 
 tide_status tide_mail_listing_step(tide_rows db, uint64_t id, uint64_t more, uint64_t *left_out,
                                    tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db,
-                          "UPDATE mail_listing SET spans_left = spans_left + ?2 - 1 WHERE id = ?1"
-                          " AND spans_left > 0 RETURNING spans_left",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, id);
-    tide_rows_u64(&stmt, 2, more);
-    return get_u64(&stmt, left_out, err);
+    return tide_rows_number(db, WHAT, left_out, err,
+                            "UPDATE mail_listing SET spans_left = spans_left + ?2 - 1 WHERE id = ?1"
+                            " AND spans_left > 0 RETURNING spans_left",
+                            id, more);
 }
 
 /* On PostgreSQL all ids are one parameter: a round trip costs more than a row. */
@@ -530,14 +366,13 @@ static tide_status seen_add_all(tide_rows db, uint64_t listing, const tide_text 
                                 tide_error *err)
 {
     tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db,
-        "INSERT INTO mail_seen(listing, gmail_id) SELECT ?1, one.id"
-        " FROM (SELECT pg_catalog.unnest(?2) AS id) AS one ON CONFLICT DO NOTHING",
-        WHAT, &stmt, err);
+    tide_status rc =
+        tide_rows_ask(db, WHAT, &stmt, err,
+                      "INSERT INTO mail_seen(listing, gmail_id) SELECT ?1, one.id"
+                      " FROM (SELECT pg_catalog.unnest(?2) AS id) AS one ON CONFLICT DO NOTHING",
+                      listing);
     if (rc != TIDE_OK)
         return rc;
-    tide_rows_u64(&stmt, 1, listing);
     tide_rows_texts(&stmt, 2, ids, count);
     return tide_rows_run(&stmt, err);
 }
@@ -548,13 +383,12 @@ tide_status tide_mail_seen_add(tide_rows db, uint64_t listing, const tide_text *
     tide_rows_stmt stmt;
     if (db.sqlite == NULL)
         return seen_add_all(db, listing, ids, count, err);
-    tide_status rc = tide_rows_prepare(db,
-                                       "INSERT INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)"
-                                       " ON CONFLICT(listing, gmail_id) DO NOTHING",
-                                       WHAT, &stmt, err);
+    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
+                                   "INSERT INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)"
+                                   " ON CONFLICT(listing, gmail_id) DO NOTHING",
+                                   listing);
     if (rc != TIDE_OK)
         return rc;
-    tide_rows_u64(&stmt, 1, listing);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         bool row = false;
         tide_rows_text(&stmt, 2, ids[i]);
@@ -571,14 +405,13 @@ static tide_status seen_get_all(tide_rows db, uint64_t listing, const tide_text 
 {
     tide_rows_stmt stmt;
     bool row = false;
-    tide_status rc = tide_rows_prepare(db,
-                                       "SELECT one.place FROM (SELECT pg_catalog.unnest(?2) AS id, "
-                                       "pg_catalog.generate_series(1, ?3) AS place) AS one"
-                                       " JOIN mail_seen ON listing = ?1 AND gmail_id = one.id",
-                                       WHAT, &stmt, err);
+    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
+                                   "SELECT one.place FROM (SELECT pg_catalog.unnest(?2) AS id, "
+                                   "pg_catalog.generate_series(1, ?3) AS place) AS one"
+                                   " JOIN mail_seen ON listing = ?1 AND gmail_id = one.id",
+                                   listing);
     if (rc != TIDE_OK)
         return rc;
-    tide_rows_u64(&stmt, 1, listing);
     tide_rows_texts(&stmt, 2, ids, count);
     tide_rows_u64(&stmt, 3, count);
     for (size_t i = 0; i < count; i++)
@@ -598,11 +431,11 @@ tide_status tide_mail_seen_get(tide_rows db, uint64_t listing, const tide_text *
     tide_rows_stmt stmt;
     if (db.sqlite == NULL)
         return seen_get_all(db, listing, ids, count, seen_out, err);
-    tide_status rc = tide_rows_prepare(
-        db, "SELECT 1 FROM mail_seen WHERE listing = ?1 AND gmail_id = ?2", WHAT, &stmt, err);
+    tide_status rc =
+        tide_rows_ask(db, WHAT, &stmt, err,
+                      "SELECT 1 FROM mail_seen WHERE listing = ?1 AND gmail_id = ?2", listing);
     if (rc != TIDE_OK)
         return rc;
-    tide_rows_u64(&stmt, 1, listing);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         tide_rows_text(&stmt, 2, ids[i]);
         rc = tide_rows_step(&stmt, &seen_out[i], err);
@@ -616,14 +449,10 @@ tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_
                                 char id_out[65], tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(db,
-                                       "SELECT count(*), coalesce(max(gmail_id), '')"
-                                       " FROM mail_seen WHERE listing = ?1",
-                                       WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, listing);
-    rc = tide_rows_one(&stmt, err);
+    tide_status rc = tide_rows_first(db, WHAT, &stmt, err,
+                                     "SELECT count(*), coalesce(max(gmail_id), '')"
+                                     " FROM mail_seen WHERE listing = ?1",
+                                     listing);
     if (rc == TIDE_OK) {
         const tide_text id = tide_rows_get_text(&stmt, 1);
         *count_out = tide_rows_get_u64(&stmt, 0);
@@ -636,23 +465,17 @@ tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_
 tide_status tide_mail_seen_forget(tide_rows db, uint64_t listing, uint32_t rows_max,
                                   bool *empty_out, tide_error *err)
 {
-    tide_rows_stmt stmt;
     uint64_t forgotten = 0;
     tide_status rc =
-        tide_rows_prepare(db,
-                          "DELETE FROM mail_seen WHERE listing = ?1 AND gmail_id IN"
-                          " (SELECT gmail_id FROM mail_seen WHERE listing = ?1 LIMIT ?2)",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, listing);
-    tide_rows_u64(&stmt, 2, rows_max);
-    rc = tide_rows_run_count(&stmt, &forgotten, err);
+        tide_rows_change(db, WHAT, &forgotten, err,
+                         "DELETE FROM mail_seen WHERE listing = ?1 AND gmail_id IN"
+                         " (SELECT gmail_id FROM mail_seen WHERE listing = ?1 LIMIT ?2)",
+                         listing, rows_max);
     if (rc != TIDE_OK)
         return rc;
     const bool empty = forgotten < rows_max;
     if (empty)
-        rc = run_for(db, "DELETE FROM mail_listing WHERE id = ?1", listing, err);
+        rc = tide_rows_do(db, WHAT, err, "DELETE FROM mail_listing WHERE id = ?1", listing);
     if (rc == TIDE_OK)
         *empty_out = empty;
     return rc;

@@ -92,7 +92,7 @@ tide_status tide_mail_proof_get(tide_rows db, uint32_t account,
 tide_status tide_mail_proof_history(tide_rows db, uint32_t account, uint64_t at_ms,
                                     char history_id_out[64], tide_error *err);
 
-/* Number of messages that the ledger recorded as bad, gone or owed. */
+/* Number of messages that the ledger recorded as bad or owed; those that are gone do not count. */
 tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out,
                                tide_error *err);
 

@@ -227,7 +227,6 @@ static bool bad_visit(const struct tide_bad_row *row, void *arg)
         look->bad++;
         break;
     case TIDE_BAD_GONE:
-        look->gone++;
         break;
     case TIDE_BAD_OWED:
         look->owed++;
@@ -249,7 +248,7 @@ static tide_status look_full(tide_ledger *ledger, uint64_t stream, struct tide_m
     look->spans_count = 0;
     look->jobs_left = look->jobs_running = look->jobs_failed = look->messages_left = 0;
     look->jobs_healing = 0;
-    look->bad = look->gone = look->owed = look->accepted = look->retrying = 0;
+    look->bad = look->owed = look->accepted = look->retrying = 0;
     look->listing = false;
     tide_status rc =
         stream == 0 ? TIDE_OK : tide_ledger_cycles(ledger, stream, span_visit, &ask, err);

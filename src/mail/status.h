@@ -68,9 +68,9 @@ struct tide_mail_look {
         jobs_healing; /* of them, outside of cycles: messages that are checked or fetched again */
     uint64_t jobs_running;
     uint64_t jobs_failed;
-    uint64_t messages_left;                       /* in jobs that are not done */
-    bool listing;                                 /* the remaining work is not fully known yet */
-    uint64_t bad, gone, owed, accepted, retrying; /* items of the mail system's kinds */
+    uint64_t messages_left;                 /* in jobs that are not done */
+    bool listing;                           /* the remaining work is not fully known yet */
+    uint64_t bad, owed, accepted, retrying; /* items of the mail system's kinds */
 };
 
 /* Visits the accounts; none where the mail system was never used. */

@@ -36,9 +36,19 @@ const struct tide_system *tide_system_of_entry(const struct tide_system *const *
                                                const char *entry)
 {
     for (; *systems != NULL; systems++)
-        if ((*systems)->owns_entry(entry))
+        if ((*systems)->owns_entry != NULL ? (*systems)->owns_entry(entry)
+                                           : strcmp((*systems)->name, entry) == 0)
             break;
     return *systems;
+}
+
+void tide_system_archive_path(const struct tide_system *system, const char *archive_dir,
+                              const char *account, char *out, size_t out_bytes)
+{
+    if (system->archive_path != NULL)
+        system->archive_path(archive_dir, account, out, out_bytes);
+    else
+        (void)snprintf(out, out_bytes, "%s/%s", archive_dir, system->name);
 }
 
 void tide_system_secret_name(const struct tide_system *system, const char *account,
@@ -51,7 +61,7 @@ bool tide_system_is_here(const struct tide_system *system, tide_world *world,
                          const char *archive_dir, const char *account, const char *archive_id)
 {
     char dir[4096 + 300];
-    system->archive_path(archive_dir, account, dir, sizeof dir);
+    tide_system_archive_path(system, archive_dir, account, dir, sizeof dir);
     return archive_id[0] != '\0' && tide_archive_id_is(world, dir, archive_id);
 }
 
@@ -63,10 +73,11 @@ static void check_one(const struct tide_system *system)
     TIDE_ASSERT(system->next != NULL);
     TIDE_ASSERT(system->account_add != NULL && system->account_remove != NULL);
     TIDE_ASSERT(system->account_look != NULL && system->status != NULL);
-    TIDE_ASSERT(system->oauth != NULL && system->purposes != NULL && system->purposes_count > 0);
+    TIDE_ASSERT(system->oauth != NULL && system->oauth->title != NULL);
+    TIDE_ASSERT(system->purposes != NULL && system->purposes_count > 0);
     TIDE_ASSERT(system->open != NULL && system->close != NULL);
-    TIDE_ASSERT(system->archive_path != NULL && system->owns_entry != NULL);
-    TIDE_ASSERT(system->backup != NULL && system->backup_check != NULL);
+    TIDE_ASSERT((system->archive_path == NULL) == (system->owns_entry == NULL));
+    TIDE_ASSERT((system->backup == NULL) == (system->backup_check == NULL));
 }
 
 void tide_systems_check(const struct tide_system *const *systems)

@@ -20,6 +20,7 @@
 #include "ledger/ledger.h"
 #include "net/oauth/oauth.h"
 #include "settings/settings.h"
+#include "system/copy.h"
 #include "tidemark.h"
 
 enum { TIDE_SYSTEMS_MAX = 16, TIDE_ENDPOINT_BYTES = 512 };
@@ -33,22 +34,6 @@ struct tide_system_home {
     const tide_settings *settings;
     const char *archive_dir;
     const void *options; /* for open(): the system's own; NULL: its defaults */
-};
-
-/* One entry of archive/ to be copied. */
-struct tide_system_copy {
-    tide_world *world;
-    tide_mem *mem;
-    const char *name, *from, *to;
-    uint64_t free_min_bytes; /* to be left on the disk */
-    const tide_cancel *cancel;
-    void (*progress)(const char *file, uint64_t bytes, void *arg);
-    void *progress_arg;
-};
-struct tide_system_copied {
-    uint64_t files, same,
-        bytes;      /* copied; not copied because they were there; of the copied ones */
-    uint64_t units; /* messages, rows: see `unit` */
 };
 
 /* How far an account is. */
@@ -111,14 +96,18 @@ struct tide_system {
      * its own choice.  NULL: `named`, or the first subject. */
     tide_status (*account_check)(struct cli *cli, const char *named,
                                  struct tide_account_request *request);
-    /* Tries a grant before it is stored; NULL: not tried. */
+    /* Tries a sign-in before it is stored, with an access token of it; NULL: not tried.  TIDE_GONE: an
+     * emulator without that call.  An error with a hint is shown as it is. */
     tide_status (*account_try)(struct cli *cli, const struct tide_account_request *request,
-                               tide_text grant);
+                               tide_text bearer);
     /* Required: add the account, or remove it and keep its archive.  The tables exist; the system
      * need not be open on the engine. */
     tide_status (*account_add)(const struct tide_system_home *home,
                                const struct tide_account_request *request, tide_error *err);
     tide_status (*account_remove)(const struct tide_system_home *home, const char *name,
+                                  tide_error *err);
+    /* Removes one of the subjects of an account; NULL: an account has only one. */
+    tide_status (*subject_remove)(const struct tide_system_home *home, const char *subject,
                                   tide_error *err);
     /* Required: the endpoint of an account.  TIDE_NOT_FOUND: it was not added, or removed. */
     tide_status (*account_look)(tide_ledger *ledger, const char *name,
@@ -126,14 +115,18 @@ struct tide_system {
     /* Required: how far the account is; reads only, while an engine runs or not. */
     tide_status (*status)(const struct tide_system_home *home, tide_ledger *ledger,
                           const char *name, struct tide_account_status *out, tide_error *err);
-    /* Required: the directory of the account's archive. */
-    void (*archive_path)(const char *archive_dir, const char *account, char *out, size_t out_bytes);
 
-    /* Required: whether this entry of archive/ is its own; copying it; reading the copy back. */
+    /* The directory of the account's archive, and whether an entry of archive/ is its own.  NULL:
+     * archive/NAME, for all accounts. */
+    void (*archive_path)(const char *archive_dir, const char *account, char *out, size_t out_bytes);
     bool (*owns_entry)(const char *name);
+    /* Copies an entry, and reads the copy back.  NULL: all its files (copy.c); those have units as
+     * file_units() says, which with `check` also finds what is wrong with a file.  NULL: none. */
     tide_status (*backup)(const struct tide_system_copy *copy, struct tide_system_copied *done,
                           tide_error *err);
     tide_status (*backup_check)(const struct tide_system_copy *copy, tide_error *err);
+    tide_status (*file_units)(const struct tide_system_copy *copy, const char *path, bool check,
+                              uint64_t *units_out, tide_error *err);
 };
 
 /* Lists end with NULL. */
@@ -145,6 +138,14 @@ const struct tide_system *tide_system_of_provider(const struct tide_system *cons
                                                   const char *provider);
 const struct tide_system *tide_system_of_entry(const struct tide_system *const *systems,
                                                const char *entry);
+void tide_system_archive_path(const struct tide_system *system, const char *archive_dir,
+                              const char *account, char *out, size_t out_bytes);
+/* Adds to *done, even if it fails. */
+tide_status tide_system_backup(const struct tide_system *system,
+                               const struct tide_system_copy *copy, struct tide_system_copied *done,
+                               tide_error *err);
+tide_status tide_system_backup_check(const struct tide_system *system,
+                                     const struct tide_system_copy *copy, tide_error *err);
 /* The name of an account's sign-in among the secrets. */
 void tide_system_secret_name(const struct tide_system *system, const char *account,
                              char out[TIDE_SECRET_NAME_BYTES_MAX]);

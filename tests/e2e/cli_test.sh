@@ -40,6 +40,9 @@ sums() { (cd "$1" && find . -type f ! -name '*-shm' ! -name '*-wal' -exec sha256
 run 0 --version; says "tidemark "
 run 0 --version --json; holds '.version | length > 0'
 run 0 --help; says "jobs list"
+# What a new user needs is at the top.
+[ "$("$tidemark" --help | grep -oE '^  (account add|status|mail sync|console sites|jobs list) ' | tr -s ' \n' ' ')" = ' account add status mail sync console sites jobs list ' ] ||
+    fail "the order of --help"
 run 0 jobs --help; says "jobs explain ID"
 run 0 jobs list --help; says "--before ID"
 run 0 help jobs list; says "--before ID"

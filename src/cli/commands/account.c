@@ -60,7 +60,7 @@ static void system_cells(struct accounts *accounts, const struct tide_account_ro
     tide_json_set_cstr(json, "endpoint", known && endpoint[0] != '\0' ? endpoint : NULL);
     tide_json_set_cstr(json, "signed_in", in);
     cli_cell(cli, "%s", known ? in : "-");
-    cli_cell(cli, "%s", !known ? "-" : endpoint[0] == '\0' ? "Google" : endpoint);
+    cli_cell(cli, "%s", !known ? "-" : endpoint[0] == '\0' ? system->oauth->title : endpoint);
 }
 
 static bool account_collect(const struct tide_account_row *row, void *arg)

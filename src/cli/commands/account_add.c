@@ -1,7 +1,6 @@
 /* account_add.c - `tidemark account add|remove` (M15a, M16). */
-#include "cli/account_job.h"
 #include "cli/commands/sign_in.h"
-#include "cli/run/engine.h"
+#include "cli/run/account_change.h"
 
 #include "net/endpoint.h"
 #include "tidemark_inside.h"
@@ -9,44 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { ENGINES_MAX = 5 };
-
-/* ---- the engine of the change ---- */
-
-/* Opens an engine that only makes the change: it is not started and has no systems.  On state.db
- * the directory has one engine; if another process runs it, only the sign-ins are opened, and that
- * one makes the change. */
-static tide_status change_open(struct cli *cli, struct cli_engine *opened)
-{
-    *opened = (struct cli_engine){.beside = true};
-    const tide_status rc = cli_engine_open(cli, opened);
-    if (rc != TIDE_BUSY)
-        return rc;
-    cli->err = (tide_error){TIDE_OK, 0, ""};
-    cli->hint[0] = '\0';
-    return tide_secrets_open(cli->world, opened->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
-                             &opened->secrets, &cli->err);
-}
-
-/* The other engine may end meanwhile; then the directory is ours, or that of yet another one. */
-static tide_status change(struct cli *cli, struct cli_engine *opened,
-                          const struct account_change *wanted)
-{
-    tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && opened->engine == NULL && i < ENGINES_MAX; i++) {
-        rc = account_change_there(cli, wanted);
-        if (rc != TIDE_STOPPED)
-            return rc;
-        (void)cli_engine_close(cli, opened);
-        rc = change_open(cli, opened);
-    }
-    if (rc == TIDE_OK && opened->engine == NULL)
-        rc = cli_fail(cli, TIDE_BUSY, "Run the command again.",
-                      "one process after the other used this directory");
-    return rc == TIDE_OK ? account_change_here(&cli->account_home, wanted, &cli->err) : rc;
-}
-
 /* ---- adding ---- */
+
+enum { BEARER_BYTES_MAX = 16 << 10 };
 
 /* A refusal of the former sign-in is over. */
 static tide_status answered(struct cli *cli, tide_engine *engine,
@@ -113,7 +77,7 @@ static tide_status refuse_elsewhere(struct cli *cli, const struct account_change
     if (rc != TIDE_OK || known.archive[0] == '\0' ||
         tide_system_is_here(wanted->system, cli->world, archive_dir, name, known.archive))
         return cli_shared_hint(cli, rc);
-    wanted->system->archive_path(archive_dir, name, dir, sizeof dir);
+    tide_system_archive_path(wanted->system, archive_dir, name, dir, sizeof dir);
     return cli_fail(
         cli, TIDE_EXISTS,
         "Use the machine that has it, or move its directory here first. If it is lost, run "
@@ -182,6 +146,48 @@ static tide_status wanted_account(struct cli *cli, struct account_change *wanted
     return rc == TIDE_OK ? refuse_elsewhere(cli, wanted) : rc;
 }
 
+/* The hint depends on why the server did not answer. */
+static tide_status refused(struct cli *cli, tide_status rc, const struct account_change *wanted)
+{
+    const tide_error why = cli->err;
+    const char *endpoint = wanted->request.endpoint;
+    const tide_text server = endpoint[0] == '\0' ? tide_text_of(wanted->system->oauth->title)
+                                                 : tide_endpoint_host(endpoint);
+    const bool unreachable = tide_status_class(rc) == TIDE_CLASS_NETWORK || rc == TIDE_TIMEOUT;
+    if (cli->hint[0] != '\0')
+        return rc;
+    if (unreachable)
+        return cli_fail(cli, rc,
+                        "Nothing was added. Check the address and the connection, and run the "
+                        "command again.",
+                        "%.*s cannot be reached: %.300s", (int)server.bytes, server.data, why.text);
+    if (tide_status_class(rc) == TIDE_CLASS_AUTH)
+        return cli_fail(
+            cli, rc, "Nothing was added. Sign in with an account that the server accepts.",
+            "%.*s does not accept this sign-in: %.300s", (int)server.bytes, server.data, why.text);
+    return cli_fail(cli, rc, "Nothing was added. Run the command again, or check the address.",
+                    "%.*s did not answer as expected: %.300s", (int)server.bytes, server.data,
+                    why.text);
+}
+
+static tide_status try_grant(struct cli *cli, const struct account_change *wanted, tide_text grant)
+{
+    tide_buf bearer;
+    if (wanted->system->account_try == NULL)
+        return TIDE_OK;
+    tide_buf_init(&bearer, cli->mem, BEARER_BYTES_MAX);
+    tide_status rc = tide_oauth_try(wanted->system->oauth, cli->world, grant,
+                                    cli_interruptible(cli), cli->mem, &bearer, &cli->err);
+    if (rc == TIDE_OK)
+        rc = wanted->system->account_try(cli, &wanted->request, tide_buf_text(&bearer));
+    tide_secret_wipe(&bearer);
+    tide_buf_done(&bearer);
+    if (rc != TIDE_OK && rc != TIDE_GONE)
+        return refused(cli, rc, wanted);
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    return TIDE_OK;
+}
+
 /* Signs in, tries the grant, stores it. */
 static tide_status grant_store(struct cli *cli, tide_secrets *secrets,
                                const struct account_change *wanted,
@@ -192,8 +198,8 @@ static tide_status grant_store(struct cli *cli, tide_secrets *secrets,
     tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
     tide_system_secret_name(wanted->system, wanted->request.name, secret);
     tide_status rc = cli_sign_in(cli, wanted->system->oauth, wanted->request.name, purpose, &grant);
-    if (rc == TIDE_OK && wanted->system->account_try != NULL)
-        rc = wanted->system->account_try(cli, &wanted->request, tide_buf_text(&grant));
+    if (rc == TIDE_OK)
+        rc = try_grant(cli, wanted, tide_buf_text(&grant));
     if (rc == TIDE_OK)
         rc = tide_secrets_put(secrets, secret, tide_buf_text(&grant), &cli->err);
     tide_secret_wipe(&grant);
@@ -208,12 +214,12 @@ tide_status cli_account_add(struct cli *cli)
     const struct tide_purpose *purpose = NULL;
     tide_status rc = wanted_account(cli, &wanted, &purpose);
     if (rc == TIDE_OK)
-        rc = change_open(cli, &opened);
+        rc = account_change_open(cli, &opened);
     /* The grant first: an account without one would only fail later. */
     if (rc == TIDE_OK)
         rc = grant_store(cli, opened.secrets, &wanted, purpose);
     if (rc == TIDE_OK)
-        rc = change(cli, &opened, &wanted);
+        rc = account_change(cli, &opened, &wanted);
     if (rc == TIDE_OK)
         rc = answered(cli, opened.engine, &wanted);
     if (rc == TIDE_OK && (opened.engine == NULL || opened.beside_dir[0] != '\0'))
@@ -264,7 +270,7 @@ tide_status cli_account_remove(struct cli *cli)
         rc = cli_jobs_end(cli, &(struct tide_control_filter){.account = name});
     cli_ledger_close(cli);
     if (rc == TIDE_OK)
-        rc = change_open(cli, &opened);
+        rc = account_change_open(cli, &opened);
     if (rc == TIDE_OK) {
         tide_system_secret_name(removed.system, name, secret);
         const struct tide_tokens_options sign_in = {
@@ -272,10 +278,10 @@ tide_status cli_account_remove(struct cli *cli)
         rc = cli_sign_out(cli, opened.secrets, &sign_in, endpoint, &given_back);
     }
     if (rc == TIDE_OK)
-        rc = change(cli, &opened, &removed);
+        rc = account_change(cli, &opened, &removed);
     if (rc == TIDE_OK) {
         char dir[CLI_PATH_BYTES + 300];
-        removed.system->archive_path(opened.archive_dir, name, dir, sizeof dir);
+        tide_system_archive_path(removed.system, opened.archive_dir, name, dir, sizeof dir);
         const bool here = access(dir, F_OK) == 0;
         cli_print(cli, "removed %s; its sign-in is %s, its archive stays%s%s.\n", name,
                   given_back ? "revoked" : "removed", here ? " in " : " where it is",

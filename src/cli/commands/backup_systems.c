@@ -56,7 +56,7 @@ static tide_status copy_entry(struct walk *walk, const struct tide_system *syste
                                           .cancel = cli_interruptible(cli),
                                           .progress = show_file,
                                           .progress_arg = walk};
-    tide_status rc = system->backup(&copy, &done, &cli->err);
+    tide_status rc = tide_system_backup(system, &copy, &done, &cli->err);
     walk->counts->copied += done.files;
     walk->counts->same += done.same;
     walk->counts->bytes += done.bytes;
@@ -64,7 +64,7 @@ static tide_status copy_entry(struct walk *walk, const struct tide_system *syste
         if (cli->systems[i] == system)
             walk->counts->units[i] += done.units;
     if (rc == TIDE_OK && walk->check)
-        rc = system->backup_check(&copy, &cli->err);
+        rc = tide_system_backup_check(system, &copy, &cli->err);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/run/ask.h"
 
+#include "engine/control/answers.h"
 #include "engine/control/control.h"
 #include "tidemark_inside.h"
 
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PING_MS = 1000, PAYLOAD_BYTES_MAX = 60 << 10 };
+enum { PING_MS = 1000, PAYLOAD_BYTES_MAX = 60 << 10, THERE_MS = 30000, TICK_US = 50000 };
 
 /* ---- the engine ---- */
 
@@ -64,46 +65,44 @@ static tide_status gone(struct cli_ask *ask)
 
 /* ---- asking ---- */
 
-static tide_status send_ours(struct cli_ask *ask)
+tide_status cli_enqueue(struct cli *cli, tide_engine *engine, const struct cli_job *job,
+                        uint64_t *id_out, bool *runs_out)
 {
-    struct cli *cli = ask->cli;
-    struct tide_spec spec = {.account = ask->account,
-                             .payload = tide_buf_cstr(&ask->payload),
-                             .dedupe = ask->dedupe[0] == '\0' ? NULL : ask->dedupe};
-    tide_status rc =
-        tide_engine_kind_named(ask->engine, tide_text_of(ask->kind), &spec.kind, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_enqueue(ask->engine, &spec, 1, &ask->job, &cli->err);
-    if (rc == TIDE_OK)
-        tide_engine_take_soon(ask->engine);
-    return rc;
-}
-
-static tide_status send_theirs(struct cli_ask *ask)
-{
-    struct cli *cli = ask->cli;
     tide_json request;
-    json_t *answer = NULL;
-    bool runs = false;
+    tide_json answer;
+    tide_status rc = TIDE_OK;
     tide_control_request(TIDE_OP_ENQUEUE, &request);
-    tide_json_set_cstr(&request, "kind", ask->kind);
-    tide_json_set_cstr(&request, "account", ask->email);
-    if (ask->dedupe[0] != '\0')
-        tide_json_set_cstr(&request, "dedupe", ask->dedupe);
-    tide_json_set_raw(&request, "payload", tide_buf_text(&ask->payload));
-    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
-    ask->job = (uint64_t)json_integer_value(json_object_get(answer, "id"));
-    json_decref(answer);
-    if (rc != TIDE_OK && !runs)
-        return gone(ask);
-    return cli_hint(cli, rc,
-                    "Another process uses this directory and cannot do this. Stop it, and run this "
-                    "command again.");
+    tide_json_set_cstr(&request, "kind", job->kind);
+    if (job->account != NULL)
+        tide_json_set_cstr(&request, "account", job->account);
+    tide_json_set_cstr(&request, "dedupe", job->dedupe);
+    if (job->payload[0] != '\0')
+        tide_json_set_raw(&request, "payload", tide_text_of(job->payload));
+    *runs_out = true;
+    if (engine == NULL) {
+        answer = (tide_json){.value = NULL};
+        rc = cli_engine_ask(cli, &request, runs_out, &answer.value);
+    } else {
+        tide_json_object(&answer);
+        rc = tide_control_enqueue(engine, request.value, &answer, &cli->err);
+        tide_json_done(&request);
+        tide_engine_take_soon(engine);
+    }
+    *id_out = (uint64_t)json_integer_value(json_object_get(answer.value, "id"));
+    tide_json_done(&answer);
+    return engine != NULL || !*runs_out
+               ? rc
+               : cli_hint(cli, rc,
+                          "Another process uses this directory and cannot do this. Stop it, and "
+                          "run this command again.");
 }
 
 static tide_status send(struct cli_ask *ask)
 {
-    return ask->engine != NULL ? send_ours(ask) : send_theirs(ask);
+    const struct cli_job job = {ask->kind, ask->email, ask->dedupe, tide_buf_cstr(&ask->payload)};
+    bool runs = false;
+    const tide_status rc = cli_enqueue(ask->cli, ask->engine, &job, &ask->job, &runs);
+    return runs ? rc : gone(ask);
 }
 
 tide_status cli_ask_clear(struct cli_ask *ask, const char *kind, const char *email)
@@ -113,12 +112,11 @@ tide_status cli_ask_clear(struct cli_ask *ask, const char *kind, const char *ema
     return tide_cancel_kind_of(ask->engine, kind, email, &ask->cli->err);
 }
 
-tide_status cli_ask_job(struct cli_ask *ask, const char *kind, const char *email, uint32_t account,
+tide_status cli_ask_job(struct cli_ask *ask, const char *kind, const char *email,
                         const char *dedupe, tide_json *payload)
 {
     ask->kind = kind;
     ask->email = email;
-    ask->account = account;
     ask->gone = false;
     ask->pinged_ms = tide_world_now_ms(ask->cli->world);
     (void)snprintf(ask->dedupe, sizeof ask->dedupe, "%s", dedupe);
@@ -227,4 +225,47 @@ bool cli_ask_cancel(struct cli_ask *ask)
     cli->err = kept;
     cli->hint[0] = '\0';
     return true;
+}
+
+/* ---- one short job ---- */
+
+static tide_status wait_there(struct cli_ask *ask)
+{
+    struct cli *cli = ask->cli;
+    const uint64_t give_up_ms = tide_world_now_ms(cli->world) + THERE_MS;
+    tide_status rc = cli_ledger_read(cli);
+    while (rc == TIDE_OK && (rc = cli_ask_look(ask)) == TIDE_TIMEOUT) {
+        if (tide_world_now_ms(cli->world) >= give_up_ms)
+            return cli_fail(cli, TIDE_TIMEOUT, "Wait until it ends, and run this command again.",
+                            "process %" PRIu64 " did not do it in time", ask->pid);
+        rc = tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_US, NULL);
+    }
+    return rc;
+}
+
+tide_status cli_ask_there(struct cli *cli, const char *kind, const char *email, tide_json *payload)
+{
+    struct cli_ask ask;
+    const tide_status opened = cli_ask_open(cli, NULL, &ask);
+    tide_status rc = opened;
+    if (rc == TIDE_OK)
+        rc = cli_ask_job(&ask, kind, email, "", payload);
+    else
+        tide_json_done(payload);
+    if (rc == TIDE_OK)
+        rc = wait_there(&ask);
+    cli_ledger_close(cli);
+    if (rc != TIDE_OK && opened == TIDE_OK && !ask.gone) {
+        /* Without an answer its number is not known. */
+        const tide_error why = cli->err;
+        const struct tide_control_filter named = {.id = ask.job,
+                                                  .kind = ask.job == 0 ? kind : NULL};
+        (void)cli_jobs_end(cli, &named);
+        cli_ledger_close(cli);
+        cli->err = why;
+    }
+    const bool ended = opened == TIDE_NOT_FOUND || ask.gone || cli_engine_ended(rc);
+    cli_ask_close(&ask);
+    return cli_hint(cli, rc != TIDE_OK && ended ? TIDE_STOPPED : rc,
+                    "Wait until it ends, and run this command again.");
 }

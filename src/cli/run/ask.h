@@ -12,6 +12,17 @@
 #include "cli/cli.h"
 #include "tidemark.h"
 
+struct cli_job {
+    const char *kind;
+    const char *account; /* NULL: none */
+    const char *dedupe;  /* "": none */
+    const char *payload; /* "": none */
+};
+/* Enqueues a job in our engine, or with NULL in that of the process that has the directory.
+ * *runs_out: that process answered. */
+tide_status cli_enqueue(struct cli *cli, tide_engine *engine, const struct cli_job *job,
+                        uint64_t *id_out, bool *runs_out);
+
 struct cli_ask {
     struct cli *cli;
     tide_engine *engine; /* ours; NULL: another process's */
@@ -20,10 +31,9 @@ struct cli_ask {
     bool gone;           /* that process ended before the job did */
 
     const char *kind;
-    const char *email;
-    uint32_t account;
-    char dedupe[64]; /* "": none */
-    char by[17];     /* marks our job among those with the same key */
+    const char *email; /* the account; NULL: none */
+    char dedupe[64];   /* "": none */
+    char by[17];       /* marks our job among those with the same key */
     tide_buf payload;
     uint64_t job;
     uint64_t pinged_ms;
@@ -36,7 +46,7 @@ void cli_ask_close(struct cli_ask *ask); /* a zeroed one is fine */
  * archive of the account is open here: no live process has any. */
 tide_status cli_ask_clear(struct cli_ask *ask, const char *kind, const char *email);
 /* Enqueues a job; takes `payload`, an object.  The texts are borrowed until it has ended. */
-tide_status cli_ask_job(struct cli_ask *ask, const char *kind, const char *email, uint32_t account,
+tide_status cli_ask_job(struct cli_ask *ask, const char *kind, const char *email,
                         const char *dedupe, tide_json *payload);
 /* TIDE_OK: it is done.  TIDE_TIMEOUT: not yet.  TIDE_NOT_FOUND with `gone`: its engine has ended.
  * Else: how it failed, in cli->err. */
@@ -45,5 +55,9 @@ tide_status cli_ask_look(struct cli_ask *ask);
 tide_status cli_ask_is_there(struct cli_ask *ask);
 /* Cancels the job; it then ends soon.  false: it is another command's, ours was not enqueued yet. */
 bool cli_ask_cancel(struct cli_ask *ask);
+
+/* Has another process do one short job, and waits for it.  If it was not done, it never will be: it
+ * is canceled.  TIDE_STOPPED: that process ended before.  Takes `payload`; `email` may be NULL. */
+tide_status cli_ask_there(struct cli *cli, const char *kind, const char *email, tide_json *payload);
 
 #endif

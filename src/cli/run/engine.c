@@ -1,6 +1,6 @@
 #include "cli/run/engine.h"
 
-#include "cli/account_job.h"
+#include "cli/run/account_change.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 /* hand_over.c - hands the work to the engine that has the directory, and watches it (decision 11). */
+#include "cli/run/ask.h"
 #include "cli/run/inside.h"
 
 #include <inttypes.h>
@@ -17,40 +18,27 @@ static uint64_t engine_pid(struct cli *cli)
     return pid;
 }
 
-void cli_request_json(const struct cli_work *work, size_t account, const struct cli_request *wanted,
-                      tide_json *json_out)
+tide_status cli_begin_requests(struct cli_work *work, size_t account, tide_engine *engine,
+                               bool *runs_out)
 {
-    tide_control_request(TIDE_OP_ENQUEUE, json_out);
-    tide_json_set_cstr(json_out, "kind", wanted->kind);
-    tide_json_set_cstr(json_out, "account", work->accounts[account].name);
-    tide_json_set_cstr(json_out, "dedupe", wanted->dedupe);
-    if (wanted->payload[0] != '\0')
-        tide_json_set_raw(json_out, "payload", tide_text_of(wanted->payload));
-}
-
-static tide_status ask_engine(struct cli_work *work, size_t account,
-                              const struct cli_request *wanted)
-{
-    struct cli *cli = work->cli;
-    tide_json request;
-    json_t *answer = NULL;
-    bool runs = false;
-    cli_request_json(work, account, wanted, &request);
-    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
-    json_decref(answer);
-    work->gone = rc != TIDE_OK && !runs;
-    return cli_hint(cli, rc,
-                    "Another process uses this directory and cannot do this. Stop it, and run "
-                    "this command again.");
+    struct cli_request wanted;
+    tide_status rc = TIDE_OK;
+    for (size_t n = 0; rc == TIDE_OK && work->request(work->arg, account, n, &wanted); n++) {
+        const struct cli_job job = {wanted.kind, work->accounts[account].name, wanted.dedupe,
+                                    wanted.payload};
+        uint64_t id = 0;
+        rc = cli_enqueue(work->cli, engine, &job, &id, runs_out);
+    }
+    return rc;
 }
 
 static tide_status ask_all(struct cli_work *work)
 {
-    struct cli_request request;
+    bool runs = true;
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; i < work->count; i++)
-        for (size_t n = 0; rc == TIDE_OK && work->request(work->arg, i, n, &request); n++)
-            rc = ask_engine(work, i, &request);
+    for (size_t i = 0; rc == TIDE_OK && i < work->count; i++)
+        rc = cli_begin_requests(work, i, NULL, &runs);
+    work->gone = !runs;
     return rc;
 }
 

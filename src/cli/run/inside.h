@@ -29,9 +29,10 @@ tide_status cli_elsewhere_check(struct cli_work *work);
 
 /* ---- hand_over.c ---- */
 
-/* A request as a message for an engine, ours or another process's. */
-void cli_request_json(const struct cli_work *work, size_t account, const struct cli_request *wanted,
-                      tide_json *json_out);
+/* Enqueues the requests of an account in our engine, or with NULL in another process's.
+ * *runs_out: that one answered. */
+tide_status cli_begin_requests(struct cli_work *work, size_t account, tide_engine *engine,
+                               bool *runs_out);
 
 /* Sends the work to the engine of this directory and watches it.  TIDE_NOT_FOUND with `gone`: that
  * engine ended first. */

@@ -365,7 +365,7 @@ uint64_t cli_left_ms(uint64_t left, uint64_t units_each, uint64_t units_per_minu
         return 0;
     double quota_ms = -1;
     double rate_ms = -1;
-    if (units_per_minute > 0)
+    if (units_per_minute > 0 && units_each > 0)
         quota_ms = (double)left * (double)units_each / (double)units_per_minute * 60000;
     if (rate_known && done_per_s > 0)
         rate_ms = (double)left / done_per_s * 1000;

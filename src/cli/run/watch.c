@@ -173,10 +173,9 @@ tide_status cli_watched_jobs(struct cli_work *work, size_t account, const char *
 /* ---- a sample ---- */
 
 /* Work is shown with a time left only while it moves (live.h LIVE3). */
-static void take_rate(struct cli_work *work, size_t index, uint64_t now_ms)
+static void take_rate(const struct cli_columns *of, struct cli_watched *watched,
+                      struct cli_live *live, uint64_t now_ms)
 {
-    struct cli_watched *watched = &work->accounts[index];
-    struct cli_live *live = &work->lives[index];
     cli_meter_add(&watched->meter, now_ms, live->done, live->bytes);
     live->rate_known = cli_meter_rate(&watched->meter, &live->done_per_s, &live->bytes_per_s);
     live->left_ms = CLI_UNKNOWN;
@@ -184,8 +183,8 @@ static void take_rate(struct cli_work *work, size_t index, uint64_t now_ms)
         return;
     const uint64_t left = live->total > live->done ? live->total - live->done : 0;
     if (live->note[0] == '\0' || left == 0)
-        live->left_ms = cli_left_ms(left, work->columns->units_each, live->quota_max,
-                                    live->rate_known, live->done_per_s);
+        live->left_ms =
+            cli_left_ms(left, of->units_each, live->quota_max, live->rate_known, live->done_per_s);
 }
 
 static tide_status sample_one(struct cli_work *work, size_t index, const json_t *snapshot,
@@ -205,7 +204,7 @@ static tide_status sample_one(struct cli_work *work, size_t index, const json_t 
     }
     if (work->stopping)
         (void)snprintf(live->note, sizeof live->note, "stopping; what was fetched is stored");
-    take_rate(work, index, now_ms);
+    take_rate(work->columns, watched, live, now_ms);
     return TIDE_OK;
 }
 
@@ -277,6 +276,32 @@ void cli_watch_restart(struct cli_work *work)
     work->looked = work->gone = false;
     work->pid = 0;
     cli_watch_look_soon(work);
+}
+
+/* ---- one account, without a struct cli_work ---- */
+
+void cli_shown_open(struct cli *cli, const struct tide_system *system, const struct cli_columns *of,
+                    const char *account, struct cli_shown *shown)
+{
+    *shown = (struct cli_shown){.live = {.total = CLI_UNKNOWN, .left_ms = CLI_UNKNOWN}};
+    cli_display_open(cli, system->name, of, &shown->display);
+    (void)snprintf(shown->watched.name, sizeof shown->watched.name, "%s", account);
+    (void)snprintf(shown->live.name, sizeof shown->live.name, "%s", account);
+}
+
+void cli_shown_tick(struct cli_shown *shown, tide_engine *engine, bool last)
+{
+    struct cli *cli = shown->display.cli;
+    const uint64_t now_ms = tide_world_now_ms(cli->world);
+    const bool sampled = last || now_ms - shown->sampled_ms >= SAMPLE_MS;
+    if (sampled) {
+        json_t *snapshot = cli_snapshot(cli, engine);
+        take_snapshot(snapshot, &shown->watched, &shown->live);
+        take_rate(shown->display.of, &shown->watched, &shown->live, now_ms);
+        shown->sampled_ms = now_ms;
+        json_decref(snapshot);
+    }
+    cli_display_show(&shown->display, &shown->live, 1, engine == NULL, sampled, last);
 }
 
 /* ---- whether it is over ---- */

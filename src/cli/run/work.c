@@ -1,6 +1,5 @@
 #include "cli/run/inside.h"
 
-#include "engine/control/answers.h"
 #include "tidemark_inside.h"
 
 #include <string.h>
@@ -14,23 +13,13 @@ bool cli_work_is_late(const struct cli_work *work)
 
 /* ---- beginning ---- */
 
-static tide_status enqueue(struct cli_work *work, size_t account, tide_error *err)
+static tide_status enqueue(struct cli_work *work, size_t account)
 {
-    struct cli_request wanted;
     uint32_t id = 0;
-    tide_status rc = tide_engine_account(work->opened->engine, work->accounts[account].name,
-                                         work->system->provider, &id, err);
-    for (size_t n = 0; rc == TIDE_OK && work->request(work->arg, account, n, &wanted); n++) {
-        tide_json request, answer;
-        tide_json_object(&answer);
-        cli_request_json(work, account, &wanted, &request);
-        rc = tide_control_enqueue(work->opened->engine, request.value, &answer, err);
-        tide_json_done(&request);
-        tide_json_done(&answer);
-    }
-    if (rc == TIDE_OK)
-        tide_engine_take_soon(work->opened->engine);
-    return rc;
+    bool runs = false;
+    const tide_status rc = tide_engine_account(work->opened->engine, work->accounts[account].name,
+                                               work->system->provider, &id, &work->cli->err);
+    return rc == TIDE_OK ? cli_begin_requests(work, account, work->opened->engine, &runs) : rc;
 }
 
 /* RUN4. */
@@ -41,7 +30,7 @@ static tide_status begin_all(struct cli_work *work)
         struct cli_watched *watched = &work->accounts[i];
         watched->error = (tide_error){TIDE_OK, 0, ""};
         const tide_status rc = work->begin == NULL
-                                   ? enqueue(work, i, &cli->err)
+                                   ? enqueue(work, i)
                                    : work->begin(work->arg, i, work->opened->states[0], &cli->err);
         if (rc == TIDE_STOPPED || tide_status_class(rc) == TIDE_CLASS_BUG)
             return rc;

@@ -124,6 +124,18 @@ tide_status cli_work_run(struct cli_work *work);
 /* Closes the engine and frees; after the summary.  A zeroed one is fine. */
 tide_status cli_work_done(struct cli_work *work);
 
+/* The progress of one account in a command that asks for its jobs one by one (ask.h). */
+struct cli_shown {
+    struct cli_live live; /* set before a tick: done, total, bytes, more */
+    struct cli_display display;
+    struct cli_watched watched;
+    uint64_t sampled_ms;
+};
+void cli_shown_open(struct cli *cli, const struct tide_system *system, const struct cli_columns *of,
+                    const char *account, struct cli_shown *shown);
+/* Shows it when due, with quota and rate; `last`: now.  `engine`: ours; NULL: another process's. */
+void cli_shown_tick(struct cli_shown *shown, tide_engine *engine, bool last);
+
 /* Whether `deadline_ms` has passed. */
 bool cli_work_is_late(const struct cli_work *work);
 /* Whether it cannot continue without the user: halted, paused, signed out. */

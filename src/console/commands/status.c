@@ -1,4 +1,5 @@
 /* status.c - `tidemark console status|remove` (B10, B6). */
+#include "cli/run/account_change.h"
 #include "console/commands/fetch.h"
 #include "console/commands/home.h"
 
@@ -169,12 +170,14 @@ tide_status cli_console_remove(struct cli *cli)
 {
     struct cli_engine opened = {.engine = NULL};
     const char *site = cli->arguments[0];
-    archive_here_take(&opened.here, &tide_console_system);
-    tide_status rc = cli_engine_open(cli, &opened);
-    if (rc == TIDE_OK) {
-        rc = tide_console_site_remove(opened.states[0], site, &cli->err);
-        rc = cli_hint(cli, rc, "`tidemark console status` shows the sites.");
-    }
+    const struct account_change removed = {
+        .system = &tide_console_system,
+        .remove = true,
+        .request = {.name = "", .subjects = cli->arguments, .subjects_count = 1, .endpoint = ""}};
+    tide_status rc = account_change_open(cli, &opened);
+    if (rc == TIDE_OK)
+        rc = account_change(cli, &opened, &removed);
+    rc = cli_hint(cli, rc, "`tidemark console status` shows the sites.");
     if (rc == TIDE_OK) {
         cli_print(cli,
                   "removed %s: it is no longer fetched. Stored data stays in %s/console; "

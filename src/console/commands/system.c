@@ -1,7 +1,7 @@
 /* system.c - the Search Console system, as the list of systems has it (system/system.h). */
 #include "console/commands/home.h"
 
-#include "console/backup.h"
+#include "cloud/searchconsole.h"
 #include "console/console.h"
 #include "console/look.h"
 #include "net/oauth/google.h"
@@ -38,38 +38,14 @@ static tide_status rest(void *state, tide_error *err)
     return tide_console_rest(state, err);
 }
 
-/* ---- all accounts share one directory ---- */
-
-static void archive_path(const char *archive_dir, const char *account, char *out, size_t out_bytes)
+/* The rows of a copied site; with `check`, whether it has those of all its days. */
+static tide_status file_units(const struct tide_system_copy *copy, const char *path, bool check,
+                              uint64_t *rows_out, tide_error *err)
 {
-    (void)account;
-    (void)snprintf(out, out_bytes, "%s/console", archive_dir);
-}
-
-static bool owns_entry(const char *name)
-{
-    return strcmp(name, "console") == 0;
-}
-
-static tide_status backup(const struct tide_system_copy *copy, struct tide_system_copied *done,
-                          tide_error *err)
-{
-    struct tide_console_backed_up console = {0};
-    const struct tide_console_backup wanted = {.from_dir = copy->from,
-                                               .to_dir = copy->to,
-                                               .free_min_bytes = copy->free_min_bytes,
-                                               .cancel = copy->cancel,
-                                               .progress = copy->progress,
-                                               .progress_arg = copy->progress_arg};
-    const tide_status rc = tide_console_backup(copy->world, &wanted, copy->mem, &console, err);
-    *done = (struct tide_system_copied){
-        .files = console.files, .bytes = console.bytes, .units = console.rows};
-    return rc;
-}
-
-static tide_status backup_check(const struct tide_system_copy *copy, tide_error *err)
-{
-    return tide_console_backup_check(copy->world, copy->to, copy->mem, err);
+    const char *end = strrchr(path, '.');
+    if (end == NULL || strcmp(end, ".db") != 0)
+        return TIDE_OK; /* not a site */
+    return tide_console_store_rows(copy->world, path, check, copy->mem, rows_out, err);
 }
 
 /* ---- accounts: a sign-in under a name, and its sites ---- */
@@ -89,6 +65,48 @@ static tide_status account_check(struct cli *cli, const char *named,
     return cli_hint(cli, rc, "`tidemark console sites` shows how Google spells them.");
 }
 
+/* Which of the wanted sites were seen. */
+struct readable {
+    const struct tide_account_request *request;
+    bool seen[CLI_ARGUMENTS_MAX];
+};
+
+static void see_site(const char *site, const char *level, void *arg)
+{
+    struct readable *readable = arg;
+    for (size_t i = 0; i < readable->request->subjects_count; i++)
+        if (strcmp(readable->request->subjects[i], site) == 0)
+            readable->seen[i] = strcmp(level, "siteUnverifiedUser") != 0;
+}
+
+/* Asks the server for the properties of the sign-in (B11).  A site that it cannot read is added all the
+ * same: its owner may share it later. */
+static tide_status account_try(struct cli *cli, const struct tide_account_request *request,
+                               tide_text bearer)
+{
+    struct readable readable = {.request = request};
+    tide_json unreadable;
+    const tide_status rc = tide_searchconsole_try(
+        cli->world, request->endpoint[0] == '\0' ? NULL : request->endpoint, bearer, cli->mem,
+        cli_interruptible(cli), see_site, &readable, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_json_array(&unreadable);
+    for (size_t i = 0; i < request->subjects_count; i++) {
+        if (readable.seen[i])
+            continue;
+        tide_json_append_cstr(&unreadable, request->subjects[i]);
+        if (!cli->want_json)
+            (void)fprintf(stderr,
+                          "tidemark: warning: this sign-in cannot read %.200s.\n"
+                          "          Get access in Search Console; `tidemark console sites` lists "
+                          "the sites that it can read.\n",
+                          request->subjects[i]);
+    }
+    tide_json_set(&cli->json, "unreadable", &unreadable);
+    return TIDE_OK;
+}
+
 static tide_status account_add(const struct tide_system_home *home,
                                const struct tide_account_request *request, tide_error *err)
 {
@@ -106,6 +124,12 @@ static tide_status account_remove(const struct tide_system_home *home, const cha
                                   tide_error *err)
 {
     return tide_console_account_remove(home->engine, name, err);
+}
+
+static tide_status subject_remove(const struct tide_system_home *home, const char *site,
+                                  tide_error *err)
+{
+    return tide_console_site_remove(home->engine, home->world, home->mem, site, err);
 }
 
 static tide_status account_look(tide_ledger *ledger, const char *name,
@@ -156,7 +180,7 @@ static void take_site(const struct tide_console_site *site, void *arg)
     tide_error why = {TIDE_OK, 0, ""};
     if (standing->rc != TIDE_OK || strcmp(site->account_name, standing->name) != 0)
         return;
-    archive_path(standing->home->archive_dir, standing->name, dir, sizeof dir);
+    (void)snprintf(dir, sizeof dir, "%s/console", standing->home->archive_dir);
     const struct tide_console_store_options options = {
         .dir = dir, .site = site->site, .world = standing->home->world, .read_only = true};
     standing->site = site;
@@ -212,12 +236,11 @@ const struct tide_system tide_console_system = {
     .close = close_console,
     .rest = rest,
     .account_check = account_check,
+    .account_try = account_try,
     .account_add = account_add,
     .account_remove = account_remove,
+    .subject_remove = subject_remove,
     .account_look = account_look,
     .status = status,
-    .archive_path = archive_path,
-    .owns_entry = owns_entry,
-    .backup = backup,
-    .backup_check = backup_check,
+    .file_units = file_units,
 };

@@ -148,19 +148,12 @@ static tide_status place_read(tide_transaction *transaction, void *arg, tide_err
 {
     struct place *place = arg;
     const tide_rows rows = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
     place->shared = tide_ledger_shared(transaction->engine->ledger);
-    tide_status rc = tide_rows_prepare(rows, "SELECT archive FROM account WHERE id = ?1",
-                                       "the place of an archive", &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, place->placing->account);
-    rc = tide_rows_one(&stmt, err);
-    if (rc == TIDE_OK)
-        tide_rows_get_copy(&stmt, 0, place->known, sizeof place->known);
-    else if (rc == TIDE_NOT_FOUND)
+    tide_status rc =
+        tide_rows_copy(rows, "the place of an archive", place->known, sizeof place->known, err,
+                       "SELECT archive FROM account WHERE id = ?1", place->placing->account);
+    if (rc == TIDE_NOT_FOUND)
         (void)tide_error_set(err, rc, "there is no account %.200s", place->placing->name);
-    tide_rows_end(&stmt);
     return rc;
 }
 

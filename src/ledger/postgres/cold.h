@@ -57,8 +57,7 @@ tide_status tide_pgl_rows(struct tide_postgres *self, const char *sql, PGresult 
 /* A terminated copy of a column, cut to text_bytes. */
 void tide_pgl_copy(const PGresult *rows, int row, int column, char *text_out, size_t text_bytes);
 
-/* Whether the kind, or the account, exists; TIDE_NOT_FOUND. */
-tide_status tide_pgl_kind_exists(struct tide_postgres *self, uint32_t kind, tide_error *err);
+/* Whether the account exists; TIDE_NOT_FOUND. */
 tide_status tide_pgl_account_exists(struct tide_postgres *self, uint32_t account, tide_error *err);
 
 #endif

@@ -507,6 +507,13 @@ static tide_status rows_end(tide_ledger *ledger, tide_status rc)
     return tide_pgl_end(self, rc);
 }
 
+static void names_change(tide_ledger *ledger)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    tide_map_clear(&self->kinds);
+    tide_pgl_forget_heads(self); /* claims have passed the free jobs of a paused kind */
+}
+
 /* ---- checkpoints and backups ---------------------------------------------------- */
 
 /* The server does its own checkpoints. */
@@ -577,6 +584,11 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .savepoint_end = savepoint_end,
     .rows = rows_of,
     .rows_end = rows_end,
+    .names_change = names_change,
+    .jobs_text = tide_pgl_jobs_text,
+    .counts_text = tide_pgl_counts_text,
+    .work_left_text = tide_pgl_work_left_text,
+    .metadata_text = LEDGER_METADATA("octet_length(", ")"),
     .hint = tide_pgl_hint,
     .tx_postgres = tx_handle,
     .postgres = ledger_handle,

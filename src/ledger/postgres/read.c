@@ -6,152 +6,64 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- jobs ------------------------------------------------------------------------- */
-
-enum { LIST_LANE = LIST_OWN, LIST_LEVEL, LIST_PREEMPTIBLE, LIST_FORCE };
+/* ---- texts for ledger/read.c ------------------------------------------------------- */
 
 #define FILTER                                                                                     \
-    " id BETWEEN $1 AND $7 AND account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4)"                \
-    " AND ($6 = 0 OR cycle = $6) "
+    " id BETWEEN ?1 AND ?7 AND account BETWEEN ?2 AND ?3 AND (?4 = 0 OR kind = ?4)"                \
+    " AND (?6 = 0 OR cycle = ?6) "
 
 #define LIVING_ROWS(where)                                                                         \
     "(SELECT id, cycle, size, bytes_done, owner, token, not_before, created, started, finished,"   \
     "  beat, account, kind, open_deps, attempts, attempts_max, priority, lane, level, "            \
     "preemptible,"                                                                                 \
-    "  force, state, status, dedupe, payload, resume, error, run FROM tidemark.job"                \
-    "  WHERE " where " AND" FILTER "ORDER BY id DESC LIMIT $8)"
+    "  force, state, status, dedupe, payload, resume, error, run FROM job"                         \
+    "  WHERE " where " AND" FILTER "ORDER BY id DESC LIMIT ?8)"
 
 #define LIST(rows)                                                                                 \
-    "SELECT j.*, a.name, k.name, r.name, x.lane, x.level, x.preemptible, x.force FROM (" rows      \
-    ") x CROSS JOIN LATERAL (SELECT x.id, x.cycle, x.size, x.bytes_done, x.owner, x.token,"        \
-    "  x.not_before, x.created, x.started, x.finished, x.beat, x.account, x.kind, x.open_deps,"    \
-    "  x.attempts, x.attempts_max, x.priority, x.state, x.status, x.dedupe, x.payload, x.resume,"  \
-    "  x.error) j"                                                                                 \
-    " LEFT JOIN tidemark.account a ON a.id = x.account LEFT JOIN tidemark.kind k ON k.id = x.kind" \
-    " LEFT JOIN tidemark.run r ON r.id = x.run ORDER BY x.id DESC LIMIT $8"
+    "SELECT x.id, x.cycle, x.size, x.bytes_done, x.owner, x.token, x.not_before, x.created,"       \
+    " x.started, x.finished, x.beat, x.account, x.kind, x.open_deps, x.attempts, x.attempts_max,"  \
+    " x.priority, x.state, x.status, x.dedupe, x.payload, x.resume, x.error, a.name, k.name,"      \
+    " r.name, x.lane, x.level, x.preemptible, x.force FROM (" rows ") x"                           \
+    " LEFT JOIN account a ON a.id = x.account LEFT JOIN kind k ON k.id = x.kind"                   \
+    " LEFT JOIN run r ON r.id = x.run ORDER BY x.id DESC LIMIT ?8"
 
-/* Both tables by id from the newest down, no more of each than is shown; a table that cannot
- * hold matching rows is not read. */
-/* clang-format off */
-static const char jobs_sql[] = LIST(
-    LIVING_ROWS("$5 <> 2 AND ($5 < 0 OR state = $5)") " UNION ALL"
-    " (SELECT id, cycle, size, bytes_done, NULL, NULL, NULL, created, started, finished,"
-    "  NULL, account, kind, 0, attempts, attempts_max, priority, lane, level, preemptible,"
-    "  force, 2, status, dedupe, payload, resume, error, run FROM tidemark.job_done"
-    "  WHERE ($5 < 0 OR $5 = 2) AND" FILTER "ORDER BY id DESC LIMIT $8)");
-/* clang-format on */
-
-/* Failed and canceled ones have an index: they are few, and a million may wait (E2.5). */
-static const char gap_jobs_sql[] = LIST(LIVING_ROWS("state >= 3 AND state = $5"));
-
-static void job_read(const PGresult *rows, int i, struct tide_job_row *row)
+/* Failed and canceled ones have an index: they are few, and a million may wait (E2.5).  Else both
+ * tables by id from the newest down, no more of each than is shown; a table that cannot hold
+ * matching rows is not read. */
+const char *tide_pgl_jobs_text(const struct tide_job_filter *filter)
 {
-    tide_row_state state = (tide_row_state)tide_pg_get_i64(rows, i, LIST_STATE);
-    *row = (struct tide_job_row){
-        .id = tide_pg_get_u64(rows, i, LIST_ID),
-        .cycle = tide_pg_get_u64(rows, i, LIST_CYCLE),
-        .size_bytes = tide_pg_get_u64(rows, i, LIST_SIZE),
-        .bytes_done = tide_pg_get_u64(rows, i, LIST_BYTES_DONE),
-        .owner = tide_pg_get_u64(rows, i, LIST_OWNER),
-        .token = tide_pg_get_u64(rows, i, LIST_TOKEN),
-        .not_before_unix_ms = tide_pg_get_u64(rows, i, LIST_NOT_BEFORE),
-        .created_unix_ms = tide_pg_get_u64(rows, i, LIST_CREATED),
-        .started_unix_ms = tide_pg_get_u64(rows, i, LIST_STARTED),
-        .finished_unix_ms = tide_pg_get_u64(rows, i, LIST_FINISHED),
-        .beat_unix_ms = tide_pg_get_u64(rows, i, LIST_BEAT),
-        .account = (uint32_t)tide_pg_get_u64(rows, i, LIST_ACCOUNT),
-        .kind = (uint32_t)tide_pg_get_u64(rows, i, LIST_KIND),
-        .open_deps = (uint32_t)tide_pg_get_u64(rows, i, LIST_OPEN_DEPS),
-        .attempts = (uint16_t)tide_pg_get_u64(rows, i, LIST_ATTEMPTS),
-        .attempts_max = (uint16_t)tide_pg_get_u64(rows, i, LIST_ATTEMPTS_MAX),
-        .priority = (uint8_t)tide_pg_get_u64(rows, i, LIST_PRIORITY),
-        .lane = (uint8_t)tide_pg_get_u64(rows, i, LIST_LANE),
-        .level = (uint8_t)tide_pg_get_u64(rows, i, LIST_LEVEL),
-        .preemptible = tide_pg_get_bool(rows, i, LIST_PREEMPTIBLE),
-        .force = tide_pg_get_bool(rows, i, LIST_FORCE),
-        .state = state,
-        .status = tide_status_shown(state, tide_pg_get_i64(rows, i, LIST_STATUS)),
-        .account_name = tide_pg_get_text(rows, i, LIST_ACCOUNT_NAME),
-        .kind_name = tide_pg_get_text(rows, i, LIST_KIND_NAME),
-        .dedupe_key = tide_pg_get_text(rows, i, LIST_DEDUPE),
-        .payload = tide_pg_get_text(rows, i, LIST_PAYLOAD),
-        .resume = tide_pg_get_text(rows, i, LIST_RESUME),
-        .error = tide_pg_get_text(rows, i, LIST_ERROR),
-        .run_id = tide_pg_get_text(rows, i, LIST_RUN),
-    };
+    if (filter->id == 0 && filter->state >= TIDE_ROW_FAILED)
+        return LIST(LIVING_ROWS("state >= 3 AND state = ?5"));
+    /* clang-format off */
+    return LIST(
+        LIVING_ROWS("?5 <> 2 AND (?5 < 0 OR state = ?5)") " UNION ALL"
+        " (SELECT id, cycle, size, bytes_done, NULL, NULL, NULL, created, started, finished,"
+        "  NULL, account, kind, 0, attempts, attempts_max, priority, lane, level, preemptible,"
+        "  force, 2, status, dedupe, payload, resume, error, run FROM job_done"
+        "  WHERE (?5 < 0 OR ?5 = 2) AND" FILTER "ORDER BY id DESC LIMIT ?8)");
+    /* clang-format on */
 }
 
-tide_status tide_pgl_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
-                          bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
-                          tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    uint64_t last = filter->before_id == 0 ? INT64_MAX : filter->before_id - 1;
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_u64(pg, filter->id);
-    tide_pg_i64(pg, filter->account == UINT32_MAX ? 0 : filter->account);
-    tide_pg_i64(pg, filter->account);
-    tide_pg_i64(pg, filter->kind);
-    tide_pg_i64(pg, filter->state);
-    tide_pg_u64(pg, filter->cycle);
-    tide_pg_u64(pg, filter->id != 0 && filter->id < last ? filter->id : last);
-    tide_pg_u64(pg, filter->count_max == 0 ? 100 : filter->count_max);
-    const bool gaps = filter->id == 0 && filter->state >= TIDE_ROW_FAILED;
-    tide_status rc = tide_pgl_rows(self, gaps ? gap_jobs_sql : jobs_sql, &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_job_row job;
-        job_read(rows, i, &job);
-        if (!visit(&job, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
-}
-
-static const char counts_sql[] =
+const char tide_pgl_counts_text[] =
     "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name, a.paused,"
     " a.halted, k.paused FROM ("
     " SELECT account, kind, state, count(*) AS n,"
     "  count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"
-    "  count(*) FILTER (WHERE state = 0 AND not_before > $1) AS delayed"
-    "  FROM tidemark.job GROUP BY account, kind, state"
-    " UNION ALL SELECT account, kind, 2, count(*), 0, 0 FROM tidemark.job_done"
+    "  count(*) FILTER (WHERE state = 0 AND not_before > ?1) AS delayed"
+    "  FROM job GROUP BY account, kind, state"
+    " UNION ALL SELECT account, kind, 2, count(*), 0, 0 FROM job_done"
     "  GROUP BY account, kind) g"
-    " LEFT JOIN tidemark.account a ON a.id = g.account"
-    " LEFT JOIN tidemark.kind k ON k.id = g.kind ORDER BY g.account, g.kind, g.state";
+    " LEFT JOIN account a ON a.id = g.account"
+    " LEFT JOIN kind k ON k.id = g.kind ORDER BY g.account, g.kind, g.state";
 
-tide_status tide_pgl_counts(tide_ledger *ledger, uint64_t now_unix_ms,
-                            bool (*visit)(const struct tide_job_count *row, void *arg), void *arg,
-                            tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_pg_u64(self->pg, now_unix_ms);
-    tide_status rc = tide_pgl_rows(self, counts_sql, &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_job_count count = {
-            .account = (uint32_t)tide_pg_get_u64(rows, i, 0),
-            .kind = (uint32_t)tide_pg_get_u64(rows, i, 1),
-            .state = (tide_row_state)tide_pg_get_i64(rows, i, 2),
-            .count = tide_pg_get_u64(rows, i, 3),
-            .blocked = tide_pg_get_u64(rows, i, 4),
-            .delayed = tide_pg_get_u64(rows, i, 5),
-            .account_name = tide_pg_get_text(rows, i, 6),
-            .kind_name = tide_pg_get_text(rows, i, 7),
-            .account_paused = tide_pg_get_bool(rows, i, 8),
-            .account_halted = tide_pg_get_bool(rows, i, 9),
-            .kind_paused = tide_pg_get_bool(rows, i, 10),
-        };
-        if (!visit(&count, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
-}
-
-/* ---- names ------------------------------------------------------------------------ */
+/* Every row of `job` is unfinished, failed or canceled (LPG1), so nothing done is read. */
+const char tide_pgl_work_left_text[] =
+    "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
+    " (SELECT cycle, kind, state, count(*) AS n,"
+    "  sum(CASE WHEN strpos(payload, '\"items\"') = 0 THEN 0"
+    "   ELSE tidemark.items_of(payload) END)::bigint AS items"
+    "  FROM job WHERE account = ?1 GROUP BY cycle, kind, state) g"
+    " LEFT JOIN kind k ON k.id = g.kind ORDER BY g.cycle NULLS FIRST, g.kind, g.state";
 
 /* ---- the check --------------------------------------------------------------------- */
 

@@ -13,136 +13,16 @@ static tide_text said(tide_text text)
     return tide_pgl_text_ok(text) ? text : TIDE_TEXT("(a text that is not UTF-8)");
 }
 
-/* Finds the name, or adds it, or changes its second value; column 0 is the id.  If another
- * process adds the same name meanwhile, the insert waits for it and writes the same row. */
-static tide_status name_id(struct tide_postgres *self, const char *find_sql, const char *set_sql,
-                           void (*params)(tide_pg *pg, const void *arg), const void *arg,
-                           uint32_t *id_out, tide_error *err)
-{
-    PGresult *result = NULL;
-    params(tide_pgl_params(self), arg);
-    tide_status rc = tide_pgl_write(self, find_sql, &result, err);
-    if (rc == TIDE_OK && PQntuples(result) == 0) {
-        params(tide_pgl_params(self), arg);
-        rc = tide_pgl_write(self, set_sql, &result, err);
-    }
-    if (rc == TIDE_OK && PQntuples(result) == 0)
-        return TIDE_NOT_FOUND;
-    if (rc == TIDE_OK)
-        *id_out = (uint32_t)tide_pg_get_u64(result, 0, 0);
-    return rc;
-}
-
-struct kind_wanted {
-    const char *name;
-    tide_dedupe_scope scope;
-};
-
-static void kind_params(tide_pg *pg, const void *arg)
-{
-    const struct kind_wanted *wanted = arg;
-    tide_pg_text(pg, tide_text_of(wanted->name));
-    tide_pg_i32(pg, (int32_t)wanted->scope);
-}
-
-tide_status tide_pgl_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
-                          uint32_t *kind_out, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    struct kind_wanted wanted = {name, scope};
-    uint32_t id = 0;
-    /* Pending jobs keep the scope they were enqueued with. */
-    tide_status rc =
-        name_id(self, "SELECT id FROM tidemark.kind WHERE name = $1 AND scope = $2",
-                "INSERT INTO tidemark.kind (name, scope) VALUES ($1, $2)"
-                " ON CONFLICT (name) DO UPDATE SET scope = excluded.scope RETURNING id",
-                kind_params, &wanted, &id, err);
-    if (rc == TIDE_OK && !tide_map_put(&self->kinds, id, (uint32_t)scope + 1))
-        rc = tide_pgl_no_memory(err);
-    if (rc == TIDE_OK)
-        *kind_out = id;
-    return tide_pgl_end(self, rc);
-}
-
-static_assert(TIDE_ACCOUNTS_MAX == 4096, "the statement that adds an account says so too");
-struct account_wanted {
-    const char *name, *provider;
-};
-
-static void account_params(tide_pg *pg, const void *arg)
-{
-    const struct account_wanted *wanted = arg;
-    tide_pg_text(pg, tide_text_of(wanted->name));
-    tide_pg_text(pg, tide_text_of(wanted->provider));
-}
-
-tide_status tide_pgl_account(tide_tx *tx, const char *name, const char *provider,
-                             uint32_t *account_out, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    struct account_wanted wanted = {name, provider};
-    tide_status rc =
-        name_id(self, "SELECT id FROM tidemark.account WHERE name = $1 AND provider = $2",
-                "INSERT INTO tidemark.account (name, provider) SELECT $1, $2"
-                " WHERE (SELECT count(*) FROM tidemark.account) < 4096"
-                " OR EXISTS (SELECT FROM tidemark.account WHERE name = $1)"
-                " ON CONFLICT (name) DO UPDATE SET provider = excluded.provider RETURNING id",
-                account_params, &wanted, account_out, err);
-    if (rc == TIDE_NOT_FOUND)
-        rc = tide_accounts_full(name, err);
-    return tide_pgl_end(self, rc);
-}
-
-static tide_status exists(struct tide_postgres *self, const char *sql, const char *what,
-                          uint32_t id, tide_error *err)
+tide_status tide_pgl_account_exists(struct tide_postgres *self, uint32_t account, tide_error *err)
 {
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
-    tide_pg_i64(self->pg, id);
-    tide_status rc = tide_pgl_write(self, sql, &result, err);
+    tide_pg_i64(self->pg, account);
+    tide_status rc =
+        tide_pgl_write(self, "SELECT 1 FROM tidemark.account WHERE id = $1", &result, err);
     if (rc == TIDE_OK && PQntuples(result) == 0)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %u", what, id);
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no account %u", account);
     return rc;
-}
-
-tide_status tide_pgl_kind_exists(struct tide_postgres *self, uint32_t kind, tide_error *err)
-{
-    return exists(self, "SELECT 1 FROM tidemark.kind WHERE id = $1", "kind", kind, err);
-}
-
-tide_status tide_pgl_account_exists(struct tide_postgres *self, uint32_t account, tide_error *err)
-{
-    return exists(self, "SELECT 1 FROM tidemark.account WHERE id = $1", "account", account, err);
-}
-
-/* One flag of one row. */
-static tide_status flag(tide_tx *tx, const char *sql, const char *what, uint32_t id, bool value,
-                        tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_i64(pg, id);
-    tide_pg_bool(pg, value);
-    return tide_pgl_change_one(self, sql, what, id, err);
-}
-
-tide_status tide_pgl_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
-{
-    return flag(tx, "UPDATE tidemark.account SET paused = $2 WHERE id = $1", "account", account,
-                paused, err);
-}
-
-tide_status tide_pgl_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
-{
-    tide_pgl_forget_heads(postgres_of_tx(tx)); /* claims have passed its free jobs */
-    return flag(tx, "UPDATE tidemark.kind SET paused = $2 WHERE id = $1", "kind", kind, paused,
-                err);
-}
-
-tide_status tide_pgl_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
-{
-    return flag(tx, "UPDATE tidemark.kind SET splits = $2 WHERE id = $1", "kind", kind, splits,
-                err);
 }
 
 tide_status tide_pgl_governor_save(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err)
@@ -152,23 +32,6 @@ tide_status tide_pgl_governor_save(tide_tx *tx, uint32_t account, tide_text save
     tide_pg_i64(pg, account);
     tide_pg_text(pg, saved);
     return tide_pgl_change_one(self, "UPDATE tidemark.account SET governor = $2 WHERE id = $1",
-                               "account", account, err);
-}
-
-tide_status tide_pgl_account_place(tide_tx *tx, uint32_t account, const char *archive,
-                                   const char *secret, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_i64(pg, account);
-    tide_pg_bool(pg, archive != NULL);
-    tide_pg_text(pg, tide_text_of(archive));
-    tide_pg_bool(pg, secret != NULL);
-    tide_pg_text(pg, tide_text_of(secret));
-    return tide_pgl_change_one(self,
-                               "UPDATE tidemark.account SET"
-                               " archive = CASE WHEN $2 THEN $3 ELSE archive END,"
-                               " secret = CASE WHEN $4 THEN $5 ELSE secret END WHERE id = $1",
                                "account", account, err);
 }
 
@@ -351,39 +214,4 @@ tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
                               slot);
     return tide_error_set(err, TIDE_EXISTS, "slot %" PRIu64 " of schedule %" PRIu64 " has fired",
                           slot, schedule);
-}
-
-#define BYTES(column) "coalesce(octet_length(" column "), 0)"
-
-/* clang-format off */
-static const char metadata_sql[] =
-    "SELECT ("
-    " (SELECT coalesce(sum(" BYTES("item") " + " BYTES("reason") " + 56), 0)"
-    "  FROM tidemark.bad WHERE account = $1)"
-    " + (SELECT coalesce(sum(" BYTES("name") " + " BYTES("cursor") " + " BYTES("floor") " + 32), 0)"
-    "  FROM tidemark.stream WHERE account = $1)"
-    " + (SELECT coalesce(sum(" BYTES("c.start") " + " BYTES("c.\"end\"") " + 48), 0)"
-    "  FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id WHERE s.account = $1)"
-    " + (SELECT coalesce(sum(" BYTES("governor") "), 0) FROM tidemark.account WHERE id = $1)"
-    " + (SELECT coalesce(sum(" BYTES("key") " + " BYTES("value") "), 0) FROM tidemark.note"
-    "  WHERE key IN ('alerts:' || $1::text, 'totals:' || $1::text, 'good:' || $1::text,"
-    "  'outcome:' || $1::text)))::bigint,"
-    " EXISTS (SELECT 1 FROM tidemark.bad WHERE account = $1)";
-/* clang-format on */
-
-tide_status tide_pgl_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                              bool *bad_out, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    (void)tide_pgl_params(self);
-    tide_pg_i64(self->pg, account);
-    if (rc == TIDE_OK)
-        rc = tide_pg_query(self->pg, metadata_sql, &result, err);
-    if (rc != TIDE_OK)
-        return tide_pgl_end(self, rc);
-    *bytes_out = tide_pg_get_u64(result, 0, 0);
-    *bad_out = tide_pg_get_bool(result, 0, 1);
-    return TIDE_OK;
 }

@@ -101,24 +101,6 @@ tide_status tide_pgl_stream(tide_tx *tx, uint32_t account, const char *name, tid
     return tide_pgl_end(self, rc);
 }
 
-tide_status tide_pgl_streams(tide_ledger *ledger,
-                             bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg,
-                             tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_status rc = tide_pgl_rows(self, STREAM " ORDER BY s.id", &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_stream_row stream;
-        stream_read(rows, i, &stream);
-        if (!visit(&stream, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
-}
-
 /* ---- cycles ------------------------------------------------------------------------ */
 
 static tide_status cursor_copy(const PGresult *result, int column, tide_buf *cursor_out,
@@ -182,75 +164,6 @@ tide_status tide_pgl_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
                                            .end = end,
                                            .opened_unix_ms = now_unix_ms};
     return tide_pgl_end(self, rc);
-}
-
-static const char cycle_list_sql[] =
-    "SELECT c.id, c.stream, c.ordinal, c.start, c.\"end\", c.total, c.outstanding, c.failed,"
-    " (SELECT count(*) FROM tidemark.bad b WHERE b.cycle = c.id AND b.state IN (0, 3, 4)),"
-    " c.opened FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id"
-    " AND c.ordinal >= s.ordinal WHERE s.id = $1 ORDER BY c.ordinal";
-
-tide_status tide_pgl_cycles(tide_ledger *ledger, uint64_t stream,
-                            bool (*visit)(const struct tide_cycle_row *row, void *arg), void *arg,
-                            tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_pg_u64(self->pg, stream);
-    tide_status rc = tide_pgl_rows(self, cycle_list_sql, &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_cycle_row cycle = {
-            .id = tide_pg_get_u64(rows, i, 0),
-            .stream = tide_pg_get_u64(rows, i, 1),
-            .ordinal = tide_pg_get_u64(rows, i, 2),
-            .start = tide_pg_get_text(rows, i, 3),
-            .end = tide_pg_get_text(rows, i, 4),
-            .total = tide_pg_get_u64(rows, i, 5),
-            .outstanding = tide_pg_get_u64(rows, i, 6),
-            .failed = tide_pg_get_u64(rows, i, 7),
-            .bad = tide_pg_get_u64(rows, i, 8),
-            .opened_unix_ms = tide_pg_get_u64(rows, i, 9),
-        };
-        if (!visit(&cycle, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
-}
-
-/* Every row of `job` is unfinished, failed or canceled (LPG1), so nothing done is read. */
-static const char work_left_sql[] =
-    "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
-    " (SELECT cycle, kind, state, count(*) AS n,"
-    "  sum(CASE WHEN strpos(payload, '\"items\"') = 0 THEN 0"
-    "   ELSE tidemark.items_of(payload) END)::bigint AS items"
-    "  FROM tidemark.job WHERE account = $1 GROUP BY cycle, kind, state) g"
-    " LEFT JOIN tidemark.kind k ON k.id = g.kind ORDER BY g.cycle NULLS FIRST, g.kind, g.state";
-
-tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
-                               bool (*visit)(const struct tide_work_left *row, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_pg_i64(self->pg, account);
-    tide_status rc = tide_pgl_rows(self, work_left_sql, &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_work_left left = {
-            .cycle = tide_pg_get_u64(rows, i, 0),
-            .kind = (uint32_t)tide_pg_get_u64(rows, i, 1),
-            .state = (tide_row_state)tide_pg_get_i64(rows, i, 2),
-            .jobs = tide_pg_get_u64(rows, i, 3),
-            .items = tide_pg_get_u64(rows, i, 4),
-            .kind_name = tide_pg_get_text(rows, i, 5),
-        };
-        if (!visit(&left, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
 }
 
 /* ---- cursors ----------------------------------------------------------------------- */

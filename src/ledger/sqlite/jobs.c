@@ -200,11 +200,8 @@ static tide_status pick_slice(struct tide_sqlite *self, enum tide_sql first, enu
 
 static tide_status retry_one(struct tide_sqlite *self, const struct picked *picked, tide_error *err)
 {
-    if (picked->state == TIDE_ROW_PENDING) {
-        sqlite3_stmt *stmt = sql_of(self, SQL_RETRY_SOON);
-        tide_bind_u64(stmt, 1, picked->id);
-        return tide_db_run(&self->db, stmt, err);
-    }
+    if (picked->state == TIDE_ROW_PENDING)
+        return tide_db_do(&self->db, err, SQL_RETRY_SOON, picked->id);
     enum tide_sql texts[] = {SQL_RETRY_ONE, SQL_RETRY_KEYLESS};
     bool conflict = true;
     tide_status rc = TIDE_OK;
@@ -247,10 +244,7 @@ tide_status tide_sql_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
 static tide_status cancel_one(struct tide_sqlite *self, const struct picked *picked,
                               uint64_t now_unix_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_CANCEL_ONE);
-    tide_bind_u64(stmt, 1, picked->id);
-    tide_bind_u64(stmt, 2, now_unix_ms);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
+    tide_status rc = tide_db_do(&self->db, err, SQL_CANCEL_ONE, picked->id, now_unix_ms);
     if (rc == TIDE_OK && picked->cycle != 0)
         rc = tide_sql_tally_cycle(self, picked->cycle, 0, -1, 1, err);
     return rc;
@@ -258,9 +252,7 @@ static tide_status cancel_one(struct tide_sqlite *self, const struct picked *pic
 
 static tide_status cancel_running(struct tide_sqlite *self, uint64_t id, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_CANCEL);
-    tide_bind_u64(stmt, 1, id);
-    return tide_db_run(&self->db, stmt, err);
+    return tide_db_do(&self->db, err, SQL_CLAIM_CANCEL, id);
 }
 
 tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
@@ -305,14 +297,9 @@ tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, u
 static tide_status accept_one(struct tide_sqlite *self, const struct picked *picked,
                               uint64_t now_unix_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCEPT_ONE);
-    tide_bind_u64(stmt, 1, picked->id);
-    tide_bind_u64(stmt, 2, now_unix_ms);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    stmt = sql_of(self, SQL_DEP_CLEAR_JOB);
-    tide_bind_u64(stmt, 1, picked->id);
+    tide_status rc = tide_db_do(&self->db, err, SQL_ACCEPT_ONE, picked->id, now_unix_ms);
     if (rc == TIDE_OK)
-        rc = tide_db_run(&self->db, stmt, err);
+        rc = tide_db_do(&self->db, err, SQL_DEP_CLEAR_JOB, picked->id);
     if (rc == TIDE_OK && picked->cycle != 0)
         rc = tide_sql_tally_cycle(self, picked->cycle, 0, 0, -1, err);
     return rc;
@@ -453,8 +440,7 @@ static tide_status purge_kept(struct tide_sqlite *self, const struct picked *pic
     }
     /* No job waits for a done one (LSQ1). */
     if (rc == TIDE_OK && !kept && picked->state != TIDE_ROW_DONE) {
-        sqlite3_stmt *stmt = sql_of(self, SQL_DEP_NEEDED);
-        tide_bind_u64(stmt, 1, picked->id);
+        sqlite3_stmt *stmt = tide_db_ask(&self->db, SQL_DEP_NEEDED, picked->id);
         rc = tide_db_step(&self->db, stmt, &kept, err);
         tide_db_end(stmt);
     }
@@ -509,11 +495,8 @@ static tide_status purge_one(struct tide_sqlite *self, const struct picked *pick
     /* Only a failed or canceled one may still wait for others. */
     size_t count = picked->state == TIDE_ROW_DONE ? 3 : 4;
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        sqlite3_stmt *stmt = sql_of(self, texts[i]);
-        tide_bind_u64(stmt, 1, picked->id);
-        rc = tide_db_run(&self->db, stmt, err);
-    }
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = tide_db_do(&self->db, err, texts[i], picked->id);
     return rc;
 }
 

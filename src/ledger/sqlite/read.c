@@ -1,115 +1,65 @@
-/* read.c - queries for commands. */
+/* read.c - the texts of queries for commands (ledger/read.c). */
 #include "ledger/sqlite/sqlite.h"
-#include "base/check.h"
-#include "base/limits.h"
 
-#include <inttypes.h>
+#include <assert.h>
 
-enum { LIST_TRAITS = LIST_OWN };
-
-static void job_read(sqlite3_stmt *stmt, struct tide_job_row *row)
-{
-    uint32_t traits = tide_column_u32(stmt, LIST_TRAITS);
-    tide_row_state state = (tide_row_state)tide_column_u32(stmt, LIST_STATE);
-    *row = (struct tide_job_row){
-        .id = tide_column_u64(stmt, LIST_ID),
-        .cycle = tide_column_u64(stmt, LIST_CYCLE),
-        .size_bytes = tide_column_u64(stmt, LIST_SIZE),
-        .bytes_done = tide_column_u64(stmt, LIST_BYTES_DONE),
-        .owner = tide_column_u64(stmt, LIST_OWNER),
-        .token = tide_column_u64(stmt, LIST_TOKEN),
-        .not_before_unix_ms = tide_column_u64(stmt, LIST_NOT_BEFORE),
-        .created_unix_ms = tide_column_u64(stmt, LIST_CREATED),
-        .started_unix_ms = tide_column_u64(stmt, LIST_STARTED),
-        .finished_unix_ms = tide_column_u64(stmt, LIST_FINISHED),
-        .beat_unix_ms = tide_column_u64(stmt, LIST_BEAT),
-        .account = tide_column_u32(stmt, LIST_ACCOUNT),
-        .kind = tide_column_u32(stmt, LIST_KIND),
-        .open_deps = tide_column_u32(stmt, LIST_OPEN_DEPS),
-        .attempts = (uint16_t)tide_column_u32(stmt, LIST_ATTEMPTS),
-        .attempts_max = (uint16_t)tide_column_u32(stmt, LIST_ATTEMPTS_MAX),
-        .priority = (uint8_t)tide_column_u32(stmt, LIST_PRIORITY),
-        .lane = (traits & TRAIT_BULK) != 0 ? TIDE_LANE_BULK : TIDE_LANE_INTERACTIVE,
-        .level = (uint8_t)(traits >> TRAIT_LEVEL_SHIFT),
-        .preemptible = (traits & TRAIT_PREEMPTIBLE) != 0,
-        .force = (traits & TRAIT_FORCE) != 0,
-        .state = state,
-        .status = tide_status_shown(state, sqlite3_column_int64(stmt, LIST_STATUS)),
-        .account_name = tide_column_text(stmt, LIST_ACCOUNT_NAME),
-        .kind_name = tide_column_text(stmt, LIST_KIND_NAME),
-        .dedupe_key = tide_column_text(stmt, LIST_DEDUPE),
-        .payload = tide_column_text(stmt, LIST_PAYLOAD),
-        .resume = tide_column_text(stmt, LIST_RESUME),
-        .error = tide_column_text(stmt, LIST_ERROR),
-        .run_id = tide_column_text(stmt, LIST_RUN),
-    };
-}
+static_assert(TRAIT_BULK == 1 && TIDE_LANE_BULK == 1 && TRAIT_PREEMPTIBLE == 2 &&
+                  TRAIT_FORCE == 4 && TRAIT_LEVEL_SHIFT == 3,
+              "the statement says so too");
+#define LIST                                                                                       \
+    "SELECT j.id, j.cycle, j.size, coalesce(c.bytes_done, d.bytes_done), c.owner, c.token,"        \
+    " j.not_before, j.created, coalesce(c.started, j.started), j.finished, c.beat, j.account,"     \
+    " j.kind, j.open_deps, j.attempts, j.attempts_max, j.priority, j.state, d.status, j.dedupe,"   \
+    " j.payload, d.resume, d.error, a.name, k.name, r.name, j.traits & 1,"                         \
+    " j.traits >> 3, j.traits & 2, j.traits & 4 FROM "
+#define LIST_JOINS                                                                                 \
+    " LEFT JOIN detail d ON d.job = j.id LEFT JOIN account a ON a.id = j.account"                  \
+    " LEFT JOIN kind k ON k.id = j.kind LEFT JOIN run r ON r.id = coalesce(c.run, j.run) "
+#define LIST_FILTER                                                                                \
+    " j.account BETWEEN ?2 AND ?3 AND (?4 = 0 OR j.kind = ?4) AND (?5 < 0 OR j.state = ?5)"        \
+    " AND (?6 = 0 OR j.cycle = ?6) AND j.id <= ?7 "
 
 /* The statement that reads the fewest rows for a filter. */
-static enum tide_sql text_for(const struct tide_job_filter *filter)
+const char *tide_sql_jobs_text(const struct tide_job_filter *filter)
 {
     if (filter->id != 0)
-        return SQL_LIST_ID;
+        return LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
+                    "WHERE j.id = ?1 AND" LIST_FILTER "LIMIT ?8";
     if (filter->state == TIDE_ROW_RUNNING)
-        return SQL_LIST_RUNNING;
+        return LIST "claim c CROSS JOIN job j ON j.id = c.job" LIST_JOINS
+                    "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY c.job DESC LIMIT ?8";
     if (filter->state == TIDE_ROW_FAILED || filter->state == TIDE_ROW_CANCELED)
-        return SQL_LIST_GAP;
-    return SQL_LIST_ALL;
+        return LIST "job j INDEXED BY job_aside LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
+                    "WHERE ?1 = 0 AND " ASIDE_OF("j.") " AND j.state >= 3 AND" LIST_FILTER
+                                                       "ORDER BY j.id DESC LIMIT ?8";
+    return LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS "WHERE ?1 = 0 AND" LIST_FILTER
+                "ORDER BY j.id DESC LIMIT ?8";
 }
 
-tide_status tide_sql_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
-                          bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
-                          tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, text_for(filter));
-    tide_bind_u64(stmt, 1, filter->id);
-    tide_bind_u64(stmt, 2, filter->account == UINT32_MAX ? 0 : filter->account);
-    tide_bind_u64(stmt, 3, filter->account);
-    tide_bind_u64(stmt, 4, filter->kind);
-    (void)sqlite3_bind_int(stmt, 5, filter->state);
-    tide_bind_u64(stmt, 6, filter->cycle);
-    tide_bind_u64(stmt, 7, filter->before_id);
-    tide_bind_u64(stmt, 8, filter->count_max == 0 ? 100 : filter->count_max);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_job_row job;
-        job_read(stmt, &job);
-        if (!visit(&job, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
+const char tide_sql_counts_text[] =
+    "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name,"
+    " a.paused, a.halted, k.paused FROM (SELECT account, kind, state, count(*) AS n,"
+    " count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"
+    " count(*) FILTER (WHERE state = 0 AND not_before > ?1) AS delayed"
+    " FROM job GROUP BY account, kind, state) g"
+    " LEFT JOIN account a ON a.id = g.account LEFT JOIN kind k ON k.id = g.kind"
+    " ORDER BY g.account, g.kind, g.state";
 
-tide_status tide_sql_counts(tide_ledger *ledger, uint64_t now_unix_ms,
-                            bool (*visit)(const struct tide_job_count *row, void *arg), void *arg,
-                            tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_COUNTS);
-    tide_bind_u64(stmt, 1, now_unix_ms);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_job_count count = {
-            .account = tide_column_u32(stmt, 0),
-            .kind = tide_column_u32(stmt, 1),
-            .state = (tide_row_state)tide_column_u32(stmt, 2),
-            .count = tide_column_u64(stmt, 3),
-            .blocked = tide_column_u64(stmt, 4),
-            .delayed = tide_column_u64(stmt, 5),
-            .account_name = tide_column_text(stmt, 6),
-            .kind_name = tide_column_text(stmt, 7),
-            .account_paused = tide_column_u64(stmt, 8) != 0,
-            .account_halted = tide_column_u64(stmt, 9) != 0,
-            .kind_paused = tide_column_u64(stmt, 10) != 0,
-        };
-        if (!visit(&count, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
+/* Each part uses the index that has just these rows: done ones are never read. */
+const char tide_sql_work_left_text[] =
+    "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
+    " (SELECT cycle, kind, state, count(*) AS n, sum(iif(json_valid(payload),"
+    "  coalesce(json_array_length(payload, '$.items'), 0), 0)) AS items FROM"
+    "  (SELECT cycle, kind, 0 AS state, payload FROM job INDEXED BY job_ready"
+    "    WHERE account = ?1 AND state = 0 AND open_deps = 0"
+    "   UNION ALL SELECT cycle, kind, 0, payload FROM job INDEXED BY job_aside"
+    "    WHERE account = ?1 AND " ASIDE " AND state = 0 AND open_deps > 0"
+    "   UNION ALL SELECT j.cycle, j.kind, 1, j.payload FROM claim c"
+    "    CROSS JOIN job j ON j.id = c.job WHERE j.account = ?1"
+    "   UNION ALL SELECT cycle, kind, state, payload FROM job INDEXED BY job_aside"
+    "    WHERE account = ?1 AND " ASIDE " AND state >= 3)"
+    "  GROUP BY cycle, kind, state) g LEFT JOIN kind k ON k.id = g.kind"
+    " ORDER BY g.cycle, g.kind, g.state";
 
 /* No process joins a fleet here (LSQ4). */
 tide_status tide_sql_members(tide_ledger *ledger,

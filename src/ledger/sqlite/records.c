@@ -7,39 +7,6 @@
 
 /* ---- names --------------------------------------------------------------------- */
 
-tide_status tide_sql_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
-                          uint32_t *kind_out, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_KIND_GET);
-    bool row = false;
-    tide_bind_text(stmt, 1, tide_text_of(name));
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return tide_sql_end(self, rc);
-    uint64_t id = row ? tide_column_u64(stmt, 0) : 0;
-    bool same = row && tide_column_u64(stmt, 1) == scope;
-    tide_db_end(stmt);
-    if (!row) {
-        stmt = sql_of(self, SQL_KIND_ADD);
-        tide_bind_text(stmt, 1, tide_text_of(name));
-        (void)sqlite3_bind_int(stmt, 2, (int)scope);
-        rc = tide_db_run(&self->db, stmt, err);
-        id = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
-    } else if (!same) {
-        /* Pending jobs keep the scope they were enqueued with. */
-        stmt = sql_of(self, SQL_KIND_SCOPE);
-        tide_bind_u64(stmt, 1, id);
-        (void)sqlite3_bind_int(stmt, 2, (int)scope);
-        rc = tide_db_run(&self->db, stmt, err);
-    }
-    if (rc == TIDE_OK && !tide_map_put(&self->kinds, id, (uint32_t)scope))
-        rc = tide_sql_no_memory(err);
-    if (rc == TIDE_OK)
-        *kind_out = (uint32_t)id;
-    return tide_sql_end(self, rc);
-}
-
 /* The first column of a row of names; TIDE_NOT_FOUND. */
 static tide_status by_id(struct tide_sqlite *self, enum tide_sql text, const char *what,
                          uint32_t id, uint32_t *value_out, tide_error *err)
@@ -79,56 +46,6 @@ tide_status tide_sql_account_exists(struct tide_sqlite *self, uint32_t account, 
     return tide_map_put(&self->accounts, account, 0) ? TIDE_OK : tide_sql_no_memory(err);
 }
 
-tide_status tide_sql_account(tide_tx *tx, const char *name, const char *provider,
-                             uint32_t *account_out, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_GET);
-    bool row = false;
-    tide_bind_text(stmt, 1, tide_text_of(name));
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return tide_sql_end(self, rc);
-    uint64_t id = row ? tide_column_u64(stmt, 0) : 0;
-    bool same = row && tide_text_equal(tide_column_text(stmt, 1), tide_text_of(provider));
-    tide_db_end(stmt);
-    if (!row) {
-        stmt = sql_of(self, SQL_ACCOUNT_ADD);
-        tide_bind_text(stmt, 1, tide_text_of(name));
-        tide_bind_text(stmt, 2, tide_text_of(provider));
-        tide_bind_u64(stmt, 3, TIDE_ACCOUNTS_MAX);
-        rc = tide_db_run(&self->db, stmt, err);
-        if (rc == TIDE_OK && sqlite3_changes(self->db.handle) == 0)
-            rc = tide_accounts_full(name, err);
-        id = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
-    } else if (!same) {
-        stmt = sql_of(self, SQL_ACCOUNT_PROVIDER);
-        tide_bind_u64(stmt, 1, id);
-        tide_bind_text(stmt, 2, tide_text_of(provider));
-        rc = tide_db_run(&self->db, stmt, err);
-    }
-    if (rc == TIDE_OK)
-        *account_out = (uint32_t)id;
-    return tide_sql_end(self, rc);
-}
-
-/* Sets one flag of one row; what is paused is read again. */
-static tide_status flag(tide_tx *tx, enum tide_sql text, const char *what, uint32_t id, bool value,
-                        tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, text);
-    self->paused_known = false;
-    tide_bind_u64(stmt, 1, id);
-    (void)sqlite3_bind_int(stmt, 2, value);
-    return tide_sql_change_one(self, stmt, what, id, err);
-}
-
-tide_status tide_sql_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
-{
-    return flag(tx, SQL_ACCOUNT_PAUSE, "account", account, paused, err);
-}
-
 tide_status tide_sql_governor_save(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
@@ -136,35 +53,6 @@ tide_status tide_sql_governor_save(tide_tx *tx, uint32_t account, tide_text save
     tide_bind_u64(stmt, 1, account);
     tide_bind_text(stmt, 2, saved);
     return tide_sql_change_one(self, stmt, "account", account, err);
-}
-
-static void bind_or_keep(sqlite3_stmt *stmt, int at, const char *text)
-{
-    if (text == NULL)
-        (void)sqlite3_bind_null(stmt, at);
-    else
-        tide_bind_text(stmt, at, tide_text_of(text));
-}
-
-tide_status tide_sql_account_place(tide_tx *tx, uint32_t account, const char *archive,
-                                   const char *secret, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_PLACE);
-    tide_bind_u64(stmt, 1, account);
-    bind_or_keep(stmt, 2, archive);
-    bind_or_keep(stmt, 3, secret);
-    return tide_sql_change_one(self, stmt, "account", account, err);
-}
-
-tide_status tide_sql_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
-{
-    return flag(tx, SQL_KIND_PAUSE, "kind", kind, paused, err);
-}
-
-tide_status tide_sql_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
-{
-    return flag(tx, SQL_KIND_SPLITS, "kind", kind, splits, err);
 }
 
 static bool paused_add(struct tide_sqlite *self, uint32_t **array, size_t *count, size_t *capacity,
@@ -258,8 +146,7 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
 static tide_status intent_read(struct tide_sqlite *self, tide_text tag, bool *found_out,
                                tide_intent_state *state_out, tide_buf *outcome_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_INTENT_GET);
-    tide_bind_text(stmt, 1, tag);
+    sqlite3_stmt *stmt = tide_db_ask(&self->db, SQL_INTENT_GET, tag);
     tide_status rc = tide_db_step(&self->db, stmt, found_out, err);
     if (rc != TIDE_OK || !*found_out)
         return rc;
@@ -285,12 +172,8 @@ tide_status tide_sql_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text 
     tide_status rc = intent_read(self, tag, &found, state_out, outcome_out, err);
     if (rc != TIDE_OK || found)
         return tide_sql_end(self, rc);
-    sqlite3_stmt *stmt = sql_of(self, SQL_INTENT_ADD);
-    tide_bind_text(stmt, 1, tag);
-    tide_bind_u64(stmt, 2, job);
-    tide_bind_u64(stmt, 3, now_unix_ms);
-    tide_bind_text_or_null(stmt, 4, detail);
-    rc = tide_db_run(&self->db, stmt, err);
+    rc = tide_db_do(&self->db, err, SQL_INTENT_ADD, tag, job, now_unix_ms,
+                    tide_value_or_null(detail));
     if (rc == TIDE_OK) {
         *state_out = TIDE_INTENT_MADE;
         if (outcome_out != NULL)
@@ -317,15 +200,10 @@ tide_status tide_sql_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     bool row = false;
-    sqlite3_stmt *stmt = sql_of(self, SQL_SCHEDULE_FIRE);
-    tide_bind_u64(stmt, 1, schedule);
-    tide_bind_u64(stmt, 2, slot);
-    tide_bind_u64(stmt, 3, now_unix_ms);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
+    tide_status rc = tide_db_do(&self->db, err, SQL_SCHEDULE_FIRE, schedule, slot, now_unix_ms);
     if (rc != TIDE_OK || sqlite3_changes(self->db.handle) == 1)
         return tide_sql_end(self, rc);
-    stmt = sql_of(self, SQL_SCHEDULE_BY_ID);
-    tide_bind_u64(stmt, 1, schedule);
+    sqlite3_stmt *stmt = tide_db_ask(&self->db, SQL_SCHEDULE_BY_ID, schedule);
     rc = tide_db_step(&self->db, stmt, &row, err);
     tide_db_end(stmt);
     if (rc != TIDE_OK)
@@ -334,20 +212,4 @@ tide_status tide_sql_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no schedule %" PRIu64, schedule);
     return tide_error_set(err, TIDE_EXISTS, "slot %" PRIu64 " of schedule %" PRIu64 " has fired",
                           slot, schedule);
-}
-
-tide_status tide_sql_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                              bool *bad_out, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_METADATA);
-    bool row = false;
-    tide_bind_u64(stmt, 1, account);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc == TIDE_OK && row) {
-        *bytes_out = tide_column_u64(stmt, 0);
-        *bad_out = tide_column_u64(stmt, 1) != 0;
-    }
-    tide_db_end(stmt);
-    return rc;
 }

@@ -55,14 +55,6 @@ static const char schema_first[] =
     " payload TEXT) STRICT;"
     "CREATE TABLE note (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";
 
-/* Jobs that commands search for and claims do not: failed, canceled, blocked and
- * delayed ones.  One index for all of them, because each index costs every claim
- * a cursor, used or not; a job that is queued, runs and is done is never in it. */
-#define ASIDE_OF(j)                                                                                \
-    "(" j "state >= 3 OR (" j "state = 0 AND (" j "open_deps > 0 OR " j "not_before IS NOT "       \
-    "NULL)))"
-#define ASIDE ASIDE_OF("")
-
 /* Version 2: alerts, schedules that run at start, forced splits, and the index
  * that lets a cancel find blocked jobs without walking the history. */
 static const char schema_second[] =
@@ -131,34 +123,6 @@ const struct tide_schema tide_ledger_schema = {
           " AND account = ?1 AND priority < ?2 AND ?3 >= 0 "
 #define NOT_PAUSED "kind NOT IN (SELECT id FROM kind WHERE paused = 1) "
 
-#define LIST                                                                                       \
-    "SELECT j.id, j.cycle, j.size, coalesce(c.bytes_done, d.bytes_done), c.owner, c.token,"        \
-    " j.not_before, j.created, coalesce(c.started, j.started), j.finished, c.beat, j.account,"     \
-    " j.kind, j.open_deps, j.attempts, j.attempts_max, j.priority, j.state, d.status, j.dedupe,"   \
-    " j.payload, d.resume, d.error, a.name, k.name, r.name, j.traits FROM "
-#define LIST_JOINS                                                                                 \
-    " LEFT JOIN detail d ON d.job = j.id LEFT JOIN account a ON a.id = j.account"                  \
-    " LEFT JOIN kind k ON k.id = j.kind LEFT JOIN run r ON r.id = coalesce(c.run, j.run) "
-#define LIST_FILTER                                                                                \
-    " j.account BETWEEN ?2 AND ?3 AND (?4 = 0 OR j.kind = ?4) AND (?5 < 0 OR j.state = ?5)"        \
-    " AND (?6 = 0 OR j.cycle = ?6) AND (?7 = 0 OR j.id < ?7) "
-
-#define BYTES(column) "coalesce(length(CAST(" column " AS BLOB)), 0)"
-/* clang-format off */
-#define METADATA \
-    "SELECT" \
-    " (SELECT coalesce(sum(" BYTES("item") " + " BYTES("reason") " + 56), 0)" \
-    "  FROM bad WHERE account = ?1)" \
-    " + (SELECT coalesce(sum(" BYTES("name") " + " BYTES("cursor") " + " BYTES("floor") " + 32), 0)" \
-    "  FROM stream WHERE account = ?1)" \
-    " + (SELECT coalesce(sum(" BYTES("c.start") " + " BYTES("c.\"end\"") " + 48), 0)" \
-    "  FROM stream s JOIN cycle c ON c.stream = s.id WHERE s.account = ?1)" \
-    " + (SELECT coalesce(sum(" BYTES("governor") "), 0) FROM account WHERE id = ?1)" \
-    " + (SELECT coalesce(sum(" BYTES("key") " + " BYTES("value") "), 0) FROM note" \
-    "  WHERE key IN ('alerts:' || ?1, 'totals:' || ?1, 'good:' || ?1, 'outcome:' || ?1))," \
-    " EXISTS (SELECT 1 FROM bad WHERE account = ?1)"
-/* clang-format on */
-
 const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_DATA_VERSION] = "PRAGMA data_version", /* changes when another connection commits */
@@ -170,21 +134,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_RUN_ADD] = "INSERT INTO run (name, started) VALUES (?1, ?2)",
     [SQL_RUN_GET] = "SELECT id FROM run WHERE name = ?1 ORDER BY id DESC LIMIT 1",
 
-    [SQL_KIND_GET] = "SELECT id, scope, paused FROM kind WHERE name = ?1",
-    [SQL_KIND_ADD] = "INSERT INTO kind (name, scope) VALUES (?1, ?2)",
-    [SQL_KIND_SCOPE] = "UPDATE kind SET scope = ?2 WHERE id = ?1",
     [SQL_KIND_BY_ID] = "SELECT scope FROM kind WHERE id = ?1",
-    [SQL_KIND_PAUSE] = "UPDATE kind SET paused = ?2 WHERE id = ?1",
-    [SQL_KIND_SPLITS] = "UPDATE kind SET splits = ?2 WHERE id = ?1",
-    [SQL_ACCOUNT_GET] = "SELECT id, provider FROM account WHERE name = ?1",
-    [SQL_ACCOUNT_ADD] = "INSERT INTO account (name, provider) SELECT ?1, ?2"
-                        " WHERE (SELECT count(*) FROM account) < ?3",
-    [SQL_ACCOUNT_PROVIDER] = "UPDATE account SET provider = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_BY_ID] = "SELECT 1 FROM account WHERE id = ?1",
-    [SQL_ACCOUNT_PAUSE] = "UPDATE account SET paused = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_GOVERNOR] = "UPDATE account SET governor = ?2 WHERE id = ?1",
-    [SQL_ACCOUNT_PLACE] = "UPDATE account SET archive = coalesce(?2, archive),"
-                          " secret = coalesce(?3, secret) WHERE id = ?1",
     [SQL_PAUSED] = "SELECT 0, id FROM account WHERE paused = 1"
                    " UNION ALL SELECT 1, id FROM kind WHERE paused = 1",
 
@@ -286,7 +238,6 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_STREAM_BY_ID] = "SELECT ordinal, ordinal_next FROM stream WHERE id = ?1",
     [SQL_STREAM_ADD] = "INSERT INTO stream (account, name, floor) VALUES (?1, ?2, ?3)",
     [SQL_STREAM_FLOOR] = "UPDATE stream SET floor = ?2 WHERE id = ?1",
-    [SQL_STREAM_LIST] = STREAM " ORDER BY id",
     [SQL_STREAM_NEXT] = "UPDATE stream SET ordinal_next = ordinal_next + 1 WHERE id = ?1",
     [SQL_STREAM_MOVE] = "UPDATE stream SET ordinal = ?3, cursor = ?4, moved = ?5"
                         " WHERE id = ?1 AND ordinal = ?2",
@@ -299,34 +250,12 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_CYCLE_GET] = "SELECT stream, ordinal, outstanding, failed, total,"
                       " (SELECT count(*) FROM bad WHERE cycle = ?1 AND state = 0)"
                       " FROM cycle WHERE id = ?1",
-    [SQL_CYCLE_LIST] =
-        "SELECT c.id, c.stream, c.ordinal, c.start, c.\"end\", c.total,"
-        " c.outstanding, c.failed,"
-        " (SELECT count(*) FROM bad b WHERE b.cycle = c.id AND b.state IN (0, 3, 4)),"
-        " c.opened FROM stream s JOIN cycle c ON c.stream = s.id"
-        " AND c.ordinal >= s.ordinal WHERE s.id = ?1 ORDER BY c.ordinal",
     [SQL_CYCLE_SPAN] = "SELECT count(*), count(*) FILTER (WHERE outstanding > 0 OR failed > 0)"
                        " FROM cycle WHERE stream = ?1 AND ordinal >= ?2 AND ordinal < ?3",
     [SQL_CYCLE_END] = "SELECT \"end\" FROM cycle WHERE stream = ?1 AND ordinal = ?2",
     [SQL_CYCLE_UNFINISHED] = "SELECT ordinal FROM cycle WHERE stream = ?1 AND ordinal >= ?2"
                              " AND (outstanding > 0 OR failed > 0) ORDER BY ordinal LIMIT 1",
     [SQL_STREAM_CURSOR] = "SELECT cursor FROM stream WHERE id = ?1",
-    /* Each part uses the index that has just these rows: done ones are never read. */
-    [SQL_WORK_LEFT] =
-        "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
-        " (SELECT cycle, kind, state, count(*) AS n, sum(iif(json_valid(payload),"
-        "  coalesce(json_array_length(payload, '$.items'), 0), 0)) AS items FROM"
-        "  (SELECT cycle, kind, 0 AS state, payload FROM job INDEXED BY job_ready"
-        "    WHERE account = ?1 AND state = 0 AND open_deps = 0"
-        "   UNION ALL SELECT cycle, kind, 0, payload FROM job INDEXED BY job_aside"
-        "    WHERE account = ?1 AND " ASIDE " AND state = 0 AND open_deps > 0"
-        "   UNION ALL SELECT j.cycle, j.kind, 1, j.payload FROM claim c"
-        "    CROSS JOIN job j ON j.id = c.job WHERE j.account = ?1"
-        "   UNION ALL SELECT cycle, kind, state, payload FROM job INDEXED BY job_aside"
-        "    WHERE account = ?1 AND " ASIDE " AND state >= 3)"
-        "  GROUP BY cycle, kind, state) g LEFT JOIN kind k ON k.id = g.kind"
-        " ORDER BY g.cycle, g.kind, g.state",
-
     /* An accepted item stays accepted; a retried item that fails is bad again. */
     [SQL_BAD_ADD] = "INSERT INTO bad (account, kind, item, state, cycle, first_seen, last_tried,"
                     " retries, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 0, ?7)"
@@ -342,7 +271,6 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_SCHEDULE_FIRE] = "UPDATE schedule SET slot_last = ?2, fired = ?3"
                           " WHERE id = ?1 AND slot_last < ?2",
     [SQL_SCHEDULE_BY_ID] = "SELECT 1 FROM schedule WHERE id = ?1",
-    [SQL_METADATA] = METADATA,
     [SQL_NOTE_CLEAR] = "DELETE FROM note WHERE key = ?1",
 
     [SQL_BATCH_GET] = "SELECT e.value, json_array_length(b.ids) FROM batch b"
@@ -351,20 +279,4 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_BATCH_FORGET] = "DELETE FROM batch WHERE id IN"
                          " (SELECT id FROM batch WHERE made < ?1 LIMIT ?2)",
 
-    [SQL_LIST_ID] = LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
-                         "WHERE j.id = ?1 AND" LIST_FILTER "LIMIT ?8",
-    [SQL_LIST_RUNNING] = LIST "claim c CROSS JOIN job j ON j.id = c.job" LIST_JOINS
-                              "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY c.job DESC LIMIT ?8",
-    [SQL_LIST_GAP] = LIST "job j INDEXED BY job_aside LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
-                          "WHERE ?1 = 0 AND " ASIDE_OF("j.") " AND j.state >= 3 AND" LIST_FILTER
-                                                             "ORDER BY j.id DESC LIMIT ?8",
-    [SQL_LIST_ALL] = LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
-                          "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY j.id DESC LIMIT ?8",
-    [SQL_COUNTS] = "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name,"
-                   " a.paused, a.halted, k.paused FROM (SELECT account, kind, state, count(*) AS n,"
-                   " count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"
-                   " count(*) FILTER (WHERE state = 0 AND not_before > ?1) AS delayed"
-                   " FROM job GROUP BY account, kind, state) g"
-                   " LEFT JOIN account a ON a.id = g.account LEFT JOIN kind k ON k.id = g.kind"
-                   " ORDER BY g.account, g.kind, g.state",
 };

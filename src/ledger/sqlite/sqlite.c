@@ -237,6 +237,13 @@ static tide_status rows_end(tide_ledger *ledger, tide_status rc)
     return self->in_tx ? tide_sql_end(self, rc) : rc;
 }
 
+static void names_change(tide_ledger *ledger)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    tide_map_clear(&self->kinds);
+    self->paused_known = false;
+}
+
 /* ---- opening ------------------------------------------------------------------- */
 
 static void destroy(struct tide_sqlite *self)
@@ -584,6 +591,11 @@ static const struct tide_ledger_ops sqlite_ops = {
     .savepoint_end = savepoint_end,
     .rows = rows_of,
     .rows_end = rows_end,
+    .names_change = names_change,
+    .jobs_text = tide_sql_jobs_text,
+    .counts_text = tide_sql_counts_text,
+    .work_left_text = tide_sql_work_left_text,
+    .metadata_text = LEDGER_METADATA("length(CAST(", " AS BLOB))"),
 #define OP_SHARED(ledger, name, params, args)
 #define OP(ledger, name, params, args) .name = tide_sql_##name,
 #include "ledger/operations.h"

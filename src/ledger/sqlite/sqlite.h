@@ -53,19 +53,9 @@ enum tide_sql {
     SQL_RUN_ADD,
     SQL_RUN_GET,
     /* names */
-    SQL_KIND_GET,
-    SQL_KIND_ADD,
-    SQL_KIND_SCOPE,
     SQL_KIND_BY_ID,
-    SQL_KIND_PAUSE,
-    SQL_KIND_SPLITS,
-    SQL_ACCOUNT_GET,
-    SQL_ACCOUNT_ADD,
-    SQL_ACCOUNT_PROVIDER,
     SQL_ACCOUNT_BY_ID,
-    SQL_ACCOUNT_PAUSE,
     SQL_ACCOUNT_GOVERNOR,
-    SQL_ACCOUNT_PLACE,
     SQL_PAUSED,
     /* jobs */
     SQL_JOB_INSERT,
@@ -129,19 +119,16 @@ enum tide_sql {
     SQL_STREAM_BY_ID,
     SQL_STREAM_ADD,
     SQL_STREAM_FLOOR,
-    SQL_STREAM_LIST,
     SQL_STREAM_NEXT,
     SQL_STREAM_MOVE,
     SQL_CYCLE_ADD,
     SQL_CYCLE_OPEN,
     SQL_CYCLE_TALLY,
     SQL_CYCLE_GET,
-    SQL_CYCLE_LIST,
     SQL_CYCLE_SPAN,
     SQL_CYCLE_END,
     SQL_CYCLE_UNFINISHED,
     SQL_STREAM_CURSOR,
-    SQL_WORK_LEFT,
     /* records */
     SQL_BAD_ADD,
     SQL_BAD_CLEAR,
@@ -149,21 +136,27 @@ enum tide_sql {
     SQL_INTENT_ADD,
     SQL_SCHEDULE_FIRE,
     SQL_SCHEDULE_BY_ID,
-    SQL_METADATA,
     SQL_NOTE_CLEAR,
     /* enqueues that may be repeated */
     SQL_BATCH_GET,
     SQL_BATCH_PUT,
     SQL_BATCH_FORGET,
     /* reading */
-    SQL_LIST_ID,
-    SQL_LIST_RUNNING,
-    SQL_LIST_GAP,
-    SQL_LIST_ALL,
-    SQL_COUNTS,
     SQL_COUNT_OF_STATEMENTS,
 };
+/* Jobs that commands search for and claims do not: failed, canceled, blocked and
+ * delayed ones.  One index for all of them, because each index costs every claim
+ * a cursor, used or not; a job that is queued, runs and is done is never in it. */
+#define ASIDE_OF(j)                                                                                \
+    "(" j "state >= 3 OR (" j "state = 0 AND (" j "open_deps > 0 OR " j "not_before IS NOT "       \
+    "NULL)))"
+#define ASIDE ASIDE_OF("")
+
 extern const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS];
+
+/* Texts for ledger/read.c. */
+const char *tide_sql_jobs_text(const struct tide_job_filter *filter);
+extern const char tide_sql_counts_text[], tide_sql_work_left_text[];
 
 /* job.traits */
 enum {

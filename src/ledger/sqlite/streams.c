@@ -39,11 +39,7 @@ static tide_status stream_add(struct tide_sqlite *self, uint32_t account, const 
     tide_status rc = account == 0 ? TIDE_OK : tide_sql_account_exists(self, account, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_ADD);
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, tide_text_of(name));
-    tide_bind_text_or_null(stmt, 3, floor);
-    return tide_db_run(&self->db, stmt, err);
+    return tide_db_do(&self->db, err, SQL_STREAM_ADD, account, name, tide_value_or_null(floor));
 }
 
 tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
@@ -60,10 +56,7 @@ tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tid
     } else if (rc == TIDE_OK && floor.bytes > 0 && !tide_text_equal(floor, row.floor)) {
         uint64_t id = row.id;
         tide_db_end(sql_of(self, SQL_STREAM_GET));
-        sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_FLOOR);
-        tide_bind_u64(stmt, 1, id);
-        tide_bind_text(stmt, 2, floor);
-        rc = tide_db_run(&self->db, stmt, err);
+        rc = tide_db_do(&self->db, err, SQL_STREAM_FLOOR, id, floor);
         if (rc == TIDE_OK)
             rc = stream_find(self, account, name, &row, &found, err);
     }
@@ -73,23 +66,6 @@ tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tid
     if (rc == TIDE_OK)
         *row_out = row;
     return tide_sql_end(self, rc);
-}
-
-tide_status tide_sql_streams(tide_ledger *ledger,
-                             bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg,
-                             tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_LIST);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_stream_row stream;
-        stream_read(stmt, &stream);
-        if (!visit(&stream, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
 }
 
 static tide_status stream_ordinals(struct tide_sqlite *self, uint64_t stream, uint64_t *ordinal_out,
@@ -120,18 +96,11 @@ tide_status tide_sql_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
         rc = tide_cycle_check(stream, ordinal, next, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
-    sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_ADD);
-    tide_bind_u64(stmt, 1, stream);
-    tide_bind_u64(stmt, 2, next);
-    tide_bind_text_or_null(stmt, 3, start);
-    tide_bind_text_or_null(stmt, 4, end);
-    tide_bind_u64(stmt, 5, now_unix_ms);
-    rc = tide_db_run(&self->db, stmt, err);
+    rc = tide_db_do(&self->db, err, SQL_CYCLE_ADD, stream, next, tide_value_or_null(start),
+                    tide_value_or_null(end), now_unix_ms);
     uint64_t id = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
-    stmt = sql_of(self, SQL_STREAM_NEXT);
-    tide_bind_u64(stmt, 1, stream);
     if (rc == TIDE_OK)
-        rc = tide_db_run(&self->db, stmt, err);
+        rc = tide_db_do(&self->db, err, SQL_STREAM_NEXT, stream);
     if (rc == TIDE_OK)
         *row_out = (struct tide_cycle_row){.id = id,
                                            .stream = stream,
@@ -140,58 +109,6 @@ tide_status tide_sql_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
                                            .end = end,
                                            .opened_unix_ms = now_unix_ms};
     return tide_sql_end(self, rc);
-}
-
-tide_status tide_sql_cycles(tide_ledger *ledger, uint64_t stream,
-                            bool (*visit)(const struct tide_cycle_row *row, void *arg), void *arg,
-                            tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_LIST);
-    tide_bind_u64(stmt, 1, stream);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_cycle_row cycle = {
-            .id = tide_column_u64(stmt, 0),
-            .stream = tide_column_u64(stmt, 1),
-            .ordinal = tide_column_u64(stmt, 2),
-            .start = tide_column_text(stmt, 3),
-            .end = tide_column_text(stmt, 4),
-            .total = tide_column_u64(stmt, 5),
-            .outstanding = tide_column_u64(stmt, 6),
-            .failed = tide_column_u64(stmt, 7),
-            .bad = tide_column_u64(stmt, 8),
-            .opened_unix_ms = tide_column_u64(stmt, 9),
-        };
-        if (!visit(&cycle, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
-
-tide_status tide_sql_work_left(tide_ledger *ledger, uint32_t account,
-                               bool (*visit)(const struct tide_work_left *row, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_WORK_LEFT);
-    tide_bind_u64(stmt, 1, account);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_work_left left = {
-            .cycle = tide_column_u64(stmt, 0),
-            .kind = tide_column_u32(stmt, 1),
-            .state = (tide_row_state)tide_column_u32(stmt, 2),
-            .jobs = tide_column_u64(stmt, 3),
-            .items = tide_column_u64(stmt, 4),
-            .kind_name = tide_column_text(stmt, 5),
-        };
-        if (!visit(&left, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
 }
 
 /* Whether all cycles of [from, to) are there and finished (LED4). */
@@ -235,12 +152,8 @@ tide_status tide_sql_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
     TIDE_ASSERT(row);
-    sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_MOVE);
-    tide_bind_u64(stmt, 1, stream);
-    tide_bind_u64(stmt, 2, from);
-    tide_bind_u64(stmt, 3, to);
-    tide_bind_text_or_null(stmt, 4, tide_column_text(end, 0));
-    tide_bind_u64(stmt, 5, now_unix_ms);
+    sqlite3_stmt *stmt = tide_db_ask(&self->db, SQL_STREAM_MOVE, stream, from, to,
+                                     tide_value_or_null(tide_column_text(end, 0)), now_unix_ms);
     rc = tide_sql_change_one(self, stmt, "stream", stream, err);
     if (rc == TIDE_OK && cursor_out != NULL) {
         tide_text value = tide_column_text(end, 0);

@@ -46,12 +46,8 @@ bool tide_doubt_is_better(const struct tide_stored *stored, uint64_t said_bytes,
 static tide_status doubt_put(struct tide_shard *shard, int64_t message, tide_copy copy,
                              uint64_t said_bytes, int64_t now_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBT_PUT);
-    (void)sqlite3_bind_int64(stmt, 1, message);
-    (void)sqlite3_bind_int(stmt, 2, (int)copy);
-    tide_bind_u64(stmt, 3, said_bytes);
-    (void)sqlite3_bind_int64(stmt, 4, now_ms);
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_DOUBT_PUT, message, (int)copy, said_bytes,
+                      now_ms);
 }
 
 tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t said_bytes,
@@ -66,22 +62,15 @@ tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t s
 tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored *stored,
                              uint64_t said_bytes, uint64_t bytes, int64_t now_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     tide_status rc = TIDE_OK;
-    if (!is_short(said_bytes, bytes)) {
-        stmt = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBT_DROP);
-        (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-        return tide_db_run(&shard->db, stmt, err);
-    }
+    if (!is_short(said_bytes, bytes))
+        return tide_db_do(&shard->db, err, TIDE_SHARD_DOUBT_DROP, stored->rowid);
     if (!is_doubted(stored->copy))
         return TIDE_OK; /* the stored copy is better, and stays */
     rc = doubt_put(shard, stored->rowid, TIDE_COPY_SHORT, said_bytes, now_ms, err);
     if (rc != TIDE_OK)
         return rc;
-    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBT_TRIED);
-    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    (void)sqlite3_bind_int64(stmt, 2, now_ms);
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_DOUBT_TRIED, stored->rowid, now_ms);
 }
 
 tide_status tide_doubt_damaged(struct tide_shard *shard, int64_t message, int64_t now_ms,
@@ -140,10 +129,7 @@ static tide_status tidy_one(tide_archive *archive, struct tide_shard *shard, int
 {
     struct tide_stored stored;
     bool readable = false;
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_REPLACED);
-    (void)sqlite3_bind_int64(row, 1, *at);
-    (void)sqlite3_bind_int64(row, 2, 0);
-    (void)sqlite3_bind_int64(row, 3, 1);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_REPLACED, *at, 0, 1);
     tide_status rc = tide_db_step(&shard->db, row, there_out, err);
     if (rc == TIDE_OK && *there_out)
         tide_shard_stored(shard, row, &stored);

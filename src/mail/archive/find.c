@@ -10,8 +10,8 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
     tide_status rc = tide_reader_take(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          !has && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_HASH);
-        (void)sqlite3_bind_blob(row, 1, hash, TIDE_CONTENT_HASH_BYTES, SQLITE_STATIC);
+        sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_HASH,
+                                        tide_value_bytes(hash, TIDE_CONTENT_HASH_BYTES));
         rc = tide_db_step(&shard->db, row, &has, err);
         tide_db_end(row);
     }
@@ -27,9 +27,7 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
 static tide_status thread_next(struct tide_shard *shard, tide_text thread_id, bool *there_out,
                                struct tide_stored *stored, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_THREAD);
-    tide_bind_text(row, 1, thread_id);
-    (void)sqlite3_bind_int64(row, 2, stored->rowid);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_THREAD, thread_id, stored->rowid);
     const tide_status rc = tide_db_step(&shard->db, row, there_out, err);
     if (rc == TIDE_OK && *there_out)
         tide_shard_stored(shard, row, stored);
@@ -82,8 +80,7 @@ tide_status tide_archive_label_rows(tide_archive *archive, const struct tide_sto
     struct tide_shard *shard = NULL;
     tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
     if (rc == TIDE_OK) {
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_ROWS);
-        (void)sqlite3_bind_int64(row, 1, stored->rowid);
+        sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_ROWS, stored->rowid);
         rc = label_walk(shard, row, visit, arg, err);
     }
     tide_reader_drop(reader);

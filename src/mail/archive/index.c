@@ -71,11 +71,8 @@ static void batch_free(struct tide_work *work)
 static tide_status mark_set(struct tide_shard *shard, int64_t id, int mark, const char *problem,
                             tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_MARK);
-    (void)sqlite3_bind_int64(stmt, 1, id);
-    (void)sqlite3_bind_int(stmt, 2, mark);
-    tide_bind_text_or_null(stmt, 3, tide_text_of(problem));
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_MARK, id, mark,
+                      tide_value_or_null(tide_text_of(problem)));
 }
 
 /* Handles the marks of a run that crashed.  A message that was tried alone because of an earlier
@@ -96,13 +93,10 @@ static tide_status recover(tide_archive *archive, struct tide_shard *shard, tide
         rc = tide_writer_begin(archive, shard, err);
         if (rc != TIDE_OK)
             return rc;
-        sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_DIED);
-        (void)sqlite3_bind_int64(stmt, 1, id);
-        (void)sqlite3_bind_int(stmt, 2, suspect ? TIDE_MARK_UNREADABLE : TIDE_MARK_STORED);
-        tide_bind_text_or_null(stmt, 3,
-                               suspect ? TIDE_TEXT("the program crashed twice while parsing it")
-                                       : TIDE_TEXT_NONE);
-        rc = tide_db_run(&shard->db, stmt, err);
+        rc = tide_db_do(
+            &shard->db, err, TIDE_SHARD_DIED, id, suspect ? TIDE_MARK_UNREADABLE : TIDE_MARK_STORED,
+            tide_value_or_null(suspect ? TIDE_TEXT("the program crashed twice while parsing it")
+                                       : TIDE_TEXT_NONE));
         if (rc != TIDE_OK)
             return rc;
     }
@@ -113,8 +107,7 @@ static tide_status recover(tide_archive *archive, struct tide_shard *shard, tide
 /* Picks the next messages of this shard; a suspect is picked alone. */
 static tide_status pick(struct tide_shard *shard, struct batch *batch, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_TO_INDEX);
-    tide_bind_u64(row, 1, batch->wanted);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TO_INDEX, batch->wanted);
     uint64_t bytes = 0;
     bool there = false;
     batch->count = 0;
@@ -324,31 +317,14 @@ static tide_status parse_all(tide_archive *archive, struct batch *batch, tide_er
 static tide_status words_add(struct tide_shard *shard, const struct item *item, tide_error *err)
 {
     tide_db *db = &shard->db;
-    sqlite3_stmt *stmt = tide_db_stmt(db, TIDE_SHARD_HEAD_ADD);
-    (void)sqlite3_bind_int64(stmt, 1, item->id);
-    tide_bind_text(stmt, 2, item->message_id);
-    if (item->has_date)
-        (void)sqlite3_bind_int64(stmt, 3, item->date_ms);
-    else
-        (void)sqlite3_bind_null(stmt, 3);
-    tide_bind_text(stmt, 4, item->from);
-    tide_bind_text(stmt, 5, item->to);
-    tide_bind_text(stmt, 6, item->cc);
-    tide_bind_text(stmt, 7, item->bcc);
-    tide_bind_text(stmt, 8, item->subject);
-    tide_bind_u64(stmt, 9, item->files);
-    tide_status rc = tide_db_run(db, stmt, err);
+    tide_status rc = tide_db_do(db, err, TIDE_SHARD_HEAD_ADD, item->id, item->message_id,
+                                tide_value_if(item->has_date, (uint64_t)item->date_ms), item->from,
+                                item->to, item->cc, item->bcc, item->subject, item->files);
     if (rc != TIDE_OK || sqlite3_changes(db->handle) == 0)
         return rc; /* it has its words */
-    stmt = tide_db_stmt(db, TIDE_SHARD_WORDS_ADD);
-    (void)sqlite3_bind_int64(stmt, 1, item->id);
-    tide_bind_text(stmt, 2, item->text);
-    tide_bind_text(stmt, 3, item->words_subject);
-    tide_bind_text(stmt, 4, item->words_from);
-    tide_bind_text(stmt, 5, item->words_to);
-    tide_bind_text(stmt, 6, item->names);
     shard->untidy = true;
-    return tide_db_run(db, stmt, err);
+    return tide_db_do(db, err, TIDE_SHARD_WORDS_ADD, item->id, item->text, item->words_subject,
+                      item->words_from, item->words_to, item->names);
 }
 
 static tide_status run_write(tide_archive *archive, struct tide_work *work, tide_error *err)

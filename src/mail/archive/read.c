@@ -152,8 +152,7 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
     struct tide_shard *shard = NULL;
     tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
     if (rc == TIDE_OK) {
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABELS_OF);
-        (void)sqlite3_bind_int64(row, 1, stored->rowid);
+        sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABELS_OF, stored->rowid);
         while (tide_db_next(&shard->db, row, &rc, err)) {
             tide_text label = tide_column_text(row, 0);
             rc = tide_buf_print(out, "%.*s\n", (int)label.bytes, label.data);
@@ -178,8 +177,7 @@ tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stor
     bool there = false;
     tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
     if (rc == TIDE_OK) {
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_STORED_MS);
-        (void)sqlite3_bind_int64(row, 1, stored->rowid);
+        sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_STORED_MS, stored->rowid);
         rc = tide_db_step(&shard->db, row, &there, err);
         if (rc == TIDE_OK && there)
             *stored_ms_out = sqlite3_column_int64(row, 0);
@@ -201,8 +199,7 @@ tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
     for (struct tide_shard *shard = NULL;
          !itself && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
         bool there = false;
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_THREAD_NOW);
-        tide_bind_text(row, 1, thread_id);
+        sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_THREAD_NOW, thread_id);
         rc = tide_db_step(&shard->db, row, &there, err);
         if (rc == TIDE_OK && there) {
             itself = sqlite3_column_int(row, 0) == 1;
@@ -225,8 +222,7 @@ tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
     for (struct tide_shard *shard = NULL;
          !found && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
         bool there = false;
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_CALLED);
-        tide_bind_text(row, 1, label);
+        sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_CALLED, label);
         rc = tide_db_step(&shard->db, row, &there, err);
         found = rc == TIDE_OK && there && sqlite3_column_bytes(row, 0) > 0;
         if (found) {
@@ -269,12 +265,8 @@ static tide_status part_fill(struct tide_reader *reader, struct part *part, tide
     }
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_WALK);
-    (void)sqlite3_bind_int64(row, 1, part->next);
-    (void)sqlite3_bind_int64(row, 2, part->last);
-    (void)sqlite3_bind_int64(row, 3, PAGE);
-    (void)sqlite3_bind_int64(row, 4, part->from_ms);
-    (void)sqlite3_bind_int64(row, 5, part->to_ms);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_WALK, part->next, part->last, PAGE,
+                                    part->from_ms, part->to_ms);
     while (part->count < PAGE && tide_db_next(&shard->db, row, &rc, err))
         tide_shard_stored(shard, row, &part->page[part->count++]);
     tide_db_end(row);
@@ -371,8 +363,7 @@ tide_status tide_archive_unreadable(tide_archive *archive,
         struct tide_stored stored = {.rowid = -1};
         for (bool there = true; rc == TIDE_OK && there;) {
             char problem[200];
-            sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_PROBLEMS);
-            (void)sqlite3_bind_int64(row, 1, stored.rowid);
+            sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_PROBLEMS, stored.rowid);
             rc = tide_db_step(&shard->db, row, &there, err);
             there = there && rc == TIDE_OK;
             if (there) {

@@ -111,8 +111,7 @@ static int64_t number_of(struct salvage *salvage, const char *sql, int64_t messa
 static tide_status read_row(struct salvage *salvage, int64_t id, bool *there_out,
                             struct tide_stored *stored, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_AT);
-    (void)sqlite3_bind_int64(row, 1, id);
+    sqlite3_stmt *row = tide_db_ask(&salvage->shard->db, TIDE_SHARD_AT, id);
     const tide_status rc = tide_db_step(&salvage->shard->db, row, there_out, err);
     if (rc == TIDE_OK && *there_out)
         tide_shard_stored(salvage->shard, row, stored);

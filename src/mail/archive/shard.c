@@ -257,15 +257,9 @@ static tide_status state_make(const tide_shards *shards, struct tide_shard *shar
     char id[33];
     tide_world_random(shards->world, random, sizeof random);
     tide_hex(random, sizeof random, id);
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_STATE_ADD);
-    tide_bind_text(stmt, 1, tide_text_of(id));
-    tide_bind_text(stmt, 2, tide_text_of(shards->account));
-    (void)sqlite3_bind_int64(stmt, 3, shard->year);
-    tide_bind_u64(stmt, 4, shard->part);
-    (void)sqlite3_bind_int64(stmt, 5, shard->start_ms);
-    tide_bind_u64(stmt, 6, tide_world_now_unix_ms(shards->world));
-    tide_bind_text(stmt, 7, TIDE_TEXT("tidemark " TIDE_VERSION));
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_STATE_ADD, id, shards->account, shard->year,
+                      shard->part, shard->start_ms, tide_world_now_unix_ms(shards->world),
+                      TIDE_TEXT("tidemark " TIDE_VERSION));
 }
 
 static tide_status size_look(struct tide_shard *shard, uint64_t bytes_max, tide_error *err)
@@ -437,8 +431,8 @@ tide_status tide_shard_begin(struct tide_shard *shard, tide_error *err)
 tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide_error *err)
 {
     TIDE_ASSERT(shard->in_tx);
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_STATE_SAVE);
-    tide_bind_u64(stmt, 1, ++shard->generation); /* ARC5 */
+    shard->generation++; /* ARC5 */
+    sqlite3_stmt *stmt = tide_db_ask(&shard->db, TIDE_SHARD_STATE_SAVE, shard->generation);
     tide_bind_u64(stmt, 2, shard->messages);
     tide_bind_u64(stmt, 3, shard->raw_bytes);
     (void)sqlite3_bind_int64(stmt, 4, shard->late);
@@ -510,8 +504,7 @@ tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int6
     const int64_t wanted = tide_shard_wanted(shard, internal_ms);
     struct tide_shard_run *run = run_at(shard, wanted);
     int64_t id = run == NULL ? wanted : run->end;
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_TAKEN);
-    (void)sqlite3_bind_int64(row, 1, id);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TAKEN, id);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     while (rc == TIDE_OK && there && sqlite3_column_int64(row, 0) == id) {
@@ -577,8 +570,7 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
 static tide_status find_by(struct tide_shard *shard, tide_shard_sql sql, tide_text gmail_id,
                            bool *found_out, struct tide_stored *stored_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, sql);
-    tide_bind_text(row, 1, gmail_id);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, sql, gmail_id);
     tide_status rc = tide_db_step(&shard->db, row, found_out, err);
     if (rc == TIDE_OK && *found_out)
         tide_shard_stored(shard, row, stored_out);
@@ -619,8 +611,7 @@ static tide_status read_cuts(struct reading *reading, int64_t content, tide_erro
 {
     struct tide_shard *shard = reading->shard;
     tide_mem *mem = shard->db.mem;
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_CUTS);
-    (void)sqlite3_bind_int64(row, 1, content);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CUTS, content);
     tide_status rc = TIDE_OK;
     for (bool there = false;;) {
         rc = tide_db_step(&shard->db, row, &there, err);
@@ -664,8 +655,7 @@ static tide_status give_piece(void *arg, size_t index, tide_text *piece_out, tid
 {
     struct reading *reading = arg;
     struct tide_shard *shard = reading->shard;
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_PIECE);
-    (void)sqlite3_bind_int64(row, 1, reading->pieces[index]);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_PIECE, reading->pieces[index]);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     tide_buf_clear(&reading->piece);
@@ -698,8 +688,7 @@ static tide_status read_content(struct reading *reading, int64_t content,
                                 tide_error *err)
 {
     struct tide_shard *shard = reading->shard;
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_CONTENT);
-    (void)sqlite3_bind_int64(row, 1, content);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CONTENT, content);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     if (rc == TIDE_OK && !there)

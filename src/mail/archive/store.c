@@ -57,8 +57,8 @@ static tide_status find_hash(struct tide_shard *shard, tide_shard_sql find,
                              const uint8_t hash[TIDE_CONTENT_HASH_BYTES], int64_t *id_out,
                              tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, find);
-    (void)sqlite3_bind_blob(row, 1, hash, TIDE_CONTENT_HASH_BYTES, SQLITE_STATIC);
+    sqlite3_stmt *row =
+        tide_db_ask(&shard->db, find, tide_value_bytes(hash, TIDE_CONTENT_HASH_BYTES));
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     if (rc == TIDE_OK)
@@ -147,12 +147,8 @@ static tide_status store_piece(void *arg, size_t index, tide_text *piece_out, ti
         rc = add_piece(storing, tide_buf_text(&writer->piece), &piece, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&storing->shard->db, TIDE_SHARD_CUT_ADD);
-    (void)sqlite3_bind_int64(stmt, 1, storing->content);
-    tide_bind_u64(stmt, 2, cut->at);
-    (void)sqlite3_bind_int64(stmt, 3, piece);
-    tide_bind_u64(stmt, 4, cut->line);
-    (void)sqlite3_bind_int(stmt, 5, cut->crlf);
+    sqlite3_stmt *stmt = tide_db_ask(&storing->shard->db, TIDE_SHARD_CUT_ADD, storing->content,
+                                     cut->at, piece, cut->line, cut->crlf);
     *piece_out = tide_buf_text(&writer->piece);
     return tide_db_run(&storing->shard->db, stmt, err);
 }
@@ -179,9 +175,7 @@ static tide_status add_content(struct storing *storing, tide_text body,
     if (rc != TIDE_OK)
         return rc;
     /* Cuts of the damaged content, or of a lost row that had the same id. */
-    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_CUTS_DROP);
-    (void)sqlite3_bind_int64(stmt, 1, storing->content);
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_CUTS_DROP, storing->content);
 }
 
 /* A message without its cuts, in the writer's scratch buffer. */
@@ -299,8 +293,7 @@ static const struct tide_label_known *label_known(const struct tide_writer *writ
 static tide_status label_row(tide_archive *archive, struct tide_shard *shard, tide_text label,
                              int64_t *id_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_FIND);
-    tide_bind_text(row, 1, label);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_FIND, label);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     if (rc == TIDE_OK && there)
@@ -310,11 +303,9 @@ static tide_status label_row(tide_archive *archive, struct tide_shard *shard, ti
         return rc;
     /* Every shard names its own labels: a user may have only this one. */
     const struct tide_label_known *known = label_known(archive->writer, label);
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_ADD);
-    tide_bind_text(stmt, 1, label);
-    tide_bind_text_or_null(stmt, 2, known == NULL ? TIDE_TEXT_NONE : known->name);
-    tide_bind_text_or_null(stmt, 3, known == NULL ? TIDE_TEXT_NONE : known->type);
-    rc = tide_db_run(&shard->db, stmt, err);
+    rc = tide_db_do(&shard->db, err, TIDE_SHARD_LABEL_ADD, label,
+                    tide_value_or_null(known == NULL ? TIDE_TEXT_NONE : known->name),
+                    tide_value_or_null(known == NULL ? TIDE_TEXT_NONE : known->type));
     *id_out = sqlite3_last_insert_rowid(shard->db.handle);
     return rc;
 }
@@ -323,11 +314,8 @@ static tide_status label_row(tide_archive *archive, struct tide_shard *shard, ti
 static tide_status label_set(struct tide_shard *shard, int64_t message, int64_t label, bool added,
                              bool *changed_out, tide_error *err)
 {
-    sqlite3_stmt *stmt =
-        tide_db_stmt(&shard->db, added ? TIDE_SHARD_LABEL_PUT : TIDE_SHARD_LABEL_TAKE);
-    (void)sqlite3_bind_int64(stmt, 1, message);
-    (void)sqlite3_bind_int64(stmt, 2, label);
-    tide_status rc = tide_db_run(&shard->db, stmt, err);
+    tide_status rc = tide_db_do(
+        &shard->db, err, added ? TIDE_SHARD_LABEL_PUT : TIDE_SHARD_LABEL_TAKE, message, label);
     if (rc == TIDE_OK && changed_out != NULL)
         *changed_out = sqlite3_changes(shard->db.handle) > 0;
     return rc;
@@ -343,23 +331,15 @@ struct change {
 static tide_status change_add(struct tide_shard *shard, const struct change *change,
                               tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_CHANGE_ADD);
-    (void)sqlite3_bind_int64(stmt, 1, change->message);
-    (void)sqlite3_bind_int64(stmt, 2, change->label);
-    (void)sqlite3_bind_int(stmt, 3, change->added);
-    (void)sqlite3_bind_int64(stmt, 4, change->at_ms);
-    tide_bind_text(stmt, 5, change->history_id);
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_CHANGE_ADD, change->message, change->label,
+                      change->added, change->at_ms, change->history_id);
 }
 
 static tide_status change_known(struct tide_shard *shard, const struct change *change,
                                 bool *known_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_CHANGE_FIND);
-    (void)sqlite3_bind_int64(row, 1, change->message);
-    (void)sqlite3_bind_int64(row, 2, change->label);
-    (void)sqlite3_bind_int(row, 3, change->added);
-    tide_bind_text(row, 4, change->history_id);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CHANGE_FIND, change->message,
+                                    change->label, change->added, change->history_id);
     tide_status rc = tide_db_step(&shard->db, row, known_out, err);
     tide_db_end(row);
     return rc;
@@ -371,8 +351,7 @@ static tide_status labels_now(struct tide_shard *shard, int64_t message,
                               int64_t labels[TIDE_ARCHIVE_LABELS_MAX], size_t *count_out,
                               tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABELS_NOW);
-    (void)sqlite3_bind_int64(row, 1, message);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABELS_NOW, message);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     for (*count_out = 0; rc == TIDE_OK && there && *count_out < TIDE_ARCHIVE_LABELS_MAX;) {
@@ -423,16 +402,11 @@ static tide_status is_back(tide_archive *archive, struct tide_shard *shard,
                            const struct tide_stored *stored, const struct tide_incoming *incoming,
                            int64_t now_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_BACK);
-    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    tide_status rc = tide_db_run(&shard->db, stmt, err);
+    tide_status rc = tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored->rowid);
     if (rc != TIDE_OK || earlier(incoming->history_id, tide_text_of(stored->history_id)))
         return rc;
-    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_MESSAGE_AGAIN);
-    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    tide_bind_text(stmt, 2, incoming->thread_id);
-    tide_bind_text(stmt, 3, incoming->history_id);
-    rc = tide_db_run(&shard->db, stmt, err);
+    rc = tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_AGAIN, stored->rowid, incoming->thread_id,
+                    incoming->history_id);
     return rc == TIDE_OK ? labels_follow(archive, shard, stored->rowid, incoming, now_ms, err) : rc;
 }
 
@@ -484,16 +458,9 @@ static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
     if (rc != TIDE_OK)
         return rc;
     struct tide_shard *shard = storing.shard;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_MESSAGE_ADD);
-    (void)sqlite3_bind_int64(stmt, 1, id);
-    tide_bind_text(stmt, 2, incoming->gmail_id);
-    tide_bind_text(stmt, 3, incoming->thread_id);
-    tide_bind_text(stmt, 4, incoming->history_id);
-    (void)sqlite3_bind_int64(stmt, 5, incoming->internal_ms);
-    (void)sqlite3_bind_int64(stmt, 6, storing.content);
-    tide_bind_u64(stmt, 7, raw.bytes);
-    (void)sqlite3_bind_int64(stmt, 8, now_ms);
-    rc = tide_db_run(&shard->db, stmt, err);
+    rc = tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_ADD, id, incoming->gmail_id,
+                    incoming->thread_id, incoming->history_id, incoming->internal_ms,
+                    storing.content, raw.bytes, now_ms);
     for (size_t i = 0; rc == TIDE_OK && i < incoming->labels_count; i++) {
         int64_t label = 0;
         rc = label_row(archive, shard, incoming->labels[i], &label, err);
@@ -517,11 +484,8 @@ static tide_status index_anew(struct tide_shard *shard, int64_t message, tide_er
 {
     static const tide_shard_sql both[] = {TIDE_SHARD_HEAD_DROP, TIDE_SHARD_UNMARK};
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof both / sizeof both[0]; i++) {
-        sqlite3_stmt *stmt = tide_db_stmt(&shard->db, both[i]);
-        (void)sqlite3_bind_int64(stmt, 1, message);
-        rc = tide_db_run(&shard->db, stmt, err);
-    }
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof both / sizeof both[0]; i++)
+        rc = tide_db_do(&shard->db, err, both[i], message);
     shard->indexed = false;
     return rc;
 }
@@ -537,23 +501,16 @@ static tide_status refer_to(struct storing *storing, const struct tide_stored *s
     tide_status rc =
         tide_shard_content_adds(shard, storing->archive->writer->packer, stored->content,
                                 was_short ? storing->raw : TIDE_TEXT_NONE, &adds, err);
-    if (rc == TIDE_OK && adds) {
-        sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_EARLIER_ADD);
-        (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-        (void)sqlite3_bind_int64(stmt, 2, stored->content);
-        (void)sqlite3_bind_int64(stmt, 3, now_ms);
-        rc = tide_db_run(&shard->db, stmt, err);
-    }
+    if (rc == TIDE_OK && adds)
+        rc = tide_db_do(&shard->db, err, TIDE_SHARD_EARLIER_ADD, stored->rowid, stored->content,
+                        now_ms);
     if (rc == TIDE_OK && was_short)
         rc = index_anew(shard, stored->rowid, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_MESSAGE_CONTENT);
-    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    (void)sqlite3_bind_int64(stmt, 2, storing->content);
-    tide_bind_u64(stmt, 3, storing->raw.bytes);
     shard->raw_bytes += storing->raw.bytes - stored->bytes;
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_CONTENT, stored->rowid, storing->content,
+                      storing->raw.bytes);
 }
 
 /* The new bytes of a stored message.  A server should never send other bytes than before; the new
@@ -632,24 +589,16 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
     if (rc != TIDE_OK || told->history_id.bytes == 0)
         return rc;
     /* A message whose labels change exists (M21); a later deletion is applied later. */
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_BACK);
-    (void)sqlite3_bind_int64(stmt, 1, stored.rowid);
-    rc = tide_db_run(&shard->db, stmt, err);
+    rc = tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored.rowid);
     if (rc != TIDE_OK)
         return rc;
-    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_HISTORY);
-    (void)sqlite3_bind_int64(stmt, 1, stored.rowid);
-    tide_bind_text(stmt, 2, told->history_id);
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_HISTORY, stored.rowid, told->history_id);
 }
 
 static tide_status mark_gone(struct tide_shard *shard, int64_t message, int64_t at_ms,
                              tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_GONE);
-    (void)sqlite3_bind_int64(stmt, 1, message);
-    (void)sqlite3_bind_int64(stmt, 2, at_ms);
-    return tide_db_run(&shard->db, stmt, err);
+    return tide_db_do(&shard->db, err, TIDE_SHARD_GONE, message, at_ms);
 }
 
 /* Begins a transaction where a message is stored; *shard_out NULL: it is not stored. */
@@ -687,19 +636,12 @@ static tide_status apply_back(tide_archive *archive, const struct tide_incoming 
 static tide_status rename_row(struct tide_shard *shard, const struct tide_stored *stored,
                               const struct tide_renaming *renaming, tide_error *err)
 {
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_FORMER_ADD);
-    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    tide_bind_text(stmt, 2, renaming->old_id);
-    tide_bind_text(stmt, 3, tide_text_of(stored->thread_id));
-    (void)sqlite3_bind_int64(stmt, 4, renaming->at_ms);
-    tide_status rc = tide_db_run(&shard->db, stmt, err);
+    tide_status rc = tide_db_do(&shard->db, err, TIDE_SHARD_FORMER_ADD, stored->rowid,
+                                renaming->old_id, stored->thread_id, renaming->at_ms);
     if (rc != TIDE_OK)
         return rc;
-    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_RENAME);
-    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    tide_bind_text(stmt, 2, renaming->new_id);
-    tide_bind_text(stmt, 3, renaming->thread_id);
-    rc = tide_db_run(&shard->db, stmt, err);
+    rc = tide_db_do(&shard->db, err, TIDE_SHARD_RENAME, stored->rowid, renaming->new_id,
+                    renaming->thread_id);
     span_add(shard, renaming->new_id);
     return rc;
 }
@@ -772,10 +714,9 @@ static tide_status label_learn(tide_archive *archive, const struct tide_entry *e
 static tide_status name_differs(struct tide_shard *shard, const struct tide_entry *entry,
                                 bool *differs_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_DIFFERS);
-    tide_bind_text(row, 1, entry->as.name.id);
-    tide_bind_text_or_null(row, 2, entry->as.name.name);
-    tide_bind_text_or_null(row, 3, entry->as.name.type);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_DIFFERS, entry->as.name.id,
+                                    tide_value_or_null(entry->as.name.name),
+                                    tide_value_or_null(entry->as.name.type));
     tide_status rc = tide_db_step(&shard->db, row, differs_out, err);
     tide_db_end(row);
     return rc;
@@ -796,11 +737,9 @@ static tide_status apply_name(tide_archive *archive, const struct tide_entry *en
             rc = tide_writer_begin(archive, shard, err);
         if (rc != TIDE_OK || !differs)
             continue; /* write nothing where nothing changes */
-        sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_NAME);
-        tide_bind_text(stmt, 1, entry->as.name.id);
-        tide_bind_text_or_null(stmt, 2, entry->as.name.name);
-        tide_bind_text_or_null(stmt, 3, entry->as.name.type);
-        rc = tide_db_run(&shard->db, stmt, err);
+        rc = tide_db_do(&shard->db, err, TIDE_SHARD_LABEL_NAME, entry->as.name.id,
+                        tide_value_or_null(entry->as.name.name),
+                        tide_value_or_null(entry->as.name.type));
     }
     return rc;
 }

@@ -70,10 +70,8 @@ static tide_status page_read(struct verifying *verifying, struct tide_shard *sha
     tide_status rc = tide_shards_open(&verifying->reader->shards, shard, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK);
-    (void)sqlite3_bind_int64(row, 1, *next);
-    (void)sqlite3_bind_int64(row, 2, INT64_MAX / 2);
-    (void)sqlite3_bind_int64(row, 3, (sqlite3_int64)room);
+    sqlite3_stmt *row = tide_db_ask(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK,
+                                    *next, INT64_MAX / 2, (sqlite3_int64)room);
     if (!replaced) {
         (void)sqlite3_bind_int64(row, 4, INT64_MIN);
         (void)sqlite3_bind_int64(row, 5, INT64_MAX);

@@ -179,7 +179,7 @@ static tide_status batches(struct archiving *archiving)
             tide_manifest_get(archiving_rows(archiving), archiving->manifest.id,
                               &archiving->manifest, rc == TIDE_OK ? &cli->err : NULL);
         rc = rc == TIDE_OK ? read : rc;
-        archiving_line(archiving);
+        archiving_show(archiving, archiving->manifest.ended_ms != 0);
     }
     return rc;
 }
@@ -340,6 +340,7 @@ tide_status cli_mail_archive(struct cli *cli)
     if (archiving.home.engine != NULL)
         tide_engine_stop(archiving.home.engine);
     cli_ask_close(&archiving.ask_of);
+    cli_display_close(&archiving.shown.display);
     const tide_status closed = mail_home_close(cli, &archiving.home);
     return rc == TIDE_OK ? closed : rc;
 }

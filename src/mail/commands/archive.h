@@ -6,6 +6,7 @@
 #ifndef TIDE_CLI_MAIL_ARCHIVE_H
 #define TIDE_CLI_MAIL_ARCHIVE_H
 
+#include "cli/run/work.h"
 #include "mail/commands/home.h"
 #include "mail/remove/remove.h"
 #include "tidemark_inside.h"
@@ -20,7 +21,7 @@ struct archiving {
     char query[TIDE_ARCHIVING_QUERY_BYTES + 1];
     struct tide_archiving ask;
     struct tide_manifest manifest;
-    uint64_t line_ms;
+    struct cli_shown shown;
     bool dry;
     bool sync;
 };
@@ -41,8 +42,8 @@ tide_status archiving_needs_scope(struct archiving *archiving);
 
 /* ---- archive_show.c ---- */
 
-const char *archiving_words(tide_removal_mode mode); /* "moved to the trash" */
-void archiving_line(struct archiving *archiving);    /* progress, when due */
+const char *archiving_words(tide_removal_mode mode);         /* "moved to the trash" */
+void archiving_show(struct archiving *archiving, bool last); /* progress, when due; `last`: now */
 tide_status archiving_dry(struct archiving *archiving, const json_t *result);
 tide_status archiving_report(struct archiving *archiving);
 /* The error of a stopped run says how far it got, and how to resume. */

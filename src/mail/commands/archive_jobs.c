@@ -16,27 +16,17 @@ enum { TICK_MS = 200 };
 
 tide_status archiving_needs_scope(struct archiving *archiving)
 {
-    char hint[400];
-    (void)snprintf(hint, sizeof hint,
-                   "Sign in again with `tidemark account add gmail %.100s --for %s` and the "
-                   "flags it was added with. Nothing was changed.",
-                   archiving->email, tide_archiver_purpose(archiving->ask.mode));
-    return cli_fail(archiving->cli, TIDE_AUTH, hint,
-                    "the sign-in of %s has no permission to %s mail", archiving->email,
-                    archiving->ask.mode == TIDE_REMOVE_FOR_GOOD ? "delete" : "change");
+    (void)tide_error_set(&archiving->cli->err, TIDE_AUTH,
+                         "the sign-in has no permission to %s mail",
+                         archiving->ask.mode == TIDE_REMOVE_FOR_GOOD ? "delete" : "change");
+    return mail_home_sign_in(archiving->cli, archiving->email,
+                             tide_archiver_purpose(archiving->ask.mode));
 }
 
-/* Why is in cli->err. */
 static tide_status signed_out(struct archiving *archiving)
 {
-    const char *email = archiving->email;
-    const tide_error why = archiving->cli->err;
-    char hint[400];
-    (void)snprintf(hint, sizeof hint,
-                   "Sign in again with `tidemark account add gmail %.100s --for %s` and the flags "
-                   "it was added with.",
-                   email, tide_archiver_purpose(archiving->ask.mode));
-    return cli_fail(archiving->cli, TIDE_AUTH, hint, "%.100s: %.250s", email, why.text);
+    return mail_home_sign_in(archiving->cli, archiving->email,
+                             tide_archiver_purpose(archiving->ask.mode));
 }
 
 /* ---- jobs ---- */
@@ -72,8 +62,10 @@ static tide_status wait_for_job(struct archiving *archiving)
 {
     struct cli *cli = archiving->cli;
     tide_status rc = TIDE_TIMEOUT;
-    while (rc == TIDE_TIMEOUT && !cli_interrupted())
+    while (rc == TIDE_TIMEOUT && !cli_interrupted()) {
+        archiving_show(archiving, false);
         rc = mail_home_wait(cli, &archiving->home, &archiving->ask_of);
+    }
     if (rc == TIDE_TIMEOUT)
         return interrupted(archiving);
     if (rc == TIDE_AUTH)
@@ -98,8 +90,7 @@ static tide_status do_job(struct archiving *archiving, const char *kind, const c
             return rc;
         tide_json_object(&payload);
         fill(archiving, &payload);
-        rc = cli_ask_job(&archiving->ask_of, kind, archiving->email, archiving->account, dedupe,
-                         &payload);
+        rc = cli_ask_job(&archiving->ask_of, kind, archiving->email, dedupe, &payload);
         if (rc == TIDE_OK)
             rc = wait_for_job(archiving);
     } while (rc != TIDE_OK && archiving->ask_of.gone);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN_REFUSED = 20, REASONS_MAX = 16, LINE_EVERY_MS = 10000 };
+enum { SHOWN_REFUSED = 20, REASONS_MAX = 16 };
 
 const char *archiving_words(tide_removal_mode mode)
 {
@@ -16,18 +16,26 @@ const char *archiving_words(tide_removal_mode mode)
     return words[mode];
 }
 
-void archiving_line(struct archiving *archiving)
+void archiving_show(struct archiving *archiving, bool last)
 {
+    static const struct cli_columns columns = {.done = "removed",
+                                               .done_json = "removed",
+                                               .rate = "msg/s",
+                                               .rate_json = "messages_per_s",
+                                               .more = {{"refused", "refused"}}};
     const struct tide_manifest *run = &archiving->manifest;
-    const uint64_t now_ms = tide_world_now_ms(archiving->cli->world);
-    if (archiving->cli->quiet || run->id == 0 ||
-        (archiving->line_ms != 0 && now_ms - archiving->line_ms < LINE_EVERY_MS))
-        return;
-    archiving->line_ms = now_ms;
-    (void)fprintf(stderr, "%" PRIu64 " %s, %" PRIu64 " left, %" PRIu64 " refused\n",
-                  run->entries[TIDE_REMOVAL_REMOVED], archiving_words(run->mode),
-                  run->entries[TIDE_REMOVAL_PLANNED] + run->entries[TIDE_REMOVAL_ASKED],
-                  run->entries[TIDE_REMOVAL_REFUSED]);
+    struct cli_live *live = &archiving->shown.live;
+    if (run->planned_ms == 0)
+        return; /* its first batch has not begun */
+    if (archiving->shown.display.cli == NULL)
+        cli_shown_open(archiving->cli, &tide_mail_system, &columns, archiving->email,
+                       &archiving->shown);
+    live->done = run->entries[TIDE_REMOVAL_REMOVED];
+    live->total =
+        live->done + run->entries[TIDE_REMOVAL_PLANNED] + run->entries[TIDE_REMOVAL_ASKED];
+    live->bytes = run->bytes[TIDE_REMOVAL_REMOVED];
+    live->more[0] = run->entries[TIDE_REMOVAL_REFUSED];
+    cli_shown_tick(&archiving->shown, archiving->home.engine, last);
 }
 
 /* ---- a dry run ---- */

@@ -108,21 +108,6 @@ static tide_status show(struct cli *cli, const struct mail_names *names, const c
 
 /* ---- trying again ---- */
 
-/* The running engine has the archive open for writing: it gets the request. */
-static tide_status hand_over(struct cli *cli, const char *email)
-{
-    tide_json request;
-    json_t *answer = NULL;
-    bool runs = false;
-    tide_control_request(TIDE_OP_ENQUEUE, &request);
-    tide_json_set_cstr(&request, "kind", TIDE_MAIL_INDEX_KIND);
-    tide_json_set_cstr(&request, "account", email);
-    tide_json_set_cstr(&request, "dedupe", "index");
-    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
-    json_decref(answer);
-    return cli_hint(cli, rc, "Wait until it ends, and run this command again.");
-}
-
 static tide_status read_again(struct cli *cli, const struct mail_home *home, const char *email,
                               bool *handed)
 {
@@ -133,9 +118,12 @@ static tide_status read_again(struct cli *cli, const struct mail_home *home, con
         .dir = dir, .account = email, .world = cli->world, .index_later = true};
     tide_message_start(); /* before any thread parses */
     tide_status rc = tide_archive_open(&options, cli->mem, &archive, &cli->err);
-    if (rc == TIDE_BUSY) {
-        *handed = true;
-        return hand_over(cli, email);
+    if (rc == TIDE_BUSY) { /* the process that has it open for writing reads them */
+        const struct cli_job job = {TIDE_MAIL_INDEX_KIND, email, "index", ""};
+        uint64_t id = 0;
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        return cli_hint(cli, cli_enqueue(cli, NULL, &job, &id, handed),
+                        "Wait until it ends, and run this command again.");
     }
     if (rc == TIDE_OK)
         rc = tide_archive_index_again(archive, NULL, &cli->err);

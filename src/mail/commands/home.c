@@ -116,6 +116,17 @@ tide_status mail_home_can_run(struct cli *cli, struct mail_home *home, const cha
                : TIDE_OK;
 }
 
+tide_status mail_home_sign_in(struct cli *cli, const char *email, const char *purpose)
+{
+    const tide_error why = cli->err;
+    char hint[400];
+    (void)snprintf(hint, sizeof hint,
+                   "Sign in again with `tidemark account add gmail %.100s --for %s` and the flags "
+                   "it was added with, then run this again.",
+                   email, purpose);
+    return cli_fail(cli, TIDE_AUTH, hint, "%.100s: %.250s", email, why.text);
+}
+
 tide_status mail_home_wait(struct cli *cli, struct mail_home *home, struct cli_ask *ask)
 {
     tide_status waited = TIDE_TIMEOUT;

@@ -32,6 +32,8 @@ tide_status mail_home_ask(struct cli *cli, struct mail_home *home, const char *e
 /* Whether jobs of the account can run.  TIDE_AUTH: it must sign in again, cli->err says why;
  * TIDE_BUSY: another process has it paused or halted. */
 tide_status mail_home_can_run(struct cli *cli, struct mail_home *home, const char *email);
+/* TIDE_AUTH: cli->err says why; adds the command to sign in for this purpose. */
+tide_status mail_home_sign_in(struct cli *cli, const char *email, const char *purpose);
 /* Waits a moment.  As cli_ask_look() and mail_home_can_run(); TIDE_BUSY: also if our engine has
  * nothing that can run. */
 tide_status mail_home_wait(struct cli *cli, struct mail_home *home, struct cli_ask *ask);

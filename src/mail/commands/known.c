@@ -130,8 +130,8 @@ tide_status mail_known_missing(const struct tide_mail_look *look, tide_archive *
 {
     const struct tide_mail_count count = {.archive = archive,
                                           .stored = stored,
-                                          .recorded = look->bad + look->gone + look->owed +
-                                                      look->accepted + look->retrying,
+                                          .recorded = look->bad + look->owed + look->accepted +
+                                                      look->retrying,
                                           .total = look->messages_total};
     return tide_mail_missing(&count, missing_out, err);
 }

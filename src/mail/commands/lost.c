@@ -68,18 +68,14 @@ static tide_status list(struct cli *cli, const struct mail_names *names)
 
 /* ---- accepting ---- */
 
-static tide_status hand_over(struct cli *cli, const char *email)
+/* By the process that has the archive open, or here. */
+static tide_status accept_one(struct cli *cli, const struct mail_home *home, const char *email)
 {
-    tide_json request;
-    json_t *answer = NULL;
-    bool runs = false;
-    tide_control_request(TIDE_OP_ENQUEUE, &request);
-    tide_json_set_cstr(&request, "kind", TIDE_MAIL_ACCEPT_KIND);
-    tide_json_set_cstr(&request, "account", email);
-    tide_json_set_cstr(&request, "dedupe", "accept");
-    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
-    json_decref(answer);
-    return cli_hint(cli, rc, "Wait until it ends, and run this command again.");
+    tide_json payload;
+    if (home->engine != NULL)
+        return tide_mail_lost_accepted(home->mail, email, &cli->err);
+    tide_json_object(&payload);
+    return cli_ask_there(cli, TIDE_MAIL_ACCEPT_KIND, email, &payload);
 }
 
 static tide_status accept(struct cli *cli, const struct mail_names *names)
@@ -87,18 +83,15 @@ static tide_status accept(struct cli *cli, const struct mail_names *names)
     struct mail_home home = {0};
     cli_ledger_close(cli);
     tide_status rc = mail_home_open(cli, &home);
-    const bool busy = rc == TIDE_BUSY;
-    if (busy) {
+    if (rc == TIDE_BUSY) {
         cli->err = (tide_error){TIDE_OK, 0, ""};
         cli->hint[0] = '\0';
         rc = TIDE_OK;
     }
     for (size_t i = 0; rc == TIDE_OK && i < names->count; i++) {
-        rc = busy ? hand_over(cli, names->email[i])
-                  : tide_mail_lost_accepted(home.mail, names->email[i], &cli->err);
+        rc = accept_one(cli, &home, names->email[i]);
         if (rc == TIDE_OK && !cli->quiet)
-            cli_print(cli, "%s: the loss is accepted and no longer reported%s\n", names->email[i],
-                      busy ? " once the running engine has recorded it" : "");
+            cli_print(cli, "%s: the loss is accepted and no longer reported\n", names->email[i]);
     }
     const tide_status closed = mail_home_close(cli, &home);
     return rc == TIDE_OK ? closed : rc;

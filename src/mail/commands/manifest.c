@@ -23,15 +23,9 @@ struct listing {
 /* The address of an account; "" if the account was removed. */
 static void email_of(tide_rows db, uint32_t account, char email_out[256])
 {
-    tide_rows_stmt stmt;
     email_out[0] = '\0';
-    if (tide_rows_prepare(db, "SELECT name FROM account WHERE id = ?1", WHAT, &stmt, NULL) !=
-        TIDE_OK)
-        return;
-    tide_rows_u64(&stmt, 1, account);
-    if (tide_rows_one(&stmt, NULL) == TIDE_OK)
-        tide_rows_get_copy(&stmt, 0, email_out, 256);
-    tide_rows_end(&stmt);
+    (void)tide_rows_copy(db, WHAT, email_out, 256, NULL, "SELECT name FROM account WHERE id = ?1",
+                         account);
 }
 
 /* ---- the runs ---- */

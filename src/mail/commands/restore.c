@@ -1,4 +1,5 @@
 /* restore.c - `tidemark mail restore`: puts removed mail back into Gmail (M14). */
+#include "cli/run/work.h"
 #include "mail/commands/home.h"
 
 #include "base/clocktext.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { TICK_MS = 500, QUIET_TICK_MS = 10000, INSERT_UNITS = 25, UNITS_PER_S = 100 };
+enum { INSERT_UNITS = 25 };
 
 static const char *const deed_names[TIDE_DEEDS] = {
     [TIDE_DEED_THERE] = "there",   [TIDE_DEED_INBOX] = "inbox",   [TIDE_DEED_TRASH] = "trash",
@@ -28,6 +29,8 @@ struct restoring {
     json_t *result; /* of the job; NULL: it has written none yet */
     bool denied;    /* the sign-in does not permit it */
     bool handed_over;
+    struct cli_columns columns;
+    struct cli_shown shown;
 };
 
 /* ---- what is meant ---- */
@@ -173,53 +176,15 @@ static void print_result(struct restoring *self)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
 }
 
-struct progress {
-    bool terminal;
-    uint64_t started_ms;
-    uint64_t shown_ms;
-};
-
-/* How long the rest takes: at the rate the quota allows, or at the rate so far if that is
- * slower. */
-static uint64_t left_ms(const struct tide_restore_state *state, uint64_t passed_ms)
+static void show_progress(struct restoring *self, bool last)
 {
-    const uint64_t done = sum_of(state->done).messages + state->done[TIDE_DEED_REFUSE].messages;
-    const uint64_t all =
-        sum_of(state->planned).messages + state->planned[TIDE_DEED_REFUSE].messages;
-    if (all <= done)
-        return 0;
-    const uint64_t inserts =
-        state->planned[TIDE_DEED_INSERT].messages > state->done[TIDE_DEED_INSERT].messages
-            ? state->planned[TIDE_DEED_INSERT].messages - state->done[TIDE_DEED_INSERT].messages
-            : 0;
-    const uint64_t by_quota_ms = inserts * INSERT_UNITS * 1000 / UNITS_PER_S;
-    const uint64_t by_pace_ms = done == 0 ? 0 : passed_ms * (all - done) / done;
-    return by_pace_ms > by_quota_ms ? by_pace_ms : by_quota_ms;
-}
-
-static void show_progress(struct restoring *self, struct progress *progress, bool last)
-{
-    struct cli *cli = self->cli;
     const struct tide_restore_state *state = &self->state;
-    const uint64_t now_ms = tide_world_now_ms(cli->world);
-    const uint64_t tick_ms = progress->terminal ? TICK_MS : QUIET_TICK_MS;
-    char left[TIDE_DURATION_TEXT_BYTES];
-    char size[TIDE_SIZE_TEXT_BYTES];
-    if (cli->quiet || (!last && now_ms - progress->shown_ms < tick_ms))
-        return;
-    const bool first = progress->shown_ms == 0;
-    progress->shown_ms = now_ms;
-    const struct tide_restore_sum done = sum_of(state->done);
-    const double seconds = (double)(now_ms - progress->started_ms) / 1000;
-    tide_duration_human(left_ms(state, now_ms - progress->started_ms), left);
-    tide_size_human(done.bytes, size);
-    if (progress->terminal && !first)
-        (void)fprintf(stderr, "\033[1A\033[J");
-    (void)fprintf(
-        stderr, "restored %" PRIu64 " of %" PRIu64 " (%s)  %.1f/s  refused %" PRIu64 "  left %s\n",
-        done.messages, sum_of(state->planned).messages, size,
-        seconds > 0 ? (double)done.messages / seconds : 0, state->done[TIDE_DEED_REFUSE].messages,
-        left);
+    struct cli_live *live = &self->shown.live;
+    live->done = sum_of(state->done).messages;
+    live->total = sum_of(state->planned).messages;
+    live->bytes = sum_of(state->done).bytes;
+    live->more[0] = state->done[TIDE_DEED_REFUSE].messages;
+    cli_shown_tick(&self->shown, self->home.engine, last);
 }
 
 /* ---- doing ---- */
@@ -248,28 +213,6 @@ static tide_status confirm(struct restoring *self)
     return TIDE_OK;
 }
 
-static tide_status denied(struct cli *cli, const char *email)
-{
-    char hint[400];
-    const tide_error why = cli->err;
-    (void)snprintf(hint, sizeof hint,
-                   "Sign in again with `tidemark account add gmail %.100s --for archive` and the "
-                   "flags it was added with, then run this again.",
-                   email);
-    return cli_fail(cli, TIDE_AUTH, hint, "%s: the sign-in has no permission for this: %.200s",
-                    email, why.text);
-}
-
-static tide_status signed_out(struct cli *cli, const char *email, const char *why)
-{
-    char hint[400];
-    (void)snprintf(hint, sizeof hint,
-                   "Sign in again with `tidemark account add gmail %.100s` and the flags it was "
-                   "added with, then run this again.",
-                   email);
-    return cli_fail(cli, TIDE_AUTH, hint, "%s: %.250s", email, why);
-}
-
 /* What the job has done so far. */
 static void take_result(struct restoring *self)
 {
@@ -287,14 +230,12 @@ static void take_result(struct restoring *self)
 static tide_status wait_for_job(struct restoring *self)
 {
     struct cli *cli = self->cli;
-    struct progress progress = {.terminal = isatty(STDERR_FILENO) == 1,
-                                .started_ms = tide_world_now_ms(cli->world)};
     bool stopping = false;
     tide_status rc = TIDE_TIMEOUT;
     while (rc == TIDE_TIMEOUT) {
         rc = mail_home_wait(cli, &self->home, &self->ask);
         take_result(self);
-        show_progress(self, &progress, rc != TIDE_TIMEOUT);
+        show_progress(self, rc != TIDE_TIMEOUT);
         if (!cli_interrupted() || stopping)
             continue;
         stopping = true;
@@ -316,8 +257,7 @@ static tide_status run_job(struct restoring *self)
     tide_restore_dedupe(self->account, dedupe);
     tide_json_object(&payload);
     tide_restore_ask(&self->wanted, &payload);
-    rc = cli_ask_job(&self->ask, TIDE_MAIL_RESTORE, self->state.email, self->account, dedupe,
-                     &payload);
+    rc = cli_ask_job(&self->ask, TIDE_MAIL_RESTORE, self->state.email, dedupe, &payload);
     return rc == TIDE_OK ? wait_for_job(self) : rc;
 }
 
@@ -327,6 +267,16 @@ static tide_status drive(struct restoring *self)
     struct cli *cli = self->cli;
     const char *email = self->state.email;
     (void)cli_interruptible(cli);
+    const uint64_t planned = sum_of(self->state.planned).messages;
+    self->columns = (struct cli_columns){.done = "restored",
+                                         .done_json = "restored",
+                                         .rate = "msg/s",
+                                         .rate_json = "messages_per_s",
+                                         .more = {{"refused", "refused"}}};
+    if (planned > 0) /* the other deeds cost less, or nothing */
+        self->columns.units_each =
+            self->state.planned[TIDE_DEED_INSERT].messages * INSERT_UNITS / planned;
+    cli_shown_open(cli, &tide_mail_system, &self->columns, email, &self->shown);
     self->home.archiver = true;
     tide_status rc = TIDE_OK;
     do {
@@ -336,10 +286,8 @@ static tide_status drive(struct restoring *self)
         if (rc == TIDE_OK)
             rc = run_job(self);
     } while (rc != TIDE_OK && self->ask.gone && !cli_interrupted());
-    if (self->denied)
-        return denied(cli, email);
-    if (rc == TIDE_AUTH)
-        return signed_out(cli, email, cli->err.text);
+    if (self->denied || rc == TIDE_AUTH)
+        return mail_home_sign_in(cli, email, "archive");
     if (rc == TIDE_OK || rc == TIDE_STOPPED)
         print_result(self);
     if (rc == TIDE_STOPPED) {
@@ -415,6 +363,7 @@ tide_status cli_mail_restore(struct cli *cli)
     tide_restore_close(self.restore);
     (void)tide_archive_close(archive, NULL);
     cli_ask_close(&self.ask);
+    cli_display_close(&self.shown.display);
     json_decref(self.result);
     const tide_status closed = mail_home_close(cli, &self.home);
     tide_buf_done(&words);

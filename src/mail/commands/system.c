@@ -8,13 +8,10 @@
 #include "mail/result.h"
 #include "mail/rows.h"
 #include "mail/status.h"
-#include "net/endpoint.h"
 #include "net/oauth/google.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { BEARER_BYTES_MAX = 16 << 10 };
 
 static tide_status tables(tide_rows db, tide_error *err)
 {
@@ -69,22 +66,6 @@ static tide_status idle(void *state, bool *more_out, tide_error *err)
 static bool owns_entry(const char *name)
 {
     return strchr(name, '@') != NULL;
-}
-
-static tide_status backup(const struct tide_system_copy *copy, struct tide_system_copied *done,
-                          tide_error *err)
-{
-    struct tide_backed_up mail = {0};
-    const struct tide_backup wanted = {.from_dir = copy->from,
-                                       .to_dir = copy->to,
-                                       .account = copy->name,
-                                       .free_min_bytes = copy->free_min_bytes,
-                                       .cancel = copy->cancel,
-                                       .progress = copy->progress,
-                                       .progress_arg = copy->progress_arg};
-    const tide_status rc = tide_backup_archive(copy->world, &wanted, copy->mem, &mail, err);
-    *done = (struct tide_system_copied){mail.copied, mail.same, mail.bytes, mail.messages};
-    return rc;
 }
 
 static void note_damage(const struct tide_damage *damage, void *arg)
@@ -144,52 +125,17 @@ static tide_status another_mailbox(struct cli *cli, const char *email, const cha
                     mailbox, email);
 }
 
-/* The hint depends on why the server did not answer. */
-static tide_status refused(struct cli *cli, tide_status rc, const char *endpoint)
-{
-    const tide_error why = cli->err;
-    const tide_text host =
-        tide_endpoint_host(endpoint == NULL ? "https://gmail.googleapis.com" : endpoint);
-    const bool unreachable = tide_status_class(rc) == TIDE_CLASS_NETWORK || rc == TIDE_TIMEOUT;
-    if (unreachable)
-        return cli_fail(cli, rc,
-                        "Nothing was added. Check the address and the connection, and run the "
-                        "command again.",
-                        "%.*s cannot be reached: %.300s", (int)host.bytes, host.data, why.text);
-    if (tide_status_class(rc) == TIDE_CLASS_AUTH)
-        return cli_fail(
-            cli, rc, "Nothing was added. Sign in with an account that the server accepts.",
-            "%.*s does not accept this sign-in: %.300s", (int)host.bytes, host.data, why.text);
-    return cli_fail(cli, rc, "Nothing was added. Run the command again, or check the address.",
-                    "%.*s did not say whose mailbox this is: %.300s", (int)host.bytes, host.data,
-                    why.text);
-}
-
-/* Asks the server whose mailbox the grant opens (M16, M19a). */
+/* Asks the server whose mailbox the sign-in opens (M16, M19a). */
 static tide_status account_try(struct cli *cli, const struct tide_account_request *request,
-                               tide_text grant)
+                               tide_text bearer)
 {
-    const char *endpoint = request->endpoint[0] == '\0' ? NULL : request->endpoint;
     struct tide_gmail_profile profile = {.messages = 0};
-    const tide_cancel *cancel = cli_interruptible(cli);
-    tide_buf bearer;
-    tide_buf_init(&bearer, cli->mem, BEARER_BYTES_MAX);
-    tide_status rc =
-        tide_oauth_try(&tide_oauth_google, cli->world, grant, cancel, cli->mem, &bearer, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_gmail_whose(cli->world, endpoint, tide_buf_text(&bearer), cli->mem, cancel,
-                              &profile, &cli->err);
-    tide_secret_wipe(&bearer);
-    tide_buf_done(&bearer);
-    if (rc == TIDE_GONE) { /* an emulator without that call */
-        cli->err = (tide_error){TIDE_OK, 0, ""};
-        return TIDE_OK;
-    }
-    if (rc != TIDE_OK)
-        return refused(cli, rc, endpoint);
-    if (tide_mail_compare(request->name, &profile, NULL) != TIDE_OK)
-        return another_mailbox(cli, request->name, profile.email);
-    return TIDE_OK;
+    const tide_status rc =
+        tide_gmail_whose(cli->world, request->endpoint[0] == '\0' ? NULL : request->endpoint,
+                         bearer, cli->mem, cli_interruptible(cli), &profile, &cli->err);
+    return rc == TIDE_OK && tide_mail_compare(request->name, &profile, NULL) != TIDE_OK
+               ? another_mailbox(cli, request->name, profile.email)
+               : rc;
 }
 
 static tide_status account_add(const struct tide_system_home *home,
@@ -322,6 +268,6 @@ const struct tide_system tide_mail_system = {
     .status = status,
     .archive_path = tide_mail_dir,
     .owns_entry = owns_entry,
-    .backup = backup,
+    .backup = tide_backup_archive,
     .backup_check = backup_check,
 };

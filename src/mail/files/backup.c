@@ -4,6 +4,7 @@
 #include "db/copy.h"
 #include "engine/accounts/archive_id.h"
 #include "world/free_space.h"
+#include "mail/archive/archive.h"
 #include "mail/archive/shard.h"
 #include "world/userfile.h"
 
@@ -11,11 +12,10 @@
 
 struct copying {
     tide_world *world;
-    tide_mem *mem;
-    const struct tide_backup *wanted;
+    const struct tide_system_copy *wanted;
     tide_archive *source;
     tide_archive *target; /* NULL: there is no copy yet */
-    struct tide_backed_up *done;
+    struct tide_system_copied *done;
     tide_error *err;
 };
 
@@ -39,22 +39,20 @@ static tide_status copy_shard(struct copying *copying, const struct tide_shard_s
     char to[TIDE_SHARD_PATH_BYTES];
     char partial[TIDE_SHARD_PATH_BYTES];
     char beside[TIDE_SHARD_PATH_BYTES + 8];
-    const struct tide_backup *wanted = copying->wanted;
-    if ((size_t)snprintf(from, sizeof from, "%s/%s.db", wanted->from_dir, state->name) >=
-            sizeof from ||
-        (size_t)snprintf(to, sizeof to, "%s/%s.db", wanted->to_dir, state->name) >= sizeof to ||
-        (size_t)snprintf(partial, sizeof partial, "%s/%s.partial", wanted->to_dir, state->name) >=
+    const struct tide_system_copy *wanted = copying->wanted;
+    if ((size_t)snprintf(from, sizeof from, "%s/%s.db", wanted->from, state->name) >= sizeof from ||
+        (size_t)snprintf(to, sizeof to, "%s/%s.db", wanted->to, state->name) >= sizeof to ||
+        (size_t)snprintf(partial, sizeof partial, "%s/%s.partial", wanted->to, state->name) >=
             sizeof partial)
-        return tide_error_set(copying->err, TIDE_INVALID, "path too long: %.100s...",
-                              wanted->to_dir);
+        return tide_error_set(copying->err, TIDE_INVALID, "path too long: %.100s...", wanted->to);
     tide_status rc = TIDE_OK;
     if (wanted->free_min_bytes > 0)
-        rc = tide_room_check(copying->world, wanted->to_dir, wanted->free_min_bytes + state->bytes,
+        rc = tide_room_check(copying->world, wanted->to, wanted->free_min_bytes + state->bytes,
                              copying->err);
     if (rc == TIDE_OK && wanted->progress != NULL)
         wanted->progress(state->name, state->bytes, wanted->progress_arg);
     if (rc == TIDE_OK)
-        rc = tide_db_copy(copying->world, from, partial, copying->mem, copying->err);
+        rc = tide_db_copy(copying->world, from, partial, wanted->mem, copying->err);
     if (rc != TIDE_OK)
         return rc;
     /* Remove what a user's sqlite3 left next to the old copy: it does not belong to the new one. */
@@ -63,7 +61,7 @@ static tide_status copy_shard(struct copying *copying, const struct tide_shard_s
     (void)snprintf(beside, sizeof beside, "%s-shm", to);
     (void)tide_file_remove(copying->world, beside, NULL);
     rc = tide_userfile_replace(partial, to, copying->err);
-    copying->done->copied += rc == TIDE_OK;
+    copying->done->files += rc == TIDE_OK;
     copying->done->bytes += rc == TIDE_OK ? state->bytes : 0;
     return rc;
 }
@@ -80,7 +78,7 @@ static tide_status copy_all(struct copying *copying)
         rc = tide_archive_shard(copying->source, i, &state, copying->err);
         if (rc != TIDE_OK)
             break;
-        copying->done->messages += state.messages;
+        copying->done->units += state.messages;
         if (is_same(copying, &state))
             copying->done->same++;
         else
@@ -89,24 +87,25 @@ static tide_status copy_all(struct copying *copying)
     return rc;
 }
 
-tide_status tide_backup_archive(tide_world *world, const struct tide_backup *wanted, tide_mem *mem,
-                                struct tide_backed_up *done, tide_error *err)
+tide_status tide_backup_archive(const struct tide_system_copy *wanted,
+                                struct tide_system_copied *done, tide_error *err)
 {
-    struct copying copying = {
-        .world = world, .mem = mem, .wanted = wanted, .done = done, .err = err};
+    tide_world *world = wanted->world;
+    tide_mem *mem = wanted->mem;
+    struct copying copying = {.world = world, .wanted = wanted, .done = done, .err = err};
     struct tide_archive_options options = {
-        .dir = wanted->from_dir, .account = wanted->account, .world = world, .read_only = true};
+        .dir = wanted->from, .account = wanted->name, .world = world, .read_only = true};
     tide_status rc = tide_archive_open(&options, mem, &copying.source, err);
     if (rc == TIDE_OK)
-        rc = tide_dir_make(world, wanted->to_dir, err);
-    options.dir = wanted->to_dir;
+        rc = tide_dir_make(world, wanted->to, err);
+    options.dir = wanted->to;
     /* A target that is unreadable, or of another account, must not be overwritten. */
     if (rc == TIDE_OK)
         rc = tide_archive_open(&options, mem, &copying.target, err);
     if (rc == TIDE_OK)
         rc = copy_all(&copying);
     if (rc == TIDE_OK)
-        rc = tide_archive_id_copy(world, wanted->from_dir, wanted->to_dir, err);
+        rc = tide_archive_id_copy(world, wanted->from, wanted->to, err);
     (void)tide_archive_close(copying.target, NULL);
     (void)tide_archive_close(copying.source, NULL);
     return rc;

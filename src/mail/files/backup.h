@@ -9,24 +9,10 @@
 #ifndef TIDE_MAIL_BACKUP_H
 #define TIDE_MAIL_BACKUP_H
 
-#include "mail/archive/archive.h"
+#include "system/copy.h"
 
-struct tide_backed_up {
-    uint64_t copied; /* shards */
-    uint64_t same;   /* unchanged in the copy */
-    uint64_t messages;
-    uint64_t bytes; /* copied */
-};
-struct tide_backup {
-    const char *from_dir, *to_dir; /* of one account */
-    const char *account;
-    uint64_t free_min_bytes; /* to keep free on the target disk */
-    const tide_cancel *cancel;
-    void (*progress)(const char *shard, uint64_t bytes, void *arg); /* before each; NULL is fine */
-    void *progress_arg;
-};
 /* Adds to *done, even if it fails. */
-tide_status tide_backup_archive(tide_world *world, const struct tide_backup *wanted, tide_mem *mem,
-                                struct tide_backed_up *done, tide_error *err);
+tide_status tide_backup_archive(const struct tide_system_copy *copy,
+                                struct tide_system_copied *done, tide_error *err);
 
 #endif

@@ -19,35 +19,13 @@ typedef char lost_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
 tide_status tide_mail_loss_put(tide_rows db, uint32_t account, const char *name, uint64_t messages,
                                uint64_t now_ms, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db,
+    return tide_rows_do(
+        db, WHAT, err,
         "INSERT INTO mail_loss(account, name, messages, at_ms) VALUES(?1, ?2, ?3, ?4)"
         " ON CONFLICT(account, name) DO UPDATE SET messages = CASE"
         " WHEN mail_loss.messages > excluded.messages THEN mail_loss.messages"
         " ELSE excluded.messages END, at_ms = excluded.at_ms",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_text(&stmt, 2, tide_text_of(name));
-    tide_rows_u64(&stmt, 3, messages);
-    tide_rows_u64(&stmt, 4, now_ms);
-    return tide_rows_run(&stmt, err);
-}
-
-/* Runs one statement with the account, and with a name unless that is NULL. */
-static tide_status run_on(tide_rows db, const char *sql, uint32_t account, const char *name,
-                          tide_error *err)
-{
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, account);
-    if (name != NULL)
-        tide_rows_text(&stmt, 2, tide_text_of(name));
-    return tide_rows_run(&stmt, err);
+        account, name, messages, now_ms);
 }
 
 /* ---- what is known ---- */
@@ -136,14 +114,10 @@ static void doubted_shard(const struct tide_shard_state *seen, const char *why, 
 static tide_status losses_read(struct known *known, tide_error *err)
 {
     tide_rows_stmt stmt;
-    bool row = false;
-    tide_status rc =
-        tide_rows_prepare(known->ask->db, "SELECT name, messages FROM mail_loss WHERE account = ?1",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, known->ask->account);
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+    tide_status rc = tide_rows_ask(known->ask->db, WHAT, &stmt, err,
+                                   "SELECT name, messages FROM mail_loss WHERE account = ?1",
+                                   known->ask->account);
+    while (tide_rows_next(&stmt, &rc, err)) {
         char name[32];
         tide_rows_get_copy(&stmt, 0, name, sizeof name);
         struct year *year = year_of(known, year_number(name));
@@ -189,15 +163,11 @@ static bool wanted(const struct known *known, int32_t number)
 static tide_status gone_read(struct known *known, tide_error *err)
 {
     tide_rows_stmt stmt;
-    bool row = false;
-    tide_status rc = tide_rows_prepare(
-        known->ask->db,
-        "SELECT gmail_id, shard FROM mail_only WHERE account = ?1 AND accepted_ms = 0", WHAT, &stmt,
-        err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, known->ask->account);
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+    tide_status rc = tide_rows_ask(
+        known->ask->db, WHAT, &stmt, err,
+        "SELECT gmail_id, shard FROM mail_only WHERE account = ?1 AND accepted_ms = 0",
+        known->ask->account);
+    while (tide_rows_next(&stmt, &rc, err)) {
         lost_id id;
         char shard[32];
         tide_rows_get_copy(&stmt, 0, id, sizeof id);
@@ -214,22 +184,18 @@ static tide_status gone_read(struct known *known, tide_error *err)
 static tide_status removed_read(struct known *known, tide_error *err)
 {
     tide_rows_stmt stmt;
-    bool row = false;
     bool has = false;
     tide_status rc = tide_rows_has(known->ask->db, "mail_removal", WHAT, &has, err);
     if (rc != TIDE_OK || !has)
         return rc;
-    rc = tide_rows_prepare(
-        known->ask->db,
+    rc = tide_rows_ask(
+        known->ask->db, WHAT, &stmt, err,
         "SELECT mail_removal.gmail_id, mail_removal.internal_ms FROM mail_removal"
         " JOIN mail_manifest ON mail_manifest.id = manifest"
         " WHERE account = ?1 AND mode = 2 AND state = 2 AND NOT EXISTS (SELECT 1 FROM mail_only"
         "  WHERE mail_only.account = ?1 AND mail_only.gmail_id = mail_removal.gmail_id)",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, known->ask->account);
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        known->ask->account);
+    while (tide_rows_next(&stmt, &rc, err)) {
         lost_id id;
         tide_rows_get_copy(&stmt, 0, id, sizeof id);
         const int32_t year = tide_shard_year(tide_rows_get_i64(&stmt, 1));
@@ -341,21 +307,13 @@ tide_status tide_mail_lost(const struct tide_lost_ask *ask, tide_lost_visit *vis
 static tide_status accept_id(tide_rows db, uint32_t account, const char *id, int32_t year,
                              uint64_t now_ms, tide_error *err)
 {
-    tide_rows_stmt stmt;
     char shard[32];
-    const tide_status rc = tide_rows_prepare(
-        db,
+    (void)snprintf(shard, sizeof shard, "%04d", year);
+    return tide_rows_do(
+        db, WHAT, err,
         "INSERT INTO mail_only(account, gmail_id, shard, accepted_ms) VALUES(?1, ?2, ?3, ?4)"
         " ON CONFLICT(account, gmail_id) DO UPDATE SET accepted_ms = excluded.accepted_ms",
-        WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    (void)snprintf(shard, sizeof shard, "%04d", year);
-    tide_rows_u64(&stmt, 1, account);
-    tide_rows_text(&stmt, 2, tide_text_of(id));
-    tide_rows_text(&stmt, 3, tide_text_of(shard));
-    tide_rows_u64(&stmt, 4, now_ms);
-    return tide_rows_run(&stmt, err);
+        account, id, shard, now_ms);
 }
 
 tide_status tide_mail_lost_accept(const struct tide_lost_ask *ask, uint64_t now_ms, tide_error *err)
@@ -365,7 +323,8 @@ tide_status tide_mail_lost_accept(const struct tide_lost_ask *ask, uint64_t now_
     for (size_t i = 0; rc == TIDE_OK && i < known.ids_count; i++)
         rc = accept_id(ask->db, ask->account, known.ids[i], known.of[i], now_ms, err);
     if (rc == TIDE_OK)
-        rc = run_on(ask->db, "DELETE FROM mail_loss WHERE account = ?1", ask->account, NULL, err);
+        rc = tide_rows_do(ask->db, WHAT, err, "DELETE FROM mail_loss WHERE account = ?1",
+                          ask->account);
     known_done(&known);
     return rc;
 }
@@ -388,8 +347,9 @@ tide_status tide_mail_lost_settle(const struct tide_lost_ask *ask, tide_error *e
         if (year->now_missed || year->before > year->now || year->named > 0)
             continue;
         (void)snprintf(pattern, sizeof pattern, "%04d%%", year->year);
-        rc = run_on(ask->db, "DELETE FROM mail_loss WHERE account = ?1 AND name LIKE ?2",
-                    ask->account, pattern, err);
+        rc = tide_rows_do(ask->db, WHAT, err,
+                          "DELETE FROM mail_loss WHERE account = ?1 AND name LIKE ?2", ask->account,
+                          pattern);
     }
     known_done(&known);
     return rc;

@@ -55,7 +55,7 @@ struct plan {
     bool labels;             /* the labels were read */
     bool has_mail;           /* the archive has mail, of another stream or an unknown one */
     uint64_t stored;         /* messages in the archive */
-    uint64_t recorded;       /* messages recorded as bad, gone or owed */
+    uint64_t recorded;       /* messages recorded as bad or owed */
     /* Ranges to list: [low, proven_from) and [proven_to, now), or everything. */
     uint64_t proven_from_ms, proven_to_ms; /* equal: nothing is proven */
     bool compares; /* a new epoch also finds what is gone: an older copy of a shard does not know */

@@ -66,18 +66,13 @@ struct noted {
 static tide_status noted_ids(tide_rows db, struct noted *noted, tide_error *err)
 {
     tide_rows_stmt stmt;
-    bool row = false;
     tide_status rc =
-        tide_rows_prepare(db,
-                          "SELECT gmail_id FROM mail_only WHERE account = ?1 AND shard = ?2"
-                          " AND accepted_ms = 0",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
+        tide_rows_ask(db, WHAT, &stmt, err,
+                      "SELECT gmail_id FROM mail_only WHERE account = ?1 AND shard = ?2"
+                      " AND accepted_ms = 0",
+                      noted->account, noted->shard->name);
     noted->list.count = 0;
-    tide_rows_u64(&stmt, 1, noted->account);
-    tide_rows_text(&stmt, 2, tide_text_of(noted->shard->name));
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+    while (tide_rows_next(&stmt, &rc, err)) {
         only_id id;
         tide_rows_get_copy(&stmt, 0, id, sizeof id);
         list_add(id, &noted->list);
@@ -103,16 +98,12 @@ static tide_status seen_read(tide_transaction *transaction, void *arg, tide_erro
 {
     struct seen *seen = arg;
     tide_rows_stmt stmt;
-    bool row = false;
-    tide_status rc = tide_rows_prepare(
-        tide_transaction_rows(transaction),
-        "SELECT name, gone, gone_sum FROM mail_only_seen WHERE account = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_rows_ask(
+        tide_transaction_rows(transaction), WHAT, &stmt, err,
+        "SELECT name, gone, gone_sum FROM mail_only_seen WHERE account = ?1", seen->account);
     for (size_t i = 0; i < seen->count; i++)
         seen->same[i] = seen->shards[i].gone == 0;
-    tide_rows_u64(&stmt, 1, seen->account);
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+    while (tide_rows_next(&stmt, &rc, err)) {
         char name[32];
         tide_rows_get_copy(&stmt, 0, name, sizeof name);
         for (size_t i = 0; i < seen->count; i++)
@@ -130,11 +121,7 @@ static tide_status write_ids(tide_rows db, const char *sql, const struct change 
                              const tide_text *ids, size_t count, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, change->account);
-    tide_rows_text(&stmt, 2, tide_text_of(change->shard.name));
+    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err, sql, change->account, change->shard.name);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         bool row = false;
         tide_rows_text(&stmt, 3, ids[i]);
@@ -149,7 +136,6 @@ static tide_status write_change(tide_transaction *transaction, void *arg, tide_e
 {
     const struct change *change = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
     tide_status rc = write_ids(db,
                                "DELETE FROM mail_only WHERE account = ?1 AND shard = ?2"
                                " AND gmail_id = ?3 AND accepted_ms = 0",
@@ -161,18 +147,13 @@ static tide_status write_change(tide_transaction *transaction, void *arg, tide_e
                        " SET shard = excluded.shard, accepted_ms = 0",
                        change, change->added, change->added_count, err);
     if (rc == TIDE_OK)
-        rc = tide_rows_prepare(db,
-                               "INSERT INTO mail_only_seen(account, name, gone, gone_sum)"
-                               " VALUES(?1, ?2, ?3, ?4) ON CONFLICT(account, name) DO UPDATE"
-                               " SET gone = excluded.gone, gone_sum = excluded.gone_sum",
-                               WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, change->account);
-    tide_rows_text(&stmt, 2, tide_text_of(change->shard.name));
-    tide_rows_u64(&stmt, 3, change->shard.gone);
-    tide_rows_u64(&stmt, 4, change->shard.gone_sum);
-    return tide_rows_run(&stmt, err);
+        rc = tide_rows_do(db, WHAT, err,
+                          "INSERT INTO mail_only_seen(account, name, gone, gone_sum)"
+                          " VALUES(?1, ?2, ?3, ?4) ON CONFLICT(account, name) DO UPDATE"
+                          " SET gone = excluded.gone, gone_sum = excluded.gone_sum",
+                          change->account, change->shard.name, change->shard.gone,
+                          change->shard.gone_sum);
+    return rc;
 }
 
 /* Copies the ids of `list` that `other` does not have into the job's memory; both are sorted. */

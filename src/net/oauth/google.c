@@ -49,6 +49,7 @@ static const struct tide_oauth_error errors[] = {
 
 const struct tide_oauth_provider tide_oauth_google = {
     .name = "google",
+    .title = "Google",
     .auth_url = "https://accounts.google.com/o/oauth2/v2/auth",
     .token_url = "https://oauth2.googleapis.com/token",
     .device_url = NULL, /* Google gives device codes for other scopes than ours only */

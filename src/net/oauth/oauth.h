@@ -36,6 +36,7 @@ struct tide_oauth_error {
  * there. */
 struct tide_oauth_provider {
     const char *name;        /* required: "google"; stored in grants, never changed */
+    const char *title;       /* required: "Google"; what users call it */
     const char *auth_url;    /* required */
     const char *token_url;   /* required */
     const char *device_url;  /* of device codes; NULL: there are none */

@@ -28,7 +28,8 @@ hold() {
     while [ "$(running)" -eq 0 ] && kill -0 "$first" 2>/dev/null; do pause; done
 }
 
-t account add console "$one" "$two" "$lost" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
+t account add console "$one" "$two" "$lost" --endpoint "$origin" --bearer "$token" >/dev/null 2>"$dir/err" || fail "account add"
+grep -q "warning: this sign-in cannot read $lost" "$dir/err" || fail "no warning: $(cat "$dir/err")"
 for site in "$one" "$two"; do
     t console backfill "$site" --days 2 --quiet >"$dir/out" 2>&1 || fail "backfill: $(cat "$dir/out")"
 done
@@ -43,6 +44,10 @@ cmp -s "$dir/sites" "$dir/out" || fail "other sites: $(cat "$dir/out")"
 ends 1 console backfill "$lost" --days 2 --json
 jq -e '.error.text | contains("sufficient permission")' "$dir/out" >/dev/null || fail "not why it is refused: $(cat "$dir/out")"
 jq -se 'all(.handed_over)' "$dir/err" >/dev/null || fail "refused beside: $(cat "$dir/err")"
+ends 0 console remove "$lost"
+grep -q "^removed $lost" "$dir/out" || fail "remove beside a backfill: $(cat "$dir/out")"
+ends 1 console remove "$lost" # it is gone
+grep -q "site $lost was not added" "$dir/err" || fail "removed twice: $(cat "$dir/err")"
 kill -0 "$first" 2>/dev/null || fail "the first one ended too early: $(cat "$dir/first" "$dir/first.err")"
 t console sync "$one" "$two" --json >"$dir/second" 2>"$dir/second.err" &
 second=$!
@@ -91,6 +96,14 @@ strike "$first" || fail "the first one ended too early: $(cat "$dir/first.err")"
 quick
 wait "$second" || fail "after a take-over: $? $(cat "$dir/second" "$dir/second.err")"
 jq -e '.handed_over == false and .days > 0' "$dir/second" >/dev/null || fail "after a take-over: $(cat "$dir/second")"
+
+# ---- the site that is being fetched is removed: its jobs end, and so does the one that waits for them
+hold 120
+ends 0 console remove "$one"
+wait "$first"
+[ "$(sqlite3 "$dir/home/state.db" "SELECT count(*) FROM job JOIN kind ON kind.id = kind WHERE state IN (0, 1) AND name LIKE 'console.%'")" -eq 0 ] || fail "jobs are left: $(t jobs list)"
+[ "$(t console sites --json | jq -c '[.sites[] | select(.added).site]')" = "[\"$two\"]" ] || fail "sites: $(t console sites)"
+quick
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

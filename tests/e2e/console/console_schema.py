@@ -67,9 +67,16 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             found = check_part(part)
             with lock:
                 print("part", "good" if not found else "; ".join(found), flush=True)
-        request = urllib.request.Request(origin + self.path, data=body, method="POST")
+        self.forward(body)
+
+    def do_GET(self):
+        self.forward(None)
+
+    def forward(self, body):
+        request = urllib.request.Request(origin + self.path, data=body)
         for name in ("Content-Type", "Authorization"):
-            request.add_header(name, self.headers[name])
+            if name in self.headers:
+                request.add_header(name, self.headers[name])
         with urllib.request.urlopen(request) as answer:
             text = answer.read()
             self.send_response(answer.status)

@@ -72,7 +72,8 @@ t --set archive.guard=2 mail archive --older-than 1y --limit 3 >"$dir/out" 2>"$d
 [ "$(changing)" -eq 0 ] || fail "a guarded run changed something"
 
 # ---- out of the inbox
-t mail archive --older-than 1y --limit 4 --json >"$dir/out" || fail "inbox: $(cat "$dir/out")"
+t mail archive --older-than 1y --limit 4 --json >"$dir/out" 2>"$dir/err" || fail "inbox: $(cat "$dir/out")"
+jq -se 'length > 0 and all(.event == "progress" and .system == "mail" and .handed_over == false and has("quota_max_units")) and .[-1].removed == 4 and .[-1].total == 4' "$dir/err" >/dev/null || fail "progress: $(cat "$dir/err")"
 [ "$(jq .removed "$dir/out")" -eq 4 ] || fail "removed: $(cat "$dir/out")"
 t mail manifest 1 --state removed --json >"$dir/manifest" || fail "manifest 1"
 for id in $(jq -r '.messages[].id' "$dir/manifest"); do

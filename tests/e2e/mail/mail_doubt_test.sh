@@ -142,6 +142,19 @@ t mail sync --quiet --force >"$dir/text" 2>&1 || fail "sync --force: $(cat "$dir
 t mail status --json >"$dir/out"
 [ "$(field stored) $(field unlisted)" = "35 0" ] || fail "after --force: $(field stored), $(field unlisted) unlisted"
 
+# ---- nor does a message make up for it that was listed and is gone since: the server does not count it
+rm -rf "$dir/home"
+t account add gmail "$user" --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add"
+denied=$(curl -sSf -H 'Authorization: Bearer tok-bob' "$origin/gmail/v1/users/me/messages" | jq -r '.messages[9].id')
+fault "{\"method\":\"gmail.*\",\"id\":\"$hidden\",\"rate\":1,\"fault\":\"hidden\"}"
+fault "{\"method\":\"gmail.users.messages.get\",\"id\":\"$denied\",\"rate\":1,\"fault\":\"404\"}"
+run || fail "one is denied: exit $? $(cat "$dir/out" "$dir/err")"
+[ "$(gone)" -eq 1 ] || fail "one is denied: $(gone) are gone"
+curl -sSf -o /dev/null "$origin/_cloud/mail/delete" -d "{\"user\":\"$user\",\"ids\":[\"$denied\"]}" || fail "delete"
+run || fail "one is gone: exit $? $(cat "$dir/out" "$dir/err")"
+[ "$(field stored) $(field unlisted)" = "33 1" ] || fail "one is gone: $(field stored), $(field unlisted) unlisted"
+mended
+
 # ---- a first sync that is stopped before it is planned has no known beginning
 rm -rf "$dir/home"
 t account add gmail "$user" --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add"

@@ -133,8 +133,17 @@ whole "the backup is back"
 rm "$archive"/2023.db*
 t mail sync --quiet >/dev/null 2>&1
 misses "for good" "$copies message.* nowhere else"
+# A sync has the archive open: it records it.
+curl -sSf -o /dev/null -X POST -d '{"method":"gmail.users.history.list","fault":"latency","ms":600000}' "$origin/_cloud/faults" || fail "faults"
+"$tidemark" --home "$dir/home" mail sync --json >/dev/null 2>"$dir/sync.err" &
+started+=($!)
+until_true 20 grep -q event "$dir/sync.err" || fail "no sync: $(cat "$dir/sync.err")"
 t mail lost accept >"$dir/out" 2>&1 || fail "accept: $(cat "$dir/out")"
+grep -q 'the loss is accepted' "$dir/out" || fail "accept: $(cat "$dir/out")"
 whole "accepted"
+kill -TERM "${started[-1]}"
+wait "${started[-1]}"
+curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"
 t mail sync --quiet >"$dir/out" 2>&1 || fail "accepted, sync: $? $(cat "$dir/out")"
 t mail lost >"$dir/out" 2>&1 || fail "accepted, lost: $(cat "$dir/out")"
 

@@ -78,15 +78,19 @@ static void read_file(struct person *self, const char *path, tide_buf *out)
         tide_sim_fail(self->sim, "a file of the test: %s", err.text);
 }
 
+/* Whether all of a shard is in its file: after a kill it may be in the log, and the file empty. */
+static bool is_whole(struct person *self, const char *path)
+{
+    char log[220];
+    (void)snprintf(log, sizeof log, "%s-wal", path);
+    return tide_sim_disk_file_bytes(self->sim, log) <= 0;
+}
+
 void person_disk_copy(struct person *self, struct person_account *account)
 {
     char path[200];
-    char log[220];
-    if (self->old_path[0] != '\0' || !newest_shard(self, account, path))
+    if (self->old_path[0] != '\0' || !newest_shard(self, account, path) || !is_whole(self, path))
         return;
-    (void)snprintf(log, sizeof log, "%s-wal", path);
-    if (tide_sim_disk_file_bytes(self->sim, log) > 0)
-        return; /* the file alone is not all of it */
     read_file(self, path, &self->old_shard);
     (void)snprintf(self->old_path, sizeof self->old_path, "%s", path);
 }
@@ -124,7 +128,7 @@ static bool put_foreign(struct person *self, const char *path)
 {
     char foreign[200];
     tide_buf bytes;
-    if (!some_shard(self, &self->accounts[0], foreign))
+    if (!some_shard(self, &self->accounts[0], foreign) || !is_whole(self, foreign))
         return false;
     tide_buf_init(&bytes, tide_mem_heap(), SHARD_BYTES_MAX);
     read_file(self, foreign, &bytes);

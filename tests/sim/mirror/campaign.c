@@ -48,6 +48,9 @@ static const uint64_t named_seeds[] = {
     /* An item appeared in the millisecond between the mirror's listings and its feed
      * (mirror_sim_test.c). */
     6001159,
+    /* An item was bad after two errors by chance: it had inherited the attempts of a batch that
+     * its neighbour made fail. */
+    7012491,
 };
 
 /* Marks that the simulated mirror cannot reach, and why. */

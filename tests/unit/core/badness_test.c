@@ -176,6 +176,60 @@ CASE(a_lone_failing_item_is_held_until_a_probe_succeeds)
     assert_true(tide_badness_next(badness, NOW, &order)); /* the next one does not wait */
 }
 
+/* BAD7: item 41 made its batch fail four times.  Then both are tried alone, and 42, which nobody
+ * had asked for before, meets two errors by chance (E6.1, E6.2). */
+CASE(an_item_is_not_bad_for_a_batch_that_another_one_made_fail)
+{
+    tide_badness *badness = *state;
+    assert_int_equal(feed(badness, 41, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 42, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 42, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 41, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 42, TIDE_OK, 5, NOW).kind, TIDE_ITEM_GOOD);
+    assert_int_equal(feed(badness, 41, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_BAD);
+
+    /* The other one was recorded first; it counts for ten minutes. */
+    (void)feed(badness, 43, TIDE_SERVER, 5, NOW + 10 * MINUTE - 1);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 43, TIDE_SERVER, 5, NOW + 10 * MINUTE - 1).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 43, TIDE_SERVER, 5, NOW + 10 * MINUTE - 1).kind, TIDE_ITEM_BAD);
+}
+
+/* E6.3: one bad item in a batch costs no request more than before. */
+CASE(an_item_that_fails_alone_is_bad_for_its_batch)
+{
+    tide_badness *badness = *state;
+    (void)feed(badness, 41, TIDE_SERVER, 1, NOW);
+    (void)feed(badness, 42, TIDE_SERVER, 5, NOW + 10 * MINUTE);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW + 10 * MINUTE);
+    assert_int_equal(feed(badness, 42, TIDE_SERVER, 5, NOW + 10 * MINUTE).kind, TIDE_ITEM_BAD);
+}
+
+/* Errors before the last attempt decide nothing yet, but they count as the item's own. */
+CASE(errors_of_earlier_attempts_are_remembered)
+{
+    tide_badness *badness = *state;
+    struct tide_item_outcome outcome = {.item = 7, .status = TIDE_SERVER, .retried = true};
+    (void)feed(badness, 8, TIDE_SERVER, 1, NOW);
+    for (outcome.attempts = 1; outcome.attempts < 5; outcome.attempts++)
+        assert_int_equal(tide_badness_item(badness, &outcome, NOW).kind, TIDE_ITEM_AGAIN);
+    tide_badness_check(badness);
+    assert_int_equal(tide_badness_view(badness).failed_in_a_row, 1); /* of 8 */
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD); /* BAD3 */
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 6, NOW).kind, TIDE_ITEM_BAD);
+
+    outcome = (struct tide_item_outcome){.item = 9, .status = TIDE_IO, .retried = true};
+    (void)tide_badness_item(badness, &outcome, NOW);
+    for (uint32_t attempt = 5; attempt < 14; attempt++) {
+        assert_int_equal(feed(badness, 9, TIDE_SERVER, attempt, NOW).kind, TIDE_ITEM_AGAIN);
+        (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    }
+    assert_int_equal(feed(badness, 9, TIDE_SERVER, 14, NOW).kind, TIDE_ITEM_OWED); /* BAD5 */
+}
+
 CASE(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing)
 {
     tide_badness *badness = *state;
@@ -464,6 +518,7 @@ struct model_item {
     tide_status last;
     uint32_t failures, stalls, owed;
     uint64_t stalled_ms, successes_at;
+    uint64_t failed_ms; /* also after its verdict */
 };
 
 struct model {
@@ -487,6 +542,15 @@ static bool model_suspicious(const struct model *model)
     return row >= 20 || failed > 50;
 }
 
+static bool model_others_fail(const struct model *model, uint64_t at, uint64_t now_ms)
+{
+    for (uint64_t i = 1; i <= MODEL_ITEMS; i++)
+        if (i != at && model->items[i].failed_ms > 0 &&
+            now_ms - model->items[i].failed_ms < 10 * MINUTE)
+            return true;
+    return false;
+}
+
 static enum tide_item_verdict model_fail(struct model *model, uint64_t at, tide_status status,
                                          uint32_t attempts, uint64_t now_ms)
 {
@@ -499,6 +563,7 @@ static enum tide_item_verdict model_fail(struct model *model, uint64_t at, tide_
     item->varied |= item->last != status;
     item->last = status;
     item->failures++;
+    item->failed_ms = now_ms;
     bool stall = status == TIDE_TIMEOUT;
     if (stall && item->stalls++ == 0)
         item->stalled_ms = now_ms;
@@ -517,6 +582,8 @@ static enum tide_item_verdict model_fail(struct model *model, uint64_t at, tide_
         item->owed++;
         return TIDE_ITEM_OWED;
     }
+    if (status != TIDE_PERMANENT && item->failures < 3 && model_others_fail(model, at, now_ms))
+        return TIDE_ITEM_HELD;
     item->failing = false;
     return TIDE_ITEM_BAD;
 }
@@ -544,12 +611,14 @@ static void random_run(uint64_t seed, uint64_t steps, struct model *model, uint6
     tide_badness *badness = badness_make();
     uint64_t now_ms = NOW, good_of_8 = 1 + tide_rng_below(&rng, 6);
     for (uint64_t step = 0; step < steps; step++) {
-        now_ms += tide_rng_below(&rng, 20000);
+        now_ms += tide_rng_below(&rng, tide_rng_chance(&rng, 1, 20) ? 20 * MINUTE : 20000);
         uint64_t at = 1 + tide_rng_below(&rng, MODEL_ITEMS);
         tide_status status = tide_rng_below(&rng, 8) < good_of_8
                                  ? TIDE_OK
                                  : statuses[3 + (at + tide_rng_below(&rng, 9) / 8) % 5];
         uint32_t attempts = model->items[at].failing ? model->items[at].failures + 1 : 1;
+        if (tide_rng_chance(&rng, 1, 3)) /* inherited */
+            attempts += 4;
         enum tide_item_verdict expected = TIDE_ITEM_BLAMELESS;
         if (status == TIDE_OK) {
             expected = TIDE_ITEM_GOOD;

@@ -5,6 +5,7 @@
 #include "core/splitter.h"
 #include "base/check.h"
 #include "base/limits.h"
+#include "core/badness.h"
 #include "support/scale.h"
 #include "support/test.h"
 
@@ -211,6 +212,7 @@ struct sim {
     struct sim_job jobs[SIM_JOBS];
     uint32_t jobs_count;
     uint64_t requests;
+    tide_badness *badness; /* has the last word, as in the engine; NULL: nobody has */
 };
 
 static struct sim sim;
@@ -228,6 +230,25 @@ static void sim_job_add(const uint32_t *ids, enum tide_fate wanted, uint32_t cou
     assert_true(sim.jobs_count < SIM_JOBS);
     assert_true(job.count > 0);
     sim.jobs[sim.jobs_count++] = job;
+}
+
+/* Lets badness.h hold the verdict on a single item: it is tried again, with an attempt left. */
+static void sim_judge(const struct sim_job *job, uint32_t id, struct tide_item_fate *fate,
+                      struct tide_split_plan *plan)
+{
+    if (sim.badness == NULL || job->count > 1 || fate->fate != TIDE_FATE_BAD)
+        return;
+    struct tide_item_outcome outcome = {
+        .item = UINT64_MAX - 1, .status = TIDE_SERVER, .attempts = 1, .retried = true};
+    (void)tide_badness_item(sim.badness, &outcome, NOW); /* others fail */
+    outcome = (struct tide_item_outcome){
+        .item = id + 1, .status = TIDE_SERVER, .attempts = job->attempts + 1};
+    if (tide_badness_item(sim.badness, &outcome, NOW).kind == TIDE_ITEM_HELD) {
+        fate->fate = TIDE_FATE_ALONE;
+        plan->alone_attempts = job->attempts;
+    }
+    outcome = (struct tide_item_outcome){.item = UINT64_MAX, .status = TIDE_OK};
+    (void)tide_badness_item(sim.badness, &outcome, NOW); /* and others succeed */
 }
 
 static void sim_attempt(struct sim_job job, const struct tide_retry_policy *policy, tide_rng *rng)
@@ -251,6 +272,7 @@ static void sim_attempt(struct sim_job job, const struct tide_retry_policy *poli
     struct tide_split_plan plan;
     assert_int_equal(tide_splitter_plan(policy, &input, NOW, rng, sim_fates, &plan), TIDE_OK);
     tide_splitter_check(&input, sim_fates, &plan);
+    sim_judge(&job, ids[0], &sim_fates[0], &plan);
     for (uint32_t i = 0; i < job.count; i++) {
         sim.stored[ids[i]] |= sim_fates[i].fate == TIDE_FATE_STORED;
         sim.bad[ids[i]] |= sim_fates[i].fate == TIDE_FATE_BAD;
@@ -313,6 +335,24 @@ TEST(the_bound_holds_for_every_batch_of_up_to_nine_items)
             for (uint32_t i = 0, rest = code; i < count; i++, rest /= 3)
                 sim.natures[i] = (enum nature)(rest % 3);
             sim_verify(count, sim_run(count, &rng), code);
+        }
+}
+
+/* BAD7: where several items fail, each is tried alone three times before it is bad. */
+TEST(the_bound_holds_for_several_bad_items_that_are_held)
+{
+    tide_rng rng = tide_rng_seeded(1);
+    struct tide_badness_settings settings = tide_badness_defaults();
+    for (uint32_t count = 2; count <= 10; count++)
+        for (uint32_t code = 0; code < 1u << count; code++) {
+            if (__builtin_popcount(code) < 2)
+                continue;
+            for (uint32_t i = 0; i < count; i++)
+                sim.natures[i] = code >> i & 1 ? SILENT : GOOD;
+            assert_int_equal(tide_badness_new(&settings, tide_mem_heap(), &sim.badness), TIDE_OK);
+            sim_verify(count, sim_run(count, &rng), code);
+            tide_badness_free(sim.badness);
+            sim.badness = NULL;
         }
 }
 

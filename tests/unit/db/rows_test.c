@@ -72,18 +72,12 @@ TEST(a_definition_is_translated)
 
 static uint64_t put(tide_rows rows, tide_text name, const void *bytes, size_t count, int64_t number)
 {
-    tide_rows_stmt stmt;
-    OK(tide_rows_prepare(rows,
-                         "INSERT INTO test_one(name, bytes, number) VALUES(?1, ?2, ?3)"
-                         " RETURNING id",
-                         WHAT, &stmt, err));
-    tide_rows_text(&stmt, 1, name);
-    if (bytes != NULL)
-        tide_rows_blob(&stmt, 2, bytes, count);
-    tide_rows_i64(&stmt, 3, number);
-    OK(tide_rows_one(&stmt, err));
-    const uint64_t id = tide_rows_get_u64(&stmt, 0);
-    tide_rows_end(&stmt);
+    uint64_t id = 0;
+    OK(tide_rows_number(
+        rows, WHAT, &id, err,
+        "INSERT INTO test_one(name, bytes, number) VALUES(?1, ?2, ?3)"
+        " RETURNING id",
+        name, bytes != NULL ? tide_value_bytes(bytes, count) : tide_value_if(false, 0), number));
     return id;
 }
 
@@ -108,10 +102,8 @@ CASE(values_come_back_as_they_were_put)
         bool row = false;
         const uint64_t id =
             put(ROWS, cases[i].name, cases[i].bytes, cases[i].count, cases[i].number);
-        OK(tide_rows_prepare(ROWS, "SELECT name, bytes, number FROM test_one WHERE id = ?1", WHAT,
-                             &stmt, err));
-        tide_rows_u64(&stmt, 1, id);
-        OK(tide_rows_one(&stmt, err));
+        OK(tide_rows_first(ROWS, WHAT, &stmt, err,
+                           "SELECT name, bytes, number FROM test_one WHERE id = ?1", id));
         assert_true(tide_text_equal(tide_rows_get_text(&stmt, 0), cases[i].name));
         assert_int_equal(tide_rows_get_null(&stmt, 1), cases[i].bytes == NULL);
         assert_true(tide_text_equal(tide_rows_get_text(&stmt, 1),
@@ -127,13 +119,9 @@ CASE(values_come_back_as_they_were_put)
 CASE(a_copy_is_cut_and_terminated)
 {
     char room[4];
-    tide_rows_stmt stmt;
     (void)put(ROWS, TIDE_TEXT("abcdef"), NULL, 0, 1);
-    OK(tide_rows_prepare(ROWS, "SELECT name FROM test_one", WHAT, &stmt, err));
-    OK(tide_rows_one(&stmt, err));
-    tide_rows_get_copy(&stmt, 0, room, sizeof room);
+    OK(tide_rows_copy(ROWS, WHAT, room, sizeof room, err, "SELECT name FROM test_one"));
     assert_string_equal(room, "abc");
-    tide_rows_end(&stmt);
 }
 
 /* A text that was cut in the middle of a character must not fail a run (RWS3). */
@@ -191,9 +179,7 @@ CASE(a_statement_runs_again_with_other_values)
     }
     tide_rows_end(&stmt);
     tide_rows_end(&stmt); /* twice is harmless */
-    OK(tide_rows_prepare(ROWS, "DELETE FROM test_two WHERE a = ?1", WHAT, &stmt, err));
-    tide_rows_u64(&stmt, 1, 4);
-    OK(tide_rows_run_count(&stmt, &changed, err));
+    OK(tide_rows_change(ROWS, WHAT, &changed, err, "DELETE FROM test_two WHERE a = ?1", 4));
     assert_int_equal(changed, 2);
 }
 
@@ -211,12 +197,10 @@ CASE(statements_run_while_another_one_is_walked_through)
     }
     OK(tide_rows_prepare(ROWS, "SELECT id FROM test_one ORDER BY id", WHAT, &outer, err));
     while ((rc = tide_rows_step(&outer, &row, NULL)) == TIDE_OK && row) {
-        tide_rows_stmt inner;
         uint64_t changed = 0;
-        OK(tide_rows_prepare(ROWS, "UPDATE test_one SET number = number + 10 WHERE id = ?1", WHAT,
-                             &inner, err));
-        tide_rows_u64(&inner, 1, tide_rows_get_u64(&outer, 0));
-        OK(tide_rows_run_count(&inner, &changed, err));
+        OK(tide_rows_change(ROWS, WHAT, &changed, err,
+                            "UPDATE test_one SET number = number + 10 WHERE id = ?1",
+                            tide_rows_get_u64(&outer, 0)));
         assert_int_equal(changed, 1);
         seen++;
     }
@@ -411,10 +395,10 @@ CASE(a_restore_finds_its_entries)
     struct tide_removal entry = entry_of(manifest.id, "a", 1);
     entry.state = TIDE_REMOVAL_REMOVED;
     OK(tide_removal_add(ROWS, &entry, err));
-    OK(tide_removal_find(ROWS, 2, TIDE_TEXT("a"), &back, err));
-    assert_int_equal(tide_removal_find(ROWS, 3, TIDE_TEXT("a"), &back, NULL), TIDE_NOT_FOUND);
-    OK(tide_removal_get(ROWS, back.id, &back, err));
     OK(tide_removal_of(ROWS, manifest.id, TIDE_TEXT("a"), &back, err));
+    OK(tide_removal_get(ROWS, back.id, &back, err));
+    assert_int_equal(tide_removal_origin(ROWS, 3, TIDE_TEXT("a"), &back, &mode, NULL),
+                     TIDE_NOT_FOUND);
     OK(tide_removal_origin(ROWS, 2, TIDE_TEXT("a"), &back, &mode, err));
     assert_int_equal(mode, TIDE_REMOVE_FOR_GOOD);
     OK(tide_removal_restored(ROWS, 2, TIDE_TEXT("a"), TIDE_TEXT("n"), 200, err));

@@ -178,6 +178,57 @@ CASE(an_item_is_not_bad_for_what_its_batch_met)
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
 }
 
+struct unlucky {
+    struct gate second; /* the second request for "b" alone waits here */
+    uint64_t poison;    /* requests for "a" alone */
+    uint64_t unlucky;   /* and for "b" */
+};
+
+/* Item "a" fails each request that asks for it.  "b" alone fails twice, by chance. */
+static tide_status poisoned_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct unlucky *seen = context;
+    const char *first = tide_job_item(job, 0).data;
+    const bool alone = tide_job_items(job) == 1;
+    if (strcmp(first, "a") == 0) {
+        (void)add(&seen->poison, alone);
+        return tide_error_set(err, TIDE_SERVER, "the server answered 500");
+    }
+    if (!alone || strcmp(first, "b") != 0)
+        return TIDE_OK;
+    const uint64_t request = add(&seen->unlucky, 1);
+    if (request == 2 && gate_pass(&seen->second, job) != TIDE_OK)
+        return TIDE_CANCELED;
+    return request > 2 ? TIDE_OK : tide_error_set(err, TIDE_SERVER, "the server answered 503");
+}
+
+/* The attempts that "b" inherits were all the fault of "a" (E6.1, E6.2). */
+CASE(an_item_is_not_bad_for_what_another_one_did_to_its_batch)
+{
+    struct fixture *f = *state;
+    struct unlucky seen = {0};
+    fixture_open(f);
+    uint32_t kind = define(
+        f, &(struct tide_kind){
+               .name = "batch", .handler = poisoned_handler, .context = &seen, .items = true});
+    uint32_t account = 0;
+    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    enqueue(f, (struct tide_spec){
+                   .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\"]}"});
+    start(f);
+    /* Each was judged once: a second request follows the verdict on the first one. */
+    UNTIL(get(&seen.second.arrived) == 1 && get(&seen.poison) >= 2);
+    uint64_t other = enqueue(
+        f, (struct tide_spec){.kind = kind, .account = account, .payload = "{\"items\":[\"c\"]}"});
+    UNTIL(row_state(f, other) == 2); /* now another item succeeds */
+    gate_open(&seen.second);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM bad WHERE item = 'a'"), 1);
+    assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 1);
+    assert_int_equal(get(&seen.unlucky), 3);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
+}
+
 /* Item "b" is refused while `*context` is not 0. */
 static tide_status refusing_handler(tide_job *job, void *context, tide_error *err)
 {

@@ -24,12 +24,6 @@ static tide_status tables(tide_rows db, tide_error *err)
                             WHAT, err);
 }
 
-static void archive_path(const char *archive_dir, const char *account, char *out, size_t out_bytes)
-{
-    (void)account;
-    (void)snprintf(out, out_bytes, "%s/toy", archive_dir);
-}
-
 static uint64_t stored(const char *archive_dir, const char *name)
 {
     char path[BYTES];
@@ -76,7 +70,7 @@ static tide_status open_toy(const struct tide_system_home *home, void **state_ou
     if (toy == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the toy");
     toy->world = home->world;
-    archive_path(home->archive_dir, "", toy->dir, sizeof toy->dir);
+    (void)snprintf(toy->dir, sizeof toy->dir, "%s/toy", home->archive_dir);
     *state_out = toy;
     return tide_engine_kind(home->engine,
                             &(struct tide_kind){.name = "toy.add", .handler = add, .context = toy},
@@ -92,53 +86,43 @@ static tide_status close_toy(void *state, tide_error *err)
 
 /* ---- accounts ---- */
 
-static tide_status row_change(tide_transaction *transaction, void *arg, tide_error *err)
+static tide_status row_put(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const char *const *texts = arg; /* statement, name, endpoint */
-    tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(tide_transaction_rows(transaction), texts[0], WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(texts[1]));
-    if (texts[2] != NULL)
-        tide_rows_text(&stmt, 2, tide_text_of(texts[2]));
-    return tide_rows_run(&stmt, err);
+    const struct tide_account_request *request = arg;
+    return tide_rows_do(tide_transaction_rows(transaction), WHAT, err,
+                        "INSERT INTO toy_account(name, endpoint) VALUES(?1, ?2)"
+                        " ON CONFLICT(name) DO UPDATE SET endpoint = ?2",
+                        request->name, request->endpoint);
+}
+
+static tide_status row_drop(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_rows_do(tide_transaction_rows(transaction), WHAT, err,
+                        "DELETE FROM toy_account WHERE name = ?1", (const char *)arg);
 }
 
 static tide_status account_add(const struct tide_system_home *home,
                                const struct tide_account_request *request, tide_error *err)
 {
+    struct tide_account_request row = *request;
     uint32_t account = 0;
-    const char *texts[] = {"INSERT INTO toy_account(name, endpoint) VALUES(?1, ?2)"
-                           " ON CONFLICT(name) DO UPDATE SET endpoint = ?2",
-                           request->name, request->endpoint};
-    const tide_status rc = tide_engine_account(home->engine, request->name, "toy", &account, err);
-    return rc == TIDE_OK ? tide_transact(home->engine, row_change, texts, err) : rc;
+    const tide_status rc = tide_engine_account(home->engine, row.name, "toy", &account, err);
+    return rc == TIDE_OK ? tide_transact(home->engine, row_put, &row, err) : rc;
 }
 
 static tide_status account_remove(const struct tide_system_home *home, const char *name,
                                   tide_error *err)
 {
-    const char *texts[] = {"DELETE FROM toy_account WHERE name = ?1", name, NULL};
-    return tide_transact(home->engine, row_change, texts, err);
+    char row[256];
+    (void)snprintf(row, sizeof row, "%s", name);
+    return tide_transact(home->engine, row_drop, row, err);
 }
 
 static tide_status account_look(tide_ledger *ledger, const char *name,
                                 char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc =
-        tide_rows_prepare(tide_ledger_rows(ledger),
-                          "SELECT endpoint FROM toy_account WHERE name = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(name));
-    rc = tide_rows_one(&stmt, err);
-    if (rc == TIDE_OK)
-        tide_rows_get_copy(&stmt, 0, endpoint_out, TIDE_ENDPOINT_BYTES);
-    tide_rows_end(&stmt);
-    return rc == TIDE_NOT_FOUND ? tide_error_set(err, rc, "%s is no toy", name) : rc;
+    return tide_rows_copy(tide_ledger_rows(ledger), WHAT, endpoint_out, TIDE_ENDPOINT_BYTES, err,
+                          "SELECT endpoint FROM toy_account WHERE name = ?1", name);
 }
 
 static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
@@ -149,35 +133,14 @@ static tide_status status(const struct tide_system_home *home, tide_ledger *ledg
     return TIDE_OK;
 }
 
-/* ---- copies ---- */
-
-static bool owns_entry(const char *name)
+/* A toy is a byte of a file. */
+static tide_status file_units(const struct tide_system_copy *copy, const char *path, bool check,
+                              uint64_t *units_out, tide_error *err)
 {
-    return strcmp(name, "toy") == 0;
-}
-
-static tide_status backup(const struct tide_system_copy *copy, struct tide_system_copied *done,
-                          tide_error *err)
-{
-    char from[BYTES], to[BYTES];
-    tide_buf bytes;
-    (void)snprintf(from, sizeof from, "%s/one", copy->from);
-    (void)snprintf(to, sizeof to, "%s/one", copy->to);
-    tide_buf_init(&bytes, copy->mem, 1 << 20);
-    tide_status rc = tide_file_read(copy->world, from, 1 << 20, &bytes, err);
-    if (rc == TIDE_OK)
-        rc = tide_dir_make(copy->world, copy->to, err);
-    if (rc == TIDE_OK)
-        rc = tide_file_replace(copy->world, to, tide_buf_text(&bytes), 0600, err);
-    *done = (struct tide_system_copied){.files = 1, .bytes = bytes.bytes, .units = bytes.bytes};
-    tide_buf_done(&bytes);
-    return rc;
-}
-
-static tide_status backup_check(const struct tide_system_copy *copy, tide_error *err)
-{
-    (void)err;
-    return access(copy->to, R_OK) == 0 ? TIDE_OK : TIDE_CORRUPT;
+    struct stat info = {0};
+    (void)copy, (void)check, (void)err;
+    *units_out = stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+    return TIDE_OK;
 }
 
 /* ---- its command ---- */
@@ -248,6 +211,7 @@ static const struct cli_command commands[] = {
 static const struct tide_purpose purpose = {"play", "toys", "to play"};
 static const struct tide_quota quota = {.name = "toy"};
 static const struct tide_oauth_provider oauth = {.name = "toy",
+                                                 .title = "Toyland",
                                                  .auth_url = "https://toy.invalid/auth",
                                                  .token_url = "https://toy.invalid/token",
                                                  .revoke_page = "https://toy.invalid/"};
@@ -271,10 +235,7 @@ static const struct tide_system toy_system = {
     .account_remove = account_remove,
     .account_look = account_look,
     .status = status,
-    .archive_path = archive_path,
-    .owns_entry = owns_entry,
-    .backup = backup,
-    .backup_check = backup_check,
+    .file_units = file_units,
 };
 
 int main(int argc, char **argv)

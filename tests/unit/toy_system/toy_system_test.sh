@@ -16,6 +16,9 @@ ends 0 toy sync one
 [ "$(of one '[.stored, .unit, .now]')" = '[1,"toys","idle"]' ] || fail "status: $(t status --json)"
 t account list --json | jq -e '.accounts[0] | .toy and .signed_in == "yes"' >/dev/null || fail "list: $(t account list --json)"
 
+sqlite3 "$dir/home/state.db" "UPDATE toy_account SET endpoint = ''"
+t account list | grep -q ' Toyland ' || fail "the provider's server: $(t account list)"
+
 # ---- a second command hands its work over to the first
 touch "$dir/hold"
 TOY_HOLD=$dir/hold t toy sync one --json >"$dir/first" 2>&1 &
@@ -35,6 +38,11 @@ jq -e '.handed_over' "$dir/second" >/dev/null || fail "not handed over: $(cat "$
 # ---- a copy, and a home from it
 ends 0 backup "$dir/copy"
 grep -q '3 toys' "$dir/out" || fail "backup: $(cat "$dir/out")"
+head -c 40000 /dev/urandom >"$dir/home/archive/toy/large"
+sqlite3 "$dir/home/archive/toy/rows.db" 'CREATE TABLE one(n); INSERT INTO one VALUES(7)'
+ends 0 backup "$dir/more"
+cmp -s "$dir/home/archive/toy/large" "$dir/more/archive/toy/large" || fail "a file is not the same in the copy"
+[ "$(sqlite3 "$dir/more/archive/toy/rows.db" 'SELECT n FROM one')" = 7 ] || fail "no database in the copy"
 t account remove two >/dev/null 2>&1 || fail remove
 [ "$(t status --json | jq -c '[.accounts[].account]')" = '["one"]' ] || fail "removed: $(t status)"
 timeout 60 "$tidemark" --home "$dir/new" restore "$dir/copy" >"$dir/out" 2>&1 || fail "restore: $(cat "$dir/out")"
