@@ -38,16 +38,18 @@ static bool is_data(const char *name)
 static tide_status copy_database(const struct walk *walk, const char *from, const char *to)
 {
     tide_world *world = walk->copy->world;
+    char partial[PATH_BYTES + 16];
     char beside[PATH_BYTES + 16];
-    (void)snprintf(beside, sizeof beside, "%s.partial", to);
-    tide_status rc = tide_db_copy(world, from, beside, walk->copy->mem, walk->err);
-    if (rc == TIDE_OK)
-        rc = tide_userfile_replace(beside, to, walk->err);
-    /* A log that was left next to the old copy does not belong to the new one. */
+    (void)snprintf(partial, sizeof partial, "%s.partial", to);
+    const tide_status rc = tide_db_copy(world, from, partial, walk->copy->mem, walk->err);
+    if (rc != TIDE_OK)
+        return rc;
+    /* A log that was left next to the old copy would be applied to the new one: it goes first. */
     (void)snprintf(beside, sizeof beside, "%s-wal", to);
-    if (rc == TIDE_OK)
-        (void)tide_file_remove(world, beside, NULL);
-    return rc;
+    (void)tide_file_remove(world, beside, NULL);
+    (void)snprintf(beside, sizeof beside, "%s-shm", to);
+    (void)tide_file_remove(world, beside, NULL);
+    return tide_userfile_replace(partial, to, walk->err);
 }
 
 static tide_status copy_bytes(const struct walk *walk, const char *from, const char *to)

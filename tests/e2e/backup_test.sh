@@ -40,6 +40,16 @@ t home backup "$dir/copy" --json >"$dir/out" || fail "a second backup"
 [ -z "$(find "$dir/copy" -name '*.partial' -o -name '*.new')" ] || fail "remains: $(find "$dir/copy" -type f)"
 grep -rq "$token" "$dir/copy" && fail "a sign-in is in the copy"
 
+# ---- a log that somebody's sqlite3 left next to the copy goes before the new copy is there: it would be applied to
+# that.  Here the new copy cannot get its name.
+cp -r "$dir/copy" "$dir/used"
+file=$dir/used/archive/console/sc-domain%3Aexample.com.db
+rm "$file"
+mkdir -p "$file/in the way"
+touch "$file-wal" "$file-shm"
+t home backup "$dir/used" >"$dir/out" 2>&1 && fail "a copy over a directory"
+[ ! -e "$file-wal" ] && [ ! -e "$file-shm" ] || fail "the log is left: $(cat "$dir/out")"
+
 # ---- the disk is lost
 mv "$dir/home" "$dir/lost"
 t home restore "$dir/copy" >"$dir/out" 2>&1 || fail "restore: $(cat "$dir/out")"
