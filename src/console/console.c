@@ -180,15 +180,26 @@ static void user_close(tide_console *console, struct tide_console_user *user)
     tide_mem_free(console->mem, user, sizeof *user);
 }
 
+static tide_status site_close(tide_console *console, struct tide_console_open_site *site,
+                              tide_error *err)
+{
+    const tide_status rc = tide_console_store_close(site->store, err);
+    while (site != NULL) {
+        struct tide_console_open_site *former = site->former;
+        tide_mem_free(console->mem, site, sizeof *site);
+        site = former;
+    }
+    return rc;
+}
+
 tide_status tide_console_close(tide_console *console, tide_error *err)
 {
     if (console == NULL)
         return TIDE_OK;
     tide_status rc = TIDE_OK;
     for (size_t i = 0; i < console->sites_count; i++) {
-        const tide_status closed = tide_console_store_close(console->sites[i]->store, err);
+        const tide_status closed = site_close(console, console->sites[i], err);
         rc = rc == TIDE_OK ? closed : rc;
-        tide_mem_free(console->mem, console->sites[i], sizeof *console->sites[i]);
     }
     for (size_t i = 0; i < console->users_count; i++)
         user_close(console, console->users[i]);
@@ -465,14 +476,35 @@ static tide_status site_open(tide_console *console, const struct tide_console_si
     return TIDE_OK;
 }
 
-tide_status tide_console_use(tide_console *console, uint64_t id,
+/* The site was added with another sign-in: it keeps its open file.  Jobs may still use the former
+ * one. */
+static tide_status site_follow(tide_console *console, const struct tide_console_site *row,
+                               struct tide_console_open_site **site, tide_error *err)
+{
+    struct tide_console_open_site *now = tide_mem_new(console->mem, sizeof *now);
+    if (now == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", row->site);
+    *now = (struct tide_console_open_site){.row = *row, .former = *site, .store = (*site)->store};
+    const tide_status rc = user_open(console, row, &now->user, err);
+    if (rc != TIDE_OK) {
+        tide_mem_free(console->mem, now, sizeof *now);
+        return rc;
+    }
+    for (size_t i = 0; i < console->sites_count; i++)
+        if (console->sites[i] == *site)
+            console->sites[i] = now;
+    *site = now;
+    return TIDE_OK;
+}
+
+tide_status tide_console_use(tide_console *console, uint64_t id, uint32_t account,
                              struct tide_console_open_site **site_out, tide_error *err)
 {
     tide_world *world = console->options.world;
     tide_lock_take(world, console->lock);
     struct tide_console_open_site *site = site_known(console, id);
     tide_lock_drop(world, console->lock);
-    if (site != NULL) {
+    if (site != NULL && site->row.account == account) {
         *site_out = site;
         return TIDE_OK;
     }
@@ -489,16 +521,26 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
     site = site_known(console, id);
     if (site == NULL)
         rc = site_open(console, &wanted.found, &site, err);
+    else if (site->row.account != wanted.found.account)
+        rc = site_follow(console, &wanted.found, &site, err);
     tide_lock_drop(world, console->lock);
     if (rc == TIDE_OK)
         *site_out = site;
     return rc;
 }
 
+static bool is_used(const tide_console *console, const struct tide_console_open_site *site)
+{
+    for (; site != NULL; site = site->former)
+        if (tide_engine_uses(console->options.engine, site->row.account))
+            return true;
+    return false;
+}
+
 static struct tide_console_open_site *site_resting(tide_console *console)
 {
     for (size_t i = 0; i < console->sites_count; i++)
-        if (!tide_engine_uses(console->options.engine, console->sites[i]->row.account)) {
+        if (!is_used(console, console->sites[i])) {
             struct tide_console_open_site *resting = console->sites[i];
             console->sites[i] = console->sites[--console->sites_count];
             return resting;
@@ -512,9 +554,8 @@ tide_status tide_console_rest(tide_console *console, tide_error *err)
     tide_lock_take(console->options.world, console->lock);
     for (struct tide_console_open_site *site = site_resting(console); site != NULL;
          site = site_resting(console)) {
-        const tide_status closed = tide_console_store_close(site->store, err);
+        const tide_status closed = site_close(console, site, err);
         rc = rc == TIDE_OK ? closed : rc;
-        tide_mem_free(console->mem, site, sizeof *site);
     }
     if (console->sites_count == 0 && console->dir_lock != NULL) {
         tide_file_lock_drop(console->options.world, console->dir_lock);

@@ -17,9 +17,10 @@ struct tide_console_user {
     uint64_t days, rows, bytes, readings_more, rows_missing; /* atomic; as in the state */
 };
 
-/* An open site: its file is open. */
+/* An open site: its file is open.  Jobs read it without the lock: only `refused` changes. */
 struct tide_console_open_site {
     struct tide_console_site row;
+    struct tide_console_open_site *former; /* the same with the sign-in before; NULL: none */
     tide_console_store *store;
     struct tide_console_user *user;
     char refused[400]; /* why it is refused, since the last call of this process; "": it is not */
@@ -41,8 +42,8 @@ struct tide_console {
     size_t sites_count;
 };
 
-/* The site of a job; opens it on first use.  Borrowed. */
-tide_status tide_console_use(tide_console *console, uint64_t site,
+/* The site of a job of `account`; opens it on first use.  Borrowed. */
+tide_status tide_console_use(tide_console *console, uint64_t site, uint32_t account,
                              struct tide_console_open_site **site_out, tide_error *err);
 /* The sign-in of an account; opens it on first use.  Borrowed. */
 tide_status tide_console_user(tide_console *console, uint32_t account,

@@ -271,7 +271,7 @@ tide_status tide_console_page_job(tide_job *job, void *context, tide_error *err)
     tide_error why = {TIDE_OK, 0, ""};
     tide_status rc = tide_console_ask_read(tide_job_payload(job), &ask, &why);
     if (rc == TIDE_OK)
-        rc = tide_console_use(console, ask.site, &site, &why);
+        rc = tide_console_use(console, ask.site, tide_job_account(job), &site, &why);
     if (rc == TIDE_OK)
         rc = tide_console_is_refused(console, site, &why);
     const bool refused = rc == TIDE_PERMANENT;

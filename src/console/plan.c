@@ -304,7 +304,7 @@ static tide_status plan_run(tide_job *job, tide_console *console,
     const int32_t today = tide_date_pacific(tide_world_now_unix_ms(console->options.world));
     tide_status rc = read_payload(plan, job, today, err);
     if (rc == TIDE_OK)
-        rc = tide_console_use(console, plan->row.site, &plan->site, err);
+        rc = tide_console_use(console, plan->row.site, plan->account, &plan->site, err);
     *site_out = plan->site;
     if (rc == TIDE_OK)
         rc = tide_transact(console->options.engine, read_series, plan, err);

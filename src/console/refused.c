@@ -128,13 +128,12 @@ tide_status tide_console_refuse(tide_console *console, struct tide_console_open_
 {
     struct refusal refusal = {site->row.id, text, tide_world_now_unix_ms(console->options.world)};
     tide_lock_take(console->options.world, console->lock);
-    const bool first = site->refused[0] == '\0';
-    if (first)
+    if (site->refused[0] == '\0')
         (void)snprintf(site->refused, sizeof site->refused, "%s", text);
     tide_lock_drop(console->options.world, console->lock);
-    /* The row is for display; the job fails with the same text whether or not it is written. */
-    if (first)
-        (void)tide_transact(console->options.engine, write_refusal, &refusal, NULL);
+    /* The row is for display; the job fails with the same text whether or not it is written.  The site
+     * may have been removed and added again since it was refused first. */
+    (void)tide_transact(console->options.engine, write_refusal, &refusal, NULL);
     return tide_error_set(err, TIDE_PERMANENT, "%s", text);
 }
 
