@@ -141,6 +141,7 @@ tide_status account_change(struct cli *cli, struct cli_engine *opened,
         rc = cli_ask_there(cli, TIDE_ACCOUNT_KIND, NULL, &payload);
         if (rc != TIDE_STOPPED)
             return rc;
+        cli->hint[0] = '\0';
         (void)cli_engine_close(cli, opened);
         rc = account_change_open(cli, opened);
     }

@@ -134,8 +134,9 @@ tide_status cli_ask_job(struct cli_ask *ask, const char *kind, const char *email
 /* ---- looking ---- */
 
 struct seen {
-    const char *by;
+    const char *by, *run;
     bool found, ours;
+    bool there; /* the engine that was asked has it, or had it last */
     tide_row_state state;
     tide_status status;
     char error[sizeof((tide_error *)0)->text];
@@ -148,6 +149,7 @@ static bool see(const struct tide_job_row *row, void *arg)
     seen->found = true;
     seen->state = row->state;
     seen->status = row->status;
+    seen->there = tide_text_equal(row->run_id, tide_text_of(seen->run));
     (void)snprintf(seen->error, sizeof seen->error, "%.*s", (int)row->error.bytes, row->error.data);
     if (tide_json_parse_stored(row->payload, &payload, NULL) == TIDE_OK) {
         const char *by = json_string_value(json_object_get(payload, "by"));
@@ -175,7 +177,7 @@ tide_status cli_ask_is_there(struct cli_ask *ask)
 static tide_status see_job(struct cli_ask *ask, struct seen *seen)
 {
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
-    *seen = (struct seen){.by = ask->by};
+    *seen = (struct seen){.by = ask->by, .run = ask->run};
     filter.id = ask->job;
     filter.count_max = 1;
     return tide_ledger_jobs(ask->cli->ledger, &filter, see, seen, &ask->cli->err);
@@ -194,8 +196,8 @@ tide_status cli_ask_look(struct cli_ask *ask)
         const tide_status sent = send(ask);
         return sent == TIDE_OK ? TIDE_TIMEOUT : sent;
     }
-    if (seen.found && seen.state == TIDE_ROW_DONE)
-        return TIDE_OK;
+    if (seen.found && seen.state == TIDE_ROW_DONE) /* in another engine it did nothing */
+        return ask->engine != NULL || seen.there ? TIDE_OK : gone(ask);
     /* An engine that starts cancels what the last one left. */
     if (ask->engine == NULL && !is_there(ask))
         return gone(ask);
@@ -266,6 +268,8 @@ tide_status cli_ask_there(struct cli *cli, const char *kind, const char *email, 
     }
     const bool ended = opened == TIDE_NOT_FOUND || ask.gone || cli_engine_ended(rc);
     cli_ask_close(&ask);
-    return cli_hint(cli, rc != TIDE_OK && ended ? TIDE_STOPPED : rc,
-                    "Wait until it ends, and run this command again.");
+    if (rc != TIDE_OK && ended)
+        return cli_hint(cli, TIDE_STOPPED, "Run this command again.");
+    return opened == TIDE_OK ? rc
+                             : cli_hint(cli, rc, "Wait until it ends, and run this command again.");
 }

@@ -68,26 +68,44 @@ static tide_status list(struct cli *cli, const struct mail_names *names)
 
 /* ---- accepting ---- */
 
-/* By the process that has the archive open, or here. */
-static tide_status accept_one(struct cli *cli, const struct mail_home *home, const char *email)
+enum { ENGINES_MAX = 5 };
+
+/* Without an engine if another process has the directory. */
+static tide_status home_open(struct cli *cli, struct mail_home *home)
 {
-    tide_json payload;
-    if (home->engine != NULL)
-        return tide_mail_lost_accepted(home->mail, email, &cli->err);
-    tide_json_object(&payload);
-    return cli_ask_there(cli, TIDE_MAIL_ACCEPT_KIND, email, &payload);
+    const tide_status rc = mail_home_open(cli, home);
+    if (rc != TIDE_BUSY)
+        return rc;
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    return TIDE_OK;
+}
+
+/* By the process that has the archive open, or here; here also if that process ends meanwhile. */
+static tide_status accept_one(struct cli *cli, struct mail_home *home, const char *email)
+{
+    tide_status rc = TIDE_OK;
+    for (int i = 0; rc == TIDE_OK && home->engine == NULL && i < ENGINES_MAX; i++) {
+        tide_json payload;
+        tide_json_object(&payload);
+        rc = cli_ask_there(cli, TIDE_MAIL_ACCEPT_KIND, email, &payload);
+        if (rc != TIDE_STOPPED)
+            return rc;
+        cli->hint[0] = '\0';
+        (void)mail_home_close(cli, home);
+        rc = home_open(cli, home);
+    }
+    if (rc == TIDE_OK && home->engine == NULL)
+        return cli_fail(cli, TIDE_BUSY, "Run the command again.",
+                        "one process after the other used this directory");
+    return rc == TIDE_OK ? tide_mail_lost_accepted(home->mail, email, &cli->err) : rc;
 }
 
 static tide_status accept(struct cli *cli, const struct mail_names *names)
 {
     struct mail_home home = {0};
     cli_ledger_close(cli);
-    tide_status rc = mail_home_open(cli, &home);
-    if (rc == TIDE_BUSY) {
-        cli->err = (tide_error){TIDE_OK, 0, ""};
-        cli->hint[0] = '\0';
-        rc = TIDE_OK;
-    }
+    tide_status rc = home_open(cli, &home);
     for (size_t i = 0; rc == TIDE_OK && i < names->count; i++) {
         rc = accept_one(cli, &home, names->email[i]);
         if (rc == TIDE_OK && !cli->quiet)

@@ -211,9 +211,23 @@ static tide_status accept(tide_mail *mail, uint32_t account, tide_error *err)
     return rc == TIDE_OK ? tide_transact(mail->engine, accept_run, &accepting, err) : rc;
 }
 
+/* A job that an engine left when it ended accepts nothing: the command that asked has done it itself,
+ * or said that it was not done. */
+static bool accept_asked(const tide_mail *mail, tide_job *job)
+{
+    json_t *payload = NULL;
+    const bool named = tide_json_parse(tide_job_payload(job), &payload, NULL) == TIDE_OK &&
+                       json_object_get(payload, "engine") != NULL;
+    const bool asked = !named || tide_mail_asked_here(mail, payload);
+    json_decref(payload);
+    return asked;
+}
+
 tide_status tide_mail_accept(tide_job *job, void *context, tide_error *err)
 {
-    return tide_mail_ended(context, job, accept(context, tide_job_account(job), err), err);
+    const tide_status rc =
+        accept_asked(context, job) ? accept(context, tide_job_account(job), err) : TIDE_OK;
+    return tide_mail_ended(context, job, rc, err);
 }
 
 tide_status tide_mail_lost_accepted(tide_mail *mail, const char *email, tide_error *err)

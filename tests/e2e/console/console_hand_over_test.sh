@@ -9,7 +9,7 @@ one=sc-domain:one.example
 two=sc-domain:two.example
 lost=sc-domain:lost.example
 
-start_cloud --seed 7 --clock "$(date +%s)000" --mailbox "$user=1" --token "$token=$user" \
+start_cloud --seed 7 --clock "$(date +%s)000" --mailbox "$user=1" --token "$token=$user" --token tok-bob=bob@example.com \
     --site "$one=$user,rows=40" --site "$two=$user,rows=5" --site "$lost=bob@example.com,rows=5"
 t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.console.site_units=0 "$@"; }
 # Every batch takes two seconds, and the one that has the home needs many, one after another: it asks
@@ -48,6 +48,16 @@ ends 0 console remove "$lost"
 grep -q "^removed $lost" "$dir/out" || fail "remove beside a backfill: $(cat "$dir/out")"
 ends 1 console remove "$lost" # it is gone
 grep -q "site $lost was not added" "$dir/err" || fail "removed twice: $(cat "$dir/err")"
+grep -q "console status. shows the sites" "$dir/err" || fail "no hint, or another one: $(cat "$dir/err")"
+# It is added again, and refused again; then with a sign-in that can read it.
+t account add console "$lost" --endpoint "$origin" --bearer "$token" >/dev/null 2>&1 || fail "account add again"
+ends 1 console backfill "$lost" --days 2 --json
+jq -e '.error.text | contains("sufficient permission")' "$dir/out" >/dev/null || fail "not refused again: $(cat "$dir/out")"
+t console remove "$lost" >/dev/null || fail "remove again"
+t account add console "$lost" --name bob --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add with another sign-in"
+ends 0 console backfill "$lost" --days 2 --json
+jq -e '.handed_over and .days > 0' "$dir/out" >/dev/null || fail "not with the new sign-in: $(cat "$dir/out")"
+t account remove bob >/dev/null || fail "remove the other sign-in"
 kill -0 "$first" 2>/dev/null || fail "the first one ended too early: $(cat "$dir/first" "$dir/first.err")"
 t console sync "$one" "$two" --json >"$dir/second" 2>"$dir/second.err" &
 second=$!
@@ -96,6 +106,30 @@ strike "$first" || fail "the first one ended too early: $(cat "$dir/first.err")"
 quick
 wait "$second" || fail "after a take-over: $? $(cat "$dir/second" "$dir/second.err")"
 jq -e '.handed_over == false and .days > 0' "$dir/second" >/dev/null || fail "after a take-over: $(cat "$dir/second")"
+
+# ---- it dies and another one starts: what was asked of the first one is asked again
+account_jobs() { sqlite3 "$dir/home/state.db" "SELECT count(*) FROM job JOIN kind ON kind.id = kind WHERE name = 'tidemark.account' AND state $1"; }
+is_asked() { [ "$(account_jobs "= 0")" -gt 0 ]; }
+is_over() { [ "$(account_jobs "< 2")" -eq 0 ]; }
+hold 91
+t jobs pause --kind tidemark.account >/dev/null || fail "pause"
+"$tidemark" --home "$dir/home" console remove "$two" >"$dir/second" 2>"$dir/second.err" &
+second=$!
+stage_pids+=("$second")
+until_true 20 is_asked || fail "nothing was asked: $(cat "$dir/second.err")"
+kill -STOP "$second"
+strike "$first" || fail "the first one ended too early: $(cat "$dir/first.err")"
+t jobs resume --kind tidemark.account >/dev/null || fail "resume"
+hold 91
+until_true 20 is_over || fail "the job of the first one is left: $(t jobs list)"
+[ "$(sqlite3 "$dir/home/state.db" "SELECT account FROM console_site WHERE site = '$two'")" -ne 0 ] || fail "removed by a process that was not asked"
+kill -CONT "$second"
+wait "$second" || fail "remove, asked twice: $? $(cat "$dir/second" "$dir/second.err")"
+grep -q "^removed $two" "$dir/second" || fail "remove, asked twice: $(cat "$dir/second")"
+[ "$(sqlite3 "$dir/home/state.db" "SELECT account FROM console_site WHERE site = '$two'")" -eq 0 ] || fail "said to be removed, and is there"
+t account add console "$two" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add after a removal"
+quick
+strike "$first"
 
 # ---- the site that is being fetched is removed: its jobs end, and so does the one that waits for them
 hold 120

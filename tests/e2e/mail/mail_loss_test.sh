@@ -135,9 +135,44 @@ t mail sync --quiet >/dev/null 2>&1
 misses "for good" "$copies message.* nowhere else"
 # A sync has the archive open: it records it.
 curl -sSf -o /dev/null -X POST -d '{"method":"gmail.users.history.list","fault":"latency","ms":600000}' "$origin/_cloud/faults" || fail "faults"
-"$tidemark" --home "$dir/home" mail sync --json >/dev/null 2>"$dir/sync.err" &
-started+=($!)
-until_true 20 grep -q event "$dir/sync.err" || fail "no sync: $(cat "$dir/sync.err")"
+begin_sync() {
+    "$tidemark" --home "$dir/home" mail sync --json >/dev/null 2>"$dir/sync.err" &
+    started+=($!)
+    stage_pids+=($!)
+    until_true 20 grep -q event "$dir/sync.err" || fail "no sync: $(cat "$dir/sync.err")"
+}
+is_asked() { [ "$(sqlite3 "$dir/home/state.db" "SELECT count(*) FROM job JOIN kind ON kind.id = kind WHERE name = 'mail.accept' AND state = 0")" -gt 0 ]; }
+# ask_to_accept: a command that waits for the sync, which cannot do it yet.
+ask_to_accept() {
+    begin_sync
+    t jobs pause --kind mail.accept >/dev/null || fail "pause"
+    "$tidemark" --home "$dir/home" mail lost accept >"$dir/out" 2>&1 &
+    asks=$!
+    stage_pids+=("$asks")
+    until_true 20 is_asked || fail "nothing was asked: $(cat "$dir/out")"
+}
+# Both are killed: what was asked is never done.
+ask_to_accept
+strike "$asks" || fail "accept ended: $(cat "$dir/out")"
+strike "${started[-1]}" || fail "the sync ended: $(cat "$dir/sync.err")"
+t jobs resume --kind mail.accept >/dev/null || fail "resume"
+begin_sync
+is_left() { ! is_asked; }
+until_true 20 is_left || fail "the job is left"
+kill -TERM "${started[-1]}"
+wait "${started[-1]}"
+misses "asked of one that was killed" "$copies message.* nowhere else"
+# Only the sync is killed: the command does it itself.
+sqlite3 "$dir/home/state.db" ".backup $dir/lost.db" || fail "sqlite3"
+ask_to_accept
+strike "${started[-1]}" || fail "the sync ended: $(cat "$dir/sync.err")"
+wait "$asks" || fail "accept after the sync was killed: $? $(cat "$dir/out")"
+t jobs resume --kind mail.accept >/dev/null || fail "resume"
+whole "accepted by the command"
+rm "$dir/home"/state.db*
+cp "$dir/lost.db" "$dir/home/state.db"
+misses "the ledger before" "$copies message.* nowhere else"
+begin_sync
 t mail lost accept >"$dir/out" 2>&1 || fail "accept: $(cat "$dir/out")"
 grep -q 'the loss is accepted' "$dir/out" || fail "accept: $(cat "$dir/out")"
 whole "accepted"
