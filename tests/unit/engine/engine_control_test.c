@@ -555,7 +555,8 @@ CASE(a_reload_changes_the_number_of_workers_while_it_runs)
         json_t *answer = ask(f, "{\"op\":\"reload\"}");
         answer_is(answer, TIDE_OK);
         changed = (unsigned)json_array_size(json_object_get(answer, "changed"));
-        assert_int_equal(json_array_size(json_object_get(answer, "restart")), changed);
+        /* A fixed setting waits for the next start, whether the file was loaded before or not. */
+        assert_int_equal(json_array_size(json_object_get(answer, "restart")), 1);
         json_decref(answer);
     }
     write_config(f, "workers.count: 7\nworkers.reserved_interactive: 0\nworkers.reserved_bulk: 0\n"
