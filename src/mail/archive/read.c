@@ -155,7 +155,9 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
         sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABELS_OF, stored->rowid);
         while (tide_db_next(&shard->db, row, &rc, err)) {
             tide_text label = tide_column_text(row, 0);
-            rc = tide_buf_print(out, "%.*s\n", (int)label.bytes, label.data);
+            rc = tide_buf_add(out, label.data, label.bytes);
+            if (rc == TIDE_OK)
+                rc = tide_buf_add_text(out, "\n");
             if (rc != TIDE_OK) {
                 (void)tide_error_set(err, rc, "no memory for the labels of %s", stored->gmail_id);
                 break;

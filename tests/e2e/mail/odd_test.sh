@@ -74,7 +74,7 @@ jq -e '(.accounts | length) > 70 and (.accounts[] | select(.account == "ada@exam
     fail "sync: $(jq -c '[.accounts[].outcome] | group_by(.) | map({(.[0]): length})' "$dir/out")"
 
 # ---- a holder that is stopped
-curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":20000}' || fail slow
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":300000}' || fail slow
 "$tidemark" --home "$dir/home" mail sync ada@example.com --quiet >"$dir/sync.out" 2>&1 &
 sync=$!
 stage_pids+=("$sync")
