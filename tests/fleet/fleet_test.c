@@ -175,11 +175,10 @@ static void enqueue(struct fixture *f, int which, uint32_t kind, uint32_t accoun
 
 /* ---- jobs of no account ------------------------------------------------------------- */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 CASE(jobs_of_no_account_run_once_in_either_process)
 {
-    struct fixture *f = *state;
     open_process(f, 0);
     open_process(f, 1);
     enqueue(f, 0, f->p[0].kind, 0, 3000, NULL);
@@ -199,7 +198,6 @@ CASE(jobs_of_no_account_run_once_in_either_process)
  * gives up is the hint. */
 CASE(a_hint_wakes_another_process)
 {
-    struct fixture *f = *state;
     (void)setenv("TIDEMARK_FLEET_LEASE", "10m", 1);
     (void)setenv("TIDEMARK_FLEET_LOOK", "4m", 1);
     (void)setenv("TIDEMARK_FLEET_POLL", "1m", 1);
@@ -219,7 +217,6 @@ static const char held[] = "SELECT count(*) FROM tidemark.account a JOIN tidemar
 
 CASE(an_account_has_one_holder_and_a_clean_end_gives_it_up)
 {
-    struct fixture *f = *state;
     uint32_t account = 0;
     open_process(f, 0);
     open_process(f, 1);
@@ -244,7 +241,6 @@ CASE(an_account_has_one_holder_and_a_clean_end_gives_it_up)
 /* Only a process that made the quota knows what the account may use. */
 CASE(an_account_of_an_unknown_quota_is_left_to_others)
 {
-    struct fixture *f = *state;
     const struct tide_quota quota = {.name = "weather"};
     uint32_t plain = 0, quoted = 0;
     open_process(f, 0);
@@ -267,7 +263,6 @@ CASE(an_account_of_an_unknown_quota_is_left_to_others)
  * still says about them changes nothing (E1.8). */
 CASE(a_member_that_was_declared_dead_starts_anew)
 {
-    struct fixture *f = *state;
     uint32_t account = 0;
     open_process(f, 0);
     OK(tide_engine_account(f->p[0].engine, "ada", NULL, &account, &f->err));
@@ -289,7 +284,6 @@ CASE(a_member_that_was_declared_dead_starts_anew)
 
 CASE(accounts_are_shared_out)
 {
-    struct fixture *f = *state;
     open_process(f, 0);
     open_process(f, 1);
     uint32_t accounts[8] = {0};
@@ -340,7 +334,6 @@ static void until_one_ran(struct fixture *f, int which, unsigned least)
 
 CASE(an_account_with_work_of_other_kinds_is_left_to_others)
 {
-    struct fixture *f = *state;
     uint32_t account = open_with_kinds(f);
     uint32_t later = 0;
     OK(tide_engine_account(f->p[0].engine, "bob", NULL, &later, &f->err));
@@ -359,7 +352,6 @@ CASE(an_account_with_work_of_other_kinds_is_left_to_others)
 
 CASE(an_account_moves_to_whoever_runs_what_is_left)
 {
-    struct fixture *f = *state;
     uint32_t account = open_with_kinds(f);
     start(f, 0);
     start(f, 1);
@@ -383,7 +375,6 @@ static void short_lease(void)
 /* Neither starves, although both always have something to do. */
 CASE(an_account_is_not_kept_from_others_by_work_without_end)
 {
-    struct fixture *f = *state;
     short_lease();
     uint32_t account = open_with_kinds(f);
     for (int i = 0; i < 2; i++) {
@@ -402,7 +393,6 @@ CASE(an_account_is_not_kept_from_others_by_work_without_end)
 /* The other one lives, but may not have the account: the work of the first goes on. */
 CASE(an_offer_that_nobody_wants_is_taken_back)
 {
-    struct fixture *f = *state;
     short_lease();
     uint32_t account = open_with_kinds(f);
     atomic_store(&f->p[1].deaf, true);
@@ -432,7 +422,6 @@ CASE(an_offer_that_nobody_wants_is_taken_back)
 
 CASE(a_cancel_reaches_a_job_of_another_process)
 {
-    struct fixture *f = *state;
     uint64_t id = 0;
     open_process(f, 0);
     open_process(f, 1);
@@ -446,7 +435,6 @@ CASE(a_cancel_reaches_a_job_of_another_process)
 
 CASE(a_halt_reaches_the_holder_of_the_account)
 {
-    struct fixture *f = *state;
     uint32_t account = 0;
     open_process(f, 0);
     open_process(f, 1);
@@ -484,7 +472,6 @@ static void until_shows(struct fixture *f, int which, const char *text)
 
 CASE(a_schedule_fires_once_for_a_tick_on_two_machines)
 {
-    struct fixture *f = *state;
     for (int i = 0; i < 2; i++) {
         open_process(f, i);
         struct tide_schedule schedule = {.name = "tick", .kind = f->p[i].kind, .period_ms = 500};
@@ -507,7 +494,6 @@ CASE(a_schedule_fires_once_for_a_tick_on_two_machines)
 
 CASE(an_enqueue_with_a_name_happens_once)
 {
-    struct fixture *f = *state;
     open_process(f, 0);
     open_process(f, 1);
     struct tide_spec specs[3] = {
@@ -524,7 +510,6 @@ CASE(an_enqueue_with_a_name_happens_once)
 
 CASE(a_cursor_moves_over_cycles_that_two_processes_finish)
 {
-    struct fixture *f = *state;
     uint64_t stream = 0;
     open_process(f, 0);
     open_process(f, 1);
@@ -551,7 +536,6 @@ CASE(a_cursor_moves_over_cycles_that_two_processes_finish)
  * whoever finishes their cycles. */
 CASE(streams_show_in_a_snapshot)
 {
-    struct fixture *f = *state;
     uint64_t streams[2] = {0};
     uint32_t account = 0;
     open_process(f, 0);
@@ -582,7 +566,6 @@ CASE(streams_show_in_a_snapshot)
  * are unfinished. */
 CASE(a_cursor_that_was_left_behind_is_moved_however_many_there_are)
 {
-    struct fixture *f = *state;
     open_process(f, 0);
     (void)pg_test_exec(f->url, "INSERT INTO tidemark.stream (account, name, ordinal_next)"
                                " SELECT 0, 'days ' || i, 1 FROM generate_series(1, 200) i");
@@ -598,7 +581,6 @@ CASE(a_cursor_that_was_left_behind_is_moved_however_many_there_are)
 /* More accounts than a process can hold: each goes on with what it has, and keeps its lease. */
 CASE(too_many_accounts_take_no_lease_away)
 {
-    struct fixture *f = *state;
     open_process(f, 0);
     (void)pg_test_exec(f->url,
                        "INSERT INTO tidemark.account (name, provider)"

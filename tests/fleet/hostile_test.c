@@ -150,21 +150,21 @@ static void assert_returned(struct fixture *f, const tide_status *says, size_t c
     assert_int_equal(atomic_load(&f->ran), count);
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 CASE(a_callback_on_a_shared_ledger_may_say_anything)
 {
     static const tide_status says[] = {TIDE_NETWORK,   TIDE_BUSY,      TIDE_IO,   TIDE_CORRUPT,
                                        TIDE_DISK_FULL, TIDE_NO_MEMORY, TIDE_STALE};
-    start(*state, true);
-    assert_returned(*state, says, sizeof says / sizeof says[0]);
+    start(f, true);
+    assert_returned(f, says, sizeof says / sizeof says[0]);
 }
 
 CASE(a_callback_on_a_file_may_fail_for_reasons_of_its_own)
 {
     static const tide_status says[] = {TIDE_NETWORK, TIDE_BUSY, TIDE_IO, TIDE_STALE};
-    start(*state, false);
-    assert_returned(*state, says, sizeof says / sizeof says[0]);
+    start(f, false);
+    assert_returned(f, says, sizeof says / sizeof says[0]);
 }
 
 /* ---- what its statements do ------------------------------------------------------------ */
@@ -203,7 +203,6 @@ static tide_status fail_as_io(tide_transaction *transaction, void *arg, tide_err
 
 CASE(a_statement_that_fails_silently_is_undone_and_told)
 {
-    struct fixture *f = *state;
     start(f, true);
     assert_int_equal(tide_transact(f->engine, fail_silently, NULL, &f->err), TIDE_INVALID);
     assert_lives(f);
@@ -220,7 +219,6 @@ CASE(a_statement_that_fails_silently_is_undone_and_told)
  * other. */
 CASE(an_effect_whose_statement_fails_silently_fails_its_job_alone)
 {
-    struct fixture *f = *state;
     f->effect = fail_silently;
     start(f, true);
     uint64_t id = enqueue(f, f->effect_kind);
@@ -238,7 +236,6 @@ CASE(an_effect_whose_statement_fails_silently_fails_its_job_alone)
 
 CASE(a_tick_that_fired_years_ahead_stops_no_later_start)
 {
-    struct fixture *f = *state;
     start(f, true);
     struct tide_schedule schedule = {.name = "often", .kind = f->kind, .period_ms = 50};
     OK(tide_engine_schedule(f->engine, &schedule, &f->err));
@@ -258,7 +255,6 @@ CASE(a_tick_that_fired_years_ahead_stops_no_later_start)
 
 CASE(a_right_that_is_missing_is_told_and_waited_for)
 {
-    struct fixture *f = *state;
     char role[80];
     char sql[400];
     start(f, true);
@@ -310,7 +306,6 @@ static tide_status again_never(tide_job *job, void *context, tide_error *err)
 /* now + for ever is not a moment ago. */
 CASE(a_delay_or_a_sleep_for_ever_does_not_end_at_once)
 {
-    struct fixture *f = *state;
     uint32_t kind = 0;
     uint32_t never = 0;
     uint64_t id = 0;
@@ -372,7 +367,6 @@ static uint32_t open_with_items(struct fixture *f, bool shared)
 /* One that failed is tried again, though there was no memory to say so. */
 CASE(no_item_is_lost_with_the_memory)
 {
-    struct fixture *f = *state;
     uint64_t id = 0;
     struct tide_spec spec = {.kind = open_with_items(f, false),
                              .payload = "{\"items\":[\"a\",\"b\",\"c\"]}"};
@@ -391,7 +385,6 @@ CASE(items_of_a_stranger_are_all_there_or_the_job_fails)
         "{\"items\":{\"0\":\"a\"}}",
         "{\"items\":[\"a\\u0000b\"]}",
     };
-    struct fixture *f = *state;
     (void)open_with_items(f, true);
     for (size_t i = 0; i < sizeof payloads / sizeof payloads[0]; i++) {
         char sql[200];
@@ -417,7 +410,6 @@ static tide_status stand_still(tide_transaction *transaction, void *arg, tide_er
 /* The server ends its transaction.  It is not tried for ever, and with it everybody's. */
 CASE(a_callback_that_stands_still_is_refused)
 {
-    struct fixture *f = *state;
     f->effect = stand_still;
     start(f, true);
     assert_int_equal(tide_transact(f->engine, stand_still, NULL, &f->err), TIDE_TIMEOUT);

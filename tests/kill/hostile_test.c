@@ -166,11 +166,10 @@ static void assert_refused(struct house *house, tide_status expected, const char
 
 /* ---- what cannot be believed ------------------------------------------------------ */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct house *house, set_up, tear_down)
 
 CASE(a_damaged_ledger_is_refused_and_left_as_it_is)
 {
-    struct house *house = *state;
     make_ledger(house);
     /* As after a crash: only then the whole file is read through. */
     (void)ask(house->file, "INSERT INTO note VALUES ('running', '?')");
@@ -185,7 +184,6 @@ CASE(a_damaged_ledger_is_refused_and_left_as_it_is)
 
 CASE(a_file_that_is_no_database_is_refused)
 {
-    struct house *house = *state;
     char text[8192];
     memset(text, 'x', sizeof text);
     write_file(house->file, text, sizeof text);
@@ -194,7 +192,6 @@ CASE(a_file_that_is_no_database_is_refused)
 
 CASE(a_database_of_somebody_else_is_refused)
 {
-    struct house *house = *state;
     sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open(house->file, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "CREATE TABLE treasure (x); INSERT INTO treasure VALUES (1)",
@@ -206,7 +203,6 @@ CASE(a_database_of_somebody_else_is_refused)
 
 CASE(a_ledger_of_a_newer_program_is_refused)
 {
-    struct house *house = *state;
     make_ledger(house);
     (void)ask(house->file, "PRAGMA user_version = 999");
     (void)ask(house->file, "PRAGMA wal_checkpoint(TRUNCATE)");
@@ -216,7 +212,6 @@ CASE(a_ledger_of_a_newer_program_is_refused)
 
 CASE(a_second_engine_is_refused_and_names_the_first)
 {
-    struct house *house = *state;
     open_engine(house);
     enqueue_some(house);
     struct house second = {0};
@@ -269,7 +264,6 @@ static tide_status open_as_nobody(struct house *house, char text[400])
 
 CASE(a_directory_that_may_only_be_read_is_refused)
 {
-    struct house *house = *state;
     char text[400];
     make_ledger(house);
     struct bytes before = read_file(house->file);
@@ -287,7 +281,6 @@ CASE(a_directory_that_may_only_be_read_is_refused)
 
 CASE(a_missing_directory_that_cannot_be_made_is_refused)
 {
-    struct house *house = *state;
     char text[400];
     assert_int_equal(chmod(house->dir, 0555), 0);
     char dir[64];
@@ -319,7 +312,6 @@ static tide_status page_limit(tide_transaction *transaction, void *arg, tide_err
  * said so, and the engine goes on by itself. */
 CASE(a_full_disk_refuses_work_and_keeps_what_it_has)
 {
-    struct house *house = *state;
     open_engine(house);
     enqueue_some(house);
     int pages = 0;
@@ -350,7 +342,6 @@ CASE(a_full_disk_refuses_work_and_keeps_what_it_has)
  * and says why (E1.10); the next start, with room, finds every job. */
 CASE(a_file_that_may_not_grow_stops_the_engine_and_loses_nothing)
 {
-    struct house *house = *state;
     open_engine(house);
     enqueue_some(house);
     assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
@@ -389,7 +380,6 @@ static void assert_not_taken(struct house *house, const struct tide_spec *specs,
 
 CASE(wrong_jobs_are_refused_before_anything_is_written)
 {
-    struct house *house = *state;
     open_engine(house);
     enqueue_some(house);
     static char large[(64 << 10) + 16];
@@ -418,7 +408,6 @@ CASE(wrong_jobs_are_refused_before_anything_is_written)
 
 CASE(a_need_that_does_not_exist_is_refused)
 {
-    struct house *house = *state;
     open_engine(house);
     enqueue_some(house);
     uint64_t need = 123456;

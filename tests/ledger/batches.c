@@ -3,7 +3,6 @@
 
 CASE(a_batch_is_put_once_and_found_again)
 {
-    struct fixture *f = *state;
     const tide_text name = TIDE_TEXT("import 2026-03");
     uint64_t ids[3] = {add_plain(f), add_plain(f), add_plain(f)};
     uint64_t seen[4] = {0};
@@ -40,7 +39,6 @@ CASE(a_batch_is_put_once_and_found_again)
 
 CASE(a_batch_has_a_name_and_any_number_of_ids)
 {
-    struct fixture *f = *state;
     enum { MANY = 5000 };
     static uint64_t ids[MANY];
     static uint64_t seen[MANY];
@@ -73,7 +71,6 @@ CASE(a_batch_has_a_name_and_any_number_of_ids)
 
 CASE(a_batch_is_forgotten_with_jobs_as_old)
 {
-    struct fixture *f = *state;
     uint64_t id = add_plain(f);
     uint64_t seen[1];
     size_t count = 0;

@@ -72,7 +72,6 @@ static uint64_t add_of(struct fixture *f, uint8_t lane, uint8_t priority)
 
 CASE(free_jobs_come_lane_by_lane_in_their_order)
 {
-    struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
     const uint64_t ids[] = {
         add_of(f, TIDE_LANE_BULK, 30),        add_of(f, TIDE_LANE_BULK, 90),
@@ -103,7 +102,6 @@ CASE(free_jobs_come_lane_by_lane_in_their_order)
 
 CASE(only_what_is_free_ready_and_of_these_kinds_is_claimed)
 {
-    struct fixture *f = *state;
     const uint32_t both[] = {f->once, f->alone};
     struct tide_job_new job = job_of(f, NULL);
     uint64_t of_account = add(f, &job).id;
@@ -151,7 +149,6 @@ static uint64_t add_later(struct fixture *f, uint32_t kind, uint64_t not_before)
 
 CASE(the_next_one_that_waits_for_its_time_is_told)
 {
-    struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
     uint64_t late = add_later(f, f->once, NOW + 500);
     uint64_t soon = add_later(f, f->once, NOW + 100);
@@ -188,7 +185,6 @@ CASE(the_next_one_that_waits_for_its_time_is_told)
 /* To ask too early costs a look; to ask too late leaves a job standing. */
 CASE(a_time_is_never_told_too_late)
 {
-    struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
     (void)add_later(f, f->once, NOW + 100);
     (void)add_later(f, f->alone, NOW + 50); /* not of the kinds asked for */
@@ -206,7 +202,6 @@ CASE(a_time_is_never_told_too_late)
 /* Added by another process after we last looked, and due before we look again. */
 CASE(what_is_due_is_had_whoever_queued_it)
 {
-    struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
     tide_ledger *mine = f->ledger;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
@@ -225,7 +220,6 @@ CASE(what_is_due_is_had_whoever_queued_it)
 /* One whose time has come stands in its place in the order, not behind the others. */
 CASE(what_is_due_keeps_its_place)
 {
-    struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
     uint64_t old = add_later(f, f->once, NOW + 10);
     uint64_t young = add_free(f);
@@ -240,7 +234,6 @@ CASE(what_is_due_keeps_its_place)
 /* However many there are, and whatever way a database finds them. */
 CASE(many_come_in_order_too)
 {
-    struct fixture *f = *state;
     enum { MANY = 600, HALF = 200 };
     static struct tide_job_new jobs[MANY];
     static struct tide_enqueued enqueued[MANY];
@@ -277,7 +270,6 @@ CASE(many_come_in_order_too)
 
 CASE(a_failed_allocation_in_a_free_claim_loses_nothing)
 {
-    struct fixture *f = *state;
     const uint32_t kinds[] = {f->once};
     const uint32_t counts[2] = {2, 2};
     const uint64_t ids[] = {add_free(f), add_free(f)};

@@ -3,7 +3,6 @@
 
 CASE(a_claim_carries_what_a_worker_needs)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "key");
     job.force = true;
     uint64_t id = add(f, &job).id;
@@ -55,7 +54,6 @@ CASE(a_claim_carries_what_a_worker_needs)
 
 CASE(a_failed_allocation_in_a_claim_loses_nothing)
 {
-    struct fixture *f = *state;
     const uint64_t ids[] = {add_plain(f), add_plain(f), add_plain(f)};
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: a claim allocates finitely often */
         struct tide_mem_faulty mem;
@@ -85,7 +83,6 @@ CASE(a_failed_allocation_in_a_claim_loses_nothing)
  * them must not touch the others. */
 CASE(each_of_many_is_claimed_as_if_alone)
 {
-    struct fixture *f = *state;
     enum { COUNT = 12 };
     uint64_t ids[COUNT];
     struct tide_job_body *bodies[COUNT] = {NULL};

@@ -19,7 +19,6 @@ static size_t cancel_all(struct fixture *f, size_t slice, uint64_t *running, siz
 
 CASE(cancel_and_retry_work_in_slices)
 {
-    struct fixture *f = *state;
     uint64_t first = add_plain(f);
     uint64_t runs = add_plain(f);
     for (int i = 0; i < 5; i++)
@@ -82,7 +81,6 @@ static void assert_cancels(struct fixture *f, uint64_t owner, const uint64_t *id
 /* The process that runs a job finds the request in the ledger, whichever process made it. */
 CASE(a_wish_to_cancel_stays_with_what_runs)
 {
-    struct fixture *f = *state;
     uint64_t ids[4];
     uint64_t tokens[4];
     for (size_t i = 0; i < 4; i++) {
@@ -125,7 +123,6 @@ CASE(a_wish_to_cancel_stays_with_what_runs)
  * with all of its work stays done. */
 CASE(parts_of_a_canceled_job_are_not_made)
 {
-    struct fixture *f = *state;
     static const tide_row_state states[] = {TIDE_ROW_DONE, TIDE_ROW_PENDING};
     for (size_t i = 0; i < 2; i++) {
         struct tide_job_new part = job_of(f, NULL);
@@ -153,7 +150,6 @@ CASE(parts_of_a_canceled_job_are_not_made)
 
 CASE(a_command_means_what_all_its_conditions_mean)
 {
-    struct fixture *f = *state;
     uint64_t in_cycle[2];
     begin(f);
     uint64_t stream = stream_of(f, "mail");

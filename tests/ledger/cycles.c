@@ -10,7 +10,6 @@ static bool see_stream(const struct tide_stream_row *row, void *arg)
 
 CASE(a_cursor_never_passes_unfinished_work)
 {
-    struct fixture *f = *state;
     uint64_t a[2];
     uint64_t b[1];
     begin(f);
@@ -96,7 +95,6 @@ static void left_is(const struct tide_work_left *row, uint64_t cycle, tide_row_s
 
 CASE(what_is_left_is_told_by_cycle_and_state)
 {
-    struct fixture *f = *state;
     uint64_t a[3];
     uint64_t b[1];
     assert_int_equal(left_of(f, f->account).count, 0);
@@ -139,7 +137,6 @@ static bool see_span(const struct tide_stream_row *row, void *arg)
 
 CASE(a_stream_tells_since_when_it_covers)
 {
-    struct fixture *f = *state;
     char span[64] = "";
     begin(f);
     uint64_t stream = stream_of(f, "mail");
@@ -154,7 +151,6 @@ CASE(a_stream_tells_since_when_it_covers)
 
 CASE(a_split_keeps_its_cycle_open)
 {
-    struct fixture *f = *state;
     uint64_t id;
     begin(f);
     uint64_t stream = stream_of(f, "mail");
@@ -199,7 +195,6 @@ static uint64_t advance(struct fixture *f, uint64_t stream, char *cursor, size_t
 /* By what the ledger itself says, where nobody in memory knows all cycles of a stream. */
 CASE(a_cursor_advances_over_all_that_is_finished)
 {
-    struct fixture *f = *state;
     uint64_t a[1];
     uint64_t c[1];
     char cursor[32];

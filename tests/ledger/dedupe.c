@@ -3,7 +3,6 @@
 
 CASE(a_duplicate_returns_raises_and_forces_the_waiting_one)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "k");
     struct tide_enqueued first = add(f, &job);
     job.priority = 20;
@@ -39,7 +38,6 @@ CASE(a_duplicate_returns_raises_and_forces_the_waiting_one)
 
 CASE(duplicates_inside_one_call_are_found_too)
 {
-    struct fixture *f = *state;
     struct tide_job_new jobs[3] = {job_of(f, "k"), job_of(f, "other"), job_of(f, "k")};
     struct tide_enqueued enqueued[3];
     begin(f);
@@ -52,7 +50,6 @@ CASE(duplicates_inside_one_call_are_found_too)
 
 CASE(while_one_runs_one_more_may_wait)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "k");
     struct tide_enqueued first = add(f, &job);
     uint64_t token = claim(f, first.id);
@@ -84,7 +81,6 @@ CASE(while_one_runs_one_more_may_wait)
 
 CASE(where_the_scope_says_so_a_running_one_is_the_duplicate)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "k");
     job.kind = f->alone;
     struct tide_enqueued first = add(f, &job);

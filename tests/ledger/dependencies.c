@@ -3,7 +3,6 @@
 
 CASE(a_job_waits_until_all_it_needs_are_done)
 {
-    struct fixture *f = *state;
     uint64_t a = add_plain(f);
     uint64_t b = add_plain(f);
     uint64_t done = add_plain(f);
@@ -45,7 +44,6 @@ CASE(a_job_waits_until_all_it_needs_are_done)
 
 CASE(jobs_ending_together_release_a_job_once)
 {
-    struct fixture *f = *state;
     const uint64_t needs[] = {add_plain(f), add_plain(f), add_plain(f)};
     uint64_t waiting = add_needing(f, needs, 3);
     struct tide_finish finishes[3];
@@ -64,7 +62,6 @@ CASE(jobs_ending_together_release_a_job_once)
 
 CASE(jobs_of_one_call_may_need_each_other)
 {
-    struct fixture *f = *state;
     struct tide_job_new jobs[3] = {job_of(f, "k"), job_of(f, "k"), job_of(f, NULL)};
     const uint32_t earlier[] = {0, 1};
     struct tide_enqueued enqueued[3];
@@ -81,7 +78,6 @@ CASE(jobs_of_one_call_may_need_each_other)
 /* E6.1: a part that a job hands on is still a part of it. */
 CASE(whoever_waits_for_a_job_waits_for_its_parts)
 {
-    struct fixture *f = *state;
     uint64_t parent = add_plain(f);
     uint64_t waiting = add_needing(f, &parent, 1);
     struct tide_job_new children[3] = {job_of(f, NULL), job_of(f, NULL), job_of(f, NULL)};
@@ -134,7 +130,6 @@ static bool end_with_part(struct fixture *f, uint64_t parent, const char *key)
 
 CASE(a_part_that_is_there_is_waited_for_once)
 {
-    struct fixture *f = *state;
     uint64_t parent = add_plain(f);
     uint64_t there = add_keyed(f, "k", 0).id;
     const uint64_t both[] = {parent, there};
@@ -163,7 +158,6 @@ CASE(a_part_that_is_there_is_waited_for_once)
 
 CASE(a_job_that_goes_on_as_its_own_part_is_waited_for_once)
 {
-    struct fixture *f = *state;
     uint64_t parent = add_keyed(f, "k", 0).id;
     uint64_t waiting = add_needing(f, &parent, 1);
     struct tide_job_new part = job_of(f, "k");
@@ -181,7 +175,6 @@ CASE(a_job_that_goes_on_as_its_own_part_is_waited_for_once)
 
 CASE(a_part_that_waits_for_its_parent_does_not_wait_for_itself)
 {
-    struct fixture *f = *state;
     uint64_t parent = add_plain(f);
     uint64_t part = add_keyed(f, "k", parent).id;
     uint64_t waiting = add_needing(f, &parent, 1);
@@ -194,7 +187,6 @@ CASE(a_part_that_waits_for_its_parent_does_not_wait_for_itself)
 
 CASE(parts_that_wait_for_their_parent_do_not_wait_for_each_other)
 {
-    struct fixture *f = *state;
     uint64_t parent = add_plain(f);
     uint64_t first = add_keyed(f, "1", parent).id;
     uint64_t second = add_keyed(f, "2", parent).id;
@@ -227,7 +219,6 @@ static void assert_refused_as_circle(struct fixture *f, const struct tide_finish
 
 CASE(a_part_that_needs_one_who_waits_for_its_parent_is_refused)
 {
-    struct fixture *f = *state;
     uint64_t parent = add_plain(f);
     uint64_t waiting = add_needing(f, &parent, 1);
     uint64_t between = add_needing(f, &waiting, 1);
@@ -258,7 +249,6 @@ CASE(a_part_that_needs_one_who_waits_for_its_parent_is_refused)
 
 CASE(what_a_person_accepts_releases_those_who_wait)
 {
-    struct fixture *f = *state;
     uint64_t first = add_plain(f);
     uint64_t second = add_needing(f, &first, 1);
     uint64_t third = add_needing(f, &second, 1);
@@ -282,7 +272,6 @@ CASE(what_a_person_accepts_releases_those_who_wait)
 
 CASE(a_canceled_job_keeps_count_of_what_it_needs)
 {
-    struct fixture *f = *state;
     const uint64_t needs[] = {add_plain(f), add_plain(f)};
     uint64_t waiting = add_needing(f, needs, 2);
     assert_int_equal(cancel(f, waiting, NULL), 1);
@@ -298,7 +287,6 @@ CASE(a_canceled_job_keeps_count_of_what_it_needs)
 
 CASE(accepting_a_chain_at_once_leaves_nobody_waiting)
 {
-    struct fixture *f = *state;
     uint64_t first = add_plain(f);
     uint64_t second = add_needing(f, &first, 1);
     const uint64_t needs[] = {first, second};

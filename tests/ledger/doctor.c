@@ -34,7 +34,6 @@ static int level_of(struct fixture *f, const char *what, uint64_t now_unix_ms)
 
 CASE(a_healthy_ledger_says_so)
 {
-    struct fixture *f = *state;
     struct symptoms seen = {.count = 0};
     (void)add_plain(f);
     OK(tide_ledger_doctor(f->ledger, NOW + 1, see_symptom, &seen, &f->err));
@@ -58,7 +57,6 @@ static bool see_one(const struct tide_symptom *symptom, void *arg)
 
 CASE(a_visitor_that_has_seen_enough_is_not_asked_again)
 {
-    struct fixture *f = *state;
     size_t count = 0;
     OK(tide_ledger_doctor(f->ledger, NOW, see_one, &count, &f->err));
     assert_int_equal(count, 1);
@@ -66,7 +64,6 @@ CASE(a_visitor_that_has_seen_enough_is_not_asked_again)
 
 CASE(a_queue_that_stands_still_is_found)
 {
-    struct fixture *f = *state;
     uint64_t id = add_plain(f);
     assert_int_equal(level_of(f, "standing_queues", NOW + 9 * MINUTE_MS), 0);
     assert_true(level_of(f, "standing_queues", NOW + 11 * MINUTE_MS) > 0);
@@ -84,7 +81,6 @@ CASE(a_queue_that_stands_still_is_found)
 
 CASE(a_failed_job_that_holds_a_cursor_is_found)
 {
-    struct fixture *f = *state;
     uint64_t id = 0;
     begin(f);
     uint64_t stream = stream_of(f, "mail");
@@ -100,7 +96,6 @@ CASE(a_failed_job_that_holds_a_cursor_is_found)
 
 CASE(a_lease_that_passed_is_found)
 {
-    struct fixture *f = *state;
     if (!tide_ledger_shared(f->ledger)) { /* it has no members, and nothing to say about them */
         assert_int_equal(level_of(f, "stale_leases", NOW), -1);
         return;
@@ -117,7 +112,6 @@ CASE(a_lease_that_passed_is_found)
 
 CASE(running_jobs_without_a_living_process_are_found)
 {
-    struct fixture *f = *state;
     uint64_t id = add_plain(f);
     uint64_t token = claim(f, id);
     assert_int_equal(level_of(f, "lost_jobs", NOW + MINUTE_MS), 0);

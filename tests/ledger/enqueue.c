@@ -3,7 +3,6 @@
 
 CASE(a_job_is_read_back_as_it_was_queued)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "key");
     job.size_bytes = 12345;
     job.not_before_unix_ms = NOW + 99;
@@ -39,7 +38,6 @@ CASE(a_job_is_read_back_as_it_was_queued)
 
 CASE(ids_only_grow_even_after_a_purge_and_a_restart)
 {
-    struct fixture *f = *state;
     uint64_t last = 0;
     for (int i = 0; i < 5; i++) {
         uint64_t id = add_plain(f);
@@ -56,7 +54,6 @@ CASE(ids_only_grow_even_after_a_purge_and_a_restart)
 
 CASE(a_refused_enqueue_leaves_nothing)
 {
-    struct fixture *f = *state;
     struct tide_job_new jobs[2] = {job_of(f, "a"), job_of(f, "b")};
     struct tide_enqueued enqueued[2];
     const uint64_t missing = 77;

@@ -3,7 +3,6 @@
 
 CASE(a_zombie_changes_nothing)
 {
-    struct fixture *f = *state;
     uint64_t id = add_plain(f);
     uint64_t stale = claim_as(f, id, 1);
     size_t count = 0;
@@ -48,7 +47,6 @@ CASE(a_zombie_changes_nothing)
 
 CASE(beats_keep_bytes_and_resume_data)
 {
-    struct fixture *f = *state;
     uint64_t id = add_plain(f);
     uint64_t token = claim(f, id);
     struct tide_beat beats[2] = {{id, token, 10, false, TIDE_TEXT_NONE},
@@ -81,7 +79,6 @@ CASE(beats_keep_bytes_and_resume_data)
  * claimed: the end of it must not forget what came with the beat. */
 CASE(an_end_keeps_what_another_process_saved_for_the_job)
 {
-    struct fixture *f = *state;
     uint64_t ids[5]; /* neighbours, claimed as a run, and one more */
     struct tide_job_body *bodies[5] = {NULL};
     for (size_t i = 0; i < 5; i++)
@@ -123,7 +120,6 @@ static tide_status effect_writes(void *arg, tide_tx *tx, tide_error *err)
 
 CASE(one_bad_finish_is_undone_alone)
 {
-    struct fixture *f = *state;
     uint64_t ids[4];
     struct tide_finish finishes[4];
     bool applied[4];
@@ -175,7 +171,6 @@ CASE(one_bad_finish_is_undone_alone)
 
 CASE(children_appear_only_with_the_commit)
 {
-    struct fixture *f = *state;
     uint64_t id = add_plain(f);
     struct tide_job_new child = job_of(f, "child");
     struct tide_finish finish_it = {.id = id,

@@ -75,7 +75,7 @@ extern const struct store_kind *fixture_kind; /* of the tests that run now */
 
 int set_up(void **state);
 int tear_down(void **state);
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 void begin(struct fixture *f);
 void undo(struct fixture *f);

@@ -54,7 +54,6 @@ static bool take(struct fixture *f, uint32_t account, uint64_t owner)
 
 CASE(a_member_renews_its_lease_and_leaves)
 {
-    struct fixture *f = *state;
     const uint64_t owner = UINT64_MAX - 3; /* all 64 bits count */
     join(f, f->ledger, owner, NOW);
     struct tide_member seen = find_member(f, owner);
@@ -92,7 +91,6 @@ CASE(a_member_renews_its_lease_and_leaves)
 
 CASE(a_number_is_taken_once)
 {
-    struct fixture *f = *state;
     tide_ledger *other = store_open(&f->store, "run-2", false);
     struct tide_member member = member_of(11);
     join(f, f->ledger, 11, NOW);
@@ -109,7 +107,6 @@ CASE(a_number_is_taken_once)
  * changes nothing. */
 CASE(whoever_was_declared_dead_changes_nothing)
 {
-    struct fixture *f = *state;
     tide_ledger *mine = f->ledger;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
     join(f, mine, 11, NOW);
@@ -156,7 +153,6 @@ CASE(whoever_was_declared_dead_changes_nothing)
  * begin says why. */
 CASE(a_lazy_begin_is_fenced_as_well)
 {
-    struct fixture *f = *state;
     tide_ledger *mine = f->ledger;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
     join(f, mine, 11, NOW);
@@ -196,7 +192,6 @@ CASE(a_lazy_begin_is_fenced_as_well)
 
 CASE(a_late_member_that_renews_first_lives_on)
 {
-    struct fixture *f = *state;
     tide_ledger *mine = f->ledger;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
     join(f, mine, 11, NOW);
@@ -218,7 +213,6 @@ CASE(a_late_member_that_renews_first_lives_on)
 
 CASE(the_living_keep_what_they_run_and_hold)
 {
-    struct fixture *f = *state;
     tide_ledger *mine = f->ledger;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
     uint32_t accounts[3] = {f->account, 0, 999};
@@ -266,7 +260,6 @@ CASE(the_living_keep_what_they_run_and_hold)
 
 CASE(the_dead_are_remembered_for_a_day)
 {
-    struct fixture *f = *state;
     const uint64_t day_ms = 24u * 3600 * 1000;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
     join(f, theirs, 12, NOW);
@@ -284,7 +277,6 @@ CASE(the_dead_are_remembered_for_a_day)
 
 CASE(a_reclaim_in_slices_ends)
 {
-    struct fixture *f = *state;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
     join(f, theirs, 12, NOW);
     uint64_t ids[5];

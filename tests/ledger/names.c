@@ -3,7 +3,6 @@
 
 CASE(what_is_paused_is_neither_seen_nor_claimed)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, NULL);
     uint64_t a = add(f, &job).id;
     job.kind = f->alone;
@@ -35,7 +34,6 @@ CASE(what_is_paused_is_neither_seen_nor_claimed)
 
 CASE(a_name_has_one_number_for_good)
 {
-    struct fixture *f = *state;
     char long_name[TIDE_NAME_BYTES_MAX + 2];
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
@@ -70,7 +68,6 @@ CASE(a_name_has_one_number_for_good)
 
 CASE(another_scope_holds_for_jobs_that_come_after_it)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, "k");
     uint64_t before = add(f, &job).id;
     uint64_t token = claim(f, before);
@@ -88,7 +85,6 @@ CASE(another_scope_holds_for_jobs_that_come_after_it)
 
 CASE(an_account_remembers_its_archive_and_where_its_secret_is)
 {
-    struct fixture *f = *state;
     char long_text[202];
     memset(long_text, 'x', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
@@ -116,7 +112,6 @@ CASE(an_account_remembers_its_archive_and_where_its_secret_is)
 /* What a process could not load must not get in: it would keep every engine from opening. */
 CASE(accounts_have_a_ceiling)
 {
-    struct fixture *f = *state;
     uint32_t account = 0;
     char name[32];
     tide_status rc = TIDE_OK;

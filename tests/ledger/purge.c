@@ -16,7 +16,6 @@ static size_t purge_all(struct fixture *f, uint64_t before)
 
 CASE(purge_keeps_what_is_still_needed)
 {
-    struct fixture *f = *state;
     uint64_t in_cycle[2];
     uint64_t done[3];
     for (int i = 0; i < 3; i++) {
@@ -57,7 +56,6 @@ CASE(purge_keeps_what_is_still_needed)
 /* E1.9: whoever tries the same again must be told, however long ago it was. */
 CASE(an_intent_without_an_outcome_outlives_its_job)
 {
-    struct fixture *f = *state;
     const char *const tags[] = {"made", "done", "failed", "unknown"};
     const tide_intent_state ends[] = {TIDE_INTENT_MADE, TIDE_INTENT_DONE, TIDE_INTENT_FAILED,
                                       TIDE_INTENT_UNKNOWN};

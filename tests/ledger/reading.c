@@ -3,7 +3,6 @@
 
 CASE(refill_follows_priority_then_age_page_by_page)
 {
-    struct fixture *f = *state;
     uint64_t ids[12];
     for (int i = 0; i < 12; i++) {
         struct tide_job_new job = job_of(f, NULL);
@@ -39,7 +38,6 @@ CASE(refill_follows_priority_then_age_page_by_page)
 
 CASE(an_account_has_work_of_some_kinds_only)
 {
-    struct fixture *f = *state;
     if (!tide_ledger_shared(f->ledger))
         skip();
     uint32_t accounts[3] = {f->account, 0, 0};
@@ -80,7 +78,6 @@ static bool add_counts(const struct tide_job_count *row, void *arg)
 
 CASE(lists_and_counts_agree)
 {
-    struct fixture *f = *state;
     uint64_t ids[6];
     for (int i = 0; i < 6; i++)
         ids[i] = add_plain(f);
@@ -121,7 +118,6 @@ static bool count_rows(const struct tide_job_row *row, void *arg)
 
 CASE(a_reader_sees_what_is_committed_beside_the_writer)
 {
-    struct fixture *f = *state;
     tide_ledger *reader = store_open(&f->store, NULL, true);
     struct tide_job_new job = job_of(f, NULL);
     struct tide_enqueued enqueued;

@@ -3,7 +3,6 @@
 
 CASE(a_reclaim_spares_its_owner_and_minds_the_budget)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, NULL);
     uint64_t mine = add_plain(f);
     job.attempts_max = 2;
@@ -44,7 +43,6 @@ CASE(a_reclaim_spares_its_owner_and_minds_the_budget)
 
 CASE(what_was_to_be_canceled_is_not_run_again)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, NULL);
     job.attempts_max = 1;
     uint64_t wanted = add(f, &job).id;
@@ -67,7 +65,6 @@ CASE(what_was_to_be_canceled_is_not_run_again)
 
 CASE(a_cycle_learns_of_what_was_put_back)
 {
-    struct fixture *f = *state;
     uint64_t ids[2];
     begin(f);
     uint64_t stream = stream_of(f, "mail");

@@ -34,7 +34,6 @@ static void report_item(struct fixture *f, tide_status status)
 
 CASE(bad_items_are_counted_accepted_and_forgotten)
 {
-    struct fixture *f = *state;
     report_item(f, TIDE_GONE);
     assert_int_equal(bad_of(f).row.state, TIDE_BAD_GONE);
     report_item(f, TIDE_TIMEOUT);
@@ -65,7 +64,6 @@ CASE(bad_items_are_counted_accepted_and_forgotten)
 
 CASE(an_intent_is_made_once_and_remembers_its_outcome)
 {
-    struct fixture *f = *state;
     tide_intent_state intent = TIDE_INTENT_FAILED;
     tide_buf outcome;
     tide_buf_init(&outcome, tide_mem_heap(), 1000);
@@ -101,7 +99,6 @@ static bool see_schedule(const struct tide_schedule_row *row, void *arg)
 
 CASE(a_slot_fires_once)
 {
-    struct fixture *f = *state;
     struct tide_schedule_row row = {.kind = f->once,
                                     .period_ms = 60000,
                                     .anchor_unix_ms = NOW,
@@ -148,7 +145,6 @@ static bool see_account(const struct tide_account_row *row, void *arg)
 
 CASE(alerts_and_accounts_are_remembered)
 {
-    struct fixture *f = *state;
     begin(f);
     OK(tide_ledger_alert(f->tx, "throttled", f->account, 1, "slow", NOW, &f->err));
     OK(tide_ledger_alert_notified(f->tx, "throttled", f->account, NOW + 1, &f->err));
@@ -186,7 +182,6 @@ CASE(alerts_and_accounts_are_remembered)
 /* E6.4: text as it is, numbers as 8 bytes each, of this account alone. */
 CASE(what_is_remembered_of_an_account_is_measured)
 {
-    struct fixture *f = *state;
     uint64_t before = 0;
     uint64_t after = 0;
     struct tide_stream_row stream;

@@ -18,7 +18,6 @@ static uint64_t grant(struct fixture *f, uint64_t owner, uint64_t wanted, uint64
 
 CASE(one_alone_has_all_and_two_have_halves)
 {
-    struct fixture *f = *state;
     uint64_t now = NOW;
     assert_int_equal(grant(f, 1, 1000, now), UNITS);
     assert_int_equal(grant(f, 2, 1000, now), 0); /* all is taken; but it is counted */
@@ -43,7 +42,6 @@ CASE(one_alone_has_all_and_two_have_halves)
 
 CASE(what_is_given_back_is_free_after_a_window)
 {
-    struct fixture *f = *state;
     assert_int_equal(grant(f, 1, 30, NOW), 30); /* no more than it wants */
     assert_int_equal(grant(f, 2, 1000, NOW), UNITS / 2);
     assert_int_equal(grant(f, 1, 0, NOW + 1000), 0);
@@ -59,7 +57,6 @@ CASE(what_is_given_back_is_free_after_a_window)
 /* Else a small limit would stop a large fleet altogether. */
 CASE(less_than_a_unit_for_each_goes_to_the_first)
 {
-    struct fixture *f = *state;
     uint64_t sum = 0;
     for (int round = 0; round < 2; round++) {
         sum = 0;
@@ -77,7 +74,6 @@ CASE(less_than_a_unit_for_each_goes_to_the_first)
 
 CASE(a_share_that_is_not_renewed_runs_out)
 {
-    struct fixture *f = *state;
     assert_int_equal(grant(f, 1, 60, NOW), 60);
     assert_int_equal(grant(f, 2, 1000, NOW), 40);
     assert_int_equal(grant(f, 2, 1000, NOW + LEASE_MS - 1), 40);
@@ -97,7 +93,6 @@ struct use {
 
 CASE(shares_never_exceed_the_limit_whoever_asks_when)
 {
-    struct fixture *f = *state;
     enum { MEMBERS = 5, STEPS = 400 };
     static struct use uses[MEMBERS][STEPS];
     size_t counts[MEMBERS] = {0};

@@ -4,7 +4,6 @@
 
 CASE(a_backup_of_a_live_ledger_is_whole)
 {
-    struct fixture *f = *state;
     uint64_t id = add_plain(f);
     char path[100];
     (void)snprintf(path, sizeof path, "%s/copy.db", f->store.dir);
@@ -35,7 +34,6 @@ static bool no_member(const struct tide_member *member, void *arg)
 /* One process works on a file: it needs no lease, and the lists of commands are empty. */
 CASE(a_file_has_no_fleet)
 {
-    struct fixture *f = *state;
     const struct tide_member member = {.owner = 11, .name = "host", .version = "1"};
     assert_false(tide_ledger_shared(f->ledger));
     assert_int_equal(tide_ledger_member_join(f->ledger, &member, 15000, NOW, &f->err),

@@ -6,7 +6,6 @@
 
 CASE(a_rollback_leaves_nothing)
 {
-    struct fixture *f = *state;
     uint32_t kind = 0;
     struct tide_job_new job = job_of(f, "k");
     struct tide_enqueued enqueued;
@@ -24,7 +23,6 @@ CASE(a_rollback_leaves_nothing)
 /* In which table the caller's own rows are, the handle of its database tells. */
 CASE(the_handle_is_of_one_database)
 {
-    struct fixture *f = *state;
     bool postgres = strcmp(fixture_kind->name, "postgres") == 0;
     begin(f);
     assert_int_equal(tide_tx_sqlite(f->tx) != NULL, !postgres);
@@ -51,7 +49,6 @@ static tide_status effect_rolls_back(void *arg, tide_tx *tx, tide_error *err)
  * was written before it is gone, and nothing more may be written. */
 CASE(an_effect_that_rolls_back_ends_the_whole_transaction)
 {
-    struct fixture *f = *state;
     bool ran = false;
     struct tide_finish finishes[2] = {{.state = TIDE_ROW_DONE}, {.state = TIDE_ROW_DONE}};
     bool applied[2] = {false, false};
@@ -86,7 +83,6 @@ static void note(struct fixture *f, const char *key)
 
 CASE(parts_of_a_transaction_are_undone_like_a_stack)
 {
-    struct fixture *f = *state;
     begin(f);
     note(f, "before");
     OK(tide_tx_savepoint(f->tx, &f->err));
@@ -116,7 +112,6 @@ CASE(parts_of_a_transaction_are_undone_like_a_stack)
 /* What an engine remembers must be forgotten with what it was read from. */
 CASE(nothing_undone_is_remembered)
 {
-    struct fixture *f = *state;
     struct tide_job_new job = job_of(f, NULL);
     struct tide_enqueued enqueued;
     struct tide_job_body *body = NULL;
@@ -145,7 +140,6 @@ CASE(nothing_undone_is_remembered)
 
 CASE(a_claim_that_was_undone_ends_nothing)
 {
-    struct fixture *f = *state;
     uint64_t id = add_plain(f);
     struct tide_job_body *body = NULL;
     begin(f);
@@ -163,7 +157,6 @@ CASE(a_claim_that_was_undone_ends_nothing)
 /* Hints are news about what is committed; one can be given at any time and costs nothing. */
 CASE(hints_are_part_of_the_transaction)
 {
-    struct fixture *f = *state;
     begin(f);
     for (uint32_t i = 0; i < 200; i++)
         OK(tide_tx_hint(f->tx, TIDE_HINT_WORK, i % 70, &f->err));

@@ -27,13 +27,39 @@ struct test {
 /* `state` is what `before` left there; `after` runs also when the test fails. */
 #define TEST_WITH(test, before, after)                                                             \
     static void test(void **state);                                                                \
-    __attribute__((constructor)) static void add_##test(void)                                      \
-    {                                                                                              \
-        test_add(__FILE__, __LINE__, (struct CMUnitTest){#test, test, before, after, NULL});       \
-    }                                                                                              \
+    TEST_ADD(test, test, before, after)                                                            \
     static void test(__attribute__((unused)) void **state)
 #define TEST(test) TEST_WITH(test, NULL, NULL)
 
+/* The same with the fixture as the parameter of the test, e.g. `struct fixture *f`. */
+#define TEST_ON(test, parameter, before, after)                                                    \
+    static void test(parameter);                                                                   \
+    static void run_##test(void **state)                                                           \
+    {                                                                                              \
+        test(*state);                                                                              \
+    }                                                                                              \
+    TEST_ADD(test, run_##test, before, after)                                                      \
+    static void test(__attribute__((unused)) parameter)
+
+/* A test of one value: `make` is the expression that makes it, `end` the function that frees it. */
+#define TEST_OF(test, parameter, make, end)                                                        \
+    static int make_##test(void **state)                                                           \
+    {                                                                                              \
+        *state = (make);                                                                           \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static int end_##test(void **state)                                                            \
+    {                                                                                              \
+        end(*state);                                                                               \
+        return 0;                                                                                  \
+    }                                                                                              \
+    TEST_ON(test, parameter, make_##test, end_##test)
+
+#define TEST_ADD(test, function, before, after)                                                    \
+    __attribute__((constructor)) static void add_##test(void)                                      \
+    {                                                                                              \
+        test_add(__FILE__, __LINE__, (struct CMUnitTest){#test, function, before, after, NULL});   \
+    }
 void test_add(const char *path, int line, struct CMUnitTest test);
 
 /* Each returns what main() returns: 0 when all tests passed. */

@@ -6,6 +6,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <errno.h>
@@ -86,12 +88,12 @@ TEST(a_buffer_with_known_size_grows_once)
     tide_mem_faulty_once(&mem, UINT64_MAX);
     tide_buf buf;
     tide_buf_init(&buf, &mem.base, 10);
-    assert_int_equal(tide_buf_room(&buf, 100), TIDE_OK);
+    OK(tide_buf_room(&buf, 100));
     assert_int_equal(mem.bytes_live, 101);
     assert_string_equal(tide_buf_cstr(&buf), "");
-    assert_int_equal(tide_buf_add_text(&buf, "1234567890"), TIDE_OK);
+    OK(tide_buf_add_text(&buf, "1234567890"));
     assert_int_equal(tide_buf_add(&buf, "x", 1), TIDE_FULL); /* the ceiling stays */
-    assert_int_equal(tide_buf_room(&buf, 50), TIDE_OK);
+    OK(tide_buf_room(&buf, 50));
     assert_int_equal(mem.allocations, 1);
     mem.fail_at = 1;
     assert_int_equal(tide_buf_room(&buf, 101), TIDE_NO_MEMORY);
@@ -103,14 +105,13 @@ TEST(a_buffer_with_known_size_grows_once)
 
 TEST(a_buffer_keeps_its_ceiling_and_its_content)
 {
-    tide_buf buf;
-    tide_buf_init(&buf, tide_mem_heap(), 10);
+    tide_buf buf = heap_buf(10);
     assert_string_equal(tide_buf_cstr(&buf), "");
-    assert_int_equal(tide_buf_add_text(&buf, "12345"), TIDE_OK);
+    OK(tide_buf_add_text(&buf, "12345"));
     assert_int_equal(tide_buf_print(&buf, "%s", "678901"), TIDE_FULL);
     assert_string_equal(tide_buf_cstr(&buf), "12345");
-    assert_int_equal(tide_buf_print(&buf, "%d", 67890), TIDE_OK);
-    assert_int_equal(tide_buf_add(&buf, "", 0), TIDE_OK);
+    OK(tide_buf_print(&buf, "%d", 67890));
+    OK(tide_buf_add(&buf, "", 0));
     assert_int_equal(tide_buf_add(&buf, "x", 1), TIDE_FULL);
     assert_string_equal(tide_buf_cstr(&buf), "1234567890");
     tide_buf_clear(&buf);

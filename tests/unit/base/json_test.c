@@ -4,6 +4,8 @@
 #include "base/rng.h"
 #include "engine/control/control.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -99,12 +101,11 @@ TEST(any_bytes_make_a_valid_json_line)
         json_decref(value);
 
         tide_json object;
-        tide_buf line;
-        tide_buf_init(&line, tide_mem_heap(), 1 << 20);
+        tide_buf line = heap_buf(1 << 20);
         tide_json_object(&object);
         tide_json_set_text(&object, "text", (tide_text){bytes, count});
-        assert_int_equal(tide_json_line(&object, &line), TIDE_OK);
-        assert_int_equal(tide_json_parse(tide_buf_text(&line), &value, &err), TIDE_OK);
+        OK(tide_json_line(&object, &line));
+        OK(tide_json_parse(tide_buf_text(&line), &value, &err));
         json_decref(value);
         tide_json_done(&object);
         tide_buf_done(&line);
@@ -130,16 +131,14 @@ TEST(fields_are_typed_and_named_in_refusals)
     uint64_t number = 5;
     bool flag = false;
     tide_text text = TIDE_TEXT_NONE;
-    assert_int_equal(
-        tide_json_parse(TIDE_TEXT("{\"n\":-1,\"t\":3,\"z\":null,\"b\":true}"), &value, &err),
-        TIDE_OK);
+    OK(tide_json_parse(TIDE_TEXT("{\"n\":-1,\"t\":3,\"z\":null,\"b\":true}"), &value, &err));
     assert_int_equal(tide_json_get_u64(value, "n", &number, &err), TIDE_INVALID);
     assert_non_null(strstr(err.text, "\"n\""));
     assert_int_equal(tide_json_get_text(value, "t", &text, &err), TIDE_INVALID);
     assert_int_equal(tide_json_get_u64(value, "z", &number, &err), TIDE_NOT_FOUND);
     assert_int_equal(tide_json_get_u64(value, "absent", &number, &err), TIDE_NOT_FOUND);
     assert_int_equal(number, 5);
-    assert_int_equal(tide_json_get_bool(value, "b", &flag, &err), TIDE_OK);
+    OK(tide_json_get_bool(value, "b", &flag, &err));
     assert_true(flag);
     json_decref(value);
     assert_int_equal(tide_json_parse(TIDE_TEXT("{\"a\":1,\"a\":2}"), &value, &err), TIDE_INVALID);
@@ -150,9 +149,8 @@ TEST(fields_are_typed_and_named_in_refusals)
 TEST(a_line_over_the_ceiling_leaves_the_buffer_as_it_was)
 {
     tide_json object;
-    tide_buf line;
-    tide_buf_init(&line, tide_mem_heap(), 16);
-    assert_int_equal(tide_buf_add_text(&line, "kept"), TIDE_OK);
+    tide_buf line = heap_buf(16);
+    OK(tide_buf_add_text(&line, "kept"));
     tide_json_object(&object);
     tide_json_set_cstr(&object, "text", "much longer than sixteen bytes");
     assert_int_equal(tide_json_line(&object, &line), TIDE_FULL);
@@ -197,7 +195,7 @@ TEST(every_op_and_refusal_survives_the_wire)
         tide_error err = {0};
         tide_control_op back = TIDE_OPS;
         tide_control_request((tide_control_op)op, &request);
-        assert_int_equal(tide_control_op_read(request.value, &back, &err), TIDE_OK);
+        OK(tide_control_op_read(request.value, &back, &err));
         assert_int_equal(back, op);
         tide_json_done(&request);
     }
@@ -209,7 +207,7 @@ TEST(every_op_and_refusal_survives_the_wire)
     assert_string_equal(got.text, sent.text);
     tide_json_done(&answer);
     tide_control_ok(&answer);
-    assert_int_equal(tide_control_answer(answer.value, &got), TIDE_OK);
+    OK(tide_control_answer(answer.value, &got));
     tide_json_done(&answer);
     tide_json_object(&answer);
     assert_int_equal(tide_control_answer(answer.value, &got), TIDE_INVALID);
@@ -222,17 +220,15 @@ TEST(a_filter_with_an_unknown_field_is_refused)
     json_t *request = NULL;
     tide_error err = {0};
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
-    assert_int_equal(tide_json_parse(TIDE_TEXT("{\"op\":\"cancel\",\"filter\":{\"acount\":\"x\"}}"),
-                                     &request, &err),
-                     TIDE_OK);
+    OK(tide_json_parse(TIDE_TEXT("{\"op\":\"cancel\",\"filter\":{\"acount\":\"x\"}}"), &request,
+                       &err));
     assert_int_equal(tide_control_filter_read(request, NULL, &filter, &err), TIDE_INVALID);
     assert_non_null(strstr(err.text, "acount"));
     json_decref(request);
-    assert_int_equal(tide_json_parse(TIDE_TEXT("{\"op\":\"cancel\",\"filter\":{\"id\":4,"
-                                               "\"state\":\"failed\"}}"),
-                                     &request, &err),
-                     TIDE_OK);
-    assert_int_equal(tide_control_filter_read(request, NULL, &filter, &err), TIDE_OK);
+    OK(tide_json_parse(TIDE_TEXT("{\"op\":\"cancel\",\"filter\":{\"id\":4,"
+                                 "\"state\":\"failed\"}}"),
+                       &request, &err));
+    OK(tide_control_filter_read(request, NULL, &filter, &err));
     assert_int_equal(filter.id, 4);
     assert_int_equal(filter.state, TIDE_ROW_FAILED);
     assert_true(filter.account == UINT32_MAX);

@@ -4,6 +4,8 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -41,10 +43,8 @@ static char *block(const struct cli_live *live, size_t count, unsigned columns, 
                    bool color, unsigned *lines)
 {
     static char text[65536];
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), sizeof text - 1);
-    assert_int_equal(cli_live_block(&mail, live, count, columns, rows, color, &out, lines),
-                     TIDE_OK);
+    tide_buf out = heap_buf(sizeof text - 1);
+    OK(cli_live_block(&mail, live, count, columns, rows, color, &out, lines));
     (void)snprintf(text, sizeof text, "%s", tide_buf_cstr(&out));
     tide_buf_done(&out);
     return text;
@@ -198,9 +198,8 @@ TEST(whatever_the_numbers_it_fits)
 TEST(a_plain_line_has_it_all)
 {
     struct cli_live live = example();
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 4096);
-    assert_int_equal(cli_live_line(&mail, &live, &out), TIDE_OK);
+    tide_buf out = heap_buf(4096);
+    OK(cli_live_line(&mail, &live, &out));
     assert_string_equal(tide_buf_cstr(&out),
                         "ada@example.com: 12,345 of 60,000  20%  5.0 msg/s  0.21 MB/s  tidemark "
                         "2019-03-04  quota 98%  in flight 5  retried 2  bad 0  left 3 h 12 m\n");
@@ -270,9 +269,8 @@ TEST(a_system_brings_its_own_counts)
                                      .more = {{"rows", "rows"}, {"refused", "refused"}}};
     struct cli_live live = example();
     live.more[0] = 1250000;
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 4096);
-    assert_int_equal(cli_live_line(&days, &live, &out), TIDE_OK);
+    tide_buf out = heap_buf(4096);
+    OK(cli_live_line(&days, &live, &out));
     assert_string_equal(
         tide_buf_cstr(&out),
         "ada@example.com: 12,345 of 60,000  20%  5.0 days/s  0.21 MB/s  rows "
@@ -284,9 +282,8 @@ TEST(no_room_is_a_status)
 {
     struct cli_live live = example();
     for (size_t room = 0; room < 160; room++) {
-        tide_buf out;
         unsigned lines = 0;
-        tide_buf_init(&out, tide_mem_heap(), room);
+        tide_buf out = heap_buf(room);
         assert_int_equal(cli_live_block(&mail, &live, 1, 100, 24, false, &out, &lines), TIDE_FULL);
         assert_int_equal(lines, 0);
         tide_buf_done(&out);

@@ -3,6 +3,7 @@
 #include "cli/commands/sign_in.h"
 
 #include "sim.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <signal.h>
@@ -52,7 +53,7 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     } else if (strstr(request->url, "/token") != NULL) {
         body = "{\"access_token\":\"a\",\"refresh_token\":\"r\",\"scope\":\"Files.Read\"}";
     }
-    assert_int_equal(tide_buf_add_text(&answer->body, body), TIDE_OK);
+    OK(tide_buf_add_text(&answer->body, body));
 }
 
 /* ---- the stage ---- */
@@ -145,8 +146,7 @@ TEST(a_signal_ends_the_wait_and_the_process_goes_on)
     flag(&stage, "headless", "");
     flag(&stage, "endpoint", "https://login.example");
     /* It sleeps longer than the handler takes to be installed. */
-    assert_int_equal(tide_world_thread(stage.cli.world, "user", interrupt, &stage, &thread, NULL),
-                     TIDE_OK);
+    OK(tide_world_thread(stage.cli.world, "user", interrupt, &stage, &thread, NULL));
     listen_to_stderr();
     const tide_status rc = sign_in(&stage);
     (void)heard();
@@ -182,11 +182,9 @@ TEST(a_sign_in_that_cannot_be_revoked_is_removed_with_a_warning)
     tide_status rc = sign_in(&stage);
     (void)heard();
     assert_int_equal(rc, TIDE_OK);
-    assert_int_equal(tide_secrets_open(stage.cli.world, "/secrets", TIDE_SECRETS_FILES,
-                                       tide_mem_heap(), &secrets, NULL),
-                     TIDE_OK);
-    assert_int_equal(tide_secrets_put(secrets, "other/ada", tide_buf_text(&stage.grant), NULL),
-                     TIDE_OK);
+    OK(tide_secrets_open(stage.cli.world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(), &secrets,
+                         NULL));
+    OK(tide_secrets_put(secrets, "other/ada", tide_buf_text(&stage.grant), NULL));
     const struct tide_tokens_options options = {
         .provider = &other, .secret = "other/ada", .account = "ada", .sign_in = ""};
     const unsigned before = stage.requests;

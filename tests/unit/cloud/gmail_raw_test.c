@@ -8,6 +8,8 @@
 #include "base/rng.h"
 #include "cloud/gmail_raw.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -17,12 +19,12 @@
 
 static void add(tide_buf *buf, const char *text)
 {
-    assert_int_equal(tide_buf_add_text(buf, text), TIDE_OK);
+    OK(tide_buf_add_text(buf, text));
 }
 
 static void add_bytes(tide_buf *buf, const void *bytes, size_t count)
 {
-    assert_int_equal(tide_buf_add(buf, bytes, count), TIDE_OK);
+    OK(tide_buf_add(buf, bytes, count));
 }
 
 /* ---- the model ---- */
@@ -150,7 +152,7 @@ static void some_space(tide_buf *out, tide_rng *rng)
 
 static void escaped(tide_buf *out, unsigned char c)
 {
-    assert_int_equal(tide_buf_print(out, c % 2 == 0 ? "\\u%04x" : "\\u%04X", c), TIDE_OK);
+    OK(tide_buf_print(out, c % 2 == 0 ? "\\u%04x" : "\\u%04X", c));
 }
 
 static void some_key(tide_buf *out, tide_rng *rng, const char *key)
@@ -357,16 +359,13 @@ TEST(a_text_cut_anywhere_gives_the_same)
     for (size_t first = 0; first <= text.bytes; first++) {
         for (size_t second = first; second <= text.bytes; second++) {
             struct tide_gmail_raw extractor;
-            tide_buf raw;
             json_t *fields = NULL;
-            tide_buf_init(&raw, tide_mem_heap(), 100);
+            tide_buf raw = heap_buf(100);
             tide_gmail_raw_init(&extractor, tide_mem_heap(), &raw);
-            assert_int_equal(tide_gmail_raw_write(&extractor, text.data, first), TIDE_OK);
-            assert_int_equal(tide_gmail_raw_write(&extractor, text.data + first, second - first),
-                             TIDE_OK);
-            assert_int_equal(
-                tide_gmail_raw_write(&extractor, text.data + second, text.bytes - second), TIDE_OK);
-            assert_int_equal(tide_gmail_raw_end(&extractor, &fields, NULL), TIDE_OK);
+            OK(tide_gmail_raw_write(&extractor, text.data, first));
+            OK(tide_gmail_raw_write(&extractor, text.data + first, second - first));
+            OK(tide_gmail_raw_write(&extractor, text.data + second, text.bytes - second));
+            OK(tide_gmail_raw_end(&extractor, &fields, NULL));
             assert_string_equal(tide_buf_cstr(&raw), "Hello, wo\xfe");
             assert_int_equal(json_object_size(fields), 2);
             assert_string_equal(json_string_value(json_object_get(fields, "id")), "1");
@@ -385,15 +384,13 @@ TEST(every_byte_value_survives_at_every_place_of_a_group)
             bytes[i] = (char)(i - lead);
         for (uint64_t seed = 0; seed < 16; seed++) {
             tide_rng rng = tide_rng_seeded(seed);
-            tide_buf text, raw;
             json_t *fields = NULL;
-            tide_buf_init(&text, tide_mem_heap(), 10000);
-            tide_buf_init(&raw, tide_mem_heap(), 1000);
+            tide_buf text = heap_buf(10000);
+            tide_buf raw = heap_buf(1000);
             add(&text, "{\"raw\":\"");
             some_base64(&text, &rng, (tide_text){bytes, 256 + lead});
             add(&text, "\"}");
-            assert_int_equal(
-                extract(tide_buf_text(&text), 300, &rng, tide_mem_heap(), &raw, &fields), TIDE_OK);
+            OK(extract(tide_buf_text(&text), 300, &rng, tide_mem_heap(), &raw, &fields));
             assert_int_equal(raw.bytes, 256 + lead);
             assert_memory_equal(raw.data, bytes, raw.bytes);
             assert_int_equal(raw.data[raw.bytes], '\0');
@@ -470,9 +467,8 @@ TEST(what_is_not_exactly_right_is_refused)
         "{\"raw\":\"QQ\",\"n\":123456789012345678901234567890}",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        tide_buf raw;
         json_t *fields = NULL;
-        tide_buf_init(&raw, tide_mem_heap(), 1000);
+        tide_buf raw = heap_buf(1000);
         if (extract_cstr(wrong[i], &raw, &fields) != TIDE_SERVER)
             fail_msg("taken: %s", wrong[i]);
         assert_null(fields);
@@ -482,10 +478,9 @@ TEST(what_is_not_exactly_right_is_refused)
 
 TEST(an_empty_message_is_a_message)
 {
-    tide_buf raw;
     json_t *fields = NULL;
-    tide_buf_init(&raw, tide_mem_heap(), 1000);
-    assert_int_equal(extract_cstr("{\"raw\":\"\",\"id\":\"1\"}", &raw, &fields), TIDE_OK);
+    tide_buf raw = heap_buf(1000);
+    OK(extract_cstr("{\"raw\":\"\",\"id\":\"1\"}", &raw, &fields));
     assert_int_equal(raw.bytes, 0);
     assert_int_equal(json_object_size(fields), 1);
     json_decref(fields);
@@ -495,10 +490,9 @@ TEST(an_empty_message_is_a_message)
 TEST(after_a_failure_everything_is_refused)
 {
     struct tide_gmail_raw extractor;
-    tide_buf raw;
     json_t *fields = NULL;
     tide_error err;
-    tide_buf_init(&raw, tide_mem_heap(), 1000);
+    tide_buf raw = heap_buf(1000);
     tide_gmail_raw_init(&extractor, tide_mem_heap(), &raw);
     assert_int_equal(tide_gmail_raw_write(&extractor, "{\"raw\":\"Q!", 10), TIDE_SERVER);
     assert_int_equal(tide_gmail_raw_write(&extractor, "{\"raw\":\"QQ\"}", 12), TIDE_SERVER);
@@ -515,11 +509,10 @@ TEST(nesting_has_a_bound)
 {
     for (unsigned depth = TIDE_GMAIL_DEPTH_MAX - 2; depth < 100000;
          depth += depth < 40 ? 1 : 9999) {
-        tide_buf text, raw;
         json_t *fields = NULL;
         tide_rng rng = tide_rng_seeded(depth);
-        tide_buf_init(&text, tide_mem_heap(), 1 << 20);
-        tide_buf_init(&raw, tide_mem_heap(), 1000);
+        tide_buf text = heap_buf(1 << 20);
+        tide_buf raw = heap_buf(1000);
         add(&text, "{\"raw\":\"QQ\",\"a\":");
         for (unsigned i = 1; i < depth; i++)
             add(&text, "[");
@@ -540,7 +533,7 @@ static void answer_of(tide_buf *text, size_t raw_bytes, size_t other_bytes, cons
     static char letters[1 << 16];
     memset(letters, 'A', sizeof letters);
     tide_buf_init(text, tide_mem_heap(), (size_t)1 << 30);
-    assert_int_equal(tide_buf_print(text, "{\"sizeEstimate\":%s,\"a\":\"", estimate), TIDE_OK);
+    OK(tide_buf_print(text, "{\"sizeEstimate\":%s,\"a\":\"", estimate));
     for (size_t left = other_bytes; left > 0;) {
         const size_t some = left < sizeof letters ? left : sizeof letters;
         add_bytes(text, letters, some);
@@ -558,11 +551,11 @@ static void answer_of(tide_buf *text, size_t raw_bytes, size_t other_bytes, cons
 TEST(the_rest_of_an_answer_has_a_bound)
 {
     for (int over = -100; over <= 0; over += 100) {
-        tide_buf text, raw;
+        tide_buf text;
         json_t *fields = NULL;
         tide_rng rng = tide_rng_seeded(1);
         answer_of(&text, 300, (size_t)(TIDE_GMAIL_REST_BYTES_MAX + over), "1");
-        tide_buf_init(&raw, tide_mem_heap(), 1000);
+        tide_buf raw = heap_buf(1000);
         assert_int_equal(extract(tide_buf_text(&text), 65536, &rng, tide_mem_heap(), &raw, &fields),
                          over < 0 ? TIDE_OK : TIDE_SERVER);
         json_decref(fields);
@@ -574,11 +567,11 @@ TEST(the_rest_of_an_answer_has_a_bound)
 TEST(a_message_past_its_ceiling_is_full)
 {
     for (size_t raw_bytes = 2997; raw_bytes <= 3003; raw_bytes += 3) {
-        tide_buf text, raw;
+        tide_buf text;
         json_t *fields = NULL;
         tide_rng rng = tide_rng_seeded(1);
         answer_of(&text, raw_bytes, 0, "99999999999");
-        tide_buf_init(&raw, tide_mem_heap(), 3000);
+        tide_buf raw = heap_buf(3000);
         assert_int_equal(extract(tide_buf_text(&text), 64, &rng, tide_mem_heap(), &raw, &fields),
                          raw_bytes <= 3000 ? TIDE_OK : TIDE_FULL);
         json_decref(fields);
@@ -598,7 +591,8 @@ TEST(memory_stays_within_one_and_a_half_messages)
         (void)snprintf(estimate, sizeof estimate, "%zu", estimates[i]);
         struct tide_mem_faulty mem;
         struct tide_gmail_raw extractor;
-        tide_buf text, raw;
+        tide_buf text;
+        tide_buf raw;
         json_t *fields = NULL;
         answer_of(&text, size, 1000, estimate);
         tide_mem_faulty_once(&mem, UINT64_MAX);
@@ -608,11 +602,9 @@ TEST(memory_stays_within_one_and_a_half_messages)
             tide_gmail_raw_expect(&extractor, text.bytes);
         for (size_t at = 0; at < text.bytes; at += 65536) {
             const size_t left = text.bytes - at;
-            assert_int_equal(
-                tide_gmail_raw_write(&extractor, text.data + at, left < 65536 ? left : 65536),
-                TIDE_OK);
+            OK(tide_gmail_raw_write(&extractor, text.data + at, left < 65536 ? left : 65536));
         }
-        assert_int_equal(tide_gmail_raw_end(&extractor, &fields, NULL), TIDE_OK);
+        OK(tide_gmail_raw_end(&extractor, &fields, NULL));
         assert_int_equal(raw.bytes, size / 3 * 3);
         print_message("%zu bytes, estimate %s: peak %.3f, %" PRIu64 " allocations\n", size,
                       estimate, (double)mem.bytes_peak / (double)size, mem.allocations);

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "cloud/searchconsole_rows.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -213,9 +214,7 @@ TEST(an_empty_day_has_no_rows)
 {
     struct taken taken = {json_array()};
     struct tide_sc_page page = {0};
-    assert_int_equal(
-        extract(TIDE_TEXT("{\"responseAggregationType\":\"BY_PROPERTY\"}"), NULL, &taken, &page),
-        TIDE_OK);
+    OK(extract(TIDE_TEXT("{\"responseAggregationType\":\"BY_PROPERTY\"}"), NULL, &taken, &page));
     assert_int_equal(page.rows, 0);
     assert_false(page.by_page);
     json_decref(taken.rows);

@@ -11,6 +11,8 @@
 #include "console/names.h"
 #include "console/store.h"
 #include "console/store_inside.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 #include "world/world.h"
 #include "support/scale.h"
@@ -23,8 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define OK(call) assert_int_equal(call, TIDE_OK)
 
 struct fixture {
     tide_world *world;
@@ -149,19 +149,17 @@ static struct days days_of(struct fixture *f)
 
 static void no_problems(struct fixture *f)
 {
-    tide_buf problems;
-    tide_buf_init(&problems, tide_mem_heap(), 1 << 16);
+    tide_buf problems = heap_buf(1 << 16);
     OK(tide_console_store_check(f->store, &problems, &f->err));
     if (problems.bytes > 0)
         fail_msg("%s", tide_buf_cstr(&problems));
     tide_buf_done(&problems);
 }
 
-#define CASE(name) TEST_WITH(name, setup, teardown)
+#define CASE(name) TEST_ON(name, struct fixture *f, setup, teardown)
 
 CASE(a_staged_page_is_not_visible_until_its_day_is_whole)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     add(f, "a", "/1", 5, 50, 1);
     add(f, "b", "/1", 4, 40, 2);
@@ -180,7 +178,6 @@ CASE(a_staged_page_is_not_visible_until_its_day_is_whole)
 
 CASE(a_day_with_a_missing_page_is_read_again)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     struct tide_console_committed done;
     add(f, "a", "/1", 5, 50, 1);
@@ -210,7 +207,6 @@ CASE(a_day_with_a_missing_page_is_read_again)
 
 CASE(a_key_that_comes_twice_tells_that_another_never_came)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     add(f, "a", "/1", 5, 50, 1);
     add(f, "b", "/1", 4, 40, 2);
@@ -236,7 +232,6 @@ CASE(a_key_that_comes_twice_tells_that_another_never_came)
 
 CASE(rows_that_never_come_are_written_down)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     for (; part.reading < TIDE_CONSOLE_READINGS_MAX; part.reading++) {
         part.last = part.reading + 1 == TIDE_CONSOLE_READINGS_MAX;
@@ -255,7 +250,6 @@ CASE(rows_that_never_come_are_written_down)
 
 CASE(a_day_that_comes_again_replaces_the_old_one)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     for (int i = 0; i < 100; i++) {
         char query[32];
@@ -276,7 +270,6 @@ CASE(a_day_that_comes_again_replaces_the_old_one)
 /* CST6: a late answer, one of a day the server has forgotten, one that lacks more. */
 CASE(what_is_final_gives_way_only_to_what_is_better)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     add(f, "a", "/1", 5, 50, 1);
     (void)commit(f, &part, 0);
@@ -305,7 +298,6 @@ CASE(what_is_final_gives_way_only_to_what_is_better)
 /* A backfill of the same day was begun with other pages, and another one after it. */
 CASE(pages_of_two_plans_do_not_mix)
 {
-    struct fixture *f = *state;
     struct tide_console_part one = part_of("2026-09-01");
     struct tide_console_part two = part_of("2026-09-01");
     add(f, "a", "/1", 5, 50, 1);
@@ -330,7 +322,6 @@ CASE(pages_of_two_plans_do_not_mix)
  * nothing staged. */
 CASE(committing_twice_for_one_plan_changes_nothing)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     add(f, "a", "/1", 5, 50, 1);
     stage(f, &part, 0);
@@ -346,7 +337,6 @@ CASE(committing_twice_for_one_plan_changes_nothing)
 /* The job of a page died after it was staged, and the answer is shorter the second time. */
 CASE(a_page_that_comes_again_counts_as_it_came_last)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     add(f, "a", "/1", 5, 50, 1);
     add(f, "b", "/1", 4, 40, 2);
@@ -363,7 +353,6 @@ CASE(a_page_that_comes_again_counts_as_it_came_last)
 /* By a program that only reads, then by one that writes. */
 CASE(a_file_of_the_first_version_is_read_and_brought_up)
 {
-    struct fixture *f = *state;
     struct tide_console_part part = part_of("2026-09-01");
     char path[128];
     sqlite3 *db = NULL;
@@ -399,7 +388,6 @@ CASE(a_file_of_the_first_version_is_read_and_brought_up)
 
 CASE(a_file_of_another_site_is_refused)
 {
-    struct fixture *f = *state;
     char from[128];
     char to[128];
     (void)snprintf(from, sizeof from, "%s/https%%3A%%2F%%2Fwww.example.com%%2F.db", f->dir);
@@ -502,15 +490,14 @@ static void random_day(struct fixture *f, tide_rng *rng, json_t *days)
     (void)json_object_set_new(days, date, kept);
 }
 
-CASE(reports_are_the_sums_of_the_rows)
+TEST_WITH(reports_are_the_sums_of_the_rows, setup, teardown)
 {
-    struct fixture *f = *state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         json_t *days = json_object();
         (void)teardown(state);
         (void)setup(state);
-        f = *state;
+        struct fixture *f = *state;
         for (int i = 0; i < 12; i++) {
             random_day(f, &rng, days);
             if (tide_rng_below(&rng, 4) == 0)
@@ -659,7 +646,6 @@ CASE(no_row_is_lost_between_pages)
     uint64_t again = 0;
     const uint64_t last = scaled(120);
     for (uint64_t seed = 1; seed <= last; seed++) {
-        struct fixture *f = *state;
         struct server server = {.rng = tide_rng_seeded(seed)};
         const uint32_t limit = 1 + (uint32_t)tide_rng_below(&server.rng, 60);
         char date[16];
@@ -677,7 +663,7 @@ CASE(no_row_is_lost_between_pages)
         expect_rows(f, &server, date, &done);
         free(server.order);
     }
-    no_problems(*state);
+    no_problems(f);
     assert_true(again > last / 6); /* else nothing was tried */
 }
 
@@ -686,7 +672,6 @@ CASE(days_of_many_pages_lose_nothing_at_their_borders)
 {
     static const uint32_t sizes[] = {24999, 25000, 25001, 40000, 49999, 50000, 60000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct fixture *f = *state;
         struct server server = {
             .rng = tide_rng_seeded(i), .rows = sizes[i], .clicked = 1000, .run = 512};
         server.order = calloc(server.rows, sizeof *server.order);
@@ -703,7 +688,6 @@ CASE(days_of_many_pages_lose_nothing_at_their_borders)
 /* The worst there could be: 39,000 rows without a click, in a new order with each answer. */
 CASE(a_day_whose_ties_are_all_over_is_honest)
 {
-    struct fixture *f = *state;
     struct server server = {.rng = tide_rng_seeded(7), .rows = 40000, .clicked = 1000};
     server.order = calloc(server.rows, sizeof *server.order);
     const struct tide_console_committed done =

@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static const struct tide_demand no_demand = {0};
 static struct tide_governor_profile profile_named(const char *name)
 {
     struct tide_governor_profile profile;
-    assert_int_equal(tide_profile_complete(&tide_provider_known(name)->profile, &profile), TIDE_OK);
+    OK(tide_profile_complete(&tide_provider_known(name)->profile, &profile));
     return profile;
 }
 
@@ -73,8 +74,7 @@ TEST(only_news_cuts_and_a_shut_door_cuts_once)
 TEST(a_few_failures_do_not_keep_the_pace_down)
 {
     struct tide_governor_profile profile;
-    assert_int_equal(tide_profile_complete(&tide_provider_known("gmail")->profile, &profile),
-                     TIDE_OK);
+    OK(tide_profile_complete(&tide_provider_known("gmail")->profile, &profile));
     tide_aimd aimd;
     tide_aimd_init(&aimd, &profile);
     tide_aimd_cut(&aimd, 1000);
@@ -115,7 +115,7 @@ TEST(a_failed_trial_of_many_workers_ends_at_the_minimum)
     struct tide_governor_profile profile;
     const struct tide_governor_profile wide = {.workers_step = 40};
     const struct tide_demand large = {.jobs = 3, .large = 3};
-    assert_int_equal(tide_profile_complete(&wide, &profile), TIDE_OK);
+    OK(tide_profile_complete(&wide, &profile));
     tide_aimd aimd;
     tide_aimd_init(&aimd, &profile);
     (void)tide_aimd_succeeded(&aimd, 1000, 900, 5000);

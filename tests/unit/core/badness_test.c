@@ -6,6 +6,8 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/sweep.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -19,20 +21,8 @@ static tide_badness *badness_make(void)
 {
     struct tide_badness_settings settings = tide_badness_defaults();
     tide_badness *badness = NULL;
-    assert_int_equal(tide_badness_new(&settings, tide_mem_heap(), &badness), TIDE_OK);
+    OK(tide_badness_new(&settings, tide_mem_heap(), &badness));
     return badness;
-}
-
-static int set_up(void **state)
-{
-    *state = badness_make();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    tide_badness_free(*state);
-    return 0;
 }
 
 static struct tide_badness_verdict feed(tide_badness *badness, uint64_t item, tide_status status,
@@ -52,11 +42,10 @@ static void fail_twenty(tide_badness *badness, tide_status status)
         assert_int_not_equal(feed(badness, item, status, 1, NOW).kind, TIDE_ITEM_BAD);
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_OF(name, tide_badness *badness, badness_make(), tide_badness_free)
 
 CASE(the_same_error_on_every_attempt_while_others_succeed_is_bad)
 {
-    tide_badness *badness = *state;
     for (uint32_t attempt = 1; attempt < 5; attempt++) {
         struct tide_badness_verdict verdict = feed(badness, 7, TIDE_SERVER, attempt, NOW);
         assert_int_equal(verdict.kind, TIDE_ITEM_AGAIN);
@@ -73,7 +62,6 @@ CASE(the_same_error_on_every_attempt_while_others_succeed_is_bad)
 /* M6a: whoever denies one message may deny all of them. */
 CASE(an_item_has_vanished_only_if_another_one_is_there)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     assert_int_equal(feed(badness, 9, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_HELD);
@@ -94,7 +82,6 @@ CASE(an_item_has_vanished_only_if_another_one_is_there)
 /* Everything is denied, what was stored too: named and asked for again, never called gone. */
 CASE(what_cannot_be_proven_gone_is_owed)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     for (uint64_t item = 101; item <= 200; item++)
@@ -117,7 +104,6 @@ CASE(what_cannot_be_proven_gone_is_owed)
  * may have forgotten it. */
 CASE(orders_are_given_again_until_they_are_carried_out)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     fail_twenty(badness, TIDE_PERMANENT);
@@ -143,7 +129,6 @@ CASE(orders_are_given_again_until_they_are_carried_out)
 /* One item in doubt, and the server fails: it may be ill for a while. */
 CASE(a_failing_server_halts_no_account_for_a_lone_item)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     tide_badness_doubt(badness, NOW);
@@ -158,7 +143,6 @@ CASE(a_failing_server_halts_no_account_for_a_lone_item)
 
 CASE(a_lone_failing_item_is_held_until_a_probe_succeeds)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 3, TIDE_OK, 1, NOW);
     for (uint32_t attempt = 1; attempt < 5; attempt++)
@@ -180,7 +164,6 @@ CASE(a_lone_failing_item_is_held_until_a_probe_succeeds)
  * had asked for before, meets two errors by chance (E6.1, E6.2). */
 CASE(an_item_is_not_bad_for_a_batch_that_another_one_made_fail)
 {
-    tide_badness *badness = *state;
     assert_int_equal(feed(badness, 41, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
     assert_int_equal(feed(badness, 42, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
@@ -199,7 +182,6 @@ CASE(an_item_is_not_bad_for_a_batch_that_another_one_made_fail)
 /* E6.3: one bad item in a batch costs no request more than before. */
 CASE(an_item_that_fails_alone_is_bad_for_its_batch)
 {
-    tide_badness *badness = *state;
     (void)feed(badness, 41, TIDE_SERVER, 1, NOW);
     (void)feed(badness, 42, TIDE_SERVER, 5, NOW + 10 * MINUTE);
     (void)feed(badness, 1, TIDE_OK, 1, NOW + 10 * MINUTE);
@@ -209,7 +191,6 @@ CASE(an_item_that_fails_alone_is_bad_for_its_batch)
 /* Errors before the last attempt decide nothing yet, but they count as the item's own. */
 CASE(errors_of_earlier_attempts_are_remembered)
 {
-    tide_badness *badness = *state;
     struct tide_item_outcome outcome = {.item = 7, .status = TIDE_SERVER, .retried = true};
     (void)feed(badness, 8, TIDE_SERVER, 1, NOW);
     for (outcome.attempts = 1; outcome.attempts < 5; outcome.attempts++)
@@ -232,7 +213,6 @@ CASE(errors_of_earlier_attempts_are_remembered)
 
 CASE(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
     assert_true(tide_badness_next(badness, NOW, &order));
@@ -253,7 +233,6 @@ CASE(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing)
 
 CASE(twenty_items_in_a_row_probe_and_a_failed_probe_halts)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     (void)feed(badness, 2, TIDE_OK, 1, NOW);
@@ -287,7 +266,6 @@ CASE(twenty_items_in_a_row_probe_and_a_failed_probe_halts)
 
 CASE(a_successful_probe_clears_the_suspicion)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     fail_twenty(badness, TIDE_PERMANENT);
@@ -300,7 +278,6 @@ CASE(a_successful_probe_clears_the_suspicion)
 
 CASE(a_suspicion_with_nothing_to_probe_halts)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     fail_twenty(badness, TIDE_SERVER);
     assert_true(tide_badness_next(badness, NOW, &order));
@@ -312,7 +289,6 @@ CASE(a_suspicion_with_nothing_to_probe_halts)
 
 CASE(more_than_half_of_the_last_hundred_probe)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     for (uint64_t i = 0; i < 50; i++) { /* in turns, so never many in a row */
         (void)feed(badness, 1000 + i, TIDE_OK, 1, NOW);
@@ -327,7 +303,6 @@ CASE(more_than_half_of_the_last_hundred_probe)
 
 CASE(stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses)
 {
-    tide_badness *badness = *state;
     for (uint32_t i = 0; i < 8; i++) { /* many, but within a short time */
         assert_int_equal(feed(badness, 7, TIDE_TIMEOUT, i + 1, NOW + i).kind, TIDE_ITEM_AGAIN);
         (void)feed(badness, 50, TIDE_OK, 1, NOW);
@@ -348,7 +323,6 @@ CASE(stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses)
 
 CASE(an_item_whose_errors_vary_is_owed_not_bad)
 {
-    tide_badness *badness = *state;
     for (uint32_t attempt = 1; attempt < 10; attempt++) {
         tide_status status = attempt % 2 ? TIDE_SERVER : TIDE_IO;
         assert_int_equal(feed(badness, 7, status, attempt, NOW).kind, TIDE_ITEM_AGAIN);
@@ -360,7 +334,6 @@ CASE(an_item_whose_errors_vary_is_owed_not_bad)
 /* BAD3: nothing is decided about an item while the account itself is in doubt. */
 CASE(a_suspicion_or_a_halt_holds_every_verdict)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 7, TIDE_SERVER, 1, NOW);
     (void)feed(badness, 8, TIDE_GONE, 1, NOW);
@@ -404,7 +377,6 @@ TEST(a_halt_for_a_lone_item_holds_its_verdict)
 /* A mailbox in which nothing ever succeeded. */
 CASE(without_anything_to_compare_a_suspicion_holds_and_asks_at_once)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
     assert_true(tide_badness_next(badness, NOW, &order));
@@ -421,7 +393,6 @@ CASE(without_anything_to_compare_a_suspicion_holds_and_asks_at_once)
 
 CASE(a_success_during_a_probe_does_not_ask_for_another)
 {
-    tide_badness *badness = *state;
     struct tide_badness_order order;
     tide_badness_doubt(badness, NOW);
     assert_true(tide_badness_next(badness, NOW, &order));
@@ -438,7 +409,6 @@ CASE(a_success_during_a_probe_does_not_ask_for_another)
 
 CASE(the_detail_of_an_error_tells_two_apart)
 {
-    tide_badness *badness = *state;
     struct tide_item_outcome outcome = {.item = 7, .status = TIDE_SERVER};
     for (outcome.attempts = 1; outcome.attempts < 10; outcome.attempts++) {
         outcome.detail = outcome.attempts % 2; /* 500 and 503 in turns */
@@ -450,7 +420,6 @@ CASE(the_detail_of_an_error_tells_two_apart)
 
 CASE(a_time_from_the_past_or_at_the_end_of_time_is_harmless)
 {
-    tide_badness *badness = *state;
     (void)feed(badness, 9, TIDE_PERMANENT, 1, NOW); /* held since now */
     for (uint32_t attempt = 1; attempt <= 8; attempt++)
         (void)feed(badness, 7, TIDE_TIMEOUT, attempt, NOW);
@@ -463,7 +432,6 @@ CASE(a_time_from_the_past_or_at_the_end_of_time_is_harmless)
 
 CASE(causes_outside_never_count)
 {
-    tide_badness *badness = *state;
     const tide_status statuses[] = {TIDE_THROTTLED, TIDE_AGAIN,    TIDE_AUTH,   TIDE_NETWORK,
                                     TIDE_DISK_FULL, TIDE_CANCELED, TIDE_STOPPED};
     struct tide_badness_order order;
@@ -480,7 +448,7 @@ TEST(memory_is_bounded_and_the_quietest_suspect_is_forgotten)
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, UINT64_MAX);
     tide_badness *badness = NULL;
-    assert_int_equal(tide_badness_new(&settings, &mem.base, &badness), TIDE_OK);
+    OK(tide_badness_new(&settings, &mem.base, &badness));
     uint64_t allocations = mem.allocations;
     for (uint64_t item = 1; item <= 4; item++)
         (void)feed(badness, item, TIDE_SERVER, 1, NOW);
@@ -681,33 +649,27 @@ TEST(random_outcomes_agree_with_the_model)
 
 TEST(badness_survives_every_failed_allocation)
 {
-    for (uint64_t fail_at = 0;; fail_at++) { /* ends: `_new` allocates finitely often */
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         struct tide_badness_settings settings = tide_badness_defaults();
         tide_badness *badness = NULL;
         tide_status rc = tide_badness_new(&settings, &mem.base, &badness);
         if (rc == TIDE_OK)
             assert_int_equal(feed(badness, 1, TIDE_SERVER, 1, NOW).kind, TIDE_ITEM_AGAIN);
         tide_badness_free(badness);
-        assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
-            assert_true(fail_at >= 3);
-            return;
-        }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
-        assert_null(badness);
+        assert_swept(mem, rc);
+        if (!mem.fired)
+            assert_true(mem.fail_at >= 3);
+        if (mem.fired)
+            assert_null(badness);
     }
 }
 
 CASE(settings_change_while_items_are_watched)
 {
-    tide_badness *badness = *state;
     struct tide_badness_settings settings = tide_badness_defaults();
     settings.row_max = 3;
     settings.pause_factor_permille = 3000;
-    assert_int_equal(tide_badness_set(badness, &settings), TIDE_OK);
+    OK(tide_badness_set(badness, &settings));
     struct tide_badness_order order;
     struct tide_item_outcome bad = {.item = 1, .status = TIDE_SERVER, .attempts = 1};
     assert_int_equal(tide_badness_item(badness, &bad, NOW).at_ms, NOW + 1000);

@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -15,8 +16,7 @@ TEST(without_rates_everything_passes_at_once)
     tide_bandwidth_init(&bandwidth, 0);
     uint64_t bytes = 0;
     uint64_t again_ms = 0;
-    assert_int_equal(tide_bandwidth_take(&bandwidth, 0, 0, TIDE_UP, 1 << 30, &bytes, &again_ms),
-                     TIDE_OK);
+    OK(tide_bandwidth_take(&bandwidth, 0, 0, TIDE_UP, 1 << 30, &bytes, &again_ms));
     assert_int_equal(bytes, 1 << 30);
 }
 
@@ -25,7 +25,7 @@ TEST(a_rate_is_kept_and_a_waiting_transfer_is_told_when)
     tide_bandwidth bandwidth;
     tide_bandwidth_init(&bandwidth, 0);
     const struct tide_bandwidth_rates rates = {.down_bytes_per_s = 1000000};
-    assert_int_equal(tide_bandwidth_set(&bandwidth, &rates, NULL, 0), TIDE_OK);
+    OK(tide_bandwidth_set(&bandwidth, &rates, NULL, 0));
     uint64_t now_ms = 0;
     uint64_t sum = 0;
     unsigned questions = 0;
@@ -45,8 +45,7 @@ TEST(a_rate_is_kept_and_a_waiting_transfer_is_told_when)
     assert_true(questions < 2000); /* pieces, not bytes */
     uint64_t bytes = 0;
     uint64_t again_ms = 0; /* the other direction has no limit */
-    assert_int_equal(
-        tide_bandwidth_take(&bandwidth, now_ms, 0, TIDE_UP, 1 << 20, &bytes, &again_ms), TIDE_OK);
+    OK(tide_bandwidth_take(&bandwidth, now_ms, 0, TIDE_UP, 1 << 20, &bytes, &again_ms));
     assert_int_equal(bytes, 1 << 20);
 }
 
@@ -74,7 +73,7 @@ TEST(a_span_without_days_holds_on_every_day)
     const struct tide_bandwidth_rates rates = {.both_bytes_per_s = 99};
     const struct tide_bandwidth_span span = {
         .from_minute = 600, .to_minute = 601, .rates = {.both_bytes_per_s = 1}};
-    assert_int_equal(tide_bandwidth_set(&bandwidth, &rates, &span, 1), TIDE_OK);
+    OK(tide_bandwidth_set(&bandwidth, &rates, &span, 1));
     for (unsigned day = 0; day < 7; day++) {
         const unsigned minute = day * TIDE_MINUTES_PER_DAY + 600;
         assert_int_equal(tide_bandwidth_rates_at(&bandwidth, minute).both_bytes_per_s, 1);
@@ -114,7 +113,7 @@ TEST(every_minute_of_the_week_has_the_rate_of_the_first_span_that_holds_it)
                 .rates = {.both_bytes_per_s = i + 1},
             };
         const struct tide_bandwidth_rates rates = {.both_bytes_per_s = 99};
-        assert_int_equal(tide_bandwidth_set(&bandwidth, &rates, spans, 4), TIDE_OK);
+        OK(tide_bandwidth_set(&bandwidth, &rates, spans, 4));
         for (unsigned minute = 0; minute < TIDE_MINUTES_PER_WEEK; minute++) {
             uint64_t expected = 99;
             for (unsigned i = 4; i > 0; i--)
@@ -137,7 +136,7 @@ static void random_walk(uint64_t seed, uint64_t steps)
         .up_bytes_per_s = 1 + tide_rng_below(&rng, 2000000),
         .both_bytes_per_s = 1 + tide_rng_below(&rng, 3000000),
     };
-    assert_int_equal(tide_bandwidth_set(&bandwidth, &rates, NULL, 0), TIDE_OK);
+    OK(tide_bandwidth_set(&bandwidth, &rates, NULL, 0));
     double given[2] = {0, 0};
     uint64_t now_ms = 0;
     for (uint64_t step = 0; step < steps; step++) {
@@ -151,9 +150,7 @@ static void random_walk(uint64_t seed, uint64_t steps)
         } else if (tide_rng_chance(&rng, 1, 2)) {
             /* The named time is early enough to be worth it: then it is granted. */
             now_ms = again_ms;
-            assert_int_equal(
-                tide_bandwidth_take(&bandwidth, now_ms, 0, way, wanted, &bytes, &again_ms),
-                TIDE_OK);
+            OK(tide_bandwidth_take(&bandwidth, now_ms, 0, way, wanted, &bytes, &again_ms));
             given[way] += (double)bytes;
         } else {
             now_ms += tide_rng_below(&rng, 20);
@@ -181,22 +178,17 @@ TEST(the_rate_follows_the_schedule)
                                                .to_minute = 17 * 60,
                                                .rates = {.both_bytes_per_s = 1000}};
     const struct tide_bandwidth_rates full = {0};
-    assert_int_equal(tide_bandwidth_set(&bandwidth, &full, &office, 1), TIDE_OK);
+    OK(tide_bandwidth_set(&bandwidth, &full, &office, 1));
     uint64_t bytes = 0;
     uint64_t again_ms = 0;
-    assert_int_equal(tide_bandwidth_take(&bandwidth, 0, 539, TIDE_DOWN, 1000000, &bytes, &again_ms),
-                     TIDE_OK);
+    OK(tide_bandwidth_take(&bandwidth, 0, 539, TIDE_DOWN, 1000000, &bytes, &again_ms));
     assert_int_equal(bytes, 1000000);
-    assert_int_equal(
-        tide_bandwidth_take(&bandwidth, 60000, 540, TIDE_DOWN, 1000000, &bytes, &again_ms),
-        TIDE_OK);
+    OK(tide_bandwidth_take(&bandwidth, 60000, 540, TIDE_DOWN, 1000000, &bytes, &again_ms));
     assert_int_equal(bytes, 251); /* the burst, not what the night left over */
     assert_int_equal(
         tide_bandwidth_take(&bandwidth, 60001, 540, TIDE_DOWN, 1000000, &bytes, &again_ms),
         TIDE_AGAIN);
     assert_in_range(again_ms, 60100, 60130);
-    assert_int_equal(
-        tide_bandwidth_take(&bandwidth, 60002, 1020, TIDE_DOWN, 1000000, &bytes, &again_ms),
-        TIDE_OK);
+    OK(tide_bandwidth_take(&bandwidth, 60002, 1020, TIDE_DOWN, 1000000, &bytes, &again_ms));
     assert_int_equal(bytes, 1000000);
 }

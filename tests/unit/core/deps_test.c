@@ -6,6 +6,8 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/sweep.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -81,7 +83,7 @@ TEST(what_is_needed_comes_first_and_equals_keep_their_order)
 {
     const struct tide_edge edges[] = {{0, 3}, {3, 4}, {1, 3}, {1, 3}};
     uint32_t order[6];
-    assert_int_equal(tide_deps_order(6, edges, 4, tide_mem_heap(), order, NULL, NULL), TIDE_OK);
+    OK(tide_deps_order(6, edges, 4, tide_mem_heap(), order, NULL, NULL));
     const uint32_t expected[6] = {2, 4, 5, 3, 0, 1};
     assert_memory_equal(order, expected, sizeof expected);
 }
@@ -123,7 +125,7 @@ TEST(indices_outside_the_batch_and_too_many_are_refused)
     assert_int_equal(
         tide_deps_order(1, &edge, (size_t)TIDE_EDGES_MAX + 1, tide_mem_heap(), order, NULL, NULL),
         TIDE_FULL);
-    assert_int_equal(tide_deps_order(0, NULL, 0, tide_mem_heap(), NULL, NULL, NULL), TIDE_OK);
+    OK(tide_deps_order(0, NULL, 0, tide_mem_heap(), NULL, NULL, NULL));
 }
 
 TEST(every_graph_of_up_to_four_jobs_agrees_with_the_model)
@@ -182,8 +184,7 @@ TEST(the_longest_chain_is_ordered_and_closing_it_is_refused)
     assert_true(edges != NULL && order != NULL);
     for (uint32_t i = 0; i < COUNT; i++)
         edges[i] = (struct tide_edge){i, (i + 1) % COUNT};
-    assert_int_equal(tide_deps_order(COUNT, edges, COUNT - 1, tide_mem_heap(), order, NULL, NULL),
-                     TIDE_OK);
+    OK(tide_deps_order(COUNT, edges, COUNT - 1, tide_mem_heap(), order, NULL, NULL));
     for (uint32_t i = 0; i < COUNT; i++)
         assert_int_equal(order[i], COUNT - 1 - i);
     uint32_t culprit = 99;
@@ -197,19 +198,15 @@ TEST(the_longest_chain_is_ordered_and_closing_it_is_refused)
 TEST(deps_survive_every_failed_allocation)
 {
     const struct tide_edge edges[] = {{0, 1}, {1, 2}};
-    for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         uint32_t order[3] = {9, 9, 9};
         tide_status rc = tide_deps_order(3, edges, 2, &mem.base, order, NULL, NULL);
-        assert_int_equal(mem.bytes_live, 0);
+        assert_swept(mem, rc);
         if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
             assert_int_equal(order[0], 2);
-            assert_true(fail_at > 0);
-            return;
+            assert_true(mem.fail_at > 0);
         }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
-        assert_int_equal(order[0], 9);
+        if (mem.fired)
+            assert_int_equal(order[0], 9);
     }
 }

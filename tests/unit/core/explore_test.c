@@ -22,6 +22,7 @@
 #include "core/lanes.h"
 #include "core/tracker.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -246,7 +247,7 @@ static void world_boot(struct world *world)
     for (uint64_t cycle = 0; cycle < world->ledger.cursor; cycle++)
         world->counts[cycle].finished = true;
     for (uint64_t cycle = world->ledger.cursor; cycle < CYCLES; cycle++) {
-        assert_int_equal(tide_frontier_open(world->frontier, cycle), TIDE_OK);
+        OK(tide_frontier_open(world->frontier, cycle));
         for (unsigned id = 1; id <= ROWS; id++) {
             const struct row *row = &world->ledger.rows[id];
             if (row->cycle == cycle && row->state == PENDING)

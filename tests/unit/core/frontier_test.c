@@ -6,6 +6,8 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/sweep.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -16,7 +18,7 @@
 static tide_frontier *frontier_at(uint64_t committed)
 {
     tide_frontier *frontier = NULL;
-    assert_int_equal(tide_frontier_new(committed, tide_mem_heap(), &frontier), TIDE_OK);
+    OK(tide_frontier_new(committed, tide_mem_heap(), &frontier));
     return frontier;
 }
 
@@ -24,7 +26,7 @@ TEST(the_cursor_waits_for_the_oldest_cycle)
 {
     tide_frontier *frontier = frontier_at(40);
     for (uint64_t cycle = 40; cycle < 45; cycle++)
-        assert_int_equal(tide_frontier_open(frontier, cycle), TIDE_OK);
+        OK(tide_frontier_open(frontier, cycle));
     tide_frontier_finish(frontier, 42);
     tide_frontier_finish(frontier, 41);
     assert_int_equal(tide_frontier_reachable(frontier), 40);
@@ -40,8 +42,8 @@ TEST(the_cursor_waits_for_the_oldest_cycle)
 TEST(finishing_twice_changes_nothing)
 {
     tide_frontier *frontier = frontier_at(0);
-    assert_int_equal(tide_frontier_open(frontier, 0), TIDE_OK);
-    assert_int_equal(tide_frontier_open(frontier, 1), TIDE_OK);
+    OK(tide_frontier_open(frontier, 0));
+    OK(tide_frontier_open(frontier, 1));
     tide_frontier_finish(frontier, 1);
     tide_frontier_finish(frontier, 1);
     assert_int_equal(tide_frontier_totals(frontier).finished, 1);
@@ -55,14 +57,14 @@ TEST(finishing_twice_changes_nothing)
 TEST(a_cycle_never_opened_holds_the_cursor)
 {
     tide_frontier *frontier = frontier_at(7);
-    assert_int_equal(tide_frontier_open(frontier, 8), TIDE_OK);
+    OK(tide_frontier_open(frontier, 8));
     tide_frontier_finish(frontier, 8);
     assert_int_equal(tide_frontier_reachable(frontier), 7);
     struct tide_cycle_view gap = {0};
     assert_int_equal(tide_frontier_gaps(frontier, 0, &gap, 1), 1);
     assert_int_equal(gap.cycle, 7);
     assert_false(gap.opened);
-    assert_int_equal(tide_frontier_open(frontier, 7), TIDE_OK);
+    OK(tide_frontier_open(frontier, 7));
     tide_frontier_finish(frontier, 7);
     assert_int_equal(tide_frontier_reachable(frontier), 9);
     tide_frontier_free(frontier);
@@ -72,21 +74,21 @@ TEST(opening_is_refused_when_known_full_or_impossible)
 {
     tide_frontier *frontier = frontier_at(100);
     assert_int_equal(tide_frontier_open(frontier, 99), TIDE_EXISTS);
-    assert_int_equal(tide_frontier_open(frontier, 100), TIDE_OK);
+    OK(tide_frontier_open(frontier, 100));
     assert_int_equal(tide_frontier_open(frontier, 100), TIDE_EXISTS);
     assert_int_equal(tide_frontier_open(frontier, 100 + TIDE_CYCLES_OPEN_MAX), TIDE_FULL);
-    assert_int_equal(tide_frontier_open(frontier, 99 + TIDE_CYCLES_OPEN_MAX), TIDE_OK);
+    OK(tide_frontier_open(frontier, 99 + TIDE_CYCLES_OPEN_MAX));
     assert_int_equal(tide_frontier_open(frontier, UINT64_MAX), TIDE_INVALID);
     tide_frontier_check(frontier);
     /* The oldest one finishes, and there is room for exactly one more. */
     tide_frontier_finish(frontier, 100);
-    assert_int_equal(tide_frontier_open(frontier, 100 + TIDE_CYCLES_OPEN_MAX), TIDE_OK);
+    OK(tide_frontier_open(frontier, 100 + TIDE_CYCLES_OPEN_MAX));
     assert_int_equal(tide_frontier_open(frontier, 101 + TIDE_CYCLES_OPEN_MAX), TIDE_FULL);
     tide_frontier_check(frontier);
     tide_frontier_free(frontier);
 
     frontier = frontier_at(UINT64_MAX - 1);
-    assert_int_equal(tide_frontier_open(frontier, UINT64_MAX - 1), TIDE_OK);
+    OK(tide_frontier_open(frontier, UINT64_MAX - 1));
     assert_int_equal(tide_frontier_open(frontier, UINT64_MAX), TIDE_INVALID);
     tide_frontier_finish(frontier, UINT64_MAX - 1);
     assert_int_equal(tide_frontier_reachable(frontier), UINT64_MAX);
@@ -188,7 +190,7 @@ TEST(every_order_of_six_cycles_ends_at_the_same_place)
         bool finished[COUNT + 1] = {false};
         for (uint64_t cycle = 0; cycle < COUNT; cycle++) {
             left[cycle] = cycle;
-            assert_int_equal(tide_frontier_open(frontier, cycle), TIDE_OK);
+            OK(tide_frontier_open(frontier, cycle));
         }
         for (int code = order, count = COUNT; count > 0; count--) {
             int pick = code % count;
@@ -228,24 +230,16 @@ static tide_status finish_forty_backwards(tide_mem *mem, uint64_t *reachable_out
     return rc;
 }
 
-/* Fails the first allocation, then the second, and so on; ends because the
- * scenario makes finitely many. */
 TEST(frontier_survives_every_failed_allocation)
 {
-    for (uint64_t fail_at = 0;; fail_at++) {
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
-
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         uint64_t reachable = 0;
         tide_status rc = finish_forty_backwards(&mem.base, &reachable);
-        assert_int_equal(mem.bytes_live, 0);
+        assert_swept(mem, rc);
         if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
             assert_int_equal(reachable, 40);
-            assert_true(fail_at > 3);
-            return;
+            assert_true(mem.fail_at > 3);
         }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
     }
 }
 
@@ -254,12 +248,12 @@ TEST(an_open_refused_for_memory_can_be_tried_again)
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, 2);
     tide_frontier *frontier = NULL;
-    assert_int_equal(tide_frontier_new(0, &mem.base, &frontier), TIDE_OK);
-    assert_int_equal(tide_frontier_open(frontier, 0), TIDE_OK);
+    OK(tide_frontier_new(0, &mem.base, &frontier));
+    OK(tide_frontier_open(frontier, 0));
     assert_int_equal(tide_frontier_open(frontier, 100), TIDE_NO_MEMORY);
     tide_frontier_check(frontier);
     assert_int_equal(tide_frontier_totals(frontier).opened, 1);
-    assert_int_equal(tide_frontier_open(frontier, 100), TIDE_OK);
+    OK(tide_frontier_open(frontier, 100));
     assert_int_equal(tide_frontier_totals(frontier).opened, 2);
     tide_frontier_check(frontier);
     tide_frontier_free(frontier);

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "core/lanes.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -18,9 +19,11 @@ static tide_lanes *lanes_of(uint32_t workers, uint32_t interactive, uint32_t bul
 {
     struct tide_lanes_limits limits = {workers, {interactive, bulk}};
     tide_lanes *lanes = NULL;
-    assert_int_equal(tide_lanes_new(&limits, 1000, tide_mem_heap(), &lanes), TIDE_OK);
+    OK(tide_lanes_new(&limits, 1000, tide_mem_heap(), &lanes));
     return lanes;
 }
+
+#define CASE(name, ...) TEST_OF(name, tide_lanes *lanes, lanes_of(__VA_ARGS__), tide_lanes_free)
 
 static struct tide_brief job(uint64_t id, int lane, uint32_t account, uint8_t priority)
 {
@@ -34,12 +37,12 @@ static struct tide_brief job(uint64_t id, int lane, uint32_t account, uint8_t pr
 
 static void want(tide_lanes *lanes, struct tide_brief brief)
 {
-    assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_OK);
+    OK(tide_lanes_wanted(lanes, &brief));
 }
 
 static void hold(tide_lanes *lanes, struct tide_brief brief)
 {
-    assert_int_equal(tide_lanes_held(lanes, &brief), TIDE_OK);
+    OK(tide_lanes_held(lanes, &brief));
 }
 
 /* What comes next, 0: nothing. */
@@ -61,9 +64,8 @@ static uint64_t preempt(tide_lanes *lanes)
     return tide_lanes_next_preempt(lanes, &id) ? id : 0;
 }
 
-TEST(higher_priority_goes_first_and_older_within_it)
+CASE(higher_priority_goes_first_and_older_within_it, 16, 2, 2)
 {
-    tide_lanes *lanes = lanes_of(16, 2, 2);
     want(lanes, job(3, B, 1, 30));
     want(lanes, job(2, B, 2, 30));
     want(lanes, job(4, B, 3, 50));
@@ -82,12 +84,10 @@ TEST(higher_priority_goes_first_and_older_within_it)
     assert_int_equal(start(lanes), 0);
     assert_int_equal(tide_lanes_running(lanes, B), 3);
     assert_true(tide_lanes_check(lanes));
-    tide_lanes_free(lanes);
 }
 
-TEST(each_lane_keeps_its_reserved_workers)
+CASE(each_lane_keeps_its_reserved_workers, 8, 2, 3)
 {
-    tide_lanes *lanes = lanes_of(8, 2, 3);
     for (uint64_t id = 1; id <= 20; id++) {
         hold(lanes, job(id, I, 1, 90));
         hold(lanes, job(100 + id, B, 2, 5));
@@ -98,12 +98,10 @@ TEST(each_lane_keeps_its_reserved_workers)
     assert_int_equal(tide_lanes_running(lanes, B), 3);
     assert_int_equal(preempt(lanes), 0);
     assert_int_equal(tide_lanes_explain(lanes, 20), TIDE_WHY_LANE_FULL);
-    tide_lanes_free(lanes);
 }
 
-TEST(only_preemptible_jobs_borrow_and_only_from_an_empty_lane)
+CASE(only_preemptible_jobs_borrow_and_only_from_an_empty_lane, 4, 1, 1)
 {
-    tide_lanes *lanes = lanes_of(4, 1, 1);
     for (uint64_t id = 1; id <= 5; id++) {
         struct tide_brief fixed = job(id, B, 1, 50);
         fixed.preemptible = false;
@@ -127,20 +125,18 @@ TEST(only_preemptible_jobs_borrow_and_only_from_an_empty_lane)
     assert_int_equal(start(lanes), 20);
     assert_int_equal(start(lanes), 0);
     assert_true(tide_lanes_check(lanes));
-    tide_lanes_free(lanes);
 }
 
-TEST(a_blocked_account_costs_the_others_nothing)
+CASE(a_blocked_account_costs_the_others_nothing, 16, 2, 2)
 {
-    tide_lanes *lanes = lanes_of(16, 2, 2);
-    assert_int_equal(tide_lanes_admit(lanes, 1, 0), TIDE_OK);
+    OK(tide_lanes_admit(lanes, 1, 0));
     for (uint64_t id = 1; id <= 500; id++)
         want(lanes, job(id, B, 1, 99));
     want(lanes, job(900, B, 2, 1));
     assert_int_equal(claim(lanes), 900);
     assert_int_equal(claim(lanes), 0);
     assert_int_equal(tide_lanes_explain(lanes, 1), TIDE_WHY_ACCOUNT_FULL);
-    assert_int_equal(tide_lanes_admit(lanes, 1, 2), TIDE_OK);
+    OK(tide_lanes_admit(lanes, 1, 2));
     assert_int_equal(claim(lanes), 1);
     assert_int_equal(claim(lanes), 2);
     assert_int_equal(claim(lanes), 0);
@@ -149,18 +145,16 @@ TEST(a_blocked_account_costs_the_others_nothing)
     assert_int_equal(start(lanes), 1);
     /* Halted between claim and start: what is held stays where it is, and does
      * not count against what may be claimed for others. */
-    assert_int_equal(tide_lanes_admit(lanes, 1, 0), TIDE_OK);
+    OK(tide_lanes_admit(lanes, 1, 0));
     assert_int_equal(start(lanes), 0);
-    assert_int_equal(tide_lanes_admit(lanes, 1, TIDE_ADMIT_ALL), TIDE_OK);
+    OK(tide_lanes_admit(lanes, 1, TIDE_ADMIT_ALL));
     assert_int_equal(start(lanes), 2);
     assert_true(tide_lanes_check(lanes));
-    tide_lanes_free(lanes);
 }
 
-TEST(a_parked_job_keeps_its_place_in_the_account)
+CASE(a_parked_job_keeps_its_place_in_the_account, 16, 2, 2)
 {
-    tide_lanes *lanes = lanes_of(16, 2, 2);
-    assert_int_equal(tide_lanes_admit(lanes, 1, 1), TIDE_OK);
+    OK(tide_lanes_admit(lanes, 1, 1));
     hold(lanes, job(1, B, 1, 30));
     assert_int_equal(start(lanes), 1);
     tide_lanes_parked(lanes, 1);
@@ -173,12 +167,10 @@ TEST(a_parked_job_keeps_its_place_in_the_account)
     assert_int_equal(start(lanes), 1);
     tide_lanes_left(lanes, 1);
     assert_int_equal(claim(lanes), 2);
-    tide_lanes_free(lanes);
 }
 
-TEST(while_a_person_waits_nothing_lower_of_that_account_starts)
+CASE(while_a_person_waits_nothing_lower_of_that_account_starts, 16, 2, 2)
 {
-    tide_lanes *lanes = lanes_of(16, 2, 2);
     hold(lanes, job(1, B, 1, 99)); /* higher priority, but level 4 */
     hold(lanes, job(2, B, 2, 10));
     struct tide_brief person = job(3, I, 1, 50);
@@ -192,13 +184,11 @@ TEST(while_a_person_waits_nothing_lower_of_that_account_starts)
     hold(lanes, person);
     assert_int_equal(start(lanes), 3);
     assert_int_equal(start(lanes), 1);
-    tide_lanes_free(lanes);
 }
 
-TEST(a_person_passes_held_and_parked_jobs_of_a_full_account)
+CASE(a_person_passes_held_and_parked_jobs_of_a_full_account, 16, 2, 2)
 {
-    tide_lanes *lanes = lanes_of(16, 2, 2);
-    assert_int_equal(tide_lanes_admit(lanes, 1, 2), TIDE_OK);
+    OK(tide_lanes_admit(lanes, 1, 2));
     hold(lanes, job(1, B, 1, 30));
     assert_int_equal(start(lanes), 1);
     tide_lanes_parked(lanes, 1);
@@ -213,13 +203,11 @@ TEST(a_person_passes_held_and_parked_jobs_of_a_full_account)
     tide_lanes_left(lanes, 3);
     assert_int_equal(start(lanes), 2);
     assert_true(tide_lanes_check(lanes));
-    tide_lanes_free(lanes);
 }
 
-TEST(a_person_takes_the_account_from_running_lower_jobs)
+CASE(a_person_takes_the_account_from_running_lower_jobs, 16, 2, 2)
 {
-    tide_lanes *lanes = lanes_of(16, 2, 2);
-    assert_int_equal(tide_lanes_admit(lanes, 1, 2), TIDE_OK);
+    OK(tide_lanes_admit(lanes, 1, 2));
     struct tide_brief fixed = job(1, B, 1, 10);
     fixed.preemptible = false;
     hold(lanes, fixed);
@@ -238,16 +226,14 @@ TEST(a_person_takes_the_account_from_running_lower_jobs)
     hold(lanes, person);
     assert_int_equal(start(lanes), 3);
     /* With room in the account and a free worker nobody is disturbed. */
-    assert_int_equal(tide_lanes_admit(lanes, 1, 9), TIDE_OK);
+    OK(tide_lanes_admit(lanes, 1, 9));
     person.id = 4;
     want(lanes, person);
     assert_int_equal(preempt(lanes), 0);
-    tide_lanes_free(lanes);
 }
 
-TEST(a_person_takes_a_worker_from_its_own_account)
+CASE(a_person_takes_a_worker_from_its_own_account, 4, 1, 1)
 {
-    tide_lanes *lanes = lanes_of(4, 1, 1);
     for (uint64_t id = 1; id <= 3; id++) {
         hold(lanes, job(id, I, 1, 30));
         assert_int_equal(start(lanes), id);
@@ -261,12 +247,10 @@ TEST(a_person_takes_a_worker_from_its_own_account)
     assert_int_equal(preempt(lanes), 3); /* its own, the last in order */
     tide_lanes_left(lanes, 3);
     assert_int_equal(start(lanes), 5);
-    tide_lanes_free(lanes);
 }
 
-TEST(claims_run_ahead_of_the_workers_by_what_was_allowed)
+CASE(claims_run_ahead_of_the_workers_by_what_was_allowed, 4, 1, 1)
 {
-    tide_lanes *lanes = lanes_of(4, 1, 1);
     uint64_t id = 0;
     for (id = 1; id <= 50; id++) {
         want(lanes, job(id, I, 1, 30));
@@ -277,12 +261,10 @@ TEST(claims_run_ahead_of_the_workers_by_what_was_allowed)
         claims[id > 100]++;
     assert_int_equal(claims[0], 3 + 5); /* four workers, one of them bulk's */
     assert_int_equal(claims[1], 3 + 5);
-    tide_lanes_free(lanes);
 }
 
-TEST(with_one_worker_neither_lane_starves)
+CASE(with_one_worker_neither_lane_starves, 1, 2, 2)
 {
-    tide_lanes *lanes = lanes_of(1, 2, 2);
     for (uint64_t id = 1; id <= 100; id++) {
         hold(lanes, job(id, I, 1, 90));
         hold(lanes, job(200 + id, B, 1, 5));
@@ -296,7 +278,6 @@ TEST(with_one_worker_neither_lane_starves)
         tide_lanes_left(lanes, id);
     }
     assert_int_equal(bulk, 10);
-    tide_lanes_free(lanes);
 }
 
 TEST(odd_input_is_refused)
@@ -308,7 +289,7 @@ TEST(odd_input_is_refused)
     assert_int_equal(tide_lanes_new(&limits, 9, tide_mem_heap(), &lanes), TIDE_INVALID);
     limits = (struct tide_lanes_limits){4, {1, 1}};
     assert_int_equal(tide_lanes_new(&limits, 0, tide_mem_heap(), &lanes), TIDE_INVALID);
-    assert_int_equal(tide_lanes_new(&limits, 2, tide_mem_heap(), &lanes), TIDE_OK);
+    OK(tide_lanes_new(&limits, 2, tide_mem_heap(), &lanes));
     struct tide_brief brief = job(1, I, 1, 30);
     brief.level = 0;
     assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_INVALID);
@@ -334,7 +315,7 @@ TEST(odd_input_is_refused)
     assert_int_equal(start(lanes), 2);
     brief = job(2, I, 1, 30);
     assert_int_equal(tide_lanes_held(lanes, &brief), TIDE_EXISTS); /* it runs */
-    assert_int_equal(tide_lanes_admit(lanes, 0, 1), TIDE_OK);      /* no account: always all */
+    OK(tide_lanes_admit(lanes, 0, 1));                             /* no account: always all */
     assert_int_equal(tide_lanes_explain(lanes, 77), TIDE_WHY_UNKNOWN);
     assert_int_equal(tide_lanes_waiting(lanes, I), 1);
     tide_lanes_free(lanes);
@@ -371,9 +352,8 @@ TEST(every_allocation_may_fail)
     }
 }
 
-TEST(accounts_come_and_go_beyond_the_table)
+CASE(accounts_come_and_go_beyond_the_table, 4, 1, 1)
 {
-    tide_lanes *lanes = lanes_of(4, 1, 1);
     want(lanes, job(1000000, I, 99998, 0)); /* its account is never forgotten */
     for (uint32_t account = 1; account <= 3 * TIDE_ACCOUNTS_MAX; account++) {
         want(lanes, job(account, I, account, 30));
@@ -382,10 +362,9 @@ TEST(accounts_come_and_go_beyond_the_table)
     }
     assert_int_equal(claim(lanes), 1000000);
     for (uint32_t account = 1; account <= TIDE_ACCOUNTS_MAX; account++)
-        assert_int_equal(tide_lanes_admit(lanes, account, 1), TIDE_OK);
+        OK(tide_lanes_admit(lanes, account, 1));
     assert_int_equal(tide_lanes_admit(lanes, 99999, 1), TIDE_FULL);
     assert_true(tide_lanes_check(lanes));
-    tide_lanes_free(lanes);
 }
 
 /* A flood in one lane, one job in the other, whose account is one of the
@@ -785,8 +764,7 @@ static void step_limits(struct model *model)
         uint32_t account = 1 + (uint32_t)tide_rng_below(&model->rng, ACCOUNTS - 1);
         uint64_t dice = tide_rng_below(&model->rng, 7);
         model->admitted[account] = dice == 6 ? TIDE_ADMIT_ALL : (uint32_t)dice;
-        assert_int_equal(tide_lanes_admit(model->lanes, account, model->admitted[account]),
-                         TIDE_OK);
+        OK(tide_lanes_admit(model->lanes, account, model->admitted[account]));
     } else if (running_in(model, 2, false) == 0) {
         struct tide_lanes_limits limits = {1 + (uint32_t)tide_rng_below(&model->rng, 9), {0, 0}};
         limits.reserved[0] = (uint32_t)tide_rng_below(&model->rng, limits.workers);
@@ -845,9 +823,8 @@ TEST(the_lanes_agree_with_a_model_that_looks_at_every_job)
 
 /* Limits lowered while jobs run: nothing starts until enough have ended, and
  * nothing breaks. */
-TEST(workers_may_be_taken_away_while_jobs_run)
+CASE(workers_may_be_taken_away_while_jobs_run, 8, 2, 2)
 {
-    tide_lanes *lanes = lanes_of(8, 2, 2);
     for (uint64_t id = 1; id <= 8; id++)
         hold(lanes, job(id, id % 2 ? I : B, 1, 30));
     for (int i = 0; i < 8; i++)
@@ -863,5 +840,4 @@ TEST(workers_may_be_taken_away_while_jobs_run)
     tide_lanes_left(lanes, 6);
     assert_int_equal(start(lanes), 9);
     assert_true(tide_lanes_check(lanes));
-    tide_lanes_free(lanes);
 }

@@ -8,6 +8,7 @@
 #include "core/governor/profile.h"
 #include "core/retry.h"
 #include "core/schedule.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -132,7 +133,7 @@ TEST(profiles_refuse_numbers_that_contradict_each_other)
     struct tide_governor_profile complete;
     const struct tide_governor_profile fast = {
         .window_ms = 1000, .window_units_max = 10, .rate_max = 1000, .rate_start = 500};
-    assert_int_equal(tide_profile_complete(&fast, &complete), TIDE_OK);
+    OK(tide_profile_complete(&fast, &complete));
     assert_true(complete.rate_max <= 10);
     assert_true(complete.rate_start <= complete.rate_max);
 }

@@ -3,6 +3,7 @@
 #include "core/retry.h"
 #include "base/check.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -153,7 +154,7 @@ TEST(senseless_policies_are_refused)
 {
     tide_error err;
     struct tide_retry_policy policy = tide_retry_defaults();
-    assert_int_equal(tide_retry_check(&policy, &err), TIDE_OK);
+    OK(tide_retry_check(&policy, &err));
     policy.attempts_max = 0;
     assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
     policy = tide_retry_defaults();

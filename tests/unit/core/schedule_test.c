@@ -6,6 +6,8 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/sweep.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -16,9 +18,11 @@
 static tide_schedules *schedule_make(void)
 {
     tide_schedules *schedule = NULL;
-    assert_int_equal(tide_schedules_new(tide_mem_heap(), &schedule), TIDE_OK);
+    OK(tide_schedules_new(tide_mem_heap(), &schedule));
     return schedule;
 }
+
+#define CASE(name) TEST_OF(name, tide_schedules *schedule, schedule_make(), tide_schedules_free)
 
 TEST(the_first_run_is_at_start_or_after_one_period)
 {
@@ -36,15 +40,14 @@ TEST(the_first_run_is_at_start_or_after_one_period)
     assert_int_equal(firing.missed, 0);
 }
 
-TEST(missed_ticks_collapse_into_the_latest)
+CASE(missed_ticks_collapse_into_the_latest)
 {
-    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9,
                                         .anchor_unix_ms = 1000,
                                         .period_ms = 10,
                                         .fired = true,
                                         .last_unix_ms = 1020}; /* as the store remembers */
-    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    OK(tide_schedules_put(schedule, &entry));
     struct tide_firing firing;
     assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), 1030);
     assert_true(tide_schedules_next(schedule, 1099, &firing));
@@ -53,14 +56,12 @@ TEST(missed_ticks_collapse_into_the_latest)
     assert_int_equal(firing.missed, 6);
     assert_false(tide_schedules_next(schedule, 1099, &firing));
     assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), 1100);
-    tide_schedules_free(schedule);
 }
 
-TEST(a_clock_that_jumps_back_fires_nothing_twice)
+CASE(a_clock_that_jumps_back_fires_nothing_twice)
 {
-    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
-    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    OK(tide_schedules_put(schedule, &entry));
     assert_int_equal(tide_schedule_lag_ms(&entry, 0), 0); /* it never fired */
     struct tide_firing firing;
     assert_true(tide_schedules_next(schedule, 1055, &firing));
@@ -70,13 +71,11 @@ TEST(a_clock_that_jumps_back_fires_nothing_twice)
     assert_int_equal(tide_schedule_lag_ms(tide_schedules_find(schedule, 9), 1000), 50);
     assert_true(tide_schedules_next(schedule, 1060, &firing));
     assert_int_equal(firing.slot_unix_ms, 1060);
-    tide_schedules_free(schedule);
 }
 
 /* Its anchor lies weeks ahead once the clock is set right, and nothing has fired. */
-TEST(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it)
+CASE(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it)
 {
-    tide_schedules *schedule = schedule_make();
     const uint64_t now = 1000000, week_ms = 7ull * 86400 * 1000;
     struct tide_schedule_entry soon = {
         .id = 1, .anchor_unix_ms = now + week_ms + 70, .period_ms = 100, .at_start = true};
@@ -89,10 +88,10 @@ TEST(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it)
                                         .last_unix_ms = now + week_ms + 20};
     struct tide_schedule_entry no_room = {
         .id = 4, .anchor_unix_ms = now + 5, .period_ms = week_ms, .at_start = true};
-    assert_int_equal(tide_schedules_put(schedule, &no_room), TIDE_OK);
-    assert_int_equal(tide_schedules_put(schedule, &fired), TIDE_OK);
-    assert_int_equal(tide_schedules_put(schedule, &later), TIDE_OK);
-    assert_int_equal(tide_schedules_put(schedule, &soon), TIDE_OK);
+    OK(tide_schedules_put(schedule, &no_room));
+    OK(tide_schedules_put(schedule, &fired));
+    OK(tide_schedules_put(schedule, &later));
+    OK(tide_schedules_put(schedule, &soon));
     struct tide_firing firing;
     assert_true(tide_schedules_next(schedule, now, &firing));
     assert_int_equal(firing.id, 1);
@@ -111,64 +110,56 @@ TEST(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it)
     /* What has fired waits, so that no slot fires twice (SCH2). */
     assert_int_equal(tide_schedule_due_at_unix_ms(tide_schedules_find(schedule, 3)),
                      now + week_ms + 30);
-    tide_schedules_free(schedule);
 }
 
-TEST(an_anchor_that_cannot_be_moved_back_stays)
+CASE(an_anchor_that_cannot_be_moved_back_stays)
 {
-    tide_schedules *schedule = schedule_make();
     /* Two of its periods would be needed, and do not fit 64 bits. */
     struct tide_schedule_entry huge = {
         .id = 1, .anchor_unix_ms = UINT64_MAX, .period_ms = 1ull << 63, .at_start = true};
-    assert_int_equal(tide_schedules_put(schedule, &huge), TIDE_OK);
+    OK(tide_schedules_put(schedule, &huge));
     struct tide_firing firing;
     assert_false(tide_schedules_next(schedule, 1000000, &firing));
     assert_int_equal(tide_schedules_find(schedule, 1)->anchor_unix_ms, UINT64_MAX);
     tide_schedules_check(schedule);
-    tide_schedules_free(schedule);
 }
 
-TEST(a_slot_fired_elsewhere_is_not_fired_here)
+CASE(a_slot_fired_elsewhere_is_not_fired_here)
 {
-    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
-    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    OK(tide_schedules_put(schedule, &entry));
     tide_schedules_fired(schedule, 9, 1030);
     tide_schedules_fired(schedule, 9, 1010); /* older news */
     tide_schedules_fired(schedule, 77, 1010);
     struct tide_firing firing;
     assert_false(tide_schedules_next(schedule, 1039, &firing));
     assert_true(tide_schedules_next(schedule, 1040, &firing));
-    tide_schedules_free(schedule);
 }
 
-TEST(a_new_period_goes_on_from_the_last_slot)
+CASE(a_new_period_goes_on_from_the_last_slot)
 {
-    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
-    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    OK(tide_schedules_put(schedule, &entry));
     struct tide_firing firing;
     assert_true(tide_schedules_next(schedule, 1050, &firing));
     entry.period_ms = 40; /* the store's copy is older than what fired */
-    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    OK(tide_schedules_put(schedule, &entry));
     assert_int_equal(tide_schedules_count(schedule), 1);
     assert_false(tide_schedules_next(schedule, 1079, &firing));
     assert_true(tide_schedules_next(schedule, 1081, &firing));
     assert_int_equal(firing.slot_unix_ms, 1080);
     tide_schedules_check(schedule);
-    tide_schedules_free(schedule);
 }
 
-TEST(entries_are_bounded_and_checked)
+CASE(entries_are_bounded_and_checked)
 {
-    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 0, .period_ms = 1};
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_INVALID);
     entry = (struct tide_schedule_entry){.id = 1, .period_ms = 0};
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_INVALID);
     entry.period_ms = 5;
     for (entry.id = 1; entry.id <= TIDE_SCHEDULES_MAX; entry.id++)
-        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+        OK(tide_schedules_put(schedule, &entry));
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_FULL);
     assert_null(tide_schedules_find(schedule, 0));
     /* Equals come by id. */
@@ -179,7 +170,6 @@ TEST(entries_are_bounded_and_checked)
     }
     assert_false(tide_schedules_next(schedule, 6, &firing));
     tide_schedules_check(schedule);
-    tide_schedules_free(schedule);
     tide_schedules_free(NULL);
 }
 
@@ -248,7 +238,7 @@ static void model_step(tide_schedules *schedule, struct model_entry *model, uint
             entry.fired = mine->entry.fired;
             entry.last_unix_ms = mine->entry.last_unix_ms;
         }
-        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+        OK(tide_schedules_put(schedule, &entry));
         mine->entry = entry;
         mine->there = true;
         break;
@@ -387,19 +377,14 @@ static tide_status put_twenty(tide_mem *mem, size_t *count_out)
 
 TEST(schedule_survives_every_failed_allocation)
 {
-    for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         size_t count = 0;
         tide_status rc = put_twenty(&mem.base, &count);
-        assert_int_equal(mem.bytes_live, 0);
+        assert_swept(mem, rc);
         if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
             assert_int_equal(count, 20);
-            assert_true(fail_at > 3);
-            return;
+            assert_true(mem.fail_at > 3);
         }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
     }
 }
 
@@ -408,17 +393,17 @@ TEST(firing_never_allocates)
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, UINT64_MAX);
     tide_schedules *schedule = NULL;
-    assert_int_equal(tide_schedules_new(&mem.base, &schedule), TIDE_OK);
+    OK(tide_schedules_new(&mem.base, &schedule));
     uint64_t now = 0;
     for (uint64_t id = 1; id <= 200; id++) {
         struct tide_schedule_entry entry = {.id = id, .period_ms = 1 + id % 7};
-        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+        OK(tide_schedules_put(schedule, &entry));
         uint64_t allocations = mem.allocations;
         struct tide_firing firing;
         now += 5;
         while (tide_schedules_next(schedule, now, &firing))
             ;
-        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK); /* replaces */
+        OK(tide_schedules_put(schedule, &entry)); /* replaces */
         assert_int_equal(mem.allocations, allocations);
     }
     tide_schedules_free(schedule);

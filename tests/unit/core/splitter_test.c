@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "core/badness.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -23,7 +24,7 @@ static struct tide_split_plan plan_of(const struct tide_split_input *input,
     struct tide_retry_policy policy = tide_retry_defaults();
     struct tide_split_plan plan;
     tide_rng rng = tide_rng_seeded(3);
-    assert_int_equal(tide_splitter_plan(&policy, input, NOW, &rng, fates, &plan), TIDE_OK);
+    OK(tide_splitter_plan(&policy, input, NOW, &rng, fates, &plan));
     tide_splitter_check(input, fates, &plan);
     return plan;
 }
@@ -192,7 +193,7 @@ TEST(senseless_input_is_refused)
     input = (struct tide_split_input){.items = &item, .count = 1, .attempts = UINT32_MAX};
     assert_int_equal(tide_splitter_plan(&policy, &input, NOW, &rng, &fate, &plan), TIDE_INVALID);
     input.attempts = 0; /* at the end of time the pause ends with it */
-    assert_int_equal(tide_splitter_plan(&policy, &input, UINT64_MAX, &rng, &fate, &plan), TIDE_OK);
+    OK(tide_splitter_plan(&policy, &input, UINT64_MAX, &rng, &fate, &plan));
     assert_true(plan.at_ms == UINT64_MAX);
 }
 
@@ -270,7 +271,7 @@ static void sim_attempt(struct sim_job job, const struct tide_retry_policy *poli
                                      .batch_status = silent ? TIDE_SERVER : TIDE_OK,
                                      .attempts = job.attempts};
     struct tide_split_plan plan;
-    assert_int_equal(tide_splitter_plan(policy, &input, NOW, rng, sim_fates, &plan), TIDE_OK);
+    OK(tide_splitter_plan(policy, &input, NOW, rng, sim_fates, &plan));
     tide_splitter_check(&input, sim_fates, &plan);
     sim_judge(&job, ids[0], &sim_fates[0], &plan);
     for (uint32_t i = 0; i < job.count; i++) {
@@ -349,7 +350,7 @@ TEST(the_bound_holds_for_several_bad_items_that_are_held)
                 continue;
             for (uint32_t i = 0; i < count; i++)
                 sim.natures[i] = code >> i & 1 ? SILENT : GOOD;
-            assert_int_equal(tide_badness_new(&settings, tide_mem_heap(), &sim.badness), TIDE_OK);
+            OK(tide_badness_new(&settings, tide_mem_heap(), &sim.badness));
             sim_verify(count, sim_run(count, &rng), code);
             tide_badness_free(sim.badness);
             sim.badness = NULL;
@@ -405,7 +406,7 @@ TEST(random_attempts_keep_the_invariants)
             items[i].status = (tide_status)(-1 - (int)tide_rng_below(&rng, -TIDE_BUG));
         }
         struct tide_split_plan plan;
-        assert_int_equal(tide_splitter_plan(&policy, &input, NOW, &rng, fates, &plan), TIDE_OK);
+        OK(tide_splitter_plan(&policy, &input, NOW, &rng, fates, &plan));
         tide_splitter_check(&input, fates, &plan);
         kinds[plan.rest]++;
         if (plan.rest == TIDE_REST_RETRY || plan.rest == TIDE_REST_SPLIT)

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "core/tracker.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -20,14 +21,17 @@ static struct tide_brief job(uint64_t id, uint32_t account, uint8_t priority)
 static tide_tracker *tracker_of(uint32_t window_max)
 {
     tide_tracker *tracker = NULL;
-    assert_int_equal(tide_tracker_new(window_max, tide_mem_heap(), &tracker), TIDE_OK);
+    OK(tide_tracker_new(window_max, tide_mem_heap(), &tracker));
     return tracker;
 }
+
+#define CASE(name, ...)                                                                            \
+    TEST_OF(name, tide_tracker *tracker, tracker_of(__VA_ARGS__), tide_tracker_free)
 
 static uint64_t must_add(tide_tracker *tracker, struct tide_brief brief, uint64_t now_ms)
 {
     uint64_t evicted = 0;
-    assert_int_equal(tide_tracker_add(tracker, &brief, now_ms, &evicted), TIDE_OK);
+    OK(tide_tracker_add(tracker, &brief, now_ms, &evicted));
     return evicted;
 }
 
@@ -37,9 +41,8 @@ static tide_job_state state_of(const tide_tracker *tracker, uint64_t id)
     return tracked == NULL ? TIDE_JOB_STATES : tracked->state;
 }
 
-TEST(a_job_walks_from_ready_to_its_end)
+CASE(a_job_walks_from_ready_to_its_end, 4)
 {
-    tide_tracker *tracker = tracker_of(4);
     int body = 0;
     must_add(tracker, job(7, 1, 30), 10);
     assert_int_equal(state_of(tracker, 7), TIDE_JOB_READY);
@@ -58,12 +61,10 @@ TEST(a_job_walks_from_ready_to_its_end)
     tide_tracker_remove(tracker, 7);
     assert_int_equal(tide_tracker_count(tracker), 0);
     assert_true(tide_tracker_check(tracker));
-    tide_tracker_free(tracker);
 }
 
-TEST(a_job_that_is_here_is_left_alone_when_added_again)
+CASE(a_job_that_is_here_is_left_alone_when_added_again, 4)
 {
-    tide_tracker *tracker = tracker_of(4);
     must_add(tracker, job(7, 1, 30), 10);
     tide_tracker_claiming(tracker, 7, 11);
     uint64_t evicted = 5;
@@ -72,12 +73,10 @@ TEST(a_job_that_is_here_is_left_alone_when_added_again)
     assert_int_equal(evicted, 5);
     assert_int_equal(state_of(tracker, 7), TIDE_JOB_CLAIMING);
     assert_int_equal(tide_tracker_find(tracker, 7)->brief.priority, 30);
-    tide_tracker_free(tracker);
 }
 
-TEST(the_last_open_dependency_makes_a_job_ready_at_once)
+CASE(the_last_open_dependency_makes_a_job_ready_at_once, 4)
 {
-    tide_tracker *tracker = tracker_of(4);
     struct tide_brief blocked = job(7, 1, 30);
     blocked.open_deps = 2;
     must_add(tracker, blocked, 10);
@@ -93,12 +92,10 @@ TEST(the_last_open_dependency_makes_a_job_ready_at_once)
     tide_tracker_claiming(tracker, 8, 16);
     assert_false(tide_tracker_release(tracker, 8, 1, 0, 17)); /* old news of a claimed one */
     assert_int_equal(state_of(tracker, 8), TIDE_JOB_CLAIMING);
-    tide_tracker_free(tracker);
 }
 
-TEST(a_release_outside_the_window_asks_for_a_refill)
+CASE(a_release_outside_the_window_asks_for_a_refill, 4)
 {
-    tide_tracker *tracker = tracker_of(4);
     struct tide_refill refill;
     assert_false(tide_tracker_release(tracker, 7, 3, 1, 10));
     assert_false(tide_tracker_refill(tracker, &refill));
@@ -109,12 +106,10 @@ TEST(a_release_outside_the_window_asks_for_a_refill)
     assert_int_equal(refill.after_id, 0);
     tide_tracker_refilled(tracker, &refill, 0, NULL);
     assert_false(tide_tracker_refill(tracker, &refill));
-    tide_tracker_free(tracker);
 }
 
-TEST(time_wakes_waiting_and_parked_jobs_in_order)
+CASE(time_wakes_waiting_and_parked_jobs_in_order, 4)
 {
-    tide_tracker *tracker = tracker_of(4);
     assert_int_equal(tide_tracker_wake_at_ms(tracker), UINT64_MAX);
     struct tide_brief later = job(1, 1, 30);
     later.not_before_ms = 100;
@@ -137,12 +132,10 @@ TEST(time_wakes_waiting_and_parked_jobs_in_order)
     assert_int_equal(tide_tracker_due_at_ms(tracker, 1), 0); /* it waits for no time now */
     assert_int_equal(tide_tracker_due(tracker, 100), 0);
     assert_true(tide_tracker_check(tracker));
-    tide_tracker_free(tracker);
 }
 
-TEST(a_retry_gives_up_the_token_and_waits)
+CASE(a_retry_gives_up_the_token_and_waits, 4)
 {
-    tide_tracker *tracker = tracker_of(4);
     must_add(tracker, job(2, 1, 30), 10);
     tide_tracker_claiming(tracker, 2, 10);
     tide_tracker_claimed(tracker, 2, 5, 10);
@@ -156,12 +149,10 @@ TEST(a_retry_gives_up_the_token_and_waits)
     tide_tracker_claiming(tracker, 2, 500);
     tide_tracker_put_back(tracker, 2, 0, 3, 500); /* the claim did not commit */
     assert_int_equal(state_of(tracker, 2), TIDE_JOB_READY);
-    tide_tracker_free(tracker);
 }
 
-TEST(a_raised_priority_counts_until_the_job_is_claimed)
+CASE(a_raised_priority_counts_until_the_job_is_claimed, 2)
 {
-    tide_tracker *tracker = tracker_of(2);
     must_add(tracker, job(1, 1, 30), 10);
     must_add(tracker, job(2, 1, 30), 10);
     assert_true(tide_tracker_priority(tracker, 2, 80));
@@ -171,12 +162,10 @@ TEST(a_raised_priority_counts_until_the_job_is_claimed)
     assert_int_equal(must_add(tracker, job(3, 1, 50), 10), 1); /* 2 is not the last any more */
     tide_tracker_claiming(tracker, 2, 10);
     assert_false(tide_tracker_priority(tracker, 2, 90));
-    tide_tracker_free(tracker);
 }
 
-TEST(a_full_window_gives_up_its_last_unclaimed_job)
+CASE(a_full_window_gives_up_its_last_unclaimed_job, 3)
 {
-    tide_tracker *tracker = tracker_of(3);
     must_add(tracker, job(1, 1, 10), 10);
     must_add(tracker, job(2, 1, 20), 10);
     must_add(tracker, job(3, 1, 30), 10);
@@ -189,12 +178,10 @@ TEST(a_full_window_gives_up_its_last_unclaimed_job)
     assert_int_equal(must_add(tracker, job(5, 1, 90), 10), 2);
     assert_true(tide_tracker_owes(tracker, 1, 20, 2));
     assert_true(tide_tracker_check(tracker));
-    tide_tracker_free(tracker);
 }
 
-TEST(blocked_jobs_never_keep_out_one_that_can_run)
+CASE(blocked_jobs_never_keep_out_one_that_can_run, 10)
 {
-    tide_tracker *tracker = tracker_of(10);
     for (uint64_t id = 2; id <= 11; id++) {
         struct tide_brief child = job(id, 1, 90);
         child.open_deps = 1;
@@ -211,12 +198,10 @@ TEST(blocked_jobs_never_keep_out_one_that_can_run)
     assert_false(tide_tracker_owes(tracker, 1, 90, 11));
     tide_tracker_release(tracker, 11, 1, 0, 12);
     assert_true(tide_tracker_owes(tracker, 1, 90, 11));
-    tide_tracker_free(tracker);
 }
 
-TEST(the_head_of_a_small_account_gets_in_beside_a_flood)
+CASE(the_head_of_a_small_account_gets_in_beside_a_flood, 10)
 {
-    tide_tracker *tracker = tracker_of(10);
     for (uint64_t id = 1; id <= 10; id++)
         must_add(tracker, job(id, 1, 90), 10);
     assert_int_equal(must_add(tracker, job(11, 2, 5), 10), 10);
@@ -229,12 +214,10 @@ TEST(the_head_of_a_small_account_gets_in_beside_a_flood)
     tide_tracker_remove(tracker, 11);
     assert_true(tide_tracker_refill(tracker, &refill));
     assert_int_equal(refill.account, 2);
-    tide_tracker_free(tracker);
 }
 
-TEST(a_waiting_job_given_up_is_looked_for_at_its_time)
+CASE(a_waiting_job_given_up_is_looked_for_at_its_time, 2)
 {
-    tide_tracker *tracker = tracker_of(2);
     for (uint64_t id = 1; id <= 2; id++) {
         struct tide_brief waits = job(id, 1, 90);
         waits.not_before_ms = 1000 * id;
@@ -250,12 +233,10 @@ TEST(a_waiting_job_given_up_is_looked_for_at_its_time)
     assert_int_equal(tide_tracker_due(tracker, 2000), 0);
     assert_true(tide_tracker_owes(tracker, 1, 90, 2));
     assert_int_equal(tide_tracker_wake_at_ms(tracker), UINT64_MAX);
-    tide_tracker_free(tracker);
 }
 
-TEST(refill_starts_below_half_and_stops_at_four_fifths)
+CASE(refill_starts_below_half_and_stops_at_four_fifths, 100)
 {
-    tide_tracker *tracker = tracker_of(100);
     uint64_t id = 1;
     struct tide_refill refill;
     for (; id <= 50; id++)
@@ -280,17 +261,15 @@ TEST(refill_starts_below_half_and_stops_at_four_fifths)
     assert_true(tide_tracker_refill(tracker, &refill));
     assert_int_equal(refill.after_priority, 30);
     assert_int_equal(refill.after_id, last.id);
-    tide_tracker_free(tracker);
 }
 
-TEST(refill_starts_and_stops_where_it_was_set)
+CASE(refill_starts_and_stops_where_it_was_set, 100)
 {
-    tide_tracker *tracker = tracker_of(100);
     struct tide_refill refill;
     assert_int_equal(tide_tracker_refill_set(tracker, 0, 900), TIDE_INVALID);
     assert_int_equal(tide_tracker_refill_set(tracker, 500, 500), TIDE_INVALID);
     assert_int_equal(tide_tracker_refill_set(tracker, 500, 1001), TIDE_INVALID);
-    assert_int_equal(tide_tracker_refill_set(tracker, 200, 600), TIDE_OK);
+    OK(tide_tracker_refill_set(tracker, 200, 600));
     for (uint64_t id = 1; id <= 20; id++)
         must_add(tracker, job(id, 1, 30), 10);
     tide_tracker_more(tracker, 1);
@@ -298,12 +277,10 @@ TEST(refill_starts_and_stops_where_it_was_set)
     tide_tracker_remove(tracker, 20);
     assert_true(tide_tracker_refill(tracker, &refill));
     assert_int_equal(refill.count_max, 41);
-    tide_tracker_free(tracker);
 }
 
-TEST(one_account_with_a_million_leaves_room_for_a_thousand_with_ten)
+CASE(one_account_with_a_million_leaves_room_for_a_thousand_with_ten, TIDE_WINDOW_JOBS_MAX)
 {
-    tide_tracker *tracker = tracker_of(TIDE_WINDOW_JOBS_MAX);
     uint64_t next[1002];
     uint64_t left[1002];
     for (uint32_t account = 1; account <= 1001; account++) {
@@ -330,7 +307,6 @@ TEST(one_account_with_a_million_leaves_room_for_a_thousand_with_ten)
     for (uint32_t account = 1; account <= 1001; account++)
         assert_in_range(served[account], 1, 16);
     assert_true(tide_tracker_check(tracker));
-    tide_tracker_free(tracker);
 }
 
 TEST(a_full_window_takes_less_than_three_megabytes)
@@ -338,7 +314,7 @@ TEST(a_full_window_takes_less_than_three_megabytes)
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, UINT64_MAX);
     tide_tracker *tracker = NULL;
-    assert_int_equal(tide_tracker_new(TIDE_WINDOW_JOBS_MAX, &mem.base, &tracker), TIDE_OK);
+    OK(tide_tracker_new(TIDE_WINDOW_JOBS_MAX, &mem.base, &tracker));
     uint64_t allocations = mem.allocations;
     for (uint64_t id = 1; id <= 2 * TIDE_WINDOW_JOBS_MAX; id++) {
         uint64_t evicted = 0;
@@ -353,9 +329,8 @@ TEST(a_full_window_takes_less_than_three_megabytes)
     assert_int_equal(mem.bytes_live, 0);
 }
 
-TEST(accounts_come_and_go_beyond_the_table)
+CASE(accounts_come_and_go_beyond_the_table, 2)
 {
-    tide_tracker *tracker = tracker_of(2);
     struct tide_brief waits = job(1000001, 99998, 5);
     waits.not_before_ms = 5000;
     must_add(tracker, job(1000000, 99997, 30), 10); /* an account with a job is not forgotten */
@@ -377,7 +352,6 @@ TEST(accounts_come_and_go_beyond_the_table)
     uint64_t evicted = 0;
     assert_int_equal(tide_tracker_add(tracker, &brief, 10, &evicted), TIDE_FULL);
     assert_true(tide_tracker_check(tracker));
-    tide_tracker_free(tracker);
 }
 
 static bool count_three(const struct tide_tracked *tracked, void *arg)
@@ -386,9 +360,8 @@ static bool count_three(const struct tide_tracked *tracked, void *arg)
     return ++*(int *)arg < 3;
 }
 
-TEST(each_visits_until_told_to_stop)
+CASE(each_visits_until_told_to_stop, 8)
 {
-    tide_tracker *tracker = tracker_of(8);
     int visited = 0;
     for (uint64_t id = 1; id <= 5; id++)
         must_add(tracker, job(id, 1, 30), 10);
@@ -400,7 +373,6 @@ TEST(each_visits_until_told_to_stop)
     tide_tracker_each(tracker, count_three, &visited);
     assert_int_equal(visited, 2); /* all that are left */
     assert_null(tide_tracker_find(tracker, 0));
-    tide_tracker_free(tracker);
 }
 
 TEST(every_allocation_may_fail)

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 TEST(a_charge_counts_from_sending_until_its_answer_plus_the_window)
 {
     tide_window window;
-    assert_int_equal(tide_window_init(&window, 60000, tide_mem_heap()), TIDE_OK);
+    OK(tide_window_init(&window, 60000, tide_mem_heap()));
     assert_int_equal(window.grain_ms, 79);
 
     tide_window_send(&window, 1000, 20);
@@ -37,7 +38,7 @@ TEST(a_charge_counts_from_sending_until_its_answer_plus_the_window)
 TEST(a_charge_nobody_answered_counts_until_the_provider_cannot_count_it)
 {
     tide_window window;
-    assert_int_equal(tide_window_init(&window, 1000, tide_mem_heap()), TIDE_OK);
+    OK(tide_window_init(&window, 1000, tide_mem_heap()));
     tide_window_send(&window, 0, 5);
     tide_window_unanswered(&window, 100, 600, 5);
     tide_window_send(&window, 150, 3);
@@ -107,7 +108,7 @@ static void check_restored(const tide_window *window, uint64_t now_ms, uint64_t 
     tide_window_save(window, now_ms, unix_ms, &saved);
 
     tide_window again;
-    assert_int_equal(tide_window_init(&again, window->window_ms, tide_mem_heap()), TIDE_OK);
+    OK(tide_window_init(&again, window->window_ms, tide_mem_heap()));
     const uint64_t down_ms = window->window_ms / 7;
     /* The new process has a clock of its own, which starts at 5. */
     assert_true(tide_window_saved_is_valid(&saved));
@@ -129,7 +130,7 @@ static void random_walk(uint64_t seed, uint64_t window_ms, uint64_t steps)
     static struct model model;
     model.count = 0;
     tide_window window;
-    assert_int_equal(tide_window_init(&window, window_ms, tide_mem_heap()), TIDE_OK);
+    OK(tide_window_init(&window, window_ms, tide_mem_heap()));
     const uint64_t stray_ms = window_ms / 6;
     uint64_t now_ms = 1;
 
@@ -172,7 +173,7 @@ TEST(random_charges_agree_with_a_list_of_exact_times)
 TEST(a_queue_without_room_counts_longer_and_never_less)
 {
     tide_window window;
-    assert_int_equal(tide_window_init(&window, 700, tide_mem_heap()), TIDE_OK);
+    OK(tide_window_init(&window, 700, tide_mem_heap()));
     /* A stray life far beyond the window makes more expiries than entries. */
     for (uint64_t i = 0; i < 3 * TIDE_WINDOW_ENTRIES; i++) {
         tide_window_send(&window, 1, 1);
@@ -193,7 +194,7 @@ TEST(a_queue_without_room_counts_longer_and_never_less)
 TEST(a_damaged_snapshot_is_refused_and_a_wrong_clock_is_bounded)
 {
     tide_window window;
-    assert_int_equal(tide_window_init(&window, 60000, tide_mem_heap()), TIDE_OK);
+    OK(tide_window_init(&window, 60000, tide_mem_heap()));
     struct tide_window_saved saved = {
         .count = 2,
         .entries = {{.expires_unix_ms = 2000, .units = 5}, {.expires_unix_ms = 3000, .units = 5}}};
@@ -229,7 +230,7 @@ TEST(a_failed_allocation_is_reported)
     assert_int_equal(tide_window_init(&window, 60000, &mem.base), TIDE_NO_MEMORY);
     tide_window_done(&window);
     assert_int_equal(mem.bytes_live, 0);
-    assert_int_equal(tide_window_init(&window, 60000, &mem.base), TIDE_OK);
+    OK(tide_window_init(&window, 60000, &mem.base));
     tide_window_done(&window);
     assert_int_equal(mem.bytes_live, 0);
 }

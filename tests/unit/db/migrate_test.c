@@ -4,6 +4,8 @@
 #include "db/migrate.h"
 #include "ledger/ledger.h"
 #include "ledger/sqlite/sqlite.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <fcntl.h>
@@ -12,8 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define OK(call) assert_int_equal((call), TIDE_OK)
 
 struct fixture {
     tide_world *world;
@@ -64,8 +64,7 @@ static void open_and_close(struct fixture *f, bool clean)
     if (rc != TIDE_OK)
         (void)fprintf(stderr, "%s\n", f->err.text);
     OK(rc);
-    tide_buf problems;
-    tide_buf_init(&problems, tide_mem_heap(), 1000);
+    tide_buf problems = heap_buf(1000);
     OK(tide_ledger_check(ledger, &problems, &f->err));
     tide_buf_done(&problems);
     tide_ledger_close(ledger, clean);
@@ -127,11 +126,10 @@ static void assert_untouched(struct fixture *f, tide_status status, const char *
 
 /* ---- tests ----------------------------------------------------------------------- */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 CASE(a_new_file_and_an_empty_file_become_a_ledger)
 {
-    struct fixture *f = *state;
     struct tide_ledger_options options = {.path = f->path, .must_exist = true};
     tide_ledger *ledger = NULL;
     assert_int_equal(tide_ledger_open(f->world, &options, &ledger, &f->err), TIDE_NOT_FOUND);
@@ -147,7 +145,6 @@ CASE(a_new_file_and_an_empty_file_become_a_ledger)
 
 CASE(a_newer_ledger_is_refused_naming_both_versions)
 {
-    struct fixture *f = *state;
     open_and_close(f, true);
     sql(f, "PRAGMA user_version = 99");
     assert_untouched(f, TIDE_NEWER, "schema 99");
@@ -177,7 +174,6 @@ static bool see_schedule(const struct tide_schedule_row *row, void *arg)
 
 CASE(an_older_ledger_is_upgraded_and_keeps_its_rows)
 {
-    struct fixture *f = *state;
     make_version_1(f);
     struct tide_ledger_options reading = {.path = f->path, .read_only = true};
     tide_ledger *ledger = NULL;
@@ -229,7 +225,6 @@ static bool see_account(const struct tide_account_row *row, void *arg)
 
 CASE(a_ledger_from_before_fleets_is_upgraded_while_jobs_run)
 {
-    struct fixture *f = *state;
     make_version_2(f);
     open_and_close(f, false);
     tide_ledger *ledger = NULL;
@@ -259,7 +254,6 @@ CASE(a_ledger_from_before_fleets_is_upgraded_while_jobs_run)
 
 CASE(a_step_that_fails_leaves_the_old_version)
 {
-    struct fixture *f = *state;
     make_version_1(f);
     sql(f, "CREATE TABLE alert (mine TEXT)"); /* in the way of the second step */
     tide_ledger *ledger = NULL;
@@ -279,7 +273,6 @@ CASE(a_step_that_fails_leaves_the_old_version)
 
 CASE(a_file_of_another_program_is_refused_untouched)
 {
-    struct fixture *f = *state;
     sql(f, "CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
     assert_untouched(f, TIDE_INVALID, "another program");
     sql(f, "PRAGMA application_id = 1234; PRAGMA user_version = 1");
@@ -292,7 +285,6 @@ CASE(a_file_of_another_program_is_refused_untouched)
 
 CASE(a_damaged_file_is_found_after_an_unclean_stop)
 {
-    struct fixture *f = *state;
     tide_ledger *ledger = NULL;
     tide_tx *tx = NULL;
     uint32_t kind = 0;
@@ -331,7 +323,6 @@ CASE(a_damaged_file_is_found_after_an_unclean_stop)
 
 CASE(a_path_that_cannot_be_is_refused_with_advice)
 {
-    struct fixture *f = *state;
     assert_int_equal(mkdir(f->path, 0700), 0);
     assert_refused(f, f->path, TIDE_IO, "that it is a file");
     assert_int_equal(rmdir(f->path), 0);
@@ -343,7 +334,6 @@ CASE(a_path_that_cannot_be_is_refused_with_advice)
 /* Permissions do not bind root, so the opening is done as somebody else. */
 CASE(a_file_or_directory_without_permission_is_refused)
 {
-    struct fixture *f = *state;
     bool root = geteuid() == 0;
     open_and_close(f, true);
     assert_int_equal(chmod(f->path, 0444), 0);
@@ -365,7 +355,6 @@ CASE(a_file_or_directory_without_permission_is_refused)
 
 CASE(a_full_disk_stops_a_transaction_and_loses_nothing)
 {
-    struct fixture *f = *state;
     tide_ledger *ledger = NULL;
     tide_tx *tx = NULL;
     uint32_t kind = 0;
@@ -403,7 +392,6 @@ CASE(a_full_disk_stops_a_transaction_and_loses_nothing)
 
 CASE(two_writers_take_turns)
 {
-    struct fixture *f = *state;
     tide_ledger *a = NULL;
     tide_ledger *b = NULL;
     tide_tx *tx = NULL;
@@ -437,7 +425,6 @@ static int create_meanwhile(unsigned type, void *arg, void *statement, void *tex
 
 CASE(a_file_that_is_just_created_is_nobody_elses)
 {
-    struct fixture *f = *state;
     const struct tide_db_options options = {.path = f->path};
     tide_db reader;
     tide_db creator;

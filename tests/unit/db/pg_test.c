@@ -5,11 +5,10 @@
 #include "db/pg.h"
 #include "ledger/ledger.h"
 #include "support/pg_test.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
-
-#define OK(call) assert_int_equal((call), TIDE_OK)
 
 enum statement { SQL_ONE, SQL_ECHO, SQL_SUM, SQL_RECORDS, SQL_COUNT };
 static const char *const texts[SQL_COUNT] = {
@@ -107,11 +106,10 @@ TEST(sqlstates_have_one_meaning)
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-#define CASE(name) TEST_WITH(name, setup, teardown)
+#define CASE(name) TEST_ON(name, struct fixture *f, setup, teardown)
 
 CASE(values_arrive_as_they_were_sent)
 {
-    struct fixture *f = *state;
     PGresult *result = NULL;
     for (int round = 0; round < 3; round++) { /* prepared once, run again */
         tide_pg_params(f->pg);
@@ -135,7 +133,6 @@ CASE(values_arrive_as_they_were_sent)
 
 CASE(arrays_of_any_length_are_one_parameter)
 {
-    struct fixture *f = *state;
     static const size_t lengths[] = {0, 1, 2, 10000};
     for (size_t n = 0; n < sizeof lengths / sizeof lengths[0]; n++) {
         PGresult *result = NULL;
@@ -160,7 +157,6 @@ CASE(arrays_of_any_length_are_one_parameter)
 
 CASE(whole_rows_travel_in_one_array)
 {
-    struct fixture *f = *state;
     PGresult *result = NULL;
     OK(tide_pg_exec(f->pg, "CREATE TYPE pair AS (a bigint, b text)", &f->err));
     tide_pg_params(f->pg);
@@ -184,7 +180,6 @@ CASE(whole_rows_travel_in_one_array)
 
 CASE(rows_are_copied)
 {
-    struct fixture *f = *state;
     OK(tide_pg_exec(f->pg, "CREATE TABLE many (a bigint PRIMARY KEY, b text)", &f->err));
     tide_pg_copy(f->pg);
     for (int i = 0; i < 5000; i++) {
@@ -209,7 +204,6 @@ CASE(rows_are_copied)
 
 CASE(a_failed_statement_says_why)
 {
-    struct fixture *f = *state;
     OK(tide_pg_exec(f->pg, "CREATE TABLE once (a int PRIMARY KEY); INSERT INTO once VALUES (1)",
                     &f->err));
     assert_int_equal(tide_pg_exec(f->pg, "INSERT INTO once VALUES (1)", &f->err), TIDE_EXISTS);
@@ -225,7 +219,6 @@ CASE(a_failed_statement_says_why)
 
 CASE(a_missing_database_is_no_outage)
 {
-    struct fixture *f = *state;
     char url[PG_TEST_URL_BYTES];
     tide_pg *mine = f->pg;
     pg_test_url("no_such_database", url, sizeof url);
@@ -237,7 +230,6 @@ CASE(a_missing_database_is_no_outage)
 /* The server ends our connection: told once as a lost network, and made again when asked. */
 CASE(a_lost_connection_is_made_again)
 {
-    struct fixture *f = *state;
     char sql[100];
     tide_pg_params(f->pg);
     OK(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err));
@@ -254,7 +246,6 @@ CASE(a_lost_connection_is_made_again)
 
 CASE(a_slow_statement_is_ended)
 {
-    struct fixture *f = *state;
     struct tide_pg_options options = {.url = f->url, .statement_ms = 50};
     tide_pg *slow = NULL;
     OK(tide_pg_open(&options, tide_mem_heap(), &slow, &f->err));
@@ -266,7 +257,6 @@ CASE(a_slow_statement_is_ended)
 
 CASE(behind_a_pooler_statements_have_no_names)
 {
-    struct fixture *f = *state;
     char url[PG_TEST_URL_BYTES + 40];
     struct fixture pooled = {.pg = NULL};
     (void)snprintf(url, sizeof url, "%s&tidemark_pooler=1", f->url);
@@ -288,7 +278,6 @@ CASE(behind_a_pooler_statements_have_no_names)
  * on they have no names. */
 CASE(statements_that_vanish_are_a_pooler)
 {
-    struct fixture *f = *state;
     tide_pg_params(f->pg);
     OK(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err));
     OK(tide_pg_exec(f->pg, "DEALLOCATE ALL", &f->err));

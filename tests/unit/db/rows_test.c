@@ -1,12 +1,15 @@
 /* Rows beside the ledger: the same statements do the same on SQLite and on PostgreSQL. */
 #include "mail/manifest.h"
 #include "rows_fixture.h"
+#include "support/heap.h"
 
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ROWS (*(tide_rows *)*state)
 #define WHAT "the rows of a test"
 
 static const char tables[] =
@@ -21,8 +24,8 @@ static const char tables[] =
 static int setup(void **state)
 {
     const int failed = rows_setup(state);
-    OK(tide_rows_tables(ROWS, tables, WHAT, err));
-    OK(tide_rows_tables(ROWS, tables, WHAT, err));
+    OK(tide_rows_tables(rows_now, tables, WHAT, err));
+    OK(tide_rows_tables(rows_now, tables, WHAT, err));
     return failed;
 }
 
@@ -30,9 +33,8 @@ static int setup(void **state)
 
 static void translates(const char *sql, const char *wanted)
 {
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 1 << 16);
-    assert_int_equal(tide_rows_translate(sql, &out), TIDE_OK);
+    tide_buf out = heap_buf(1 << 16);
+    OK(tide_rows_translate(sql, &out));
     assert_string_equal(tide_buf_cstr(&out), wanted);
     tide_buf_done(&out);
 }
@@ -81,7 +83,7 @@ static uint64_t put(tide_rows rows, tide_text name, const void *bytes, size_t co
     return id;
 }
 
-#define CASE(name) TEST_WITH(name, setup, rows_teardown)
+#define CASE(name) TEST_ON(name, const tide_rows *rows, setup, rows_teardown)
 
 CASE(values_come_back_as_they_were_put)
 {
@@ -101,8 +103,8 @@ CASE(values_come_back_as_they_were_put)
         tide_rows_stmt stmt;
         bool row = false;
         const uint64_t id =
-            put(ROWS, cases[i].name, cases[i].bytes, cases[i].count, cases[i].number);
-        OK(tide_rows_first(ROWS, WHAT, &stmt, err,
+            put(*rows, cases[i].name, cases[i].bytes, cases[i].count, cases[i].number);
+        OK(tide_rows_first(*rows, WHAT, &stmt, err,
                            "SELECT name, bytes, number FROM test_one WHERE id = ?1", id));
         assert_true(tide_text_equal(tide_rows_get_text(&stmt, 0), cases[i].name));
         assert_int_equal(tide_rows_get_null(&stmt, 1), cases[i].bytes == NULL);
@@ -119,8 +121,8 @@ CASE(values_come_back_as_they_were_put)
 CASE(a_copy_is_cut_and_terminated)
 {
     char room[4];
-    (void)put(ROWS, TIDE_TEXT("abcdef"), NULL, 0, 1);
-    OK(tide_rows_copy(ROWS, WHAT, room, sizeof room, err, "SELECT name FROM test_one"));
+    (void)put(*rows, TIDE_TEXT("abcdef"), NULL, 0, 1);
+    OK(tide_rows_copy(*rows, WHAT, room, sizeof room, err, "SELECT name FROM test_one"));
     assert_string_equal(room, "abc");
 }
 
@@ -129,15 +131,15 @@ CASE(text_that_is_not_utf8_is_stored)
 {
     const tide_text cut = TIDE_TEXT("caf\xc3");
     const tide_text zero = {"a\0b", 3};
-    (void)put(ROWS, cut, NULL, 0, 1);
-    (void)put(ROWS, zero, NULL, 0, 2);
+    (void)put(*rows, cut, NULL, 0, 1);
+    (void)put(*rows, zero, NULL, 0, 2);
     tide_rows_stmt stmt;
-    OK(tide_rows_prepare(ROWS, "SELECT name FROM test_one ORDER BY number", WHAT, &stmt, err));
+    OK(tide_rows_prepare(*rows, "SELECT name FROM test_one ORDER BY number", WHAT, &stmt, err));
     OK(tide_rows_one(&stmt, err));
     assert_true(tide_text_equal(tide_rows_get_text(&stmt, 0),
-                                ROWS.sqlite != NULL ? cut : TIDE_TEXT("caf\xef\xbf\xbd")));
+                                rows->sqlite != NULL ? cut : TIDE_TEXT("caf\xef\xbf\xbd")));
     OK(tide_rows_one(&stmt, err));
-    if (ROWS.sqlite == NULL)
+    if (rows->sqlite == NULL)
         assert_true(tide_text_equal(tide_rows_get_text(&stmt, 0), TIDE_TEXT("a\xef\xbf\xbd"
                                                                             "b")));
     tide_rows_end(&stmt);
@@ -148,9 +150,9 @@ CASE(text_is_ordered_by_its_bytes)
     static const char *const wanted[] = {"A", "B", "_", "a", "b", "\xc3\xa4"};
     const size_t count = sizeof wanted / sizeof wanted[0];
     for (size_t i = count; i > 0; i--)
-        (void)put(ROWS, tide_text_of(wanted[i - 1]), NULL, 0, 0);
+        (void)put(*rows, tide_text_of(wanted[i - 1]), NULL, 0, 0);
     tide_rows_stmt stmt;
-    OK(tide_rows_prepare(ROWS, "SELECT name FROM test_one ORDER BY name", WHAT, &stmt, err));
+    OK(tide_rows_prepare(*rows, "SELECT name FROM test_one ORDER BY name", WHAT, &stmt, err));
     for (size_t i = 0; i < count; i++) {
         OK(tide_rows_one(&stmt, err));
         assert_true(tide_text_equal(tide_rows_get_text(&stmt, 0), tide_text_of(wanted[i])));
@@ -165,7 +167,7 @@ CASE(a_statement_runs_again_with_other_values)
 {
     tide_rows_stmt stmt;
     uint64_t changed = 0;
-    OK(tide_rows_prepare(ROWS,
+    OK(tide_rows_prepare(*rows,
                          "INSERT INTO test_two(a, b) VALUES(?1, ?2) ON CONFLICT(a, b) DO NOTHING",
                          WHAT, &stmt, err));
     tide_rows_u64(&stmt, 1, 4);
@@ -179,7 +181,7 @@ CASE(a_statement_runs_again_with_other_values)
     }
     tide_rows_end(&stmt);
     tide_rows_end(&stmt); /* twice is harmless */
-    OK(tide_rows_change(ROWS, WHAT, &changed, err, "DELETE FROM test_two WHERE a = ?1", 4));
+    OK(tide_rows_change(*rows, WHAT, &changed, err, "DELETE FROM test_two WHERE a = ?1", 4));
     assert_int_equal(changed, 2);
 }
 
@@ -193,12 +195,12 @@ CASE(statements_run_while_another_one_is_walked_through)
     for (int i = 0; i < 5; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "n%d", i);
-        (void)put(ROWS, tide_text_of(name), NULL, 0, i);
+        (void)put(*rows, tide_text_of(name), NULL, 0, i);
     }
-    OK(tide_rows_prepare(ROWS, "SELECT id FROM test_one ORDER BY id", WHAT, &outer, err));
+    OK(tide_rows_prepare(*rows, "SELECT id FROM test_one ORDER BY id", WHAT, &outer, err));
     while ((rc = tide_rows_step(&outer, &row, NULL)) == TIDE_OK && row) {
         uint64_t changed = 0;
-        OK(tide_rows_change(ROWS, WHAT, &changed, err,
+        OK(tide_rows_change(*rows, WHAT, &changed, err,
                             "UPDATE test_one SET number = number + 10 WHERE id = ?1",
                             tide_rows_get_u64(&outer, 0)));
         assert_int_equal(changed, 1);
@@ -213,33 +215,33 @@ CASE(a_failure_names_the_rows)
 {
     tide_error why = {TIDE_OK, 0, ""};
     tide_rows_stmt stmt;
-    (void)put(ROWS, TIDE_TEXT("one"), NULL, 0, 0);
-    OK(tide_rows_prepare(ROWS, "INSERT INTO test_one(name) VALUES(?1)", WHAT, &stmt, err));
+    (void)put(*rows, TIDE_TEXT("one"), NULL, 0, 0);
+    OK(tide_rows_prepare(*rows, "INSERT INTO test_one(name) VALUES(?1)", WHAT, &stmt, err));
     tide_rows_text(&stmt, 1, TIDE_TEXT("one"));
-    assert_int_equal(tide_rows_run(&stmt, &why), ROWS.sqlite != NULL ? TIDE_IO : TIDE_EXISTS);
+    assert_int_equal(tide_rows_run(&stmt, &why), rows->sqlite != NULL ? TIDE_IO : TIDE_EXISTS);
     assert_non_null(strstr(why.text, WHAT));
-    assert_non_null(strstr(why.text, ROWS.sqlite != NULL ? "UNIQUE" : "unique"));
+    assert_non_null(strstr(why.text, rows->sqlite != NULL ? "UNIQUE" : "unique"));
 }
 
 CASE(tables_are_found_by_name)
 {
     bool has = false;
-    OK(tide_rows_has(ROWS, "test_two", WHAT, &has, err));
+    OK(tide_rows_has(*rows, "test_two", WHAT, &has, err));
     assert_true(has);
-    OK(tide_rows_has(ROWS, "test_three", WHAT, &has, err));
+    OK(tide_rows_has(*rows, "test_three", WHAT, &has, err));
     assert_false(has);
 }
 
 CASE(a_snapshot_in_a_transaction_is_that_transaction)
 {
     bool own = true;
-    if (ROWS.sqlite != NULL) {
-        OK(tide_rows_snapshot(ROWS, WHAT, &own, err));
+    if (rows->sqlite != NULL) {
+        OK(tide_rows_snapshot(*rows, WHAT, &own, err));
         assert_true(own);
     }
-    OK(tide_rows_snapshot(ROWS, WHAT, &own, err));
+    OK(tide_rows_snapshot(*rows, WHAT, &own, err));
     assert_false(own);
-    tide_rows_snapshot_end(ROWS, ROWS.sqlite != NULL);
+    tide_rows_snapshot_end(*rows, rows->sqlite != NULL);
 }
 
 /* ---- PostgreSQL alone ---- */
@@ -252,17 +254,18 @@ CASE(a_lost_connection_is_worth_another_try)
     const tide_rows none = {.sqlite = NULL};
     assert_int_equal(tide_rows_prepare(none, "SELECT 1", WHAT, &stmt, &err), TIDE_NETWORK);
     assert_int_equal(tide_rows_has(none, "x", WHAT, &has, &err), TIDE_NETWORK);
-    if (ROWS.sqlite != NULL)
+    if (rows->sqlite != NULL)
         return;
     PGconn *other = PQconnectdb(getenv("TIDE_TEST_POSTGRES"));
     char sql[80];
-    (void)snprintf(sql, sizeof sql, "SELECT pg_terminate_backend(%d)", PQbackendPID(ROWS.postgres));
+    (void)snprintf(sql, sizeof sql, "SELECT pg_terminate_backend(%d)",
+                   PQbackendPID(rows->postgres));
     PQclear(PQexec(other, sql));
     PQfinish(other);
-    assert_int_equal(tide_rows_has(ROWS, "x", WHAT, &has, &err), TIDE_NETWORK);
-    assert_int_equal(tide_rows_has(ROWS, "x", WHAT, &has, &err), TIDE_NETWORK);
+    assert_int_equal(tide_rows_has(*rows, "x", WHAT, &has, &err), TIDE_NETWORK);
+    assert_int_equal(tide_rows_has(*rows, "x", WHAT, &has, &err), TIDE_NETWORK);
     bool own = false;
-    assert_int_equal(tide_rows_snapshot(ROWS, WHAT, &own, &err), TIDE_NETWORK);
+    assert_int_equal(tide_rows_snapshot(*rows, WHAT, &own, &err), TIDE_NETWORK);
 }
 
 /* Makes the tables in a transaction of its own; for a child process. */
@@ -284,7 +287,7 @@ static int make_tables(const char *url)
 CASE(many_may_make_the_same_tables_at_once)
 {
     enum { PROCESSES = 8, TURNS = 5 };
-    if (ROWS.sqlite != NULL)
+    if (rows->sqlite != NULL)
         return; /* one writer: the ledger's */
     rows_exec("ROLLBACK");
     rows_exec("CREATE SCHEMA tidemark");
@@ -344,10 +347,10 @@ static void last_manifest(const struct tide_manifest *manifest, void *arg)
 
 CASE(a_manifest_is_kept_and_counted)
 {
-    OK(tide_manifest_tables(ROWS, err));
+    OK(tide_manifest_tables(*rows, err));
     struct tide_manifest manifest = {
         .account = 2, .mode = TIDE_REMOVE_TO_TRASH, .query = "from:x", .made_ms = 100};
-    OK(tide_manifest_add(ROWS, &manifest, err));
+    OK(tide_manifest_add(*rows, &manifest, err));
     assert_true(manifest.id > 0);
     for (int i = 0; i < 3; i++) {
         const struct tide_removal entry = entry_of(manifest.id,
@@ -355,99 +358,100 @@ CASE(a_manifest_is_kept_and_counted)
                                                    : i == 1 ? "b"
                                                             : "c",
                                                    10u << i);
-        OK(tide_removal_add(ROWS, &entry, err));
-        OK(tide_removal_add(ROWS, &entry, err)); /* MAN3 */
+        OK(tide_removal_add(*rows, &entry, err));
+        OK(tide_removal_add(*rows, &entry, err)); /* MAN3 */
     }
-    OK(tide_manifest_planned(ROWS, manifest.id, 101, err));
+    OK(tide_manifest_planned(*rows, manifest.id, 101, err));
     struct found found = {.count = 0};
-    OK(tide_removal_list(ROWS, manifest.id, -1, 0, 10, found_add, &found, err));
+    OK(tide_removal_list(*rows, manifest.id, -1, 0, 10, found_add, &found, err));
     assert_int_equal(found.count, 3);
     assert_int_equal(found.entries[0].hash[0], 0);
     assert_int_equal(found.entries[0].hash[1], 0xa5);
     assert_int_equal(found.entries[0].internal_ms, -5);
     assert_string_equal(found.entries[1].gmail_id, "b");
     const uint64_t first = found.entries[0].id;
-    OK(tide_removal_move(ROWS, first, TIDE_REMOVAL_ASKED, "", 110, err));
-    assert_int_equal(tide_removal_move(ROWS, first, TIDE_REMOVAL_ASKED, "", 110, NULL), TIDE_STALE);
-    OK(tide_removal_move(ROWS, first, TIDE_REMOVAL_REMOVED, "", 111, err));
-    OK(tide_removal_move(ROWS, found.entries[1].id, TIDE_REMOVAL_REFUSED, "starred", 112, err));
+    OK(tide_removal_move(*rows, first, TIDE_REMOVAL_ASKED, "", 110, err));
+    assert_int_equal(tide_removal_move(*rows, first, TIDE_REMOVAL_ASKED, "", 110, NULL),
+                     TIDE_STALE);
+    OK(tide_removal_move(*rows, first, TIDE_REMOVAL_REMOVED, "", 111, err));
+    OK(tide_removal_move(*rows, found.entries[1].id, TIDE_REMOVAL_REFUSED, "starred", 112, err));
     struct tide_manifest back;
-    OK(tide_manifest_get(ROWS, manifest.id, &back, err));
+    OK(tide_manifest_get(*rows, manifest.id, &back, err));
     assert_int_equal(back.entries[TIDE_REMOVAL_REMOVED], 1);
     assert_int_equal(back.bytes[TIDE_REMOVAL_REMOVED], 10);
     assert_int_equal(back.bytes[TIDE_REMOVAL_REFUSED], 20);
     assert_int_equal(back.bytes[TIDE_REMOVAL_PLANNED], 40);
     assert_int_equal(back.planned_ms, 101);
-    OK(tide_manifest_list(ROWS, 0, last_manifest, &back, err));
+    OK(tide_manifest_list(*rows, 0, last_manifest, &back, err));
     assert_int_equal(back.id, manifest.id);
-    OK(tide_manifest_end(ROWS, manifest.id, 120, err));
+    OK(tide_manifest_end(*rows, manifest.id, 120, err));
 }
 
 CASE(a_restore_finds_its_entries)
 {
-    OK(tide_manifest_tables(ROWS, err));
+    OK(tide_manifest_tables(*rows, err));
     struct tide_manifest manifest = {
         .account = 2, .mode = TIDE_REMOVE_FOR_GOOD, .query = "q", .made_ms = 100};
     struct tide_removal back;
     tide_removal_mode mode = TIDE_REMOVE_NOTHING;
     struct tide_removal_facts facts;
-    OK(tide_manifest_add(ROWS, &manifest, err));
+    OK(tide_manifest_add(*rows, &manifest, err));
     struct tide_removal entry = entry_of(manifest.id, "a", 1);
     entry.state = TIDE_REMOVAL_REMOVED;
-    OK(tide_removal_add(ROWS, &entry, err));
-    OK(tide_removal_of(ROWS, manifest.id, TIDE_TEXT("a"), &back, err));
-    OK(tide_removal_get(ROWS, back.id, &back, err));
-    assert_int_equal(tide_removal_origin(ROWS, 3, TIDE_TEXT("a"), &back, &mode, NULL),
+    OK(tide_removal_add(*rows, &entry, err));
+    OK(tide_removal_of(*rows, manifest.id, TIDE_TEXT("a"), &back, err));
+    OK(tide_removal_get(*rows, back.id, &back, err));
+    assert_int_equal(tide_removal_origin(*rows, 3, TIDE_TEXT("a"), &back, &mode, NULL),
                      TIDE_NOT_FOUND);
-    OK(tide_removal_origin(ROWS, 2, TIDE_TEXT("a"), &back, &mode, err));
+    OK(tide_removal_origin(*rows, 2, TIDE_TEXT("a"), &back, &mode, err));
     assert_int_equal(mode, TIDE_REMOVE_FOR_GOOD);
-    OK(tide_removal_restored(ROWS, 2, TIDE_TEXT("a"), TIDE_TEXT("n"), 200, err));
-    OK(tide_removal_facts(ROWS, 2, TIDE_TEXT("a"), &facts, err));
+    OK(tide_removal_restored(*rows, 2, TIDE_TEXT("a"), TIDE_TEXT("n"), 200, err));
+    OK(tide_removal_facts(*rows, 2, TIDE_TEXT("a"), &facts, err));
     assert_int_equal(facts.first_ms, 100);
     assert_true(facts.moved);
     assert_false(facts.claimed);
-    OK(tide_removal_facts(ROWS, 2, TIDE_TEXT("n"), &facts, err));
+    OK(tide_removal_facts(*rows, 2, TIDE_TEXT("n"), &facts, err));
     assert_int_equal(facts.first_ms, 0);
     assert_true(facts.claimed);
     struct tide_manifest restore = {
         .account = 2, .mode = TIDE_REMOVE_NOTHING, .query = "q", .made_ms = 300};
-    OK(tide_manifest_add(ROWS, &restore, err));
+    OK(tide_manifest_add(*rows, &restore, err));
     struct tide_manifest found;
-    OK(tide_manifest_unfinished(ROWS, 2, "q", &found, err));
+    OK(tide_manifest_unfinished(*rows, 2, "q", &found, err));
     assert_int_equal(found.id, restore.id);
-    assert_int_equal(tide_manifest_unfinished(ROWS, 2, "z", &found, NULL), TIDE_NOT_FOUND);
+    assert_int_equal(tide_manifest_unfinished(*rows, 2, "z", &found, NULL), TIDE_NOT_FOUND);
 }
 
 CASE(unplanned_runs_and_gaps_are_kept_in_order)
 {
-    OK(tide_manifest_tables(ROWS, err));
+    OK(tide_manifest_tables(*rows, err));
     struct tide_manifest manifest = {.account = 2, .query = "q", .made_ms = 100};
     uint64_t at_ms = 7;
     bool more = false;
-    OK(tide_manifest_add(ROWS, &manifest, err));
+    OK(tide_manifest_add(*rows, &manifest, err));
     for (int i = 0; i < 3; i++) {
         const struct tide_removal entry = entry_of(manifest.id,
                                                    i == 0   ? "a"
                                                    : i == 1 ? "b"
                                                             : "c",
                                                    1);
-        OK(tide_removal_add(ROWS, &entry, err));
+        OK(tide_removal_add(*rows, &entry, err));
     }
-    OK(tide_manifest_forget_unplanned(ROWS, 3, 2, &more, err)); /* another account's */
+    OK(tide_manifest_forget_unplanned(*rows, 3, 2, &more, err)); /* another account's */
     assert_false(more);
-    OK(tide_manifest_get(ROWS, manifest.id, &manifest, err));
+    OK(tide_manifest_get(*rows, manifest.id, &manifest, err));
     assert_int_equal(manifest.entries[TIDE_REMOVAL_PLANNED], 3);
-    OK(tide_manifest_forget_unplanned(ROWS, 2, 2, &more, err));
+    OK(tide_manifest_forget_unplanned(*rows, 2, 2, &more, err));
     assert_true(more);
-    OK(tide_manifest_forget_unplanned(ROWS, 2, 2, &more, err));
+    OK(tide_manifest_forget_unplanned(*rows, 2, 2, &more, err));
     assert_false(more);
     struct tide_manifest back;
-    assert_int_equal(tide_manifest_get(ROWS, manifest.id, &back, NULL), TIDE_NOT_FOUND);
-    OK(tide_gap_get(ROWS, 2, &at_ms, err));
+    assert_int_equal(tide_manifest_get(*rows, manifest.id, &back, NULL), TIDE_NOT_FOUND);
+    OK(tide_gap_get(*rows, 2, &at_ms, err));
     assert_int_equal(at_ms, 0);
-    OK(tide_gap_put(ROWS, 2, 40, err));
-    OK(tide_gap_put(ROWS, 2, 50, err));
-    OK(tide_gap_get(ROWS, 2, &at_ms, err));
+    OK(tide_gap_put(*rows, 2, 40, err));
+    OK(tide_gap_put(*rows, 2, 50, err));
+    OK(tide_gap_get(*rows, 2, &at_ms, err));
     assert_int_equal(at_ms, 50);
 }
 

@@ -7,6 +7,7 @@
 #include "support/http_server.h"
 #include "tidemark_inside.h"
 #include "world/socket.h"
+#include "support/heap.h"
 
 #include <jansson.h>
 
@@ -32,8 +33,7 @@ static tide_status counted_handler(tide_job *job, void *context, tide_error *err
 
 static json_t *account_named(struct fixture *f, const char *name, json_t **snapshot_out)
 {
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = heap_buf(1 << 20);
     OK(tide_engine_snapshot(f->engine, &text, err));
     *snapshot_out = json_loadb(text.data, text.bytes, 0, NULL);
     tide_buf_done(&text);
@@ -47,40 +47,35 @@ static json_t *account_named(struct fixture *f, const char *name, json_t **snaps
     return NULL;
 }
 
-CASE(a_process_for_one_account_leaves_the_others_alone)
+OPENED(a_process_for_one_account_leaves_the_others_alone)
 {
-    struct fixture *f = *state;
     struct counted counted = {.url = NULL};
     uint32_t ada = 0;
     uint32_t bob = 0;
     const char *only[] = {"ada"};
-    fixture_open(f);
-    const uint32_t kind =
-        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
     OK(tide_engine_account(f->engine, "ada", "default", &ada, err));
     OK(tide_engine_account(f->engine, "bob", "default", &bob, err));
     for (int i = 0; i < 3; i++) {
-        enqueue(f, (struct tide_spec){.kind = kind, .account = ada});
-        enqueue(f, (struct tide_spec){.kind = kind, .account = bob});
+        ENQUEUE(f, .kind = kind, .account = ada);
+        ENQUEUE(f, .kind = kind, .account = bob);
     }
     OK(tide_engine_only(f->engine, only, 1, err));
-    start(f);
-    finish(f); /* bob's jobs are not waited for */
+    run_all(f); /* bob's jobs are not waited for */
     assert_int_equal(get(&counted.runs), 3);
 
     /* Who comes later is not among the named, either. */
     uint32_t eve = 0;
     OK(tide_engine_account(f->engine, "eve", "default", &eve, err));
-    enqueue(f, (struct tide_spec){.kind = kind, .account = eve});
+    ENQUEUE(f, .kind = kind, .account = eve);
     finish(f);
     assert_int_equal(get(&counted.runs), 3);
     fixture_close(f);
 
     /* The next process has nobody in particular to work for. */
     fixture_open(f);
-    (void)define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
-    start(f);
-    finish(f);
+    (void)DEFINE(f, "work", counted_handler, .context = &counted);
+    run_all(f);
     assert_int_equal(get(&counted.runs), 7);
 }
 
@@ -91,24 +86,20 @@ static tide_status take_line(void *arg, tide_text line)
     return TIDE_OK;
 }
 
-CASE(a_command_may_ask_it_for_another_account)
+OPENED(a_command_may_ask_it_for_another_account)
 {
-    struct fixture *f = *state;
     struct counted counted = {.url = NULL};
     uint32_t ada = 0;
     uint32_t bob = 0;
     const char *only[] = {"ada"};
     char path[128];
     int lines = 0;
-    fixture_open(f);
-    const uint32_t kind =
-        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
     OK(tide_engine_account(f->engine, "ada", "default", &ada, err));
     OK(tide_engine_account(f->engine, "bob", "default", &bob, err));
-    enqueue(f, (struct tide_spec){.kind = kind, .account = bob});
+    ENQUEUE(f, .kind = kind, .account = bob);
     OK(tide_engine_only(f->engine, only, 1, err));
-    start(f);
-    finish(f);
+    run_all(f);
     assert_int_equal(get(&counted.runs), 0);
     (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_SOCKET, f->dir);
     OK(tide_socket_ask(f->world, tide_mem_heap(), path,
@@ -120,16 +111,14 @@ CASE(a_command_may_ask_it_for_another_account)
 
 CASE(one_header_holds_an_account_for_an_hour_at_most)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct counted counted = {.url = test_http_url(server, "/status?code=429&after=999999999")};
     uint32_t account = 0;
     fixture_settings(f, "governor.retry_after_max=20m");
     fixture_open(f);
-    const uint32_t kind =
-        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
     OK(tide_engine_account(f->engine, "ada", "default", &account, err));
-    enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     UNTIL(test_http_requests(server) == 1);
     json_t *snapshot = NULL;
@@ -146,16 +135,14 @@ CASE(one_header_holds_an_account_for_an_hour_at_most)
     test_http_stop(server);
 }
 
-CASE(what_calls_came_to_is_seen_and_outlives_the_engine)
+OPENED(what_calls_came_to_is_seen_and_outlives_the_engine)
 {
-    struct fixture *f = *state;
     struct counted counted = {.url = "http://127.0.0.1:1/x"};
     uint32_t account = 0;
     json_t *snapshot = NULL;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
     OK(tide_engine_account(f->engine, "ada", "default", &account, err));
-    enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     for (bool failed = false; !failed; test_pause()) {
         json_t *ada = account_named(f, "ada", &snapshot);
@@ -173,12 +160,11 @@ CASE(what_calls_came_to_is_seen_and_outlives_the_engine)
     test_http *server = test_http_start();
     counted.url = test_http_url(server, "/plain");
     fixture_open(f);
-    kind = define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    kind = DEFINE(f, "work", counted_handler, .context = &counted);
     json_t *ada = account_named(f, "ada", &snapshot);
     assert_non_null(json_object_get(ada, "last_failure")); /* of the run before */
     json_decref(snapshot);
-    start(f);
-    finish(f);
+    run_all(f);
     ada = account_named(f, "ada", &snapshot);
     const json_int_t ok_ms = json_integer_value(json_object_get(ada, "last_ok_unix_ms"));
     assert_true(ok_ms > json_integer_value(json_object_get(ada, "last_failed_unix_ms")));
@@ -221,14 +207,12 @@ TEST(an_outcome_is_written_when_fortune_turns)
 
 /* ---- quotas of a program (E4.1) ------------------------------------------------------- */
 
-CASE(two_accounts_of_a_quota_share_its_limit)
+OPENED(two_accounts_of_a_quota_share_its_limit)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct counted counted = {.url = test_http_url(server, "/plain")};
     uint32_t accounts[2] = {0, 0};
     const char *const names[2] = {"ada", "bob"};
-    fixture_open(f);
     OK(tide_engine_quota(f->engine,
                          &(struct tide_quota){.name = "weather",
                                               .in_flight_max = 8,
@@ -237,36 +221,30 @@ CASE(two_accounts_of_a_quota_share_its_limit)
                                               .shared_units = 6,
                                               .shared_window_ms = 1000},
                          err));
-    const uint32_t kind =
-        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
     for (int i = 0; i < 20; i++) {
         OK(tide_engine_account(f->engine, names[i % 2], "weather", &accounts[i % 2], err));
-        enqueue(f, (struct tide_spec){.kind = kind, .account = accounts[i % 2]});
+        ENQUEUE(f, .kind = kind, .account = accounts[i % 2]);
     }
     const uint64_t from_ms = test_now_ms();
-    start(f);
-    finish(f);
+    run_all(f);
     assert_int_equal(test_http_requests(server), 20);
     assert_true(test_now_ms() - from_ms >= 3000); /* six in any second, of both together */
     test_http_stop(server);
 }
 
-CASE(a_quota_holds_for_accounts_of_an_earlier_start)
+OPENED(a_quota_holds_for_accounts_of_an_earlier_start)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct counted counted = {.url = test_http_url(server, "/plain")};
     const struct tide_quota quota = {.name = "weather", .window_units = 6000, .window_ms = 60000};
     uint32_t account = 0;
-    fixture_open(f);
     OK(tide_engine_quota(f->engine, &quota, err));
-    const uint32_t kind =
-        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
     OK(tide_engine_account(f->engine, "ada", "weather", &account, err));
     for (int i = 0; i < 5; i++)
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
-    start(f);
-    finish(f);
+        ENQUEUE(f, .kind = kind, .account = account);
+    run_all(f);
     fixture_close(f);
     fixture_open(f);
     json_t *snapshot = NULL;
@@ -281,9 +259,8 @@ CASE(a_quota_holds_for_accounts_of_an_earlier_start)
     test_http_stop(server);
 }
 
-CASE(a_quota_that_contradicts_itself_is_refused)
+OPENED(a_quota_that_contradicts_itself_is_refused)
 {
-    struct fixture *f = *state;
     uint32_t account = 0;
     static const struct tide_quota wrong[] = {
         {.name = NULL},
@@ -299,7 +276,6 @@ CASE(a_quota_that_contradicts_itself_is_refused)
         {.name = "a", .reserved = {1}},
         {.name = "a", .reserved_flags = {1}},
     };
-    fixture_open(f);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         REFUSED(tide_engine_quota(f->engine, &wrong[i], err), TIDE_INVALID);
     REFUSED(tide_engine_quota(f->engine, &(struct tide_quota){.name = "gmail"}, err), TIDE_EXISTS);

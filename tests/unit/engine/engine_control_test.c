@@ -4,6 +4,7 @@
 
 #include "engine/control/control.h"
 #include "world/socket.h"
+#include "support/heap.h"
 
 /* ---- asking -------------------------------------------------------------------------- */
 
@@ -113,8 +114,7 @@ static const char *const cycle_fields[] = {"ordinal", "start", "end",         "t
 
 static json_t *snapshot(struct fixture *f)
 {
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = heap_buf(1 << 20);
     OK(tide_engine_snapshot(f->engine, &text, err));
     json_t *json = json_loadb(text.data, text.bytes, 0, NULL);
     assert_non_null(json);
@@ -122,12 +122,10 @@ static json_t *snapshot(struct fixture *f)
     return json;
 }
 
-CASE(one_look_shows_everything)
+OPENED(one_look_shows_everything)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
+    uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
     uint32_t account = 0;
     uint64_t stream = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
@@ -165,10 +163,8 @@ CASE(one_look_shows_everything)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-CASE(it_answers_who_it_is_and_refuses_nonsense)
+OPENED(it_answers_who_it_is_and_refuses_nonsense)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     json_t *pong = ask(f, "{\"op\":\"ping\"}");
     answer_is(pong, TIDE_OK);
     assert_int_equal(number_of(pong, "pid"), getpid());
@@ -188,12 +184,10 @@ CASE(it_answers_who_it_is_and_refuses_nonsense)
     ask_status(f, "{\"op\":\"halt\"}", TIDE_INVALID);
 }
 
-CASE(retry_cancel_and_accept_take_filters)
+OPENED(retry_cancel_and_accept_take_filters)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
+    uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
     uint64_t stream = 0;
     OK(tide_stream_open(f->engine, 0, "history", NULL, &stream, err));
     gate_open(&seen.gate);
@@ -228,13 +222,11 @@ CASE(retry_cancel_and_accept_take_filters)
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 4"), COUNT);
 }
 
-CASE(a_running_job_is_named_when_it_is_canceled)
+OPENED(a_running_job_is_named_when_it_is_canceled)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
+    uint64_t id = ENQUEUE(f, .kind = kind);
     start(f);
     UNTIL(get(&seen.gate.arrived) == 1);
     json_t *answer = ask(f, "{\"op\":\"cancel\",\"filter\":{\"id\":%" PRIu64 "}}", id);
@@ -249,11 +241,10 @@ CASE(a_running_job_is_named_when_it_is_canceled)
 
 CASE(pause_and_halt_hold_jobs_back_and_explain_says_so)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
     gate_open(&seen.gate);
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
+    uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     start(f);
@@ -266,7 +257,7 @@ CASE(pause_and_halt_hold_jobs_back_and_explain_says_so)
     };
     for (size_t i = 0; i < sizeof holds / sizeof holds[0]; i++) {
         ask_status(f, holds[i][0], TIDE_OK);
-        uint64_t id = enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+        uint64_t id = ENQUEUE(f, .kind = kind, .account = account);
         finish(f); /* what is held is not waited for */
         assert_int_equal(row_state(f, id), 0);
         json_t *why = ask(f, "{\"op\":\"explain\",\"id\":%" PRIu64 "}", id);
@@ -276,20 +267,18 @@ CASE(pause_and_halt_hold_jobs_back_and_explain_says_so)
         ask_status(f, holds[i][1], TIDE_OK);
         UNTIL(row_state(f, id) == 2);
     }
-    uint64_t later = enqueue(f, (struct tide_spec){.kind = kind, .delay_ms = 60000});
+    uint64_t later = ENQUEUE(f, .kind = kind, .delay_ms = 60000);
     json_t *why = ask(f, "{\"op\":\"explain\",\"id\":%" PRIu64 "}", later);
     assert_string_equal(json_string_value(json_object_get(why, "why")), TIDE_CONTROL_WHY_BACKOFF);
     assert_true(number_of(why, "until") > 1600000000000u);
     json_decref(why);
 }
 
-CASE(bad_items_are_retried_and_accepted_by_command)
+OPENED(bad_items_are_retried_and_accepted_by_command)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
     struct tide_kind items = {
         .name = "items", .handler = item_handler, .context = &seen, .items = true};
-    fixture_open(f);
     uint32_t kind = define(f, &items);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
@@ -297,7 +286,7 @@ CASE(bad_items_are_retried_and_accepted_by_command)
     for (int i = 0; i < 4; i++) {
         char payload[64];
         (void)snprintf(payload, sizeof payload, "{\"items\":[\"x%d\",\"bad%d\",\"y%d\"]}", i, i, i);
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account, .payload = payload});
+        ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
         finish(f);
     }
     UNTIL(sql(f, "SELECT count(*) FROM bad") == 4);
@@ -314,14 +303,12 @@ CASE(bad_items_are_retried_and_accepted_by_command)
 }
 
 /* A command marked them while no engine ran: all of them are tried, not one slice. */
-CASE(every_item_marked_for_a_retry_is_retried_at_the_start)
+OPENED(every_item_marked_for_a_retry_is_retried_at_the_start)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
     const struct tide_kind items = {
         .name = "items", .handler = item_handler, .context = &seen, .items = true};
     uint32_t account = 0;
-    fixture_open(f);
     uint32_t kind = define(f, &items);
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     (void)sql(
@@ -333,8 +320,7 @@ CASE(every_item_marked_for_a_retry_is_retried_at_the_start)
     fixture_close(f);
     fixture_open(f);
     (void)define(f, &items);
-    start(f);
-    finish(f);
+    run_all(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 0);
 }
 
@@ -352,7 +338,6 @@ static void ask_early(void *arg)
 /* Kinds are defined after the socket is there: a command that comes in between waits for them. */
 CASE(a_command_that_comes_before_the_kinds_waits_for_them)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
     struct early_ask early = {.f = f};
     tide_thread *thread = NULL;
@@ -362,7 +347,7 @@ CASE(a_command_that_comes_before_the_kinds_waits_for_them)
     json_t *ping = ask(f, "{\"op\":\"ping\"}"); /* who it is can be asked at any time */
     answer_is(ping, TIDE_OK);
     json_decref(ping);
-    (void)define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
+    (void)DEFINE(f, "work", work_handler, .context = &seen);
     start(f);
     tide_world_join(f->world, thread);
     answer_is(early.answer, TIDE_OK);
@@ -371,15 +356,14 @@ CASE(a_command_that_comes_before_the_kinds_waits_for_them)
 
 CASE(purge_removes_finished_jobs_only)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
     gate_open(&seen.gate);
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
+    uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
     start(f);
     for (int i = 0; i < 10; i++)
-        enqueue(f, (struct tide_spec){.kind = kind});
-    enqueue(f, (struct tide_spec){.kind = kind, .delay_ms = 60000});
+        ENQUEUE(f, .kind = kind);
+    ENQUEUE(f, .kind = kind, .delay_ms = 60000);
     UNTIL(sql(f, "SELECT count(*) FROM job WHERE state = 2") == 10);
     assert_int_equal(ASK_COUNT(f, "{\"op\":\"purge\",\"older_than_ms\":3600000}"), 0);
     uint64_t later_ms = test_now_ms() + 3;
@@ -388,14 +372,10 @@ CASE(purge_removes_finished_jobs_only)
     assert_int_equal(sql(f, "SELECT count(*) FROM job"), 1);
 }
 
-CASE(many_bad_items_raise_an_alert_that_outlives_the_engine)
+OPENED(many_bad_items_raise_an_alert_that_outlives_the_engine)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
-    fixture_open(f);
-    uint32_t kind =
-        define(f, &(struct tide_kind){
-                      .name = "items", .handler = item_handler, .context = &seen, .items = true});
+    uint32_t kind = DEFINE(f, "items", item_handler, .context = &seen, .items = true);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     start(f);
@@ -403,7 +383,7 @@ CASE(many_bad_items_raise_an_alert_that_outlives_the_engine)
         char payload[128];
         (void)snprintf(payload, sizeof payload,
                        "{\"items\":[\"a%d\",\"b%d\",\"c%d\",\"bad%d\",\"d%d\"]}", i, i, i, i, i);
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account, .payload = payload});
+        ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
         finish(f);
     }
     UNTIL(sql(f, "SELECT count(*) FROM alert WHERE level > 0") >= 1);
@@ -437,15 +417,11 @@ static void run_items(struct fixture *f, struct world_seen *seen, int round, int
 {
     static struct batch_text text;
     fixture_open(f);
-    uint32_t kind =
-        define(f, &(struct tide_kind){
-                      .name = "items", .handler = item_handler, .context = seen, .items = true});
+    uint32_t kind = DEFINE(f, "items", item_handler, .context = seen, .items = true);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     start(f);
-    enqueue(f, (struct tide_spec){.kind = kind,
-                                  .account = account,
-                                  .payload = items_payload(&text, round, good, bad)});
+    ENQUEUE(f, .kind = kind, .account = account, .payload = items_payload(&text, round, good, bad));
     finish(f);
     fixture_close(f);
 }
@@ -462,7 +438,6 @@ static int64_t look_afterwards(struct fixture *f, const char *query)
  * of a thousand; and what a later run makes good is no longer shown. */
 CASE(alerts_count_over_runs_and_the_next_run_clears_them)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
     const char *raised = "SELECT count(*) FROM alert WHERE condition = 'bad_rate'";
     run_items(f, &seen, 0, 5, 1);
@@ -495,7 +470,6 @@ static void remember(struct fixture *f, uint32_t bytes)
 /* E6.4: warns at half of the budget, is critical at four fifths, and ends with its cause. */
 CASE(what_is_remembered_of_an_account_has_a_budget)
 {
-    struct fixture *f = *state;
     static const uint32_t bytes[] = {45000, 55000, 85000, 500};
     static const int levels[] = {0, 1, 2, 0};
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
@@ -533,13 +507,12 @@ static void open_with_config(struct fixture *f, const char *yaml)
 
 CASE(a_reload_changes_the_number_of_workers_while_it_runs)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
     open_with_config(f, "workers.count: 2\nworkers.reserved_interactive: 0\n"
                         "workers.reserved_bulk: 0\n");
-    uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
+    uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
     for (int i = 0; i < 20; i++)
-        enqueue(f, (struct tide_spec){.kind = kind});
+        ENQUEUE(f, .kind = kind);
     start(f);
     UNTIL(get(&seen.gate.arrived) == 2);
     /* The engine looks at the file every two seconds; where it was first, there is nothing left
@@ -577,10 +550,8 @@ CASE(a_reload_changes_the_number_of_workers_while_it_runs)
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 20);
 }
 
-CASE(a_stop_by_command_is_answered_first)
+OPENED(a_stop_by_command_is_answered_first)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     start(f);
     ask_status(f, "{\"op\":\"stop\"}", TIDE_OK);
     REFUSED(tide_engine_wait(f->engine, TEST_WAIT_MS, err), TIDE_STOPPED);
@@ -637,11 +608,10 @@ static void *crowd_main(void *arg)
 
 CASE(a_crowd_may_ask_while_jobs_run)
 {
-    struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
     gate_open(&seen.gate);
     open_with_config(f, "workers.count: 5\n");
-    uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
+    uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     start(f);
@@ -656,8 +626,7 @@ CASE(a_crowd_may_ask_while_jobs_run)
         wrong[i] = (struct tide_spec){.kind = i < 63 ? kind : 4711, .account = account};
     size_t jobs = scaled(400);
     for (size_t i = 0; i < jobs; i++) {
-        enqueue(f, (struct tide_spec){
-                       .kind = kind, .account = i % 2 == 0 ? account : 0, .size_bytes = i});
+        ENQUEUE(f, .kind = kind, .account = i % 2 == 0 ? account : 0, .size_bytes = i);
         for (int j = 0; j < 50; j++)
             assert_int_equal(tide_enqueue(f->engine, wrong, 64, NULL, NULL), TIDE_INVALID);
     }
@@ -698,14 +667,12 @@ static uint64_t handed_id(struct fixture *f, const char *request)
     return id;
 }
 
-CASE(a_command_hands_its_work_over)
+OPENED(a_command_hands_its_work_over)
 {
-    struct fixture *f = *state;
     struct handed handed = {{0}, "", 0};
     uint32_t account = 0;
-    fixture_open(f);
-    (void)define(f, &(struct tide_kind){"work", handed_handler, .context = &handed,
-                                        .payload_bytes_max = 100, .dedupe_running = true});
+    (void)DEFINE(f, "work", handed_handler, .context = &handed, .payload_bytes_max = 100,
+                 .dedupe_running = true);
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     start(f);
     const char *request = "{\"op\":\"enqueue\",\"kind\":\"work\",\"account\":\"a@example.org\","
@@ -719,13 +686,10 @@ CASE(a_command_hands_its_work_over)
     assert_int_equal(progress(f).done, 1);
 }
 
-CASE(what_cannot_be_done_is_not_taken_over)
+OPENED(what_cannot_be_done_is_not_taken_over)
 {
-    struct fixture *f = *state;
     struct handed handed = {{0}, "", 0};
-    fixture_open(f);
-    (void)define(f, &(struct tide_kind){"work", handed_handler, .context = &handed,
-                                        .payload_bytes_max = 20});
+    (void)DEFINE(f, "work", handed_handler, .context = &handed, .payload_bytes_max = 20);
     start(f);
     ask_status(f, "{\"op\":\"enqueue\"}", TIDE_INVALID);
     ask_status(f, "{\"op\":\"enqueue\",\"kind\":7}", TIDE_INVALID);
@@ -755,14 +719,12 @@ CASE(what_cannot_be_done_is_not_taken_over)
     json_decref(answer);
 }
 
-CASE(a_pause_for_a_sign_in_ends_with_the_news_of_one)
+OPENED(a_pause_for_a_sign_in_ends_with_the_news_of_one)
 {
-    struct fixture *f = *state;
     struct handed handed = {{0}, "", 1};
     uint32_t account = 0;
-    fixture_open(f);
     gate_open(&handed.gate);
-    uint32_t kind = define(f, &(struct tide_kind){"work", handed_handler, .context = &handed});
+    uint32_t kind = DEFINE(f, "work", handed_handler, .context = &handed);
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     start(f);
     const char *request = "{\"op\":\"signed_in\",\"account\":\"a@example.org\"}";

@@ -1,4 +1,5 @@
 #include "engine_fixture.h"
+#include "support/heap.h"
 
 const char *const short_flags[SHORT_FLAGS] = {"retry.backoff_start=1ms", "retry.backoff_max=4ms",
                                               "workers.stop_grace=5s", "log.level=error"};
@@ -77,6 +78,13 @@ int set_up(void **state)
     return 0;
 }
 
+int set_up_opened(void **state)
+{
+    (void)set_up(state);
+    fixture_open(*state);
+    return 0;
+}
+
 int tear_down(void **state)
 {
     struct fixture *f = *state;
@@ -123,12 +131,17 @@ void finish(struct fixture *f)
     tide_status rc = tide_engine_wait(f->engine, TEST_WAIT_MS, &err);
     if (rc == TIDE_OK)
         return;
-    tide_buf json;
-    tide_buf_init(&json, tide_mem_heap(), 1 << 20);
+    tide_buf json = heap_buf(1 << 20);
     (void)tide_engine_snapshot(f->engine, &json, NULL);
     print_message("%.*s\n", (int)json.bytes, json.data);
     tide_buf_done(&json);
     fail_msg("waiting for the end: %s: %s", tide_status_name(rc), err.text);
+}
+
+void run_all(struct fixture *f)
+{
+    start(f);
+    finish(f);
 }
 
 struct tide_progress progress(struct fixture *f)

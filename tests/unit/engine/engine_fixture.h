@@ -86,18 +86,24 @@ tide_status fixture_try_open(struct fixture *f, tide_error *err);
 void fixture_open(struct fixture *f);
 void fixture_close(struct fixture *f);
 int set_up(void **state);
+int set_up_opened(void **state);
 int tear_down(void **state);
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
+#define OPENED(name)                                                                               \
+    TEST_ON(name, struct fixture *f, set_up_opened, tear_down) /* an engine with short_flags */
 
 /* ---- short forms ------------------------------------------------------------------ */
 
 uint32_t define(struct fixture *f, const struct tide_kind *kind);
 uint64_t enqueue(struct fixture *f, struct tide_spec spec);
+#define DEFINE(f, ...)  define(f, &(struct tide_kind){__VA_ARGS__})
+#define ENQUEUE(f, ...) enqueue(f, (struct tide_spec){__VA_ARGS__})
 void start(struct fixture *f);
 
 /* Waits for the end of all work; shows what the engine is at when it does not come. */
 void finish(struct fixture *f);
+void run_all(struct fixture *f); /* start() and finish() */
 struct tide_progress progress(struct fixture *f);
 
 /* One value of the ledger, read by the writer itself. */

@@ -74,16 +74,11 @@ static tide_status one_fails_handler(tide_job *job, void *context, tide_error *e
     return TIDE_OK;
 }
 
-CASE(a_canceled_batch_with_a_failed_item_is_not_done)
+OPENED(a_canceled_batch_with_a_failed_item_is_not_done)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
-    fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "batch", .handler = one_fails_handler, .context = &gate, .items = true});
-    uint64_t id =
-        enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"items\":[\"a\",\"b\"]}"});
+    uint32_t kind = DEFINE(f, "batch", one_fails_handler, .context = &gate, .items = true);
+    uint64_t id = ENQUEUE(f, .kind = kind, .payload = "{\"items\":[\"a\",\"b\"]}");
     start(f);
     UNTIL(get(&gate.arrived) == 1);
     OK(tide_cancel_job(f->engine, id, err));
@@ -102,19 +97,15 @@ static void run_batch(struct fixture *f, bool by_name)
     memset(&seen, 0, sizeof seen);
     seen.by_name = by_name;
     fixture_open(f);
-    uint32_t kind =
-        define(f, &(struct tide_kind){
-                      .name = "batch", .handler = batch_handler, .context = &seen, .items = true});
-    uint32_t after = define(f, &(struct tide_kind){"after", after_handler, .context = &seen});
+    uint32_t kind = DEFINE(f, "batch", batch_handler, .context = &seen, .items = true);
+    uint32_t after = DEFINE(f, "after", after_handler, .context = &seen);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     char payload[2048];
     batch_payload(payload, sizeof payload, 100);
-    uint64_t id =
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account, .payload = payload});
-    enqueue(f, (struct tide_spec){.kind = after, .needs = &id, .needs_count = 1});
-    start(f);
-    finish(f);
+    uint64_t id = ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
+    ENQUEUE(f, .kind = after, .needs = &id, .needs_count = 1);
+    run_all(f);
     uint64_t stored = 0;
     for (int i = 0; i < 100; i++) {
         stored += get(&seen.stored[i]);
@@ -136,12 +127,12 @@ static void run_batch(struct fixture *f, bool by_name)
 
 CASE(a_failing_batch_is_split_down_to_its_bad_items)
 {
-    run_batch(*state, false);
+    run_batch(f, false);
 }
 
 CASE(an_item_that_fails_by_name_does_not_hold_up_the_others)
 {
-    run_batch(*state, true);
+    run_batch(f, true);
 }
 
 /* The batch fails as a whole three times; then item "b" fails by name, twice. */
@@ -159,20 +150,14 @@ static tide_status unlucky_handler(tide_job *job, void *context, tide_error *err
     return TIDE_OK;
 }
 
-CASE(an_item_is_not_bad_for_what_its_batch_met)
+OPENED(an_item_is_not_bad_for_what_its_batch_met)
 {
-    struct fixture *f = *state;
     uint64_t calls = 0;
-    fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "batch", .handler = unlucky_handler, .context = &calls, .items = true});
+    uint32_t kind = DEFINE(f, "batch", unlucky_handler, .context = &calls, .items = true);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
-    enqueue(f, (struct tide_spec){
-                   .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\",\"c\"]}"});
-    start(f);
-    finish(f);
+    ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\",\"c\"]}");
+    run_all(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 0);
     assert_int_equal(get(&calls), 6);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
@@ -203,23 +188,17 @@ static tide_status poisoned_handler(tide_job *job, void *context, tide_error *er
 }
 
 /* The attempts that "b" inherits were all the fault of "a" (E6.1, E6.2). */
-CASE(an_item_is_not_bad_for_what_another_one_did_to_its_batch)
+OPENED(an_item_is_not_bad_for_what_another_one_did_to_its_batch)
 {
-    struct fixture *f = *state;
     struct unlucky seen = {0};
-    fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "batch", .handler = poisoned_handler, .context = &seen, .items = true});
+    uint32_t kind = DEFINE(f, "batch", poisoned_handler, .context = &seen, .items = true);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
-    enqueue(f, (struct tide_spec){
-                   .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\"]}"});
+    ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\"]}");
     start(f);
     /* Each was judged once: a second request follows the verdict on the first one. */
     UNTIL(get(&seen.second.arrived) == 1 && get(&seen.poison) >= 2);
-    uint64_t other = enqueue(
-        f, (struct tide_spec){.kind = kind, .account = account, .payload = "{\"items\":[\"c\"]}"});
+    uint64_t other = ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"items\":[\"c\"]}");
     UNTIL(row_state(f, other) == 2); /* now another item succeeds */
     gate_open(&seen.second);
     finish(f);
@@ -254,7 +233,6 @@ static void run_cycle(struct fixture *f, uint32_t kind, uint32_t account, const 
 /* A person reads the list of bad items: what is stored must not stand there (E6.3). */
 CASE(a_bad_item_that_a_later_cycle_stores_is_bad_no_more)
 {
-    struct fixture *f = *state;
     uint64_t refuses = 1;
     struct tide_kind batch = {
         .name = "batch", .handler = refusing_handler, .context = &refuses, .items = true};

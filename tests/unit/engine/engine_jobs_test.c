@@ -6,15 +6,10 @@
 
 /* ---- enqueue ---------------------------------------------------------------------- */
 
-CASE(what_is_wrong_is_refused_before_anything_is_written)
+OPENED(what_is_wrong_is_refused_before_anything_is_written)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "count",
-                                                  .handler = count_handler,
-                                                  .context = &ran,
-                                                  .payload_bytes_max = 20});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran, .payload_bytes_max = 20);
     static char long_key[TIDE_DEDUPE_BYTES_MAX + 2];
     memset(long_key, 'k', sizeof long_key - 1);
     uint32_t self = 1;
@@ -46,12 +41,10 @@ CASE(what_is_wrong_is_refused_before_anything_is_written)
     OK(tide_enqueue(f->engine, wrong, 0, NULL, err));
 }
 
-CASE(a_cycle_of_dependencies_is_refused_before_anything_is_written)
+OPENED(a_cycle_of_dependencies_is_refused_before_anything_is_written)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
     enum { COUNT = 600 }; /* more than one slice */
     static struct tide_spec specs[COUNT];
     static uint32_t needs[COUNT];
@@ -88,14 +81,13 @@ static tide_status order_handler(tide_job *job, void *context, tide_error *err)
 
 CASE(many_jobs_over_a_small_window_run_in_topological_order)
 {
-    struct fixture *f = *state;
     size_t count = scaled(100000);
     if (count < 2000)
         count = 2000;
     fixture_settings(f, "tracker.window_jobs=100");
     fixture_open(f);
     struct order order = {.done_at = calloc(count, sizeof *order.done_at)};
-    uint32_t kind = define(f, &(struct tide_kind){"order", order_handler, .context = &order});
+    uint32_t kind = DEFINE(f, "order", order_handler, .context = &order);
     struct tide_spec *specs = calloc(count, sizeof *specs);
     uint32_t(*needs)[1] = calloc(count, sizeof *needs);
     char(*payloads)[32] = calloc(count, sizeof *payloads);
@@ -133,14 +125,12 @@ CASE(many_jobs_over_a_small_window_run_in_topological_order)
     free(payloads);
 }
 
-CASE(needs_may_be_named_in_any_order_and_mixed_with_ids)
+OPENED(needs_may_be_named_in_any_order_and_mixed_with_ids)
 {
-    struct fixture *f = *state;
     uint64_t done_at[6] = {0};
     struct order order = {.done_at = done_at};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"order", order_handler, .context = &order});
-    uint64_t first = enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"n\":0}"});
+    uint32_t kind = DEFINE(f, "order", order_handler, .context = &order);
+    uint64_t first = ENQUEUE(f, .kind = kind, .payload = "{\"n\":0}");
     uint32_t two_four[2] = {2, 4};
     uint32_t four[1] = {4};
     uint64_t ids[5] = {0};
@@ -156,15 +146,13 @@ CASE(needs_may_be_named_in_any_order_and_mixed_with_ids)
         assert_int_equal(
             sql(f, "SELECT json_extract(payload, '$.n') FROM job WHERE id = %" PRIu64, ids[i]),
             i + 1);
-    start(f);
-    finish(f);
+    run_all(f);
     assert_true(done_at[0] < done_at[5]);
     assert_true(done_at[5] < done_at[3]);
     assert_true(done_at[3] < done_at[1]);
     assert_true(done_at[3] < done_at[2]);
     /* What is done already blocks nobody. */
-    enqueue(f, (struct tide_spec){
-                   .kind = kind, .payload = "{\"n\":0}", .needs = ids, .needs_count = 5});
+    ENQUEUE(f, .kind = kind, .payload = "{\"n\":0}", .needs = ids, .needs_count = 5);
     finish(f);
     assert_int_equal(done_at[0], 7);
 }
@@ -180,37 +168,31 @@ CASE(kinds_have_the_priorities_of_the_settings)
                  {"mail.fetch", 41},
                  {"console.page", 28},
                  {"other", 77}};
-    struct fixture *f = *state;
     uint64_t ran = 0;
     fixture_settings(f, "priority.mail_fetch=41");
     fixture_open(f);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint32_t kind = define(f, &(struct tide_kind){.name = cases[i].kind,
-                                                      .handler = count_handler,
-                                                      .context = &ran,
-                                                      .priority = 77});
-        uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+        uint32_t kind = DEFINE(f, .name = cases[i].kind, .handler = count_handler, .context = &ran,
+                               .priority = 77);
+        uint64_t id = ENQUEUE(f, .kind = kind);
         assert_int_equal(sql(f, "SELECT priority FROM job WHERE id = %" PRIu64, id),
                          cases[i].priority);
     }
-    start(f);
-    finish(f);
+    run_all(f);
 }
 
 CASE(priorities_go_first_and_equals_in_turn)
 {
-    struct fixture *f = *state;
     uint64_t done_at[4] = {0};
     struct order order = {.done_at = done_at};
     f->workers = 1;
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"order", order_handler, .context = &order});
-    enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"n\":0}", .priority = -1});
-    enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"n\":1}"});
-    enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"n\":2}"});
-    enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"n\":3}", .priority = 51});
-    start(f);
-    finish(f);
+    uint32_t kind = DEFINE(f, "order", order_handler, .context = &order);
+    ENQUEUE(f, .kind = kind, .payload = "{\"n\":0}", .priority = -1);
+    ENQUEUE(f, .kind = kind, .payload = "{\"n\":1}");
+    ENQUEUE(f, .kind = kind, .payload = "{\"n\":2}");
+    ENQUEUE(f, .kind = kind, .payload = "{\"n\":3}", .priority = 51);
+    run_all(f);
     assert_int_equal(done_at[3], 1);
     assert_int_equal(done_at[1], 2);
     assert_int_equal(done_at[2], 3);
@@ -226,12 +208,10 @@ static tide_status forced_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-CASE(a_waiting_duplicate_is_returned_raised_and_forced)
+OPENED(a_waiting_duplicate_is_returned_raised_and_forced)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"forced", forced_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "forced", forced_handler, .context = &ran);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", NULL, &account, err));
     struct tide_spec spec = {.kind = kind, .dedupe = "inbox", .priority = 10};
@@ -247,8 +227,7 @@ CASE(a_waiting_duplicate_is_returned_raised_and_forced)
     assert_int_equal(sql(f, "SELECT priority FROM job WHERE id = %" PRIu64, id), 60);
     spec.account = account;
     assert_int_not_equal(enqueue(f, spec), id); /* another account's inbox is another one */
-    start(f);
-    finish(f);
+    run_all(f);
     assert_int_equal(get(&ran), 1001);
     spec.account = 0;
     assert_int_not_equal(enqueue(f, spec), id); /* the first is done */
@@ -258,14 +237,11 @@ CASE(a_waiting_duplicate_is_returned_raised_and_forced)
 
 CASE(while_one_runs_one_more_may_wait_or_not_as_the_kind_says)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
     f->workers = 2; /* both are held */
     fixture_open(f);
-    uint32_t wakes = define(f, &(struct tide_kind){"wakes", gate_handler, .context = &gate});
-    uint32_t alone = define(
-        f, &(struct tide_kind){
-               .name = "alone", .handler = gate_handler, .context = &gate, .dedupe_running = true});
+    uint32_t wakes = DEFINE(f, "wakes", gate_handler, .context = &gate);
+    uint32_t alone = DEFINE(f, "alone", gate_handler, .context = &gate, .dedupe_running = true);
     struct tide_spec spec = {.kind = wakes, .dedupe = "x"};
     struct tide_spec only = {.kind = alone, .dedupe = "x"};
     uint64_t first = enqueue(f, spec);
@@ -306,13 +282,10 @@ static tide_status buy_run(tide_transaction *transaction, void *arg, tide_error 
     return rc;
 }
 
-CASE(a_callers_rows_and_its_jobs_appear_together_or_not_at_all)
+OPENED(a_callers_rows_and_its_jobs_appear_together_or_not_at_all)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    struct order_form form = {
-        .kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran})};
+    struct order_form form = {.kind = DEFINE(f, "count", count_handler, .context = &ran)};
     start(f);
     OK(tide_transact(f->engine, buy_run, &form, err));
     finish(f);
@@ -343,16 +316,14 @@ static tide_status twice_run(tide_transaction *transaction, void *arg, tide_erro
 }
 
 /* A key that is there already is no broken disk, whatever the caller calls it. */
-CASE(a_callers_statement_that_fails_is_undone_and_the_engine_goes_on)
+OPENED(a_callers_statement_that_fails_is_undone_and_the_engine_goes_on)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
     start(f);
     OK(tide_transact(f->engine, twice_run, &kind, err));
     REFUSED(tide_transact(f->engine, twice_run, &kind, err), TIDE_IO);
-    (void)enqueue(f, (struct tide_spec){.kind = kind});
+    (void)ENQUEUE(f, .kind = kind);
     finish(f);
     assert_int_equal(get(&ran), 2);
     assert_int_equal(sql(f, "SELECT count(*) FROM job"), 2);
@@ -405,15 +376,12 @@ static tide_status parent_handler(tide_job *job, void *context, tide_error *err)
 
 CASE(children_and_effects_appear_exactly_when_done_does)
 {
-    struct fixture *f = *state;
     struct family family = {.f = f, .first = TIDE_SERVER};
     fixture_open(f);
-    family.child =
-        define(f, &(struct tide_kind){"child", count_handler, .context = &family.children_ran});
-    uint32_t parent = define(f, &(struct tide_kind){"parent", parent_handler, .context = &family});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = parent});
-    start(f);
-    finish(f);
+    family.child = DEFINE(f, "child", count_handler, .context = &family.children_ran);
+    uint32_t parent = DEFINE(f, "parent", parent_handler, .context = &family);
+    uint64_t id = ENQUEUE(f, .kind = parent);
+    run_all(f);
     assert_int_equal(row_state(f, id), 2);
     assert_int_equal(get(&family.tries), 3); /* failed, effect refused, done */
     assert_int_equal(get(&family.children_ran), 3);
@@ -423,15 +391,12 @@ CASE(children_and_effects_appear_exactly_when_done_does)
 
 CASE(a_failed_parent_has_no_children)
 {
-    struct fixture *f = *state;
     struct family family = {.f = f, .first = TIDE_PERMANENT};
     fixture_open(f);
-    family.child =
-        define(f, &(struct tide_kind){"child", count_handler, .context = &family.children_ran});
-    uint32_t parent = define(f, &(struct tide_kind){"parent", parent_handler, .context = &family});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = parent});
-    start(f);
-    finish(f);
+    family.child = DEFINE(f, "child", count_handler, .context = &family.children_ran);
+    uint32_t parent = DEFINE(f, "parent", parent_handler, .context = &family);
+    uint64_t id = ENQUEUE(f, .kind = parent);
+    run_all(f);
     assert_int_equal(row_state(f, id), 3);
     assert_int_equal(get(&family.children_ran), 0);
     assert_int_equal(sql(f, "SELECT count(*) FROM job"), 1);
@@ -480,13 +445,11 @@ static tide_status upload_handler(tide_job *job, void *context, tide_error *err)
 
 CASE(resume_data_comes_back_with_the_next_attempt)
 {
-    struct fixture *f = *state;
     struct upload upload = {.f = f};
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"upload", upload_handler, .context = &upload});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind, .size_bytes = 400});
-    start(f);
-    finish(f);
+    uint32_t kind = DEFINE(f, "upload", upload_handler, .context = &upload);
+    uint64_t id = ENQUEUE(f, .kind = kind, .size_bytes = 400);
+    run_all(f);
     assert_int_equal(get(&upload.tries), 4);
     assert_int_equal(get(&upload.wrong), 0);
     assert_int_equal(row_state(f, id), 2);
@@ -508,15 +471,12 @@ static tide_status intent_handler(tide_job *job, void *context, tide_error *err)
     return tide_job_intent_end(job, "draft-1", TIDE_OK, "{\"id\":7}", err);
 }
 
-CASE(an_intent_made_before_is_told_to_the_next_attempt)
+OPENED(an_intent_made_before_is_told_to_the_next_attempt)
 {
-    struct fixture *f = *state;
     uint64_t seen[2] = {0};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"send", intent_handler, .context = seen});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
-    start(f);
-    finish(f);
+    uint32_t kind = DEFINE(f, "send", intent_handler, .context = seen);
+    uint64_t id = ENQUEUE(f, .kind = kind);
+    run_all(f);
     assert_int_equal(row_state(f, id), 2);
     assert_int_equal(get(&seen[0]), 1);
     assert_int_equal(get(&seen[1]), 1);
@@ -545,18 +505,15 @@ static tide_status resolve_handler(tide_job *job, void *context, tide_error *err
     return rc;
 }
 
-CASE(an_intent_ends_with_its_owners_transaction_or_not_at_all)
+OPENED(an_intent_ends_with_its_owners_transaction_or_not_at_all)
 {
-    struct fixture *f = *state;
     uint64_t seen[1] = {0};
     tide_status taken = TIDE_OK;
     tide_error err;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"send", resolve_handler, .context = seen});
+    uint32_t kind = DEFINE(f, "send", resolve_handler, .context = seen);
     assert_int_equal(tide_transact(f->engine, resolve_run, &taken, &err), TIDE_NOT_FOUND);
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
-    start(f);
-    finish(f);
+    uint64_t id = ENQUEUE(f, .kind = kind);
+    run_all(f);
     assert_int_equal(row_state(f, id), 2);
     assert_int_equal(get(&seen[0]), 1);
     assert_int_equal(sql(f, "SELECT count(*) FROM intent WHERE state = 1"), 1);
@@ -581,25 +538,18 @@ static tide_status failing_handler(tide_job *job, void *context, tide_error *err
     return tide_error_set(err, failing->status, "try %" PRIu64 " went wrong", try);
 }
 
-CASE(a_failing_job_is_tried_again_until_its_budget_is_spent)
+OPENED(a_failing_job_is_tried_again_until_its_budget_is_spent)
 {
-    struct fixture *f = *state;
     struct failing thrice = {.good_from = 3, .status = TIDE_SERVER};
     struct failing never = {.status = TIDE_SERVER};
     struct failing at_once = {.status = TIDE_PERMANENT};
-    fixture_open(f);
-    uint32_t kinds[3] = {
-        define(f, &(struct tide_kind){"thrice", failing_handler, .context = &thrice}),
-        define(f, &(struct tide_kind){.name = "never",
-                                      .handler = failing_handler,
-                                      .context = &never,
-                                      .attempts_max = 4}),
-        define(f, &(struct tide_kind){"at once", failing_handler, .context = &at_once})};
+    uint32_t kinds[3] = {DEFINE(f, "thrice", failing_handler, .context = &thrice),
+                         DEFINE(f, "never", failing_handler, .context = &never, .attempts_max = 4),
+                         DEFINE(f, "at once", failing_handler, .context = &at_once)};
     uint64_t ids[3];
     for (int i = 0; i < 3; i++)
-        ids[i] = enqueue(f, (struct tide_spec){.kind = kinds[i]});
-    start(f);
-    finish(f);
+        ids[i] = ENQUEUE(f, .kind = kinds[i]);
+    run_all(f);
     assert_int_equal(get(&thrice.tries), 3);
     assert_int_equal(get(&never.tries), 4);
     assert_int_equal(get(&at_once.tries), 1);
@@ -616,41 +566,32 @@ CASE(a_failing_job_is_tried_again_until_its_budget_is_spent)
 
 CASE(pauses_between_attempts_grow)
 {
-    struct fixture *f = *state;
     struct failing never = {.status = TIDE_TIMEOUT};
     fixture_settings(f, "retry.backoff_start=40ms;retry.backoff_max=80ms");
     fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "never", .handler = failing_handler, .context = &never, .attempts_max = 4});
-    enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "never", failing_handler, .context = &never, .attempts_max = 4);
+    ENQUEUE(f, .kind = kind);
     uint64_t before_ms = test_now_ms();
-    start(f);
-    finish(f);
+    run_all(f);
     /* 40, 80, 80 ms, each with jitter down to its half. */
     assert_true(test_now_ms() - before_ms >= 99);
 }
 
-CASE(a_failed_dependency_blocks_and_a_retry_revives)
+OPENED(a_failed_dependency_blocks_and_a_retry_revives)
 {
-    struct fixture *f = *state;
     struct failing failing = {.status = TIDE_PERMANENT};
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t fails = define(f, &(struct tide_kind){"fails", failing_handler, .context = &failing});
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
-    uint64_t first = enqueue(f, (struct tide_spec){.kind = fails});
-    uint64_t second =
-        enqueue(f, (struct tide_spec){.kind = kind, .needs = &first, .needs_count = 1});
-    uint64_t third =
-        enqueue(f, (struct tide_spec){.kind = kind, .needs = &second, .needs_count = 1});
-    start(f);
-    finish(f);
+    uint32_t fails = DEFINE(f, "fails", failing_handler, .context = &failing);
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
+    uint64_t first = ENQUEUE(f, .kind = fails);
+    uint64_t second = ENQUEUE(f, .kind = kind, .needs = &first, .needs_count = 1);
+    uint64_t third = ENQUEUE(f, .kind = kind, .needs = &second, .needs_count = 1);
+    run_all(f);
     assert_int_equal(row_state(f, first), 3);
     assert_int_equal(row_state(f, second), 0);
     assert_int_equal(row_state(f, third), 0);
     /* One that comes later waits as well. */
-    uint64_t late = enqueue(f, (struct tide_spec){.kind = kind, .needs = &first, .needs_count = 1});
+    uint64_t late = ENQUEUE(f, .kind = kind, .needs = &first, .needs_count = 1);
     finish(f);
     assert_int_equal(row_state(f, late), 0);
     (void)add(&failing.good_from, 2);
@@ -677,17 +618,15 @@ static bool is_over(tide_text payload, uint64_t failed_unix_ms, void *arg)
     return tide_text_equal(payload, tide_text_of(over->payload));
 }
 
-CASE(failed_jobs_of_which_nothing_is_left_become_done)
+OPENED(failed_jobs_of_which_nothing_is_left_become_done)
 {
-    struct fixture *f = *state;
     struct failing failing = {.status = TIDE_PERMANENT};
     struct over over = {.payload = "{\"n\":1}"};
     uint64_t ran = 0;
     uint32_t account = 0;
-    fixture_open(f);
-    uint32_t fails = define(f, &(struct tide_kind){"fails", failing_handler, .context = &failing});
-    uint32_t other = define(f, &(struct tide_kind){"other", failing_handler, .context = &failing});
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t fails = DEFINE(f, "fails", failing_handler, .context = &failing);
+    uint32_t other = DEFINE(f, "other", failing_handler, .context = &failing);
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
     OK(tide_engine_account(f->engine, "ada", NULL, &account, err));
     const struct tide_spec specs[] = {
         {.kind = fails, .account = account, .payload = "{\"n\":1}"},
@@ -698,10 +637,8 @@ CASE(failed_jobs_of_which_nothing_is_left_become_done)
     uint64_t ids[4];
     for (int i = 0; i < 4; i++)
         ids[i] = enqueue(f, specs[i]);
-    uint64_t waits =
-        enqueue(f, (struct tide_spec){.kind = kind, .needs = &ids[0], .needs_count = 1});
-    start(f);
-    finish(f);
+    uint64_t waits = ENQUEUE(f, .kind = kind, .needs = &ids[0], .needs_count = 1);
+    run_all(f);
     assert_int_equal(row_state(f, waits), 0);
     OK(tide_accept_failed(f->engine, account, fails, is_over, &over, err));
     assert_int_equal(over.asked, 2);
@@ -715,26 +652,22 @@ CASE(failed_jobs_of_which_nothing_is_left_become_done)
     assert_int_equal(get(&failing.tries), 4);
 }
 
-CASE(what_was_blocked_is_still_blocked_after_a_restart)
+OPENED(what_was_blocked_is_still_blocked_after_a_restart)
 {
-    struct fixture *f = *state;
     struct failing failing = {.status = TIDE_PERMANENT};
     uint64_t ran = 0;
     struct tide_kind fails = {"fails", failing_handler, .context = &failing};
     struct tide_kind counts = {"count", count_handler, .context = &ran};
-    fixture_open(f);
     uint32_t kinds[2] = {define(f, &fails), define(f, &counts)};
-    uint64_t first = enqueue(f, (struct tide_spec){.kind = kinds[0]});
-    enqueue(f, (struct tide_spec){.kind = kinds[1], .needs = &first, .needs_count = 1});
-    start(f);
-    finish(f);
+    uint64_t first = ENQUEUE(f, .kind = kinds[0]);
+    ENQUEUE(f, .kind = kinds[1], .needs = &first, .needs_count = 1);
+    run_all(f);
     fixture_close(f);
     (void)add(&failing.good_from, 2);
     fixture_open(f);
     define(f, &fails);
     define(f, &counts);
-    start(f);
-    finish(f);
+    run_all(f);
     assert_int_equal(get(&ran), 0);
     OK(tide_retry_job(f->engine, first, err));
     finish(f);
@@ -767,12 +700,10 @@ static struct tide_stream_state stream_state(struct fixture *f, uint64_t stream)
     return seen;
 }
 
-CASE(the_cursor_never_passes_unfinished_work)
+OPENED(the_cursor_never_passes_unfinished_work)
 {
-    struct fixture *f = *state;
     struct cycles cycles = {.fail_third = 1};
     struct tide_kind slice = {"slice", cycle_handler, .context = &cycles};
-    fixture_open(f);
     uint32_t kind = define(f, &slice);
     uint64_t stream = 0;
     uint64_t same = 0;
@@ -809,8 +740,7 @@ CASE(the_cursor_never_passes_unfinished_work)
     fixture_close(f);
     fixture_open(f);
     kind = define(f, &slice);
-    start(f);
-    finish(f);
+    run_all(f);
     assert_string_equal(stream_state(f, stream).cursor, "day 2");
     (void)add(&cycles.fail_third, UINT64_MAX); /* to zero */
     OK(tide_retry_job(f->engine, 3, err));
@@ -837,14 +767,12 @@ static tide_status opener_handler(tide_job *job, void *context, tide_error *err)
     return rc;
 }
 
-CASE(children_belong_to_the_cycle_of_their_parent)
+OPENED(children_belong_to_the_cycle_of_their_parent)
 {
-    struct fixture *f = *state;
     struct cycles cycles = {0};
     uint32_t kinds[2];
-    fixture_open(f);
-    kinds[0] = define(f, &(struct tide_kind){"opener", opener_handler, .context = kinds});
-    kinds[1] = define(f, &(struct tide_kind){"slice", cycle_handler, .context = &cycles});
+    kinds[0] = DEFINE(f, "opener", opener_handler, .context = kinds);
+    kinds[1] = DEFINE(f, "slice", cycle_handler, .context = &cycles);
     uint64_t stream = 0;
     OK(tide_stream_open(f->engine, 0, "history", NULL, &stream, err));
     OK(tide_cycle_open(f->engine, stream, "", "end", &(struct tide_spec){.kind = kinds[0]}, 1, NULL,

@@ -88,7 +88,6 @@ static bool live(struct fixture *f, unsigned number)
 
 CASE(an_engine_opens_and_starts_or_leaves_nothing_behind)
 {
-    struct fixture *f = *state;
     unsigned number = 0;
     while (live(f, number))
         number++;
@@ -99,7 +98,6 @@ CASE(an_engine_opens_and_starts_or_leaves_nothing_behind)
 /* Whatever refuses it: what a caller closes after that must be nothing. */
 CASE(an_engine_that_does_not_open_is_none)
 {
-    struct fixture *f = *state;
     const struct tide_engine_options odd[] = {
         {.state_dir = f->dir, .reserved = {1}},
         {.state_dir = NULL},

@@ -52,7 +52,7 @@ static uint32_t workers_wanted(struct fixture *f)
 static void enqueue_many(struct fixture *f, uint32_t kind, int count)
 {
     for (int i = 0; i < count; i++)
-        (void)enqueue(f, (struct tide_spec){.kind = kind});
+        (void)ENQUEUE(f, .kind = kind);
 }
 
 /* Remembers how many run at once at most. */
@@ -77,15 +77,12 @@ static tide_status crowd_handler(tide_job *job, void *context, tide_error *err)
 
 CASE(workers_come_and_go_with_the_file)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
     struct crowd crowd = {0};
     load_settings(f, "workers.count: 2\n");
     fixture_open(f);
-    uint32_t gated =
-        define(f, &(struct tide_kind){.name = "gated", .handler = gate_handler, .context = &gate});
-    uint32_t crowded = define(
-        f, &(struct tide_kind){.name = "crowded", .handler = crowd_handler, .context = &crowd});
+    uint32_t gated = DEFINE(f, "gated", gate_handler, .context = &gate);
+    uint32_t crowded = DEFINE(f, "crowded", crowd_handler, .context = &crowd);
     start(f);
     enqueue_many(f, gated, 6);
     UNTIL(get(&gate.arrived) == 2);
@@ -104,7 +101,6 @@ CASE(workers_come_and_go_with_the_file)
 
 CASE(a_number_of_workers_chosen_by_the_program_outlives_other_changes)
 {
-    struct fixture *f = *state;
     load_settings(f, "workers.count: 2\n");
     f->workers = 5;
     fixture_open(f);
@@ -119,8 +115,7 @@ CASE(a_number_of_workers_chosen_by_the_program_outlives_other_changes)
     assert_int_equal(workers_wanted(f), 3);
 
     struct gate gate = {0};
-    uint32_t gated =
-        define(f, &(struct tide_kind){.name = "gated", .handler = gate_handler, .context = &gate});
+    uint32_t gated = DEFINE(f, "gated", gate_handler, .context = &gate);
     start(f);
     enqueue_many(f, gated, 3);
     UNTIL(get(&gate.arrived) == 3);
@@ -130,7 +125,6 @@ CASE(a_number_of_workers_chosen_by_the_program_outlives_other_changes)
 
 CASE(a_new_threshold_judges_what_happened_before)
 {
-    struct fixture *f = *state;
     load_settings(f, "alerts.bad_warn: 100%\nalerts.bad_critical: 100%\n");
     fixture_open(f);
     uint32_t account = 0;
@@ -151,7 +145,6 @@ CASE(a_new_threshold_judges_what_happened_before)
 
 CASE(rates_and_schedules_change_with_the_file)
 {
-    struct fixture *f = *state;
     load_settings(f, "");
     fixture_open(f);
     uint32_t account = 0;
@@ -176,7 +169,6 @@ CASE(rates_and_schedules_change_with_the_file)
  * else that the file says counts at once. */
 CASE(a_quota_that_goes_away_waits_for_the_next_start)
 {
-    struct fixture *f = *state;
     load_settings(f, "");
     fixture_open(f);
     uint32_t account = 0;
@@ -206,7 +198,6 @@ static void count_lines(void *arg, const char *line, size_t bytes)
 
 CASE(a_broken_file_is_told_once_and_changes_nothing)
 {
-    struct fixture *f = *state;
     struct lines lines = {0};
     tide_log log;
     tide_log_init(&log, TIDE_LOG_INFO, TIDE_LOG_PLAIN, "test", count_lines, &lines);
@@ -232,12 +223,10 @@ CASE(a_broken_file_is_told_once_and_changes_nothing)
 /* RLD2, and E11.1's other half: what was set by hand is not lost by a reload. */
 CASE(an_engine_without_a_file_never_looks_for_one)
 {
-    struct fixture *f = *state;
     uint64_t count = 0;
     fixture_settings(f, "workers.count=3;workers.reserved_bulk=0;workers.reserved_interactive=0");
     fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){.name = "count", .handler = count_handler, .context = &count});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &count);
     start(f);
     enqueue_many(f, kind, 10);
     finish(f);

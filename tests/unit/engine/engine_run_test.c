@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 
 #include "support/http_server.h"
+#include "support/heap.h"
 
 /* ---- calls -------------------------------------------------------------------------- */
 
@@ -46,10 +47,8 @@ static uint32_t account_of(struct fixture *f, const char *provider)
     return account;
 }
 
-CASE(accounts_are_found_again_and_checked)
+OPENED(accounts_are_found_again_and_checked)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     uint32_t account = account_of(f, "gmail");
     assert_int_equal(account_of(f, "gmail"), account);
     uint32_t other = 0;
@@ -65,15 +64,14 @@ CASE(accounts_are_found_again_and_checked)
  * and all come to their end. */
 CASE(a_job_without_quota_parks_and_comes_back_by_itself)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct fetch fetch = {.url = test_http_url(server, "/plain")};
     f->workers = 2;
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
+    uint32_t kind = DEFINE(f, "fetch", fetch_handler, .context = &fetch);
     uint32_t account = account_of(f, "default");
     for (int i = 0; i < 24; i++)
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+        ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     UNTIL(get(&fetch.parked) > 0);
     finish(f);
@@ -87,21 +85,20 @@ CASE(a_job_without_quota_parks_and_comes_back_by_itself)
  * quota for most of a minute, and a job of no account runs meanwhile. */
 CASE(a_job_without_quota_holds_no_worker)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct fetch fetch = {.url = test_http_url(server, "/plain")};
     uint64_t ran = 0;
     f->workers = 2;
     fixture_settings(f, "governor.console.site_units=100");
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
-    uint32_t other = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "fetch", fetch_handler, .context = &fetch);
+    uint32_t other = DEFINE(f, "count", count_handler, .context = &ran);
     uint32_t account = account_of(f, "console");
     for (int i = 0; i < 150; i++)
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+        ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     UNTIL(get(&fetch.parked) > 0 && get(&fetch.answered) > 0);
-    enqueue(f, (struct tide_spec){.kind = other});
+    ENQUEUE(f, .kind = other);
     UNTIL(get(&ran) == 1);
     assert_in_range(test_http_requests(server), 1, 100);
     fixture_close(f); /* handlers that still run use what is on our stack */
@@ -130,20 +127,17 @@ static tide_status batch_call_handler(tide_job *job, void *context, tide_error *
 
 /* Every part of a batch is a call to the provider: more of them than may be in flight
  * can never be sent, and the job says so instead of waiting for ever (E4.4). */
-CASE(a_batch_is_charged_for_every_part)
+OPENED(a_batch_is_charged_for_every_part)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct batch_call fits = {.url = test_http_url(server, "/plain"), .parts = 4};
     struct batch_call too_large = {.url = fits.url, .parts = 1000};
-    fixture_open(f);
-    uint32_t small = define(f, &(struct tide_kind){"small", batch_call_handler, .context = &fits});
-    uint32_t large =
-        define(f, &(struct tide_kind){"large", batch_call_handler, .context = &too_large});
+    uint32_t small = DEFINE(f, "small", batch_call_handler, .context = &fits);
+    uint32_t large = DEFINE(f, "large", batch_call_handler, .context = &too_large);
     uint32_t account = account_of(f, "default");
     start(f);
-    enqueue(f, (struct tide_spec){.kind = small, .account = account});
-    enqueue(f, (struct tide_spec){.kind = large, .account = account});
+    ENQUEUE(f, .kind = small, .account = account);
+    ENQUEUE(f, .kind = large, .account = account);
     finish(f);
     assert_int_equal(get(&fits.answered), 1);
     assert_int_equal(get(&too_large.answered), 0);
@@ -152,16 +146,14 @@ CASE(a_batch_is_charged_for_every_part)
     test_http_stop(server);
 }
 
-CASE(a_refusal_pauses_the_account_and_costs_no_attempt)
+OPENED(a_refusal_pauses_the_account_and_costs_no_attempt)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct fetch fetch = {.url = test_http_url(server, "/status?code=429&after=3600")};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
+    uint32_t kind = DEFINE(f, "fetch", fetch_handler, .context = &fetch);
     uint32_t account = account_of(f, "default");
     for (int i = 0; i < 20; i++)
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+        ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     UNTIL(get(&fetch.last_http) == 429);
     /* Retry-After says an hour: nothing more is sent. */
@@ -213,22 +205,20 @@ static struct tide_governor_view governor_view(struct fixture *f, uint32_t accou
 }
 
 /* E4.3: the limit that a judge names reaches the governor, which learns it. */
-CASE(limits_on_concurrency_and_bytes_are_learned_from_refusals)
+OPENED(limits_on_concurrency_and_bytes_are_learned_from_refusals)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct crowd crowd = {.url = test_http_url(server, "/status?code=429&after=3600")};
     struct crowd large = {.url = test_http_url(server, "/status?code=509&after=3600")};
     uint32_t accounts[2] = {0, 0};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"crowd", crowd_handler, .context = &crowd});
-    uint32_t bytes = define(f, &(struct tide_kind){"bytes", crowd_handler, .context = &large});
+    uint32_t kind = DEFINE(f, "crowd", crowd_handler, .context = &crowd);
+    uint32_t bytes = DEFINE(f, "bytes", crowd_handler, .context = &large);
     OK(tide_engine_account(f->engine, "a", "graph", &accounts[0], err));
     OK(tide_engine_account(f->engine, "b", "graph", &accounts[1], err));
     assert_int_equal(governor_view(f, accounts[0]).in_flight_max, 16);
     start(f);
-    enqueue(f, (struct tide_spec){.kind = kind, .account = accounts[0]});
-    enqueue(f, (struct tide_spec){.kind = bytes, .account = accounts[1]});
+    ENQUEUE(f, .kind = kind, .account = accounts[0]);
+    ENQUEUE(f, .kind = bytes, .account = accounts[1]);
     UNTIL(get(&crowd.last_code) != 0 && get(&large.last_code) != 0);
     assert_int_equal(get(&crowd.last_code), 429); /* the caller hears of the answer */
     assert_int_equal(get(&large.last_code), 509);
@@ -242,13 +232,12 @@ CASE(limits_on_concurrency_and_bytes_are_learned_from_refusals)
 
 CASE(an_account_without_network_waits_and_its_jobs_pay_nothing)
 {
-    struct fixture *f = *state;
     struct fetch fetch = {.url = "http://127.0.0.1:1/"};
     fixture_settings(f, "breaker.pause_first=1h;breaker.pause_max=1h;breaker.pause_soft_max=1h");
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
+    uint32_t kind = DEFINE(f, "fetch", fetch_handler, .context = &fetch);
     uint32_t account = account_of(f, "default");
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    uint64_t id = ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     UNTIL(get(&fetch.tries) > 0 && row_state(f, id) == 0);
     REFUSED(tide_engine_wait(f->engine, 300, err), TIDE_TIMEOUT);
@@ -259,8 +248,7 @@ CASE(an_account_without_network_waits_and_its_jobs_pay_nothing)
 
 static bool snapshot_says(struct fixture *f, const char *text)
 {
-    tide_buf json;
-    tide_buf_init(&json, tide_mem_heap(), 1 << 20);
+    tide_buf json = heap_buf(1 << 20);
     OK(tide_engine_snapshot(f->engine, &json, err));
     OK(tide_buf_add(&json, "", 1)); /* for strstr() */
     const bool says = strstr((const char *)json.data, text) != NULL;
@@ -271,19 +259,16 @@ static bool snapshot_says(struct fixture *f, const char *text)
 /* Two calls at a time, five failures: six calls can have been sent when it opens. */
 CASE(failing_servers_open_the_breaker)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct fetch fetch = {.url = test_http_url(server, "/status?code=500")};
     f->workers = 2;
     fixture_settings(f, "breaker.failures=5;breaker.pause_first=1h;"
                         "breaker.pause_max=1h;breaker.pause_soft_max=1h");
     fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "fetch", .handler = fetch_handler, .context = &fetch, .attempts_max = 1000});
+    uint32_t kind = DEFINE(f, "fetch", fetch_handler, .context = &fetch, .attempts_max = 1000);
     uint32_t account = account_of(f, "graph");
     for (int i = 0; i < 100; i++)
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+        ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     UNTIL(snapshot_says(f, "breaker_open"));
     UNTIL(progress(f).running[0] + progress(f).running[1] == 0);
@@ -296,17 +281,15 @@ CASE(failing_servers_open_the_breaker)
 
 CASE(cancel_reaches_jobs_that_wait_and_calls_that_run)
 {
-    struct fixture *f = *state;
     test_http *server = test_http_start();
     struct fetch fetch = {.url = test_http_url(server, "/delay?ms=600000")};
     f->workers = 1;
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
-    uint64_t running = enqueue(f, (struct tide_spec){.kind = kind});
-    uint64_t waiting = enqueue(f, (struct tide_spec){.kind = kind});
-    uint64_t delayed = enqueue(f, (struct tide_spec){.kind = kind, .delay_ms = 60000});
-    uint64_t blocked =
-        enqueue(f, (struct tide_spec){.kind = kind, .needs = &running, .needs_count = 1});
+    uint32_t kind = DEFINE(f, "fetch", fetch_handler, .context = &fetch);
+    uint64_t running = ENQUEUE(f, .kind = kind);
+    uint64_t waiting = ENQUEUE(f, .kind = kind);
+    uint64_t delayed = ENQUEUE(f, .kind = kind, .delay_ms = 60000);
+    uint64_t blocked = ENQUEUE(f, .kind = kind, .needs = &running, .needs_count = 1);
     start(f);
     UNTIL(get(&fetch.in_call) == 1 && test_http_requests(server) == 1);
     OK(tide_cancel_job(f->engine, waiting, err));
@@ -321,13 +304,11 @@ CASE(cancel_reaches_jobs_that_wait_and_calls_that_run)
     test_http_stop(server);
 }
 
-CASE(a_canceled_job_can_be_retried)
+OPENED(a_canceled_job_can_be_retried)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"gate", gate_handler, .context = &gate});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "gate", gate_handler, .context = &gate);
+    uint64_t id = ENQUEUE(f, .kind = kind);
     start(f);
     UNTIL(get(&gate.arrived) == 1);
     OK(tide_cancel_job(f->engine, id, err));
@@ -345,21 +326,18 @@ CASE(a_canceled_job_can_be_retried)
 
 CASE(bulk_gives_an_interactive_job_its_worker_back)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
     uint64_t clicks = 0;
     fixture_settings(f, "workers.count=6");
     fixture_open(f);
-    uint32_t bulk = define(f, &(struct tide_kind){"bulk", gate_handler, .context = &gate});
-    uint32_t click = define(f, &(struct tide_kind){.name = "click",
-                                                   .handler = count_handler,
-                                                   .context = &clicks,
-                                                   .lane = TIDE_KIND_INTERACTIVE});
+    uint32_t bulk = DEFINE(f, "bulk", gate_handler, .context = &gate);
+    uint32_t click =
+        DEFINE(f, "click", count_handler, .context = &clicks, .lane = TIDE_KIND_INTERACTIVE);
     for (int i = 0; i < 20; i++)
-        enqueue(f, (struct tide_spec){.kind = bulk});
+        ENQUEUE(f, .kind = bulk);
     start(f);
     UNTIL(get(&gate.arrived) == 6); /* also on the workers reserved for clicks */
-    enqueue(f, (struct tide_spec){.kind = click});
+    ENQUEUE(f, .kind = click);
     UNTIL(get(&clicks) == 1); /* the bulk jobs do not end by themselves */
     gate_open(&gate);
     finish(f);
@@ -369,15 +347,12 @@ CASE(bulk_gives_an_interactive_job_its_worker_back)
 
 CASE(jobs_that_may_not_be_preempted_are_not)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
     fixture_settings(f, "workers.count=6");
     fixture_open(f);
-    uint32_t bulk = define(
-        f, &(struct tide_kind){
-               .name = "bulk", .handler = gate_handler, .context = &gate, .not_preemptible = true});
+    uint32_t bulk = DEFINE(f, "bulk", gate_handler, .context = &gate, .not_preemptible = true);
     for (int i = 0; i < 20; i++)
-        enqueue(f, (struct tide_spec){.kind = bulk});
+        ENQUEUE(f, .kind = bulk);
     start(f);
     UNTIL(get(&gate.arrived) == 4);
     REFUSED(tide_engine_wait(f->engine, 50, err), TIDE_TIMEOUT);
@@ -421,20 +396,16 @@ static tide_status turnstile_handler(tide_job *job, void *context, tide_error *e
 CASE(while_a_person_waits_no_lower_level_of_the_account_runs)
 {
     enum { WORKERS = 5, SYNCS = 8, READS = 12 };
-    struct fixture *f = *state;
     struct turnstile low = {0};
     struct turnstile high = {0};
     fixture_settings(f, "workers.count=5");
     fixture_open(f);
-    uint32_t sync = define(f, &(struct tide_kind){"sync", turnstile_handler, .context = &low});
-    uint32_t read = define(f, &(struct tide_kind){.name = "read",
-                                                  .handler = turnstile_handler,
-                                                  .context = &high,
-                                                  .level = 1,
-                                                  .lane = TIDE_KIND_INTERACTIVE});
+    uint32_t sync = DEFINE(f, "sync", turnstile_handler, .context = &low);
+    uint32_t read = DEFINE(f, "read", turnstile_handler, .context = &high, .level = 1,
+                           .lane = TIDE_KIND_INTERACTIVE);
     uint32_t account = account_of(f, "console"); /* admits more than there are workers */
     for (int i = 0; i < SYNCS; i++)
-        enqueue(f, (struct tide_spec){.kind = sync, .account = account});
+        ENQUEUE(f, .kind = sync, .account = account);
     start(f);
     UNTIL(get(&low.inside) == WORKERS);
     struct tide_spec specs[READS];
@@ -458,25 +429,23 @@ CASE(while_a_person_waits_no_lower_level_of_the_account_runs)
 
 /* ---- halt (E4.6) ----------------------------------------------------------------------------- */
 
-CASE(a_halt_ends_an_accounts_jobs_and_survives_a_restart)
+OPENED(a_halt_ends_an_accounts_jobs_and_survives_a_restart)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
     uint64_t ran = 0;
     struct tide_kind kind = {"gate", gate_handler, .context = &gate};
     struct tide_kind counts = {"count", count_handler, .context = &ran};
-    fixture_open(f);
     uint32_t id = define(f, &kind);
     uint32_t count = define(f, &counts);
     uint32_t account = account_of(f, "default");
     for (int i = 0; i < 20; i++)
-        enqueue(f, (struct tide_spec){.kind = id, .account = account});
+        ENQUEUE(f, .kind = id, .account = account);
     start(f);
     UNTIL(get(&gate.arrived) >= 2);
     OK(tide_engine_halt(f->engine, account, "the owner left", err));
     finish(f); /* what is halted does not count as work; its handlers were told to end */
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 0 AND attempts = 0"), 20);
-    enqueue(f, (struct tide_spec){.kind = count}); /* others go on */
+    ENQUEUE(f, .kind = count); /* others go on */
     finish(f);
     assert_int_equal(get(&ran), 1);
     fixture_close(f);
@@ -484,8 +453,7 @@ CASE(a_halt_ends_an_accounts_jobs_and_survives_a_restart)
     fixture_open(f);
     define(f, &kind);
     define(f, &counts);
-    start(f);
-    finish(f);
+    run_all(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 1);
     OK(tide_engine_resume(f->engine, account_of(f, "default"), err));
     finish(f);
@@ -515,24 +483,19 @@ static tide_status store_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-CASE(when_everything_fails_the_account_halts_instead)
+OPENED(when_everything_fails_the_account_halts_instead)
 {
-    struct fixture *f = *state;
     struct store store = {0};
-    fixture_open(f);
-    uint32_t kind =
-        define(f, &(struct tide_kind){
-                      .name = "store", .handler = store_handler, .context = &store, .items = true});
+    uint32_t kind = DEFINE(f, "store", store_handler, .context = &store, .items = true);
     uint32_t account = account_of(f, "default");
     start(f);
-    enqueue(f, (struct tide_spec){
-                   .kind = kind, .account = account, .payload = "{\"items\":[\"good\"]}"});
+    ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"items\":[\"good\"]}");
     finish(f);
     (void)add(&store.broken, 1);
     for (int i = 0; i < 60; i++) {
         char payload[48];
         (void)snprintf(payload, sizeof payload, "{\"items\":[\"m%d\"]}", i);
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account, .payload = payload});
+        ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
     }
     UNTIL(sql(f, "SELECT halted FROM account") == 1);
     finish(f);
@@ -558,17 +521,12 @@ static tide_status stall_handler(tide_job *job, void *context, tide_error *err)
     return tide_job_sleep(job, 60000); /* no beat: only the cancellation ends it */
 }
 
-CASE(a_job_without_a_beat_is_canceled_and_tried_again)
+OPENED(a_job_without_a_beat_is_canceled_and_tried_again)
 {
-    struct fixture *f = *state;
     uint64_t runs = 0;
-    fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "stall", .handler = stall_handler, .context = &runs, .stall_after_ms = 100});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
-    start(f);
-    finish(f);
+    uint32_t kind = DEFINE(f, "stall", stall_handler, .context = &runs, .stall_after_ms = 100);
+    uint64_t id = ENQUEUE(f, .kind = kind);
+    run_all(f);
     assert_int_equal(get(&runs), 2);
     assert_int_equal(row_state(f, id), 2);
     assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 1);
@@ -584,14 +542,11 @@ static tide_status sleep_handler(tide_job *job, void *context, tide_error *err)
 /* A kind that names no limit has the one of the settings, and the error says which. */
 CASE(a_stalled_job_says_how_long_it_had_no_beat)
 {
-    struct fixture *f = *state;
     fixture_settings(f, "stall.after=1s");
     fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){.name = "sleep", .handler = sleep_handler, .attempts_max = 1});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
-    start(f);
-    finish(f);
+    uint32_t kind = DEFINE(f, "sleep", sleep_handler, .attempts_max = 1);
+    uint64_t id = ENQUEUE(f, .kind = kind);
+    run_all(f);
     tide_error err = {TIDE_OK, 0, ""};
     assert_int_equal(tide_job_ended(f->engine, id, &err), TIDE_UNKNOWN);
     assert_string_equal(err.text, "no beat for 1000 ms");
@@ -619,18 +574,13 @@ static tide_status zombie_handler(tide_job *job, void *context, tide_error *err)
 
 CASE(a_handler_that_never_returns_loses_its_worker_and_changes_nothing)
 {
-    struct fixture *f = *state;
     struct zombie zombie = {0};
     f->workers = 1;
     fixture_settings(f, "stall.ignored_max=100ms");
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "zombie",
-                                                  .handler = zombie_handler,
-                                                  .context = &zombie,
-                                                  .stall_after_ms = 100});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
-    start(f);
-    finish(f); /* on the worker that took its place */
+    uint32_t kind = DEFINE(f, "zombie", zombie_handler, .context = &zombie, .stall_after_ms = 100);
+    uint64_t id = ENQUEUE(f, .kind = kind);
+    run_all(f); /* on the worker that took its place */
     assert_int_equal(get(&zombie.runs), 2);
     assert_int_equal(row_state(f, id), 2);
     assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 1);
@@ -671,17 +621,13 @@ static void close_when_returned(struct fixture *f)
 /* E7.1, E7.2: each attempt costs a thread, so attempts are counted over all of them. */
 CASE(a_handler_that_never_returns_fails_when_its_attempts_are_spent)
 {
-    struct fixture *f = *state;
     struct stuck stuck = {0};
     f->workers = 2;
     fixture_settings(f, "stall.ignored_max=100ms");
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "stuck",
-                                                  .handler = stuck_handler,
-                                                  .context = &stuck,
-                                                  .attempts_max = 2,
-                                                  .stall_after_ms = 10});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "stuck", stuck_handler, .context = &stuck, .attempts_max = 2,
+                           .stall_after_ms = 10);
+    uint64_t id = ENQUEUE(f, .kind = kind);
     start(f);
     UNTIL(get(&stuck.runs) > 2 || row_state(f, id) == 3);
     (void)add(&stuck.release, 1);
@@ -695,18 +641,12 @@ CASE(a_handler_that_never_returns_fails_when_its_attempts_are_spent)
 /* E7.1: over its budget it is split by force, so that only the item at fault is lost. */
 CASE(a_batch_that_never_returns_is_split_down_to_the_item)
 {
-    struct fixture *f = *state;
     struct stuck stuck = {.item = "b"};
     fixture_settings(f, "stall.ignored_max=100ms");
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "stuck",
-                                                  .handler = stuck_handler,
-                                                  .context = &stuck,
-                                                  .attempts_max = 2,
-                                                  .stall_after_ms = 10,
-                                                  .items = true});
-    uint64_t id =
-        enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"items\":[\"a\",\"b\"]}"});
+    uint32_t kind = DEFINE(f, "stuck", stuck_handler, .context = &stuck, .attempts_max = 2,
+                           .stall_after_ms = 10, .items = true);
+    uint64_t id = ENQUEUE(f, .kind = kind, .payload = "{\"items\":[\"a\",\"b\"]}");
     start(f);
     UNTIL(row_state(f, id) > 1);
     assert_int_equal(row_state(f, id), 2); /* split */
@@ -723,14 +663,11 @@ CASE(a_batch_that_never_returns_is_split_down_to_the_item)
 /* With every thread stuck nothing can run any more: the engine says so and ends. */
 CASE(an_engine_whose_threads_are_all_stuck_stops_and_closes)
 {
-    struct fixture *f = *state;
     struct stuck stuck = {0};
     f->workers = TIDE_WORKERS_MAX;
     fixture_settings(f, "stall.ignored_max=100ms");
     fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "stuck", .handler = stuck_handler, .context = &stuck, .stall_after_ms = 10});
+    uint32_t kind = DEFINE(f, "stuck", stuck_handler, .context = &stuck, .stall_after_ms = 10);
     struct tide_spec specs[TIDE_WORKERS_MAX];
     for (int i = 0; i < TIDE_WORKERS_MAX; i++)
         specs[i] = (struct tide_spec){.kind = kind};
@@ -771,13 +708,11 @@ static void fire_some(struct fixture *f, int64_t count)
                      sql(f, "SELECT count(*) FROM firing"));
 }
 
-CASE(a_schedule_fires_once_per_slot_and_missed_slots_collapse)
+OPENED(a_schedule_fires_once_per_slot_and_missed_slots_collapse)
 {
     enum { MISSED = 20 };
-    struct fixture *f = *state;
     uint64_t ran = 0;
     struct tide_kind kind = {"tick", count_handler, .context = &ran};
-    fixture_open(f);
     uint32_t id = define(f, &kind);
     struct tide_schedule tick = {
         .name = "ten a second", .kind = id, .period_ms = PERIOD_MS, .at_start = true};
@@ -809,12 +744,10 @@ static tide_status whose_handler(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-CASE(a_schedule_per_account_leaves_out_the_halted)
+OPENED(a_schedule_per_account_leaves_out_the_halted)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"whose", whose_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "whose", whose_handler, .context = &ran);
     uint32_t accounts[3];
     static const char *const names[] = {"a", "b", "c"};
     for (int i = 0; i < 3; i++)

@@ -1,37 +1,33 @@
 /* engine_test.c - opening, starting, waiting, stopping, closing, in every order;
  * kinds; what an idle engine costs. */
 #include "engine_fixture.h"
+#include "support/heap.h"
 
 /* ---- orders ---------------------------------------------------------------------- */
 
 TEST(closing_nothing_is_fine)
 {
-    assert_int_equal(tide_engine_close(NULL), TIDE_OK);
+    OK(tide_engine_close(NULL));
 }
 
-CASE(an_engine_that_never_started_closes)
+OPENED(an_engine_that_never_started_closes)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     fixture_close(f);
     /* What was enqueued before the start is there after the next open. */
     uint64_t ran = 0;
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
-    enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
+    ENQUEUE(f, .kind = kind);
     fixture_close(f);
     assert_int_equal(get(&ran), 0);
     fixture_open(f);
-    define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
-    start(f);
-    finish(f);
+    DEFINE(f, "count", count_handler, .context = &ran);
+    run_all(f);
     assert_int_equal(get(&ran), 1);
 }
 
-CASE(a_stop_before_the_start_ends_it)
+OPENED(a_stop_before_the_start_ends_it)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     tide_engine_stop(f->engine);
     tide_engine_stop(f->engine);
     REFUSED(tide_engine_start(f->engine, err), TIDE_INVALID);
@@ -39,10 +35,8 @@ CASE(a_stop_before_the_start_ends_it)
     fixture_close(f);
 }
 
-CASE(it_starts_once)
+OPENED(it_starts_once)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     start(f);
     REFUSED(tide_engine_start(f->engine, err), TIDE_INVALID);
     finish(f);
@@ -53,7 +47,6 @@ CASE(it_starts_once)
 
 CASE(it_makes_its_directory_with_those_above)
 {
-    struct fixture *f = *state;
     char dir[128];
     (void)snprintf(dir, sizeof dir, "%s/a/b", f->dir);
     tide_engine *engine = NULL;
@@ -71,10 +64,8 @@ CASE(it_makes_its_directory_with_those_above)
     assert_int_not_equal(access(dir, F_OK), 0);
 }
 
-CASE(a_second_engine_is_told_who_was_first)
+OPENED(a_second_engine_is_told_who_was_first)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     char me[32];
     (void)snprintf(me, sizeof me, "process %ld", (long)getpid());
     tide_error told = {TIDE_OK, 0, ""};
@@ -91,7 +82,6 @@ CASE(a_second_engine_is_told_who_was_first)
 
 CASE(a_directory_that_cannot_be_is_refused)
 {
-    struct fixture *f = *state;
     tide_engine *engine = NULL;
     REFUSED(tide_engine_open(&(struct tide_engine_options){.state_dir = NULL}, &engine, err),
             TIDE_INVALID);
@@ -106,15 +96,13 @@ CASE(a_directory_that_cannot_be_is_refused)
 
 CASE(a_file_that_is_no_ledger_is_left_alone)
 {
-    struct fixture *f = *state;
     char path[128];
     (void)snprintf(path, sizeof path, "%s/state.db", f->dir);
     static const char text[] = "dear diary, this is not a database, it only lies in its place.";
     OK(tide_file_replace(f->world, path, TIDE_TEXT(text), 0600, err));
     fixture_settings(f, NULL);
     REFUSED(fixture_try_open(f, err), TIDE_INVALID);
-    tide_buf read;
-    tide_buf_init(&read, tide_mem_heap(), 4096);
+    tide_buf read = heap_buf(4096);
     OK(tide_file_read(f->world, path, 4096, &read, err));
     assert_int_equal(read.bytes, sizeof text - 1);
     assert_memory_equal(read.data, text, sizeof text - 1);
@@ -123,13 +111,11 @@ CASE(a_file_that_is_no_ledger_is_left_alone)
 
 /* ---- stopping and going on ----------------------------------------------------------- */
 
-CASE(a_stop_lets_a_running_job_end)
+OPENED(a_stop_lets_a_running_job_end)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"gate", gate_handler, .context = &gate});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "gate", gate_handler, .context = &gate);
+    uint64_t id = ENQUEUE(f, .kind = kind);
     start(f);
     UNTIL(get(&gate.arrived) == 1);
     tide_engine_stop(f->engine);
@@ -141,14 +127,13 @@ CASE(a_stop_lets_a_running_job_end)
 
 CASE(a_stop_cancels_what_outlives_the_grace_and_the_next_start_continues)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
     fixture_settings(f, "workers.stop_grace=50ms");
     fixture_open(f);
     struct tide_kind kind = {"gate", gate_handler, .context = &gate};
     uint32_t id = define(f, &kind);
     for (int i = 0; i < 100; i++)
-        enqueue(f, (struct tide_spec){.kind = id});
+        ENQUEUE(f, .kind = id);
     start(f);
     UNTIL(get(&gate.arrived) >= 2);
     uint64_t before_ms = test_now_ms();
@@ -161,8 +146,7 @@ CASE(a_stop_cancels_what_outlives_the_grace_and_the_next_start_continues)
     assert_int_equal(sql(f, "SELECT count(*) FROM claim"), 0);
     id = define(f, &kind);
     gate_open(&gate);
-    start(f);
-    finish(f);
+    run_all(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 100);
 }
 
@@ -175,7 +159,6 @@ static tide_status quick_handler(tide_job *job, void *context, tide_error *err)
 
 CASE(a_thousand_starts_and_stops_run_every_job_once)
 {
-    struct fixture *f = *state;
     static uint64_t ran[1000];
     memset(ran, 0, sizeof ran);
     size_t rounds = scaled(250);
@@ -186,10 +169,10 @@ CASE(a_thousand_starts_and_stops_run_every_job_once)
     size_t enqueued = 0;
     for (size_t round = 0; round < rounds; round++) {
         fixture_open(f);
-        uint32_t kind = define(f, &(struct tide_kind){"quick", quick_handler, .context = ran});
+        uint32_t kind = DEFINE(f, "quick", quick_handler, .context = ran);
         unsigned jobs = (unsigned)rand_r(&seed) % 8;
         for (unsigned i = 0; i < jobs && enqueued < 900; i++, enqueued++)
-            enqueue(f, (struct tide_spec){.kind = kind});
+            ENQUEUE(f, .kind = kind);
         if (rand_r(&seed) % 8 != 0)
             start(f);
         if (rand_r(&seed) % 4 == 0 && round > 0)
@@ -199,9 +182,8 @@ CASE(a_thousand_starts_and_stops_run_every_job_once)
         fixture_close(f);
     }
     fixture_open(f);
-    define(f, &(struct tide_kind){"quick", quick_handler, .context = ran});
-    start(f);
-    finish(f);
+    DEFINE(f, "quick", quick_handler, .context = ran);
+    run_all(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), enqueued);
     for (size_t i = 0; i < 1000; i++)
         assert_true(get(&ran[i]) <= 1);
@@ -228,11 +210,9 @@ static void *call_until_stopped(void *arg)
     return rc == TIDE_STOPPED ? NULL : caller;
 }
 
-CASE(callers_learn_that_it_stopped_and_what_they_were_told_is_kept)
+OPENED(callers_learn_that_it_stopped_and_what_they_were_told_is_kept)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
     struct tide_kind kind = {"count", count_handler, .context = &ran};
     struct caller caller = {.f = f, .kind = define(f, &kind)};
     start(f);
@@ -250,20 +230,17 @@ CASE(callers_learn_that_it_stopped_and_what_they_were_told_is_kept)
     fixture_open(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM job"), get(&caller.taken));
     define(f, &kind);
-    start(f);
-    finish(f);
+    run_all(f);
     assert_int_equal(get(&ran), get(&caller.taken));
 }
 
 /* ---- waiting -------------------------------------------------------------------------- */
 
-CASE(a_wait_ends_in_time_when_there_is_work)
+OPENED(a_wait_ends_in_time_when_there_is_work)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"gate", gate_handler, .context = &gate});
-    enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "gate", gate_handler, .context = &gate);
+    ENQUEUE(f, .kind = kind);
     start(f);
     REFUSED(tide_engine_wait(f->engine, 20, err), TIDE_TIMEOUT);
     REFUSED(tide_engine_wait(f->engine, 0, err), TIDE_TIMEOUT);
@@ -272,20 +249,17 @@ CASE(a_wait_ends_in_time_when_there_is_work)
     OK(tide_engine_wait(f->engine, 0, err)); /* nothing to wait for */
 }
 
-CASE(a_delayed_job_is_waited_for_and_a_job_of_an_unknown_kind_is_not)
+OPENED(a_delayed_job_is_waited_for_and_a_job_of_an_unknown_kind_is_not)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t other = define(f, &(struct tide_kind){"other", count_handler, .context = &ran});
-    enqueue(f, (struct tide_spec){.kind = other});
+    uint32_t other = DEFINE(f, "other", count_handler, .context = &ran);
+    ENQUEUE(f, .kind = other);
     fixture_close(f);
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
     uint64_t before_ms = test_now_ms();
-    enqueue(f, (struct tide_spec){.kind = kind, .delay_ms = 150});
-    start(f);
-    finish(f);
+    ENQUEUE(f, .kind = kind, .delay_ms = 150);
+    run_all(f);
     assert_true(test_now_ms() - before_ms >= 140);
     assert_int_equal(get(&ran), 1);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 0"), 1);
@@ -293,11 +267,9 @@ CASE(a_delayed_job_is_waited_for_and_a_job_of_an_unknown_kind_is_not)
 
 /* ---- kinds ------------------------------------------------------------------------------ */
 
-CASE(kinds_are_checked)
+OPENED(kinds_are_checked)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
     uint32_t id = 0;
     static char long_name[TIDE_NAME_BYTES_MAX + 2];
     memset(long_name, 'k', sizeof long_name - 1);
@@ -325,10 +297,8 @@ CASE(kinds_are_checked)
     assert_int_equal(define(f, &kind), first); /* stored, hence stable */
 }
 
-CASE(there_is_a_ceiling_for_kinds)
+OPENED(there_is_a_ceiling_for_kinds)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     char name[32];
     tide_status rc = TIDE_OK;
     int count = 0;
@@ -353,19 +323,17 @@ static double cpu_s(void)
 
 /* E2.4: workers block, no SQL, less than 1 % of a processor.  Measured over a
  * second, with an account, a stream, and a job that is not due for a day. */
-CASE(an_idle_engine_costs_nothing)
+OPENED(an_idle_engine_costs_nothing)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "gmail", &account, err));
     start(f);
     for (int i = 0; i < 20; i++)
-        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+        ENQUEUE(f, .kind = kind, .account = account);
     UNTIL(get(&ran) == 20);
-    enqueue(f, (struct tide_spec){.kind = kind, .delay_ms = 86400000});
+    ENQUEUE(f, .kind = kind, .delay_ms = 86400000);
     UNTIL(progress(f).idle);
     /* The governor's spending is saved once more after the last job, so the first seconds
      * may be busy, on a loaded machine more of them.  An engine that polls or writes by the

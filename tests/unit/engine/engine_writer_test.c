@@ -102,17 +102,15 @@ static void called(struct caller *caller)
 
 /* A job that comes into a cycle in the transaction that ends its last one keeps the cycle
  * open: the cursor waits for it, and nothing else does. */
-CASE(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor)
+OPENED(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor)
 {
-    struct fixture *f = *state;
     struct gate gate = {0};
     struct gate late_gate = {0};
     uint64_t ran = 0;
     uint64_t stream = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"gate", gate_handler, .context = &gate});
-    uint32_t late = define(f, &(struct tide_kind){"late", gate_handler, .context = &late_gate});
-    uint32_t other = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "gate", gate_handler, .context = &gate);
+    uint32_t late = DEFINE(f, "late", gate_handler, .context = &late_gate);
+    uint32_t other = DEFINE(f, "count", count_handler, .context = &ran);
     OK(tide_stream_open(f->engine, 0, "history", "", &stream, err));
     start(f);
     OK(tide_cycle_open(f->engine, stream, "", "day 1", &(struct tide_spec){.kind = kind}, 1, NULL,
@@ -133,7 +131,7 @@ CASE(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor)
 
     /* Others go on, and the cursor does not. */
     UNTIL(get(&late_gate.arrived) == 1);
-    (void)enqueue(f, (struct tide_spec){.kind = other});
+    (void)ENQUEUE(f, .kind = other);
     UNTIL(get(&ran) == 1);
     struct tide_stream_state seen;
     OK(tide_stream_state(f->engine, stream, &seen, err));
@@ -174,16 +172,15 @@ static void open_with_log(struct fixture *f, struct lines *lines)
  * everything that waits for the writer would wait for ever. */
 CASE(a_transaction_that_is_always_refused_stops_the_engine_with_a_reason)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
     struct lines lines = {0};
     fixture_settings(f, NULL);
     open_with_log(f, &lines);
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
     start(f);
     (void)sql(f, "CREATE TRIGGER never BEFORE UPDATE OF state ON job WHEN new.state = 2"
                  " BEGIN SELECT RAISE(ABORT, 'not this one'); END");
-    (void)enqueue(f, (struct tide_spec){.kind = kind});
+    (void)ENQUEUE(f, .kind = kind);
     tide_error why = {TIDE_OK, 0, ""};
     assert_int_equal(tide_engine_wait(f->engine, TEST_WAIT_MS, &why), TIDE_BUG);
     assert_non_null(strstr(why.text, "not this one"));
@@ -225,7 +222,7 @@ static tide_status effect_handler(tide_job *job, void *context, tide_error *err)
 
 /* Whatever an effect does to the transaction, nothing of it is stored in part: the others that
  * were written with it are written again without it, and its job is not done. */
-CASE(an_effect_that_ends_the_transaction_takes_nobody_with_it)
+OPENED(an_effect_that_ends_the_transaction_takes_nobody_with_it)
 {
     static const char *const statements[] = {
         "ROLLBACK",
@@ -234,24 +231,20 @@ CASE(an_effect_that_ends_the_transaction_takes_nobody_with_it)
         "ROLLBACK; BEGIN; INSERT INTO mark VALUES (3)",
         "INSERT OR ROLLBACK INTO mark VALUES (0)",
     };
-    struct fixture *f = *state;
     struct gate gates[2] = {{0}, {0}};
     struct effect evil = {.gate = &gates[0]};
     struct effect good = {.gate = &gates[1]};
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t bad =
-        define(f, &(struct tide_kind){"bad", effect_handler, .context = &evil, .attempts_max = 1});
-    uint32_t well = define(f, &(struct tide_kind){"well", effect_handler, .context = &good});
-    uint32_t other = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t bad = DEFINE(f, "bad", effect_handler, .context = &evil, .attempts_max = 1);
+    uint32_t well = DEFINE(f, "well", effect_handler, .context = &good);
+    uint32_t other = DEFINE(f, "count", count_handler, .context = &ran);
     start(f);
     (void)sql(f, "CREATE TABLE mark (n INTEGER PRIMARY KEY)");
     (void)sql(f, "INSERT INTO mark VALUES (0)");
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
         gates[0] = gates[1] = (struct gate){0};
         evil.sql = statements[i];
-        uint64_t ids[2] = {enqueue(f, (struct tide_spec){.kind = well}),
-                           enqueue(f, (struct tide_spec){.kind = bad})};
+        uint64_t ids[2] = {ENQUEUE(f, .kind = well), ENQUEUE(f, .kind = bad)};
         UNTIL(get(&gates[0].arrived) + get(&gates[1].arrived) == 2);
         struct hold hold;
         hold_writer(&hold, f);
@@ -281,19 +274,17 @@ static tide_status end_it(tide_transaction *transaction, void *arg, tide_error *
 }
 
 /* The same of a caller's transaction: the caller is told, and the engine goes on. */
-CASE(a_callback_that_ends_the_transaction_is_refused_alone)
+OPENED(a_callback_that_ends_the_transaction_is_refused_alone)
 {
-    struct fixture *f = *state;
     uint64_t ran = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
     start(f);
     char rollback[] = "ROLLBACK";
     char commit[] = "CREATE TABLE mark (n); COMMIT";
     REFUSED(tide_transact(f->engine, end_it, rollback, err), TIDE_INVALID);
     REFUSED(tide_transact(f->engine, end_it, commit, err), TIDE_INVALID);
     assert_int_equal(sql(f, "SELECT count(*) FROM sqlite_schema WHERE name = 'mark'"), 0);
-    (void)enqueue(f, (struct tide_spec){.kind = kind});
+    (void)ENQUEUE(f, .kind = kind);
     finish(f);
     assert_int_equal(get(&ran), 1);
 }
@@ -302,13 +293,12 @@ CASE(a_callback_that_ends_the_transaction_is_refused_alone)
  * done. */
 CASE(a_refused_effect_waits_and_is_not_counted_as_done)
 {
-    struct fixture *f = *state;
     struct effect effect = {.says = TIDE_SERVER};
     struct lines lines = {0};
     fixture_settings(f, "retry.backoff_max=2h;retry.backoff_start=1h;log.level=warn");
     open_with_log(f, &lines);
-    uint32_t kind = define(f, &(struct tide_kind){"refused", effect_handler, .context = &effect});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "refused", effect_handler, .context = &effect);
+    uint64_t id = ENQUEUE(f, .kind = kind);
     start(f);
     /* In this order: before its first run the row is pending too. */
     UNTIL(get(&effect.runs) > 1 || (get(&effect.runs) == 1 && row_state(f, id) == 0));
@@ -323,20 +313,13 @@ CASE(a_refused_effect_waits_and_is_not_counted_as_done)
 }
 
 /* E6.1: a batch whose end is refused is split down to the item that is at fault. */
-CASE(a_batch_whose_effect_is_refused_is_split)
+OPENED(a_batch_whose_effect_is_refused_is_split)
 {
-    struct fixture *f = *state;
     struct effect effect = {.says = TIDE_SERVER, .item = "b"};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "refused",
-                                                  .handler = effect_handler,
-                                                  .context = &effect,
-                                                  .attempts_max = 2,
-                                                  .items = true});
-    (void)enqueue(
-        f, (struct tide_spec){.kind = kind, .payload = "{\"items\":[\"a\",\"b\",\"c\",\"d\"]}"});
-    start(f);
-    finish(f);
+    uint32_t kind =
+        DEFINE(f, "refused", effect_handler, .context = &effect, .attempts_max = 2, .items = true);
+    (void)ENQUEUE(f, .kind = kind, .payload = "{\"items\":[\"a\",\"b\",\"c\",\"d\"]}");
+    run_all(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
     assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 1);
     assert_int_equal(sql(f, "SELECT count(*) FROM bad WHERE item = 'b'"), 1);
@@ -373,16 +356,14 @@ static bool job_is_canceled(struct fixture *f, uint64_t id, tide_cancel_reason r
 }
 
 /* Whatever else a job was canceled for, a command that comes later ends it for good. */
-CASE(a_cancel_after_a_halt_is_kept)
+OPENED(a_cancel_after_a_halt_is_kept)
 {
-    struct fixture *f = *state;
     struct deaf deaf = {.says = TIDE_CANCELED};
     uint32_t account = 0;
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"deaf", deaf_handler, .context = &deaf});
+    uint32_t kind = DEFINE(f, "deaf", deaf_handler, .context = &deaf);
     OK(tide_engine_account(f->engine, "a", "default", &account, err));
     start(f);
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    uint64_t id = ENQUEUE(f, .kind = kind, .account = account);
     UNTIL(get(&deaf.gate.arrived) == 1);
     OK(tide_engine_halt(f->engine, account, "enough", err));
     UNTIL(job_is_canceled(f, id, TIDE_CANCEL_HALT));
@@ -406,22 +387,19 @@ static uint64_t preempted(struct fixture *f, const uint64_t *ids, size_t count)
 
 CASE(a_cancel_after_a_preemption_is_kept)
 {
-    struct fixture *f = *state;
     struct deaf deaf = {.says = TIDE_CANCELED};
     uint64_t clicks = 0;
     fixture_settings(f, "workers.reserved_interactive=1;workers.reserved_bulk=1;workers.count=3");
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"deaf", deaf_handler, .context = &deaf});
-    uint32_t click = define(f, &(struct tide_kind){.name = "click",
-                                                   .handler = count_handler,
-                                                   .context = &clicks,
-                                                   .lane = TIDE_KIND_INTERACTIVE});
+    uint32_t kind = DEFINE(f, "deaf", deaf_handler, .context = &deaf);
+    uint32_t click =
+        DEFINE(f, "click", count_handler, .context = &clicks, .lane = TIDE_KIND_INTERACTIVE);
     uint64_t ids[3];
     for (int i = 0; i < 3; i++)
-        ids[i] = enqueue(f, (struct tide_spec){.kind = kind});
+        ids[i] = ENQUEUE(f, .kind = kind);
     start(f);
     UNTIL(get(&deaf.gate.arrived) == 3);
-    (void)enqueue(f, (struct tide_spec){.kind = click});
+    (void)ENQUEUE(f, .kind = click);
     uint64_t id = 0;
     UNTIL((id = preempted(f, ids, 3)) != 0);
     OK(tide_cancel_job(f->engine, id, err));
@@ -433,13 +411,11 @@ CASE(a_cancel_after_a_preemption_is_kept)
 }
 
 /* The command is written while the job ends, and would be tried again. */
-CASE(a_cancel_at_the_end_of_a_job_is_kept)
+OPENED(a_cancel_at_the_end_of_a_job_is_kept)
 {
-    struct fixture *f = *state;
     struct deaf deaf = {.says = TIDE_SERVER};
-    fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){"deaf", deaf_handler, .context = &deaf});
-    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    uint32_t kind = DEFINE(f, "deaf", deaf_handler, .context = &deaf);
+    uint64_t id = ENQUEUE(f, .kind = kind);
     start(f);
     UNTIL(get(&deaf.gate.arrived) == 1);
     struct hold before;
@@ -474,18 +450,16 @@ static off_t log_bytes(struct fixture *f)
 
 /* SQLite's log never shrinks, so its size is the most there ever was in it.  Jobs of 60 KB come
  * before the start and while nothing else is written: the log is copied back all the same. */
-CASE(the_log_file_has_a_bound_before_the_start_too)
+OPENED(the_log_file_has_a_bound_before_the_start_too)
 {
     enum { JOBS = 20, CALLS = 60 };
-    struct fixture *f = *state;
     uint64_t ran = 0;
     char payload[60000];
     (void)memset(payload, 'x', sizeof payload);
     (void)memcpy(payload, "{\"a\":\"", 6);
     (void)memcpy(payload + sizeof payload - 3, "\"}", 3);
-    fixture_open(f);
     struct tide_spec specs[JOBS];
-    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
     for (int i = 0; i < JOBS; i++)
         specs[i] = (struct tide_spec){.kind = kind, .payload = payload};
     for (int i = 0; i < CALLS; i++)
@@ -518,15 +492,12 @@ static size_t claimed(struct fixture *f)
 CASE(claimed_payloads_have_a_byte_budget)
 {
     enum { JOBS = 700, WORKERS = 8, BUDGET = 128 };
-    struct fixture *f = *state;
     struct gate gate = {0, 0};
     static struct tide_spec specs[JOBS];
     f->workers = WORKERS;
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "large",
-                                                  .handler = swing_handler,
-                                                  .context = &gate,
-                                                  .payload_bytes_max = 1 << 20});
+    uint32_t kind =
+        DEFINE(f, "large", swing_handler, .context = &gate, .payload_bytes_max = 1 << 20);
     for (int i = 0; i < JOBS; i++)
         specs[i] = (struct tide_spec){.kind = kind, .payload = "{}"};
     OK(tide_enqueue(f->engine, specs, JOBS, NULL, err));

@@ -88,13 +88,11 @@ static void few_passes_since(struct fixture *f, uint64_t before)
 
 CASE(many_accounts_are_taken_paused_and_lost_in_few_passes)
 {
-    struct fixture *f = *state;
     struct gate gate = {0, 0};
     char url[PG_TEST_URL_BYTES];
     pg_test_create(NULL, url, sizeof url);
     open_shared(f, url);
-    uint32_t kind =
-        define(f, &(struct tide_kind){.name = "wait", .handler = gate_handler, .context = &gate});
+    uint32_t kind = DEFINE(f, "wait", gate_handler, .context = &gate);
     enqueue_each(f, kind);
     atomic_store(&passes, 0);
     start(f);
@@ -121,14 +119,12 @@ CASE(many_accounts_are_taken_paused_and_lost_in_few_passes)
 /* Jobs of a kind that only another process runs: all accounts are offered to it, and given up. */
 CASE(many_accounts_are_given_up_in_few_passes)
 {
-    struct fixture *f = *state;
     struct fixture *other = NULL;
     uint64_t ran = 0;
     char url[PG_TEST_URL_BYTES];
     pg_test_create(NULL, url, sizeof url);
     open_shared(f, url);
-    uint32_t kind =
-        define(f, &(struct tide_kind){.name = "here", .handler = count_handler, .context = &ran});
+    uint32_t kind = DEFINE(f, "here", count_handler, .context = &ran);
     enqueue_each(f, kind);
     start(f);
     UNTIL(get(&ran) == ACCOUNTS);
@@ -136,8 +132,7 @@ CASE(many_accounts_are_given_up_in_few_passes)
 
     (void)set_up((void **)&other);
     open_shared(other, url);
-    uint32_t there = define(
-        other, &(struct tide_kind){.name = "there", .handler = count_handler, .context = &ran});
+    uint32_t there = DEFINE(other, "there", count_handler, .context = &ran);
     enqueue_each(other, there);
     uint64_t before = look_now(f);
     UNTIL(accounts(f, HELD) == 0);

@@ -18,6 +18,7 @@
     _Static_assert(sizeof(((struct type *)0)->field) == (bytes), #type "." #field " changed");
 #define NUMBER(name, number) _Static_assert((int)(name) == (number), #name " changed");
 #include "abi/layout_0.2.h"
+#include "support/ok.h"
 #include "support/test.h"
 #endif
 
@@ -87,7 +88,7 @@ static uint32_t define(struct stage *stage, tide_handler *handler, void *context
 {
     uint32_t kind = 0;
     struct tide_kind row = {.name = "kind", .handler = handler, .context = context};
-    assert_int_equal(tide_engine_kind(stage->engine, &row, &kind, NULL), TIDE_OK);
+    OK(tide_engine_kind(stage->engine, &row, &kind, NULL));
     return kind;
 }
 
@@ -96,13 +97,12 @@ TEST(the_header_and_the_library_have_the_same_version)
     assert_string_equal(tide_version(), TIDEMARK_VERSION);
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct stage *stage, set_up, tear_down)
 
 /* A program that sets a field of a later version must learn that this library does not know it:
  * every single reserved byte is tried. */
 CASE(a_reserved_field_that_is_used_is_refused)
 {
-    struct stage *stage = *state;
     for (size_t i = 0; i < 8; i++) {
         struct tide_engine_options options = {0};
         options.reserved[i] = 1;
@@ -135,8 +135,8 @@ CASE(a_reserved_field_that_is_used_is_refused)
     schedule.reserved[0] = 1;
     assert_int_equal(tide_engine_schedule(stage->engine, &schedule, NULL), TIDE_INVALID);
 
-    assert_int_equal(tide_engine_start(stage->engine, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_wait(stage->engine, 60000, NULL), TIDE_OK);
+    OK(tide_engine_start(stage->engine, NULL));
+    OK(tide_engine_wait(stage->engine, 60000, NULL));
     struct tide_progress progress;
     tide_engine_progress(stage->engine, &progress);
     assert_int_equal(progress.done, 0);
@@ -144,7 +144,6 @@ CASE(a_reserved_field_that_is_used_is_refused)
 
 CASE(settings_are_given_by_name_and_value)
 {
-    struct stage *stage = *state;
     const char *const unknown[] = {"workers.cuont=3", NULL};
     refused(stage, (struct tide_engine_options){.set = unknown}, "workers.cuont");
     const char *const wrong[] = {"workers.count=many", NULL};
@@ -158,9 +157,9 @@ CASE(settings_are_given_by_name_and_value)
     int attempts = 0;
     struct tide_spec spec = {.kind = define(stage, fail_always, &attempts)};
     uint64_t id = 0;
-    assert_int_equal(tide_enqueue(stage->engine, &spec, 1, &id, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_start(stage->engine, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_wait(stage->engine, 60000, NULL), TIDE_OK);
+    OK(tide_enqueue(stage->engine, &spec, 1, &id, NULL));
+    OK(tide_engine_start(stage->engine, NULL));
+    OK(tide_engine_wait(stage->engine, 60000, NULL));
     assert_int_equal(tide_job_ended(stage->engine, id, NULL), TIDE_SERVER);
     assert_int_equal(attempts, 2);
 }
@@ -178,23 +177,22 @@ CASE(how_a_job_failed_is_told_from_not_ended)
         tide_status failed, told;
     } cases[] = {
         {TIDE_TIMEOUT, TIDE_UNKNOWN}, {TIDE_NOT_FOUND, TIDE_PERMANENT}, {TIDE_SERVER, TIDE_SERVER}};
-    struct stage *stage = *state;
     const char *const set[] = {"retry.attempts_max=1", NULL};
     open_engine(stage, (struct tide_engine_options){.set = set});
     tide_status fails = TIDE_OK;
     struct tide_spec spec = {.kind = define(stage, fail_with, &fails)};
     struct tide_spec later = {.kind = spec.kind, .delay_ms = 3600000};
     uint64_t id = 0;
-    assert_int_equal(tide_engine_start(stage->engine, NULL), TIDE_OK);
+    OK(tide_engine_start(stage->engine, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fails = cases[i].failed;
-        assert_int_equal(tide_enqueue(stage->engine, &spec, 1, &id, NULL), TIDE_OK);
-        assert_int_equal(tide_engine_wait(stage->engine, 60000, NULL), TIDE_OK);
+        OK(tide_enqueue(stage->engine, &spec, 1, &id, NULL));
+        OK(tide_engine_wait(stage->engine, 60000, NULL));
         tide_error err = {TIDE_OK, 0, ""};
         assert_int_equal(tide_job_ended(stage->engine, id, &err), cases[i].told);
         assert_string_equal(err.text, "as the test said");
     }
-    assert_int_equal(tide_enqueue(stage->engine, &later, 1, &id, NULL), TIDE_OK);
+    OK(tide_enqueue(stage->engine, &later, 1, &id, NULL));
     assert_int_equal(tide_job_ended(stage->engine, id, NULL), TIDE_TIMEOUT);
     assert_int_equal(tide_job_ended(stage->engine, id + 1, NULL), TIDE_NOT_FOUND);
 }
@@ -203,7 +201,6 @@ CASE(how_a_job_failed_is_told_from_not_ended)
  * has not used it yet.  Runs first, because what SQLite is told once it runs it refuses. */
 CASE(sqlite_stays_as_the_program_has_it)
 {
-    struct stage *stage = *state;
     if (sqlite3_compileoption_used("DEFAULT_MEMSTATUS=0"))
         skip();
     open_engine(stage, (struct tide_engine_options){0});
@@ -236,16 +233,15 @@ static void run_one_job(struct stage *stage)
 {
     const uint32_t kind = define(stage, nothing, NULL);
     struct tide_spec spec = {.kind = kind};
-    assert_int_equal(tide_enqueue(stage->engine, &spec, 1, NULL, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_start(stage->engine, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_wait(stage->engine, 60000, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_close(stage->engine), TIDE_OK);
+    OK(tide_enqueue(stage->engine, &spec, 1, NULL, NULL));
+    OK(tide_engine_start(stage->engine, NULL));
+    OK(tide_engine_wait(stage->engine, 60000, NULL));
+    OK(tide_engine_close(stage->engine));
     stage->engine = NULL;
 }
 
 CASE(lines_reach_a_function)
 {
-    struct stage *stage = *state;
     static struct heard heard;
     open_engine(stage, (struct tide_engine_options){
                            .log_line = hear, .log_arg = &heard, .log_json = true, .set = debug});
@@ -256,7 +252,6 @@ CASE(lines_reach_a_function)
 
 CASE(lines_reach_a_descriptor)
 {
-    struct stage *stage = *state;
     FILE *file = tmpfile();
     assert_non_null(file);
     open_engine(stage, (struct tide_engine_options){.log_fd = fileno(file), .set = debug});
@@ -271,7 +266,6 @@ CASE(lines_reach_a_descriptor)
 
 CASE(two_logs_or_two_settings_are_refused)
 {
-    struct stage *stage = *state;
     refused(stage, (struct tide_engine_options){.log_line = hear, .log_fd = 2}, "log");
     refused(stage, (struct tide_engine_options){.log_fd = -1}, "-1");
 }
@@ -309,14 +303,13 @@ static tide_status ask(tide_job *job, void *context, tide_error *err)
 
 CASE(an_answer_is_read_through_functions)
 {
-    struct stage *stage = *state;
     test_http *server = test_http_start();
     struct asked asked = {.url = test_http_url(server, "/plain")};
     open_engine(stage, (struct tide_engine_options){0});
     struct tide_spec spec = {.kind = define(stage, ask, &asked)};
-    assert_int_equal(tide_enqueue(stage->engine, &spec, 1, NULL, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_start(stage->engine, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_wait(stage->engine, 60000, NULL), TIDE_OK);
+    OK(tide_enqueue(stage->engine, &spec, 1, NULL, NULL));
+    OK(tide_engine_start(stage->engine, NULL));
+    OK(tide_engine_wait(stage->engine, 60000, NULL));
     assert_true(asked.reserved_refused);
     assert_int_equal(asked.code, 200);
     assert_int_equal(strlen(asked.body), 5);
@@ -328,22 +321,21 @@ CASE(an_answer_is_read_through_functions)
 /* What does not fit into tide_stream_state.cursor is refused, never cut. */
 CASE(a_cursor_comes_back_whole_or_is_refused)
 {
-    struct stage *stage = *state;
     open_engine(stage, (struct tide_engine_options){0});
-    assert_int_equal(tide_engine_start(stage->engine, NULL), TIDE_OK);
+    OK(tide_engine_start(stage->engine, NULL));
     uint64_t stream = 0;
     char end[258];
     memset(end, 'x', sizeof end);
     end[256] = '\0';
-    assert_int_equal(tide_stream_open(stage->engine, 0, "long", "", &stream, NULL), TIDE_OK);
+    OK(tide_stream_open(stage->engine, 0, "long", "", &stream, NULL));
     assert_int_equal(tide_cycle_open(stage->engine, stream, "", end, NULL, 0, NULL, NULL),
                      TIDE_INVALID);
     end[255] = '\0';
-    assert_int_equal(tide_cycle_open(stage->engine, stream, "", end, NULL, 0, NULL, NULL), TIDE_OK);
+    OK(tide_cycle_open(stage->engine, stream, "", end, NULL, 0, NULL, NULL));
     struct tide_stream_state seen = {0};
     while (seen.cycles_finished == 0) { /* a cycle without jobs ends by itself */
         (void)tide_engine_wait(stage->engine, 10, NULL);
-        assert_int_equal(tide_stream_state(stage->engine, stream, &seen, NULL), TIDE_OK);
+        OK(tide_stream_state(stage->engine, stream, &seen, NULL));
     }
     assert_int_equal(seen.cycles_opened, 1);
     assert_string_equal(seen.cursor, end);
@@ -351,11 +343,10 @@ CASE(a_cursor_comes_back_whole_or_is_refused)
 
 CASE(a_snapshot_goes_into_a_buffer_on_the_heap)
 {
-    struct stage *stage = *state;
     open_engine(stage, (struct tide_engine_options){0});
     tide_buf json;
     tide_buf_init(&json, NULL, 1 << 20);
-    assert_int_equal(tide_engine_snapshot(stage->engine, &json, NULL), TIDE_OK);
+    OK(tide_engine_snapshot(stage->engine, &json, NULL));
     assert_int_equal(tide_buf_cstr(&json)[0], '{');
     assert_int_equal(strlen(tide_buf_cstr(&json)), json.bytes);
     tide_buf_done(&json);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "core/tracker.h"
+#include "support/heap.h"
 
 #include <stdatomic.h>
 
@@ -37,18 +38,15 @@ tide_status __wrap_tide_json_parse_stored(tide_text text, json_t **value_out, ti
 
 enum { ACCOUNTS = 100, ITEMS = 200 };
 
-CASE(a_snapshot_of_many_accounts_reads_the_window_once)
+OPENED(a_snapshot_of_many_accounts_reads_the_window_once)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
     for (int i = 0; i < ACCOUNTS; i++) {
         char name[32];
         uint32_t account = 0;
         (void)snprintf(name, sizeof name, "account %d", i);
         OK(tide_engine_account(f->engine, name, "default", &account, err));
     }
-    tide_buf json;
-    tide_buf_init(&json, tide_mem_heap(), 16 << 20);
+    tide_buf json = heap_buf(16 << 20);
     atomic_store(&passes, 0);
     OK(tide_engine_snapshot(f->engine, &json, err));
     assert_true(atomic_load(&passes) <= 2);
@@ -69,12 +67,9 @@ static tide_status refuse_each(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-CASE(a_batch_whose_items_go_alone_is_read_a_few_times)
+OPENED(a_batch_whose_items_go_alone_is_read_a_few_times)
 {
-    struct fixture *f = *state;
-    fixture_open(f);
-    uint32_t kind =
-        define(f, &(struct tide_kind){.name = "items", .handler = refuse_each, .items = true});
+    uint32_t kind = DEFINE(f, "items", refuse_each, .items = true);
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     static char payload[ITEMS * 16];
@@ -85,7 +80,7 @@ CASE(a_batch_whose_items_go_alone_is_read_a_few_times)
     (void)snprintf(payload + at, sizeof payload - at, "]}");
     start(f);
     atomic_store(&readings, 0);
-    enqueue(f, (struct tide_spec){.kind = kind, .account = account, .payload = payload});
+    ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
     UNTIL(sql(f, "SELECT count(*) FROM job") > ITEMS / 2);
     const unsigned so_far = atomic_load(&readings);
     const int64_t ran = sql(f, "SELECT count(*) FROM job WHERE state IN (1, 2)");

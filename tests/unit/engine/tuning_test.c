@@ -4,6 +4,7 @@
 #include "core/governor/governor.h"
 #include "core/tracker.h"
 #include "engine/tuning.h"
+#include "support/ok.h"
 #include "support/test.h"
 #include "unit/core/referee.h"
 #include "support/scale.h"
@@ -285,7 +286,7 @@ static tide_settings *settings_with(const char *name, const char *value)
     tide_settings *settings = NULL;
     tide_error err = {TIDE_OK, 0, ""};
     char assignment[400];
-    assert_int_equal(tide_settings_new(tide_mem_heap(), &settings), TIDE_OK);
+    OK(tide_settings_new(tide_mem_heap(), &settings));
     if (name == NULL)
         return settings;
     (void)snprintf(assignment, sizeof assignment, "%s=%s", name, value);
@@ -355,7 +356,7 @@ TEST(a_gmail_without_a_known_limit_is_asked_at_its_own_pace)
     tide_settings_free(settings);
     tide_governor *governor = NULL;
     tide_rng rng = tide_rng_seeded(1);
-    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &governor), TIDE_OK);
+    OK(tide_governor_new(&profile, 1000, tide_mem_heap(), &governor));
     assert_int_equal(tide_governor_save_at_ms(governor), UINT64_MAX);
     int sent = 0;
     for (uint64_t now_ms = 1000; now_ms < 2000; now_ms++) {
@@ -381,7 +382,7 @@ TEST(a_limit_that_went_away_does_not_slow_the_next_start)
     struct tide_governor_profile profile =
         tide_tuning_profile(settings, tide_provider_known("gmail"));
     tide_settings_free(settings);
-    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &before), TIDE_OK);
+    OK(tide_governor_new(&profile, 1000, tide_mem_heap(), &before));
     struct tide_governor_saved saved;
     tide_governor_save(before, 1000, 1700000000000, &saved);
     assert_true(saved.rate_milli <= 100000); /* five messages a second */
@@ -389,8 +390,8 @@ TEST(a_limit_that_went_away_does_not_slow_the_next_start)
     settings = settings_with("governor.gmail.window_units", "0");
     profile = tide_tuning_profile(settings, tide_provider_known("gmail"));
     tide_settings_free(settings);
-    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &after), TIDE_OK);
-    assert_int_equal(tide_governor_restore(after, &saved, 1000, 1700000001000), TIDE_OK);
+    OK(tide_governor_new(&profile, 1000, tide_mem_heap(), &after));
+    OK(tide_governor_restore(after, &saved, 1000, 1700000001000));
     struct tide_governor_view view;
     tide_governor_view(after, 1000, &view);
     assert_true(view.rate == profile.rate_start);
@@ -399,8 +400,8 @@ TEST(a_limit_that_went_away_does_not_slow_the_next_start)
     tide_governor_save(after, 1000, 1700000000000, &saved);
     saved.rate_milli /= 2;
     tide_governor_free(after);
-    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &after), TIDE_OK);
-    assert_int_equal(tide_governor_restore(after, &saved, 1000, 1700000001000), TIDE_OK);
+    OK(tide_governor_new(&profile, 1000, tide_mem_heap(), &after));
+    OK(tide_governor_restore(after, &saved, 1000, 1700000001000));
     tide_governor_view(after, 1000, &view);
     assert_true(view.rate == profile.rate_start / 2);
     tide_governor_free(before);
@@ -418,7 +419,7 @@ TEST(a_limit_too_small_for_one_call_is_refused)
         tide_error err = {TIDE_OK, 0, ""};
         char text[100];
         (void)snprintf(text, sizeof text, "governor.gmail.window_units=%s", cases[i].value);
-        assert_int_equal(tide_settings_add_flag(settings, text, &err), TIDE_OK);
+        OK(tide_settings_add_flag(settings, text, &err));
         assert_int_equal(tide_settings_check(settings, &err), cases[i].expected);
         if (cases[i].expected != TIDE_OK)
             assert_non_null(strstr(err.text, "at least 400"));
@@ -547,7 +548,7 @@ TEST(settings_that_agree_make_valid_parts)
             }
             char text[100];
             assignment_of(setting, number, text);
-            assert_int_equal(tide_settings_add_flag(settings, text, &err), TIDE_OK);
+            OK(tide_settings_add_flag(settings, text, &err));
         }
         if (tide_settings_check(settings, &err) == TIDE_OK) {
             tried++;
@@ -585,8 +586,8 @@ TEST(the_defaults_of_the_table_are_those_of_the_core)
         struct tide_governor_profile named = tide_provider_known(providers[i])->profile;
         struct tide_governor_profile tuned = table.profiles[i];
         named.breaker = breaker.rules;
-        assert_int_equal(tide_profile_complete(&named, &core.profiles[i]), TIDE_OK);
-        assert_int_equal(tide_profile_complete(&tuned, &table.profiles[i]), TIDE_OK);
+        OK(tide_profile_complete(&named, &core.profiles[i]));
+        OK(tide_profile_complete(&tuned, &table.profiles[i]));
     }
     for (size_t f = 0; f < FIELDS; f++)
         if (memcmp((char *)&table + fields[f].at, (char *)&core + fields[f].at, fields[f].bytes) !=

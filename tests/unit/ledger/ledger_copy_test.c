@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "ledger/copy/inside.h"
 #include "support/full_ledger.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <sys/stat.h>
@@ -236,8 +237,7 @@ TEST(a_value_is_read_back_from_its_canonical_text)
     static const struct copy_column number_column = {"n", COPY_INT8, NULL};
     static const struct copy_column text_column = {"t", COPY_TEXT, NULL};
     tide_rng rng = tide_rng_seeded(7);
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = heap_buf(1 << 20);
     for (int round = 0; round < 20000; round++) {
         char bytes[40];
         struct copy_value values[3];
@@ -282,11 +282,10 @@ TEST(what_is_no_canonical_text_is_refused)
 
 /* ---- whole copies ---- */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct stage *stage, set_up, tear_down)
 
 CASE(a_copy_is_equal_and_leaves_its_source_alone)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, JOBS);
     const uint64_t before = file_sum(stage->source);
     OK(stage, copy(stage, stage->source, stage->target));
@@ -325,7 +324,6 @@ CASE(a_copy_is_equal_and_leaves_its_source_alone)
 
 CASE(there_and_back_again_is_the_same)
 {
-    struct stage *stage = *state;
     if (stage->postgres[0][0] == '\0')
         skip();
     full_ledger_make(stage->world, stage->source, JOBS);
@@ -341,7 +339,6 @@ CASE(there_and_back_again_is_the_same)
 
 CASE(an_empty_ledger_can_be_copied)
 {
-    struct stage *stage = *state;
     assert_int_equal(open_as(stage, stage->source, true), TIDE_NOT_FOUND);
     tide_ledger *ledger = NULL;
     const struct tide_ledger_options options = {.path = stage->source, .now_unix_ms = FULL_NOW};
@@ -385,7 +382,6 @@ static void interrupted_everywhere(struct stage *stage, const char *from, const 
 
 CASE(a_copy_goes_on_wherever_it_was_interrupted)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, JOBS);
     interrupted_everywhere(stage, stage->source, stage->target, 1);
     if (stage->postgres[0][0] == '\0')
@@ -398,7 +394,6 @@ CASE(a_copy_goes_on_wherever_it_was_interrupted)
 
 CASE(a_target_with_rows_of_its_own_is_refused)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 20);
     full_ledger_make(stage->world, stage->target, 10);
     const int64_t jobs = number(stage->target, "SELECT count(*) FROM job");
@@ -415,7 +410,6 @@ CASE(a_target_with_rows_of_its_own_is_refused)
 
 CASE(a_file_of_another_program_is_refused)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 20);
     run_sqlite(stage->target, "CREATE TABLE mine (x); INSERT INTO mine VALUES (1)");
     assert_int_equal(copy(stage, stage->source, stage->target), TIDE_INVALID);
@@ -424,7 +418,6 @@ CASE(a_file_of_another_program_is_refused)
 
 CASE(source_and_target_must_be_two)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 20);
     assert_int_equal(copy(stage, stage->source, stage->source), TIDE_INVALID);
     assert_int_equal(copy(stage, stage->target, stage->second), TIDE_NOT_FOUND);
@@ -433,7 +426,6 @@ CASE(source_and_target_must_be_two)
 
 CASE(an_unfinished_copy_of_another_source_is_refused_until_it_is_thrown_away)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, JOBS);
     full_ledger_make(stage->world, stage->second, 30);
     const char *targets[] = {stage->target, stage->postgres[0]};
@@ -455,7 +447,6 @@ CASE(an_unfinished_copy_of_another_source_is_refused_until_it_is_thrown_away)
 
 CASE(a_source_that_was_written_to_is_copied_from_the_beginning)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, JOBS);
     const char *targets[] = {stage->target, stage->postgres[0]};
     for (size_t i = 0; i < 2 && targets[i][0] != '\0'; i++) {
@@ -488,7 +479,6 @@ static void second_copy(const struct tide_copy_progress *progress, void *arg)
 
 CASE(of_two_copies_into_one_target_one_gives_up)
 {
-    struct stage *stage = *state;
     char apart[120];
     full_ledger_make(stage->world, stage->source, JOBS);
     /* Of another name, so that no lock of a state directory decides. */
@@ -508,7 +498,6 @@ CASE(of_two_copies_into_one_target_one_gives_up)
 
 CASE(what_is_in_use_is_not_copied)
 {
-    struct stage *stage = *state;
     char lock_path[120];
     tide_file_lock *lock = NULL;
     full_ledger_make(stage->world, stage->source, 20);
@@ -534,7 +523,6 @@ CASE(what_is_in_use_is_not_copied)
 
 CASE(what_the_target_cannot_hold_is_named_before_anything_is_written)
 {
-    struct stage *stage = *state;
     static const struct {
         const char *sql, *undo, *row, *column;
     } cases[] = {
@@ -565,7 +553,6 @@ CASE(what_the_target_cannot_hold_is_named_before_anything_is_written)
 /* A zero byte is nothing special to SQLite. */
 CASE(sqlite_keeps_what_it_had_byte_for_byte)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 50);
     run_sqlite(stage->source, "UPDATE job SET payload = '{' || char(0) || '}' WHERE id = 6");
     run_sqlite(stage->source, "UPDATE note SET value = CAST(x'41ff00' AS TEXT)");
@@ -576,7 +563,6 @@ CASE(sqlite_keeps_what_it_had_byte_for_byte)
 
 CASE(a_source_that_breaks_its_rules_is_refused)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 50);
     run_sqlite(stage->source, "UPDATE cycle SET outstanding = outstanding + 1 WHERE id = 2");
     assert_int_equal(copy(stage, stage->source, stage->target), TIDE_CORRUPT);
@@ -588,7 +574,6 @@ CASE(a_source_that_breaks_its_rules_is_refused)
 
 CASE(every_difference_is_found_and_named)
 {
-    struct stage *stage = *state;
     static const struct {
         const char *sql, *table, *says;
     } changes[] = {
@@ -631,7 +616,6 @@ static void spoil(const struct tide_copy_progress *progress, void *arg)
 
 CASE(a_copy_that_is_not_equal_stays_closed_and_begins_again)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 200);
     struct tide_ledger_copy copying = plan(stage, stage->source, stage->target);
     copying.progress = spoil;
@@ -649,7 +633,6 @@ CASE(a_copy_that_is_not_equal_stays_closed_and_begins_again)
 
 CASE(a_count_touches_nothing)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 100);
     run_sqlite(stage->source, "CREATE TABLE mine (x INTEGER PRIMARY KEY)");
     const struct tide_ledger_copy copying = plan(stage, stage->source, stage->target);
@@ -665,7 +648,6 @@ CASE(a_count_touches_nothing)
 /* What ran when the source stopped is put back by the first engine there (E1.7). */
 CASE(jobs_that_ran_are_put_back_on_the_other_side)
 {
-    struct stage *stage = *state;
     const char *targets[] = {stage->target, stage->postgres[0]};
     full_ledger_make(stage->world, stage->source, 300);
     const int64_t running = number(stage->source, "SELECT count(*) FROM claim");
@@ -676,9 +658,8 @@ CASE(jobs_that_ran_are_put_back_on_the_other_side)
         tide_tx *tx = NULL;
         size_t count = 0;
         struct tide_changes changes;
-        tide_buf problems;
         tide_changes_init(&changes, tide_mem_heap());
-        tide_buf_init(&problems, tide_mem_heap(), 1 << 16);
+        tide_buf problems = heap_buf(1 << 16);
         const struct tide_ledger_options options = {
             .path = targets[i], .run_id = "next", .now_unix_ms = FULL_NOW};
         OK(stage, tide_ledger_open(stage->world, &options, &ledger, &stage->err));
@@ -714,7 +695,6 @@ static uint64_t next_id(struct stage *stage, const char *path)
 /* Also of those that were purged where they were. */
 CASE(ids_of_jobs_never_return)
 {
-    struct stage *stage = *state;
     full_ledger_make(stage->world, stage->source, 300);
     OK(stage, copy(stage, stage->source, stage->target));
     assert_true(next_id(stage, stage->target) > 300);

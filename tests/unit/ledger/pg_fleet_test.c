@@ -8,6 +8,8 @@
 #include "base/rng.h"
 #include "support/pg_test.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -17,7 +19,6 @@
 #define NOW      1790000000000u
 #define LEASE_MS 15000u
 #define DAY_MS   86400000
-#define OK(call) assert_int_equal((call), TIDE_OK)
 
 enum { PROCESSES = 3 };
 
@@ -59,8 +60,7 @@ static void commit(struct fleet *f, int who)
 
 static void check(struct fleet *f)
 {
-    tide_buf problems;
-    tide_buf_init(&problems, tide_mem_heap(), 1 << 16);
+    tide_buf problems = heap_buf(1 << 16);
     tide_status rc = tide_ledger_check(f->ledgers[0], &problems, &f->err);
     if (rc != TIDE_OK)
         print_error("%s\n%s", f->err.text, tide_buf_cstr(&problems));
@@ -179,12 +179,11 @@ static tide_status begins(struct fleet *f, int who)
 
 /* ---- members ------------------------------------------------------------------------------ */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fleet *f, set_up, tear_down)
 
 /* A's row is locked by its own transaction: B passes it over, however late it is. */
 CASE(a_member_in_a_transaction_is_left_for_the_next_look)
 {
-    struct fleet *f = *state;
     join(f, 0, 11, NOW);
     join(f, 1, 12, NOW + 20000);
     begin(f, 0);
@@ -198,7 +197,6 @@ CASE(a_member_in_a_transaction_is_left_for_the_next_look)
 
 CASE(a_member_that_beat_in_time_is_left_alone)
 {
-    struct fleet *f = *state;
     join(f, 0, 11, NOW);
     join(f, 1, 12, NOW);
     begin(f, 0);
@@ -209,14 +207,13 @@ CASE(a_member_that_beat_in_time_is_left_alone)
     OK(tide_ledger_member_beat(f->txs[0], LEASE_MS, NOW + 10000, &f->err));
     commit(f, 0);
     assert_int_equal(reclaim(f, 1, 12, NOW + 24999), 0);
-    assert_int_equal(begins(f, 0), TIDE_OK);
+    OK(begins(f, 0));
     assert_int_equal(reclaim(f, 1, 12, NOW + 25000), 1);
     assert_int_equal(begins(f, 0), TIDE_STALE);
 }
 
 CASE(a_paused_process_that_wakes_up_changes_nothing)
 {
-    struct fleet *f = *state;
     bool taken = false;
     join(f, 0, 11, NOW);
     join(f, 1, 12, NOW + 20000);
@@ -249,7 +246,6 @@ CASE(a_paused_process_that_wakes_up_changes_nothing)
  * locked until the server gives it up: which must be before its lease ends. */
 CASE(the_server_gives_up_a_transaction_that_stands_still)
 {
-    struct fleet *f = *state;
     join(f, 0, 11, NOW);
     begin(f, 0);
     PGresult *result =
@@ -265,7 +261,6 @@ CASE(the_server_gives_up_a_transaction_that_stands_still)
  * so no token of it is ever given away under its hands. */
 CASE(an_account_is_held_by_one_process_at_a_time)
 {
-    struct fleet *f = *state;
     bool taken[3] = {false};
     uint32_t wanted[3] = {f->account, 999, f->account};
     join(f, 0, 11, NOW);
@@ -291,7 +286,6 @@ CASE(an_account_is_held_by_one_process_at_a_time)
 
 CASE(whoever_leaves_frees_its_accounts_and_may_come_back)
 {
-    struct fleet *f = *state;
     bool taken = false;
     join(f, 0, 11, NOW);
     begin(f, 0);
@@ -301,9 +295,9 @@ CASE(whoever_leaves_frees_its_accounts_and_may_come_back)
     OK(tide_ledger_member_leave(f->txs[0], NOW + 1, &f->err));
     commit(f, 0);
     assert_int_equal(ask(f, "SELECT count(*) FROM tidemark.account WHERE owner = ", 11), 0);
-    assert_int_equal(begins(f, 0), TIDE_OK); /* as a ledger nobody joined */
+    OK(begins(f, 0)); /* as a ledger nobody joined */
     join(f, 0, 13, NOW + 2);
-    assert_int_equal(begins(f, 0), TIDE_OK);
+    OK(begins(f, 0));
     struct tide_member again = {.owner = 13, .name = "x", .version = "1"};
     assert_int_equal(tide_ledger_member_join(f->ledgers[1], &again, LEASE_MS, NOW, &f->err),
                      TIDE_EXISTS);
@@ -344,7 +338,6 @@ static void await_lock(struct fleet *f)
  * rows of the first, and must count from what it finds then, not from what it saw before. */
 CASE(counters_that_two_processes_change_at_once_add_up)
 {
-    struct fleet *f = *state;
     struct tide_stream_row stream;
     struct tide_cycle_row cycle;
     uint64_t needs[2];
@@ -387,7 +380,6 @@ static uint64_t advance(struct fleet *f, int who, uint64_t stream)
  * second must move over both. */
 CASE(a_cursor_misses_no_end_of_a_cycle)
 {
-    struct fleet *f = *state;
     struct tide_stream_row stream;
     struct tide_cycle_row cycles[2];
     uint64_t ids[2];
@@ -443,7 +435,6 @@ static void *advance_beside(void *arg)
  * them; it loses nothing but the time, and succeeds at its next try. */
 CASE(a_cursor_and_a_new_job_that_wait_for_each_other_both_end)
 {
-    struct fleet *f = *state;
     struct tide_stream_row stream;
     struct tide_cycle_row cycle;
     pthread_t thread;
@@ -485,7 +476,6 @@ CASE(a_cursor_and_a_new_job_that_wait_for_each_other_both_end)
 
 CASE(a_slot_fires_once_on_all_machines)
 {
-    struct fleet *f = *state;
     struct tide_schedule_row row = {
         .kind = f->kind, .period_ms = 1000, .anchor_unix_ms = NOW, .name = TIDE_TEXT("nightly")};
     uint64_t id = 0;
@@ -506,7 +496,6 @@ CASE(a_slot_fires_once_on_all_machines)
 
 CASE(a_wish_to_cancel_reaches_the_process_that_runs_the_job)
 {
-    struct fleet *f = *state;
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
     size_t count = 0;
     size_t running = 0;
@@ -536,7 +525,6 @@ CASE(a_wish_to_cancel_reaches_the_process_that_runs_the_job)
 
 CASE(hints_of_a_transaction_are_one_message)
 {
-    struct fleet *f = *state;
     PGconn *conn = PQconnectdb(f->url);
     PQclear(PQexec(conn, "LISTEN tidemark"));
     begin(f, 0);
@@ -609,7 +597,6 @@ static void grant(struct fleet *f, struct holder *holder, uint64_t owner, uint64
  * get to use it: a share is not lost for good. */
 CASE(shares_never_exceed_the_limit_in_any_window)
 {
-    struct fleet *f = *state;
     uint64_t seed = 20261115;
     const int steps = (int)scaled(3000);
     struct holder *holders = calloc(HOLDERS, sizeof holders[0]);
@@ -643,7 +630,6 @@ CASE(shares_never_exceed_the_limit_in_any_window)
  * window has passed. */
 CASE(a_share_is_handed_over_after_one_window)
 {
-    struct fleet *f = *state;
     struct holder a = {.share = 0};
     struct holder b = {.share = 0};
     grant(f, &a, 1, 1000, NOW);
@@ -705,7 +691,6 @@ static size_t purge_round(struct fleet *f, tide_ledger *ledger, uint64_t before)
 
 CASE(an_old_day_is_dropped_whole)
 {
-    struct fleet *f = *state;
     tide_ledger *ledger = open_one(f, true);
     int64_t day = today(f);
     assert_int_equal(pg_test_exec(f->url, PARTITIONS), 4); /* three days and the default */
@@ -730,7 +715,6 @@ CASE(an_old_day_is_dropped_whole)
 
 CASE(a_day_that_an_unfinished_cycle_holds_stays_for_its_rows)
 {
-    struct fleet *f = *state;
     struct tide_stream_row stream;
     struct tide_cycle_row cycle;
     char number[24];
@@ -755,7 +739,6 @@ CASE(a_day_that_an_unfinished_cycle_holds_stays_for_its_rows)
 /* Somebody reads a day for long: the day waits for the next round, and nobody else does. */
 CASE(a_long_reader_puts_a_drop_off)
 {
-    struct fleet *f = *state;
     tide_ledger *ledger = open_one(f, true);
     int64_t day = today(f) - 20;
     (void)day_do(f, "day_open", day);
@@ -798,7 +781,6 @@ static int level_of(struct fleet *f, tide_ledger *ledger, const char *what)
 
 CASE(the_doctor_finds_what_only_a_server_can_have)
 {
-    struct fleet *f = *state;
     tide_ledger *ledger = open_one(f, true);
     static const char *const healthy[] = {
         "server_version",        "connections",       "old_snapshot", "missing_days",

@@ -8,6 +8,7 @@
 #include "db/pg.h"
 #include "ledger/ledger.h"
 #include "support/pg_test.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -143,11 +144,10 @@ static bool see_symptom(const struct tide_symptom *symptom, void *arg)
     return true;
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 CASE(functions_of_other_people_are_never_called)
 {
-    struct fixture *f = *state;
     uint64_t ids[40];
     uint64_t kept[40];
     size_t count = 0;
@@ -229,7 +229,6 @@ static void until(const struct fixture *f, const char *sql)
  * a crash, and that one commits: nobody may take it for his own. */
 CASE(a_number_that_a_crashed_server_gives_again_is_not_ours)
 {
-    struct fixture *f = *state;
     pthread_t thread;
     struct committing committing = {f, TIDE_OK};
     open_with_names(f);
@@ -287,7 +286,6 @@ static size_t purge(struct fixture *f, tide_status expected)
  * go on. */
 CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others)
 {
-    struct fixture *f = *state;
     uint64_t schedule = 0;
     open_with_names(f);
     (void)pg_test_exec(f->url,
@@ -345,7 +343,6 @@ static size_t reclaim_as(struct fixture *f, uint64_t owner)
  * member's row locked: nobody could ever declare it dead. */
 CASE(a_process_that_stands_still_in_a_copy_is_declared_dead)
 {
-    struct fixture *f = *state;
     struct tide_member still = {.owner = 8, .name = "still", .version = "1"};
     tide_tx *tx = NULL;
     uint64_t id = 0;
@@ -385,7 +382,6 @@ CASE(a_process_that_stands_still_in_a_copy_is_declared_dead)
  * ended with it neither. */
 CASE(a_database_that_cannot_keep_every_text_is_refused)
 {
-    struct fixture *f = *state;
     char name[PG_TEST_NAME_BYTES];
     char sql[200];
     char url[PG_TEST_URL_BYTES];
@@ -420,8 +416,7 @@ static void *intend_main(void *arg)
     tide_intent_state state = TIDE_INTENT_DONE;
     tide_error err;
     tide_tx *tx = NULL;
-    tide_buf outcome;
-    tide_buf_init(&outcome, tide_mem_heap(), 1 << 10);
+    tide_buf outcome = heap_buf(1 << 10);
     if (tide_tx_begin(intending->ledger, &tx, &err) != TIDE_OK)
         return NULL;
     intending->found =
@@ -437,7 +432,6 @@ static void *intend_main(void *arg)
  * it made it. */
 CASE(an_intent_that_two_make_at_once_is_one_s_alone)
 {
-    struct fixture *f = *state;
     pthread_t thread;
     tide_intent_state intent = TIDE_INTENT_DONE;
     open_with_names(f);
@@ -463,7 +457,6 @@ CASE(an_intent_that_two_make_at_once_is_one_s_alone)
 /* As the server says it when the queue of NOTIFYs is full, the first time only. */
 CASE(a_full_queue_of_hints_stops_nobody)
 {
-    struct fixture *f = *state;
     open_with_names(f);
     (void)pg_test_exec(
         f->url, "CREATE SEQUENCE public.times;"

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "ledger/ledger.h"
 #include "support/pg_test.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -17,7 +18,6 @@
 
 #define NOW      1790000000000u
 #define LEASE_MS 15000u
-#define OK(call) assert_int_equal((call), TIDE_OK)
 
 struct fixture {
     char url[PG_TEST_URL_BYTES];
@@ -77,11 +77,10 @@ static uint32_t kind_of(struct fixture *f, tide_ledger *ledger)
 
 /* ---- the schema ------------------------------------------------------------------------- */
 
-#define CASE(name) TEST_WITH(name, setup, teardown)
+#define CASE(name) TEST_ON(name, struct fixture *f, setup, teardown)
 
 CASE(nothing_is_made_where_something_must_be)
 {
-    struct fixture *f = *state;
     tide_ledger *ledger = NULL;
     assert_int_equal(open_at(f, f->url, true, false, &ledger), TIDE_NOT_FOUND);
     assert_non_null(strstr(f->err.text, "tidemark ledger migrate"));
@@ -93,7 +92,6 @@ CASE(nothing_is_made_where_something_must_be)
 
 CASE(somebody_elses_tables_are_left_alone)
 {
-    struct fixture *f = *state;
     tide_ledger *ledger = NULL;
     (void)pg_test_exec(f->url, "CREATE SCHEMA tidemark; CREATE TABLE tidemark.tides (height int)");
     assert_int_equal(open_at(f, f->url, false, false, &ledger), TIDE_INVALID);
@@ -104,7 +102,6 @@ CASE(somebody_elses_tables_are_left_alone)
 /* Machines are upgraded one after the other: a newer schema may still serve an older one. */
 CASE(a_newer_schema_says_whom_it_serves)
 {
-    struct fixture *f = *state;
     tide_ledger *ledger = open_one(f, f->url);
     tide_ledger_close(ledger, true);
     (void)pg_test_exec(f->url, "UPDATE tidemark.meta SET value = '99' WHERE key = 'version'");
@@ -134,7 +131,6 @@ static void *open_and_close(void *arg)
 CASE(whoever_starts_at_once_makes_it_once)
 {
     enum { STARTS = 6 };
-    struct fixture *f = *state;
     pthread_t threads[STARTS];
     for (int i = 0; i < STARTS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, open_and_close, f), 0);
@@ -225,7 +221,6 @@ static void *queue_main(void *arg)
 CASE(two_processes_queue_the_same_keys_once)
 {
     enum { QUEUERS = 3 };
-    struct fixture *f = *state;
     struct queuer queuers[QUEUERS];
     pthread_t threads[QUEUERS];
     tide_ledger *ledger = open_one(f, f->url);
@@ -247,7 +242,6 @@ CASE(two_processes_queue_the_same_keys_once)
  * refused, and undone; all of them are there once all the same. */
 CASE(a_key_that_is_queued_during_a_copy_is_queued_once)
 {
-    struct fixture *f = *state;
     struct queuer queuer = {.f = f, .seed = 1};
     struct tide_enqueued first;
     pthread_t thread;
@@ -293,7 +287,6 @@ static void note_lazily(struct fixture *f, tide_ledger *ledger, const char *key)
 
 CASE(a_lazy_begin_finds_a_new_connection)
 {
-    struct fixture *f = *state;
     tide_ledger *ledger = open_joined(f, 77);
     uint32_t kind = kind_of(f, ledger);
     note_lazily(f, ledger, "before"); /* a statement that is not prepared */
@@ -321,7 +314,6 @@ CASE(a_lazy_begin_finds_a_new_connection)
 /* Whoever uses the connection himself is in the transaction, too. */
 CASE(a_lazy_begin_is_before_the_callers_own_statements)
 {
-    struct fixture *f = *state;
     tide_ledger *ledger = open_joined(f, 78);
     tide_tx *tx = NULL;
     (void)pg_test_exec(f->url, "CREATE TABLE mine (n int)");
@@ -481,7 +473,6 @@ static tide_status note_cut(struct fixture *f, tide_ledger *ledger, struct proxy
  * is said at all, on a connection that lives. */
 CASE(a_lost_commit_tells_the_truth)
 {
-    struct fixture *f = *state;
     struct proxy proxy;
     static const char *const keys[2][3] = {
         {"nobody before", "nobody after", "nobody, no words, after"},
@@ -515,7 +506,6 @@ CASE(a_lost_commit_tells_the_truth)
 
 CASE(a_program_queues_in_its_own_transaction)
 {
-    struct fixture *f = *state;
     tide_ledger *ledger = open_one(f, f->url);
     tide_listener *listener = NULL;
     struct tide_hints hints;
@@ -577,7 +567,6 @@ static void url_as(const char *url, const char *user, char *url_out, size_t byte
 
 CASE(a_worker_needs_few_rights)
 {
-    struct fixture *f = *state;
     char worker_url[PG_TEST_URL_BYTES];
     char stranger_url[PG_TEST_URL_BYTES];
     char sql[600];

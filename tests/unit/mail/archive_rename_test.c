@@ -7,6 +7,8 @@
 #include "mail/archive/shard.h"
 
 #include "sim.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <dirent.h>
@@ -14,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define OK(call) assert_int_equal((call), TIDE_OK)
 
 static const int64_t year_2019 = 1546300800000;
 static const int64_t year_2020 = 1577836800000;
@@ -135,13 +135,11 @@ static bool is_missing(struct fixture *f, const char *id)
 
 /* ---- examples ------------------------------------------------------------------------ */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 CASE(a_message_keeps_its_place_and_bytes_under_its_new_id)
 {
-    struct fixture *f = *state;
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 10000);
+    tide_buf out = heap_buf(10000);
     put(f->archive, "b2", year_2019 + 7, raw_text);
     gone(f, "b2");
     const struct tide_stored before = find(f, "b2");
@@ -164,7 +162,6 @@ CASE(a_message_keeps_its_place_and_bytes_under_its_new_id)
 
 CASE(the_former_id_finds_it_and_counts_as_stored)
 {
-    struct fixture *f = *state;
     put(f->archive, "b2", year_2019, raw_text);
     rename_and_sync(f, "b2", "f7");
     rename_and_sync(f, "f7", "g8"); /* lost and given back again */
@@ -186,10 +183,8 @@ CASE(the_former_id_finds_it_and_counts_as_stored)
 /* The next history run tells that the former id was deleted, and what its labels were. */
 CASE(what_the_server_tells_of_the_former_id_changes_nothing)
 {
-    struct fixture *f = *state;
-    tide_buf out;
     uint64_t ticket = 0;
-    tide_buf_init(&out, tide_mem_heap(), 10000);
+    tide_buf out = heap_buf(10000);
     put(f->archive, "b2", year_2019, raw_text);
     rename_and_sync(f, "b2", "f7");
     gone(f, "b2");
@@ -216,7 +211,6 @@ CASE(what_the_server_tells_of_the_former_id_changes_nothing)
 
 CASE(a_new_id_that_is_stored_already_stays_as_it_is)
 {
-    struct fixture *f = *state;
     put(f->archive, "b2", year_2019, raw_text);
     put(f->archive, "f7", year_2020 + 5, raw_text); /* a sync came first */
     rename_and_sync(f, "b2", "f7");
@@ -229,7 +223,6 @@ CASE(a_new_id_that_is_stored_already_stays_as_it_is)
 
 CASE(an_id_that_is_not_stored_is_passed_over)
 {
-    struct fixture *f = *state;
     put(f->archive, "b2", year_2019, raw_text);
     rename_and_sync(f, "nobody", "f7");
     rename_and_sync(f, "b2", "b2");
@@ -243,7 +236,6 @@ CASE(an_id_that_is_not_stored_is_passed_over)
 
 CASE(impossible_ids_are_refused)
 {
-    struct fixture *f = *state;
     char long_id[TIDE_GMAIL_ID_BYTES_MAX + 2];
     uint64_t ticket = 0;
     memset(long_id, 'x', sizeof long_id - 1);
@@ -262,7 +254,6 @@ static bool count_found(const struct tide_found *found, void *arg)
 
 CASE(a_search_finds_it_once_under_the_new_id)
 {
-    struct fixture *f = *state;
     const char *queries[] = {"lighthouse", "rfc822msgid:1@example.com", "in:anywhere",
                              "label:Label_2"};
     uint64_t done = 0;
@@ -286,7 +277,6 @@ CASE(a_search_finds_it_once_under_the_new_id)
 
 CASE(a_thread_is_followed_to_where_its_messages_are_now)
 {
-    struct fixture *f = *state;
     char thread[TIDE_GMAIL_ID_BYTES_MAX + 1];
     put(f->archive, "b2", year_2019, raw_text);
     put(f->archive, "b3", year_2020, "Subject: second\r\n\r\n");
@@ -305,7 +295,6 @@ CASE(a_thread_is_followed_to_where_its_messages_are_now)
 
 CASE(a_label_is_called_what_the_server_called_it)
 {
-    struct fixture *f = *state;
     struct tide_label_called called;
     uint64_t ticket = 0;
     put(f->archive, "b2", year_2019, raw_text);

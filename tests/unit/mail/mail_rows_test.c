@@ -5,19 +5,14 @@
 
 #include "unit/db/rows_fixture.h"
 
-#define ROWS (*(tide_rows *)*state)
+#include <stdio.h>
 
 static int setup(void **state)
 {
     const int failed = rows_setup(state);
-    OK(tide_mail_tables(ROWS, err));
-    OK(tide_mail_tables(ROWS, err)); /* twice is harmless */
+    OK(tide_mail_tables(rows_now, err));
+    OK(tide_mail_tables(rows_now, err)); /* twice is harmless */
     return failed;
-}
-
-static int teardown(void **state)
-{
-    return rows_teardown(state);
 }
 
 static struct tide_shard_state shard(const char *name, const char *id, uint64_t generation,
@@ -29,7 +24,7 @@ static struct tide_shard_state shard(const char *name, const char *id, uint64_t 
     return one;
 }
 
-#define CASE(name) TEST_WITH(name, setup, teardown)
+#define CASE(name) TEST_ON(name, const tide_rows *rows, setup, rows_teardown)
 
 CASE(a_row_comes_back_as_it_was_put)
 {
@@ -43,8 +38,8 @@ CASE(a_row_comes_back_as_it_was_put)
                                 .floor_ms = 8,
                                 .notice = "look"};
     struct tide_mail_row back;
-    OK(tide_mail_row_put(ROWS, &row, err));
-    OK(tide_mail_row_get(ROWS, 3, &back, err));
+    OK(tide_mail_row_put(*rows, &row, err));
+    OK(tide_mail_row_get(*rows, 3, &back, err));
     assert_string_equal(back.email, row.email);
     assert_string_equal(back.endpoint, row.endpoint);
     assert_string_equal(back.notice, row.notice);
@@ -55,11 +50,11 @@ CASE(a_row_comes_back_as_it_was_put)
     assert_int_equal(back.floor_ms, 8);
     assert_false(back.lost);
     row.lost = true; /* the beginning of time is a loss too */
-    OK(tide_mail_row_put(ROWS, &row, err));
-    OK(tide_mail_row_get(ROWS, 3, &back, err));
+    OK(tide_mail_row_put(*rows, &row, err));
+    OK(tide_mail_row_get(*rows, 3, &back, err));
     assert_true(back.lost);
     assert_int_equal(back.lost_ms, 0);
-    assert_int_equal(tide_mail_row_get(ROWS, 4, &back, NULL), TIDE_NOT_FOUND);
+    assert_int_equal(tide_mail_row_get(*rows, 4, &back, NULL), TIDE_NOT_FOUND);
 }
 
 CASE(the_earliest_loss_counts)
@@ -73,10 +68,10 @@ CASE(the_earliest_loss_counts)
                  {300, 0, 300, 90},
                  {400, 80, 300, 80},
                  {400, 85, 300, 80}};
-    OK(tide_mail_row_put(ROWS, &row, err));
+    OK(tide_mail_row_put(*rows, &row, err));
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        OK(tide_mail_lost_put(ROWS, 1, steps[i].lost_ms, steps[i].rewind_ms, "lost", err));
-        OK(tide_mail_row_get(ROWS, 1, &back, err));
+        OK(tide_mail_lost_put(*rows, 1, steps[i].lost_ms, steps[i].rewind_ms, "lost", err));
+        OK(tide_mail_row_get(*rows, 1, &back, err));
         assert_true(back.lost);
         assert_int_equal(back.lost_ms, steps[i].lost_is_ms);
         assert_int_equal(back.rewind_ms, steps[i].rewind_is_ms);
@@ -90,15 +85,15 @@ CASE(an_account_that_comes_back_has_a_new_stream)
     const struct tide_mail_listing listing = {.id = 9, .account = 1, .left = 1};
     uint32_t epoch = 7;
     bool open = true;
-    OK(tide_mail_epoch_get(ROWS, 1, &epoch, err));
+    OK(tide_mail_epoch_get(*rows, 1, &epoch, err));
     assert_int_equal(epoch, 0);
-    OK(tide_mail_row_put(ROWS, &row, err));
-    OK(tide_mail_shard_put(ROWS, 1, &one, err));
-    OK(tide_mail_listing_put(ROWS, &listing, err));
-    OK(tide_mail_row_remove(ROWS, 1, err));
-    OK(tide_mail_epoch_get(ROWS, 1, &epoch, err));
+    OK(tide_mail_row_put(*rows, &row, err));
+    OK(tide_mail_shard_put(*rows, 1, &one, err));
+    OK(tide_mail_listing_put(*rows, &listing, err));
+    OK(tide_mail_row_remove(*rows, 1, err));
+    OK(tide_mail_epoch_get(*rows, 1, &epoch, err));
     assert_int_equal(epoch, 5);
-    OK(tide_mail_listing_open(ROWS, 1, &open, err));
+    OK(tide_mail_listing_open(*rows, 1, &open, err));
     assert_false(open);
 }
 
@@ -108,20 +103,20 @@ CASE(the_adopted_mark_and_those_above_stay)
     for (uint64_t i = 0; i < 10; i++) {
         char text[8];
         (void)snprintf(text, sizeof text, "h%u", (unsigned)i);
-        OK(tide_mail_mark_put(ROWS, 1, i * 2, tide_text_of(text), err));
+        OK(tide_mail_mark_put(*rows, 1, i * 2, tide_text_of(text), err));
     }
-    assert_int_equal(tide_mail_mark_get(ROWS, 1, 0, id, NULL), TIDE_NOT_FOUND);
-    OK(tide_mail_mark_first(ROWS, 1, id, err));
+    assert_int_equal(tide_mail_mark_get(*rows, 1, 0, id, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_mark_first(*rows, 1, id, err));
     assert_string_equal(id, "h0");
-    OK(tide_mail_mark_prune(ROWS, 1, 9, err)); /* cycles 0 to 8 are finished */
-    OK(tide_mail_mark_first(ROWS, 1, id, err));
+    OK(tide_mail_mark_prune(*rows, 1, 9, err)); /* cycles 0 to 8 are finished */
+    OK(tide_mail_mark_first(*rows, 1, id, err));
     assert_string_equal(id, "h4");
-    OK(tide_mail_mark_get(ROWS, 1, 9, id, err));
+    OK(tide_mail_mark_get(*rows, 1, 9, id, err));
     assert_string_equal(id, "h4");
-    OK(tide_mail_mark_get(ROWS, 1, 100, id, err));
+    OK(tide_mail_mark_get(*rows, 1, 100, id, err));
     assert_string_equal(id, "h9");
-    OK(tide_mail_mark_prune(ROWS, 1, UINT64_MAX, err));
-    assert_int_equal(tide_mail_mark_first(ROWS, 1, id, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_mark_prune(*rows, 1, UINT64_MAX, err));
+    assert_int_equal(tide_mail_mark_first(*rows, 1, id, NULL), TIDE_NOT_FOUND);
 }
 
 static void one_shard(const struct tide_shard_state *shard, void *arg)
@@ -142,14 +137,14 @@ CASE(a_note_never_hides_a_loss)
         {shard("2019", "x", 8, 61), 8},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        OK(tide_mail_shard_note(ROWS, 1, &steps[i].note, err));
-        OK(tide_mail_shards(ROWS, 1, one_shard, &back, err));
+        OK(tide_mail_shard_note(*rows, 1, &steps[i].note, err));
+        OK(tide_mail_shards(*rows, 1, one_shard, &back, err));
         assert_int_equal(back.generation, steps[i].generation);
         assert_string_equal(back.id, "x");
     }
-    OK(tide_mail_shard_forget(ROWS, 1, "2019", err));
+    OK(tide_mail_shard_forget(*rows, 1, "2019", err));
     back.generation = 0;
-    OK(tide_mail_shards(ROWS, 1, one_shard, &back, err));
+    OK(tide_mail_shards(*rows, 1, one_shard, &back, err));
     assert_int_equal(back.generation, 0);
 }
 
@@ -161,41 +156,41 @@ CASE(a_copy_is_as_whole_as_the_last_proof_before_it)
         const struct tide_shard_state one = shard("2019", "x", g, g);
         char text[16];
         (void)snprintf(text, sizeof text, "h%u", (unsigned)g);
-        OK(tide_mail_proof_put(ROWS, 1, &one, g * 100, tide_text_of(text), err));
+        OK(tide_mail_proof_put(*rows, 1, &one, g * 100, tide_text_of(text), err));
     }
     const struct tide_shard_state copy = shard("2019", "x", 755, 1);
-    OK(tide_mail_proof_get(ROWS, 1, &copy, &at_ms, err));
+    OK(tide_mail_proof_get(*rows, 1, &copy, &at_ms, err));
     assert_int_equal(at_ms, 75000);
-    OK(tide_mail_proof_history(ROWS, 1, at_ms, id, err));
+    OK(tide_mail_proof_history(*rows, 1, at_ms, id, err));
     assert_string_equal(id, "h750");
     /* Of one day sixty-four are kept; what the copy never had is forgotten when it is proven. */
     const struct tide_shard_state old = shard("2019", "x", 350, 1);
-    assert_int_equal(tide_mail_proof_get(ROWS, 1, &old, &at_ms, NULL), TIDE_NOT_FOUND);
-    OK(tide_mail_proof_put(ROWS, 1, &copy, 200000, TIDE_TEXT("now"), err));
+    assert_int_equal(tide_mail_proof_get(*rows, 1, &old, &at_ms, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_proof_put(*rows, 1, &copy, 200000, TIDE_TEXT("now"), err));
     const struct tide_shard_state later = shard("2019", "x", 2000, 1);
-    OK(tide_mail_proof_get(ROWS, 1, &later, &at_ms, err));
+    OK(tide_mail_proof_get(*rows, 1, &later, &at_ms, err));
     assert_int_equal(at_ms, 200000);
 }
 
 /* A copy from last month still finds a proof of its own time. */
-TEST_WITH(the_last_proof_of_each_day_stays, setup, rows_teardown)
+CASE(the_last_proof_of_each_day_stays)
 {
     enum { DAYS = 40, A_DAY = 12, DAY_MS = 86400000 };
     uint64_t at_ms = 0;
     for (uint64_t day = 0; day < DAYS; day++) {
         for (uint64_t i = 0; i < A_DAY; i++) {
             const struct tide_shard_state one = shard("2019", "x", day * 100 + i, 1);
-            OK(tide_mail_proof_put(ROWS, 1, &one, day * DAY_MS + i * 1000, TIDE_TEXT("h"), err));
+            OK(tide_mail_proof_put(*rows, 1, &one, day * DAY_MS + i * 1000, TIDE_TEXT("h"), err));
         }
     }
     for (uint64_t day = 0; day < DAYS; day++) {
         const struct tide_shard_state copy = shard("2019", "x", day * 100 + 99, 1);
-        OK(tide_mail_proof_get(ROWS, 1, &copy, &at_ms, err));
+        OK(tide_mail_proof_get(*rows, 1, &copy, &at_ms, err));
         assert_int_equal(at_ms, day * DAY_MS + (A_DAY - 1) * 1000);
     }
     /* And no more than that: 64, and one for each earlier day. */
     tide_rows_stmt stmt;
-    OK(tide_rows_prepare(ROWS, "SELECT count(*) FROM mail_proof", "test", &stmt, err));
+    OK(tide_rows_prepare(*rows, "SELECT count(*) FROM mail_proof", "test", &stmt, err));
     OK(tide_rows_one(&stmt, err));
     assert_true(tide_rows_get_u64(&stmt, 0) <= 64 + DAYS);
     tide_rows_end(&stmt);
@@ -217,41 +212,41 @@ static void run_sql(tide_rows rows, const char *sql)
 }
 
 /* Without an archive everything that is known is lost. */
-TEST_WITH(what_is_lost_is_told_until_it_is_accepted, setup, rows_teardown)
+CASE(what_is_lost_is_told_until_it_is_accepted)
 {
     const struct tide_shard_state one = shard("2019", "x", 5, 4);
     const struct tide_lost_ask ask = {
-        .db = ROWS, .account = 1, .thorough = true, .mem = tide_mem_heap()};
+        .db = *rows, .account = 1, .thorough = true, .mem = tide_mem_heap()};
     struct tide_manifest manifest = {
         .account = 1, .mode = TIDE_REMOVE_FOR_GOOD, .query = "q", .made_ms = 100};
-    OK(tide_manifest_tables(ROWS, err));
-    OK(tide_mail_shard_put(ROWS, 1, &one, err));
-    struct tide_mail_lost lost = lost_now(ROWS);
+    OK(tide_manifest_tables(*rows, err));
+    OK(tide_mail_shard_put(*rows, 1, &one, err));
+    struct tide_mail_lost lost = lost_now(*rows);
     assert_int_equal(lost.shards, 1);
     assert_int_equal(lost.messages + lost.others, 0);
     /* A sync saw it: the loss is kept when the shard is forgotten. */
-    OK(tide_mail_loss_put(ROWS, 1, "2019", 4, 100, err));
-    OK(tide_mail_loss_put(ROWS, 1, "2019", 2, 200, err)); /* a second loss makes it no smaller */
-    OK(tide_mail_shard_forget(ROWS, 1, "2019", err));
-    lost = lost_now(ROWS);
+    OK(tide_mail_loss_put(*rows, 1, "2019", 4, 100, err));
+    OK(tide_mail_loss_put(*rows, 1, "2019", 2, 200, err)); /* a second loss makes it no smaller */
+    OK(tide_mail_shard_forget(*rows, 1, "2019", err));
+    lost = lost_now(*rows);
     assert_int_equal(lost.shards, 0);
     assert_int_equal(lost.others, 4);
     /* Two of them are known by name: one was gone from the server, one the archiver deleted. */
-    run_sql(ROWS, "INSERT INTO mail_only(account, gmail_id, shard, accepted_ms)"
-                  " VALUES(1, 'a', '2019', 0)");
-    OK(tide_manifest_add(ROWS, &manifest, err));
+    run_sql(*rows, "INSERT INTO mail_only(account, gmail_id, shard, accepted_ms)"
+                   " VALUES(1, 'a', '2019', 0)");
+    OK(tide_manifest_add(*rows, &manifest, err));
     struct tide_removal entry = {.manifest = manifest.id,
                                  .gmail_id = "b",
                                  .internal_ms = 1546300800000,
                                  .state = TIDE_REMOVAL_REMOVED};
-    OK(tide_removal_add(ROWS, &entry, err));
-    lost = lost_now(ROWS);
+    OK(tide_removal_add(*rows, &entry, err));
+    lost = lost_now(*rows);
     assert_int_equal(lost.messages, 2);
     assert_int_equal(lost.others, 2);
     OK(tide_mail_lost_settle(&ask, err)); /* nothing is healed */
-    assert_int_equal(lost_now(ROWS).messages, 2);
+    assert_int_equal(lost_now(*rows).messages, 2);
     OK(tide_mail_lost_accept(&ask, 300, err));
-    lost = lost_now(ROWS);
+    lost = lost_now(*rows);
     assert_int_equal(lost.shards + lost.messages + lost.others, 0);
 }
 
@@ -262,19 +257,19 @@ CASE(a_listing_ends_with_its_last_span)
     struct tide_mail_listing back;
     uint64_t left = 0;
     bool open = false;
-    OK(tide_mail_listing_put(ROWS, &listing, err));
-    OK(tide_mail_listing_get(ROWS, 4, &back, err));
+    OK(tide_mail_listing_put(*rows, &listing, err));
+    OK(tide_mail_listing_get(*rows, 4, &back, err));
     assert_int_equal(back.account, 1);
     assert_int_equal(back.from_ms, 5);
     assert_int_equal(back.begun_ms, 6);
     assert_int_equal(back.left, 2);
-    OK(tide_mail_listing_step(ROWS, 4, 2, &left, err)); /* one became two */
+    OK(tide_mail_listing_step(*rows, 4, 2, &left, err)); /* one became two */
     assert_int_equal(left, 3);
     for (uint64_t i = 0; i < 3; i++)
-        OK(tide_mail_listing_step(ROWS, 4, 0, &left, err));
+        OK(tide_mail_listing_step(*rows, 4, 0, &left, err));
     assert_int_equal(left, 0);
-    assert_int_equal(tide_mail_listing_step(ROWS, 4, 0, &left, NULL), TIDE_NOT_FOUND);
-    OK(tide_mail_listing_open(ROWS, 1, &open, err));
+    assert_int_equal(tide_mail_listing_step(*rows, 4, 0, &left, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_listing_open(*rows, 1, &open, err));
     assert_true(open);
 }
 
@@ -286,20 +281,20 @@ CASE(what_was_seen_is_forgotten_in_pieces)
     bool seen[3];
     bool empty = true;
     struct tide_mail_listing back;
-    OK(tide_mail_listing_put(ROWS, &listing, err));
-    OK(tide_mail_seen_add(ROWS, 4, ids, 4, err));
-    OK(tide_mail_seen_add(ROWS, 5, asked, 3, err)); /* of another one */
-    OK(tide_mail_seen_get(ROWS, 4, asked, 3, seen, err));
+    OK(tide_mail_listing_put(*rows, &listing, err));
+    OK(tide_mail_seen_add(*rows, 4, ids, 4, err));
+    OK(tide_mail_seen_add(*rows, 5, asked, 3, err)); /* of another one */
+    OK(tide_mail_seen_get(*rows, 4, asked, 3, seen, err));
     assert_true(seen[0]);
     assert_false(seen[1]);
     assert_true(seen[2]);
-    OK(tide_mail_seen_forget(ROWS, 4, 2, &empty, err));
+    OK(tide_mail_seen_forget(*rows, 4, 2, &empty, err));
     assert_false(empty);
-    OK(tide_mail_listing_get(ROWS, 4, &back, err));
-    OK(tide_mail_seen_forget(ROWS, 4, 2, &empty, err));
+    OK(tide_mail_listing_get(*rows, 4, &back, err));
+    OK(tide_mail_seen_forget(*rows, 4, 2, &empty, err));
     assert_true(empty);
-    assert_int_equal(tide_mail_listing_get(ROWS, 4, &back, NULL), TIDE_NOT_FOUND);
-    OK(tide_mail_seen_get(ROWS, 5, asked, 3, seen, err));
+    assert_int_equal(tide_mail_listing_get(*rows, 4, &back, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_seen_get(*rows, 5, asked, 3, seen, err));
     assert_true(seen[0] && seen[1] && seen[2]);
 }
 

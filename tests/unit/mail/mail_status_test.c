@@ -180,11 +180,10 @@ static void note_name(const char *email, const char *endpoint, void *arg)
 
 /* ---- tests ---- */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 CASE(without_the_mail_system_there_are_no_accounts)
 {
-    struct fixture *f = *state;
     char names[100] = "";
     struct tide_mail_look seen;
     OK(tide_mail_look_accounts(f->writer, note_name, names, &f->err));
@@ -196,7 +195,6 @@ CASE(without_the_mail_system_there_are_no_accounts)
 
 CASE(an_account_that_never_ran_has_no_mark_and_no_gap)
 {
-    struct fixture *f = *state;
     char names[100] = "";
     make_account(f);
     OK(tide_mail_look_accounts(f->reader, note_name, names, &f->err));
@@ -214,7 +212,6 @@ CASE(an_account_that_never_ran_has_no_mark_and_no_gap)
 
 CASE(a_plan_that_waits_means_that_nothing_is_known_yet)
 {
-    struct fixture *f = *state;
     make_account(f);
     begin(f);
     (void)add_job(f, f->plan, 0, "{}");
@@ -227,7 +224,6 @@ CASE(a_plan_that_waits_means_that_nothing_is_known_yet)
 
 CASE(every_gap_has_its_name_and_what_is_left_of_it)
 {
-    struct fixture *f = *state;
     make_account(f);
     begin(f);
     const uint64_t done = add_cycle(f, 0, 10 * DAY);
@@ -298,7 +294,6 @@ CASE(every_gap_has_its_name_and_what_is_left_of_it)
 CASE(a_run_waits_for_what_it_heals_and_not_for_what_is_owed)
 {
     struct tide_mail_look look = {.cycles_open = 0};
-    (void)state;
     assert_true(tide_mail_look_settled(&look));
     look.jobs_healing = 1;
     assert_false(tide_mail_look_settled(&look));
@@ -310,7 +305,6 @@ CASE(a_run_waits_for_what_it_heals_and_not_for_what_is_owed)
 
 CASE(halts_and_refused_sign_ins_are_told)
 {
-    struct fixture *f = *state;
     make_account(f);
     struct tide_mail_look seen = look(f);
     assert_false(seen.halted || seen.paused || seen.signed_out);
@@ -326,7 +320,6 @@ CASE(halts_and_refused_sign_ins_are_told)
 
 CASE(the_archive_tells_what_it_keeps)
 {
-    struct fixture *f = *state;
     char dir[128];
     tide_archive *archive = NULL;
     struct tide_mail_kept kept;

@@ -3,6 +3,8 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -34,7 +36,7 @@ static tide_mbox *opened(tide_text *file)
 {
     tide_mbox *mbox = NULL;
     tide_error err;
-    assert_int_equal(tide_mbox_new(from_memory, file, 0, tide_mem_heap(), &mbox, &err), TIDE_OK);
+    OK(tide_mbox_new(from_memory, file, 0, tide_mem_heap(), &mbox, &err));
     return mbox;
 }
 
@@ -173,13 +175,13 @@ static void random_message(tide_rng *rng, tide_buf *out)
     for (uint64_t i = 0; i < count; i++) {
         if (tide_rng_chance(rng, 1, 8)) {
             const char any = (char)tide_rng_below(rng, 256);
-            assert_int_equal(tide_buf_add(out, &any, 1), TIDE_OK);
+            OK(tide_buf_add(out, &any, 1));
         } else if (tide_rng_chance(rng, 1, 60)) {
             for (int k = 0; k < 3000; k++)
-                assert_int_equal(tide_buf_add_text(out, ">"), TIDE_OK);
+                OK(tide_buf_add_text(out, ">"));
         } else {
             const char *piece = pieces[tide_rng_below(rng, sizeof pieces / sizeof pieces[0])];
-            assert_int_equal(tide_buf_add_text(out, piece), TIDE_OK);
+            OK(tide_buf_add_text(out, piece));
         }
     }
 }
@@ -191,10 +193,9 @@ TEST(what_we_write_comes_back_byte_for_byte)
     for (unsigned seed = 0; seed < rounds; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         tide_buf raws[COUNT];
-        tide_buf file, scratch;
         tide_error err;
-        tide_buf_init(&file, tide_mem_heap(), 64 << 20);
-        tide_buf_init(&scratch, tide_mem_heap(), 1 << 16);
+        tide_buf file = heap_buf(64 << 20);
+        tide_buf scratch = heap_buf(1 << 16);
         for (size_t i = 0; i < COUNT; i++) {
             tide_buf_init(&raws[i], tide_mem_heap(), 1 << 20);
             random_message(&rng, &raws[i]);
@@ -208,7 +209,7 @@ TEST(what_we_write_comes_back_byte_for_byte)
                          .internal_ms = (int64_t)tide_rng_below(&rng, 4000000000) * 1000 - 99999000,
                          .labels = TIDE_TEXT("INBOX,Label_1:a%2c")}};
             entry.note.hash[3] = (uint8_t)i;
-            assert_int_equal(tide_mbox_write(&entry, &scratch, to_memory, &file, &err), TIDE_OK);
+            OK(tide_mbox_write(&entry, &scratch, to_memory, &file, &err));
         }
         tide_text bytes = tide_buf_text(&file);
         tide_mbox *mbox = opened(&bytes);
@@ -239,15 +240,14 @@ TEST(what_we_write_comes_back_byte_for_byte)
 
 TEST(a_name_survives_its_encoding)
 {
-    tide_buf text, back;
     char all[256];
     for (int i = 0; i < 256; i++)
         all[i] = (char)i;
-    tide_buf_init(&text, tide_mem_heap(), 4096);
-    tide_buf_init(&back, tide_mem_heap(), 4096);
-    assert_int_equal(tide_mbox_encode((tide_text){all, sizeof all}, &text), TIDE_OK);
+    tide_buf text = heap_buf(4096);
+    tide_buf back = heap_buf(4096);
+    OK(tide_mbox_encode((tide_text){all, sizeof all}, &text));
     assert_null(strpbrk(tide_buf_cstr(&text), ",:; \n\r"));
-    assert_int_equal(tide_mbox_decode(tide_buf_text(&text), &back), TIDE_OK);
+    OK(tide_mbox_decode(tide_buf_text(&text), &back));
     assert_true(tide_text_equal(tide_buf_text(&back), (tide_text){all, sizeof all}));
     tide_buf_done(&text);
     tide_buf_done(&back);
@@ -294,10 +294,10 @@ TEST(a_line_of_a_hundred_megabytes_is_a_line)
     tide_mbox *mbox = NULL;
     tide_error err;
     tide_mem_faulty_once(&mem, UINT64_MAX);
-    assert_int_equal(tide_mbox_new(from_long, &file, 0, &mem.base, &mbox, &err), TIDE_OK);
-    assert_int_equal(tide_mbox_next(mbox, &message, &err), TIDE_OK);
+    OK(tide_mbox_new(from_long, &file, 0, &mem.base, &mbox, &err));
+    OK(tide_mbox_next(mbox, &message, &err));
     assert_int_equal(message.bytes, file.line_bytes + sizeof "S: 1\n\n");
-    assert_int_equal(tide_mbox_next(mbox, &message, &err), TIDE_OK);
+    OK(tide_mbox_next(mbox, &message, &err));
     assert_string_equal(tide_buf_cstr(message.raw), "S: 2\n\ntwo\n");
     tide_mbox_free(mbox);
     assert_int_equal(mem.bytes_live, 0);
@@ -311,12 +311,12 @@ TEST(a_message_beyond_the_ceiling_is_skipped_in_little_memory)
     tide_mbox *mbox = NULL;
     tide_error err;
     tide_mem_faulty_once(&mem, UINT64_MAX);
-    assert_int_equal(tide_mbox_new(from_long, &file, 1 << 20, &mem.base, &mbox, &err), TIDE_OK);
-    assert_int_equal(tide_mbox_next(mbox, &message, &err), TIDE_OK);
+    OK(tide_mbox_new(from_long, &file, 1 << 20, &mem.base, &mbox, &err));
+    OK(tide_mbox_next(mbox, &message, &err));
     assert_true(message.too_long);
     assert_int_equal(message.raw->bytes, 0);
     assert_true(message.bytes > file.line_bytes);
-    assert_int_equal(tide_mbox_next(mbox, &message, &err), TIDE_OK);
+    OK(tide_mbox_next(mbox, &message, &err));
     assert_false(message.too_long);
     assert_string_equal(tide_buf_cstr(message.raw), "S: 2\n\ntwo\n");
     tide_mbox_free(mbox);
@@ -361,7 +361,7 @@ TEST(a_file_that_cannot_be_read_is_said_to_be_so)
     tide_mbox *mbox = NULL;
     struct tide_mbox_message message;
     tide_error err;
-    assert_int_equal(tide_mbox_new(from_broken, NULL, 0, tide_mem_heap(), &mbox, &err), TIDE_OK);
+    OK(tide_mbox_new(from_broken, NULL, 0, tide_mem_heap(), &mbox, &err));
     assert_int_equal(tide_mbox_next(mbox, &message, &err), TIDE_IO);
     assert_string_equal(err.text, "broken");
     tide_mbox_free(mbox);

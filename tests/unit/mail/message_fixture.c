@@ -1,4 +1,6 @@
 #include "message_fixture.h"
+#include "support/ok.h"
+#include "support/heap.h"
 
 void assert_clean(tide_text text, bool line)
 {
@@ -29,10 +31,9 @@ static void assert_regions(tide_text raw, const struct tide_message *message)
             assert_true(other->begin <= one->begin);
             assert_true(other->end <= one->begin || other->end >= one->end);
         }
-        tide_buf out;
         tide_error err = {TIDE_OK, 0, ""};
-        tide_buf_init(&out, tide_mem_heap(), raw.bytes + 1);
-        assert_int_equal(tide_attachment_decode(raw, one, &out, &err), TIDE_OK);
+        tide_buf out = heap_buf(raw.bytes + 1);
+        OK(tide_attachment_decode(raw, one, &out, &err));
         assert_true(out.bytes <= one->end - one->begin);
         tide_buf_done(&out);
     }
@@ -57,10 +58,10 @@ static void assert_message(tide_text raw, const struct tide_message *message)
 void parse(tide_text raw, struct parsed *parsed)
 {
     tide_arena_init(&parsed->arena, tide_mem_heap(), 64 << 20);
-    assert_int_equal(tide_message_parse(raw, &parsed->arena, &parsed->message), TIDE_OK);
+    OK(tide_message_parse(raw, &parsed->arena, &parsed->message));
     assert_message(raw, &parsed->message);
     struct tide_parts parts;
-    assert_int_equal(tide_parts_scan(raw, tide_mem_heap(), &parts), TIDE_OK);
+    OK(tide_parts_scan(raw, tide_mem_heap(), &parts));
     assert_true(tide_parts_check(&parts, raw));
     tide_parts_done(&parts);
 }

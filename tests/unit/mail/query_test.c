@@ -5,6 +5,9 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/sweep.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -97,8 +100,7 @@ static void check_examples(const struct example *examples, size_t count, int32_t
         if (rc != TIDE_OK)
             fail_msg("%s: %s", examples[i].query, err.text);
         tide_query_check(query);
-        tide_buf out;
-        tide_buf_init(&out, tide_mem_heap(), 1 << 20);
+        tide_buf out = heap_buf(1 << 20);
         if (query->spam_trash)
             (void)tide_buf_add_text(&out, "*");
         show(query->root, &out);
@@ -338,9 +340,8 @@ TEST(nesting_and_size_have_ceilings)
 {
     static const char *const openers[] = {"(", "{", "-(", "from:(", "a OR (", "-{a ", "("};
     static const char *const closers[] = {")", "}", ")", ")", ")", "}", ""};
-    tide_buf text;
     tide_error err = {TIDE_OK, 0, ""};
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = heap_buf(1 << 20);
     for (size_t i = 0; i < sizeof openers / sizeof openers[0]; i++) {
         for (size_t deep = 1; deep < 1200; deep += deep < 60 ? 1 : 100) {
             tide_buf_clear(&text);
@@ -364,7 +365,7 @@ TEST(nesting_and_size_have_ceilings)
     tide_buf_clear(&text);
     for (size_t j = 0; j < TIDE_QUERY_BYTES_MAX; j++)
         (void)tide_buf_add_text(&text, "a");
-    assert_int_equal(parse_status(tide_buf_text(&text), &err), TIDE_OK);
+    OK(parse_status(tide_buf_text(&text), &err));
     (void)tide_buf_add_text(&text, "a");
     assert_int_equal(parse_status(tide_buf_text(&text), &err), TIDE_INVALID);
     tide_buf_done(&text);
@@ -372,9 +373,8 @@ TEST(nesting_and_size_have_ceilings)
 
 TEST(an_error_is_one_line_of_text_whatever_was_typed)
 {
-    tide_buf text;
     tide_error err = {TIDE_OK, 0, ""};
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = heap_buf(1 << 20);
     (void)tide_buf_add_text(&text, "is:\"\n\x01");
     for (size_t i = 0; i < 1000; i++)
         (void)tide_buf_add_text(&text, "\xe6\x97\xa5");
@@ -472,8 +472,7 @@ TEST(any_text_is_parsed_or_refused)
     };
     const uint64_t seed = 0x7175657279u;
     tide_rng rng = tide_rng_seeded(seed);
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = heap_buf(1 << 20);
     size_t accepted = 0;
     const size_t rounds = scaled(400000);
     for (size_t round = 0; round < rounds; round++) {
@@ -497,18 +496,11 @@ TEST(every_failed_allocation_is_reported)
 {
     static const char text[] =
         "a OR from:(b \"c d\") -in:archive larger:5M {x y} rfc822msgid:<q@r>";
-    for (uint64_t fail_at = 0;; fail_at++) {
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         tide_query *query = NULL;
         tide_error err = {TIDE_OK, 0, ""};
         tide_status rc = tide_query_parse(tide_text_of(text), now_ms, 0, &mem.base, &query, &err);
         tide_query_free(query);
-        assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
-            return;
-        }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
+        assert_swept(mem, rc);
     }
 }

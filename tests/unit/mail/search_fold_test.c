@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -12,7 +14,7 @@
 static void fold(tide_text text, tide_buf *out)
 {
     tide_buf_init(out, tide_mem_heap(), 16 << 20);
-    assert_int_equal(tide_search_fold(text, out), TIDE_OK);
+    OK(tide_search_fold(text, out));
 }
 
 TEST(characters_without_spaces_stand_alone)
@@ -107,7 +109,8 @@ TEST(folding_only_adds_spaces_and_is_done_once)
         size_t bytes = 0, count = (size_t)tide_rng_below(&rng, 4000);
         for (size_t i = 0; i < count; i++)
             bytes += put_random(&rng, text + bytes);
-        tide_buf once, twice;
+        tide_buf once;
+        tide_buf twice;
         fold((tide_text){text, bytes}, &once);
         fold(tide_buf_text(&once), &twice);
         assert_only_spaces_added((tide_text){text, bytes}, tide_buf_text(&once));
@@ -121,8 +124,7 @@ TEST(folding_only_adds_spaces_and_is_done_once)
 TEST(what_does_not_fit_changes_nothing)
 {
     for (size_t room = 0; room < 8; room++) {
-        tide_buf out;
-        tide_buf_init(&out, tide_mem_heap(), room);
+        tide_buf out = heap_buf(room);
         tide_status rc = tide_search_fold(tide_text_of("東京"), &out);
         assert_int_equal(rc, room < 7 ? TIDE_FULL : TIDE_OK);
         assert_int_equal(out.bytes, room < 7 ? 0 : 7);

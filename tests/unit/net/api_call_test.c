@@ -250,6 +250,8 @@ static void finish(struct fixture *f)
     free(f);
 }
 
+#define CASE(name, ...) TEST_OF(name, struct fixture *f, begin(__VA_ARGS__), finish)
+
 static void upload(struct fixture *f)
 {
     f->call.source = source_read;
@@ -267,20 +269,17 @@ static void download(struct fixture *f)
 
 /* ---- the tests ---- */
 
-TEST(a_call_has_a_token_and_one_answer)
+CASE(a_call_has_a_token_and_one_answer, GET)
 {
-    struct fixture *f = begin(GET);
     assert_int_equal(run(f), TIDE_OK);
     assert_int_equal(f->requests, 1);
     assert_string_equal(f->tokens_seen[0], "Bearer bearer-0");
     assert_string_equal(tide_buf_cstr(&f->response.body), "answer 1");
-    finish(f);
 }
 
 /* API1: another token is tried once, whatever it costs, and an accepted one ends the doubt. */
-TEST(a_refused_token_is_followed_by_one_more_call)
+CASE(a_refused_token_is_followed_by_one_more_call, GET)
 {
-    struct fixture *f = begin(GET);
     f->token_good = "bearer-1";
     assert_int_equal(run(f), TIDE_OK);
     assert_int_equal(f->requests, 2);
@@ -293,13 +292,11 @@ TEST(a_refused_token_is_followed_by_one_more_call)
     assert_int_equal(f->requests, 2);
     assert_int_equal(run(f), TIDE_AUTH); /* nothing was accepted since: one call is enough */
     assert_int_equal(f->requests, 1);
-    finish(f);
 }
 
 /* API1: the judge of the content counts like the provider's. */
-TEST(a_token_that_a_part_refuses_is_replaced_too)
+CASE(a_token_that_a_part_refuses_is_replaced_too, GET)
 {
-    struct fixture *f = begin(GET);
     download(f);
     f->call.judge = judge_content;
     f->call.judge_arg = f;
@@ -311,25 +308,21 @@ TEST(a_token_that_a_part_refuses_is_replaced_too)
     f->token_good = "none";
     assert_int_equal(run(f), TIDE_AUTH);
     assert_int_equal(f->requests, 2);
-    finish(f);
 }
 
 /* API1: a job that had to wait for units between the two calls starts over; the second refusal ends
  * it nevertheless. */
-TEST(a_wait_for_units_does_not_start_over)
+CASE(a_wait_for_units_does_not_start_over, ALL)
 {
-    struct fixture *f = begin(ALL);
     f->token_good = "none";
     assert_int_equal(run(f), TIDE_AUTH);
     assert_true(f->runs >= 2);
     assert_int_equal(f->requests, 2);
-    finish(f);
 }
 
 /* API3 */
-TEST(a_source_is_rewound_and_a_sink_restarted)
+CASE(a_source_is_rewound_and_a_sink_restarted, PUT)
 {
-    struct fixture *f = begin(PUT);
     upload(f);
     download(f);
     f->token_good = "bearer-1";
@@ -340,25 +333,21 @@ TEST(a_source_is_rewound_and_a_sink_restarted)
     assert_string_equal(f->bodies_seen[0], UPLOAD);
     assert_string_equal(f->bodies_seen[1], UPLOAD);
     assert_string_equal(f->sunk, "answer 2");
-    finish(f);
 }
 
 /* The sink gets answers; a refusal is for the judge. */
-TEST(a_refusal_does_not_reach_the_sink)
+CASE(a_refusal_does_not_reach_the_sink, GET)
 {
-    struct fixture *f = begin(GET);
     download(f);
     f->http = 404;
     assert_int_equal(run(f), TIDE_GONE);
     assert_string_equal(f->sunk, "");
     assert_string_equal(tide_buf_cstr(&f->response.body), "answer 1");
-    finish(f);
 }
 
 /* Without a job: the same, charged to no account; a bearer of its own has no successor. */
-TEST(outside_of_the_engine)
+CASE(outside_of_the_engine, GET)
 {
-    struct fixture *f = begin(GET);
     f->outside = true;
     f->token_good = "bearer-1";
     assert_int_equal(run(f), TIDE_OK);
@@ -373,5 +362,4 @@ TEST(outside_of_the_engine)
     f->token_good = "bearer-8";
     assert_int_equal(run(f), TIDE_AUTH);
     assert_int_equal(f->requests, 1);
-    finish(f);
 }

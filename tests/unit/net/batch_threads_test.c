@@ -11,6 +11,8 @@
 #include "net/oauth/google.h"
 #include "net/secrets.h"
 #include "support/temp_dir.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <errno.h>
@@ -42,12 +44,11 @@ static void answer_part(tide_buf *out, unsigned part, unsigned number)
 {
     char body[BODY_BYTES];
     (void)snprintf(body, sizeof body, "{\"item\":%u}", number);
-    assert_int_equal(tide_buf_print(out,
-                                    "--xyz\r\nContent-Type: application/http\r\nContent-ID: "
-                                    "<response-q%u>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
-                                    "%zu\r\n\r\n%s\r\n",
-                                    part, strlen(body), body),
-                     TIDE_OK);
+    OK(tide_buf_print(out,
+                      "--xyz\r\nContent-Type: application/http\r\nContent-ID: "
+                      "<response-q%u>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
+                      "%zu\r\n\r\n%s\r\n",
+                      part, strlen(body), body));
 }
 
 static void answer_parts(const struct tide_request *request, tide_buf *out)
@@ -61,7 +62,7 @@ static void answer_parts(const struct tide_request *request, tide_buf *out)
         answer_part(out, part, number);
     }
     free(text);
-    assert_int_equal(tide_buf_add_text(out, "--xyz--\r\n"), TIDE_OK);
+    OK(tide_buf_add_text(out, "--xyz--\r\n"));
 }
 
 /* A quarter of the requests end all that are in flight, at the same instant. */
@@ -89,7 +90,6 @@ static bool in_wave(uint64_t random)
 static tide_status serve(tide_world *world, const struct tide_request *request,
                          struct tide_response *response, const tide_cancel *cancel, tide_error *err)
 {
-    tide_buf answer;
     if (in_wave(tide_world_random_u64(world))) {
         tide_world_cancel(world, (tide_cancel *)(uintptr_t)cancel, TIDE_CANCEL_PREEMPT);
         return tide_error_set(err, TIDE_CANCELED, "canceled");
@@ -98,7 +98,7 @@ static tide_status serve(tide_world *world, const struct tide_request *request,
     response->headers[0] =
         (struct tide_header){TIDE_TEXT("Content-Type"), TIDE_TEXT("multipart/mixed; boundary=xyz")};
     response->headers_count = 1;
-    tide_buf_init(&answer, tide_mem_heap(), 1 << 20);
+    tide_buf answer = heap_buf(1 << 20);
     answer_parts(request, &answer);
     tide_status rc = TIDE_OK;
     for (size_t at = 0; rc == TIDE_OK && at < answer.bytes; at += 100)
@@ -171,7 +171,7 @@ static void enqueue_all(uint32_t kind)
         char payload[24];
         (void)snprintf(payload, sizeof payload, "{\"i\":%u}", i);
         const struct tide_spec spec = {.kind = kind, .payload = payload};
-        assert_int_equal(tide_enqueue(stage.engine, &spec, 1, &stage.ids[i], NULL), TIDE_OK);
+        OK(tide_enqueue(stage.engine, &spec, 1, &stage.ids[i], NULL));
     }
 }
 
@@ -187,44 +187,41 @@ TEST(cancels_harm_no_other_caller)
     assert_non_null(mkdtemp(dir));
     (void)snprintf(secrets_dir, sizeof secrets_dir, "%s/secrets", dir);
     (void)snprintf(state_dir, sizeof state_dir, "%s/state", dir);
-    assert_int_equal(tide_world_real_new(tide_mem_heap(), &stage.world, NULL), TIDE_OK);
+    OK(tide_world_real_new(tide_mem_heap(), &stage.world, NULL));
     stage.ops = *stage.world->ops;
     stage.ops.call = serve;
     stage.world->ops = &stage.ops;
-    assert_int_equal(tide_secrets_open(stage.world, secrets_dir, TIDE_SECRETS_FILES,
-                                       tide_mem_heap(), &secrets, NULL),
-                     TIDE_OK);
-    assert_int_equal(tide_secrets_put(secrets, "me/token", tide_text_of(grant), NULL), TIDE_OK);
+    OK(tide_secrets_open(stage.world, secrets_dir, TIDE_SECRETS_FILES, tide_mem_heap(), &secrets,
+                         NULL));
+    OK(tide_secrets_put(secrets, "me/token", tide_text_of(grant), NULL));
     const struct tide_tokens_options tokens_options = {.provider = &tide_oauth_google,
                                                        .secret = "me/token",
                                                        .account = "me",
                                                        .sign_in = "sign in"};
-    assert_int_equal(
-        tide_tokens_open(stage.world, secrets, &tokens_options, tide_mem_heap(), &tokens, NULL),
-        TIDE_OK);
+    OK(tide_tokens_open(stage.world, secrets, &tokens_options, tide_mem_heap(), &tokens, NULL));
     const struct tide_api_options api_options = {.provider = &provider, .tokens = tokens};
-    assert_int_equal(tide_api_open(&api_options, tide_mem_heap(), &api, NULL), TIDE_OK);
+    OK(tide_api_open(&api_options, tide_mem_heap(), &api, NULL));
     const struct tide_batch_options batches = {.api = api,
                                                .path = "/batch",
                                                .format = &tide_batch_multipart,
                                                .world = stage.world,
                                                .in_flight_max = IN_FLIGHT,
                                                .size_max = 20};
-    assert_int_equal(tide_batcher_open(&batches, tide_mem_heap(), &stage.batcher, NULL), TIDE_OK);
+    OK(tide_batcher_open(&batches, tide_mem_heap(), &stage.batcher, NULL));
     const struct tide_engine_options options = {.state_dir = state_dir,
                                                 .world = stage.world,
                                                 .no_control_socket = true,
                                                 .workers = WORKERS};
     const struct tide_kind ask_kind = {.name = "ask", .handler = ask};
-    assert_int_equal(tide_engine_open(&options, &stage.engine, NULL), TIDE_OK);
-    assert_int_equal(tide_engine_kind(stage.engine, &ask_kind, &kind, NULL), TIDE_OK);
+    OK(tide_engine_open(&options, &stage.engine, NULL));
+    OK(tide_engine_kind(stage.engine, &ask_kind, &kind, NULL));
     enqueue_all(kind);
-    assert_int_equal(tide_engine_start(stage.engine, NULL), TIDE_OK);
+    OK(tide_engine_start(stage.engine, NULL));
 
     /* Every tenth job, whatever it is doing; the loop ends with the jobs. */
     for (unsigned i = 0; i < ITEMS; i += 10)
-        assert_int_equal(tide_cancel_job(stage.engine, stage.ids[i], NULL), TIDE_OK);
-    assert_int_equal(tide_engine_wait(stage.engine, TIDE_WAIT_FOR_EVER, NULL), TIDE_OK);
+        OK(tide_cancel_job(stage.engine, stage.ids[i], NULL));
+    OK(tide_engine_wait(stage.engine, TIDE_WAIT_FOR_EVER, NULL));
     unsigned done = 0;
     for (unsigned i = 0; i < ITEMS; i++) {
         const tide_status rc = tide_job_ended(stage.engine, stage.ids[i], NULL);
@@ -235,7 +232,7 @@ TEST(cancels_harm_no_other_caller)
     assert_true(done >= ITEMS - ITEMS / 10);
     assert_true(stage.wave > 0);
 
-    assert_int_equal(tide_engine_close(stage.engine), TIDE_OK);
+    OK(tide_engine_close(stage.engine));
     tide_batcher_close(stage.batcher);
     tide_api_close(api);
     tide_tokens_close(tokens);

@@ -4,6 +4,7 @@
 #include "base/clocktext.h"
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -394,7 +395,7 @@ static void answer_make(struct answer *answer, int http, tide_text body, const c
 {
     tide_response_init(&answer->response, tide_mem_heap());
     answer->response.http = http;
-    assert_int_equal(tide_buf_add(&answer->response.body, body.data, body.bytes), TIDE_OK);
+    OK(tide_buf_add(&answer->response.body, body.data, body.bytes));
     const char *const names[] = {"Content-Type", "Date", "Retry-After"};
     const char *const values[] = {type, date, retry_after};
     for (size_t i = 0; i < 3; i++)

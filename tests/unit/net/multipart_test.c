@@ -7,6 +7,8 @@
 #include "base/rng.h"
 #include "net/batch/multipart.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -104,9 +106,8 @@ static size_t random_body(tide_rng *rng, char *out)
 
 TEST(the_headers_of_a_part_come_with_its_end)
 {
-    tide_buf text;
     struct seen seen;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = heap_buf(1 << 20);
     (void)tide_buf_add_text(&text,
                             "--b\r\nContent-ID: <response-q0>\r\n\r\nHTTP/1.1 429 No\r\n"
                             "Content-Type: application/json\r\nRetry-After:  7 \r\n\r\n{}\r\n"
@@ -118,8 +119,7 @@ TEST(the_headers_of_a_part_come_with_its_end)
     (void)tide_buf_add_text(&text, "\r\n{}\r\n--b--\r\n");
     for (uint64_t seed = 1; seed <= 20; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
-        assert_int_equal(read_all("multipart/mixed; boundary=b", tide_buf_text(&text), &rng, &seen),
-                         TIDE_OK);
+        OK(read_all("multipart/mixed; boundary=b", tide_buf_text(&text), &rng, &seen));
         assert_int_equal(seen.count, 3);
         assert_int_equal(seen.parts[0].headers, 2);
         assert_string_equal(seen.parts[0].last, "Retry-After=7");
@@ -136,8 +136,7 @@ TEST(every_part_comes_back_whole_however_it_is_cut)
         tide_rng rng = tide_rng_seeded(seed);
         struct part parts[PARTS_MAX];
         struct seen seen;
-        tide_buf text;
-        tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+        tide_buf text = heap_buf(1 << 20);
         const size_t count = (size_t)tide_rng_below(&rng, PARTS_MAX);
         if (tide_rng_below(&rng, 2) == 0)
             (void)tide_buf_add_text(&text, "a preamble\r\n");
@@ -177,7 +176,7 @@ TEST(an_answer_that_ends_early_is_no_answer)
         "\r\n--b--\r\n";
     struct seen seen;
     const tide_text all = TIDE_TEXT(whole);
-    assert_int_equal(read_all("multipart/mixed; boundary=b", all, NULL, &seen), TIDE_OK);
+    OK(read_all("multipart/mixed; boundary=b", all, NULL, &seen));
     for (size_t bytes = 0; bytes + 4 < all.bytes; bytes++) {
         const tide_text some = {whole, bytes};
         if (read_all("multipart/mixed; boundary=b", some, NULL, &seen) != TIDE_SERVER)
@@ -191,11 +190,10 @@ TEST(an_answer_that_ends_early_is_no_answer)
 TEST(a_part_without_a_body_is_a_part)
 {
     struct seen seen;
-    assert_int_equal(read_all("multipart/mixed; boundary=b",
-                              TIDE_TEXT("--b\r\ncontent-id: response-q3\r\n\r\n"
-                                        "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n--b--\r\n"),
-                              NULL, &seen),
-                     TIDE_OK);
+    OK(read_all("multipart/mixed; boundary=b",
+                TIDE_TEXT("--b\r\ncontent-id: response-q3\r\n\r\n"
+                          "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n--b--\r\n"),
+                NULL, &seen));
     assert_int_equal(seen.count, 1);
     assert_string_equal(seen.parts[0].id, "q3");
     assert_int_equal(seen.parts[0].http, 204);
@@ -216,8 +214,7 @@ TEST(heads_that_make_no_sense_are_refused)
                               &seen),
                      TIDE_SERVER);
     /* A head without an end does not grow for ever. */
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = heap_buf(1 << 20);
     (void)tide_buf_add_text(&text, "--b\r\n");
     for (int i = 0; i < TIDE_MULTIPART_HEAD_MAX + 10; i++)
         (void)tide_buf_add_text(&text, "h");

@@ -1,6 +1,9 @@
 /* Signing in to a provider that is unlike Google: device codes, refresh tokens that are replaced
  * at each use, public clients, no revocation.  The provider is a stub in the simulated world. */
 #include "oauth_stage.h"
+#include "support/ok.h"
+#include "support/sweep.h"
+#include "support/heap.h"
 
 #include <strings.h>
 
@@ -166,18 +169,17 @@ static void serve(void *arg, const struct tide_request *request, uint64_t now_un
 
 /* ---- the stage ---- */
 
-static void other_start(struct stage *stage, struct server *server, uint64_t seed)
+static struct server server; /* of the stage */
+
+static struct stage *other_start(uint64_t seed)
 {
-    *stage = (struct stage){.client = other_client};
-    *server = (struct server){.device_answer = DEVICE_ANSWER, .script = "o"};
-    const struct tide_sim_options options = {.net = {.provide = serve, .provide_arg = server}};
-    stage->sim = tide_sim_new(seed, &options);
-    stage->world = tide_sim_world(stage->sim);
-    assert_int_equal(tide_secrets_open(stage->world, "/secrets", TIDE_SECRETS_FILES,
-                                       tide_mem_heap(), &stage->secrets, NULL),
-                     TIDE_OK);
+    server = (struct server){.device_answer = DEVICE_ANSWER, .script = "o"};
+    const struct tide_sim_options options = {.net = {.provide = serve, .provide_arg = &server}};
+    struct stage *stage = stage_open(seed, options);
+    stage->client = other_client;
     keep_secret("device-code-secret");
     keep_secret(other_client.client_secret);
+    return stage;
 }
 
 static tide_oauth_flow *other_flow(struct stage *stage, tide_oauth_way way)
@@ -185,48 +187,40 @@ static tide_oauth_flow *other_flow(struct stage *stage, tide_oauth_way way)
     tide_oauth_flow *flow = NULL;
     const struct tide_oauth_ask ask = {
         .provider = &other, .client = &stage->client, .scopes = FILES, .way = way};
-    expect(tide_oauth_flow_start(stage->world, &ask, tide_mem_heap(), &flow, &stage->err), TIDE_OK,
-           &stage->err);
+    EXPECT(tide_oauth_flow_start(stage->world, &ask, tide_mem_heap(), &flow, &stage->err), TIDE_OK);
     return flow;
 }
 
 /* Finishes and frees the flow, and stores the grant. */
 static void other_finish(struct stage *stage, tide_oauth_flow *flow)
 {
-    tide_buf grant;
-    tide_buf scopes;
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    tide_buf_init(&scopes, tide_mem_heap(), 4096);
-    expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage->err), TIDE_OK, &stage->err);
-    assert_string_equal(tide_buf_cstr(&scopes), "files.read profile");
-    assert_true(tide_oauth_scopes_cover(&other, tide_buf_text(&scopes), FILES));
-    assert_non_null(strstr(tide_buf_cstr(&grant), "\"provider\":\"other\""));
-    assert_null(strstr(tide_buf_cstr(&grant), other_client.client_secret));
-    assert_int_equal(
-        tide_secrets_put(stage->secrets, other_options.secret, tide_buf_text(&grant), NULL),
-        TIDE_OK);
+    EXPECT(finish(stage, flow), TIDE_OK);
+    assert_string_equal(tide_buf_cstr(&stage->scopes), "files.read profile");
+    assert_true(tide_oauth_scopes_cover(&other, tide_buf_text(&stage->scopes), FILES));
+    assert_non_null(strstr(tide_buf_cstr(&stage->grant), "\"provider\":\"other\""));
+    assert_null(strstr(tide_buf_cstr(&stage->grant), other_client.client_secret));
+    put_grant(stage, other_options.secret);
     tide_oauth_flow_free(flow);
-    tide_secret_wipe(&grant);
-    tide_buf_done(&scopes);
 }
 
-static tide_tokens *other_open(struct stage *stage)
+static void other_open(struct stage *stage)
 {
-    tide_tokens *tokens = NULL;
-    expect(tide_tokens_open(stage->world, stage->secrets, &other_options, tide_mem_heap(), &tokens,
-                            &stage->err),
-           TIDE_OK, &stage->err);
-    return tokens;
+    EXPECT(tokens_try(stage, &other_options), TIDE_OK);
 }
 
-static tide_tokens *other_signed_in(struct stage *stage, struct server *server, uint64_t seed)
+static struct stage *other_signed_in(uint64_t seed)
 {
-    other_start(stage, server, seed);
+    struct stage *stage = other_start(seed);
     tide_oauth_flow *flow = other_flow(stage, TIDE_OAUTH_DEVICE);
-    expect(tide_oauth_flow_wait(flow, TIDE_NEVER, NULL, &stage->err), TIDE_OK, &stage->err);
+    EXPECT(tide_oauth_flow_wait(flow, TIDE_NEVER, NULL, &stage->err), TIDE_OK);
     other_finish(stage, flow);
-    return other_open(stage);
+    other_open(stage);
+    return stage;
 }
+
+#define OTHER(name, seed) TEST_OF(name, struct stage *stage, other_start(seed), stage_end)
+#define OTHER_SIGNED_IN(name, seed)                                                                \
+    TEST_OF(name, struct stage *stage, other_signed_in(seed), stage_end)
 
 /* Calls the API with a token. */
 static tide_status use(struct stage *stage, const char *token)
@@ -245,21 +239,18 @@ static tide_status use(struct stage *stage, const char *token)
 
 /* ---- device codes ---- */
 
-TEST(a_user_signs_in_by_typing_a_code_elsewhere)
+OTHER(a_user_signs_in_by_typing_a_code_elsewhere, 1)
 {
-    struct stage stage;
-    struct server server;
     char token[512];
-    other_start(&stage, &server, 1);
     assert_int_equal(tide_oauth_headless(&other), TIDE_OAUTH_DEVICE);
     assert_int_equal(tide_oauth_headless(&tide_oauth_google), TIDE_OAUTH_PASTE);
-    tide_oauth_flow *flow = other_flow(&stage, TIDE_OAUTH_DEVICE);
+    tide_oauth_flow *flow = other_flow(stage, TIDE_OAUTH_DEVICE);
     assert_string_equal(tide_oauth_flow_user_code(flow), "ABCD-1234");
     assert_string_equal(tide_oauth_flow_link(flow), "https://login.example/device");
     assert_string_equal(server.form, "client_id=app-1&scope=" FILES "%20offline_access");
 
     server.script = "ppsp5ro";
-    expect(tide_oauth_flow_wait(flow, TIDE_NEVER, NULL, &stage.err), TIDE_OK, &stage.err);
+    EXPECT(tide_oauth_flow_wait(flow, TIDE_NEVER, NULL, &stage->err), TIDE_OK);
     assert_string_equal(server.form,
                         "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&"
                         "client_id=app-1&device_code=device-code-secret");
@@ -270,14 +261,13 @@ TEST(a_user_signs_in_by_typing_a_code_elsewhere)
     for (size_t i = 0; i < sizeof waits_s / sizeof waits_s[0]; i++)
         assert_in_range(server.requests[i + 1] - server.requests[i], waits_s[i], waits_s[i] + 1);
 
-    other_finish(&stage, flow);
-    tide_tokens *tokens = other_open(&stage);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    other_finish(stage, flow);
+    other_open(stage);
+    EXPECT(get(stage, token), TIDE_OK);
     assert_string_equal(token, "access-token-1");
     assert_int_equal(server.requests_count, 7); /* it came with the grant */
-    assert_true(tide_tokens_cover(tokens, FILES));
-    assert_false(tide_tokens_cover(tokens, "Files.ReadWrite"));
-    stage_leave(&stage, tokens);
+    assert_true(tide_tokens_cover(stage->tokens, FILES));
+    assert_false(tide_tokens_cover(stage->tokens, "Files.ReadWrite"));
 }
 
 TEST(a_code_that_is_not_used_ends_the_sign_in)
@@ -293,19 +283,16 @@ TEST(a_code_that_is_not_used_ends_the_sign_in)
         {"p5", 12000, TIDE_TIMEOUT, "answered 503"},   {"", 0, TIDE_TIMEOUT, "not entered"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct stage stage;
-        struct server server;
-        other_start(&stage, &server, 10 + i);
-        tide_oauth_flow *flow = other_flow(&stage, TIDE_OAUTH_DEVICE);
+        struct stage *stage = other_start(10 + i);
+        tide_oauth_flow *flow = other_flow(stage, TIDE_OAUTH_DEVICE);
         server.script = rows[i].script;
-        const uint64_t began_ms = tide_world_now_ms(stage.world);
-        expect(tide_oauth_flow_wait(flow, rows[i].wait_ms, NULL, &stage.err), rows[i].expected,
-               &stage.err);
-        if (strstr(stage.err.text, rows[i].text) == NULL)
-            fail_msg("%s", stage.err.text);
-        assert_in_range(tide_world_now_ms(stage.world) - began_ms, 0, 900000);
+        const uint64_t began_ms = tide_world_now_ms(stage->world);
+        EXPECT(tide_oauth_flow_wait(flow, rows[i].wait_ms, NULL, &stage->err), rows[i].expected);
+        if (strstr(stage->err.text, rows[i].text) == NULL)
+            fail_msg("%s", stage->err.text);
+        assert_in_range(tide_world_now_ms(stage->world) - began_ms, 0, 900000);
         tide_oauth_flow_free(flow);
-        stage_end(&stage);
+        stage_end(stage);
     }
 }
 
@@ -323,27 +310,21 @@ static void canceler_run(void *arg)
     __atomic_store_n(&canceler->cancel.reason, (int)TIDE_CANCEL_USER, __ATOMIC_RELEASE);
 }
 
-TEST(a_signal_ends_the_wait_for_a_code)
+OTHER(a_signal_ends_the_wait_for_a_code, 20)
 {
-    struct stage stage;
-    struct server server;
     tide_thread *thread = NULL;
-    other_start(&stage, &server, 20);
-    tide_oauth_flow *flow = other_flow(&stage, TIDE_OAUTH_DEVICE);
+    tide_oauth_flow *flow = other_flow(stage, TIDE_OAUTH_DEVICE);
     server.script = "";
-    struct canceler canceler = {.world = stage.world};
-    assert_int_equal(
-        tide_world_thread(stage.world, "signal", canceler_run, &canceler, &thread, NULL), TIDE_OK);
-    const uint64_t began_ms = tide_world_now_ms(stage.world);
-    expect(tide_oauth_flow_wait(flow, TIDE_NEVER, &canceler.cancel, &stage.err), TIDE_CANCELED,
-           &stage.err);
-    assert_in_range(tide_world_now_ms(stage.world) - began_ms, 7000, 7200);
-    tide_world_join(stage.world, thread);
+    struct canceler canceler = {.world = stage->world};
+    OK(tide_world_thread(stage->world, "signal", canceler_run, &canceler, &thread, NULL));
+    const uint64_t began_ms = tide_world_now_ms(stage->world);
+    EXPECT(tide_oauth_flow_wait(flow, TIDE_NEVER, &canceler.cancel, &stage->err), TIDE_CANCELED);
+    assert_in_range(tide_world_now_ms(stage->world) - began_ms, 7000, 7200);
+    tide_world_join(stage->world, thread);
     tide_oauth_flow_free(flow);
-    stage_end(&stage);
 }
 
-TEST(a_bad_answer_to_the_request_for_a_code_is_refused)
+OTHER(a_bad_answer_to_the_request_for_a_code_is_refused, 21)
 {
     static const struct {
         int http;
@@ -370,95 +351,81 @@ TEST(a_bad_answer_to_the_request_for_a_code_is_refused)
         {400, "{\"error\":\"asleep\"}", TIDE_THROTTLED}, /* a code of this provider alone */
         {500, "", TIDE_SERVER},
     };
-    struct stage stage;
-    struct server server;
     tide_oauth_flow *flow = NULL;
-    other_start(&stage, &server, 21);
     const struct tide_oauth_ask ask = {
-        .provider = &other, .client = &stage.client, .scopes = FILES, .way = TIDE_OAUTH_DEVICE};
+        .provider = &other, .client = &stage->client, .scopes = FILES, .way = TIDE_OAUTH_DEVICE};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         server.broken = rows[i].body;
         server.broken_http = rows[i].http;
-        expect(tide_oauth_flow_start(stage.world, &ask, tide_mem_heap(), &flow, &stage.err),
-               rows[i].expected, &stage.err);
+        EXPECT(tide_oauth_flow_start(stage->world, &ask, tide_mem_heap(), &flow, &stage->err),
+               rows[i].expected);
     }
     struct tide_oauth_ask google = ask;
     google.provider = &tide_oauth_google;
-    expect(tide_oauth_flow_start(stage.world, &google, tide_mem_heap(), &flow, &stage.err),
-           TIDE_INVALID, &stage.err);
+    EXPECT(tide_oauth_flow_start(stage->world, &google, tide_mem_heap(), &flow, &stage->err),
+           TIDE_INVALID);
     assert_null(flow);
-    stage_end(&stage);
 }
 
 TEST(a_device_code_survives_every_failed_allocation)
 {
-    for (uint64_t fail_at = 0;; fail_at++) { /* ends: finitely many allocations are made */
-        struct tide_mem_faulty mem;
-        struct stage stage;
-        struct server server;
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         tide_oauth_flow *flow = NULL;
         tide_buf grant;
         tide_buf scopes;
-        other_start(&stage, &server, 22);
-        tide_mem_faulty_once(&mem, fail_at);
+        struct stage *stage = other_start(22);
         tide_buf_init(&grant, &mem.base, TIDE_SECRET_BYTES_MAX);
         tide_buf_init(&scopes, &mem.base, 4096);
-        const struct tide_oauth_ask ask = {
-            .provider = &other, .client = &stage.client, .scopes = FILES, .way = TIDE_OAUTH_DEVICE};
-        tide_status rc = tide_oauth_flow_start(stage.world, &ask, &mem.base, &flow, &stage.err);
+        const struct tide_oauth_ask ask = {.provider = &other,
+                                           .client = &stage->client,
+                                           .scopes = FILES,
+                                           .way = TIDE_OAUTH_DEVICE};
+        tide_status rc = tide_oauth_flow_start(stage->world, &ask, &mem.base, &flow, &stage->err);
         if (rc == TIDE_OK)
-            rc = tide_oauth_flow_wait(flow, TIDE_NEVER, NULL, &stage.err);
+            rc = tide_oauth_flow_wait(flow, TIDE_NEVER, NULL, &stage->err);
         if (rc == TIDE_OK)
-            rc = tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err);
+            rc = tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage->err);
         tide_oauth_flow_free(flow);
         tide_secret_wipe(&grant);
         tide_buf_done(&scopes);
-        assert_int_equal(mem.bytes_live, 0);
-        assert_int_equal(rc, mem.fired ? TIDE_NO_MEMORY : TIDE_OK);
-        stage_end(&stage);
-        if (!mem.fired)
-            return;
+        assert_swept(mem, rc);
+        stage_end(stage);
     }
 }
 
 /* ---- links and clients ---- */
 
-TEST(a_link_and_its_code_carry_what_this_provider_needs)
+OTHER(a_link_and_its_code_carry_what_this_provider_needs, 30)
 {
-    struct stage stage;
-    struct server server;
     char value[2048];
-    other_start(&stage, &server, 30);
-    tide_oauth_flow *flow = other_flow(&stage, TIDE_OAUTH_PASTE);
+    tide_oauth_flow *flow = other_flow(stage, TIDE_OAUTH_PASTE);
     const char *link = tide_oauth_flow_link(flow);
     assert_memory_equal(link, "https://login.example/v2/authorize?", 35);
     param(link, "scope", value);
     assert_string_equal(value, FILES " offline_access");
     assert_null(strstr(link, "access_type"));
     assert_string_equal(tide_oauth_flow_user_code(flow), "");
-    expect(tide_oauth_flow_paste(flow, TIDE_TEXT("the%2Dcode&scope=x"), &stage.err), TIDE_OK,
-           &stage.err);
-    other_finish(&stage, flow);
+    EXPECT(paste(stage, flow, "the%2Dcode&scope=x"), TIDE_OK);
+    other_finish(stage, flow);
     assert_non_null(strstr(server.form, "&code=the-code&redirect_uri="));
     assert_null(strstr(server.form, "client_secret"));
-    stage_end(&stage);
 }
 
 TEST(a_client_file_is_read_as_the_provider_writes_it)
 {
     struct tide_oauth_client client;
     tide_error err = {0};
-    expect(tide_oauth_client_read(
-               &other,
-               TIDE_TEXT("{\"client_id\":\"c\",\"token_url\":\"https://login.example/t/token\","
-                         "\"device_url\":\"https://login.example/t/devicecode\"}"),
-               &client, &err),
-           TIDE_OK, &err);
+    EXPECT_OF(tide_oauth_client_read(
+                  &other,
+                  TIDE_TEXT("{\"client_id\":\"c\",\"token_url\":\"https://login.example/t/token\","
+                            "\"device_url\":\"https://login.example/t/devicecode\"}"),
+                  &client, &err),
+              TIDE_OK, &err);
     assert_string_equal(client.device_url, "https://login.example/t/devicecode");
     assert_string_equal(client.revoke_url, ""); /* there is none to guess */
-    expect(tide_oauth_client_read(&other, TIDE_TEXT("{\"installed\":{\"client_id\":\"c\"}}"),
-                                  &client, &err),
-           TIDE_INVALID, &err);
+    EXPECT_OF(tide_oauth_client_read(&other, TIDE_TEXT("{\"installed\":{\"client_id\":\"c\"}}"),
+                                     &client, &err),
+              TIDE_INVALID, &err);
     tide_oauth_client_at(&other, "http://127.0.0.1:99/", &client);
     assert_string_equal(client.auth_url, "http://127.0.0.1:99/v2/authorize");
     assert_string_equal(client.token_url, "http://127.0.0.1:99/v2/token");
@@ -475,26 +442,24 @@ TEST(a_new_refresh_token_is_durable_before_its_access_token_is_used)
     unsigned used = 0;
     unsigned lost = 0;
     for (uint64_t steps = 1; steps < 70; steps++) {
-        struct stage stage;
-        struct server server;
         char token[512];
-        tide_tokens *tokens = other_signed_in(&stage, &server, 100 + steps);
-        let_pass(&stage, HOUR_MS);
-        tide_sim_crash_after(stage.sim, steps, TIDE_SIM_CRASH_POWER);
-        tide_status rc = get(&stage, tokens, token);
+        struct stage *stage = other_signed_in(100 + steps);
+        let_pass(stage, HOUR_MS);
+        tide_sim_crash_after(stage->sim, steps, TIDE_SIM_CRASH_POWER);
+        tide_status rc = get(stage, token);
         if (rc == TIDE_OK)
-            rc = use(&stage, token);
-        tide_sim_crash(stage.sim, TIDE_SIM_CRASH_POWER);
-        tide_tokens_close(tokens);
-        tide_sim_reboot(stage.sim);
+            rc = use(stage, token);
+        tide_sim_crash(stage->sim, TIDE_SIM_CRASH_POWER);
+        tokens_close(stage);
+        tide_sim_reboot(stage->sim);
         used += server.used == server.issued;
         lost += server.used < server.issued;
-        tokens = other_open(&stage);
-        let_pass(&stage, HOUR_MS);
-        expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-        assert_int_equal(use(&stage, token), TIDE_OK);
+        other_open(stage);
+        let_pass(stage, HOUR_MS);
+        EXPECT(get(stage, token), TIDE_OK);
+        OK(use(stage, token));
         assert_int_equal(server.refused, 0);
-        stage_leave(&stage, tokens);
+        stage_end(stage);
     }
     assert_true(used > 0); /* both were tried */
     assert_true(lost > 0);
@@ -502,30 +467,25 @@ TEST(a_new_refresh_token_is_durable_before_its_access_token_is_used)
 
 /* A token that cannot be stored is not given out, so the refresh token on the disk stays valid,
  * also for the next process. */
-TEST(a_token_that_cannot_be_stored_is_not_given_out)
+OTHER_SIGNED_IN(a_token_that_cannot_be_stored_is_not_given_out, 40)
 {
-    struct stage stage;
-    struct server server;
     char token[512];
-    tide_tokens *tokens = other_signed_in(&stage, &server, 40);
-    let_pass(&stage, HOUR_MS);
-    tide_sim_disk_room(stage.sim, 1);
-    expect(get(&stage, tokens, token), TIDE_DISK_FULL, &stage.err);
+    let_pass(stage, HOUR_MS);
+    tide_sim_disk_room(stage->sim, 1);
+    EXPECT(get(stage, token), TIDE_DISK_FULL);
     assert_int_equal(server.issued, 2);
-    tide_tokens_close(tokens);
-    tide_sim_disk_room(stage.sim, 1 << 30);
-    tokens = other_open(&stage);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    tokens_close(stage);
+    tide_sim_disk_room(stage->sim, 1 << 30);
+    other_open(stage);
+    EXPECT(get(stage, token), TIDE_OK);
     assert_string_equal(token, "access-token-3");
     assert_non_null(strstr(server.form, "refresh_token=refresh-token-1&client_id=app-1&scope="
                                         "files.read%20profile%20offline_access"));
     assert_null(strstr(server.form, "client_secret"));
-    stage_leave(&stage, tokens);
 }
 
 struct process {
-    struct stage stage; /* its own error; the world and the secrets are shared */
-    tide_tokens *tokens;
+    struct stage stage; /* its own error and tokens; the world and the secrets are shared */
     tide_status rc;
     char token[512];
 };
@@ -533,7 +493,7 @@ struct process {
 static void process_run(void *arg)
 {
     struct process *process = arg;
-    process->rc = get(&process->stage, process->tokens, process->token);
+    process->rc = get(&process->stage, process->token);
 }
 
 /* Two processes refresh at once, and a refresh token works once.  The second is refused; if the
@@ -542,31 +502,32 @@ TEST(a_refresh_token_that_another_process_used_is_not_the_end)
 {
     unsigned saved = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        struct stage stage;
-        struct server server;
         struct process processes[2];
         tide_thread *threads[2];
-        tide_tokens *first = other_signed_in(&stage, &server, seed);
+        struct stage *stage = other_signed_in(seed);
         server.strict = true;
-        let_pass(&stage, HOUR_MS);
+        let_pass(stage, HOUR_MS);
         for (size_t i = 0; i < 2; i++) {
-            processes[i] =
-                (struct process){.stage = stage, .tokens = i == 0 ? first : other_open(&stage)};
-            assert_int_equal(tide_world_thread(stage.world, "process", process_run, &processes[i],
-                                               &threads[i], NULL),
-                             TIDE_OK);
+            processes[i] = (struct process){.stage = *stage};
+            if (i > 0) { /* the first has the stage's */
+                processes[i].stage.tokens = NULL;
+                other_open(&processes[i].stage);
+            }
+            OK(tide_world_thread(stage->world, "process", process_run, &processes[i], &threads[i],
+                                 NULL));
         }
         for (size_t i = 0; i < 2; i++)
-            tide_world_join(stage.world, threads[i]);
+            tide_world_join(stage->world, threads[i]);
         const bool both = processes[0].rc == TIDE_OK && processes[1].rc == TIDE_OK;
         saved += both && server.refused > 0;
         assert_true(both || processes[0].rc == TIDE_AUTH || processes[1].rc == TIDE_AUTH);
         for (size_t i = 0; i < 2; i++) { /* in the end both have it */
-            expect(get(&stage, processes[i].tokens, processes[i].token), TIDE_OK, &stage.err);
+            EXPECT_OF(get(&processes[i].stage, processes[i].token), TIDE_OK,
+                      &processes[i].stage.err);
             assert_string_equal(processes[i].token, "access-token-2");
-            tide_tokens_close(processes[i].tokens);
         }
-        stage_end(&stage);
+        tokens_close(&processes[1].stage);
+        stage_end(stage);
     }
     assert_true(saved > 0);
 }
@@ -575,36 +536,26 @@ TEST(a_refresh_token_that_another_process_used_is_not_the_end)
 
 static void put(struct stage *stage, const char *grant)
 {
-    assert_int_equal(
-        tide_secrets_put(stage->secrets, other_options.secret, tide_text_of(grant), NULL), TIDE_OK);
+    OK(tide_secrets_put(stage->secrets, other_options.secret, tide_text_of(grant), NULL));
 }
 
-TEST(a_grant_belongs_to_its_provider)
+OTHER(a_grant_belongs_to_its_provider, 50)
 {
 #define GRANT_TEXTS                                                                                \
     "\"client_id\":\"c\",\"refresh_token\":\"refresh-token-1\",\"revoke_url\":\"\","               \
     "\"token_url\":\"https://login.example/v2/token\""
-    struct stage stage;
-    struct server server;
     char token[512];
-    tide_tokens *tokens = NULL;
-    tide_buf secret;
-    tide_buf_init(&secret, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    other_start(&stage, &server, 50);
+    tide_buf secret = heap_buf(TIDE_SECRET_BYTES_MAX);
     server.issued = 1;
     struct tide_tokens_options google = other_options;
     google.provider = &tide_oauth_google;
 
     /* One of an older version names none: it is Google's, and says so when it is written. */
-    put(&stage, "{\"v\":1,\"type\":\"user\"," GRANT_TEXTS "}");
-    expect(
-        tide_tokens_open(stage.world, stage.secrets, &google, tide_mem_heap(), &tokens, &stage.err),
-        TIDE_OK, &stage.err);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(tide_secrets_get(stage.secrets, google.secret, &secret, NULL), TIDE_OK);
+    put(stage, "{\"v\":1,\"type\":\"user\"," GRANT_TEXTS "}");
+    EXPECT(tokens_try(stage, &google), TIDE_OK);
+    EXPECT(get(stage, token), TIDE_OK);
+    OK(tide_secrets_get(stage->secrets, google.secret, &secret, NULL));
     assert_non_null(strstr(tide_buf_cstr(&secret), "\"provider\":\"google\""));
-    tide_tokens_close(tokens);
-    tokens = NULL;
 
     static const char *const foreign[] = {
         "{\"v\":1,\"type\":\"user\"," GRANT_TEXTS "}",
@@ -612,37 +563,29 @@ TEST(a_grant_belongs_to_its_provider)
         "{\"v\":1,\"type\":\"user\",\"provider\":\"others\"," GRANT_TEXTS "}",
     };
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
-        put(&stage, foreign[i]);
-        expect(tide_tokens_open(stage.world, stage.secrets, &other_options, tide_mem_heap(),
-                                &tokens, &stage.err),
-               TIDE_AUTH, &stage.err);
-        assert_non_null(strstr(stage.err.text, "another provider"));
-        assert_non_null(strstr(stage.err.text, "`tidemark account add drive ada`"));
+        put(stage, foreign[i]);
+        EXPECT(tokens_try(stage, &other_options), TIDE_AUTH);
+        assert_non_null(strstr(stage->err.text, "another provider"));
+        assert_non_null(strstr(stage->err.text, "`tidemark account add drive ada`"));
     }
     /* A fixed token is of none. */
-    put(&stage, "{\"v\":1,\"type\":\"fixed\",\"access_token\":\"access-token-1\"}");
-    tokens = other_open(&stage);
+    put(stage, "{\"v\":1,\"type\":\"fixed\",\"access_token\":\"access-token-1\"}");
+    other_open(stage);
     tide_secret_wipe(&secret);
-    stage_leave(&stage, tokens);
 }
 
-TEST(without_revocation_a_sign_in_is_only_forgotten_here)
+OTHER_SIGNED_IN(without_revocation_a_sign_in_is_only_forgotten_here, 60)
 {
-    struct stage stage;
-    struct server server;
     char token[512];
     bool revoked = true;
-    tide_buf secret;
-    tide_buf_init(&secret, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    tide_tokens *tokens = other_signed_in(&stage, &server, 60);
+    tide_buf secret = heap_buf(TIDE_SECRET_BYTES_MAX);
     const unsigned before = server.requests_count;
-    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK, &stage.err);
+    EXPECT(tokens_revoke(stage, &revoked), TIDE_OK);
     assert_false(revoked);
     assert_int_equal(server.requests_count, before);
-    assert_int_equal(tide_secrets_get(stage.secrets, other_options.secret, &secret, NULL),
+    assert_int_equal(tide_secrets_get(stage->secrets, other_options.secret, &secret, NULL),
                      TIDE_NOT_FOUND);
-    expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-    assert_non_null(strstr(stage.err.text, "`tidemark account add drive ada`"));
+    EXPECT(get(stage, token), TIDE_AUTH);
+    assert_non_null(strstr(stage->err.text, "`tidemark account add drive ada`"));
     tide_buf_done(&secret);
-    stage_leave(&stage, tokens);
 }

@@ -1,5 +1,8 @@
 /* Signing in, against the cloud in a box: client files, links, answers, key files. */
 #include "oauth_real.h"
+#include "support/ok.h"
+#include "support/sweep.h"
+#include "support/heap.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -12,23 +15,21 @@
 
 TEST(forms_are_what_the_standards_say)
 {
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 100);
-    assert_int_equal(tide_form_add(&out, "a", TIDE_TEXT("x y&=+%/\xc3\xa9~")), TIDE_OK);
-    assert_int_equal(tide_form_add(&out, "b", TIDE_TEXT("")), TIDE_OK);
+    tide_buf out = heap_buf(100);
+    OK(tide_form_add(&out, "a", TIDE_TEXT("x y&=+%/\xc3\xa9~")));
+    OK(tide_form_add(&out, "b", TIDE_TEXT("")));
     assert_string_equal(tide_buf_cstr(&out), "a=x%20y%26%3D%2B%25%2F%C3%A9~&b=");
-    tide_buf value;
-    tide_buf_init(&value, tide_mem_heap(), 100);
-    assert_int_equal(tide_form_get(tide_buf_text(&out), "a", &value), TIDE_OK);
+    tide_buf value = heap_buf(100);
+    OK(tide_form_get(tide_buf_text(&out), "a", &value));
     assert_string_equal(tide_buf_cstr(&value), "x y&=+%/\xc3\xa9~");
-    assert_int_equal(tide_form_get(tide_buf_text(&out), "b", &value), TIDE_OK);
+    OK(tide_form_get(tide_buf_text(&out), "b", &value));
     assert_string_equal(tide_buf_cstr(&value), "");
     assert_int_equal(tide_form_get(tide_buf_text(&out), "c", &value), TIDE_NOT_FOUND);
     assert_int_equal(tide_form_get(TIDE_TEXT("xa=1&a"), "a", &value), TIDE_NOT_FOUND);
     assert_int_equal(tide_form_get(TIDE_TEXT("a=1&a=1"), "a", &value), TIDE_INVALID);
     assert_int_equal(tide_form_get(TIDE_TEXT("a=%4"), "a", &value), TIDE_INVALID);
     assert_int_equal(tide_form_get(TIDE_TEXT("a=%4g"), "a", &value), TIDE_INVALID);
-    assert_int_equal(tide_form_get(TIDE_TEXT("a=b+c"), "a", &value), TIDE_OK);
+    OK(tide_form_get(TIDE_TEXT("a=b+c"), "a", &value));
     assert_string_equal(tide_buf_cstr(&value), "b c");
     tide_buf_done(&value);
     tide_buf_done(&out);
@@ -68,8 +69,8 @@ TEST(a_client_file_of_googles_is_read)
             "oauth2.googleapis.com/token\",\"auth_provider_x509_cert_url\":\"https://x\","
             "\"client_secret\":\"GOCSPX-abc\",\"redirect_uris\":[\"http://localhost\"]}}",
             kinds[i]);
-        expect(tide_oauth_client_read(&tide_oauth_google, tide_text_of(file), &client, &err),
-               TIDE_OK, &err);
+        EXPECT_OF(tide_oauth_client_read(&tide_oauth_google, tide_text_of(file), &client, &err),
+                  TIDE_OK, &err);
         assert_string_equal(client.client_id, "12-x.apps.googleusercontent.com");
         assert_string_equal(client.client_secret, "GOCSPX-abc");
         assert_string_equal(client.auth_url, "https://accounts.google.com/o/oauth2/auth");
@@ -82,16 +83,17 @@ TEST(a_client_file_of_ours_is_read)
 {
     struct tide_oauth_client client;
     tide_error err = {0};
-    expect(tide_oauth_client_read(&tide_oauth_google, TIDE_TEXT("{\"client_id\":\"c\"}"), &client,
-                                  &err),
-           TIDE_OK, &err);
+    EXPECT_OF(tide_oauth_client_read(&tide_oauth_google, TIDE_TEXT("{\"client_id\":\"c\"}"),
+                                     &client, &err),
+              TIDE_OK, &err);
     assert_string_equal(client.client_id, "c");
     assert_string_equal(client.token_url, "");
-    expect(tide_oauth_client_read(&tide_oauth_google,
-                                  TIDE_TEXT("{\"client_id\":\"c\",\"token_url\":\"http://127.0.0.1"
-                                            ":99/x/token?y\"}"),
-                                  &client, &err),
-           TIDE_OK, &err);
+    EXPECT_OF(
+        tide_oauth_client_read(&tide_oauth_google,
+                               TIDE_TEXT("{\"client_id\":\"c\",\"token_url\":\"http://127.0.0.1"
+                                         ":99/x/token?y\"}"),
+                               &client, &err),
+        TIDE_OK, &err);
     assert_string_equal(client.revoke_url, "http://127.0.0.1:99/revoke");
     tide_oauth_client_at(&tide_oauth_google, "http://127.0.0.1:1234//", &client);
     assert_string_equal(client.auth_url, "http://127.0.0.1:1234/o/oauth2/v2/auth");
@@ -147,25 +149,20 @@ TEST(a_bad_client_file_is_refused_and_not_quoted)
 
 /* ---- signing in ---- */
 
-TEST(a_person_signs_in_by_pasting_and_the_token_works)
+SIGNED_IN(a_person_signs_in_by_pasting_and_the_token_works, 1)
 {
-    struct stage stage;
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 1);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(profile(&stage, token), 200);
-    assert_int_equal(stage.provider.refreshes, 0); /* the first token came with the grant */
-    stage_leave(&stage, tokens);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(profile(stage, token), 200);
+    assert_int_equal(stage->provider.refreshes, 0); /* the first token came with the grant */
 }
 
-TEST(the_link_carries_what_the_provider_needs)
+STAGED(the_link_carries_what_the_provider_needs, 2)
 {
-    struct stage stage;
     char value[2048];
     char other[2048];
-    stage_start(&stage, 2, NULL);
-    tide_oauth_flow *flow = flow_start(&stage, READONLY " " SEND);
-    tide_oauth_flow *second = flow_start(&stage, READONLY);
+    tide_oauth_flow *flow = flow_start(stage, READONLY " " SEND);
+    tide_oauth_flow *second = flow_start(stage, READONLY);
     const char *link = tide_oauth_flow_link(flow);
     static const char *const expected[][2] = {{"client_id", "tidemark"},
                                               {"response_type", "code"},
@@ -192,42 +189,38 @@ TEST(the_link_carries_what_the_provider_needs)
     tide_oauth_flow_free(second);
 
     /* An address with a query keeps it; no client, no scopes: no link. */
-    (void)snprintf(stage.client.auth_url, sizeof stage.client.auth_url, "https://a/b?c=d");
-    flow = flow_start(&stage, READONLY);
+    (void)snprintf(stage->client.auth_url, sizeof stage->client.auth_url, "https://a/b?c=d");
+    flow = flow_start(stage, READONLY);
     assert_memory_equal(tide_oauth_flow_link(flow), "https://a/b?c=d&client_id=", 26);
     tide_oauth_flow_free(flow);
     const struct tide_oauth_client nobody = {.client_id = ""};
     const struct tide_oauth_ask asks[] = {
         {.provider = &tide_oauth_google, .client = &nobody, .scopes = READONLY},
-        {.provider = &tide_oauth_google, .client = &stage.client, .scopes = ""}};
+        {.provider = &tide_oauth_google, .client = &stage->client, .scopes = ""}};
     for (size_t i = 0; i < 2; i++)
-        expect(tide_oauth_flow_start(stage.world, &asks[i], tide_mem_heap(), &flow, &stage.err),
-               TIDE_INVALID, &stage.err);
+        EXPECT(tide_oauth_flow_start(stage->world, &asks[i], tide_mem_heap(), &flow, &stage->err),
+               TIDE_INVALID);
     /* Zero means Google's. */
     const struct tide_oauth_client google = {.client_id = "c"};
     const struct tide_oauth_ask ask = {.provider = &tide_oauth_google,
                                        .client = &google,
                                        .scopes = READONLY,
                                        .way = TIDE_OAUTH_PASTE};
-    expect(tide_oauth_flow_start(stage.world, &ask, tide_mem_heap(), &flow, &stage.err), TIDE_OK,
-           &stage.err);
+    EXPECT(tide_oauth_flow_start(stage->world, &ask, tide_mem_heap(), &flow, &stage->err), TIDE_OK);
     assert_memory_equal(tide_oauth_flow_link(flow), "https://accounts.google.com/o/oauth2/v2/auth?",
                         45);
     tide_oauth_flow_free(flow);
-    stage_end(&stage);
 }
 
-TEST(what_people_paste_is_understood_or_refused)
+STAGED(what_people_paste_is_understood_or_refused, 3)
 {
-    struct stage stage;
     char location[2048];
     char other[2048];
     char pasted[4096];
-    stage_start(&stage, 3, NULL);
-    tide_oauth_flow *flow = flow_start(&stage, READONLY);
-    tide_oauth_flow *second = flow_start(&stage, READONLY);
-    follow(stage.world, tide_oauth_flow_link(flow), "", location);
-    follow(stage.world, tide_oauth_flow_link(second), "", other);
+    tide_oauth_flow *flow = flow_start(stage, READONLY);
+    tide_oauth_flow *second = flow_start(stage, READONLY);
+    follow(stage->world, tide_oauth_flow_link(flow), "", location);
+    follow(stage->world, tide_oauth_flow_link(second), "", other);
     char code[2048];
     param(location, "code", code);
     keep_secret(code);
@@ -244,61 +237,42 @@ TEST(what_people_paste_is_understood_or_refused)
                                tide_oauth_flow_link(flow),
                                other}; /* of the other sign-in */
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        expect(tide_oauth_flow_paste(flow, tide_text_of(bad[i]), &stage.err), TIDE_INVALID,
-               &stage.err);
+        EXPECT(paste(stage, flow, bad[i]), TIDE_INVALID);
     (void)snprintf(pasted, sizeof pasted, "%s&state=again", location);
-    expect(tide_oauth_flow_paste(flow, tide_text_of(pasted), &stage.err), TIDE_INVALID, &stage.err);
+    EXPECT(paste(stage, flow, pasted), TIDE_INVALID);
 
     (void)snprintf(pasted, sizeof pasted, "  <%s#>\r\n", location);
-    expect(tide_oauth_flow_paste(flow, tide_text_of(pasted), &stage.err), TIDE_OK, &stage.err);
+    EXPECT(paste(stage, flow, pasted), TIDE_OK);
     /* The code alone, as it stands in the address. */
     const char *at = strstr(other, "code=");
     assert_non_null(at);
     (void)snprintf(pasted, sizeof pasted, "%.*s\n", (int)strcspn(at + 5, "&"), at + 5);
-    expect(tide_oauth_flow_paste(second, tide_text_of(pasted), &stage.err), TIDE_OK, &stage.err);
+    EXPECT(paste(stage, second, pasted), TIDE_OK);
 
-    tide_buf grant;
-    tide_buf scopes;
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    tide_buf_init(&scopes, tide_mem_heap(), 4096);
-    expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), TIDE_OK, &stage.err);
-    expect(tide_oauth_flow_finish(second, NULL, &grant, &scopes, &stage.err), TIDE_OK, &stage.err);
+    EXPECT(finish(stage, flow), TIDE_OK);
+    EXPECT(finish(stage, second), TIDE_OK);
     /* A code is good once. */
-    expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), TIDE_INVALID,
-           &stage.err);
+    EXPECT(finish(stage, flow), TIDE_INVALID);
     tide_oauth_flow_free(flow);
     tide_oauth_flow_free(second);
-    tide_secret_wipe(&grant);
-    tide_buf_done(&scopes);
-    stage_end(&stage);
 }
 
-TEST(a_person_may_say_no_or_untick_a_scope)
+STAGED(a_person_may_say_no_or_untick_a_scope, 4)
 {
-    struct stage stage;
     char location[2048];
-    tide_buf grant;
-    tide_buf scopes;
-    stage_start(&stage, 4, NULL);
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    tide_buf_init(&scopes, tide_mem_heap(), 4096);
-    tide_oauth_flow *flow = flow_start(&stage, READONLY " " SEND);
-    follow(stage.world, tide_oauth_flow_link(flow), "&box_deny=true", location);
-    expect(tide_oauth_flow_paste(flow, tide_text_of(location), &stage.err), TIDE_AUTH, &stage.err);
-    expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), TIDE_INVALID,
-           &stage.err);
+    tide_oauth_flow *flow = flow_start(stage, READONLY " " SEND);
+    follow(stage->world, tide_oauth_flow_link(flow), "&box_deny=true", location);
+    EXPECT(paste(stage, flow, location), TIDE_AUTH);
+    EXPECT(finish(stage, flow), TIDE_INVALID);
     /* A second thought. */
-    follow(stage.world, tide_oauth_flow_link(flow),
+    follow(stage->world, tide_oauth_flow_link(flow),
            "&box_untick=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fgmail.send", location);
-    expect(tide_oauth_flow_paste(flow, tide_text_of(location), &stage.err), TIDE_OK, &stage.err);
-    expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), TIDE_OK, &stage.err);
-    assert_string_equal(tide_buf_cstr(&scopes), READONLY);
-    assert_false(
-        tide_oauth_scopes_cover(&tide_oauth_google, tide_buf_text(&scopes), READONLY " " SEND));
+    EXPECT(paste(stage, flow, location), TIDE_OK);
+    EXPECT(finish(stage, flow), TIDE_OK);
+    assert_string_equal(tide_buf_cstr(&stage->scopes), READONLY);
+    assert_false(tide_oauth_scopes_cover(&tide_oauth_google, tide_buf_text(&stage->scopes),
+                                         READONLY " " SEND));
     tide_oauth_flow_free(flow);
-    tide_secret_wipe(&grant);
-    tide_buf_done(&scopes);
-    stage_end(&stage);
 }
 
 /* Every way in which redeeming a code can fail: the status, and not a letter of the
@@ -329,116 +303,86 @@ TEST(a_failed_redemption_says_why_and_shows_nothing)
         {MANNER_CUSTOM, 503, "{\"error\":\"invalid_grant\"}", TIDE_SERVER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct stage stage;
         char location[2048];
         char code[2048];
-        tide_buf grant;
-        tide_buf scopes;
-        stage_start(&stage, 100 + i, NULL);
-        tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-        tide_buf_init(&scopes, tide_mem_heap(), 4096);
-        (void)snprintf(stage.client.client_secret, sizeof stage.client.client_secret,
+        struct stage *stage = stage_start(100 + i, (struct tide_sim_options){0});
+        (void)snprintf(stage->client.client_secret, sizeof stage->client.client_secret,
                        "GOCSPX-not-so-secret");
-        keep_secret(stage.client.client_secret);
-        tide_oauth_flow *flow = flow_start(&stage, READONLY);
-        follow(stage.world, tide_oauth_flow_link(flow), "", location);
+        keep_secret(stage->client.client_secret);
+        tide_oauth_flow *flow = flow_start(stage, READONLY);
+        follow(stage->world, tide_oauth_flow_link(flow), "", location);
         param(location, "code", code);
         keep_secret(code);
-        expect(tide_oauth_flow_paste(flow, tide_text_of(location), &stage.err), TIDE_OK,
-               &stage.err);
-        provider_answers(&stage.provider, &rows[i]);
-        stage.provider.life_s = 3600;
-        expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), rows[i].expected,
-               &stage.err);
-        assert_int_equal(grant.bytes, 0);
-        assert_int_equal(scopes.bytes, 0);
+        EXPECT(paste(stage, flow, location), TIDE_OK);
+        provider_answers(&stage->provider, &rows[i]);
+        stage->provider.life_s = 3600;
+        EXPECT(finish(stage, flow), rows[i].expected);
+        assert_int_equal(stage->grant.bytes, 0);
+        assert_int_equal(stage->scopes.bytes, 0);
         tide_oauth_flow_free(flow);
-        tide_buf_done(&grant);
-        tide_buf_done(&scopes);
-        stage_end(&stage);
+        stage_end(stage);
     }
 }
 
-TEST(without_a_network_the_code_can_be_redeemed_later)
+STAGED(without_a_network_the_code_can_be_redeemed_later, 5)
 {
-    struct stage stage;
     char location[2048];
-    tide_buf grant;
-    tide_buf scopes;
-    stage_start(&stage, 5, NULL);
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    tide_buf_init(&scopes, tide_mem_heap(), 4096);
-    tide_oauth_flow *flow = flow_start(&stage, READONLY);
-    follow(stage.world, tide_oauth_flow_link(flow), "", location);
-    expect(tide_oauth_flow_paste(flow, tide_text_of(location), &stage.err), TIDE_OK, &stage.err);
-    tide_sim_net_down(stage.sim, true);
-    expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), TIDE_NETWORK,
-           &stage.err);
-    tide_sim_net_down(stage.sim, false);
-    expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), TIDE_OK, &stage.err);
+    tide_oauth_flow *flow = flow_start(stage, READONLY);
+    follow(stage->world, tide_oauth_flow_link(flow), "", location);
+    EXPECT(paste(stage, flow, location), TIDE_OK);
+    tide_sim_net_down(stage->sim, true);
+    EXPECT(finish(stage, flow), TIDE_NETWORK);
+    tide_sim_net_down(stage->sim, false);
+    EXPECT(finish(stage, flow), TIDE_OK);
     tide_oauth_flow_free(flow);
-    tide_secret_wipe(&grant);
-    tide_buf_done(&scopes);
-    stage_end(&stage);
 }
 
 /* ---- service accounts ---- */
 
-TEST(a_service_account_acts_for_a_user)
+STAGED(a_service_account_acts_for_a_user, 17)
 {
-    struct stage stage;
     char token[512];
-    tide_buf grant;
-    stage_start(&stage, 17, NULL);
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    char *file = key_file(&stage);
-    expect(tide_oauth_service_account(tide_text_of(file), EMAIL, READONLY, &grant, &stage.err),
-           TIDE_OK, &stage.err);
-    keep_grant(tide_buf_text(&grant));
-    assert_int_equal(tide_secrets_put(stage.secrets, SECRET, tide_buf_text(&grant), NULL), TIDE_OK);
-    tide_tokens *tokens = tokens_open(&stage);
+    char *file = key_file(stage);
+    EXPECT(
+        tide_oauth_service_account(tide_text_of(file), EMAIL, READONLY, &stage->grant, &stage->err),
+        TIDE_OK);
+    keep_grant(tide_buf_text(&stage->grant));
+    put_grant(stage, SECRET);
+    tokens_open(stage);
     for (unsigned i = 1; i <= 5; i++) {
-        expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-        assert_int_equal(profile(&stage, token), 200);
-        assert_int_equal(stage.provider.tokens, i);
-        let_pass(&stage, HOUR_MS);
+        EXPECT(get(stage, token), TIDE_OK);
+        assert_int_equal(profile(stage, token), 200);
+        assert_int_equal(stage->provider.tokens, i);
+        let_pass(stage, HOUR_MS);
     }
     /* A clock that is a little off is forgiven, one that is far off is corrected by the
      * server's, for one question more. */
     static const int64_t jumps_min[] = {4, -8, 50, -500, 100000};
     static const unsigned questions[] = {1, 1, 2, 2, 2};
     for (size_t i = 0; i < sizeof jumps_min / sizeof jumps_min[0]; i++) {
-        const unsigned before = stage.provider.tokens;
-        let_pass(&stage, HOUR_MS);
-        tide_sim_wall_jump(stage.sim, jumps_min[i] * (int64_t)MINUTE_MS);
-        expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-        assert_int_equal(profile(&stage, token), 200);
-        assert_int_equal(stage.provider.tokens, before + questions[i]);
+        const unsigned before = stage->provider.tokens;
+        let_pass(stage, HOUR_MS);
+        tide_sim_wall_jump(stage->sim, jumps_min[i] * (int64_t)MINUTE_MS);
+        EXPECT(get(stage, token), TIDE_OK);
+        assert_int_equal(profile(stage, token), 200);
+        assert_int_equal(stage->provider.tokens, before + questions[i]);
     }
     /* A refusal for another reason is said in the server's words, and shows nothing. */
-    let_pass(&stage, HOUR_MS);
-    stage.provider.manner = MANNER_ECHO;
-    expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-    assert_non_null(strstr(stage.err.text, "invalid_client"));
-    tide_tokens_close(tokens);
+    let_pass(stage, HOUR_MS);
+    stage->provider.manner = MANNER_ECHO;
+    EXPECT(get(stage, token), TIDE_AUTH);
+    assert_non_null(strstr(stage->err.text, "invalid_client"));
     free(file);
-    tide_secret_wipe(&grant);
-    stage_end(&stage);
 }
 
-TEST(delegation_that_was_not_given_needs_an_administrator)
+STAGED(delegation_that_was_not_given_needs_an_administrator, 18)
 {
-    struct stage stage;
     char token[512];
-    tide_buf grant;
-    stage_start(&stage, 18, NULL);
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    char *file = key_file(&stage);
-    box_cloud *box = tide_sim_cloud_box(stage.provider.cloud);
-    assert_int_equal(box_auth_delegate(box_cloud_auth(box), TIDE_TEXT("robot@project.example.com"),
-                                       box_cloud_user(box, TIDE_TEXT(EMAIL)),
-                                       box_scopes_parse(TIDE_TEXT(READONLY))),
-                     TIDE_OK);
+    char *file = key_file(stage);
+    box_cloud *box = tide_sim_cloud_box(stage->provider.cloud);
+    OK(box_auth_delegate(box_cloud_auth(box), TIDE_TEXT("robot@project.example.com"),
+                         box_cloud_user(box, TIDE_TEXT(EMAIL)),
+                         box_scopes_parse(TIDE_TEXT(READONLY))));
     static const struct {
         const char *user;
         const char *scopes;
@@ -447,24 +391,21 @@ TEST(delegation_that_was_not_given_needs_an_administrator)
                 {"nobody@example.com", READONLY, "invalid_grant"},
                 {EMAIL, "https://example.com/no-such-scope", "invalid_scope"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tide_buf_clear(&grant);
-        expect(tide_oauth_service_account(tide_text_of(file), rows[i].user, rows[i].scopes, &grant,
-                                          &stage.err),
-               TIDE_OK, &stage.err);
-        keep_grant(tide_buf_text(&grant));
-        assert_int_equal(tide_secrets_put(stage.secrets, SECRET, tide_buf_text(&grant), NULL),
-                         TIDE_OK);
-        tide_tokens *tokens = tokens_open(&stage);
-        expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-        assert_non_null(strstr(stage.err.text, rows[i].why));
-        const unsigned before = stage.provider.tokens;
-        expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-        assert_int_equal(stage.provider.tokens, before); /* OAU3 */
-        tide_tokens_close(tokens);
+        tide_buf_clear(&stage->grant);
+        EXPECT(tide_oauth_service_account(tide_text_of(file), rows[i].user, rows[i].scopes,
+                                          &stage->grant, &stage->err),
+               TIDE_OK);
+        keep_grant(tide_buf_text(&stage->grant));
+        put_grant(stage, SECRET);
+        tokens_open(stage);
+        EXPECT(get(stage, token), TIDE_AUTH);
+        assert_non_null(strstr(stage->err.text, rows[i].why));
+        const unsigned before = stage->provider.tokens;
+        EXPECT(get(stage, token), TIDE_AUTH);
+        assert_int_equal(stage->provider.tokens, before); /* OAU3 */
+        tokens_close(stage);
     }
     free(file);
-    tide_secret_wipe(&grant);
-    stage_end(&stage);
 }
 
 static char *pem_of(EVP_PKEY *key, const char *password)
@@ -486,16 +427,15 @@ static char *pem_of(EVP_PKEY *key, const char *password)
 static void check_key_file(const char *pem, const char *email, const char *url,
                            const char *expected)
 {
-    tide_buf grant;
     tide_error err = {0};
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+    tide_buf grant = heap_buf(TIDE_SECRET_BYTES_MAX);
     json_t *file = json_pack("{s:s, s:s, s:s, s:s}", "type", "service_account", "private_key", pem,
                              "client_email", email, "token_uri", url);
     assert_non_null(file);
     char *text = json_dumps(file, 0);
     const tide_status rc =
         tide_oauth_service_account(tide_text_of(text), EMAIL, READONLY, &grant, &err);
-    expect(rc, expected == NULL ? TIDE_OK : TIDE_INVALID, &err);
+    EXPECT_OF(rc, expected == NULL ? TIDE_OK : TIDE_INVALID, &err);
     if (expected != NULL && strstr(err.text, expected) == NULL)
         fail_msg("%s", err.text);
     free(text);
@@ -536,9 +476,8 @@ TEST(a_bad_key_file_is_refused_and_not_quoted)
     check_key_file(half, "robot@example.com", url, "RSA key of 2048 bits");
     free(half);
 
-    tide_buf grant;
     tide_error err = {0};
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+    tide_buf grant = heap_buf(TIDE_SECRET_BYTES_MAX);
     static const char *const files[] = {"",
                                         "{",
                                         "[]",
@@ -547,12 +486,12 @@ TEST(a_bad_key_file_is_refused_and_not_quoted)
                                         "{\"type\":\"authorized_user\"}",
                                         "{\"type\":\"service_account\"}"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        expect(tide_oauth_service_account(tide_text_of(files[i]), EMAIL, READONLY, &grant, &err),
-               TIDE_INVALID, &err);
-    expect(tide_oauth_service_account(TIDE_TEXT("{}"), "a b", READONLY, &grant, &err), TIDE_INVALID,
-           &err);
-    expect(tide_oauth_service_account(TIDE_TEXT("{}"), EMAIL, "", &grant, &err), TIDE_INVALID,
-           &err);
+        EXPECT_OF(tide_oauth_service_account(tide_text_of(files[i]), EMAIL, READONLY, &grant, &err),
+                  TIDE_INVALID, &err);
+    EXPECT_OF(tide_oauth_service_account(TIDE_TEXT("{}"), "a b", READONLY, &grant, &err),
+              TIDE_INVALID, &err);
+    EXPECT_OF(tide_oauth_service_account(TIDE_TEXT("{}"), EMAIL, "", &grant, &err), TIDE_INVALID,
+              &err);
     assert_int_equal(grant.bytes, 0);
     free(good);
     free(small);
@@ -606,63 +545,42 @@ static tide_status sign_in_with(struct stage *stage, tide_mem *mem)
     return rc;
 }
 
-TEST(signing_in_survives_every_failed_allocation)
+STAGED(signing_in_survives_every_failed_allocation, 19)
 {
-    struct stage stage;
-    stage_start(&stage, 19, NULL);
-    for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
-        const tide_status rc = sign_in_with(&stage, &mem.base);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
+        const tide_status rc = sign_in_with(stage, &mem.base);
+        EXPECT(rc, mem.fired ? TIDE_NO_MEMORY : TIDE_OK);
         assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            expect(rc, TIDE_OK, &stage.err);
-            assert_true(fail_at > 40);
-            break;
-        }
-        if (rc != TIDE_NO_MEMORY)
-            fail_msg("allocation %llu: %s: %s", (unsigned long long)fail_at, tide_status_name(rc),
-                     stage.err.text);
+        if (!mem.fired)
+            assert_true(mem.fail_at > 40);
     }
-    stage_end(&stage);
 }
 
-TEST(a_service_account_survives_every_failed_allocation)
+STAGED(a_service_account_survives_every_failed_allocation, 20)
 {
-    struct stage stage;
-    stage_start(&stage, 20, NULL);
-    char *file = key_file(&stage);
-    for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
-        struct tide_mem_faulty mem;
+    char *file = key_file(stage);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         tide_buf grant;
         tide_buf bearer;
         tide_tokens *tokens = NULL;
-        tide_mem_faulty_once(&mem, fail_at);
         tide_buf_init(&grant, &mem.base, TIDE_SECRET_BYTES_MAX);
         tide_buf_init(&bearer, &mem.base, 4096);
         tide_status rc =
-            tide_oauth_service_account(tide_text_of(file), EMAIL, READONLY, &grant, &stage.err);
+            tide_oauth_service_account(tide_text_of(file), EMAIL, READONLY, &grant, &stage->err);
         if (rc == TIDE_OK)
-            rc = tide_secrets_put(stage.secrets, SECRET, tide_buf_text(&grant), &stage.err);
+            rc = tide_secrets_put(stage->secrets, SECRET, tide_buf_text(&grant), &stage->err);
         if (rc == TIDE_OK)
-            rc = tide_tokens_open(stage.world, stage.secrets, &tokens_options, &mem.base, &tokens,
-                                  &stage.err);
+            rc = tide_tokens_open(stage->world, stage->secrets, &tokens_options, &mem.base, &tokens,
+                                  &stage->err);
         if (rc == TIDE_OK)
-            rc = tide_tokens_get(tokens, NULL, &bearer, &stage.err);
+            rc = tide_tokens_get(tokens, NULL, &bearer, &stage->err);
         tide_tokens_close(tokens);
         tide_secret_wipe(&grant);
         tide_secret_wipe(&bearer);
+        EXPECT(rc, mem.fired ? TIDE_NO_MEMORY : TIDE_OK);
         assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            expect(rc, TIDE_OK, &stage.err);
-            break;
-        }
-        if (rc != TIDE_NO_MEMORY)
-            fail_msg("allocation %llu: %s: %s", (unsigned long long)fail_at, tide_status_name(rc),
-                     stage.err.text);
     }
     free(file);
-    stage_end(&stage);
 }
 
 /* ---- a browser and a listener ---- */
@@ -671,12 +589,9 @@ REALLY(the_browser_comes_back_to_the_listener)
 {
     real_sign_in();
     tide_tokens *tokens = NULL;
-    assert_int_equal(
-        tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, NULL),
-        TIDE_OK);
-    tide_buf bearer;
-    tide_buf_init(&bearer, tide_mem_heap(), 512);
-    assert_int_equal(tide_tokens_get(tokens, NULL, &bearer, NULL), TIDE_OK);
+    OK(tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, NULL));
+    tide_buf bearer = heap_buf(512);
+    OK(tide_tokens_get(tokens, NULL, &bearer, NULL));
     struct box_principal principal;
     assert_true(box_auth_check(box_cloud_auth(real.box), tide_buf_text(&bearer),
                                tide_world_now_unix_ms(real.world), &principal));
@@ -695,8 +610,7 @@ REALLY(only_the_right_state_is_listened_to)
     tide_oauth_flow *flow = real_flow(&client);
     tide_oauth_flow *stranger = real_flow(&client);
     struct waiter waiter = {.flow = flow, .wait_ms = 60000};
-    assert_int_equal(tide_world_thread(real.world, "wait", waiter_run, &waiter, &thread, NULL),
-                     TIDE_OK);
+    OK(tide_world_thread(real.world, "wait", waiter_run, &waiter, &thread, NULL));
     real_follow(tide_oauth_flow_link(flow), location);
     const char *query = strchr(location, '?');
     assert_non_null(query);
@@ -730,23 +644,22 @@ REALLY(only_the_right_state_is_listened_to)
     (void)snprintf(other, sizeof other, "%.*s?error=access_denied&state=%s", base, location, ours);
     assert_int_equal(browse(other), 200);
     tide_world_join(real.world, thread);
-    expect(waiter.rc, TIDE_AUTH, &waiter.err);
+    EXPECT_OF(waiter.rc, TIDE_AUTH, &waiter.err);
 
     /* The person thinks again: the same link still works. */
     waiter = (struct waiter){.flow = flow, .wait_ms = 60000};
-    assert_int_equal(tide_world_thread(real.world, "wait", waiter_run, &waiter, &thread, NULL),
-                     TIDE_OK);
+    OK(tide_world_thread(real.world, "wait", waiter_run, &waiter, &thread, NULL));
     assert_int_equal(browse(location), 200);
     tide_world_join(real.world, thread);
-    expect(waiter.rc, TIDE_OK, &waiter.err);
+    EXPECT_OF(waiter.rc, TIDE_OK, &waiter.err);
     tide_oauth_flow_free(flow);
 
     /* Nobody comes; nobody wants it any more. */
     tide_error err = {0};
-    expect(tide_oauth_flow_wait(stranger, 10, NULL, &err), TIDE_TIMEOUT, &err);
+    EXPECT_OF(tide_oauth_flow_wait(stranger, 10, NULL, &err), TIDE_TIMEOUT, &err);
     waiter = (struct waiter){.flow = stranger, .wait_ms = 60000};
     tide_world_cancel(real.world, &waiter.cancel, TIDE_CANCEL_USER);
     waiter_run(&waiter);
-    expect(waiter.rc, TIDE_CANCELED, &waiter.err);
+    EXPECT_OF(waiter.rc, TIDE_CANCELED, &waiter.err);
     tide_oauth_flow_free(stranger);
 }

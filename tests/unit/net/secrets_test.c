@@ -4,6 +4,9 @@
 
 #include "sim.h"
 #include "support/temp_dir.h"
+#include "support/ok.h"
+#include "support/sweep.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <dirent.h>
@@ -26,40 +29,38 @@ struct fixture {
 
 static int set_up(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    assert_non_null(fixture);
-    (void)snprintf(fixture->dir, sizeof fixture->dir, "/tmp/tide-secrets-XXXXXX");
-    assert_non_null(mkdtemp(fixture->dir));
-    (void)snprintf(fixture->secrets_dir, sizeof fixture->secrets_dir, "%s/a/b", fixture->dir);
-    assert_int_equal(tide_world_real_new(tide_mem_heap(), &fixture->world, NULL), TIDE_OK);
-    assert_int_equal(tide_secrets_open(fixture->world, fixture->secrets_dir, TIDE_SECRETS_FILES,
-                                       tide_mem_heap(), &fixture->secrets, NULL),
-                     TIDE_OK);
-    *state = fixture;
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    (void)snprintf(f->dir, sizeof f->dir, "/tmp/tide-secrets-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    (void)snprintf(f->secrets_dir, sizeof f->secrets_dir, "%s/a/b", f->dir);
+    OK(tide_world_real_new(tide_mem_heap(), &f->world, NULL));
+    OK(tide_secrets_open(f->world, f->secrets_dir, TIDE_SECRETS_FILES, tide_mem_heap(), &f->secrets,
+                         NULL));
+    *state = f;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    tide_secrets_close(fixture->secrets);
-    tide_world_real_free(fixture->world);
-    assert_int_equal(temp_dir_remove(fixture->dir), 0);
-    free(fixture);
+    struct fixture *f = *state;
+    tide_secrets_close(f->secrets);
+    tide_world_real_free(f->world);
+    assert_int_equal(temp_dir_remove(f->dir), 0);
+    free(f);
     return 0;
 }
 
 /* The only file in the directory of secrets. */
-static void only_file(const struct fixture *fixture, char path_out[PATH_MAX])
+static void only_file(const struct fixture *f, char path_out[PATH_MAX])
 {
-    DIR *dir = opendir(fixture->secrets_dir);
+    DIR *dir = opendir(f->secrets_dir);
     assert_non_null(dir);
     size_t count = 0;
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        const int bytes =
-            snprintf(path_out, PATH_MAX, "%.2000s/%s", fixture->secrets_dir, entry->d_name);
+        const int bytes = snprintf(path_out, PATH_MAX, "%.2000s/%s", f->secrets_dir, entry->d_name);
         assert_in_range(bytes, 1, PATH_MAX - 1);
         count++;
     }
@@ -69,8 +70,7 @@ static void only_file(const struct fixture *fixture, char path_out[PATH_MAX])
 
 static void check_get(tide_secrets *secrets, const char *name, const char *expected)
 {
-    tide_buf value;
-    tide_buf_init(&value, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+    tide_buf value = heap_buf(TIDE_SECRET_BYTES_MAX);
     tide_error err = {0};
     const tide_status rc = tide_secrets_get(secrets, name, &value, &err);
     if (expected == NULL) {
@@ -83,54 +83,49 @@ static void check_get(tide_secrets *secrets, const char *name, const char *expec
     tide_secret_wipe(&value);
 }
 
-#define WITH_FILES(name) TEST_WITH(name, set_up, tear_down)
+#define WITH_FILES(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 WITH_FILES(a_secret_is_kept_replaced_and_removed)
 {
-    struct fixture *fixture = *state;
     tide_error err = {0};
-    assert_string_equal(tide_secrets_where(fixture->secrets), "file");
-    check_get(fixture->secrets, NAME, NULL);
-    assert_int_equal(tide_secrets_remove(fixture->secrets, NAME, &err), TIDE_NOT_FOUND);
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, TIDE_TEXT("one"), &err), TIDE_OK);
-    check_get(fixture->secrets, NAME, "one");
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, TIDE_TEXT("a longer two"), &err),
-                     TIDE_OK);
-    check_get(fixture->secrets, NAME, "a longer two");
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, TIDE_TEXT(""), &err), TIDE_OK);
-    check_get(fixture->secrets, NAME, "");
-    assert_int_equal(tide_secrets_remove(fixture->secrets, NAME, &err), TIDE_OK);
-    check_get(fixture->secrets, NAME, NULL);
+    assert_string_equal(tide_secrets_where(f->secrets), "file");
+    check_get(f->secrets, NAME, NULL);
+    assert_int_equal(tide_secrets_remove(f->secrets, NAME, &err), TIDE_NOT_FOUND);
+    OK(tide_secrets_put(f->secrets, NAME, TIDE_TEXT("one"), &err));
+    check_get(f->secrets, NAME, "one");
+    OK(tide_secrets_put(f->secrets, NAME, TIDE_TEXT("a longer two"), &err));
+    check_get(f->secrets, NAME, "a longer two");
+    OK(tide_secrets_put(f->secrets, NAME, TIDE_TEXT(""), &err));
+    check_get(f->secrets, NAME, "");
+    OK(tide_secrets_remove(f->secrets, NAME, &err));
+    check_get(f->secrets, NAME, NULL);
 }
 
 WITH_FILES(only_the_owner_can_read_the_file_and_its_directory)
 {
-    struct fixture *fixture = *state;
     char path[PATH_MAX];
     struct stat info;
     const mode_t mask = umask(0); /* the most generous one */
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, TIDE_TEXT("x"), NULL), TIDE_OK);
+    OK(tide_secrets_put(f->secrets, NAME, TIDE_TEXT("x"), NULL));
     (void)umask(mask);
-    only_file(fixture, path);
+    only_file(f, path);
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
-    assert_int_equal(stat(fixture->secrets_dir, &info), 0);
+    assert_int_equal(stat(f->secrets_dir, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
 }
 
 WITH_FILES(a_file_that_others_can_read_is_refused_with_the_cure)
 {
-    struct fixture *fixture = *state;
     char path[PATH_MAX];
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, TIDE_TEXT("s3cret"), NULL), TIDE_OK);
-    only_file(fixture, path);
+    OK(tide_secrets_put(f->secrets, NAME, TIDE_TEXT("s3cret"), NULL));
+    only_file(f, path);
     static const mode_t modes[] = {0640, 0604, 0620, 0602, 0601, 0610, 0644, 0777};
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         tide_error err = {0};
-        tide_buf value;
-        tide_buf_init(&value, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+        tide_buf value = heap_buf(TIDE_SECRET_BYTES_MAX);
         assert_int_equal(chmod(path, modes[i]), 0);
-        assert_int_equal(tide_secrets_get(fixture->secrets, NAME, &value, &err), TIDE_INVALID);
+        assert_int_equal(tide_secrets_get(f->secrets, NAME, &value, &err), TIDE_INVALID);
         assert_int_equal(value.bytes, 0);
         char cure[PATH_MAX + 32];
         (void)snprintf(cure, sizeof cure, "chmod 600 %s", path);
@@ -139,30 +134,28 @@ WITH_FILES(a_file_that_others_can_read_is_refused_with_the_cure)
         tide_buf_done(&value);
     }
     assert_int_equal(chmod(path, 0400), 0); /* less is fine */
-    check_get(fixture->secrets, NAME, "s3cret");
+    check_get(f->secrets, NAME, "s3cret");
 }
 
 WITH_FILES(a_link_or_a_pipe_in_its_place_is_refused)
 {
-    struct fixture *fixture = *state;
     char path[PATH_MAX];
     char other[PATH_MAX];
-    tide_buf value;
-    tide_buf_init(&value, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, TIDE_TEXT("x"), NULL), TIDE_OK);
-    only_file(fixture, path);
-    (void)snprintf(other, sizeof other, "%s/elsewhere", fixture->dir);
+    tide_buf value = heap_buf(TIDE_SECRET_BYTES_MAX);
+    OK(tide_secrets_put(f->secrets, NAME, TIDE_TEXT("x"), NULL));
+    only_file(f, path);
+    (void)snprintf(other, sizeof other, "%s/elsewhere", f->dir);
     assert_int_equal(rename(path, other), 0);
     assert_int_equal(symlink(other, path), 0);
-    assert_int_equal(tide_secrets_get(fixture->secrets, NAME, &value, NULL), TIDE_INVALID);
+    assert_int_equal(tide_secrets_get(f->secrets, NAME, &value, NULL), TIDE_INVALID);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(tide_secrets_get(fixture->secrets, NAME, &value, NULL), TIDE_INVALID);
+    assert_int_equal(tide_secrets_get(f->secrets, NAME, &value, NULL), TIDE_INVALID);
     /* Putting one there replaces whatever it was, and writes through no link. */
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink(other, path), 0);
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, TIDE_TEXT("new"), NULL), TIDE_OK);
-    check_get(fixture->secrets, NAME, "new");
+    OK(tide_secrets_put(f->secrets, NAME, TIDE_TEXT("new"), NULL));
+    check_get(f->secrets, NAME, "new");
     struct stat info;
     assert_int_equal(stat(other, &info), 0);
     assert_int_equal(info.st_size, 1);
@@ -173,7 +166,6 @@ WITH_FILES(a_link_or_a_pipe_in_its_place_is_refused)
  * file that cannot be made. */
 WITH_FILES(every_name_has_a_file_of_its_own)
 {
-    struct fixture *fixture = *state;
     char longest[TIDE_SECRET_NAME_BYTES_MAX + 1];
     char twin[TIDE_SECRET_NAME_BYTES_MAX + 1];
     memset(longest, '/', sizeof longest);
@@ -186,49 +178,43 @@ WITH_FILES(every_name_has_a_file_of_its_own)
     enum { NAMES = sizeof names / sizeof names[0] };
     for (size_t i = 0; i < NAMES; i++) {
         tide_error err = {0};
-        if (tide_secrets_put(fixture->secrets, names[i], tide_text_of(names[i]), &err) != TIDE_OK)
+        if (tide_secrets_put(f->secrets, names[i], tide_text_of(names[i]), &err) != TIDE_OK)
             fail_msg("%s: %s", names[i], err.text);
     }
     for (size_t i = 0; i < NAMES; i++)
-        check_get(fixture->secrets, names[i], names[i]);
+        check_get(f->secrets, names[i], names[i]);
     for (size_t i = 0; i < NAMES; i++)
-        assert_int_equal(tide_secrets_remove(fixture->secrets, names[i], NULL), TIDE_OK);
-    assert_int_equal(rmdir(fixture->secrets_dir), 0); /* all of them were in it */
+        OK(tide_secrets_remove(f->secrets, names[i], NULL));
+    assert_int_equal(rmdir(f->secrets_dir), 0); /* all of them were in it */
 }
 
 WITH_FILES(bad_names_and_values_are_refused)
 {
-    struct fixture *fixture = *state;
     char large[TIDE_SECRET_BYTES_MAX + 1];
     char name[TIDE_SECRET_NAME_BYTES_MAX + 2];
-    tide_buf value;
-    tide_buf_init(&value, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+    tide_buf value = heap_buf(TIDE_SECRET_BYTES_MAX);
     memset(large, 'x', sizeof large);
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
     const char *const names[] = {"", "a\nb", "a\x7f", name};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_int_equal(tide_secrets_put(fixture->secrets, names[i], TIDE_TEXT("x"), NULL),
+        assert_int_equal(tide_secrets_put(f->secrets, names[i], TIDE_TEXT("x"), NULL),
                          TIDE_INVALID);
-        assert_int_equal(tide_secrets_get(fixture->secrets, names[i], &value, NULL), TIDE_INVALID);
-        assert_int_equal(tide_secrets_remove(fixture->secrets, names[i], NULL), TIDE_INVALID);
+        assert_int_equal(tide_secrets_get(f->secrets, names[i], &value, NULL), TIDE_INVALID);
+        assert_int_equal(tide_secrets_remove(f->secrets, names[i], NULL), TIDE_INVALID);
     }
-    assert_int_equal(
-        tide_secrets_put(fixture->secrets, NAME, (tide_text){large, sizeof large}, NULL),
-        TIDE_FULL);
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, (tide_text){"a\0b", 3}, NULL),
+    assert_int_equal(tide_secrets_put(f->secrets, NAME, (tide_text){large, sizeof large}, NULL),
+                     TIDE_FULL);
+    assert_int_equal(tide_secrets_put(f->secrets, NAME, (tide_text){"a\0b", 3}, NULL),
                      TIDE_INVALID);
-    check_get(fixture->secrets, NAME, NULL);
-    assert_int_equal(
-        tide_secrets_put(fixture->secrets, NAME, (tide_text){large, sizeof large - 1}, NULL),
-        TIDE_OK);
-    assert_int_equal(tide_secrets_get(fixture->secrets, NAME, &value, NULL), TIDE_OK);
+    check_get(f->secrets, NAME, NULL);
+    OK(tide_secrets_put(f->secrets, NAME, (tide_text){large, sizeof large - 1}, NULL));
+    OK(tide_secrets_get(f->secrets, NAME, &value, NULL));
     assert_int_equal(value.bytes, TIDE_SECRET_BYTES_MAX);
     /* Too little room leaves what was there. */
-    tide_buf small;
-    tide_buf_init(&small, tide_mem_heap(), 100);
-    assert_int_equal(tide_buf_add_text(&small, "before"), TIDE_OK);
-    assert_int_equal(tide_secrets_get(fixture->secrets, NAME, &small, NULL), TIDE_FULL);
+    tide_buf small = heap_buf(100);
+    OK(tide_buf_add_text(&small, "before"));
+    assert_int_equal(tide_secrets_get(f->secrets, NAME, &small, NULL), TIDE_FULL);
     assert_string_equal(tide_buf_cstr(&small), "before");
     tide_buf_done(&small);
     tide_secret_wipe(&value);
@@ -236,17 +222,14 @@ WITH_FILES(bad_names_and_values_are_refused)
 
 WITH_FILES(no_keyring_is_an_error_only_when_asked_for)
 {
-    struct fixture *fixture = *state;
     tide_secrets *secrets = NULL;
     tide_error err = {0};
-    assert_int_equal(tide_secrets_open_with(fixture->world, fixture->secrets_dir,
-                                            TIDE_SECRETS_KEYRING, NULL, tide_mem_heap(), &secrets,
-                                            &err),
+    assert_int_equal(tide_secrets_open_with(f->world, f->secrets_dir, TIDE_SECRETS_KEYRING, NULL,
+                                            tide_mem_heap(), &secrets, &err),
                      TIDE_NOT_FOUND);
     assert_null(secrets);
-    assert_int_equal(tide_secrets_open_with(fixture->world, fixture->secrets_dir, TIDE_SECRETS_BEST,
-                                            NULL, tide_mem_heap(), &secrets, &err),
-                     TIDE_OK);
+    OK(tide_secrets_open_with(f->world, f->secrets_dir, TIDE_SECRETS_BEST, NULL, tide_mem_heap(),
+                              &secrets, &err));
     assert_string_equal(tide_secrets_where(secrets), "file");
     tide_secrets_close(secrets);
 
@@ -257,12 +240,11 @@ WITH_FILES(no_keyring_is_an_error_only_when_asked_for)
     runtime = runtime == NULL ? NULL : strdup(runtime);
     (void)unsetenv("DBUS_SESSION_BUS_ADDRESS");
     (void)unsetenv("XDG_RUNTIME_DIR");
-    assert_int_equal(tide_secrets_open(fixture->world, fixture->secrets_dir, TIDE_SECRETS_KEYRING,
+    assert_int_equal(tide_secrets_open(f->world, f->secrets_dir, TIDE_SECRETS_KEYRING,
                                        tide_mem_heap(), &secrets, &err),
                      TIDE_NOT_FOUND);
-    assert_int_equal(tide_secrets_open(fixture->world, fixture->secrets_dir, TIDE_SECRETS_BEST,
-                                       tide_mem_heap(), &secrets, &err),
-                     TIDE_OK);
+    OK(tide_secrets_open(f->world, f->secrets_dir, TIDE_SECRETS_BEST, tide_mem_heap(), &secrets,
+                         &err));
     assert_string_equal(tide_secrets_where(secrets), "file");
     tide_secrets_close(secrets);
     if (bus != NULL)
@@ -325,30 +307,28 @@ static void ring_close(tide_keyring *keyring)
 
 static const struct tide_keyring_ops ring_ops = {ring_put, ring_get, ring_remove, ring_close};
 
-static tide_secrets *open_ring(struct fixture *fixture, struct ring *ring, tide_secrets_place place)
+static tide_secrets *open_ring(struct fixture *f, struct ring *ring, tide_secrets_place place)
 {
     tide_secrets *secrets = NULL;
     ring->base.ops = &ring_ops;
-    assert_int_equal(tide_secrets_open_with(fixture->world, fixture->secrets_dir, place,
-                                            &ring->base, tide_mem_heap(), &secrets, NULL),
-                     TIDE_OK);
+    OK(tide_secrets_open_with(f->world, f->secrets_dir, place, &ring->base, tide_mem_heap(),
+                              &secrets, NULL));
     assert_string_equal(tide_secrets_where(secrets), "keyring");
     return secrets;
 }
 
 WITH_FILES(the_keyring_comes_first_and_no_copy_stays_in_a_file)
 {
-    struct fixture *fixture = *state;
     struct ring ring = {.holds = false};
     /* From the time before there was a keyring. */
-    assert_int_equal(tide_secrets_put(fixture->secrets, NAME, TIDE_TEXT("filed"), NULL), TIDE_OK);
-    tide_secrets *secrets = open_ring(fixture, &ring, TIDE_SECRETS_BEST);
+    OK(tide_secrets_put(f->secrets, NAME, TIDE_TEXT("filed"), NULL));
+    tide_secrets *secrets = open_ring(f, &ring, TIDE_SECRETS_BEST);
     check_get(secrets, NAME, "filed");
-    assert_int_equal(tide_secrets_put(secrets, NAME, TIDE_TEXT("ringed"), NULL), TIDE_OK);
+    OK(tide_secrets_put(secrets, NAME, TIDE_TEXT("ringed"), NULL));
     assert_string_equal(ring.value, "ringed");
     check_get(secrets, NAME, "ringed");
-    check_get(fixture->secrets, NAME, NULL); /* the file is gone */
-    assert_int_equal(tide_secrets_remove(secrets, NAME, NULL), TIDE_OK);
+    check_get(f->secrets, NAME, NULL); /* the file is gone */
+    OK(tide_secrets_remove(secrets, NAME, NULL));
     assert_false(ring.holds);
     check_get(secrets, NAME, NULL);
     tide_secrets_close(secrets);
@@ -357,15 +337,13 @@ WITH_FILES(the_keyring_comes_first_and_no_copy_stays_in_a_file)
 
 WITH_FILES(a_locked_keyring_sends_secrets_to_files_and_the_newest_is_read)
 {
-    struct fixture *fixture = *state;
     struct ring ring = {.holds = false};
-    tide_secrets *secrets = open_ring(fixture, &ring, TIDE_SECRETS_BEST);
-    tide_buf value;
-    tide_buf_init(&value, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    assert_int_equal(tide_secrets_put(secrets, NAME, TIDE_TEXT("old"), NULL), TIDE_OK);
+    tide_secrets *secrets = open_ring(f, &ring, TIDE_SECRETS_BEST);
+    tide_buf value = heap_buf(TIDE_SECRET_BYTES_MAX);
+    OK(tide_secrets_put(secrets, NAME, TIDE_TEXT("old"), NULL));
     ring.fails = true;
     assert_int_equal(tide_secrets_get(secrets, NAME, &value, NULL), TIDE_IO); /* not "none" */
-    assert_int_equal(tide_secrets_put(secrets, NAME, TIDE_TEXT("new"), NULL), TIDE_OK);
+    OK(tide_secrets_put(secrets, NAME, TIDE_TEXT("new"), NULL));
     check_get(secrets, NAME, "new");
     ring.fails = false; /* unlocked again, with the old one still in it */
     check_get(secrets, NAME, "new");
@@ -373,7 +351,7 @@ WITH_FILES(a_locked_keyring_sends_secrets_to_files_and_the_newest_is_read)
     assert_int_equal(tide_secrets_remove(secrets, NAME, NULL), TIDE_IO);
     check_get(secrets, NAME, "new"); /* nothing was removed by half */
     ring.fails = false;
-    assert_int_equal(tide_secrets_remove(secrets, NAME, NULL), TIDE_OK);
+    OK(tide_secrets_remove(secrets, NAME, NULL));
     check_get(secrets, NAME, NULL);
     assert_false(ring.holds);
     tide_secrets_close(secrets);
@@ -381,14 +359,12 @@ WITH_FILES(a_locked_keyring_sends_secrets_to_files_and_the_newest_is_read)
 
 WITH_FILES(asked_for_the_keyring_no_file_is_ever_made)
 {
-    struct fixture *fixture = *state;
     struct ring ring = {.fails = true};
-    tide_secrets *secrets = open_ring(fixture, &ring, TIDE_SECRETS_KEYRING);
-    tide_buf value;
-    tide_buf_init(&value, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+    tide_secrets *secrets = open_ring(f, &ring, TIDE_SECRETS_KEYRING);
+    tide_buf value = heap_buf(TIDE_SECRET_BYTES_MAX);
     assert_int_equal(tide_secrets_put(secrets, NAME, TIDE_TEXT("x"), NULL), TIDE_IO);
     assert_int_equal(tide_secrets_get(secrets, NAME, &value, NULL), TIDE_IO);
-    assert_int_equal(rmdir(fixture->secrets_dir), 0);
+    assert_int_equal(rmdir(f->secrets_dir), 0);
     tide_secrets_close(secrets);
 }
 
@@ -415,14 +391,13 @@ static void *watching_resize(tide_mem *base, void *old, size_t old_bytes, size_t
 
 WITH_FILES(memory_of_secrets_is_wiped_when_it_moves_and_when_it_goes)
 {
-    struct fixture *fixture = *state;
     struct watching watching = {.base = {watching_resize}};
     struct tide_mem_wiping wiping;
     tide_mem_wiping_init(&wiping, &watching.base);
     tide_buf grown;
     tide_buf_init(&grown, &wiping.base, 1 << 20);
     for (int i = 0; i < 10000; i++)
-        assert_int_equal(tide_buf_add_text(&grown, "secret"), TIDE_OK);
+        OK(tide_buf_add_text(&grown, "secret"));
     assert_true(watching.given_back > 5);
     tide_buf_done(&grown);
     assert_int_equal(watching.dirty, 0);
@@ -430,7 +405,7 @@ WITH_FILES(memory_of_secrets_is_wiped_when_it_moves_and_when_it_goes)
     tide_buf plain;
     tide_buf_init(&plain, &watching.base, 100);
     assert_non_null(tide_buf_reserve(&plain, 100)); /* grows no more */
-    assert_int_equal(tide_buf_add_text(&plain, "secret"), TIDE_OK);
+    OK(tide_buf_add_text(&plain, "secret"));
     tide_buf_clear(&plain); /* the bytes are still there, past the count */
     tide_secret_wipe(&plain);
     assert_int_equal(watching.dirty, 0);
@@ -438,24 +413,23 @@ WITH_FILES(memory_of_secrets_is_wiped_when_it_moves_and_when_it_goes)
     /* Reading: into a buffer that holds an older one. */
     char value[30000];
     memset(value, 'v', sizeof value);
-    assert_int_equal(
-        tide_secrets_put(fixture->secrets, NAME, (tide_text){value, sizeof value}, NULL), TIDE_OK);
+    OK(tide_secrets_put(f->secrets, NAME, (tide_text){value, sizeof value}, NULL));
     tide_buf out;
     tide_buf_init(&out, &wiping.base, TIDE_SECRET_BYTES_MAX);
-    assert_int_equal(tide_buf_add_text(&out, "an older one"), TIDE_OK);
-    assert_int_equal(tide_secrets_get(fixture->secrets, NAME, &out, NULL), TIDE_OK);
+    OK(tide_buf_add_text(&out, "an older one"));
+    OK(tide_secrets_get(f->secrets, NAME, &out, NULL));
     assert_int_equal(out.bytes, sizeof value);
     tide_secret_wipe(&out);
     assert_int_equal(watching.dirty, 0);
 }
 
-static tide_status keep_and_read(struct fixture *fixture, tide_mem *mem)
+static tide_status keep_and_read(struct fixture *f, tide_mem *mem)
 {
     tide_secrets *secrets = NULL;
     tide_buf value;
     tide_buf_init(&value, mem, TIDE_SECRET_BYTES_MAX);
-    tide_status rc = tide_secrets_open(fixture->world, fixture->secrets_dir, TIDE_SECRETS_FILES,
-                                       mem, &secrets, NULL);
+    tide_status rc =
+        tide_secrets_open(f->world, f->secrets_dir, TIDE_SECRETS_FILES, mem, &secrets, NULL);
     if (rc == TIDE_OK)
         rc = tide_secrets_put(secrets, NAME, TIDE_TEXT("value"), NULL);
     if (rc == TIDE_OK)
@@ -469,16 +443,9 @@ static tide_status keep_and_read(struct fixture *fixture, tide_mem *mem)
 
 WITH_FILES(secrets_survive_every_failed_allocation)
 {
-    for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
-        const tide_status rc = keep_and_read(*state, &mem.base);
-        assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
-            return;
-        }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
+        const tide_status rc = keep_and_read(f, &mem.base);
+        assert_swept(mem, rc);
     }
 }
 
@@ -493,17 +460,15 @@ TEST(after_a_crash_a_secret_is_the_old_or_the_new_one)
         tide_sim *sim = tide_sim_new(steps, NULL);
         tide_world *world = tide_sim_world(sim);
         tide_secrets *secrets = NULL;
-        assert_int_equal(tide_secrets_open(world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(),
-                                           &secrets, NULL),
-                         TIDE_OK);
-        assert_int_equal(tide_secrets_put(secrets, NAME, TIDE_TEXT("the old one"), NULL), TIDE_OK);
+        OK(tide_secrets_open(world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(), &secrets,
+                             NULL));
+        OK(tide_secrets_put(secrets, NAME, TIDE_TEXT("the old one"), NULL));
         tide_sim_crash_after(sim, steps, TIDE_SIM_CRASH_POWER);
         const tide_status rc = tide_secrets_put(secrets, NAME, TIDE_TEXT("new"), NULL);
         tide_sim_crash(sim, TIDE_SIM_CRASH_POWER);
         tide_sim_reboot(sim);
-        tide_buf value;
-        tide_buf_init(&value, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-        assert_int_equal(tide_secrets_get(secrets, NAME, &value, NULL), TIDE_OK);
+        tide_buf value = heap_buf(TIDE_SECRET_BYTES_MAX);
+        OK(tide_secrets_get(secrets, NAME, &value, NULL));
         const bool is_new = strcmp(tide_buf_cstr(&value), "new") == 0;
         const bool is_old = strcmp(tide_buf_cstr(&value), "the old one") == 0;
         assert_true(is_new || is_old);
@@ -523,10 +488,9 @@ TEST(a_full_disk_loses_nothing)
     tide_sim *sim = tide_sim_new(1, NULL);
     tide_secrets *secrets = NULL;
     tide_error err = {0};
-    assert_int_equal(tide_secrets_open(tide_sim_world(sim), "/secrets", TIDE_SECRETS_FILES,
-                                       tide_mem_heap(), &secrets, NULL),
-                     TIDE_OK);
-    assert_int_equal(tide_secrets_put(secrets, NAME, TIDE_TEXT("old"), NULL), TIDE_OK);
+    OK(tide_secrets_open(tide_sim_world(sim), "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(),
+                         &secrets, NULL));
+    OK(tide_secrets_put(secrets, NAME, TIDE_TEXT("old"), NULL));
     tide_sim_disk_room(sim, 1);
     assert_int_equal(tide_secrets_put(secrets, NAME, TIDE_TEXT("n3wer"), &err), TIDE_DISK_FULL);
     assert_null(strstr(err.text, "n3wer"));

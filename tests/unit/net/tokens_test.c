@@ -1,119 +1,108 @@
 /* Staying signed in, against the cloud in a box: expiry, refusal, death, crashes, and many
  * threads at once. */
 #include "oauth_real.h"
+#include "support/ok.h"
+#include "support/heap.h"
 
-TEST(a_token_is_refreshed_a_minute_before_it_expires)
+SIGNED_IN(a_token_is_refreshed_a_minute_before_it_expires, 6)
 {
-    struct stage stage;
     char first[512];
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 6);
-    expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
-    let_pass(&stage, 3599000 - 65000);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    EXPECT(get(stage, first), TIDE_OK);
+    let_pass(stage, 3599000 - 65000);
+    EXPECT(get(stage, token), TIDE_OK);
     assert_string_equal(token, first);
-    let_pass(&stage, 6000); /* 59 s are left */
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    let_pass(stage, 6000); /* 59 s are left */
+    EXPECT(get(stage, token), TIDE_OK);
     assert_string_not_equal(token, first);
-    assert_int_equal(stage.provider.refreshes, 1);
-    assert_int_equal(profile(&stage, token), 200);
+    assert_int_equal(stage->provider.refreshes, 1);
+    assert_int_equal(profile(stage, token), 200);
     for (int i = 0; i < 20; i++) { /* a day or so */
-        let_pass(&stage, HOUR_MS);
-        expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-        assert_int_equal(profile(&stage, token), 200);
+        let_pass(stage, HOUR_MS);
+        EXPECT(get(stage, token), TIDE_OK);
+        assert_int_equal(profile(stage, token), 200);
     }
-    assert_int_equal(stage.provider.refreshes, 21);
-    tide_tokens_close(tokens);
+    assert_int_equal(stage->provider.refreshes, 21);
     /* The last one was stored: opening again asks nobody. */
-    tokens = tokens_open(&stage);
-    expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
+    tokens_open(stage);
+    EXPECT(get(stage, first), TIDE_OK);
     assert_string_equal(first, token);
-    assert_int_equal(stage.provider.refreshes, 21);
-    stage_leave(&stage, tokens);
+    assert_int_equal(stage->provider.refreshes, 21);
 }
 
-TEST(a_clock_that_jumps_costs_a_refresh_at_most)
+SIGNED_IN(a_clock_that_jumps_costs_a_refresh_at_most, 7)
 {
-    struct stage stage;
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 7);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    tide_sim_wall_jump(stage.sim, -(int64_t)(100 * HOUR_MS)); /* a running process does not care */
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(stage.provider.refreshes, 0);
-    let_pass(&stage, 2 * HOUR_MS);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(stage.provider.refreshes, 1);
-    tide_tokens_close(tokens);
+    EXPECT(get(stage, token), TIDE_OK);
+    tide_sim_wall_jump(stage->sim, -(int64_t)(100 * HOUR_MS)); /* a running process does not care */
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(stage->provider.refreshes, 0);
+    let_pass(stage, 2 * HOUR_MS);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(stage->provider.refreshes, 1);
+    tokens_close(stage);
     /* A new one is fooled by the stored time, learns it from the server, and mends it. */
-    tide_sim_wall_jump(stage.sim, -(int64_t)(50 * HOUR_MS));
-    let_pass(&stage, 2 * HOUR_MS);
-    tokens = tokens_open(&stage);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(profile(&stage, token), 401);
-    tide_tokens_refused(tokens, tide_text_of(token));
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(profile(&stage, token), 200);
-    assert_int_equal(stage.provider.refreshes, 2);
-    stage_leave(&stage, tokens);
+    tide_sim_wall_jump(stage->sim, -(int64_t)(50 * HOUR_MS));
+    let_pass(stage, 2 * HOUR_MS);
+    tokens_open(stage);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(profile(stage, token), 401);
+    tide_tokens_refused(stage->tokens, tide_text_of(token));
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(profile(stage, token), 200);
+    assert_int_equal(stage->provider.refreshes, 2);
 }
 
-TEST(a_refused_token_is_refreshed_once)
+SIGNED_IN(a_refused_token_is_refreshed_once, 8)
 {
-    struct stage stage;
     char first[512];
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 8);
-    expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
-    control(&stage, "/_cloud/token/expire", "{\"user\":\"" EMAIL "\"}");
-    assert_int_equal(profile(&stage, first), 401);
-    tide_tokens_refused(tokens, tide_text_of(first));
-    tide_tokens_refused(tokens, tide_text_of(first)); /* two calls were under way */
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    EXPECT(get(stage, first), TIDE_OK);
+    control(stage, "/_cloud/token/expire", "{\"user\":\"" EMAIL "\"}");
+    assert_int_equal(profile(stage, first), 401);
+    tide_tokens_refused(stage->tokens, tide_text_of(first));
+    tide_tokens_refused(stage->tokens, tide_text_of(first)); /* two calls were under way */
+    EXPECT(get(stage, token), TIDE_OK);
     assert_string_not_equal(token, first);
-    assert_int_equal(profile(&stage, token), 200);
-    tide_tokens_refused(tokens, tide_text_of(first)); /* a late one: that token is gone */
-    tide_tokens_refused(tokens, TIDE_TEXT("never seen"));
-    tide_tokens_refused(tokens, TIDE_TEXT(""));
-    expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
+    assert_int_equal(profile(stage, token), 200);
+    tide_tokens_refused(stage->tokens, tide_text_of(first)); /* a late one: that token is gone */
+    tide_tokens_refused(stage->tokens, TIDE_TEXT("never seen"));
+    tide_tokens_refused(stage->tokens, TIDE_TEXT(""));
+    EXPECT(get(stage, first), TIDE_OK);
     assert_string_equal(first, token);
-    assert_int_equal(stage.provider.refreshes, 1);
-    stage_leave(&stage, tokens);
+    assert_int_equal(stage->provider.refreshes, 1);
 }
 
 /* OAU3: the provider is asked once, however often and by whomever the token is wanted;
  * and a new sign-in, stored by another process, is noticed at the next question. */
-TEST(a_dead_sign_in_is_reported_with_its_cure_and_not_retried)
+SIGNED_IN(a_dead_sign_in_is_reported_with_its_cure_and_not_retried, 9)
 {
-    struct stage stage;
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 9);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    control(&stage, "/_cloud/token/revoke", "{\"user\":\"" EMAIL "\"}");
-    assert_int_equal(profile(&stage, token), 401);
-    tide_tokens_refused(tokens, tide_text_of(token));
+    EXPECT(get(stage, token), TIDE_OK);
+    control(stage, "/_cloud/token/revoke", "{\"user\":\"" EMAIL "\"}");
+    assert_int_equal(profile(stage, token), 401);
+    tide_tokens_refused(stage->tokens, tide_text_of(token));
     for (int i = 0; i < 10; i++) {
-        expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-        assert_non_null(strstr(stage.err.text, "`tidemark account add gmail " EMAIL "`"));
+        EXPECT(get(stage, token), TIDE_AUTH);
+        assert_non_null(strstr(stage->err.text, "`tidemark account add gmail " EMAIL "`"));
         if (i == 0)
             assert_non_null(
-                strstr(stage.err.text, "invalid_grant: Token has been expired or revoked."));
-        let_pass(&stage, HOUR_MS);
+                strstr(stage->err.text, "invalid_grant: Token has been expired or revoked."));
+        let_pass(stage, HOUR_MS);
     }
-    assert_int_equal(stage.provider.refreshes, 1);
-    sign_in(&stage);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(profile(&stage, token), 200);
-    assert_int_equal(stage.provider.refreshes, 1);
-    let_pass(&stage, HOUR_MS);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(stage.provider.refreshes, 2);
-    stage_leave(&stage, tokens);
+    assert_int_equal(stage->provider.refreshes, 1);
+    sign_in(stage);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(profile(stage, token), 200);
+    assert_int_equal(stage->provider.refreshes, 1);
+    let_pass(stage, HOUR_MS);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(stage->provider.refreshes, 2);
 }
 
 /* Each way a refresh can fail: the status is never one that would condemn the item at
  * hand, nothing is shown, and after it the provider's recovery is noticed. */
-TEST(a_failed_refresh_passes_and_shows_nothing)
+SIGNED_IN(a_failed_refresh_passes_and_shows_nothing, 10)
 {
     static const struct bad_answer rows[] = {
         {MANNER_PAGE, 200, NULL, TIDE_SERVER},
@@ -132,101 +121,88 @@ TEST(a_failed_refresh_passes_and_shows_nothing)
         {MANNER_CUSTOM, 403, "{\"error\":{\"errors\":[{\"reason\":\"userRateLimitExceeded\"}]}}",
          TIDE_THROTTLED},
     };
-    struct stage stage;
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 10);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        let_pass(&stage, HOUR_MS);
-        provider_answers(&stage.provider, &rows[i]);
-        expect(get(&stage, tokens, token), rows[i].expected, &stage.err);
-        stage.provider.manner = MANNER_GOOD;
-        expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-        assert_int_equal(profile(&stage, token), 200);
+        let_pass(stage, HOUR_MS);
+        provider_answers(&stage->provider, &rows[i]);
+        EXPECT(get(stage, token), rows[i].expected);
+        stage->provider.manner = MANNER_GOOD;
+        EXPECT(get(stage, token), TIDE_OK);
+        assert_int_equal(profile(stage, token), 200);
     }
-    let_pass(&stage, HOUR_MS);
-    tide_sim_net_down(stage.sim, true);
-    expect(get(&stage, tokens, token), TIDE_NETWORK, &stage.err);
-    tide_sim_net_down(stage.sim, false);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    let_pass(stage, HOUR_MS);
+    tide_sim_net_down(stage->sim, true);
+    EXPECT(get(stage, token), TIDE_NETWORK);
+    tide_sim_net_down(stage->sim, false);
+    EXPECT(get(stage, token), TIDE_OK);
     /* What people must mend, in the server's words or not. */
-    let_pass(&stage, HOUR_MS);
-    stage.provider.manner = MANNER_ECHO;
-    stage.provider.http = 401;
-    expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-    assert_non_null(strstr(stage.err.text, "invalid_client"));
-    assert_non_null(strstr(stage.err.text, "[hidden]"));
-    stage_leave(&stage, tokens);
+    let_pass(stage, HOUR_MS);
+    stage->provider.manner = MANNER_ECHO;
+    stage->provider.http = 401;
+    EXPECT(get(stage, token), TIDE_AUTH);
+    assert_non_null(strstr(stage->err.text, "invalid_client"));
+    assert_non_null(strstr(stage->err.text, "[hidden]"));
 }
 
-TEST(tokens_with_a_short_life_are_used_for_half_of_it)
+SIGNED_IN(tokens_with_a_short_life_are_used_for_half_of_it, 11)
 {
-    struct stage stage;
     char first[512];
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 11);
-    let_pass(&stage, HOUR_MS);
-    stage.provider.manner = MANNER_SHORT;
-    stage.provider.life_s = 30;
-    expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
-    let_pass(&stage, 10000);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    let_pass(stage, HOUR_MS);
+    stage->provider.manner = MANNER_SHORT;
+    stage->provider.life_s = 30;
+    EXPECT(get(stage, first), TIDE_OK);
+    let_pass(stage, 10000);
+    EXPECT(get(stage, token), TIDE_OK);
     assert_string_equal(token, first);
-    let_pass(&stage, 10000);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    let_pass(stage, 10000);
+    EXPECT(get(stage, token), TIDE_OK);
     assert_string_not_equal(token, first);
     /* One that is dead at birth is given out once, and does not make us ask for ever. */
-    stage.provider.life_s = 0;
-    let_pass(&stage, 60000);
-    const unsigned before = stage.provider.refreshes;
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(stage.provider.refreshes, before + 2);
-    stage_leave(&stage, tokens);
+    stage->provider.life_s = 0;
+    let_pass(stage, 60000);
+    const unsigned before = stage->provider.refreshes;
+    EXPECT(get(stage, token), TIDE_OK);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(stage->provider.refreshes, before + 2);
 }
 
 /* OAU1, where it matters most: the old refresh token is dead once a new one was given. */
-TEST(a_new_refresh_token_is_kept_even_when_the_disk_was_full)
+SIGNED_IN(a_new_refresh_token_is_kept_even_when_the_disk_was_full, 12)
 {
-    struct stage stage;
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 12);
-    let_pass(&stage, HOUR_MS);
-    stage.provider.manner = MANNER_ROTATE;
-    tide_sim_disk_room(stage.sim, 1);
-    expect(get(&stage, tokens, token), TIDE_DISK_FULL, &stage.err);
-    expect(get(&stage, tokens, token), TIDE_DISK_FULL, &stage.err);
-    assert_int_equal(stage.provider.refreshes, 1); /* only the keeping was tried again */
-    tide_sim_disk_room(stage.sim, 1 << 30);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(stage.provider.refreshes, 1);
-    tide_tokens_close(tokens);
-    tokens = tokens_open(&stage);
-    let_pass(&stage, HOUR_MS);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_non_null(strstr(stage.provider.last_refresh, "rotated-refresh-"));
-    stage_leave(&stage, tokens);
+    let_pass(stage, HOUR_MS);
+    stage->provider.manner = MANNER_ROTATE;
+    tide_sim_disk_room(stage->sim, 1);
+    EXPECT(get(stage, token), TIDE_DISK_FULL);
+    EXPECT(get(stage, token), TIDE_DISK_FULL);
+    assert_int_equal(stage->provider.refreshes, 1); /* only the keeping was tried again */
+    tide_sim_disk_room(stage->sim, 1 << 30);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(stage->provider.refreshes, 1);
+    tokens_open(stage);
+    let_pass(stage, HOUR_MS);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_non_null(strstr(stage->provider.last_refresh, "rotated-refresh-"));
 }
 
 /* Fails at keeping, then somebody signs in anew: the new sign-in is not overwritten. */
-TEST(what_could_not_be_kept_gives_way_to_a_new_sign_in)
+SIGNED_IN(what_could_not_be_kept_gives_way_to_a_new_sign_in, 13)
 {
-    struct stage stage;
     char token[512];
-    tide_tokens *tokens = stage_signed_in(&stage, 13);
-    let_pass(&stage, HOUR_MS);
-    stage.provider.manner = MANNER_ROTATE;
-    tide_sim_disk_room(stage.sim, 1);
-    expect(get(&stage, tokens, token), TIDE_DISK_FULL, &stage.err);
-    tide_sim_disk_room(stage.sim, 1 << 30);
-    stage.provider.manner = MANNER_GOOD;
-    let_pass(&stage, MINUTE_MS);
-    sign_in(&stage);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_int_equal(profile(&stage, token), 200);
-    let_pass(&stage, HOUR_MS);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-    assert_null(strstr(stage.provider.last_refresh, "rotated-refresh-"));
-    stage_leave(&stage, tokens);
+    let_pass(stage, HOUR_MS);
+    stage->provider.manner = MANNER_ROTATE;
+    tide_sim_disk_room(stage->sim, 1);
+    EXPECT(get(stage, token), TIDE_DISK_FULL);
+    tide_sim_disk_room(stage->sim, 1 << 30);
+    stage->provider.manner = MANNER_GOOD;
+    let_pass(stage, MINUTE_MS);
+    sign_in(stage);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_int_equal(profile(stage, token), 200);
+    let_pass(stage, HOUR_MS);
+    EXPECT(get(stage, token), TIDE_OK);
+    assert_null(strstr(stage->provider.last_refresh, "rotated-refresh-"));
 }
 
 /* OAU1: power is lost at each step around a refresh in turn; a token that was given out
@@ -235,37 +211,33 @@ TEST(a_token_is_durable_before_it_is_used)
 {
     unsigned given = 0;
     for (uint64_t steps = 1; steps < 60; steps++) {
-        struct stage stage;
         char token[512];
         char stored[512];
-        tide_tokens *tokens = stage_signed_in(&stage, 1000 + steps);
-        let_pass(&stage, HOUR_MS);
-        tide_sim_crash_after(stage.sim, steps, TIDE_SIM_CRASH_POWER);
-        const tide_status rc = get(&stage, tokens, token);
-        tide_sim_crash(stage.sim, TIDE_SIM_CRASH_POWER);
-        tide_tokens_close(tokens);
-        tide_sim_reboot(stage.sim);
-        tokens = tokens_open(&stage);
-        const unsigned before = stage.provider.refreshes;
-        expect(get(&stage, tokens, stored), TIDE_OK, &stage.err);
+        struct stage *stage = stage_signed_in(1000 + steps);
+        let_pass(stage, HOUR_MS);
+        tide_sim_crash_after(stage->sim, steps, TIDE_SIM_CRASH_POWER);
+        const tide_status rc = get(stage, token);
+        tide_sim_crash(stage->sim, TIDE_SIM_CRASH_POWER);
+        tokens_close(stage);
+        tide_sim_reboot(stage->sim);
+        tokens_open(stage);
+        const unsigned before = stage->provider.refreshes;
+        EXPECT(get(stage, stored), TIDE_OK);
         if (rc == TIDE_OK) {
             given++;
             assert_string_equal(stored, token);
-            assert_int_equal(stage.provider.refreshes, before);
+            assert_int_equal(stage->provider.refreshes, before);
         } else {
             assert_int_equal(rc, TIDE_STOPPED);
         }
-        assert_int_equal(profile(&stage, stored), 200);
-        stage_leave(&stage, tokens);
+        assert_int_equal(profile(stage, stored), 200);
+        stage_end(stage);
     }
     assert_in_range(given, 1, 58); /* both were tried */
 }
 
-TEST(a_damaged_or_missing_sign_in_asks_for_a_new_one)
+STAGED(a_damaged_or_missing_sign_in_asks_for_a_new_one, 14)
 {
-    struct stage stage;
-    tide_tokens *tokens = NULL;
-    stage_start(&stage, 14, NULL);
     static const char *const bad[] = {
         "",
         "{",
@@ -282,98 +254,75 @@ TEST(a_damaged_or_missing_sign_in_asks_for_a_new_one)
         "{\"v\":1,\"type\":\"service\",\"private_key\":\"HIDDEN-REFRESH-TOKEN\"}",
     };
     keep_secret("HIDDEN-REFRESH-TOKEN");
-    expect(tide_tokens_open(stage.world, stage.secrets, &tokens_options, tide_mem_heap(), &tokens,
-                            &stage.err),
-           TIDE_AUTH, &stage.err);
+    EXPECT(tokens_try(stage, &tokens_options), TIDE_AUTH);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(tide_secrets_put(stage.secrets, SECRET, tide_text_of(bad[i]), NULL),
-                         TIDE_OK);
-        expect(tide_tokens_open(stage.world, stage.secrets, &tokens_options, tide_mem_heap(),
-                                &tokens, &stage.err),
-               TIDE_AUTH, &stage.err);
-        assert_non_null(strstr(stage.err.text, "tidemark account add gmail " EMAIL));
+        OK(tide_secrets_put(stage->secrets, SECRET, tide_text_of(bad[i]), NULL));
+        EXPECT(tokens_try(stage, &tokens_options), TIDE_AUTH);
+        assert_non_null(strstr(stage->err.text, "tidemark account add gmail " EMAIL));
     }
-    assert_int_equal(
-        tide_secrets_put(stage.secrets, SECRET, TIDE_TEXT("{\"v\":2,\"type\":\"fixed\"}"), NULL),
-        TIDE_OK);
-    expect(tide_tokens_open(stage.world, stage.secrets, &tokens_options, tide_mem_heap(), &tokens,
-                            &stage.err),
-           TIDE_NEWER, &stage.err);
-    assert_null(tokens);
-    stage_end(&stage);
+    OK(tide_secrets_put(stage->secrets, SECRET, TIDE_TEXT("{\"v\":2,\"type\":\"fixed\"}"), NULL));
+    EXPECT(tokens_try(stage, &tokens_options), TIDE_NEWER);
+    assert_null(stage->tokens);
 }
 
-TEST(a_fixed_token_is_used_until_it_is_refused)
+STAGED(a_fixed_token_is_used_until_it_is_refused, 15)
 {
-    struct stage stage;
     char token[512];
-    tide_buf grant;
     bool revoked = true;
-    stage_start(&stage, 15, NULL);
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    assert_int_equal(box_cloud_add_token(tide_sim_cloud_box(stage.provider.cloud),
-                                         TIDE_TEXT("demo-token-of-ada"), TIDE_TEXT(EMAIL), NULL),
-                     TIDE_OK);
+    OK(box_cloud_add_token(tide_sim_cloud_box(stage->provider.cloud),
+                           TIDE_TEXT("demo-token-of-ada"), TIDE_TEXT(EMAIL), NULL));
     static const char *const bad[] = {"", "a b", "a\nb", "\xc3\xa9"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        expect(tide_oauth_fixed(bad[i], &grant, &stage.err), TIDE_INVALID, &stage.err);
-    expect(tide_oauth_fixed("demo-token-of-ada", &grant, &stage.err), TIDE_OK, &stage.err);
-    assert_int_equal(tide_secrets_put(stage.secrets, SECRET, tide_buf_text(&grant), NULL), TIDE_OK);
-    tide_tokens *tokens = tokens_open(&stage);
-    let_pass(&stage, 1000 * HOUR_MS);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+        EXPECT(tide_oauth_fixed(bad[i], &stage->grant, &stage->err), TIDE_INVALID);
+    EXPECT(tide_oauth_fixed("demo-token-of-ada", &stage->grant, &stage->err), TIDE_OK);
+    put_grant(stage, SECRET);
+    tokens_open(stage);
+    let_pass(stage, 1000 * HOUR_MS);
+    EXPECT(get(stage, token), TIDE_OK);
     assert_string_equal(token, "demo-token-of-ada");
-    assert_int_equal(profile(&stage, token), 200);
-    tide_tokens_refused(tokens, tide_text_of(token));
-    expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-    expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-    assert_int_equal(stage.provider.tokens, 0);
-    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK, &stage.err);
-    assert_int_equal(stage.provider.revokes, 0);
+    assert_int_equal(profile(stage, token), 200);
+    tide_tokens_refused(stage->tokens, tide_text_of(token));
+    EXPECT(get(stage, token), TIDE_AUTH);
+    EXPECT(get(stage, token), TIDE_AUTH);
+    assert_int_equal(stage->provider.tokens, 0);
+    EXPECT(tokens_revoke(stage, &revoked), TIDE_OK);
+    assert_int_equal(stage->provider.revokes, 0);
     assert_false(revoked);
-    tide_tokens_close(tokens);
-    tide_secret_wipe(&grant);
-    stage_end(&stage);
 }
 
-TEST(a_revoked_sign_in_is_gone_here_and_there)
+STAGED(a_revoked_sign_in_is_gone_here_and_there, 16)
 {
-    struct stage stage;
     char token[512];
-    tide_buf secret;
     bool revoked = false;
-    stage_start(&stage, 16, NULL);
-    tide_buf_init(&secret, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    tide_buf secret = heap_buf(TIDE_SECRET_BYTES_MAX);
+    sign_in(stage);
+    tokens_open(stage);
+    EXPECT(get(stage, token), TIDE_OK);
     /* First it fails, and everything stays. */
-    stage.provider.manner = MANNER_ECHO;
-    stage.provider.http = 500;
-    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_SERVER, &stage.err);
-    tide_sim_net_down(stage.sim, true);
-    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_NETWORK, &stage.err);
-    tide_sim_net_down(stage.sim, false);
-    stage.provider.manner = MANNER_GOOD;
-    assert_int_equal(profile(&stage, token), 200);
-    expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
+    stage->provider.manner = MANNER_ECHO;
+    stage->provider.http = 500;
+    EXPECT(tokens_revoke(stage, &revoked), TIDE_SERVER);
+    tide_sim_net_down(stage->sim, true);
+    EXPECT(tokens_revoke(stage, &revoked), TIDE_NETWORK);
+    tide_sim_net_down(stage->sim, false);
+    stage->provider.manner = MANNER_GOOD;
+    assert_int_equal(profile(stage, token), 200);
+    EXPECT(get(stage, token), TIDE_OK);
 
     assert_false(revoked);
-    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK, &stage.err);
+    EXPECT(tokens_revoke(stage, &revoked), TIDE_OK);
     assert_true(revoked);
-    assert_int_equal(profile(&stage, token), 401);
-    assert_int_equal(tide_secrets_get(stage.secrets, SECRET, &secret, NULL), TIDE_NOT_FOUND);
-    expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK,
-           &stage.err); /* twice is fine */
-    tide_tokens_close(tokens);
+    assert_int_equal(profile(stage, token), 401);
+    assert_int_equal(tide_secrets_get(stage->secrets, SECRET, &secret, NULL), TIDE_NOT_FOUND);
+    EXPECT(get(stage, token), TIDE_AUTH);
+    EXPECT(tokens_revoke(stage, &revoked), TIDE_OK); /* twice is fine */
+    tokens_close(stage);
 
     /* One that died elsewhere can be revoked as well. */
-    sign_in(&stage);
-    tokens = tokens_open(&stage);
-    control(&stage, "/_cloud/token/revoke", "{\"user\":\"" EMAIL "\"}");
-    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK, &stage.err);
-    stage_leave(&stage, tokens);
+    sign_in(stage);
+    tokens_open(stage);
+    control(stage, "/_cloud/token/revoke", "{\"user\":\"" EMAIL "\"}");
+    EXPECT(tokens_revoke(stage, &revoked), TIDE_OK);
 }
 
 /* ---- many threads, in the simulated world ---- */
@@ -382,7 +331,6 @@ enum { THREADS = 24 };
 
 struct asker {
     struct stage *stage;
-    tide_tokens *tokens;
     tide_cancel cancel;
     tide_status rc;
     tide_error err;
@@ -392,22 +340,18 @@ struct asker {
 static void asker_run(void *arg)
 {
     struct asker *asker = arg;
-    tide_buf bearer;
-    tide_buf_init(&bearer, tide_mem_heap(), 511);
-    asker->rc = tide_tokens_get(asker->tokens, &asker->cancel, &bearer, &asker->err);
+    tide_buf bearer = heap_buf(511);
+    asker->rc = tide_tokens_get(asker->stage->tokens, &asker->cancel, &bearer, &asker->err);
     (void)snprintf(asker->token, sizeof asker->token, "%s", tide_buf_cstr(&bearer));
     tide_secret_wipe(&bearer);
 }
 
-static void ask_together(struct stage *stage, tide_tokens *tokens, struct asker askers[THREADS],
-                         size_t canceled)
+static void ask_together(struct stage *stage, struct asker askers[THREADS], size_t canceled)
 {
     tide_thread *threads[THREADS];
     for (size_t i = 0; i < THREADS; i++) {
-        askers[i] = (struct asker){.stage = stage, .tokens = tokens};
-        assert_int_equal(
-            tide_world_thread(stage->world, "asker", asker_run, &askers[i], &threads[i], NULL),
-            TIDE_OK);
+        askers[i] = (struct asker){.stage = stage};
+        OK(tide_world_thread(stage->world, "asker", asker_run, &askers[i], &threads[i], NULL));
     }
     for (size_t i = 0; i < canceled; i++)
         tide_world_cancel(stage->world, &askers[i].cancel, TIDE_CANCEL_USER);
@@ -420,45 +364,44 @@ TEST(however_many_ask_there_is_one_refresh)
 {
     const long seeds = (long)scaled(150);
     for (long seed = 1; seed <= seeds; seed++) {
-        struct stage stage;
         struct asker askers[THREADS];
         const struct tide_sim_options options = {.spurious_permille = 50,
                                                  .unfair = seed % 2 == 0,
                                                  .yield_permille = seed % 3 == 0 ? 1000 : 0};
-        stage_start(&stage, (uint64_t)seed, &options);
-        sign_in(&stage);
-        tide_tokens *tokens = tokens_open(&stage);
-        let_pass(&stage, HOUR_MS);
-        ask_together(&stage, tokens, askers, 0);
+        struct stage *stage = stage_start((uint64_t)seed, options);
+        sign_in(stage);
+        tokens_open(stage);
+        let_pass(stage, HOUR_MS);
+        ask_together(stage, askers, 0);
         for (size_t i = 0; i < THREADS; i++) {
-            TIDE_SIM_EXPECT(stage.sim, askers[i].rc == TIDE_OK);
-            TIDE_SIM_EXPECT(stage.sim, strcmp(askers[i].token, askers[0].token) == 0);
+            TIDE_SIM_EXPECT(stage->sim, askers[i].rc == TIDE_OK);
+            TIDE_SIM_EXPECT(stage->sim, strcmp(askers[i].token, askers[0].token) == 0);
         }
-        TIDE_SIM_EXPECT(stage.sim, stage.provider.refreshes == 1);
+        TIDE_SIM_EXPECT(stage->sim, stage->provider.refreshes == 1);
 
         for (size_t i = 0; i < THREADS; i++)
-            tide_tokens_refused(tokens, tide_text_of(askers[0].token));
-        ask_together(&stage, tokens, askers, 0);
-        TIDE_SIM_EXPECT(stage.sim, stage.provider.refreshes == 2);
+            tide_tokens_refused(stage->tokens, tide_text_of(askers[0].token));
+        ask_together(stage, askers, 0);
+        TIDE_SIM_EXPECT(stage->sim, stage->provider.refreshes == 2);
 
         /* A failure is shared by all who waited; who comes later tries once more. */
-        let_pass(&stage, HOUR_MS);
-        stage.provider.manner = MANNER_PAGE;
-        stage.provider.http = 503;
-        ask_together(&stage, tokens, askers, 0);
+        let_pass(stage, HOUR_MS);
+        stage->provider.manner = MANNER_PAGE;
+        stage->provider.http = 503;
+        ask_together(stage, askers, 0);
         for (size_t i = 0; i < THREADS; i++) {
-            TIDE_SIM_EXPECT(stage.sim, askers[i].rc == TIDE_SERVER);
-            TIDE_SIM_EXPECT(stage.sim, askers[i].err.status == TIDE_SERVER);
+            TIDE_SIM_EXPECT(stage->sim, askers[i].rc == TIDE_SERVER);
+            TIDE_SIM_EXPECT(stage->sim, askers[i].err.status == TIDE_SERVER);
         }
-        TIDE_SIM_EXPECT(stage.sim, stage.provider.refreshes <= 2 + THREADS / 2);
+        TIDE_SIM_EXPECT(stage->sim, stage->provider.refreshes <= 2 + THREADS / 2);
 
-        stage.provider.manner = MANNER_GRANT;
-        const unsigned before = stage.provider.refreshes;
-        ask_together(&stage, tokens, askers, 0);
+        stage->provider.manner = MANNER_GRANT;
+        const unsigned before = stage->provider.refreshes;
+        ask_together(stage, askers, 0);
         for (size_t i = 0; i < THREADS; i++)
-            TIDE_SIM_EXPECT(stage.sim, askers[i].rc == TIDE_AUTH);
-        TIDE_SIM_EXPECT(stage.sim, stage.provider.refreshes == before + 1); /* OAU3 */
-        stage_leave(&stage, tokens);
+            TIDE_SIM_EXPECT(stage->sim, askers[i].rc == TIDE_AUTH);
+        TIDE_SIM_EXPECT(stage->sim, stage->provider.refreshes == before + 1); /* OAU3 */
+        stage_end(stage);
     }
 }
 
@@ -468,19 +411,18 @@ TEST(a_canceled_refresh_is_taken_over)
     const long seeds = (long)scaled(150);
     unsigned taken_over = 0;
     for (long seed = 1; seed <= seeds; seed++) {
-        struct stage stage;
         struct asker askers[THREADS];
-        tide_tokens *tokens = stage_signed_in(&stage, (uint64_t)seed);
-        let_pass(&stage, HOUR_MS);
-        ask_together(&stage, tokens, askers, THREADS / 2);
+        struct stage *stage = stage_signed_in((uint64_t)seed);
+        let_pass(stage, HOUR_MS);
+        ask_together(stage, askers, THREADS / 2);
         for (size_t i = 0; i < THREADS; i++) {
             const bool canceled = i < THREADS / 2;
-            TIDE_SIM_EXPECT(stage.sim,
+            TIDE_SIM_EXPECT(stage->sim,
                             askers[i].rc == TIDE_OK || (canceled && askers[i].rc == TIDE_CANCELED));
             taken_over += canceled && askers[i].rc == TIDE_CANCELED;
         }
-        TIDE_SIM_EXPECT(stage.sim, profile(&stage, askers[THREADS - 1].token) == 200);
-        stage_leave(&stage, tokens);
+        TIDE_SIM_EXPECT(stage->sim, profile(stage, askers[THREADS - 1].token) == 200);
+        stage_end(stage);
     }
     assert_true(taken_over > 0);
 }
@@ -491,32 +433,31 @@ TEST(in_bad_weather_every_answer_is_one_that_was_promised)
 {
     const long seeds = (long)scaled(150);
     for (long seed = 1; seed <= seeds; seed++) {
-        struct stage stage;
         struct asker askers[THREADS];
         char token[512];
         const struct tide_sim_options options = tide_sim_options_seeded((uint64_t)seed);
-        stage_start(&stage, (uint64_t)seed, &options);
-        tide_sim_faults(stage.sim, false);
-        sign_in(&stage);
-        tide_tokens *tokens = tokens_open(&stage);
-        tide_sim_faults(stage.sim, true);
+        struct stage *stage = stage_start((uint64_t)seed, options);
+        tide_sim_faults(stage->sim, false);
+        sign_in(stage);
+        tokens_open(stage);
+        tide_sim_faults(stage->sim, true);
         for (int round = 0; round < 3; round++) {
-            let_pass(&stage, HOUR_MS);
-            ask_together(&stage, tokens, askers, (size_t)round);
+            let_pass(stage, HOUR_MS);
+            ask_together(stage, askers, (size_t)round);
             for (size_t i = 0; i < THREADS; i++) {
                 const tide_status rc = askers[i].rc;
-                TIDE_SIM_EXPECT(stage.sim, rc == TIDE_OK || rc == TIDE_NETWORK ||
-                                               rc == TIDE_SERVER || rc == TIDE_TIMEOUT ||
-                                               rc == TIDE_CANCELED || rc == TIDE_THROTTLED ||
-                                               rc == TIDE_IO || rc == TIDE_DISK_FULL);
+                TIDE_SIM_EXPECT(stage->sim, rc == TIDE_OK || rc == TIDE_NETWORK ||
+                                                rc == TIDE_SERVER || rc == TIDE_TIMEOUT ||
+                                                rc == TIDE_CANCELED || rc == TIDE_THROTTLED ||
+                                                rc == TIDE_IO || rc == TIDE_DISK_FULL);
                 check_shows_nothing(&askers[i].err);
             }
         }
-        tide_sim_faults(stage.sim, false);
-        let_pass(&stage, HOUR_MS);
-        expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
-        TIDE_SIM_EXPECT(stage.sim, profile(&stage, token) == 200);
-        stage_leave(&stage, tokens);
+        tide_sim_faults(stage->sim, false);
+        let_pass(stage, HOUR_MS);
+        EXPECT(get(stage, token), TIDE_OK);
+        TIDE_SIM_EXPECT(stage->sim, profile(stage, token) == 200);
+        stage_end(stage);
     }
 }
 
@@ -533,8 +474,7 @@ struct racer {
 static void racer_run(void *arg)
 {
     struct racer *racer = arg;
-    tide_buf bearer;
-    tide_buf_init(&bearer, tide_mem_heap(), 512);
+    tide_buf bearer = heap_buf(512);
     for (long i = 0; racer->rc == TIDE_OK && i < racer->rounds; i++) {
         racer->rc = tide_tokens_get(racer->tokens, NULL, &bearer, NULL);
         if (racer->rc == TIDE_OK && i % 16 == 15)
@@ -550,21 +490,16 @@ REALLY(real_threads_share_one_refresh)
     enum { RACERS = 16 };
     struct racer racers[RACERS];
     tide_thread *threads[RACERS];
-    tide_buf bearer;
     tide_tokens *tokens = NULL;
     real_sign_in();
-    tide_buf_init(&bearer, tide_mem_heap(), 512);
-    assert_int_equal(
-        tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, NULL),
-        TIDE_OK);
+    tide_buf bearer = heap_buf(512);
+    OK(tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, NULL));
     for (unsigned round = 1; round <= 20; round++) {
-        assert_int_equal(tide_tokens_get(tokens, NULL, &bearer, NULL), TIDE_OK);
+        OK(tide_tokens_get(tokens, NULL, &bearer, NULL));
         tide_tokens_refused(tokens, tide_buf_text(&bearer));
         for (size_t i = 0; i < RACERS; i++) {
             racers[i] = (struct racer){.tokens = tokens, .rounds = 1};
-            assert_int_equal(
-                tide_world_thread(real.world, "racer", racer_run, &racers[i], &threads[i], NULL),
-                TIDE_OK);
+            OK(tide_world_thread(real.world, "racer", racer_run, &racers[i], &threads[i], NULL));
         }
         for (size_t i = 0; i < RACERS; i++) {
             tide_world_join(real.world, threads[i]);
@@ -574,9 +509,7 @@ REALLY(real_threads_share_one_refresh)
     }
     for (size_t i = 0; i < RACERS; i++) {
         racers[i] = (struct racer){.tokens = tokens, .rounds = (long)scaled(64)};
-        assert_int_equal(
-            tide_world_thread(real.world, "racer", racer_run, &racers[i], &threads[i], NULL),
-            TIDE_OK);
+        OK(tide_world_thread(real.world, "racer", racer_run, &racers[i], &threads[i], NULL));
     }
     for (size_t i = 0; i < RACERS; i++) {
         tide_world_join(real.world, threads[i]);
@@ -595,7 +528,7 @@ REALLY(a_sign_in_that_others_can_read_needs_its_owner)
     real_sign_in();
     (void)snprintf(path, sizeof path, "%s/gmail%%2F" EMAIL, real.dir);
     assert_int_equal(chmod(path, 0644), 0);
-    expect(
+    EXPECT_OF(
         tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, &err),
         TIDE_AUTH, &err);
     assert_non_null(strstr(err.text, "chmod 600 "));

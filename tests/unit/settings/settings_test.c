@@ -5,6 +5,9 @@
 #include "settings/settings.h"
 #include "settings/url.h"
 #include "support/scale.h"
+#include "support/ok.h"
+#include "support/sweep.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -15,22 +18,23 @@
 static tide_settings *settings_of(tide_mem *mem)
 {
     tide_settings *settings = NULL;
-    assert_int_equal(tide_settings_new(mem, &settings), TIDE_OK);
+    OK(tide_settings_new(mem, &settings));
     return settings;
 }
+
+#define CASE(name)                                                                                 \
+    TEST_OF(name, tide_settings *settings, settings_of(tide_mem_heap()), tide_settings_free)
 
 static tide_status yaml_of(tide_settings *settings, const char *yaml, tide_error *err)
 {
     return tide_settings_add_yaml(settings, "config.yaml", tide_text_of(yaml), err);
 }
 
-TEST(every_default_is_within_its_bounds)
+CASE(every_default_is_within_its_bounds)
 {
     tide_error err = {0};
-    tide_settings *settings = settings_of(tide_mem_heap());
     if (tide_settings_check(settings, &err) != TIDE_OK)
         fail_msg("%s", err.text);
-    tide_settings_free(settings);
 }
 
 TEST(names_are_unique_also_in_the_environment)
@@ -49,11 +53,10 @@ TEST(names_are_unique_also_in_the_environment)
     }
 }
 
-TEST(the_highest_layer_wins_and_is_named)
+CASE(the_highest_layer_wins_and_is_named)
 {
     tide_error err = {0};
     char origin[TIDE_SETTING_TEXT_BYTES * 2];
-    tide_settings *settings = settings_of(tide_mem_heap());
     const char *environment[] = {"PATH=/bin", "TIDEMARK_WORKERS_COUNT=10", "TIDEMARK_HOME=/x",
                                  NULL};
 
@@ -61,26 +64,24 @@ TEST(the_highest_layer_wins_and_is_named)
     tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
     assert_string_equal(origin, "default");
 
-    assert_int_equal(yaml_of(settings, "# us\nworkers:\n  count: 8\nstall.after: 90s\n", &err),
-                     TIDE_OK);
+    OK(yaml_of(settings, "# us\nworkers:\n  count: 8\nstall.after: 90s\n", &err));
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 8);
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_STALL_AFTER), 90000);
     tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
     assert_string_equal(origin, "config.yaml:3");
 
-    assert_int_equal(tide_settings_add_environment(settings, environment, &err), TIDE_OK);
+    OK(tide_settings_add_environment(settings, environment, &err));
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 10);
     tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
     assert_string_equal(origin, "env TIDEMARK_WORKERS_COUNT");
 
-    assert_int_equal(tide_settings_add_flag(settings, "workers.count=12", &err), TIDE_OK);
+    OK(tide_settings_add_flag(settings, "workers.count=12", &err));
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 12);
     tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
     assert_string_equal(origin, "flag");
-    tide_settings_free(settings);
 }
 
-TEST(values_are_read_in_their_units)
+CASE(values_are_read_in_their_units)
 {
     static const struct {
         const char *assignment;
@@ -96,13 +97,11 @@ TEST(values_are_read_in_their_units)
         {"alerts.bad_warn=7", TIDE_SET_ALERTS_BAD_WARN, 7},
         {"governor.share=95%", TIDE_SET_GOVERNOR_SHARE, 950},
     };
-    tide_settings *settings = settings_of(tide_mem_heap());
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_error err = {0};
-        assert_int_equal(tide_settings_add_flag(settings, cases[i].assignment, &err), TIDE_OK);
+        OK(tide_settings_add_flag(settings, cases[i].assignment, &err));
         assert_int_equal(tide_setting_u64(settings, cases[i].setting), cases[i].number);
     }
-    tide_settings_free(settings);
 }
 
 /* What is refused must say where and why, and must change nothing (SET4). */
@@ -142,10 +141,9 @@ TEST(a_wrong_file_is_refused_with_its_line)
     }
 }
 
-TEST(a_wrong_variable_or_flag_is_refused_by_name)
+CASE(a_wrong_variable_or_flag_is_refused_by_name)
 {
     tide_error err = {0};
-    tide_settings *settings = settings_of(tide_mem_heap());
     const char *unknown[] = {"TIDEMARK_WORKERS=1", NULL};
     const char *wrong[] = {"TIDEMARK_STALL_AFTER=soon", NULL};
     assert_int_equal(tide_settings_add_environment(settings, unknown, &err), TIDE_INVALID);
@@ -155,7 +153,6 @@ TEST(a_wrong_variable_or_flag_is_refused_by_name)
     assert_int_equal(tide_settings_add_flag(settings, "workers.count", &err), TIDE_INVALID);
     assert_non_null(strstr(err.text, "name=value"));
     assert_int_equal(tide_settings_add_flag(settings, "workers.count=-1", &err), TIDE_INVALID);
-    tide_settings_free(settings);
 }
 
 TEST(values_that_bound_each_other_must_agree)
@@ -169,26 +166,23 @@ TEST(values_that_bound_each_other_must_agree)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         tide_error err = {0};
         tide_settings *settings = settings_of(tide_mem_heap());
-        assert_int_equal(tide_settings_add_flag(settings, wrong[i][0], &err), TIDE_OK);
-        assert_int_equal(tide_settings_add_flag(settings, wrong[i][1], &err), TIDE_OK);
+        OK(tide_settings_add_flag(settings, wrong[i][0], &err));
+        OK(tide_settings_add_flag(settings, wrong[i][1], &err));
         assert_int_equal(tide_settings_check(settings, &err), TIDE_INVALID);
         assert_non_null(strstr(err.text, "must be"));
         tide_settings_free(settings);
     }
 }
 
-TEST(a_schedule_is_read_as_windows_of_the_week)
+CASE(a_schedule_is_read_as_windows_of_the_week)
 {
     tide_error err = {0};
     struct tide_setting_window w[TIDE_SETTING_WINDOWS_MAX];
-    tide_settings *settings = settings_of(tide_mem_heap());
     assert_int_equal(tide_setting_windows(settings, TIDE_SET_BANDWIDTH_SCHEDULE, w), 0);
-    assert_int_equal(
-        yaml_of(settings,
-                "bandwidth.schedule: 'mon-fri 08:00-18:00 500KiB; sat-mon,wed 22:30-06:00 "
-                "down=1MiB up=2MB; 00:00-24:00 full'\n",
-                &err),
-        TIDE_OK);
+    OK(yaml_of(settings,
+               "bandwidth.schedule: 'mon-fri 08:00-18:00 500KiB; sat-mon,wed 22:30-06:00 "
+               "down=1MiB up=2MB; 00:00-24:00 full'\n",
+               &err));
     assert_int_equal(tide_setting_windows(settings, TIDE_SET_BANDWIDTH_SCHEDULE, w), 3);
     assert_int_equal(w[0].days, 0x1f);
     assert_int_equal(w[0].from_minute, 480);
@@ -201,7 +195,6 @@ TEST(a_schedule_is_read_as_windows_of_the_week)
     assert_int_equal(w[2].days, 0x7f);
     assert_int_equal(w[2].to_minute, 1440);
     assert_int_equal(w[2].both_bytes_per_s, 0);
-    tide_settings_free(settings);
 }
 
 TEST(a_password_in_a_url_is_found_and_never_shown)
@@ -242,9 +235,8 @@ TEST(a_password_in_a_url_is_found_and_never_shown)
     tide_settings *settings = NULL;
     tide_error err = {TIDE_OK, 0, ""};
     char printed[TIDE_SETTING_TEXT_BYTES];
-    assert_int_equal(tide_settings_new(tide_mem_heap(), &settings), TIDE_OK);
-    assert_int_equal(tide_settings_add_flag(settings, "ledger.url=postgres://a:b@c/d", &err),
-                     TIDE_OK);
+    OK(tide_settings_new(tide_mem_heap(), &settings));
+    OK(tide_settings_add_flag(settings, "ledger.url=postgres://a:b@c/d", &err));
     tide_setting_print(settings, TIDE_SET_LEDGER_URL, printed);
     assert_string_equal(printed, "postgres://a:***@c/d");
     assert_string_equal(tide_setting_text(settings, TIDE_SET_LEDGER_URL), "postgres://a:b@c/d");
@@ -272,8 +264,7 @@ TEST(an_edit_changes_one_value_and_no_other_byte)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_error err = {0};
-        tide_buf edited;
-        tide_buf_init(&edited, tide_mem_heap(), 1 << 16);
+        tide_buf edited = heap_buf(1 << 16);
         tide_status rc = tide_settings_edit_yaml(
             "config.yaml", tide_text_of(cases[i].before), tide_text_of(cases[i].name),
             tide_text_of(cases[i].value), tide_mem_heap(), &edited, &err);
@@ -297,8 +288,7 @@ TEST(an_edit_that_cannot_be_safe_is_refused)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_error err = {0};
-        tide_buf edited;
-        tide_buf_init(&edited, tide_mem_heap(), 1 << 16);
+        tide_buf edited = heap_buf(1 << 16);
         tide_status rc = tide_settings_edit_yaml(
             "config.yaml", tide_text_of(cases[i][0]), tide_text_of(cases[i][1]),
             tide_text_of(cases[i][2]), tide_mem_heap(), &edited, &err);
@@ -337,9 +327,8 @@ TEST(random_files_are_accepted_or_refused_whole)
     }
 }
 
-TEST(printed_values_are_read_back_the_same)
+CASE(printed_values_are_read_back_the_same)
 {
-    tide_settings *settings = settings_of(tide_mem_heap());
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
         char value[TIDE_SETTING_TEXT_BYTES], again[TIDE_SETTING_TEXT_BYTES];
         char assignment[TIDE_SETTING_TEXT_BYTES * 2];
@@ -352,7 +341,6 @@ TEST(printed_values_are_read_back_the_same)
         tide_setting_print(settings, (tide_setting)i, again);
         assert_string_equal(value, again);
     }
-    tide_settings_free(settings);
 }
 
 TEST(times_durations_and_sizes_survive_print_and_parse)
@@ -425,7 +413,7 @@ TEST(amounts_that_overflow_are_refused)
 
 static void write_file(tide_world *world, const char *path, const char *text)
 {
-    assert_int_equal(tide_file_replace(world, path, tide_text_of(text), 0600, NULL), TIDE_OK);
+    OK(tide_file_replace(world, path, tide_text_of(text), 0600, NULL));
 }
 
 static tide_status reload(tide_settings *settings, tide_world *world,
@@ -454,14 +442,13 @@ TEST(a_reload_tells_what_changed)
     (void)snprintf(path, sizeof path, "%s/config.yaml", dir);
     struct tide_settings_sources sources = {.file = path, .flags = flags, .flags_count = 1};
 
-    assert_int_equal(tide_world_real_new(tide_mem_heap(), &world, &err), TIDE_OK);
+    OK(tide_world_real_new(tide_mem_heap(), &world, &err));
     /* No file at all is fine. */
-    assert_int_equal(tide_settings_load(world, &sources, tide_mem_heap(), &settings, &err),
-                     TIDE_OK);
+    OK(tide_settings_load(world, &sources, tide_mem_heap(), &settings, &err));
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 16);
 
     write_file(world, path, "workers.count: 8\ntracker.window_jobs: 500\nretry.attempts_max: 3\n");
-    assert_int_equal(reload(settings, world, changed, restart, &err), TIDE_OK);
+    OK(reload(settings, world, changed, restart, &err));
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
         assert_int_equal(changed[i], i == TIDE_SET_WORKERS_COUNT);
         assert_int_equal(restart[i], i == TIDE_SET_TRACKER_WINDOW_JOBS);
@@ -476,10 +463,9 @@ TEST(a_reload_tells_what_changed)
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 8);
 
     write_file(world, path, "# nothing\n");
-    assert_int_equal(tide_settings_edit_file(world, path, TIDE_TEXT("workers.count"),
-                                             TIDE_TEXT("24"), tide_mem_heap(), &err),
-                     TIDE_OK);
-    assert_int_equal(reload(settings, world, changed, restart, &err), TIDE_OK);
+    OK(tide_settings_edit_file(world, path, TIDE_TEXT("workers.count"), TIDE_TEXT("24"),
+                               tide_mem_heap(), &err));
+    OK(reload(settings, world, changed, restart, &err));
     assert_true(changed[TIDE_SET_WORKERS_COUNT]);
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 24);
 
@@ -488,8 +474,8 @@ TEST(a_reload_tells_what_changed)
 
     /* Put together by hand: there is nothing to read again, and nothing is lost. */
     settings = settings_of(tide_mem_heap());
-    assert_int_equal(tide_settings_add_flag(settings, "workers.count=7", &err), TIDE_OK);
-    assert_int_equal(reload(settings, world, changed, restart, &err), TIDE_OK);
+    OK(tide_settings_add_flag(settings, "workers.count=7", &err));
+    OK(reload(settings, world, changed, restart, &err));
     assert_false(changed[TIDE_SET_WORKERS_COUNT]);
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 7);
     assert_null(tide_settings_file(settings));
@@ -500,24 +486,17 @@ TEST(a_reload_tells_what_changed)
     assert_int_equal(rmdir(dir), 0);
 }
 
-/* Fail the first allocation, then the second, and so on. */
 TEST(settings_survive_every_failed_allocation)
 {
-    for (uint64_t fail_at = 0;; fail_at++) {
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         tide_settings *settings = NULL;
         tide_error err = {0};
         tide_status rc = tide_settings_new(&mem.base, &settings);
         if (rc == TIDE_OK)
             rc = yaml_of(settings, "workers.count: 8\n", &err);
         tide_settings_free(settings);
-        assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
-            assert_true(fail_at >= 2);
-            return;
-        }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
+        assert_swept(mem, rc);
+        if (!mem.fired)
+            assert_true(mem.fail_at >= 2);
     }
 }

@@ -1,4 +1,5 @@
 /* The listener for a browser's answer, over real sockets on this machine. */
+#include "support/ok.h"
 #include "support/test.h"
 #include "world/loopback.h"
 #include "base/check.h"
@@ -29,10 +30,9 @@ struct fixture {
 /* "/take..." is taken, "/wrong..." is wrong, the rest is elsewhere. */
 static tide_loopback_verdict look(void *arg, tide_text target, const char **sentence_out)
 {
-    struct fixture *fixture = arg;
-    TIDE_ASSERT(fixture->targets_count < 16);
-    (void)snprintf(fixture->targets[fixture->targets_count++], 256, "%.*s", (int)target.bytes,
-                   target.data);
+    struct fixture *f = arg;
+    TIDE_ASSERT(f->targets_count < 16);
+    (void)snprintf(f->targets[f->targets_count++], 256, "%.*s", (int)target.bytes, target.data);
     *sentence_out = "A sentence.";
     if (target.bytes >= 5 && memcmp(target.data, "/take", 5) == 0)
         return TIDE_LOOPBACK_TAKEN;
@@ -43,54 +43,51 @@ static tide_loopback_verdict look(void *arg, tide_text target, const char **sent
 
 static int set_up(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    assert_non_null(fixture);
-    assert_int_equal(tide_world_real_new(tide_mem_heap(), &fixture->world, NULL), TIDE_OK);
-    assert_int_equal(tide_loopback_open(tide_mem_heap(), &fixture->loopback, NULL), TIDE_OK);
-    assert_in_range(tide_loopback_port(fixture->loopback), 1, 65535);
-    *state = fixture;
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    OK(tide_world_real_new(tide_mem_heap(), &f->world, NULL));
+    OK(tide_loopback_open(tide_mem_heap(), &f->loopback, NULL));
+    assert_in_range(tide_loopback_port(f->loopback), 1, 65535);
+    *state = f;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    tide_loopback_close(fixture->loopback);
-    tide_world_real_free(fixture->world);
-    free(fixture);
+    struct fixture *f = *state;
+    tide_loopback_close(f->loopback);
+    tide_world_real_free(f->world);
+    free(f);
     return 0;
 }
 
 static void wait_run(void *arg)
 {
-    struct fixture *fixture = arg;
-    fixture->ended = tide_loopback_wait(fixture->loopback, fixture->world, fixture->wait_ms,
-                                        &fixture->cancel, look, fixture, &fixture->err);
+    struct fixture *f = arg;
+    f->ended = tide_loopback_wait(f->loopback, f->world, f->wait_ms, &f->cancel, look, f, &f->err);
 }
 
-static void wait_start(struct fixture *fixture)
+static void wait_start(struct fixture *f)
 {
-    fixture->wait_ms = 60000;
-    assert_int_equal(
-        tide_world_thread(fixture->world, "wait", wait_run, fixture, &fixture->thread, NULL),
-        TIDE_OK);
+    f->wait_ms = 60000;
+    OK(tide_world_thread(f->world, "wait", wait_run, f, &f->thread, NULL));
 }
 
-static void wait_end(struct fixture *fixture, tide_status expected)
+static void wait_end(struct fixture *f, tide_status expected)
 {
-    tide_world_join(fixture->world, fixture->thread);
-    fixture->thread = NULL;
-    assert_int_equal(fixture->ended, expected);
+    tide_world_join(f->world, f->thread);
+    f->thread = NULL;
+    assert_int_equal(f->ended, expected);
 }
 
 /* ---- a browser ---- */
 
-static int dial(const struct fixture *fixture)
+static int dial(const struct fixture *f)
 {
     const struct sockaddr_in address = {.sin_family = AF_INET,
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                                         .sin_port =
-                                            htons((uint16_t)tide_loopback_port(fixture->loopback))};
+                                            htons((uint16_t)tide_loopback_port(f->loopback))};
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
@@ -122,56 +119,54 @@ static int hear(int fd, char answer[4096])
 }
 
 /* Sends a request line with our Host and gives the code of the answer. */
-static int ask(const struct fixture *fixture, const char *line)
+static int ask(const struct fixture *f, const char *line)
 {
     char request[1024];
     char answer[4096];
-    const int fd = dial(fixture);
+    const int fd = dial(f);
     const int bytes = snprintf(request, sizeof request, "%s\r\nHost: 127.0.0.1:%u\r\n\r\n", line,
-                               tide_loopback_port(fixture->loopback));
+                               tide_loopback_port(f->loopback));
     assert_in_range(bytes, 1, sizeof request - 1);
     say(fd, request, (size_t)bytes);
     return hear(fd, answer);
 }
 
-#define LISTENING(name) TEST_WITH(name, set_up, tear_down)
+#define LISTENING(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 LISTENING(the_first_target_that_is_taken_ends_the_wait)
 {
-    struct fixture *fixture = *state;
-    wait_start(fixture);
-    assert_int_equal(ask(fixture, "GET /favicon.ico HTTP/1.1"), 404);
-    assert_int_equal(ask(fixture, "GET /wrong?state=1 HTTP/1.1"), 400);
-    assert_int_equal(ask(fixture, "POST /take HTTP/1.1"), 405);
-    assert_int_equal(ask(fixture, "HEAD /take HTTP/1.1"), 405);
-    assert_int_equal(ask(fixture, "GET http://127.0.0.1/take HTTP/1.1"), 400);
-    assert_int_equal(ask(fixture, "GET /take"), 400);
-    assert_int_equal(ask(fixture, "GET /take HTTP/2.0"), 505);
-    assert_int_equal(ask(fixture, "GET /take?code=4%2F0abc&state=x HTTP/1.1"), 200);
-    wait_end(fixture, TIDE_OK);
-    assert_int_equal(fixture->targets_count, 3);
-    assert_string_equal(fixture->targets[0], "/favicon.ico");
-    assert_string_equal(fixture->targets[2], "/take?code=4%2F0abc&state=x");
+    wait_start(f);
+    assert_int_equal(ask(f, "GET /favicon.ico HTTP/1.1"), 404);
+    assert_int_equal(ask(f, "GET /wrong?state=1 HTTP/1.1"), 400);
+    assert_int_equal(ask(f, "POST /take HTTP/1.1"), 405);
+    assert_int_equal(ask(f, "HEAD /take HTTP/1.1"), 405);
+    assert_int_equal(ask(f, "GET http://127.0.0.1/take HTTP/1.1"), 400);
+    assert_int_equal(ask(f, "GET /take"), 400);
+    assert_int_equal(ask(f, "GET /take HTTP/2.0"), 505);
+    assert_int_equal(ask(f, "GET /take?code=4%2F0abc&state=x HTTP/1.1"), 200);
+    wait_end(f, TIDE_OK);
+    assert_int_equal(f->targets_count, 3);
+    assert_string_equal(f->targets[0], "/favicon.ico");
+    assert_string_equal(f->targets[2], "/take?code=4%2F0abc&state=x");
     /* And once more, with the same listener. */
-    wait_start(fixture);
-    assert_int_equal(ask(fixture, "GET /take HTTP/1.0"), 200);
-    wait_end(fixture, TIDE_OK);
+    wait_start(f);
+    assert_int_equal(ask(f, "GET /take HTTP/1.0"), 200);
+    wait_end(f, TIDE_OK);
 }
 
 LISTENING(the_page_is_private_and_repeats_nothing)
 {
-    struct fixture *fixture = *state;
     char request[256];
     char answer[4096];
-    wait_start(fixture);
-    const int fd = dial(fixture);
+    wait_start(f);
+    const int fd = dial(f);
     const int bytes = snprintf(request, sizeof request,
                                "GET /take?code=SeCrEt HTTP/1.1\r\nhOsT:  localhost:%u \r\n"
                                "Cookie: SeCrEt\r\n\r\nSeCrEt",
-                               tide_loopback_port(fixture->loopback));
+                               tide_loopback_port(f->loopback));
     say(fd, request, (size_t)bytes);
     assert_int_equal(hear(fd, answer), 200);
-    wait_end(fixture, TIDE_OK);
+    wait_end(f, TIDE_OK);
     assert_null(strstr(answer, "SeCrEt"));
     assert_non_null(strstr(answer, "<p>A sentence.</p>"));
     assert_non_null(strstr(answer, "Cache-Control: no-store\r\n"));
@@ -186,12 +181,11 @@ LISTENING(the_page_is_private_and_repeats_nothing)
 /* LOOP1: a page elsewhere whose name was made to point at 127.0.0.1. */
 LISTENING(another_host_is_refused)
 {
-    struct fixture *fixture = *state;
     static const char *const hosts[] = {"Host: evil.example:%u\r\n", "Host: 127.0.0.1\r\n", "",
                                         "Host: 127.0.0.1:%u\r\nHost: evil.example\r\n",
                                         "Host: 127.0.0.1:%u0\r\n"};
     static const int codes[] = {421, 421, 400, 421, 421};
-    wait_start(fixture);
+    wait_start(f);
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         char line[128];
         char request[256];
@@ -201,39 +195,37 @@ LISTENING(another_host_is_refused)
             (void)snprintf(line, sizeof line, "%s", hosts[i]);
         else
             (void)snprintf(line, sizeof line, "%.*s%u%s", (int)(mark - hosts[i]), hosts[i],
-                           tide_loopback_port(fixture->loopback), mark + 2);
-        const int fd = dial(fixture);
+                           tide_loopback_port(f->loopback), mark + 2);
+        const int fd = dial(f);
         const int bytes = snprintf(request, sizeof request, "GET /take HTTP/1.1\r\n%s\r\n", line);
         say(fd, request, (size_t)bytes);
         assert_int_equal(hear(fd, answer), codes[i]);
     }
-    assert_int_equal(fixture->targets_count, 0);
-    assert_int_equal(ask(fixture, "GET /take HTTP/1.1"), 200);
-    wait_end(fixture, TIDE_OK);
+    assert_int_equal(f->targets_count, 0);
+    assert_int_equal(ask(f, "GET /take HTTP/1.1"), 200);
+    wait_end(f, TIDE_OK);
 }
 
 /* LOOP2: more silent connections than there is room for, as browsers make them. */
 LISTENING(silent_connections_delay_nobody)
 {
-    struct fixture *fixture = *state;
     int silent[2 * TIDE_LOOPBACK_PEERS_MAX];
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
-        silent[i] = dial(fixture);
-    wait_start(fixture);
+        silent[i] = dial(f);
+    wait_start(f);
     say(silent[0], "GET /ta", 7);
-    assert_int_equal(ask(fixture, "GET /take HTTP/1.1"), 200);
-    wait_end(fixture, TIDE_OK);
+    assert_int_equal(ask(f, "GET /take HTTP/1.1"), 200);
+    wait_end(f, TIDE_OK);
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
         (void)close(silent[i]);
 }
 
 LISTENING(a_request_may_come_byte_by_byte_but_not_without_end)
 {
-    struct fixture *fixture = *state;
     char answer[4096];
     char request[128];
-    wait_start(fixture);
-    int fd = dial(fixture);
+    wait_start(f);
+    int fd = dial(f);
     char *endless = malloc(2 * TIDE_LOOPBACK_HEAD_BYTES_MAX);
     assert_non_null(endless);
     memset(endless, 'x', 2 * TIDE_LOOPBACK_HEAD_BYTES_MAX);
@@ -241,38 +233,34 @@ LISTENING(a_request_may_come_byte_by_byte_but_not_without_end)
     assert_int_equal(hear(fd, answer), 431);
     free(endless);
 
-    fd = dial(fixture);
+    fd = dial(f);
     const int bytes =
         snprintf(request, sizeof request, "GET /take HTTP/1.1\nHost: 127.0.0.1:%u\n\n",
-                 tide_loopback_port(fixture->loopback));
+                 tide_loopback_port(f->loopback));
     for (int i = 0; i < bytes; i++)
         say(fd, request + i, 1);
     assert_int_equal(hear(fd, answer), 200);
-    wait_end(fixture, TIDE_OK);
+    wait_end(f, TIDE_OK);
 }
 
 LISTENING(a_wait_ends_with_its_time_or_when_canceled)
 {
-    struct fixture *fixture = *state;
-    assert_int_equal(tide_loopback_wait(fixture->loopback, fixture->world, 0, NULL, look, fixture,
-                                        &fixture->err),
+    assert_int_equal(tide_loopback_wait(f->loopback, f->world, 0, NULL, look, f, &f->err),
                      TIDE_TIMEOUT);
-    assert_int_equal(tide_loopback_wait(fixture->loopback, fixture->world, 20, NULL, look, fixture,
-                                        &fixture->err),
+    assert_int_equal(tide_loopback_wait(f->loopback, f->world, 20, NULL, look, f, &f->err),
                      TIDE_TIMEOUT);
-    wait_start(fixture);
-    assert_int_equal(ask(fixture, "GET /other HTTP/1.1"), 404); /* it is waiting */
-    tide_world_cancel(fixture->world, &fixture->cancel, TIDE_CANCEL_USER);
-    wait_end(fixture, TIDE_CANCELED);
+    wait_start(f);
+    assert_int_equal(ask(f, "GET /other HTTP/1.1"), 404); /* it is waiting */
+    tide_world_cancel(f->world, &f->cancel, TIDE_CANCEL_USER);
+    wait_end(f, TIDE_CANCELED);
 }
 
 LISTENING(nobody_but_this_machine_can_reach_it)
 {
-    const struct fixture *fixture = *state;
     char line[256];
     char wanted[64];
     bool found = false;
-    (void)snprintf(wanted, sizeof wanted, " 0100007F:%04X ", tide_loopback_port(fixture->loopback));
+    (void)snprintf(wanted, sizeof wanted, " 0100007F:%04X ", tide_loopback_port(f->loopback));
     FILE *file = fopen("/proc/net/tcp", "r");
     if (file == NULL)
         skip();

@@ -1,4 +1,7 @@
 /* The real world without its network: clock, randomness, threads, waits, files. */
+#include "support/ok.h"
+#include "support/sweep.h"
+#include "support/heap.h"
 #include "support/test.h"
 #include "world/real.h"
 #include "world/world.h"
@@ -22,30 +25,30 @@ struct fixture {
 
 static int set_up(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    assert_non_null(fixture);
-    (void)snprintf(fixture->dir, sizeof fixture->dir, "/tmp/tide-world-XXXXXX");
-    assert_non_null(mkdtemp(fixture->dir));
-    assert_int_equal(tide_world_real_new(tide_mem_heap(), &fixture->world, NULL), TIDE_OK);
-    *state = fixture;
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    (void)snprintf(f->dir, sizeof f->dir, "/tmp/tide-world-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    OK(tide_world_real_new(tide_mem_heap(), &f->world, NULL));
+    *state = f;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    tide_world_real_free(fixture->world);
-    assert_int_equal(rmdir(fixture->dir), 0); /* every test cleans up, and so do we */
-    free(fixture);
+    struct fixture *f = *state;
+    tide_world_real_free(f->world);
+    assert_int_equal(rmdir(f->dir), 0); /* every test cleans up, and so do we */
+    free(f);
     return 0;
 }
 
-static const char *path_in(struct fixture *fixture, const char *name)
+static const char *path_in(struct fixture *f, const char *name)
 {
     static char paths[4][256];
     static unsigned turn;
     char *path = paths[turn++ % 4];
-    (void)snprintf(path, sizeof paths[0], "%s/%s", fixture->dir, name);
+    (void)snprintf(path, sizeof paths[0], "%s/%s", f->dir, name);
     return path;
 }
 
@@ -62,29 +65,27 @@ static size_t entries_in(const char *path)
 
 /* ---- time and chance ----------------------------------------------------- */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 CASE(the_clock_goes_forward_only)
 {
-    struct fixture *fixture = *state;
-    uint64_t last_us = tide_world_now_us(fixture->world);
+    uint64_t last_us = tide_world_now_us(f->world);
     for (int i = 0; i < 100000; i++) {
-        const uint64_t now_us = tide_world_now_us(fixture->world);
+        const uint64_t now_us = tide_world_now_us(f->world);
         assert_true(now_us >= last_us);
         last_us = now_us;
     }
-    assert_true(tide_world_now_unix_ms(fixture->world) > 1700000000000u);
-    assert_false(tide_world_dead(fixture->world));
-    assert_null(tide_world_vfs(fixture->world));
+    assert_true(tide_world_now_unix_ms(f->world) > 1700000000000u);
+    assert_false(tide_world_dead(f->world));
+    assert_null(tide_world_vfs(f->world));
 }
 
 CASE(random_bytes_are_neither_constant_nor_repeated)
 {
-    struct fixture *fixture = *state;
     unsigned ones[64] = {0};
     uint64_t last = 0;
     for (int i = 0; i < 1000; i++) {
-        const uint64_t number = tide_world_random_u64(fixture->world);
+        const uint64_t number = tide_world_random_u64(f->world);
         assert_true(number != last); /* 2^-64 to fail by chance */
         last = number;
         for (int bit = 0; bit < 64; bit++)
@@ -93,7 +94,7 @@ CASE(random_bytes_are_neither_constant_nor_repeated)
     for (int bit = 0; bit < 64; bit++) /* 500 plus or minus 12 deviations */
         assert_in_range(ones[bit], 310, 690);
     static char large[1 << 20];
-    tide_world_random(fixture->world, large, sizeof large);
+    tide_world_random(f->world, large, sizeof large);
     assert_memory_not_equal(large, large + sizeof large / 2, 32);
 }
 
@@ -121,19 +122,16 @@ static void count_up(void *arg)
 
 CASE(a_lock_keeps_threads_apart)
 {
-    struct fixture *fixture = *state;
-    struct counter counter = {.world = fixture->world};
-    assert_int_equal(tide_lock_new(fixture->world, &counter.lock), TIDE_OK);
+    struct counter counter = {.world = f->world};
+    OK(tide_lock_new(f->world, &counter.lock));
     tide_thread *threads[4];
     for (int i = 0; i < 4; i++)
-        assert_int_equal(
-            tide_world_thread(fixture->world, "count", count_up, &counter, &threads[i], NULL),
-            TIDE_OK);
+        OK(tide_world_thread(f->world, "count", count_up, &counter, &threads[i], NULL));
     for (int i = 0; i < 4; i++)
-        tide_world_join(fixture->world, threads[i]);
-    tide_world_join(fixture->world, NULL);
+        tide_world_join(f->world, threads[i]);
+    tide_world_join(f->world, NULL);
     assert_int_equal(counter.count, 40000);
-    tide_lock_free(fixture->world, counter.lock);
+    tide_lock_free(f->world, counter.lock);
 }
 
 static void take_turns(void *arg)
@@ -152,14 +150,12 @@ static void take_turns(void *arg)
 
 CASE(a_condition_passes_the_turn)
 {
-    struct fixture *fixture = *state;
-    tide_world *world = fixture->world;
+    tide_world *world = f->world;
     struct counter counter = {.world = world};
-    assert_int_equal(tide_lock_new(world, &counter.lock), TIDE_OK);
-    assert_int_equal(tide_cond_new(world, &counter.cond), TIDE_OK);
+    OK(tide_lock_new(world, &counter.lock));
+    OK(tide_cond_new(world, &counter.cond));
     tide_thread *thread = NULL;
-    assert_int_equal(tide_world_thread(world, "turns", take_turns, &counter, &thread, NULL),
-                     TIDE_OK);
+    OK(tide_world_thread(world, "turns", take_turns, &counter, &thread, NULL));
     tide_lock_take(world, counter.lock);
     for (int i = 0; i < 500; i++) {
         while (counter.turn != 0)
@@ -198,13 +194,11 @@ static void look_at_self(void *arg)
 
 CASE(threads_have_names_and_take_no_signals)
 {
-    struct fixture *fixture = *state;
-    struct counter counter = {.world = fixture->world};
+    struct counter counter = {.world = f->world};
     tide_thread *thread = NULL;
-    assert_int_equal(tide_world_thread(fixture->world, "a-name-that-is-too-long", look_at_self,
-                                       &counter, &thread, NULL),
-                     TIDE_OK);
-    tide_world_join(fixture->world, thread);
+    OK(tide_world_thread(f->world, "a-name-that-is-too-long", look_at_self, &counter, &thread,
+                         NULL));
+    tide_world_join(f->world, thread);
     assert_string_equal(counter.name, "a-name-that-is-");
     assert_true(counter.signals_blocked);
     sigset_t mask;
@@ -231,12 +225,11 @@ static void sleep_for_ever(void *arg)
 
 CASE(sleep_ends_in_time_or_when_canceled)
 {
-    struct fixture *fixture = *state;
-    tide_world *world = fixture->world;
+    tide_world *world = f->world;
     const uint64_t until_us = tide_world_now_us(world) + 10000;
-    assert_int_equal(tide_world_sleep_until(world, until_us, NULL), TIDE_OK);
+    OK(tide_world_sleep_until(world, until_us, NULL));
     assert_true(tide_world_now_us(world) >= until_us);
-    assert_int_equal(tide_world_sleep_until(world, 0, NULL), TIDE_OK);
+    OK(tide_world_sleep_until(world, 0, NULL));
 
     uint64_t worst_us = 0;
     for (int i = 0; i < 200; i++) {
@@ -244,10 +237,8 @@ CASE(sleep_ends_in_time_or_when_canceled)
         struct sleeper other = {.world = world, .clock = world};
         tide_thread *thread = NULL;
         tide_thread *other_thread = NULL;
-        assert_int_equal(tide_world_thread(world, "s", sleep_for_ever, &sleeper, &thread, NULL),
-                         TIDE_OK);
-        assert_int_equal(tide_world_thread(world, "o", sleep_for_ever, &other, &other_thread, NULL),
-                         TIDE_OK);
+        OK(tide_world_thread(world, "s", sleep_for_ever, &sleeper, &thread, NULL));
+        OK(tide_world_thread(world, "o", sleep_for_ever, &other, &other_thread, NULL));
         if (i % 2 == 0) /* else the cancellation comes at any moment, also before */
             (void)tide_world_sleep_until(world, TIDE_NEVER, &sleeper.asleep);
         const uint64_t from_us = tide_world_now_us(world);
@@ -267,12 +258,10 @@ CASE(sleep_ends_in_time_or_when_canceled)
 
 CASE(freeing_the_world_wakes_its_sleepers)
 {
-    struct fixture *fixture = *state;
-    struct sleeper sleeper = {.clock = fixture->world};
-    assert_int_equal(tide_world_real_new(tide_mem_heap(), &sleeper.world, NULL), TIDE_OK);
+    struct sleeper sleeper = {.clock = f->world};
+    OK(tide_world_real_new(tide_mem_heap(), &sleeper.world, NULL));
     tide_thread *thread = NULL;
-    assert_int_equal(
-        tide_world_thread(fixture->world, "s", sleep_for_ever, &sleeper, &thread, NULL), TIDE_OK);
+    OK(tide_world_thread(f->world, "s", sleep_for_ever, &sleeper, &thread, NULL));
     /* Until it is really inside: a world must not be freed under one who is
      * about to enter it. */
     struct real_world *real = real_of(sleeper.world);
@@ -283,89 +272,79 @@ CASE(freeing_the_world_wakes_its_sleepers)
         real_unlock(&real->wait_lock);
     }
     tide_world_real_free(sleeper.world);
-    tide_world_join(fixture->world, thread);
+    tide_world_join(f->world, thread);
     assert_int_equal(sleeper.status, TIDE_STOPPED);
 }
 
 /* ---- files --------------------------------------------------------------- */
 
-static tide_status read_back(struct fixture *fixture, const char *path, size_t bytes_max,
-                             tide_buf *buf)
+static tide_status read_back(struct fixture *f, const char *path, size_t bytes_max, tide_buf *buf)
 {
     tide_buf_clear(buf);
-    return tide_file_read(fixture->world, path, bytes_max, buf, NULL);
+    return tide_file_read(f->world, path, bytes_max, buf, NULL);
 }
 
 CASE(a_replaced_file_is_the_new_one_and_leaves_no_litter)
 {
-    struct fixture *fixture = *state;
-    tide_buf buf;
-    tide_buf_init(&buf, tide_mem_heap(), 1 << 20);
-    const char *path = path_in(fixture, "token");
-    assert_int_equal(read_back(fixture, path, 100, &buf), TIDE_NOT_FOUND);
-    assert_int_equal(tide_file_replace(fixture->world, path, TIDE_TEXT("first"), 0600, NULL),
-                     TIDE_OK);
+    tide_buf buf = heap_buf(1 << 20);
+    const char *path = path_in(f, "token");
+    assert_int_equal(read_back(f, path, 100, &buf), TIDE_NOT_FOUND);
+    OK(tide_file_replace(f->world, path, TIDE_TEXT("first"), 0600, NULL));
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
-    assert_int_equal(read_back(fixture, path, 100, &buf), TIDE_OK);
+    OK(read_back(f, path, 100, &buf));
     assert_string_equal(tide_buf_cstr(&buf), "first");
 
     /* What a crash left behind is in nobody's way. */
-    int fd = open(path_in(fixture, ".token.new"), O_CREAT | O_WRONLY, 0644);
+    int fd = open(path_in(f, ".token.new"), O_CREAT | O_WRONLY, 0644);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "half", 4), 4);
     close(fd);
-    assert_int_equal(tide_file_replace(fixture->world, path, TIDE_TEXT("2"), 0600, NULL), TIDE_OK);
-    assert_int_equal(read_back(fixture, path, 100, &buf), TIDE_OK);
+    OK(tide_file_replace(f->world, path, TIDE_TEXT("2"), 0600, NULL));
+    OK(read_back(f, path, 100, &buf));
     assert_string_equal(tide_buf_cstr(&buf), "2");
-    assert_int_equal(entries_in(fixture->dir), 1);
+    assert_int_equal(entries_in(f->dir), 1);
 
-    assert_int_equal(tide_file_replace(fixture->world, path, TIDE_TEXT_NONE, 0600, NULL), TIDE_OK);
-    assert_int_equal(read_back(fixture, path, 0, &buf), TIDE_OK);
+    OK(tide_file_replace(f->world, path, TIDE_TEXT_NONE, 0600, NULL));
+    OK(read_back(f, path, 0, &buf));
     assert_int_equal(buf.bytes, 0);
-    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
-    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_NOT_FOUND);
-    assert_int_equal(
-        tide_file_replace(fixture->world, path_in(fixture, "no/such"), TIDE_TEXT("x"), 0600, NULL),
-        TIDE_NOT_FOUND);
-    assert_int_equal(
-        tide_file_replace(fixture->world, path_in(fixture, ""), TIDE_TEXT("x"), 0600, NULL),
-        TIDE_INVALID);
+    OK(tide_file_remove(f->world, path, NULL));
+    assert_int_equal(tide_file_remove(f->world, path, NULL), TIDE_NOT_FOUND);
+    assert_int_equal(tide_file_replace(f->world, path_in(f, "no/such"), TIDE_TEXT("x"), 0600, NULL),
+                     TIDE_NOT_FOUND);
+    assert_int_equal(tide_file_replace(f->world, path_in(f, ""), TIDE_TEXT("x"), 0600, NULL),
+                     TIDE_INVALID);
     tide_buf_done(&buf);
 }
 
 CASE(reading_stops_at_the_ceiling)
 {
-    struct fixture *fixture = *state;
     static char content[100001];
     memset(content, 'x', sizeof content);
-    const char *path = path_in(fixture, "large");
-    assert_int_equal(
-        tide_file_replace(fixture->world, path, (tide_text){content, sizeof content}, 0600, NULL),
-        TIDE_OK);
-    tide_buf buf;
-    tide_buf_init(&buf, tide_mem_heap(), 1 << 20);
-    assert_int_equal(tide_buf_add_text(&buf, "kept"), TIDE_OK);
+    const char *path = path_in(f, "large");
+    OK(tide_file_replace(f->world, path, (tide_text){content, sizeof content}, 0600, NULL));
+    tide_buf buf = heap_buf(1 << 20);
+    OK(tide_buf_add_text(&buf, "kept"));
     const size_t refused[] = {0, 1, 16383, 16384, 16385, 100000};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        assert_int_equal(tide_file_read(fixture->world, path, refused[i], &buf, NULL), TIDE_FULL);
+        assert_int_equal(tide_file_read(f->world, path, refused[i], &buf, NULL), TIDE_FULL);
         assert_string_equal(tide_buf_cstr(&buf), "kept"); /* untouched on failure */
     }
-    assert_int_equal(tide_file_read(fixture->world, path, 100001, &buf, NULL), TIDE_OK);
+    OK(tide_file_read(f->world, path, 100001, &buf, NULL));
     assert_int_equal(buf.bytes, 4 + 100001);
-    assert_int_equal(read_back(fixture, path, SIZE_MAX, &buf), TIDE_OK);
+    OK(read_back(f, path, SIZE_MAX, &buf));
     assert_int_equal(buf.bytes, 100001);
     tide_buf_done(&buf);
 
     tide_buf_init(&buf, tide_mem_heap(), 1000); /* the buffer's own ceiling */
-    assert_int_equal(tide_file_read(fixture->world, path, 200000, &buf, NULL), TIDE_FULL);
+    assert_int_equal(tide_file_read(f->world, path, 200000, &buf, NULL), TIDE_FULL);
     tide_buf_done(&buf);
-    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
+    OK(tide_file_remove(f->world, path, NULL));
 }
 
 struct replacer {
-    struct fixture *fixture;
+    struct fixture *f;
     const char *path;
     char letter;
     int failures;
@@ -377,27 +356,23 @@ static void replace_often(void *arg)
     char content[3000];
     memset(content, replacer->letter, sizeof content);
     for (int i = 0; i < 50; i++)
-        if (tide_file_replace(replacer->fixture->world, replacer->path,
+        if (tide_file_replace(replacer->f->world, replacer->path,
                               (tide_text){content, sizeof content}, 0600, NULL) != TIDE_OK)
             replacer->failures++;
 }
 
 CASE(replacing_from_many_threads_never_mixes)
 {
-    struct fixture *fixture = *state;
-    const char *path = path_in(fixture, "shared");
+    const char *path = path_in(f, "shared");
     struct replacer replacers[3];
     tide_thread *threads[3];
     for (int i = 0; i < 3; i++) {
-        replacers[i] = (struct replacer){fixture, path, (char)('a' + i), 0};
-        assert_int_equal(tide_world_thread(fixture->world, "replace", replace_often, &replacers[i],
-                                           &threads[i], NULL),
-                         TIDE_OK);
+        replacers[i] = (struct replacer){f, path, (char)('a' + i), 0};
+        OK(tide_world_thread(f->world, "replace", replace_often, &replacers[i], &threads[i], NULL));
     }
-    tide_buf buf;
-    tide_buf_init(&buf, tide_mem_heap(), 10000);
+    tide_buf buf = heap_buf(10000);
     for (int i = 0; i < 200; i++) {
-        tide_status rc = read_back(fixture, path, 10000, &buf);
+        tide_status rc = read_back(f, path, 10000, &buf);
         if (rc == TIDE_NOT_FOUND) /* not yet */
             continue;
         assert_int_equal(rc, TIDE_OK);
@@ -406,12 +381,12 @@ CASE(replacing_from_many_threads_never_mixes)
             assert_int_equal(buf.data[k], buf.data[0]);
     }
     for (int i = 0; i < 3; i++) {
-        tide_world_join(fixture->world, threads[i]);
+        tide_world_join(f->world, threads[i]);
         assert_int_equal(replacers[i].failures, 0);
     }
-    assert_int_equal(entries_in(fixture->dir), 1);
+    assert_int_equal(entries_in(f->dir), 1);
     tide_buf_done(&buf);
-    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
+    OK(tide_file_remove(f->world, path, NULL));
 }
 
 struct names {
@@ -429,74 +404,66 @@ static void name_seen(const char *name, void *arg)
 
 CASE(directories_are_made_private_with_those_above)
 {
-    struct fixture *fixture = *state;
-    tide_world *world = fixture->world;
-    assert_int_equal(tide_dir_make(world, path_in(fixture, "a//b/c/"), NULL), TIDE_OK);
-    assert_int_equal(tide_dir_make(world, path_in(fixture, "a/b/c"), NULL), TIDE_OK);
-    assert_int_equal(tide_dir_make(world, "/", NULL), TIDE_OK);
+    tide_world *world = f->world;
+    OK(tide_dir_make(world, path_in(f, "a//b/c/"), NULL));
+    OK(tide_dir_make(world, path_in(f, "a/b/c"), NULL));
+    OK(tide_dir_make(world, "/", NULL));
     assert_int_equal(tide_dir_make(world, "", NULL), TIDE_INVALID);
     struct stat info;
-    assert_int_equal(stat(path_in(fixture, "a/b/c"), &info), 0);
+    assert_int_equal(stat(path_in(f, "a/b/c"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
-    assert_int_equal(tide_file_replace(world, path_in(fixture, "f"), TIDE_TEXT("x"), 0600, NULL),
-                     TIDE_OK);
-    assert_int_not_equal(tide_dir_make(world, path_in(fixture, "f"), NULL), TIDE_OK);
-    assert_int_not_equal(tide_dir_make(world, path_in(fixture, "f/g"), NULL), TIDE_OK);
+    OK(tide_file_replace(world, path_in(f, "f"), TIDE_TEXT("x"), 0600, NULL));
+    assert_int_not_equal(tide_dir_make(world, path_in(f, "f"), NULL), TIDE_OK);
+    assert_int_not_equal(tide_dir_make(world, path_in(f, "f/g"), NULL), TIDE_OK);
     struct names names = {0};
-    assert_int_equal(tide_dir_list(world, fixture->dir, name_seen, &names, NULL), TIDE_OK);
+    OK(tide_dir_list(world, f->dir, name_seen, &names, NULL));
     assert_int_equal(names.count, 2);
     assert_true(names.a);
     assert_true(names.f);
-    assert_int_equal(tide_dir_list(world, path_in(fixture, "none"), name_seen, &names, NULL),
+    assert_int_equal(tide_dir_list(world, path_in(f, "none"), name_seen, &names, NULL),
                      TIDE_NOT_FOUND);
     uint64_t free_bytes = 0;
-    assert_int_equal(tide_disk_free(world, fixture->dir, &free_bytes, NULL), TIDE_OK);
+    OK(tide_disk_free(world, f->dir, &free_bytes, NULL));
     assert_true(free_bytes > 0);
-    assert_int_equal(tide_disk_free(world, path_in(fixture, "none"), &free_bytes, NULL),
-                     TIDE_NOT_FOUND);
-    assert_int_equal(tide_file_remove(world, path_in(fixture, "f"), NULL), TIDE_OK);
-    assert_int_equal(rmdir(path_in(fixture, "a/b/c")), 0);
-    assert_int_equal(rmdir(path_in(fixture, "a/b")), 0);
-    assert_int_equal(rmdir(path_in(fixture, "a")), 0);
+    assert_int_equal(tide_disk_free(world, path_in(f, "none"), &free_bytes, NULL), TIDE_NOT_FOUND);
+    OK(tide_file_remove(world, path_in(f, "f"), NULL));
+    assert_int_equal(rmdir(path_in(f, "a/b/c")), 0);
+    assert_int_equal(rmdir(path_in(f, "a/b")), 0);
+    assert_int_equal(rmdir(path_in(f, "a")), 0);
 }
 
 CASE(a_held_lock_names_its_holder)
 {
-    struct fixture *fixture = *state;
-    tide_world *world = fixture->world;
-    const char *path = path_in(fixture, "lock");
+    tide_world *world = f->world;
+    const char *path = path_in(f, "lock");
     tide_file_lock *lock = NULL;
     tide_file_lock *other = NULL;
     tide_error err = {0};
-    assert_int_equal(tide_file_lock_take(world, path, TIDE_TEXT("serve, process 1"), &lock, &err),
-                     TIDE_OK);
+    OK(tide_file_lock_take(world, path, TIDE_TEXT("serve, process 1"), &lock, &err));
     assert_int_equal(tide_file_lock_take(world, path, TIDE_TEXT("second"), &other, &err),
                      TIDE_BUSY);
     assert_string_equal(err.text, "serve, process 1");
     assert_null(other);
     tide_file_lock_drop(world, lock);
-    assert_int_equal(tide_file_lock_take(world, path, TIDE_TEXT("third\nline"), &lock, &err),
-                     TIDE_OK);
+    OK(tide_file_lock_take(world, path, TIDE_TEXT("third\nline"), &lock, &err));
     assert_int_equal(tide_file_lock_take(world, path, TIDE_TEXT("x"), &other, &err), TIDE_BUSY);
     assert_string_equal(err.text, "third");
     tide_file_lock_drop(world, lock);
     tide_file_lock_drop(world, NULL);
-    assert_int_equal(tide_file_remove(world, path, NULL), TIDE_OK);
+    OK(tide_file_remove(world, path, NULL));
 }
 
 /* A process that is killed leaves no lock behind (E1.7: restart at once). */
 CASE(a_lock_dies_with_its_process)
 {
-    struct fixture *fixture = *state;
-    const char *path = path_in(fixture, "lock");
+    const char *path = path_in(f, "lock");
     int ready[2];
     assert_int_equal(pipe(ready), 0);
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         tide_file_lock *lock = NULL;
-        tide_status rc =
-            tide_file_lock_take(fixture->world, path, TIDE_TEXT("the child"), &lock, NULL);
+        tide_status rc = tide_file_lock_take(f->world, path, TIDE_TEXT("the child"), &lock, NULL);
         char byte = rc == TIDE_OK ? 'y' : 'n';
         if (write(ready[1], &byte, 1) != 1)
             _exit(1);
@@ -508,15 +475,14 @@ CASE(a_lock_dies_with_its_process)
     assert_int_equal(byte, 'y');
     tide_file_lock *lock = NULL;
     tide_error err = {0};
-    assert_int_equal(tide_file_lock_take(fixture->world, path, TIDE_TEXT("parent"), &lock, &err),
+    assert_int_equal(tide_file_lock_take(f->world, path, TIDE_TEXT("parent"), &lock, &err),
                      TIDE_BUSY);
     assert_string_equal(err.text, "the child");
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(tide_file_lock_take(fixture->world, path, TIDE_TEXT("parent"), &lock, &err),
-                     TIDE_OK);
-    tide_file_lock_drop(fixture->world, lock);
-    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
+    OK(tide_file_lock_take(f->world, path, TIDE_TEXT("parent"), &lock, &err));
+    tide_file_lock_drop(f->world, lock);
+    OK(tide_file_remove(f->world, path, NULL));
     close(ready[0]);
     close(ready[1]);
 }
@@ -528,7 +494,7 @@ static void do_nothing(void *arg)
     (void)arg;
 }
 
-static tide_status make_everything(struct fixture *fixture, tide_mem *mem)
+static tide_status make_everything(struct fixture *f, tide_mem *mem)
 {
     tide_world *world = NULL;
     tide_lock *lock = NULL;
@@ -544,8 +510,7 @@ static tide_status make_everything(struct fixture *fixture, tide_mem *mem)
     if (rc == TIDE_OK)
         rc = tide_world_thread(world, "nothing", do_nothing, NULL, &thread, NULL);
     if (rc == TIDE_OK)
-        rc =
-            tide_file_lock_take(world, path_in(fixture, "lock"), TIDE_TEXT("me"), &file_lock, NULL);
+        rc = tide_file_lock_take(world, path_in(f, "lock"), TIDE_TEXT("me"), &file_lock, NULL);
     tide_byte_budget *budget = rc == TIDE_OK ? tide_budget_new(world, 1) : NULL;
     if (rc == TIDE_OK && budget == NULL)
         rc = TIDE_NO_MEMORY;
@@ -558,22 +523,13 @@ static tide_status make_everything(struct fixture *fixture, tide_mem *mem)
     return rc;
 }
 
-/* Ends since making everything takes finitely many allocations. */
 CASE(the_world_survives_every_failed_allocation)
 {
-    struct fixture *fixture = *state;
-    for (uint64_t fail_at = 0;; fail_at++) {
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
-        tide_status rc = make_everything(fixture, &mem.base);
-        assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
-            break;
-        }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
+        tide_status rc = make_everything(f, &mem.base);
+        assert_swept(mem, rc);
     }
-    assert_int_equal(unlink(path_in(fixture, "lock")), 0);
+    assert_int_equal(unlink(path_in(f, "lock")), 0);
 }
 
 /* Whether another process would find the file locked. */
@@ -594,24 +550,21 @@ static bool is_locked(const char *path)
 /* SQLite's locks are of the sort that a close in this process would take away (M13). */
 CASE(forgetting_a_file_keeps_its_bytes_and_its_locks)
 {
-    struct fixture *fixture = *state;
     char path[256];
-    (void)snprintf(path, sizeof path, "%s", path_in(fixture, "shard"));
+    (void)snprintf(path, sizeof path, "%s", path_in(f, "shard"));
     tide_error err = {0};
-    assert_int_equal(tide_file_forget(fixture->world, path, &err), TIDE_NOT_FOUND);
+    assert_int_equal(tide_file_forget(f->world, path, &err), TIDE_NOT_FOUND);
     assert_non_null(strstr(err.text, path));
-    assert_int_equal(tide_file_replace(fixture->world, path, TIDE_TEXT("bytes"), 0600, &err),
-                     TIDE_OK);
+    OK(tide_file_replace(f->world, path, TIDE_TEXT("bytes"), 0600, &err));
     const int fd = open(path, O_RDWR);
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     assert_true(fd >= 0);
     assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
     assert_true(is_locked(path));
-    assert_int_equal(tide_file_forget(fixture->world, path, &err), TIDE_OK);
+    OK(tide_file_forget(f->world, path, &err));
     assert_true(is_locked(path));
-    tide_buf bytes;
-    tide_buf_init(&bytes, tide_mem_heap(), 100);
-    assert_int_equal(tide_file_read(fixture->world, path, 100, &bytes, &err), TIDE_OK);
+    tide_buf bytes = heap_buf(100);
+    OK(tide_file_read(f->world, path, 100, &bytes, &err));
     assert_string_equal(tide_buf_cstr(&bytes), "bytes");
     assert_false(is_locked(path)); /* as said: that read closed the file */
     tide_buf_done(&bytes);

@@ -1,7 +1,7 @@
 /* Where the calls go. */
 #include "gmail_client_fixture.h"
 
-TEST(an_address_is_a_scheme_a_host_and_no_more)
+CASE(an_address_is_a_scheme_a_host_and_no_more, 0)
 {
     static const char *const wrong[] = {
         "",           "/",
@@ -11,7 +11,6 @@ TEST(an_address_is_a_scheme_a_host_and_no_more)
         "http://x#y", "http://u:p@x",
         "http://x y", "http://x\r\nHost: z",
     };
-    struct fixture *f = begin(0);
     tide_gmail *gmail = NULL;
     tide_error err;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -19,7 +18,6 @@ TEST(an_address_is_a_scheme_a_host_and_no_more)
                          TIDE_INVALID);
     assert_null(gmail);
     tide_gmail_close(NULL);
-    finish(f);
 }
 
 TEST(compression_is_asked_for_over_https_only)
@@ -41,11 +39,9 @@ TEST(compression_is_asked_for_over_https_only)
     }
 }
 
-TEST(an_id_cannot_leave_its_place_in_the_address)
+CASE(an_id_cannot_leave_its_place_in_the_address, 1)
 {
-    struct fixture *f = begin(1);
     (void)snprintf(f->id, sizeof f->id, "../../x?a=b&c#d%%2f e");
     assert_int_equal(run(f, play_get), TIDE_GONE);
     assert_non_null(strstr(f->url, "/messages/..%2F..%2Fx%3Fa%3Db%26c%23d%252f%20e?format=raw"));
-    finish(f);
 }

@@ -1,9 +1,8 @@
 /* Labels are made and changed, messages deleted. */
 #include "gmail_client_fixture.h"
 
-TEST(labels_are_listed_and_made)
+CASE(labels_are_listed_and_made, 0)
 {
-    struct fixture *f = begin(0);
     run_ok(f, play_labels);
     const size_t count = json_array_size(json_object_get(f->labels, "labels"));
     assert_true(count > 5);
@@ -27,14 +26,12 @@ TEST(labels_are_listed_and_made)
     f->text = TIDE_TEXT("INBOX");
     const tide_status reserved = run(f, play_label_create);
     assert_true(reserved == TIDE_PERMANENT || reserved == TIDE_EXISTS);
-    finish(f);
 }
 
-TEST(labels_change_on_one_message_and_on_many)
+CASE(labels_change_on_one_message_and_on_many, 700)
 {
     static const char *const add[] = {"STARRED", "TRASH", NULL};
     static const char *const take[] = {"INBOX", "UNREAD", NULL};
-    struct fixture *f = begin(700);
     look(f, 500);
     f->add = add;
     f->take = take;
@@ -70,12 +67,10 @@ TEST(labels_change_on_one_message_and_on_many)
     look(f, 1);
     f->add = unknown;
     assert_int_equal(run(f, play_modify), TIDE_PERMANENT);
-    finish(f);
 }
 
-TEST(messages_are_deleted_and_stay_so)
+CASE(messages_are_deleted_and_stay_so, 30)
 {
-    struct fixture *f = begin(30);
     look(f, 12);
     char ids[12][64];
     for (size_t i = 0; i < 12; i++) {
@@ -97,5 +92,4 @@ TEST(messages_are_deleted_and_stay_so)
         assert_int_equal(box_mailbox_find(mailbox_of(f), tide_text_of(ids[i])), BOX_SLOT_NONE);
     run_ok(f, play_profile);
     assert_int_equal(f->profile.messages, 18);
-    finish(f);
 }

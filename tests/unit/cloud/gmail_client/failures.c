@@ -1,5 +1,6 @@
 /* How the calls fail: every way of a server has its status. */
 #include "gmail_client_fixture.h"
+#include "support/heap.h"
 
 /* What each call makes of a fault of the cloud. */
 typedef enum answers { WITH_JSON, WITH_NOTHING, MAKES } answers;
@@ -141,7 +142,7 @@ TEST(a_stale_token_is_refreshed_once)
     }
 }
 
-TEST(answers_of_the_wrong_shape_are_the_servers_fault)
+CASE(answers_of_the_wrong_shape_are_the_servers_fault, 1)
 {
     static const struct {
         play *play;
@@ -182,7 +183,6 @@ TEST(answers_of_the_wrong_shape_are_the_servers_fault)
         {play_minimal, "{\"id\":\"a2\"}"},
         {play_minimal, ""},
     };
-    struct fixture *f = begin(1);
     (void)snprintf(f->id, sizeof f->id, "a1");
     f->say_http = 200;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -211,13 +211,11 @@ TEST(answers_of_the_wrong_shape_are_the_servers_fault)
     f->say = "{}";
     run_ok(f, play_history);
     run_ok(f, play_labels);
-    finish(f);
 }
 
 /* A page behind a captive portal must not look like an answer, nor be kept whole. */
-TEST(a_long_refusal_is_not_kept)
+CASE(a_long_refusal_is_not_kept, 1)
 {
-    struct fixture *f = begin(1);
     char *page = malloc(900001);
     assert_non_null(page);
     memset(page, '<', 900000);
@@ -232,7 +230,6 @@ TEST(a_long_refusal_is_not_kept)
     f->say_http = 200;
     assert_int_equal(run(f, play_get), TIDE_SERVER);
     free(page);
-    finish(f);
 }
 
 TEST(every_allocation_fails_in_turn)
@@ -276,8 +273,7 @@ TEST(every_allocation_fails_in_turn)
 /* A fixed token has no successor: nothing more is sent. */
 TEST(a_fixed_token_that_is_refused_stays_so)
 {
-    tide_buf grant;
-    tide_buf_init(&grant, tide_mem_heap(), 1000);
+    tide_buf grant = heap_buf(1000);
     assert_int_equal(tide_oauth_fixed("me-3", &grant, NULL), TIDE_OK);
     struct fixture *f = begin_with(ORIGIN, tide_buf_cstr(&grant), 1);
     run_ok(f, play_profile);

@@ -3,6 +3,7 @@
 #include "cloudbox/gate/service.h"
 #include "cloudbox/gate/user.h"
 #include "net/oauth/google.h"
+#include "support/heap.h"
 
 #include <strings.h>
 
@@ -276,8 +277,7 @@ box_mailbox *mailbox_of(struct fixture *f)
 
 void assert_stored(struct fixture *f, tide_text id, tide_text bytes)
 {
-    tide_buf scratch;
-    tide_buf_init(&scratch, tide_mem_heap(), (size_t)1 << 28);
+    tide_buf scratch = heap_buf((size_t)1 << 28);
     const uint32_t slot = box_mailbox_find(mailbox_of(f), id);
     assert_int_not_equal(slot, BOX_SLOT_NONE);
     const tide_text raw = box_mailbox_raw(mailbox_of(f), slot, &scratch);

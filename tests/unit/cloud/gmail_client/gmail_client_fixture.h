@@ -82,6 +82,7 @@ struct fixture {
 struct fixture *begin(uint32_t messages);
 struct fixture *begin_with(const char *endpoint, const char *grant, uint32_t messages);
 void finish(struct fixture *f);
+#define CASE(name, messages) TEST_OF(name, struct fixture *f, begin(messages), finish)
 
 /* Drops what the last calls answered. */
 void forget(struct fixture *f);

@@ -1,21 +1,18 @@
 /* The profile, the listing and the history tell what is there and what changed. */
 #include "gmail_client_fixture.h"
 
-TEST(the_profile_tells_address_count_and_history)
+CASE(the_profile_tells_address_count_and_history, 7)
 {
-    struct fixture *f = begin(7);
     run_ok(f, play_profile);
     assert_string_equal(f->profile.email, ME);
     assert_int_equal(f->profile.messages, 7);
     assert_true(strlen(f->profile.history_id) > 0);
     assert_string_equal(f->authorization, "Bearer me-0");
     assert_int_equal(units(f), 1);
-    finish(f);
 }
 
-TEST(a_server_without_profiles_is_told_from_a_failing_one)
+CASE(a_server_without_profiles_is_told_from_a_failing_one, 1)
 {
-    struct fixture *f = begin(1);
     static const struct {
         int http;
         const char *say, *type;
@@ -49,12 +46,10 @@ TEST(a_server_without_profiles_is_told_from_a_failing_one)
         if (f->status == TIDE_GONE)
             assert_int_equal(f->err.code, cases[i].http);
     }
-    finish(f);
 }
 
-TEST(a_listing_has_every_message_once)
+CASE(a_listing_has_every_message_once, 1203)
 {
-    struct fixture *f = begin(1203);
     bool *seen = calloc(box_mailbox_slots(mailbox_of(f)), sizeof *seen);
     assert_non_null(seen);
     size_t count = 0, pages = 0;
@@ -75,12 +70,10 @@ TEST(a_listing_has_every_message_once)
     assert_int_equal(pages, 3);
     assert_int_equal(units(f), 15);
     free(seen);
-    finish(f);
 }
 
-TEST(a_query_goes_through_unharmed)
+CASE(a_query_goes_through_unharmed, 50)
 {
-    struct fixture *f = begin(50);
     f->query = "after:1388552400 before:1391230800";
     run_ok(f, play_list);
     assert_null(f->page.ids); /* long before the oldest */
@@ -99,12 +92,10 @@ TEST(a_query_goes_through_unharmed)
     assert_int_equal(run(f, play_list), TIDE_FULL);
     assert_int_equal(f->requests, 0);
     free(long_query);
-    finish(f);
 }
 
-TEST(history_tells_what_changed_until_it_expires)
+CASE(history_tells_what_changed_until_it_expires, 10)
 {
-    struct fixture *f = begin(10);
     run_ok(f, play_profile);
     f->text = TIDE_TEXT_NONE;
     run_ok(f, play_history);
@@ -146,5 +137,4 @@ TEST(history_tells_what_changed_until_it_expires)
 
     control(f, "POST", "/_cloud/history/expire", "{\"user\":\"" ME "\"}");
     assert_int_equal(run(f, play_history), TIDE_GONE);
-    finish(f);
 }

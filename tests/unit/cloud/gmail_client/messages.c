@@ -1,9 +1,8 @@
 /* A message arrives byte for byte, both ways, for the memory of one copy. */
 #include "gmail_client_fixture.h"
 
-TEST(a_message_arrives_as_it_is_stored)
+CASE(a_message_arrives_as_it_is_stored, 40)
 {
-    struct fixture *f = begin(40);
     look(f, 40);
     const uint64_t before = units(f);
     char ids[40][64];
@@ -35,12 +34,10 @@ TEST(a_message_arrives_as_it_is_stored)
     assert_int_equal(f->err.code, 404);
     assert_null(f->message.fields);
     assert_int_equal(run(f, play_minimal), TIDE_GONE);
-    finish(f);
 }
 
-TEST(every_byte_value_survives_both_ways)
+CASE(every_byte_value_survives_both_ways, 0)
 {
-    struct fixture *f = begin(0);
     char bytes[256 * 3];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i / 3 + i % 3 * 85);
@@ -54,13 +51,11 @@ TEST(every_byte_value_survives_both_ways)
         assert_int_equal(f->message.raw.bytes, f->text.bytes);
         assert_memory_equal(f->message.raw.data, bytes, f->text.bytes);
     }
-    finish(f);
 }
 
 /* M3: streamed both ways, one copy at a time. */
-TEST(a_large_message_costs_one_copy)
+CASE(a_large_message_costs_one_copy, 0)
 {
-    struct fixture *f = begin(0);
     const size_t bytes = 30000001;
     char *large = malloc(bytes);
     assert_non_null(large);
@@ -86,12 +81,10 @@ TEST(a_large_message_costs_one_copy)
     run_ok(f, play_get); /* never two of them */
     assert_true(f->mem.bytes_peak <= bytes + bytes / 2 + (2u << 20));
     free(large);
-    finish(f);
 }
 
-TEST(an_inserted_message_has_its_labels_date_and_thread)
+CASE(an_inserted_message_has_its_labels_date_and_thread, 0)
 {
-    struct fixture *f = begin(0);
     static const char first[] = "Message-ID: <a@x>\r\nSubject: s\r\n"
                                 "Date: Wed, 01 Jan 2020 00:00:00 +0000\r\n\r\nhello\r\n";
     f->text = TIDE_TEXT(first);
@@ -116,5 +109,4 @@ TEST(an_inserted_message_has_its_labels_date_and_thread)
     (void)snprintf(f->id, sizeof f->id, "%s", tide_buf_cstr(&f->new_id));
     run_ok(f, play_minimal);
     assert_true(tide_text_equal(f->message.thread_id, tide_text_of(thread)));
-    finish(f);
 }

@@ -1,10 +1,10 @@
 /* Halt, pause, new settings (E4.6, E7.2, E11). */
 #include "governor_fixture.h"
+#include "support/ok.h"
 
-TEST(a_halt_stops_everything_with_its_reason_until_resumed)
+CASE(a_halt_stops_everything_with_its_reason_until_resumed, "default", 0)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 0);
-    assert_int_equal(charge(governor, 1000, 1), TIDE_OK);
+    OK(charge(governor, 1000, 1));
     tide_governor_halt(governor, "a suspected systemic failure");
     assert_int_equal(charge(governor, 2000, 1), TIDE_STOPPED);
     assert_true(tide_governor_wake_at_ms(governor, 2000) == UINT64_MAX);
@@ -12,24 +12,21 @@ TEST(a_halt_stops_everything_with_its_reason_until_resumed)
     assert_string_equal(view_of(governor, 2000).reason, "a suspected systemic failure");
     answer(governor, 2000, 1, TIDE_OK, 0); /* nothing in flight is lost */
     tide_governor_resume(governor, 3000);
-    assert_int_equal(charge(governor, 3000, 1), TIDE_OK);
-    tide_governor_free(governor);
+    OK(charge(governor, 3000, 1));
 }
 
-TEST(a_pause_for_a_shared_cause_is_one_block_with_one_probe)
+CASE(a_pause_for_a_shared_cause_is_one_block_with_one_probe, "default", 1000)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 1000);
     tide_governor_pause(governor, 9000, TIDE_DISK_FULL);
     tide_governor_pause(governor, 5000, TIDE_NETWORK); /* an earlier end is ignored */
     assert_int_equal(view_of(governor, 2000).state, TIDE_GOVERNOR_PAUSED);
     assert_int_equal(view_of(governor, 2000).why, TIDE_DISK_FULL);
     assert_int_equal(charge(governor, 8999, 1), TIDE_AGAIN);
-    assert_int_equal(charge(governor, 9000, 1), TIDE_OK);
+    OK(charge(governor, 9000, 1));
     assert_int_equal(charge(governor, 9000, 1), TIDE_AGAIN);
     answer(governor, 9100, 1, TIDE_NETWORK, 0);
     assert_int_equal(view_of(governor, 9100).state, TIDE_GOVERNOR_PAUSED);
     assert_in_range(view_of(governor, 9100).until_ms, 9600, 10101);
-    tide_governor_free(governor);
 }
 
 TEST(settings_change_while_it_runs)
@@ -37,7 +34,7 @@ TEST(settings_change_while_it_runs)
     struct tide_governor_profile profile = *profile_named("gmail");
     tide_governor *governor = governor_of(&profile, 0);
     profile.share_permille = 500;
-    assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_OK);
+    OK(tide_governor_limits_set(governor, &profile));
     assert_int_equal(view_of(governor, 0).window_max, 3000);
     assert_true(view_of(governor, 0).rate_max == 50);
     assert_true(view_of(governor, 0).rate == 50);
@@ -54,9 +51,8 @@ TEST(settings_change_while_it_runs)
 }
 
 /* Only what a sign-in mends ends with it (E7.2). */
-TEST(a_sign_in_ends_a_pause_for_want_of_one_and_no_other)
+CASE(a_sign_in_ends_a_pause_for_want_of_one_and_no_other, "default", 1000)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 1000);
     assert_false(tide_governor_signed_in(governor, 1000));
     tide_governor_pause(governor, 9000, TIDE_NETWORK);
     assert_false(tide_governor_signed_in(governor, 2000));
@@ -65,6 +61,5 @@ TEST(a_sign_in_ends_a_pause_for_want_of_one_and_no_other)
     assert_int_equal(charge(governor, 3000, 1), TIDE_AGAIN);
     assert_true(tide_governor_signed_in(governor, 3000));
     assert_int_equal(view_of(governor, 3000).state, TIDE_GOVERNOR_RUNNING);
-    assert_int_equal(charge(governor, 3000, 1), TIDE_OK);
-    tide_governor_free(governor);
+    OK(charge(governor, 3000, 1));
 }

@@ -1,5 +1,6 @@
 /* Profiles, and when a call may be sent (E4.1, E4.4). */
 #include "governor_fixture.h"
+#include "support/ok.h"
 
 #include <math.h>
 
@@ -11,9 +12,9 @@ TEST(profiles_have_names_and_the_numbers_of_the_table)
     for (int i = 0; i < 5; i++) {
         struct tide_governor_profile complete;
         assert_non_null(profile_named(names[i]));
-        assert_int_equal(tide_profile_complete(profile_named(names[i]), &complete), TIDE_OK);
+        OK(tide_profile_complete(profile_named(names[i]), &complete));
         struct tide_governor_profile twice;
-        assert_int_equal(tide_profile_complete(&complete, &twice), TIDE_OK);
+        OK(tide_profile_complete(&complete, &twice));
         assert_true(complete.rate_min == twice.rate_min && complete.rate_max == twice.rate_max &&
                     complete.rate_start == twice.rate_start);
         assert_int_equal(complete.workers_start, twice.workers_start);
@@ -22,10 +23,10 @@ TEST(profiles_have_names_and_the_numbers_of_the_table)
     assert_null(profile_named("carrier pigeon"));
 
     struct tide_governor_profile gmail;
-    assert_int_equal(tide_profile_complete(profile_named("gmail"), &gmail), TIDE_OK);
+    OK(tide_profile_complete(profile_named("gmail"), &gmail));
     assert_true(gmail.rate_max == 100 && gmail.rate_min == 20);
     struct tide_governor_profile plain;
-    assert_int_equal(tide_profile_complete(profile_named("default"), &plain), TIDE_OK);
+    OK(tide_profile_complete(profile_named("default"), &plain));
     assert_true(plain.rate_min == 1 && plain.rate_start == 4 && plain.rate_max == 16);
     assert_int_equal(plain.workers_min, 2);
     assert_int_equal(plain.workers_start, 8);
@@ -79,9 +80,8 @@ TEST(sending_is_paced_and_the_answer_says_when_to_come_back)
     tide_governor_free(governor);
 }
 
-TEST(nothing_is_spent_before_a_promise_for_it_is_on_disk)
+CASE(nothing_is_spent_before_a_promise_for_it_is_on_disk, "gmail", 1000)
 {
-    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     uint64_t again_ms = 0;
     assert_true(tide_governor_save_due(governor, 1000));
     assert_int_equal(tide_governor_charge(governor, 1000, 1, 20, &again_ms), TIDE_AGAIN);
@@ -94,7 +94,7 @@ TEST(nothing_is_spent_before_a_promise_for_it_is_on_disk)
     assert_int_equal(tide_governor_charge(governor, 1001, 1, 20, &again_ms), TIDE_AGAIN);
     assert_true(tide_governor_save_due(governor, 1500)); /* it seems lost: another */
     tide_governor_saved(governor, 1000);
-    assert_int_equal(tide_governor_charge(governor, 1001, 1, 20, &again_ms), TIDE_OK);
+    OK(tide_governor_charge(governor, 1001, 1, 20, &again_ms));
 
     /* Two hundred units, and not one more, until the next one is on disk. */
     unsigned sent = 1;
@@ -112,19 +112,16 @@ TEST(nothing_is_spent_before_a_promise_for_it_is_on_disk)
     tide_governor_saved(governor, 29999); /* news of an older one changes nothing */
     assert_int_equal(charge(governor, 30000, 20), TIDE_AGAIN);
     tide_governor_saved(governor, 30000);
-    assert_int_equal(charge(governor, 30000, 20), TIDE_OK);
-    tide_governor_free(governor);
+    OK(charge(governor, 30000, 20));
 }
 
-TEST(an_idle_account_neither_saves_nor_makes_a_click_wait)
+CASE(an_idle_account_neither_saves_nor_makes_a_click_wait, "gmail", 1000)
 {
-    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     save_now(governor, 1000);
     assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
     uint64_t again_ms = 0;
-    assert_int_equal(tide_governor_charge(governor, 86400000, 1, 20, &again_ms), TIDE_OK);
+    OK(tide_governor_charge(governor, 86400000, 1, 20, &again_ms));
     assert_int_equal(tide_governor_save_at_ms(governor), 1500);
-    tide_governor_free(governor);
 }
 
 TEST(the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace)
@@ -146,7 +143,7 @@ TEST(the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace)
     assert_int_equal(tide_governor_charge(governor, now_ms, 2, 20, &again_ms), TIDE_AGAIN);
     assert_in_range(again_ms, 61000, 61200);
     for (int i = 0; i < 6; i++) { /* six clicks at once, whatever the bucket holds */
-        assert_int_equal(tide_governor_charge(governor, now_ms, 1, 20, &again_ms), TIDE_OK);
+        OK(tide_governor_charge(governor, now_ms, 1, 20, &again_ms));
         answer(governor, now_ms, 20, TIDE_OK, 0);
     }
     assert_int_equal(tide_governor_charge(governor, now_ms, 1, 20, &again_ms), TIDE_AGAIN);
@@ -154,54 +151,52 @@ TEST(the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace)
     tide_governor_free(governor);
 }
 
-TEST(a_batch_is_charged_whole_and_counts_every_part_in_flight)
+CASE(a_batch_is_charged_whole_and_counts_every_part_in_flight, "gmail", 0)
 {
-    tide_governor *governor = governor_of(profile_named("gmail"), 0);
     save_now(governor, 0);
     uint64_t again_ms = 0;
     assert_int_equal(tide_governor_charge_batch(governor, 5000, 2, 220, 11, &again_ms),
                      TIDE_INVALID);
     assert_int_equal(tide_governor_charge_batch(governor, 5000, 2, 201, 1, &again_ms),
                      TIDE_INVALID); /* more than one promise covers */
-    assert_int_equal(tide_governor_charge_batch(governor, 5000, 2, 120, 6, &again_ms), TIDE_OK);
+    OK(tide_governor_charge_batch(governor, 5000, 2, 120, 6, &again_ms));
     save_now(governor, 5001);
     assert_int_equal(tide_governor_charge_batch(governor, 9000, 2, 80, 4, &again_ms), TIDE_AGAIN);
     assert_true(again_ms == UINT64_MAX); /* one place is kept for a person */
-    assert_int_equal(tide_governor_charge_batch(governor, 9000, 2, 60, 3, &again_ms), TIDE_OK);
+    OK(tide_governor_charge_batch(governor, 9000, 2, 60, 3, &again_ms));
     assert_int_equal(tide_governor_charge(governor, 9000, 2, 20, &again_ms), TIDE_AGAIN);
-    assert_int_equal(tide_governor_charge(governor, 9000, 1, 20, &again_ms), TIDE_OK);
+    OK(tide_governor_charge(governor, 9000, 1, 20, &again_ms));
     assert_int_equal(view_of(governor, 9000).in_flight, 10);
     tide_governor_uncharge_batch(governor, 9000, 20, 1);
     tide_governor_uncharge_batch(governor, 9000, 60, 3);
     assert_int_equal(view_of(governor, 9000).in_flight, 6);
     assert_int_equal(view_of(governor, 9000).window_used, 120);
     assert_true(tide_governor_check(governor, 9000));
-    tide_governor_free(governor);
 }
 
 TEST(a_shared_limit_is_charged_by_all_and_ends_with_its_grant)
 {
     struct tide_limit project = {.units_max = 5, .granted_until_ms = 20000};
-    assert_int_equal(tide_window_init(&project.window, 60000, tide_mem_heap()), TIDE_OK);
+    OK(tide_window_init(&project.window, 60000, tide_mem_heap()));
     const struct tide_governor_profile profile = {
         .rate_min = 100, .rate_start = 100, .rate_max = 100};
     tide_governor *a = governor_of(&profile, 0);
     tide_governor *b = governor_of(&profile, 0);
-    assert_int_equal(tide_governor_limit_add(a, &project), TIDE_OK);
-    assert_int_equal(tide_governor_limit_add(b, &project), TIDE_OK);
+    OK(tide_governor_limit_add(a, &project));
+    OK(tide_governor_limit_add(b, &project));
     for (int i = 0; i < 5; i++)
-        assert_int_equal(charge(i % 2 ? a : b, 1000, 1), TIDE_OK);
+        OK(charge(i % 2 ? a : b, 1000, 1));
     assert_int_equal(tide_governor_limit_add(a, &project), TIDE_BUSY);
     assert_int_equal(charge(a, 1000, 1), TIDE_AGAIN);
     assert_int_equal(charge(b, 1000, 1), TIDE_AGAIN);
     answer(a, 1000, 1, TIDE_OK, 0);
     assert_int_equal(charge(b, 19000, 1), TIDE_AGAIN);
     project.units_max = 6;
-    assert_int_equal(charge(b, 19999, 1), TIDE_OK);
+    OK(charge(b, 19999, 1));
     project.units_max = 7;
     assert_int_equal(charge(b, 20000, 1), TIDE_AGAIN); /* the grant is over */
     project.granted_until_ms = 35000;
-    assert_int_equal(charge(b, 20000, 1), TIDE_OK);
+    OK(charge(b, 20000, 1));
     assert_int_equal(tide_window_used(&project.window, 20000), 7);
     tide_governor_uncharge_batch(b, 20000, 1, 1); /* what was not sent is free for all again */
     assert_int_equal(tide_window_used(&project.window, 20000), 6);
@@ -210,25 +205,21 @@ TEST(a_shared_limit_is_charged_by_all_and_ends_with_its_grant)
     tide_window_done(&project.window);
 }
 
-TEST(only_so_many_limits_can_be_added)
+CASE(only_so_many_limits_can_be_added, "gmail", 0)
 {
     struct tide_limit limit = {0};
-    tide_governor *governor = governor_of(profile_named("gmail"), 0);
     for (int i = 1; i < TIDE_LIMITS_PER_ACCOUNT; i++)
-        assert_int_equal(tide_governor_limit_add(governor, &limit), TIDE_OK);
+        OK(tide_governor_limit_add(governor, &limit));
     assert_int_equal(tide_governor_limit_add(governor, &limit), TIDE_FULL);
-    tide_governor_free(governor);
 }
 
-TEST(jobs_follow_pace_times_latency)
+CASE(jobs_follow_pace_times_latency, "default", 0)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 0);
     assert_int_equal(tide_governor_jobs_max(governor, 0), 4); /* 4 calls/s, a second assumed */
     const uint64_t now_ms = run_well(governor, 1000, 4000, 250, 1); /* 10 ms each */
     assert_int_equal(tide_governor_jobs_max(governor, now_ms), 1);
     tide_governor_halt(governor, "asked to");
     assert_int_equal(tide_governor_jobs_max(governor, now_ms), 0);
-    tide_governor_free(governor);
 }
 
 TEST(what_fits_only_with_the_reserve_is_refused_to_all_but_level_1)
@@ -239,7 +230,7 @@ TEST(what_fits_only_with_the_reserve_is_refused_to_all_but_level_1)
     save_now(governor, 1000);
     uint64_t again_ms = 0;
     assert_int_equal(tide_governor_charge(governor, 1000, 2, 5900, &again_ms), TIDE_INVALID);
-    assert_int_equal(tide_governor_charge(governor, 1000, 1, 5900, &again_ms), TIDE_OK);
+    OK(tide_governor_charge(governor, 1000, 1, 5900, &again_ms));
     assert_int_equal(tide_governor_charge(governor, 1000, 1, 6001, &again_ms), TIDE_INVALID);
     tide_governor_free(governor);
 }

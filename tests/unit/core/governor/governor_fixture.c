@@ -1,5 +1,6 @@
 #include "governor_fixture.h"
 #include "support/scale.h"
+#include "support/ok.h"
 
 const struct tide_governor_profile *profile_named(const char *name)
 {
@@ -10,7 +11,7 @@ const struct tide_governor_profile *profile_named(const char *name)
 tide_governor *governor_of(const struct tide_governor_profile *profile, uint64_t now_ms)
 {
     tide_governor *governor = NULL;
-    assert_int_equal(tide_governor_new(profile, now_ms, tide_mem_heap(), &governor), TIDE_OK);
+    OK(tide_governor_new(profile, now_ms, tide_mem_heap(), &governor));
     return governor;
 }
 

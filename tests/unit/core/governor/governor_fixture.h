@@ -15,6 +15,9 @@
 /* What is known of a provider: "gmail", "default" (engine/providers.c). */
 const struct tide_governor_profile *profile_named(const char *name);
 tide_governor *governor_of(const struct tide_governor_profile *profile, uint64_t now_ms);
+#define CASE(name, profile, now_ms)                                                                \
+    TEST_OF(name, tide_governor *governor, governor_of(profile_named(profile), now_ms),            \
+            tide_governor_free)
 void save_now(tide_governor *governor, uint64_t now_ms);
 struct tide_governor_view view_of(const tide_governor *governor, uint64_t now_ms);
 tide_status charge(tide_governor *governor, uint64_t now_ms, uint32_t units);

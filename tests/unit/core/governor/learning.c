@@ -1,9 +1,9 @@
 /* What answers teach: pace, workers, limits, the breaker (E4.3, E4.5). */
 #include "governor_fixture.h"
+#include "support/ok.h"
 
-TEST(five_healthy_seconds_raise_both_and_a_refusal_halves_both)
+CASE(five_healthy_seconds_raise_both_and_a_refusal_halves_both, "default", 0)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 0);
     uint64_t now_ms = run_well(governor, 1000, 5500, 250, 1);
     assert_true(view_of(governor, now_ms).rate == 8); /* below half it doubles */
     assert_int_equal(view_of(governor, now_ms).workers, 9);
@@ -12,7 +12,7 @@ TEST(five_healthy_seconds_raise_both_and_a_refusal_halves_both)
     assert_int_equal(view_of(governor, now_ms).workers, 10);
 
     for (int i = 0; i < 3; i++)
-        assert_int_equal(charge(governor, now_ms + 1000, 1), TIDE_OK);
+        OK(charge(governor, now_ms + 1000, 1));
     now_ms += 1010;
     for (int i = 0; i < 3; i++) /* three calls, one lesson */
         answer(governor, now_ms, 1, TIDE_THROTTLED, 7000);
@@ -30,12 +30,12 @@ TEST(five_healthy_seconds_raise_both_and_a_refusal_halves_both)
     now_ms += 7000;
     assert_int_equal(view_of(governor, now_ms).state, TIDE_GOVERNOR_PROBING);
     assert_int_equal(tide_governor_jobs_max(governor, now_ms), 1);
-    assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+    OK(charge(governor, now_ms, 1));
     assert_int_equal(charge(governor, now_ms, 1), TIDE_AGAIN);
     answer(governor, now_ms + 10, 1, TIDE_THROTTLED, 0);
     assert_true(view_of(governor, now_ms).rate == 4.4);
     now_ms = view_of(governor, now_ms).until_ms;
-    assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+    OK(charge(governor, now_ms, 1));
     answer(governor, now_ms + 10, 1, TIDE_OK, 0);
     assert_int_equal(view_of(governor, now_ms).state, TIDE_GOVERNOR_RUNNING);
     assert_int_equal(view_of(governor, now_ms).calls_by_class[TIDE_CLASS_THROTTLED], 4);
@@ -43,14 +43,13 @@ TEST(five_healthy_seconds_raise_both_and_a_refusal_halves_both)
     /* A refusal after a success is a lesson again, down to the minimum. */
     for (int i = 0; i < 5; i++) {
         now_ms += 20000;
-        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        OK(charge(governor, now_ms, 1));
         answer(governor, now_ms + 10, 1, TIDE_OK, 0);
-        assert_int_equal(charge(governor, now_ms + 20, 1), TIDE_OK);
+        OK(charge(governor, now_ms + 20, 1));
         answer(governor, now_ms + 40, 1, TIDE_THROTTLED, 0);
     }
     assert_true(view_of(governor, now_ms).rate == 1);
     assert_int_equal(view_of(governor, now_ms).workers, 2);
-    tide_governor_free(governor);
 }
 
 TEST(a_method_that_becomes_slow_halves_the_pace_once)
@@ -61,7 +60,7 @@ TEST(a_method_that_becomes_slow_halves_the_pace_once)
     tide_rng rng = tide_rng_seeded(1);
     uint64_t now_ms = 1000;
     for (int i = 0; i < 1000; i++, now_ms += 100) {
-        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        OK(charge(governor, now_ms, 1));
         const struct tide_answer fact = {.units = 1, .latency_ms = 90, .http = 200, .method = 3};
         tide_governor_answered(governor, now_ms + 90, &fact, &rng);
     }
@@ -85,13 +84,13 @@ TEST(repeated_failures_open_the_breaker_and_one_probe_closes_it)
         tide_governor *governor = governor_of(profile_named("chat"), 0);
         uint64_t now_ms = 10000;
         for (int i = 0; i < 5; i++, now_ms += 1000) {
-            assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+            OK(charge(governor, now_ms, 1));
             answer(governor, now_ms + 10, 1, failures[kind], 0);
         }
         assert_int_equal(view_of(governor, now_ms - 900).state, TIDE_GOVERNOR_OPEN);
         assert_int_equal(view_of(governor, now_ms - 900).why, failures[kind]);
         now_ms = view_of(governor, now_ms).until_ms;
-        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        OK(charge(governor, now_ms, 1));
         assert_int_equal(charge(governor, now_ms, 1), TIDE_AGAIN);
         answer(governor, now_ms + 10, 1, TIDE_GONE, 0); /* a 404 proves that it answers */
         assert_int_equal(view_of(governor, now_ms + 10).state, TIDE_GOVERNOR_RUNNING);
@@ -99,19 +98,17 @@ TEST(repeated_failures_open_the_breaker_and_one_probe_closes_it)
     }
 }
 
-TEST(our_own_trouble_and_cancellation_blame_nobody)
+CASE(our_own_trouble_and_cancellation_blame_nobody, "default", 0)
 {
     static const tide_status ours[] = {TIDE_CANCELED, TIDE_DISK_FULL, TIDE_NO_MEMORY,
                                        TIDE_STALE,    TIDE_FULL,      TIDE_BUSY};
-    tide_governor *governor = governor_of(profile_named("default"), 0);
     uint64_t now_ms = 10000;
     for (int i = 0; i < 40; i++, now_ms += 1000) {
-        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        OK(charge(governor, now_ms, 1));
         answer(governor, now_ms + 10, 1, ours[i % 6], 0);
     }
     assert_int_equal(view_of(governor, now_ms).state, TIDE_GOVERNOR_RUNNING);
     assert_int_equal(view_of(governor, now_ms).cuts, 0);
-    tide_governor_free(governor);
 }
 
 /* E4.5, E6.1: three messages that always fail are no reason to stop, five new ones are. */
@@ -128,13 +125,13 @@ TEST(what_always_fails_opens_no_breaker_while_others_succeed)
         fact.subject = bad ? 1 + call % 3 : 1000;
         fact.status = bad ? TIDE_SERVER : TIDE_OK;
         fact.http = bad ? 503 : 200;
-        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        OK(charge(governor, now_ms, 1));
         tide_governor_answered(governor, now_ms + 1, &fact, &rng);
         assert_int_equal(view_of(governor, now_ms + 1).state, TIDE_GOVERNOR_RUNNING);
     }
     for (uint64_t call = 0; call < 5; call++, now_ms += 10) {
         fact.subject = 2000 + call;
-        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        OK(charge(governor, now_ms, 1));
         tide_governor_answered(governor, now_ms + 1, &fact, &rng);
     }
     assert_int_equal(view_of(governor, now_ms).state, TIDE_GOVERNOR_OPEN);
@@ -148,7 +145,7 @@ TEST(a_limit_on_concurrency_is_learned_and_tried_again_rarely)
     tide_governor *governor = governor_of(&profile, 0);
     tide_rng rng = tide_rng_seeded(1);
     for (int i = 0; i < 6; i++)
-        assert_int_equal(charge(governor, 5000, 1), TIDE_OK);
+        OK(charge(governor, 5000, 1));
     const struct tide_answer fact = {.units = 1,
                                      .latency_ms = 10,
                                      .status = TIDE_THROTTLED,
@@ -165,31 +162,30 @@ TEST(a_limit_on_concurrency_is_learned_and_tried_again_rarely)
 
     /* What is published may be less than what was learned. */
     profile.in_flight_max = 3;
-    assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_OK);
+    OK(tide_governor_limits_set(governor, &profile));
     assert_int_equal(view_of(governor, now_ms).in_flight_max, 3);
     profile.in_flight_max = 7;
-    assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_OK);
+    OK(tide_governor_limits_set(governor, &profile));
     assert_int_equal(view_of(governor, now_ms).in_flight_max, 6);
     now_ms = run_well(governor, now_ms, 930000, 1000, 1);
     assert_int_equal(view_of(governor, now_ms).in_flight_max, 7); /* nothing learned is left */
     profile.in_flight_max = 10;
-    assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_OK);
+    OK(tide_governor_limits_set(governor, &profile));
     assert_int_equal(view_of(governor, now_ms).in_flight_max, 10);
     tide_governor_free(governor);
 }
 
-TEST(a_quota_of_bytes_per_day_is_learned)
+CASE(a_quota_of_bytes_per_day_is_learned, "graph", 0)
 {
-    tide_governor *governor = governor_of(profile_named("graph"), 0);
     tide_rng rng = tide_rng_seeded(1);
     struct tide_answer fact = {
         .units = 1, .latency_ms = 10, .status = TIDE_OK, .http = 200, .bytes = 1000000};
     uint64_t now_ms = 1000;
     for (int i = 0; i < 10; i++, now_ms += 3600000) {
-        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        OK(charge(governor, now_ms, 1));
         tide_governor_answered(governor, now_ms + 10, &fact, &rng);
     }
-    assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+    OK(charge(governor, now_ms, 1));
     fact = (struct tide_answer){.units = 1,
                                 .latency_ms = 10,
                                 .status = TIDE_THROTTLED,
@@ -202,14 +198,13 @@ TEST(a_quota_of_bytes_per_day_is_learned)
     fact = (struct tide_answer){
         .units = 1, .latency_ms = 10, .status = TIDE_OK, .http = 200, .bytes = 1000000};
     now_ms += 60000;
-    assert_int_equal(charge(governor, now_ms, 1), TIDE_OK); /* the last byte */
+    OK(charge(governor, now_ms, 1)); /* the last byte */
     tide_governor_answered(governor, now_ms + 10, &fact, &rng);
     uint64_t again_ms = 0;
     assert_int_equal(tide_governor_charge(governor, now_ms + 20, 4, 1, &again_ms), TIDE_AGAIN);
     assert_in_range(again_ms, 86400000, 86400000 + 200000); /* when the first hour leaves */
     now_ms = run_well(governor, now_ms + 86400000, 20000, 1000, 1);
     assert_int_equal(view_of(governor, now_ms).day_bytes_max, 11000001); /* a tenth more is tried */
-    tide_governor_free(governor);
 }
 
 TEST(workers_grow_as_the_waiting_jobs_need)
@@ -239,39 +234,33 @@ TEST(workers_grow_as_the_waiting_jobs_need)
     tide_governor_free(governor);
 }
 
-TEST(a_method_that_was_always_slow_is_its_own_measure)
+CASE(a_method_that_was_always_slow_is_its_own_measure, "default", 0)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 0);
     tide_rng rng = tide_rng_seeded(1);
     const struct tide_answer fact = {.units = 1, .latency_ms = 1900, .http = 200, .method = 3};
     for (uint64_t now_ms = 1000; now_ms < 600000; now_ms += 2000) {
-        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        OK(charge(governor, now_ms, 1));
         tide_governor_answered(governor, now_ms + 1900, &fact, &rng);
     }
     assert_int_equal(view_of(governor, 600000).cuts, 0);
     assert_true(view_of(governor, 600000).rate > 4);
-    tide_governor_free(governor);
 }
 
-TEST(a_late_answer_neither_ends_a_pause_nor_raises_the_pace)
+CASE(a_late_answer_neither_ends_a_pause_nor_raises_the_pace, "default", 0)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 0);
     (void)run_well(governor, 1000, 4500, 250, 1);
     assert_true(view_of(governor, 5900).rate == 4);
-    assert_int_equal(charge(governor, 5900, 1), TIDE_OK);
+    OK(charge(governor, 5900, 1));
     tide_governor_pause(governor, 90000, TIDE_NETWORK);
     answer(governor, 6200, 1, TIDE_OK, 0); /* five healthy seconds are over */
     assert_true(view_of(governor, 6200).rate == 4);
     assert_int_equal(view_of(governor, 6200).state, TIDE_GOVERNOR_PAUSED);
-    tide_governor_free(governor);
 }
 
-TEST(an_answer_may_have_taken_longer_than_the_clock_runs)
+CASE(an_answer_may_have_taken_longer_than_the_clock_runs, "default", 0)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 0);
-    assert_int_equal(charge(governor, 5, 1), TIDE_OK);
+    OK(charge(governor, 5, 1));
     answer(governor, 5, 1, TIDE_OK, 0); /* 10 ms */
     assert_int_equal(view_of(governor, 5).calls, 1);
     assert_true(tide_governor_check(governor, 5));
-    tide_governor_free(governor);
 }

@@ -1,12 +1,15 @@
 /* What a snapshot keeps, and what is refused of one; failed allocations. */
 #include "governor_fixture.h"
+#include "support/ok.h"
+#include "support/sweep.h"
+#include "support/heap.h"
 
 TEST(a_restored_governor_remembers_pace_pause_and_spent_units)
 {
     tide_governor *old = governor_of(profile_named("gmail"), 1000);
     save_now(old, 1000);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(charge(old, 2000 + 1000u * (unsigned)i, 20), TIDE_OK);
+        OK(charge(old, 2000 + 1000u * (unsigned)i, 20));
         if (i < 2)
             answer(old, 2010 + 1000u * (unsigned)i, 20, TIDE_OK, 0);
     }
@@ -16,27 +19,25 @@ TEST(a_restored_governor_remembers_pace_pause_and_spent_units)
     assert_int_equal(saved.window.in_flight, 20);
     tide_governor_free(old);
 
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 16);
-    assert_int_equal(tide_governor_saved_print(&saved, &text), TIDE_OK);
+    tide_buf text = heap_buf(1 << 16);
+    OK(tide_governor_saved_print(&saved, &text));
     struct tide_governor_saved read;
-    assert_int_equal(tide_governor_saved_parse(tide_buf_text(&text), &read), TIDE_OK);
-    tide_buf text_again;
-    tide_buf_init(&text_again, tide_mem_heap(), 1 << 16);
-    assert_int_equal(tide_governor_saved_print(&read, &text_again), TIDE_OK);
+    OK(tide_governor_saved_parse(tide_buf_text(&text), &read));
+    tide_buf text_again = heap_buf(1 << 16);
+    OK(tide_governor_saved_print(&read, &text_again));
     assert_string_equal(tide_buf_cstr(&text), tide_buf_cstr(&text_again));
     tide_buf_done(&text_again);
     tide_buf_done(&text);
 
     tide_governor *new = governor_of(profile_named("gmail"), 77);
-    assert_int_equal(tide_governor_restore(new, &read, 77, 1700000015000), TIDE_OK);
+    OK(tide_governor_restore(new, &read, 77, 1700000015000));
     assert_int_equal(view_of(new, 77).window_used, 60 + saved.unrecorded_units);
     assert_int_equal(view_of(new, 77).state, TIDE_GOVERNOR_PAUSED);
     assert_int_equal(view_of(new, 77).until_ms, 77 + 85000);
     assert_true(view_of(new, 77).rate == 80);
     assert_int_equal(charge(new, 85077, 20), TIDE_AGAIN); /* nothing is durable yet */
     save_now(new, 85077);
-    assert_int_equal(charge(new, 85077, 20), TIDE_OK);
+    OK(charge(new, 85077, 20));
     assert_int_equal(view_of(new, 85077).window_used, 20); /* all else is long over */
     tide_governor_free(new);
 }
@@ -56,25 +57,22 @@ TEST(a_restart_forgets_a_pause_for_a_sign_in)
         tide_governor_save(old, 1000, 1700000001000, &saved);
         tide_governor_free(old);
         tide_governor *new = governor_of(profile_named("gmail"), 77);
-        assert_int_equal(tide_governor_restore(new, &saved, 77, 1700000002000), TIDE_OK);
+        OK(tide_governor_restore(new, &saved, 77, 1700000002000));
         assert_int_equal(view_of(new, 77).state == TIDE_GOVERNOR_RUNNING, !rows[i].kept);
         tide_governor_free(new);
     }
 }
 
-TEST(a_damaged_or_newer_snapshot_is_refused)
+CASE(a_damaged_or_newer_snapshot_is_refused, "gmail", 1000)
 {
-    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     save_now(governor, 1000);
-    assert_int_equal(charge(governor, 2000, 20), TIDE_OK);
+    OK(charge(governor, 2000, 20));
     answer(governor, 2100, 20, TIDE_OK, 0);
     struct tide_governor_saved saved;
     tide_governor_save(governor, 3000, 1700000003000, &saved);
-    tide_governor_free(governor);
 
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 16);
-    assert_int_equal(tide_governor_saved_print(&saved, &text), TIDE_OK);
+    tide_buf text = heap_buf(1 << 16);
+    OK(tide_governor_saved_print(&saved, &text));
     struct tide_governor_saved read;
     for (size_t bytes = 0; bytes < text.bytes; bytes++) /* cut off anywhere */
         if (bytes == 0 || text.data[bytes - 1] == ' ' || text.data[bytes] == ' ')
@@ -105,7 +103,7 @@ TEST(a_damaged_or_newer_snapshot_is_refused)
     tide_buf_done(&small);
     for (size_t room = 0; room < text.bytes; room++) { /* whole or not at all */
         tide_buf_init(&small, tide_mem_heap(), room + 2);
-        assert_int_equal(tide_buf_print(&small, "ab"), TIDE_OK);
+        OK(tide_buf_print(&small, "ab"));
         assert_int_not_equal(tide_governor_saved_print(&saved, &small), TIDE_OK);
         assert_string_equal(tide_buf_cstr(&small), "ab");
         tide_buf_done(&small);
@@ -115,27 +113,20 @@ TEST(a_damaged_or_newer_snapshot_is_refused)
 
 TEST(every_failed_allocation_is_reported_and_leaks_nothing)
 {
-    for (uint64_t fail_at = 0;; fail_at++) { /* ends: three allocations at most */
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
         struct tide_governor_profile profile = *profile_named("gmail");
         profile.learn_bytes_per_day = true;
         tide_governor *governor = NULL;
         const tide_status rc = tide_governor_new(&profile, 0, &mem.base, &governor);
         tide_governor_free(governor);
-        assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
-            return;
-        }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
-        assert_null(governor);
+        assert_swept(mem, rc);
+        if (mem.fired)
+            assert_null(governor);
     }
 }
 
-TEST(numbers_that_no_governor_saved_are_refused)
+CASE(numbers_that_no_governor_saved_are_refused, "gmail", 1000)
 {
-    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     struct tide_governor_saved good;
     tide_governor_save(governor, 1000, 1700000000000, &good);
     struct tide_governor_saved wrong[9];
@@ -158,7 +149,6 @@ TEST(numbers_that_no_governor_saved_are_refused)
         assert_int_equal(view_of(next, 1000).window_used, 0);
         tide_governor_free(next);
     }
-    tide_governor_free(governor);
 }
 
 /* A wall clock that was set back by a year must not lock the account for one. */
@@ -169,7 +159,7 @@ TEST(a_restored_pause_ends_within_a_day)
     struct tide_governor_saved saved;
     tide_governor_save(old, 1000, 1700000000000, &saved);
     tide_governor *new = governor_of(profile_named("gmail"), 1000);
-    assert_int_equal(tide_governor_restore(new, &saved, 1000, 1600000000000), TIDE_OK);
+    OK(tide_governor_restore(new, &saved, 1000, 1600000000000));
     assert_int_equal(view_of(new, 1000).until_ms, 1000 + 86400000);
     tide_governor_free(new);
     tide_governor_free(old);
@@ -180,9 +170,9 @@ TEST(a_learned_quota_of_bytes_survives)
     tide_governor *old = governor_of(profile_named("graph"), 0);
     tide_rng rng = tide_rng_seeded(1);
     struct tide_answer fact = {.units = 1, .latency_ms = 10, .http = 200, .bytes = 5000};
-    assert_int_equal(charge(old, 1000, 1), TIDE_OK);
+    OK(charge(old, 1000, 1));
     tide_governor_answered(old, 1010, &fact, &rng);
-    assert_int_equal(charge(old, 2000, 1), TIDE_OK);
+    OK(charge(old, 2000, 1));
     fact = (struct tide_answer){.units = 1,
                                 .latency_ms = 10,
                                 .status = TIDE_THROTTLED,
@@ -192,7 +182,7 @@ TEST(a_learned_quota_of_bytes_survives)
     struct tide_governor_saved saved;
     tide_governor_save(old, 3000, 1700000000000, &saved);
     tide_governor *new = governor_of(profile_named("graph"), 77);
-    assert_int_equal(tide_governor_restore(new, &saved, 77, 1700000001000), TIDE_OK);
+    OK(tide_governor_restore(new, &saved, 77, 1700000001000));
     assert_int_equal(view_of(new, 77).day_bytes, 5000);
     assert_int_equal(view_of(new, 77).day_bytes_max, 5001);
     tide_governor_free(new);
@@ -200,9 +190,8 @@ TEST(a_learned_quota_of_bytes_survives)
 }
 
 /* Without a window nothing but a pause has to outlive the process. */
-TEST(a_pause_is_saved_at_once_and_the_next_one_at_the_interval)
+CASE(a_pause_is_saved_at_once_and_the_next_one_at_the_interval, "default", 1000)
 {
-    tide_governor *governor = governor_of(profile_named("default"), 1000);
     assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
     tide_governor_pause(governor, 9000, TIDE_NETWORK);
     assert_int_equal(tide_governor_save_at_ms(governor), 0);
@@ -213,28 +202,23 @@ TEST(a_pause_is_saved_at_once_and_the_next_one_at_the_interval)
     struct tide_governor_saved saved;
     tide_governor_save(governor, 1500, 1700000000000, &saved);
     tide_governor *next = governor_of(profile_named("default"), 77);
-    assert_int_equal(tide_governor_restore(next, &saved, 77, 1700000000000), TIDE_OK);
+    OK(tide_governor_restore(next, &saved, 77, 1700000000000));
     assert_int_equal(view_of(next, 77).until_ms, 77 + 8500);
     tide_governor_free(next);
-    tide_governor_free(governor);
 }
 
 /* Version 1 did not save the time since the boot: the wall clock is the bound. */
-TEST(a_snapshot_of_version_1_is_read)
+CASE(a_snapshot_of_version_1_is_read, "gmail", 900000)
 {
     struct tide_governor_saved saved;
-    assert_int_equal(
-        tide_governor_saved_parse(
-            TIDE_TEXT("1 1700000000000 200 80000 8 0 0 0 0 20 1 1700000050000 40 0 0"), &saved),
-        TIDE_OK);
+    OK(tide_governor_saved_parse(
+        TIDE_TEXT("1 1700000000000 200 80000 8 0 0 0 0 20 1 1700000050000 40 0 0"), &saved));
     assert_int_equal(saved.at_unix_ms, 1700000000000);
     assert_int_equal(saved.at_ms, 0);
     assert_int_equal(saved.unrecorded_units, 200);
-    tide_governor *governor = governor_of(profile_named("gmail"), 900000);
-    assert_int_equal(tide_governor_restore(governor, &saved, 900000, 1700000030000), TIDE_OK);
+    OK(tide_governor_restore(governor, &saved, 900000, 1700000030000));
     assert_int_equal(view_of(governor, 900000).window_used, 260);
     assert_int_equal(view_of(governor, 921000).window_used, 220);
-    tide_governor_free(governor);
 }
 
 /* Units are forgotten when the provider's minute is over, and not when somebody sets the
@@ -259,7 +243,7 @@ TEST(a_wall_clock_set_between_two_runs_forgets_no_units)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tide_governor *old = governor_of(profile_named("gmail"), SAVED - 100);
         save_now(old, SAVED - 100);
-        assert_int_equal(charge(old, SAVED - 50, 20), TIDE_OK);
+        OK(charge(old, SAVED - 50, 20));
         answer(old, SAVED, 20, TIDE_OK, 0);
         struct tide_governor_saved saved;
         tide_governor_save(old, SAVED, 1700000000000, &saved);
@@ -267,9 +251,7 @@ TEST(a_wall_clock_set_between_two_runs_forgets_no_units)
 
         const uint64_t now_ms = rows[i].now_ms;
         tide_governor *new = governor_of(profile_named("gmail"), now_ms);
-        assert_int_equal(
-            tide_governor_restore(new, &saved, now_ms, (uint64_t)(1700000000000 + rows[i].wall_ms)),
-            TIDE_OK);
+        OK(tide_governor_restore(new, &saved, now_ms, (uint64_t)(1700000000000 + rows[i].wall_ms)));
         const uint64_t promised = saved.unrecorded_units;
         if (rows[i].left_ms == 0) {
             assert_int_equal(view_of(new, now_ms).window_used, promised);

@@ -1,6 +1,7 @@
 #include "archive_fixture.h"
 #include "support/temp_dir.h"
 #include "support/scale.h"
+#include "support/heap.h"
 
 int set_up(void **state)
 {
@@ -14,9 +15,18 @@ int set_up(void **state)
     return 0;
 }
 
+int set_up_opened(void **state)
+{
+    (void)set_up(state);
+    open_archive(*state);
+    return 0;
+}
+
 int tear_down(void **state)
 {
     struct fixture *f = *state;
+    if (f->archive != NULL)
+        close_archive(f);
     assert_int_equal(temp_dir_remove(f->dir), 0);
     tide_world_real_free(f->world);
     free(f);
@@ -35,6 +45,18 @@ void close_archive(struct fixture *f)
 {
     OK(tide_archive_close(f->archive, &f->err));
     f->archive = NULL;
+}
+
+void reopen(struct fixture *f)
+{
+    close_archive(f);
+    open_archive(f);
+}
+
+void reopen_to_read(struct fixture *f)
+{
+    f->options.read_only = true;
+    reopen(f);
 }
 
 struct tide_incoming mail(const char *id, int64_t internal_ms, tide_text raw)
@@ -75,8 +97,7 @@ void put_text(struct fixture *f, const char *id, int64_t internal_ms, const char
 void assert_raw(struct fixture *f, const char *id, tide_text raw)
 {
     struct tide_stored stored;
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), TIDE_MESSAGE_BYTES_MAX);
+    tide_buf out = heap_buf(TIDE_MESSAGE_BYTES_MAX);
     tide_status rc = tide_archive_find(f->archive, tide_text_of(id), &stored, &f->err);
     if (rc == TIDE_OK)
         rc = tide_archive_raw(f->archive, &stored, &out, &f->err);
@@ -108,8 +129,7 @@ int64_t ask(struct fixture *f, const char *shard, const char *sql)
 void assert_labels(struct fixture *f, const char *id, const char *wanted)
 {
     struct tide_stored stored;
-    tide_buf labels;
-    tide_buf_init(&labels, tide_mem_heap(), 10000);
+    tide_buf labels = heap_buf(10000);
     OK(tide_archive_find(f->archive, tide_text_of(id), &stored, &f->err));
     OK(tide_archive_labels_of(f->archive, &stored, &labels, &f->err));
     assert_string_equal(tide_buf_cstr(&labels), wanted);
@@ -208,8 +228,7 @@ bool walk_on(const struct tide_stored *stored, void *arg)
     assert_true(stored->internal_ms < walked->to_ms);
     walked->last_ms = stored->internal_ms;
     if (walked->read_too) {
-        tide_buf raw;
-        tide_buf_init(&raw, tide_mem_heap(), 1 << 20);
+        tide_buf raw = heap_buf(1 << 20);
         OK(tide_archive_raw(walked->f->archive, stored, &raw, &walked->f->err));
         assert_int_equal(raw.bytes, stored->bytes);
         tide_buf_done(&raw);

@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "support/scale.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
@@ -17,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define OK(call) assert_int_equal((call), TIDE_OK)
 
 static const int64_t year_2019 = 1546300800000;
 static const int64_t year_2020 = 1577836800000;
@@ -34,11 +33,15 @@ struct fixture {
 };
 
 int set_up(void **state);
+int set_up_opened(void **state);
 int tear_down(void **state);
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name)   TEST_ON(name, struct fixture *f, set_up, tear_down)
+#define OPENED(name) TEST_ON(name, struct fixture *f, set_up_opened, tear_down)
 
 void open_archive(struct fixture *f);
-void close_archive(struct fixture *f);
+void close_archive(struct fixture *f); /* tear_down() closes what is still open */
+void reopen(struct fixture *f);
+void reopen_to_read(struct fixture *f);
 
 struct tide_incoming mail(const char *id, int64_t internal_ms, tide_text raw);
 void put(struct fixture *f, const struct tide_incoming *incoming);

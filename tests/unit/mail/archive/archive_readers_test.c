@@ -4,6 +4,7 @@
 #include "archive_fixture.h"
 #include "mail/archive/inside.h"
 #include "mail/search/search.h"
+#include "support/heap.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -86,14 +87,12 @@ static bool visit_one(const struct tide_stored *stored, void *arg)
     return true;
 }
 
-CASE(a_search_that_is_held_delays_neither_a_put_nor_a_show)
+OPENED(a_search_that_is_held_delays_neither_a_put_nor_a_show)
 {
-    struct fixture *f = *state;
     uint64_t done = 0;
     size_t seen = 0;
     uint64_t count = 0, bytes = 0;
     tide_thread *thread = NULL;
-    open_archive(f);
     put_text(f, "a", year_2019, letter);
     sync_all(f);
     OK(tide_archive_index(f->archive, 10, &done, &f->err));
@@ -132,7 +131,6 @@ CASE(a_search_that_is_held_delays_neither_a_put_nor_a_show)
     tide_cond_free(f->world, gate.moved);
     tide_lock_free(f->world, gate.lock);
     gate = (struct gate){0};
-    close_archive(f);
 }
 
 /* ---- many at once ---- */
@@ -158,7 +156,6 @@ static bool visit_nested(const struct tide_stored *stored, void *arg)
 
 CASE(readers_inside_readers_keep_few_shards_open)
 {
-    struct fixture *f = *state;
     struct nested nested = {.f = f};
     open_archive(f);
     for (int i = 0; i < YEARS; i++) {
@@ -177,7 +174,6 @@ CASE(readers_inside_readers_keep_few_shards_open)
                     (i == 0 ? YEARS : TIDE_READER_OPEN_MAX));
     }
     assert_sound(f, YEARS);
-    close_archive(f);
 }
 
 /* ---- files that were replaced ---- */
@@ -197,11 +193,9 @@ static void move_shard(const char *from, const char *to)
 
 CASE(a_shard_that_was_replaced_is_not_read_through_its_old_handle)
 {
-    struct fixture *f = *state;
     char aside[100], other[100];
     struct tide_stored before;
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 1000);
+    tide_buf out = heap_buf(1000);
     (void)snprintf(aside, sizeof aside, "%s/aside", f->dir);
     (void)snprintf(other, sizeof other, "%s/other", f->dir);
     assert_int_equal(mkdir(aside, 0700), 0);
@@ -237,7 +231,6 @@ CASE(a_shard_that_was_replaced_is_not_read_through_its_old_handle)
     assert_true(tide_text_equal(tide_buf_text(&out), TIDE_TEXT("another")));
     assert_raw(f, "a", TIDE_TEXT("another"));
     tide_buf_done(&out);
-    close_archive(f);
 }
 
 /* ---- what is on the disk ---- */
@@ -266,8 +259,7 @@ static void damage(struct fixture *f, const uint8_t *part, size_t count)
 static tide_status read_it(struct fixture *f)
 {
     struct tide_stored stored;
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), TIDE_MESSAGE_BYTES_MAX);
+    tide_buf out = heap_buf(TIDE_MESSAGE_BYTES_MAX);
     tide_status rc = tide_archive_find(f->archive, TIDE_TEXT("a"), &stored, &f->err);
     if (rc == TIDE_OK)
         rc = tide_archive_raw(f->archive, &stored, &out, &f->err);
@@ -297,14 +289,12 @@ static void assert_read(struct fixture *f, tide_status wanted)
     assert_int_equal(inner.rc, wanted);
 }
 
-CASE(after_forgetting_every_reader_reads_the_disk)
+OPENED(after_forgetting_every_reader_reads_the_disk)
 {
-    struct fixture *f = *state;
     static uint8_t bytes[BYTES];
     tide_rng rng = tide_rng_seeded(1);
     struct tide_stored stored;
     random_bytes(&rng, bytes, sizeof bytes);
-    open_archive(f);
     struct tide_incoming incoming = mail("a", year_2019, (tide_text){(const char *)bytes, BYTES});
     put(f, &incoming);
     sync_all(f);
@@ -315,7 +305,6 @@ CASE(after_forgetting_every_reader_reads_the_disk)
     assert_read(f, TIDE_OK); /* from the caches of the connections */
     OK(tide_archive_forget(f->archive, stored.shard, &f->err));
     assert_read(f, TIDE_CORRUPT); /* M13 */
-    close_archive(f);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* What is cut, packed and put together again is what it was (CNT1 to CNT3). */
 #include "archive_fixture.h"
+#include "support/heap.h"
 
 struct given {
     tide_buf *pieces;
@@ -28,12 +29,9 @@ TEST(what_is_cut_is_put_back_exactly)
     size_t cut_in_all = 0;
     for (uint64_t seed = 1; seed <= scaled(3000); seed++) {
         tide_rng rng = tide_rng_seeded(seed);
-        tide_buf raw;
-        tide_buf left;
-        tide_buf joined;
-        tide_buf_init(&raw, tide_mem_heap(), 10 << 20);
-        tide_buf_init(&left, tide_mem_heap(), 10 << 20);
-        tide_buf_init(&joined, tide_mem_heap(), 10 << 20);
+        tide_buf raw = heap_buf(10 << 20);
+        tide_buf left = heap_buf(10 << 20);
+        tide_buf joined = heap_buf(10 << 20);
         make_mail(&rng, &raw);
         size_t count = tide_content_cuts(tide_buf_text(&raw), cuts);
         size_t done = 0;
@@ -71,10 +69,8 @@ TEST(base64_of_every_shape_is_cut)
     random_bytes(&rng, bytes, sizeof bytes);
     for (size_t line = TIDE_CUT_LINE_BYTES_MIN; line < 400; line += 4) {
         for (size_t count = 4000; count < 4006; count++) {
-            tide_buf raw;
-            tide_buf piece;
-            tide_buf_init(&raw, tide_mem_heap(), 1 << 20);
-            tide_buf_init(&piece, tide_mem_heap(), 1 << 20);
+            tide_buf raw = heap_buf(1 << 20);
+            tide_buf piece = heap_buf(1 << 20);
             OK(tide_buf_add_text(&raw, "Subject: x\r\n\r\n"));
             size_t begin = raw.bytes;
             add_base64(&raw, bytes, count, line, count % 2 == 0 ? "\r\n" : "\n");
@@ -108,8 +104,7 @@ TEST(what_is_packed_is_unpacked_or_refused)
         for (size_t i = 0; i < count; i++)
             bytes[i] = (char)tide_rng_below(&rng, letters);
         struct tide_packed packed;
-        tide_buf out;
-        tide_buf_init(&out, tide_mem_heap(), 8 << 20);
+        tide_buf out = heap_buf(8 << 20);
         OK(tide_content_pack(packer, (tide_text){bytes, count}, &packed, NULL));
         assert_true(packed.body.bytes <= count);
         OK(tide_content_unpack(packer, packed.codec, packed.body, count, &out, NULL));

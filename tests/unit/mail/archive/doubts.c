@@ -1,6 +1,7 @@
 /* What is known about a copy is kept with it, and only better bytes take its place (ARC6, M19a);
  * what was damaged is written anew (M19); what returns is no longer gone (M21). */
 #include "archive_fixture.h"
+#include "support/heap.h"
 
 static const char whole[] = "Subject: whole\r\n\r\nall of the text that the server has\r\n";
 static const char half[] = "Subject: whole\r\n\r\nall of";
@@ -46,12 +47,10 @@ static bool keep_doubt(const struct tide_doubted *doubted, void *arg)
     return true;
 }
 
-CASE(a_copy_shorter_than_said_is_kept_and_fetched_again)
+OPENED(a_copy_shorter_than_said_is_kept_and_fetched_again)
 {
-    struct fixture *f = *state;
     struct tide_archive_tally tally;
     struct tide_doubted doubted = {.tries = 7};
-    open_archive(f);
     put_said(f, "a", half, sizeof whole - 1);
     put_said(f, "b", "", 0);
     put_said(f, "c", whole, sizeof whole - 1);
@@ -86,16 +85,13 @@ CASE(a_copy_shorter_than_said_is_kept_and_fetched_again)
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM doubt"), 0);
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM earlier"), 0); /* only their beginning */
     assert_sound(f, 5);
-    close_archive(f);
 }
 
 /* npm's emulate says how long the base64 is; one character off is another size. */
-CASE(a_size_that_counts_base64_is_taken_only_if_it_is_exact)
+OPENED(a_size_that_counts_base64_is_taken_only_if_it_is_exact)
 {
-    struct fixture *f = *state;
     const uint64_t bytes = sizeof whole - 1;
     const uint64_t padded = (bytes + 2) / 3 * 4, plain = (bytes * 4 + 2) / 3;
-    open_archive(f);
     put_said(f, "a", whole, padded);
     put_said(f, "b", whole, plain);
     put_said(f, "c", whole, padded + 1);
@@ -106,13 +102,10 @@ CASE(a_size_that_counts_base64_is_taken_only_if_it_is_exact)
     assert_int_equal(copy_of(f, "c"), TIDE_COPY_SHORT);
     assert_int_equal(copy_of(f, "d"), TIDE_COPY_SHORT);
     assert_int_equal(copy_of(f, "e"), TIDE_COPY_SHORT);
-    close_archive(f);
 }
 
-CASE(a_shorter_copy_never_takes_the_place_of_a_longer_one)
+OPENED(a_shorter_copy_never_takes_the_place_of_a_longer_one)
 {
-    struct fixture *f = *state;
-    open_archive(f);
     put_said(f, "a", whole, sizeof whole - 1);
     put_said(f, "a", half, sizeof whole - 1);
     assert_raw(f, "a", tide_text_of(whole));
@@ -134,7 +127,6 @@ CASE(a_shorter_copy_never_takes_the_place_of_a_longer_one)
     open_archive(f);
     OK(tide_archive_tidy(f->archive, NULL, &f->err));
     assert_sound(f, 2);
-    close_archive(f);
 }
 
 /* Mail with an attachment, which is cut out and stored once. */
@@ -158,11 +150,8 @@ CASE(damaged_bytes_are_written_anew)
          " WHERE gmail_id = 'a')"),
         "UPDATE content SET body_bytes = body_bytes - 1",
     };
-    struct fixture *f = *state;
-    tide_buf one;
-    tide_buf two;
-    tide_buf_init(&one, tide_mem_heap(), 1 << 20);
-    tide_buf_init(&two, tide_mem_heap(), 1 << 20);
+    tide_buf one = heap_buf(1 << 20);
+    tide_buf two = heap_buf(1 << 20);
     with_attachment(&one, "one");
     with_attachment(&two, "two");
     const struct tide_incoming first = mail("a", year_2019, tide_buf_text(&one));
@@ -193,10 +182,8 @@ CASE(damaged_bytes_are_written_anew)
     tide_buf_done(&two);
 }
 
-CASE(a_shard_of_version_1_is_read_and_brought_up_to_date)
+OPENED(a_shard_of_version_1_is_read_and_brought_up_to_date)
 {
-    struct fixture *f = *state;
-    open_archive(f);
     put_said(f, "a", whole, sizeof whole - 1);
     put_said(f, "b", "", 0);
     close_archive(f);
@@ -218,7 +205,6 @@ CASE(a_shard_of_version_1_is_read_and_brought_up_to_date)
     assert_int_equal(copy_of(f, "c"), TIDE_COPY_SHORT);
     close_archive(f);
     f->archive = writer;
-    close_archive(f);
 }
 
 static bool is_gone(struct fixture *f, const char *id)
@@ -235,11 +221,9 @@ static void go(struct fixture *f, const char *id)
     assert_true(is_gone(f, id));
 }
 
-CASE(what_returns_is_no_longer_gone)
+OPENED(what_returns_is_no_longer_gone)
 {
-    struct fixture *f = *state;
     const tide_text inbox = TIDE_TEXT("INBOX");
-    open_archive(f);
     put_text(f, "a", year_2019, "x");
     go(f, "a");
     assert_true(is_missing(f, "a")); /* who names it is asked for it */
@@ -270,5 +254,4 @@ CASE(what_returns_is_no_longer_gone)
     assert_false(is_gone(f, "a"));
     assert_labels(f, "a", "INBOX\n");
     assert_sound(f, 1);
-    close_archive(f);
 }

@@ -1,9 +1,9 @@
 /* Words are found once they are indexed, whenever and by whomever that is done. */
 #include "archive_fixture.h"
+#include "support/heap.h"
 
 CASE(what_is_indexed_is_found_by_its_words)
 {
-    struct fixture *f = *state;
     uint64_t done = 0;
     f->options.indexer = &simple_indexer;
     open_archive(f);
@@ -46,7 +46,6 @@ CASE(what_is_indexed_is_found_by_its_words)
     assert_false(stored.indexed);
     assert_raw(f, "c", TIDE_TEXT("unreadable"));
     assert_sound(f, 4);
-    close_archive(f);
 }
 
 static void note_problem(const struct tide_stored *stored, const char *problem, void *arg)
@@ -57,10 +56,8 @@ static void note_problem(const struct tide_stored *stored, const char *problem, 
 
 CASE(what_could_not_be_read_is_named_and_tried_again_on_request)
 {
-    struct fixture *f = *state;
     uint64_t done = 0;
-    tide_buf notes;
-    tide_buf_init(&notes, tide_mem_heap(), 1000);
+    tide_buf notes = heap_buf(1000);
     f->options.indexer = &simple_indexer;
     open_archive(f);
     put_text(f, "a", year_2019, "unreadable 1");
@@ -80,13 +77,11 @@ CASE(what_could_not_be_read_is_named_and_tried_again_on_request)
     OK(tide_archive_index(f->archive, UINT64_MAX, &done, &f->err));
     assert_int_equal(done, 3);
     tide_buf_done(&notes);
-    close_archive(f);
 }
 
 /* The thread inside does it by itself. */
 CASE(new_mail_is_indexed_without_being_asked)
 {
-    struct fixture *f = *state;
     f->options.index_later = false;
     f->options.indexer = &simple_indexer;
     open_archive(f);
@@ -101,15 +96,12 @@ CASE(new_mail_is_indexed_without_being_asked)
     OK(tide_archive_index(f->archive, UINT64_MAX, &done, &f->err));
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM message WHERE mark = 2"), 500);
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM words WHERE words MATCH 'danube'"), 500);
-    close_archive(f);
-    open_archive(f);
-    close_archive(f);
+    reopen(f);
 }
 
 /* What came shortly before is found by the next one who searches. */
 CASE(closing_indexes_what_came)
 {
-    struct fixture *f = *state;
     f->options.index_later = false;
     f->options.indexer = &simple_indexer;
     for (int i = 0; i < 3; i++) {
@@ -130,7 +122,6 @@ CASE(closing_indexes_what_came)
  * what it keeps, and two shards with the same numbers. */
 CASE(every_message_is_indexed_with_its_own_words)
 {
-    struct fixture *f = *state;
     enum { COUNT = 2500, PADDING = 8000 };
     static char raw[2 << 20];
     f->options.index_later = false;

@@ -12,14 +12,12 @@ static void change(struct fixture *f, const char *id, const char *label, bool ad
     OK(tide_archive_labels(f->archive, &one, 1, NULL, &f->err));
 }
 
-CASE(labels_follow_the_server_and_their_history_stays)
+OPENED(labels_follow_the_server_and_their_history_stays)
 {
-    struct fixture *f = *state;
     const tide_text labels[] = {TIDE_TEXT("INBOX"), TIDE_TEXT("UNREAD")};
     struct tide_incoming incoming = mail("a", year_2019, TIDE_TEXT("x"));
     incoming.labels = labels;
     incoming.labels_count = 2;
-    open_archive(f);
     OK(tide_archive_label_name(f->archive, TIDE_TEXT("Label_7"), TIDE_TEXT("Trips"),
                                TIDE_TEXT("user"), NULL, &f->err));
     put(f, &incoming);
@@ -57,11 +55,9 @@ CASE(labels_follow_the_server_and_their_history_stays)
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM label WHERE name = 'Journeys'"), 1);
 }
 
-CASE(what_is_gone_from_the_server_stays_here)
+OPENED(what_is_gone_from_the_server_stays_here)
 {
-    struct fixture *f = *state;
     struct tide_stored stored;
-    open_archive(f);
     put_text(f, "a", year_2019, "x");
     OK(tide_archive_gone(f->archive, TIDE_TEXT("a"), 5, NULL, &f->err));
     OK(tide_archive_gone(f->archive, TIDE_TEXT("a"), 6, NULL, &f->err));
@@ -74,15 +70,12 @@ CASE(what_is_gone_from_the_server_stays_here)
     sync_all(f);
     OK(tide_archive_find(f->archive, TIDE_TEXT("a"), &stored, &f->err));
     assert_false(stored.gone);
-    close_archive(f);
 }
 
-CASE(what_is_missing_is_named)
+OPENED(what_is_missing_is_named)
 {
-    struct fixture *f = *state;
     const tide_text ids[] = {TIDE_TEXT("a"), TIDE_TEXT("b"), TIDE_TEXT("c"), TIDE_TEXT("d")};
     bool missing[4] = {false, false, false, false};
-    open_archive(f);
     OK(tide_archive_missing(f->archive, ids, 4, missing, &f->err));
     for (int i = 0; i < 4; i++)
         assert_true(missing[i]);
@@ -94,5 +87,4 @@ CASE(what_is_missing_is_named)
     assert_false(missing[1]);
     assert_true(missing[2]);
     assert_false(missing[3]);
-    close_archive(f);
 }

@@ -1,10 +1,9 @@
 /* Who may open an archive, what a reader sees, and how damage is told. */
 #include "archive_fixture.h"
+#include "support/heap.h"
 
-CASE(a_reader_sees_what_is_committed_and_new_shards)
+OPENED(a_reader_sees_what_is_committed_and_new_shards)
 {
-    struct fixture *f = *state;
-    open_archive(f);
     put_text(f, "a", year_2019, "one");
     sync_all(f);
     tide_archive *writer = f->archive;
@@ -33,15 +32,12 @@ CASE(a_reader_sees_what_is_committed_and_new_shards)
     assert_int_equal(unlink(path), 0);
     open_archive(f);
     assert_int_equal(tide_archive_shards(f->archive), 1);
-    close_archive(f);
 }
 
-CASE(generations_grow_and_tell_an_older_copy)
+OPENED(generations_grow_and_tell_an_older_copy)
 {
-    struct fixture *f = *state;
     struct tide_shard_state before;
     struct tide_shard_state after;
-    open_archive(f);
     put_text(f, "a", year_2019, "one");
     sync_all(f);
     OK(tide_archive_shard(f->archive, 0, &before, &f->err));
@@ -54,14 +50,11 @@ CASE(generations_grow_and_tell_an_older_copy)
     assert_int_equal(after.raw_bytes, 6);
     assert_int_equal(after.newest_ms, year_2019 + 9);
     assert_int_equal(tide_archive_shard(f->archive, 1, &after, &f->err), TIDE_NOT_FOUND);
-    close_archive(f);
 }
 
-CASE(a_second_writer_and_a_strangers_files_are_refused)
+OPENED(a_second_writer_and_a_strangers_files_are_refused)
 {
-    struct fixture *f = *state;
     tide_archive *other = NULL;
-    open_archive(f);
     put_text(f, "a", year_2019, "one");
     sync_all(f);
     assert_int_equal(tide_archive_open(&f->options, tide_mem_heap(), &other, &f->err), TIDE_BUSY);
@@ -87,12 +80,10 @@ CASE(a_second_writer_and_a_strangers_files_are_refused)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-CASE(damage_is_reported_by_name)
+OPENED(damage_is_reported_by_name)
 {
-    struct fixture *f = *state;
     char path[200];
     sqlite3 *handle = NULL;
-    open_archive(f);
     put_text(f, "good", year_2019, "a message that stays well");
     put_text(f, "bad", year_2019 + 1, "a message that will be changed behind our back");
     put_text(f, "worse", year_2019 + 2, "a message whose bytes vanish");
@@ -112,8 +103,7 @@ CASE(damage_is_reported_by_name)
     assert_int_equal(sqlite3_close(handle), SQLITE_OK);
     open_archive(f);
     struct tide_stored stored;
-    tide_buf raw;
-    tide_buf_init(&raw, tide_mem_heap(), 1000);
+    tide_buf raw = heap_buf(1000);
     OK(tide_archive_find(f->archive, TIDE_TEXT("bad"), &stored, &f->err));
     assert_int_equal(tide_archive_raw(f->archive, &stored, &raw, &f->err), TIDE_CORRUPT);
     assert_non_null(strstr(f->err.text, "bad"));
@@ -127,5 +117,4 @@ CASE(damage_is_reported_by_name)
     assert_int_equal(checked, 1);
     assert_raw(f, "good", TIDE_TEXT("a message that stays well"));
     OK(tide_archive_verify(f->archive, 2, count_damage, NULL, &checked, &f->err));
-    close_archive(f);
 }

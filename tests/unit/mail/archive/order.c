@@ -4,7 +4,6 @@
 /* ARC4 with late arrivals, several shards, and parts that overlap in time. */
 CASE(a_walk_is_in_order_of_time_over_all_shards)
 {
-    struct fixture *f = *state;
     enum { COUNT = 2000 };
     static int64_t times[COUNT];
     tide_rng rng = tide_rng_seeded(7);
@@ -36,28 +35,22 @@ CASE(a_walk_is_in_order_of_time_over_all_shards)
     }
     assert_int_equal(walk(f, year_2019 - 5, year_2019 - 1, 0), 0);
     assert_sound(f, COUNT);
-    close_archive(f);
-    f->options.read_only = true;
-    open_archive(f);
+    reopen_to_read(f);
     assert_int_equal(walk(f, INT64_MIN, INT64_MAX, 0), COUNT);
-    close_archive(f);
 }
 
 /* ARC4 where it is hardest: an import in which nothing has a date of its own. */
-CASE(ten_thousand_messages_of_one_date_are_told_from_their_neighbours)
+OPENED(ten_thousand_messages_of_one_date_are_told_from_their_neighbours)
 {
-    struct fixture *f = *state;
     enum { CROWD = 10000, NEIGHBOURS = 100 };
     const int64_t date_ms = year_2019 + 10 * 1000 * 1000 + 7; /* not where an id begins */
-    open_archive(f);
     for (int i = 0; i < CROWD; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "id%d", i);
         put_text(f, id, date_ms, "without a date");
         if (i == CROWD / 2) { /* a writer that has forgotten how far it was */
             sync_all(f);
-            close_archive(f);
-            open_archive(f);
+            reopen(f);
         }
     }
     /* On either side, among those that had to stand behind their date, and far behind. */

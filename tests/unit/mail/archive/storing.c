@@ -1,13 +1,12 @@
 /* What is put is there, once, in its shard, whatever was put. */
 #include "archive_fixture.h"
+#include "support/heap.h"
 
-CASE(a_stored_message_is_read_back_byte_for_byte)
+OPENED(a_stored_message_is_read_back_byte_for_byte)
 {
-    struct fixture *f = *state;
     const tide_text raw = TIDE_TEXT("Subject: hello\r\n\r\nbody \0 with everything \xff\r\n");
     struct tide_incoming incoming = mail("17f0", year_2019 + 12345, raw);
     uint64_t ticket = 0;
-    open_archive(f);
     OK(tide_archive_put(f->archive, &incoming, NULL, &ticket, &f->err));
     assert_int_equal(ticket, 1);
     OK(tide_archive_sync(f->archive, ticket, NULL, &f->err));
@@ -23,9 +22,7 @@ CASE(a_stored_message_is_read_back_byte_for_byte)
     assert_false(stored.gone);
     assert_int_equal(tide_archive_find(f->archive, TIDE_TEXT("17f1"), &stored, &f->err),
                      TIDE_NOT_FOUND);
-    close_archive(f);
-    f->options.read_only = true;
-    open_archive(f);
+    reopen_to_read(f);
     assert_raw(f, "17f0", raw);
     assert_sound(f, 1);
     close_archive(f);
@@ -34,10 +31,8 @@ CASE(a_stored_message_is_read_back_byte_for_byte)
     assert_int_equal(ask(f, "2019", "SELECT messages FROM shard"), 1);
 }
 
-CASE(years_go_into_their_own_shards)
+OPENED(years_go_into_their_own_shards)
 {
-    struct fixture *f = *state;
-    open_archive(f);
     put_text(f, "a", year_2020 - 1, "last of 2019");
     put_text(f, "b", year_2020, "first of 2020");
     put_text(f, "c", -1, "last of 1969");
@@ -60,16 +55,13 @@ CASE(years_go_into_their_own_shards)
         assert_int_equal(tide_shard_year(start_ms), year);
         assert_int_equal(tide_shard_year(start_ms - 1), year - 1);
     }
-    close_archive(f);
 }
 
-CASE(what_cannot_be_stored_is_refused)
+OPENED(what_cannot_be_stored_is_refused)
 {
-    struct fixture *f = *state;
     char long_id[100];
     memset(long_id, 'x', sizeof long_id);
     long_id[sizeof long_id - 1] = '\0';
-    open_archive(f);
     struct tide_incoming incoming = mail("", year_2019, TIDE_TEXT("x"));
     assert_int_equal(tide_archive_put(f->archive, &incoming, NULL, NULL, &f->err), TIDE_INVALID);
     incoming = mail(long_id, year_2019, TIDE_TEXT("x"));
@@ -82,13 +74,10 @@ CASE(what_cannot_be_stored_is_refused)
     put(f, &incoming); /* an empty message is a message */
     sync_all(f);
     assert_raw(f, "a", TIDE_TEXT(""));
-    close_archive(f);
 }
 
-CASE(putting_twice_is_harmless)
+OPENED(putting_twice_is_harmless)
 {
-    struct fixture *f = *state;
-    open_archive(f);
     put_text(f, "a", year_2019, "one");
     put_text(f, "a", year_2019, "one");
     sync_all(f);
@@ -99,8 +88,7 @@ CASE(putting_twice_is_harmless)
     sync_all(f);
     assert_int_equal(tide_archive_shards(f->archive), 1);
     assert_sound(f, 1);
-    close_archive(f);
-    open_archive(f); /* and so it is for the next process */
+    reopen(f); /* and so it is for the next process */
     put_text(f, "a", year_2020, "one");
     put_text(f, "b", year_2020, "two");
     put_text(f, "b", year_2019, "two");
@@ -113,14 +101,12 @@ CASE(putting_twice_is_harmless)
 }
 
 /* Ids in no order at all, so that every shard may have each of them. */
-CASE(an_id_is_stored_once_over_all_shards)
+OPENED(an_id_is_stored_once_over_all_shards)
 {
-    struct fixture *f = *state;
     enum { IDS = 200 };
     int64_t first_ms[IDS] = {0};
     tide_rng rng = tide_rng_seeded(11);
     uint64_t distinct = 0;
-    open_archive(f);
     for (uint64_t i = 0; i < scaled(3000); i++) {
         size_t which = (size_t)tide_rng_below(&rng, IDS);
         int64_t ms = year_2019 + (int64_t)tide_rng_below(&rng, 8) * 31557600000;
@@ -145,13 +131,10 @@ CASE(an_id_is_stored_once_over_all_shards)
         assert_int_equal(stored.internal_ms, first_ms[which]);
     }
     assert_sound(f, distinct);
-    close_archive(f);
 }
 
-CASE(other_bytes_replace_and_the_earlier_ones_stay)
+OPENED(other_bytes_replace_and_the_earlier_ones_stay)
 {
-    struct fixture *f = *state;
-    open_archive(f);
     put_text(f, "a", year_2019, "cut off");
     sync_all(f);
     put_text(f, "a", year_2019, "cut off no longer");
@@ -166,10 +149,8 @@ CASE(other_bytes_replace_and_the_earlier_ones_stay)
     assert_int_equal(ask(f, "2019", "SELECT raw_bytes FROM shard"), 17);
 }
 
-CASE(equal_bytes_are_stored_once)
+OPENED(equal_bytes_are_stored_once)
 {
-    struct fixture *f = *state;
-    open_archive(f);
     for (int i = 0; i < 50; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "id%d", i);
@@ -182,14 +163,12 @@ CASE(equal_bytes_are_stored_once)
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM content"), 1);
 }
 
-CASE(an_attachment_is_stored_once_for_all_messages)
+OPENED(an_attachment_is_stored_once_for_all_messages)
 {
-    struct fixture *f = *state;
     static uint8_t bytes[100000];
     tide_rng rng = tide_rng_seeded(3);
     random_bytes(&rng, bytes, sizeof bytes);
     tide_buf raw[20];
-    open_archive(f);
     for (size_t i = 0; i < 20; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "id%zu", i);
@@ -219,13 +198,10 @@ CASE(an_attachment_is_stored_once_for_all_messages)
     assert_int_equal(ask(f, "2019", "SELECT count(*) FROM cut"), 20);
 }
 
-CASE(a_buffer_may_be_handed_over)
+OPENED(a_buffer_may_be_handed_over)
 {
-    struct fixture *f = *state;
-    tide_buf raw;
-    tide_buf_init(&raw, tide_mem_heap(), 1 << 20);
+    tide_buf raw = heap_buf(1 << 20);
     OK(tide_buf_add_text(&raw, "Subject: mine\n\n"));
-    open_archive(f);
     struct tide_incoming incoming = mail("a", year_2019, TIDE_TEXT_NONE);
     incoming.take = &raw;
     put(f, &incoming);
@@ -234,5 +210,4 @@ CASE(a_buffer_may_be_handed_over)
     sync_all(f);
     assert_raw(f, "a", TIDE_TEXT("Subject: mine\n\n"));
     tide_buf_done(&raw);
-    close_archive(f);
 }

@@ -1,5 +1,6 @@
 /* Many threads put at once. */
 #include "archive_fixture.h"
+#include "support/heap.h"
 
 enum { PUTTERS = 4 };
 
@@ -16,8 +17,7 @@ static void put_many(void *arg)
     tide_rng rng = tide_rng_seeded((uint64_t)putter->number);
     for (uint64_t i = 0; i < putter->count; i++) {
         char id[32];
-        tide_buf raw;
-        tide_buf_init(&raw, tide_mem_heap(), 10 << 20);
+        tide_buf raw = heap_buf(10 << 20);
         make_mail(&rng, &raw);
         (void)snprintf(id, sizeof id, "%d-%" PRIu64, putter->number, i);
         struct tide_incoming incoming =
@@ -39,7 +39,6 @@ static void put_many(void *arg)
 
 CASE(many_threads_put_at_once)
 {
-    struct fixture *f = *state;
     struct putter putters[PUTTERS];
     tide_thread *threads[PUTTERS];
     uint64_t count = scaled(300);
@@ -61,8 +60,7 @@ CASE(many_threads_put_at_once)
         tide_rng rng = tide_rng_seeded((uint64_t)i + 1);
         for (uint64_t j = 0; j < count; j++) {
             char id[32];
-            tide_buf raw;
-            tide_buf_init(&raw, tide_mem_heap(), 10 << 20);
+            tide_buf raw = heap_buf(10 << 20);
             make_mail(&rng, &raw);
             (void)tide_rng_next(&rng);
             (void)snprintf(id, sizeof id, "%d-%" PRIu64, i + 1, j);
@@ -71,5 +69,4 @@ CASE(many_threads_put_at_once)
         }
     }
     assert_sound(f, PUTTERS * count);
-    close_archive(f);
 }

@@ -2,6 +2,8 @@
 #include "unit/mail/message_fixture.h"
 
 #include "base/rng.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 
 /* ---- attachments ---- */
@@ -89,10 +91,9 @@ TEST(regions_are_exact)
         const struct tide_attachment *png = &parsed.message.attachments[0];
         (void)snprintf(expected, sizeof expected, "QUJD%sREVG%s", n, n);
         assert_text((tide_text){raw.data + png->begin, (size_t)(png->end - png->begin)}, expected);
-        tide_buf out;
         tide_error err = {TIDE_OK, 0, ""};
-        tide_buf_init(&out, tide_mem_heap(), 6);
-        assert_int_equal(tide_attachment_decode(raw, png, &out, &err), TIDE_OK);
+        tide_buf out = heap_buf(6);
+        OK(tide_attachment_decode(raw, png, &out, &err));
         assert_text(tide_buf_text(&out), "ABCDEF");
         const struct tide_attachment *empty = &parsed.message.attachments[1];
         assert_int_equal(empty->begin, empty->end);
@@ -137,9 +138,8 @@ TEST(encodings_tolerate_what_does_not_belong)
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
         tide_text raw = exact(tide_text_of(examples[i].encoded));
         struct tide_attachment attachment = {.encoding = examples[i].encoding, .end = raw.bytes};
-        tide_buf out;
-        tide_buf_init(&out, tide_mem_heap(), 1 << 20);
-        assert_int_equal(tide_attachment_decode(raw, &attachment, &out, NULL), TIDE_OK);
+        tide_buf out = heap_buf(1 << 20);
+        OK(tide_attachment_decode(raw, &attachment, &out, NULL));
         assert_text(tide_buf_text(&out), examples[i].decoded);
         tide_buf_done(&out);
         exact_free(raw);
@@ -157,10 +157,8 @@ TEST(base64_gives_back_any_bytes)
         encode_base64(bytes, count, encoded);
         struct tide_attachment attachment = {.encoding = TIDE_ENCODING_BASE64,
                                              .end = strlen(encoded)};
-        tide_buf out;
-        tide_buf_init(&out, tide_mem_heap(), count);
-        assert_int_equal(tide_attachment_decode(tide_text_of(encoded), &attachment, &out, NULL),
-                         TIDE_OK);
+        tide_buf out = heap_buf(count);
+        OK(tide_attachment_decode(tide_text_of(encoded), &attachment, &out, NULL));
         assert_int_equal(out.bytes, count);
         assert_memory_equal(tide_buf_cstr(&out), bytes, count);
         tide_buf_done(&out);

@@ -1,12 +1,12 @@
 /* What is beyond a ceiling; the large ones are in tests/unit/mail/message_hostile_test.c. */
+#include "support/heap.h"
 #include "support/test.h"
 #include "unit/mail/message_fixture.h"
 
 TEST(beyond_a_ceiling_what_was_found_is_there)
 {
-    tide_buf raw;
     struct parsed parsed;
-    tide_buf_init(&raw, tide_mem_heap(), 1 << 24);
+    tide_buf raw = heap_buf(1 << 24);
     (void)tide_buf_add_text(&raw, "Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n");
     for (int i = 0; i < TIDE_MESSAGE_PARTS_MAX; i++)
         (void)tide_buf_print(&raw, "--b\nContent-Type: a/b; name=n%d\n\nx%d\n", i, i);
@@ -54,9 +54,8 @@ static void add_nested(tide_buf *raw, int deep)
 /* What is too deep is walked over; what encloses it still has its parts. */
 TEST(depth_has_a_ceiling)
 {
-    tide_buf raw;
     struct parsed parsed;
-    tide_buf_init(&raw, tide_mem_heap(), 1 << 24);
+    tide_buf raw = heap_buf(1 << 24);
     add_nested(&raw, TIDE_MESSAGE_PARTS_DEEP);
     parse(tide_buf_text(&raw), &parsed);
     assert_int_equal(parsed.message.parsed, TIDE_PARSED_WHOLE);
@@ -75,9 +74,8 @@ TEST(depth_has_a_ceiling)
 
 TEST(text_has_a_ceiling)
 {
-    tide_buf raw;
     struct parsed parsed;
-    tide_buf_init(&raw, tide_mem_heap(), 1 << 24);
+    tide_buf raw = heap_buf(1 << 24);
     (void)tide_buf_add_text(&raw, "Subject: s\nContent-Type: text/plain; charset=utf-8\n\n");
     while (raw.bytes < TIDE_MESSAGE_TEXT_BYTES_MAX + 100)
         (void)tide_buf_add_text(&raw, "\343\201\202");

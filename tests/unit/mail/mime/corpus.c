@@ -1,4 +1,5 @@
 /* The whole corpus, and GMime as a second opinion of it. */
+#include "support/heap.h"
 #include "support/test.h"
 #include "unit/mail/message_fixture.h"
 
@@ -43,8 +44,7 @@ struct opinion {
 static bool some_attachment_is(const struct opinion *opinion, const char *bytes, size_t count)
 {
     for (size_t i = 0; i < opinion->message->attachments_count; i++) {
-        tide_buf out;
-        tide_buf_init(&out, tide_mem_heap(), opinion->raw.bytes);
+        tide_buf out = heap_buf(opinion->raw.bytes);
         (void)tide_attachment_decode(opinion->raw, &opinion->message->attachments[i], &out, NULL);
         bool same = out.bytes == count && (count == 0 || memcmp(out.data, bytes, count) == 0);
         tide_buf_done(&out);

@@ -1,5 +1,7 @@
 /* The text of a message: charsets, encodings, parts, HTML. */
 #include "message_examples.h"
+#include "support/ok.h"
+#include "support/heap.h"
 #include "support/test.h"
 #include "unit/mail/message_fixture.h"
 
@@ -211,11 +213,9 @@ TEST(parts_are_found)
         exact_free(raw);
         if (strchr(message_examples[i].raw, '\r') != NULL)
             continue;
-        tide_buf crlf;
-        tide_buf_init(&crlf, tide_mem_heap(), 1 << 20);
+        tide_buf crlf = heap_buf(1 << 20);
         for (const char *c = message_examples[i].raw; *c != '\0'; c++)
-            assert_int_equal(tide_buf_add_text(&crlf, *c == '\n' ? "\r\n" : (char[]){*c, '\0'}),
-                             TIDE_OK);
+            OK(tide_buf_add_text(&crlf, *c == '\n' ? "\r\n" : (char[]){*c, '\0'}));
         check_message(&message_examples[i], tide_buf_text(&crlf));
         tide_buf_done(&crlf);
     }
@@ -272,9 +272,8 @@ TEST(html_becomes_text)
     };
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
         tide_text html = exact(tide_text_of(examples[i][0]));
-        tide_buf out;
-        tide_buf_init(&out, tide_mem_heap(), 1 << 20);
-        assert_int_equal(tide_html_text(html, &out), TIDE_OK);
+        tide_buf out = heap_buf(1 << 20);
+        OK(tide_html_text(html, &out));
         assert_text(tide_buf_text(&out), examples[i][1]);
         tide_buf_done(&out);
         exact_free(html);
@@ -284,8 +283,7 @@ TEST(html_becomes_text)
 TEST(html_that_does_not_fit_is_cut_between_characters)
 {
     for (size_t room = 0; room < 12; room++) {
-        tide_buf out;
-        tide_buf_init(&out, tide_mem_heap(), room);
+        tide_buf out = heap_buf(room);
         tide_status rc = tide_html_text(TIDE_TEXT("\303\244\343\201\202 <p>x"), &out);
         assert_int_equal(rc, room < 8 ? TIDE_FULL : TIDE_OK);
         assert_clean(tide_buf_text(&out), false);

@@ -1,5 +1,6 @@
 /* What cannot be asked and what is said then; queries that are deep or wide. */
 #include "search_fixture.h"
+#include "support/heap.h"
 
 static void search_text(struct fixture *f, const char *text, struct seen *seen)
 {
@@ -24,7 +25,6 @@ static tide_status search_status(struct fixture *f, const char *text)
 
 CASE(a_label_that_does_not_exist_is_an_error_with_the_nearest_one)
 {
-    struct fixture *f = *state;
     fill(f, 60, 0);
     assert_int_equal(search_status(f, "a label:wrok"), TIDE_INVALID);
     assert_non_null(strstr(f->err.text, "\"wrok\""));
@@ -38,7 +38,6 @@ CASE(a_label_that_does_not_exist_is_an_error_with_the_nearest_one)
 
 CASE(a_query_without_words_is_an_error)
 {
-    struct fixture *f = *state;
     fill(f, 10, 0);
     assert_int_equal(search_status(f, "\xf0\x9f\x8e\x89"), TIDE_INVALID); /* a party popper */
     assert_int_equal(search_status(f, "subject:\xe2\x80\xa6"), TIDE_INVALID);
@@ -49,7 +48,6 @@ CASE(a_query_without_words_is_an_error)
 
 CASE(an_archive_without_mail_has_nothing)
 {
-    struct fixture *f = *state;
     archive_open(f, false, 0);
     uint64_t count = 7, bytes = 7;
     OK(search_status(f, "from:alice has:attachment -x"));
@@ -67,10 +65,8 @@ CASE(an_archive_without_mail_has_nothing)
  * the index takes. */
 CASE(the_deepest_query_is_answered)
 {
-    struct fixture *f = *state;
     fill(f, 60, 0);
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 16);
+    tide_buf text = heap_buf(1 << 16);
     for (int i = 0; i < TIDE_QUERY_DEEP; i++)
         (void)tide_buf_add_text(&text, i % 2 == 0 ? "{nowhere " : "(the ");
     (void)tide_buf_add_text(&text, "the");
@@ -101,7 +97,6 @@ CASE(the_deepest_query_is_answered)
  * (mail/archive/archive.h ARC4); what a span of dates finds must not show it. */
 CASE(dates_are_exact_beside_a_crowd)
 {
-    struct fixture *f = *state;
     enum { CROWD = 400, SECONDS = 90, FIRST_S = 1000 };
     archive_open(f, false, 0);
     for (size_t i = 0; i < CROWD + SECONDS; i++) {

@@ -1,6 +1,7 @@
 /* SRC1: what is found is what matching every message finds, naively. */
 #include "search_fixture.h"
 #include "support/scale.h"
+#include "support/heap.h"
 
 enum {
     MAILS = 420,
@@ -303,8 +304,7 @@ static void one_random_query(struct fixture *f, uint64_t seed)
     forest.f = f;
     forest.words_only = tide_rng_chance(&rng, 1, 3);
     (void)tree_make(&forest, &rng, 1 + (unsigned)tide_rng_below(&rng, 4));
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 16);
+    tide_buf text = heap_buf(1 << 16);
     tree_write(&forest, 0, &rng, &text);
     char about[1200];
     (void)snprintf(about, sizeof about, "seed %" PRIu64 ": %s", seed, tide_buf_cstr(&text));
@@ -348,7 +348,6 @@ static void one_random_query(struct fixture *f, uint64_t seed)
 
 CASE(what_is_found_is_what_matching_every_message_finds)
 {
-    struct fixture *f = *state;
     fill(f, MAILS, UNINDEXED);
     const size_t shards = tide_archive_shards(f->archive);
     if (shards < 5) /* three years, and parts of them */

@@ -1,19 +1,18 @@
 /* SRC2: pages join without gap or repetition, in order of time and of rank. */
 #include "search_fixture.h"
+#include "support/heap.h"
 
 /* ---- SRC2 ---- */
 
 /* Pages of three while mail is added in front of, behind and inside of them. */
 CASE(a_page_goes_on_behind_the_one_before_while_mail_is_added)
 {
-    struct fixture *f = *state;
     fill(f, 120, 0);
     OK(tide_archive_close(f->archive, &f->err));
     archive_open(f, false, 150 << 10);
     tide_query *query = parse(f, "in:anywhere the");
-    tide_buf token, next;
-    tide_buf_init(&token, tide_mem_heap(), 4096);
-    tide_buf_init(&next, tide_mem_heap(), 4096);
+    tide_buf token = heap_buf(4096);
+    tide_buf next = heap_buf(4096);
     static struct seen seen;
     seen = (struct seen){.f = f};
     bool more = true;
@@ -56,7 +55,6 @@ CASE(a_page_goes_on_behind_the_one_before_while_mail_is_added)
 
 CASE(a_token_of_another_search_is_refused)
 {
-    struct fixture *f = *state;
     fill(f, 30, 0);
     static const char *const bad[] = {
         "x",
@@ -105,7 +103,6 @@ CASE(a_token_of_another_search_is_refused)
 
 CASE(the_best_come_first_and_pages_of_them_are_apart)
 {
-    struct fixture *f = *state;
     archive_open(f, false, 0);
     static const char *const subjects[] = {"the plan", "budget the", "the the", "budget"};
     for (size_t i = 0; i < 200; i++) {

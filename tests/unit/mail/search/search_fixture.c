@@ -1,5 +1,6 @@
 #include "search_fixture.h"
 #include "support/temp_dir.h"
+#include "support/heap.h"
 
 /* ---- words, naively ---- */
 
@@ -179,10 +180,9 @@ static void mail_write(const struct mail *mail, tide_buf *out)
 
 void mail_put(struct fixture *f, struct mail *mail)
 {
-    tide_buf raw;
     tide_text labels[LABELS];
     size_t count = 0;
-    tide_buf_init(&raw, tide_mem_heap(), 1 << 20);
+    tide_buf raw = heap_buf(1 << 20);
     mail_write(mail, &raw);
     mail->bytes = raw.bytes;
     for (size_t i = 0; i < LABELS; i++)
@@ -314,10 +314,9 @@ tide_query *parse(struct fixture *f, const char *text)
 /* All pages of a search, of `limit` each. */
 void search_all(struct fixture *f, struct tide_search search, struct seen *seen)
 {
-    tide_buf token, next;
     bool more = true;
-    tide_buf_init(&token, tide_mem_heap(), 4096);
-    tide_buf_init(&next, tide_mem_heap(), 4096);
+    tide_buf token = heap_buf(4096);
+    tide_buf next = heap_buf(4096);
     *seen = (struct seen){.f = f};
     while (more) {
         const size_t before = seen->count;

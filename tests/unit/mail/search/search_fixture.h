@@ -7,13 +7,12 @@
 #include "mail/search/plan.h"
 
 #include "base/rng.h"
+#include "support/ok.h"
 #include "support/test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define OK(call) assert_int_equal((call), TIDE_OK)
 
 enum {
     MAILS_MAX = 1000,
@@ -68,7 +67,7 @@ struct fixture {
 
 int set_up(void **state);
 int tear_down(void **state);
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
 void archive_open(struct fixture *f, bool read_only, uint64_t shard_bytes_max);
 void mail_put(struct fixture *f, struct mail *mail);

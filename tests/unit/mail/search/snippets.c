@@ -1,5 +1,6 @@
 /* Snippets: what they mark, and where a long text is cut. */
 #include "search_fixture.h"
+#include "support/heap.h"
 
 /* ---- snippets ---- */
 
@@ -9,8 +10,7 @@ static void snippet_is(struct fixture *f, const char *query_text, const char *te
     tide_shards shards = {.mem = tide_mem_heap(), .account = "me@example.com"};
     struct tide_searching searching;
     tide_query *query = parse(f, query_text);
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 1 << 16);
+    tide_buf out = heap_buf(1 << 16);
     OK(tide_searching_init(&searching, &shards, tide_mem_heap(), &f->err));
     OK(tide_plan_make(&searching, query));
     OK(tide_search_snippet(&searching, tide_text_of(text), &out));
@@ -28,7 +28,6 @@ static void snippet_is(struct fixture *f, const char *query_text, const char *te
 
 CASE(a_snippet_marks_what_was_found)
 {
-    struct fixture *f = *state;
     snippet_is(f, "world", "hello world again", "hello [world] again");
     snippet_is(f, "world", "", "");
     snippet_is(f, "nowhere", "hello world", "hello world");
@@ -56,15 +55,13 @@ CASE(a_snippet_marks_what_was_found)
 
 CASE(a_long_text_is_cut_at_words)
 {
-    struct fixture *f = *state;
     tide_shards shards = {.mem = tide_mem_heap(), .account = "me@example.com"};
     struct tide_searching searching;
     tide_query *query = parse(f, "\"\xe6\x97\xa5\xe6\x9c\xac\" needle");
     OK(tide_searching_init(&searching, &shards, tide_mem_heap(), &f->err));
     OK(tide_plan_make(&searching, query));
-    tide_buf text, out;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 24);
-    tide_buf_init(&out, tide_mem_heap(), 1 << 16);
+    tide_buf text = heap_buf(1 << 24);
+    tide_buf out = heap_buf(1 << 16);
     for (size_t i = 0; i < 400000; i++)
         (void)tide_buf_add_text(&text, i % 3 == 0   ? "\xe6\x97\xa5"
                                        : i % 7 == 0 ? " "
@@ -86,7 +83,6 @@ CASE(a_long_text_is_cut_at_words)
 
 CASE(a_page_has_snippets_from_the_messages_themselves)
 {
-    struct fixture *f = *state;
     fill(f, 40, 0);
     static struct seen seen;
     tide_query *query = parse(f, "in:anywhere the");

@@ -1,5 +1,6 @@
 /* Bodies that come and go in pieces: sinks, sources and their ceilings. */
 #include "net_fixture.h"
+#include "support/ok.h"
 
 /* ---- sinks, sources, ceilings -------------------------------------------- */
 
@@ -7,70 +8,60 @@
  * send, only the ring waits in memory. */
 CASE(a_slow_sink_holds_at_most_the_ring)
 {
-    struct fixture *fixture = *state;
     const uint64_t bytes = scaled(64u << 20);
     char path[64];
     (void)snprintf(path, sizeof path, "/huge?bytes=%llu", (unsigned long long)bytes);
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    struct sink sink = {.world = fixture->world, .response = &response, .pause_every = 256 << 10};
+    struct sink sink = {.world = f->world, .response = &f->response, .pause_every = 256 << 10};
     struct tide_request request = {
         .method = "GET",
-        .url = test_http_url(fixture->server, path),
+        .url = test_http_url(f->server, path),
         .sink = sink_write,
         .sink_arg = &sink,
         .body_bytes_max = bytes,
     };
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    OK(tide_world_call(f->world, &request, &f->response, NULL, NULL));
     assert_int_equal(sink.bytes, bytes);
-    assert_int_equal(response.body_bytes, bytes);
-    assert_int_equal(response.body.bytes, 0);
+    assert_int_equal(f->response.body_bytes, bytes);
+    assert_int_equal(f->response.body.bytes, 0);
     assert_int_equal(sink.http_seen, 200);
     struct real_net_stats stats;
-    real_net_stats(fixture->world, &stats);
+    real_net_stats(f->world, &stats);
     assert_int_equal(stats.buffered_bytes, 0);
     assert_true(stats.buffered_bytes_peak <= TIDE_RING_BYTES);
     assert_true(stats.buffered_bytes_peak > TIDE_RING_BYTES / 2); /* it was really slow */
-    tide_response_done(&response);
 }
 
 CASE(a_sink_may_end_the_call_with_its_own_status)
 {
-    struct fixture *fixture = *state;
-    struct sink sink = {.world = fixture->world, .fail_after = 100000};
+    struct sink sink = {.world = f->world, .fail_after = 100000};
     struct tide_request request = {
         .method = "POST",
-        .url = test_http_url(fixture->server, "/huge?bytes=10000000"),
+        .url = test_http_url(f->server, "/huge?bytes=10000000"),
         .sink = sink_write,
         .sink_arg = &sink,
     };
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
     tide_error err = {0};
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, &err),
-                     TIDE_DISK_FULL);
+    assert_int_equal(tide_world_call(f->world, &request, &f->response, NULL, &err), TIDE_DISK_FULL);
     assert_true(sink.bytes >= 100000 && sink.bytes < 200000);
     struct real_net_stats stats;
-    real_net_stats(fixture->world, &stats);
+    real_net_stats(f->world, &stats);
     assert_int_equal(stats.buffered_bytes, 0); /* what it left behind is gone */
-    tide_response_done(&response);
 }
 
 CASE(a_body_past_its_ceiling_is_full)
 {
-    struct fixture *fixture = *state;
     static const char *const paths[] = {"/plain?bytes=100000", "/huge?bytes=100000",
                                         "/gzip?bytes=100000"};
     for (size_t i = 0; i < 3; i++)
         for (uint64_t max = 99999; max <= 100000; max++) {
             struct tide_request request = {
                 .method = "GET",
-                .url = test_http_url(fixture->server, paths[i]),
+                .url = test_http_url(f->server, paths[i]),
                 .body_bytes_max = max,
             };
             struct tide_response response;
             tide_response_init(&response, tide_mem_heap());
-            assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
+            assert_int_equal(tide_world_call(f->world, &request, &response, NULL, NULL),
                              max == 100000 ? TIDE_OK : TIDE_FULL);
             tide_response_done(&response);
         }
@@ -78,7 +69,6 @@ CASE(a_body_past_its_ceiling_is_full)
 
 CASE(an_upload_streams_from_its_source)
 {
-    struct fixture *fixture = *state;
     static const uint64_t sizes[] = {0, 1, 65536, 3000001};
     static const size_t steps[] = {1000, 1 << 20};
     for (size_t i = 0; i < 4; i++)
@@ -86,15 +76,14 @@ CASE(an_upload_streams_from_its_source)
             struct source source = {.bytes = sizes[i], .step = steps[k]};
             struct tide_request request = {
                 .method = "PUT",
-                .url = test_http_url(fixture->server, "/echo"),
+                .url = test_http_url(f->server, "/echo"),
                 .source = source_read,
                 .source_arg = &source,
                 .source_bytes = sizes[i],
             };
             struct tide_response response;
             tide_response_init(&response, tide_mem_heap());
-            assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
-                             TIDE_OK);
+            OK(tide_world_call(f->world, &request, &response, NULL, NULL));
             assert_int_equal(response.body.bytes, sizes[i]);
             assert_pattern(response.body.data, response.body.bytes, 0);
             tide_response_done(&response);
@@ -103,20 +92,19 @@ CASE(an_upload_streams_from_its_source)
 
 CASE(a_source_that_fails_or_ends_early_ends_the_call)
 {
-    struct fixture *fixture = *state;
     for (int failing = 0; failing < 2; failing++) {
         struct source source = {
             .bytes = 1000000, .step = 5000, .end_at = 300000, .fail = failing ? TIDE_IO : TIDE_OK};
         struct tide_request request = {
             .method = "PUT",
-            .url = test_http_url(fixture->server, "/echo"),
+            .url = test_http_url(f->server, "/echo"),
             .source = source_read,
             .source_arg = &source,
             .source_bytes = 1000000,
         };
         struct tide_response response;
         tide_response_init(&response, tide_mem_heap());
-        assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
+        assert_int_equal(tide_world_call(f->world, &request, &response, NULL, NULL),
                          failing ? TIDE_IO : TIDE_INVALID);
         tide_response_done(&response);
     }
@@ -124,20 +112,16 @@ CASE(a_source_that_fails_or_ends_early_ends_the_call)
 
 CASE(an_upload_that_is_refused_early_ends_at_once)
 {
-    struct fixture *fixture = *state;
     struct source source = {.bytes = 1 << 30, .step = 1 << 20};
     struct tide_request request = {
         .method = "PUT",
-        .url = test_http_bad_url(fixture->server, "/early-413"),
+        .url = test_http_bad_url(f->server, "/early-413"),
         .source = source_read,
         .source_arg = &source,
         .source_bytes = 1 << 30,
     };
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
-    assert_int_equal(response.http, 413);
-    assert_string_equal(tide_buf_cstr(&response.body), "big");
+    OK(tide_world_call(f->world, &request, &f->response, NULL, NULL));
+    assert_int_equal(f->response.http, 413);
+    assert_string_equal(tide_buf_cstr(&f->response.body), "big");
     assert_true(source.given < 64 << 20);
-    tide_response_done(&response);
 }

@@ -1,5 +1,6 @@
 /* What a server or a caller can do to a call: faults, timeouts, cancellation. */
 #include "net_fixture.h"
+#include "support/ok.h"
 
 /* ---- faults -------------------------------------------------------------- */
 
@@ -13,7 +14,6 @@ struct fault {
  * that may not: the status says what is known about the outcome. */
 CASE(each_fault_has_its_status)
 {
-    struct fixture *fixture = *state;
     static const struct fault faults[] = {
         {"/reset-before", TIDE_UNKNOWN, TIDE_UNKNOWN},
         {"/reset-after", TIDE_UNKNOWN, TIDE_UNKNOWN},
@@ -37,7 +37,7 @@ CASE(each_fault_has_its_status)
             struct tide_header secret = {TIDE_TEXT("Authorization"), TIDE_TEXT("Bearer s3cr3t")};
             struct tide_request request = {
                 .method = post ? "POST" : "GET",
-                .url = test_http_bad_url(fixture->server, path),
+                .url = test_http_bad_url(f->server, path),
                 .headers = &secret,
                 .headers_count = 1,
                 .body = post ? TIDE_TEXT("body") : TIDE_TEXT_NONE,
@@ -47,7 +47,7 @@ CASE(each_fault_has_its_status)
             struct tide_response response;
             tide_response_init(&response, tide_mem_heap());
             tide_error err = {0};
-            tide_status rc = tide_world_call(fixture->world, &request, &response, NULL, &err);
+            tide_status rc = tide_world_call(f->world, &request, &response, NULL, &err);
             tide_status wanted = post ? faults[i].post : faults[i].get;
             if (rc != wanted)
                 fail_msg("%s %s: %s, not %s (%s)", request.method, path, tide_status_name(rc),
@@ -61,158 +61,126 @@ CASE(each_fault_has_its_status)
 
 CASE(what_cannot_be_reached_is_a_network_failure)
 {
-    struct fixture *fixture = *state;
     /* A port that was ours a moment ago, and so has no listener. */
     test_http *gone = test_http_start();
     char url[200];
     (void)snprintf(url, sizeof url, "%s", test_http_url(gone, "/plain"));
     test_http_stop(gone);
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
     tide_error err = {0};
-    assert_int_equal(fetch(fixture, "POST", url, &response, &err), TIDE_NETWORK);
-    assert_int_equal(response.http, 0);
-    assert_int_equal(fetch(fixture, "POST", "http://name.invalid/x?key=s3cr3t", &response, &err),
+    assert_int_equal(fetch(f, "POST", url, &f->response, &err), TIDE_NETWORK);
+    assert_int_equal(f->response.http, 0);
+    assert_int_equal(fetch(f, "POST", "http://name.invalid/x?key=s3cr3t", &f->response, &err),
                      TIDE_NETWORK);
     assert_null(strstr(err.text, "s3cr3t"));
     assert_non_null(strstr(err.text, "POST name.invalid/x"));
     /* A certificate that nobody vouches for: verification is on. */
-    assert_int_equal(
-        fetch(fixture, "GET", test_http_tls_url(fixture->server, "/plain"), &response, &err),
-        TIDE_NETWORK);
+    assert_int_equal(fetch(f, "GET", test_http_tls_url(f->server, "/plain"), &f->response, &err),
+                     TIDE_NETWORK);
     assert_non_null(strstr(err.text, "certificate"));
-    assert_int_equal(test_http_requests(fixture->server), 0);
+    assert_int_equal(test_http_requests(f->server), 0);
     /* TLS towards a server that does not speak it. */
-    const char *plain = test_http_url(fixture->server, "/plain");
+    const char *plain = test_http_url(f->server, "/plain");
     (void)snprintf(url, sizeof url, "https%s", plain + 4);
-    assert_int_equal(fetch(fixture, "POST", url, &response, &err), TIDE_NETWORK);
-    tide_response_done(&response);
+    assert_int_equal(fetch(f, "POST", url, &f->response, &err), TIDE_NETWORK);
 }
 
 CASE(what_is_not_http_is_invalid)
 {
-    struct fixture *fixture = *state;
     static const char *const urls[] = {
         "file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://h/x", "http://", "no url", ""};
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         tide_error err = {0};
-        tide_status rc = fetch(fixture, "GET", urls[i], &response, &err);
+        tide_status rc = fetch(f, "GET", urls[i], &f->response, &err);
         /* "no url" is a relative name, which is looked up as a host. */
         if (rc != TIDE_INVALID)
             fail_msg("%s: %s (%s)", urls[i], tide_status_name(rc), err.text);
     }
     assert_int_equal(
-        fetch(fixture, "GET /x HTTP/1.1\r\n", test_http_url(fixture->server, "/"), &response, NULL),
+        fetch(f, "GET /x HTTP/1.1\r\n", test_http_url(f->server, "/"), &f->response, NULL),
         TIDE_INVALID);
-    tide_response_done(&response);
 }
 
 /* A kept connection dies while a request is on it.  libcurl would send any
  * request again; ours must not, unless repeating it does no harm (E1.9). */
 CASE(a_post_is_never_sent_twice)
 {
-    struct fixture *fixture = *state;
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    const char *url = test_http_bad_url(fixture->server, "/one-then-close");
-    assert_int_equal(fetch(fixture, "POST", url, &response, NULL), TIDE_OK);
-    assert_int_equal(test_http_bad_requests(fixture->server), 1);
+    const char *url = test_http_bad_url(f->server, "/one-then-close");
+    OK(fetch(f, "POST", url, &f->response, NULL));
+    assert_int_equal(test_http_bad_requests(f->server), 1);
     tide_error err = {0};
-    assert_int_equal(fetch(fixture, "POST", url, &response, &err), TIDE_UNKNOWN);
-    assert_int_equal(test_http_bad_requests(fixture->server), 2);
+    assert_int_equal(fetch(f, "POST", url, &f->response, &err), TIDE_UNKNOWN);
+    assert_int_equal(test_http_bad_requests(f->server), 2);
 
-    assert_int_equal(fetch(fixture, "GET", url, &response, NULL), TIDE_OK);
-    assert_int_equal(test_http_bad_requests(fixture->server), 3);
-    assert_int_equal(fetch(fixture, "GET", url, &response, NULL), TIDE_OK); /* tried twice */
-    assert_int_equal(test_http_bad_requests(fixture->server), 5);
+    OK(fetch(f, "GET", url, &f->response, NULL));
+    assert_int_equal(test_http_bad_requests(f->server), 3);
+    OK(fetch(f, "GET", url, &f->response, NULL)); /* tried twice */
+    assert_int_equal(test_http_bad_requests(f->server), 5);
 
     /* The connection of that second try is kept, so this one dies on it too. */
     struct tide_request request = {
         .method = "POST", .url = url, .body = TIDE_TEXT("query"), .repeatable = true};
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
-    assert_int_equal(test_http_bad_requests(fixture->server), 7);
-    tide_response_done(&response);
+    OK(tide_world_call(f->world, &request, &f->response, NULL, NULL));
+    assert_int_equal(test_http_bad_requests(f->server), 7);
 }
 
 /* ---- timeouts ------------------------------------------------------------ */
 
 CASE(a_total_timeout_ends_a_call_that_still_moves)
 {
-    struct fixture *fixture = *state;
     struct tide_request request = {
         .method = "GET",
-        .url = test_http_url(fixture->server, "/slow?bytes=100000&ms=10"),
+        .url = test_http_url(f->server, "/slow?bytes=100000&ms=10"),
         .total_timeout_ms = 150,
     };
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    const uint64_t from_ms = tide_world_now_ms(fixture->world);
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
-                     TIDE_TIMEOUT);
-    assert_true(tide_world_now_ms(fixture->world) - from_ms >= 140); /* all of it: 1000 s */
-    tide_response_done(&response);
+    const uint64_t from_ms = tide_world_now_ms(f->world);
+    assert_int_equal(tide_world_call(f->world, &request, &f->response, NULL, NULL), TIDE_TIMEOUT);
+    assert_true(tide_world_now_ms(f->world) - from_ms >= 140); /* all of it: 1000 s */
 }
 
 CASE(slow_bytes_are_no_stall)
 {
-    struct fixture *fixture = *state;
     struct tide_request request = {
         .method = "GET",
-        .url = test_http_url(fixture->server, "/slow?bytes=30&ms=80"),
+        .url = test_http_url(f->server, "/slow?bytes=30&ms=80"),
         .stall_timeout_ms = 2000,
     };
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
-    assert_int_equal(response.body.bytes, 30);
-    assert_true(response.latency_ms >= 2000);
-    tide_response_done(&response);
+    OK(tide_world_call(f->world, &request, &f->response, NULL, NULL));
+    assert_int_equal(f->response.body.bytes, 30);
+    assert_true(f->response.latency_ms >= 2000);
 }
 
 CASE(a_stalled_answer_times_out_and_not_earlier)
 {
-    struct fixture *fixture = *state;
     struct tide_request request = {
         .method = "GET",
-        .url = test_http_bad_url(fixture->server, "/stall-body"),
+        .url = test_http_bad_url(f->server, "/stall-body"),
         .stall_timeout_ms = 1000,
     };
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    const uint64_t from_ms = tide_world_now_ms(fixture->world);
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
-                     TIDE_TIMEOUT);
-    assert_true(tide_world_now_ms(fixture->world) - from_ms >= 990);
-    assert_int_equal(response.http, 200);
-    tide_response_done(&response);
+    const uint64_t from_ms = tide_world_now_ms(f->world);
+    assert_int_equal(tide_world_call(f->world, &request, &f->response, NULL, NULL), TIDE_TIMEOUT);
+    assert_true(tide_world_now_ms(f->world) - from_ms >= 990);
+    assert_int_equal(f->response.http, 200);
 }
 
 CASE(an_upload_that_nobody_reads_times_out)
 {
-    struct fixture *fixture = *state;
     const size_t bytes = 16u << 20;
     char *body = calloc(1, bytes);
     assert_non_null(body);
     struct tide_request request = {
         .method = "PUT",
-        .url = test_http_bad_url(fixture->server, "/never-read"),
+        .url = test_http_bad_url(f->server, "/never-read"),
         .body = {body, bytes},
         .stall_timeout_ms = 200,
     };
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
-                     TIDE_TIMEOUT);
-    tide_response_done(&response);
+    assert_int_equal(tide_world_call(f->world, &request, &f->response, NULL, NULL), TIDE_TIMEOUT);
     free(body);
 }
 
 /* ---- cancellation -------------------------------------------------------- */
 
 struct canceled_call {
-    struct fixture *fixture;
+    struct fixture *f;
     tide_world *clock; /* outlives the one that is called */
     const char *path;
     tide_cancel cancel;
@@ -224,30 +192,26 @@ static void canceled_call_run(void *arg)
 {
     struct canceled_call *self = arg;
     struct tide_request request = {.method = "POST",
-                                   .url = test_http_bad_url(self->fixture->server, self->path)};
+                                   .url = test_http_bad_url(self->f->server, self->path)};
     struct tide_response response;
     tide_response_init(&response, tide_mem_heap());
-    self->status = tide_world_call(self->fixture->world, &request, &response, &self->cancel, NULL);
+    self->status = tide_world_call(self->f->world, &request, &response, &self->cancel, NULL);
     self->ended_us = tide_world_now_us(self->clock);
     tide_response_done(&response);
 }
 
 CASE(cancellation_reaches_a_stalled_call_at_once)
 {
-    struct fixture *fixture = *state;
     static const char *const paths[] = {"/stall-zero", "/stall-head", "/stall-body", "/never-read"};
     for (size_t i = 0; i < 4; i++) {
-        struct canceled_call call = {.fixture = fixture, .clock = fixture->world, .path = paths[i]};
+        struct canceled_call call = {.f = f, .clock = f->world, .path = paths[i]};
         tide_thread *thread = NULL;
-        assert_int_equal(
-            tide_world_thread(fixture->world, "caller", canceled_call_run, &call, &thread, NULL),
-            TIDE_OK);
-        while (test_http_bad_requests(fixture->server) <= i) /* until it hangs there */
-            (void)tide_world_sleep_until(fixture->world, tide_world_now_us(fixture->world) + 1000,
-                                         NULL);
-        const uint64_t from_us = tide_world_now_us(fixture->world);
-        tide_world_cancel(fixture->world, &call.cancel, TIDE_CANCEL_PREEMPT);
-        tide_world_join(fixture->world, thread);
+        OK(tide_world_thread(f->world, "caller", canceled_call_run, &call, &thread, NULL));
+        while (test_http_bad_requests(f->server) <= i) /* until it hangs there */
+            (void)tide_world_sleep_until(f->world, tide_world_now_us(f->world) + 1000, NULL);
+        const uint64_t from_us = tide_world_now_us(f->world);
+        tide_world_cancel(f->world, &call.cancel, TIDE_CANCEL_PREEMPT);
+        tide_world_join(f->world, thread);
         assert_int_equal(call.status, TIDE_CANCELED);
         assert_true(call.ended_us - from_us < 100000);
         print_message("canceled %s within %llu us\n", paths[i],
@@ -257,36 +221,27 @@ CASE(cancellation_reaches_a_stalled_call_at_once)
 
 CASE(a_canceled_token_makes_no_call)
 {
-    struct fixture *fixture = *state;
     tide_cancel cancel = {0};
-    tide_world_cancel(fixture->world, &cancel, TIDE_CANCEL_HALT);
-    tide_world_cancel(fixture->world, &cancel, TIDE_CANCEL_USER);
+    tide_world_cancel(f->world, &cancel, TIDE_CANCEL_HALT);
+    tide_world_cancel(f->world, &cancel, TIDE_CANCEL_USER);
     assert_int_equal(tide_canceled(&cancel), TIDE_CANCEL_HALT); /* the first reason stays */
-    struct tide_request request = {.method = "GET",
-                                   .url = test_http_url(fixture->server, "/plain")};
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, &cancel, NULL),
+    struct tide_request request = {.method = "GET", .url = test_http_url(f->server, "/plain")};
+    assert_int_equal(tide_world_call(f->world, &request, &f->response, &cancel, NULL),
                      TIDE_CANCELED);
-    assert_int_equal(test_http_requests(fixture->server), 0);
-    tide_response_done(&response);
+    assert_int_equal(test_http_requests(f->server), 0);
 }
 
 CASE(freeing_the_world_ends_its_calls)
 {
-    struct fixture *fixture = *state;
-    struct fixture other = {.server = fixture->server};
-    assert_int_equal(tide_world_real_new(tide_mem_heap(), &other.world, NULL), TIDE_OK);
-    struct canceled_call call = {.fixture = &other, .clock = fixture->world, .path = "/stall-zero"};
+    struct fixture other = {.server = f->server};
+    OK(tide_world_real_new(tide_mem_heap(), &other.world, NULL));
+    struct canceled_call call = {.f = &other, .clock = f->world, .path = "/stall-zero"};
     tide_thread *thread = NULL;
     /* The thread belongs to the world that stays, so that it can be joined. */
-    assert_int_equal(
-        tide_world_thread(fixture->world, "caller", canceled_call_run, &call, &thread, NULL),
-        TIDE_OK);
-    while (test_http_bad_requests(fixture->server) == 0)
-        (void)tide_world_sleep_until(fixture->world, tide_world_now_us(fixture->world) + 1000,
-                                     NULL);
+    OK(tide_world_thread(f->world, "caller", canceled_call_run, &call, &thread, NULL));
+    while (test_http_bad_requests(f->server) == 0)
+        (void)tide_world_sleep_until(f->world, tide_world_now_us(f->world) + 1000, NULL);
     tide_world_real_free(other.world);
-    tide_world_join(fixture->world, thread);
+    tide_world_join(f->world, thread);
     assert_int_equal(call.status, TIDE_STOPPED);
 }

@@ -1,32 +1,28 @@
 /* Many calls at once: connections, threads, one budget of bytes; and every allocation. */
 #include "net_fixture.h"
+#include "support/ok.h"
+#include "support/sweep.h"
 
 /* ---- many calls ---------------------------------------------------------- */
 
 CASE(a_thousand_calls_share_few_connections)
 {
-    struct fixture *fixture = *state;
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
     for (int i = 0; i < 1000; i++) {
-        assert_int_equal(
-            fetch(fixture, "GET", test_http_url(fixture->server, "/plain"), &response, NULL),
-            TIDE_OK);
-        assert_int_equal(response.body.bytes, 5);
+        OK(fetch(f, "GET", test_http_url(f->server, "/plain"), &f->response, NULL));
+        assert_int_equal(f->response.body.bytes, 5);
     }
-    assert_int_equal(test_http_requests(fixture->server), 1000);
-    assert_int_equal(test_http_connections(fixture->server), 1);
+    assert_int_equal(test_http_requests(f->server), 1000);
+    assert_int_equal(test_http_connections(f->server), 1);
     struct real_net_stats stats;
-    real_net_stats(fixture->world, &stats);
+    real_net_stats(f->world, &stats);
     assert_int_equal(stats.calls, 1000);
     assert_int_equal(stats.connections, 1);
-    tide_response_done(&response);
 }
 
 enum { CALLERS = 8 };
 
 struct caller {
-    struct fixture *fixture;
+    struct fixture *f;
     tide_byte_budget *budget;
     const char *path;
     size_t body_bytes;
@@ -41,66 +37,62 @@ static void caller_run(void *arg)
     struct tide_response response;
     tide_response_init(&response, tide_mem_heap());
     for (int i = 0; i < self->rounds; i++) {
-        struct sink sink = {.world = self->fixture->world};
+        struct sink sink = {.world = self->f->world};
         struct tide_request request = {
             .method = "GET",
-            .url = test_http_url(self->fixture->server, self->path),
+            .url = test_http_url(self->f->server, self->path),
             .budget = self->budget,
             .sink = self->use_sink ? sink_write : NULL,
             .sink_arg = &sink,
         };
-        tide_status rc = tide_world_call(self->fixture->world, &request, &response, NULL, NULL);
+        tide_status rc = tide_world_call(self->f->world, &request, &response, NULL, NULL);
         if (rc != TIDE_OK || response.body_bytes != self->body_bytes)
             self->failures++;
     }
     tide_response_done(&response);
 }
 
-static void callers_run(struct fixture *fixture, tide_byte_budget *budget, const char *path,
+static void callers_run(struct fixture *f, tide_byte_budget *budget, const char *path,
                         size_t body_bytes, int rounds, bool half_with_sinks)
 {
     struct caller callers[CALLERS];
     tide_thread *threads[CALLERS];
     for (int i = 0; i < CALLERS; i++) {
-        callers[i] = (struct caller){.fixture = fixture,
+        callers[i] = (struct caller){.f = f,
                                      .budget = budget,
                                      .path = path,
                                      .body_bytes = body_bytes,
                                      .rounds = rounds,
                                      .use_sink = half_with_sinks && i % 2 == 0};
-        assert_int_equal(
-            tide_world_thread(fixture->world, "caller", caller_run, &callers[i], &threads[i], NULL),
-            TIDE_OK);
+        OK(tide_world_thread(f->world, "caller", caller_run, &callers[i], &threads[i], NULL));
     }
     for (int i = 0; i < CALLERS; i++) {
-        tide_world_join(fixture->world, threads[i]);
+        tide_world_join(f->world, threads[i]);
         assert_int_equal(callers[i].failures, 0);
     }
 }
 
 CASE(callers_on_many_threads_get_their_own_answers)
 {
-    struct fixture *fixture = *state;
     const int rounds = (int)scaled(200);
-    callers_run(fixture, NULL, "/plain?bytes=70000", 70000, rounds, true);
-    assert_int_equal(test_http_requests(fixture->server), (uint64_t)rounds * CALLERS);
-    assert_true(test_http_connections(fixture->server) <= CALLERS);
+    callers_run(f, NULL, "/plain?bytes=70000", 70000, rounds, true);
+    assert_int_equal(test_http_requests(f->server), (uint64_t)rounds * CALLERS);
+    assert_true(test_http_connections(f->server) <= CALLERS);
 }
 
 /* Eight calls of 1 MB each under a budget of 256 KiB: they must take turns, and
  * though each holds part of what the others want, all of them get through. */
 CASE(calls_under_one_budget_take_turns_and_never_lock_up)
 {
-    struct fixture *fixture = *state;
-    tide_byte_budget *budget = tide_budget_new(fixture->world, 256 << 10);
+    tide_byte_budget *budget = tide_budget_new(f->world, 256 << 10);
     assert_non_null(budget);
-    callers_run(fixture, budget, "/plain?bytes=1000000", 1000000, 4, false);
-    callers_run(fixture, budget, "/huge?bytes=1000000", 1000000, 4, true);
+    callers_run(f, budget, "/plain?bytes=1000000", 1000000, 4, false);
+    callers_run(f, budget, "/huge?bytes=1000000", 1000000, 4, true);
     assert_int_equal(real_budget_held_bytes(budget), 0);
     struct real_net_stats stats;
-    real_net_stats(fixture->world, &stats);
+    real_net_stats(f->world, &stats);
     assert_true(stats.budget_waits > 0);
-    tide_budget_free(fixture->world, budget);
+    tide_budget_free(f->world, budget);
 }
 
 struct watching_sink {
@@ -123,37 +115,32 @@ static tide_status sink_watch(void *arg, const char *bytes, size_t count)
  * the other calls of its account waiting until its end. */
 CASE(a_sink_gives_its_bytes_back_as_it_goes)
 {
-    struct fixture *fixture = *state;
-    tide_byte_budget *budget = tide_budget_new(fixture->world, 1 << 20);
+    tide_byte_budget *budget = tide_budget_new(f->world, 1 << 20);
     struct watching_sink sink = {.budget = budget};
     struct tide_request request = {
         .method = "GET",
-        .url = test_http_url(fixture->server, "/huge?bytes=5000000"),
+        .url = test_http_url(f->server, "/huge?bytes=5000000"),
         .budget = budget,
         .sink = sink_watch,
         .sink_arg = &sink,
     };
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    OK(tide_world_call(f->world, &request, &f->response, NULL, NULL));
     assert_in_range(sink.held_bytes_max, 1, TIDE_RING_BYTES + (16 << 10));
     assert_int_equal(real_budget_held_bytes(budget), 0);
-    tide_response_done(&response);
-    tide_budget_free(fixture->world, budget);
+    tide_budget_free(f->world, budget);
 }
 
 /* A budget of nothing still lets one call at a time through. */
 CASE(the_oldest_call_is_never_refused)
 {
-    struct fixture *fixture = *state;
-    tide_byte_budget *budget = tide_budget_new(fixture->world, 0);
-    callers_run(fixture, budget, "/plain?bytes=200000", 200000, 3, false);
+    tide_byte_budget *budget = tide_budget_new(f->world, 0);
+    callers_run(f, budget, "/plain?bytes=200000", 200000, 3, false);
     assert_int_equal(real_budget_held_bytes(budget), 0);
-    tide_budget_free(fixture->world, budget);
+    tide_budget_free(f->world, budget);
 }
 
 struct held_call {
-    struct fixture *fixture;
+    struct fixture *f;
     tide_byte_budget *budget;
     tide_status status;
 };
@@ -164,13 +151,13 @@ static void held_call_run(void *arg)
     struct held_call *self = arg;
     struct tide_request request = {
         .method = "GET",
-        .url = test_http_bad_url(self->fixture->server, "/stall-body"),
+        .url = test_http_bad_url(self->f->server, "/stall-body"),
         .stall_timeout_ms = 3000,
         .budget = self->budget,
     };
     struct tide_response response;
     tide_response_init(&response, tide_mem_heap());
-    self->status = tide_world_call(self->fixture->world, &request, &response, NULL, NULL);
+    self->status = tide_world_call(self->f->world, &request, &response, NULL, NULL);
     tide_response_done(&response);
 }
 
@@ -195,40 +182,34 @@ static tide_status sink_nap(void *arg, const char *bytes, size_t count)
  * its budget or for its own sink; and what we hold up ourselves is no stall. */
 CASE(waiting_burns_no_processor_time_and_is_no_stall)
 {
-    struct fixture *fixture = *state;
-    tide_byte_budget *budget = tide_budget_new(fixture->world, 0);
-    struct held_call held = {.fixture = fixture, .budget = budget};
+    tide_byte_budget *budget = tide_budget_new(f->world, 0);
+    struct held_call held = {.f = f, .budget = budget};
     tide_thread *thread = NULL;
-    assert_int_equal(tide_world_thread(fixture->world, "held", held_call_run, &held, &thread, NULL),
-                     TIDE_OK);
+    OK(tide_world_thread(f->world, "held", held_call_run, &held, &thread, NULL));
     while (real_budget_held_bytes(budget) == 0)
-        (void)tide_world_sleep_until(fixture->world, tide_world_now_us(fixture->world) + 1000,
-                                     NULL);
+        (void)tide_world_sleep_until(f->world, tide_world_now_us(f->world) + 1000, NULL);
     const int64_t before_us = used_us();
-    struct sink sink = {.world = fixture->world};
+    struct sink sink = {.world = f->world};
     struct tide_request request = {
         .method = "GET",
-        .url = test_http_url(fixture->server, "/huge?bytes=500000"),
+        .url = test_http_url(f->server, "/huge?bytes=500000"),
         .stall_timeout_ms = 1000, /* shorter than each of the waits */
         .budget = budget,
         .sink = sink_nap,
         .sink_arg = &sink,
     };
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    OK(tide_world_call(f->world, &request, &f->response, NULL, NULL));
     assert_int_equal(sink.bytes, 500000);
-    tide_world_join(fixture->world, thread);
+    tide_world_join(f->world, thread);
     assert_int_equal(held.status, TIDE_TIMEOUT);
     assert_true(used_us() - before_us < 300000); /* of about 4.5 s */
     struct real_net_stats stats;
-    real_net_stats(fixture->world, &stats);
+    real_net_stats(f->world, &stats);
     assert_in_range(stats.budget_waits, 1, 10);
-    tide_response_done(&response);
-    tide_budget_free(fixture->world, budget);
+    tide_budget_free(f->world, budget);
 }
 
-static tide_status call_once(struct fixture *fixture, tide_mem *mem)
+static tide_status call_once(struct fixture *f, tide_mem *mem)
 {
     tide_world *world = NULL;
     tide_status rc = tide_world_real_new(mem, &world, NULL);
@@ -237,7 +218,7 @@ static tide_status call_once(struct fixture *fixture, tide_mem *mem)
     struct source source = {.bytes = 1000, .step = 100};
     struct tide_request request = {
         .method = "PUT",
-        .url = test_http_url(fixture->server, "/echo"),
+        .url = test_http_url(f->server, "/echo"),
         .source = source_read,
         .source_arg = &source,
         .source_bytes = 1000,
@@ -249,7 +230,7 @@ static tide_status call_once(struct fixture *fixture, tide_mem *mem)
         assert_int_equal(response.body.bytes, 1000);
     if (rc == TIDE_OK) {
         request = (struct tide_request){.method = "GET",
-                                        .url = test_http_url(fixture->server, "/gzip?bytes=1000")};
+                                        .url = test_http_url(f->server, "/gzip?bytes=1000")};
         rc = tide_world_call(world, &request, &response, NULL, NULL);
     }
     tide_response_done(&response);
@@ -257,21 +238,13 @@ static tide_status call_once(struct fixture *fixture, tide_mem *mem)
     return rc;
 }
 
-/* Fails the first allocation, then the second, until a world, an upload and a
- * compressed download get through; ends since they make finitely many. */
+/* A world, an upload and a compressed download. */
 CASE(a_call_survives_every_failed_allocation)
 {
-    struct fixture *fixture = *state;
-    for (uint64_t fail_at = 0;; fail_at++) {
-        struct tide_mem_faulty mem;
-        tide_mem_faulty_once(&mem, fail_at);
-        tide_status rc = call_once(fixture, &mem.base);
-        assert_int_equal(mem.bytes_live, 0);
-        if (!mem.fired) {
-            assert_int_equal(rc, TIDE_OK);
-            assert_true(fail_at > 6);
-            return;
-        }
-        assert_int_equal(rc, TIDE_NO_MEMORY);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
+        tide_status rc = call_once(f, &mem.base);
+        assert_swept(mem, rc);
+        if (!mem.fired)
+            assert_true(mem.fail_at > 6);
     }
 }

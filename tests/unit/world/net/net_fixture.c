@@ -1,29 +1,32 @@
 #include "net_fixture.h"
+#include "support/ok.h"
 
 int set_up(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    assert_non_null(fixture);
-    fixture->server = test_http_start();
-    assert_int_equal(tide_world_real_new(tide_mem_heap(), &fixture->world, NULL), TIDE_OK);
-    *state = fixture;
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->server = test_http_start();
+    OK(tide_world_real_new(tide_mem_heap(), &f->world, NULL));
+    tide_response_init(&f->response, tide_mem_heap());
+    *state = f;
     return 0;
 }
 
 int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    tide_world_real_free(fixture->world);
-    test_http_stop(fixture->server);
-    free(fixture);
+    struct fixture *f = *state;
+    tide_response_done(&f->response);
+    tide_world_real_free(f->world);
+    test_http_stop(f->server);
+    free(f);
     return 0;
 }
 
-tide_status fetch(struct fixture *fixture, const char *method, const char *url,
+tide_status fetch(struct fixture *f, const char *method, const char *url,
                   struct tide_response *response, tide_error *err)
 {
     struct tide_request request = {.method = method, .url = url, .stall_timeout_ms = 20000};
-    return tide_world_call(fixture->world, &request, response, NULL, err);
+    return tide_world_call(f->world, &request, response, NULL, err);
 }
 
 void assert_pattern(const char *bytes, size_t count, uint64_t from)

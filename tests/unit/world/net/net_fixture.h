@@ -23,13 +23,14 @@
 struct fixture {
     test_http *server;
     tide_world *world;
+    struct tide_response response; /* of the test's calls */
 };
 
 int set_up(void **state);
 int tear_down(void **state);
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
-tide_status fetch(struct fixture *fixture, const char *method, const char *url,
+tide_status fetch(struct fixture *f, const char *method, const char *url,
                   struct tide_response *response, tide_error *err);
 /* These bytes are the server's pattern from `from` on. */
 void assert_pattern(const char *bytes, size_t count, uint64_t from);
