@@ -8,18 +8,17 @@
  * once, as a sync does it.  Bytes are those of whole pages, compared with every
  * message compressed alone by zstd -3, and with the raw bytes.  With DIR only the
  * first kind, at once, and the archive is kept.  Prints figures without a verdict. */
+#include "bench.h"
+
 #include "base/check.h"
 #include "base/rng.h"
 #include "mail/archive/archive.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 #include <zstd.h>
 
 enum { WORDS = 40000 };
@@ -196,13 +195,6 @@ static void mail_make(const struct language *language, enum kind kind, uint64_t 
 
 /* ---- measuring ---- */
 
-static double now_s(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static uint64_t bytes_of(tide_archive *archive)
 {
     uint64_t sum = 0;
@@ -223,28 +215,12 @@ static void no_damage(const struct tide_damage *damage, void *arg)
     abort();
 }
 
-static void remove_all(const char *dir)
-{
-    DIR *handle = opendir(dir);
-    for (struct dirent *entry; handle != NULL && (entry = readdir(handle)) != NULL;) {
-        char path[400];
-        (void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-        (void)unlink(path);
-    }
-    if (handle != NULL)
-        (void)closedir(handle);
-    (void)rmdir(dir);
-}
-
-/* Prints one figure in the format of script/bench. */
 static void show(const char *prefix, const char *name, double value, const char *unit, double ratio,
                  const char *to)
 {
-    printf("{\"name\":\"archive_%s%s\",\"value\":%.6g,\"unit\":\"%s\"", prefix, name, value, unit);
-    if (to != NULL)
-        printf(",\"ratio\":%.4g,\"to\":\"%s\"", ratio, to);
-    printf("}\n");
-    (void)fflush(stdout);
+    char whole[80];
+    (void)snprintf(whole, sizeof whole, "archive_%s%s", prefix, name);
+    figure(whole, value, unit, ratio, to);
 }
 
 struct bench {
@@ -278,15 +254,15 @@ static tide_archive *open_archive(const struct bench *bench, bool index_later)
 /* Makes the n-th message of a year, compresses it alone, and stores it. */
 static uint64_t put(struct bench *bench, tide_archive *archive, enum kind kind, uint64_t number)
 {
-    const double made_s = now_s(CLOCK_THREAD_CPUTIME_ID);
+    const double made_s = thread_cpu_s();
     uint64_t ticket = 0;
     mail_make(bench->language, kind, number, &bench->raw);
-    const double packed_s = now_s(CLOCK_THREAD_CPUTIME_ID);
+    const double packed_s = thread_cpu_s();
     bench->raw_bytes += bench->raw.bytes;
     bench->zstd_bytes +=
         ZSTD_compressCCtx(bench->zstd, bench->room, ZSTD_compressBound(RAW_BYTES_MAX),
                           bench->raw.data, bench->raw.bytes, 3);
-    const double done_s = now_s(CLOCK_THREAD_CPUTIME_ID);
+    const double done_s = thread_cpu_s();
     bench->zstd_s += done_s - packed_s;
     bench->aside_s += done_s - made_s;
     char id[32];
@@ -340,31 +316,31 @@ static double pages_of(const char *dir, bool index)
 static void apart(struct bench *bench)
 {
     const double n = (double)bench->messages;
-    const double begin_s = now_s(CLOCK_MONOTONIC);
-    double cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID);
+    const double begin_s = now_s();
+    double spent_s = cpu_s();
     tide_archive *archive = open_archive(bench, true);
     fill(bench, archive, KIND_MIXED);
-    cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s - bench->aside_s;
-    const double wall_s = now_s(CLOCK_MONOTONIC) - begin_s;
+    spent_s = cpu_s() - spent_s - bench->aside_s;
+    const double wall_s = now_s() - begin_s;
     const uint64_t stored_bytes = bytes_of(archive);
     const double raw = (double)bench->raw_bytes, stored = (double)stored_bytes;
     show("", "mail_mean", raw / n / 1000, "kB", 0, NULL);
-    show("", "put", cpu_s / n * 1e6, "us", cpu_s / bench->zstd_s, "zstd -3 alone");
+    show("", "put", spent_s / n * 1e6, "us", spent_s / bench->zstd_s, "zstd -3 alone");
     show("", "put_wall", wall_s / n * 1e6, "us", 0, NULL);
     show("", "stored", stored / 1e6, "MB", stored / (double)bench->zstd_bytes,
          "the sum of zstd -3");
     show("", "stored_of_raw", stored / 1e6, "MB", stored / raw, "raw");
     uint64_t done = 0;
-    cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID);
+    spent_s = cpu_s();
     TIDE_ASSERT(tide_archive_index(archive, UINT64_MAX, &done, NULL) == TIDE_OK);
-    cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
+    spent_s = cpu_s() - spent_s;
     const double grown = (double)(bytes_of(archive) - stored_bytes);
-    show("", "index", cpu_s / n * 1e6, "us", cpu_s / bench->zstd_s, "zstd -3 alone");
+    show("", "index", spent_s / n * 1e6, "us", spent_s / bench->zstd_s, "zstd -3 alone");
     show("", "index_bytes", grown / 1e6, "MB", grown / raw, "raw");
-    cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID);
+    spent_s = cpu_s();
     TIDE_ASSERT(tide_archive_verify(archive, 0, no_damage, NULL, &done, NULL) == TIDE_OK);
     TIDE_ASSERT(done == bench->messages);
-    show("", "verify", (now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s) / n * 1e6, "us", 0, NULL);
+    show("", "verify", (cpu_s() - spent_s) / n * 1e6, "us", 0, NULL);
     TIDE_ASSERT(tide_archive_close(archive, NULL) == TIDE_OK);
 }
 
@@ -375,17 +351,17 @@ static void together(struct bench *bench, enum kind kind)
     const char *name = names[kind];
     const double n = (double)bench->messages;
     uint64_t done = 0;
-    double cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID);
+    double spent_s = cpu_s();
     tide_archive *archive = open_archive(bench, false);
     fill(bench, archive, kind);
     TIDE_ASSERT(tide_archive_index(archive, UINT64_MAX, &done, NULL) == TIDE_OK);
     TIDE_ASSERT(tide_archive_checkpoint(archive, NULL, NULL) == TIDE_OK);
-    cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s - bench->aside_s;
+    spent_s = cpu_s() - spent_s - bench->aside_s;
     TIDE_ASSERT(tide_archive_close(archive, NULL) == TIDE_OK);
     const double raw = (double)bench->raw_bytes;
     const double stored = pages_of(bench->dir, false), words = pages_of(bench->dir, true);
     show(name, "mean", raw / n / 1000, "kB", 0, NULL);
-    show(name, "cpu", cpu_s / n * 1e6, "us", cpu_s / bench->zstd_s, "zstd -3 alone");
+    show(name, "cpu", spent_s / n * 1e6, "us", spent_s / bench->zstd_s, "zstd -3 alone");
     show(name, "stored", stored / 1e6, "MB", stored / (double)bench->zstd_bytes,
          "the sum of zstd -3");
     show(name, "words", words / 1e6, "MB", words / raw, "raw");
@@ -393,7 +369,7 @@ static void together(struct bench *bench, enum kind kind)
 
 int main(int count, char **args)
 {
-    char temp[] = "/tmp/archive-bench-XXXXXX";
+    char temp[BENCH_PATH_BYTES];
     tide_error err = {0};
     struct bench bench = {.messages = 20000, .dir = temp};
     if (count > 1 && (!tide_text_to_u64(tide_text_of(args[1]), &bench.messages) ||
@@ -411,13 +387,13 @@ int main(int count, char **args)
         bench.dir = args[2];
         together(&bench, KIND_MIXED);
     } else {
-        TIDE_ASSERT(mkdtemp(temp) != NULL);
+        dir_make(temp);
         apart(&bench);
-        remove_all(temp);
         for (enum kind kind = KIND_MIXED; kind < KINDS; kind++) {
+            dir_remove(temp);
             together(&bench, kind);
-            remove_all(temp);
         }
+        dir_remove(temp);
     }
     tide_world_real_free(bench.world);
     tide_buf_done(&bench.raw);

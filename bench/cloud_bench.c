@@ -11,6 +11,7 @@
  * without any logic: the limit of this front end.
  *
  * Prints a JSON line per figure: {"name","value","unit","ratio","to"}. */
+#include "bench.h"
 #include "cloud_load.h"
 
 #include "base/check.h"
@@ -20,7 +21,6 @@
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
-#include <libgen.h>
 #include <microhttpd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,26 +28,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MILLION = 1000000, SIZE_BYTES = 10240, PAGES = 200, NOW_S = 1790000000 };
 
 #define NOW_MS ((uint64_t)NOW_S * 1000)
-
-static void figure(const char *name, double value, const char *unit, double ratio, const char *to)
-{
-    (void)printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"ratio\":%.4f,\"to\":\"%s\"}\n",
-                 name, value, unit, ratio, to);
-    (void)fflush(stdout);
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* ---- the logic alone ---- */
 
@@ -174,40 +159,8 @@ static void logic(void)
 
 /* ---- the program ---- */
 
-struct server {
-    pid_t pid;
-    uint16_t port;
-    FILE *out;
-};
-
-static struct server start_cloud(const char *program)
-{
-    int ends[2];
-    TIDE_ASSERT(pipe(ends) == 0);
-    struct server server = {.pid = fork()};
-    TIDE_ASSERT(server.pid >= 0);
-    if (server.pid == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)close(ends[0]);
-        (void)execl(program, program, "--listen", "127.0.0.1:0", "--quiet", "--quota", "2026",
-                    "--mailbox", "a@example.com=20000,size=10240", "--token", "t=a@example.com",
-                    (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    server.out = fdopen(ends[0], "r");
-    char line[256] = "";
-    TIDE_ASSERT(server.out != NULL);
-    if (fgets(line, sizeof line, server.out) == NULL || strrchr(line, ':') == NULL) {
-        (void)fprintf(stderr, "cloud_bench: %s does not start\n", program);
-        exit(1);
-    }
-    server.port = (uint16_t)strtoul(strrchr(line, ':') + 1, NULL, 10);
-    return server;
-}
-
 /* User and system time of a process so far, in seconds. */
-static double cpu_s(pid_t pid)
+static double process_cpu_s(pid_t pid)
 {
     char path[64];
     char text[1024] = "";
@@ -299,9 +252,9 @@ static double measure(const char *name, const struct load *load, pid_t pid, doub
 {
     (void)load_run(&(struct load){load->port, load->connections, 2000, load->target, load->arg,
                                   load->headers}); /* warm */
-    const double before_s = cpu_s(pid);
+    const double before_s = process_cpu_s(pid);
     const struct load_result result = load_run(load);
-    const double used_s = cpu_s(pid) - before_s;
+    const double used_s = process_cpu_s(pid) - before_s;
     if (result.other > 0) {
         (void)fprintf(stderr, "cloud_bench: %llu answers were not 200\n",
                       (unsigned long long)result.other);
@@ -320,14 +273,21 @@ static double measure(const char *name, const struct load *load, pid_t pid, doub
 
 static double program(const char *path, size_t *answer_bytes_out)
 {
-    const struct server server = start_cloud(path);
-    json_decref(curl_ask(server.port, "/_cloud/quota",
+    const char *const args[] = {path,          "--listen",
+                                "127.0.0.1:0", "--quiet",
+                                "--quota",     "2026",
+                                "--mailbox",   "a@example.com=20000,size=10240",
+                                "--token",     "t=a@example.com",
+                                NULL};
+    struct server server = server_start(args);
+    const uint16_t port = (uint16_t)strtoul(strrchr(server.url, ':') + 1, NULL, 10);
+    json_decref(curl_ask(port, "/_cloud/quota",
                          "{\"user_units_per_minute\":2000000000,"
                          "\"project_units_per_minute\":2000000000}"));
-    struct ids ids = ids_of(server.port);
-    const struct load load = {server.port, 8, 100000, get_raw, &ids, "Authorization: Bearer t\r\n"};
+    struct ids ids = ids_of(port);
+    const struct load load = {port, 8, 100000, get_raw, &ids, "Authorization: Bearer t\r\n"};
     const double per_core = measure("cloud_get_raw_10k", &load, server.pid, 22000);
-    json_t *stats = curl_ask(server.port, "/_cloud/stats", NULL);
+    json_t *stats = curl_ask(port, "/_cloud/stats", NULL);
     const json_t *calls = json_object_get(
         json_object_get(
             json_object_get(json_object_get(json_object_get(stats, "users"), "a@example.com"),
@@ -340,9 +300,7 @@ static double program(const char *path, size_t *answer_bytes_out)
     json_decref(stats);
     *answer_bytes_out = (size_t)SIZE_BYTES / 3 * 4 + 500;
     free(ids.text);
-    (void)kill(server.pid, SIGTERM);
-    (void)waitpid(server.pid, NULL, 0);
-    (void)fclose(server.out);
+    (void)server_stop(&server);
     return per_core;
 }
 
@@ -411,8 +369,8 @@ static double front_end(size_t bytes)
 int main(int argc, char **argv)
 {
     (void)argc;
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/../tidemark-cloud", dirname(argv[0]));
+    char path[BENCH_PATH_BYTES];
+    build_path(argv[0], "cloudbox/serve/tidemark-cloud", path);
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     box_mime_start();
     size_t bytes = 0;

@@ -1,5 +1,7 @@
 #include "cloud_load.h"
 
+#include "bench.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -9,7 +11,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 1024, HEAD_BYTES = 4096, BODY_BYTES = 1 << 16, LINKS_MAX = 64 };
@@ -32,19 +33,6 @@ struct run {
     struct load_result result;
 };
 
-static _Noreturn void die(const char *what)
-{
-    (void)fprintf(stderr, "cloud_bench: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void link_open(struct link *link, uint16_t port)
 {
     const struct sockaddr_in to = {
@@ -52,7 +40,7 @@ static void link_open(struct link *link, uint16_t port)
     const int on = 1;
     link->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (link->fd < 0 || connect(link->fd, (const struct sockaddr *)&to, sizeof to) < 0)
-        die("connect");
+        die("connect", strerror(errno));
     (void)setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
@@ -64,7 +52,7 @@ static void link_ask(struct run *run, struct link *link)
     const int bytes = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n",
                                target, run->load->headers);
     if (write(link->fd, text, (size_t)bytes) != bytes)
-        die("write");
+        die("write", strerror(errno));
     link->busy = true;
     link->in_body = false;
     link->head_bytes = 0;
@@ -105,7 +93,7 @@ static void link_take(struct run *run, struct link *link, const char *bytes, siz
             const char *end = memmem(bytes, count, "\r\n\r\n", 4);
             const size_t take = end == NULL ? count : (size_t)(end - bytes) + 4;
             if (link->head_bytes + take >= HEAD_BYTES)
-                die("a head too long");
+                die("a head too long", strerror(errno));
             memcpy(link->head + link->head_bytes, bytes, take);
             link->head_bytes += take;
             bytes += take;
@@ -124,7 +112,7 @@ struct load_result load_run(const struct load *load)
     struct run *run = calloc(1, sizeof *run);
     const int poll = epoll_create1(EPOLL_CLOEXEC);
     if (run == NULL || poll < 0)
-        die("start");
+        die("start", strerror(errno));
     run->load = load;
     const double start = now_s();
     for (uint32_t i = 0; i < load->connections && i < LINKS_MAX; i++) {
@@ -137,12 +125,12 @@ struct load_result load_run(const struct load *load)
         struct epoll_event events[LINKS_MAX];
         const int count = epoll_wait(poll, events, LINKS_MAX, 10000);
         if (count <= 0)
-            die("no answer within 10 s");
+            die("no answer within 10 s", strerror(errno));
         for (int i = 0; i < count; i++) {
             struct link *link = events[i].data.ptr;
             const ssize_t got = read(link->fd, bytes, sizeof bytes);
             if (got <= 0)
-                die("the server closed a connection");
+                die("the server closed a connection", strerror(errno));
             link_take(run, link, bytes, (size_t)got);
         }
     }

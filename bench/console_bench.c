@@ -9,6 +9,8 @@
  *
  * CONSOLE_BENCH_ROWS: rows in all (10,000,000); CONSOLE_BENCH_BACKFILL=0: without the
  * programs.  Prints one JSON object per line: {"name","value","unit","ratio","to"}. */
+#include "bench.h"
+
 #include "base/rng.h"
 #include "cloud/searchconsole_rows.h"
 #include "console/dates.h"
@@ -16,40 +18,12 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { PAGE_ROWS = 25000, PAGES = 8, CUT_BYTES = 16 << 10 };
-
-static void expect(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    (void)fprintf(stderr, "console_bench: %s\n", what);
-    exit(1);
-}
-
-static double seconds(clockid_t clock)
-{
-    struct timespec time;
-    (void)clock_gettime(clock, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void report(const char *name, double value, const char *unit, double ratio, const char *to)
-{
-    (void)printf("{\"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\"", name, value, unit);
-    if (to != NULL)
-        (void)printf(", \"ratio\": %.3f, \"to\": \"%s\"", ratio, to);
-    (void)printf("}\n");
-    (void)fflush(stdout);
-}
 
 /* ---- rows ---- */
 
@@ -118,14 +92,14 @@ static uint64_t one_day(tide_console_store *store, tide_console_page *page, cons
 
 static double library_cpu(const tide_buf *answers)
 {
-    const double before = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    const double before = cpu_s();
     for (int i = 0; i < PAGES; i++) {
         json_error_t error;
         json_t *value = json_loadb(answers[i].data, answers[i].bytes, 0, &error);
         expect(value != NULL, "jansson refuses a page");
         json_decref(value);
     }
-    return (seconds(CLOCK_PROCESS_CPUTIME_ID) - before) / (PAGES * PAGE_ROWS);
+    return (cpu_s() - before) / (PAGES * PAGE_ROWS);
 }
 
 static bool count_top(const struct tide_console_top *top, void *arg)
@@ -155,26 +129,26 @@ static void bench_rows(const char *dir)
     const double library = library_cpu(answers);
     uint64_t rows = 0;
     int32_t day = 20000;
-    const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    const double wall = seconds(CLOCK_MONOTONIC);
+    const double cpu = cpu_s();
+    const double wall = now_s();
     for (; rows < total; day++)
         rows += one_day(store, page, &answers[day % PAGES], day);
-    const double cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    const double wall_s = seconds(CLOCK_MONOTONIC) - wall;
+    const double spent_s = cpu_s() - cpu;
+    const double wall_s = now_s() - wall;
     struct rusage usage;
     (void)getrusage(RUSAGE_SELF, &usage);
-    report("console_rows_per_core", (double)rows / cpu_s, "rows/s", cpu_s / (double)rows / library,
-           "the CPU of jansson reading the same");
-    report("console_rows_wall", (double)rows / wall_s, "rows/s", 0, NULL);
-    report("console_rows_memory", (double)usage.ru_maxrss / 1024, "MB", 0, NULL);
+    figure("console_rows_per_core", (double)rows / spent_s, "rows/s",
+           spent_s / (double)rows / library, "the CPU of jansson reading the same");
+    figure("console_rows_wall", (double)rows / wall_s, "rows/s", 0, NULL);
+    figure("console_rows_memory", (double)usage.ru_maxrss / 1024, "MB", 0, NULL);
     const struct tide_console_set set = {TIDE_SC_WEB, dimensions};
     int count = 0;
-    const double before = seconds(CLOCK_MONOTONIC);
+    const double before = now_s();
     expect(tide_console_store_top(store, &set, TIDE_SC_QUERY, NULL, NULL, 100, count_top, &count,
                                   NULL) == TIDE_OK &&
                count == 100,
            "the report");
-    report("console_report", (seconds(CLOCK_MONOTONIC) - before) * 1000, "ms", 0, NULL);
+    figure("console_report", (now_s() - before) * 1000, "ms", 0, NULL);
     for (int i = 0; i < PAGES; i++)
         tide_buf_done(&answers[i]);
     tide_console_page_free(page);
@@ -184,117 +158,82 @@ static void bench_rows(const char *dir)
 
 /* ---- the programs ---- */
 
-static void run(const char *const *argv, const char *out)
-{
-    const pid_t pid = fork();
-    if (pid == 0) {
-        if (freopen(out, "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
-            _exit(126);
-        (void)execv(argv[0], (char *const *)(uintptr_t)argv);
-        _exit(127);
-    }
-    int status = 0;
-    expect(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, argv[0]);
-}
-
-static pid_t start_cloud(const char *program, char origin[128])
-{
-    int ends[2];
-    expect(pipe(ends) == 0, "pipe");
-    const pid_t pid = fork();
-    if (pid == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)close(ends[0]);
-        (void)execl(program, program, "--listen", "127.0.0.1:0", "--quiet", "--quota", "off",
-                    "--latency", "200", "--batch-serial", "--mailbox", "ada@example.com=1",
-                    "--token", "tok=ada@example.com", "--site",
-                    "sc-domain:example.com=ada@example.com,rows=2500", (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    FILE *lines = fdopen(ends[0], "r");
-    expect(lines != NULL && fscanf(lines, "ready %127s", origin) == 1, "tidemark-cloud");
-    return pid;
-}
-
 static double backfill(const char *program, const char *origin, const char *dir,
                        const char *workers, const char *batch)
 {
-    char home[256];
-    char out[300];
+    char home[BENCH_PATH_BYTES + 32];
+    char out[BENCH_PATH_BYTES + 8];
     (void)snprintf(home, sizeof home, "%s/home-%s-%s", dir, workers, batch);
     (void)snprintf(out, sizeof out, "%s/out", dir);
-    const char *add[] = {
+    const char *const add[] = {
         program,      "--home", home,       "account", "add", "console", "sc-domain:example.com",
         "--endpoint", origin,   "--bearer", "tok",     NULL};
-    const char *fill[] = {program,
-                          "--home",
-                          home,
-                          "--set",
-                          "governor.console.site_units=0",
-                          "console",
-                          "backfill",
-                          "sc-domain:example.com",
-                          "--from",
-                          "2026-05-01",
-                          "--to",
-                          "2026-09-27",
-                          "--rows",
-                          "1000",
-                          "--no-totals",
-                          "--quiet",
-                          "--workers",
-                          workers,
-                          "--batch",
-                          batch,
-                          NULL};
-    run(add, out);
-    const double before = seconds(CLOCK_MONOTONIC);
-    run(fill, out);
-    return seconds(CLOCK_MONOTONIC) - before;
+    const char *const fill[] = {program,
+                                "--home",
+                                home,
+                                "--set",
+                                "governor.console.site_units=0",
+                                "console",
+                                "backfill",
+                                "sc-domain:example.com",
+                                "--from",
+                                "2026-05-01",
+                                "--to",
+                                "2026-09-27",
+                                "--rows",
+                                "1000",
+                                "--no-totals",
+                                "--quiet",
+                                "--workers",
+                                workers,
+                                "--batch",
+                                batch,
+                                NULL};
+    (void)run_program(add, out);
+    return run_program(fill, out).wall_s;
 }
 
 static void bench_backfill(const char *self, const char *dir)
 {
-    char tidemark[4096];
-    char cloud[4096];
-    char origin[128];
-    const char *slash = strrchr(self, '/');
-    const int base = slash == NULL ? 0 : (int)(slash - self);
-    (void)snprintf(tidemark, sizeof tidemark, "%.*s/../src/cli/tidemark", base, self);
-    (void)snprintf(cloud, sizeof cloud, "%.*s/../cloudbox/serve/tidemark-cloud", base, self);
-    const pid_t server = start_cloud(cloud, origin);
-    const double one = backfill(tidemark, origin, dir, "1", "1");
-    const double three = backfill(tidemark, origin, dir, "3", "50");
-    const double best = backfill(tidemark, origin, dir, "10", "4");
-    (void)kill(server, SIGTERM);
-    (void)waitpid(server, NULL, 0);
-    report("console_backfill_1_worker", one, "s", 0, NULL);
-    report("console_backfill_3_workers", three, "s", one / three, "one worker's pace");
-    report("console_backfill_10_workers_4_parts", best, "s", one / best, "one worker's pace");
-}
-
-static void remove_tree(const char *dir)
-{
-    const pid_t pid = fork();
-    if (pid == 0) {
-        (void)execlp("rm", "rm", "-rf", dir, (char *)NULL);
-        _exit(127);
-    }
-    (void)waitpid(pid, NULL, 0);
+    char tidemark[BENCH_PATH_BYTES];
+    char cloud[BENCH_PATH_BYTES];
+    build_path(self, "src/cli/tidemark", tidemark);
+    build_path(self, "cloudbox/serve/tidemark-cloud", cloud);
+    const char *const args[] = {cloud,
+                                "--listen",
+                                "127.0.0.1:0",
+                                "--quiet",
+                                "--quota",
+                                "off",
+                                "--latency",
+                                "200",
+                                "--batch-serial",
+                                "--mailbox",
+                                "ada@example.com=1",
+                                "--token",
+                                "tok=ada@example.com",
+                                "--site",
+                                "sc-domain:example.com=ada@example.com,rows=2500",
+                                NULL};
+    struct server server = server_start(args);
+    const double one = backfill(tidemark, server.url, dir, "1", "1");
+    const double three = backfill(tidemark, server.url, dir, "3", "50");
+    const double best = backfill(tidemark, server.url, dir, "10", "4");
+    (void)server_stop(&server);
+    figure("console_backfill_1_worker", one, "s", 0, NULL);
+    figure("console_backfill_3_workers", three, "s", one / three, "one worker's pace");
+    figure("console_backfill_10_workers_4_parts", best, "s", one / best, "one worker's pace");
 }
 
 int main(int argc, char **argv)
 {
     (void)argc;
-    char dir[128];
-    const char *tmp = getenv("TMPDIR");
+    char dir[BENCH_PATH_BYTES];
     const char *programs = getenv("CONSOLE_BENCH_BACKFILL");
-    (void)snprintf(dir, sizeof dir, "%.100s/console-bench-XXXXXX", tmp == NULL ? "/tmp" : tmp);
-    expect(mkdtemp(dir) != NULL, "mkdtemp");
+    dir_make(dir);
     bench_rows(dir);
     if (programs == NULL || strcmp(programs, "0") != 0)
         bench_backfill(argv[0], dir);
-    remove_tree(dir);
+    dir_remove(dir);
     return 0;
 }

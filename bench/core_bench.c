@@ -3,34 +3,14 @@
  *
  * Prints one JSON object per line: name, value, unit, and the ratio to the
  * baseline named in "to". */
+#include "bench.h"
+
 #include "base/limits.h"
 #include "core/lanes.h"
 #include "core/tracker.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-static double now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "core_bench: %s\n", what);
-    exit(1);
-}
-
-static void report(const char *name, double value, const char *unit, double ratio, const char *to)
-{
-    printf(
-        "{\"name\": \"%s\", \"value\": %.1f, \"unit\": \"%s\", \"ratio\": %.2f, \"to\": \"%s\"}\n",
-        name, value, unit, ratio, to);
-}
 
 struct system {
     tide_tracker *tracker;
@@ -56,7 +36,7 @@ static void add(struct system *system, uint64_t id)
     uint64_t evicted = 0;
     if (tide_tracker_add(system->tracker, &brief, 1, &evicted) != TIDE_OK ||
         tide_lanes_wanted(system->lanes, &brief) != TIDE_OK)
-        fail("no room");
+        die("core", "no room");
 }
 
 /* Claims, holds, starts and ends as many jobs as there are workers; returns
@@ -69,7 +49,7 @@ static uint64_t round_trip(struct system *system)
         tide_tracker_claimed(system->tracker, id, 7, 2);
         const struct tide_tracked *job = tide_tracker_find(system->tracker, id);
         if (tide_lanes_held(system->lanes, &job->brief) != TIDE_OK)
-            fail("not held");
+            die("core", "not held");
     }
     uint64_t running[TIDE_WORKERS_MAX];
     uint64_t count = 0;
@@ -93,8 +73,8 @@ static double life_cycle_ns(uint32_t accounts, uint32_t priorities, uint64_t job
     struct tide_lanes_limits limits = {16, {2, 2}};
     if (tide_tracker_new(TIDE_WINDOW_JOBS_MAX, tide_mem_heap(), &system.tracker) != TIDE_OK ||
         tide_lanes_new(&limits, TIDE_WINDOW_JOBS_MAX, tide_mem_heap(), &system.lanes) != TIDE_OK)
-        fail("no memory");
-    double start_ns = now_ns();
+        die("core", "no memory");
+    double start_ns = now_s() * 1e9;
     uint64_t added = 0;
     uint64_t ended = 0;
     while (ended < jobs) {
@@ -104,10 +84,10 @@ static double life_cycle_ns(uint32_t accounts, uint32_t priorities, uint64_t job
                 add(&system, ++added);
         uint64_t count = round_trip(&system);
         if (count == 0)
-            fail("nothing could start");
+            die("core", "nothing could start");
         ended += count;
     }
-    double spent_ns = now_ns() - start_ns;
+    double spent_ns = now_s() * 1e9 - start_ns;
     tide_lanes_free(system.lanes);
     tide_tracker_free(system.tracker);
     return spent_ns / (double)jobs;
@@ -119,8 +99,8 @@ static double ring_ns(uint64_t jobs)
     struct system system = {NULL, NULL, 8, 8};
     struct tide_brief *ring = calloc(TIDE_WINDOW_JOBS_MAX, sizeof *ring);
     if (ring == NULL)
-        fail("no memory");
-    double start_ns = now_ns();
+        die("core", "no memory");
+    double start_ns = now_s() * 1e9;
     uint64_t added = 0;
     uint64_t sum = 0;
     for (uint64_t ended = 0; ended < jobs; ended++) {
@@ -131,10 +111,10 @@ static double ring_ns(uint64_t jobs)
             }
         sum += ring[ended % TIDE_WINDOW_JOBS_MAX].id;
     }
-    double spent_ns = now_ns() - start_ns;
+    double spent_ns = now_s() * 1e9 - start_ns;
     free(ring);
     if (sum != jobs * (jobs + 1) / 2)
-        fail("ring lost a job");
+        die("core", "ring lost a job");
     return spent_ns / (double)jobs;
 }
 
@@ -146,15 +126,15 @@ static void window_bytes(void)
     struct tide_lanes_limits limits = {16, {2, 2}};
     if (tide_tracker_new(TIDE_WINDOW_JOBS_MAX, &mem.base, &system.tracker) != TIDE_OK ||
         tide_lanes_new(&limits, TIDE_WINDOW_JOBS_MAX, &mem.base, &system.lanes) != TIDE_OK)
-        fail("no memory");
+        die("core", "no memory");
     for (uint64_t id = 1; id <= TIDE_WINDOW_JOBS_MAX; id++)
         add(&system, id);
     double allowed = 5.0 * 1024 * 1024;
     double tracker_bytes = (double)tide_tracker_bytes(system.tracker);
-    report("window of 10000, tracker", tracker_bytes, "bytes", tracker_bytes / allowed,
+    figure("window of 10000, tracker", tracker_bytes, "bytes", tracker_bytes / allowed,
            "5 MiB (E2.1)");
     double all_bytes = (double)mem.bytes_live;
-    report("window of 10000, tracker and lanes, 1000 accounts", all_bytes, "bytes",
+    figure("window of 10000, tracker and lanes, 1000 accounts", all_bytes, "bytes",
            all_bytes / allowed, "5 MiB (E2.1)");
     tide_lanes_free(system.lanes);
     tide_tracker_free(system.tracker);
@@ -164,7 +144,7 @@ int main(int argc, char **argv)
 {
     uint64_t jobs = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
     double floor_ns = ring_ns(jobs);
-    report("ring, in and out", floor_ns, "ns/job", 1, "itself");
+    figure("ring, in and out", floor_ns, "ns/job", 1, "itself");
     struct {
         const char *name;
         uint32_t accounts;
@@ -174,7 +154,7 @@ int main(int argc, char **argv)
                   {"life cycle, 1000 accounts, 71 priorities", 1000, 71}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         double ns = life_cycle_ns(shapes[i].accounts, shapes[i].priorities, jobs);
-        report(shapes[i].name, ns, "ns/job", ns / floor_ns, "ring, in and out");
+        figure(shapes[i].name, ns, "ns/job", ns / floor_ns, "ring, in and out");
     }
     window_bytes();
     return 0;

@@ -6,23 +6,19 @@
  * Every section runs in its own process, so that the heap of an earlier one does not
  * count as its memory.  The directory is $TMPDIR or /tmp: it must be on the disk whose
  * syncs are to be measured. */
+#include "engine_tools.h"
 #include "settings/settings.h"
-#include "tidemark.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
-#include <semaphore.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -41,61 +37,13 @@ enum {
     WORKERS = 16,
 };
 
-static char dir[3000];
+static char dir[BENCH_PATH_BYTES];
 
 /* ---- tools ------------------------------------------------------------------------ */
-
-static uint64_t now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 static double seconds_since(uint64_t start_us)
 {
     return (double)(now_us() - start_us) / 1e6;
-}
-
-_Noreturn static void die(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "engine_bench: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void must(tide_status rc, const char *what, const tide_error *err)
-{
-    if (rc != TIDE_OK)
-        die(what, err->text[0] != '\0' ? err->text : tide_status_name(rc));
-}
-
-static void report(const char *name, double value, const char *unit, double base, const char *to)
-{
-    (void)printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\"", name, value, unit);
-    if (base > 0)
-        (void)printf(",\"ratio\":%.3f,\"to\":\"%s\"", value / base, to);
-    (void)printf("}\n");
-    (void)fflush(stdout);
-}
-
-static void nap_us(long us)
-{
-    (void)nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
-}
-
-static int number_order(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Sorts the samples; the share is in permille. */
-static double quantile_ms(uint64_t *samples_us, size_t count, size_t permille)
-{
-    qsort(samples_us, count, sizeof samples_us[0], number_order);
-    size_t at = count * permille / 1000;
-    return (double)samples_us[at < count ? at : count - 1] / 1000;
 }
 
 static double rss_mb(void)
@@ -107,14 +55,6 @@ static double rss_mb(void)
         die("/proc/self/statm", "cannot be read");
     (void)fclose(file);
     return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1e6;
-}
-
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-    (void)getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 /* CPU time of one thread of this process, by its name.  On a shared machine the CPU time of a
@@ -156,7 +96,7 @@ struct rate {
 static struct rate rate_of(size_t jobs, uint64_t start_us, double cpu_start)
 {
     return (struct rate){.per_s = (double)jobs / seconds_since(start_us),
-                         .cpu_us = (cpu_seconds() - cpu_start) * 1e6 / (double)jobs,
+                         .cpu_us = (cpu_s() - cpu_start) * 1e6 / (double)jobs,
                          .writer_us = thread_cpu_seconds("writer") * 1e6 / (double)jobs};
 }
 
@@ -172,7 +112,7 @@ static void rate_keep_best(struct rate *best, struct rate rate)
 
 static const char *path_of(const char *name)
 {
-    static char paths[4][4096];
+    static char paths[4][BENCH_PATH_BYTES + 64];
     static unsigned turn;
     char *path = paths[turn++ % 4];
     (void)snprintf(path, sizeof paths[0], "%s/%s", dir, name);
@@ -199,74 +139,18 @@ static void copy_file(const char *from, const char *to)
 
 /* ---- the engine --------------------------------------------------------------------- */
 
-static tide_status nothing(tide_job *job, void *context, tide_error *err)
+static tide_engine *engine_in(const char *name, struct tide_settings *settings)
 {
-    (void)job;
-    (void)context;
-    (void)err;
-    return TIDE_OK;
-}
-
-static tide_engine *engine_open(const char *name, struct tide_settings *settings)
-{
-    tide_engine *engine = NULL;
-    tide_error err = {.text = ""};
-    struct tide_engine_options options = {.state_dir = path_of(name),
-                                          .settings = settings,
-                                          .workers = WORKERS,
-                                          .no_control_socket = true};
-    must(tide_engine_open(&options, &engine, &err), "open", &err);
-    return engine;
-}
-
-static uint32_t engine_kind(tide_engine *engine, const struct tide_kind *kind)
-{
-    uint32_t id = 0;
-    tide_error err = {.text = ""};
-    must(tide_engine_kind(engine, kind, &id, &err), "kind", &err);
-    return id;
-}
-
-static void engine_start(tide_engine *engine)
-{
-    tide_error err = {.text = ""};
-    must(tide_engine_start(engine, &err), "start", &err);
-}
-
-static void engine_close(tide_engine *engine)
-{
-    tide_error err = {.text = "a handler did not return"};
-    must(tide_engine_close(engine), "close", &err);
-}
-
-static void enqueue(tide_engine *engine, const struct tide_spec *specs, size_t count)
-{
-    tide_error err = {.text = ""};
-    must(tide_enqueue(engine, specs, count, NULL, &err), "enqueue", &err);
+    return engine_open(&(struct tide_engine_options){.state_dir = path_of(name),
+                                                     .settings = settings,
+                                                     .workers = WORKERS,
+                                                     .no_control_socket = true});
 }
 
 static void wait_quiet(tide_engine *engine)
 {
     tide_error err = {.text = ""};
     must(tide_engine_wait(engine, TIDE_WAIT_FOR_EVER, &err), "wait", &err);
-}
-
-/* `count` jobs in calls of SPECS. */
-static void enqueue_many(tide_engine *engine, uint32_t kind, size_t count, bool dedupe)
-{
-    static struct tide_spec specs[SPECS];
-    static char keys[SPECS][24];
-    static char payloads[SPECS][32];
-    for (size_t first = 0; first < count; first += SPECS) {
-        size_t slice = count - first < SPECS ? count - first : SPECS;
-        for (size_t i = 0; i < slice; i++) {
-            (void)snprintf(keys[i], sizeof keys[i], "message-%08zu", first + i);
-            (void)snprintf(payloads[i], sizeof payloads[i], "{\"message\":%zu}", first + i);
-            specs[i] = (struct tide_spec){
-                .kind = kind, .dedupe = dedupe ? keys[i] : NULL, .payload = payloads[i]};
-        }
-        enqueue(engine, specs, slice);
-    }
 }
 
 /* ---- the raw program ------------------------------------------------------------------ */
@@ -375,7 +259,7 @@ static struct rate raw_drain(const char *path, size_t jobs, bool claims)
     size_t done = 0;
     raw_open(&raw, path);
     uint64_t start_us = now_us();
-    double cpu_start = cpu_seconds();
+    double cpu_start = cpu_s();
     do {
         raw_run(&raw, raw.begin);
         for (size_t i = 0; i < held; i++) {
@@ -398,8 +282,8 @@ static struct rate raw_drain(const char *path, size_t jobs, bool claims)
 static double raw_enqueue(const char *path, size_t jobs, bool dedupe)
 {
     struct raw raw;
-    char key[24];
-    char payload[32];
+    char key[32];
+    char payload[40];
     raw_open(&raw, path);
     uint64_t start_us = now_us();
     for (size_t i = 0; i < jobs; i++) {
@@ -430,19 +314,18 @@ static double best_of(double best, double value)
 /* Makes a directory whose ledger holds `jobs` jobs, closed, and so without a log. */
 static void make_full(const char *name, size_t jobs)
 {
-    tide_engine *engine = engine_open(name, NULL);
-    uint32_t kind =
-        engine_kind(engine, &(struct tide_kind){.name = "bench.none", .handler = nothing});
+    tide_engine *engine = engine_in(name, NULL);
+    uint32_t kind = engine_kind(engine, &kind_none);
     enqueue_many(engine, kind, jobs, true);
     engine_close(engine);
 }
 
 static struct rate engine_drain(const char *name, size_t jobs, uint64_t *writes_out)
 {
-    tide_engine *engine = engine_open(name, NULL);
-    (void)engine_kind(engine, &(struct tide_kind){.name = "bench.none", .handler = nothing});
+    tide_engine *engine = engine_in(name, NULL);
+    (void)engine_kind(engine, &kind_none);
     uint64_t start_us = now_us();
-    double cpu_start = cpu_seconds();
+    double cpu_start = cpu_s();
     engine_start(engine);
     wait_quiet(engine);
     struct rate rate = rate_of(jobs, start_us, cpu_start);
@@ -479,20 +362,21 @@ static void drain(void)
         worst = rate.per_s < worst ? rate.per_s : worst;
         rate_keep_best(&claims, raw_drain(path_of("claims.db"), DRAIN_JOBS, true));
     }
-    report("raw_drain_rows", rows.per_s, "jobs/s", 0, "");
-    report("raw_drain_rows_and_claims", claims.per_s, "jobs/s", rows.per_s, "raw_drain_rows");
-    report("engine_drain", engine.per_s, "jobs/s", rows.per_s, "raw_drain_rows");
-    report("engine_drain_to_claims", engine.per_s, "jobs/s", claims.per_s,
-           "raw_drain_rows_and_claims");
-    report("engine_drain_worst", worst, "jobs/s", engine.per_s, "engine_drain");
-    report("engine_drain_jobs_per_transaction", (double)DRAIN_JOBS / (double)writes, "jobs", 0, "");
-    report("raw_drain_rows_cpu", rows.cpu_us, "us/job", 0, "");
-    report("raw_drain_rows_and_claims_cpu", claims.cpu_us, "us/job", rows.cpu_us,
-           "raw_drain_rows_cpu");
-    report("engine_drain_cpu", engine.cpu_us, "us/job", claims.cpu_us,
-           "raw_drain_rows_and_claims_cpu");
-    report("engine_drain_writer_cpu", engine.writer_us, "us/job", claims.cpu_us,
-           "raw_drain_rows_and_claims_cpu");
+    compared("raw_drain_rows", rows.per_s, "jobs/s", 0, "");
+    compared("raw_drain_rows_and_claims", claims.per_s, "jobs/s", rows.per_s, "raw_drain_rows");
+    compared("engine_drain", engine.per_s, "jobs/s", rows.per_s, "raw_drain_rows");
+    compared("engine_drain_to_claims", engine.per_s, "jobs/s", claims.per_s,
+             "raw_drain_rows_and_claims");
+    compared("engine_drain_worst", worst, "jobs/s", engine.per_s, "engine_drain");
+    compared("engine_drain_jobs_per_transaction", (double)DRAIN_JOBS / (double)writes, "jobs", 0,
+             "");
+    compared("raw_drain_rows_cpu", rows.cpu_us, "us/job", 0, "");
+    compared("raw_drain_rows_and_claims_cpu", claims.cpu_us, "us/job", rows.cpu_us,
+             "raw_drain_rows_cpu");
+    compared("engine_drain_cpu", engine.cpu_us, "us/job", claims.cpu_us,
+             "raw_drain_rows_and_claims_cpu");
+    compared("engine_drain_writer_cpu", engine.writer_us, "us/job", claims.cpu_us,
+             "raw_drain_rows_and_claims_cpu");
 }
 
 /* ---- enqueue ------------------------------------------------------------------------------ */
@@ -504,17 +388,16 @@ static void enqueue_one_way(const char *name, bool dedupe)
     for (int round = 0; round < DRAIN_ROUNDS; round++) {
         char state[64];
         (void)snprintf(state, sizeof state, "%s%d", name, round);
-        tide_engine *engine = engine_open(state, NULL);
-        uint32_t kind =
-            engine_kind(engine, &(struct tide_kind){.name = "bench.none", .handler = nothing});
+        tide_engine *engine = engine_in(state, NULL);
+        uint32_t kind = engine_kind(engine, &kind_none);
         engine_close(engine);
         char file[80];
         (void)snprintf(file, sizeof file, "%s/state.db", state);
         copy_file(path_of(file), path_of("raw.db"));
         raw_rate = best_of(raw_rate, raw_enqueue(path_of("raw.db"), ENQUEUE_JOBS, dedupe));
 
-        engine = engine_open(state, NULL);
-        kind = engine_kind(engine, &(struct tide_kind){.name = "bench.none", .handler = nothing});
+        engine = engine_in(state, NULL);
+        kind = engine_kind(engine, &kind_none);
         uint64_t start_us = now_us();
         enqueue_many(engine, kind, ENQUEUE_JOBS, dedupe);
         engine_rate = best_of(engine_rate, ENQUEUE_JOBS / seconds_since(start_us));
@@ -522,10 +405,10 @@ static void enqueue_one_way(const char *name, bool dedupe)
     }
     char raw_name[64];
     (void)snprintf(raw_name, sizeof raw_name, "raw_%s", name);
-    report(raw_name, raw_rate, "jobs/s", 0, "");
+    compared(raw_name, raw_rate, "jobs/s", 0, "");
     char engine_name[64];
     (void)snprintf(engine_name, sizeof engine_name, "engine_%s", name);
-    report(engine_name, engine_rate, "jobs/s", raw_rate, raw_name);
+    compared(engine_name, engine_rate, "jobs/s", raw_rate, raw_name);
 }
 
 static void enqueue_rates(void)
@@ -535,36 +418,6 @@ static void enqueue_rates(void)
 }
 
 /* ---- latency ------------------------------------------------------------------------------ */
-
-struct bell {
-    sem_t rung;
-    uint64_t started_us;
-};
-
-static tide_status ring(tide_job *job, void *context, tide_error *err)
-{
-    struct bell *bell = context;
-    bell->started_us = now_us();
-    (void)job;
-    (void)err;
-    (void)sem_post(&bell->rung);
-    return TIDE_OK;
-}
-
-static void hear(struct bell *bell)
-{
-    while (sem_wait(&bell->rung) != 0)
-        ;
-}
-
-/* From the call of tide_enqueue() to the first line of the handler. */
-static uint64_t ring_once(tide_engine *engine, uint32_t kind, struct bell *bell)
-{
-    uint64_t asked_us = now_us();
-    enqueue(engine, &(struct tide_spec){.kind = kind}, 1);
-    hear(bell);
-    return bell->started_us - asked_us;
-}
 
 /* Two commits, one that stores the job and one that claims it. */
 static double raw_latency(const char *path)
@@ -593,13 +446,11 @@ static double raw_latency(const char *path)
 static void latency(void)
 {
     static uint64_t samples_us[LATENCY_SAMPLES];
-    struct bell bell = {.started_us = 0};
-    (void)sem_init(&bell.rung, 0, 0);
-    tide_engine *engine = engine_open("latency", NULL);
-    uint32_t kind = engine_kind(engine, &(struct tide_kind){.name = "bench.ring",
-                                                            .handler = ring,
-                                                            .context = &bell,
-                                                            .lane = TIDE_KIND_INTERACTIVE});
+    struct bell bell;
+    bell_init(&bell);
+    const struct tide_kind ringing = bell_kind(&bell);
+    tide_engine *engine = engine_in("latency", NULL);
+    uint32_t kind = engine_kind(engine, &ringing);
     engine_start(engine);
     for (size_t i = 0; i < LATENCY_SAMPLES; i++) {
         wait_quiet(engine);
@@ -609,11 +460,11 @@ static void latency(void)
     wait_quiet(engine);
     engine_close(engine);
     double raw_ms = raw_latency(path_of("latency/state.db"));
-    report("raw_two_commits_p50", raw_ms, "ms", 0, "");
-    report("engine_start_latency_p50", quantile_ms(samples_us, LATENCY_SAMPLES, 500), "ms", raw_ms,
-           "raw_two_commits_p50");
-    report("engine_start_latency_p99", quantile_ms(samples_us, LATENCY_SAMPLES, 990), "ms", raw_ms,
-           "raw_two_commits_p50");
+    compared("raw_two_commits_p50", raw_ms, "ms", 0, "");
+    compared("engine_start_latency_p50", quantile_ms(samples_us, LATENCY_SAMPLES, 500), "ms",
+             raw_ms, "raw_two_commits_p50");
+    compared("engine_start_latency_p99", quantile_ms(samples_us, LATENCY_SAMPLES, 990), "ms",
+             raw_ms, "raw_two_commits_p50");
     (void)sem_destroy(&bell.rung);
 }
 
@@ -658,9 +509,8 @@ static void million(void)
     static struct tide_spec specs[SPECS];
     static uint32_t needs[SPECS][10];
     struct memory memory = {0};
-    tide_engine *engine = engine_open("million", NULL);
-    uint32_t kind =
-        engine_kind(engine, &(struct tide_kind){.name = "bench.none", .handler = nothing});
+    tide_engine *engine = engine_in("million", NULL);
+    uint32_t kind = engine_kind(engine, &kind_none);
     uint64_t start_us = now_us();
     uint64_t done = 0;
     for (size_t i = 0; i < MILLION; i += SPECS) {
@@ -669,7 +519,7 @@ static void million(void)
         enqueue(engine, specs, SPECS);
         look(engine, &memory, &done);
     }
-    report("million_enqueue_with_needs", MILLION / seconds_since(start_us), "jobs/s", 0, "");
+    compared("million_enqueue_with_needs", MILLION / seconds_since(start_us), "jobs/s", 0, "");
     memory.enqueued_mb = rss_mb();
     start_us = now_us();
     engine_start(engine);
@@ -678,12 +528,13 @@ static void million(void)
         look(engine, &memory, &done);
     }
     wait_quiet(engine);
-    report("million_drain_with_needs", MILLION / seconds_since(start_us), "jobs/s", 0, "");
-    report("million_tracker", (double)memory.tracker_bytes / 1e6, "MB", 5, "5 MB allowed");
-    report("million_rss_enqueued", memory.enqueued_mb, "MB", 64, "64 MB allowed");
+    compared("million_drain_with_needs", MILLION / seconds_since(start_us), "jobs/s", 0, "");
+    compared("million_tracker", (double)memory.tracker_bytes / 1e6, "MB", 5, "5 MB allowed");
+    compared("million_rss_enqueued", memory.enqueued_mb, "MB", 64, "64 MB allowed");
     double most_mb = memory.half_mb[0] > memory.half_mb[1] ? memory.half_mb[0] : memory.half_mb[1];
-    report("million_rss_max", most_mb, "MB", 64, "64 MB allowed");
-    report("million_rss_second_half", memory.half_mb[1], "MB", memory.half_mb[0], "the first half");
+    compared("million_rss_max", most_mb, "MB", 64, "64 MB allowed");
+    compared("million_rss_second_half", memory.half_mb[1], "MB", memory.half_mb[0],
+             "the first half");
     engine_close(engine);
 }
 
@@ -713,9 +564,8 @@ static void idle(void)
 {
     if (sqlite3_auto_extension((void (*)(void))trace_connection) != SQLITE_OK)
         die("idle", "no trace");
-    tide_engine *engine = engine_open("idle", NULL);
-    uint32_t kind =
-        engine_kind(engine, &(struct tide_kind){.name = "bench.none", .handler = nothing});
+    tide_engine *engine = engine_in("idle", NULL);
+    uint32_t kind = engine_kind(engine, &kind_none);
     engine_start(engine);
     struct tide_spec spec = {.kind = kind, .delay_ms = 3600000};
     for (size_t i = 0; i < IDLE_JOBS; i++)
@@ -725,12 +575,12 @@ static void idle(void)
     uint64_t before = atomic_load(&statements);
     if (before < IDLE_JOBS)
         die("idle", "the trace sees nothing");
-    double cpu_before = cpu_seconds();
+    double cpu_before = cpu_s();
     uint64_t start_us = now_us();
     (void)sleep(IDLE_SECONDS);
-    double share = (cpu_seconds() - cpu_before) / seconds_since(start_us) * 100;
-    report("idle_cpu", share, "%", 1, "1 % allowed");
-    report("idle_statements", (double)(atomic_load(&statements) - before), "statements", 0, "");
+    double share = (cpu_s() - cpu_before) / seconds_since(start_us) * 100;
+    compared("idle_cpu", share, "%", 1, "1 % allowed");
+    compared("idle_statements", (double)(atomic_load(&statements) - before), "statements", 0, "");
     engine_close(engine);
 }
 
@@ -765,16 +615,14 @@ static void lanes_one_way(const char *name, bool preemptible, uint32_t bulk_runn
     must(tide_settings_new(tide_mem_heap(), &settings), "settings", &err);
     /* Transfers never end by themselves: nothing to wait for at the end. */
     must(tide_settings_add_flag(settings, "workers.stop_grace=0s", &err), "settings", &err);
-    struct bell bell = {.started_us = 0};
-    (void)sem_init(&bell.rung, 0, 0);
-    tide_engine *engine = engine_open(name, settings);
+    struct bell bell;
+    bell_init(&bell);
+    const struct tide_kind ringing = bell_kind(&bell);
+    tide_engine *engine = engine_in(name, settings);
     uint32_t bulk = engine_kind(engine, &(struct tide_kind){.name = "bench.transfer",
                                                             .handler = transfer,
                                                             .not_preemptible = !preemptible});
-    uint32_t person = engine_kind(engine, &(struct tide_kind){.name = "bench.ring",
-                                                              .handler = ring,
-                                                              .context = &bell,
-                                                              .lane = TIDE_KIND_INTERACTIVE});
+    uint32_t person = engine_kind(engine, &ringing);
     engine_start(engine);
     struct tide_spec spec = {.kind = bulk, .size_bytes = 1000000000};
     for (size_t i = 0; i < LANES_BULK_JOBS; i++)
@@ -788,9 +636,9 @@ static void lanes_one_way(const char *name, bool preemptible, uint32_t bulk_runn
     (void)sem_destroy(&bell.rung);
     char line[80];
     (void)snprintf(line, sizeof line, "%s_p50", name);
-    report(line, quantile_ms(samples_us, LANES_SAMPLES, 500), "ms", 0, "");
+    compared(line, quantile_ms(samples_us, LANES_SAMPLES, 500), "ms", 0, "");
     (void)snprintf(line, sizeof line, "%s_p99", name);
-    report(line, quantile_ms(samples_us, LANES_SAMPLES, 990), "ms", 0, "");
+    compared(line, quantile_ms(samples_us, LANES_SAMPLES, 990), "ms", 0, "");
 }
 
 static void lanes(void)
@@ -800,14 +648,6 @@ static void lanes(void)
 }
 
 /* ---- main -------------------------------------------------------------------------------- */
-
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
-{
-    (void)info;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
 
 static const struct section {
     const char *name;
@@ -827,10 +667,7 @@ static bool wanted(const char *name, int argc, char **argv)
 
 static int run_section(const struct section *section)
 {
-    const char *tmp = getenv("TMPDIR");
-    (void)snprintf(dir, sizeof dir, "%s/engine_bench.XXXXXX", tmp != NULL ? tmp : "/tmp");
-    if (mkdtemp(dir) == NULL)
-        die(dir, strerror(errno));
+    dir_make(dir);
     pid_t child = fork();
     if (child < 0)
         die("fork", strerror(errno));
@@ -841,7 +678,7 @@ static int run_section(const struct section *section)
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    (void)nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    dir_remove(dir);
     if (status != 0)
         (void)fprintf(stderr, "engine_bench: %s ended with status %d\n", section->name, status);
     return status != 0;

@@ -2,30 +2,15 @@
  * flags written in the same order (E5.4).
  *
  * Ten million cycles, 7,000 of them open at a time, finish in random order, window after window. */
+#include "bench.h"
+
 #include "base/rng.h"
 #include "core/frontier.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { EVENTS = 10000000, OPEN = 7000, ROUNDS = 3 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void report(const char *name, double seconds, double raw_seconds, const char *raw_name)
-{
-    (void)printf("{\"name\":\"%s\",\"value\":%.4f,\"unit\":\"s\",\"ratio\":%.2f,"
-                 "\"to\":\"%s\"}\n",
-                 name, seconds, raw_seconds > 0 ? seconds / raw_seconds : 1.0, raw_name);
-}
 
 /* Cycle ordinals [first, first + count) in random order. */
 static void shuffle(uint32_t *order, uint32_t first, uint32_t count, tide_rng *rng)
@@ -49,29 +34,21 @@ static double raw_run(const uint32_t *order, unsigned char *flags)
     return now_s() - start;
 }
 
-static void must(bool condition, const char *what)
-{
-    if (!condition) {
-        (void)fprintf(stderr, "frontier_bench: %s\n", what);
-        exit(1);
-    }
-}
-
 static double cycles_run(const uint32_t *order)
 {
     tide_frontier *frontier = NULL;
-    must(tide_frontier_new(0, tide_mem_heap(), &frontier) == TIDE_OK, "no memory");
+    expect(tide_frontier_new(0, tide_mem_heap(), &frontier) == TIDE_OK, "no memory");
     double seconds = 0;
     for (uint32_t first = 0; first < EVENTS; first += OPEN) {
         uint32_t end = first + OPEN < EVENTS ? first + OPEN : EVENTS;
         for (uint32_t cycle = first; cycle < end; cycle++)
-            must(tide_frontier_open(frontier, cycle) == TIDE_OK, "open refused");
+            expect(tide_frontier_open(frontier, cycle) == TIDE_OK, "open refused");
         double start = now_s();
         for (uint32_t i = first; i < end; i++)
             tide_frontier_finish(frontier, order[i]);
         seconds += now_s() - start;
     }
-    must(tide_frontier_reachable(frontier) == EVENTS, "wrong mark");
+    expect(tide_frontier_reachable(frontier) == EVENTS, "wrong mark");
     tide_frontier_free(frontier);
     return seconds;
 }
@@ -80,7 +57,7 @@ int main(void)
 {
     uint32_t *order = malloc(EVENTS * sizeof *order);
     unsigned char *flags = malloc(EVENTS);
-    must(order != NULL && flags != NULL, "no memory");
+    expect(order != NULL && flags != NULL, "no memory");
     double raw = 1e9, cycles = 1e9;
 
     /* Uses the best of a few rounds: the others measure other processes too. */
@@ -94,8 +71,8 @@ int main(void)
         cycles = seconds < cycles ? seconds : cycles;
     }
     const char *flags_name = "plain array of flags";
-    report("frontier_flags_10m_raw", raw, raw, flags_name);
-    report("frontier_cycles_10m_over_7000_open", cycles, raw, flags_name);
+    compared("frontier_flags_10m_raw", raw, "s", raw, flags_name);
+    compared("frontier_cycles_10m_over_7000_open", cycles, "s", raw, flags_name);
     free(order);
     free(flags);
     return cycles < 0.5 ? 0 : 1;

@@ -6,6 +6,8 @@
  * it is requested only where the network is the bottleneck (cloud/gmail.h).
  *
  * Prints one JSON object per line: {"name","value","unit","ratio","to"}. */
+#include "bench.h"
+
 #include "base/json.h"
 #include "base/rng.h"
 #include "cloud/gmail_raw.h"
@@ -13,35 +15,20 @@
 #include "cloudbox/gate/http.h"
 #include "world/inflate.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 #include <zlib.h>
 
-enum { ANSWERS = 16, PART_BYTES = 16 << 10 };
-
-static double now_us(void)
-{
-    struct timespec time;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
-static void expect(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    (void)fprintf(stderr, "gmail_bench: %s\n", what);
-    exit(1);
-}
-
-static void report(const char *name, size_t bytes, double value, const char *unit, double ratio,
+/* The name of a figure for messages of one size. */
+static void report(const char *name, uint32_t bytes, double value, const char *unit, double ratio,
                    const char *to)
 {
-    (void)printf("{\"name\": \"%s\", \"message_bytes\": %zu, \"value\": %.3f, \"unit\": \"%s\", "
-                 "\"ratio\": %.3f, \"to\": \"%s\"}\n",
-                 name, bytes, value, unit, ratio, to);
+    char whole[64];
+    (void)snprintf(whole, sizeof whole, "%s_%" PRIu32, name, bytes);
+    figure(whole, value, unit, ratio, to);
 }
+
+enum { ANSWERS = 16, PART_BYTES = 16 << 10 };
 
 /* Makes answers in Google's format, of generated mail of one size. */
 static void answers_make(tide_buf answers[ANSWERS], uint32_t bytes)
@@ -119,11 +106,11 @@ static double measure(size_t (*way)(tide_text answer), const tide_buf answers[AN
     double best = 1e18;
     const size_t rounds = 1 + (2u << 20) / answers[0].bytes;
     for (int try = 0; try < 5; try++) {
-        const double start = now_us();
+        const double start = cpu_s() * 1e6;
         for (size_t round = 0; round < rounds; round++)
             for (size_t i = 0; i < ANSWERS; i++)
                 expect(way(tide_buf_text(&answers[i])) > 0, "an empty message");
-        const double one = (now_us() - start) / (double)(rounds * ANSWERS);
+        const double one = (cpu_s() * 1e6 - start) / (double)(rounds * ANSWERS);
         best = one < best ? one : best;
     }
     return best;
@@ -149,7 +136,8 @@ static size_t gzip(const tide_buf *answer, char *out, size_t room)
     return bytes;
 }
 
-static void measure_gzip(const tide_buf answers[ANSWERS], size_t message_bytes, double extractor_us)
+static void measure_gzip(const tide_buf answers[ANSWERS], uint32_t message_bytes,
+                         double extractor_us)
 {
     double deflate_us = 0, inflate_us = 0;
     size_t plain_bytes = 0, packed_bytes = 0;
@@ -157,9 +145,9 @@ static void measure_gzip(const tide_buf answers[ANSWERS], size_t message_bytes, 
         const size_t room = answers[i].bytes + 4096;
         char *packed = malloc(room);
         expect(packed != NULL, "no memory");
-        const double start = now_us();
+        const double start = cpu_s() * 1e6;
         const size_t bytes = gzip(&answers[i], packed, room);
-        const double middle = now_us();
+        const double middle = cpu_s() * 1e6;
         tide_inflate inflate;
         size_t out_bytes = 0;
         tide_inflate_init(&inflate, tide_mem_heap());
@@ -167,7 +155,7 @@ static void measure_gzip(const tide_buf answers[ANSWERS], size_t message_bytes, 
                    tide_inflate_whole(&inflate) && out_bytes == answers[i].bytes,
                "gzip does not come back");
         tide_inflate_done(&inflate);
-        inflate_us += now_us() - middle;
+        inflate_us += cpu_s() * 1e6 - middle;
         deflate_us += middle - start;
         plain_bytes += answers[i].bytes;
         packed_bytes += bytes;
@@ -191,12 +179,12 @@ int main(void)
         expect(bytes == parse(tide_buf_text(&answers[0])), "the two ways differ");
         const double library_us = measure(parse, answers);
         const double extractor_us = measure(extract, answers);
-        report("gmail_extract", bytes, extractor_us, "us", extractor_us / library_us,
+        report("gmail_extract", sizes[i], extractor_us, "us", extractor_us / library_us,
                "jansson and base64");
-        report("gmail_jansson", bytes, library_us, "us", library_us / extractor_us, "extractor");
-        report("gmail_extract_rate", bytes, (double)bytes / extractor_us, "MB/s",
+        report("gmail_jansson", sizes[i], library_us, "us", library_us / extractor_us, "extractor");
+        report("gmail_extract_rate", sizes[i], (double)bytes / extractor_us, "MB/s",
                library_us / extractor_us, "jansson and base64");
-        measure_gzip(answers, bytes, extractor_us);
+        measure_gzip(answers, sizes[i], extractor_us);
         for (size_t k = 0; k < ANSWERS; k++)
             tide_buf_done(&answers[k]);
     }

@@ -1,24 +1,9 @@
 /* governor_bench.c - measures the cost of a decision and the share of the quota used.  One JSON
  * object a line. */
+#include "bench.h"
+
 #include "engine/providers.h"
 #include "unit/core/referee.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <time.h>
-
-static double now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static void print(const char *name, double value, const char *unit, double to, const char *what)
-{
-    printf("{\"name\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"ratio\":%.4g,\"to\":\"%s\"}\n", name,
-           value, unit, to > 0 ? value / to : 0.0, what);
-}
 
 static void decision_cost(void)
 {
@@ -33,7 +18,7 @@ static void decision_cost(void)
     uint64_t again_ms = 0;
     uint64_t charged = 0;
     struct tide_governor_saved saved;
-    const double start_ns = now_ns();
+    const double start_ns = now_s() * 1e9;
     for (int i = 0; i < ROUNDS; i++) {
         now_ms += (uint64_t)(i & 1);
         if (tide_governor_save_due(governor, now_ms)) {
@@ -47,8 +32,8 @@ static void decision_cost(void)
             charged++;
         }
     }
-    print("governor_charge_and_answer", (now_ns() - start_ns) / (double)charged, "ns", 1000,
-          "1 us allowed");
+    compared("governor_charge_and_answer", (now_s() * 1e9 - start_ns) / (double)charged, "ns", 1000,
+             "1 us allowed");
     tide_governor_free(governor);
 }
 
@@ -74,11 +59,12 @@ static void refusal_cost(void)
     }
     enum { ROUNDS = 5000000 };
     uint64_t refused = 0;
-    const double start_ns = now_ns();
+    const double start_ns = now_s() * 1e9;
     for (int i = 0; i < ROUNDS; i++)
         refused += tide_governor_charge(governor, now_ms, 4, 20, &again_ms) == TIDE_AGAIN;
     if (refused > 0)
-        print("governor_refusal", (now_ns() - start_ns) / ROUNDS, "ns", 1000, "1 us allowed");
+        compared("governor_refusal", (now_s() * 1e9 - start_ns) / ROUNDS, "ns", 1000,
+                 "1 us allowed");
     tide_governor_free(governor);
 }
 
@@ -91,27 +77,29 @@ int main(void)
     refusal_cost();
 
     struct referee_report report = referee_run(gmail, &hour);
-    print("governor_share_of_hour", report.share * 100, "%", 97, "97 % asked");
-    print("governor_windows_crossed", (double)report.crossed, "windows", 0, "0 allowed");
-    print("governor_refused", (double)report.refused * 100 / (double)report.calls, "%", 0.1,
-          "0.1 % allowed");
-    print("governor_units_in_six_seconds_max", (double)report.six_seconds_peak, "units", 600,
-          "even pace");
+    compared("governor_share_of_hour", report.share * 100, "%", 97, "97 % asked");
+    compared("governor_windows_crossed", (double)report.crossed, "windows", 0, "0 allowed");
+    compared("governor_refused", (double)report.refused * 100 / (double)report.calls, "%", 0.1,
+             "0.1 % allowed");
+    compared("governor_units_in_six_seconds_max", (double)report.six_seconds_peak, "units", 600,
+             "even pace");
 
     struct referee_options killed = hour;
     killed.kill_every_ms = 60000;
     report = referee_run(gmail, &killed);
-    print("governor_share_killed_every_minute", report.share * 100, "%", 97, "97 % without");
-    print("governor_windows_crossed_killed", (double)report.crossed, "windows", 0, "0 allowed");
+    compared("governor_share_killed_every_minute", report.share * 100, "%", 97, "97 % without");
+    compared("governor_windows_crossed_killed", (double)report.crossed, "windows", 0, "0 allowed");
 
     struct referee_options storm = hour;
     storm.duration_ms = 600000;
     storm.storm_from_ms = 240000;
     storm.storm_to_ms = 300000;
     report = referee_run(gmail, &storm);
-    print("governor_recovery_unnamed", (double)report.recovered_ms / 1000, "s", 60, "60 s allowed");
+    compared("governor_recovery_unnamed", (double)report.recovered_ms / 1000, "s", 60,
+             "60 s allowed");
     storm.storm_names_ms = 20000;
     report = referee_run(gmail, &storm);
-    print("governor_recovery_named", (double)report.recovered_ms / 1000, "s", 60, "60 s allowed");
+    compared("governor_recovery_named", (double)report.recovered_ms / 1000, "s", 60,
+             "60 s allowed");
     return 0;
 }

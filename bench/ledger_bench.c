@@ -9,6 +9,8 @@
  *
  *     ledger_bench [JOBS [GROUP [DIR]]]
  */
+#include "bench.h"
+
 #include "base/check.h"
 #include "base/limits.h"
 #include "db/db.h"
@@ -19,59 +21,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { ROUNDS = 5, CHECKPOINT_EVERY = 50, TENTHS = 1000, GROUP_MAX = TIDE_CLAIM_MAX };
 
 struct bench {
     tide_world *world;
-    char path[400];
+    char dir[BENCH_PATH_BYTES]; /* of the current ledger */
+    char path[BENCH_PATH_BYTES + 16];
     size_t jobs;
     size_t group;
     uint64_t tx_us_max;
     size_t tx_count;
     size_t tx_tenths[TENTHS]; /* of a millisecond; the last one: everything beyond */
-    uint64_t cpu_us;          /* of the last drain */
+    double cpu_us;            /* of the last drain */
 };
 
-static void fail(const char *what, const tide_error *err)
+static tide_ledger *ledger_new(struct bench *bench)
 {
-    (void)fprintf(stderr, "ledger_bench: %s: %s\n", what, err == NULL ? "" : err->text);
-    exit(1);
-}
-
-static void must(tide_status rc, const char *what, const tide_error *err)
-{
-    if (rc != TIDE_OK)
-        fail(what, err);
-}
-
-static void forget_file(const struct bench *bench)
-{
-    static const char *const endings[] = {"", "-wal", "-shm"};
-    for (size_t i = 0; i < 3; i++) {
-        char path[420];
-        (void)snprintf(path, sizeof path, "%s%s", bench->path, endings[i]);
-        (void)unlink(path);
-    }
-}
-
-static tide_ledger *ledger_new(const struct bench *bench)
-{
+    dir_make(bench->dir);
+    (void)snprintf(bench->path, sizeof bench->path, "%s/state.db", bench->dir);
     tide_error err = {.text = ""};
     tide_ledger *ledger = NULL;
     struct tide_ledger_options options = {
         .path = bench->path, .run_id = "bench", .now_unix_ms = 1790000000000u};
     must(tide_ledger_open(bench->world, &options, &ledger, &err), "open", &err);
     return ledger;
-}
-
-static uint64_t cpu_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
 static double per_second(size_t count, uint64_t us)
@@ -155,7 +129,7 @@ static double drain_ledger(struct bench *bench, tide_ledger *ledger)
     uint64_t after = 0;
     uint8_t after_priority = 255;
 
-    uint64_t cpu_began = cpu_us();
+    double cpu_began = cpu_s();
     uint64_t began = tide_world_now_us(bench->world);
     for (size_t turn = 1; done < bench->jobs; turn++) {
         if (next == window) {
@@ -196,7 +170,7 @@ static double drain_ledger(struct bench *bench, tide_ledger *ledger)
             must(tide_ledger_checkpoint(ledger, &left, &err), "checkpoint", &err);
     }
     uint64_t took = tide_world_now_us(bench->world) - began;
-    bench->cpu_us = cpu_us() - cpu_began;
+    bench->cpu_us = (cpu_s() - cpu_began) * 1e6;
     tide_changes_done(&changes);
     return per_second(bench->jobs, took);
 }
@@ -251,7 +225,7 @@ static double drain_raw(struct bench *bench, bool fenced)
     sqlite3_stmt *end = prepare(db, "UPDATE job SET state = 2, started = 1790000000500,"
                                     " finished = 1790000001000, run = 1 WHERE id = ?1");
     uint64_t bytes = 0;
-    uint64_t cpu_began = cpu_us();
+    double cpu_began = cpu_s();
     uint64_t began = tide_world_now_us(bench->world);
     for (size_t at = 0, turn = 1; at < bench->jobs + bench->group; at += bench->group, turn++) {
         run(begin);
@@ -278,7 +252,7 @@ static double drain_raw(struct bench *bench, bool fenced)
             (void)sqlite3_wal_checkpoint_v2(side, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     }
     uint64_t took = tide_world_now_us(bench->world) - began;
-    bench->cpu_us = cpu_us() - cpu_began;
+    bench->cpu_us = (cpu_s() - cpu_began) * 1e6;
     TIDE_ASSERT(bytes > 0);
     sqlite3_stmt *all[] = {begin, commit, get, start, claim, drop, end};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -289,20 +263,16 @@ static double drain_raw(struct bench *bench, bool fenced)
 }
 
 /* The best round: a disturbance only ever makes a round slower. */
-static double most(const double *values)
+static void keep_most(double *best, double value)
 {
-    double best = values[0];
-    for (int i = 1; i < ROUNDS; i++)
-        best = values[i] > best ? values[i] : best;
-    return best;
+    if (value > *best)
+        *best = value;
 }
 
-static double least(const double *values)
+static void keep_least(double *best, double value)
 {
-    double best = values[0];
-    for (int i = 1; i < ROUNDS; i++)
-        best = values[i] < best ? values[i] : best;
-    return best;
+    if (*best == 0 || value < *best)
+        *best = value;
 }
 
 static double tx_p99_ms(const struct bench *bench)
@@ -314,66 +284,54 @@ static double tx_p99_ms(const struct bench *bench)
     return (double)i / 10.0;
 }
 
-static void print(const char *name, double value, const char *unit, double ratio, const char *to)
-{
-    (void)printf("{\"name\":\"%s\",\"value\":%.1f,\"unit\":\"%s\"", name, value, unit);
-    if (to != NULL)
-        (void)printf(",\"ratio\":%.3f,\"to\":\"%s\"", ratio, to);
-    (void)printf("}\n");
-    (void)fflush(stdout);
-}
-
 int main(int argc, char **argv)
 {
     tide_error err = {.text = ""};
     struct bench bench = {.jobs = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000,
                           .group = argc > 2 ? strtoul(argv[2], NULL, 10) : 128};
-    char dir[300];
-    (void)snprintf(dir, sizeof dir, "%s/tide-bench-XXXXXX", argc > 3 ? argv[3] : "/tmp");
-    if (bench.group == 0 || bench.group > GROUP_MAX || bench.jobs == 0 || mkdtemp(dir) == NULL)
-        fail("usage: ledger_bench [JOBS [GROUP [DIR]]]", NULL);
-    (void)snprintf(bench.path, sizeof bench.path, "%s/state.db", dir);
+    if (argc > 3)
+        (void)setenv("TMPDIR", argv[3], 1);
+    if (bench.group == 0 || bench.group > GROUP_MAX || bench.jobs == 0)
+        die("usage", "ledger_bench [JOBS [GROUP [DIR]]]");
     tide_db_tune_process();
     must(tide_world_real_new(tide_mem_heap(), &bench.world, &err), "world", &err);
 
     enum { KEYED, PLAIN, DRAIN, RAW_BARE, RAW, DRAIN_CPU, RAW_BARE_CPU, RAW_CPU, MEASURES };
-    double values[MEASURES][ROUNDS];
+    double best[MEASURES] = {0};
     for (int round = 0; round < ROUNDS; round++) {
         tide_ledger *ledger = ledger_new(&bench);
-        values[PLAIN][round] = enqueue_all(&bench, ledger, false);
+        keep_most(&best[PLAIN], enqueue_all(&bench, ledger, false));
         tide_ledger_close(ledger, true);
-        forget_file(&bench);
+        dir_remove(bench.dir);
 
         ledger = ledger_new(&bench);
-        values[KEYED][round] = enqueue_all(&bench, ledger, true);
-        values[DRAIN][round] = drain_ledger(&bench, ledger);
-        values[DRAIN_CPU][round] = (double)bench.cpu_us / (double)bench.jobs;
+        keep_most(&best[KEYED], enqueue_all(&bench, ledger, true));
+        keep_most(&best[DRAIN], drain_ledger(&bench, ledger));
+        keep_least(&best[DRAIN_CPU], bench.cpu_us / (double)bench.jobs);
         tide_ledger_close(ledger, true);
-        forget_file(&bench);
+        dir_remove(bench.dir);
         for (int fenced = 0; fenced < 2; fenced++) {
             ledger = ledger_new(&bench);
             (void)enqueue_all(&bench, ledger, true);
             tide_ledger_close(ledger, true);
-            values[RAW_BARE + fenced][round] = drain_raw(&bench, fenced != 0);
-            values[RAW_BARE_CPU + fenced][round] = (double)bench.cpu_us / (double)bench.jobs;
-            forget_file(&bench);
+            keep_most(&best[RAW_BARE + fenced], drain_raw(&bench, fenced != 0));
+            keep_least(&best[RAW_BARE_CPU + fenced], bench.cpu_us / (double)bench.jobs);
+            dir_remove(bench.dir);
         }
     }
-    double drain = most(values[DRAIN]);
-    print("ledger_enqueue_dedupe", most(values[KEYED]), "jobs/s", 0, NULL);
-    print("ledger_enqueue_plain", most(values[PLAIN]), "jobs/s", 0, NULL);
-    print("raw_drain", most(values[RAW]), "jobs/s", 0, NULL);
-    print("raw_drain_without_claims", most(values[RAW_BARE]), "jobs/s", 0, NULL);
-    print("ledger_drain", drain, "jobs/s", drain / most(values[RAW]), "raw_drain");
-    print("ledger_drain_to_bare", drain, "jobs/s", drain / most(values[RAW_BARE]),
-          "raw_drain_without_claims");
-    double cpu = least(values[DRAIN_CPU]);
-    print("raw_drain_cpu", least(values[RAW_CPU]), "us/job", 0, NULL);
-    print("raw_drain_without_claims_cpu", least(values[RAW_BARE_CPU]), "us/job", 0, NULL);
-    print("ledger_drain_cpu", cpu, "us/job", least(values[RAW_CPU]) / cpu, "raw_drain_cpu");
-    print("ledger_transaction_p99", tx_p99_ms(&bench), "ms", 0, NULL);
-    print("ledger_transaction_max", (double)bench.tx_us_max / 1000.0, "ms", 0, NULL);
+    figure("ledger_enqueue_dedupe", best[KEYED], "jobs/s", 0, NULL);
+    figure("ledger_enqueue_plain", best[PLAIN], "jobs/s", 0, NULL);
+    figure("raw_drain", best[RAW], "jobs/s", 0, NULL);
+    figure("raw_drain_without_claims", best[RAW_BARE], "jobs/s", 0, NULL);
+    compared("ledger_drain", best[DRAIN], "jobs/s", best[RAW], "raw_drain");
+    compared("ledger_drain_to_bare", best[DRAIN], "jobs/s", best[RAW_BARE],
+             "raw_drain_without_claims");
+    figure("raw_drain_cpu", best[RAW_CPU], "us/job", 0, NULL);
+    figure("raw_drain_without_claims_cpu", best[RAW_BARE_CPU], "us/job", 0, NULL);
+    figure("ledger_drain_cpu", best[DRAIN_CPU], "us/job", best[RAW_CPU] / best[DRAIN_CPU],
+           "raw_drain_cpu");
+    figure("ledger_transaction_p99", tx_p99_ms(&bench), "ms", 0, NULL);
+    figure("ledger_transaction_max", (double)bench.tx_us_max / 1000.0, "ms", 0, NULL);
     tide_world_real_free(bench.world);
-    (void)rmdir(dir);
     return 0;
 }

@@ -12,6 +12,8 @@
  *
  * CPU time is user and system time of all threads (wait4).  Prints one JSON object
  * per line: {"name","value","unit","ratio","to"}. */
+#include "bench.h"
+
 #include "base/check.h"
 #include "base/json.h"
 #include "cloud/gmail_raw.h"
@@ -20,146 +22,46 @@
 #include "mail/archive/archive.h"
 #include "world/world.h"
 
-#include <fcntl.h>
-#include <ftw.h>
-#include <libgen.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define EMAIL "ada@example.com"
 
 enum {
-    PATH_BYTES = 1024,
     PART_BYTES = 16 << 10, /* as the network delivers them */
     LIEER_MESSAGES = 3000, /* enough that the start-up time does not matter */
     ARGS_MAX = 20,
 };
 
 struct bench {
-    char build[PATH_BYTES];  /* where the programs are */
-    char source[PATH_BYTES]; /* where mail_lieer.sh is */
-    char dir[64];
+    char tidemark[BENCH_PATH_BYTES], cloud[BENCH_PATH_BYTES]; /* the programs */
+    char build[BENCH_PATH_BYTES];
+    char dir[BENCH_PATH_BYTES];
     unsigned long messages, bytes;
 };
 
-struct cost {
-    double wall_s, cpu_s;
-    double rss_mb;
-};
-
-static void expect(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    (void)fprintf(stderr, "mail_bench: %s\n", what);
-    exit(1);
-}
-
-static double clock_s(clockid_t clock)
-{
-    struct timespec time;
-    (void)clock_gettime(clock, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static double cpu_of(const struct rusage *usage)
-{
-    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-           (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
-}
-
-static void figure(const char *name, double value, const char *unit, double ratio, const char *to)
-{
-    (void)printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\"", name, value, unit);
-    if (to != NULL)
-        (void)printf(",\"ratio\":%.4g,\"to\":\"%s\"", ratio, to);
-    (void)printf("}\n");
-    (void)fflush(stdout);
-}
-
-static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
-{
-    (void)stat;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 /* ---- children ---- */
 
-/* Runs a command to the end with its output in a file; any exit code but 0 ends this program. */
-static struct cost run(const struct bench *bench, const char *const args[])
+static struct server start_cloud(const struct bench *bench)
 {
-    char log[PATH_BYTES];
-    (void)snprintf(log, sizeof log, "%s/log", bench->dir);
-    const double begin_s = clock_s(CLOCK_MONOTONIC);
-    const pid_t pid = fork();
-    expect(pid >= 0, "cannot fork");
-    if (pid == 0) {
-        const int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        (void)dup2(out, STDOUT_FILENO);
-        (void)dup2(out, STDERR_FILENO);
-        (void)execv(args[0], (char *const *)(uintptr_t)args);
-        _exit(127);
-    }
-    int status = 0;
-    struct rusage usage;
-    expect(wait4(pid, &status, 0, &usage) == pid, "wait4");
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        (void)fprintf(stderr, "mail_bench: %s %s ended with status %d; its output is in %s\n",
-                      args[0], args[3], status, log);
-        exit(1);
-    }
-    return (struct cost){clock_s(CLOCK_MONOTONIC) - begin_s, cpu_of(&usage),
-                         (double)usage.ru_maxrss / 1024};
-}
-
-struct server {
-    pid_t pid;
-    char url[128];
-    FILE *out;
-};
-
-static struct server server_start(const struct bench *bench)
-{
-    char program[PATH_BYTES + 32], mailbox[128];
-    int ends[2];
-    (void)snprintf(program, sizeof program, "%s/tidemark-cloud", bench->build);
+    char mailbox[128];
     (void)snprintf(mailbox, sizeof mailbox,
                    bench->bytes == 0 ? EMAIL "=%lu" : EMAIL "=%lu,size=%lu", bench->messages,
                    bench->bytes);
-    expect(pipe(ends) == 0, "pipe");
-    struct server server = {.pid = fork()};
-    expect(server.pid >= 0, "cannot fork");
-    if (server.pid == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)close(ends[0]);
-        (void)execl(program, program, "--listen", "127.0.0.1:0", "--quiet", "--quota", "off",
-                    "--mailbox", mailbox, "--token", "tok=" EMAIL, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    server.out = fdopen(ends[0], "r");
-    char line[256] = "";
-    expect(server.out != NULL && fgets(line, sizeof line, server.out) != NULL &&
-               sscanf(line, "ready %127s", server.url) == 1,
-           "tidemark-cloud does not start");
-    return server;
+    const char *const args[] = {bench->cloud, "--listen",   "127.0.0.1:0", "--quiet",
+                                "--quota",    "off",        "--mailbox",   mailbox,
+                                "--token",    "tok=" EMAIL, NULL};
+    return server_start(args);
 }
 
-static double server_stop(struct server *server)
+/* Runs tidemark with its output in a file. */
+static struct cost run(const struct bench *bench, const char *const args[])
 {
-    struct rusage usage;
-    (void)kill(server->pid, SIGTERM);
-    expect(wait4(server->pid, NULL, 0, &usage) == server->pid, "wait4");
-    (void)fclose(server->out);
-    return cpu_of(&usage);
+    char log[BENCH_PATH_BYTES + 8];
+    (void)snprintf(log, sizeof log, "%s/log", bench->dir);
+    return run_program(args, log);
 }
 
 /* The number of calls the server received, by its own count. */
@@ -188,21 +90,25 @@ static uint64_t server_calls(const struct server *server)
 
 static struct cost sync_cost(const struct bench *bench, const char *home)
 {
-    char program[PATH_BYTES + 32];
-    (void)snprintf(program, sizeof program, "%s/tidemark", bench->build);
-    const char *args[ARGS_MAX] = {
-        program, "--home", home, "mail", "sync", "--set", "governor.gmail.window_units=0", NULL};
+    const char *args[ARGS_MAX] = {bench->tidemark,
+                                  "--home",
+                                  home,
+                                  "mail",
+                                  "sync",
+                                  "--set",
+                                  "governor.gmail.window_units=0",
+                                  NULL};
     return run(bench, args);
 }
 
 static struct cost mirror(const struct bench *bench)
 {
-    char program[PATH_BYTES + 32], home[PATH_BYTES];
-    struct server server = server_start(bench);
-    (void)snprintf(program, sizeof program, "%s/tidemark", bench->build);
+    char home[BENCH_PATH_BYTES + 8];
+    struct server server = start_cloud(bench);
     (void)snprintf(home, sizeof home, "%s/home", bench->dir);
-    const char *add[ARGS_MAX] = {program, "--home",     home,       "account",  "add", "gmail",
-                                 EMAIL,   "--endpoint", server.url, "--bearer", "tok", NULL};
+    const char *add[ARGS_MAX] = {bench->tidemark, "--home",   home,  "account",
+                                 "add",           "gmail",    EMAIL, "--endpoint",
+                                 server.url,      "--bearer", "tok", NULL};
     (void)run(bench, add);
 
     const double count = (double)bench->messages;
@@ -286,17 +192,15 @@ static double memory_cpu_s(const struct bench *bench, double *mean_bytes_out)
                                       .size_bytes = (uint32_t)bench->bytes,
                                       .newest_ms = 1790000000000,
                                       .email = EMAIL};
-    char dir[PATH_BYTES];
+    char dir[BENCH_PATH_BYTES + 8];
     tide_world *world = NULL;
     tide_archive *archive = NULL;
     tide_error err = {0};
     tide_buf raw, answer;
-    struct rusage usage;
     (void)snprintf(dir, sizeof dir, "%s/memory", bench->dir);
     tide_buf_init(&raw, tide_mem_heap(), (size_t)1 << 30);
     tide_buf_init(&answer, tide_mem_heap(), (size_t)1 << 30);
-    (void)getrusage(RUSAGE_SELF, &usage);
-    const double begin_s = cpu_of(&usage);
+    const double begin_s = cpu_s();
     double making_s = 0, bytes = 0;
     uint64_t ticket = 0;
     expect(tide_world_real_new(tide_mem_heap(), &world, &err) == TIDE_OK, "no world");
@@ -304,9 +208,9 @@ static double memory_cpu_s(const struct bench *bench, double *mean_bytes_out)
     expect(tide_archive_open(&options, tide_mem_heap(), &archive, &err) == TIDE_OK, err.text);
     for (uint32_t i = 0; i < generator.count; i++) {
         int64_t date_ms = 0;
-        const double made_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
+        const double made_s = thread_cpu_s();
         answer_make(&generator, i, &raw, &answer, &date_ms);
-        making_s += clock_s(CLOCK_THREAD_CPUTIME_ID) - made_s;
+        making_s += thread_cpu_s() - made_s;
         bytes += (double)raw.bytes;
         ticket = answer_put(archive, tide_buf_text(&answer), date_ms);
     }
@@ -314,44 +218,43 @@ static double memory_cpu_s(const struct bench *bench, double *mean_bytes_out)
     expect(tide_archive_index(archive, UINT64_MAX, NULL, &err) == TIDE_OK, err.text);
     expect(tide_archive_close(archive, &err) == TIDE_OK, err.text);
     tide_world_real_free(world);
-    (void)getrusage(RUSAGE_SELF, &usage);
+    const double end_s = cpu_s();
     tide_buf_done(&raw);
     tide_buf_done(&answer);
     *mean_bytes_out = bytes / generator.count;
-    return cpu_of(&usage) - begin_s - making_s;
+    return end_s - begin_s - making_s;
 }
 
 /* ---- lieer ---- */
 
 static void lieer(const struct bench *bench)
 {
-    char command[3 * PATH_BYTES];
+    char command[3 * BENCH_PATH_BYTES];
     const unsigned long count = bench->messages < LIEER_MESSAGES ? bench->messages : LIEER_MESSAGES;
-    (void)snprintf(command, sizeof command, "'%s/mail_lieer.sh' '%s' %lu %lu", bench->source,
+    (void)snprintf(command, sizeof command, "'%s/mail_lieer.sh' '%s' %lu %lu", TIDE_BENCH_SOURCE,
                    bench->build, count, bench->bytes);
     FILE *out = popen(command, "r"); /* NOLINT: a constant command */
     expect(out != NULL, "no shell");
-    double messages = 0, wall_s = 0, cpu_s = 0, our_wall_s = 0, our_cpu_s = 0;
-    const int read =
-        fscanf(out, "%lf %lf %lf %lf %lf", &messages, &wall_s, &cpu_s, &our_wall_s, &our_cpu_s);
+    double messages = 0, their_wall_s = 0, their_cpu_s = 0, our_wall_s = 0, our_cpu_s = 0;
+    const int read = fscanf(out, "%lf %lf %lf %lf %lf", &messages, &their_wall_s, &their_cpu_s,
+                            &our_wall_s, &our_cpu_s);
     const int status = pclose(out);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
         (void)fprintf(stderr, "mail_bench: no comparison with lieer here\n");
         return;
     }
     expect(read == 5 && status == 0, "mail_lieer.sh failed");
-    figure("mail_lieer_cpu", cpu_s / messages * 1e3, "ms", 0, NULL);
-    figure("mail_lieer_rate", messages / wall_s, "1/s", 0, NULL);
-    figure("mail_beside_lieer_cpu", our_cpu_s / messages * 1e3, "ms", cpu_s / our_cpu_s,
+    figure("mail_lieer_cpu", their_cpu_s / messages * 1e3, "ms", 0, NULL);
+    figure("mail_lieer_rate", messages / their_wall_s, "1/s", 0, NULL);
+    figure("mail_beside_lieer_cpu", our_cpu_s / messages * 1e3, "ms", their_cpu_s / our_cpu_s,
            "lieer's CPU by ours");
-    figure("mail_beside_lieer_rate", messages / our_wall_s, "1/s", wall_s / our_wall_s,
+    figure("mail_beside_lieer_rate", messages / our_wall_s, "1/s", their_wall_s / our_wall_s,
            "lieer's time by ours");
 }
 
 int main(int argc, char **argv)
 {
     struct bench bench = {.messages = 20000, .bytes = 10000};
-    const char *temp = getenv("TMPDIR");
     char *end = NULL;
     if (argc > 1)
         bench.messages = strtoul(argv[1], &end, 10);
@@ -362,11 +265,10 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: mail_bench [MESSAGES] [BYTES]\n");
         return 2;
     }
-    (void)snprintf(bench.source, sizeof bench.source, "%s", TIDE_BENCH_SOURCE);
-    (void)snprintf(bench.build, sizeof bench.build, "%s/..", dirname(argv[0]));
-    (void)snprintf(bench.dir, sizeof bench.dir, "%.40s/mail-bench-XXXXXX",
-                   temp != NULL ? temp : "/tmp");
-    expect(mkdtemp(bench.dir) != NULL, "cannot make a directory");
+    build_path(argv[0], "src/cli/tidemark", bench.tidemark);
+    build_path(argv[0], "cloudbox/serve/tidemark-cloud", bench.cloud);
+    build_path(argv[0], "", bench.build);
+    dir_make(bench.dir);
 
     const struct cost whole = mirror(&bench);
     double mean_bytes = 0;
@@ -377,6 +279,6 @@ int main(int argc, char **argv)
     figure("mail_sync_to_memory", (whole.cpu_s - memory_s) / count * 1e3, "ms",
            whole.cpu_s / memory_s, "the same from memory");
     lieer(&bench);
-    (void)nftw(bench.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    dir_remove(bench.dir);
     return 0;
 }

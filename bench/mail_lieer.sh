@@ -47,7 +47,7 @@ export HTTPLIB2_CA_CERTS=$dir/ca.pem SSL_CERT_FILE=$dir/ca.pem CURL_CA_BUNDLE=$d
 user=reader@example.com
 mailbox=$user=$messages
 [ "$size" -eq 0 ] || mailbox+=,size=$size
-exec 3< <(exec "$build/tidemark-cloud" --listen 127.0.0.1:443 --tls cert.pem,key.pem --quiet \
+exec 3< <(exec "$build/cloudbox/serve/tidemark-cloud" --listen 127.0.0.1:443 --tls cert.pem,key.pem --quiet \
     --auto-consent --quota off --seed 7 --token bench="$user" \
     --mailbox "$mailbox" 2>cloud.log)
 read -r _ <&3 || { cat cloud.log >&2; exit 1; }
@@ -82,7 +82,7 @@ timed "$dir/pull.log" gmi pull
 lieer=$took
 [ "$(find mail -type f | wc -l)" -eq "$messages" ] || { echo "lieer left something out" >&2; exit 1; }
 
-ours=("$build/tidemark" --home "$dir/home")
+ours=("$build/src/cli/tidemark" --home "$dir/home")
 "${ours[@]}" account add gmail "$user" --bearer bench \
     --endpoint https://gmail.googleapis.com >/dev/null
 timed "$dir/sync.log" "${ours[@]}" mail sync --set governor.gmail.window_units=0

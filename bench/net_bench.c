@@ -4,26 +4,19 @@
  * libcurl's multi interface by itself with eight transfers in flight, then
  * eight threads that call tide_world_call(), against the same server in the
  * same run.  One JSON object per line. */
+#include "bench.h"
+
 #include "world/real.h"
 #include "world/world.h"
 #include "support/http_server.h"
 
 #include <curl/curl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CALLERS = 8, BIG_BYTES = 256 << 20 };
 
 static int calls_each = 4000;
-
-static void must(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "net_bench: %s\n", what);
-        exit(1);
-    }
-}
 
 static size_t body_drop(char *bytes, size_t size, size_t count, void *arg)
 {
@@ -38,7 +31,7 @@ static void transfer_add(CURLM *multi, CURL *easy, const char *url, uint64_t *by
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, body_drop);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, bytes);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    must(curl_multi_add_handle(multi, easy) == CURLM_OK, "add");
+    expect(curl_multi_add_handle(multi, easy) == CURLM_OK, "add");
 }
 
 /* libcurl alone: `in_flight` transfers at once until `count` are done. */
@@ -60,7 +53,7 @@ static double raw_seconds(tide_world *clock, const char *url, int in_flight, int
         curl_multi_perform(multi, &running);
         CURLMsg *message = NULL;
         while ((message = curl_multi_info_read(multi, &left)) != NULL) {
-            must(message->data.result == CURLE_OK, "a raw call failed");
+            expect(message->data.result == CURLE_OK, "a raw call failed");
             CURL *easy = message->easy_handle;
             curl_multi_remove_handle(multi, easy);
             done++;
@@ -93,9 +86,9 @@ static void caller_run(void *arg)
     tide_response_init(&response, tide_mem_heap());
     struct tide_request request = {.method = "GET", .url = caller->url};
     for (int i = 0; i < caller->count; i++)
-        must(tide_world_call(caller->world, &request, &response, NULL, NULL) == TIDE_OK &&
-                 response.http == 200,
-             "a call failed");
+        expect(tide_world_call(caller->world, &request, &response, NULL, NULL) == TIDE_OK &&
+                   response.http == 200,
+               "a call failed");
     tide_response_done(&response);
 }
 
@@ -106,9 +99,9 @@ static double world_seconds(tide_world *world, const char *url, int threads_coun
     const uint64_t from_us = tide_world_now_us(world);
     for (int i = 0; i < threads_count; i++) {
         callers[i] = (struct caller){world, url, count / threads_count};
-        must(tide_world_thread(world, "caller", caller_run, &callers[i], &threads[i], NULL) ==
-                 TIDE_OK,
-             "thread");
+        expect(tide_world_thread(world, "caller", caller_run, &callers[i], &threads[i], NULL) ==
+                   TIDE_OK,
+               "thread");
     }
     for (int i = 0; i < threads_count; i++)
         tide_world_join(world, threads[i]);
@@ -120,15 +113,6 @@ static tide_status sink_drop(void *arg, const char *bytes, size_t count)
     (void)bytes;
     *(uint64_t *)arg += count;
     return TIDE_OK;
-}
-
-static void report(const char *name, double value, const char *unit, double base, const char *to)
-{
-    printf("{\"name\":\"%s\",\"value\":%.1f,\"unit\":\"%s\"", name, value, unit);
-    if (to != NULL)
-        printf(",\"ratio\":%.3f,\"to\":\"%s\"", value / base, to);
-    printf("}\n");
-    fflush(stdout);
 }
 
 static void bench_big(tide_world *world, test_http *server)
@@ -147,13 +131,13 @@ static void bench_big(tide_world *world, test_http *server)
     struct tide_response response;
     tide_response_init(&response, tide_mem_heap());
     const uint64_t from_us = tide_world_now_us(world);
-    must(tide_world_call(world, &request, &response, NULL, NULL) == TIDE_OK, "big call");
+    expect(tide_world_call(world, &request, &response, NULL, NULL) == TIDE_OK, "big call");
     const double world_s = (double)(tide_world_now_us(world) - from_us) / 1e6;
-    must(bytes == BIG_BYTES && raw_bytes == BIG_BYTES, "big bytes");
+    expect(bytes == BIG_BYTES && raw_bytes == BIG_BYTES, "big bytes");
     tide_response_done(&response);
-    report("net.raw.body", BIG_BYTES / 1e6 / raw_s, "MB/s", 0, NULL);
-    report("net.world.body", BIG_BYTES / 1e6 / world_s, "MB/s", BIG_BYTES / 1e6 / raw_s,
-           "net.raw.body");
+    compared("net.raw.body", BIG_BYTES / 1e6 / raw_s, "MB/s", 0, NULL);
+    compared("net.world.body", BIG_BYTES / 1e6 / world_s, "MB/s", BIG_BYTES / 1e6 / raw_s,
+             "net.raw.body");
 }
 
 int main(int argc, char **argv)
@@ -163,27 +147,27 @@ int main(int argc, char **argv)
     (void)setenv("no_proxy", "*", 1);
     test_http *server = test_http_start();
     tide_world *world = NULL;
-    must(tide_world_real_new(tide_mem_heap(), &world, NULL) == TIDE_OK, "world");
+    expect(tide_world_real_new(tide_mem_heap(), &world, NULL) == TIDE_OK, "world");
     char url[200];
     (void)snprintf(url, sizeof url, "%s", test_http_url(server, "/plain?bytes=1000"));
     uint64_t bytes = 0;
 
     const double one_raw_s = raw_seconds(world, url, 1, calls_each, &bytes);
-    report("net.raw.calls_1", calls_each / one_raw_s, "calls/s", 0, NULL);
+    compared("net.raw.calls_1", calls_each / one_raw_s, "calls/s", 0, NULL);
     const double one_s = world_seconds(world, url, 1, calls_each);
-    report("net.world.calls_1", calls_each / one_s, "calls/s", calls_each / one_raw_s,
-           "net.raw.calls_1");
+    compared("net.world.calls_1", calls_each / one_s, "calls/s", calls_each / one_raw_s,
+             "net.raw.calls_1");
 
     const int count = calls_each * CALLERS;
     const double raw_s = raw_seconds(world, url, CALLERS, count, &bytes);
-    report("net.raw.calls_8", count / raw_s, "calls/s", 0, NULL);
+    compared("net.raw.calls_8", count / raw_s, "calls/s", 0, NULL);
     const double world_s = world_seconds(world, url, CALLERS, count);
-    report("net.world.calls_8", count / world_s, "calls/s", count / raw_s, "net.raw.calls_8");
+    compared("net.world.calls_8", count / world_s, "calls/s", count / raw_s, "net.raw.calls_8");
 
     bench_big(world, server);
     struct real_net_stats stats;
     real_net_stats(world, &stats);
-    report("net.world.connections", (double)stats.connections, "connections", 0, NULL);
+    compared("net.world.connections", (double)stats.connections, "connections", 0, NULL);
     tide_world_real_free(world);
     test_http_stop(server);
     return 0;

@@ -10,6 +10,8 @@
  * next in one transaction and one round trip (a pipeline), with the payloads transferred
  * and not used.  It leaves out what an engine is for: fences and leases, retries,
  * dependencies, cycles, lanes, handlers on threads. */
+#include "bench.h"
+
 #include "ledger/postgres/postgres.h"
 
 #include <arpa/inet.h>
@@ -20,19 +22,6 @@
 #include <time.h>
 
 enum { BATCH_MAX = 10000, CONNECTIONS_MAX = 16, KIND = 1, TEXT_BYTES = 64 };
-
-_Noreturn static void die(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "queue_raw: %s: %s\n", what, why);
-    exit(1);
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static uint64_t now_unix_ms(void)
 {
@@ -404,14 +393,6 @@ static int hold(const char *url)
         ;
     PQfinish(pg);
     return 0;
-}
-
-static size_t number(const char *text, size_t max)
-{
-    size_t value = strtoul(text, NULL, 10);
-    if (value == 0 || value > max)
-        die(text, "not such a number");
-    return value;
 }
 
 int main(int argc, char **argv)

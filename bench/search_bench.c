@@ -10,6 +10,8 @@
  *
  * With DIR the archive is made there once and used again the next time.
  * TIDE_BENCH_MESSAGES sets the number of messages (120,000). */
+#include "bench.h"
+
 #include "base/check.h"
 #include "base/rng.h"
 #include "mail/search/search.h"
@@ -20,8 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
     YEARS = 12,
@@ -36,35 +36,13 @@ enum {
 
 struct bench {
     tide_world *world;
-    char dir[400];
+    char dir[BENCH_PATH_BYTES];
     uint64_t messages;
     double *weights; /* cumulative */
     tide_rng rng;
     tide_archive *archive;
     bool missed;
 };
-
-static double cpu_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-static double now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-static void must(tide_status rc, const char *what, const tide_error *err)
-{
-    if (rc == TIDE_OK)
-        return;
-    (void)fprintf(stderr, "search_bench: %s: %s\n", what, err->text);
-    exit(1);
-}
 
 /* ---- words ---- */
 
@@ -286,11 +264,11 @@ static void build(struct bench *bench)
     tide_error err = {TIDE_OK, 0, ""};
     tide_shards_init(&shards, &options, tide_mem_heap());
     must(tide_shards_look(&shards, &err), "look", &err);
-    const double start = now_ms();
+    const double start = now_s();
     if (shards.count == 0)
         for (int32_t year = YEAR_FIRST; year < YEAR_FIRST + YEARS; year++)
             shard_build(bench, &shards, year);
-    (void)fprintf(stderr, "search_bench: archive ready after %.1f s\n", (now_ms() - start) / 1e3);
+    (void)fprintf(stderr, "search_bench: archive ready after %.1f s\n", now_s() - start);
     tide_shards_done(&shards);
 }
 
@@ -354,7 +332,7 @@ static struct took ask(struct bench *bench, const struct question *question, tid
                                  .snippets = question->snippets};
     if (question->deep)
         search.after = TIDE_TEXT("n:2015:117187500");
-    const struct took start = {now_ms(), cpu_ms()};
+    const struct took start = {now_s() * 1e3, cpu_s() * 1e3};
     must(tide_query_parse(text, 1710072000000, 0, tide_mem_heap(), &query, &err), "parse", &err);
     search.query = query;
     if (question->count) {
@@ -365,7 +343,7 @@ static struct took ask(struct bench *bench, const struct question *question, tid
         must(tide_search_run(bench->archive, &search, count_found, found, &next, &more, &err),
              "search", &err);
     }
-    const struct took took = {now_ms() - start.wall_ms, cpu_ms() - start.cpu_ms};
+    const struct took took = {now_s() * 1e3 - start.wall_ms, cpu_s() * 1e3 - start.cpu_ms};
     tide_query_free(query);
     tide_buf_done(&next);
     return took;
@@ -465,14 +443,10 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < VOCABULARY; i++)
         bench.weights[i] = (i > 0 ? bench.weights[i - 1] : 0) + 1.0 / (i + 8);
     must(tide_world_real_new(tide_mem_heap(), &bench.world, &err), "world", &err);
-    const char *temp = getenv("TMPDIR");
     if (argc > 1)
         (void)snprintf(bench.dir, sizeof bench.dir, "%s", argv[1]);
     else
-        (void)snprintf(bench.dir, sizeof bench.dir, "%s/tide-bench-XXXXXX",
-                       temp == NULL ? "/tmp" : temp);
-    if (argc <= 1 && mkdtemp(bench.dir) == NULL)
-        return 1;
+        dir_make(bench.dir);
     must(tide_dir_make(bench.world, bench.dir, &err), "directory", &err);
     build(&bench);
     const struct tide_archive_options options = {
@@ -482,16 +456,8 @@ int main(int argc, char **argv)
         if (argc <= 2 || strcmp(argv[2], questions[i].name) == 0)
             measure(&bench, &questions[i]);
     must(tide_archive_close(bench.archive, &err), "close", &err);
-    for (int32_t year = YEAR_FIRST; argc <= 1 && year < YEAR_FIRST + YEARS; year++) {
-        static const char *const endings[] = {"", "-wal", "-shm"};
-        for (size_t i = 0; i < 3; i++) {
-            char path[420];
-            (void)snprintf(path, sizeof path, "%s/%d.db%s", bench.dir, year, endings[i]);
-            (void)unlink(path);
-        }
-    }
     if (argc <= 1)
-        (void)rmdir(bench.dir);
+        dir_remove(bench.dir);
     tide_world_real_free(bench.world);
     free(bench.weights);
     return bench.missed ? 1 : 0;
