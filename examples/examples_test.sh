@@ -67,7 +67,7 @@ channel() {
     expect 0 "$state" "$@"
     local began
     began=$(sed -n 's/^ok at 300 of 300 metres; this run began at \([0-9]*\)$/\1/p' "$log")
-    [ -n "$began" ] && [ "$began" -ge 100 ] || die "did not go on where it was"
+    [ -n "$began" ] && [ "$began" -ge 100 ] || die "did not resume"
     expect 0 "$state" "$@"
     grep -q 'this run began at -1$' "$log" || die "dug again"
 }

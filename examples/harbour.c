@@ -141,9 +141,9 @@ int main(int argc, char **argv)
                      CRATES, ships.seen, SHIPS);
         (void)fflush(stdout);
     }
-    (void)printf("\n%s\n", work == TIDE_OK ? "all done" : "interrupted: run it again to go on");
+    (void)printf("\n%s\n", work == TIDE_OK ? "all done" : "interrupted: run it again to resume");
     if (work != TIDE_OK && work != TIDE_TIMEOUT)
-        (void)fail("cannot go on", &err);
+        (void)fail("cannot continue", &err);
     (void)tide_engine_close(engine); /* puts running jobs back, loses nothing */
     return work == TIDE_OK && crates.seen == CRATES && ships.seen == SHIPS ? 0 : 2;
 }

@@ -1,6 +1,6 @@
 /* program_0.2.c - a program as it was compiled with the header of 0.2.
  *
- * It does not include tidemark.h: what it uses stands here as it was then, so that it goes on
+ * It does not include tidemark.h: what it uses stands here as it was then, so that it continues
  * telling whether old binaries work with the library of today.  Never change it; add another
  * one with the next version. */
 #include <stdbool.h>

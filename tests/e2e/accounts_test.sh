@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # accounts_test.sh TIDEMARK CLOUD: several accounts of which one is broken.  The others finish,
-# each account has its line, the exit code is the worst one, and nobody works for an account that
+# each account has its line, the exit code is the worst one, and no worker works for an account that
 # was not named (M16, E7.2, E9.1, decision 10).
 . "$(dirname "$0")/stage.sh"
 start_cloud --seed 21 --mailbox ada@example.com=12 \
@@ -49,7 +49,7 @@ grep -q 'account resume bob@example.com' "$dir/out" "$dir/err" || fail "what to 
 [ "$(stored ada) $(stored bob)" = "13 9" ] || fail "beside a halted account: $(stored ada) $(stored bob)"
 ends 1 mail sync bob@example.com --json
 jq -e '.accounts[0].outcome == "halted" and .accounts[0].reason == "on holiday"' "$dir/out" >/dev/null || fail "outcome: $(cat "$dir/out")"
-# ... and status says so whatever the last run came to, and how to go on
+# ... and status says so whatever the last run came to, and how to resume
 says_halted() {
     t mail status bob@example.com >"$dir/out" || fail "status"
     grep -q '^  halted .*on holiday.*account resume bob@example.com' "$dir/out" || fail "$1: $(cat "$dir/out")"

@@ -31,7 +31,7 @@ stored=$(rows "$dir/home/archive")
 # ---- everything is in the copy, and what is not is named
 echo notes >"$dir/home/archive/notes.txt"
 t home backup "$dir/copy" >"$dir/out" 2>"$dir/err" || fail "backup: $(cat "$dir/err")"
-grep -q notes.txt "$dir/out" "$dir/err" || fail "what nobody owns is left out without a word"
+grep -q notes.txt "$dir/out" "$dir/err" || fail "an unknown file is left out silently"
 rm "$dir/home/archive/notes.txt"
 [ "$(rows "$dir/copy/archive")" = "$stored" ] || fail "the search analytics are not in the copy"
 t home backup "$dir/copy" --json >"$dir/out" || fail "a second backup"

@@ -246,7 +246,7 @@ rm -rf "$home"; mkdir "$home"; sqlite3 "$home/state.db" 'CREATE TABLE diary (day
 rm -rf "$home"; mkdir "$home"; printf 'Dear diary' >"$home/state.db"; refused "state.db"
 fresh; version=$(sqlite3 "$home/state.db" 'PRAGMA user_version'); sqlite3 "$home/state.db" "PRAGMA user_version = $((version + 1))" ; refused "newer"
 
-# ---- a directory that cannot be written (root can, so it becomes somebody else)
+# ---- a directory that cannot be written (root can, so it changes its user)
 other=()
 if [ "$(id -u)" -eq 0 ]; then
     command -v setpriv >/dev/null && other=(setpriv --reuid=65534 --regid=65534 --clear-groups)

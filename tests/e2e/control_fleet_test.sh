@@ -41,7 +41,7 @@ running() { # jobs that run, of an account or of all
 }
 more() { [ "$(calls "$1")" -gt "$2" ]; }
 works() { # account: it asks for more than it has
-    until_true 20 more "$1" "$(($(calls "$1") + 3))" || fail "$1 does not go on ($2): $(tail -n 3 "$dir"/*.log) $(cat "$dir/told")"
+    until_true 20 more "$1" "$(($(calls "$1") + 3))" || fail "$1 does not continue ($2): $(tail -n 3 "$dir"/*.log) $(cat "$dir/told")"
 }
 quiet() { [ "$(running "$1")" = 0 ]; }
 # Whatever comes next would only say it again, and slowly.
@@ -95,7 +95,7 @@ part() { # name of the database, what is added to the URL
 
     give_up
 
-    # Cancel, while every call takes for ever: what runs is told to end, in both.
+    # Cancel while no call ever returns: running jobs are canceled in both processes.
     kill -9 "${pid[watcher]}" 2>/dev/null
     wait "${pid[watcher]}" 2>/dev/null
     curl -sSf -o "$dir/out" "$origin/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":600000}' || fail "a slow cloud"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fleet_cli_test.sh TIDEMARK CLOUD SEED_LEDGER: the commands on a ledger that many machines
 # share: choosing it, passwords, roles, every refusal, looking and changing without an
-# engine, and a worker that joins, works, is told to end and ends (E1.7, E7.4).
+# engine, and a worker that joins, works, and ends when asked to (E1.7, E7.4).
 if [ -z "${TIDE_TEST_POSTGRES:-}" ]; then
     "$(dirname "$0")/../support/pg_cluster.sh" run --fast "$0" "$@"
     status=$?
@@ -20,7 +20,7 @@ database=${url#postgres:///} && database=${database%%\?*}
 as() { echo "postgres:///$database?host=$server&user=$1"; }
 
 psql=$(command -v psql || ls /usr/lib/postgresql/*/bin/psql | sort -V | tail -1)
-# As whoever may run a server; pg_cluster.sh found its programs the same way.
+# As a user who may run a server; pg_cluster.sh found its programs the same way.
 server_do() {
     local ctl as=()
     ctl=$(ls /usr/lib/postgresql/*/bin/pg_ctl "$(pg_config --bindir 2>/dev/null)/pg_ctl" 2>/dev/null | sort -V | tail -1)
@@ -179,7 +179,7 @@ worker() { # in the background: its events in $dir/events
     worker=$!
     pids+=("$worker")
 }
-told() { # reads what the service manager was told until a line has $1
+told() { # reads what the service manager received until a line has $1
     local said
     while read -rt 20 said <&4; do
         [[ "$said" == *"$1"* ]] && return 0
@@ -201,16 +201,16 @@ until_true 30 events "ledger out of reach" || fail "no line when it lost its ser
 on 1 jobs list; complains "server"
 server_do start
 until_true 30 events "ledger reached again" || fail "no line when it found its server: $(cat "$dir/events")"
-until_true 30 member 1 || fail "it did not go on: $(cat "$dir/events")"
+until_true 30 member 1 || fail "it did not continue: $(cat "$dir/events")"
 kill -TERM "$worker"
 wait "$worker"; code=$?
-[ "$code" -eq 0 ] || fail "a worker that was told to end ended with $code: $(cat "$dir/worker.out")"
+[ "$code" -eq 0 ] || fail "a worker that was asked to end ended with $code: $(cat "$dir/worker.out")"
 told STOPPING=1 || fail "the service manager was not told STOPPING=1"
 jq -e '.interrupted and .put_back == 0' "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
 member 0 >/dev/null || fail "it did not leave"
 
 # ---- all of it by a role that has no more rights than `ledger migrate --role` gave it, in a
-# database that nobody with more rights has worked in
+# database that no role with more rights has used
 sql "CREATE DATABASE little" && little=${url/$database/little}
 few=${little/user=postgres/user=hand}
 export PGPASSWORD=right
@@ -237,7 +237,7 @@ run 0 --ledger "$few" account add console sc-domain:example.net "${there[@]}"
 run 0 --ledger "$few" mail sync; says "12 stored"; complains "rocess $worker "
 run 0 --ledger "$few" --home "$dir/other" mail sync; says "stored elsewhere"
 run 0 --ledger "$few" account list; says "process $worker"
-# Canceled while it is watched: the one who asked is told, and not that messages are bad.
+# Canceled while it is watched: the command reports that, and not bad messages.
 curl -sSf -o "$dir/out" "$little_cloud/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":600000}' || fail "a slow cloud"
 "$tidemark" --home "$dir/home" --ledger "$few" mail sync --quiet >"$dir/out" 2>&1 &
 asker=$!
@@ -249,7 +249,7 @@ wait "$asker"; code=$?
 curl -sSf -o "$dir/out" -X DELETE "$little_cloud/_cloud/faults" || fail "a quick cloud"
 [ -z "$(ls -d "$dir/home/beside"* 2>/dev/null)" ] || fail "what was handed over left a directory"
 kill -TERM "$worker" && wait "$worker" || fail "the worker of few rights ended with $?: $(cat "$dir/worker.out")"
-# Where its archive is not, an account is refused before anybody signs in; it says where it is.
+# Where its archive is not, an account is refused before a sign-in; the error says where it is.
 run 0 --ledger "$few" account list; says "here"
 run 0 --ledger "$few" --home "$dir/other" account list --json; holds '.accounts[] | select(.account == "bob@example.com") | .here == false and .signed_in == "elsewhere"'
 run 1 --ledger "$few" --home "$dir/other" account add gmail bob@example.com "${there[@]}"; complains "not here"; complains "move"
@@ -269,8 +269,8 @@ run 0 --ledger "${few/little/second}" jobs stats; says "mail.fetch"
 unset PGPASSWORD
 rm -rf "$dir/home/archive" "$dir/home/secrets"
 
-# ---- a worker that starts while its server is away: it says so once, waits, and goes on
-ended() { # a worker was told to end: $1 is its exit code, $2 is true of its last word
+# ---- a worker that starts while its server is away: it says so once, waits, and continues
+ended() { # a worker was asked to end: $1 is its exit code, $2 holds for its last event
     wait "$worker"; code=$?
     [ "$code" -eq "$1" ] || fail "the worker ended with $code: $(cat "$dir/events" "$dir/worker.out")"
     jq -e "$2" "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
@@ -287,13 +287,13 @@ worker
 told "STATUS=waiting for" || fail "it does not wait: $(cat "$dir/events")"
 for _ in 1 2 3; do told WATCHDOG=1 || fail "the watchdog was not told while it waits"; done # some attempts later
 server_do start
-until_true 30 member 1 || fail "it did not go on when its server came: $(cat "$dir/events")"
+until_true 30 member 1 || fail "it did not continue when its server came: $(cat "$dir/events")"
 told "STATUS=working on" || fail "the service manager was not told that it works"
 jq -se 'map(.event) | (map(select(. == "ledger out of reach")) | length == 1)
     and index("ledger reached again") < index("joined")' "$dir/events" >/dev/null || fail "its lines: $(cat "$dir/events")"
 kill -TERM "$worker"
 ended 0 '.interrupted'
-# What does not mend itself is not waited for.
+# It does not wait for an error that needs a change by a person.
 run 1 --ledger "postgres:///there_is_none?host=$server" worker; complains "does not exist"
 PGPASSWORD=wr0ng run 1 --ledger "$(as hand)" worker; complains "password"; hides wr0ng
 
@@ -330,14 +330,14 @@ for signal in TERM INT; do
     wait "$worker"; code=$?
     [ "$code" -eq 5 ] || fail "SIG$signal in the middle of a job: $code, not 5: $(cat "$dir/worker.out")"
     jq -e '.interrupted and .put_back > 0 and .failed == 0' "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
-    [ "$(sql "SELECT count(*) FROM tidemark.job WHERE state = 1")" = 0 ] || fail "a job runs and nobody runs it"
+    [ "$(sql "SELECT count(*) FROM tidemark.job WHERE state = 1")" = 0 ] || fail "a job is running without a worker"
     curl -sSf -o "$dir/out" -X DELETE "$origin/_cloud/faults" || fail "a quick cloud"
 done
 on 0 mail sync --quiet --json; holds ".accounts[0].cycles_open == 0 and .accounts[0].failed_jobs == 0"
 
 # ---- once: it ends by itself
 on 0 worker --once --json; holds '.interrupted == false'
-# The role of few rights can work, too, also where nobody of more rights has worked before.
+# The role of few rights can work, too, also where no role with more rights worked before.
 sql "SET client_min_messages = warning; DROP SCHEMA tidemark CASCADE"
 on 0 ledger migrate --role hand
 PGPASSWORD=right run 0 --ledger "$(as hand)" worker --once; says "0 failed"

@@ -127,7 +127,7 @@ killed_copy() {
         fi
     done
     "$tidemark" ledger copy --json "$from" "$to" >"$dir/last.json" 2>"$dir/err" ||
-        grep -q "rows of its own" "$dir/err" || fail "it did not go on: $(cat "$dir/err")"
+        grep -q "rows of its own" "$dir/err" || fail "it did not continue: $(cat "$dir/err")"
     jq -r '"resumed with \(.rows_resumed) of \(.rows) rows there"' "$dir/last.json" 2>/dev/null
     equal "$from" "$to"
 }
@@ -161,7 +161,7 @@ run 0 --home "$dir/back" ledger check
 says "good"
 [ "$(sha256sum <"$source")" = "$sum" ] || fail "the source was changed"
 
-# A full disk: it says so, and goes on when there is room.
+# A full disk: it says so, and continues when there is room.
 mkdir "$dir/small"
 if [ -n "${TIDE_TEST_MOUNTS:-}" ] && mount -t tmpfs -o size=3m none "$dir/small" 2>/dev/null; then
     run 1 ledger copy "$source" "$dir/small/state.db"

@@ -85,7 +85,7 @@ sed -i '/^struct tide_spec {/,/^};/ s/uint64_t reserved\[4\];/uint64_t to_come; 
     "$dir/newer-include/tidemark.h"
 compile newer "$source/tests/abi/program_newer.c" -I"$dir/newer-include" $(flags --libs)
 "$dir/newer" "$dir/newer-state" 0 >"$dir/newer.log" || die "zero is not the default"
-! "$dir/newer" "$dir/newer-state" 7 >"$dir/newer.log" || die "a field that nobody knows was ignored"
+! "$dir/newer" "$dir/newer-state" 7 >"$dir/newer.log" || die "an unknown field was ignored"
 grep -q '^invalid: struct tide_spec has reserved fields' "$dir/newer.log" || die "$(cat "$dir/newer.log")"
 
 # ---- the manual: every function's page can be read

@@ -48,7 +48,7 @@ done
 grep -qE '^http://127\.0\.0\.1:[0-9]+/\?.* 200$' "$dir/visited" || fail "the browser ended at $(cat "$dir/visited")"
 grep -q 'You can close this window' "$dir/page" || fail "the page says $(cat "$dir/page")"
 port=$(sed -E 's/^http:..127.0.0.1:([0-9]+).*/\1/' "$dir/visited")
-curl -s --max-time 2 "http://127.0.0.1:$port/" >"$dir/page" && fail "somebody still listens"
+curl -s --max-time 2 "http://127.0.0.1:$port/" >"$dir/page" && fail "the port still listens"
 
 # ---- the secret is in one private file and nowhere else
 secret=$(find "$dir/home/secrets" -type f)
@@ -81,7 +81,7 @@ t mail sync --quiet >"$dir/out" 2>"$dir/err" && fail "a secret that others can r
 grep -rq "chmod 600" "$dir/out" "$dir/err" || fail "no cure in: $(cat "$dir/out" "$dir/err")"
 chmod 600 "$secret"
 
-# ---- revoked: the command that mends it, and it does
+# ---- revoked: the command that repairs it works
 tell token/revoke "{\"user\":\"$user\"}"
 t mail sync --quiet >"$dir/out" 2>"$dir/err"
 code=$?
@@ -153,7 +153,7 @@ grep -q 'sign-in is revoked' "$dir/out" || fail "it was not revoked: $(cat "$dir
 [ "$(trade)" = 400 ] || fail "the grant lives on at the provider"
 [ -z "$(find "$dir/home/secrets" -type f)" ] || fail "a secret is left"
 
-# ---- a provider that cannot be reached keeps nobody
+# ---- a provider that cannot be reached does not block a removal
 add || fail "signing in once more: $(cat "$dir/err")"
 kill "$pid"
 wait "$pid" 2>/dev/null

@@ -212,11 +212,11 @@ timeout 60 nsenter -a -t "$init" runuser -u tidemark -- env "TIDEMARK_LEDGER_URL
 watcher=$!
 struck() { in_there curl -sS "$origin/_cloud/faults" | jq -e '[.. | .struck? // 0] | add > 0'; }
 until_true 30 struck || fail "no job waits for the cloud: $(journal)"
-kill -KILL "$watcher" # nobody waits for it any more, nor does it in its place
+kill -KILL "$watcher" # now no process waits for it or does it instead
 wait "$watcher" 2>/dev/null
 in_there systemctl stop tidemark-worker || fail "stop with a job: $(journal)"
 ended "success exited 5" || fail "with a job it ended: $(in_there cat /run/ended): $(journal)"
-[ "$(psql -qXAt "$url" -c "SELECT count(*) FROM tidemark.job WHERE state = 1")" = 0 ] || fail "a job runs under the name of nobody"
+[ "$(psql -qXAt "$url" -c "SELECT count(*) FROM tidemark.job WHERE state = 1")" = 0 ] || fail "a job is running without an owner"
 
 # ---- the other unit, under the service manager of a person: settings and password of their own
 in_there curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "a quick cloud"

@@ -68,9 +68,9 @@ for _ in $(seq 100); do
 done
 jq -e --arg h "$host" '.reasons | any((.text | contains($h)) and .until_unix_ms > 0)' "$dir/out" >/dev/null || fail "explain: $(cat "$dir/out")"
 tells_next_try() { t mail status bob@example.com | grep -q 'next try'; } # not while it tries
-until_true 30 tells_next_try || fail "status beside it: $(t mail status bob@example.com)"
+until_true 30 tells_next_try || fail "status during it: $(t mail status bob@example.com)"
 
-# ---- the server is back: it goes on by itself, and the failure is no longer the last word
+# ---- the server is back: it continues by itself, and status no longer shows the failure
 begin_other "$host"
 wait "$sync" || fail "it did not come back: $(cat "$dir/sync.out" "$dir/sync.err")"
 t mail status bob@example.com --json | jq -e '.accounts[0] | .last_ok_unix_ms > .last_failed_unix_ms' >/dev/null ||
@@ -79,7 +79,7 @@ t mail status bob@example.com >"$dir/out"
 grep -q "failed.*$host" "$dir/out" && fail "a failure of long ago is kept: $(cat "$dir/out")"
 end_other
 
-# ---- a certificate that nobody vouches for is a reason, too
+# ---- an untrusted certificate is a reason, too
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key.pem" -out "$dir/cert.pem" -days 2 -subj /CN=localhost 2>/dev/null
 begin_other 127.0.0.1:0 --tls "$dir/cert.pem,$dir/key.pem"
 ends 1 account add gmail bob@example.com --endpoint "$away" --bearer tok-bob

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # failover_test.sh MEMBER: the server of a shared ledger dies for good and its standby takes
 # over, at another address.  Replication is synchronous, so nothing that was committed is lost;
-# processes that name both addresses (target_session_attrs=read-write) wait while nobody can be
-# written to, go on at the other one, and every job takes effect exactly once.
+# processes that name both addresses (target_session_attrs=read-write) wait while no server can be
+# written to, continue at the other one, and every job takes effect exactly once.
 . "$(dirname "$0")/stage.sh"
 member=$(realpath "$1")
 second=$(mktemp -d /tmp/tide-pg.XXXXXX)
@@ -41,7 +41,7 @@ export TIDEMARK_FLEET_LEASE=5s TIDEMARK_FLEET_LOOK=1s
 query "$first" "CREATE TABLE effect (job bigint NOT NULL, value bigint NOT NULL)" || exit 1
 "$member" fill "$both" "$dir/fill" "$jobs" || exit 1
 for i in 1 2 3 4; do
-    # The last one takes whoever answers, as behind an address that moves: it meets the standby
+    # The last one takes any server that answers, as behind an address that moves: it meets the standby
     # while that is none to write to.
     [ "$i" -lt 4 ] || both=${both%&target*}
     "$member" work "$both" "$dir/$i" 60 >"$dir/log.$i" 2>&1 &
@@ -65,7 +65,7 @@ until_true 60 all_lost "${#pid[@]}" || fail "not all notice that their leases ra
 alive "while there is only a standby"
 done_before=$(query "$second" "SELECT count(*) FROM effect")
 server "$second" promote
-until_true 60 written "$second" $((done_before + 200)) || fail "nothing goes on at the second: $(tail -n 2 "$dir"/log.*)"
+until_true 60 written "$second" $((done_before + 200)) || fail "no work at the second: $(tail -n 2 "$dir"/log.*)"
 alive "at the second"
 "$member" watch "postgres:///$database?host=$second&user=postgres" >/dev/null || fail "watch"
 all_done() { [ "$("$member" watch "postgres:///$database?host=$second&user=postgres")" = 0 ]; }

@@ -1,5 +1,5 @@
 /* Goal: several engines on one shared ledger are one: each job runs once, each account
- * has one holder, each tick of a schedule fires once, and what one is told all do.
+ * has one holder, each tick of a schedule fires once, and a command to one reaches all.
  * Method: two engines in this process, each with a state directory of its own, on a
  * fresh database.  They look often; the lease is so long that no process is declared dead
  * because the machine is busy. */
@@ -59,7 +59,7 @@ static tide_status count_run(tide_job *job, void *context, tide_error *err)
     return TIDE_OK;
 }
 
-/* Beside its own kind, a process may always have the next job of it. */
+/* While `forever` is set, each job enqueues the next of its kind. */
 static tide_status run_only(tide_job *job, void *context, tide_error *err)
 {
     struct process *process = context;
@@ -68,7 +68,7 @@ static tide_status run_only(tide_job *job, void *context, tide_error *err)
     return atomic_load(&process->forever) ? tide_job_enqueue(job, &next, err) : TIDE_OK;
 }
 
-/* Runs until somebody ends it. */
+/* Runs until it is ended. */
 static tide_status run_long(tide_job *job, void *context, tide_error *err)
 {
     (void)err;
@@ -350,7 +350,7 @@ CASE(an_account_with_work_of_other_kinds_is_left_to_others)
     assert_int_equal(atomic_load(&f->p[0].ran), 1);
 }
 
-CASE(an_account_moves_to_whoever_runs_what_is_left)
+CASE(an_account_moves_to_the_process_that_runs_what_is_left)
 {
     uint32_t account = open_with_kinds(f);
     start(f, 0);
@@ -390,8 +390,8 @@ CASE(an_account_is_not_kept_from_others_by_work_without_end)
     until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 0);
 }
 
-/* The other one lives, but may not have the account: the work of the first goes on. */
-CASE(an_offer_that_nobody_wants_is_taken_back)
+/* The other process lives but may not hold the account: the first one continues. */
+CASE(an_offer_that_no_process_wants_is_taken_back)
 {
     short_lease();
     uint32_t account = open_with_kinds(f);
@@ -418,7 +418,7 @@ CASE(an_offer_that_nobody_wants_is_taken_back)
     until_one_ran(f, 1, 1);
 }
 
-/* ---- commands reach everybody ------------------------------------------------------------- */
+/* ---- commands reach all processes ------------------------------------------------------------- */
 
 CASE(a_cancel_reaches_a_job_of_another_process)
 {
@@ -532,8 +532,8 @@ CASE(a_cursor_moves_over_cycles_that_two_processes_finish)
     assert_string_equal(at.cursor, "day 25");
 }
 
-/* Somebody who watches a process sees the streams of what it holds, as the ledger has them,
- * whoever finishes their cycles. */
+/* A watcher of a process sees the streams of what it holds, as the ledger has them,
+ * no matter which process finishes their cycles. */
 CASE(streams_show_in_a_snapshot)
 {
     uint64_t streams[2] = {0};
@@ -562,7 +562,7 @@ CASE(streams_show_in_a_snapshot)
     until_shows(f, 1, "\"outstanding\":0,\"failed\":1");
 }
 
-/* Whoever finished its last cycle died before it could move the cursor; and very many others
+/* The process that finished its last cycle died before it could move the cursor; and very many others
  * are unfinished. */
 CASE(a_cursor_that_was_left_behind_is_moved_however_many_there_are)
 {
@@ -578,7 +578,7 @@ CASE(a_cursor_that_was_left_behind_is_moved_however_many_there_are)
     until(f, "SELECT sum(ordinal) FROM tidemark.stream", 1);
 }
 
-/* More accounts than a process can hold: each goes on with what it has, and keeps its lease. */
+/* More accounts than a process can hold: each continues with what it has, and keeps its lease. */
 CASE(too_many_accounts_take_no_lease_away)
 {
     open_process(f, 0);

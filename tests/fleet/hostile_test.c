@@ -1,5 +1,5 @@
-/* Goal: what a program's callbacks say and do in a transaction of the ledger hurts nobody
- * but themselves: the engine lives, others' transactions go on, nothing of theirs is kept.
+/* Goal: what a program's callbacks say and do in a transaction of the ledger hurts no one
+ * but themselves: the engine lives, others' transactions continue, nothing of theirs is kept.
  * Method: one engine on a file or on a fresh database; callbacks that name every status a
  * broken store has, or whose statements fail on the server without a word.  A hang ends the
  * program by an alarm. */
@@ -303,7 +303,7 @@ static tide_status again_never(tide_job *job, void *context, tide_error *err)
     return tide_job_again(job, UINT64_MAX);
 }
 
-/* now + for ever is not a moment ago. */
+/* now + forever does not overflow into the past. */
 CASE(a_delay_or_a_sleep_for_ever_does_not_end_at_once)
 {
     uint32_t kind = 0;
@@ -375,7 +375,7 @@ CASE(no_item_is_lost_with_the_memory)
     assert_int_equal(atomic_load(&f->ran), 2);
 }
 
-/* Jobs of another program: their payloads were checked by nobody. */
+/* Jobs of another program: no one checked their payloads. */
 CASE(items_of_a_stranger_are_all_there_or_the_job_fails)
 {
     static const char *const payloads[] = {
@@ -407,7 +407,7 @@ static tide_status stand_still(tide_transaction *transaction, void *arg, tide_er
     return TIDE_OK;
 }
 
-/* The server ends its transaction.  It is not tried for ever, and with it everybody's. */
+/* The server ends its transaction.  It is not retried forever, which would block all others. */
 CASE(a_callback_that_stands_still_is_refused)
 {
     f->effect = stand_still;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # outage_test.sh MEMBER: what a shared ledger's server does to its users: it is
 # restarted, crashes, is away for longer than a lease, has no connections left, no room on its disk, and
-# ends statements that take too long.  The processes live, wait and go on; every job takes
+# ends statements that take too long.  The processes live, wait and continue; every job takes
 # effect exactly once.
 set -uo pipefail
 here=$(dirname "$(realpath "$0")")
@@ -82,7 +82,7 @@ more_than() { (($(written) > $1)); }
 goes_on() {
     local before
     before=$(written)
-    within 60 more_than $((before + 50)) || more_than "$before" || fail "nothing goes on: $1"
+    within 60 more_than $((before + 50)) || more_than "$before" || fail "no more work: $1"
     alive "$1"
     "$member" watch "$url" >/dev/null || fail "watch: $1"
 }
@@ -99,7 +99,7 @@ alive "while the server is away"
 server start
 goes_on "after it was away"
 
-# Somebody else has all the connections, and ours are cut.
+# Other clients have all connections, and ours are cut.
 hogs=()
 for i in $(seq 1 20); do
     psql -X -q -d "$url" -c "SELECT pg_sleep(8)" >/dev/null 2>&1 &
@@ -111,7 +111,7 @@ alive "while there are no connections"
 for pid in "${hogs[@]}"; do wait "$pid" 2>/dev/null; done
 goes_on "after there were no connections"
 
-# Statements are ended by a time-out: somebody holds a lock for long.
+# Statements are ended by a time-out: another client holds a lock for long.
 query "ALTER DATABASE $(query 'SELECT current_database()') SET statement_timeout = '300ms'"
 query "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
        AND pid <> pg_backend_pid()" >/dev/null
@@ -123,7 +123,7 @@ goes_on "after statements were ended by a time-out"
 
 if [ -n "$mounted" ]; then
     dd if=/dev/zero of="$place/ballast" bs=1M 2>/dev/null
-    within 60 grep -q "No space left on device" "$place/log" || fail "nobody needs the disk that is full"
+    within 60 grep -q "No space left on device" "$place/log" || fail "no process met the full disk"
     alive "while the disk is full"
     rm "$place/ballast"
     server status || server start # a full disk may end the server itself

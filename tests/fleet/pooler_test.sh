@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pooler_test.sh MEMBER: through PgBouncer in transaction mode every transaction may have
 # another connection of the server: named statements and LISTEN are not to be had.  The fleet
-# works all the same, and says nothing twice; once it is told of the pooler, once it finds out.
+# works all the same, and says nothing twice; once with the pooler configured, once without.
 set -uo pipefail
 here=$(dirname "$(realpath "$0")")
 member=$(realpath "$1")

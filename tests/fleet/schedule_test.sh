@@ -48,7 +48,7 @@ ended 75 || fail "no ticks after one woke up"
 for one in "${pid[@]}"; do kill -TERM "$one"; done
 for i in "${!pid[@]}"; do wait "${pid[$i]}" || fail "process $i did not end well: $(tail -n 2 "$dir/log.$i")"; done
 pid=()
-# What was put back at the end is done by somebody who brings no schedule.
+# What was put back at the end is done by a process without schedules.
 "$member" work "$url" "$dir/last" 0 >"$dir/log.last" 2>&1 &
 pid[last]=$!
 nothing_left() { [ "$(query "SELECT count(*) FROM tidemark.job")" -eq 0 ]; }
@@ -59,7 +59,7 @@ is() { # what, question, answer
     [ "$answer" = "$3" ] || fail "$1: $answer, not $3"
 }
 is "ticks that fired twice" "SELECT count(*) - count(DISTINCT slot) FROM firing" 0
-is "ticks beside the beat" "SELECT count(*) FROM firing, tidemark.schedule WHERE name = 'tick' AND (slot - anchor) % period <> 0" 0
+is "ticks off the period" "SELECT count(*) FROM firing, tidemark.schedule WHERE name = 'tick' AND (slot - anchor) % period <> 0" 0
 is "ticks without a job" "SELECT count(*) FROM firing WHERE NOT served" 0
 is "jobs without effect" "SELECT count(*) FROM born WHERE job NOT IN (SELECT job FROM effect)" 0
 is "effects of nobody" "SELECT count(*) FROM effect WHERE job NOT IN (SELECT job FROM born)" 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # upgrade_test.sh MEMBER NEXT AFTER: machines are upgraded one after the other.  NEXT is a program
 # of a version to come whose tables still serve MEMBER: it upgrades them under three that work,
-# they go on, old and new ones join and work side by side.  AFTER's tables no longer do: who is
+# they continue, old and new ones join and work side by side.  AFTER's tables no longer do: who is
 # too old is fenced off at once, says so and ends, and changes nothing any more.
 . "$(dirname "$0")/stage.sh"
 member=$(realpath "$1") next=$(realpath "$2") after=$(realpath "$3")
@@ -27,13 +27,13 @@ upgrade() { until_true 60 "$1" fill "$url" "$dir/upgrade" 0 || fail "no upgrade:
 marks() { query "SELECT max(value) FILTER (WHERE key = 'version'), max(value) FILTER (WHERE key = 'oldest_program') FROM tidemark.meta"; }
 
 # ---- tables that serve the old ones, too
-jobs=2400 # 20 s of work for three: more than they get done until they are told to end
+jobs=2400 # 20 s of work for three: more than they get done until they are asked to end
 fresh compatible "$jobs"
 [ "$(marks)" = "1|1" ] || fail "the tables are of $(marks), not of 1|1"
 upgrade "$next"
 [ "$(marks)" = "2|1" ] || fail "the tables are of $(marks), not of 2|1"
 had=$(query "SELECT count(*) FROM effect")
-until_true 60 written $((had + 200)) || fail "they do not go on: $(tail -n 2 "$dir"/log.*)"
+until_true 60 written $((had + 200)) || fail "they do not continue: $(tail -n 2 "$dir"/log.*)"
 for i in 1 2 3; do kill -0 "${pid[$i]}" 2>/dev/null || fail "process $i ended: $(tail -n 2 "$dir/log.$i")"; done
 [ "$(query "SELECT count(*) FROM tidemark.member WHERE dead AND name LIKE '%process ${pid[1]}'")" = 0 ] || fail "they lost their leases"
 for i in 1 2 3; do kill -TERM "${pid[$i]}"; done
@@ -62,7 +62,7 @@ sum() {
         UNION ALL SELECT 'c' || c::text FROM tidemark.cycle c UNION ALL SELECT 'e' || e::text FROM effect e
         UNION ALL SELECT 'm' || m.owner || m.dead FROM tidemark.member m UNION ALL SELECT 'n' || n::text FROM tidemark.meta n) all_rows"
 }
-query "SELECT count(*) FROM tidemark.member WHERE NOT dead" | grep -qx 0 || fail "somebody old is still a member"
+query "SELECT count(*) FROM tidemark.member WHERE NOT dead" | grep -qx 0 || fail "an old process is still a member"
 before=$(sum)
 gone() { ! kill -0 "${pid[$1]}" 2>/dev/null; }
 for i in 1 2 3; do
@@ -73,7 +73,7 @@ for i in 1 2 3; do
 done
 "$member" fill "$url" "$dir/late" 100 >"$dir/out" 2>&1 && fail "an old program comes in"
 grep -q "install a newer Tidemark" "$dir/out" || fail "it is not said what to do: $(cat "$dir/out")"
-[ "$(sum)" = "$before" ] || fail "somebody too old changed something"
+[ "$(sum)" = "$before" ] || fail "a process that is too old changed something"
 start new "$after" 2
 until_true 120 done_all || fail "work is left: $(tail -n 2 "$dir"/log.new)"
 kill -TERM "${pid[new]}" && wait "${pid[new]}" || fail "the new one did not end well"

@@ -190,7 +190,7 @@ CASE(a_file_that_is_no_database_is_refused)
     assert_refused(house, TIDE_INVALID, house->file);
 }
 
-CASE(a_database_of_somebody_else_is_refused)
+CASE(a_database_of_another_program_is_refused)
 {
     sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open(house->file, &db), SQLITE_OK);
@@ -309,7 +309,7 @@ static tide_status page_limit(tide_transaction *transaction, void *arg, tide_err
 }
 
 /* The disk is full, then it has room again: what was taken is kept, what was not is
- * said so, and the engine goes on by itself. */
+ * said so, and the engine continues by itself. */
 CASE(a_full_disk_refuses_work_and_keeps_what_it_has)
 {
     open_engine(house);

@@ -7,7 +7,7 @@
  * makes it durable gets the next number.  At the armed number the process kills
  * itself with SIGKILL, before the operation, after it, or half-way through a
  * write ("torn").  Nothing is simulated: what the files hold afterwards is what
- * the kernel was told.
+ * the kernel received.
  *
  * A kill loses no page that was written; what a power loss forgets is the
  * subject of the simulated disk (tests/sim).
@@ -24,7 +24,7 @@ extern const char *const kill_mode_names[KILL_MODES];
 
 /* Registers the VFS; its name. */
 const char *kill_vfs(void);
-/* Operation `at` (from 1) is the last one; 0: none.  Starts counting anew.  The count is
+/* Operation `at` (from 1) is the last one; 0: none.  Restarts the count.  The count is
  * kept in `*ops`, which another process may watch. */
 void kill_arm(uint64_t at, kill_mode mode, uint64_t *ops);
 /* Operations so far. */

@@ -52,7 +52,7 @@ struct campaign {
     tide_rng rng;
     struct witness *witness;
     char dir[PATH_BYTES / 2], copy[PATH_BYTES / 2 + 8];
-    uint64_t ops[SCENARIOS_MAX]; /* of a run that nobody kills; 0: not known yet */
+    uint64_t ops[SCENARIOS_MAX]; /* of a run without a kill; 0: not known yet */
     /* so far */
     uint64_t points, kills, random_kills, dirs, missed, skipped;
     uint64_t reruns, reruns_max, reruns_kills;
@@ -252,7 +252,7 @@ static uint64_t stride_of(uint64_t count)
     }
 }
 
-/* A run that nobody kills: how many operations it has. */
+/* A run without a kill: how many operations it has. */
 static bool scenario_measure(struct campaign *campaign, const struct scenario *scenario)
 {
     directory_new(campaign);

@@ -1,7 +1,7 @@
 /* scenario.h - what the killed program does, and what must be true afterwards.
  *
  * A scenario is a run of the real engine on a real directory that can be started
- * again after any kill and goes on to the same end.  What it wants done is
+ * again after any kill and continues to the same end.  What it wants done is
  * planned in one transaction with a mark, so that a restart neither forgets nor
  * plans twice.  Every handler leaves one row per key in a table without a unique
  * key: an effect that was doubled shows as two rows, a lost one as none.
@@ -36,7 +36,7 @@ struct stage {
     tide_world *world;
     tide_settings *settings;
     tide_engine *engine;
-    sqlite3 *db; /* verify: state.db, beside no engine */
+    sqlite3 *db; /* verify: state.db, while no engine runs */
     sqlite3 *shard;
     tide_lock *shard_lock;
     uint32_t kind, other_kind, items_kind;

@@ -198,7 +198,7 @@ static void children_midway(struct stage *stage)
 
 enum { EFFECTS = 30, STEPS = 3 };
 
-/* Three steps, each saved before the next; a restart goes on where it stood. */
+/* Three steps, each saved before the next; a restart resumes. */
 static tide_status steps_handler(tide_job *job, void *context, tide_error *err)
 {
     struct stage *stage = context;

@@ -93,7 +93,7 @@ static bool item_is_bad(const char *item)
     return strcmp(item, "i1-3") == 0 || strcmp(item, "i2-0") == 0 || strcmp(item, "i2-15") == 0;
 }
 
-/* A batch with a bad item fails as a whole, and names nobody. */
+/* A batch with a bad item fails as a whole, and names no item. */
 static tide_status batch_handler(tide_job *job, void *context, tide_error *err)
 {
     struct stage *stage = context;
@@ -151,7 +151,7 @@ void verify_split(struct stage *stage)
     expect(stage->db, "SELECT cursor = 'b' FROM stream", 1);
 }
 
-/* ---- schedule: once per tick, whoever died (E8.1) ------------------------------------------ */
+/* ---- schedule: once per tick across kills (E8.1) ------------------------------------------ */
 
 enum { TICKS = 5, PERIOD_MS = 40 };
 
@@ -428,7 +428,7 @@ static tide_status backup_plan(tide_transaction *transaction, struct stage *stag
     return rc;
 }
 
-/* As the command does it: a reading ledger of its own, beside the engine.  A copy
+/* As the command does it: a read-only ledger of its own, while the engine runs.  A copy
  * that was cut off keeps its name; the next one takes another. */
 static void backup_once(struct stage *stage)
 {

@@ -259,7 +259,7 @@ static tide_status effect_write(tide_transaction *transaction, void *arg, tide_e
 }
 
 /* The argument lives until the process ends: a transaction that fails is tried
- * again with the same one, so nobody here knows its last use. */
+ * again with the same one, so its last use is not known here. */
 tide_status effect_leave(tide_job *job, const char *key, tide_error *err)
 {
     struct effect *effect = calloc(1, sizeof *effect);

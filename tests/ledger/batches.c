@@ -27,7 +27,7 @@ CASE(a_batch_is_put_once_and_found_again)
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(seen[i], ids[i]);
 
-    /* The second is refused, and its transaction can go on. */
+    /* The second is refused, and its transaction can continue. */
     begin(f);
     assert_int_equal(tide_ledger_batch_put(f->tx, name, ids, 1, NOW, &f->err), TIDE_EXISTS);
     OK(tide_ledger_note(f->tx, "went", TIDE_TEXT("on"), &f->err));

@@ -1,4 +1,4 @@
-/* claim_free.c - jobs of no account are claimed by whoever asks first (E1.3). */
+/* claim_free.c - jobs of no account are claimed by the first process that asks (E1.3). */
 #include "ledger_fixture.h"
 
 #include <unistd.h>
@@ -39,7 +39,7 @@ static void claim_once(struct fixture *f, const uint32_t *kinds, size_t kinds_co
     f->token += ROOM;
 }
 
-/* All that may be had at this moment: where fewer came, it asks again when it is told to,
+/* All that may be had at this moment: where fewer came, it asks again at the time it was given,
  * until the answer is the same.  A busy shared store may need that. */
 static struct got claim_free(struct fixture *f, const uint32_t *kinds, size_t kinds_count,
                              uint32_t interactive, uint32_t bulk, uint64_t now_unix_ms)
@@ -200,7 +200,7 @@ CASE(a_time_is_never_told_too_late)
 }
 
 /* Added by another process after we last looked, and due before we look again. */
-CASE(what_is_due_is_had_whoever_queued_it)
+CASE(what_another_process_queued_is_claimed_when_due)
 {
     const uint32_t kinds[] = {f->once};
     tide_ledger *mine = f->ledger;

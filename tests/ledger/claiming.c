@@ -7,7 +7,7 @@ CASE(a_claim_carries_what_a_worker_needs)
     job.force = true;
     uint64_t id = add(f, &job).id;
     uint64_t token = claim(f, id);
-    assert_int_equal(claim(f, id), 0); /* nobody claims it twice */
+    assert_int_equal(claim(f, id), 0); /* it is claimed only once */
     struct seen_job seen = look(f, id);
     assert_int_equal(seen.row.owner, 7);
     assert_int_equal(seen.row.started_unix_ms, NOW + 1);

@@ -124,7 +124,7 @@ CASE(what_is_left_is_told_by_cycle_and_state)
     left_is(&seen.rows[1], first, TIDE_ROW_RUNNING, 1, 0);
     left_is(&seen.rows[2], first, TIDE_ROW_FAILED, 1, 0);
     left_is(&seen.rows[3], second, TIDE_ROW_PENDING, 3, 6);
-    assert_int_equal(left_of(f, f->account + 1).count, 0); /* of nobody else */
+    assert_int_equal(left_of(f, f->account + 1).count, 0); /* of no other account */
 }
 
 static bool see_span(const struct tide_stream_row *row, void *arg)
@@ -192,7 +192,7 @@ static uint64_t advance(struct fixture *f, uint64_t stream, char *cursor, size_t
     return ordinal;
 }
 
-/* By what the ledger itself says, where nobody in memory knows all cycles of a stream. */
+/* By what the ledger itself says, where no process knows all cycles of a stream. */
 CASE(a_cursor_advances_over_all_that_is_finished)
 {
     uint64_t a[1];

@@ -57,7 +57,7 @@ CASE(while_one_runs_one_more_may_wait)
     assert_false(second.existed);
     assert_true(add(f, &job).existed);
 
-    /* Put back, it may not wait beside the other under one key; both will run. */
+    /* Put back, it may not wait with the other under one key; both will run. */
     assert_true(end_as(f, first.id, token, TIDE_ROW_PENDING));
     assert_string_equal(look(f, first.id).key, "");
     assert_string_equal(look(f, second.id).key, "k");

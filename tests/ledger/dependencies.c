@@ -24,7 +24,7 @@ CASE(a_job_waits_until_all_it_needs_are_done)
     assert_int_equal(f->changes.released[0].open_deps, 1);
     assert_int_equal(f->changes.released[0].account, f->account);
 
-    /* b fails: c goes on waiting, and says for what. */
+    /* b fails: c keeps waiting, and says for what. */
     run_to(f, b, TIDE_ROW_FAILED);
     assert_int_equal(f->changes.released_count, 0);
     OK(tide_ledger_needs(f->ledger, c, open, 4, &count, &f->err));
@@ -76,14 +76,14 @@ CASE(jobs_of_one_call_may_need_each_other)
 }
 
 /* E6.1: a part that a job hands on is still a part of it. */
-CASE(whoever_waits_for_a_job_waits_for_its_parts)
+CASE(a_job_that_needs_another_waits_for_its_parts)
 {
     uint64_t parent = add_plain(f);
     uint64_t waiting = add_needing(f, &parent, 1);
     struct tide_job_new children[3] = {job_of(f, NULL), job_of(f, NULL), job_of(f, NULL)};
     children[0].part = true;
     children[1].part = true;
-    /* The parent goes on, with one part beside it. */
+    /* The parent continues, next to one part. */
     assert_true(finish(f, &(struct tide_finish){.id = parent,
                                                 .token = claim(f, parent),
                                                 .state = TIDE_ROW_PENDING,
@@ -107,7 +107,7 @@ CASE(whoever_waits_for_a_job_waits_for_its_parts)
     assert_int_not_equal(claim(f, waiting), 0);
 }
 
-/* A part whose key is there already is the job that is there.  Whoever waits for the parent
+/* A part whose key is there already is the job that is there.  A job that waits for the parent
  * waits for that one, as long as it can ever come. */
 static struct tide_enqueued add_keyed(struct fixture *f, const char *key, uint64_t needs)
 {
@@ -276,7 +276,7 @@ CASE(a_canceled_job_keeps_count_of_what_it_needs)
     uint64_t waiting = add_needing(f, needs, 2);
     assert_int_equal(cancel(f, waiting, NULL), 1);
     run_to(f, needs[0], TIDE_ROW_DONE);
-    assert_int_equal(f->changes.released_count, 0); /* no news for anybody */
+    assert_int_equal(f->changes.released_count, 0); /* no change to report */
     assert_int_equal(look(f, waiting).row.open_deps, 1);
     assert_int_equal(retry(f, waiting), 1);
     assert_int_equal(claim(f, waiting), 0);
@@ -285,7 +285,7 @@ CASE(a_canceled_job_keeps_count_of_what_it_needs)
     assert_int_not_equal(claim(f, waiting), 0);
 }
 
-CASE(accepting_a_chain_at_once_leaves_nobody_waiting)
+CASE(accepting_a_chain_at_once_leaves_no_job_waiting)
 {
     uint64_t first = add_plain(f);
     uint64_t second = add_needing(f, &first, 1);

@@ -39,7 +39,7 @@ CASE(a_healthy_ledger_says_so)
     OK(tide_ledger_doctor(f->ledger, NOW + 1, see_symptom, &seen, &f->err));
     assert_true(seen.count >= 3);
     for (size_t i = 0; i < seen.count; i++) {
-        /* The server of tests syncs nothing, and is told so. */
+        /* The test server runs without fsync, and its settings say so. */
         if (strcmp(seen.rows[i].what, "durability") == 0)
             continue;
         if (seen.rows[i].level > 0)

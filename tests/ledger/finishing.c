@@ -75,7 +75,7 @@ CASE(beats_keep_bytes_and_resume_data)
     assert_string_equal(seen.run, "run-1");
 }
 
-/* A command, or whoever else has the same ledger open, may beat for a job that another process
+/* A command, or any process that has the same ledger open, may beat for a job that another process
  * claimed: the end of it must not forget what came with the beat. */
 CASE(an_end_keeps_what_another_process_saved_for_the_job)
 {

@@ -84,7 +84,7 @@ CASE(a_member_renews_its_lease_and_leaves)
     OK(tide_ledger_member_leave(f->tx, NOW + 6000, &f->err));
     commit(f);
     assert_int_equal(account_row(f, f->account).owner, 0);
-    /* Nobody's ledger again: its transactions are as before. */
+    /* A ledger without a member again: its transactions are as before. */
     (void)add_plain(f);
     assert_int_equal(reclaim(f, 5, NOW + 6001), 1);
 }
@@ -105,7 +105,7 @@ CASE(a_number_is_taken_once)
 
 /* The one rule all others hang on: a process that was paused for too long and wakes up
  * changes nothing. */
-CASE(whoever_was_declared_dead_changes_nothing)
+CASE(a_member_declared_dead_changes_nothing)
 {
     tide_ledger *mine = f->ledger;
     tide_ledger *theirs = store_open(&f->store, "run-2", false);
@@ -139,7 +139,7 @@ CASE(whoever_was_declared_dead_changes_nothing)
     assert_int_equal(look(f, id).row.attempts, 1);
     assert_int_equal(account_row(f, f->account).owner, 12);
 
-    /* It may read, and it may join again as somebody new; what it ran is not its own. */
+    /* It may read, and it may join again as a new member; what it ran is no longer its own. */
     f->ledger = mine;
     assert_state(f, id, TIDE_ROW_PENDING);
     join(f, mine, 13, NOW + 2 * LEASE_MS);
@@ -205,7 +205,7 @@ CASE(a_late_member_that_renews_first_lives_on)
     assert_int_equal(reclaim(f, 12, NOW + LEASE_MS + 1001), 0);
     assert_false(find_member(f, 11).dead);
     assert_state(f, id, TIDE_ROW_RUNNING);
-    /* Whoever reclaims is alive, however late it is. */
+    /* A member that reclaims is alive, even past its lease. */
     assert_false(find_member(f, 12).dead);
     f->ledger = mine;
     tide_ledger_close(theirs, true);
@@ -223,9 +223,9 @@ CASE(the_living_keep_what_they_run_and_hold)
     join(f, mine, 11, NOW);
     join(f, theirs, 12, NOW);
     uint64_t ours = add_plain(f);
-    uint64_t nobodys = add_plain(f);
+    uint64_t unowned = add_plain(f);
     (void)claim_as(f, ours, 11);
-    (void)claim_as(f, nobodys, 77); /* no member at all: some run of old */
+    (void)claim_as(f, unowned, 77); /* no member: an earlier run */
     begin(f);
     OK(tide_ledger_accounts_take(f->tx, accounts, 3, 11, taken, NOW, &f->err));
     commit(f);
@@ -237,7 +237,7 @@ CASE(the_living_keep_what_they_run_and_hold)
     assert_true(!taken[0] && !taken[1]);
     assert_int_equal(reclaim(f, 12, NOW + 1), 1);
     assert_state(f, ours, TIDE_ROW_RUNNING);
-    assert_state(f, nobodys, TIDE_ROW_PENDING);
+    assert_state(f, unowned, TIDE_ROW_PENDING);
 
     /* Released by its holder alone. */
     begin(f);

@@ -4,7 +4,7 @@
 static size_t purge_all(struct fixture *f, uint64_t before)
 {
     size_t total = 0;
-    do { /* ends: each call looks at later rows, until it has come round */
+    do { /* ends: each call looks at later rows, until it wraps around */
         size_t count = 0;
         begin(f);
         OK(tide_ledger_purge(f->tx, before, 2, &count, &f->err));
@@ -53,7 +53,7 @@ CASE(purge_keeps_what_is_still_needed)
     assert_int_equal(purge_all(f, NOW + 100) + purge_all(f, NOW + 100), 2);
 }
 
-/* E1.9: whoever tries the same again must be told, however long ago it was. */
+/* E1.9: a repeat must find the earlier intent, no matter how old it is. */
 CASE(an_intent_without_an_outcome_outlives_its_job)
 {
     const char *const tags[] = {"made", "done", "failed", "unknown"};

@@ -54,7 +54,7 @@ CASE(an_account_has_work_of_some_kinds_only)
     job.account = accounts[1];
     job.needs = &last;
     job.needs_count = 1;
-    (void)add(f, &job); /* blocked: nobody can run it */
+    (void)add(f, &job); /* blocked: it cannot run */
     const uint32_t kinds[] = {f->once, f->alone};
     bool have[3];
     OK(tide_ledger_accounts_have(f->ledger, accounts, 3, kinds, 2, have, &f->err));

@@ -91,7 +91,7 @@ struct use {
     uint64_t at_ms, units, until_ms;
 };
 
-CASE(shares_never_exceed_the_limit_whoever_asks_when)
+CASE(shares_never_exceed_the_limit_in_any_order)
 {
     enum { MEMBERS = 5, STEPS = 400 };
     static struct use uses[MEMBERS][STEPS];

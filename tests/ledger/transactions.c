@@ -45,7 +45,7 @@ static tide_status effect_rolls_back(void *arg, tide_tx *tx, tide_error *err)
     return rc;
 }
 
-/* An effect's own statement that ends the transaction is told, whatever the effect says: what
+/* An effect's own statement that ends the transaction is reported, even if the effect hides it: what
  * was written before it is gone, and nothing more may be written. */
 CASE(an_effect_that_rolls_back_ends_the_whole_transaction)
 {

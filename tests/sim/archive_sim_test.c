@@ -294,7 +294,7 @@ TEST(what_was_acknowledged_survives_every_crash)
             tide_sim_crash_after(stage.sim, 0, TIDE_SIM_CRASH_SEEDED);
             tide_sim_reboot(stage.sim);
             tide_sim_faults(stage.sim, false);
-            /* At times by somebody who may only look; the directory may be lost too. */
+            /* At times read-only; the directory may be lost too. */
             stage.options.read_only = life % 3 == 0 && check_dir(&stage);
             if (stage_open(&stage, &err) != TIDE_OK)
                 tide_sim_fail(stage.sim, "open after a crash: %s", err.text);
@@ -314,7 +314,7 @@ TEST(what_was_acknowledged_survives_every_crash)
 
 /* ---- disks --------------------------------------------------------------------------------- */
 
-/* Nothing is lost, nobody is told a lie, and when there is room again it goes on. */
+/* Nothing is lost, no false success is returned, and with room again it continues. */
 TEST(a_full_disk_is_told_and_what_is_queued_is_stored_later)
 {
     for (uint64_t seed = 1; seed <= scaled_at_least(40, 5); seed++) {
@@ -346,8 +346,8 @@ TEST(a_full_disk_is_told_and_what_is_queued_is_stored_later)
     }
 }
 
-/* E1.10: a failed sync ends it for this life; whoever waits is told. */
-TEST(a_failed_sync_is_told_to_everybody_and_is_final)
+/* E1.10: a failed sync ends it for this run; all waiters get the error. */
+TEST(a_failed_sync_reaches_all_waiters_and_is_final)
 {
     for (uint64_t seed = 1; seed <= scaled_at_least(60, 10); seed++) {
         struct stage stage;
@@ -389,7 +389,7 @@ static uint64_t faults_of(struct stage *stage)
     return stats.faults + stats.syncs_failed;
 }
 
-/* The first message makes its shard.  Whichever write or sync fails on the way is told, and what
+/* The first message makes its shard.  Whichever write or sync fails on the way is reported, and what
  * is acknowledged survives a power loss, also for who may only read (ARC1).  Returns whether one
  * failed. */
 static bool store_with_a_fault(bool of_a_sync, uint32_t nth)
@@ -452,7 +452,7 @@ static void cancel_soon(void *arg)
     tide_world_cancel(world, &canceling->cancel, TIDE_CANCEL_USER);
 }
 
-/* The queue is bounded in bytes, whoever waits for room can be canceled, and
+/* The queue is bounded in bytes, a caller that waits for room can be canceled, and
  * what was queued before is stored all the same. */
 TEST(a_full_queue_makes_putters_wait_until_canceled)
 {
@@ -498,7 +498,7 @@ TEST(a_full_queue_makes_putters_wait_until_canceled)
     tide_sim_free(stage.sim);
 }
 
-/* Nobody asks for a sync: after a second it is durable all the same (M7). */
+/* Without a request to sync: after a second it is durable all the same (M7). */
 TEST(a_group_is_committed_when_it_is_a_second_old)
 {
     struct stage stage;

@@ -130,7 +130,7 @@ static void arrives(struct stage *stage, uint64_t date_ms)
 }
 
 /* Another client sorts, deletes, or writes. */
-static void somebody_else(struct stage *stage)
+static void another_client(struct stage *stage)
 {
     static const char *const labels[] = {"STARRED", "UNREAD", "INBOX", "TRASH", "IMPORTANT"};
     tide_rng *rng = &stage->rng;
@@ -168,7 +168,7 @@ static void look_at_removal(struct stage *stage, const char *id)
 {
     const uint32_t slot = box_mailbox_find(stage->mailbox, tide_text_of(id));
     if (slot == BOX_SLOT_NONE)
-        return; /* somebody else was faster; there is nothing to lose */
+        return; /* another client was faster; there is nothing to lose */
     struct fact *fact = &stage->facts[slot];
     const struct box_message *message = box_mailbox_at(stage->mailbox, slot);
     char labels[LABELS_BYTES];
@@ -222,7 +222,7 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
 {
     struct stage *stage = arg;
     if (stage->troubled && tide_rng_chance(&stage->rng, 1, 6))
-        somebody_else(stage);
+        another_client(stage);
     tide_sim_note(stage->sim, "%s %s", request->method, strstr(request->url, "/me/"));
     if (is_removing(request))
         look_at_call(stage, request);
@@ -231,7 +231,7 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     if (strstr(request->url, "/history?") != NULL)
         stage->changes_seen = stage->changes;
     tide_sim_cloud_call(stage->cloud, request, now_unix_ms, rng, answer);
-    /* The worst moment: it is done, and nobody here knows. */
+    /* The worst moment: the call took effect, and no answer arrived. */
     if (is_removing(request) && stage->faults &&
         tide_rng_chance(&stage->rng, 1, stage->odds->worst_in))
         tide_sim_crash_after(stage->sim, 1 + tide_rng_below(&stage->rng, 30),
@@ -571,7 +571,7 @@ static void take_shard(const char *name, void *arg)
         (void)snprintf(ask->names[ask->count++], 40, "%s", name);
 }
 
-/* Somebody's disk: the copy of one message is no longer what it was.  Nothing runs. */
+/* Damages the copy of one message on the disk.  No engine runs. */
 static void plant_damage(struct stage *stage)
 {
     const uint32_t slot = (uint32_t)tide_rng_below(&stage->rng, MESSAGES);
@@ -667,7 +667,7 @@ static void is_named(struct stage *stage, uint32_t slot)
     TIDE_SIM_EXPECT(stage->sim, tide_transact(stage->engine, named_run, &ask, &err) == TIDE_OK);
     if (ask.entries > 0)
         return;
-    /* Refused afterwards, because somebody changed it once more, or it never took effect. */
+    /* Refused afterwards, because another client changed it once more, or it never took effect. */
     char labels[LABELS_BYTES];
     labels_of(stage, slot, labels);
     const bool ours =
@@ -712,7 +712,7 @@ static void stage_begin(struct stage *stage, uint64_t seed, const struct odds *o
     stage->cloud = tide_sim_cloud_new(&box);
     options.wall_jump_every_steps = 0;
     options.net.garbage_permille = 0; /* what TLS would notice */
-    /* A request that is late by minutes cannot be told from somebody else's. */
+    /* A request that is late by minutes cannot be distinguished from another client's. */
     options.net.duplicate_permille = options.net.stall_permille = options.net.slow_permille = 0;
     options.net.provide = provide;
     options.net.provide_arg = stage;
@@ -819,10 +819,10 @@ static void live(struct stage *stage)
     if (tide_rng_chance(rng, 1, 12))
         json_decref(control(stage, "/_cloud/history/expire", "{\"user\":\"" USER "\"}"));
     for (uint64_t i = tide_rng_below(rng, 3); i > 0; i--)
-        somebody_else(stage);
+        another_client(stage);
 }
 
-/* Goes on with everything that is left, in a world without faults. */
+/* Continues with everything that is left, in a world without faults. */
 static void finish(struct stage *stage)
 {
     tide_error err = {TIDE_OK, 0, ""};

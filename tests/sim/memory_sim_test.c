@@ -221,7 +221,7 @@ static bool run_failing(enum source source, uint64_t fail_at)
     memset(fault.count, 0, sizeof fault.count);
     const tide_status first = live(&run, true, &found, &err);
     const bool fired = fault.fired;
-    /* "Nothing is left to do" must be true: nobody may have to start again. */
+    /* "Nothing is left to do" must be true: no second start may be needed. */
     if (first == TIDE_OK && found.unfinished > 0)
         tide_sim_fail(run.sim, "%s %" PRIu64 ": said done, but %" PRIu64 " jobs are not",
                       source_names[source], fail_at, found.unfinished);

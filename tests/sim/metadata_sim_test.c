@@ -1,4 +1,4 @@
-/* Goal: what the ledger remembers of an account beside its jobs is measured while the engine runs,
+/* Goal: what the ledger remembers of an account besides its jobs is measured while the engine runs,
  * and the user gets an alert when it is half of its budget (E6.4).
  * Method: an engine in the simulated world; rows are added to its ledger and taken away again as
  * hours pass.  That it is measured at a start is in tests/unit/engine/engine_control_test.c. */

@@ -1,4 +1,4 @@
-/* Goal: an account is never held for ever by a probe that nobody answers, and no halt is lost
+/* Goal: an account is never held forever by a probe without an answer, and no halt is lost
  * (E6.2).
  * Method: one item succeeds, then thirty are refused, so that the engine probes the one that
  * succeeded.  That probe is canceled by a person, or its handler never comes back: another one
@@ -226,7 +226,7 @@ TEST(a_canceled_probe_is_asked_for_again)
     assert_int_equal(found[1], 0);
 }
 
-/* What worked before stalls now: the account is ill, and a person is told. */
+/* What worked before stalls now: the account is halted, and an alert is raised. */
 TEST(a_probe_whose_handler_is_given_up_has_failed)
 {
     uint64_t found[2];

@@ -35,7 +35,7 @@ for site in "$one" "$two"; do
 done
 t console sync --json >"$dir/alone" 2>"$dir/alone.err" || fail "sync: $(cat "$dir/alone.err")"
 t console sites --json >"$dir/sites" || fail "sites"
-jq -e '.handed_over == false' "$dir/alone" >/dev/null || fail "handed over to nobody: $(cat "$dir/alone")"
+jq -e '.handed_over == false' "$dir/alone" >/dev/null || fail "handed over with no other process: $(cat "$dir/alone")"
 
 # ---- while another process has the home
 hold 60

@@ -127,7 +127,7 @@ sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" \
     fail "a key is stored twice"
 [ "$(sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" 'SELECT count(*) FROM staged')" -eq 0 ] || fail "pages are left over"
 
-# ---- a permanent refusal halts, with its date; mended, it goes on
+# ---- a permanent refusal halts, with its date; once repaired, it continues
 home=halted
 t account add console "$domain" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
 rule '{"method":"webmasters.searchanalytics.query","count":1,"after":20,"fault":"403"}'
@@ -141,7 +141,7 @@ t console backfill "$domain" $days --rows 90 --quiet >"$dir/out" 2>&1 || fail "a
 rows halted >"$dir/halted.rows"
 cmp -s "$dir/rows" "$dir/halted.rows" || fail "other rows after the halt"
 
-# ---- a halt by command reaches everybody, whatever is in the air (B7)
+# ---- a halt by command reaches all processes, with any calls in flight (B7)
 home=slow
 t account add console "$domain" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
 rule '{"method":"webmasters.*","after":1,"fault":"latency","ms":600000}'
@@ -227,7 +227,7 @@ curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"user\":\"$user\"}" 
 timeout 60 "$tidemark" --home "$dir/quiet" console sync --quiet >"$dir/out" 2>"$dir/err"
 code=$?
 [ $code -eq 4 ] || fail "a refused token ends with $code: $(cat "$dir/err")"
-grep -q 'account add console' "$dir/err" || fail "no command that mends it: $(cat "$dir/err")"
+grep -q 'account add console' "$dir/err" || fail "no command that repairs it: $(cat "$dir/err")"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

@@ -31,7 +31,7 @@ for odd in http://127.0.0.1.example.com:80 http://user@127.0.0.1:80 ftp://127.0.
     add 2 ada@example.com "$odd" tok-ada
 done
 add 4 ada@example.com "$origin" nonsense
-grep -q 'does not accept this sign-in' "$dir/err" || fail "a token of nobody: $(cat "$dir/err")"
+grep -q 'does not accept this sign-in' "$dir/err" || fail "a token of no account: $(cat "$dir/err")"
 t account list --json | jq -e --arg o "$origin" '.accounts | map(select(.endpoint == $o)) | length == 2' >/dev/null ||
     fail "a refused one changed an account: $(t account list)"
 ends 2 account add console https://example.com/ --endpoint http://example.com --bearer x
@@ -57,7 +57,7 @@ ends 4 mail restore --manifest 1 --yes
 curl -sSf "$origin/_cloud/users" | jq -e '.users | map(select(.email == "bob@example.com"))[0].messages == 6' >/dev/null ||
     fail "bob's mailbox changed: $(curl -sS "$origin/_cloud/users")"
 
-# ---- mended: it goes on, and a sync without news stays below four calls
+# ---- repaired: it continues, and a sync without news stays below four calls
 cp "$dir/ada.secret" "$secret"
 ends 0 mail sync ada@example.com --quiet
 curl -sSf -o /dev/null -X POST "$origin/_cloud/stats/reset" || fail reset

@@ -65,9 +65,9 @@ t mail manifest --json >"$dir/out" || fail "manifest"
 [ "$(jq '.manifests | length' "$dir/out")" -eq 0 ] || fail "a dry run left a manifest"
 
 # ---- the guard
-t mail archive --older-than 1y --mode trash >"$dir/out" 2>"$dir/err" </dev/null && fail "much, and nobody was asked"
+t mail archive --older-than 1y --mode trash >"$dir/out" 2>"$dir/err" </dev/null && fail "many messages without a confirmation"
 grep -q -- --yes "$dir/err" || fail "no hint: $(cat "$dir/err")"
-t mail archive --older-than 1y --limit 3 --mode delete >"$dir/out" 2>"$dir/err" </dev/null && fail "for good, and nobody was asked"
+t mail archive --older-than 1y --limit 3 --mode delete >"$dir/out" 2>"$dir/err" </dev/null && fail "deleted without a confirmation"
 t --set archive.guard=2 mail archive --older-than 1y --limit 3 >"$dir/out" 2>"$dir/err" </dev/null && fail "archive.guard is ignored"
 [ "$(changing)" -eq 0 ] || fail "a guarded run changed something"
 
@@ -100,7 +100,7 @@ sqlite3 "$dir/home/state.db" "INSERT INTO bad (account, kind, item, state, first
     fail "plant a bad item"
 post mail/label "{\"user\":\"$user\",\"ids\":[\"$changed\"],\"add\":[\"STARRED\"]}"
 post mail/delete "{\"user\":\"$user\",\"ids\":[\"$gone\"]}"
-everything=$(grep -v "$gone" <<<"$everything") # by somebody else, and it is in the archive
+everything=$(grep -v "$gone" <<<"$everything") # by another client, and it is in the archive
 past_ms=$(ask "$api/messages/$past?format=minimal" | jq -r .internalDate)
 cursor=$(sqlite3 "$dir/home/state.db" "SELECT cursor FROM stream WHERE name LIKE 'mail.%'")
 sqlite3 "$dir/home/state.db" "UPDATE stream SET cursor = '$past_ms' WHERE name LIKE 'mail.%'"
@@ -155,7 +155,7 @@ for at in messages.batchDelete history.list messages.batchDelete; do
     curl -sS -X DELETE "$origin/_cloud/faults" >/dev/null
     nothing_lost "after a kill in $at"
     number=$(t mail manifest --json | jq '.manifests[0].manifest')
-    t mail sync --quiet >"$dir/out" 2>&1 # a sync does not go on with it
+    t mail sync --quiet >"$dir/out" 2>&1 # a sync does not resume it
     [ "$(t mail manifest --json | jq '.manifests[0].ended_unix_ms')" -eq 0 ] || fail "the run ended without us"
     t mail archive --resume "$number" --yes --json >"$dir/out" 2>"$dir/err"
     code=$?

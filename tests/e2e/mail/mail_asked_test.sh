@@ -36,7 +36,7 @@ for id in "${asked[@]}"; do
     in_inbox "$id" && fail "$id was not removed by the call"
 done
 
-# Nobody knows yet whether they were removed: a restore names them, says what to do and fails.
+# It is not known yet whether they were removed: a restore names them, says what to do and fails.
 for more in --dry-run --yes; do
     t mail restore --manifest 1 $more --json >"$dir/out" 2>"$dir/err"
     [ $? -eq 3 ] || fail "restore $more of what was asked for did not end with 3: $(cat "$dir/out" "$dir/err")"
@@ -46,7 +46,7 @@ for more in --dry-run --yes; do
 done
 [ "$(ids asked | wc -l)" -eq 4 ] || fail "the restore changed the manifest: $(ids asked)"
 
-# A sync adopts the removal; after it somebody stars two, and puts a third one back.
+# A sync adopts the removal; after it another client stars two, and puts a third one back.
 t mail sync --quiet >/dev/null || fail "sync after the kill"
 label "${asked[0]}" STARRED
 label "${asked[1]}" STARRED

@@ -34,7 +34,7 @@ sync --force || fail "sync: $? $(cat "$dir/out")"
 [ "$(gone | wc -l)" -eq 0 ] || fail "a listing names them, and they are still gone: $(gone)"
 [ "$(stored | sort | uniq -d | wc -l)" -eq 0 ] && [ "$(stored | wc -l)" -eq "$messages" ] || fail "$(stored | wc -l) are stored"
 
-# ---- they return, and only a change of labels is told
+# ---- they return, and history reports only a change of labels
 hide
 unhide
 sync || fail "sync: $? $(cat "$dir/out")" # adopts where the history stands

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# mail_cli_test.sh TIDEMARK CLOUD: what a person sees of the mirror and does beside it:
-# two syncs at once, status beside a sync, Ctrl-C, plain lines, events, the live block on a
+# mail_cli_test.sh TIDEMARK CLOUD: what a user sees of the mirror and does while it runs:
+# two syncs at once, status during a sync, Ctrl-C, plain lines, events, the live block on a
 # terminal, bad messages, accounts (M6, M6b, decision 10).
 . "$(dirname "$0")/../stage.sh"
 user=ada@example.com
@@ -16,10 +16,10 @@ t mail status >"$dir/out" 2>"$dir/err" && fail "a status without an account"
 grep -q 'account add' "$dir/err" || fail "no hint: $(cat "$dir/err")"
 t account add gmail "$user" --endpoint "$origin" --bearer tok-ada >"$dir/out" || fail "account add"
 [ "$(t mail status --json | jq -r '.accounts[0].last_run')" = never ] || fail "a run before the first"
-t mail sync nobody@example.com 2>"$dir/err" && fail "a sync of nobody"
+t mail sync nobody@example.com 2>"$dir/err" && fail "a sync of an unknown account"
 t mail bad >"$dir/out" || fail "bad mail of an empty archive: $(cat "$dir/out")"
 
-# ---- a sync at work, and everything that may be asked beside it
+# ---- a running sync, and all commands that work during it
 "$tidemark" --home "$dir/home" mail sync >"$dir/first.out" 2>"$dir/first.err" &
 first=$!
 for _ in $(seq 200); do

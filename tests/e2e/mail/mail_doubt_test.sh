@@ -94,7 +94,7 @@ for after in 0 12; do
     [ "$(field stored)" -eq "$messages" ] || fail "first sync: $(field stored) of $messages"
 done
 
-# ---- a listing that leaves out a few is believed, and people are told
+# ---- a listing that leaves out a few is believed, and reported
 rm -rf "$dir/home"
 t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
 fault '{"rate":0.15,"fault":"hidden"}'
@@ -126,7 +126,7 @@ run || fail "deleted: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(gone)" -eq 3 ] || fail "deleted: $(gone) are gone"
 [ "$(field cycles_open)" -eq 0 ] || fail "deleted: work is left"
 
-# ---- a single message that is left out is told of, also when new mail has made up for it
+# ---- a single message that is left out is reported, also when new mail has made up for it
 rm -rf "$dir/home"
 user=bob@example.com messages=30
 t account add gmail "$user" --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add"

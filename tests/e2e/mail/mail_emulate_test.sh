@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mail_emulate_test.sh TIDEMARK WORK: the mirror against a Gmail that somebody else
+# mail_emulate_test.sh TIDEMARK WORK: the mirror against a Gmail that another project
 # wrote, npm's emulate 0.11.2: no getProfile, no batches, history ids beyond 64 bits,
 # pages by offset.  WORK is kept between runs, for npm.
 # Status 77 and a line: skipped, for want of it.

@@ -11,7 +11,7 @@ messages=$(t mail search in:anywhere --limit 100 --json | jq '.messages | length
 [ "$messages" -eq 40 ] || fail "$messages messages"
 id=$(t mail search in:anywhere --limit 1 --json | jq -r '.messages[0].id')
 
-# ---- a file that somebody else wrote stays
+# ---- a file of another program stays
 printf 'my own notes\n' >"$dir/notes.mbox"
 t mail export "$dir/notes.mbox" >"$dir/out" 2>&1 && fail "a foreign file is replaced: $(cat "$dir/out")"
 [ "$(cat "$dir/notes.mbox")" = 'my own notes' ] || fail "a foreign file is gone"

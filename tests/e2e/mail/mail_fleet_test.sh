@@ -19,7 +19,7 @@ last_day=$(date -u -d '-16 days' +%F) # final, and the server keeps sixteen mont
 days="--to $last_day --from $(date -u -d '-35 days' +%F)"
 lease='--set fleet.lease=3s --set fleet.look=1s'
 mkfifo "$dir/ready" "$dir/silence"
-exec 4<>"$dir/silence" # nobody writes into it
+exec 4<>"$dir/silence" # never written to
 "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --quota off --latency 8 \
     --mailbox "$ada=300" --mailbox "$bob=60" --mailbox "$carol=120" --token ta="$ada" --token tb="$bob" \
     --token tc="$carol" --site "$site=$ada,rows=250" >"$dir/ready" &
@@ -206,13 +206,13 @@ home=one
 timeout 60 "$tidemark" --home "$dir/one" --ledger "$far" $lease mail sync "$ada" --quiet --json >"$dir/out" 2>&1 || fail "beside the worker: $(cat "$dir/out")"
 [ "$(jq .handed_over "$dir/out")" = true ] || fail "not handed over to the worker beside: $(cat "$dir/out")"
 
-# Workers that are told to end put everything back and leave.
+# Workers that are asked to end put all jobs back and leave.
 kill "$one_pid" "$two_pid"
 wait "$one_pid" || fail "the first: $(tail -n 3 "$dir/one.log")"
 wait "$two_pid" || fail "the second: $(tail -n 3 "$dir/two.log")"
 one_pid=
 two_pid=
-[ "$(sql "SELECT count(*) FROM tidemark.account WHERE owner IS NOT NULL AND owner <> 0")" -eq 0 ] || fail "accounts are held by nobody"
+[ "$(sql "SELECT count(*) FROM tidemark.account WHERE owner IS NOT NULL AND owner <> 0")" -eq 0 ] || fail "accounts are held by no member"
 [ "$(sql "SELECT count(*) FROM tidemark.job WHERE state < 2")" -eq 0 ] || fail "jobs are left in the fleet"
 echo "mail fleet: failed $failed"
 [ "$failed" -eq 0 ]

@@ -18,7 +18,7 @@ state() { sqlite3 "$dir/home/state.db" "$1"; }
 reset() { curl -sSf -X POST "$origin/_cloud/stats/reset" >/dev/null; }
 fetched() { curl -sSf "$origin/_cloud/stats" | jq ".users.\"$user\".fetched.${1:-total} // 0"; }
 field() { jq -r ".accounts[0].$1" "$dir/out"; }
-copy() { cp "$archive/$1.db" "$2"; } # without its log, which is empty when nobody is at it
+copy() { cp "$archive/$1.db" "$2"; } # without its log, which is empty while no process has it open
 count() { sqlite3 "$archive/$1.db" 'SELECT count(*) FROM message'; }
 year_ms() { echo $(($(date -u -d "$1-01-01" +%s) * 1000)); }
 sync() { t mail sync --quiet --json "$@" >"$dir/out" 2>"$dir/err" || fail "sync $*: $? $(cat "$dir/out" "$dir/err")"; }
@@ -109,7 +109,7 @@ copy 2020 "$dir/2020.whole"
 rm "$archive"/2020.db*
 heals "a deleted shard" 2020 "$missing" '2020.db is missing'
 
-# ---- the file comes back as it was, beside what was fetched since
+# ---- the old file comes back, next to what was fetched since
 rm "$archive"/2020.db*
 cp "$dir/2020.whole" "$archive/2020.db"
 heals "another file of the same name" 2020 0 '2020.db was replaced by another file'
@@ -162,7 +162,7 @@ sync
 [ "$(fetched)" -eq 0 ] && [ -z "$(field notice)" ] || fail "a newer generation: $(cat "$dir/out")"
 same "an older ledger"
 
-# ---- somebody else's shard is refused by name, and left alone
+# ---- a shard of another account is refused by name, and left alone
 t account add gmail bob@example.com --endpoint "$origin" --bearer bob >/dev/null || fail "account add"
 sync bob@example.com
 alien=$(ls "$dir/home/archive/bob@example.com" | grep -m1 db$)
@@ -203,12 +203,12 @@ reset
 sync
 [ "$(curl -sSf "$origin/_cloud/stats" | jq ".users.\"$user\".calls")" -le 3 ] || fail "nothing new cost more than 3 calls"
 
-# ---- an account that is removed, its archive too, and added again begins anew
+# ---- an account that is removed, its archive too, and added again starts from the beginning
 t account remove "$user" >/dev/null 2>&1 || fail "account remove"
 rm -rf "$archive"
 t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
 sync
-[ "$(field stored)" -eq "$((messages - 1))" ] || fail "anew: $(field stored) of $((messages - 1))"
+[ "$(field stored)" -eq "$((messages - 1))" ] || fail "added again: $(field stored) of $((messages - 1))"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # mail_import_test.sh TIDEMARK CLOUD: mail goes out as eml, Maildir and mbox and comes back
 # byte for byte; Takeout, hostile mail, attachments, conversations; a backup that is made
-# while a sync runs is restored and goes on; a disk without room is left alone (M17).
+# while a sync runs is restored and continues; a disk without room is left alone (M17).
 . "$(dirname "$0")/../stage.sh"
 corpus=${TIDE_CORPUS:-$(dirname "$0")/../../../../shared/corpus/mail}
 t() { local home=$1; shift; "$tidemark" --home "$dir/$home" "$@"; }
@@ -59,7 +59,7 @@ if command -v python3 >/dev/null; then
     seen=$(python3 -c 'import mailbox, sys; print(len(mailbox.mbox(sys.argv[1], create=False)))' "$dir/all.mbox")
     [ "$seen" -eq "$would" ] || fail "Python sees $seen of $would messages"
 fi
-# Nobody can tell what was changed in between, only that it was.
+# What was changed in between is not known, only that it was.
 sed 's/quoting/quotation/' "$dir/all.mbox" >"$dir/changed.mbox"
 t changed mail import "$dir/changed.mbox" --account ada@example.com --json >"$dir/out" || fail "changed mailbox"
 [ "$(count .changed)" -eq 1 ] || fail "a change is not noticed: $(cat "$dir/out")"
@@ -87,7 +87,7 @@ t box mail export "$dir/box2" --format maildir >/dev/null || fail "Maildir out"
 t google mail import "$dir/takeout.mbox" --account g@gmail.com --json >"$dir/out" || fail "Takeout"
 [ "$(count .takeout)" -eq 2 ] || fail "Takeout: $(cat "$dir/out")"
 first=$(t google mail search in:inbox is:unread label:Reçus --json | jq -r '.messages[0].id')
-[[ $first == import-* ]] || fail "labels of Takeout, or a Gmail id that nobody proved: $first"
+[[ $first == import-* ]] || fail "labels of Takeout, or an unproven Gmail id: $first"
 t google mail show "$first" --raw | cmp -s - <(printf 'Subject: one\r\nMessage-ID: <1@t>\r\n\r\nFrom me\r\n') || fail "Google's headers stay"
 [ "$(t google mail search in:sent label:a,-b --json | jq '.messages | length')" -eq 1 ] || fail "a label with a comma"
 [ "$(t google mail show "$first" --json | jq .internal_unix_ms)" -eq 1509943378000 ] || fail "date of the From_ line"
@@ -101,7 +101,7 @@ t google mail import "$dir/nowhere" 2>/dev/null && fail "a path that is not ther
 t nobody mail import "$dir/takeout.mbox" 2>"$dir/err" && fail "no account is named"
 t nobody mail import "$dir/takeout.mbox" --account ../a@b 2>/dev/null && fail "an account that leads away"
 
-# ---- hostile mail talks to nobody's terminal and names no place
+# ---- hostile mail writes no control characters to a terminal and no file elsewhere
 esc=$'\033'
 {
     printf 'From: =?utf-8?Q?=1B[31mred=C2=9B31m?= <a@b>\r\nSubject: x%s[2Jy\r\nDate: Mon, 5 Jan 2026 10:00:00 +0000\r\n' "$esc"
@@ -139,7 +139,7 @@ for what in "mail import $dir/takeout.mbox" "mail export $dir/roomless" "backup 
 done
 [ -z "$(find "$dir/roomless" -type f 2>/dev/null)" ] || fail "written without room"
 
-# ---- a backup while a sync runs; restored, it goes on
+# ---- a backup while a sync runs; restored, it continues
 user=live@example.com
 serve --seed 7 --quota off --latency 100 --mailbox "$user=60" --token tok-1="$user"
 t live account add gmail "$user" --endpoint "$origin" --bearer tok-1 >/dev/null || fail "account add"

@@ -19,7 +19,7 @@ per_kill=110 # 10 calls in flight, 100 messages of one commit; on average, see b
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=100000000
 user=ada@example.com
 mkfifo "$dir/ready" "$dir/silence"
-exec 4<>"$dir/silence" # nobody writes into it
+exec 4<>"$dir/silence" # never written to
 "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --concurrency 100000 --latency 8 \
     --mailbox "$user=$((kills * 45 + 60))" --token tok="$user" >"$dir/ready" &
 cloud_pid=$!

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # mail_loss_test.sh TIDEMARK CLOUD: an archive is compared with what the ledger and the manifests
 # know about it, never only with itself (M4, M19a).  What is missing is named by verify and
-# status, exit code 3; what exists nowhere else is told until somebody accepts it; a damaged shard
+# status, exit code 3; what exists nowhere else is reported until the user accepts it; a damaged shard
 # does not keep the others from answering.
 . "$(dirname "$0")/../stage.sh"
 user=ada@example.com

@@ -66,7 +66,7 @@ t mail restore 2>"$dir/err" </dev/null
 [ $? -eq 2 ] || fail "which messages?"
 t mail restore --manifest 7 --yes 2>"$dir/err" && fail "there is no manifest 7"
 t mail restore frmo:ada --yes 2>"$dir/err" && fail "an operator that does not exist"
-t mail restore x --account nobody@example.com --yes 2>"$dir/err" && fail "nobody has no account"
+t mail restore x --account nobody@example.com --yes 2>"$dir/err" && fail "there is no such account"
 
 # ---- twelve are deleted, among them all that have no Message-ID, and their label too
 gone=$(jq -cn --argjson a "$(ids_of 0:7)" --argjson b "$(ids_of -5:)" '$a + $b')
@@ -79,7 +79,7 @@ t mail restore in:anywhere --dry-run --json >"$dir/out" || fail "dry run: $(cat 
 [ "$(jq .planned.insert.messages "$dir/out")" -eq 12 ] || fail "planned: $(cat "$dir/out")"
 [ "$(sql 'SELECT count(*) FROM mail_manifest')" -eq 0 ] || fail "a dry run wrote a manifest"
 t mail restore in:anywhere </dev/null 2>"$dir/err"
-[ $? -eq 2 ] || fail "without --yes nobody is there to ask"
+[ $? -eq 2 ] || fail "without --yes and without a terminal"
 [ "$(sql 'SELECT count(*) FROM mail_manifest')" -eq 0 ] || fail "nothing was confirmed"
 t mail restore in:anywhere --yes --limit 5 --json >"$dir/out" 2>"$dir/err" || fail "restore five: $(cat "$dir/out")"
 jq -se 'length > 0 and all(.event == "progress" and .system == "mail" and .handed_over == false and has("quota_max_units")) and .[-1].restored == 5 and .[-1].left_ms == 0' "$dir/err" >/dev/null || fail "progress: $(cat "$dir/err")"
@@ -89,7 +89,7 @@ t mail restore in:anywhere --yes --json --quiet >"$dir/out" || fail "restore: $(
 listing "$dir/after"
 same "$dir/before" "$dir/after" "restored by query"
 [ "$(ask "$api/labels" | jq '[.labels[] | select(.name == "Boats/Small")] | length')" -eq 1 ] || fail "the label was not made once"
-grep -q Boats/Small "$dir/after" || fail "nobody has the label"
+grep -q Boats/Small "$dir/after" || fail "no message has the label"
 # Dated by the Date header, where there is one.
 [ "$(grep -c ' 137034067[23] ' "$dir/after")" -eq 3 ] || fail "dates: $(cut -d" " -f2- "$dir/after")"
 
@@ -127,7 +127,7 @@ same "$dir/before" "$dir/after" "killed and restored"
 [ "$(sql 'SELECT count(*) FROM mail_manifest WHERE ended_ms = 0')" -eq 0 ] || fail "a manifest is left"
 [ "$(sql 'SELECT count(*) FROM intent WHERE state <> 1')" -eq 0 ] || fail "intents are left open"
 
-# ---- answers that are lost: it happened, and nobody said so
+# ---- lost answers: the call took effect, and no answer arrived
 delete "$(ids_of '-12:')"
 sync
 fault '{"method":"gmail.users.messages.insert","rate":0.4,"fault":"reset-after"}'
@@ -168,7 +168,7 @@ sync
 fault '{"method":"gmail.users.messages.insert","fault":"403"}'
 t mail restore in:anywhere --yes --quiet >"$dir/out" 2>"$dir/err"
 [ $? -eq 4 ] || fail "a missing scope: $(cat "$dir/out" "$dir/err")"
-grep -q 'account add gmail' "$dir/err" || fail "no command that mends it: $(cat "$dir/err")"
+grep -q 'account add gmail' "$dir/err" || fail "no command that repairs it: $(cat "$dir/err")"
 calm
 
 # ---- a damaged copy is refused by name, the other comes back

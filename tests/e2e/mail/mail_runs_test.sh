@@ -22,7 +22,7 @@ hold() {
         t mail status slow@example.com --json 2>/dev/null | jq -e '.accounts[0].engine' >/dev/null && return
         pause
     done
-    fail "nobody holds the directory: $(cat "$dir/hold.out")"
+    fail "no process holds the directory: $(cat "$dir/hold.out")"
 }
 hold
 
@@ -63,7 +63,7 @@ jq -e --argjson all "$all" '.handed_over and .done.trash.messages == $all and (.
 ends 0 mail restore --manifest "$(jq .manifest "$dir/b.out")" --dry-run --json
 jq -e '.planned.trash.messages > 0' "$dir/out" >/dev/null || fail "a plan: $(cat "$dir/out")"
 
-# ---- the process is killed in the middle of a batch: the command goes on in its own
+# ---- the process is killed in the middle of a batch: the command continues in its own process
 curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"user":"ada@example.com","method":"gmail.users.messages.batchModify","fault":"latency","ms":20000,"count":1}' || fail latency
 t mail archive in:anywhere --mode trash --account ada@example.com --yes --json >"$dir/a.out" 2>"$dir/a.err" &
 a=$!
@@ -76,7 +76,7 @@ wait "$a" || fail "after the kill: $(cat "$dir/a.out" "$dir/a.err")"
 jq -e --argjson all "$all" '(.handed_over | not) and .removed == $all' "$dir/a.out" >/dev/null || fail "after the kill: $(cat "$dir/a.out")"
 [ "$(trashed a)" -eq $((before + all)) ] || fail "after the kill ada has $(trashed a) in the trash"
 
-# ---- interrupted, the other process stops as well; both are killed: a sync does not go on with it, not even if its job is retried
+# ---- interrupted, the other process stops as well; both are killed: a sync does not resume it, not even if its job is retried
 ends 0 mail restore --manifest "$(jq .manifest "$dir/a.out")" --yes --json
 ends 0 mail sync ada@example.com --quiet
 hold
@@ -111,7 +111,7 @@ ends 0 mail sync ada@example.com --quiet
 ends 0 jobs retry --kind mail.remove --state canceled --json
 [ "$(jq .count "$dir/out")" -gt 0 ] || fail "no job was left: $(cat "$dir/out")"
 t mail sync ada@example.com --quiet >"$dir/out" 2>&1
-[ "$(batches ada)" -eq "$calls" ] || fail "a sync went on with manifest $left"
+[ "$(batches ada)" -eq "$calls" ] || fail "a sync resumed manifest $left"
 ends 0 mail archive --resume "$left" --yes --json
 jq -e --argjson all "$all" '.removed == $all' "$dir/out" >/dev/null || fail "resume: $(cat "$dir/out")"
 

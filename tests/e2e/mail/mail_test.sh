@@ -21,7 +21,7 @@ total=$((messages + 3))
 t mail sync --json >"$dir/out" 2>/dev/null
 [ $? -eq 1 ] || fail "a sync without an account must fail"
 t account add imap "$user" 2>"$dir/err" && fail "there is no provider imap"
-t account add gmail nobody 2>"$dir/err" && fail "nobody is no address"
+t account add gmail nobody 2>"$dir/err" && fail "an account without an address"
 t account add gmail "$user" --bearer tok-5f3a9c71 2>"$dir/err" && fail "a bearer needs an endpoint"
 t account add gmail "$user" --endpoint "$origin" --bearer tok-5f3a9c71 >"$dir/out" || fail "account add"
 grep -q tok-5f3a9c71 "$dir/home/state.db" && fail "the token is in the ledger"
@@ -100,7 +100,7 @@ curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"user\":\"$user\"}" 
 timeout 60 "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/out" 2>"$dir/err"
 code=$?
 [ $code -eq 4 ] || fail "a refused token ends with $code: $(cat "$dir/err")"
-grep -q 'account add' "$dir/err" || fail "no command that mends it: $(cat "$dir/err")"
+grep -q 'account add' "$dir/err" || fail "no command that repairs it: $(cat "$dir/err")"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

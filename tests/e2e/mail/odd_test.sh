@@ -54,7 +54,7 @@ t config list --json 2>"$dir/err" | true
 [ "${PIPESTATUS[0]}" -eq 0 ] || fail "a closed pipe ends with ${PIPESTATUS[0]}"
 for _ in 1 2 3; do (t config list 2>>"$dir/err"; echo $? >"$dir/code") | head -c 1 >/dev/null; done
 [ "$(cat "$dir/code")" -eq 0 ] || fail "a closed pipe: $(cat "$dir/err")"
-[ -s "$dir/err" ] && fail "a closed pipe is told: $(cat "$dir/err")"
+[ -s "$dir/err" ] && fail "a closed pipe is reported: $(cat "$dir/err")"
 set -o pipefail
 t config list >/dev/full 2>"$dir/err" && fail "a full disk is not told"
 

@@ -200,7 +200,7 @@ static bool needs(const struct model_job *job, uint32_t other)
     return found;
 }
 
-/* Whoever waited for the parent waits for its part too (E6.1); parts that waited for it do not
+/* A job that waited for the parent waits for its part too (E6.1); parts that waited for it do not
  * wait for each other. */
 static void wait_for_part(struct model *m, const struct finish_spec *spec, const uint32_t *parts,
                           uint32_t part)

@@ -128,7 +128,7 @@ struct answer {
 
 /* ---- a side ---------------------------------------------------------------------------- */
 
-/* What a rollback takes back beside the ledger's own. */
+/* What a rollback takes back besides the ledger's rows. */
 struct side_marks {
     uint32_t jobs_count, cycles_count;
     uint64_t schedules[SCHEDULES];

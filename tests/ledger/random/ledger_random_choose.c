@@ -107,8 +107,8 @@ static void choose_finish(struct chooser *chooser, const struct model *m, uint32
     }
 }
 
-/* Which of the finishes of a call is written first is each store's own affair; so no child
- * needs a job that ends beside its parent. */
+/* Which of the finishes of a call is written first is up to the store; so no child
+ * needs a job that ends in the same call as its parent. */
 static void needs_apart(struct op *op, struct job_spec *child)
 {
     uint32_t kept = 0;

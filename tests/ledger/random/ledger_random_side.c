@@ -162,7 +162,7 @@ static struct tide_job_new job_make(const struct side *side, const struct job_sp
     };
 }
 
-/* ---- changes, each kind sorted: their order is nobody's promise ------------------------------- */
+/* ---- changes, each kind sorted: their order is not promised ------------------------------- */
 
 static int by_id(const void *a, const void *b)
 {

@@ -15,7 +15,7 @@ struct random_run {
     size_t sides_count;
     struct chooser chooser;
     struct model now, before, part; /* before the transaction, before the savepoint */
-    uint64_t owners[PROCESSES];     /* 0: joined nobody */
+    uint64_t owners[PROCESSES];     /* 0: not joined */
     uint64_t seed, owner_next;
     size_t transactions, steps;
 };

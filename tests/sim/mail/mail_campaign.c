@@ -33,7 +33,7 @@ static const uint64_t named_seeds[] = {
     1445,    /* a dead history id was asked for three thousand times */
     9000651, /* a shard was kept without its log, because its first commit failed unnoticed */
     9000265, /* a run that failed for good was never taken for done */
-    9000150, /* a new shard of an interrupted run was lost, and nobody noticed */
+    9000150, /* a new shard of an interrupted run was lost unnoticed */
 };
 
 struct campaign {

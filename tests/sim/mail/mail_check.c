@@ -330,8 +330,8 @@ static uint64_t violations_of(const json_t *stats, const char *name)
     return 0;
 }
 
-/* MSIM4 and MSIM5, by the server's own record.  What is refused because it was on its way
- * when a time was told is nobody's fault, so that refusals are not what is counted. */
+/* MSIM4 and MSIM5, by the server's own record.  A call that was in flight
+ * when the server named a time is refused too, so refusals are not counted. */
 static void check_referee(struct mail_sim *self)
 {
     const json_t *user = NULL;
@@ -344,7 +344,8 @@ static void check_referee(struct mail_sim *self)
     if (self->plan.strict_quota && highest > MAIL_SIM_UNITS)
         tide_sim_fail(self->sim, "MSIM4: %" PRIu64 " units in a minute", highest);
     if (self->plan.strict_quota && early > 0)
-        tide_sim_fail(self->sim, "MSIM4: asked %" PRIu64 " times before the time that was told",
+        tide_sim_fail(self->sim,
+                      "MSIM4: asked %" PRIu64 " times before the time that the server named",
                       early);
     if (self->plan.strict_quota && highest > self->totals.highest_units)
         self->totals.highest_units = highest;
@@ -486,7 +487,7 @@ void mail_check_end(struct mail_sim *self)
     if (!rest_open(&rest, self))
         tide_sim_fail(self->sim, "MSIM3: there is no ledger in the end");
     if (self->shard_missing)
-        tide_sim_fail(self->sim, "MSIM8: a shard was lost and nobody noticed");
+        tide_sim_fail(self->sim, "MSIM8: a shard was lost unnoticed");
     if (rest.archive == NULL)
         tide_sim_fail(self->sim, "MSIM3: there is no archive in the end");
     for (uint32_t slot = 0; slot < box_mailbox_slots(self->mailbox); slot++)

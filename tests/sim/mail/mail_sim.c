@@ -12,7 +12,8 @@
 
 enum {
     MINUTE_MS = 60000,
-    ROUNDS_MAX = 280, /* each asks for the history: below its limit, so that what is left is told */
+    ROUNDS_MAX =
+        280, /* each asks for the history: below its limit, so that what is left is reported */
     YEAR_S = 31557600,
     IDS_OF_ONE_CHANGE_MAX = 4,
     HISTORIES_OF_A_LIFE_MAX = 300, /* a job that goes in a circle asks for thousands */
@@ -155,7 +156,7 @@ static void arrives(struct mail_sim *self, tide_rng *rng, uint64_t now_unix_ms)
     uint64_t date_ms = now_unix_ms;
     if (slot == MAIL_SIM_MESSAGES_MAX)
         return;
-    if (tide_rng_chance(rng, 1, 4)) /* somebody imports old mail */
+    if (tide_rng_chance(rng, 1, 4)) /* another client imports old mail */
         date_ms -= tide_rng_below(rng, UINT64_C(8) * YEAR_S * 1000);
     tide_buf_init(&raw, tide_mem_heap(), 1 << 20);
     TIDE_ASSERT(tide_buf_print(&raw, "From: x@example.org\r\nSubject: number %u\r\n\r\n", slot) ==
@@ -202,7 +203,7 @@ static void changes(struct mail_sim *self, tide_rng *rng, bool deletes)
                         tide_text_of(body)));
 }
 
-/* Nobody can tell which labels changed between the last run that finished and the next
+/* No call tells which labels changed between the last run that finished and the next
  * one: the id that the client has is dead. */
 static void expires(struct mail_sim *self)
 {
@@ -268,7 +269,7 @@ static void add_fault(struct mail_sim *self, const char *json)
         tide_sim_fail(self->sim, "%s: %s", json, err.text);
 }
 
-/* Messages that always fail, each in its own way, for ever. */
+/* Messages that always fail, each in its own way. */
 static void plant_faults(struct mail_sim *self)
 {
     static const char *const ways[] = {"500", "garbage", "html", "truncate"};
@@ -435,8 +436,8 @@ static bool remove_year(struct mail_sim *self, int year)
     return removed;
 }
 
-/* Somebody deletes a file of the archive, with all that belongs to it.  Of a shard that
- * the ledger never heard of nothing was done, and nothing has to be noticed. */
+/* Deletes a file of the archive, with its log.  No job stored mail in a shard that the
+ * ledger does not know, so its loss need not be noticed. */
 static void lose_shard(struct mail_sim *self)
 {
     const int newest = 2026;
@@ -471,7 +472,7 @@ static void live_with_faults(struct mail_sim *self, uint32_t number)
     self->totals.lives++;
     if (self->plan.shard_lost && self->totals.shards_lost == 0 && number >= 1)
         lose_shard(self);
-    /* The mailbox changes also while nobody looks. */
+    /* The mailbox changes also between two runs. */
     for (uint64_t i = tide_rng_below(rng, 4); i > 0 && self->news_left > 0; i--)
         news(self, rng, tide_sim_net_unix_ms(self->sim));
     mail_check_at_rest(self);
@@ -509,7 +510,7 @@ static uint64_t number_of(struct mail_sim *self, const char *sql)
     return what.number;
 }
 
-/* Jobs that still have something to do, beside what is owed for ever, and records of
+/* Jobs that still have something to do, besides items that stay bad, and records of
  * items that are being tried again. */
 static const char unfinished[] =
     "SELECT (SELECT count(*) FROM job j JOIN kind k ON k.id = j.kind WHERE j.state <> 2"

@@ -87,7 +87,7 @@ struct mail_plan {
     uint32_t inversions_permille;
     bool newest_first;
     bool settled_first; /* trouble begins after a first sync */
-    bool shard_lost;    /* somebody removes one between two lives */
+    bool shard_lost;    /* one is removed between two runs */
     bool strict_quota;  /* nothing in this world lets the server count what we cannot know */
     bool quiet;         /* neither network nor server nor disk fails: MSIM5 is exact */
 };
@@ -103,7 +103,7 @@ struct mail_fact {
     bool hashed;
     bool planted;
     bool durable;      /* it was seen in the durable archive (MSIM2) */
-    bool labels_blind; /* they changed around an expired history: nobody can tell */
+    bool labels_blind; /* they changed around an expired history: not knowable */
 };
 
 struct mail_totals {

@@ -129,7 +129,7 @@ struct person_account {
     bool told_to_heal;   /* by the last sync */
     bool told_to_move;   /* by the last sync: a file that is no shard of this archive */
     bool removes;        /* our archiver has removed mail */
-    bool blind;          /* a history expired: nobody can tell which labels changed */
+    bool blind;          /* a history expired: which labels changed is not knowable */
 };
 
 struct person_totals {
@@ -151,7 +151,7 @@ struct person_said {
     int code;    /* of the exit */
     bool killed; /* it has no code */
     bool interrupted;
-    json_t *json; /* owned by whoever asked; NULL: none */
+    json_t *json; /* owned by the caller; NULL: none */
 };
 
 struct person {

@@ -2,7 +2,7 @@
  *
  * What main() does is done here, and the linker puts these functions between the program
  * and what it asks of the machine (--wrap in meson.build): its world is the simulated one,
- * nobody answers on its socket, there is no keyring and no terminal, and Ctrl-C comes
+ * nothing listens on its socket, there is no keyring and no terminal, and Ctrl-C comes
  * when a person has waited long enough.  With no person in the process they pass
  * everything on. */
 #include "person.h"
@@ -23,7 +23,7 @@ enum { WORDS_MAX = 24, TICK_MS_MAX = 15000 };
 typedef void on_signal(int number);
 
 static struct {
-    struct person *person; /* NULL: nobody; the rest is for one command */
+    struct person *person; /* NULL: none; the rest is for one command */
     on_signal *interrupt;
     bool interrupted;
 } here;

@@ -113,7 +113,7 @@ void person_cloud_news(struct person *self, struct person_account *account)
     }
 }
 
-/* A mailbox of its own that nobody here has an account for: whose token may come by
+/* A separate mailbox that no account here belongs to: whose token may come by
  * mistake. */
 static void make_stranger(struct person *self)
 {

@@ -24,9 +24,9 @@ static const uint64_t named_seeds[] = {
     4,       /* a put-back job's body was freed twice */
     8,       /* likewise */
     71,      /* an effect's own TIDE_STALE was taken for a lost claim */
-    97,      /* a claim that nobody had; probably the same */
+    97,      /* a claim without a holder; probably the same */
     115,     /* an engine whose start failed could not be closed */
-    149,     /* a stop waited for a timer, nobody told it that all was written */
+    149,     /* a stop waited for a timer: it was not woken when all was written */
     480,     /* a full disk before the start; and a dispatcher that span */
     656,     /* a given-up worker in a dead world */
     129,     /* a clock that ran ahead for weeks */
@@ -37,13 +37,13 @@ static const uint64_t named_seeds[] = {
     1012464, /* an item was bad after two errors: its batch had spent the other attempts */
     1008075, /* a wall clock set forward between two runs forgot units that were spent (SIM6) */
     /* At 7547e02 it fails: "SIM10: item i4-a0641317 of bob@two.example is stored, and still recorded
-     * as 0", a record of a bad item that nobody took back.  It passes at 5c3258b, five hours and
+     * as 0", a record of a bad item that was not removed.  It passes at 5c3258b, five hours and
      * 329 commits later, at 1253319 and at f1a8445, and takes other steps there.  Which commit
-     * changed that, and whether it mended the cause or only led past it, is not known. */
+     * changed that, and whether it fixed the cause or only avoids it, is not known. */
     101887,
     /* A stubborn handler began between the mirror's last look and the stop. */
     1017681,
-    /* All was settled at once, and nobody took back the operator's halt. */
+    /* All was settled at once, and the operator's halt was not taken back. */
     1014908,
     /* An item appeared in the millisecond between the mirror's listings and its feed
      * (mirror_sim_test.c). */
@@ -203,7 +203,7 @@ static int summary(const struct seeds_world *world, const struct campaign *campa
 
 /* For each the rule that must notice it, and a seed that meets it: a checker that has gone
  * blind fails here.  A change of the engine draws other worlds from a seed, so the next ones
- * are tried as well; some worlds hang with a bug in them, hence the limit of time. */
+ * are tried as well; some worlds hang with a bug in them, so they have a time limit. */
 static const struct plant_case {
     const char *what;
     const char *rule;

@@ -6,7 +6,7 @@
  * of ids in the same cycle; `fetch` stores, syncs, and then says done (E1.4); a
  * scheduled `changes` follows the feed; `note` posts under an intent (E1.9);
  * `step` jobs form diamonds and chains; `click` is a person who waits.  An
- * operator thread halts, resumes, pauses, cancels, retries and looks on.
+ * operator thread halts, resumes, pauses, cancels, retries and watches.
  *
  * Everything a world consists of is drawn from one seed (struct mirror_plan).
  * A checker that finds a broken rule ends in tide_sim_fail(), which prints the
@@ -51,7 +51,7 @@ enum mirror_plant {
     PLANT_NEEDS_IGNORED,   /* a blocked job is released too early */
     PLANT_PAGE_LOST,       /* a page of a listing is skipped after a pause */
     PLANT_CLAIM_FORGOTTEN, /* a claim the window knows nothing of */
-    PLANT_CANCEL_IGNORED,  /* handlers of a halted account go on */
+    PLANT_CANCEL_IGNORED,  /* handlers of a halted account continue */
     PLANT_FENCE_GONE,      /* a stale claim is taken for a valid one */
     PLANTS,
 };
@@ -138,7 +138,7 @@ struct mirror {
     struct sqlite3 *shards[MIRROR_SHARDS_MAX];
     size_t shards_count;
     struct mirror_scrap *scraps;
-    uint64_t disturbed_ms; /* somebody stood still at this time: no times are checked */
+    uint64_t disturbed_ms; /* a process stood still at this time: no times are checked */
 
     uint64_t groups_made;
     uint64_t notes_made;

@@ -1,4 +1,4 @@
-/* mirror_operator.c - somebody who clicks, enqueues, cancels, halts and looks on
+/* mirror_operator.c - an operator who clicks, enqueues, cancels, halts and watches
  * while the engine runs, at random. */
 #include "mirror.h"
 
@@ -59,7 +59,7 @@ static void audit_claims(struct audit *audit)
         uint64_t id = (uint64_t)sqlite3_column_int64(stmt, 0);
         if (tide_tracker_find(engine->tracker, id) == NULL)
             tide_sim_fail(audit->mirror->sim,
-                          "SIM3: job %" PRIu64 " is claimed by us and nobody has it", id);
+                          "SIM3: job %" PRIu64 " is claimed by us and no worker has it", id);
     }
     (void)sqlite3_finalize(stmt);
 }

@@ -144,7 +144,7 @@ static void live_with_faults(struct mirror *mirror)
 
 /* ---- the last life ---------------------------------------------------------------- */
 
-/* Jobs that still have something to do, beside what is owed for ever and the
+/* Jobs that still have something to do, besides what stays owed and the
  * periodic ones. */
 static const char unfinished[] =
     "SELECT (SELECT count(*) FROM job j JOIN kind k ON k.id = j.kind WHERE j.state <> 2"
@@ -295,7 +295,7 @@ static void live_to_the_end(struct mirror *mirror)
     mirror->faults = false;
     mirror->disturbed_ms = tide_world_now_ms(mirror->world);
     tide_sim_faults(mirror->sim, false);
-    /* Somebody sets the clock. */
+    /* An operator sets the clock. */
     tide_sim_wall_jump(mirror->sim, (int64_t)tide_sim_net_unix_ms(mirror->sim) -
                                         (int64_t)tide_world_now_unix_ms(mirror->world));
     for (size_t i = 0; i < MIRROR_ACCOUNTS; i++)

@@ -62,7 +62,7 @@ void tide_sim_disk_fail_sync(tide_sim *sim, const char *path, uint32_t nth);
 /* Flips one seeded bit of the durable and the visible content.  false: no such
  * file, or an empty one. */
 bool tide_sim_disk_rot(tide_sim *sim, const char *path);
-/* Forgets the file, at once and for good: somebody removed it. */
+/* Forgets the file, at once and for good, as if a user removed it. */
 bool tide_sim_disk_remove(tide_sim *sim, const char *path);
 /* The same for a directory with all that is in it. */
 bool tide_sim_disk_remove_dir(tide_sim *sim, const char *path);

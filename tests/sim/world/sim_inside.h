@@ -1,6 +1,6 @@
 /* sim_inside.h - what the parts of the simulated world share.  Not for tests.
  *
- * No part needs locking: whoever runs has the baton, and handing it over
+ * No part needs locking: the running thread has the baton, and handing it over
  * orders memory.
  */
 #ifndef TIDE_SIM_INSIDE_H

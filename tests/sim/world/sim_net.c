@@ -357,7 +357,7 @@ static tide_status effect_phase(struct under_way *call)
     return TIDE_OK;
 }
 
-/* An answer that arrives well-formed for HTTP and wrong for everybody else. */
+/* An answer that arrives well-formed for HTTP and wrong for its reader. */
 static void scramble(struct under_way *call)
 {
     static const char page[] = "<html><body><h1>Bad gateway</h1></body></html>";

@@ -35,7 +35,7 @@ struct tide_sim_answer {
     size_t header_text_bytes;
 
     uint64_t think_us;      /* until the first byte; the network adds its own delay */
-    bool stall;             /* the answer stops somewhere and never goes on */
+    bool stall;             /* the answer stops somewhere and never continues */
     bool reset;             /* the connection ends instead of an answer */
     uint64_t truncate_from; /* the connection ends after so many bytes; UINT64_MAX: no */
 };

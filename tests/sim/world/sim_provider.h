@@ -2,7 +2,7 @@
  *
  * It has items with a time and a content, both fixed by the seed; lists them
  * by span of time in pages, gives them by id, lets new ones appear and others
- * vanish while time goes on, counts quota in exact sliding windows on its own
+ * vanish while time passes, counts quota in exact sliding windows on its own
  * clock, refuses in all the ways providers refuse, fails on request, and keeps
  * a record of what really happened.  It does no I/O and reads no clock: time
  * and randomness are arguments (tide_sim_provide).
@@ -40,7 +40,7 @@ struct tide_sim_item {
     char id[32];
     uint64_t time_ms;
     uint64_t appears_ms;  /* the server shows it from then on */
-    uint64_t vanishes_ms; /* and up to then; UINT64_MAX: for ever */
+    uint64_t vanishes_ms; /* and up to then; UINT64_MAX: never */
     uint32_t bytes;
     tide_sim_item_kind kind;
     /* the truth: */

@@ -74,7 +74,7 @@ void sim_wake_dead(tide_sim *sim)
     }
 }
 
-/* Everybody whose time has come can run; the rest says when to look again. */
+/* Every thread whose time has come can run; the rest says when to look again. */
 static void wake_due(tide_sim *sim)
 {
     uint64_t earliest_us = TIDE_NEVER;
@@ -116,7 +116,7 @@ static tide_thread *pick(tide_sim *sim)
         sim_trace_add(sim, SIM_OP_JUMP, 0, NULL);
         wake_due(sim); /* the bound may have been too early: look again */
     }
-    /* In a dead world everybody gets out: whoever waits for another one's last
+    /* In a dead world every thread gets out: one that waits for another one's last
      * words asks again and again, and must not be preferred for it. */
     if (sim->options.unfair && !sim->dead && !tide_rng_chance(&sim->order, 1, 8))
         return favourite(sim);
@@ -362,7 +362,7 @@ static void lock_acquire(tide_sim *sim, tide_lock *lock)
 {
     if (lock->owner == sim->current)
         tide_sim_fail(sim, "SWLD2: %s takes a lock twice", sim->current->name);
-    /* Whoever is woken still has to win it: another may have come first. */
+    /* A woken thread still has to win it: another may have come first. */
     while (lock->owner != NULL)
         (void)sim_block(sim, SIM_WAIT_LOCK, lock, lock->id, TIDE_NEVER, NULL);
     lock->owner = sim->current;
@@ -443,11 +443,11 @@ static tide_status sim_cond_wait(tide_world *world, tide_cond *cond, tide_lock *
     if (sim->stats.steps >= sim->next_step)
         sim_plan_run(sim);
 
-    /* Nobody runs between the release and the wait, so no wake-up is lost. */
+    /* No thread runs between the release and the wait, so no wake-up is lost. */
     lock_release(sim, lock);
     tide_status rc = TIDE_OK;
     if (sim->dead) {
-        switch_to(sim, pick(sim)); /* whoever waits here may wait for another one's end */
+        switch_to(sim, pick(sim)); /* this thread may wait for another one's end */
     } else if (sim_fault(sim, &sim->order, sim->options.spurious_permille * 1000)) {
         sim->stats.spurious++;
         switch_to(sim, pick(sim));

@@ -201,7 +201,7 @@ static int file_sector_size(sqlite3_file *base)
     return 4096;
 }
 
-/* What SQLite assumes on Linux: bytes beside a torn write stay as they were. */
+/* What SQLite assumes on Linux: bytes next to a torn write stay as they were. */
 static int file_characteristics(sqlite3_file *base)
 {
     (void)base;
@@ -314,7 +314,7 @@ static int file_shm_unmap(sqlite3_file *base, int delete_flag)
     sim_shm_drop(file->shm);
     file->shm = NULL;
     if (last) {
-        (void)delete_flag; /* nobody is left who could use it */
+        (void)delete_flag; /* no user of it is left */
         sim_shm_drop(file->inode->shm);
         file->inode->shm = NULL;
     }
@@ -458,7 +458,7 @@ static int vfs_last_error(sqlite3_vfs *vfs, int count, char *out)
 void sim_vfs_register(struct sim_disk *disk)
 {
     /* Several worlds may exist one after another and, in tests of the world
-     * itself, beside each other. */
+     * itself, next to each other. */
     static uint64_t worlds;
     uint64_t number = __atomic_add_fetch(&worlds, 1, __ATOMIC_RELAXED);
     (void)snprintf(disk->vfs_name, sizeof disk->vfs_name, "tidesim-%" PRIu64, number);

@@ -220,7 +220,7 @@ uint32_t tide_sim_life(tide_sim *sim)
 /* ---- watching for a baton that got stuck --------------------------------- */
 
 /* A thread that blocks for real (a mutex inside SQLite, because two threads
- * share a connection) keeps the baton for ever.  Somebody outside must say so. */
+ * share a connection) keeps the baton forever.  Only a watchdog outside can report it. */
 static void *watchdog_main(void *arg)
 {
     tide_sim *sim = arg;

@@ -2,7 +2,7 @@
  *
  * Threads are real ones, but exactly one of them runs at a time: they pass a
  * baton.  It changes hands only inside primitives of the world (world.h), and
- * the seed picks who is next among those that can run.  When nobody can run,
+ * the seed picks who is next among those that can run.  When no thread can run,
  * the clock jumps to the earliest deadline; when there is none either, that is
  * a deadlock and the process aborts with a report.  So a run is a function of
  * its seed and options, and takes no longer than the work in it.
@@ -72,7 +72,7 @@ struct tide_sim_options {
 struct tide_sim_stats {
     uint64_t steps;
     uint64_t switches;
-    uint64_t jumps; /* of the clock, because nobody could run */
+    uint64_t jumps; /* of the clock, because no thread could run */
     uint64_t crashes;
     uint64_t pauses;
     uint64_t wall_jumps;
@@ -104,7 +104,7 @@ void tide_sim_crash_after(tide_sim *sim, uint64_t steps, tide_sim_crash_kind kin
 void tide_sim_reboot(tide_sim *sim);
 uint32_t tide_sim_life(tide_sim *sim); /* 1, and one more after each reboot */
 
-/* The whole process stands still; all clocks go on.  From the running thread. */
+/* The whole process stands still; all clocks continue.  From the running thread. */
 void tide_sim_pause(tide_sim *sim, uint64_t pause_us);
 void tide_sim_wall_jump(tide_sim *sim, int64_t jump_ms);
 /* Threads whose names start so stand still from their next step or wake-up on;

@@ -86,7 +86,7 @@ static void bank_write(void *arg)
     (void)sqlite3_close(db);
 }
 
-/* Reads and checkpoints beside the writer, on a connection of its own. */
+/* Reads and checkpoints during the writer's work, on a connection of its own. */
 static void bank_read(void *arg)
 {
     struct bank *bank = arg;

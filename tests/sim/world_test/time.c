@@ -1,4 +1,4 @@
-/* Time passes as it is told to, and so do those who wait for it. */
+/* Time passes as requested, and threads wait for it. */
 #include "sim_world_fixture.h"
 
 TEST(days_of_sleep_take_no_time)
