@@ -10,9 +10,8 @@
  * the cloud in a box with a mailbox of more small messages than an hour allows.
  *
  * Prints a JSON line per figure: {"name","value","unit","ratio","to"}. */
-#include "mail/mail.h"
-#include "net/oauth/oauth.h"
 #include "quota_hour.h"
+#include "sim_mail.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,11 +22,7 @@ enum {
 
 struct mirror {
     struct hour hour;
-
-    /* Of the current run. */
-    tide_engine *engine;
-    tide_secrets *secrets;
-    tide_mail *mail;
+    struct tide_sim_mail life;
 };
 
 static void mirror_begin(struct mirror *mirror, uint64_t seed, uint64_t minutes)
@@ -36,48 +31,26 @@ static void mirror_begin(struct mirror *mirror, uint64_t seed, uint64_t minutes)
                BOX_MAILBOX_SIZE_MIN);
 }
 
-static void keep_secret(struct mirror *mirror)
-{
-    tide_error err = {TIDE_OK, 0, ""};
-    char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf grant;
-    tide_mail_secret_name(HOUR_USER, name);
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    must(tide_oauth_fixed(HOUR_TOKEN, &grant, &err), "grant", &err);
-    must(tide_secrets_put(mirror->secrets, name, tide_buf_text(&grant), &err), "secret", &err);
-    tide_secret_wipe(&grant);
-}
-
 static void run_begin(uint64_t run, void *arg)
 {
     (void)run;
     struct mirror *mirror = arg;
-    tide_world *world = mirror->hour.world;
     tide_error err = {TIDE_OK, 0, ""};
-    const struct tide_engine_options engine = {
-        .state_dir = "/state", .world = world, .no_control_socket = true};
-    must(tide_engine_open(&engine, &mirror->engine, &err), "engine", &err);
-    must(tide_secrets_open(world, "/state/secrets", TIDE_SECRETS_FILES, tide_mem_heap(),
-                           &mirror->secrets, &err),
-         "secrets", &err);
-    keep_secret(mirror);
-    const struct tide_mail_options mail = {.engine = mirror->engine,
-                                           .world = world,
-                                           .secrets = mirror->secrets,
-                                           .archive_dir = "/archive"};
-    must(tide_mail_open(&mail, tide_mem_heap(), &mirror->mail, &err), "mail", &err);
-    must(tide_mail_account_add(mirror->mail, HOUR_USER, "http://provider", &err), "account", &err);
-    must(tide_mail_run(mirror->mail, &(struct tide_mail_run){.email = HOUR_USER}, &err), "run",
-         &err);
-    must(tide_engine_start(mirror->engine, &err), "start", &err);
+    const struct tide_sim_mail_options options = {.world = mirror->hour.world,
+                                                  .state_dir = "/state",
+                                                  .archive_dir = "/archive",
+                                                  .email = HOUR_USER,
+                                                  .token = HOUR_TOKEN};
+    const struct tide_mail_run sync = {.email = HOUR_USER};
+    must(tide_sim_mail_open(&mirror->life, &options, &err), "open", &err);
+    must(tide_mail_run(mirror->life.mail, &sync, &err), "run", &err);
+    must(tide_engine_start(mirror->life.engine, &err), "start", &err);
 }
 
 static void run_end(void *arg)
 {
     struct mirror *mirror = arg;
-    (void)tide_engine_close(mirror->engine);
-    (void)tide_mail_close(mirror->mail, NULL);
-    tide_secrets_close(mirror->secrets);
+    tide_sim_mail_close(&mirror->life, mirror->hour.sim);
 }
 
 /* One hour without faults, then a storm and the recovery. */

@@ -116,10 +116,9 @@ static void work_begin(struct work *work, uint64_t seed)
 {
     *work = (struct work){.ids = calloc(MESSAGES, sizeof *work->ids)};
     hour_begin(&work->hour, seed, MESSAGES, 0);
-    json_t *list =
-        tide_sim_cloud_ask(work->hour.cloud, "GET",
-                           "/gmail/v1/users/me/messages?maxResults=500&access_token=" HOUR_TOKEN,
-                           TIDE_TEXT_NONE, tide_sim_net_unix_ms(work->hour.sim), NULL);
+    json_t *list = tide_sim_cloud_control(
+        work->hour.cloud, work->hour.sim, "GET",
+        "/gmail/v1/users/me/messages?maxResults=500&access_token=" HOUR_TOKEN, TIDE_TEXT_NONE);
     size_t index = 0;
     const json_t *message = NULL;
     json_array_foreach(json_object_get(list, "messages"), index, message)(void)

@@ -14,7 +14,6 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
 
 void hour_begin(struct hour *hour, uint64_t seed, uint32_t messages, uint32_t size_bytes)
 {
-    tide_error err = {TIDE_OK, 0, ""};
     struct tide_sim_options options = {.net = {.latency_us_max = 50000, .skew_ms_max = 500}};
     options.net.provide = provide;
     options.net.provide_arg = hour;
@@ -22,13 +21,9 @@ void hour_begin(struct hour *hour, uint64_t seed, uint32_t messages, uint32_t si
         &(struct box_options){.seed = seed, .quota = BOX_QUOTA_2026, .concurrency_max = 10});
     hour->sim = tide_sim_new(seed, &options);
     hour->world = tide_sim_world(hour->sim);
-    box_cloud *box = tide_sim_cloud_box(hour->cloud);
-    const tide_text user = TIDE_TEXT(HOUR_USER);
-    const struct box_mailbox_options mailbox = {.messages = messages,
-                                                .size_bytes = size_bytes,
-                                                .now_unix_ms = tide_sim_net_unix_ms(hour->sim)};
-    must(box_cloud_add_mailbox(box, user, &mailbox, &err), "mailbox", &err);
-    must(box_cloud_add_token(box, TIDE_TEXT(HOUR_TOKEN), user, &err), "token", &err);
+    (void)tide_sim_cloud_user(
+        hour->cloud, hour->sim, HOUR_USER, HOUR_TOKEN,
+        (struct box_mailbox_options){.messages = messages, .size_bytes = size_bytes});
 }
 
 void hour_end(struct hour *hour)
@@ -51,8 +46,8 @@ static uint64_t count_of(const json_t *object, const char *key)
 
 struct truth truth_of(const struct hour *hour)
 {
-    json_t *stats = tide_sim_cloud_ask(hour->cloud, "GET", "/_cloud/stats", TIDE_TEXT_NONE,
-                                       tide_sim_net_unix_ms(hour->sim), NULL);
+    json_t *stats =
+        tide_sim_cloud_control(hour->cloud, hour->sim, "GET", "/_cloud/stats", TIDE_TEXT_NONE);
     const json_t *me = json_object_get(json_object_get(stats, "users"), HOUR_USER);
     const json_t *get = json_object_get(json_object_get(me, "methods"), "gmail.users.messages.get");
     const json_t *refused = json_object_get(me, "refused");
@@ -73,15 +68,10 @@ struct truth truth_of(const struct hour *hour)
 
 void faults(const struct hour *hour, const char *const *rules, size_t count)
 {
-    int http = 0;
-    json_decref(tide_sim_cloud_ask(hour->cloud, "DELETE", "/_cloud/faults", TIDE_TEXT_NONE,
-                                   tide_sim_net_unix_ms(hour->sim), &http));
-    for (size_t i = 0; http / 100 == 2 && i < count; i++)
-        json_decref(tide_sim_cloud_ask(hour->cloud, "POST", "/_cloud/faults",
-                                       tide_text_of(rules[i]), tide_sim_net_unix_ms(hour->sim),
-                                       &http));
-    if (http / 100 != 2)
-        (void)fprintf(stderr, "no faults: %d\n", http);
+    json_decref(
+        tide_sim_cloud_control(hour->cloud, hour->sim, "DELETE", "/_cloud/faults", TIDE_TEXT_NONE));
+    for (size_t i = 0; i < count; i++)
+        tide_sim_cloud_fault(hour->cloud, hour->sim, rules[i]);
 }
 
 /* ---- the hours ---- */

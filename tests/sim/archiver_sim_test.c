@@ -10,13 +10,10 @@
  * provider looks at every removing call before it takes effect.  A last, calm life goes
  * on with everything that is unfinished; then both sides are compared. */
 #include "sim.h"
-#include "sim_cloud.h"
+#include "sim_mail.h"
 
 #include "base/check.h"
 #include "base/json.h"
-#include "settings/settings.h"
-#include "cloudbox/gate/service.h"
-#include "cloudbox/gate/user.h"
 #include "mail/remove/remove.h"
 #include "support/scale.h"
 #include "support/test.h"
@@ -63,10 +60,7 @@ struct stage {
     tide_world *world;
     tide_sim_cloud *cloud;
     box_mailbox *mailbox;
-    tide_engine *engine;
-    tide_mail *mail;
-    tide_secrets *secrets;
-    tide_settings *settings;
+    struct tide_sim_mail life;
     bool no_sync; /* of this life */
     bool batching;
     bool faults;           /* the world may fail */
@@ -83,37 +77,18 @@ struct stage {
 
 /* ---- the server ---- */
 
-static int order_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* As the archive orders them. */
 static void labels_of(struct stage *stage, uint32_t slot, char out[LABELS_BYTES])
 {
-    size_t count = 0;
-    const char *ids[64];
-    size_t used = 0;
-    const uint16_t *numbers =
-        box_mailbox_labels(stage->mailbox, box_mailbox_at(stage->mailbox, slot)->label_set, &count);
-    TIDE_ASSERT(count <= 64);
-    for (size_t i = 0; i < count; i++)
-        ids[i] = box_mailbox_label(stage->mailbox, numbers[i])->id;
-    qsort(ids, count, sizeof ids[0], order_texts);
-    out[0] = '\0';
-    for (size_t i = 0; i < count; i++)
-        used +=
-            (size_t)snprintf(out + used, LABELS_BYTES - used, "%s%s", i == 0 ? "" : " ", ids[i]);
+    tide_buf labels;
+    tide_buf_init(&labels, tide_mem_heap(), LABELS_BYTES);
+    tide_sim_mail_labels(stage->mailbox, slot, &labels);
+    (void)snprintf(out, LABELS_BYTES, "%s", tide_buf_cstr(&labels));
+    tide_buf_done(&labels);
 }
 
-static json_t *control(struct stage *stage, const char *path, const char *body)
+static void control(struct stage *stage, const char *path, const char *body)
 {
-    int http = 0;
-    json_t *answer = tide_sim_cloud_ask(stage->cloud, "POST", path, tide_text_of(body),
-                                        tide_sim_net_unix_ms(stage->sim), &http);
-    if (http / 100 != 2)
-        tide_sim_fail(stage->sim, "the cloud says %d to %s %s", http, path, body);
-    return answer;
+    json_decref(tide_sim_cloud_control(stage->cloud, stage->sim, "POST", path, tide_text_of(body)));
 }
 
 static void arrives(struct stage *stage, uint64_t date_ms)
@@ -126,7 +101,7 @@ static void arrives(struct stage *stage, uint64_t date_ms)
                    date_ms, labels[tide_rng_below(&stage->rng, 3)]);
     (void)snprintf(body, RAW_BYTES, "Subject: number %u\r\n\r\n%" PRIx64 "\r\n", slot,
                    tide_rng_next(&stage->rng));
-    json_decref(control(stage, path, body));
+    control(stage, path, body);
 }
 
 /* Another client sorts, deletes, or writes. */
@@ -150,12 +125,12 @@ static void another_client(struct stage *stage)
     box_id_text(box_mailbox_at(stage->mailbox, slot)->id, id);
     if (what == 1) {
         (void)snprintf(body, sizeof body, "{\"user\":\"" USER "\",\"ids\":[\"%s\"]}", id);
-        json_decref(control(stage, "/_cloud/mail/delete", body));
+        control(stage, "/_cloud/mail/delete", body);
     } else {
         (void)snprintf(
             body, sizeof body, "{\"user\":\"" USER "\",\"ids\":[\"%s\"],\"%s\":[\"%s\"]}", id,
             tide_rng_chance(rng, 1, 2) ? "add" : "remove", labels[tide_rng_below(rng, 5)]);
-        json_decref(control(stage, "/_cloud/mail/label", body));
+        control(stage, "/_cloud/mail/label", body);
     }
     if (box_mailbox_history_id(stage->mailbox) != before) {
         stage->facts[slot].changed_at = ++stage->changes;
@@ -240,50 +215,22 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
 
 /* ---- a life ---- */
 
-static tide_status put_secret(struct stage *stage, tide_error *err)
-{
-    char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_mail_secret_name(USER, name);
-    return tide_sim_signed_in(stage->world, STATE "/secrets", name, TOKEN, &stage->secrets, err);
-}
-
 static tide_status life_open(struct stage *stage, tide_error *err)
 {
-    tide_status rc = tide_settings_new(tide_mem_heap(), &stage->settings);
-    const struct tide_engine_options engine = {.state_dir = STATE,
-                                               .world = stage->world,
-                                               .settings = stage->settings,
-                                               .workers = 3,
-                                               .no_control_socket = true};
-    if (rc == TIDE_OK)
-        rc = tide_engine_open(&engine, &stage->engine, err);
-    if (rc == TIDE_OK)
-        rc = put_secret(stage, err);
-    const struct tide_mail_options mail = {.engine = stage->engine,
-                                           .world = stage->world,
-                                           .secrets = stage->secrets,
-                                           .archive_dir = ARCHIVE,
-                                           .no_sync = stage->no_sync};
-    if (rc == TIDE_OK)
-        rc = tide_mail_open(&mail, tide_mem_heap(), &stage->mail, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_account_add(stage->mail, USER, "http://provider", err);
-    return rc == TIDE_OK ? tide_engine_start(stage->engine, err) : rc;
+    const struct tide_sim_mail_options options = {.world = stage->world,
+                                                  .state_dir = STATE,
+                                                  .archive_dir = ARCHIVE,
+                                                  .email = USER,
+                                                  .token = TOKEN,
+                                                  .workers = 3,
+                                                  .no_sync = stage->no_sync};
+    const tide_status rc = tide_sim_mail_open(&stage->life, &options, err);
+    return rc == TIDE_OK ? tide_engine_start(stage->life.engine, err) : rc;
 }
 
 static void life_close(struct stage *stage)
 {
-    tide_error err = {TIDE_OK, 0, ""};
-    const tide_status rc = tide_engine_close(stage->engine);
-    if (rc != TIDE_OK)
-        tide_sim_fail(stage->sim, "the engine did not close: %s", tide_status_name(rc));
-    (void)tide_mail_close(stage->mail, &err);
-    tide_secrets_close(stage->secrets);
-    tide_settings_free(stage->settings);
-    stage->engine = NULL;
-    stage->mail = NULL;
-    stage->secrets = NULL;
-    stage->settings = NULL;
+    tide_sim_mail_close(&stage->life, stage->sim);
     stage->batching = false;
 }
 
@@ -293,8 +240,8 @@ static tide_status sync_now(struct stage *stage, tide_error *err)
     const struct tide_mail_run run = {.email = USER, .slice_days = 2000};
     if (stage->no_sync)
         return TIDE_OK;
-    const tide_status rc = tide_mail_run(stage->mail, &run, err);
-    return rc == TIDE_OK ? tide_engine_wait(stage->engine, HOUR_MS, err) : rc;
+    const tide_status rc = tide_mail_run(stage->life.mail, &run, err);
+    return rc == TIDE_OK ? tide_engine_wait(stage->life.engine, HOUR_MS, err) : rc;
 }
 
 /* ---- what is planted ---- */
@@ -320,7 +267,7 @@ static tide_status plant_bad(struct stage *stage, tide_error *err)
     box_id_text(box_mailbox_at(stage->mailbox, slot)->id, id);
     if (stage->facts[slot].bad)
         return TIDE_OK;
-    const tide_status rc = tide_transact(stage->engine, plant_bad_run, id, err);
+    const tide_status rc = tide_transact(stage->life.engine, plant_bad_run, id, err);
     stage->facts[slot].bad = stage->facts[slot].bad || rc == TIDE_OK;
     return rc;
 }
@@ -357,7 +304,7 @@ static tide_status note_entries(struct stage *stage, uint64_t manifest, tide_err
     struct entries_ask ask = {stage, manifest};
     for (size_t i = 0; i < SLOTS_MAX; i++)
         stage->facts[i].planned = stage->facts[i].asked = false;
-    return tide_transact(stage->engine, entries_run, &ask, err);
+    return tide_transact(stage->life.engine, entries_run, &ask, err);
 }
 
 /* Where the mode wanted it. */
@@ -423,18 +370,19 @@ static tide_status ask_batch(struct stage *stage, uint64_t manifest, uint64_t un
     tide_buf_init(&line, tide_mem_heap(), 4096);
     tide_json_object(&payload);
     tide_archiver_batch_ask(manifest, 1 + (uint32_t)(stage->seed % 7), until_ms, &payload);
-    tide_json_set_cstr(&payload, "engine", tide_engine_run(stage->engine));
+    tide_json_set_cstr(&payload, "engine", tide_engine_run(stage->life.engine));
     tide_status rc = tide_json_line(&payload, &line);
     tide_json_done(&payload);
     if (rc == TIDE_OK)
-        rc = tide_engine_account(stage->engine, USER, "gmail", &spec.account, err);
+        rc = tide_engine_account(stage->life.engine, USER, "gmail", &spec.account, err);
     if (rc == TIDE_OK)
-        rc = tide_engine_kind_named(stage->engine, TIDE_TEXT(TIDE_MAIL_REMOVE), &spec.kind, err);
+        rc = tide_engine_kind_named(stage->life.engine, TIDE_TEXT(TIDE_MAIL_REMOVE), &spec.kind,
+                                    err);
     tide_archiver_batch_dedupe(spec.account, dedupe);
     spec.payload = tide_buf_cstr(&line);
     spec.dedupe = dedupe;
     if (rc == TIDE_OK)
-        rc = tide_enqueue(stage->engine, &spec, 1, job_out, err);
+        rc = tide_enqueue(stage->life.engine, &spec, 1, job_out, err);
     tide_buf_done(&line);
     return rc;
 }
@@ -457,9 +405,9 @@ static tide_status read_manifest(struct stage *stage, uint64_t id, struct tide_m
                                  tide_error *err)
 {
     struct run_ask ask = {.id = id};
-    tide_status rc = tide_engine_account(stage->engine, USER, "gmail", &ask.account, err);
+    tide_status rc = tide_engine_account(stage->life.engine, USER, "gmail", &ask.account, err);
     if (rc == TIDE_OK)
-        rc = tide_transact(stage->engine, run_read, &ask, err);
+        rc = tide_transact(stage->life.engine, run_read, &ask, err);
     if (rc == TIDE_OK)
         *out = ask.manifest;
     return rc;
@@ -469,7 +417,7 @@ static tide_status one_batch(struct stage *stage, uint64_t manifest, tide_error 
 {
     struct tide_mail_state state;
     uint64_t job = 0;
-    tide_status rc = tide_mail_state(stage->mail, USER, &state, err);
+    tide_status rc = tide_mail_state(stage->life.mail, USER, &state, err);
     if (rc == TIDE_OK)
         rc = note_entries(stage, manifest, err);
     if (rc != TIDE_OK)
@@ -479,13 +427,14 @@ static tide_status one_batch(struct stage *stage, uint64_t manifest, tide_error 
     stage->batching = true;
     rc = ask_batch(stage, manifest, 0, &job, err);
     for (int ticks = 0; rc == TIDE_OK && ticks < 10000; ticks++) {
-        const tide_status waited = tide_engine_wait(stage->engine, 1000, err);
+        const tide_status waited = tide_engine_wait(stage->life.engine, 1000, err);
         if (waited != TIDE_OK && waited != TIDE_TIMEOUT)
             return waited;
-        rc = tide_job_ended(stage->engine, job, err);
+        rc = tide_job_ended(stage->life.engine, job, err);
         if (rc != TIDE_TIMEOUT) {
             stage->batching = false;
-            return rc == TIDE_OK ? tide_transact(stage->engine, refused_run, &refused, err) : rc;
+            return rc == TIDE_OK ? tide_transact(stage->life.engine, refused_run, &refused, err)
+                                 : rc;
         }
         rc = TIDE_OK;
     }
@@ -546,9 +495,9 @@ static tide_status some_run(struct stage *stage, tide_error *err)
     }
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return rc;
-    rc = tide_archiver_plan(stage->mail, &ask, NULL, &manifest, err);
+    rc = tide_archiver_plan(stage->life.mail, &ask, NULL, &manifest, err);
     if (rc == TIDE_OK) /* as its first batch does before anything else: a crash leaves a run */
-        rc = tide_transact(stage->engine, begin_run, &manifest, err);
+        rc = tide_transact(stage->life.engine, begin_run, &manifest, err);
     if (rc == TIDE_OK && crash)
         crash_soon(stage, 30);
     return rc == TIDE_OK ? remove_all(stage, manifest.id, err) : rc;
@@ -664,7 +613,8 @@ static void is_named(struct stage *stage, uint32_t slot)
     if (fact->named == 0)
         return;
     box_id_text(box_mailbox_at(stage->mailbox, slot)->id, id);
-    TIDE_SIM_EXPECT(stage->sim, tide_transact(stage->engine, named_run, &ask, &err) == TIDE_OK);
+    TIDE_SIM_EXPECT(stage->sim,
+                    tide_transact(stage->life.engine, named_run, &ask, &err) == TIDE_OK);
     if (ask.entries > 0)
         return;
     /* Refused afterwards, because another client changed it once more, or it never took effect. */
@@ -707,7 +657,6 @@ static void stage_begin(struct stage *stage, uint64_t seed, const struct odds *o
 {
     const struct box_options box = {.seed = seed};
     struct tide_sim_options options = tide_sim_options_seeded(seed);
-    tide_error err = {TIDE_OK, 0, ""};
     *stage = (struct stage){.seed = seed, .odds = odds, .rng = tide_rng_seeded(seed ^ 0x61726368u)};
     stage->cloud = tide_sim_cloud_new(&box);
     options.wall_jump_every_steps = 0;
@@ -721,14 +670,8 @@ static void stage_begin(struct stage *stage, uint64_t seed, const struct odds *o
     stage->sim = tide_sim_new(seed, &options);
     stage->world = tide_sim_world(stage->sim);
     tide_sim_faults(stage->sim, false);
-    const struct box_mailbox_options mailbox = {
-        .messages = 0, .seed = seed, .now_unix_ms = tide_sim_net_unix_ms(stage->sim)};
-    box_cloud *cloud = tide_sim_cloud_box(stage->cloud);
-    TIDE_SIM_EXPECT(stage->sim,
-                    box_cloud_add_mailbox(cloud, TIDE_TEXT(USER), &mailbox, &err) == TIDE_OK);
-    TIDE_SIM_EXPECT(stage->sim,
-                    box_cloud_add_token(cloud, TIDE_TEXT(TOKEN), TIDE_TEXT(USER), &err) == TIDE_OK);
-    stage->mailbox = box_user_mailbox(box_cloud_user(cloud, TIDE_TEXT(USER)));
+    stage->mailbox = tide_sim_cloud_user(stage->cloud, stage->sim, USER, TOKEN,
+                                         (struct box_mailbox_options){.seed = seed});
     /* Of two years, so that there are two shards and no more. */
     for (uint64_t i = 0; i < MESSAGES; i++)
         arrives(stage, tide_sim_net_unix_ms(stage->sim) -
@@ -748,9 +691,9 @@ static void first_sync(struct stage *stage)
         plant_damage(stage);
 }
 
-/* RMV7: what a dead life has left does nothing, even if a user runs it again, and neither does a batch
- * that was asked for too long ago: nothing may be removed, because no batch of this life is under
- * way. */
+/* RMV7: a batch that a dead life left does nothing, even if a user runs it again, and neither does
+ * one that was asked for too long ago: nothing may be removed, because no batch of this life is
+ * under way. */
 struct left_ask {
     uint64_t ids[20];
     size_t count;
@@ -775,9 +718,9 @@ static tide_status left_run(tide_transaction *transaction, void *arg, tide_error
 static tide_status retry_left(struct stage *stage, tide_error *err)
 {
     struct left_ask ask = {.count = 0};
-    tide_status rc = tide_transact(stage->engine, left_run, &ask, err);
+    tide_status rc = tide_transact(stage->life.engine, left_run, &ask, err);
     for (size_t i = 0; rc == TIDE_OK && i < ask.count; i++)
-        rc = tide_retry_job(stage->engine, ask.ids[i], err);
+        rc = tide_retry_job(stage->life.engine, ask.ids[i], err);
     stage->left += ask.count;
     struct tide_manifest manifest;
     uint64_t job = 0;
@@ -787,7 +730,7 @@ static tide_status retry_left(struct stage *stage, tide_error *err)
         rc = ask_batch(stage, manifest.id, tide_world_now_unix_ms(stage->world) - 1, &job, err);
     stage->late += rc == TIDE_OK;
     rc = rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
-    return rc == TIDE_OK ? tide_engine_wait(stage->engine, HOUR_MS, err) : rc;
+    return rc == TIDE_OK ? tide_engine_wait(stage->life.engine, HOUR_MS, err) : rc;
 }
 
 static void live(struct stage *stage)
@@ -805,7 +748,7 @@ static void live(struct stage *stage)
         rc = retry_left(stage, &err);
     /* An archive that lost something: everything is past the watermark. */
     if (rc == TIDE_OK && tide_rng_chance(rng, 1, 8))
-        rc = tide_transact(stage->engine, new_epoch_run, NULL, &err);
+        rc = tide_transact(stage->life.engine, new_epoch_run, NULL, &err);
     if (rc == TIDE_OK && sync_now(stage, &err) == TIDE_OK)
         (void)some_run(stage, &err); /* a failure is fine: it must only lose nothing */
     life_close(stage);
@@ -817,7 +760,7 @@ static void live(struct stage *stage)
     stage->troubled = false;
     compare(stage);
     if (tide_rng_chance(rng, 1, 12))
-        json_decref(control(stage, "/_cloud/history/expire", "{\"user\":\"" USER "\"}"));
+        control(stage, "/_cloud/history/expire", "{\"user\":\"" USER "\"}");
     for (uint64_t i = tide_rng_below(rng, 3); i > 0; i--)
         another_client(stage);
 }

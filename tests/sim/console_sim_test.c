@@ -43,13 +43,6 @@ struct stage {
     uint64_t seen, readings_more;
 };
 
-static void fault(struct stage *stage, const char *rule)
-{
-    tide_error err;
-    if (box_cloud_add_fault(tide_sim_cloud_box(stage->cloud), tide_text_of(rule), &err) != TIDE_OK)
-        tide_sim_fail(stage->sim, "%s: %s", rule, err.text);
-}
-
 static void stage_begin(struct stage *stage, uint64_t seed)
 {
     tide_error err;
@@ -63,19 +56,19 @@ static void stage_begin(struct stage *stage, uint64_t seed)
     stage->world = tide_sim_world(stage->sim);
     tide_sim_faults(stage->sim, false);
     box_cloud *box = tide_sim_cloud_box(stage->cloud);
-    const struct box_mailbox_options mailbox = {.messages = 1,
-                                                .now_unix_ms = tide_sim_net_unix_ms(stage->sim)};
-    TIDE_SIM_EXPECT(stage->sim,
-                    box_cloud_add_mailbox(box, TIDE_TEXT(USER), &mailbox, &err) == TIDE_OK);
-    TIDE_SIM_EXPECT(stage->sim,
-                    box_cloud_add_token(box, TIDE_TEXT(TOKEN), TIDE_TEXT(USER), &err) == TIDE_OK);
+    (void)tide_sim_cloud_user(stage->cloud, stage->sim, USER, TOKEN,
+                              (struct box_mailbox_options){.messages = 1});
     TIDE_SIM_EXPECT(stage->sim, box_cloud_add_site(box, TIDE_TEXT(SITE), TIDE_TEXT(USER), ROWS,
                                                    &err) == TIDE_OK);
-    fault(stage, "{\"method\":\"webmasters.searchanalytics.query\",\"rate\":0.5,"
-                 "\"fault\":\"list-shift\"}");
-    fault(stage, "{\"method\":\"batch\",\"rate\":0.1,\"fault\":\"batch-missing\"}");
-    fault(stage, "{\"method\":\"batch\",\"rate\":0.1,\"fault\":\"batch-extra\"}");
-    fault(stage, "{\"method\":\"batch\",\"rate\":0.2,\"fault\":\"batch-reorder\"}");
+    tide_sim_cloud_fault(stage->cloud, stage->sim,
+                         "{\"method\":\"webmasters.searchanalytics.query\",\"rate\":0.5,"
+                         "\"fault\":\"list-shift\"}");
+    tide_sim_cloud_fault(stage->cloud, stage->sim,
+                         "{\"method\":\"batch\",\"rate\":0.1,\"fault\":\"batch-missing\"}");
+    tide_sim_cloud_fault(stage->cloud, stage->sim,
+                         "{\"method\":\"batch\",\"rate\":0.1,\"fault\":\"batch-extra\"}");
+    tide_sim_cloud_fault(stage->cloud, stage->sim,
+                         "{\"method\":\"batch\",\"rate\":0.2,\"fault\":\"batch-reorder\"}");
     stage->row_limit = 5 + (uint32_t)tide_rng_below(&stage->rng, ROWS);
     const int32_t today = tide_date_pacific(tide_sim_net_unix_ms(stage->sim));
     tide_date_format(today - 20, stage->from);

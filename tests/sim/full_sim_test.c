@@ -6,12 +6,9 @@
  * or failed.  Then the archive works again, in another process as after any failure of a disk,
  * and everything is there. */
 #include "sim.h"
-#include "sim_cloud.h"
+#include "sim_mail.h"
 
 #include "base/json.h"
-#include "settings/settings.h"
-#include "cloudbox/gate/service.h"
-#include "cloudbox/gate/user.h"
 #include "mail/archive/archive.h"
 #include "mail/mail.h"
 #include "support/test.h"
@@ -87,26 +84,8 @@ struct stage {
     tide_world *world;
     tide_sim_cloud *cloud;
     box_mailbox *mailbox;
-    tide_engine *engine;
-    tide_mail *mail;
-    tide_secrets *secrets;
-    tide_settings *settings;
+    struct tide_sim_mail life;
 };
-
-static void provide(void *arg, const struct tide_request *request, uint64_t now_unix_ms,
-                    tide_rng *rng, struct tide_sim_answer *answer)
-{
-    struct stage *stage = arg;
-    tide_sim_cloud_call(stage->cloud, request, now_unix_ms, rng, answer);
-}
-
-static void control(struct stage *stage, const char *path, const char *body)
-{
-    int http = 0;
-    json_decref(tide_sim_cloud_ask(stage->cloud, "POST", path, tide_text_of(body),
-                                   tide_sim_net_unix_ms(stage->sim), &http));
-    assert_int_equal(http / 100, 2);
-}
 
 static void change(struct stage *stage, uint32_t slot, const char *path, const char *more)
 {
@@ -114,66 +93,46 @@ static void change(struct stage *stage, uint32_t slot, const char *path, const c
     char body[200];
     box_id_text(box_mailbox_at(stage->mailbox, slot)->id, id);
     (void)snprintf(body, sizeof body, "{\"user\":\"" USER "\",\"ids\":[\"%s\"]%s}", id, more);
-    control(stage, path, body);
+    json_decref(tide_sim_cloud_control(stage->cloud, stage->sim, "POST", path, tide_text_of(body)));
 }
 
 static void stage_begin(struct stage *stage)
 {
-    const struct box_options box = {.seed = 7};
-    tide_error err = {TIDE_OK, 0, ""};
-    *stage = (struct stage){.cloud = tide_sim_cloud_new(&box)};
+    *stage = (struct stage){.cloud = tide_sim_cloud_new(&(struct box_options){.seed = 7})};
     struct tide_sim_options options = {.yield_permille = 50};
-    options.net.provide = provide;
-    options.net.provide_arg = stage;
+    options.net.provide = tide_sim_cloud_call;
+    options.net.provide_arg = stage->cloud;
     stage->sim = tide_sim_new(7, &options);
     stage->world = tide_sim_world(stage->sim);
-    const struct box_mailbox_options mailbox = {
-        .messages = MESSAGES, .seed = 7, .now_unix_ms = tide_sim_net_unix_ms(stage->sim)};
-    box_cloud *cloud = tide_sim_cloud_box(stage->cloud);
-    assert_int_equal(box_cloud_add_mailbox(cloud, TIDE_TEXT(USER), &mailbox, &err), TIDE_OK);
-    assert_int_equal(box_cloud_add_token(cloud, TIDE_TEXT(TOKEN), TIDE_TEXT(USER), &err), TIDE_OK);
-    stage->mailbox = box_user_mailbox(box_cloud_user(cloud, TIDE_TEXT(USER)));
+    stage->mailbox =
+        tide_sim_cloud_user(stage->cloud, stage->sim, USER, TOKEN,
+                            (struct box_mailbox_options){.messages = MESSAGES, .seed = 7});
 }
 
 static void life_begin(struct stage *stage)
 {
-    char name[TIDE_SECRET_NAME_BYTES_MAX];
     tide_error err = {TIDE_OK, 0, ""};
-    assert_int_equal(tide_settings_new(tide_mem_heap(), &stage->settings), TIDE_OK);
-    const struct tide_engine_options engine = {.state_dir = STATE,
-                                               .world = stage->world,
-                                               .settings = stage->settings,
-                                               .workers = 3,
-                                               .no_control_socket = true};
-    assert_int_equal(tide_engine_open(&engine, &stage->engine, &err), TIDE_OK);
-    tide_mail_secret_name(USER, name);
-    assert_int_equal(
-        tide_sim_signed_in(stage->world, STATE "/secrets", name, TOKEN, &stage->secrets, &err),
-        TIDE_OK);
-    const struct tide_mail_options mail = {.engine = stage->engine,
-                                           .world = stage->world,
-                                           .secrets = stage->secrets,
-                                           .archive_dir = ARCHIVE};
-    assert_int_equal(tide_mail_open(&mail, tide_mem_heap(), &stage->mail, &err), TIDE_OK);
-    assert_int_equal(tide_mail_account_add(stage->mail, USER, "http://provider", &err), TIDE_OK);
-    assert_int_equal(tide_engine_start(stage->engine, &err), TIDE_OK);
+    const struct tide_sim_mail_options options = {.world = stage->world,
+                                                  .state_dir = STATE,
+                                                  .archive_dir = ARCHIVE,
+                                                  .email = USER,
+                                                  .token = TOKEN,
+                                                  .workers = 3};
+    assert_int_equal(tide_sim_mail_open(&stage->life, &options, &err), TIDE_OK);
+    assert_int_equal(tide_engine_start(stage->life.engine, &err), TIDE_OK);
 }
 
 static void life_end(struct stage *stage)
 {
-    tide_error err = {TIDE_OK, 0, ""};
-    assert_int_equal(tide_engine_close(stage->engine), TIDE_OK);
-    (void)tide_mail_close(stage->mail, &err);
-    tide_secrets_close(stage->secrets);
-    tide_settings_free(stage->settings);
+    tide_sim_mail_close(&stage->life, stage->sim);
 }
 
 static tide_status sync_wait(struct stage *stage)
 {
     tide_error err = {TIDE_OK, 0, ""};
     const struct tide_mail_run run = {.email = USER, .slice_days = 2000};
-    assert_int_equal(tide_mail_run(stage->mail, &run, &err), TIDE_OK);
-    return tide_engine_wait(stage->engine, WAIT_MS, &err);
+    assert_int_equal(tide_mail_run(stage->life.mail, &run, &err), TIDE_OK);
+    return tide_engine_wait(stage->life.engine, WAIT_MS, &err);
 }
 
 struct paid {
@@ -200,7 +159,7 @@ static struct paid paid_by(struct stage *stage)
 {
     struct paid paid;
     tide_error err = {TIDE_OK, 0, ""};
-    assert_int_equal(tide_transact(stage->engine, look, &paid, &err), TIDE_OK);
+    assert_int_equal(tide_transact(stage->life.engine, look, &paid, &err), TIDE_OK);
     return paid;
 }
 

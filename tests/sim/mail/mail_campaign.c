@@ -49,40 +49,6 @@ struct campaign {
     struct person_totals people;
 };
 
-static void totals_add(struct mail_totals *all, const struct mail_totals *one)
-{
-    all->simulated_us += one->simulated_us;
-    all->steps += one->steps;
-    all->lives += one->lives;
-    all->crashes += one->crashes;
-    all->calls += one->calls;
-    all->messages += one->messages;
-    all->news += one->news;
-    all->expired += one->expired;
-    all->shards_lost += one->shards_lost;
-    all->fetched_again += one->fetched_again;
-    all->quiet += one->quiet;
-    all->marks_checked += one->marks_checked;
-    all->asked_again += one->asked_again;
-    seeds_larger(&all->again_per_crash_max, one->again_per_crash_max);
-    seeds_larger(&all->highest_units, one->highest_units);
-}
-
-static void people_add(struct person_totals *all, const struct person_totals *one)
-{
-    all->simulated_us += one->simulated_us;
-    all->steps += one->steps;
-    all->commands += one->commands;
-    all->syncs += one->syncs;
-    all->interrupts += one->interrupts;
-    all->kills += one->kills;
-    all->calls += one->calls;
-    all->messages += one->messages;
-    for (int i = 0; i < PERSON_TROUBLES; i++)
-        all->troubles[i] += one->troubles[i];
-    seeds_larger(&all->syncs_to_converge_max, one->syncs_to_converge_max);
-}
-
 /* "a,b": these; "-a,-b": all but these.  false: there is no such trouble. */
 static bool troubles_read(const char *text, uint64_t *troubles_out)
 {
@@ -153,14 +119,16 @@ static void mail_seed(uint64_t seed, void *result, void *arg)
 static void mail_add(uint64_t seed, const void *result, void *arg)
 {
     struct campaign *campaign = arg;
-    totals_add(&campaign->totals, result);
+    seeds_totals(&campaign->totals, result, sizeof campaign->totals,
+                 offsetof(struct mail_totals, again_per_crash_max));
     campaign->replayed += runs_twice(campaign, seed);
 }
 
 static void person_add(uint64_t seed, const void *result, void *arg)
 {
     struct campaign *campaign = arg;
-    people_add(&campaign->people, result);
+    seeds_totals(&campaign->people, result, sizeof campaign->people,
+                 offsetof(struct person_totals, syncs_to_converge_max));
     campaign->replayed += runs_twice(campaign, seed);
 }
 

@@ -1,7 +1,6 @@
 /* mail_check.c - what must be true of the mirror while no engine runs, and in the end. */
 #include "mail_sim.h"
 
-#include "base/hash.h"
 #include "ledger/ledger.h"
 
 #include <inttypes.h>
@@ -20,21 +19,12 @@ struct at_rest {
     tide_buf raw;
 };
 
-static uint64_t hash_of(tide_text text)
-{
-    return tide_hash(TIDE_HASH_START ^ text.bytes, text);
-}
-
 void mail_check_hash(struct mail_sim *self, uint32_t slot)
 {
     struct mail_fact *fact = &self->facts[slot];
-    tide_buf scratch;
-    if (fact->hashed)
-        return;
-    tide_buf_init(&scratch, tide_mem_heap(), 64 << 20);
-    fact->hash = hash_of(box_mailbox_raw(self->mailbox, slot, &scratch));
+    if (!fact->hashed)
+        fact->hash = tide_sim_mail_slot_hash(self->mailbox, slot);
     fact->hashed = true;
-    tide_buf_done(&scratch);
 }
 
 /* ---- opening what a crash left ----------------------------------------------------- */
@@ -155,7 +145,7 @@ static bool is_stored(struct at_rest *rest, uint32_t slot, const char *id,
         rc = tide_archive_raw(rest->archive, stored_out, &rest->raw, &err);
     if (rc != TIDE_OK)
         tide_sim_fail(self->sim, "MSIM2: message %s cannot be read: %s", id, err.text);
-    if (hash_of(tide_buf_text(&rest->raw)) != fact->hash)
+    if (tide_sim_mail_hash(tide_buf_text(&rest->raw)) != fact->hash)
         tide_sim_fail(self->sim, "MSIM2: message %s is stored with other bytes than the server's",
                       id);
     return true;
@@ -254,28 +244,6 @@ static bool is_born(struct at_rest *rest)
     return born;
 }
 
-/* MSIM9 */
-static void check_ledger(struct mail_sim *self)
-{
-    tide_ledger *ledger = NULL;
-    tide_error err;
-    struct tide_ledger_options options = {.path = MAIL_SIM_STATE "/state.db",
-                                          .run_id = "check",
-                                          .read_only = true,
-                                          .must_exist = true};
-    tide_status rc = tide_ledger_open(self->world, &options, &ledger, &err);
-    if (rc != TIDE_OK)
-        tide_sim_fail(self->sim, "MSIM9: the ledger does not open: %s", err.text);
-    tide_buf problems;
-    tide_buf_init(&problems, tide_mem_heap(), 1 << 20);
-    rc = tide_ledger_check(ledger, &problems, &err);
-    if (rc != TIDE_OK || problems.bytes > 0)
-        tide_sim_fail(self->sim, "MSIM9: %s %s", rc == TIDE_OK ? "" : err.text,
-                      tide_buf_cstr(&problems));
-    tide_buf_done(&problems);
-    tide_ledger_close(ledger, false);
-}
-
 /* ---- the referee ------------------------------------------------------------------------- */
 
 static uint64_t count_of(const json_t *object, const char *key)
@@ -365,63 +333,23 @@ void mail_check_at_rest(struct mail_sim *self)
         check_done(&rest);
     rest_done(&rest);
     if (born)
-        check_ledger(self);
+        tide_sim_ledger_check(self->sim, "MSIM9");
     check_referee(self);
     tide_sim_faults(self->sim, self->faults);
 }
 
 /* ---- the end: MSIM3 --------------------------------------------------------------------------- */
 
-static int compare_text(const void *a, const void *b)
+static void check_labels(struct at_rest *rest, uint32_t slot, const struct tide_stored *stored)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* "A B C" of the labels that the server has, sorted by id as the archive's are. */
-static void labels_of_server(struct mail_sim *self, const struct box_message *message,
-                             tide_buf *out)
-{
-    const char *names[BOX_MESSAGE_LABELS_MAX];
-    size_t count = 0;
-    const uint16_t *labels = box_mailbox_labels(self->mailbox, message->label_set, &count);
-    for (size_t i = 0; i < count; i++)
-        names[i] = box_mailbox_label(self->mailbox, labels[i])->id;
-    qsort(names, count, sizeof *names, compare_text);
-    tide_buf_clear(out);
-    for (size_t i = 0; i < count; i++)
-        TIDE_ASSERT(tide_buf_print(out, "%s ", names[i]) == TIDE_OK);
-}
-
-static void labels_of_archive(struct at_rest *rest, const struct tide_stored *stored, tide_buf *out)
-{
-    tide_buf lines;
     tide_error err = {TIDE_OK, 0, ""};
-    char *names[BOX_MESSAGE_LABELS_MAX];
-    size_t count = 0;
-    char *save = NULL;
-    tide_buf_init(&lines, tide_mem_heap(), 64 << 10);
-    if (tide_archive_labels_of(rest->archive, stored, &lines, &err) != TIDE_OK)
-        tide_sim_fail(rest->self->sim, "MSIM3: labels of %s: %s", stored->gmail_id, err.text);
-    TIDE_ASSERT(tide_buf_print(&lines, "%s", "") == TIDE_OK);
-    for (char *name = strtok_r(lines.data, "\n", &save);
-         name != NULL && count < BOX_MESSAGE_LABELS_MAX; name = strtok_r(NULL, "\n", &save))
-        names[count++] = name;
-    qsort(names, count, sizeof *names, compare_text);
-    tide_buf_clear(out);
-    for (size_t i = 0; i < count; i++)
-        TIDE_ASSERT(tide_buf_print(out, "%s ", names[i]) == TIDE_OK);
-    tide_buf_done(&lines);
-}
-
-static void check_labels(struct at_rest *rest, const struct box_message *message,
-                         const struct tide_stored *stored)
-{
     tide_buf wanted;
     tide_buf got;
     tide_buf_init(&wanted, tide_mem_heap(), 64 << 10);
     tide_buf_init(&got, tide_mem_heap(), 64 << 10);
-    labels_of_server(rest->self, message, &wanted);
-    labels_of_archive(rest, stored, &got);
+    tide_sim_mail_labels(rest->self->mailbox, slot, &wanted);
+    if (tide_sim_mail_stored_labels(rest->archive, stored, &got, &err) != TIDE_OK)
+        tide_sim_fail(rest->self->sim, "MSIM3: labels of %s: %s", stored->gmail_id, err.text);
     if (!tide_text_equal(tide_buf_text(&wanted), tide_buf_text(&got)))
         tide_sim_fail(rest->self->sim, "MSIM3: message %s has labels %s, at the server %s",
                       stored->gmail_id, tide_buf_cstr(&got), tide_buf_cstr(&wanted));
@@ -459,7 +387,7 @@ static void check_message(struct at_rest *rest, uint32_t slot)
     if (stored.internal_ms != (int64_t)message->date_ms)
         tide_sim_fail(sim, "MSIM3: message %s has another date", id);
     if (!fact->labels_blind)
-        check_labels(rest, message, &stored);
+        check_labels(rest, slot, &stored);
 }
 
 static void fail_on_damage(const struct tide_damage *damage, void *arg)

@@ -2,8 +2,6 @@
 #include "mail_sim.h"
 
 #include "base/json.h"
-#include "cloudbox/gate/service.h"
-#include "cloudbox/gate/user.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -19,8 +17,7 @@ enum {
     HISTORIES_OF_A_LIFE_MAX = 300, /* a job that goes in a circle asks for thousands */
 };
 
-#define ENDPOINT "http://provider"
-#define TOKEN    "tok"
+#define TOKEN "tok"
 
 /* ---- what a seed decides ------------------------------------------------------- */
 
@@ -121,13 +118,7 @@ void mail_plan_plant(struct mail_plan *plan, enum mail_plant plant)
 
 static json_t *control(struct mail_sim *self, const char *method, const char *path, tide_text body)
 {
-    int http = 0;
-    json_t *answer =
-        tide_sim_cloud_ask(self->cloud, method, path, body, tide_sim_net_unix_ms(self->sim), &http);
-    if (http / 100 != 2)
-        tide_sim_fail(self->sim, "the cloud says %d to %s %s %.*s", http, method, path,
-                      (int)body.bytes, body.bytes > 0 ? body.data : "");
-    return answer;
+    return tide_sim_cloud_control(self->cloud, self->sim, method, path, body);
 }
 
 json_t *mail_sim_stats(struct mail_sim *self, const json_t **user_out)
@@ -262,13 +253,6 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
         tide_sim_note(self->sim, "answers %d", answer->http);
 }
 
-static void add_fault(struct mail_sim *self, const char *json)
-{
-    tide_error err = {TIDE_OK, 0, ""};
-    if (box_cloud_add_fault(tide_sim_cloud_box(self->cloud), tide_text_of(json), &err) != TIDE_OK)
-        tide_sim_fail(self->sim, "%s: %s", json, err.text);
-}
-
 /* Messages that always fail, each in its own way. */
 static void plant_faults(struct mail_sim *self)
 {
@@ -284,7 +268,7 @@ static void plant_faults(struct mail_sim *self)
                        "{\"method\":\"gmail.users.messages.get\",\"id\":\"%s\",\"rate\":1,"
                        "\"fault\":\"%s\"}",
                        id, ways[way++ % 3]);
-        add_fault(self, json);
+        tide_sim_cloud_fault(self->cloud, self->sim, json);
     }
 }
 
@@ -305,23 +289,17 @@ static void server_faults(struct mail_sim *self)
                        strcmp(faults[i], "latency") == 0 ? ",\"ms\":3000"
                        : strcmp(faults[i], "slow") == 0  ? ",\"bytes_per_s\":20000"
                                                          : "");
-        add_fault(self, json);
+        tide_sim_cloud_fault(self->cloud, self->sim, json);
     }
 }
 
 static void make_mailbox(struct mail_sim *self)
 {
-    tide_error err = {TIDE_OK, 0, ""};
-    box_cloud *box = tide_sim_cloud_box(self->cloud);
-    const tide_text user = TIDE_TEXT(MAIL_SIM_USER);
-    const struct box_mailbox_options options = {.messages = self->plan.messages,
-                                                .size_bytes = self->plan.size_bytes,
-                                                .seed = self->plan.seed,
-                                                .now_unix_ms = tide_sim_net_unix_ms(self->sim)};
-    if (box_cloud_add_mailbox(box, user, &options, &err) != TIDE_OK ||
-        box_cloud_add_token(box, TIDE_TEXT(TOKEN), user, &err) != TIDE_OK)
-        tide_sim_fail(self->sim, "no mailbox: %s", err.text);
-    self->mailbox = box_user_mailbox(box_cloud_user(box, user));
+    self->mailbox =
+        tide_sim_cloud_user(self->cloud, self->sim, MAIL_SIM_USER, TOKEN,
+                            (struct box_mailbox_options){.messages = self->plan.messages,
+                                                         .size_bytes = self->plan.size_bytes,
+                                                         .seed = self->plan.seed});
     for (uint32_t i = 0; i < self->plan.planted; i++)
         self->facts[tide_rng_below(&self->rng, self->plan.messages)].planted = true;
     for (uint32_t i = 0; i < 6; i++) /* some of it is in spam and trash from the start */
@@ -334,70 +312,30 @@ static void make_mailbox(struct mail_sim *self)
 
 /* ---- a life --------------------------------------------------------------------------- */
 
-static tide_status open_settings(struct mail_sim *self, tide_error *err)
-{
-    tide_status rc = tide_settings_new(tide_mem_heap(), &self->settings);
-    if (rc == TIDE_OK)
-        rc = tide_settings_add_flag(self->settings, "purge.after=300d", err);
-    if (rc != TIDE_OK)
-        tide_sim_fail(self->sim, "settings: %s", err->text);
-    return rc;
-}
-
-static tide_status open_secret(struct mail_sim *self, tide_error *err)
-{
-    char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_mail_secret_name(MAIL_SIM_USER, name);
-    return tide_sim_signed_in(self->world, MAIL_SIM_STATE "/secrets", name, TOKEN, &self->secrets,
-                              err);
-}
-
 /* As `tidemark mail sync` does: the account is known, its run is asked for, the
  * engine starts. */
 static tide_status open_life(struct mail_sim *self, bool force, tide_error *err)
 {
-    tide_status rc = open_settings(self, err);
-    const struct tide_engine_options options = {.state_dir = MAIL_SIM_STATE,
-                                                .world = self->world,
-                                                .settings = self->settings,
-                                                .workers = self->plan.workers,
-                                                .no_control_socket = true,
-                                                .log = tide_sim_log()};
-    if (rc == TIDE_OK)
-        rc = tide_engine_open(&options, &self->engine, err);
-    if (rc == TIDE_OK)
-        rc = open_secret(self, err);
-    const struct tide_mail_options mail = {.engine = self->engine,
-                                           .world = self->world,
-                                           .secrets = self->secrets,
-                                           .archive_dir = MAIL_SIM_ARCHIVE};
-    if (rc == TIDE_OK)
-        rc = tide_mail_open(&mail, tide_mem_heap(), &self->mail, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_account_add(self->mail, MAIL_SIM_USER, ENDPOINT, err);
+    const struct tide_sim_mail_options options = {.world = self->world,
+                                                  .state_dir = MAIL_SIM_STATE,
+                                                  .archive_dir = MAIL_SIM_ARCHIVE,
+                                                  .email = MAIL_SIM_USER,
+                                                  .token = TOKEN,
+                                                  .setting = "purge.after=300d",
+                                                  .workers = self->plan.workers,
+                                                  .log = tide_sim_log()};
+    tide_status rc = tide_sim_mail_open(&self->life, &options, err);
     const struct tide_mail_run run = {
         .email = MAIL_SIM_USER, .newest_first = self->plan.newest_first, .force = force};
     self->histories = 0;
     if (rc == TIDE_OK)
-        rc = tide_mail_run(self->mail, &run, err);
-    if (rc == TIDE_OK)
-        rc = tide_engine_start(self->engine, err);
-    return rc;
+        rc = tide_mail_run(self->life.mail, &run, err);
+    return rc == TIDE_OK ? tide_engine_start(self->life.engine, err) : rc;
 }
 
 static void close_life(struct mail_sim *self)
 {
-    tide_error err = {TIDE_OK, 0, ""};
-    const tide_status rc = tide_engine_close(self->engine);
-    if (rc != TIDE_OK)
-        tide_sim_fail(self->sim, "the engine did not close: %s", tide_status_name(rc));
-    (void)tide_mail_close(self->mail, &err);
-    tide_secrets_close(self->secrets);
-    tide_settings_free(self->settings);
-    self->engine = NULL;
-    self->mail = NULL;
-    self->secrets = NULL;
-    self->settings = NULL;
+    tide_sim_mail_close(&self->life, self->sim);
 }
 
 static bool may_fail(struct mail_sim *self)
@@ -416,7 +354,7 @@ static void live(struct mail_sim *self, uint64_t alive_ms, bool force)
         tide_sim_fail(self->sim, "the mail system did not open: %s %s", tide_status_name(rc),
                       err.text);
     if (rc == TIDE_OK)
-        rc = tide_engine_wait(self->engine, alive_ms, &err);
+        rc = tide_engine_wait(self->life.engine, alive_ms, &err);
     if (rc != TIDE_OK && rc != TIDE_TIMEOUT && !may_fail(self))
         tide_sim_fail(self->sim, "the engine stopped by itself: %s %s", tide_status_name(rc),
                       err.text);
@@ -480,34 +418,13 @@ static void live_with_faults(struct mail_sim *self, uint32_t number)
 
 /* ---- the last life --------------------------------------------------------------------- */
 
-struct sql_ask {
-    const char *sql;
-    uint64_t number;
-};
-
-static tide_status sql_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct sql_ask *what = arg;
-    sqlite3_stmt *stmt = NULL;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    int rc = sqlite3_prepare_v2(db, what->sql, -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW)
-        what->number = (uint64_t)sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_finalize(stmt);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE
-               ? TIDE_OK
-               : tide_error_set(err, TIDE_INVALID, "%s", sqlite3_errmsg(db));
-}
-
 static uint64_t number_of(struct mail_sim *self, const char *sql)
 {
-    struct sql_ask what = {sql, 0};
+    uint64_t number = 0;
     tide_error err = {TIDE_OK, 0, ""};
-    if (tide_transact(self->engine, sql_run, &what, &err) != TIDE_OK)
+    if (tide_sim_ledger_sql(self->sim, self->life.engine, sql, &number, &err) != TIDE_OK)
         tide_sim_fail(self->sim, "%s: %s", sql, err.text);
-    return what.number;
+    return number;
 }
 
 /* Jobs that still have something to do, besides items that stay bad, and records of
@@ -535,12 +452,7 @@ static tide_status show_left(tide_transaction *transaction, void *arg, tide_erro
         -1, &stmt, NULL);
     while (sqlite3_step(stmt) == SQLITE_ROW) {
         (void)fprintf(stderr, "  left:");
-        for (int i = 0; i < sqlite3_column_count(stmt); i++)
-            (void)fprintf(stderr, " %s",
-                          sqlite3_column_type(stmt, i) == SQLITE_NULL
-                              ? "-"
-                              : (const char *)sqlite3_column_text(stmt, i));
-        (void)fprintf(stderr, "\n");
+        tide_sim_ledger_row(stmt);
     }
     (void)sqlite3_finalize(stmt);
     return TIDE_OK;
@@ -574,24 +486,24 @@ static void ask_again(struct mail_sim *self)
     tide_error err = {TIDE_OK, 0, ""};
     const struct tide_mail_run run = {.email = MAIL_SIM_USER,
                                       .force = number_of(self, failed_forced) > 0};
-    if (tide_mail_run(self->mail, &run, &err) != TIDE_OK)
+    if (tide_mail_run(self->life.mail, &run, &err) != TIDE_OK)
         tide_sim_fail(self->sim, "a run in a calm world: %s", err.text);
 }
 
-/* MSIM6: lets time pass until nothing is left to do.  Nobody resumes the account or retries a
+/* MSIM6: lets time pass until nothing is left to do.  No command resumes the account or retries a
  * job: a wrong halt or a wrong failure would be hidden. */
 static void settle(struct mail_sim *self)
 {
     tide_error err = {TIDE_OK, 0, ""};
     for (int round = 0;; round++) {
-        const tide_status rc = tide_engine_wait(self->engine, MINUTE_MS, &err);
+        const tide_status rc = tide_engine_wait(self->life.engine, MINUTE_MS, &err);
         if (rc != TIDE_OK && rc != TIDE_TIMEOUT)
             tide_sim_fail(self->sim, "the engine stopped in a calm world: %s", err.text);
         const uint64_t left = number_of(self, unfinished) + wrongly_named(self);
         if (left == 0)
             return;
         if (round == ROUNDS_MAX) {
-            (void)tide_transact(self->engine, show_left, NULL, NULL);
+            (void)tide_transact(self->life.engine, show_left, NULL, NULL);
             tide_sim_fail(self->sim,
                           "MSIM6: %" PRIu64 " jobs, cycles and items do not come to rest", left);
         }

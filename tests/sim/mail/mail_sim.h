@@ -36,11 +36,9 @@
 #define TIDE_SIM_MAIL_SIM_H
 
 #include "base/check.h"
-#include "settings/settings.h"
-#include "cloudbox/mailbox/mailbox.h"
-#include "mail/mail.h"
 #include "sim.h"
-#include "sim_cloud.h"
+#include "sim_ledger.h"
+#include "sim_mail.h"
 
 #define MAIL_SIM_USER    "ada@example.com"
 #define MAIL_SIM_ARCHIVE "/data/archive"
@@ -106,6 +104,7 @@ struct mail_fact {
     bool labels_blind; /* they changed around an expired history: not knowable */
 };
 
+/* Numbers only: sums, then from again_per_crash_max on the largest (seeds_totals). */
 struct mail_totals {
     uint64_t simulated_us;
     uint64_t steps;
@@ -117,11 +116,11 @@ struct mail_totals {
     uint64_t expired;
     uint64_t shards_lost;
     uint64_t fetched_again;
-    uint64_t again_per_crash_max; /* of quiet worlds */
     uint64_t quiet;
-    uint64_t marks_checked; /* messages behind a watermark that were read */
-    uint64_t asked_again;   /* runs that a person asked for because something was left */
-    uint64_t highest_units; /* in any minute of a strict world */
+    uint64_t marks_checked;       /* messages behind a watermark that were read */
+    uint64_t asked_again;         /* runs that a person asked for because something was left */
+    uint64_t again_per_crash_max; /* of quiet worlds */
+    uint64_t highest_units;       /* in any minute of a strict world */
     uint64_t trace_hash;
 };
 
@@ -134,11 +133,7 @@ struct mail_sim {
     tide_rng rng;
     struct mail_fact facts[MAIL_SIM_MESSAGES_MAX];
 
-    /* this life */
-    tide_engine *engine;
-    struct tide_settings *settings;
-    tide_secrets *secrets;
-    tide_mail *mail;
+    struct tide_sim_mail life;
 
     bool faults;
     uint32_t news_left;

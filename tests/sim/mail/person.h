@@ -33,10 +33,9 @@
 #define TIDE_SIM_PERSON_H
 
 #include "base/check.h"
-#include "cloudbox/mailbox/mailbox.h"
 #include "mail/archive/archive.h"
 #include "sim.h"
-#include "sim_cloud.h"
+#include "sim_mail.h"
 
 #include <jansson.h>
 
@@ -132,6 +131,7 @@ struct person_account {
     bool blind;          /* a history expired: which labels changed is not knowable */
 };
 
+/* Numbers only: sums, then from syncs_to_converge_max on the largest (seeds_totals). */
 struct person_totals {
     uint64_t simulated_us;
     uint64_t steps;

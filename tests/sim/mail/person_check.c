@@ -2,7 +2,6 @@
  * of the cloud, the files of the archive, the rows of the ledger. */
 #include "person.h"
 
-#include "base/hash.h"
 #include "cli/cli.h"
 #include "ledger/ledger.h"
 
@@ -12,21 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash_of(tide_text text)
-{
-    return tide_hash(TIDE_HASH_START ^ text.bytes, text);
-}
-
 void person_check_hash(struct person_account *account, uint32_t slot)
 {
     struct person_fact *fact = &account->facts[slot];
-    tide_buf scratch;
-    if (fact->hashed)
-        return;
-    tide_buf_init(&scratch, tide_mem_heap(), 64 << 20);
-    fact->hash = hash_of(box_mailbox_raw(account->mailbox, slot, &scratch));
+    if (!fact->hashed)
+        fact->hash = tide_sim_mail_slot_hash(account->mailbox, slot);
     fact->hashed = true;
-    tide_buf_done(&scratch);
 }
 
 void person_broken(struct person *self, const char *format, ...)
@@ -114,7 +104,7 @@ static struct found find(struct look *look, uint32_t slot)
     found.gone = found.stored.gone;
     tide_buf_clear(&look->raw);
     found.exact = tide_archive_raw(look->archive, &found.stored, &look->raw, NULL) == TIDE_OK &&
-                  hash_of(tide_buf_text(&look->raw)) == look->account->facts[slot].hash;
+                  tide_sim_mail_hash(tide_buf_text(&look->raw)) == look->account->facts[slot].hash;
     return found;
 }
 
@@ -454,35 +444,17 @@ void person_check_damage(struct person *self, struct person_account *account,
 
 /* ---- PER6 ---- */
 
-static int compare_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool labels_right(struct look *look, uint32_t slot, const struct tide_stored *stored)
 {
-    const struct box_message *message = box_mailbox_at(look->account->mailbox, slot);
-    const char *names[BOX_MESSAGE_LABELS_MAX];
-    char *have[BOX_MESSAGE_LABELS_MAX];
-    size_t count_have = 0, count_want = 0;
-    char *save = NULL;
-    tide_buf lines;
-    const uint16_t *labels =
-        box_mailbox_labels(look->account->mailbox, message->label_set, &count_want);
-    for (size_t i = 0; i < count_want; i++)
-        names[i] = box_mailbox_label(look->account->mailbox, labels[i])->id;
-    qsort(names, count_want, sizeof *names, compare_text);
-    tide_buf_init(&lines, tide_mem_heap(), 64 << 10);
-    bool right = tide_archive_labels_of(look->archive, stored, &lines, NULL) == TIDE_OK;
-    TIDE_ASSERT(tide_buf_print(&lines, "%s", "") == TIDE_OK);
-    for (char *name = strtok_r(lines.data, "\n", &save);
-         name != NULL && count_have < BOX_MESSAGE_LABELS_MAX; name = strtok_r(NULL, "\n", &save))
-        have[count_have++] = name;
-    qsort(have, count_have, sizeof *have, compare_text);
-    right = right && count_have == count_want;
-    for (size_t i = 0; right && i < count_want; i++)
-        right = strcmp(names[i], have[i]) == 0;
-    tide_buf_done(&lines);
+    tide_buf wanted;
+    tide_buf got;
+    tide_buf_init(&wanted, tide_mem_heap(), 64 << 10);
+    tide_buf_init(&got, tide_mem_heap(), 64 << 10);
+    tide_sim_mail_labels(look->account->mailbox, slot, &wanted);
+    const bool right = tide_sim_mail_stored_labels(look->archive, stored, &got, NULL) == TIDE_OK &&
+                       tide_text_equal(tide_buf_text(&wanted), tide_buf_text(&got));
+    tide_buf_done(&wanted);
+    tide_buf_done(&got);
     return right;
 }
 

@@ -1,9 +1,6 @@
 /* person_cloud.c - the server: mailboxes, what happens in them, and when it lies. */
 #include "person.h"
 
-#include "cloudbox/gate/service.h"
-#include "cloudbox/gate/user.h"
-
 #include <inttypes.h>
 #include <string.h>
 
@@ -40,13 +37,7 @@ static const struct {
 
 static json_t *control(struct person *self, const char *method, const char *path, tide_text body)
 {
-    int http = 0;
-    json_t *answer =
-        tide_sim_cloud_ask(self->cloud, method, path, body, tide_sim_net_unix_ms(self->sim), &http);
-    if (http / 100 != 2)
-        tide_sim_fail(self->sim, "the cloud says %d to %s %s %.*s", http, method, path,
-                      (int)body.bytes, body.bytes > 0 ? body.data : "");
-    return answer;
+    return tide_sim_cloud_control(self->cloud, self->sim, method, path, body);
 }
 
 static void add_rule(struct person *self, const char *json)
@@ -117,35 +108,22 @@ void person_cloud_news(struct person *self, struct person_account *account)
  * mistake. */
 static void make_stranger(struct person *self)
 {
-    tide_error err = {TIDE_OK, 0, ""};
-    const tide_text user = TIDE_TEXT("mallory@example.com");
-    const struct box_mailbox_options options = {.messages = 3,
-                                                .size_bytes = 1000,
-                                                .seed = self->plan.seed + 99,
-                                                .now_unix_ms = tide_sim_net_unix_ms(self->sim)};
-    box_cloud *box = tide_sim_cloud_box(self->cloud);
-    if (box_cloud_add_mailbox(box, user, &options, &err) != TIDE_OK ||
-        box_cloud_add_token(box, TIDE_TEXT("tok-mallory"), user, &err) != TIDE_OK)
-        tide_sim_fail(self->sim, "no mailbox: %s", err.text);
+    (void)tide_sim_cloud_user(self->cloud, self->sim, "mallory@example.com", "tok-mallory",
+                              (struct box_mailbox_options){
+                                  .messages = 3, .size_bytes = 1000, .seed = self->plan.seed + 99});
 }
 
 void person_cloud_make(struct person *self)
 {
     static const char *const names[PERSON_ACCOUNTS_MAX] = {"ada", "bob", "eve"};
-    tide_error err = {TIDE_OK, 0, ""};
-    box_cloud *box = tide_sim_cloud_box(self->cloud);
     make_stranger(self);
     for (uint32_t i = 0; i < self->plan.accounts; i++) {
         struct person_account *account = &self->accounts[i];
-        const struct box_mailbox_options options = {.seed = self->plan.seed * 8 + i,
-                                                    .now_unix_ms = tide_sim_net_unix_ms(self->sim)};
         (void)snprintf(account->email, sizeof account->email, "%s@example.com", names[i]);
         (void)snprintf(account->token, sizeof account->token, "tok-%s", names[i]);
-        if (box_cloud_add_mailbox(box, tide_text_of(account->email), &options, &err) != TIDE_OK ||
-            box_cloud_add_token(box, tide_text_of(account->token), tide_text_of(account->email),
-                                &err) != TIDE_OK)
-            tide_sim_fail(self->sim, "no mailbox: %s", err.text);
-        account->mailbox = box_user_mailbox(box_cloud_user(box, tide_text_of(account->email)));
+        account->mailbox =
+            tide_sim_cloud_user(self->cloud, self->sim, account->email, account->token,
+                                (struct box_mailbox_options){.seed = self->plan.seed * 8 + i});
         /* Of this year and the one before: each year is a file of the archive. */
         for (uint32_t slot = 0; slot < self->plan.messages[i]; slot++)
             arrives(self, account, 1 + tide_rng_below(&self->rng, UINT64_C(300) * 86400000));

@@ -87,34 +87,19 @@ struct campaign {
     bool want_marks;
 };
 
+static bool reached(const struct result *result, const char *name)
+{
+    for (uint32_t i = 0; i < result->marks_count; i++)
+        if (strcmp(result->marks[i], name) == 0)
+            return true;
+    return false;
+}
+
 static void mark_add(const char *name, void *arg)
 {
     struct result *result = arg;
-    for (uint32_t i = 0; i < result->marks_count; i++)
-        if (strcmp(result->marks[i], name) == 0)
-            return;
-    if (result->marks_count < MARKS_MAX)
+    if (!reached(result, name) && result->marks_count < MARKS_MAX)
         (void)snprintf(result->marks[result->marks_count++], MARK_BYTES, "%s", name);
-}
-
-static void totals_add(struct mirror_totals *all, const struct mirror_totals *one)
-{
-    all->simulated_us += one->simulated_us;
-    all->steps += one->steps;
-    all->crashes += one->crashes;
-    all->lives += one->lives;
-    all->calls += one->calls;
-    all->jobs_done += one->jobs_done;
-    all->audits += one->audits;
-    all->halts_checked += one->halts_checked;
-    all->stops_checked += one->stops_checked;
-    all->clicks += one->clicks;
-    all->strict_quotas += one->strict_quotas;
-    all->rescues += one->rescues;
-    seeds_larger(&all->click_wait_ms_max, one->click_wait_ms_max);
-    seeds_larger(&all->stop_ms_max, one->stop_ms_max);
-    seeds_larger(&all->halt_ms_max, one->halt_ms_max);
-    seeds_larger(&all->quota_permille_max, one->quota_permille_max);
 }
 
 static void seed_run(uint64_t seed, void *result, void *arg)
@@ -133,20 +118,13 @@ static void seed_add(uint64_t seed, const void *result, void *arg)
     struct campaign *campaign = arg;
     const struct result *one = result;
     (void)seed;
-    totals_add(&campaign->all.totals, &one->totals);
+    seeds_totals(&campaign->all.totals, &one->totals, sizeof one->totals,
+                 offsetof(struct mirror_totals, click_wait_ms_max));
     for (uint32_t i = 0; i < one->marks_count; i++)
         mark_add(one->marks[i], &campaign->all);
 }
 
 /* ---- the whole ----------------------------------------------------------------------- */
-
-static bool reached(const struct result *all, const char *name)
-{
-    for (uint32_t i = 0; i < all->marks_count; i++)
-        if (strcmp(all->marks[i], name) == 0)
-            return true;
-    return false;
-}
 
 static bool is_exempt(const char *name)
 {

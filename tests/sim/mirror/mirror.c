@@ -144,45 +144,10 @@ static tide_status done_once(struct mirror *mirror, tide_job *job, tide_error *e
 
 /* ---- our own tables -------------------------------------------------------------- */
 
-struct sql_ask {
-    const char *sql;
-    uint64_t number;
-};
-
-static tide_status sql_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct sql_ask *what = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    const char *sql = what->sql;
-    while (*sql != '\0') {
-        sqlite3_stmt *stmt = NULL;
-        int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, &sql);
-        if (rc == SQLITE_OK)
-            rc = sqlite3_step(stmt);
-        if (rc == SQLITE_ROW)
-            what->number = (uint64_t)sqlite3_column_int64(stmt, 0);
-        (void)sqlite3_finalize(stmt);
-        if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-            return tide_error_set(err,
-                                  rc == SQLITE_FULL         ? TIDE_DISK_FULL
-                                  : rc == SQLITE_CONSTRAINT ? TIDE_EXISTS
-                                  : rc == SQLITE_ERROR      ? TIDE_INVALID
-                                                            : TIDE_IO,
-                                  "%s", sqlite3_errmsg(db));
-    }
-    return TIDE_OK;
-}
-
 tide_status mirror_sql(struct mirror *mirror, const char *sql, uint64_t *number_out)
 {
-    struct sql_ask what = {sql, 0};
     tide_error err = {TIDE_OK, 0, ""};
-    tide_status rc = tide_transact(mirror->engine, sql_run, &what, &err);
-    if (rc == TIDE_INVALID)
-        tide_sim_fail(mirror->sim, "bad SQL in the test: %s: %s", sql, err.text);
-    if (rc == TIDE_OK && number_out != NULL)
-        *number_out = what.number;
-    return rc;
+    return tide_sim_ledger_sql(mirror->sim, mirror->engine, sql, number_out, &err);
 }
 
 /* ---- the shard ----------------------------------------------------------------------- */
@@ -495,9 +460,9 @@ static tide_status feed_run(tide_transaction *transaction, void *arg, tide_error
                    "UPDATE mirror_feed SET since = %" PRIu64 " WHERE account = %" PRIu32
                    " AND since = %" PRIu64 "; SELECT changes()",
                    effect->to, effect->account, effect->from);
-    struct sql_ask what = {sql, 0};
-    tide_status rc = sql_run(transaction, &what, err);
-    if (rc == TIDE_OK && what.number != 1)
+    uint64_t moved = 0;
+    const tide_status rc = tide_sim_ledger_run(transaction, sql, &moved, err);
+    if (rc == TIDE_OK && moved != 1)
         return tide_error_set(err, TIDE_STALE, "another one moved the feed");
     return rc;
 }
@@ -592,8 +557,8 @@ static tide_status step_run(tide_transaction *transaction, void *arg, tide_error
     char sql[120];
     (void)snprintf(sql, sizeof sql, "INSERT INTO mirror_step VALUES (%" PRIu64 ", %" PRIu64 ")",
                    effect->group, effect->step);
-    struct sql_ask what = {sql, 0};
-    tide_status rc = sql_run(transaction, &what, err);
+    uint64_t none = 0;
+    const tide_status rc = tide_sim_ledger_run(transaction, sql, &none, err);
     if (rc == TIDE_EXISTS)
         tide_sim_fail(effect->mirror->sim, "SIM1: step %" PRIu64 ".%" PRIu64 " is done twice",
                       effect->group, effect->step);

@@ -36,6 +36,7 @@
 #include "base/check.h"
 #include "engine/engine.h"
 #include "sim.h"
+#include "sim_ledger.h"
 
 enum { MIRROR_ACCOUNTS = 2, MIRROR_SHARDS_MAX = 32, MIRROR_SLICES_MAX = 16 };
 
@@ -100,6 +101,7 @@ struct mirror_scrap {
     char bytes[];
 };
 
+/* Numbers only: sums, then from click_wait_ms_max on the largest (seeds_totals). */
 struct mirror_totals {
     uint64_t simulated_us;
     uint64_t steps;
@@ -111,12 +113,12 @@ struct mirror_totals {
     uint64_t halts_checked;
     uint64_t stops_checked;
     uint64_t clicks;
+    uint64_t strict_quotas;
+    uint64_t rescues;
     uint64_t click_wait_ms_max;
     uint64_t stop_ms_max;
     uint64_t halt_ms_max;
     uint64_t quota_permille_max; /* of the limit, by the provider's count */
-    uint64_t strict_quotas;
-    uint64_t rescues;
 };
 
 struct mirror {

@@ -159,23 +159,8 @@ static bool is_born(struct mirror *mirror)
 /* SIM9 */
 static void check_ledger(struct mirror *mirror)
 {
-    if (!is_born(mirror))
-        return;
-    tide_ledger *ledger = NULL;
-    tide_error err;
-    struct tide_ledger_options options = {
-        .path = "/state/state.db", .run_id = "check", .read_only = true, .must_exist = true};
-    tide_status rc = tide_ledger_open(mirror->world, &options, &ledger, &err);
-    if (rc != TIDE_OK)
-        tide_sim_fail(mirror->sim, "SIM9: the ledger does not open: %s", err.text);
-    tide_buf problems;
-    tide_buf_init(&problems, tide_mem_heap(), 1 << 20);
-    rc = tide_ledger_check(ledger, &problems, &err);
-    if (rc != TIDE_OK || problems.bytes > 0)
-        tide_sim_fail(mirror->sim, "SIM9: %s %s", rc == TIDE_OK ? "" : err.text,
-                      tide_buf_cstr(&problems));
-    tide_buf_done(&problems);
-    tide_ledger_close(ledger, false);
+    if (is_born(mirror))
+        tide_sim_ledger_check(mirror->sim, "SIM9");
 }
 
 /* SIM6, by the provider's own count. */

@@ -185,12 +185,7 @@ static tide_status show_left(tide_transaction *transaction, void *arg, tide_erro
         uint64_t id = (uint64_t)sqlite3_column_int64(stmt, 0);
         const struct tide_tracked *tracked = tide_tracker_find(mirror->engine->tracker, id);
         (void)fprintf(stderr, "  window=%d", tracked == NULL ? -1 : (int)tracked->state);
-        for (int i = 0; i < sqlite3_column_count(stmt); i++)
-            (void)fprintf(stderr, " %s",
-                          sqlite3_column_type(stmt, i) == SQLITE_NULL
-                              ? "-"
-                              : (const char *)sqlite3_column_text(stmt, i));
-        (void)fprintf(stderr, "\n");
+        tide_sim_ledger_row(stmt);
     }
     (void)sqlite3_finalize(stmt);
     return TIDE_OK;

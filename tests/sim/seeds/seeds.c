@@ -35,10 +35,15 @@ static double wall_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-void seeds_larger(uint64_t *into, uint64_t number)
+void seeds_totals(void *all, const void *one, size_t bytes, size_t largest_from)
 {
-    if (number > *into)
-        *into = number;
+    uint64_t *into = all;
+    const uint64_t *from = one;
+    for (size_t i = 0; i < bytes / sizeof *into; i++)
+        if (i < largest_from / sizeof *into)
+            into[i] += from[i];
+        else if (from[i] > into[i])
+            into[i] = from[i];
 }
 
 /* ---- a process ---- */

@@ -58,6 +58,8 @@ bool seeds_ready(struct seeds *seeds);
 /* Prints how to replay each; the exit code. */
 int seeds_verdict(const struct seeds_world *world, const struct seeds *seeds);
 
-void seeds_larger(uint64_t *into, uint64_t number);
+/* Adds the totals of a seed to `all`, both structures of uint64_t alone: numbers before the offset
+ * `largest_from` are summed, of the others the larger one stays. */
+void seeds_totals(void *all, const void *one, size_t bytes, size_t largest_from);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "cloudbox/gate/service.h"
+#include "cloudbox/gate/user.h"
 #include "net/oauth/oauth.h"
 
 #include <time.h>
@@ -147,6 +149,37 @@ json_t *tide_sim_cloud_ask(tide_sim_cloud *cloud, const char *method, const char
     (void)tide_json_parse(tide_buf_text(&answer.body), &value, NULL);
     box_answer_done(&answer);
     return value;
+}
+
+json_t *tide_sim_cloud_control(tide_sim_cloud *cloud, tide_sim *sim, const char *method,
+                               const char *target, tide_text body)
+{
+    int http = 0;
+    json_t *answer =
+        tide_sim_cloud_ask(cloud, method, target, body, tide_sim_net_unix_ms(sim), &http);
+    if (http / 100 != 2)
+        tide_sim_fail(sim, "the cloud says %d to %s %s %.*s", http, method, target, (int)body.bytes,
+                      body.bytes > 0 ? body.data : "");
+    return answer;
+}
+
+box_mailbox *tide_sim_cloud_user(tide_sim_cloud *cloud, tide_sim *sim, const char *email,
+                                 const char *token, struct box_mailbox_options mailbox)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    const tide_text user = tide_text_of(email);
+    mailbox.now_unix_ms = tide_sim_net_unix_ms(sim);
+    if (box_cloud_add_mailbox(cloud->box, user, &mailbox, &err) != TIDE_OK ||
+        box_cloud_add_token(cloud->box, tide_text_of(token), user, &err) != TIDE_OK)
+        tide_sim_fail(sim, "no mailbox: %s", err.text);
+    return box_user_mailbox(box_cloud_user(cloud->box, user));
+}
+
+void tide_sim_cloud_fault(tide_sim_cloud *cloud, tide_sim *sim, const char *rule)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    if (box_cloud_add_fault(cloud->box, tide_text_of(rule), &err) != TIDE_OK)
+        tide_sim_fail(sim, "%s: %s", rule, err.text);
 }
 
 tide_status tide_sim_signed_in(tide_world *world, const char *dir, const char *name,

@@ -11,9 +11,11 @@
 #ifndef TIDE_SIM_CLOUD_H
 #define TIDE_SIM_CLOUD_H
 
+#include "cloudbox/mailbox/mailbox.h"
 #include "cloudbox/services.h"
 #include "net/secrets.h"
 #include "sim_net.h"
+#include "sim_world.h"
 
 typedef struct tide_sim_cloud tide_sim_cloud;
 
@@ -30,6 +32,14 @@ void tide_sim_cloud_call(void *cloud, const struct tide_request *request, uint64
  * the caller's to json_decref, NULL when it is not JSON. */
 json_t *tide_sim_cloud_ask(tide_sim_cloud *cloud, const char *method, const char *target,
                            tide_text body, uint64_t now_unix_ms, int *http_out);
+
+/* The same; an answer other than 2xx fails the simulation. */
+json_t *tide_sim_cloud_control(tide_sim_cloud *cloud, tide_sim *sim, const char *method,
+                               const char *target, tide_text body);
+/* Adds a user with a mailbox as of now, and a token. */
+box_mailbox *tide_sim_cloud_user(tide_sim_cloud *cloud, tide_sim *sim, const char *email,
+                                 const char *token, struct box_mailbox_options mailbox);
+void tide_sim_cloud_fault(tide_sim_cloud *cloud, tide_sim *sim, const char *rule);
 
 /* Opens the secrets of a directory of the simulated disk; the account's fixed token is put
  * there in the first life. */
