@@ -5,7 +5,7 @@ static tide_status greet(tide_job *job, void *context, tide_error *err)
 {
     (void)context;
     if (tide_job_attempt(job) == 1) /* tried again by itself, after about a second */
-        return tide_error_set(err, TIDE_TIMEOUT, "no answer");
+        return tide_error_set(err, TIDE_TIMEOUT, "nobody answered");
     return printf("heard %s\n", tide_job_payload(job).data) > 0 ? TIDE_OK : TIDE_IO;
 }
 
