@@ -3,6 +3,7 @@
  * Their statements are few, run rarely, and both databases read them alike (db/rows.h), so one
  * text serves both stores. */
 #include "base/check.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "ledger/common.h"
 
@@ -37,13 +38,34 @@ static tide_status change_one_with(tide_tx *tx, const char *what, uint64_t id, t
 
 /* ---- names and accounts --------------------------------------------------------- */
 
+/* PostgreSQL stores only UTF-8, and db/rows.h replaces other bytes (RWS3): two names would become
+ * one. */
+static bool can_store(const tide_ledger *ledger, tide_text name)
+{
+    size_t bytes = 1;
+    while (tide_ledger_shared(ledger) && name.bytes > 0 && bytes > 0) {
+        bytes = tide_utf8_bytes(name);
+        name = (tide_text){name.data + bytes, name.bytes - bytes};
+    }
+    return bytes > 0;
+}
+
+static tide_status name_check(const tide_ledger *ledger, const char *what, const char *name,
+                              tide_error *err)
+{
+    const tide_status rc = tide_name_check(what, tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    if (rc == TIDE_OK && !can_store(ledger, tide_text_of(name)))
+        return tide_error_set(err, TIDE_INVALID, "the name of %s is not UTF-8", what);
+    return rc;
+}
+
 static tide_status find(tide_ledger *ledger, const char *sql, const char *what, const char *name,
                         uint32_t *id_out, bool *paused_out, tide_error *err)
 {
     tide_rows_stmt stmt;
     tide_status rc = tide_ledger_ask(ledger, &stmt, err, sql, name);
     if (rc == TIDE_OK)
-        rc = tide_rows_one(&stmt, err);
+        rc = can_store(ledger, tide_text_of(name)) ? tide_rows_one(&stmt, err) : TIDE_NOT_FOUND;
     if (rc == TIDE_NOT_FOUND)
         rc = tide_error_set(err, rc, "there is no %s %s", what, name);
     if (rc == TIDE_OK) {
@@ -123,7 +145,7 @@ static tide_status name_id(tide_tx *tx, const char *find, const char *set, const
 tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
                              uint32_t *kind_out, tide_error *err)
 {
-    const tide_status rc = tide_name_check("a kind", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    const tide_status rc = name_check(tx->ledger, "a kind", name, err);
     if (rc != TIDE_OK)
         return rc;
     tx->ledger->ops->names_change(tx->ledger);
@@ -139,7 +161,7 @@ static_assert(TIDE_ACCOUNTS_MAX == 4096, "the statement that adds an account say
 tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
                                 uint32_t *account_out, tide_error *err)
 {
-    tide_status rc = tide_name_check("an account", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    tide_status rc = name_check(tx->ledger, "an account", name, err);
     if (rc == TIDE_OK && strlen(provider) > 32)
         rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
     if (rc == TIDE_OK)

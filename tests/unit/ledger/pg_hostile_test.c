@@ -480,6 +480,33 @@ CASE(a_full_queue_of_hints_stops_nobody)
     PQfinish(listener);
 }
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Two names that differ only in bytes that are not UTF-8 must not become one account. */
+CASE(names_that_are_not_utf8_stay_apart)
+{
+    static const char *const names[] = {"ann\xff", "ann\xfe"};
+    struct fixture *f = *state;
+    uint32_t id = 0;
+    bool paused = false;
+    open_with_names(f);
+    for (size_t i = 0; i < 2; i++) {
+        begin(f);
+        assert_int_equal(tide_ledger_account(f->tx, names[i], "gmail", &id, &f->err), TIDE_INVALID);
+        assert_non_null(strstr(f->err.text, "not UTF-8"));
+        assert_int_equal(tide_ledger_kind(f->tx, names[i], TIDE_DEDUPE_PENDING, &id, &f->err),
+                         TIDE_INVALID);
+        /* One that has the replacement in its name is another one. */
+        OK(tide_ledger_account(f->tx, "ann\xef\xbf\xbd", "gmail", &id, &f->err));
+        OK(tide_ledger_kind(f->tx, "ann\xef\xbf\xbd", TIDE_DEDUPE_PENDING, &id, &f->err));
+        commit(f);
+        assert_int_equal(tide_ledger_account_find(f->ledger, names[i], &id, &f->err),
+                         TIDE_NOT_FOUND);
+        assert_int_equal(tide_ledger_kind_find(f->ledger, names[i], &id, &paused, &f->err),
+                         TIDE_NOT_FOUND);
+    }
+}
+
 int main(void)
 {
     return pg_tests_run();
