@@ -27,6 +27,7 @@ struct tide_socket_reply {
     int fd;
     tide_status failed; /* the first failure stays */
     bool cut;           /* a line was sent in part: nothing may follow it */
+    bool late;          /* a line was sent while the server stops: the last one */
 };
 
 /* Only the last line of an answer begins like this. */
@@ -231,15 +232,25 @@ static void line_drop(tide_buf *buf, tide_text line, size_t *scanned)
 
 /* ---- one connection ------------------------------------------------------ */
 
+/* While the server stops it sends only what does not block. */
+static tide_status say(const tide_socket *server, int fd, tide_text line, bool stopping)
+{
+    return send_line(fd, line, stopping ? -1 : server->stop_fd,
+                     stopping ? 0 : TIDE_SOCKET_SEND_TIMEOUT_MS);
+}
+
+/* One line is sent even while the server stops: the client needs the result of its request. */
 tide_status tide_socket_say(tide_socket_reply *reply, tide_text line)
 {
-    if (reply->failed == TIDE_OK && __atomic_load_n(&reply->server->stopping, __ATOMIC_SEQ_CST))
+    const bool stopping = __atomic_load_n(&reply->server->stopping, __ATOMIC_SEQ_CST);
+    if (reply->failed == TIDE_OK && reply->late)
         reply->failed = TIDE_STOPPED;
     if (reply->failed != TIDE_OK)
         return reply->failed;
     if (!is_line(line, TIDE_SOCKET_ANSWER_BYTES_MAX) || is_end(line))
         return TIDE_INVALID; /* nothing was sent, so the answer is still whole */
-    reply->failed = send_line(reply->fd, line, reply->server->stop_fd, TIDE_SOCKET_SEND_TIMEOUT_MS);
+    reply->late = stopping;
+    reply->failed = say(reply->server, reply->fd, line, stopping);
     reply->cut = reply->failed != TIDE_OK;
     return reply->failed;
 }
@@ -252,8 +263,7 @@ bool tide_socket_gone(tide_socket_reply *reply)
     return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* Sends the last line of an answer.  It is sent even while the server stops, if that does not
- * block: the client needs the result of its request. */
+/* Sends the last line of an answer, also while the server stops. */
 static void say_end(tide_socket *server, int fd, tide_status status, const char *text)
 {
     json_t *end = json_pack("{s:s, s:s}", "end", tide_status_name(status), "text", text);
@@ -265,8 +275,7 @@ static void say_end(tide_socket *server, int fd, tide_status status, const char 
         bytes = (size_t)snprintf(line, sizeof line, "{\"end\":\"%s\"}", tide_status_name(status));
     json_decref(end);
     const bool stopping = __atomic_load_n(&server->stopping, __ATOMIC_SEQ_CST);
-    (void)send_line(fd, (tide_text){line, bytes}, stopping ? -1 : server->stop_fd,
-                    stopping ? 0 : TIDE_SOCKET_SEND_TIMEOUT_MS);
+    (void)say(server, fd, (tide_text){line, bytes}, stopping);
 }
 
 static void request_serve(tide_socket *server, int fd, tide_text line)

@@ -35,7 +35,7 @@ typedef tide_status tide_socket_handle(void *arg, tide_text request, tide_socket
                                        tide_error *err);
 
 /* Adds a line to the answer.  TIDE_CANCELED: the client has disconnected; TIDE_STOPPED: the
- * server is stopping; TIDE_TIMEOUT: the client does not read; TIDE_INVALID: a line with a
+ * server is stopping, and has sent one line since; TIDE_TIMEOUT: the client does not read; TIDE_INVALID: a line with a
  * newline in it, or too long.  After the first failure the handler should return. */
 tide_status tide_socket_say(tide_socket_reply *reply, tide_text line);
 /* True once the client has disconnected or the server is stopping, so that a handler that waits

@@ -486,7 +486,6 @@ CASE(a_full_queue_of_hints_stops_nobody)
 CASE(names_that_are_not_utf8_stay_apart)
 {
     static const char *const names[] = {"ann\xff", "ann\xfe"};
-    struct fixture *f = *state;
     uint32_t id = 0;
     bool paused = false;
     open_with_names(f);

@@ -53,7 +53,8 @@ static tide_text line_of(char *room, size_t room_bytes, unsigned number)
 }
 
 /* "count N": N lines.  "fail": TIDE_THROTTLED.  "wait": until the client or the
- * server leaves.  "flood": lines until it must stop.  Anything else: echoed. */
+ * server leaves.  "flood": lines until it must stop.  "late": two lines, when the server stops.  Anything
+ * else: echoed. */
 static tide_status handle(void *arg, tide_text request, tide_socket_reply *reply, tide_error *err)
 {
     struct fixture *f = arg;
@@ -74,6 +75,13 @@ static tide_status handle(void *arg, tide_text request, tide_socket_reply *reply
         while (!tide_socket_gone(reply))
             (void)tide_world_sleep_until(f->world, tide_world_now_us(f->world) + 1000, NULL);
         return tide_error_set(err, TIDE_STOPPED, "nobody waits any more");
+    }
+    if (tide_text_equal(request, TIDE_TEXT("late"))) {
+        tide_world_cancel(f->world, &f->entered, TIDE_CANCEL_USER);
+        while (!tide_socket_gone(reply))
+            (void)tide_world_sleep_until(f->world, tide_world_now_us(f->world) + 1000, NULL);
+        const tide_status rc = tide_socket_say(reply, TIDE_TEXT("done"));
+        return tide_socket_say(reply, TIDE_TEXT("more")) == TIDE_STOPPED ? rc : TIDE_BUG;
     }
     if (tide_text_equal(request, TIDE_TEXT("flood"))) {
         tide_world_cancel(f->world, &f->entered, TIDE_CANCEL_USER);
@@ -309,22 +317,45 @@ CASE(too_many_connections_are_told_so)
     tide_socket_free(server);
 }
 
+/* Asks and does not read; the handler has the request. */
+static int asked(struct fixture *f, tide_text request)
+{
+    f->entered = (tide_cancel){0};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", f->dir);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(write(fd, request.data, request.bytes), request.bytes);
+    assert_int_equal(write(fd, "\n", 1), 1);
+    assert_int_equal(tide_world_sleep_until(f->world, TIDE_NEVER, &f->entered), TIDE_CANCELED);
+    return fd;
+}
+
 CASE(stopping_waits_for_no_client)
 {
     static const tide_text requests[] = {{"wait", 4}, {"flood", 5}};
     for (int i = 0; i < 2; i++) {
         tide_socket *server = serve(f);
-        f->entered = (tide_cancel){0};
-        int fd = socket(AF_UNIX, SOCK_STREAM, 0); /* asks and never reads */
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", f->dir);
-        assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-        assert_int_equal(write(fd, requests[i].data, requests[i].bytes), requests[i].bytes);
-        assert_int_equal(write(fd, "\n", 1), 1);
-        assert_int_equal(tide_world_sleep_until(f->world, TIDE_NEVER, &f->entered), TIDE_CANCELED);
+        int fd = asked(f, requests[i]);
         tide_socket_free(server); /* would hang if it waited for this client */
         close(fd);
     }
+}
+
+/* A request that makes its server stop, such as the halt of the only account, gets its answer. */
+CASE(a_request_that_is_done_while_the_server_stops_is_answered)
+{
+    char answer[200] = "";
+    size_t bytes = 0;
+    ssize_t got = 0;
+    tide_socket *server = serve(f);
+    int fd = asked(f, TIDE_TEXT("late"));
+    tide_socket_free(server);
+    while (bytes < sizeof answer - 1 &&
+           (got = read(fd, answer + bytes, sizeof answer - 1 - bytes)) > 0)
+        bytes += (size_t)got;
+    assert_ptr_equal(strstr(answer, "done\n{\"end\":\"ok\""), answer);
+    close(fd);
 }
 
 CASE(a_client_can_be_canceled_and_the_handler_learns_of_it)
