@@ -126,8 +126,7 @@ static void write_draft(const struct view *view, tide_buf *out)
 
 static tide_text make_draft(const struct view *view)
 {
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf text = tide_buf_heap(1 << 20);
     write_draft(view, &text);
     const char *copy = tide_arena_copy(view->talk->arena, tide_buf_cstr(&text), text.bytes);
     TIDE_ASSERT(copy != NULL);

@@ -201,8 +201,7 @@ static json_t *fill_pattern(const struct filling *filling, const json_t *schema,
 static json_t *fill_text(const struct filling *filling, const json_t *schema,
                          const struct spot *spot)
 {
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 4 * BOX_SCHEMA_TEXT_BYTES_MAX + 64);
+    tide_buf text = tide_buf_heap(4 * BOX_SCHEMA_TEXT_BYTES_MAX + 64);
     text_fit(schema, text_for(filling, spot), &text);
     json_t *value = text_value(&text);
     if (json_is_string(json_object_get(schema, "pattern")) &&

@@ -117,8 +117,7 @@ static struct site *site_new(struct box_sites *sites, tide_text name, uint32_t r
         .name = {site->name, name.bytes},
         .rows_per_day = rows_per_day,
     };
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&sites->list, &sites->capacity,
-                              sites->count + 1, SITES_MAX, sizeof(struct site *)));
+    TIDE_ASSERT(TIDE_GROW(sites->list, sites->capacity, sites->count + 1, SITES_MAX));
     sites->list[sites->count++] = site;
     return site;
 }
@@ -146,8 +145,8 @@ tide_status box_sites_add(struct box_sites *sites, tide_text name, const struct 
                               name.data);
     if (site == NULL)
         site = site_new(sites, name, rows_per_day);
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&site->users, &site->users_capacity,
-                              site->users_count + 1, SITE_USERS_MAX, sizeof(uint32_t)));
+    TIDE_ASSERT(
+        TIDE_GROW(site->users, site->users_capacity, site->users_count + 1, SITE_USERS_MAX));
     site->users[site->users_count++] = user->number;
     return TIDE_OK;
 }

@@ -92,8 +92,7 @@ static int compare(const void *a, const void *b)
 
 static void cells_need(struct cells *cells, size_t count)
 {
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&cells->items, &cells->capacity, count,
-                              SIZE_MAX / sizeof(struct cell), sizeof(struct cell)));
+    TIDE_ASSERT(TIDE_GROW(cells->items, cells->capacity, count, SIZE_MAX / sizeof(struct cell)));
 }
 
 static void cells_done(struct cells *cells)

@@ -103,8 +103,7 @@ static void deliver(struct box_call *call, struct delivery *delivery)
 
 void box_control_mail(struct box_call *call)
 {
-    tide_buf decoded;
-    tide_buf_init(&decoded, tide_mem_heap(), MAIL_BYTES_MAX + 16);
+    tide_buf decoded = tide_buf_heap(MAIL_BYTES_MAX + 16);
     struct delivery delivery;
     delivery.labels_count = 0;
     if (read_delivery(call, &decoded, &delivery))

@@ -270,8 +270,8 @@ tide_status box_faults_add(struct box_faults *faults, const json_t *value, uint3
     rule.rng = tide_rng_seeded(faults->seed ^ ((uint64_t)rule.number << 40));
     rule.salt = tide_rng_next(&rule.rng);
     rule.rng = tide_rng_seeded(rule.salt);
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&faults->rules, &faults->rules_capacity,
-                              faults->rules_count + 1, RULES_MAX, sizeof rule));
+    TIDE_ASSERT(
+        TIDE_GROW(faults->rules, faults->rules_capacity, faults->rules_count + 1, RULES_MAX));
     faults->rules[faults->rules_count++] = rule;
     *id_out = rule.number;
     return TIDE_OK;

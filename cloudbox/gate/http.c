@@ -144,8 +144,7 @@ json_t *box_json_text(tide_text text)
     json_t *value = json_stringn(text.data == NULL ? "" : text.data, text.bytes);
     if (value != NULL)
         return value;
-    tide_buf clean;
-    tide_buf_init(&clean, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_buf clean = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     while (text.bytes > 0) {
         const size_t bytes = tide_utf8_bytes(text);
         if (bytes == 0)

@@ -104,8 +104,7 @@ static box_window *window_of(struct box_quota *quota, size_t row, uint32_t who, 
 
     const struct box_limit *limit = quota->rows[row].limit;
     const size_t count = quota->windows_count;
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&quota->windows, &quota->windows_capacity,
-                              count + 1, UINT32_MAX, sizeof *quota->windows));
+    TIDE_ASSERT(TIDE_GROW(quota->windows, quota->windows_capacity, count + 1, UINT32_MAX));
     quota->windows[count] = box_window_new(limit->window_ms, limit->step_ms);
     quota->windows_count++;
     TIDE_ASSERT(tide_map_put(&quota->numbers, key, (uint32_t)count));
@@ -116,8 +115,8 @@ static struct user_state *user_state(struct box_quota *quota, uint32_t number)
 {
     TIDE_ASSERT(number <= BOX_USERS_MAX);
     if (number >= quota->users_capacity)
-        TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&quota->users, &quota->users_capacity,
-                                  (size_t)number + 1, BOX_USERS_MAX + 1, sizeof *quota->users));
+        TIDE_ASSERT(
+            TIDE_GROW(quota->users, quota->users_capacity, (size_t)number + 1, BOX_USERS_MAX + 1));
     return &quota->users[number];
 }
 

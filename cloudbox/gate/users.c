@@ -129,8 +129,8 @@ static tide_status add_user(box_cloud *cloud, tide_text email, json_t *settings,
     const tide_status rc = user_new(cloud, email, settings, &user, err);
     if (rc != TIDE_OK)
         return rc;
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&cloud->users, &cloud->users_capacity,
-                              cloud->users_count + 1, BOX_USERS_MAX, sizeof(struct box_user *)));
+    TIDE_ASSERT(
+        TIDE_GROW(cloud->users, cloud->users_capacity, cloud->users_count + 1, BOX_USERS_MAX));
     TIDE_ASSERT(tide_map_put(&cloud->by_email, hash, (uint32_t)cloud->users_count));
     cloud->users[cloud->users_count++] = user;
     return TIDE_OK;

@@ -210,8 +210,7 @@ static size_t wanted_headers(const struct box_call *call, tide_text *names)
 /* What of the bytes themselves belongs to the format. */
 static void add_content(struct box_call *call, json_t *message, uint32_t slot, box_format format)
 {
-    tide_buf scratch;
-    tide_buf_init(&scratch, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     const tide_text raw = box_mailbox_raw(box_user_mailbox(call->user), slot, &scratch);
     if (format == BOX_FORMAT_METADATA) {
         tide_text names[BOX_PARAMS_MAX];
@@ -220,8 +219,7 @@ static void add_content(struct box_call *call, json_t *message, uint32_t slot, b
     } else if (format == BOX_FORMAT_FULL) {
         json_object_set_new(message, "payload", box_mime_full(raw));
     } else {
-        tide_buf text;
-        tide_buf_init(&text, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+        tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
         box_add_base64url(&text, raw);
         json_object_set_new(message, "raw", json_stringn_nocheck(tide_buf_cstr(&text), text.bytes));
         tide_buf_done(&text);
@@ -239,8 +237,7 @@ json_t *box_gmail_message(struct box_call *call, uint32_t slot, box_format forma
     /* A snippet is a piece of the body, so gmail.metadata does not show it; that
      * Google does the same is a guess. */
     if (!box_gmail_metadata_bound(call)) {
-        tide_buf snippet;
-        tide_buf_init(&snippet, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+        tide_buf snippet = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
         box_mailbox_snippet(mailbox, slot, &snippet);
         json_object_set_new(message, "snippet", box_json_text(tide_buf_text(&snippet)));
         tide_buf_done(&snippet);

@@ -234,8 +234,7 @@ static void draft_update(struct box_call *call, const struct box_post *post, str
 
 static void send(struct box_call *call, struct incoming *in)
 {
-    tide_buf complete;
-    tide_buf_init(&complete, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_buf complete = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     struct box_recipients to;
     if (box_recipients_read(call, in->raw, &to)) {
         static const uint16_t labels[] = {BOX_LABEL_SENT, BOX_LABEL_INBOX, BOX_LABEL_UNREAD};
@@ -267,9 +266,8 @@ static void draft_send(struct box_call *call, const struct box_post *post, struc
         box_fail_missing(call);
         return;
     }
-    tide_buf complete, scratch;
-    tide_buf_init(&complete, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
-    tide_buf_init(&scratch, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_buf complete = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     const tide_text old =
         box_mailbox_raw(mailbox, box_mailbox_draft_at(mailbox, draft)->slot, &scratch);
     const tide_text raw = in->raw.data != NULL ? in->raw : old;

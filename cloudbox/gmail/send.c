@@ -210,8 +210,7 @@ void box_send_deliver(struct box_call *call, tide_text raw, const struct box_rec
     static const uint16_t labels[] = {BOX_LABEL_INBOX, BOX_LABEL_UNREAD};
     if (to->users_count == 0)
         return;
-    tide_buf copy;
-    tide_buf_init(&copy, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_buf copy = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     add_without_bcc(raw, &copy);
     const struct box_insert message = {
         .raw = tide_buf_text(&copy), .date_ms = call->now_ms, .labels = labels, .labels_count = 2};

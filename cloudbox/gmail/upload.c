@@ -148,8 +148,7 @@ static void carry_param(const struct box_call *call, const char *name, tide_buf 
 
 static void reply_started(struct box_call *call, const struct upload *upload)
 {
-    tide_buf location;
-    tide_buf_init(&location, tide_mem_heap(), BOX_TARGET_BYTES_MAX);
+    tide_buf location = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     const tide_text origin = call->request->origin;
     box_print(&location, "%.*s/upload/gmail/v1/users/me%s?uploadType=resumable&upload_id=%s",
               (int)(origin.bytes < 200 ? origin.bytes : 200),
@@ -397,8 +396,7 @@ void box_gmail_upload_chunk(struct box_call *call)
 static void multipart(struct box_call *call, struct box_post *post)
 {
     struct box_related parts;
-    tide_buf decoded;
-    tide_buf_init(&decoded, tide_mem_heap(), BOX_INSERT_BYTES_MAX);
+    tide_buf decoded = tide_buf_heap(BOX_INSERT_BYTES_MAX);
     const char *wrong = box_related_parse(box_request_header(call->request, "Content-Type"),
                                           call->request->body, &decoded, &parts);
     json_t *meta = NULL;

@@ -336,8 +336,7 @@ static bool serve_batch(box_cloud *cloud, const struct box_request *request,
     struct box_call *call = &batch->call;
     call_init(call, cloud, request, answer);
 
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), BOX_BATCH_ARENA_BYTES);
+    tide_arena arena = tide_arena_heap(BOX_BATCH_ARENA_BYTES);
     const char *wrong = box_batch_parse(request, &arena, &batch->parts);
     if (wrong != NULL) {
         refuse(call, wrong);

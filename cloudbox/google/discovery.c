@@ -260,8 +260,7 @@ static const struct shape *shape_of(const char *method)
 
 static json_t *scopes_of(uint32_t scopes)
 {
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 4096);
+    tide_buf text = tide_buf_heap(4096);
     box_scopes_text(scopes, &text);
     json_t *list = json_array();
     tide_text left = tide_buf_text(&text);

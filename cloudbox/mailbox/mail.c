@@ -169,8 +169,7 @@ void box_mail_fetched(const struct box_user *user, uint32_t slot)
         size_t wanted = box_mailbox_slots(mail->mailbox);
         if (wanted <= slot)
             wanted = (size_t)slot + 1;
-        TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&mail->fetched, &mail->fetched_capacity,
-                                  wanted, UINT32_MAX, 1));
+        TIDE_ASSERT(TIDE_GROW(mail->fetched, mail->fetched_capacity, wanted, UINT32_MAX));
     }
     if (mail->fetched[slot] < UINT8_MAX)
         mail->fetched[slot]++;

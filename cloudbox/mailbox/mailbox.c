@@ -304,8 +304,7 @@ static uint32_t store_content(box_mailbox *mailbox, tide_text raw)
     if (raw.bytes > 0)
         memcpy(stored->raw, raw.data, raw.bytes);
 
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), BOX_RENDER_BYTES_MAX);
+    tide_arena arena = tide_arena_heap(BOX_RENDER_BYTES_MAX);
     struct box_view view;
     memset(&view, 0, sizeof view);
     box_mime_headers(raw, &arena, &view);

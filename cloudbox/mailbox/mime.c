@@ -30,8 +30,7 @@ static json_t *json_of(tide_text text)
     json_t *string = json_stringn(text.data, text.bytes);
     if (string != NULL)
         return string;
-    tide_buf repaired;
-    tide_buf_init(&repaired, tide_mem_heap(), 4 * text.bytes + 16);
+    tide_buf repaired = tide_buf_heap(4 * text.bytes + 16);
     box_add_utf8(&repaired, "utf-8", text);
     string = json_stringn(repaired.data, repaired.bytes);
     tide_buf_done(&repaired);
@@ -62,8 +61,7 @@ static bool wanted(tide_text name, const tide_text *only, size_t only_count)
 static void set_headers(json_t *object, tide_text head, const tide_text *only, size_t only_count,
                         size_t *told)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), BOX_SCRATCH_BYTES_MAX);
+    tide_arena arena = tide_arena_heap(BOX_SCRATCH_BYTES_MAX);
     json_t *headers = json_array();
     tide_text name, raw;
     while (*told < BOX_HEADERS_TOLD_MAX && box_head_next(&head, &name, &raw)) {
@@ -168,9 +166,8 @@ static json_t *body_of(tide_text raw, struct box_tree *tree, uint32_t index)
         set_attached(body, raw, tree, index, box_part_decode(part, SIZE_MAX, NULL));
         return body;
     }
-    tide_buf text, encoded;
-    tide_buf_init(&text, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
-    tide_buf_init(&encoded, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_buf encoded = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     box_part_text(part, SIZE_MAX, &text);
     if (text.bytes > INLINE_BYTES_MAX) {
         set_attached(body, raw, tree, index, text.bytes);
@@ -220,8 +217,7 @@ static void add_part_text(const struct box_part *part, size_t bytes_max, tide_bu
         box_part_text(part, bytes_max, out);
         return;
     }
-    tide_buf html;
-    tide_buf_init(&html, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_buf html = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     box_part_text(part, bytes_max, &html);
     box_add_html_text(out, tide_buf_text(&html));
     tide_buf_done(&html);
@@ -232,10 +228,9 @@ void box_mime_view(tide_text raw, tide_arena *arena, struct box_view *view_out)
     struct box_view view;
     box_mime_headers(raw, arena, &view);
     struct box_tree tree;
-    tide_buf text, names;
     box_tree_init(&tree, raw);
-    tide_buf_init(&text, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
-    tide_buf_init(&names, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_buf names = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     for (uint32_t i = 0; i < tree.count; i++) {
         const struct box_part *part = &tree.parts[i];
         if (part->filename.bytes > 0) {
@@ -320,8 +315,7 @@ void box_mime_snippet(tide_text raw, tide_buf *out)
         if (part->children > 0 || !box_part_is_text(part) || part->filename.bytes > 0 ||
             part->attached)
             continue;
-        tide_buf text;
-        tide_buf_init(&text, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+        tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
         add_part_text(part, SNIPPET_PART_BYTES_MAX, &text);
         add_snippet(out, tide_buf_text(&text));
         tide_buf_done(&text);

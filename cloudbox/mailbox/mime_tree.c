@@ -223,11 +223,8 @@ static size_t end_of_head(const struct pass *pass, size_t at, size_t *body_out)
 static uint32_t add_part(struct pass *pass, uint32_t parent)
 {
     struct box_tree *tree = pass->tree;
-    void *parts = tree->parts;
     TIDE_ASSERT(tree->count < BOX_PARTS_MAX);
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), &parts, &tree->capacity, tree->count + 1,
-                              BOX_PARTS_MAX, sizeof *tree->parts));
-    tree->parts = parts;
+    TIDE_ASSERT(TIDE_GROW(tree->parts, tree->capacity, tree->count + 1, BOX_PARTS_MAX));
     struct box_part *part = &tree->parts[tree->count];
     memset(part, 0, sizeof *part);
     if (tree->count > 0) {
@@ -436,8 +433,7 @@ size_t box_part_decode(const struct box_part *part, size_t bytes_max, tide_buf *
     tide_text body = part->body;
     if (body.bytes > bytes_max)
         body.bytes = bytes_max;
-    tide_buf scratch;
-    tide_buf_init(&scratch, tide_mem_heap(), BOX_BODY_BYTES_MAX + 1024);
+    tide_buf scratch = tide_buf_heap(BOX_BODY_BYTES_MAX + 1024);
     if (part->transfer == BOX_TRANSFER_UU && out == NULL)
         out = &scratch; /* too rare to be counted in another way */
     char *room = NULL;

@@ -77,8 +77,7 @@ void box_report_insert(box_mailbox *mailbox, const char *op, uint32_t slot, uint
     put_labels(change, mailbox, message->label_set);
 
     tide_text raw = box_mailbox_raw(mailbox, slot, NULL); /* just stored */
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), raw.bytes / 3 * 4 + 64);
+    tide_buf text = tide_buf_heap(raw.bytes / 3 * 4 + 64);
     box_add_base64(&text, raw);
     put(change, "raw", json_stringn_nocheck(tide_buf_cstr(&text), text.bytes));
     tide_buf_done(&text);

@@ -168,11 +168,7 @@ tide_status box_push_add_topic(struct box_push *push, tide_text topic, tide_text
             return TIDE_OK;
         same++;
     }
-    void *array = push->topics;
-    const bool grown = tide_mem_grow(tide_mem_heap(), &array, &push->topics_capacity,
-                                     push->topics_count + 1, BOX_TOPICS_MAX, sizeof(struct topic));
-    push->topics = array;
-    if (!grown)
+    if (!TIDE_GROW(push->topics, push->topics_capacity, push->topics_count + 1, BOX_TOPICS_MAX))
         return tide_error_set(err, TIDE_FULL, "more than %d subscriptions", BOX_TOPICS_MAX);
     struct topic *made = &push->topics[push->topics_count++];
     memset(made, 0, sizeof *made);
@@ -230,12 +226,7 @@ static size_t watches_of(const struct box_push *push, const struct box_user *use
 /* 0: no room. */
 static uint32_t watch_add(struct box_push *push, struct box_user *user)
 {
-    void *array = push->watches;
-    const bool grown =
-        tide_mem_grow(tide_mem_heap(), &array, &push->watches_capacity, push->watches_count + 1,
-                      BOX_WATCHES_MAX, sizeof(struct watch));
-    push->watches = array;
-    if (!grown)
+    if (!TIDE_GROW(push->watches, push->watches_capacity, push->watches_count + 1, BOX_WATCHES_MAX))
         return 0;
     const uint32_t place = (uint32_t)push->watches_count++;
     push->watches[place] = (struct watch){.user = user, .next = first_watch(push, user)};
@@ -554,8 +545,7 @@ static void sign_bearer(struct box_push *push, struct topic *topic, uint64_t now
 
 static void add_body(const struct box_push_item *item, const struct topic *topic, tide_buf *body)
 {
-    tide_buf data;
-    tide_buf_init(&data, tide_mem_heap(), 4096);
+    tide_buf data = tide_buf_heap(4096);
     box_add_cstr(&data, "{\"emailAddress\":");
     box_add_json_text(&data, tide_text_of(item->user->email));
     box_print(&data, ",\"historyId\":\"%" PRIu64 "\"}", item->history_id);

@@ -65,10 +65,8 @@ static void heap_sink(struct box_push_queue *queue, size_t place)
 
 static void heap_add(struct box_push_queue *queue, uint32_t slot)
 {
-    void *array = queue->heap;
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), &array, &queue->heap_capacity, queue->heap_count + 1,
-                              BOX_DELIVERIES_WAITING_MAX, sizeof queue->heap[0]));
-    queue->heap = array;
+    TIDE_ASSERT(TIDE_GROW(queue->heap, queue->heap_capacity, queue->heap_count + 1,
+                          BOX_DELIVERIES_WAITING_MAX));
     heap_set(queue, queue->heap_count++, slot);
     heap_rise(queue, queue->heap_count - 1);
 }
@@ -119,11 +117,8 @@ void box_push_queue_add(struct box_push_queue *queue, const struct box_push_item
     if (slot != 0) {
         queue->free_slot = queue->items[slot].place;
     } else {
-        void *array = queue->items;
-        TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), &array, &queue->items_capacity,
-                                  queue->items_count + 1, BOX_DELIVERIES_WAITING_MAX + 1,
-                                  sizeof queue->items[0]));
-        queue->items = array;
+        TIDE_ASSERT(TIDE_GROW(queue->items, queue->items_capacity, queue->items_count + 1,
+                              BOX_DELIVERIES_WAITING_MAX + 1));
         slot = (uint32_t)queue->items_count++;
     }
     queue->items[slot] = *item;

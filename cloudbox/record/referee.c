@@ -162,9 +162,8 @@ static struct record *record_of(struct box_referee *referee, uint32_t number)
 {
     TIDE_ASSERT(number < USERS_MAX);
     if (number >= referee->records_capacity)
-        TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&referee->records,
-                                  &referee->records_capacity, (size_t)number + 1, USERS_MAX,
-                                  sizeof *referee->records));
+        TIDE_ASSERT(
+            TIDE_GROW(referee->records, referee->records_capacity, (size_t)number + 1, USERS_MAX));
     referee->records[number].used = true;
     return &referee->records[number];
 }
@@ -178,9 +177,8 @@ static struct tally *tally_of(struct box_referee *referee, const char *method, u
         return &referee->tallies[index];
 
     index = (uint32_t)referee->tallies_count;
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&referee->tallies,
-                              &referee->tallies_capacity, (size_t)index + 1, UINT32_MAX,
-                              sizeof *referee->tallies));
+    TIDE_ASSERT(
+        TIDE_GROW(referee->tallies, referee->tallies_capacity, (size_t)index + 1, UINT32_MAX));
     TIDE_ASSERT(tide_map_put(&referee->numbers, key, index));
     referee->tallies_count++;
     referee->tallies[index] = (struct tally){.method = method, .user = user};
@@ -237,9 +235,8 @@ static struct subject *subject_of(struct box_referee *referee, const struct box_
     if (referee->subjects_count == SUBJECTS_MAX)
         return NULL;
     index = (uint32_t)referee->subjects_count;
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&referee->subjects,
-                              &referee->subjects_capacity, (size_t)index + 1, SUBJECTS_MAX,
-                              sizeof *referee->subjects));
+    TIDE_ASSERT(
+        TIDE_GROW(referee->subjects, referee->subjects_capacity, (size_t)index + 1, SUBJECTS_MAX));
     TIDE_ASSERT(tide_map_put(&referee->subject_numbers, key, index));
     referee->subjects_count++;
     struct subject *subject = &referee->subjects[index];
@@ -303,8 +300,8 @@ static struct kind *kind_of(struct box_referee *referee, const char *name)
     /* Kinds are constants of the code, so there are few; the last place takes the rest. */
     if (referee->kinds_count == KINDS_MAX)
         return &referee->kinds[KINDS_MAX - 1];
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), (void **)&referee->kinds, &referee->kinds_capacity,
-                              referee->kinds_count + 1, KINDS_MAX, sizeof *referee->kinds));
+    TIDE_ASSERT(
+        TIDE_GROW(referee->kinds, referee->kinds_capacity, referee->kinds_count + 1, KINDS_MAX));
     struct kind *kind = &referee->kinds[referee->kinds_count++];
     (void)snprintf(kind->name, sizeof kind->name, "%s", name);
     return kind;

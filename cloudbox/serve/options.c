@@ -101,9 +101,7 @@ static tide_status take_u32(const char *option, tide_text value, uint32_t low, u
 
 void box_settings_add(struct box_setting_list *list, const struct box_setting *item)
 {
-    bool grown = tide_mem_grow(tide_mem_heap(), (void **)&list->items, &list->capacity,
-                               list->count + 1, BOX_SETTINGS_MAX, sizeof *list->items);
-    TIDE_ASSERT(grown);
+    TIDE_ASSERT(TIDE_GROW(list->items, list->capacity, list->count + 1, BOX_SETTINGS_MAX));
     list->items[list->count++] = *item;
 }
 
@@ -313,8 +311,7 @@ static tide_status take_fault(struct box_settings *settings, tide_text value, ti
         return refuse(
             err, "fault", value,
             "give METHOD=FAULT or METHOD=FAULT@RATE, as gmail.*=503@0.01, or a JSON rule");
-    tide_buf json;
-    tide_buf_init(&json, tide_mem_heap(), BOX_TARGET_BYTES_MAX);
+    tide_buf json = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     tide_status rc = box_settings_fault(&item, &json, err);
     tide_buf_done(&json);
     return rc == TIDE_OK ? list_add("fault", &settings->faults, &item, err) : rc;

@@ -200,9 +200,7 @@ void box_timers_add(box_timers *timers, struct box_timer *timer, uint32_t wait, 
         (void)pthread_mutex_unlock(&timers->lock);
         return;
     }
-    bool grown = tide_mem_grow(tide_mem_heap(), (void **)&timers->heap, &timers->capacity,
-                               timers->count + 1, TIMERS_MAX, sizeof(struct box_timer *));
-    TIDE_ASSERT(grown);
+    TIDE_ASSERT(TIDE_GROW(timers->heap, timers->capacity, timers->count + 1, TIMERS_MAX));
     timer->due_ms = box_timers_now_ms() + wait;
     timer->order = timers->added++;
     timer->fd = wait >= WATCH_FROM_MS ? fd : -1;

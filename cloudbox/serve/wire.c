@@ -79,8 +79,7 @@ static void build_head(const struct box_exchange *exchange, tide_buf *head)
 
 static void send_half_head(const struct box_exchange *exchange)
 {
-    tide_buf head;
-    tide_buf_init(&head, tide_mem_heap(), HEAD_BYTES_MAX);
+    tide_buf head = tide_buf_heap(HEAD_BYTES_MAX);
     build_head(exchange, &head);
     send_raw(exchange, head.data, head.bytes / 2);
     tide_buf_done(&head);

@@ -84,12 +84,10 @@ static uint32_t slot_take(struct box_auth *auth)
         auth->free_slot = auth->secrets[slot].next;
         return slot;
     }
-    void *array = auth->secrets;
-    const bool grown =
-        tide_mem_grow(tide_mem_heap(), &array, &auth->secrets_capacity, auth->secrets_count + 1,
-                      BOX_SECRETS_MAX, sizeof auth->secrets[0]);
-    auth->secrets = array;
-    return grown ? (uint32_t)auth->secrets_count++ : 0;
+    return TIDE_GROW(auth->secrets, auth->secrets_capacity, auth->secrets_count + 1,
+                     BOX_SECRETS_MAX)
+               ? (uint32_t)auth->secrets_count++
+               : 0;
 }
 
 uint32_t box_secret_add(struct box_auth *auth, tide_text text, const struct box_secret *secret)
@@ -176,10 +174,7 @@ struct box_auth *box_auth_new(box_cloud *cloud)
     auth->secrets_count = 1;
     auth->grants_count = 1;
     auth->clients_count = 1;
-    void *secrets = NULL;
-    TIDE_ASSERT(tide_mem_grow(tide_mem_heap(), &secrets, &auth->secrets_capacity, 1,
-                              BOX_SECRETS_MAX, sizeof auth->secrets[0]));
-    auth->secrets = secrets;
+    TIDE_ASSERT(TIDE_GROW(auth->secrets, auth->secrets_capacity, 1, BOX_SECRETS_MAX));
     return auth;
 }
 

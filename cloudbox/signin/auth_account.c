@@ -56,12 +56,8 @@ struct box_account *box_account_add(struct box_auth *auth, tide_text email, box_
 {
     if (!is_account_email(email))
         return NULL;
-    void *array = auth->accounts;
-    const bool grown =
-        tide_mem_grow(tide_mem_heap(), &array, &auth->accounts_capacity, auth->accounts_count + 1,
-                      BOX_ACCOUNTS_MAX, sizeof auth->accounts[0]);
-    auth->accounts = array;
-    if (!grown)
+    if (!TIDE_GROW(auth->accounts, auth->accounts_capacity, auth->accounts_count + 1,
+                   BOX_ACCOUNTS_MAX))
         return NULL;
     struct box_account *account = &auth->accounts[auth->accounts_count++];
     *account = (struct box_account){.key = key};
@@ -113,8 +109,7 @@ tide_status box_auth_make_service_account(struct box_auth *auth, tide_text email
         return TIDE_FULL;
     struct box_account *account = box_account_add(auth, email, box_key_new());
     TIDE_ASSERT(account != NULL);
-    tide_buf pem;
-    tide_buf_init(&pem, tide_mem_heap(), BOX_JWT_BYTES_MAX);
+    tide_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
     box_key_pem(account->key, &pem);
     box_auth_keep(auth, json_pack("{s:s, s:s, s:s}", "op", "auth-account", "email", account->email,
                                   "pem", tide_buf_cstr(&pem)));
@@ -132,12 +127,8 @@ tide_status box_account_allow(struct box_account *account, struct box_user *user
             return TIDE_OK;
         }
     }
-    void *array = account->delegations;
-    const bool grown = tide_mem_grow(tide_mem_heap(), &array, &account->delegations_capacity,
-                                     account->delegations_count + 1, BOX_ACCOUNT_USERS_MAX,
-                                     sizeof account->delegations[0]);
-    account->delegations = array;
-    if (!grown)
+    if (!TIDE_GROW(account->delegations, account->delegations_capacity,
+                   account->delegations_count + 1, BOX_ACCOUNT_USERS_MAX))
         return TIDE_FULL;
     account->delegations[account->delegations_count++] = (struct box_delegation){user, scopes};
     return TIDE_OK;
@@ -152,8 +143,7 @@ tide_status box_auth_delegate(struct box_auth *auth, tide_text account, struct b
     const tide_status rc = box_account_allow(known, user, scopes);
     if (rc != TIDE_OK)
         return rc;
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), BOX_SECRET_BYTES_MAX);
+    tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_scopes_text(scopes, &text);
     box_auth_keep(auth,
                   json_pack("{s:s, s:s, s:s, s:s}", "op", "auth-delegate", "account", known->email,

@@ -62,12 +62,7 @@ uint32_t box_client_need(struct box_auth *auth, tide_text id)
         return number;
     if (!is_printable(id) || id.bytes > BOX_CLIENT_BYTES_MAX)
         return 0;
-    void *array = auth->clients;
-    const bool grown =
-        tide_mem_grow(tide_mem_heap(), &array, &auth->clients_capacity, auth->clients_count + 1,
-                      BOX_CLIENTS_MAX, sizeof auth->clients[0]);
-    auth->clients = array;
-    if (!grown)
+    if (!TIDE_GROW(auth->clients, auth->clients_capacity, auth->clients_count + 1, BOX_CLIENTS_MAX))
         return 0;
     number = (uint32_t)auth->clients_count++;
     struct box_client *client = &auth->clients[number];
@@ -194,11 +189,7 @@ static void drop_oldest(struct box_auth *auth, const struct box_grant *wanted)
 
 uint32_t box_grant_add(struct box_auth *auth, tide_text refresh, const struct box_grant *wanted)
 {
-    void *array = auth->grants;
-    const bool grown = tide_mem_grow(tide_mem_heap(), &array, &auth->grants_capacity,
-                                     auth->grants_count + 1, BOX_GRANTS_MAX, sizeof *wanted);
-    auth->grants = array;
-    if (!grown)
+    if (!TIDE_GROW(auth->grants, auth->grants_capacity, auth->grants_count + 1, BOX_GRANTS_MAX))
         return 0;
     const uint32_t number = (uint32_t)auth->grants_count;
     const struct box_secret secret = {.kind = BOX_SECRET_REFRESH,
@@ -265,8 +256,7 @@ uint32_t box_code_add(struct box_auth *auth, tide_text code, const struct box_se
 
 static void keep_code(struct box_auth *auth, const struct box_secret *secret)
 {
-    tide_buf scopes;
-    tide_buf_init(&scopes, tide_mem_heap(), BOX_SECRET_BYTES_MAX);
+    tide_buf scopes = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_scopes_text(secret->scopes, &scopes);
     const struct box_ask *ask = secret->ask;
     box_auth_keep(auth, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I}", "op",
@@ -301,8 +291,7 @@ const char *box_auth_code(struct box_auth *auth, const struct box_ask *ask, stru
     if (ask->with_granted)
         scopes |= granted_before(auth, user, ask->client, now_ms);
     box_secrets_sweep(auth, now_ms);
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), BOX_SECRET_BYTES_MAX);
+    tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_secret_text(auth, "4/0A", CODE_LETTERS, &text);
     const struct box_secret secret = {.kind = BOX_SECRET_CODE,
                                       .user = user,
@@ -347,8 +336,7 @@ uint32_t box_access_issue(struct box_auth *auth, const struct box_secret *like, 
     secret.kind = BOX_SECRET_ACCESS;
     secret.born_ms = now_ms;
     secret.expires_ms = now_ms + life_s * 1000;
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), BOX_SECRET_BYTES_MAX);
+    tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_secret_text(auth, "ya29.a0", ACCESS_LETTERS, &text);
     const uint32_t slot = box_secret_add(auth, tide_buf_text(&text), &secret);
     if (slot != 0) {
@@ -391,8 +379,7 @@ static bool verifier_fits(const struct box_ask *ask, tide_text verifier)
         return tide_text_equal(verifier, tide_text_of(ask->challenge));
     unsigned char digest[32];
     box_sha256(verifier, digest);
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 64);
+    tide_buf text = tide_buf_heap(64);
     box_add_base64url_bare(&text, (tide_text){(const char *)digest, sizeof digest});
     const bool same = tide_text_equal(tide_buf_text(&text), tide_text_of(ask->challenge));
     tide_buf_done(&text);
@@ -431,8 +418,7 @@ static uint32_t grant_of(struct box_auth *auth, uint32_t code_slot, uint64_t now
     const struct box_secret *code = &auth->secrets[code_slot];
     const struct box_grant wanted = {
         .user = code->user, .client = code->client, .scopes = code->scopes, .born_ms = now_ms};
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), BOX_SECRET_BYTES_MAX);
+    tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_secret_text(auth, "1//0", REFRESH_LETTERS, &text);
     const uint32_t grant = box_grant_add(auth, tide_buf_text(&text), &wanted);
     tide_buf_done(&text);

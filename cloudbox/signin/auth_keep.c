@@ -27,8 +27,7 @@ box_key *box_auth_key(struct box_auth *auth)
 {
     if (auth->key == NULL) {
         auth->key = box_key_new();
-        tide_buf pem;
-        tide_buf_init(&pem, tide_mem_heap(), BOX_JWT_BYTES_MAX);
+        tide_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
         box_key_pem(auth->key, &pem);
         box_auth_keep(auth, json_pack("{s:s, s:s}", "op", "auth-key", "pem", tide_buf_cstr(&pem)));
         tide_buf_done(&pem);

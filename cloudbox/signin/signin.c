@@ -62,15 +62,13 @@ static void add_param(tide_buf *uri, const char *name, const char *value)
 static void redirect(struct box_call *call, const struct box_ask *ask, const char *name,
                      const char *value, uint32_t scopes)
 {
-    tide_buf uri;
-    tide_buf_init(&uri, tide_mem_heap(), BOX_TARGET_BYTES_MAX);
+    tide_buf uri = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     box_add_cstr(&uri, ask->redirect_uri);
     if (ask->has_state)
         add_param(&uri, "state", ask->state);
     add_param(&uri, name, value);
     if (scopes != 0) {
-        tide_buf text;
-        tide_buf_init(&text, tide_mem_heap(), BOX_TARGET_BYTES_MAX);
+        tide_buf text = tide_buf_heap(BOX_TARGET_BYTES_MAX);
         box_scopes_text(scopes, &text);
         add_param(&uri, "scope", tide_buf_cstr(&text));
         tide_buf_done(&text);
@@ -298,8 +296,7 @@ static void authorize(struct box_call *call)
         redirect(call, &ask, "error", "interaction_required", 0);
         return;
     }
-    tide_buf ticket;
-    tide_buf_init(&ticket, tide_mem_heap(), 256);
+    tide_buf ticket = tide_buf_heap(256);
     box_auth_ticket(box_cloud_auth(call->cloud), &ask, call->now_ms, &ticket);
     box_page_consent(call, &ask, tide_buf_text(&ticket), hint, ticked_of(call, &ask));
     tide_buf_done(&ticket);

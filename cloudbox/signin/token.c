@@ -96,8 +96,7 @@ static bool basic_read(struct box_call *call, tide_text *id_out, tide_text *secr
     const tide_text header = box_request_header(call->request, "Authorization");
     if (header.bytes <= 6 || strncasecmp(header.data, "Basic ", 6) != 0)
         return false;
-    tide_buf pair;
-    tide_buf_init(&pair, tide_mem_heap(), 4096);
+    tide_buf pair = tide_buf_heap(4096);
     bool good = false;
     if (header.bytes < 4096 &&
         box_base64_decode((tide_text){header.data + 6, header.bytes - 6}, &pair)) {
@@ -186,8 +185,7 @@ static void add_access_hash(json_t *claims, const char *access)
 {
     unsigned char digest[32];
     box_sha256(tide_text_of(access), digest);
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 64);
+    tide_buf text = tide_buf_heap(64);
     box_add_base64url_bare(&text, (tide_text){(const char *)digest, 16});
     json_object_set_new(claims, "at_hash", json_string(tide_buf_cstr(&text)));
     tide_buf_done(&text);
@@ -214,8 +212,7 @@ static json_t *id_token_of(struct box_call *call, const struct box_issue *issue)
     const json_int_t now_s = (json_int_t)(call->now_ms / 1000);
     json_object_set_new(claims, "iat", json_integer(now_s));
     json_object_set_new(claims, "exp", json_integer(now_s + ID_TOKEN_LIFE_S));
-    tide_buf token;
-    tide_buf_init(&token, tide_mem_heap(), BOX_JWT_BYTES_MAX);
+    tide_buf token = tide_buf_heap(BOX_JWT_BYTES_MAX);
     box_auth_sign(auth, claims, &token);
     json_t *value = json_string(tide_buf_cstr(&token));
     tide_buf_done(&token);
@@ -224,8 +221,7 @@ static json_t *id_token_of(struct box_call *call, const struct box_issue *issue)
 
 static void reply_tokens(struct box_call *call, const struct box_issue *issue)
 {
-    tide_buf scope;
-    tide_buf_init(&scope, tide_mem_heap(), BOX_TARGET_BYTES_MAX);
+    tide_buf scope = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     box_scopes_text(issue->scopes, &scope);
     json_t *reply = json_pack("{s:s, s:I}", "access_token", issue->access, "expires_in",
                               (json_int_t)issue->expires_in_s);
@@ -344,8 +340,7 @@ void box_signin_certs_pem(struct box_call *call)
     struct box_auth *auth = box_cloud_auth(call->cloud);
     json_t *jwks = box_auth_jwks(auth);
     const json_t *key = json_array_get(json_object_get(jwks, "keys"), 0);
-    tide_buf pem;
-    tide_buf_init(&pem, tide_mem_heap(), BOX_JWT_BYTES_MAX);
+    tide_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
     box_auth_public_pem(auth, &pem);
     json_t *map = json_object();
     json_object_set_new(map, json_string_value(json_object_get(key, "kid")),
@@ -414,8 +409,7 @@ static json_t *access_info(struct box_call *call, tide_text token)
         json_object_set_new(reply, "aud", json_string(client));
     }
     json_object_set_new(reply, "sub", json_string(subject));
-    tide_buf scope;
-    tide_buf_init(&scope, tide_mem_heap(), BOX_TARGET_BYTES_MAX);
+    tide_buf scope = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     box_scopes_text(facts.scopes, &scope);
     json_object_set_new(reply, "scope", json_string(tide_buf_cstr(&scope)));
     tide_buf_done(&scope);

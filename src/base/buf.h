@@ -8,6 +8,16 @@
 #include "base/text.h"
 #include "tidemark/buf.h"
 
+/* A buffer on the heap; with tide_auto_buf it is freed at the end of its block:
+ *     tide_auto_buf text = tide_buf_heap(4096); */
+#define tide_auto_buf __attribute__((cleanup(tide_buf_done))) tide_buf
+static inline tide_buf tide_buf_heap(size_t bytes_max)
+{
+    tide_buf buf;
+    tide_buf_init(&buf, NULL, bytes_max);
+    return buf;
+}
+
 void tide_buf_rest(tide_buf *buf); /* clears; keeps the room unless it is more than 1 MiB */
 /* Reserves room for `count` more bytes at the end.  The caller fills it, adds to buf->bytes, and
  * writes a NUL if it used less.  NULL: past the ceiling. */

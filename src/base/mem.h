@@ -32,6 +32,11 @@ void tide_mem_free(tide_mem *mem, void *pointer, size_t bytes); /* NULL is fine 
 bool tide_mem_grow(tide_mem *mem, void **array, size_t *capacity, size_t count, size_t count_max,
                    size_t element_bytes);
 
+/* The same on the heap, for an array and the variable that has its capacity. */
+#define TIDE_GROW(array, capacity, count, count_max)                                               \
+    tide_mem_grow(tide_mem_heap(), (void **)&(array), &(capacity), count, count_max,               \
+                  sizeof *(array))
+
 /* Fails one allocation, counted from 0, or none (UINT64_MAX); counts live allocations. */
 struct tide_mem_faulty {
     tide_mem base;
@@ -64,5 +69,14 @@ void tide_arena_done(tide_arena *arena);
 void tide_arena_reset(tide_arena *arena);
 void *tide_arena_take(tide_arena *arena, size_t bytes);                   /* zeroed, or NULL */
 char *tide_arena_copy(tide_arena *arena, const char *text, size_t bytes); /* terminated, or NULL */
+
+/* An arena on the heap; with tide_auto_arena it is freed at the end of its block. */
+#define tide_auto_arena __attribute__((cleanup(tide_arena_done))) tide_arena
+static inline tide_arena tide_arena_heap(size_t bytes_max)
+{
+    tide_arena arena;
+    tide_arena_init(&arena, tide_mem_heap(), bytes_max);
+    return arena;
+}
 
 #endif

@@ -8,7 +8,7 @@
 CASE(a_loop_of_tools_comes_to_an_end)
 {
     struct world *world = *state;
-    json_t *tools = json_array();
+    json_auto_t *tools = json_array();
     static const char *const tool_names[] = {"search_archive", "read_thread", "create_draft",
                                              "send_reply",     "add_label",   "escalate",
                                              "delete_thread"};
@@ -23,9 +23,9 @@ CASE(a_loop_of_tools_comes_to_an_end)
         for (size_t m = 0; m < MAILS; m++) {
             char user[2000];
             (void)snprintf(user, sizeof user, "thread_id: t-%zu\n\n%s", m, mails[m].mail);
-            json_t *list = json_pack("[{s:s,s:s},{s:s,s:s}]", "role", "system", "content",
-                                     "You help with mail.", "role", "user", "content", user);
-            json_t *used = json_object();
+            json_auto_t *list = json_pack("[{s:s,s:s},{s:s,s:s}]", "role", "system", "content",
+                                          "You help with mail.", "role", "user", "content", user);
+            json_auto_t *used = json_object();
             size_t rounds = 0;
             for (;; rounds++) {
                 assert_true(rounds < 8);
@@ -62,10 +62,7 @@ CASE(a_loop_of_tools_comes_to_an_end)
                              strcmp(mails[m].category, "needs_response") == 0);
             assert_int_equal(json_object_get(used, "escalate") != NULL,
                              strcmp(mails[m].kind, "urgent") == 0);
-            json_decref(used);
-            json_decref(list);
         }
-    json_decref(tools);
 }
 
 CASE(tool_choice_is_obeyed)
@@ -96,7 +93,7 @@ CASE(tool_choice_is_obeyed)
 CASE(an_answer_follows_its_schema)
 {
     struct world *world = *state;
-    json_t *schema = json_loads(
+    json_auto_t *schema = json_loads(
         "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\",\"items\":{\"type\":"
         "\"string\"}},\"contacts\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
         "\"properties\":{\"email\":{\"type\":\"string\",\"format\":\"email\"},\"name\":{\"type\":"
@@ -108,17 +105,14 @@ CASE(an_answer_follows_its_schema)
                   "user", "content", mails[0].mail, "response_format", "type", "json_schema",
                   "json_schema", "name", "notes", "strict", 1, "schema", schema);
     assert_int_equal(ask(world, OPENAI, body), 200);
-    json_t *said = json_loads(content_of(world), 0, NULL);
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 16 << 20);
+    json_auto_t *said = json_loads(content_of(world), 0, NULL);
+    tide_arena arena = tide_arena_heap(16 << 20);
     assert_true(box_schema_valid(schema, said, &arena));
     tide_arena_done(&arena);
     assert_true(json_array_size(json_object_get(said, "tasks")) >= 1);
     const json_t *contact = json_array_get(json_object_get(said, "contacts"), 0);
     assert_string_equal(json_string_value(json_object_get(contact, "email")), "ann@partner.org");
     assert_string_equal(json_string_value(json_object_get(contact, "name")), "Ann Smith");
-    json_decref(said);
-    json_decref(schema);
 }
 
 /* BCHT1, and ids that are the same with it. */
@@ -128,10 +122,9 @@ CASE(the_same_conversation_gets_the_same_answer)
     const char *body = "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello, "
                        "how are you today?\"}]}";
     assert_int_equal(ask_raw(world, OPENAI, body), 200);
-    json_t *first = json_incref(world->json);
+    json_auto_t *first = json_incref(world->json);
     assert_int_equal(ask_raw(world, OPENAI, body), 200);
     assert_true(json_equal(first, world->json));
-    json_decref(first);
 }
 
 /* ---- limits ---- */
@@ -191,7 +184,7 @@ static void read_stream(const struct world *world, char *text, char *arguments, 
     while ((at = strstr(at, "data: ")) != NULL) {
         at += 6;
         const size_t bytes = strcspn(at, "\n");
-        json_t *event = json_loadb(at, bytes, 0, NULL);
+        json_auto_t *event = json_loadb(at, bytes, 0, NULL);
         (void)snprintf(last, 100, "%.*s", (int)bytes, at);
         if (event == NULL) {
             assert_int_equal(strncmp(at, "[DONE]", 6), 0);
@@ -210,7 +203,6 @@ static void read_stream(const struct world *world, char *text, char *arguments, 
         for (size_t i = 0; i < 4; i++)
             if (pieces[i] != NULL)
                 strncat(i < 2 ? text : arguments, pieces[i], 3000);
-        json_decref(event);
     }
 }
 
@@ -230,7 +222,7 @@ CASE(a_stream_holds_what_the_whole_answer_holds)
                 json_object_set_new(other, "tools", classify_tool(false, five));
             }
             assert_int_equal(ask(world, OPENAI, json_deep_copy(whole)), 200);
-            char *wanted = strdup(
+            auto_text *wanted = strdup(
                 tools ? json_string_value(json_object_get(openai_call(world, 0), "arguments"))
                       : content_of(world));
             json_object_set_new(whole, "stream", json_true());
@@ -244,6 +236,5 @@ CASE(a_stream_holds_what_the_whole_answer_holds)
             assert_string_equal(tools ? arguments : text, wanted);
             assert_non_null(strstr(last, "message_stop"));
             assert_non_null(strstr(tide_buf_cstr(&world->answer.body), "event: message_start\n"));
-            free(wanted);
         }
 }

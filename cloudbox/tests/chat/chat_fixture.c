@@ -50,12 +50,11 @@ int ask_raw(struct world *world, const char *target, const char *body)
 
 int ask(struct world *world, const char *target, json_t *body)
 {
-    char *text = json_dumps(body, 0);
+    auto_text *text = json_dumps(body, 0);
     assert_non_null(text);
     const int status = ask_raw(world, target, text);
     if (status != 200)
         print_message("%d %s\n", status, tide_buf_cstr(&world->answer.body));
-    free(text);
     json_decref(body);
     return status;
 }

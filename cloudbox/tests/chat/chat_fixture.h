@@ -6,6 +6,7 @@
 #include "cloudbox/chat/chat.h"
 #include "cloudbox/chat/model.h"
 #include "cloudbox/gate/quota.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 

@@ -73,9 +73,8 @@ CASE(a_fixture_overrides_the_model)
                                         "{\"contains\":\"a\",\"tool\":{}}",
                                         "{\"contains\":3,\"reply\":\"b\"}"};
     for (size_t i = 0; i < 4; i++) {
-        json_t *fixture = json_loads(wrong[i], 0, NULL);
+        json_auto_t *fixture = json_loads(wrong[i], 0, NULL);
         assert_int_equal(box_chat_add_fixture(chat, fixture, &err), TIDE_INVALID);
-        json_decref(fixture);
     }
     json_t *fixture = json_loads("{\"contains\":\"Hi there\",\"reply\":\"General!\",\"tool\":"
                                  "{\"name\":\"f\",\"arguments\":{\"a\":1}}}",

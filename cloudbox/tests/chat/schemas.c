@@ -198,8 +198,7 @@ static json_t *random_schema(tide_rng *rng, int depth)
 /* BCHT2. */
 TEST(arguments_validate_against_random_schemas)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 256 << 20);
+    tide_auto_arena arena = tide_arena_heap(256 << 20);
     for (uint64_t seed = 0; seed < scaled(20000); seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         json_t *schema = random_object(&rng, 0);
@@ -229,13 +228,11 @@ TEST(arguments_validate_against_random_schemas)
         json_decref(schema);
         tide_arena_reset(&arena);
     }
-    tide_arena_done(&arena);
 }
 
 TEST(a_broken_value_is_seen)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 16 << 20);
+    tide_auto_arena arena = tide_arena_heap(16 << 20);
     static const char *const cases[][3] = {
         /* schema, a good value, a bad one */
         {"{\"type\":\"string\",\"pattern\":\"^\\\\d{3}$\"}", "\"123\"", "\"12a\""},
@@ -253,22 +250,17 @@ TEST(a_broken_value_is_seen)
         {"{\"multipleOf\":0.1}", "0.3", "0.35"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        json_t *schema = json_loads(cases[i][0], 0, NULL);
-        json_t *good = json_loads(cases[i][1], JSON_DECODE_ANY, NULL);
-        json_t *bad = json_loads(cases[i][2], JSON_DECODE_ANY, NULL);
+        json_auto_t *schema = json_loads(cases[i][0], 0, NULL);
+        json_auto_t *good = json_loads(cases[i][1], JSON_DECODE_ANY, NULL);
+        json_auto_t *bad = json_loads(cases[i][2], JSON_DECODE_ANY, NULL);
         assert_true(box_schema_valid(schema, good, &arena));
         assert_false(box_schema_valid(schema, bad, &arena));
-        json_decref(schema);
-        json_decref(good);
-        json_decref(bad);
     }
-    tide_arena_done(&arena);
 }
 
 TEST(odd_schemas_are_filled_too)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 64 << 20);
+    tide_auto_arena arena = tide_arena_heap(64 << 20);
     static const char *const schemas[] = {
         "{\"type\":\"string\",\"pattern\":\"^[A-Z]{3}-\\\\d{4}$\"}",
         "{\"type\":\"string\",\"pattern\":\"^(foo|bar)+_[a-z0-9]{2,5}$\",\"minLength\":12}",
@@ -295,19 +287,15 @@ TEST(odd_schemas_are_filled_too)
     box_facts_read(tide_text_of(mails[0].mail), &arena, &facts);
     const struct box_fill fill = {&facts, tide_text_of(mails[0].mail), TIDE_TEXT("Hi."), &arena};
     for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
-        json_t *schema = json_loads(schemas[i], 0, NULL);
+        json_auto_t *schema = json_loads(schemas[i], 0, NULL);
         assert_non_null(schema);
-        json_t *value = box_schema_fill(&fill, schema);
+        json_auto_t *value = box_schema_fill(&fill, schema);
         if (!box_schema_valid(schema, value, &arena)) {
-            char *text = json_dumps(value, JSON_ENCODE_ANY);
+            auto_text *text = json_dumps(value, JSON_ENCODE_ANY);
             print_error("%s\n%s\n", schemas[i], text);
-            free(text);
         }
         assert_true(box_schema_valid(schema, value, &arena));
-        json_decref(value);
-        json_decref(schema);
     }
-    tide_arena_done(&arena);
 }
 
 TEST(a_value_that_was_said_is_found_by_its_name)
@@ -328,13 +316,11 @@ TEST(an_example_matches_its_pattern)
     static const char *const patterns[] = {"^abc$",          "^[a-z]+$",      "^\\d{2,4}x?$",
                                            "(a|b)(c|d)*",    "^[^0-9]{3}$",   "\\w+@\\w+\\.com",
                                            "^(?:ab){2}\\s$", "^[A-F0-9]{8}$", "a\\.b\\+c"};
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
+    tide_auto_arena arena = tide_arena_heap(1 << 20);
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
         for (size_t more = 0; more < 3; more++) {
             regex_t regex;
-            tide_buf text;
-            tide_buf_init(&text, tide_mem_heap(), 8192);
+            tide_auto_buf text = tide_buf_heap(8192);
             assert_true(box_pattern_compile(tide_text_of(patterns[i]), false, &arena, &regex));
             box_pattern_example(tide_text_of(patterns[i]), more, &text);
             assert_int_equal(tide_buf_add(&text, "", 1), TIDE_OK);
@@ -342,7 +328,5 @@ TEST(an_example_matches_its_pattern)
                 print_error("%s: %s\n", patterns[i], tide_buf_cstr(&text));
             assert_int_equal(regexec(&regex, tide_buf_cstr(&text), 0, NULL, 0), 0);
             regfree(&regex);
-            tide_buf_done(&text);
         }
-    tide_arena_done(&arena);
 }

@@ -16,14 +16,13 @@ CASE(mails_are_classified_through_a_tool)
             assert_string_equal(finish_of(world), "tool_calls");
             const json_t *call = openai_call(world, 0);
             assert_string_equal(json_string_value(json_object_get(call, "name")), "classify_email");
-            json_t *arguments =
+            json_auto_t *arguments =
                 json_loads(json_string_value(json_object_get(call, "arguments")), 0, NULL);
             assert_non_null(arguments);
             assert_string_equal(json_string_value(json_object_get(arguments, "category")),
                                 fine ? mails[i].kind : mails[i].category);
             assert_string_equal(json_string_value(json_object_get(arguments, "detected_language")),
                                 i == 9 ? "cs" : "en");
-            json_decref(arguments);
         }
 }
 
@@ -35,11 +34,11 @@ CASE(mails_in_json_are_seen_the_same_way)
         const char *from = strchr(mails[i].mail, ' ') + 1;
         const char *subject = strstr(mails[i].mail, "Subject: ") + 9;
         const char *text = strstr(mails[i].mail, "\n\n") + 2;
-        char *encoded = NULL;
-        json_t *mail = json_pack("{s:{s:{s:s%,s:s%},s:s}}", "message", "headers", "From", from,
-                                 strcspn(from, "\n"), "Subject", subject, strcspn(subject, "\n"),
-                                 "body", text);
-        char *dumped = json_dumps(mail, 0);
+        auto_text *encoded = NULL;
+        json_auto_t *mail = json_pack("{s:{s:{s:s%,s:s%},s:s}}", "message", "headers", "From", from,
+                                      strcspn(from, "\n"), "Subject", subject,
+                                      strcspn(subject, "\n"), "body", text);
+        auto_text *dumped = json_dumps(mail, 0);
         assert_true(asprintf(&encoded, "Classify this: %s", dumped) > 0);
         json_t *body = json_pack("{s:s,s:i,s:[{s:s,s:s}],s:o,s:{s:s,s:s}}", "model", "tide-fast",
                                  "max_tokens", 1000, "messages", "role", "user", "content", encoded,
@@ -53,9 +52,6 @@ CASE(mails_in_json_are_seen_the_same_way)
             mails[i].kind);
         assert_string_equal(json_string_value(json_object_get(world->json, "stop_reason")),
                             "tool_use");
-        json_decref(mail);
-        free(dumped);
-        free(encoded);
     }
 }
 
@@ -78,7 +74,7 @@ CASE(json_asked_for_in_words_has_the_keys_named)
                                      "messages", "role", "system", "content", prompts[p], "role",
                                      "user", "content", mails[i].mail);
             assert_int_equal(ask(world, OPENAI, body), 200);
-            json_t *said = json_loads(content_of(world), 0, NULL);
+            json_auto_t *said = json_loads(content_of(world), 0, NULL);
             assert_non_null(said);
             assert_int_equal(json_object_size(said), 5);
             assert_string_equal(json_string_value(json_object_get(said, "category")),
@@ -87,7 +83,6 @@ CASE(json_asked_for_in_words_has_the_keys_named)
             assert_string_equal(json_string_value(json_object_get(said, "detected_language")),
                                 i == 9 ? "cs" : "en");
             assert_true(json_string_length(json_object_get(said, "reasoning")) > 5);
-            json_decref(said);
         }
 }
 
@@ -115,8 +110,7 @@ CASE(a_draft_greets_the_sender_in_their_language)
 
 TEST(facts_are_picked_out_of_a_mail)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 16 << 20);
+    tide_auto_arena arena = tide_arena_heap(16 << 20);
     struct box_facts facts;
     box_facts_read(TIDE_TEXT("Please sort this.\n\nFrom: \"Ann Smith\" <ann@partner.org>\r\n"
                              "Subject: Hello\r\n\r\nHi,\r\nplease pay EUR 1,250.50 by "
@@ -141,5 +135,4 @@ TEST(facts_are_picked_out_of_a_mail)
     assert_false(facts.is_mail);
     box_facts_read(TIDE_TEXT_NONE, &arena, &facts);
     assert_false(facts.is_mail);
-    tide_arena_done(&arena);
 }

@@ -9,6 +9,7 @@
 #include "cloudbox/console/query.h"
 #include "cloudbox/gate/user.h"
 #include "cloudbox/signin/auth.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 

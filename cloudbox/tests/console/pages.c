@@ -12,10 +12,10 @@ static json_t *pages_keys(struct world *world, const char *dimensions, const cha
         page_body(body, sizeof body, dimensions, last, start, limit);
         const json_t *rows = rows_of(world, body);
         for (size_t i = 0; i < json_array_size(rows); i++) {
-            char *key = json_dumps(json_object_get(json_array_get(rows, i), "keys"), JSON_COMPACT);
+            auto_text *key =
+                json_dumps(json_object_get(json_array_get(rows, i), "keys"), JSON_COMPACT);
             const json_int_t times = json_integer_value(json_object_get(seen, key));
             json_object_set_new(seen, key, json_integer(times + 1));
-            free(key);
         }
         *count_out += json_array_size(rows);
         if (json_array_size(rows) < limit)
@@ -37,16 +37,14 @@ CASE(pages_together_hold_every_row_once)
     for (size_t g = 0; g < 4; g++)
         for (size_t e = 0; e < 2; e++) {
             size_t whole = 0;
-            json_t *all = pages_keys(world, groupings[g], ends[e], 25000, &whole);
+            json_auto_t *all = pages_keys(world, groupings[g], ends[e], 25000, &whole);
             assert_int_equal(json_object_size(all), whole);
             for (size_t limit = 8; limit <= 1000; limit = limit * 3 + 8 - limit * 3 % 8) {
                 size_t count = 0;
-                json_t *paged = pages_keys(world, groupings[g], ends[e], limit, &count);
+                json_auto_t *paged = pages_keys(world, groupings[g], ends[e], limit, &count);
                 assert_int_equal(count, whole);
                 assert_true(json_equal(paged, all));
-                json_decref(paged);
             }
-            json_decref(all);
         }
 }
 
@@ -55,15 +53,13 @@ CASE(ties_change_places_from_call_to_call)
     struct world *world = *state;
     char body[400];
     page_body(body, sizeof body, "\"query\",\"page\",\"country\",\"device\"", "2026-08-01", 0, 600);
-    json_t *first = json_incref(rows_of(world, body));
-    json_t *second = json_incref(rows_of(world, body));
+    json_auto_t *first = json_incref(rows_of(world, body));
+    json_auto_t *second = json_incref(rows_of(world, body));
     assert_false(json_equal(first, second));
     assert_int_equal(json_array_size(first), json_array_size(second));
     for (size_t i = 0; i < json_array_size(first); i++)
         assert_true(json_equal(json_object_get(json_array_get(first, i), "clicks"),
                                json_object_get(json_array_get(second, i), "clicks")));
-    json_decref(first);
-    json_decref(second);
 }
 
 /* The trap that real page borders are: with the fault on, pages repeat some
@@ -79,12 +75,11 @@ CASE(shifted_lists_lose_and_repeat_rows_at_page_borders)
                             &err),
         TIDE_OK);
     size_t count = 0;
-    json_t *paged =
+    json_auto_t *paged =
         pages_keys(world, "\"query\",\"page\",\"country\",\"device\"", "2026-08-01", 40, &count);
     assert_int_equal(count, 600);
     assert_true(json_object_size(paged) < 600);
     assert_true(json_object_size(paged) > 500);
-    json_decref(paged);
 }
 
 CASE(the_same_requests_get_the_same_bytes)

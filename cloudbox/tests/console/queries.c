@@ -88,10 +88,9 @@ CASE(both_spellings_mean_the_same)
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         assert_non_null(rows_of(world, pairs[i][0]));
-        json_t *first = json_incref(world->json);
+        json_auto_t *first = json_incref(world->json);
         assert_non_null(rows_of(world, pairs[i][1]));
         assert_true(json_equal(first, world->json));
-        json_decref(first);
     }
 }
 
@@ -140,10 +139,9 @@ TEST(the_load_of_a_query_grows_with_range_and_detail)
         {"{\"dimensions\":7,\"dimensionFilterGroups\":[1]}", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        json_t *query = json_loads(cases[i].body, 0, NULL);
+        json_auto_t *query = json_loads(cases[i].body, 0, NULL);
         assert_non_null(query);
         assert_int_equal(box_sites_load(query), cases[i].load);
-        json_decref(query);
     }
     assert_int_equal(box_sites_load(NULL), 1);
 }

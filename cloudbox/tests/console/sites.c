@@ -70,7 +70,7 @@ CASE(a_stranger_may_not_query)
 TEST(only_properties_can_be_added)
 {
     static const struct box_service *const services[] = {&box_console, NULL};
-    box_cloud *cloud = box_cloud_new(&(struct box_options){.seed = 1, .services = services});
+    auto_cloud *cloud = box_cloud_new(&(struct box_options){.seed = 1, .services = services});
     struct box_sites *sites = box_cloud_sites(cloud);
     struct box_user user = {.number = 1};
     static const char *const wrong[] = {"",
@@ -92,5 +92,4 @@ TEST(only_properties_can_be_added)
     assert_int_equal(box_sites_add(sites, name, &user, 10, &err), TIDE_OK);
     assert_int_equal(box_sites_add(sites, name, &user, 10, &err), TIDE_EXISTS);
     assert_int_equal(box_sites_number(sites, name), 1);
-    box_cloud_free(cloud);
 }

@@ -145,7 +145,7 @@ static void compare_with_naive(struct world *world, const json_t *full, tide_rng
                    "\"dimensions\":[%s],\"dimensionFilterGroups\":[{\"filters\":[{\"dimension\":"
                    "\"%s\",\"operator\":\"%s\",\"expression\":\"%s\"}]}]}",
                    names, dimension_names[dimension], operators[how], expression);
-    json_t *groups = naive_sums(full, grouped, dimension, how, expression);
+    json_auto_t *groups = naive_sums(full, grouped, dimension, how, expression);
     json_t *rows = rows_of(world, body);
     (void)sums_of(rows); /* checks the order */
     if (json_array_size(rows) != json_object_size(groups))
@@ -168,7 +168,6 @@ static void compare_with_naive(struct world *world, const json_t *full, tide_rng
         assert_true(json_number_value(json_array_get(sum, 1)) ==
                     json_number_value(json_object_get(row, "impressions")));
     }
-    json_decref(groups);
 }
 
 CASE(groupings_and_filters_agree_with_a_naive_sum)
@@ -176,12 +175,11 @@ CASE(groupings_and_filters_agree_with_a_naive_sum)
     struct world *world = *state;
     const uint64_t seed = 42;
     tide_rng rng = tide_rng_seeded(seed);
-    json_t *full = rows_of(world, "{\"startDate\":\"2026-08-01\",\"endDate\":\"2026-08-03\","
-                                  "\"dimensions\":[\"date\",\"query\",\"page\",\"country\","
-                                  "\"device\"],\"rowLimit\":25000}");
+    json_auto_t *full = rows_of(world, "{\"startDate\":\"2026-08-01\",\"endDate\":\"2026-08-03\","
+                                       "\"dimensions\":[\"date\",\"query\",\"page\",\"country\","
+                                       "\"device\"],\"rowLimit\":25000}");
     assert_int_equal(json_array_size(full), 1800);
     json_incref(full);
     for (uint64_t i = 0; i < scaled(300); i++)
         compare_with_naive(world, full, &rng);
-    json_decref(full);
 }

@@ -128,7 +128,7 @@ static uint64_t cloud_hash(box_cloud *cloud)
 /* All calls in the record: of users, of nobody, and those outside the APIs. */
 static size_t recorded(box_cloud *cloud)
 {
-    json_t *stats = box_cloud_stats(cloud, NULL, false);
+    json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
     const char *name = NULL;
     json_t *value = NULL;
     json_int_t calls =
@@ -137,7 +137,6 @@ static size_t recorded(box_cloud *cloud)
         json_integer_value(json_object_get(value, "calls"));
     json_object_foreach(json_object_get(stats, "strays"), name, value) calls +=
         json_integer_value(value);
-    json_decref(stats);
     return (size_t)calls;
 }
 

@@ -29,11 +29,11 @@ TEST(a_fault_before_the_effect_answers_instead_of_the_handler)
         {"poison", 500, "backendError", "Backend Error"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        box_cloud *cloud = cloud_with(&plain);
+        auto_cloud *cloud = cloud_with(&plain);
         char rule[128];
         (void)snprintf(rule, sizeof rule, "{\"fault\":\"%s\"}", cases[i].fault);
         add_fault(cloud, rule);
-        struct box_answer answer;
+        auto_answer answer;
         assert_int_equal(ask(cloud, START_MS, &get_one, &answer), cases[i].status);
         assert_int_equal(handled, 0);
         const char *body = tide_buf_cstr(&answer.body);
@@ -42,8 +42,6 @@ TEST(a_fault_before_the_effect_answers_instead_of_the_handler)
         /* What it cost is on the record, as for any failed call. */
         assert_int_equal(answer.ticket.slots, 1);
         box_cloud_finished(cloud, &answer.ticket, START_MS);
-        box_answer_done(&answer);
-        box_cloud_free(cloud);
     }
 }
 
@@ -74,9 +72,9 @@ TEST(faults_of_the_wire_leave_their_plan)
         {"{\"fault\":\"latency\",\"ms\":250}", 1, {.delay_ms = 250}, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        box_cloud *cloud = cloud_with(&plain);
+        auto_cloud *cloud = cloud_with(&plain);
         add_fault(cloud, cases[i].rule);
-        struct box_answer answer;
+        auto_answer answer;
         (void)ask(cloud, START_MS, &get_one, &answer);
         assert_int_equal(handled, cases[i].handled);
         assert_int_equal(answer.plan.fate, cases[i].plan.fate);
@@ -85,16 +83,14 @@ TEST(faults_of_the_wire_leave_their_plan)
         assert_int_equal(answer.plan.stall_ms, cases[i].plan.stall_ms);
         assert_int_equal(answer.plan.bytes_per_s, cases[i].plan.bytes_per_s);
         assert_int_equal(answer.plan.delay_ms, cases[i].plan.delay_ms);
-        box_answer_done(&answer);
-        box_cloud_free(cloud);
     }
 }
 
 TEST(garbage_keeps_status_and_type_and_nothing_else)
 {
-    box_cloud *cloud = cloud_with(&plain);
-    struct box_answer whole;
-    struct box_answer spoilt;
+    auto_cloud *cloud = cloud_with(&plain);
+    auto_answer whole;
+    auto_answer spoilt;
     assert_int_equal(ask(cloud, START_MS, &get_one, &whole), 200);
     add_fault(cloud, "{\"fault\":\"garbage\"}");
     assert_int_equal(ask(cloud, START_MS, &get_one, &spoilt), 200);
@@ -102,28 +98,23 @@ TEST(garbage_keeps_status_and_type_and_nothing_else)
     assert_string_equal(spoilt.type, whole.type);
     assert_int_equal(spoilt.body.bytes, whole.body.bytes);
     assert_null(json_loadb(spoilt.body.data, spoilt.body.bytes, 0, NULL));
-    box_answer_done(&whole);
-    box_answer_done(&spoilt);
-    box_cloud_free(cloud);
 }
 
 TEST(a_front_end_in_trouble_speaks_html)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"fault\":\"html\"}");
-    struct box_answer answer;
+    auto_answer answer;
     assert_int_equal(ask(cloud, START_MS, &get_one, &answer), 502);
     assert_string_equal(answer.type, "text/html; charset=UTF-8");
     assert_memory_equal(answer.body.data, "<!DOCTYPE html>", 15);
-    box_answer_done(&answer);
-    box_cloud_free(cloud);
 }
 
 TEST(chat_faults_speak_the_dialect_of_the_path)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"fault\":\"429\"}");
-    json_t *body = ask_json(
+    json_auto_t *body = ask_json(
         cloud, START_MS, 429,
         &(struct ask){
             .verb = BOX_POST, .target = "/v1/chat/completions", .token = "a", .body = "{}"});
@@ -133,15 +124,13 @@ TEST(chat_faults_speak_the_dialect_of_the_path)
         cloud, START_MS, 429,
         &(struct ask){.verb = BOX_POST, .target = "/v1/messages", .token = "a", .body = "{}"});
     assert_string_equal(json_string_value(inside(body, "error", "type", NULL)), "rate_limit_error");
-    json_decref(body);
-    box_cloud_free(cloud);
 }
 
 /* ---- whom they strike ---- */
 
 TEST(a_rule_names_methods_users_and_messages)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"method\":\"gmail.users.messages.*\",\"user\":\"A@x.org\",\"id\":\"m2\","
                      "\"fault\":\"503\"}");
     add_fault(cloud, "{\"method\":\"gmail.users.history.list\",\"fault\":\"500\"}");
@@ -162,21 +151,18 @@ TEST(a_rule_names_methods_users_and_messages)
         ask_status(cloud, START_MS,
                    &(struct ask){.target = "/gmail/v1/users/me/history", .token = "b"}),
         404);
-    box_cloud_free(cloud);
 }
 
 TEST(count_and_after_are_exact)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"after\":2,\"count\":3,\"fault\":\"503\"}");
     for (int i = 0; i < 10; i++)
         assert_int_equal(get_message(cloud, START_MS, "1"), i >= 2 && i < 5 ? 503 : 200);
-    json_t *list = box_faults_list(box_cloud_faults(cloud));
+    json_auto_t *list = box_faults_list(box_cloud_faults(cloud));
     const json_t *rule = json_array_get(list, 0);
     assert_int_equal(json_integer_value(json_object_get(rule, "struck")), 3);
     assert_int_equal(json_integer_value(json_object_get(rule, "count_left")), 0);
-    json_decref(list);
-    box_cloud_free(cloud);
 }
 
 /* Goal: BFLT1.  Method: two clouds of one seed see the same, one of another does not;
@@ -187,7 +173,7 @@ TEST(chance_comes_from_the_seed)
     static char struck[3][CALLS];
     static const uint64_t seeds[] = {8, 8, 9};
     for (int c = 0; c < 3; c++) {
-        box_cloud *cloud = cloud_with(&(struct box_options){.seed = seeds[c]});
+        auto_cloud *cloud = cloud_with(&(struct box_options){.seed = seeds[c]});
         add_fault(cloud, "{\"rate\":0.1,\"fault\":\"503\"}");
         int count = 0;
         for (int i = 0; i < CALLS; i++) {
@@ -195,7 +181,6 @@ TEST(chance_comes_from_the_seed)
             count += struck[c][i];
         }
         assert_in_range(count, CALLS / 10 - 120, CALLS / 10 + 120); /* six sigma */
-        box_cloud_free(cloud);
     }
     assert_memory_equal(struck[0], struck[1], CALLS);
     assert_memory_not_equal(struck[0], struck[2], CALLS);
@@ -206,20 +191,19 @@ TEST(one_more_rule_moves_no_other)
     enum { CALLS = 500 };
     static char struck[2][CALLS];
     for (int c = 0; c < 2; c++) {
-        box_cloud *cloud = cloud_with(&plain);
+        auto_cloud *cloud = cloud_with(&plain);
         add_fault(cloud, "{\"rate\":0.3,\"fault\":\"503\"}");
         if (c == 1)
             add_fault(cloud, "{\"rate\":0.5,\"fault\":\"500\"}");
         for (int i = 0; i < CALLS; i++)
             struck[c][i] = get_message(cloud, START_MS, "1") == 503;
-        box_cloud_free(cloud);
     }
     assert_memory_equal(struck[0], struck[1], CALLS);
 }
 
 TEST(the_first_rule_that_strikes_wins_and_latency_adds_up)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"fault\":\"latency\",\"ms\":10}");
     add_fault(cloud, "{\"fault\":\"truncate\",\"count\":1}");
     add_fault(cloud, "{\"fault\":\"503\"}");
@@ -234,14 +218,13 @@ TEST(the_first_rule_that_strikes_wins_and_latency_adds_up)
     assert_int_equal(answer.plan.fate, BOX_FATE_WHOLE);
     assert_in_range(answer.plan.delay_ms, 30, 34);
     box_answer_done(&answer);
-    box_cloud_free(cloud);
 }
 
 TEST(poison_stays_with_its_messages)
 {
     enum { MESSAGES = 1000 };
     static char bad[MESSAGES];
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     add_fault(cloud,
               "{\"method\":\"gmail.users.messages.get\",\"rate\":0.05,\"fault\":\"poison\"}");
     int count = 0;
@@ -257,34 +240,29 @@ TEST(poison_stays_with_its_messages)
         }
     }
     assert_in_range(count / 3, 20, 90);
-    box_cloud_free(cloud);
 }
 
 TEST(handlers_ask_for_their_own_faults)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     const struct ask paged = {.target = "/gmail/v1/users/me/messages?page=2", .token = "a"};
     add_fault(cloud,
               "{\"method\":\"gmail.users.messages.list\",\"count\":1,\"fault\":\"page-loop\"}");
-    json_t *first = ask_json(cloud, START_MS, 200, &paged);
-    json_t *second = ask_json(cloud, START_MS, 200, &paged);
+    json_auto_t *first = ask_json(cloud, START_MS, 200, &paged);
+    json_auto_t *second = ask_json(cloud, START_MS, 200, &paged);
     assert_true(json_is_true(json_object_get(first, "loop")));
     assert_null(json_object_get(second, "loop"));
-    json_decref(first);
-    json_decref(second);
-    box_cloud_free(cloud);
 }
 
 TEST(the_control_page_is_never_struck)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     add_fault(cloud, "{\"method\":\"*\",\"fault\":\"503\"}");
     assert_int_equal(get_message(cloud, START_MS, "1"), 503);
     assert_int_equal(
         ask_status(cloud, START_MS, &(struct ask){.verb = BOX_DELETE, .target = "/_cloud/faults"}),
         200);
     assert_int_equal(get_message(cloud, START_MS, "1"), 200);
-    box_cloud_free(cloud);
 }
 
 /* ---- rules that make no sense ---- */
@@ -318,7 +296,7 @@ TEST(what_a_rule_gets_wrong_is_named)
         {"{\"fault\":\"503\",\"user\":7}", "\"user\" must be a text"},
         {"{\"fault\":\"503\",\"id\":[\"x\"]}", "\"id\" must be a text"},
     };
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_error err = {0};
         assert_int_equal(box_cloud_add_fault(cloud, tide_text_of(cases[i].rule), &err),
@@ -326,16 +304,14 @@ TEST(what_a_rule_gets_wrong_is_named)
         if (strstr(err.text, cases[i].text) == NULL)
             fail_msg("%s: %s", cases[i].rule, err.text);
     }
-    json_t *list = box_faults_list(box_cloud_faults(cloud));
+    json_auto_t *list = box_faults_list(box_cloud_faults(cloud));
     assert_int_equal(json_array_size(list), 0);
-    json_decref(list);
-    box_cloud_free(cloud);
 }
 
 TEST(there_is_room_for_a_thousand_rules)
 {
     struct box_faults *faults = box_faults_new(1, NULL);
-    json_t *rule = json_pack("{s:s}", "fault", "503");
+    json_auto_t *rule = json_pack("{s:s}", "fault", "503");
     uint32_t number = 0;
     tide_error err = {0};
     for (int i = 0; i < 1000; i++)
@@ -344,6 +320,5 @@ TEST(there_is_room_for_a_thousand_rules)
     assert_int_equal(box_faults_add(faults, rule, &number, &err), TIDE_FULL);
     assert_true(box_faults_remove(faults, 0));
     assert_int_equal(box_faults_add(faults, rule, &number, &err), TIDE_OK);
-    json_decref(rule);
     box_faults_free(faults);
 }

@@ -109,10 +109,9 @@ int ask(box_cloud *cloud, uint64_t now_ms, const struct ask *what, struct box_an
 
 int ask_status(box_cloud *cloud, uint64_t now_ms, const struct ask *what)
 {
-    struct box_answer answer;
+    auto_answer answer;
     const int status = ask(cloud, now_ms, what, &answer);
     box_cloud_finished(cloud, &answer.ticket, now_ms);
-    box_answer_done(&answer);
     return status;
 }
 
@@ -125,7 +124,7 @@ int get_message(box_cloud *cloud, uint64_t now_ms, const char *id)
 
 json_t *ask_json(box_cloud *cloud, uint64_t now_ms, int status, const struct ask *what)
 {
-    struct box_answer answer;
+    auto_answer answer;
     const int got = ask(cloud, now_ms, what, &answer);
     if (got != status)
         print_message("%s: %d %s\n", what->target, got, tide_buf_cstr(&answer.body));
@@ -133,7 +132,6 @@ json_t *ask_json(box_cloud *cloud, uint64_t now_ms, int status, const struct ask
     json_t *value = json_loadb(tide_buf_cstr(&answer.body), answer.body.bytes, 0, NULL);
     assert_non_null(value);
     box_cloud_finished(cloud, &answer.ticket, now_ms);
-    box_answer_done(&answer);
     return value;
 }
 

@@ -8,6 +8,7 @@
 #include "cloudbox/gate/quota.h"
 #include "cloudbox/record/window.h"
 #include "cloudbox/services.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 

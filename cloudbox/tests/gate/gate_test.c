@@ -39,13 +39,12 @@ TEST(a_call_is_routed_and_its_caller_known)
         {{.target = "/%zz", .token = "a"}, 400},
         {{.target = "", .token = "a"}, 400},
     };
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const int status = ask_status(cloud, START_MS, &cases[i].ask);
         if (status != cases[i].status)
             fail_msg("%s: %d", cases[i].ask.target, status);
     }
-    box_cloud_free(cloud);
 }
 
 /* BCLD1: one seed, one answer, whatever chance had a hand in it. */
@@ -54,13 +53,13 @@ TEST(the_same_calls_give_the_same_answers)
     tide_buf answers[2];
     for (int c = 0; c < 2; c++) {
         tide_buf_init(&answers[c], tide_mem_heap(), 8 << 20);
-        box_cloud *cloud = cloud_with(&(struct box_options){
+        auto_cloud *cloud = cloud_with(&(struct box_options){
             .seed = 77, .quota = BOX_QUOTA_2026, .latency_ms = 5, .jitter_ms = 50});
         add_fault(cloud, "{\"method\":\"*\",\"rate\":0.2,\"fault\":\"503\"}");
         add_fault(cloud, "{\"method\":\"*\",\"rate\":0.1,\"fault\":\"garbage\"}");
         add_fault(cloud, "{\"rate\":0.3,\"fault\":\"batch-reorder\"}");
         for (uint64_t i = 0; i < 700; i++) {
-            struct box_answer answer;
+            auto_answer answer;
             const struct ask get = {.target = "/gmail/v1/users/me/messages/m", .token = "a"};
             const struct ask batch = {
                 .verb = BOX_POST,
@@ -74,9 +73,7 @@ TEST(the_same_calls_give_the_same_answers)
             if (answer.body.bytes > 0)
                 box_add(&answers[c], answer.body.data, answer.body.bytes);
             box_cloud_finished(cloud, &answer.ticket, START_MS + i * 50);
-            box_answer_done(&answer);
         }
-        box_cloud_free(cloud);
     }
     assert_int_equal(answers[0].bytes, answers[1].bytes);
     assert_memory_equal(answers[0].data, answers[1].data, answers[0].bytes);
@@ -101,7 +98,7 @@ TEST(pages_of_other_origins_may_not_steer)
         {{TIDE_TEXT("Sec-Fetch-Site"), TIDE_TEXT("same-origin")}, 200},
         {{TIDE_TEXT("Sec-Fetch-Site"), TIDE_TEXT("none")}, 200},
     };
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct ask reset = {
             .verb = BOX_POST, .target = "/_cloud/stats/reset", .extra = cases[i].header};
@@ -109,19 +106,16 @@ TEST(pages_of_other_origins_may_not_steer)
         assert_int_equal(ask_status(cloud, START_MS, &reset), cases[i].status);
         assert_int_equal(ask_status(cloud, START_MS, &stats), cases[i].status);
     }
-    box_cloud_free(cloud);
 }
 
 TEST(the_index_names_what_is_there)
 {
-    box_cloud *cloud = cloud_with(&plain);
-    struct box_answer answer;
+    auto_cloud *cloud = cloud_with(&plain);
+    auto_answer answer;
     assert_int_equal(ask(cloud, START_MS, &(struct ask){.target = "/"}, &answer), 200);
     assert_string_equal(answer.type, "text/html; charset=utf-8");
     assert_non_null(strstr(tide_buf_cstr(&answer.body), "/_cloud/mail/delete"));
     assert_non_null(strstr(tide_buf_cstr(&answer.body), "/gmail/v1/users/{userId}/history"));
-    box_answer_done(&answer);
-    box_cloud_free(cloud);
 }
 
 /* ---- steering ---- */
@@ -192,16 +186,15 @@ TEST(bad_input_is_named)
          "{\"delegate\":{\"account\":\"r@p\",\"user\":\"a@x.org\",\"scope\":\"openid\"}}",
          "there is no service account r@p"},
     };
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct box_answer answer;
+        auto_answer answer;
         const struct ask what = {
             .verb = BOX_POST, .target = cases[i].target, .body = cases[i].body};
         const int status = ask(cloud, START_MS, &what, &answer);
         if (status != 400 || strstr(tide_buf_cstr(&answer.body), cases[i].text) == NULL)
             fail_msg("%s %s: %d %s", cases[i].target, cases[i].body, status,
                      tide_buf_cstr(&answer.body));
-        box_answer_done(&answer);
     }
     assert_int_equal(ask_status(cloud, START_MS, &(struct ask){.target = "/_cloud/stats?user=c"}),
                      400);
@@ -212,18 +205,18 @@ TEST(bad_input_is_named)
     struct box_user *user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
     assert_int_equal(box_mailbox_messages(box_user_mailbox(user)), 0);
     assert_int_equal(box_cloud_now(cloud), START_MS);
-    box_cloud_free(cloud);
 }
 
 TEST(mail_arrives_is_sorted_and_deleted)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     struct box_user *user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
     /* "Subject: x\r\n\r\nhello\r\n" */
-    json_t *one = post(cloud, START_MS, 200, "/_cloud/mail",
-                       "{\"user\":\"a@x.org\",\"raw\":\"U3ViamVjdDogeA0KDQpoZWxsbw0K\"}");
-    json_t *two = post(cloud, START_MS, 200, "/_cloud/mail?user=a@x.org&labels=STARRED&date=1000",
-                       "Subject: y\r\n\r\nthere\r\n");
+    json_auto_t *one = post(cloud, START_MS, 200, "/_cloud/mail",
+                            "{\"user\":\"a@x.org\",\"raw\":\"U3ViamVjdDogeA0KDQpoZWxsbw0K\"}");
+    json_auto_t *two =
+        post(cloud, START_MS, 200, "/_cloud/mail?user=a@x.org&labels=STARRED&date=1000",
+             "Subject: y\r\n\r\nthere\r\n");
     const char *id_one = json_string_value(json_object_get(one, "id"));
     assert_true(json_is_string(json_object_get(one, "historyId")));
     const char *id_two = json_string_value(json_object_get(two, "id"));
@@ -250,7 +243,7 @@ TEST(mail_arrives_is_sorted_and_deleted)
 
     (void)snprintf(body, sizeof body, "{\"user\":\"a@x.org\",\"ids\":[\"%s\",\"%s\"]}", id_one,
                    id_one);
-    json_t *deleted = post(cloud, START_MS, 200, "/_cloud/mail/delete", body);
+    json_auto_t *deleted = post(cloud, START_MS, 200, "/_cloud/mail/delete", body);
     assert_int_equal(json_integer_value(json_object_get(deleted, "deleted")), 1);
     assert_int_equal(box_mailbox_messages(box_user_mailbox(user)), 1);
     post_only(cloud, START_MS, 400, "/_cloud/mail/delete", body);
@@ -258,16 +251,12 @@ TEST(mail_arrives_is_sorted_and_deleted)
     const uint64_t history = box_mailbox_history_oldest(box_user_mailbox(user));
     post_only(cloud, START_MS, 200, "/_cloud/history/expire", "{\"user\":\"a@x.org\"}");
     assert_true(box_mailbox_history_oldest(box_user_mailbox(user)) > history);
-    json_decref(one);
-    json_decref(two);
-    json_decref(deleted);
-    box_cloud_free(cloud);
 }
 
 TEST(time_goes_forward_as_told)
 {
-    box_cloud *cloud = cloud_with(&plain);
-    json_t *clock = post(cloud, START_MS, 200, "/_cloud/clock", "{\"advance\":\"1d12h\"}");
+    auto_cloud *cloud = cloud_with(&plain);
+    json_auto_t *clock = post(cloud, START_MS, 200, "/_cloud/clock", "{\"advance\":\"1d12h\"}");
     assert_int_equal(json_integer_value(json_object_get(clock, "now")), START_MS + 129600000);
     json_decref(clock);
     clock = post(cloud, START_MS, 200, "/_cloud/clock", "{\"speed\":60}");
@@ -280,24 +269,21 @@ TEST(time_goes_forward_as_told)
     json_decref(clock);
     clock = post(cloud, START_MS + 1000, 200, "/_cloud/clock", "{\"set\":1900000000000}");
     assert_int_equal(json_integer_value(json_object_get(clock, "now")), 1900000000000);
-    json_decref(clock);
-    box_cloud_free(cloud);
 }
 
 TEST(a_minute_of_quota_passes_when_the_clock_is_moved)
 {
-    box_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_2026});
+    auto_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_2026});
     for (int i = 0; i < 300; i++)
         assert_int_equal(get_message(cloud, START_MS, "1"), 200);
     post_only(cloud, START_MS, 200, "/_cloud/clock", "{\"advance\":\"60s\"}");
     assert_int_equal(get_message(cloud, START_MS, "1"), 200);
-    box_cloud_free(cloud);
 }
 
 TEST(limits_are_read_and_changed)
 {
-    box_cloud *cloud = cloud_with(&plain);
-    json_t *quota =
+    auto_cloud *cloud = cloud_with(&plain);
+    json_auto_t *quota =
         post(cloud, START_MS, 200, "/_cloud/quota", "{\"rules\":\"legacy\",\"concurrency_max\":4}");
     assert_string_equal(json_string_value(json_object_get(quota, "rules")), "legacy");
     json_decref(quota);
@@ -308,13 +294,11 @@ TEST(limits_are_read_and_changed)
     quota = post(cloud, START_MS, 200, "/_cloud/quota", "{\"user_units_per_minute\":77}");
     assert_string_equal(json_string_value(json_object_get(quota, "rules")), "legacy");
     assert_int_equal(json_integer_value(json_object_get(quota, "user_units_per_minute")), 77);
-    json_decref(quota);
-    box_cloud_free(cloud);
 }
 
 TEST(rules_come_and_go)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     json_t *added =
         post(cloud, START_MS, 200, "/_cloud/faults", "[{\"fault\":\"503\"},{\"fault\":\"500\"}]");
     assert_int_equal(json_array_size(json_object_get(added, "rules")), 2);
@@ -331,12 +315,11 @@ TEST(rules_come_and_go)
         ask_status(cloud, START_MS, &(struct ask){.verb = BOX_DELETE, .target = "/_cloud/faults"}),
         200);
     assert_int_equal(get_message(cloud, START_MS, "1"), 200);
-    box_cloud_free(cloud);
 }
 
 TEST(users_tokens_and_sites_can_be_added)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     post_only(cloud, START_MS, 200, "/_cloud/users", "{\"email\":\"C@x.org\"}");
     post_only(cloud, START_MS, 409, "/_cloud/users", "{\"email\":\"c@x.org\"}");
     post_only(cloud, START_MS, 200, "/_cloud/token", "{\"user\":\"c@x.org\",\"token\":\"ccc\"}");
@@ -351,7 +334,6 @@ TEST(users_tokens_and_sites_can_be_added)
     json_decref(users);
     post_only(cloud, START_MS, 200, "/_cloud/token/revoke", "{\"user\":\"c@x.org\"}");
     assert_int_equal(ask_status(cloud, START_MS, &list), 401);
-    box_cloud_free(cloud);
 }
 
 static void keep_line(void *arg, tide_text line)
@@ -365,8 +347,7 @@ static void keep_line(void *arg, tide_text line)
  * names it a second time. */
 TEST(a_kept_site_comes_back)
 {
-    tide_buf kept;
-    tide_buf_init(&kept, tide_mem_heap(), 1 << 20);
+    tide_auto_buf kept = tide_buf_heap(1 << 20);
     struct box_options keeping = plain;
     keeping.keep = keep_line;
     keeping.keep_arg = &kept;
@@ -387,7 +368,6 @@ TEST(a_kept_site_comes_back)
         assert_int_equal(box_cloud_replay(cloud, line, &err), TIDE_OK);
     assert_int_equal(box_sites_number(box_cloud_sites(cloud), TIDE_TEXT("sc-domain:x.org")), 1);
     box_cloud_free(cloud);
-    tide_buf_done(&kept);
 }
 
 /* ---- what an administrator does ---- */
@@ -423,7 +403,7 @@ static bool refreshes(box_cloud *cloud, const char *client, const char *refresh,
 TEST(grants_die_of_testing_and_of_a_new_password)
 {
     const uint64_t day_ms = UINT64_C(86400000);
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     struct box_issue issue;
     char refresh[512];
     post_only(cloud, START_MS, 200, "/_cloud/auth", "{\"testing\":true}");
@@ -443,12 +423,11 @@ TEST(grants_die_of_testing_and_of_a_new_password)
     post_only(cloud, START_MS + 8 * day_ms, 200, "/_cloud/auth",
               "{\"password_changed\":\"A@x.org\"}");
     assert_false(refreshes(cloud, "app", refresh, START_MS + 8 * day_ms));
-    box_cloud_free(cloud);
 }
 
 TEST(a_registered_client_shuts_the_others_out)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     struct box_auth *auth = box_cloud_auth(cloud);
     const uint32_t before = box_auth_client(auth, TIDE_TEXT("anybody"));
     assert_int_not_equal(before, 0);
@@ -464,14 +443,12 @@ TEST(a_registered_client_shuts_the_others_out)
     assert_false(box_auth_client_proves(auth, app, TIDE_TEXT_NONE));
     assert_true(box_auth_client_proves(auth, desktop, TIDE_TEXT_NONE));
     assert_false(box_auth_client_proves(auth, desktop, TIDE_TEXT("s3")));
-    box_cloud_free(cloud);
 }
 
 static bool acts_for(box_cloud *cloud, const box_key *key, const char *user, const char *scope)
 {
     const json_int_t now_s = (json_int_t)(START_MS / 1000);
-    tide_buf token;
-    tide_buf_init(&token, tide_mem_heap(), 64 << 10);
+    tide_auto_buf token = tide_buf_heap(64 << 10);
     box_jwt_sign(key,
                  json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "iss", "robot@p.example", "sub", user,
                            "scope", scope, "aud", "https://oauth2.googleapis.com/token", "iat",
@@ -479,18 +456,16 @@ static bool acts_for(box_cloud *cloud, const box_key *key, const char *user, con
                  &token);
     struct box_issue issue;
     struct box_oauth_error error;
-    const bool good = box_auth_assert(box_cloud_auth(cloud), tide_buf_text(&token), TIDE_TEXT_NONE,
-                                      START_MS, &issue, &error);
-    tide_buf_done(&token);
-    return good;
+    return box_auth_assert(box_cloud_auth(cloud), tide_buf_text(&token), TIDE_TEXT_NONE, START_MS,
+                           &issue, &error);
 }
 
 TEST(a_service_account_acts_for_whom_it_was_told)
 {
     static const char readonly[] = "https://www.googleapis.com/auth/gmail.readonly";
     static const char modify[] = "https://www.googleapis.com/auth/gmail.modify";
-    box_cloud *cloud = cloud_with(&plain);
-    json_t *file = NULL;
+    auto_cloud *cloud = cloud_with(&plain);
+    json_auto_t *file = NULL;
     assert_int_equal(
         box_auth_make_service_account(box_cloud_auth(cloud), TIDE_TEXT("robot@p.example"), &file),
         TIDE_OK);
@@ -505,13 +480,11 @@ TEST(a_service_account_acts_for_whom_it_was_told)
     assert_false(acts_for(cloud, key, "a@x.org", modify));
     assert_false(acts_for(cloud, key, "b@x.org", readonly));
     box_key_free(key);
-    json_decref(file);
-    box_cloud_free(cloud);
 }
 
 TEST(the_record_is_served_and_reset)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     (void)get_message(cloud, START_MS, "1");
     json_t *stats = ask_json(cloud, START_MS, 200,
                              &(struct ask){.target = "/_cloud/stats?user=a@x.org&fetched=1"});
@@ -522,7 +495,6 @@ TEST(the_record_is_served_and_reset)
     stats = ask_json(cloud, START_MS, 200, &(struct ask){.target = "/_cloud/stats"});
     assert_null(inside(stats, "users", "a@x.org", NULL));
     json_decref(stats);
-    box_cloud_free(cloud);
 }
 
 TEST(durations_are_read_exactly)

@@ -255,17 +255,14 @@ TEST(broken_heads_are_refused)
 static int ask_filled(const struct cloud *cloud, const char *before, char filler, size_t count,
                       const char *after)
 {
-    tide_buf request;
-    tide_buf_init(&request, tide_mem_heap(), 16 << 20);
+    tide_auto_buf request = tide_buf_heap(16 << 20);
     box_add_cstr(&request, before);
     char *room = tide_buf_reserve(&request, count);
     assert_non_null(room);
     memset(room, filler, count);
     request.bytes += count;
     box_add_cstr(&request, after);
-    const int status = ask(cloud, request.data, request.bytes);
-    tide_buf_done(&request);
-    return status;
+    return ask(cloud, request.data, request.bytes);
 }
 
 TEST(a_target_has_a_largest_length)
@@ -285,15 +282,13 @@ TEST(a_header_bomb_is_refused)
     assert_int_equal(ask_filled(*state, before, 'y', 60000, "\r\n\r\n"), 200);
     assert_int_equal(ask_filled(*state, before, 'y', 5 << 20, "\r\n\r\n"), 431);
     for (int count = 62; count <= 20000; count = count == 62 ? 63 : count * 18) {
-        tide_buf request;
-        tide_buf_init(&request, tide_mem_heap(), 16 << 20);
+        tide_auto_buf request = tide_buf_heap(16 << 20);
         box_add_cstr(&request, "GET " PROFILE " HTTP/1.1\r\n" KNOWN);
         for (int i = 0; i < count; i++)
             box_print(&request, "X-%d: y\r\n", i);
         box_add_cstr(&request, "\r\n");
         assert_int_equal(ask(*state, request.data, request.bytes),
                          count + 2 <= BOX_HEADERS_MAX ? 200 : 431);
-        tide_buf_done(&request);
     }
     assert_well(*state);
 }
@@ -416,8 +411,7 @@ TEST(bytes_that_are_no_text_are_refused_as_such)
         {200, "GET " GMAIL "/messages?q=rfc822msgid:%ff", "text/plain", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tide_buf request;
-        tide_buf_init(&request, tide_mem_heap(), 1 << 20);
+        tide_auto_buf request = tide_buf_heap(1 << 20);
         box_print(&request,
                   "%s HTTP/1.1\r\n" KNOWN "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n",
                   cases[i].line, cases[i].type, strlen(cases[i].body));
@@ -425,7 +419,6 @@ TEST(bytes_that_are_no_text_are_refused_as_such)
         const int status = ask(*state, request.data, request.bytes);
         if (status != cases[i].status)
             fail_msg("%d instead of %d: %s", status, cases[i].status, cases[i].line);
-        tide_buf_done(&request);
     }
     assert_well(*state);
 }
@@ -493,8 +486,7 @@ TEST(a_thousand_at_once_are_all_served)
 TEST(pipelined_requests_are_answered_in_order)
 {
     struct client client;
-    tide_buf requests;
-    tide_buf_init(&requests, tide_mem_heap(), 1 << 20);
+    tide_buf requests = tide_buf_heap(1 << 20);
     for (int i = 0; i < PIPELINED; i++)
         box_add_cstr(&requests, i % 3 == 1 ? "GET /nowhere HTTP/1.1\r\n" KNOWN "\r\n" : NORMAL);
     client_open(&client, *state);

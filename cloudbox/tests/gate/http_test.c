@@ -7,8 +7,7 @@
 
 TEST(a_target_is_split_before_it_is_decoded)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
+    tide_auto_arena arena = tide_arena_heap(1 << 20);
     struct box_target target;
     assert_true(box_target_parse(
         TIDE_TEXT(
@@ -21,13 +20,11 @@ TEST(a_target_is_split_before_it_is_decoded)
     assert_int_equal(target.params_count, 3);
     assert_true(tide_text_equal(target.params[2].value, TIDE_TEXT("B")));
     assert_null(box_param(target.params, target.params_count, "none").data);
-    tide_arena_done(&arena);
 }
 
 TEST(broken_targets_are_refused)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
+    tide_auto_arena arena = tide_arena_heap(1 << 20);
     struct box_target target;
     static const char *const broken[] = {
         "", "no-slash", "/a%", "/a%4", "/a%zz", "/a?b=%f", "/1/2/3/4/5/6/7/8/9/10/11/12/13"};
@@ -41,7 +38,6 @@ TEST(broken_targets_are_refused)
         bytes += 3;
     }
     assert_false(box_target_parse((tide_text){many, bytes}, &arena, &target));
-    tide_arena_done(&arena);
 }
 
 TEST(base64_comes_back_in_either_alphabet)
@@ -51,9 +47,8 @@ TEST(base64_comes_back_in_either_alphabet)
         char bytes[200];
         for (size_t i = 0; i < size; i++)
             bytes[i] = (char)tide_rng_next(&rng);
-        tide_buf text, back;
-        tide_buf_init(&text, tide_mem_heap(), 1 << 20);
-        tide_buf_init(&back, tide_mem_heap(), 1 << 20);
+        tide_auto_buf text = tide_buf_heap(1 << 20);
+        tide_auto_buf back = tide_buf_heap(1 << 20);
         if (size % 2 == 0)
             box_add_base64(&text, (tide_text){bytes, size});
         else
@@ -67,16 +62,13 @@ TEST(base64_comes_back_in_either_alphabet)
         tide_buf_clear(&back);
         assert_true(box_base64_decode((tide_text){tide_buf_cstr(&text), bare}, &back));
         assert_int_equal(back.bytes, size);
-        tide_buf_done(&text);
-        tide_buf_done(&back);
     }
 }
 
 TEST(what_is_not_base64_leaves_the_buffer_as_it_was)
 {
     static const char *const wrong[] = {"a", "abcde", "ab c", "a\001bc", "ab=c", "\xff\xff"};
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 1 << 20);
+    tide_auto_buf out = tide_buf_heap(1 << 20);
     box_add_cstr(&out, "kept");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_false(box_base64_decode(tide_text_of(wrong[i]), &out));
@@ -84,20 +76,18 @@ TEST(what_is_not_base64_leaves_the_buffer_as_it_was)
     assert_string_equal(tide_buf_cstr(&out), "kept");
     assert_true(box_base64_decode(TIDE_TEXT("YWJj\r\nZGVm\r\n"), &out));
     assert_string_equal(tide_buf_cstr(&out), "keptabcdef");
-    tide_buf_done(&out);
 }
 
 TEST(text_that_is_not_utf8_becomes_json_all_the_same)
 {
-    json_t *value = box_json_text((tide_text){"a\xff"
-                                              "b",
-                                              3});
+    json_auto_t *value = box_json_text((tide_text){"a\xff"
+                                                   "b",
+                                                   3});
     assert_string_equal(json_string_value(value), "a\xef\xbf\xbd"
                                                   "b");
     json_decref(value);
     value = box_json_text(TIDE_TEXT_NONE);
     assert_string_equal(json_string_value(value), "");
-    json_decref(value);
 }
 
 TEST(the_clock_only_goes_forward)

@@ -136,17 +136,16 @@ static const struct box_options rules_2026 = {.seed = 3, .quota = BOX_QUOTA_2026
 
 TEST(three_hundred_messages_a_minute_and_not_one_more)
 {
-    box_cloud *cloud = cloud_with(&rules_2026);
+    auto_cloud *cloud = cloud_with(&rules_2026);
     for (int i = 0; i < 300; i++)
         assert_int_equal(get_message(cloud, START_MS + (uint64_t)i * 199, "1"), 200);
     assert_int_not_equal(get_message(cloud, START_MS + 59999, "1"), 200);
     assert_int_equal(handled, 300);
-    box_cloud_free(cloud);
 }
 
 TEST(the_budget_comes_back_to_the_millisecond)
 {
-    box_cloud *cloud = cloud_with(&(struct box_options){.seed = 1, .quota = BOX_QUOTA_2026});
+    auto_cloud *cloud = cloud_with(&(struct box_options){.seed = 1, .quota = BOX_QUOTA_2026});
     struct box_quota *quota = box_cloud_quota(cloud);
     struct box_call call = {
         .cloud = cloud, .service = &test_gmail, .method = &test_methods[0], .now_ms = START_MS};
@@ -167,7 +166,6 @@ TEST(the_budget_comes_back_to_the_millisecond)
     call.now_ms = START_MS + 60000;
     assert_null(box_quota_charge(quota, &call, &retry_at_ms));
     assert_ptr_equal(box_quota_charge(quota, &call, &retry_at_ms), USER_MINUTE);
-    box_cloud_free(cloud);
 }
 
 /* Goal: BQTA1 and BQTA2 under random load of two users in one project whose own
@@ -180,7 +178,7 @@ TEST(no_window_is_ever_crossed)
         uint32_t units;
         int user;
     } granted[CALLS];
-    box_cloud *cloud = cloud_with(&rules_2026);
+    auto_cloud *cloud = cloud_with(&rules_2026);
     struct box_quota *quota = box_cloud_quota(cloud);
     assert_true(box_quota_set(quota, "user_units_per_minute", 600));
     assert_true(box_quota_set(quota, "project_units_per_minute", 1000));
@@ -222,21 +220,19 @@ TEST(no_window_is_ever_crossed)
         granted[count++].user = who;
     }
     assert_true(refused > 100 && count > 100);
-    box_cloud_free(cloud);
 }
 
 TEST(legacy_rules_have_legacy_prices)
 {
-    box_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_LEGACY});
+    auto_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_LEGACY});
     for (int i = 0; i < 3000; i++) /* 15,000 / 5 */
         assert_int_equal(get_message(cloud, START_MS, "1"), 200);
     assert_int_not_equal(get_message(cloud, START_MS, "1"), 200);
-    box_cloud_free(cloud);
 }
 
 TEST(without_rules_nothing_is_refused_but_all_is_counted)
 {
-    box_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_OFF});
+    auto_cloud *cloud = cloud_with(&(struct box_options){.quota = BOX_QUOTA_OFF});
     struct box_answer answers[40];
     for (int i = 0; i < 40; i++)
         assert_int_equal(ask(cloud, START_MS,
@@ -249,13 +245,11 @@ TEST(without_rules_nothing_is_refused_but_all_is_counted)
     }
     for (int i = 0; i < 1000; i++)
         assert_int_equal(get_message(cloud, START_MS, "1"), 200);
-    json_t *stats = box_cloud_stats(cloud, NULL, false);
+    json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
     const json_t *user = inside(stats, "users", "a@x.org", NULL);
     assert_int_equal(json_integer_value(json_object_get(user, "offered_units_highest_in_60s")),
                      20800);
     assert_int_equal(json_integer_value(json_object_get(user, "in_flight_highest")), 40);
-    json_decref(stats);
-    box_cloud_free(cloud);
 }
 
 /* Fills the minute, then collects the ways in which it is refused. */
@@ -266,10 +260,11 @@ TEST(a_full_minute_is_refused_in_all_four_ways)
         "User-rate limit exceeded.  Retry after 20", "Resource has been exhausted"};
     unsigned seen = 0;
     for (uint64_t seed = 1; seed < 60; seed++) {
-        box_cloud *cloud = cloud_with(&(struct box_options){.seed = seed, .quota = BOX_QUOTA_2026});
+        auto_cloud *cloud =
+            cloud_with(&(struct box_options){.seed = seed, .quota = BOX_QUOTA_2026});
         for (int i = 0; i < 300; i++)
             assert_int_equal(get_message(cloud, START_MS, "1"), 200);
-        struct box_answer answer;
+        auto_answer answer;
         const int status =
             ask(cloud, START_MS,
                 &(struct ask){.target = "/gmail/v1/users/me/messages/1", .token = "a"}, &answer);
@@ -281,15 +276,13 @@ TEST(a_full_minute_is_refused_in_all_four_ways)
             assert_int_equal(status, i < 2 ? 403 : 429);
         }
         assert_non_null(strstr(tide_buf_cstr(&answer.body), "ateLimitExceeded"));
-        box_answer_done(&answer);
-        box_cloud_free(cloud);
     }
     assert_int_equal(seen, 15);
 }
 
 static uint64_t violations(box_cloud *cloud, const char *kind)
 {
-    json_t *stats = box_cloud_stats(cloud, NULL, false);
+    json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
     uint64_t count = 0;
     size_t i = 0;
     json_t *entry = NULL;
@@ -298,13 +291,12 @@ static uint64_t violations(box_cloud *cloud, const char *kind)
         if (strcmp(json_string_value(json_object_get(entry, "kind")), kind) == 0)
             count = (uint64_t)json_integer_value(json_object_get(entry, "count"));
     }
-    json_decref(stats);
     return count;
 }
 
 TEST(asking_before_the_told_time_moves_it)
 {
-    box_cloud *cloud = cloud_with(&rules_2026);
+    auto_cloud *cloud = cloud_with(&rules_2026);
     add_fault(cloud, "{\"method\":\"*\",\"count\":1,\"fault\":\"429-time\",\"ms\":20000}");
     assert_int_equal(get_message(cloud, START_MS, "1"), 429);
     /* What was on its way is refused and forgiven. */
@@ -330,12 +322,11 @@ TEST(asking_before_the_told_time_moves_it)
         ask_status(cloud, START_MS + 50000,
                    &(struct ask){.target = "/gmail/v1/users/me/messages", .token = "b"}),
         200);
-    box_cloud_free(cloud);
 }
 
 TEST(ten_calls_in_flight_and_not_one_more)
 {
-    box_cloud *cloud = cloud_with(&rules_2026);
+    auto_cloud *cloud = cloud_with(&rules_2026);
     const struct ask list = {.target = "/gmail/v1/users/me/messages", .token = "a"};
     struct box_answer answers[11];
     for (int i = 0; i < 11; i++)
@@ -350,12 +341,11 @@ TEST(ten_calls_in_flight_and_not_one_more)
     }
     assert_int_equal(ask_status(cloud, START_MS, &list), 200);
     assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 1), 0);
-    box_cloud_free(cloud);
 }
 
 TEST(the_console_counts_sites_users_and_load)
 {
-    box_cloud *cloud = cloud_with(&rules_2026);
+    auto_cloud *cloud = cloud_with(&rules_2026);
     tide_error err = {0};
     assert_int_equal(
         box_cloud_add_site(cloud, TIDE_TEXT("sc-domain:x.org"), TIDE_TEXT("a@x.org"), 10, &err),
@@ -389,13 +379,12 @@ TEST(the_console_counts_sites_users_and_load)
     assert_non_null(strstr(tide_buf_cstr(&answer.body), "quotaExceeded"));
     box_answer_done(&answer);
     assert_int_equal(ask_status(cloud, START_MS + 70000 + 601000, &dear), 200);
-    box_cloud_free(cloud);
 }
 
 /* The pace of a backfill: a property's days one by one, with every dimension. */
 TEST(one_day_queries_at_full_pace_never_meet_the_load_quota)
 {
-    box_cloud *cloud = cloud_with(&rules_2026);
+    auto_cloud *cloud = cloud_with(&rules_2026);
     tide_error err = {0};
     assert_int_equal(
         box_cloud_add_site(cloud, TIDE_TEXT("sc-domain:x.org"), TIDE_TEXT("a@x.org"), 10, &err),
@@ -423,12 +412,11 @@ TEST(one_day_queries_at_full_pace_never_meet_the_load_quota)
     while (granted < 100 && ask_status(cloud, later_ms, &year) == 200)
         granted++;
     assert_int_equal(granted, 1000000 / (365 * 40));
-    box_cloud_free(cloud);
 }
 
 TEST(the_chat_refuses_in_the_dialect_it_speaks)
 {
-    box_cloud *cloud = cloud_with(&rules_2026);
+    auto_cloud *cloud = cloud_with(&rules_2026);
     assert_true(box_quota_set(box_cloud_quota(cloud), "chat_per_minute", 2));
     const struct ask openai = {
         .verb = BOX_POST, .target = "/v1/chat/completions", .token = "a", .body = "{}"};
@@ -440,7 +428,7 @@ TEST(the_chat_refuses_in_the_dialect_it_speaks)
     assert_string_equal(json_string_value(inside(body, "error", "code", NULL)),
                         "rate_limit_exceeded");
     json_decref(body);
-    struct box_answer answer;
+    auto_answer answer;
     assert_int_equal(ask(cloud, START_MS + 1500, &anthropic, &answer), 429);
     assert_non_null(strstr(tide_buf_cstr(&answer.body), "rate_limit_error"));
     size_t at = 0;
@@ -448,8 +436,6 @@ TEST(the_chat_refuses_in_the_dialect_it_speaks)
         at++;
     assert_true(at < answer.headers_count);
     assert_string_equal(answer.headers[at].value, "59"); /* the first leaves after 58.5 s */
-    box_answer_done(&answer);
-    box_cloud_free(cloud);
 }
 
 TEST(other_rules_bring_their_own_budget)
@@ -481,7 +467,7 @@ TEST(a_limit_may_count_refusals_too)
     service = (struct box_service){.name = "strict", .limits = &strict, .limits_count = 1};
     struct box_options options = rules_2026;
     options.services = services;
-    box_cloud *cloud = box_cloud_new(&options);
+    auto_cloud *cloud = box_cloud_new(&options);
     struct box_quota *quota = box_cloud_quota(cloud);
     struct box_call call = {
         .cloud = cloud, .service = &service, .method = &test_methods[0], .now_ms = START_MS};
@@ -493,7 +479,6 @@ TEST(a_limit_may_count_refusals_too)
     assert_ptr_equal(box_quota_charge(quota, &call, &retry_at_ms), &strict);
     call.now_ms = START_MS + 61000 + 60000;
     assert_null(box_quota_charge(quota, &call, &retry_at_ms));
-    box_cloud_free(cloud);
 }
 
 TEST(times_are_written_as_google_writes_them)

@@ -28,7 +28,7 @@ static const json_t *violation_of(const json_t *stats, const char *kind)
 
 TEST(every_call_is_counted_once_by_method_user_and_status)
 {
-    box_cloud *cloud = cloud_with(&rules);
+    auto_cloud *cloud = cloud_with(&rules);
     add_fault(cloud, "{\"method\":\"gmail.users.messages.get\",\"count\":2,\"fault\":\"404\"}");
     for (int i = 0; i < 7; i++)
         (void)get_message(cloud, START_MS, "1");
@@ -40,7 +40,7 @@ TEST(every_call_is_counted_once_by_method_user_and_status)
                      &(struct ask){.target = "/gmail/v1/users/b@x.org/messages", .token = "a"});
     (void)ask_status(cloud, START_MS, &(struct ask){.target = "/nowhere", .token = "a"});
 
-    json_t *stats = stats_of(cloud);
+    json_auto_t *stats = stats_of(cloud);
     const json_t *a = inside(stats, "users", "a@x.org", NULL);
     const json_t *get = inside(a, "methods", "gmail.users.messages.get", NULL);
     assert_int_equal(number(json_object_get(a, "calls")), 8);
@@ -55,8 +55,6 @@ TEST(every_call_is_counted_once_by_method_user_and_status)
     assert_int_equal(number(inside(stats, "nobody", "calls", NULL)), 1);
     assert_int_equal(number(inside(stats, "strays", "404", NULL)), 1);
     assert_int_equal(number(json_object_get(a, "granted_units_highest_in_60s")), 140);
-    json_decref(stats);
-    box_cloud_free(cloud);
 }
 
 /* Goal: the highest windows of a random load are those a list of all calls gives,
@@ -70,7 +68,7 @@ TEST(the_highest_windows_are_the_true_ones)
     } calls[CALLS];
     for (uint64_t seed = 1; seed <= 6; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
-        box_cloud *cloud = cloud_with(&rules);
+        auto_cloud *cloud = cloud_with(&rules);
         uint64_t now_ms = START_MS;
         uint64_t highest[2] = {0, 0};
         bool refused = false;
@@ -88,7 +86,7 @@ TEST(the_highest_windows_are_the_true_ones)
             for (int k = 0; k < 2; k++)
                 highest[k] = sums[k] > highest[k] ? sums[k] : highest[k];
         }
-        json_t *stats = stats_of(cloud);
+        json_auto_t *stats = stats_of(cloud);
         const json_t *a = inside(stats, "users", "a@x.org", NULL);
         const uint64_t offered =
             (uint64_t)number(json_object_get(a, "offered_units_highest_in_60s"));
@@ -99,19 +97,17 @@ TEST(the_highest_windows_are_the_true_ones)
                      (unsigned long)granted);
         assert_true(granted <= 6000);
         assert_int_equal(refused, offered > 6000);
-        json_decref(stats);
-        box_cloud_free(cloud);
     }
 }
 
 TEST(refusals_are_violations_with_time_and_method)
 {
-    box_cloud *cloud = cloud_with(&rules);
+    auto_cloud *cloud = cloud_with(&rules);
     for (int i = 0; i < 300; i++)
         (void)get_message(cloud, START_MS, "1");
     for (int i = 0; i < 30; i++)
         (void)get_message(cloud, START_MS + 5, "1");
-    json_t *stats = stats_of(cloud);
+    json_auto_t *stats = stats_of(cloud);
     const json_t *over = violation_of(stats, "user-minute");
     assert_int_equal(number(json_object_get(over, "count")), 30);
     assert_int_equal(json_array_size(json_object_get(over, "first")), 20);
@@ -122,13 +118,11 @@ TEST(refusals_are_violations_with_time_and_method)
                         "gmail.users.messages.get");
     assert_int_equal(number(inside(stats, "users", "a@x.org", "refused", "user-minute", NULL)), 30);
     assert_int_equal(number(inside(stats, "users", "a@x.org", "violations", NULL)), 30);
-    json_decref(stats);
-    box_cloud_free(cloud);
 }
 
 TEST(fetches_are_counted_per_message)
 {
-    box_cloud *cloud = cloud_with(&rules);
+    auto_cloud *cloud = cloud_with(&rules);
     struct box_user *user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
     assert_int_equal(get_message(cloud, START_MS, "1"), 200);
     const uint32_t slots[] = {
@@ -145,7 +139,7 @@ TEST(fetches_are_counted_per_message)
     box_mail_fetched(user, slots[0]);
     for (int i = 0; i < 300; i++)
         box_mail_fetched(user, slots[0]);
-    json_t *stats = box_cloud_stats(cloud, user, true);
+    json_auto_t *stats = box_cloud_stats(cloud, user, true);
     const json_t *fetched = inside(stats, "users", "a@x.org", "fetched", NULL);
     assert_int_equal(number(json_object_get(fetched, "messages")), 2);
     assert_int_equal(number(json_object_get(fetched, "most")), 255); /* saturates (BREF3) */
@@ -153,13 +147,11 @@ TEST(fetches_are_counted_per_message)
     char id[BOX_ID_TEXT_BYTES];
     box_id_text(box_mailbox_at(box_user_mailbox(user), slots[2])->id, id);
     assert_int_equal(number(inside(fetched, "ids", id, NULL)), 1);
-    json_decref(stats);
-    box_cloud_free(cloud);
 }
 
 TEST(a_dead_token_is_forgiven_once)
 {
-    box_cloud *cloud = cloud_with(&rules);
+    auto_cloud *cloud = cloud_with(&rules);
     const struct ask dead = {.target = "/gmail/v1/users/me/messages", .token = "gone"};
     for (uint64_t ms = 0; ms < 1900; ms += 100)
         assert_int_equal(ask_status(cloud, START_MS + ms, &dead), 401);
@@ -170,12 +162,11 @@ TEST(a_dead_token_is_forgiven_once)
     stats = stats_of(cloud);
     assert_int_equal(number(json_object_get(violation_of(stats, "dead-token"), "count")), 1);
     json_decref(stats);
-    box_cloud_free(cloud);
 }
 
 TEST(sites_have_a_record_of_their_own)
 {
-    box_cloud *cloud = cloud_with(&rules);
+    auto_cloud *cloud = cloud_with(&rules);
     tide_error err = {0};
     assert_int_equal(
         box_cloud_add_site(cloud, TIDE_TEXT("https://x.org/"), TIDE_TEXT("a@x.org"), 10, &err),
@@ -187,18 +178,16 @@ TEST(sites_have_a_record_of_their_own)
         .body = "{}"};
     for (int i = 0; i < 4; i++)
         assert_int_equal(ask_status(cloud, START_MS, &query), 200);
-    json_t *stats = stats_of(cloud);
+    json_auto_t *stats = stats_of(cloud);
     const json_t *site = inside(stats, "sites", "https://x.org/", NULL);
     assert_int_equal(number(json_object_get(site, "calls")), 4);
     assert_int_equal(number(json_object_get(site, "granted_calls_highest_in_60s")), 4);
-    json_decref(stats);
-    box_cloud_free(cloud);
 }
 
 TEST(bodies_are_counted_both_ways)
 {
-    box_cloud *cloud = cloud_with(&rules);
-    struct box_answer answer;
+    auto_cloud *cloud = cloud_with(&rules);
+    auto_answer answer;
     assert_int_equal(ask(cloud, START_MS,
                          &(struct ask){.verb = BOX_POST,
                                        .target = "/gmail/v1/users/me/messages/1/modify",
@@ -206,18 +195,15 @@ TEST(bodies_are_counted_both_ways)
                                        .body = "{\"addLabelIds\":[]}"},
                          &answer),
                      200);
-    json_t *stats = stats_of(cloud);
+    json_auto_t *stats = stats_of(cloud);
     const json_t *a = inside(stats, "users", "a@x.org", NULL);
     assert_int_equal(number(json_object_get(a, "bytes_in")), 18);
     assert_int_equal(number(json_object_get(a, "bytes_out")), answer.body.bytes);
-    json_decref(stats);
-    box_answer_done(&answer);
-    box_cloud_free(cloud);
 }
 
 TEST(a_reset_forgets_everything_but_the_time)
 {
-    box_cloud *cloud = cloud_with(&rules);
+    auto_cloud *cloud = cloud_with(&rules);
     for (int i = 0; i < 310; i++)
         (void)get_message(cloud, START_MS + 9, "1");
     box_cloud_stats_reset(cloud);
@@ -228,13 +214,12 @@ TEST(a_reset_forgets_everything_but_the_time)
     json_decref(stats);
     /* The quota is not the record: the minute is still full. */
     assert_int_not_equal(get_message(cloud, START_MS + 9, "1"), 200);
-    box_cloud_free(cloud);
 }
 
 TEST(many_users_have_records_apart)
 {
     enum { USERS = 200 };
-    box_cloud *cloud = cloud_with(&rules);
+    auto_cloud *cloud = cloud_with(&rules);
     tide_error err = {0};
     for (int i = 0; i < USERS; i++) {
         char email[32];
@@ -249,12 +234,10 @@ TEST(many_users_have_records_apart)
                            &(struct ask){.target = "/gmail/v1/users/me/messages", .token = token}),
                 200);
     }
-    json_t *stats = stats_of(cloud);
+    json_auto_t *stats = stats_of(cloud);
     for (int i = 0; i < USERS; i++) {
         char email[32];
         (void)snprintf(email, sizeof email, "user%d@y.org", i);
         assert_int_equal(number(inside(stats, "users", email, "calls", NULL)), i % 7 + 1);
     }
-    json_decref(stats);
-    box_cloud_free(cloud);
 }

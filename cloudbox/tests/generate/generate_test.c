@@ -251,9 +251,8 @@ TEST(headers_say_what_the_plan_says)
 {
     struct box_generator generator = generator_of(17, 100000, 0);
     tide_buf raw;
-    tide_arena arena;
     buffer(&raw);
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 28);
+    tide_auto_arena arena = tide_arena_heap(1 << 28);
     uint32_t replies = 0;
     for (uint32_t i = 0; i < some(6000); i++) {
         uint32_t n = spread(&generator, i, some(6000));
@@ -293,7 +292,6 @@ TEST(headers_say_what_the_plan_says)
         replies++;
     }
     assert_true(replies > 0);
-    tide_arena_done(&arena);
     tide_buf_done(&raw);
 }
 
@@ -352,11 +350,10 @@ TEST(texts_arrive_in_their_charset_and_snippets_agree)
 {
     struct box_generator generator = generator_of(23, 100000, 0);
     tide_buf raw, told, seen;
-    tide_arena arena;
     buffer(&raw);
     buffer(&told);
     buffer(&seen);
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 28);
+    tide_auto_arena arena = tide_arena_heap(1 << 28);
     for (uint32_t i = 0; i < some(6000); i++) {
         uint32_t n = spread(&generator, i, some(6000));
         struct box_traits traits;
@@ -381,7 +378,6 @@ TEST(texts_arrive_in_their_charset_and_snippets_agree)
         if (traits.file)
             assert_true(view.has_attachment || traits.bytes < 6000);
     }
-    tide_arena_done(&arena);
     tide_buf_done(&seen);
     tide_buf_done(&told);
     tide_buf_done(&raw);

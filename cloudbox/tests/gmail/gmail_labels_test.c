@@ -3,7 +3,7 @@
 
 TEST(labels_are_made_changed_counted_and_removed)
 {
-    struct world world;
+    auto_world world;
     char label[BOX_ID_TEXT_BYTES], id[BOX_ID_TEXT_BYTES], more[100];
     world_init(&world);
     assert_int_equal(call(&world, "POST", "/labels",
@@ -41,12 +41,11 @@ TEST(labels_are_made_changed_counted_and_removed)
     assert_int_equal(call(&world, "GET", PATH("/labels/%s", label), NULL), 404);
     call(&world, "GET", PATH("/messages/%s?format=minimal", id), NULL);
     assert_labels(at(&world, "labelIds"), "UNREAD");
-    world_done(&world);
 }
 
 TEST(labels_refuse_what_gmail_refuses)
 {
-    struct world world;
+    auto_world world;
     char label[BOX_ID_TEXT_BYTES];
     world_init(&world);
     static const char *const names[] = {"",   "  ", "inbox", "Category_Social", "Sent",  "Muted",
@@ -87,13 +86,12 @@ TEST(labels_refuse_what_gmail_refuses)
     assert_int_equal(call(&world, "PUT", "/labels/Label_77", "{\"name\":\"x\"}"), 404);
     assert_int_equal(call(&world, "GET", "/labels/INBOX", NULL), 200);
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 0);
-    world_done(&world);
 }
 
 /* The labels of generated mailboxes have no visibility until somebody sets it. */
 TEST(a_label_whose_visibility_was_never_set_can_be_renamed)
 {
-    struct world world;
+    auto_world world;
     uint32_t number = 0;
     world_init(&world);
     box_mailbox *mailbox = mailbox_of(&world, "alice@example.com");
@@ -105,5 +103,4 @@ TEST(a_label_whose_visibility_was_never_set_can_be_renamed)
     assert_string_equal(text_at(&world, "labelListVisibility"), "(none)");
     call(&world, "PATCH", path, "{\"labelListVisibility\":\"\"}");
     assert_refused(&world, 400, "Invalid value at 'label.labelListVisibility': \"\"");
-    world_done(&world);
 }

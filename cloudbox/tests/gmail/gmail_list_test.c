@@ -7,6 +7,7 @@
 #include "cloudbox/gmail/page.h"
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/services.h"
+#include "cloudbox/tests/owned.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -74,7 +75,7 @@ static json_t *get(struct world *world, const char *target)
     const struct box_header bearer = {TIDE_TEXT("Authorization"), TIDE_TEXT("Bearer T")};
     const struct box_request request = {
         .verb = BOX_GET, .target = tide_text_of(target), .headers = &bearer, .headers_count = 1};
-    struct box_answer answer;
+    auto_answer answer;
     box_answer_init(&answer);
     box_cloud_serve(world->cloud, &request, NOW_MS, &answer);
     box_cloud_finished(world->cloud, &answer.ticket, NOW_MS);
@@ -82,7 +83,6 @@ static json_t *get(struct world *world, const char *target)
     json_t *json = json_loadb(answer.body.data, answer.body.bytes, 0, NULL);
     if (json == NULL)
         fail_msg("%s: no JSON: %s", target, tide_buf_cstr(&answer.body));
-    box_answer_done(&answer);
     return json;
 }
 
@@ -112,6 +112,10 @@ static void world_init(struct world *world, uint64_t seed, uint32_t messages, ui
     for (uint32_t i = 0; i < messages; i++)
         (void)add_message(world);
 }
+
+#define WORLD(world, seed, messages, permille)                                                     \
+    __attribute__((cleanup(world_done))) struct world world;                                       \
+    world_init(&world, seed, messages, permille)
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -226,12 +230,9 @@ static bool wish_holds(const struct world *world, const struct wish *wish, uint3
         return false;
     if (wish->subject == NULL)
         return true;
-    tide_buf scratch;
-    tide_buf_init(&scratch, tide_mem_heap(), 1 << 20);
+    tide_auto_buf scratch = tide_buf_heap(1 << 20);
     const tide_text raw = box_mailbox_raw(world->mailbox, slot, &scratch);
-    const bool found = memmem(raw.data, raw.bytes, wish->subject, strlen(wish->subject)) != NULL;
-    tide_buf_done(&scratch);
-    return found;
+    return memmem(raw.data, raw.bytes, wish->subject, strlen(wish->subject)) != NULL;
 }
 
 static const box_mailbox *sorted_mailbox; /* qsort hands nothing on */
@@ -279,8 +280,7 @@ TEST(pages_cover_everything_once_newest_first)
 {
     static struct named found, expected;
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        struct world world;
-        world_init(&world, seed, MESSAGES, 0);
+        WORLD(world, seed, MESSAGES, 0);
         for (uint32_t i = 0; i < MESSAGES; i += 7)
             box_mailbox_remove(world.mailbox, i);
         for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
@@ -291,23 +291,18 @@ TEST(pages_cover_everything_once_newest_first)
             gather(&world, "threads", wishes[i].parameters, &found);
             assert_same(&found, &expected, wishes[i].parameters);
         }
-        world_done(&world);
     }
 }
 
 TEST(an_empty_listing_has_no_array)
 {
-    struct world world;
-    world_init(&world, 1, 0, 0);
+    WORLD(world, 1, 0, 0);
     static const char *const lists[] = {"messages", "threads", "drafts"};
     for (size_t i = 0; i < 3; i++) {
-        json_t *page = get_page(&world, lists[i], "", 100, NULL);
-        json_t *expected = json_pack("{s:i}", "resultSizeEstimate", 0);
+        json_auto_t *page = get_page(&world, lists[i], "", 100, NULL);
+        json_auto_t *expected = json_pack("{s:i}", "resultSizeEstimate", 0);
         assert_true(json_equal(page, expected));
-        json_decref(expected);
-        json_decref(page);
     }
-    world_done(&world);
 }
 
 /* While one client pages, mail comes and goes.  What was there from beginning to
@@ -316,8 +311,7 @@ TEST(changes_between_pages_lose_and_repeat_nothing)
 {
     static struct named found, before, after;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct world world;
-        world_init(&world, seed, MESSAGES, 0);
+        WORLD(world, seed, MESSAGES, 0);
         const struct wish *wish = &wishes[seed % (sizeof wishes / sizeof wishes[0])];
         expect(&world, wish, false, &before);
         found.count = 0;
@@ -344,7 +338,6 @@ TEST(changes_between_pages_lose_and_repeat_nothing)
             for (size_t k = 0; k < i; k++)
                 if (strcmp(found.id[i], found.id[k]) == 0)
                     fail_msg("seed %u: %s came twice", (unsigned)seed, found.id[i]);
-        world_done(&world);
     }
 }
 
@@ -352,8 +345,7 @@ TEST(changes_between_pages_lose_and_repeat_nothing)
 
 TEST(a_thread_tells_its_newest_snippet_and_highest_history_id)
 {
-    struct world world;
-    world_init(&world, 1, 0, 0);
+    WORLD(world, 1, 0, 0);
     uint32_t slots[3];
     char thread[BOX_ID_TEXT_BYTES] = "";
     static const char *const raws[] = {"Subject: x\r\n\r\nfirst words\r\n",
@@ -371,7 +363,7 @@ TEST(a_thread_tells_its_newest_snippet_and_highest_history_id)
     }
     static const uint16_t starred[] = {BOX_LABEL_STARRED};
     box_mailbox_relabel(world.mailbox, slots[0], starred, 1, NULL, 0);
-    json_t *page = get_page(&world, "threads", "&labelIds=INBOX", 100, NULL);
+    json_auto_t *page = get_page(&world, "threads", "&labelIds=INBOX", 100, NULL);
     const json_t *threads = json_object_get(page, "threads");
     assert_int_equal(json_array_size(threads), 1);
     const json_t *entry = json_array_get(threads, 0);
@@ -381,15 +373,12 @@ TEST(a_thread_tells_its_newest_snippet_and_highest_history_id)
     (void)snprintf(history_id, sizeof history_id, "%llu",
                    (unsigned long long)box_mailbox_history_id(world.mailbox));
     assert_string_equal(text_of(entry, "historyId"), history_id);
-    json_decref(page);
-    world_done(&world);
 }
 
 TEST(drafts_are_listed_with_their_present_message)
 {
     static struct named found;
-    struct world world;
-    world_init(&world, 1, 50, 0);
+    WORLD(world, 1, 50, 0);
     for (uint32_t i = 0; i < 30; i++) {
         char raw[64];
         (void)snprintf(raw, sizeof raw, "Subject: draft %s\r\n\r\n%u\r\n", i % 2 ? "odd" : "even",
@@ -409,7 +398,7 @@ TEST(drafts_are_listed_with_their_present_message)
         const uint32_t draft = box_mailbox_draft_find(world.mailbox, tide_text_of(found.id[i]));
         assert_int_not_equal(draft, BOX_SLOT_NONE);
     }
-    json_t *page = get_page(&world, "drafts", "", 1, NULL);
+    json_auto_t *page = get_page(&world, "drafts", "", 1, NULL);
     const json_t *entry = json_array_get(json_object_get(page, "drafts"), 0);
     const uint32_t draft =
         box_mailbox_draft_find(world.mailbox, tide_text_of(text_of(entry, "id")));
@@ -417,8 +406,6 @@ TEST(drafts_are_listed_with_their_present_message)
     const uint32_t slot = box_mailbox_draft_at(world.mailbox, draft)->slot;
     box_id_text(box_mailbox_at(world.mailbox, slot)->id, id);
     assert_string_equal(text_of(json_object_get(entry, "message"), "id"), id);
-    json_decref(page);
-    world_done(&world);
 }
 
 /* ---- refusals ---- */
@@ -456,29 +443,23 @@ static const struct {
 
 TEST(what_is_wrong_is_refused_with_its_name)
 {
-    struct world world;
-    world_init(&world, 1, 20, 0);
+    WORLD(world, 1, 20, 0);
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        json_t *json = get(&world, refusals[i].target);
+        json_auto_t *json = get(&world, refusals[i].target);
         const char *message = text_of(json_object_get(json, "error"), "message");
         if (world.status != refusals[i].status ||
             (refusals[i].message != NULL && strstr(message, refusals[i].message) == NULL))
             fail_msg("%s: %d %s", refusals[i].target, world.status, json_dumps(json, 0));
-        json_decref(json);
     }
-    json_t *stats = box_cloud_stats(world.cloud, NULL, false);
-    char *text = json_dumps(json_object_get(stats, "violations"), 0);
+    json_auto_t *stats = box_cloud_stats(world.cloud, NULL, false);
+    auto_text *text = json_dumps(json_object_get(stats, "violations"), 0);
     assert_non_null(strstr(text, "page-size"));
-    free(text);
-    json_decref(stats);
-    world_done(&world);
 }
 
 TEST(a_token_opens_only_its_own_listing)
 {
-    struct world world;
-    world_init(&world, 1, MESSAGES, 0);
-    json_t *page = get_page(&world, "messages", "&labelIds=INBOX&labelIds=UNREAD", 5, NULL);
+    WORLD(world, 1, MESSAGES, 0);
+    json_auto_t *page = get_page(&world, "messages", "&labelIds=INBOX&labelIds=UNREAD", 5, NULL);
     const char *token = text_of(page, "nextPageToken");
     assert_non_null(token);
     static const struct {
@@ -501,8 +482,6 @@ TEST(a_token_opens_only_its_own_listing)
         if (world.status != others[i].status)
             fail_msg("%s: %d", target, world.status);
     }
-    json_decref(page);
-    world_done(&world);
 }
 
 /* Handlers are called without the gate, for a token with one scope. */
@@ -518,13 +497,11 @@ TEST(a_token_for_metadata_may_list_but_not_search)
         {BOX_SCOPE_READONLY, "tide", 200},
         {BOX_SCOPE_ALL, "tide", 200},
     };
-    struct world world;
-    world_init(&world, 1, 10, 0);
+    WORLD(world, 1, 10, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct box_answer answer;
+        auto_answer answer;
         box_answer_init(&answer);
-        tide_arena scratch;
-        tide_arena_init(&scratch, tide_mem_heap(), BOX_SCRATCH_BYTES_MAX);
+        tide_auto_arena scratch = tide_arena_heap(BOX_SCRATCH_BYTES_MAX);
         static struct box_call call;
         memset(&call, 0, sizeof call);
         call.cloud = world.cloud;
@@ -540,10 +517,7 @@ TEST(a_token_for_metadata_may_list_but_not_search)
         assert_int_equal(answer.status, cases[i].status);
         if (answer.status == 403)
             assert_non_null(strstr(tide_buf_cstr(&answer.body), "does not support 'q'"));
-        tide_arena_done(&scratch);
-        box_answer_done(&answer);
     }
-    world_done(&world);
 }
 
 /* ---- disorder ---- */
@@ -551,8 +525,7 @@ TEST(a_token_for_metadata_may_list_but_not_search)
 TEST(neighbours_are_swapped_the_same_way_every_time)
 {
     static struct named found, again, expected;
-    struct world world;
-    world_init(&world, 5, MESSAGES, 200);
+    WORLD(world, 5, MESSAGES, 200);
     expect(&world, &wishes[0], false, &expected);
     found.count = again.count = 0;
     free(take_page(get_page(&world, "messages", "", 500, NULL), "messages", 500, &found));
@@ -575,7 +548,6 @@ TEST(neighbours_are_swapped_the_same_way_every_time)
     assert_int_equal(again.count, expected.count);
     for (size_t i = 0; i < expected.count; i++)
         assert_true(named_has(&again, expected.id[i]));
-    world_done(&world);
 }
 
 static void add_fault(struct world *world, const char *rule)
@@ -588,41 +560,36 @@ static void add_fault(struct world *world, const char *rule)
 TEST(a_page_loop_gives_the_same_token_for_ever)
 {
     static struct named first, second;
-    struct world world;
-    world_init(&world, 1, MESSAGES, 0);
+    WORLD(world, 1, MESSAGES, 0);
     add_fault(&world,
               "{\"method\":\"gmail.users.messages.list\",\"count\":3,\"fault\":\"page-loop\"}");
     first.count = 0;
-    char *token = take_page(get_page(&world, "messages", "", 10, NULL), "messages", 10, &first);
+    auto_text *token =
+        take_page(get_page(&world, "messages", "", 10, NULL), "messages", 10, &first);
     assert_non_null(token);
     for (size_t i = 0; i < 2; i++) {
         second.count = 0;
-        char *same =
+        auto_text *same =
             take_page(get_page(&world, "messages", "", 10, token), "messages", 10, &second);
         assert_string_equal(same, token);
         assert_same(&second, &first, "the page again");
-        free(same);
     }
     second.count = 0;
-    char *other = take_page(get_page(&world, "messages", "", 10, token), "messages", 10, &second);
+    auto_text *other =
+        take_page(get_page(&world, "messages", "", 10, token), "messages", 10, &second);
     assert_string_not_equal(other, token);
-    free(other);
-    free(token);
-    world_done(&world);
 }
 
 TEST(a_shifted_listing_repeats_entries_and_still_ends)
 {
     static struct named found, expected;
-    struct world world;
-    world_init(&world, 1, MESSAGES, 0);
+    WORLD(world, 1, MESSAGES, 0);
     add_fault(&world, "{\"method\":\"*\",\"rate\":1,\"fault\":\"list-shift\"}");
     expect(&world, &wishes[0], false, &expected);
     gather(&world, "messages", "", &found);
     assert_true(found.count > expected.count);
     for (size_t i = 0; i < expected.count; i++)
         assert_true(named_has(&found, expected.id[i]));
-    world_done(&world);
 }
 
 /* ---- history ---- */
@@ -762,8 +729,7 @@ TEST(history_tells_every_change_whatever_the_pages)
 {
     static struct mirror mirror, truth;
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        struct world world;
-        world_init(&world, seed, 100, 0);
+        WORLD(world, seed, 100, 0);
         mirror_state(&mirror, &world);
         const uint64_t start = box_mailbox_history_id(world.mailbox);
         assert_int_equal(follow(&world, start, "", false, NULL), 0);
@@ -775,7 +741,6 @@ TEST(history_tells_every_change_whatever_the_pages)
         mirror_state(&truth, &world);
         for (size_t i = 0; i < truth.count; i++)
             assert_string_equal(mirror_labels(&mirror, truth.id[i]), truth.labels[i]);
-        world_done(&world);
     }
 }
 
@@ -803,8 +768,7 @@ TEST(history_can_be_narrowed_by_type_and_label)
         {"&historyTypes=labelRemoved&labelId=INBOX", BOX_CHANGE_UNLABELED, true},
         {"&labelId=INBOX", 15, true},
     };
-    struct world world;
-    world_init(&world, 3, 50, 0);
+    WORLD(world, 3, 50, 0);
     const uint64_t start = box_mailbox_history_id(world.mailbox);
     const uint32_t from = box_mailbox_history_count(world.mailbox);
     for (size_t i = 0; i < 300; i++)
@@ -819,13 +783,11 @@ TEST(history_can_be_narrowed_by_type_and_label)
         assert_true(expected > 0);
         assert_int_equal(follow(&world, start, cases[c].parameters, false, NULL), expected);
     }
-    world_done(&world);
 }
 
 TEST(expired_history_is_not_found)
 {
-    struct world world;
-    world_init(&world, 1, 20, 0);
+    WORLD(world, 1, 20, 0);
     char target[TARGET_BYTES];
     (void)snprintf(target, sizeof target, USER "history?startHistoryId=%llu",
                    (unsigned long long)box_mailbox_at(world.mailbox, 5)->history_id);
@@ -843,7 +805,6 @@ TEST(expired_history_is_not_found)
                    (unsigned long long)box_mailbox_history_id(world.mailbox));
     json_decref(get(&world, target));
     assert_int_equal(world.status, 200);
-    world_done(&world);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 TEST(profile_counts_messages_and_threads)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("one", "hello")), "", id);
@@ -21,14 +21,13 @@ TEST(profile_counts_messages_and_threads)
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 2);
     assert_int_equal(json_integer_value(at(&world, "threadsTotal")), 2);
     assert_true(json_is_string(at(&world, "historyId")));
-    world_done(&world);
 }
 
 /* Goal: BGML1.  Method: bytes of every value and every length up to some hundred,
  * also without an empty line, without headers, and with NULs. */
 TEST(raw_gives_back_the_very_bytes)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES], all[256 + 40];
     world_init(&world);
     const size_t head = (size_t)snprintf(all, sizeof all, "Subject: x\r\n\r\n");
@@ -47,12 +46,11 @@ TEST(raw_gives_back_the_very_bytes)
         insert(&world, (tide_text){all, bytes}, "", id);
         assert_raw(&world, id, (tide_text){all, bytes});
     }
-    world_done(&world);
 }
 
 TEST(each_format_has_its_members)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("formats", "some text")), ",\"labelIds\":[\"INBOX\"]", id);
@@ -82,14 +80,13 @@ TEST(each_format_has_its_members)
     assert_refused(&world, 400, "Invalid value at 'format': \"garbage\"");
     call(&world, "GET", "/messages/00000000000000ff?format=raw", NULL);
     assert_refused(&world, 404, "Requested entity was not found.");
-    world_done(&world);
 }
 
 /* The quick way of writing format=raw and the one through a JSON tree must give
  * the same document, pretty or not. */
 TEST(raw_is_the_same_with_and_without_a_tree)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     for (int labels = 0; labels < 3; labels++) {
@@ -119,12 +116,11 @@ TEST(raw_is_the_same_with_and_without_a_tree)
             tide_buf_done(&quick);
         }
     }
-    world_done(&world);
 }
 
 TEST(only_bodies_count_as_fetched)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("fetched", "x")), "", id);
@@ -132,20 +128,17 @@ TEST(only_bodies_count_as_fetched)
     call(&world, "GET", PATH("/messages/%s?format=full", id), NULL);
     call(&world, "GET", PATH("/messages/%s?format=metadata", id), NULL);
     call(&world, "GET", PATH("/messages/%s?format=minimal", id), NULL);
-    json_t *stats = box_cloud_stats(world.cloud, NULL, true);
-    char *text = json_dumps(stats, JSON_COMPACT);
+    json_auto_t *stats = box_cloud_stats(world.cloud, NULL, true);
+    auto_text *text = json_dumps(stats, JSON_COMPACT);
     char wanted[BOX_ID_TEXT_BYTES + 8];
     snprintf(wanted, sizeof wanted, "\"%s\":2", id);
     if (strstr(text, wanted) == NULL)
         fail_msg("not found: %s in %s", wanted, text);
-    free(text);
-    json_decref(stats);
-    world_done(&world);
 }
 
 TEST(metadata_scope_shows_no_body)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("secret", "secret")), "", id);
@@ -166,7 +159,6 @@ TEST(metadata_scope_shows_no_body)
     }
     world.token = token_with(&world, BOX_SCOPE_READONLY);
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", id), NULL), 200);
-    world_done(&world);
 }
 
 /* Every method against every single scope, with the discovery document as the
@@ -200,8 +192,7 @@ TEST(every_method_asks_for_its_scopes)
         {"POST", "/labels", BOX_SCOPE_MODIFY | BOX_SCOPE_LABELS},
         {"PATCH", "/labels/1", BOX_SCOPE_MODIFY | BOX_SCOPE_LABELS},
     };
-    struct world world;
-    world_init(&world);
+    WORLD(world);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         for (uint32_t scope = 1; scope < BOX_SCOPE_ALL; scope <<= 1) {
             world.token = token_with(&world, scope);
@@ -212,14 +203,13 @@ TEST(every_method_asks_for_its_scopes)
             if (refused == allowed)
                 fail_msg("%s %s with scope bit %u", calls[i].verb, calls[i].path, scope);
         }
-    world_done(&world);
 }
 
 /* ---- labels on messages ---- */
 
 TEST(modify_adds_and_takes_labels)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("labels", "x")), ",\"labelIds\":[\"INBOX\",\"UNREAD\"]", id);
@@ -253,7 +243,6 @@ TEST(modify_adds_and_takes_labels)
     }
     call(&world, "POST", "/messages/123/modify", "{\"addLabelIds\":[\"INBOX\"]}");
     assert_int_equal(world.answer.status, 404);
-    world_done(&world);
 }
 
 /* {"ids":[...count times id...], ...} */
@@ -267,7 +256,7 @@ static void ids_body(tide_buf *out, const char *id, size_t count, const char *mo
 
 TEST(batches_take_a_thousand_ids_and_no_more)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES], other[BOX_ID_TEXT_BYTES];
     tide_buf body;
     world_init(&world);
@@ -297,30 +286,26 @@ TEST(batches_take_a_thousand_ids_and_no_more)
         tide_buf_done(&body);
     }
     assert_int_equal(call(&world, "GET", PATH("/messages/%s?format=minimal", other), NULL), 200);
-    world_done(&world);
 }
 
 TEST(a_call_changes_at_most_a_hundred_labels)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
-    tide_buf body;
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("hundred", "x")), "", id);
-    tide_buf_init(&body, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf body = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     box_add_cstr(&body, "{\"addLabelIds\":[\"INBOX\"");
     for (int i = 0; i < 100; i++)
         box_add_cstr(&body, ",\"INBOX\"");
     box_add_cstr(&body, "]}");
     call(&world, "POST", PATH("/messages/%s/modify", id), tide_buf_cstr(&body));
     assert_refused(&world, 400, "Number of label ids cannot exceed 100");
-    tide_buf_done(&body);
-    world_done(&world);
 }
 
 TEST(trash_comes_and_goes_and_delete_is_for_good)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("trash", "x")), ",\"labelIds\":[\"INBOX\"]", id);
@@ -333,17 +318,15 @@ TEST(trash_comes_and_goes_and_delete_is_for_good)
     assert_int_equal(call(&world, "DELETE", PATH("/messages/%s", id), NULL), 404);
     assert_int_equal(call(&world, "POST", PATH("/messages/%s/trash", id), NULL), 404);
     assert_int_equal(call(&world, "GET", PATH("/threads/%s", id), NULL), 404);
-    world_done(&world);
 }
 
 /* ---- coming in ---- */
 
 TEST(insert_and_import_differ_in_date_and_labels)
 {
-    struct world world;
+    auto_world world;
     char body[600], id[BOX_ID_TEXT_BYTES];
-    tide_buf raw;
-    tide_buf_init(&raw, tide_mem_heap(), 500);
+    tide_auto_buf raw = tide_buf_heap(500);
     box_add_base64url(&raw, TIDE_TEXT(MAIL("dates", "x")));
     snprintf(body, sizeof body, "{\"raw\":\"%s\"}", tide_buf_cstr(&raw));
     world_init(&world);
@@ -367,14 +350,11 @@ TEST(insert_and_import_differ_in_date_and_labels)
     assert_int_equal(call(&world, "POST", "/messages?deleted=true", body), 200);
     snprintf(id, sizeof id, "%s", text_at(&world, "id"));
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", id), NULL), 404);
-    tide_buf_done(&raw);
-    world_done(&world);
 }
 
 TEST(what_is_no_message_does_not_come_in)
 {
-    struct world world;
-    world_init(&world);
+    WORLD(world);
     const char *missing =
         "'raw' RFC822 payload message string or uploading message via /upload/* URL required";
     static const char *const paths[] = {"/messages", "/messages/import", "/messages/send"};
@@ -402,25 +382,21 @@ TEST(what_is_no_message_does_not_come_in)
     assert_int_equal(
         call(&world, "POST", "/messages", "{\"raw\":\"U3ViamVjdDogeA==\",\"labelIds\":[\"SENT\"]}"),
         200);
-    world_done(&world);
 }
 
 /* messages.send of a text. */
 static int send_text(struct world *world, const char *raw)
 {
-    tide_buf body;
-    tide_buf_init(&body, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf body = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     box_add_cstr(&body, "{\"raw\":\"");
     box_add_base64url(&body, tide_text_of(raw));
     box_add_cstr(&body, "\"}");
-    const int status = call(world, "POST", "/messages/send", tide_buf_cstr(&body));
-    tide_buf_done(&body);
-    return status;
+    return call(world, "POST", "/messages/send", tide_buf_cstr(&body));
 }
 
 TEST(sending_completes_delivers_and_hides_blind_copies)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES];
     world_init(&world);
     assert_int_equal(send_text(&world, "To: \"alice@example.com\" <BOB@example.com>, x@y.org\r\n"
@@ -462,14 +438,13 @@ TEST(sending_completes_delivers_and_hides_blind_copies)
     assert_refused(&world, 400, "Recipient address required");
     send_text(&world, "To: a b@\r\n\r\ntext");
     assert_refused(&world, 400, "Invalid To header");
-    world_done(&world);
 }
 
 /* ---- threads ---- */
 
 TEST(thread_calls_reach_every_message_of_now)
 {
-    struct world world;
+    auto_world world;
     char first[BOX_ID_TEXT_BYTES], second[BOX_ID_TEXT_BYTES], more[80];
     world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("thread", "x")), "", first);
@@ -505,7 +480,6 @@ TEST(thread_calls_reach_every_message_of_now)
     assert_int_equal(call(&world, "GET", PATH("/threads/%s", first), NULL), 404);
     assert_int_equal(call(&world, "DELETE", PATH("/threads/%s", first), NULL), 404);
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", second), NULL), 404);
-    world_done(&world);
 }
 
 /* ---- drafts ---- */
@@ -514,7 +488,7 @@ TEST(thread_calls_reach_every_message_of_now)
 
 TEST(drafts_keep_their_id_while_their_message_changes)
 {
-    struct world world;
+    auto_world world;
     char draft[BOX_ID_TEXT_BYTES], message[BOX_ID_TEXT_BYTES];
     world_init(&world);
     assert_int_equal(call(&world, "POST", "/drafts", "{\"message\":{\"raw\":\"" RAW_DRAFT "\"}}"),
@@ -548,12 +522,11 @@ TEST(drafts_keep_their_id_while_their_message_changes)
     assert_int_equal(call(&world, "DELETE", PATH("/drafts/%s", draft), NULL), 404);
     call(&world, "GET", "/profile", NULL);
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 0);
-    world_done(&world);
 }
 
 TEST(a_sent_draft_becomes_mail)
 {
-    struct world world;
+    auto_world world;
     char body[400];
     world_init(&world);
     call(&world, "POST", "/drafts/send", "{}");
@@ -579,14 +552,13 @@ TEST(a_sent_draft_becomes_mail)
     }
     assert_int_equal(box_mailbox_messages(mailbox_of(&world, "bob@example.com")), 2);
     assert_int_equal(box_mailbox_messages(mailbox_of(&world, "alice@example.com")), 2);
-    world_done(&world);
 }
 
 /* ---- attachments ---- */
 
 TEST(attachments_come_by_their_id)
 {
-    struct world world;
+    auto_world world;
     char id[BOX_ID_TEXT_BYTES], attachment[400];
     world_init(&world);
     insert(&world,
@@ -607,5 +579,4 @@ TEST(attachments_come_by_their_id)
     call(&world, "GET", PATH("/messages/%s/attachments/nonsense", id), NULL);
     assert_refused(&world, 400, "Invalid attachment token");
     assert_int_equal(call(&world, "GET", "/messages/77/attachments/x", NULL), 404);
-    world_done(&world);
 }

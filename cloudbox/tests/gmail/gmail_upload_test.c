@@ -39,8 +39,7 @@ static void assert_here(struct world *world, tide_text raw)
 
 TEST(media_is_the_message)
 {
-    struct world world;
-    world_init(&world);
+    WORLD(world);
     const tide_text raw = make_message(5000);
     call_with(&world, "POST", UPLOAD "/messages?uploadType=media", rfc822, raw);
     assert_here(&world, raw);
@@ -61,13 +60,11 @@ TEST(media_is_the_message)
                    "[message/*]");
     call_with(&world, "POST", UPLOAD "/messages?uploadType=smoke", rfc822, raw);
     assert_refused(&world, 400, "Invalid value at 'uploadType': \"smoke\"");
-    world_done(&world);
 }
 
 TEST(too_large_is_refused_and_just_fits_is_not)
 {
-    struct world world;
-    world_init(&world);
+    WORLD(world);
     char *room = tide_mem_new(tide_mem_heap(), BOX_SEND_BYTES_MAX + 1);
     assert_non_null(room);
     memset(room, 'x', BOX_SEND_BYTES_MAX + 1);
@@ -87,7 +84,6 @@ TEST(too_large_is_refused_and_just_fits_is_not)
     call_with(&world, "POST", UPLOAD "/messages?uploadType=resumable", announced, TIDE_TEXT_NONE);
     assert_int_equal(world.answer.status, 413);
     tide_mem_free(tide_mem_heap(), room, BOX_SEND_BYTES_MAX + 1);
-    world_done(&world);
 }
 
 /* ---- multipart ---- */
@@ -103,11 +99,10 @@ static void put_multipart(tide_buf *out, const char *end, const char *json, tide
 
 TEST(multipart_takes_json_then_the_very_bytes)
 {
-    struct world world;
+    auto_world world;
     static const char *const type[] = {"Content-Type", "multipart/related; boundary=\"=B=\"", NULL};
-    tide_buf body;
     world_init(&world);
-    tide_buf_init(&body, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf body = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     /* Endings that a careless splitter eats, with both kinds of line ends. */
     static const char *const tails[] = {"",      "\n",      "\r",       "\r\n",    "\r\n\r\n",
                                         "--=B=", "\r\n--=", "\n--=Bx=", "\r\r\n\n"};
@@ -128,14 +123,11 @@ TEST(multipart_takes_json_then_the_very_bytes)
     put_multipart(&body, "\r\n", "{}", raw);
     call_with(&world, "POST", UPLOAD "/messages?uploadType=multipart", type, tide_buf_text(&body));
     assert_here(&world, raw);
-    tide_buf_done(&body);
-    world_done(&world);
 }
 
 TEST(multipart_that_is_broken_is_refused)
 {
-    struct world world;
-    world_init(&world);
+    WORLD(world);
     static const char *const type[] = {"Content-Type", "multipart/related; boundary=B", NULL};
     static const char *const bodies[] = {
         "",
@@ -170,7 +162,6 @@ TEST(multipart_that_is_broken_is_refused)
     assert_here(&world, TIDE_TEXT("Subject: x"));
     call(&world, "GET", "/profile", NULL);
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 1);
-    world_done(&world);
 }
 
 /* ---- resumable ---- */
@@ -209,7 +200,7 @@ enum { CHUNK = BOX_UPLOAD_CHUNK_BYTES };
 
 TEST(chunks_add_up_to_the_message)
 {
-    struct world world;
+    auto_world world;
     char target[512], probe[60];
     world_init(&world);
     const tide_text raw = make_message(3 * CHUNK + 17);
@@ -249,7 +240,6 @@ TEST(chunks_add_up_to_the_message)
     assert_raw(&world, id, raw);
     call(&world, "GET", "/profile", NULL);
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 1);
-    world_done(&world);
 }
 
 /* Goal: any order of chunks, losses and questions ends in the same message.
@@ -257,8 +247,7 @@ TEST(chunks_add_up_to_the_message)
  * asks; chunk sizes from a seed. */
 TEST(interrupted_uploads_end_in_the_same_message)
 {
-    struct world world;
-    world_init(&world);
+    WORLD(world);
     for (uint64_t seed = 1; seed <= 40; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         char target[512], probe[60];
@@ -289,12 +278,11 @@ TEST(interrupted_uploads_end_in_the_same_message)
     }
     call(&world, "GET", "/profile", NULL);
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 40);
-    world_done(&world);
 }
 
 TEST(a_session_can_bring_all_in_one_piece_or_of_unknown_length)
 {
-    struct world world;
+    auto_world world;
     char target[512], range[60];
     world_init(&world);
     const tide_text raw = make_message(2 * CHUNK);
@@ -316,12 +304,11 @@ TEST(a_session_can_bring_all_in_one_piece_or_of_unknown_length)
     const char *const go[] = {"X-GUploader-No-308", "yes", "Content-Range", "bytes */100", NULL};
     assert_int_equal(call_with(&world, "PUT", target, go, TIDE_TEXT_NONE), 200);
     assert_string_equal(header_of(&world, "X-HTTP-Status-Code-Override"), "308");
-    world_done(&world);
 }
 
 TEST(unknown_foreign_and_expired_sessions_are_refused)
 {
-    struct world world;
+    auto_world world;
     char target[512];
     world_init(&world);
     const tide_text raw = make_message(100);
@@ -344,12 +331,11 @@ TEST(unknown_foreign_and_expired_sessions_are_refused)
     }
     assert_int_equal(put(&world, first, NULL, raw), 404);
     assert_int_equal(put(&world, target, NULL, raw), 200);
-    world_done(&world);
 }
 
 TEST(drafts_can_be_uploaded_too)
 {
-    struct world world;
+    auto_world world;
     char draft[BOX_ID_TEXT_BYTES], path[200], body[200], target[512];
     world_init(&world);
     const tide_text raw = make_message(3000);
@@ -376,7 +362,6 @@ TEST(drafts_can_be_uploaded_too)
     assert_labels(at(&world, "labelIds"), "SENT");
     assert_int_equal(put(&world, target, NULL, raw), 200); /* not sent twice */
     assert_int_equal(box_mailbox_messages(mailbox_of(&world, "bob@example.com")), 1);
-    world_done(&world);
 }
 
 /* The splitter must stand any bytes; what it gives out lies within the body. */
@@ -384,9 +369,8 @@ TEST(any_bytes_can_be_split)
 {
     tide_rng rng = tide_rng_seeded(3);
     static const char pieces[][12] = {"--B", "--", "\r\n", "\n", "Content-T", "{}", "x", "--B--"};
-    tide_buf body, decoded;
-    tide_buf_init(&body, tide_mem_heap(), 4096);
-    tide_buf_init(&decoded, tide_mem_heap(), 4096);
+    tide_auto_buf body = tide_buf_heap(4096);
+    tide_auto_buf decoded = tide_buf_heap(4096);
     for (int round = 0; round < 100000; round++) {
         struct box_related parts;
         tide_buf_clear(&body);
@@ -396,6 +380,4 @@ TEST(any_bytes_can_be_split)
                               &decoded, &parts) == NULL)
             assert_true(parts.media.bytes <= body.bytes);
     }
-    tide_buf_done(&decoded);
-    tide_buf_done(&body);
 }

@@ -105,14 +105,12 @@ void assert_labels(json_t *list, const char *wanted)
 
 void insert(struct world *world, tide_text raw, const char *more, char id_out[BOX_ID_TEXT_BYTES])
 {
-    tide_buf body;
-    tide_buf_init(&body, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf body = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     box_add_cstr(&body, "{\"raw\":\"");
     box_add_base64url(&body, raw);
     box_print(&body, "\"%s}", more);
     assert_int_equal(call(world, "POST", "/messages", tide_buf_cstr(&body)), 200);
     snprintf(id_out, BOX_ID_TEXT_BYTES, "%s", text_at(world, "id"));
-    tide_buf_done(&body);
 }
 
 const char *path_print(char *out, const char *format, ...)
@@ -126,8 +124,7 @@ const char *path_print(char *out, const char *format, ...)
 
 void assert_raw(struct world *world, const char *id, tide_text raw)
 {
-    tide_buf bytes;
-    tide_buf_init(&bytes, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf bytes = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     assert_int_equal(call(world, "GET", PATH("/messages/%s?format=raw", id), NULL), 200);
     const json_t *text = at(world, "raw");
     assert_true(json_is_string(text));
@@ -136,7 +133,6 @@ void assert_raw(struct world *world, const char *id, tide_text raw)
     assert_int_equal(bytes.bytes, raw.bytes);
     assert_memory_equal(tide_buf_cstr(&bytes), raw.data, raw.bytes);
     assert_int_equal(json_integer_value(at(world, "sizeEstimate")), raw.bytes);
-    tide_buf_done(&bytes);
 }
 
 const char *token_with(struct world *world, uint32_t scopes)

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/services.h"
+#include "cloudbox/tests/owned.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -23,6 +24,11 @@ struct world {
 
 void world_init(struct world *world);
 void world_done(struct world *world);
+/* Ends with its block. */
+#define auto_world __attribute__((cleanup(world_done))) struct world
+#define WORLD(world)                                                                               \
+    auto_world world;                                                                              \
+    world_init(&world)
 box_mailbox *mailbox_of(struct world *world, const char *email);
 
 /* One call; `headers` are pairs of name and value, NULL-terminated, or NULL. */

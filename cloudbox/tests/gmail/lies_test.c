@@ -44,7 +44,7 @@ static size_t list(struct world *world, const char *path, const char *entries)
 
 TEST(a_listing_is_empty_while_the_profile_counts_all)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"method\":\"gmail.users.messages.list\",\"fault\":\"list-empty\"}");
     assert_int_equal(list(&world, "/messages?maxResults=3", "messages"), 0);
@@ -55,51 +55,45 @@ TEST(a_listing_is_empty_while_the_profile_counts_all)
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), MESSAGES);
     truth(&world);
     assert_int_equal(list(&world, "/messages", "messages"), MESSAGES);
-    world_done(&world);
 }
 
 TEST(a_listing_ends_early)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"fault\":\"list-short\"}");
     assert_int_equal(list(&world, "/messages?maxResults=6", "messages"), 3);
     assert_string_equal(text_at(&world, "messages.0.id"), ids[MESSAGES - 1]);
     assert_null(at(&world, "nextPageToken"));
     assert_int_equal(list(&world, history, "history"), MESSAGES / 2);
-    world_done(&world);
 }
 
 TEST(a_list_that_lies_is_all_that_is_counted)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"count\":1,\"fault\":\"list-empty\"}");
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", ids[0]), NULL), 200);
     assert_int_equal(list(&world, "/messages", "messages"), 0);
     assert_int_equal(list(&world, "/messages", "messages"), MESSAGES);
-    world_done(&world);
 }
 
 /* The bytes that format=raw gives, and what the answer says of their number. */
 static size_t raw_bytes(struct world *world, const char *id, size_t *said_out)
 {
-    tide_buf bytes;
-    tide_buf_init(&bytes, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf bytes = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     assert_int_equal(call(world, "GET", PATH("/messages/%s?format=raw", id), NULL), 200);
     const json_t *text = at(world, "raw");
     assert_true(json_is_string(text));
     assert_true(
         box_base64_decode((tide_text){json_string_value(text), json_string_length(text)}, &bytes));
     *said_out = (size_t)json_integer_value(at(world, "sizeEstimate"));
-    const size_t got = bytes.bytes;
-    tide_buf_done(&bytes);
-    return got;
+    return bytes.bytes;
 }
 
 TEST(a_body_is_cut_or_empty_and_its_size_is_not)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     size_t whole = 0, said = 0;
     assert_int_equal(raw_bytes(&world, ids[0], &whole), whole);
@@ -112,12 +106,11 @@ TEST(a_body_is_cut_or_empty_and_its_size_is_not)
     assert_int_equal(said, whole);
     assert_int_equal(call(&world, "GET", PATH("/messages/%s?format=metadata", ids[0]), NULL), 200);
     assert_string_equal(text_at(&world, "payload.headers.0.value"), "a@x.org");
-    world_done(&world);
 }
 
 TEST(a_history_id_is_no_number_or_never_was)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"count\":3,\"fault\":\"history-garbled\"}");
     lie(&world, "{\"fault\":\"history-ahead\"}");
@@ -133,12 +126,11 @@ TEST(a_history_id_is_no_number_or_never_was)
                            text_at(&world, "historyId"));
         }
     assert_int_equal(call(&world, "GET", next, NULL), 404);
-    world_done(&world);
 }
 
 TEST(a_listed_id_cannot_be)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"fault\":\"id-garbled\"}");
     const char *const paths[] = {"/messages", history};
@@ -156,12 +148,11 @@ TEST(a_listed_id_cannot_be)
         }
         assert_int_equal(wrong, 1);
     }
-    world_done(&world);
 }
 
 TEST(a_hidden_message_is_denied_everywhere_and_returns)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     char rule[128];
     (void)snprintf(rule, sizeof rule, "{\"fault\":\"hidden\",\"id\":\"%s\"}", ids[2]);
@@ -176,12 +167,11 @@ TEST(a_hidden_message_is_denied_everywhere_and_returns)
     assert_int_equal(list(&world, "/messages", "messages"), MESSAGES);
     lie(&world, "{\"fault\":\"hidden\"}");
     assert_int_equal(list(&world, "/messages", "messages"), 0);
-    world_done(&world);
 }
 
 TEST(hiding_is_drawn_by_id_and_not_by_call)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"fault\":\"hidden\",\"rate\":0.5}");
     const size_t listed = list(&world, "/messages", "messages");
@@ -192,12 +182,11 @@ TEST(hiding_is_drawn_by_id_and_not_by_call)
         assert_int_equal(found, listed);
     }
     assert_in_range(listed, 1, MESSAGES - 1); /* of this seed */
-    world_done(&world);
 }
 
 TEST(a_token_leads_back_to_the_first_page)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"after\":1,\"fault\":\"page-restart\"}");
     (void)snprintf(history + strlen(history), 32, "&maxResults=3");
@@ -214,12 +203,11 @@ TEST(a_token_leads_back_to_the_first_page)
         }
         assert_string_equal(text_at(&world, firsts[i]), first);
     }
-    world_done(&world);
 }
 
 TEST(a_refusal_asks_for_any_wait)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"fault\":\"429\",\"retry_after\":999999999}");
     assert_int_equal(call(&world, "GET", "/messages", NULL), 429);
@@ -231,17 +219,15 @@ TEST(a_refusal_asks_for_any_wait)
         box_cloud_add_fault(world.cloud, TIDE_TEXT("{\"fault\":\"404\",\"retry_after\":1}"), &err),
         TIDE_INVALID);
     assert_non_null(strstr(err.text, "\"retry_after\" means nothing to fault \"404\""));
-    world_done(&world);
 }
 
 TEST(an_error_is_left_as_it_is)
 {
-    struct world world;
+    auto_world world;
     start(&world);
     lie(&world, "{\"fault\":\"list-empty\"}");
     lie(&world, "{\"fault\":\"raw-empty\"}");
     assert_int_equal(call(&world, "GET", "/messages?labelIds=nonsense", NULL), 400);
     assert_int_equal(call(&world, "GET", "/messages/1234?format=raw", NULL), 404);
     assert_string_equal(text_at(&world, "error.message"), "Requested entity was not found.");
-    world_done(&world);
 }

@@ -26,8 +26,7 @@ static size_t times(const char *text, const char *word)
 /* `count` gets of messages m0, m1, ... */
 static char *many_gets(size_t count)
 {
-    tide_buf out;
-    tide_buf_init(&out, tide_mem_heap(), 1 << 20);
+    tide_auto_buf out = tide_buf_heap(1 << 20);
     for (size_t i = 0; i < count; i++)
         box_print(&out,
                   "--b 1\r\nContent-Type: application/http\r\nContent-ID: <item%zu>\r\n\r\n"
@@ -36,15 +35,14 @@ static char *many_gets(size_t count)
     box_add_cstr(&out, "--b 1--\r\n");
     char *copy = strdup(tide_buf_cstr(&out));
     assert_non_null(copy);
-    tide_buf_done(&out);
     return copy;
 }
 
 TEST(parts_are_answered_in_their_order_under_their_names)
 {
-    box_cloud *cloud = cloud_with(&plain);
-    char *body = many_gets(10);
-    struct box_answer answer;
+    auto_cloud *cloud = cloud_with(&plain);
+    auto_text *body = many_gets(10);
+    auto_answer answer;
     assert_int_equal(batch(cloud, body, &answer), 200);
     assert_memory_equal(answer.type, "multipart/mixed; boundary=batch_", 32);
     const char *at = tide_buf_cstr(&answer.body);
@@ -72,18 +70,15 @@ TEST(parts_are_answered_in_their_order_under_their_names)
     assert_int_equal(answer.ticket.slots, 10);
     box_cloud_finished(cloud, &answer.ticket, START_MS);
     assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 1), 0);
-    box_answer_done(&answer);
-    free(body);
-    box_cloud_free(cloud);
 }
 
 /* An answer that is itself a well-formed multipart message: each part's length
  * is what its Content-Length says. */
 TEST(the_answer_is_well_formed)
 {
-    box_cloud *cloud = cloud_with(&plain);
-    char *body = many_gets(5);
-    struct box_answer answer;
+    auto_cloud *cloud = cloud_with(&plain);
+    auto_text *body = many_gets(5);
+    auto_answer answer;
     assert_int_equal(batch(cloud, body, &answer), 200);
     char delimiter[80];
     (void)snprintf(delimiter, sizeof delimiter, "--%s", strchr(answer.type, '=') + 1);
@@ -103,9 +98,6 @@ TEST(the_answer_is_well_formed)
     }
     assert_memory_equal(at, delimiter, strlen(delimiter));
     assert_string_equal(at + strlen(delimiter), "--\r\n");
-    box_answer_done(&answer);
-    free(body);
-    box_cloud_free(cloud);
 }
 
 TEST(many_ways_of_writing_a_part_are_understood)
@@ -125,22 +117,20 @@ TEST(many_ways_of_writing_a_part_are_understood)
         "GET https://gmail.googleapis.com/gmail/v1/users/me/messages/m7?q=one\r\n\r\n--b 1--\r\n",
     };
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-        box_cloud *cloud = cloud_with(&plain);
-        struct box_answer answer;
+        auto_cloud *cloud = cloud_with(&plain);
+        auto_answer answer;
         assert_int_equal(batch(cloud, bodies[i], &answer), 200);
         const char *text = tide_buf_cstr(&answer.body);
         if (strstr(text, "\"id\":\"m7\"") == NULL || strstr(text, "\"q\":\"one\"") == NULL)
             fail_msg("%zu: %s", i, text);
         assert_int_equal(times(text, "Content-ID: "), i == 1 ? 1 : 0);
-        box_answer_done(&answer);
-        box_cloud_free(cloud);
     }
 }
 
 TEST(bodies_end_where_their_length_says)
 {
-    box_cloud *cloud = cloud_with(&plain);
-    struct box_answer answer;
+    auto_cloud *cloud = cloud_with(&plain);
+    auto_answer answer;
     assert_int_equal(
         batch(cloud,
               "--b 1\r\nContent-Type: application/http\r\nContent-ID: <1>\r\n\r\n"
@@ -157,14 +147,12 @@ TEST(bodies_end_where_their_length_says)
     assert_non_null(strstr(text, "\"body\":\"[rest]\""));
     assert_non_null(strstr(text, "shorter than its Content-Length"));
     assert_int_equal(handled, 2);
-    box_answer_done(&answer);
-    box_cloud_free(cloud);
 }
 
 TEST(what_the_outside_says_counts_inside_unless_overridden)
 {
-    box_cloud *cloud = cloud_with(&plain);
-    struct box_answer answer;
+    auto_cloud *cloud = cloud_with(&plain);
+    auto_answer answer;
     assert_int_equal(
         ask(cloud, START_MS,
             &(struct ask){.verb = BOX_POST,
@@ -185,18 +173,15 @@ TEST(what_the_outside_says_counts_inside_unless_overridden)
     box_cloud_finished(cloud, &answer.ticket, START_MS);
     assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 1), 0);
     assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 2), 0);
-    json_t *stats = box_cloud_stats(cloud, NULL, false);
+    json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
     assert_int_equal(json_integer_value(inside(stats, "users", "a@x.org", "calls", NULL)), 1);
     assert_int_equal(json_integer_value(inside(stats, "users", "b@x.org", "calls", NULL)), 1);
     assert_int_equal(json_integer_value(inside(stats, "nobody", "calls", NULL)), 1);
-    json_decref(stats);
-    box_answer_done(&answer);
-    box_cloud_free(cloud);
 }
 
 TEST(more_than_a_hundred_parts_are_refused_as_a_whole)
 {
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     struct box_answer answer;
     char *body = many_gets(101);
     assert_int_equal(batch(cloud, body, &answer), 400);
@@ -214,7 +199,6 @@ TEST(more_than_a_hundred_parts_are_refused_as_a_whole)
     assert_int_equal(handled, 100);
     box_answer_done(&answer);
     free(body);
-    box_cloud_free(cloud);
 }
 
 TEST(what_is_no_batch_is_refused)
@@ -234,7 +218,7 @@ TEST(what_is_no_batch_is_refused)
         {"multipart/mixed; boundary=\"b", "--b\r\n\r\nGET /\r\n\r\n--b--\r\n"},
         {"application/json", "{}"},
     };
-    box_cloud *cloud = cloud_with(&plain);
+    auto_cloud *cloud = cloud_with(&plain);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct ask what = {.verb = BOX_POST,
                                  .target = "/batch",
@@ -245,7 +229,6 @@ TEST(what_is_no_batch_is_refused)
             fail_msg("case %zu", i);
     }
     assert_int_equal(handled, 0);
-    box_cloud_free(cloud);
 }
 
 TEST(a_bad_part_fails_alone)
@@ -264,29 +247,25 @@ TEST(a_bad_part_fails_alone)
         "",
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        box_cloud *cloud = cloud_with(&plain);
-        tide_buf body;
-        tide_buf_init(&body, tide_mem_heap(), 1 << 20);
+        auto_cloud *cloud = cloud_with(&plain);
+        tide_auto_buf body = tide_buf_heap(1 << 20);
         box_print(&body,
                   "--b 1\r\n%s\r\n--b 1\r\n\r\nGET /gmail/v1/users/me/messages/m1\r\n\r\n"
                   "--b 1--\r\n",
                   parts[i]);
-        struct box_answer answer;
+        auto_answer answer;
         assert_int_equal(batch(cloud, tide_buf_cstr(&body), &answer), 200);
         const char *text = tide_buf_cstr(&answer.body);
         if (times(text, "HTTP/1.1 400 Bad Request") != 1 || times(text, "HTTP/1.1 200 OK") != 1)
             fail_msg("%s: %s", parts[i], text);
-        box_answer_done(&answer);
-        tide_buf_done(&body);
-        box_cloud_free(cloud);
     }
 }
 
 TEST(every_part_pays_and_takes_a_slot)
 {
-    box_cloud *cloud = cloud_with(&(struct box_options){.seed = 2, .quota = BOX_QUOTA_2026});
+    auto_cloud *cloud = cloud_with(&(struct box_options){.seed = 2, .quota = BOX_QUOTA_2026});
     struct box_answer answer;
-    char *body = many_gets(25);
+    auto_text *body = many_gets(25);
     assert_int_equal(batch(cloud, body, &answer), 200);
     const char *text = tide_buf_cstr(&answer.body);
     assert_int_equal(times(text, "HTTP/1.1 200 OK"), 10);
@@ -295,24 +274,21 @@ TEST(every_part_pays_and_takes_a_slot)
     assert_int_equal(answer.ticket.slots, 10);
     box_cloud_finished(cloud, &answer.ticket, START_MS);
     box_answer_done(&answer);
-    json_t *stats = box_cloud_stats(cloud, NULL, false);
+    json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
     const json_t *user = inside(stats, "users", "a@x.org", NULL);
     assert_int_equal(json_integer_value(json_object_get(user, "calls")), 25);
     assert_int_equal(json_integer_value(json_object_get(user, "granted_units_highest_in_60s")),
                      200);
     assert_int_equal(json_integer_value(inside(user, "refused", "concurrency", NULL)), 15);
-    json_decref(stats);
-    free(body);
-    box_cloud_free(cloud);
 }
 
 TEST(parts_one_after_another_share_one_slot_and_add_up_their_time)
 {
     for (int serial = 0; serial < 2; serial++) {
-        box_cloud *cloud = cloud_with(&(struct box_options){
+        auto_cloud *cloud = cloud_with(&(struct box_options){
             .seed = 2, .quota = BOX_QUOTA_2026, .latency_ms = 50, .batch_serial = serial == 1});
-        struct box_answer answer;
-        char *body = many_gets(serial == 1 ? 25 : 10);
+        auto_answer answer;
+        auto_text *body = many_gets(serial == 1 ? 25 : 10);
         assert_int_equal(batch(cloud, body, &answer), 200);
         assert_int_equal(times(tide_buf_cstr(&answer.body), "HTTP/1.1 200 OK"),
                          serial == 1 ? 25 : 10);
@@ -325,9 +301,6 @@ TEST(parts_one_after_another_share_one_slot_and_add_up_their_time)
         json_decref(stats);
         box_cloud_finished(cloud, &answer.ticket, START_MS);
         assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 1), 0);
-        box_answer_done(&answer);
-        free(body);
-        box_cloud_free(cloud);
     }
 }
 
@@ -351,10 +324,10 @@ TEST(faults_strike_parts_or_the_whole)
         {"{\"method\":\"batch\",\"fault\":\"batch-reorder\"}", 200, 10, 10, BOX_FATE_WHOLE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        box_cloud *cloud = cloud_with(&plain);
+        auto_cloud *cloud = cloud_with(&plain);
         add_fault(cloud, cases[i].rule);
-        struct box_answer answer;
-        char *body = many_gets(10);
+        auto_answer answer;
+        auto_text *body = many_gets(10);
         assert_int_equal(batch(cloud, body, &answer), cases[i].status);
         const char *text = tide_buf_cstr(&answer.body);
         assert_int_equal(times(text, "Content-ID: <response-"), cases[i].parts);
@@ -363,9 +336,6 @@ TEST(faults_strike_parts_or_the_whole)
         if (strstr(cases[i].rule, "reorder") != NULL)
             assert_true(strstr(text, "<response-item9>") < strstr(text, "<response-item0>") ||
                         strstr(text, "<response-item5>") < strstr(text, "<response-item1>"));
-        box_answer_done(&answer);
-        free(body);
-        box_cloud_free(cloud);
     }
 }
 
@@ -374,11 +344,11 @@ TEST(faults_strike_parts_or_the_whole)
 TEST(damaged_batches_do_no_damage)
 {
     tide_rng rng = tide_rng_seeded(17);
-    box_cloud *cloud = cloud_with(&plain);
-    char *good = many_gets(4);
+    auto_cloud *cloud = cloud_with(&plain);
+    auto_text *good = many_gets(4);
     const size_t bytes = strlen(good);
     for (uint64_t round = 0; round < scaled(20000); round++) {
-        char *bad = strdup(good);
+        auto_text *bad = strdup(good);
         assert_non_null(bad);
         for (uint64_t n = tide_rng_below(&rng, 6); n > 0; n--) {
             static const char special[] = "\r\n-: <>;=\"b1/?&%";
@@ -392,15 +362,11 @@ TEST(damaged_batches_do_no_damage)
         }
         if (tide_rng_chance(&rng, 1, 4))
             bad[tide_rng_below(&rng, bytes)] = '\0';
-        struct box_answer answer;
+        auto_answer answer;
         const int status = batch(cloud, bad, &answer);
         if (status != 200 && status != 400)
             fail_msg("round %lu: %d", (unsigned long)round, status);
         box_cloud_finished(cloud, &answer.ticket, START_MS);
         assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 1), 0);
-        box_answer_done(&answer);
-        free(bad);
     }
-    free(good);
-    box_cloud_free(cloud);
 }

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 
@@ -54,21 +55,18 @@ static const char *const malformed[] = {
 
 static json_t *select_from(const char *fields, const json_t *value)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), ARENA_BYTES_MAX);
-    json_t *out = box_fields_select(tide_text_of(fields), value, &arena);
-    tide_arena_done(&arena);
-    return out;
+    tide_auto_arena arena = tide_arena_heap(ARENA_BYTES_MAX);
+    return box_fields_select(tide_text_of(fields), value, &arena);
 }
 
 TEST(a_selection_keeps_what_it_names)
 {
-    json_t *value = json_loads(page, 0, NULL);
+    json_auto_t *value = json_loads(page, 0, NULL);
     assert_non_null(value);
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
-        json_t *out = select_from(examples[i].fields, value);
+        json_auto_t *out = select_from(examples[i].fields, value);
         assert_non_null(out);
-        json_t *expected = NULL;
+        json_auto_t *expected = NULL;
         if (examples[i].expected != NULL)
             expected = json_loads(examples[i].expected, 0, NULL);
         else if (examples[i].fields[0] == '*')
@@ -78,38 +76,32 @@ TEST(a_selection_keeps_what_it_names)
         assert_non_null(expected);
         if (!json_equal(out, expected))
             fail_msg("%s gives %s", examples[i].fields, json_dumps(out, 0));
-        json_decref(expected);
-        json_decref(out);
     }
-    json_decref(value);
 }
 
 TEST(what_is_not_a_selection_is_refused)
 {
-    json_t *value = json_loads(page, 0, NULL);
+    json_auto_t *value = json_loads(page, 0, NULL);
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
         if (select_from(malformed[i], value) != NULL)
             fail_msg("\"%s\" was taken for a selection", malformed[i]);
-    json_decref(value);
 }
 
 /* 100,000 brackets, names and slashes must neither crash nor be accepted. */
 TEST(a_bomb_is_refused)
 {
     static const char *const pieces[] = {"a(", "a/", "(", "*/", "*(", "a,", "ab1,"};
-    json_t *value = json_loads(page, 0, NULL);
+    json_auto_t *value = json_loads(page, 0, NULL);
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         for (size_t count = 1000; count <= 100000; count *= 10) {
             const size_t bytes = strlen(pieces[i]);
-            char *text = calloc(count * bytes + 1, 1);
+            auto_text *text = calloc(count * bytes + 1, 1);
             assert_non_null(text);
             for (size_t n = 0; n < count; n++)
                 memcpy(text + n * bytes, pieces[i], bytes);
             assert_null(select_from(text, value));
-            free(text);
         }
     }
-    json_decref(value);
 }
 
 /* ---- the model: all paths a selection names, all paths a value has ---- */
@@ -232,20 +224,18 @@ TEST(random_selections_keep_exactly_the_paths_they_name)
     static struct paths asked;
     for (uint64_t seed = 1; seed <= rounds; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
-        json_t *value = json_object();
+        json_auto_t *value = json_object();
         for (const char *name = "a\0b\0c\0d\0"; *name != '\0'; name += 2)
             json_object_set_new(value, name, random_value(&rng, 1));
         asked.count = 0;
         text[0] = expected[0] = found[0] = '\0';
         random_list(&rng, "", 0, text, &asked);
         leaves(value, "", &asked, expected);
-        json_t *out = select_from(text, value);
+        json_auto_t *out = select_from(text, value);
         assert_non_null(out);
         leaves(out, "", NULL, found);
         if (strcmp(expected, found) != 0)
             fail_msg("seed %llu: %s of %s gives %s", (unsigned long long)seed, text,
                      json_dumps(value, 0), json_dumps(out, 0));
-        json_decref(out);
-        json_decref(value);
     }
 }

@@ -6,6 +6,7 @@
 #include "cloudbox/generate/generate.h"
 #include "cloudbox/mailbox/mailbox.h"
 #include "cloudbox/mailbox/mime.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 

@@ -24,9 +24,8 @@ static void assert_same_set(const box_mailbox *a, uint32_t a_set, const box_mail
 
 static void assert_same_messages(box_mailbox *a, box_mailbox *b)
 {
-    tide_buf a_buf, b_buf;
-    tide_buf_init(&a_buf, tide_mem_heap(), 64 << 20);
-    tide_buf_init(&b_buf, tide_mem_heap(), 64 << 20);
+    tide_auto_buf a_buf = tide_buf_heap(64 << 20);
+    tide_auto_buf b_buf = tide_buf_heap(64 << 20);
     assert_int_equal(box_mailbox_slots(a), box_mailbox_slots(b));
     for (uint32_t slot = 0; slot < box_mailbox_slots(a); slot++) {
         const struct box_message *one = box_mailbox_at(a, slot);
@@ -42,8 +41,6 @@ static void assert_same_messages(box_mailbox *a, box_mailbox *b)
             assert_true(tide_text_equal(box_mailbox_raw(a, slot, &a_buf),
                                         box_mailbox_raw(b, slot, &b_buf)));
     }
-    tide_buf_done(&a_buf);
-    tide_buf_done(&b_buf);
 }
 
 static void assert_same(box_mailbox *a, box_mailbox *b)
@@ -88,15 +85,13 @@ TEST(reports_lead_a_fresh_mailbox_to_the_same_state)
     for (uint64_t seed = 101; seed <= 106; seed++) {
         print_message("seed %" PRIu64 "\n", seed);
         struct world *world = world_after(seed, sizes[seed % 5], (uint32_t)scaled(OPS));
-        box_mailbox *fresh = fresh_like(world);
+        auto_mailbox *fresh = fresh_like(world);
         for (size_t i = 0; i < json_array_size(world->journal); i++) {
-            char *line = json_dumps(json_array_get(world->journal, i), JSON_COMPACT);
-            json_t *read = json_loads(line, 0, NULL);
+            auto_text *line = json_dumps(json_array_get(world->journal, i), JSON_COMPACT);
+            json_auto_t *read = json_loads(line, 0, NULL);
             tide_error err;
             if (box_mailbox_replay(fresh, read, &err) != TIDE_OK)
                 fail_msg("seed %" PRIu64 ", %s: %s", seed, line, err.text);
-            json_decref(read);
-            free(line);
         }
         box_mailbox_history_expire(fresh, world->expired_ms);
         assert_same(world->mailbox, fresh);
@@ -110,7 +105,6 @@ TEST(reports_lead_a_fresh_mailbox_to_the_same_state)
             (void)box_mailbox_draft_create(fresh, &insert);
         }
         assert_same(world->mailbox, fresh);
-        box_mailbox_free(fresh);
         world_free(world);
     }
 }
@@ -120,7 +114,7 @@ TEST(reports_lead_a_fresh_mailbox_to_the_same_state)
 TEST(a_damaged_report_is_refused_and_changes_nothing)
 {
     struct world *world = world_after(202, 300, 1000);
-    box_mailbox *fresh = fresh_like(world);
+    auto_mailbox *fresh = fresh_like(world);
     tide_error err;
     for (size_t i = 0; i < json_array_size(world->journal); i++) {
         json_t *report = json_array_get(world->journal, i);
@@ -130,12 +124,11 @@ TEST(a_damaged_report_is_refused_and_changes_nothing)
         json_t *value;
         json_object_foreach(report, key, value)
         {
-            json_t *damaged = json_copy(report);
+            json_auto_t *damaged = json_copy(report);
             assert_int_equal(json_object_del(damaged, key), 0);
             assert_int_not_equal(box_mailbox_replay(fresh, damaged, &err), TIDE_OK);
             assert_int_equal(json_object_set_new(damaged, key, json_real(0.5)), 0);
             assert_int_not_equal(box_mailbox_replay(fresh, damaged, &err), TIDE_OK);
-            json_decref(damaged);
         }
         assert_int_equal(box_mailbox_history_id(fresh), before);
         assert_int_equal(box_mailbox_labels_count(fresh), labels);
@@ -144,7 +137,6 @@ TEST(a_damaged_report_is_refused_and_changes_nothing)
             assert_int_not_equal(box_mailbox_replay(fresh, report, &err), TIDE_OK);
     }
     assert_null(box_mailbox_check(fresh));
-    box_mailbox_free(fresh);
     world_free(world);
 }
 
@@ -155,12 +147,11 @@ TEST(a_journal_of_another_mailbox_is_refused)
     struct box_mailbox_spec spec = world->spec;
     spec.changed = NULL;
     spec.seed = 302;
-    box_mailbox *other = box_mailbox_new(&spec);
+    auto_mailbox *other = box_mailbox_new(&spec);
     tide_error err;
     const json_t *report = json_array_get(world->journal, 0);
     assert_int_equal(box_mailbox_replay(other, report, &err), TIDE_CORRUPT);
     assert_int_equal(box_mailbox_slots(other), 40);
-    box_mailbox_free(other);
     world_free(world);
 }
 

@@ -114,9 +114,8 @@ TEST(generated_bytes_are_as_long_as_promised_and_twins_are_equal)
     box_mailbox *mailbox = mailbox_with(2000);
     struct box_generator generator = {
         .seed = 7, .count = 2000, .newest_ms = NOW_MS, .email = "ada@example.com"};
-    tide_buf one, two;
-    tide_buf_init(&one, tide_mem_heap(), 64 << 20);
-    tide_buf_init(&two, tide_mem_heap(), 64 << 20);
+    tide_buf one = tide_buf_heap(64 << 20);
+    tide_buf two = tide_buf_heap(64 << 20);
     uint32_t twins = 0;
     for (uint32_t n = 0; n < 2000; n++) {
         struct box_generated plan;
@@ -283,10 +282,8 @@ TEST(an_answer_joins_the_thread_it_refers_to)
 TEST(an_answer_joins_a_generated_thread)
 {
     box_mailbox *mailbox = mailbox_with(300);
-    tide_buf scratch;
-    tide_arena arena;
-    tide_buf_init(&scratch, tide_mem_heap(), 64 << 20);
-    tide_arena_init(&arena, tide_mem_heap(), 64 << 20);
+    tide_buf scratch = tide_buf_heap(64 << 20);
+    tide_arena arena = tide_arena_heap(64 << 20);
     uint32_t joined = 0;
     for (uint32_t slot = 0; slot < 300; slot++) {
         struct box_view view;

@@ -90,14 +90,13 @@ static void assert_snippet(const char *raw, const char *expected)
 
 TEST(a_plain_message_is_one_part)
 {
-    json_t *part = full("From: a@x.example\r\nSubject: Hi\r\n\r\nHello\r\n");
+    json_auto_t *part = full("From: a@x.example\r\nSubject: Hi\r\n\r\nHello\r\n");
     assert_string_equal(string_at(part, "partId"), "");
     assert_string_equal(string_at(part, "mimeType"), "text/plain");
     assert_string_equal(string_at(part, "filename"), "");
     assert_string_equal(header(part, "Subject"), "Hi");
     assert_null(json_object_get(part, "parts"));
     assert_body(part, "Hello\r\n");
-    json_decref(part);
 }
 
 static const char nested[] = "Subject: n\r\n"
@@ -117,7 +116,7 @@ static const char nested[] = "Subject: n\r\n"
 
 TEST(parts_are_numbered_as_gmail_numbers_them)
 {
-    json_t *part = full(nested);
+    json_auto_t *part = full(nested);
     assert_string_equal(string_at(part, "mimeType"), "multipart/mixed");
     assert_int_equal(json_integer_value(json_object_get(json_object_get(part, "body"), "size")), 0);
     assert_int_equal(json_array_size(json_object_get(part, "parts")), 2);
@@ -131,7 +130,6 @@ TEST(parts_are_numbered_as_gmail_numbers_them)
     assert_string_equal(string_at(file, "partId"), "1");
     assert_string_equal(string_at(file, "filename"), "a b.pdf");
     assert_file(nested, file, "%PDF-");
-    json_decref(part);
 }
 
 TEST(attachment_ids_are_stable_and_of_their_message)
@@ -162,7 +160,7 @@ TEST(a_message_inside_has_parts_of_its_own)
                               "Subject: inner\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n"
                               "--c\r\n\r\nfirst\r\n--c\r\n\r\nsecond\r\n--c--\r\n"
                               "--b--\r\n";
-    json_t *part = full(raw);
+    json_auto_t *part = full(raw);
     const json_t *message = child(part, 1);
     assert_string_equal(string_at(message, "mimeType"), "message/rfc822");
     const json_t *inner = child(message, 0);
@@ -170,27 +168,24 @@ TEST(a_message_inside_has_parts_of_its_own)
     assert_string_equal(header(inner, "Subject"), "inner");
     assert_string_equal(string_at(child(inner, 1), "partId"), "1.0.1");
     assert_body(child(inner, 1), "second");
-    json_decref(part);
 }
 
 TEST(digests_hold_messages)
 {
-    json_t *part = full("Content-Type: multipart/digest; boundary=b\r\n\r\n"
-                        "--b\r\n\r\nSubject: one\r\n\r\nbody\r\n--b--\r\n");
+    json_auto_t *part = full("Content-Type: multipart/digest; boundary=b\r\n\r\n"
+                             "--b\r\n\r\nSubject: one\r\n\r\nbody\r\n--b--\r\n");
     const json_t *message = child(part, 0);
     assert_string_equal(string_at(message, "mimeType"), "message/rfc822");
     assert_string_equal(header(child(message, 0), "Subject"), "one");
-    json_decref(part);
 }
 
 TEST(texts_with_a_name_are_files)
 {
     static const char raw[] =
         "Content-Type: text/csv; charset=iso-8859-1; name=l.csv\r\n\r\n\xe4;1";
-    json_t *part = full(raw);
+    json_auto_t *part = full(raw);
     assert_string_equal(string_at(part, "filename"), "l.csv");
     assert_file(raw, part, "\xe4;1"); /* its bytes, not its letters */
-    json_decref(part);
 }
 
 TEST(large_texts_are_fetched_on_their_own)
@@ -200,7 +195,7 @@ TEST(large_texts_are_fetched_on_their_own)
     (void)tide_buf_add_text(&raw, "Subject: large\r\n\r\n");
     while (raw.bytes < 3 << 20)
         (void)tide_buf_add_text(&raw, "All work and no play makes a long message.\r\n");
-    json_t *part = box_mime_full(text_of(&raw));
+    json_auto_t *part = box_mime_full(text_of(&raw));
     const char *id = string_at(json_object_get(part, "body"), "attachmentId");
     assert_non_null(id);
     tide_buf out;
@@ -208,7 +203,6 @@ TEST(large_texts_are_fetched_on_their_own)
     assert_true(box_mime_attachment(text_of(&raw), tide_text_of(id), &out));
     assert_int_equal(out.bytes, raw.bytes - strlen("Subject: large\r\n\r\n"));
     tide_buf_done(&out);
-    json_decref(part);
     tide_buf_done(&raw);
 }
 
@@ -222,9 +216,8 @@ TEST(names_of_files_are_decoded)
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         char raw[512];
         snprintf(raw, sizeof raw, "Content-Type: application/pdf\r\n%s\r\nx", heads[i]);
-        json_t *part = full(raw);
+        json_auto_t *part = full(raw);
         assert_string_equal(string_at(part, "filename"), "Übersicht.pdf");
-        json_decref(part);
     }
 }
 
@@ -232,13 +225,13 @@ TEST(names_of_files_are_decoded)
 
 TEST(headers_are_unfolded_and_decoded)
 {
-    json_t *part = full("Received: by x;\r\n        Mon, 1 Jan\r\n"
-                        "Subject: =?UTF-8?B?R3LDvMOf?=\r\n =?UTF-8?Q?e_an?= alle\r\n"
-                        "From: =?ISO-8859-1?Q?J=FCrgen?= <j@x.example>\r\n"
-                        "X-Raw: caf\xe9\r\n"
-                        "X-Empty:\r\n"
-                        "no colon here\r\n"
-                        "X-Last  : ok\r\n\r\n");
+    json_auto_t *part = full("Received: by x;\r\n        Mon, 1 Jan\r\n"
+                             "Subject: =?UTF-8?B?R3LDvMOf?=\r\n =?UTF-8?Q?e_an?= alle\r\n"
+                             "From: =?ISO-8859-1?Q?J=FCrgen?= <j@x.example>\r\n"
+                             "X-Raw: caf\xe9\r\n"
+                             "X-Empty:\r\n"
+                             "no colon here\r\n"
+                             "X-Last  : ok\r\n\r\n");
     assert_string_equal(header(part, "Received"), "by x;        Mon, 1 Jan");
     assert_string_equal(header(part, "Subject"), "Grüße an alle");
     assert_string_equal(header(part, "From"), "Jürgen <j@x.example>");
@@ -246,36 +239,30 @@ TEST(headers_are_unfolded_and_decoded)
     assert_string_equal(header(part, "X-Empty"), "");
     assert_string_equal(header(part, "X-Last"), "ok");
     assert_int_equal(json_array_size(json_object_get(part, "headers")), 6);
-    json_decref(part);
 }
 
 TEST(metadata_gives_the_wanted_headers_in_order)
 {
-    json_t *all = box_mime_metadata(tide_text_of(nested), NULL, 0);
+    json_auto_t *all = box_mime_metadata(tide_text_of(nested), NULL, 0);
     assert_string_equal(string_at(all, "mimeType"), "multipart/mixed");
     assert_int_equal(json_array_size(json_object_get(all, "headers")), 2);
     assert_null(json_object_get(all, "parts"));
     const tide_text only[] = {TIDE_TEXT("SUBJECT"), TIDE_TEXT("Date")};
-    json_t *some = box_mime_metadata(tide_text_of(nested), only, 2);
+    json_auto_t *some = box_mime_metadata(tide_text_of(nested), only, 2);
     assert_int_equal(json_array_size(json_object_get(some, "headers")), 1);
     assert_string_equal(header(some, "Subject"), "n");
     const tide_text none[] = {TIDE_TEXT("X-None")};
-    json_t *empty = box_mime_metadata(tide_text_of(nested), none, 1);
+    json_auto_t *empty = box_mime_metadata(tide_text_of(nested), none, 1);
     assert_null(json_object_get(empty, "headers"));
-    json_decref(all);
-    json_decref(some);
-    json_decref(empty);
 }
 
 static uint64_t date_of(const char *date)
 {
     char raw[200];
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
+    tide_auto_arena arena = tide_arena_heap(1 << 20);
     snprintf(raw, sizeof raw, "Date: %s\r\n\r\n", date);
     struct box_view view;
     box_mime_headers(tide_text_of(raw), &arena, &view);
-    tide_arena_done(&arena);
     return view.has_date ? view.date_ms / 1000 : 0;
 }
 
@@ -297,8 +284,7 @@ TEST(dates_of_all_ages_are_read)
 
 TEST(the_view_of_headers_is_complete)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
+    tide_auto_arena arena = tide_arena_heap(1 << 20);
     struct box_view view;
     box_mime_headers(TIDE_TEXT("from: =?UTF-8?Q?Ren=C3=A9?= <r@x.example>\r\n"
                                "To: a@x.example\r\nTO: b@x.example\r\nCc: c@x.example\r\n"
@@ -318,7 +304,6 @@ TEST(the_view_of_headers_is_complete)
     assert_true(tide_text_equal(view.delivered_to, TIDE_TEXT("d@x.example")));
     assert_int_equal(view.subject.bytes, 0);
     assert_false(view.has_date);
-    tide_arena_done(&arena);
 }
 
 /* ---- texts ---- */
@@ -346,9 +331,8 @@ TEST(texts_become_utf8)
          "Hello"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        json_t *part = full(cases[i].raw);
+        json_auto_t *part = full(cases[i].raw);
         assert_body(part, cases[i].expected);
-        json_decref(part);
     }
 }
 
@@ -404,8 +388,7 @@ TEST(snippets_are_collapsed_escaped_and_short)
 
 TEST(the_view_collects_texts_and_names)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 24);
+    tide_auto_arena arena = tide_arena_heap(1 << 24);
     struct box_view view;
     box_mime_view(tide_text_of(nested), &arena, &view);
     assert_true(tide_text_equal(view.text, TIDE_TEXT("plain\nbold\n")));
@@ -418,7 +401,6 @@ TEST(the_view_collects_texts_and_names)
     box_mime_view(TIDE_TEXT("Subject: x\r\n\r\ny"), &arena, &view);
     assert_false(view.has_attachment);
     assert_int_equal(view.filenames.bytes, 0);
-    tide_arena_done(&arena);
 }
 
 /* ---- what others send ---- */
@@ -456,19 +438,18 @@ static double seconds(void)
 
 static uint32_t check_any(tide_text raw)
 {
-    json_t *part = box_mime_full(raw);
-    json_t *metadata = box_mime_metadata(raw, NULL, 0);
+    json_auto_t *part = box_mime_full(raw);
+    json_auto_t *metadata = box_mime_metadata(raw, NULL, 0);
     char *dumped = json_dumps(part, JSON_COMPACT);
     assert_non_null(dumped);
     json_error_t error;
-    json_t *again = json_loads(dumped, 0, &error);
+    json_auto_t *again = json_loads(dumped, 0, &error);
     assert_non_null(again);
     assert_true(json_equal(again, part));
     free(dumped);
     uint32_t count = check_part(raw, part, 0);
     assert_true(count <= BOX_PARTS_MAX);
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 1u << 29);
+    tide_auto_arena arena = tide_arena_heap(1u << 29);
     struct box_view view;
     box_mime_view(raw, &arena, &view);
     assert_true(box_utf8_valid(view.text));
@@ -480,10 +461,6 @@ static uint32_t check_any(tide_text raw)
     assert_true(box_utf8_valid(text_of(&snippet)));
     assert_true(snippet.bytes <= 200 * 6);
     tide_buf_done(&snippet);
-    tide_arena_done(&arena);
-    json_decref(again);
-    json_decref(metadata);
-    json_decref(part);
     return count;
 }
 
@@ -493,7 +470,7 @@ TEST(broken_messages_are_one_text)
     assert_int_equal(check_any(TIDE_TEXT("")), 1);
     assert_int_equal(check_any(TIDE_TEXT("\n")), 1);
     assert_int_equal(check_any(TIDE_TEXT("\0\0\0\xff\xfe")), 1);
-    json_t *part = full("Content-Type: multipart/mixed\r\n\r\n--x\r\n\r\nbody\r\n--x--\r\n");
+    json_auto_t *part = full("Content-Type: multipart/mixed\r\n\r\n--x\r\n\r\nbody\r\n--x--\r\n");
     assert_string_equal(string_at(part, "mimeType"), "text/plain");
     assert_body(part, "--x\r\n\r\nbody\r\n--x--\r\n");
     json_decref(part);
@@ -503,7 +480,6 @@ TEST(broken_messages_are_one_text)
     json_decref(part);
     part = full("Content-Type: nonsense\r\n\r\nx");
     assert_string_equal(string_at(part, "mimeType"), "text/plain");
-    json_decref(part);
 }
 
 TEST(an_inner_part_ends_where_the_outer_one_goes_on)
@@ -549,10 +525,9 @@ TEST(parts_end_at_the_ceiling)
     for (int i = 0; i < 20000; i++)
         (void)tide_buf_print(&raw, "--b\r\n\r\npart %d\r\n", i);
     assert_int_equal(check_any(text_of(&raw)), BOX_PARTS_MAX);
-    json_t *part = box_mime_full(text_of(&raw));
+    json_auto_t *part = box_mime_full(text_of(&raw));
     const json_t *last = child(part, BOX_PARTS_MAX - 2);
     assert_string_equal(string_at(last, "mimeType"), "application/octet-stream");
-    json_decref(part);
     tide_buf_done(&raw);
 }
 

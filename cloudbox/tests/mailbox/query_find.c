@@ -30,8 +30,7 @@ uint64_t by_match(const box_query *query, box_mailbox *mailbox)
 
 uint64_t find(box_mailbox *mailbox, tide_text text)
 {
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), ARENA_BYTES_MAX);
+    tide_arena arena = tide_arena_heap(ARENA_BYTES_MAX);
     const box_query *query = box_query_parse(text, NOW_MS, mailbox, &arena);
     const uint64_t matched = by_match(query, mailbox);
     const uint64_t walked = by_walk(query, mailbox);

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "cloudbox/mailbox/mime.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 

@@ -95,8 +95,7 @@ static uint64_t containing(struct writing *writing, const char *line, const char
     for (uint32_t slot = 0; slot < SET_MAX; slot++) {
         if ((writing->all >> slot & 1) == 0)
             continue;
-        tide_buf scratch;
-        tide_buf_init(&scratch, tide_mem_heap(), 1 << 20);
+        tide_auto_buf scratch = tide_buf_heap(1 << 20);
         const tide_text raw = box_mailbox_raw(writing->mailbox, slot, &scratch);
         char copy[1024];
         (void)snprintf(copy, sizeof copy, "%.*s", (int)raw.bytes, raw.data);
@@ -107,7 +106,6 @@ static uint64_t containing(struct writing *writing, const char *line, const char
             *strstr(from, "\r\n") = '\0';
         if (strstr(from, word) != NULL)
             set |= UINT64_C(1) << slot;
-        tide_buf_done(&scratch);
     }
     return set;
 }
@@ -240,7 +238,7 @@ static struct sets write_query(struct writing *writing, uint64_t deep)
 static void random_queries(uint64_t first_seed, uint64_t rounds, bool words)
 {
     tide_rng rng = tide_rng_seeded(first_seed);
-    box_mailbox *mailbox = random_mailbox(&rng);
+    auto_mailbox *mailbox = random_mailbox(&rng);
     static struct writing writing;
     for (uint64_t seed = first_seed; seed < first_seed + rounds; seed++) {
         writing.rng = tide_rng_seeded(seed);
@@ -254,7 +252,6 @@ static void random_queries(uint64_t first_seed, uint64_t rounds, bool words)
             fail_msg("seed %llu: %s finds %llx, not %llx", (unsigned long long)seed, writing.text,
                      (unsigned long long)found, (unsigned long long)sets.yes);
     }
-    box_mailbox_free(mailbox);
 }
 
 TEST(random_queries_find_the_right_set_by_both_ways)
@@ -272,13 +269,11 @@ TEST(a_generated_message_is_found_by_its_message_id)
 {
     size_t with_id = 0;
     for (uint64_t seed = 1; seed <= scaled(100); seed++) {
-        box_mailbox *mailbox = box_mailbox_new(&(struct box_mailbox_spec){
+        auto_mailbox *mailbox = box_mailbox_new(&(struct box_mailbox_spec){
             .seed = seed, .generated = SET_MAX, .now_ms = NOW_MS, .email = "me@x.test"});
         for (uint32_t slot = 0; slot < SET_MAX; slot += 7) {
-            tide_buf scratch;
-            tide_buf_init(&scratch, tide_mem_heap(), 64 << 20);
-            tide_arena arena;
-            tide_arena_init(&arena, tide_mem_heap(), 64 << 20);
+            tide_auto_buf scratch = tide_buf_heap(64 << 20);
+            tide_auto_arena arena = tide_arena_heap(64 << 20);
             struct box_view view;
             box_mime_headers(box_mailbox_raw(mailbox, slot, &scratch), &arena, &view);
             char text[512];
@@ -289,10 +284,7 @@ TEST(a_generated_message_is_found_by_its_message_id)
                 if ((find(mailbox, tide_text_of(text)) >> slot & 1) == 0)
                     fail_msg("seed %u: message %u is not found by %s", (unsigned)seed, slot, text);
             }
-            tide_arena_done(&arena);
-            tide_buf_done(&scratch);
         }
-        box_mailbox_free(mailbox);
     }
     assert_true(with_id > 0);
 }

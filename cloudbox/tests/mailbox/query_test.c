@@ -327,10 +327,9 @@ static const struct {
 
 TEST(a_query_finds_what_it_says)
 {
-    box_mailbox *mailbox = known_mailbox();
+    auto_mailbox *mailbox = known_mailbox();
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
-        tide_arena arena;
-        tide_arena_init(&arena, tide_mem_heap(), ARENA_BYTES_MAX);
+        tide_auto_arena arena = tide_arena_heap(ARENA_BYTES_MAX);
         const box_query *query =
             box_query_parse(tide_text_of(examples[i].query), NOW_MS, mailbox, &arena);
         char matched[SET_MAX + 1];
@@ -340,9 +339,7 @@ TEST(a_query_finds_what_it_says)
         if (strcmp(matched, examples[i].expected) != 0 || strcmp(walked, matched) != 0)
             fail_msg("%s: expected \"%s\", matched \"%s\", walked \"%s\"", examples[i].query,
                      examples[i].expected, matched, walked);
-        tide_arena_done(&arena);
     }
-    box_mailbox_free(mailbox);
 }
 
 static const struct {
@@ -378,10 +375,9 @@ static const struct {
 
 TEST(a_plan_knows_what_the_walk_decides)
 {
-    box_mailbox *mailbox = known_mailbox();
+    auto_mailbox *mailbox = known_mailbox();
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
-        tide_arena arena;
-        tide_arena_init(&arena, tide_mem_heap(), ARENA_BYTES_MAX);
+        tide_auto_arena arena = tide_arena_heap(ARENA_BYTES_MAX);
         struct box_query_plan plan;
         box_query_plan(box_query_parse(tide_text_of(plans[i].query), NOW_MS, mailbox, &arena),
                        &plan);
@@ -390,9 +386,7 @@ TEST(a_plan_knows_what_the_walk_decides)
             (!plan.nothing && plan.walk.labels_count != plans[i].labels))
             fail_msg("%s: nothing %d, spam and trash %d, exact %d, labels %zu", plans[i].query,
                      plan.nothing, plan.spam_trash, plan.exact, plan.walk.labels_count);
-        tide_arena_done(&arena);
     }
-    box_mailbox_free(mailbox);
 }
 
 /* ---- hostile texts ---- */
@@ -402,19 +396,17 @@ static uint64_t find_repeated(box_mailbox *mailbox, const char *piece, size_t co
                               const char *end)
 {
     const size_t bytes = strlen(piece);
-    char *text = calloc(count * bytes + strlen(end) + 1, 1);
+    auto_text *text = calloc(count * bytes + strlen(end) + 1, 1);
     assert_non_null(text);
     for (size_t i = 0; i < count; i++)
         memcpy(text + i * bytes, piece, bytes);
     memcpy(text + count * bytes, end, strlen(end));
-    const uint64_t set = find(mailbox, tide_text_of(text));
-    free(text);
-    return set;
+    return find(mailbox, tide_text_of(text));
 }
 
 TEST(what_is_too_deep_or_too_long_matches_nothing)
 {
-    box_mailbox *mailbox = known_mailbox();
+    auto_mailbox *mailbox = known_mailbox();
     const uint64_t money = find(mailbox, TIDE_TEXT("money"));
     assert_int_not_equal(money, 0);
     assert_int_equal(find_repeated(mailbox, "(", BOX_QUERY_DEEP, "money"), money);
@@ -431,7 +423,6 @@ TEST(what_is_too_deep_or_too_long_matches_nothing)
     assert_int_equal(find_repeated(mailbox, ")}|", 2000, " money"), money);
     assert_int_equal(find_repeated(mailbox, "in:inbox is:unread ", 200, ""),
                      find(mailbox, TIDE_TEXT("in:inbox is:unread")));
-    box_mailbox_free(mailbox);
 }
 
 TEST(any_text_parses_and_its_plan_is_not_too_narrow)
@@ -474,7 +465,7 @@ TEST(any_text_parses_and_its_plan_is_not_too_narrow)
         "\xff",
         "x:y",
     };
-    box_mailbox *mailbox = known_mailbox();
+    auto_mailbox *mailbox = known_mailbox();
     for (uint64_t seed = 1; seed <= scaled(15000); seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         char text[400] = "";
@@ -483,7 +474,6 @@ TEST(any_text_parses_and_its_plan_is_not_too_narrow)
                           sizeof text - strlen(text) - 1);
         (void)find(mailbox, tide_text_of(text));
     }
-    box_mailbox_free(mailbox);
 }
 
 int main(void)

@@ -29,12 +29,10 @@ static struct box_user *start(struct help *help, uint64_t seed)
 
 static uint64_t stat_of(const struct help *help, const char *name)
 {
-    json_t *stats = box_cloud_stats(help->cloud, NULL, false);
+    json_auto_t *stats = box_cloud_stats(help->cloud, NULL, false);
     const json_t *value = json_object_get(json_object_get(stats, "push"), name);
     assert_non_null(value);
-    const uint64_t number = (uint64_t)json_integer_value(value);
-    json_decref(stats);
-    return number;
+    return (uint64_t)json_integer_value(value);
 }
 
 /* What a receiver sees of one delivery. */
@@ -62,7 +60,7 @@ static bool receive(struct help *help, struct seen *seen)
     *seen = (struct seen){.id = delivery.id};
     assert_string_equal(delivery.url, URL);
     (void)snprintf(seen->bearer, sizeof seen->bearer, "%s", delivery.bearer);
-    json_t *body = json_loads(tide_buf_cstr(&delivery.body), 0, NULL);
+    json_auto_t *body = json_loads(tide_buf_cstr(&delivery.body), 0, NULL);
     tide_buf_done(&delivery.body);
     assert_non_null(body);
     assert_int_equal(json_object_size(body), 2);
@@ -74,16 +72,12 @@ static bool receive(struct help *help, struct seen *seen)
     assert_int_equal(strlen(help_text(message, "publishTime")), 24);
     assert_int_equal(json_object_size(json_object_get(message, "attributes")), 0);
     seen->message_id = u64_of(message, "messageId");
-    tide_buf data;
-    tide_buf_init(&data, tide_mem_heap(), 4096);
+    tide_auto_buf data = tide_buf_heap(4096);
     assert_true(box_base64_decode(tide_text_of(help_text(message, "data")), &data));
-    json_t *news = json_loads(tide_buf_cstr(&data), 0, NULL);
+    json_auto_t *news = json_loads(tide_buf_cstr(&data), 0, NULL);
     assert_non_null(news);
     (void)snprintf(seen->email, sizeof seen->email, "%s", help_text(news, "emailAddress"));
     seen->history_id = u64_of(news, "historyId");
-    json_decref(news);
-    tide_buf_done(&data);
-    json_decref(body);
     return true;
 }
 
@@ -138,7 +132,7 @@ static void watch(struct help *help, const char *body)
 
 TEST(a_watch_says_where_history_stands_and_when_it_ends)
 {
-    struct help help;
+    auto_help help;
     struct box_user *anna = start(&help, 1);
     (void)insert(&help, anna, BOX_LABEL_INBOX);
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
@@ -169,12 +163,11 @@ TEST(a_watch_says_where_history_stands_and_when_it_ends)
     assert_false(receive(&help, &seen));
     assert_int_equal(stat_of(&help, "acknowledged"), 1);
     assert_true(box_cloud_wake_at_ms(help.cloud, help.now_ms) == UINT64_MAX);
-    help_stop(&help);
 }
 
 TEST(a_wrong_watch_is_refused_in_googles_words)
 {
-    struct help help;
+    auto_help help;
     (void)start(&help, 2);
     static const struct {
         const char *body;
@@ -202,20 +195,18 @@ TEST(a_wrong_watch_is_refused_in_googles_words)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(help_post(&help, WATCH, bad[i].body), bad[i].status);
-        json_t *reply = help_json(&help);
+        json_auto_t *reply = help_json(&help);
         const char *message = help_text(json_object_get(reply, "error"), "message");
         if (strstr(message, bad[i].message) == NULL)
             fail_msg("%s: %s", bad[i].body, message);
-        json_decref(reply);
     }
     assert_int_equal(stat_of(&help, "watches"), 0);
     assert_int_equal(drain(&help), 0);
-    help_stop(&help);
 }
 
 TEST(a_topic_is_a_name_and_a_web_address)
 {
-    struct help help;
+    auto_help help;
     (void)start(&help, 3);
     static const char *const bad[][2] = {
         {"mail", URL}, {TOPIC, "ftp://x/"}, {TOPIC, "http://"}, {TOPIC, "http://a b"}, {TOPIC, ""}};
@@ -231,12 +222,11 @@ TEST(a_topic_is_a_name_and_a_web_address)
                      TIDE_OK);
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
     assert_int_equal(drain(&help), 1);
-    help_stop(&help);
 }
 
 TEST(every_subscription_of_a_topic_gets_its_own_delivery)
 {
-    struct help help;
+    auto_help help;
     (void)start(&help, 4);
     assert_int_equal(
         box_push_add_topic(push_of(&help), TIDE_TEXT(TOPIC), TIDE_TEXT("http://two.example"), NULL),
@@ -250,12 +240,11 @@ TEST(every_subscription_of_a_topic_gets_its_own_delivery)
     assert_non_null(strstr(tide_buf_cstr(&two.body), "projects/proj/subscriptions/mail-push-2"));
     tide_buf_done(&one.body);
     tide_buf_done(&two.body);
-    help_stop(&help);
 }
 
 TEST(after_stop_and_expiry_nothing_is_born)
 {
-    struct help help;
+    auto_help help;
     struct box_user *anna = start(&help, 5);
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
     assert_int_equal(drain(&help), 1);
@@ -281,12 +270,11 @@ TEST(after_stop_and_expiry_nothing_is_born)
     help.now_ms += 1000;
     (void)arrive(&help, anna, BOX_LABEL_INBOX);
     assert_int_equal(drain(&help), 0);
-    help_stop(&help);
 }
 
 TEST(one_project_has_one_watch_and_a_user_not_too_many)
 {
-    struct help help;
+    auto_help help;
     struct box_user *anna = start(&help, 6);
     for (int i = 0; i < 9; i++) {
         char topic[64], body[128];
@@ -310,14 +298,13 @@ TEST(one_project_has_one_watch_and_a_user_not_too_many)
     assert_int_equal(drain(&help), 8);
     help.now_ms += 7 * DAY_MS; /* what ended gives way */
     watch(&help, "{\"topicName\":\"projects/p8/topics/t\"}");
-    help_stop(&help);
 }
 
 /* ---- filters and rate ---- */
 
 TEST(labels_decide_what_is_news)
 {
-    struct help help;
+    auto_help help;
     struct box_user *anna = start(&help, 7);
     const uint16_t starred = BOX_LABEL_STARRED;
     static const struct {
@@ -357,12 +344,11 @@ TEST(labels_decide_what_is_news)
         push_changed(&help, anna); /* nothing happened */
         assert_int_equal(drain(&help), 0);
     }
-    help_stop(&help);
 }
 
 TEST(a_call_that_changes_the_mailbox_notifies_by_itself)
 {
-    struct help help;
+    auto_help help;
     struct box_user *anna = start(&help, 8);
     const uint32_t slot = insert(&help, anna, BOX_LABEL_INBOX);
     char id[BOX_ID_TEXT_BYTES], target[128];
@@ -375,12 +361,11 @@ TEST(a_call_that_changes_the_mailbox_notifies_by_itself)
     struct seen seen;
     assert_true(receive(&help, &seen));
     assert_int_equal(seen.history_id, box_mailbox_history_id(box_user_mailbox(anna)));
-    help_stop(&help);
 }
 
 TEST(more_than_one_a_second_is_dropped)
 {
-    struct help help;
+    auto_help help;
     struct box_user *anna = start(&help, 9);
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
     for (int i = 0; i < 10; i++) {
@@ -391,7 +376,6 @@ TEST(more_than_one_a_second_is_dropped)
     assert_int_equal(stat_of(&help, "limited"), 7);
     watch(&help, "{\"topicName\":\"" TOPIC "\"}"); /* BPSH1 holds across watches */
     assert_int_equal(drain(&help), 0);
-    help_stop(&help);
 }
 
 static void add_fault(struct help *help, const char *rule)
@@ -403,7 +387,7 @@ static void add_fault(struct help *help, const char *rule)
 
 TEST(faults_lose_and_double_notifications)
 {
-    struct help help;
+    auto_help help;
     struct box_user *anna = start(&help, 10);
     add_fault(&help, "{\"method\":\"gmail.users.watch\",\"count\":1,\"fault\":\"push-loss\"}");
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
@@ -423,14 +407,13 @@ TEST(faults_lose_and_double_notifications)
     help.now_ms += 1000;
     (void)arrive(&help, anna, BOX_LABEL_INBOX);
     assert_int_equal(drain(&help), 1);
-    help_stop(&help);
 }
 
 /* ---- deliveries ---- */
 
 TEST(what_is_not_acknowledged_comes_again_for_seven_days)
 {
-    struct help help;
+    auto_help help;
     (void)start(&help, 11);
     const uint64_t born_ms = help.now_ms;
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
@@ -461,7 +444,6 @@ TEST(what_is_not_acknowledged_comes_again_for_seven_days)
     assert_false(receive(&help, &seen));
     assert_int_equal(stat_of(&help, "given_up"), 1);
     assert_int_equal(stat_of(&help, "waiting"), 0);
-    help_stop(&help);
 }
 
 TEST(the_oldest_gives_way_when_too_many_wait)
@@ -545,7 +527,7 @@ TEST(the_queue_gives_what_a_plain_list_would_give)
  * losses and duplicates, and a receiver that often does not answer. */
 static void random_watching(uint64_t seed)
 {
-    struct help help;
+    auto_help help;
     struct box_user *anna = start(&help, seed);
     tide_rng rng = tide_rng_seeded(seed);
     add_fault(&help, "{\"method\":\"*\",\"rate\":0.1,\"fault\":\"push-loss\"}");
@@ -596,7 +578,6 @@ static void random_watching(uint64_t seed)
     assert_int_equal(acknowledged + stat_of(&help, "given_up") + stat_of(&help, "lost"),
                      born + stat_of(&help, "duplicated"));
     assert_true(stat_of(&help, "lost") > 0 && stat_of(&help, "duplicated") > 0);
-    help_stop(&help);
 }
 
 TEST(the_promises_hold_whatever_happens)

@@ -5,6 +5,7 @@
 #include "cloudbox/google/batch.h"
 #include "cloudbox/serve/server.h"
 #include "cloudbox/tests/gate/resident.h"
+#include "cloudbox/tests/owned.h"
 #include "support/test.h"
 
 #include <curl/curl.h>
@@ -284,7 +285,7 @@ CASE(a_fault_of_the_wire_cuts_a_source)
 CASE(callers_without_streams_meet_the_same_methods)
 {
     struct world *world = *state;
-    struct box_answer answer;
+    auto_answer answer;
     char body[1000];
     fill(0, body, sizeof body);
     box_answer_init(&answer);
@@ -315,7 +316,6 @@ CASE(callers_without_streams_meet_the_same_methods)
     char part[300];
     fill(0, part, sizeof part);
     assert_non_null(memmem(answer.body.data, answer.body.bytes, part, sizeof part));
-    box_answer_done(&answer);
 }
 
 int main(void)

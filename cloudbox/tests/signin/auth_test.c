@@ -15,12 +15,10 @@ static void challenge_of(const char *verifier, char text_out[44])
 {
     unsigned char digest[32];
     box_sha256(tide_text_of(verifier), digest);
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 64);
+    tide_auto_buf text = tide_buf_heap(64);
     box_add_base64url_bare(&text, (tide_text){(const char *)digest, 32});
     assert_int_equal(text.bytes, 43);
     memcpy(text_out, text.data, 44);
-    tide_buf_done(&text);
 }
 
 static struct box_ask ask_for(struct help *help, const char *client, uint32_t scopes)
@@ -45,7 +43,7 @@ static struct box_redeem redeem_of(const struct box_ask *ask, const char *code)
 static void sign_in(struct help *help, struct box_user *user, const struct box_ask *ask,
                     char **access_out, char **refresh_out)
 {
-    char *code = strdup(box_auth_code(auth_of(help), ask, user, ask->scopes, help->now_ms));
+    auto_text *code = strdup(box_auth_code(auth_of(help), ask, user, ask->scopes, help->now_ms));
     const struct box_redeem redeem = redeem_of(ask, code);
     struct box_issue issue;
     struct box_oauth_error error = {0};
@@ -53,7 +51,6 @@ static void sign_in(struct help *help, struct box_user *user, const struct box_a
         fail_msg("%s: %s", error.error, error.text);
     *access_out = strdup(issue.access);
     *refresh_out = strdup(issue.refresh);
-    free(code);
 }
 
 static bool is_good(struct help *help, const char *token)
@@ -81,8 +78,7 @@ static bool refreshes(struct help *help, uint32_t client, const char *refresh)
 
 TEST(every_set_of_scopes_survives_its_text)
 {
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 4096);
+    tide_buf text = tide_buf_heap(4096);
     for (uint32_t scopes = 0; scopes <= BOX_SCOPE_ALL; scopes++) {
         tide_buf_clear(&text);
         box_scopes_text(scopes, &text);
@@ -101,8 +97,7 @@ TEST(every_set_of_scopes_survives_its_text)
 
 TEST(a_fixed_token_never_expires_and_may_do_everything)
 {
-    struct help help;
-    help_start(&help, 1, false);
+    HELP(help, 1, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     struct box_user *ben = help_user(&help, "ben@example.com");
     struct box_auth *auth = auth_of(&help);
@@ -127,15 +122,13 @@ TEST(a_fixed_token_never_expires_and_may_do_everything)
     assert_false(box_auth_check(auth, TIDE_TEXT("secret"), 1, &who));
     assert_int_equal(box_auth_add_token(auth, TIDE_TEXT("secret"), anna), TIDE_OK);
     assert_true(box_auth_check(auth, TIDE_TEXT("secret"), 1, &who));
-    help_stop(&help);
 }
 
 /* Adds and drops secrets by chance and compares with a plain array of texts. */
 TEST(the_table_of_secrets_finds_what_is_there_and_nothing_else)
 {
     const uint64_t seed = 77;
-    struct help help;
-    help_start(&help, seed, false);
+    HELP(help, seed, false);
     struct box_auth *auth = auth_of(&help);
     struct box_user *user = help_user(&help, "anna@example.com");
     enum { TEXTS = 2000 };
@@ -161,18 +154,16 @@ TEST(the_table_of_secrets_finds_what_is_there_and_nothing_else)
             assert_int_equal(box_secret_add(auth, tide_text_of(text), &secret), 0);
         }
     }
-    help_stop(&help);
 }
 
 /* ---- codes (BAUT1) ---- */
 
 TEST(a_code_is_good_once_and_its_second_use_kills_what_it_gave)
 {
-    struct help help;
-    help_start(&help, 2, false);
+    HELP(help, 2, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     const struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY);
-    char *code = strdup(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
+    auto_text *code = strdup(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
     const struct box_redeem redeem = redeem_of(&ask, code);
     struct box_issue issue;
     struct box_oauth_error error;
@@ -181,8 +172,8 @@ TEST(a_code_is_good_once_and_its_second_use_kills_what_it_gave)
     assert_int_equal(issue.expires_in_s, 3599);
     assert_int_equal(strncmp(issue.access, "ya29.", 5), 0);
     assert_int_equal(strncmp(issue.refresh, "1//", 3), 0);
-    char *access = strdup(issue.access);
-    char *refresh = strdup(issue.refresh);
+    auto_text *access = strdup(issue.access);
+    auto_text *refresh = strdup(issue.refresh);
     assert_true(is_good(&help, access));
     assert_true(refreshes(&help, ask.client, refresh));
 
@@ -191,10 +182,6 @@ TEST(a_code_is_good_once_and_its_second_use_kills_what_it_gave)
     assert_int_equal(error.http, 400);
     assert_false(is_good(&help, access));
     assert_false(refreshes(&help, ask.client, refresh));
-    free(code);
-    free(access);
-    free(refresh);
-    help_stop(&help);
 }
 
 struct misfit {
@@ -207,12 +194,11 @@ struct misfit {
 
 TEST(a_code_fits_only_what_it_was_given_for)
 {
-    struct help help;
-    help_start(&help, 3, false);
+    HELP(help, 3, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     const struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY);
     const uint32_t other = box_auth_client(auth_of(&help), TIDE_TEXT("client-2"));
-    char *code = strdup(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
+    auto_text *code = strdup(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
     const struct box_redeem good = redeem_of(&ask, code);
     struct misfit misfits[] = {
         {"Malformed auth code.", "invalid_grant", 400, good, 0},
@@ -240,27 +226,22 @@ TEST(a_code_fits_only_what_it_was_given_for)
     struct box_oauth_error error;
     assert_true(
         box_auth_redeem(auth_of(&help), &good, help.now_ms + BOX_CODE_LIFE_MS - 1, &issue, &error));
-    free(code);
-    help_stop(&help);
 }
 
 static bool redeems_with(struct help *help, const struct box_ask *ask, tide_text verifier)
 {
     struct box_user *anna = help_user(help, "anna@example.com");
-    char *code = strdup(box_auth_code(auth_of(help), ask, anna, ask->scopes, help->now_ms));
+    auto_text *code = strdup(box_auth_code(auth_of(help), ask, anna, ask->scopes, help->now_ms));
     struct box_redeem redeem = redeem_of(ask, code);
     redeem.verifier = verifier;
     struct box_issue issue;
     struct box_oauth_error error;
-    const bool good = box_auth_redeem(auth_of(help), &redeem, help->now_ms, &issue, &error);
-    free(code);
-    return good;
+    return box_auth_redeem(auth_of(help), &redeem, help->now_ms, &issue, &error);
 }
 
 TEST(a_verifier_has_43_to_128_unreserved_characters)
 {
-    struct help help;
-    help_start(&help, 4, false);
+    HELP(help, 4, false);
     struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY);
     char letters[140];
     memset(letters, 'v', sizeof letters);
@@ -278,8 +259,7 @@ TEST(a_verifier_has_43_to_128_unreserved_characters)
         text[20] = (char)c;
         unsigned char digest[32];
         box_sha256((tide_text){text, 50}, digest);
-        tide_buf hash;
-        tide_buf_init(&hash, tide_mem_heap(), 64);
+        tide_buf hash = tide_buf_heap(64);
         box_add_base64url_bare(&hash, (tide_text){(const char *)digest, 32});
         memcpy(ask.challenge, hash.data, 44);
         tide_buf_done(&hash);
@@ -295,15 +275,13 @@ TEST(a_verifier_has_43_to_128_unreserved_characters)
     ask.challenge[0] = '\0'; /* no PKCE at all */
     assert_true(redeems_with(&help, &ask, TIDE_TEXT_NONE));
     assert_false(redeems_with(&help, &ask, TIDE_TEXT(VERIFIER)));
-    help_stop(&help);
 }
 
 /* ---- tokens and grants (BAUT2, BAUT3, BAUT4) ---- */
 
 TEST(an_access_token_dies_with_its_second_and_with_its_grant)
 {
-    struct help help;
-    help_start(&help, 5, false);
+    HELP(help, 5, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     const struct box_ask ask = ask_for(&help, "77-web.apps.example", BOX_SCOPE_READONLY);
     char *access, *refresh;
@@ -330,13 +308,11 @@ TEST(an_access_token_dies_with_its_second_and_with_its_grant)
     assert_false(box_auth_revoke(auth_of(&help), TIDE_TEXT("nothing"), help.now_ms));
     free(access);
     free(refresh);
-    help_stop(&help);
 }
 
 TEST(clients_of_one_project_share_its_quota)
 {
-    struct help help;
-    help_start(&help, 6, false);
+    HELP(help, 6, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     static const char *const clients[] = {"77-a.apps.example", "77-b.apps.example",
                                           "78-a.apps.example", "77a-x"};
@@ -354,13 +330,11 @@ TEST(clients_of_one_project_share_its_quota)
     assert_int_equal(projects[0], projects[1]);
     assert_int_not_equal(projects[0], projects[2]);
     assert_int_not_equal(projects[0], projects[3]);
-    help_stop(&help);
 }
 
 TEST(a_grant_has_no_scope_that_was_not_ticked)
 {
-    struct help help;
-    help_start(&help, 7, false);
+    HELP(help, 7, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY | BOX_SCOPE_SEND);
     struct box_auth *auth = auth_of(&help);
@@ -393,13 +367,11 @@ TEST(a_grant_has_no_scope_that_was_not_ticked)
     code = box_auth_code(auth, &ask, anna, BOX_SCOPE_LABELS, help.now_ms);
     assert_int_equal(box_auth_code_scopes(auth, tide_text_of(code)),
                      BOX_SCOPE_LABELS | BOX_SCOPE_SEND);
-    help_stop(&help);
 }
 
 TEST(the_hundred_and_first_refresh_token_silently_kills_the_first)
 {
-    struct help help;
-    help_start(&help, 8, false);
+    HELP(help, 8, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     struct box_user *ben = help_user(&help, "ben@example.com");
     const struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY);
@@ -420,13 +392,11 @@ TEST(the_hundred_and_first_refresh_token_silently_kills_the_first)
     assert_true(refreshes(&help, ask.client, elsewhere[3]));
     for (size_t i = 0; i < 4; i++)
         free(elsewhere[i]);
-    help_stop(&help);
 }
 
 TEST(grants_end_by_testing_password_disuse_and_revocation)
 {
-    struct help help;
-    help_start(&help, 9, false);
+    HELP(help, 9, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     struct box_user *ben = help_user(&help, "ben@example.com");
     const struct box_ask mail = ask_for(&help, "c", BOX_SCOPE_READONLY | BOX_SCOPE_EMAIL);
@@ -477,13 +447,11 @@ TEST(grants_end_by_testing_password_disuse_and_revocation)
     assert_false(refreshes(&help, mail.client, r[0]));
     free(a[0]);
     free(r[0]);
-    help_stop(&help);
 }
 
 TEST(registered_clients_keep_strangers_out)
 {
-    struct help help;
-    help_start(&help, 10, false);
+    HELP(help, 10, false);
     struct box_auth *auth = auth_of(&help);
     const uint32_t stranger = box_auth_client(auth, TIDE_TEXT("anybody"));
     assert_int_not_equal(stranger, 0);
@@ -498,13 +466,11 @@ TEST(registered_clients_keep_strangers_out)
     assert_true(box_auth_client_proves(auth, known, TIDE_TEXT("s3cret")));
     assert_false(box_auth_client_proves(auth, known, TIDE_TEXT("s3cre")));
     assert_false(box_auth_client_proves(auth, known, TIDE_TEXT_NONE));
-    help_stop(&help);
 }
 
 TEST(spent_tokens_and_codes_are_swept)
 {
-    struct help help;
-    help_start(&help, 11, false);
+    HELP(help, 11, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     const struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY);
     char *access, *refresh;
@@ -517,7 +483,6 @@ TEST(spent_tokens_and_codes_are_swept)
     assert_in_range(auth_of(&help)->living, 1, 2100); /* an hour's tokens, and as many dead */
     free(access);
     free(refresh);
-    help_stop(&help);
 }
 
 /* ---- seed and state ---- */
@@ -526,12 +491,10 @@ TEST(the_seed_decides_every_token)
 {
     char *access[3], *refresh[3];
     for (size_t i = 0; i < 3; i++) {
-        struct help help;
-        help_start(&help, i < 2 ? 42 : 43, false);
+        HELP(help, i < 2 ? 42 : 43, false);
         struct box_user *anna = help_user(&help, "anna@example.com");
         const struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY);
         sign_in(&help, anna, &ask, &access[i], &refresh[i]);
-        help_stop(&help);
     }
     assert_string_equal(access[0], access[1]);
     assert_string_equal(refresh[0], refresh[1]);
@@ -641,10 +604,10 @@ TEST(a_code_a_key_and_clients_survive_too)
                      TIDE_OK);
     assert_int_equal(box_auth_add_token(auth_of(&help), TIDE_TEXT("fix"), anna), TIDE_OK);
     const struct box_ask ask = ask_for(&help, "known", BOX_SCOPE_READONLY);
-    char *code = strdup(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
-    json_t *jwks = box_auth_jwks(auth_of(&help));
+    auto_text *code = strdup(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
+    json_auto_t *jwks = box_auth_jwks(auth_of(&help));
     help_replay(&again, &help, 12);
-    json_t *same = box_auth_jwks(auth_of(&again));
+    json_auto_t *same = box_auth_jwks(auth_of(&again));
     assert_true(json_equal(jwks, same));
     assert_int_equal(box_auth_client(auth_of(&again), TIDE_TEXT("stranger")), 0);
     assert_true(is_good(&again, "fix"));
@@ -653,17 +616,13 @@ TEST(a_code_a_key_and_clients_survive_too)
     struct box_oauth_error error;
     assert_true(box_auth_redeem(auth_of(&again), &redeem, help.now_ms, &issue, &error));
     assert_string_equal(issue.user->email, "anna@example.com");
-    json_decref(jwks);
-    json_decref(same);
-    free(code);
     help_stop(&again);
     help_stop(&help);
 }
 
 TEST(broken_lines_are_refused)
 {
-    struct help help;
-    help_start(&help, 13, false);
+    HELP(help, 13, false);
     static const char *const lines[] = {
         "{\"op\":\"auth-nothing\",\"serial\":1}",
         "{\"op\":\"auth-grant\"}",
@@ -682,7 +641,6 @@ TEST(broken_lines_are_refused)
         tide_error err = {0};
         assert_int_not_equal(box_cloud_replay(help.cloud, tide_text_of(lines[i]), &err), TIDE_OK);
     }
-    help_stop(&help);
 }
 
 /* ---- signatures ---- */
@@ -690,10 +648,9 @@ TEST(broken_lines_are_refused)
 TEST(a_key_is_the_same_after_its_own_pem)
 {
     box_key *key = box_key_new();
-    tide_buf pem, again, token;
-    tide_buf_init(&pem, tide_mem_heap(), 64 << 10);
-    tide_buf_init(&again, tide_mem_heap(), 64 << 10);
-    tide_buf_init(&token, tide_mem_heap(), 64 << 10);
+    tide_auto_buf pem = tide_buf_heap(64 << 10);
+    tide_auto_buf again = tide_buf_heap(64 << 10);
+    tide_auto_buf token = tide_buf_heap(64 << 10);
     box_key_pem(key, &pem);
     box_key *same = box_key_from_pem(tide_buf_text(&pem));
     assert_non_null(same);
@@ -715,14 +672,10 @@ TEST(a_key_is_the_same_after_its_own_pem)
             fail_msg("letter %zu", i);
         token.data[i] = was;
     }
-    json_t *jwks = json_pack("{s:[o]}", "keys", box_key_jwk(key));
+    json_auto_t *jwks = json_pack("{s:[o]}", "keys", box_key_jwk(key));
     json_decref(help_claims(jwks, tide_buf_cstr(&token)));
-    json_decref(jwks);
     box_key_free(key);
     box_key_free(same);
-    tide_buf_done(&pem);
-    tide_buf_done(&again);
-    tide_buf_done(&token);
 }
 
 TEST(tokens_without_rs256_are_never_believed)
@@ -731,14 +684,12 @@ TEST(tokens_without_rs256_are_never_believed)
     static const char *const headers[] = {"{\"alg\":\"none\"}", "{\"alg\":\"HS256\"}",
                                           "{\"typ\":\"JWT\"}", "{\"alg\":7}", "[]"};
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
-        tide_buf token;
-        tide_buf_init(&token, tide_mem_heap(), 4096);
+        tide_auto_buf token = tide_buf_heap(4096);
         box_add_base64url_bare(&token, tide_text_of(headers[i]));
         box_add_cstr(&token, ".");
         box_add_base64url_bare(&token, TIDE_TEXT("{\"sub\":\"x\"}"));
         box_add_cstr(&token, ".AAAA");
         assert_false(box_jwt_verify(key, tide_buf_text(&token)));
-        tide_buf_done(&token);
     }
     static const char *const shapes[] = {"",
                                          ".",
@@ -785,13 +736,10 @@ static bool try_assertion(struct help *help, const box_key *key, const char *cla
         json_object_set_new(claims, claim, value);
     else if (claim != NULL)
         json_object_del(claims, claim);
-    tide_buf token;
-    tide_buf_init(&token, tide_mem_heap(), 64 << 10);
+    tide_auto_buf token = tide_buf_heap(64 << 10);
     box_jwt_sign(key, claims, &token);
-    const bool good = box_auth_assert(auth_of(help), tide_buf_text(&token), TIDE_TEXT(ORIGIN),
-                                      help->now_ms, issue, error);
-    tide_buf_done(&token);
-    return good;
+    return box_auth_assert(auth_of(help), tide_buf_text(&token), TIDE_TEXT(ORIGIN), help->now_ms,
+                           issue, error);
 }
 
 #define TIMES                                                                                      \
@@ -803,10 +751,9 @@ static bool try_assertion(struct help *help, const box_key *key, const char *cla
 
 TEST(an_assertion_is_checked_strictly)
 {
-    struct help help;
-    help_start(&help, 14, false);
+    HELP(help, 14, false);
     (void)help_user(&help, "anna@example.com");
-    json_t *file = NULL;
+    json_auto_t *file = NULL;
     const tide_text email = TIDE_TEXT("robot@proj.iam.gserviceaccount.com");
     assert_int_equal(box_auth_make_service_account(auth_of(&help), email, &file), TIDE_OK);
     assert_string_equal(help_text(file, "type"), "service_account");
@@ -870,8 +817,6 @@ TEST(an_assertion_is_checked_strictly)
     assert_string_equal(error.error, "invalid_grant");
     box_key_free(wrong);
     box_key_free(key);
-    json_decref(file);
-    help_stop(&help);
 }
 
 TEST(delegation_can_be_narrowed_and_survives)
@@ -881,14 +826,14 @@ TEST(delegation_can_be_narrowed_and_survives)
     struct box_user *anna = help_user(&help, "anna@example.com");
     (void)help_user(&help, "ben@example.com");
     const tide_text email = TIDE_TEXT("robot@proj.iam.gserviceaccount.com");
-    json_t *file = NULL;
+    json_auto_t *file = NULL;
     assert_int_equal(box_auth_make_service_account(auth_of(&help), email, &file), TIDE_OK);
     box_key *key = box_key_from_pem(tide_text_of(help_text(file, "private_key")));
     struct box_issue issue;
     struct box_oauth_error error;
-    json_t *ben = json_string("ben@example.com");
+    json_auto_t *ben = json_string("ben@example.com");
     assert_true(try_assertion(&help, key, "sub", json_incref(ben), &issue, &error));
-    char *access = strdup(issue.access);
+    auto_text *access = strdup(issue.access);
     assert_int_equal(box_auth_delegate(auth_of(&help), TIDE_TEXT("x@y.z"), anna, 1),
                      TIDE_NOT_FOUND);
     assert_int_equal(box_auth_delegate(auth_of(&help), email, anna, BOX_SCOPE_READONLY), TIDE_OK);
@@ -908,10 +853,7 @@ TEST(delegation_can_be_narrowed_and_survives)
     assert_false(try_assertion(&help, key, "sub", json_string("anna@example.com"), &issue, &error));
     assert_true(box_auth_revoke(auth_of(&help), tide_text_of(access), help.now_ms));
     assert_false(is_good(&help, access));
-    json_decref(ben);
-    free(access);
     box_key_free(key);
-    json_decref(file);
     help_stop(&again);
     help_stop(&help);
 }

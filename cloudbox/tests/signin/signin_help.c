@@ -126,11 +126,9 @@ const char *help_text(const json_t *object, const char *key)
 
 static BIGNUM *help_number(const json_t *jwk, const char *name)
 {
-    tide_buf bytes;
-    tide_buf_init(&bytes, tide_mem_heap(), 4096);
+    tide_auto_buf bytes = tide_buf_heap(4096);
     assert_true(box_base64_decode(tide_text_of(help_text(jwk, name)), &bytes));
     BIGNUM *number = BN_bin2bn((const unsigned char *)bytes.data, (int)bytes.bytes, NULL);
-    tide_buf_done(&bytes);
     return number;
 }
 
@@ -156,12 +154,10 @@ static EVP_PKEY *help_public_key(const json_t *jwk)
 
 static json_t *help_piece(const char *start, const char *end)
 {
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 64 << 10);
+    tide_auto_buf text = tide_buf_heap(64 << 10);
     assert_true(box_base64_decode((tide_text){start, (size_t)(end - start)}, &text));
     json_t *value = json_loads(tide_buf_cstr(&text), 0, NULL);
     assert_non_null(value);
-    tide_buf_done(&text);
     return value;
 }
 
@@ -177,8 +173,7 @@ json_t *help_claims(const json_t *jwks, const char *token)
     assert_string_equal(help_text(header, "kid"), help_text(jwk, "kid"));
     json_decref(header);
 
-    tide_buf signature;
-    tide_buf_init(&signature, tide_mem_heap(), 4096);
+    tide_auto_buf signature = tide_buf_heap(4096);
     assert_true(box_base64_decode(tide_text_of(second + 1), &signature));
     EVP_PKEY *key = help_public_key(jwk);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -189,6 +184,5 @@ json_t *help_claims(const json_t *jwks, const char *token)
                      1);
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(key);
-    tide_buf_done(&signature);
     return help_piece(dot + 1, second);
 }

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "cloudbox/signin/jwt.h"
 #include "cloudbox/services.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 
@@ -36,6 +37,11 @@ struct help {
 
 void help_start(struct help *help, uint64_t seed, bool auto_consent);
 void help_stop(struct help *help);
+#define auto_help                                                                                  \
+    __attribute__((cleanup(help_stop))) struct help /* stopped at the end of its block */
+#define HELP(help, seed, auto_consent)                                                             \
+    auto_help help;                                                                                \
+    help_start(&help, seed, auto_consent)
 struct box_user *help_user(struct help *help, const char *email);
 
 /* A second cloud that was told everything the first one kept. */

@@ -38,8 +38,7 @@ static bool located(const struct help *help, const char *name, char value_out[10
     const char *location = help_header(help, "Location");
     if (location == NULL)
         return false;
-    tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), 1 << 20);
+    tide_auto_arena arena = tide_arena_heap(1 << 20);
     struct box_target target;
     const char *path = strstr(location, "//") + 2;
     path += strcspn(path, "/?");
@@ -50,7 +49,6 @@ static bool located(const struct help *help, const char *name, char value_out[10
         if (found)
             (void)snprintf(value_out, 1024, "%.*s", (int)value.bytes, value.data);
     }
-    tide_arena_done(&arena);
     return found;
 }
 
@@ -74,12 +72,11 @@ static void expect_error(struct help *help, int status, const char *error, const
 {
     if (help->answer.status != status)
         fail_msg("%d, not %d: %s", help->answer.status, status, help_body(help));
-    json_t *body = help_json(help);
+    json_auto_t *body = help_json(help);
     assert_string_equal(help_text(body, "error"), error);
     assert_string_equal(help_text(body, "error_description"), text);
     assert_int_equal(json_object_size(body), 2);
     assert_non_null(help_header(help, "Cache-Control"));
-    json_decref(body);
 }
 
 /* ---- the page ---- */
@@ -94,7 +91,7 @@ static void page_ticket(const struct help *help, char ticket_out[64])
 
 TEST(a_person_sees_who_asks_for_what_and_allows_it)
 {
-    struct help help;
+    auto_help help;
     start(&help, false);
     assert_int_equal(help_get(&help, ASK "%20" SEND "&login_hint=ben.smith%40example.com"), 200);
     assert_string_equal(help.answer.type, "text/html; charset=utf-8");
@@ -120,16 +117,14 @@ TEST(a_person_sees_who_asks_for_what_and_allows_it)
 
     put(form, CODE_FORM, value);
     assert_int_equal(help_post(&help, "/token", form), 200);
-    json_t *tokens = help_json(&help);
+    json_auto_t *tokens = help_json(&help);
     assert_string_equal(help_text(tokens, "scope"),
                         "https://www.googleapis.com/auth/gmail.readonly");
-    json_decref(tokens);
-    help_stop(&help);
 }
 
 TEST(a_ticket_is_good_once_for_ten_minutes_and_not_from_elsewhere)
 {
-    struct help help;
+    auto_help help;
     start(&help, false);
     char ticket[64], form[2048], value[1024];
     static const char rest[] = "&user=anna%40example.com&scope=" READONLY "&answer=allow";
@@ -179,12 +174,11 @@ TEST(a_ticket_is_good_once_for_ten_minutes_and_not_from_elsewhere)
             assert_false(located(&help, "code", value));
         }
     }
-    help_stop(&help);
 }
 
 TEST(the_oldest_of_too_many_open_pages_is_forgotten)
 {
-    struct help help;
+    auto_help help;
     start(&help, false);
     char first[64], ticket[64], form[2048];
     assert_int_equal(help_get(&help, ASK), 200);
@@ -196,12 +190,11 @@ TEST(the_oldest_of_too_many_open_pages_is_forgotten)
     assert_int_equal(help_post(&help, AUTH, form), 400);
     (void)snprintf(form, sizeof form, "ticket=%s&answer=cancel", ticket);
     assert_int_equal(help_post(&help, AUTH, form), 302);
-    help_stop(&help);
 }
 
 TEST(nothing_from_outside_reaches_a_page_unescaped)
 {
-    struct help help;
+    auto_help help;
     start(&help, false);
     static const char *const evil = "%3Cscript%3Ealert%28%27%22%26%29%3C%2Fscript%3E";
     char target[2048];
@@ -221,12 +214,11 @@ TEST(nothing_from_outside_reaches_a_page_unescaped)
         assert_null(strstr(help_body(&help), "<script"));
         assert_null(strstr(help_body(&help), "alert('"));
     }
-    help_stop(&help);
 }
 
 TEST(many_users_are_a_list_to_choose_from)
 {
-    struct help help;
+    auto_help help;
     start(&help, false);
     for (int i = 0; i < 20; i++) {
         char email[32];
@@ -236,14 +228,13 @@ TEST(many_users_are_a_list_to_choose_from)
     assert_int_equal(help_get(&help, ASK "&login_hint=u7%40example.com"), 200);
     assert_non_null(strstr(help_body(&help), "<option value=\"u7@example.com\" selected>"));
     assert_non_null(strstr(help_body(&help), "<option value=\"u19@example.com\">"));
-    help_stop(&help);
 }
 
 /* ---- what is refused with a page ---- */
 
 TEST(redirects_go_to_loopback_addresses_only)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
     static const struct {
         const char *uri;
@@ -295,12 +286,11 @@ TEST(redirects_go_to_loopback_addresses_only)
             assert_non_null(strstr(help_body(&help), "Error 400: redirect_uri_mismatch"));
         }
     }
-    help_stop(&help);
 }
 
 TEST(a_bad_request_gets_a_page_and_no_redirect)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
 #define BASE AUTH "?client_id=c&redirect_uri=" BACK
     static const struct {
@@ -345,7 +335,6 @@ TEST(a_bad_request_gets_a_page_and_no_redirect)
         TIDE_OK);
     assert_int_equal(help_get(&help, ASK), 401);
     assert_non_null(strstr(help_body(&help), "Error 401: invalid_client"));
-    help_stop(&help);
 }
 
 TEST(scripts_choose_user_and_scopes_by_parameters)
@@ -390,9 +379,9 @@ TEST(scripts_choose_user_and_scopes_by_parameters)
 
 TEST(a_code_brings_tokens_and_a_refresh_token_brings_more)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
-    json_t *tokens = get_tokens(&help, ASK);
+    json_auto_t *tokens = get_tokens(&help, ASK);
     assert_int_equal(json_integer_value(json_object_get(tokens, "expires_in")), 3599);
     assert_string_equal(help_text(tokens, "token_type"), "Bearer");
     assert_string_equal(help_text(tokens, "scope"),
@@ -412,13 +401,12 @@ TEST(a_code_brings_tokens_and_a_refresh_token_brings_more)
     static const char *const paths[] = {"/token", "/oauth2/v4/token", "/o/oauth2/token"};
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(help_post(&help, paths[i], form), 200);
-        json_t *more = help_json(&help);
+        json_auto_t *more = help_json(&help);
         assert_null(json_object_get(more, "refresh_token"));
         assert_int_equal(json_object_size(more), 4);
         help.token = help_text(more, "access_token");
         assert_int_equal(help_get(&help, "/gmail/v1/users/me/profile"), 200);
         help.token = NULL;
-        json_decref(more);
     }
     (void)snprintf(form, sizeof form, "/revoke?token=%s", kept);
     assert_int_equal(help_post(&help, form, ""), 200);
@@ -428,25 +416,21 @@ TEST(a_code_brings_tokens_and_a_refresh_token_brings_more)
                    kept);
     (void)help_post(&help, "/token", form);
     expect_error(&help, 400, "invalid_grant", "Token has been expired or revoked.");
-    json_decref(tokens);
-    help_stop(&help);
 }
 
 TEST(testing_mode_says_when_the_refresh_token_ends)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
     box_auth_testing(box_cloud_auth(help.cloud), true);
-    json_t *tokens = get_tokens(&help, ASK);
+    json_auto_t *tokens = get_tokens(&help, ASK);
     assert_int_equal(json_integer_value(json_object_get(tokens, "refresh_token_expires_in")),
                      7 * 24 * 3600);
-    json_decref(tokens);
-    help_stop(&help);
 }
 
 TEST(a_token_request_that_does_not_fit_is_refused_in_googles_words)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
     char code[1024], form[2048];
     get_code(&help, ASK, code);
@@ -500,18 +484,16 @@ TEST(a_token_request_that_does_not_fit_is_refused_in_googles_words)
     /* None of these used the code up; two good uses do, and revoke. */
     put(form, CODE_FORM, code);
     assert_int_equal(help_post(&help, "/token", form), 200);
-    json_t *tokens = help_json(&help);
+    json_auto_t *tokens = help_json(&help);
     (void)help_post(&help, "/token", form);
     expect_error(&help, 400, "invalid_grant", "Bad Request");
     help.token = help_text(tokens, "access_token");
     assert_int_equal(help_get(&help, "/gmail/v1/users/me/profile"), 401);
-    json_decref(tokens);
-    help_stop(&help);
 }
 
 TEST(a_registered_client_must_prove_itself)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
     assert_int_equal(
         box_auth_add_client(box_cloud_auth(help.cloud), TIDE_TEXT("c1"), TIDE_TEXT("x:y")),
@@ -535,22 +517,20 @@ TEST(a_registered_client_must_prove_itself)
     expect_error(&help, 401, "invalid_client", "Unauthorized");
     help.basic = "Basic YzE6eCUzQXk="; /* c1:x%3Ay */
     assert_int_equal(help_post(&help, "/token", form), 200);
-    help_stop(&help);
 }
 
 TEST(a_service_account_signs_in_with_its_key_file)
 {
-    struct help help;
+    auto_help help;
     start(&help, false);
-    json_t *file = NULL;
+    json_auto_t *file = NULL;
     assert_int_equal(box_auth_make_service_account(box_cloud_auth(help.cloud),
                                                    TIDE_TEXT("bot@p.iam.gserviceaccount.com"),
                                                    &file),
                      TIDE_OK);
     box_key *key = box_key_from_pem(tide_text_of(help_text(file, "private_key")));
     const json_int_t now_s = (json_int_t)(help.now_ms / 1000);
-    tide_buf form;
-    tide_buf_init(&form, tide_mem_heap(), 64 << 10);
+    tide_auto_buf form = tide_buf_heap(64 << 10);
     box_add_cstr(&form,
                  "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=");
     box_jwt_sign(key,
@@ -559,7 +539,7 @@ TEST(a_service_account_signs_in_with_its_key_file)
                            ORIGIN "/token", "iat", now_s, "exp", now_s + 3600),
                  &form);
     assert_int_equal(help_post(&help, "/token", tide_buf_cstr(&form)), 200);
-    json_t *tokens = help_json(&help);
+    json_auto_t *tokens = help_json(&help);
     assert_null(json_object_get(tokens, "refresh_token"));
     help.token = help_text(tokens, "access_token");
     assert_int_equal(help_get(&help, "/gmail/v1/users/anna%40example.com/profile"), 200);
@@ -567,24 +547,20 @@ TEST(a_service_account_signs_in_with_its_key_file)
     form.data[form.bytes - 10] = form.data[form.bytes - 10] == 'A' ? 'B' : 'A';
     (void)help_post(&help, "/token", tide_buf_cstr(&form));
     expect_error(&help, 400, "invalid_grant", "Invalid JWT Signature.");
-    tide_buf_done(&form);
-    json_decref(tokens);
-    json_decref(file);
     box_key_free(key);
-    help_stop(&help);
 }
 
 /* ---- who is who ---- */
 
 TEST(an_id_token_is_signed_by_the_published_key)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
-    json_t *tokens = get_tokens(&help, ASK "%20openid%20email%20profile&nonce=n-1"
-                                           "&login_hint=ben.smith%40example.com");
+    json_auto_t *tokens = get_tokens(&help, ASK "%20openid%20email%20profile&nonce=n-1"
+                                                "&login_hint=ben.smith%40example.com");
     assert_int_equal(help_get(&help, "/oauth2/v3/certs"), 200);
-    json_t *jwks = help_json(&help);
-    json_t *claims = help_claims(jwks, help_text(tokens, "id_token"));
+    json_auto_t *jwks = help_json(&help);
+    json_auto_t *claims = help_claims(jwks, help_text(tokens, "id_token"));
     assert_string_equal(help_text(claims, "iss"), "https://accounts.google.com");
     assert_string_equal(help_text(claims, "aud"), "c1");
     assert_string_equal(help_text(claims, "email"), "ben.smith@example.com");
@@ -604,17 +580,13 @@ TEST(an_id_token_is_signed_by_the_published_key)
     help.now_ms += HOUR_MS;
     (void)help_get(&help, target);
     expect_error(&help, 400, "invalid_token", "Invalid Value");
-    json_decref(claims);
-    json_decref(jwks);
-    json_decref(tokens);
-    help_stop(&help);
 }
 
 TEST(tokeninfo_and_userinfo_tell_what_the_scopes_allow)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
-    json_t *tokens = get_tokens(&help, ASK "%20email");
+    json_auto_t *tokens = get_tokens(&help, ASK "%20email");
     char target[4096];
     help.now_ms += 99000;
     (void)snprintf(target, sizeof target, "/tokeninfo?access_token=%s",
@@ -650,13 +622,11 @@ TEST(tokeninfo_and_userinfo_tell_what_the_scopes_allow)
     tokens = get_tokens(&help, ASK);
     help.token = help_text(tokens, "access_token");
     assert_int_equal(help_get(&help, "/v1/userinfo"), 403);
-    json_decref(tokens);
-    help_stop(&help);
 }
 
 TEST(discovery_and_keys_are_published)
 {
-    struct help help;
+    auto_help help;
     start(&help, false);
     assert_int_equal(help_get(&help, "/.well-known/openid-configuration"), 200);
     json_t *body = help_json(&help);
@@ -675,13 +645,12 @@ TEST(discovery_and_keys_are_published)
     assert_int_equal(help_get(&help, "/token"), 405);
     (void)help_post(&help, "/revoke", "x=y");
     expect_error(&help, 400, "invalid_request", "Missing required parameter: token");
-    help_stop(&help);
 }
 
 /* Any bytes: an answer, never a crash, and no redirect to another place (BSGN2). */
 TEST(random_requests_never_redirect_elsewhere)
 {
-    struct help help;
+    auto_help help;
     start(&help, true);
     const uint64_t seed = 4242;
     tide_rng rng = tide_rng_seeded(seed);
@@ -736,5 +705,4 @@ TEST(random_requests_never_redirect_elsewhere)
             fail_msg("seed %llu: %s", (unsigned long long)seed, location);
         assert_in_range(help.answer.status, 200, 503);
     }
-    help_stop(&help);
 }
