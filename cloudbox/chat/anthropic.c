@@ -391,13 +391,12 @@ static void write_events(struct box_call *call, const struct box_talk *talk,
         write_block(out, index++, json_pack("{s:s,s:s}", "type", "text", "text", ""), "text_delta",
                     "text", tide_buf_text(&said->text));
     for (size_t i = 0; i < said->calls_count; i++) {
-        json_t *input = input_of(said, i, writing);
+        json_auto_t *input = input_of(said, i, writing);
         char *text = json_dumps(input, JSON_COMPACT | BOX_JSON_REALS);
         TIDE_ASSERT(text != NULL);
         write_block(out, index++, use_of(talk, said, i, json_object()), "input_json_delta",
                     "partial_json", tide_text_of(text));
         free(text);
-        json_decref(input);
     }
     json_t *end = json_pack("{s:s,s:{s:s,s:o}}", "type", "message_delta", "delta", "stop_reason",
                             stop_reason(said), "stop_sequence", stop_of(said));

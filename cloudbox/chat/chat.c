@@ -266,15 +266,13 @@ static void serve(struct box_call *call, const struct box_dialect *dialect)
         dialect->overloaded(call);
         return;
     }
-    json_t *body = NULL;
+    json_auto_t *body = NULL;
     tide_error err = {0};
     if (tide_json_parse(call->request->body, &body, &err) != TIDE_OK || !json_is_object(body)) {
         dialect->bad_request(call, "We could not parse the JSON body of your request.");
-        json_decref(body);
         return;
     }
     answer(call, dialect, body);
-    json_decref(body);
 }
 
 static void chat_completions(struct box_call *call)

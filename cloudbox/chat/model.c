@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <stdlib.h>
-#include <strings.h>
 
 void box_said_init(struct box_said *said)
 {
@@ -126,12 +125,11 @@ static void write_draft(const struct view *view, tide_buf *out)
 
 static tide_text make_draft(const struct view *view)
 {
-    tide_buf text = tide_buf_heap(1 << 20);
+    tide_auto_buf text = tide_buf_heap(1 << 20);
     write_draft(view, &text);
     const char *copy = tide_arena_copy(view->talk->arena, tide_buf_cstr(&text), text.bytes);
     TIDE_ASSERT(copy != NULL);
     const tide_text draft = {copy, text.bytes};
-    tide_buf_done(&text);
     return draft;
 }
 
@@ -439,9 +437,8 @@ static json_t *key_value(const struct view *view, const char *key)
                                       key, "type", "array", "items", "type", "string")
                           : json_pack("{s:s,s:{s:{s:s}}}", "type", "object", "properties", key,
                                       "type", "string");
-    json_t *object = box_schema_fill(&fill, schema);
+    json_auto_t *object = box_schema_fill(&fill, schema);
     json_t *value = json_incref(json_object_get(object, key));
-    json_decref(object);
     json_decref(schema);
     return value != NULL ? value : json_null();
 }
@@ -456,8 +453,8 @@ static void write_json(const json_t *value, tide_buf *out)
 
 static void write_keys(const struct view *view, tide_buf *out)
 {
-    json_t *keys = asked_keys(view->wish);
-    json_t *object = json_object();
+    json_auto_t *keys = asked_keys(view->wish);
+    json_auto_t *object = json_object();
     for (size_t i = 0; i < json_array_size(keys); i++) {
         const char *key = json_string_value(json_array_get(keys, i));
         if (json_object_get(object, key) == NULL)
@@ -468,8 +465,6 @@ static void write_keys(const struct view *view, tide_buf *out)
         json_object_set_new(object, "summary", box_json_text(view->facts.summary));
     }
     write_json(object, out);
-    json_decref(object);
-    json_decref(keys);
 }
 
 /* ---- words ---- */
@@ -528,9 +523,8 @@ void box_model_answer(const struct box_talk *talk, struct box_said *said)
         talk->turns_count > 0 && talk->turns[talk->turns_count - 1].role == BOX_TURN_RESULT;
     if (talk->schema != NULL) {
         const struct box_fill fill = fill_of(&view);
-        json_t *value = box_schema_fill(&fill, talk->schema);
+        json_auto_t *value = box_schema_fill(&fill, talk->schema);
         write_json(value, &said->text);
-        json_decref(value);
     } else if (after_tools) {
         write_result(&view, &said->text);
     } else if (talk->wants_json || box_text_has_word(view.wish, "json")) {

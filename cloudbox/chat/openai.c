@@ -380,14 +380,13 @@ static void write_events(struct box_call *call, const struct box_talk *talk,
         json_t *head = call_of(talk, said, i, json_string(""));
         json_object_set_new(head, "index", json_integer((json_int_t)i));
         add_chunk(call, talk, json_pack("{s:[o]}", "tool_calls", head), NULL);
-        json_t *text = arguments_text(talk, said, i, writing.bad_arguments);
+        json_auto_t *text = arguments_text(talk, said, i, writing.bad_arguments);
         rest = box_json_borrow(text);
         while (rest.bytes > 0)
             add_chunk(call, talk,
                       json_pack("{s:[{s:I,s:{s:o}}]}", "tool_calls", "index", (json_int_t)i,
                                 "function", "arguments", box_json_text(box_piece(&rest))),
                       NULL);
-        json_decref(text);
     }
     add_chunk(call, talk, json_object(), finish_of(said));
     if (talk->stream_usage && !writing.no_usage) {

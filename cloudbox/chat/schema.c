@@ -98,12 +98,12 @@ static tide_text text_for(const struct filling *filling, const struct spot *spot
 {
     const struct box_facts *facts = filling->fill->facts;
     const tide_text said = box_context_find(filling->fill->context, spot->name);
-    const tide_text nobody = TIDE_TEXT("someone@example.com");
+    const tide_text fallback = TIDE_TEXT("someone@example.com");
     if (named_id(spot))
         return said.data != NULL ? said : TIDE_TEXT("unknown");
     if (NAMED(spot, "mail", "address", "recipient", "sender") ||
         strcasecmp(spot->name, "to") == 0 || strcasecmp(spot->name, "from") == 0)
-        return listed(&facts->emails, spot->index, nobody);
+        return listed(&facts->emails, spot->index, fallback);
     if (NAMED(spot, "subject", "title"))
         return facts->subject.bytes > 0 ? facts->subject : TIDE_TEXT("(no subject)");
     if (NAMED(spot, "body", "draft", "reply", "message", "content", "text"))
@@ -201,7 +201,7 @@ static json_t *fill_pattern(const struct filling *filling, const json_t *schema,
 static json_t *fill_text(const struct filling *filling, const json_t *schema,
                          const struct spot *spot)
 {
-    tide_buf text = tide_buf_heap(4 * BOX_SCHEMA_TEXT_BYTES_MAX + 64);
+    tide_auto_buf text = tide_buf_heap(4 * BOX_SCHEMA_TEXT_BYTES_MAX + 64);
     text_fit(schema, text_for(filling, spot), &text);
     json_t *value = text_value(&text);
     if (json_is_string(json_object_get(schema, "pattern")) &&
@@ -209,7 +209,6 @@ static json_t *fill_text(const struct filling *filling, const json_t *schema,
         json_decref(value);
         value = fill_pattern(filling, schema, &text);
     }
-    tide_buf_done(&text);
     return value;
 }
 
@@ -394,12 +393,11 @@ static json_t *fill_list(struct filling *filling, const json_t *schema, const st
         const struct spot place = {spot->name, i, spot->depth + 1};
         json_t *value = fill_value(filling, items, place);
         if (unique && list_has(list, value) && json_is_string(value)) {
-            json_t *other = distinct_text(value, i + 1);
+            json_auto_t *other = distinct_text(value, i + 1);
             if (items == NULL || box_schema_valid(items, other, filling->fill->arena)) {
                 json_decref(value);
                 value = json_incref(other);
             }
-            json_decref(other);
         }
         if (unique && list_has(list, value))
             json_decref(value);

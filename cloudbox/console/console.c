@@ -10,8 +10,6 @@
 #include "cloudbox/google/scopes.h"
 #include "cloudbox/google/style.h"
 
-#include <strings.h>
-
 enum { SITES_MAX = 4096, SITE_USERS_MAX = 1000 };
 
 struct site {

@@ -125,10 +125,8 @@ uint32_t box_console_load(const struct box_call *call)
     const tide_text body = call->request->body;
     if (body.bytes == 0 || body.bytes > 1 << 20)
         return 1;
-    json_t *query = json_loadb(body.data, body.bytes, 0, NULL);
-    const uint32_t load = query == NULL ? 1 : box_sites_load(query);
-    json_decref(query);
-    return load;
+    json_auto_t *query = json_loadb(body.data, body.bytes, 0, NULL);
+    return query == NULL ? 1 : box_sites_load(query);
 }
 
 /* ---- refusing ---- */

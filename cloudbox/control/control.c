@@ -18,7 +18,6 @@
 #include "cloudbox/signin/auth.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 enum { SPEED_MAX = 1000000 };
 
@@ -74,7 +73,7 @@ static void add_rules(struct box_call *call, const json_t *list)
 
 static void serve_faults_add(struct box_call *call)
 {
-    json_t *body = NULL;
+    json_auto_t *body = NULL;
     tide_error err = {0};
     uint32_t number = 0;
     if (tide_json_parse(call->request->body, &body, &err) != TIDE_OK)
@@ -85,7 +84,6 @@ static void serve_faults_add(struct box_call *call)
         box_fail_argument(call, "%s", err.text);
     else
         box_call_reply(call, json_pack("{s:I}", "rule", (json_int_t)number));
-    json_decref(body);
 }
 
 static void serve_faults_clear(struct box_call *call)
@@ -112,10 +110,8 @@ static const char *const only_user[] = {"user", NULL};
 /* Most of these requests say whom they mean, and that is all. */
 static struct box_user *read_user(struct box_call *call)
 {
-    json_t *body = box_control_body(call, only_user);
-    struct box_user *user = body == NULL ? NULL : box_control_user(call, body);
-    json_decref(body);
-    return user;
+    json_auto_t *body = box_control_body(call, only_user);
+    return body == NULL ? NULL : box_control_user(call, body);
 }
 
 static void serve_history_expire(struct box_call *call)
@@ -148,7 +144,7 @@ static void serve_token_revoke(struct box_call *call)
 static void serve_token_add(struct box_call *call)
 {
     static const char *const fields[] = {"user", "token", NULL};
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     const struct box_user *user = body == NULL ? NULL : box_control_user(call, body);
     tide_text token;
     tide_error err = {0};
@@ -161,7 +157,6 @@ static void serve_token_add(struct box_call *call)
         else
             box_control_failed(call, &err);
     }
-    json_decref(body);
 }
 
 static void serve_watch_expire(struct box_call *call)
@@ -227,7 +222,7 @@ static bool read_clock(struct box_call *call, const json_t *body, struct clock_c
 static void serve_clock_set(struct box_call *call)
 {
     static const char *const fields[] = {"set", "advance", "speed", NULL};
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     struct clock_change change;
     if (body != NULL && read_clock(call, body, &change)) {
         struct box_clock *clock = box_cloud_clock(call->cloud);
@@ -239,7 +234,6 @@ static void serve_clock_set(struct box_call *call)
         box_cloud_clock_changed(call->cloud);
         serve_clock(call);
     }
-    json_decref(body);
 }
 
 /* ---- quota ---- */
@@ -287,13 +281,12 @@ static void serve_quota_set(struct box_call *call)
     struct box_quota *quota = box_cloud_quota(call->cloud);
     const size_t count = box_quota_settings(quota, fields + 1);
     fields[count + 1] = NULL;
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     box_quota_rules rules = BOX_QUOTA_OFF;
     if (body != NULL && read_quota(call, body, &rules)) {
         set_quota(quota, body, rules);
         serve_quota(call);
     }
-    json_decref(body);
 }
 
 /* ---- chat ---- */
@@ -342,7 +335,7 @@ static void serve_users(struct box_call *call)
 static void serve_users_add(struct box_call *call)
 {
     static const char *const fields[] = {"email", "messages", "size_bytes", "seed", NULL};
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     tide_text email;
     uint64_t messages = 0;
     uint64_t size_bytes = 0;
@@ -362,13 +355,12 @@ static void serve_users_add(struct box_call *call)
         else
             box_control_failed(call, &err);
     }
-    json_decref(body);
 }
 
 static void serve_sites_add(struct box_call *call)
 {
     static const char *const fields[] = {"site", "user", "rows_per_day", NULL};
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     const struct box_user *user = body == NULL ? NULL : box_control_user(call, body);
     tide_text site;
     uint64_t rows = 0;
@@ -381,13 +373,12 @@ static void serve_sites_add(struct box_call *call)
         else
             box_control_failed(call, &err);
     }
-    json_decref(body);
 }
 
 static void serve_topics_add(struct box_call *call)
 {
     static const char *const fields[] = {"topic", "url", NULL};
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     tide_text topic;
     tide_text url;
     tide_error err = {0};
@@ -398,7 +389,6 @@ static void serve_topics_add(struct box_call *call)
         else
             box_control_failed(call, &err);
     }
-    json_decref(body);
 }
 
 /* ---- the table ---- */

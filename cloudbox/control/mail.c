@@ -103,18 +103,17 @@ static void deliver(struct box_call *call, struct delivery *delivery)
 
 void box_control_mail(struct box_call *call)
 {
-    tide_buf decoded = tide_buf_heap(MAIL_BYTES_MAX + 16);
+    tide_auto_buf decoded = tide_buf_heap(MAIL_BYTES_MAX + 16);
     struct delivery delivery;
     delivery.labels_count = 0;
     if (read_delivery(call, &decoded, &delivery))
         deliver(call, &delivery);
-    tide_buf_done(&decoded);
 }
 
 void box_control_mail_delete(struct box_call *call)
 {
     static const char *const fields[] = {"user", "ids", NULL};
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     struct box_user *user = body == NULL ? NULL : box_control_user(call, body);
     uint32_t *slots = NULL;
     size_t count = 0;
@@ -128,13 +127,12 @@ void box_control_mail_delete(struct box_call *call)
         }
         box_call_reply(call, json_pack("{s:I}", "deleted", (json_int_t)deleted));
     }
-    json_decref(body);
 }
 
 void box_control_mail_label(struct box_call *call)
 {
     static const char *const fields[] = {"user", "ids", "add", "remove", NULL};
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     struct box_user *user = body == NULL ? NULL : box_control_user(call, body);
     uint32_t *slots = NULL;
     size_t count = 0;
@@ -149,5 +147,4 @@ void box_control_mail_label(struct box_call *call)
             box_mailbox_relabel(box_user_mailbox(user), slots[i], add, add_count, take, take_count);
         box_call_reply(call, json_pack("{s:I}", "messages", (json_int_t)count));
     }
-    json_decref(body);
 }

@@ -295,12 +295,11 @@ void box_cloud_stats_reset(box_cloud *cloud)
 
 tide_status box_cloud_add_fault(box_cloud *cloud, tide_text json, tide_error *err)
 {
-    json_t *rule = NULL;
+    json_auto_t *rule = NULL;
     uint32_t id = 0;
     tide_status rc = tide_json_parse(json, &rule, err);
     if (rc == TIDE_OK)
         rc = box_faults_add(cloud->faults, rule, &id, err);
-    json_decref(rule);
     return rc;
 }
 

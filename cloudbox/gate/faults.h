@@ -13,7 +13,7 @@
  * "poison" draws by item id instead of by call: the same messages always fail.
  * "batch" is a method here: a fault on it concerns the request as a whole, "*" does
  * not mean it (its parts are meant); a fault of the wire on a part cuts the whole answer.
- * "ms" of "429-time" is how far the told time lies ahead; "retry_after" (seconds) adds a
+ * "ms" of "429-time" is how far ahead the "Retry after" time is; "retry_after" (seconds) adds a
  * Retry-After header to "403-rate" "403-user-rate" "403-daily" "429" "500" "502" "503" "504".
  *
  * The faults that any service can meet are in faults_known.c; a service brings its own

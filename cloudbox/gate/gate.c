@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "cloudbox/gate/inside.h"
 
-#include <ctype.h>
 #include <strings.h>
 
 /* ---- routing ---- */

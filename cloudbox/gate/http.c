@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <strings.h>
 
 /* ---- verbs and headers ---- */

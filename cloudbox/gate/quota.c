@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "base/map.h"
-#include "cloudbox/gate/clock.h"
 #include "cloudbox/record/referee.h"
 #include "cloudbox/record/window.h"
 
@@ -26,7 +25,7 @@ struct row {
 struct user_state {
     uint32_t in_flight;
     uint32_t told_moves;   /* how often the time was moved */
-    uint64_t told_from_ms; /* when it was told */
+    uint64_t told_from_ms; /* when the answer with it was sent */
     uint64_t told_until_ms;
 };
 
@@ -191,7 +190,7 @@ static void charges_of(struct charges *charges, struct box_quota *quota,
     }
 }
 
-/* The limit that holds the user to a time it was told; NULL: none. */
+/* The limit that enforces the user's "Retry after" time; NULL: none. */
 static const struct box_limit *binding(const struct box_call *call)
 {
     for (size_t i = 0; call->user != NULL && i < call->service->limits_count; i++)
@@ -200,7 +199,7 @@ static const struct box_limit *binding(const struct box_call *call)
     return NULL;
 }
 
-/* Whether the user calls before the time it was told. */
+/* Whether the user calls before its "Retry after" time. */
 static bool too_early(struct box_quota *quota, const struct box_call *call,
                       uint64_t *retry_at_ms_out)
 {
@@ -269,7 +268,7 @@ void box_quota_told(struct box_quota *quota, const struct box_user *user, uint64
     struct user_state *state = user_state(quota, user->number);
     if (until_ms > now_ms + TOLD_MAX_MS)
         until_ms = now_ms + TOLD_MAX_MS;
-    /* Told again while waiting: the first time counts for calls on their way. */
+    /* Refused again while waiting: for calls in flight the first time counts. */
     if (state->told_until_ms <= now_ms)
         state->told_from_ms = now_ms;
     if (until_ms > state->told_until_ms)

@@ -4,9 +4,9 @@
  * sliding windows (cloudbox/record/window.h), one for each limit and user, project or
  * subject that meets it.
  *
- * A limit that binds: a user who was told a time ("Retry after ...") and calls before it
+ * A limit that binds: a user who got a time ("Retry after ...") and calls before it
  * is refused, which is recorded as a violation, and the time moves later: by 5 s, then
- * 10 s, ...  Calls that were on their way when the time was told (one second) are only
+ * 10 s, ...  Calls that were already in flight when the time was sent (one second) are only
  * refused.
  *
  * Invariants:
@@ -32,10 +32,10 @@ const struct box_limit *box_quota_charge(struct box_quota *quota, const struct b
 uint32_t box_quota_units(const struct box_quota *quota, const struct box_method *method);
 /* Whether a limit of the service counts the call's units. */
 bool box_quota_counts_units(const struct box_call *call);
-/* The user was told to stay away until `until_ms` (also by a fault). */
+/* The user may not call until `until_ms` (also by a fault). */
 void box_quota_told(struct box_quota *quota, const struct box_user *user, uint64_t now_ms,
                     uint64_t until_ms);
-/* The time a user was told last; 0: none. */
+/* The last "Retry after" time of a user; 0: none. */
 uint64_t box_quota_told_until(struct box_quota *quota, const struct box_user *user);
 /* For services that refuse in several ways. */
 tide_rng *box_quota_rng(struct box_quota *quota);

@@ -87,7 +87,7 @@ struct box_limit {
     uint32_t limit;
     uint32_t limit_legacy; /* --quota legacy; 0: the same */
     bool refusals_count;   /* a refused call is charged like a granted one */
-    bool binds;            /* a user told a time may not call before it (quota.h) */
+    bool binds;            /* a user that got a "Retry after" may not call before it (quota.h) */
 };
 
 /* ---- who calls ---- */

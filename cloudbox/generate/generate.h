@@ -13,7 +13,7 @@
  * (same bytes as an earlier message) and 0.5 % without Message-ID; some broken ones.
  *
  * Invariants:
- *   BGEN1  the same (seed, count, n) gives the same plan and the same bytes, for ever.
+ *   BGEN1  the same (seed, count, n) gives the same plan and the same bytes, forever.
  *   BGEN2  the bytes are exactly plan.bytes long.
  *   BGEN3  dates never decrease with n; a message's thread root is at or before it. The Date header
  *          says the same second, for a duplicate that of its twin.

@@ -219,10 +219,9 @@ static void add_content(struct box_call *call, json_t *message, uint32_t slot, b
     } else if (format == BOX_FORMAT_FULL) {
         json_object_set_new(message, "payload", box_mime_full(raw));
     } else {
-        tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+        tide_auto_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
         box_add_base64url(&text, raw);
         json_object_set_new(message, "raw", json_stringn_nocheck(tide_buf_cstr(&text), text.bytes));
-        tide_buf_done(&text);
     }
     tide_buf_done(&scratch);
     if (format != BOX_FORMAT_METADATA)
@@ -237,10 +236,9 @@ json_t *box_gmail_message(struct box_call *call, uint32_t slot, box_format forma
     /* A snippet is a piece of the body, so gmail.metadata does not show it; that
      * Google does the same is a guess. */
     if (!box_gmail_metadata_bound(call)) {
-        tide_buf snippet = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+        tide_auto_buf snippet = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
         box_mailbox_snippet(mailbox, slot, &snippet);
         json_object_set_new(message, "snippet", box_json_text(tide_buf_text(&snippet)));
-        tide_buf_done(&snippet);
     }
     if (format == BOX_FORMAT_FULL || format == BOX_FORMAT_METADATA)
         add_content(call, message, slot, format);

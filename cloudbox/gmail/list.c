@@ -332,10 +332,9 @@ static json_t *thread_entry(struct listing *listing, uint32_t slot)
     TIDE_ASSERT(entry != NULL);
     box_page_set_id(entry, "id", message->thread_id);
     if (!box_gmail_metadata_bound(listing->call)) { /* it is a piece of the body */
-        tide_buf snippet = tide_buf_heap(64 << 10);
+        tide_auto_buf snippet = tide_buf_heap(64 << 10);
         box_mailbox_snippet(listing->mailbox, newest_slot, &snippet);
         box_page_set_value(entry, "snippet", box_json_text(tide_buf_text(&snippet)));
-        tide_buf_done(&snippet);
     }
     box_page_set_number(entry, "historyId", history_id);
     return entry;

@@ -101,7 +101,7 @@ static void add_label_ids(struct raw_reply *reply, const box_mailbox *mailbox, u
 static void add_content(struct raw_reply *reply, box_mailbox *mailbox, uint32_t slot)
 {
     const struct box_message *message = box_mailbox_at(mailbox, slot);
-    tide_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     if (begin_field(reply, SNIPPET)) {
         box_mailbox_snippet(mailbox, slot, &scratch);
         box_add_json_text(reply->out, tide_buf_text(&scratch));
@@ -114,7 +114,6 @@ static void add_content(struct raw_reply *reply, box_mailbox *mailbox, uint32_t 
         box_add_base64url(reply->out, box_mailbox_raw(mailbox, slot, &scratch));
         box_add_cstr(reply->out, "\"");
     }
-    tide_buf_done(&scratch);
 }
 
 /* format=raw, written straight into the answer: mirrors ask for little else,
@@ -168,9 +167,9 @@ void box_gmail_attachments_get(struct box_call *call)
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
-    tide_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
-    tide_buf bytes = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
-    tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf bytes = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     const tide_text raw = box_mailbox_raw(box_user_mailbox(call->user), slot, &scratch);
     if (!box_mime_attachment(raw, call->args[1], &bytes)) {
         /* Google's words for an id that names no part. */
@@ -180,9 +179,6 @@ void box_gmail_attachments_get(struct box_call *call)
         box_call_reply(call, json_pack("{s:I, s:s%}", "size", (json_int_t)bytes.bytes, "data",
                                        tide_buf_cstr(&text), text.bytes));
     }
-    tide_buf_done(&text);
-    tide_buf_done(&bytes);
-    tide_buf_done(&scratch);
 }
 
 /* ---- labels ---- */

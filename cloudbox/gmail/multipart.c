@@ -1,7 +1,6 @@
 #include "cloudbox/gmail/multipart.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

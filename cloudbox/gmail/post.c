@@ -234,7 +234,7 @@ static void draft_update(struct box_call *call, const struct box_post *post, str
 
 static void send(struct box_call *call, struct incoming *in)
 {
-    tide_buf complete = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf complete = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     struct box_recipients to;
     if (box_recipients_read(call, in->raw, &to)) {
         static const uint16_t labels[] = {BOX_LABEL_SENT, BOX_LABEL_INBOX, BOX_LABEL_UNREAD};
@@ -248,7 +248,6 @@ static void send(struct box_call *call, struct incoming *in)
         box_send_deliver(call, message.raw, &to);
         box_call_reply(call, box_gmail_message_brief(box_user_mailbox(call->user), slot));
     }
-    tide_buf_done(&complete);
 }
 
 /* Sends the draft as it is, or with the content that came along. */
@@ -266,8 +265,8 @@ static void draft_send(struct box_call *call, const struct box_post *post, struc
         box_fail_missing(call);
         return;
     }
-    tide_buf complete = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
-    tide_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf complete = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     const tide_text old =
         box_mailbox_raw(mailbox, box_mailbox_draft_at(mailbox, draft)->slot, &scratch);
     const tide_text raw = in->raw.data != NULL ? in->raw : old;
@@ -283,8 +282,6 @@ static void draft_send(struct box_call *call, const struct box_post *post, struc
         box_send_deliver(call, tide_buf_text(&complete), &to);
         box_call_reply(call, box_gmail_message_brief(mailbox, slot));
     }
-    tide_buf_done(&scratch);
-    tide_buf_done(&complete);
 }
 
 void box_post_apply(struct box_call *call, const struct box_post *post)

@@ -210,7 +210,7 @@ void box_send_deliver(struct box_call *call, tide_text raw, const struct box_rec
     static const uint16_t labels[] = {BOX_LABEL_INBOX, BOX_LABEL_UNREAD};
     if (to->users_count == 0)
         return;
-    tide_buf copy = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf copy = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     add_without_bcc(raw, &copy);
     const struct box_insert message = {
         .raw = tide_buf_text(&copy), .date_ms = call->now_ms, .labels = labels, .labels_count = 2};
@@ -219,5 +219,4 @@ void box_send_deliver(struct box_call *call, tide_text raw, const struct box_rec
         TIDE_ASSERT(user != call->user);
         box_mailbox_insert(box_user_mailbox(user), &message);
     }
-    tide_buf_done(&copy);
 }

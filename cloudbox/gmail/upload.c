@@ -11,7 +11,6 @@
 #include "base/encode.h"
 #include "cloudbox/gmail/multipart.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -148,7 +147,7 @@ static void carry_param(const struct box_call *call, const char *name, tide_buf 
 
 static void reply_started(struct box_call *call, const struct upload *upload)
 {
-    tide_buf location = tide_buf_heap(BOX_TARGET_BYTES_MAX);
+    tide_auto_buf location = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     const tide_text origin = call->request->origin;
     box_print(&location, "%.*s/upload/gmail/v1/users/me%s?uploadType=resumable&upload_id=%s",
               (int)(origin.bytes < 200 ? origin.bytes : 200),
@@ -161,7 +160,6 @@ static void reply_started(struct box_call *call, const struct upload *upload)
     box_answer_clear(call->answer);
     box_answer_header(call->answer, "Location", tide_buf_cstr(&location));
     box_answer_header(call->answer, "X-GUploader-UploadID", upload->id);
-    tide_buf_done(&location);
 }
 
 /* The length that was announced; false: answered. */
@@ -396,10 +394,10 @@ void box_gmail_upload_chunk(struct box_call *call)
 static void multipart(struct box_call *call, struct box_post *post)
 {
     struct box_related parts;
-    tide_buf decoded = tide_buf_heap(BOX_INSERT_BYTES_MAX);
+    tide_auto_buf decoded = tide_buf_heap(BOX_INSERT_BYTES_MAX);
     const char *wrong = box_related_parse(box_request_header(call->request, "Content-Type"),
                                           call->request->body, &decoded, &parts);
-    json_t *meta = NULL;
+    json_auto_t *meta = NULL;
     if (wrong != NULL) {
         box_fail(call, 400, "global", "badContent", "INVALID_ARGUMENT", "%s", wrong);
     } else if (check_type(call, parts.media_type)) {
@@ -415,8 +413,6 @@ static void multipart(struct box_call *call, struct box_post *post)
         post->raw = parts.media;
         box_post_apply(call, post);
     }
-    json_decref(meta);
-    tide_buf_done(&decoded);
 }
 
 static void media(struct box_call *call, struct box_post *post)

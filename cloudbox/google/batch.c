@@ -336,7 +336,7 @@ static bool serve_batch(box_cloud *cloud, const struct box_request *request,
     struct box_call *call = &batch->call;
     call_init(call, cloud, request, answer);
 
-    tide_arena arena = tide_arena_heap(BOX_BATCH_ARENA_BYTES);
+    tide_auto_arena arena = tide_arena_heap(BOX_BATCH_ARENA_BYTES);
     const char *wrong = box_batch_parse(request, &arena, &batch->parts);
     if (wrong != NULL) {
         refuse(call, wrong);
@@ -348,7 +348,6 @@ static bool serve_batch(box_cloud *cloud, const struct box_request *request,
         serve_parts(batch);
         box_faults_after(box_cloud_faults(cloud), call);
     }
-    tide_arena_done(&arena);
     tide_mem_free(tide_mem_heap(), batch, sizeof *batch);
     return true;
 }

@@ -1,7 +1,7 @@
 /* batch_parse.h - a multipart/mixed body taken apart into the calls inside.
  *
  * Pure reading: nothing is run, nothing is copied but targets and header lists.
- * Broken parts are told apart from a broken whole: a part that makes no sense is
+ * Broken parts are distinguished from a broken whole: a part that makes no sense is
  * answered in its place, the others still count.
  */
 #ifndef BOX_BATCH_PARSE_H

@@ -260,7 +260,7 @@ static const struct shape *shape_of(const char *method)
 
 static json_t *scopes_of(uint32_t scopes)
 {
-    tide_buf text = tide_buf_heap(4096);
+    tide_auto_buf text = tide_buf_heap(4096);
     box_scopes_text(scopes, &text);
     json_t *list = json_array();
     tide_text left = tide_buf_text(&text);
@@ -271,7 +271,6 @@ static json_t *scopes_of(uint32_t scopes)
         left.data += bytes + (space != NULL);
         left.bytes -= bytes + (space != NULL);
     }
-    tide_buf_done(&text);
     return list;
 }
 

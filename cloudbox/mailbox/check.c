@@ -170,7 +170,7 @@ static const char *check_drafts(const box_mailbox *mailbox)
             return "a draft and its message do not know each other";
         live++;
     }
-    return live == mailbox->draft_of.count ? NULL : "a message is the draft of nobody";
+    return live == mailbox->draft_of.count ? NULL : "a draft message belongs to no draft";
 }
 
 const char *box_mailbox_check(box_mailbox *mailbox)

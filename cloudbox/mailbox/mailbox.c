@@ -304,14 +304,13 @@ static uint32_t store_content(box_mailbox *mailbox, tide_text raw)
     if (raw.bytes > 0)
         memcpy(stored->raw, raw.data, raw.bytes);
 
-    tide_arena arena = tide_arena_heap(BOX_RENDER_BYTES_MAX);
+    tide_auto_arena arena = tide_arena_heap(BOX_RENDER_BYTES_MAX);
     struct box_view view;
     memset(&view, 0, sizeof view);
     box_mime_headers(raw, &arena, &view);
     tide_text message_id = box_message_id_bare(view.message_id);
     if (message_id.bytes > 0)
         stored->message_id_hash = box_message_id_hash(message_id);
-    tide_arena_done(&arena);
     return BOX_CONTENT_STORED | (uint32_t)at;
 }
 

@@ -73,7 +73,7 @@ struct box_mailbox_spec {
     uint64_t now_ms;
     uint64_t history_keep_ms; /* generated mail younger than this has history records */
     const char *email;
-    /* Told of every change (BMBX6): {"op":...}; the value is taken.  May be NULL. */
+    /* Called with every change (BMBX6): {"op":...}; the value is taken.  May be NULL. */
     void (*changed)(void *arg, json_t *change);
     void *changed_arg;
 };

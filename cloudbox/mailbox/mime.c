@@ -166,8 +166,8 @@ static json_t *body_of(tide_text raw, struct box_tree *tree, uint32_t index)
         set_attached(body, raw, tree, index, box_part_decode(part, SIZE_MAX, NULL));
         return body;
     }
-    tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
-    tide_buf encoded = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf encoded = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     box_part_text(part, SIZE_MAX, &text);
     if (text.bytes > INLINE_BYTES_MAX) {
         set_attached(body, raw, tree, index, text.bytes);
@@ -177,8 +177,6 @@ static json_t *body_of(tide_text raw, struct box_tree *tree, uint32_t index)
         if (encoded.bytes > 0)
             set(body, "data", json_stringn_nocheck(encoded.data, encoded.bytes));
     }
-    tide_buf_done(&encoded);
-    tide_buf_done(&text);
     return body;
 }
 
@@ -217,10 +215,9 @@ static void add_part_text(const struct box_part *part, size_t bytes_max, tide_bu
         box_part_text(part, bytes_max, out);
         return;
     }
-    tide_buf html = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf html = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     box_part_text(part, bytes_max, &html);
     box_add_html_text(out, tide_buf_text(&html));
-    tide_buf_done(&html);
 }
 
 void box_mime_view(tide_text raw, tide_arena *arena, struct box_view *view_out)

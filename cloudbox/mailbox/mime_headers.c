@@ -112,10 +112,9 @@ tide_text box_value_decoded(tide_text raw_value, tide_arena *arena)
     if (text.data != NULL && box_utf8_valid(text)) {
         text = box_arena_text(arena, text.data, text.bytes);
     } else {
-        tide_buf repaired = tide_buf_heap(8 * (size_t)BOX_VALUE_BYTES_MAX);
+        tide_auto_buf repaired = tide_buf_heap(8 * (size_t)BOX_VALUE_BYTES_MAX);
         box_add_utf8(&repaired, "", text.data != NULL ? text : plain);
         text = box_arena_text(arena, tide_buf_cstr(&repaired), repaired.bytes);
-        tide_buf_done(&repaired);
     }
     g_free(decoded);
     return text;

@@ -136,10 +136,9 @@ void box_part_text(const struct box_part *part, size_t bytes_max, tide_buf *out)
         box_add_utf8(out, part->charset, (tide_text){part->body.data, bytes});
         return;
     }
-    tide_buf bytes = tide_buf_heap(BOX_BODY_BYTES_MAX + 1024);
+    tide_auto_buf bytes = tide_buf_heap(BOX_BODY_BYTES_MAX + 1024);
     box_part_decode(part, bytes_max, &bytes);
     box_add_utf8(out, part->charset, tide_buf_text(&bytes));
-    tide_buf_done(&bytes);
 }
 
 /* ---- HTML ---- */

@@ -433,7 +433,7 @@ size_t box_part_decode(const struct box_part *part, size_t bytes_max, tide_buf *
     tide_text body = part->body;
     if (body.bytes > bytes_max)
         body.bytes = bytes_max;
-    tide_buf scratch = tide_buf_heap(BOX_BODY_BYTES_MAX + 1024);
+    tide_auto_buf scratch = tide_buf_heap(BOX_BODY_BYTES_MAX + 1024);
     if (part->transfer == BOX_TRANSFER_UU && out == NULL)
         out = &scratch; /* too rare to be counted in another way */
     char *room = NULL;
@@ -461,6 +461,5 @@ size_t box_part_decode(const struct box_part *part, size_t bytes_max, tide_buf *
         out->bytes += bytes;
         out->data[out->bytes] = '\0';
     }
-    tide_buf_done(&scratch);
     return bytes;
 }

@@ -57,7 +57,7 @@ void box_tree_init(struct box_tree *tree, tide_text raw);
 void box_tree_done(struct box_tree *tree);
 /* "", "0", "1.0"; in the tree's arena. */
 tide_text box_part_id(struct box_tree *tree, uint32_t index);
-/* What it is told to be: a hollow multipart is a text. */
+/* The type it declares; a multipart without parts is a text. */
 const char *box_part_type(const struct box_part *part);
 bool box_part_is_text(const struct box_part *part);
 bool box_part_is_multipart(const struct box_part *part);

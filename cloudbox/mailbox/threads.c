@@ -116,9 +116,9 @@ static uint32_t thread_of_reference(box_mailbox *mailbox, tide_text reference, t
 
 static uint32_t choose_by_references(box_mailbox *mailbox, tide_text raw)
 {
-    tide_arena own = tide_arena_heap(BOX_RENDER_BYTES_MAX);
-    tide_arena others = tide_arena_heap(BOX_RENDER_BYTES_MAX);
-    tide_buf scratch = tide_buf_heap(BOX_RENDER_BYTES_MAX);
+    tide_auto_arena own = tide_arena_heap(BOX_RENDER_BYTES_MAX);
+    tide_auto_arena others = tide_arena_heap(BOX_RENDER_BYTES_MAX);
+    tide_auto_buf scratch = tide_buf_heap(BOX_RENDER_BYTES_MAX);
     struct box_view view;
     memset(&view, 0, sizeof view);
     box_mime_headers(raw, &own, &view);
@@ -131,9 +131,6 @@ static uint32_t choose_by_references(box_mailbox *mailbox, tide_text raw)
             break;
         root = thread_of_reference(mailbox, reference, view.subject, &others, &scratch);
     }
-    tide_buf_done(&scratch);
-    tide_arena_done(&others);
-    tide_arena_done(&own);
     return root;
 }
 

@@ -545,7 +545,7 @@ static void sign_bearer(struct box_push *push, struct topic *topic, uint64_t now
 
 static void add_body(const struct box_push_item *item, const struct topic *topic, tide_buf *body)
 {
-    tide_buf data = tide_buf_heap(4096);
+    tide_auto_buf data = tide_buf_heap(4096);
     box_add_cstr(&data, "{\"emailAddress\":");
     box_add_json_text(&data, tide_text_of(item->user->email));
     box_print(&data, ",\"historyId\":\"%" PRIu64 "\"}", item->history_id);
@@ -559,7 +559,6 @@ static void add_body(const struct box_push_item *item, const struct topic *topic
               item->message_id, item->message_id, published);
     box_add_json_text(body, tide_text_of(topic->subscription));
     box_add_cstr(body, "}");
-    tide_buf_done(&data);
 }
 
 bool box_cloud_next_delivery(box_cloud *cloud, uint64_t now_unix_ms,

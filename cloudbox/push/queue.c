@@ -176,13 +176,13 @@ uint64_t box_push_queue_wake_at_ms(const struct box_push_queue *queue)
 const char *box_push_queue_check(const struct box_push_queue *queue)
 {
     size_t used = 0;
-    size_t flying = 0;
+    size_t in_flight = 0;
     for (uint32_t i = 1; i < queue->items_count; i++) {
         const struct box_push_item *item = &queue->items[i];
         if (item->id == 0)
             continue;
         used++;
-        flying += item->in_flight;
+        in_flight += item->in_flight;
         uint32_t slot = 0;
         if (!tide_map_get(&queue->by_id, item->id, &slot) || slot != i)
             return "an item is not found by its id";
@@ -193,7 +193,7 @@ const char *box_push_queue_check(const struct box_push_queue *queue)
         return "the items are miscounted";
     if (used > BOX_DELIVERIES_WAITING_MAX)
         return "BQUE1: too many items";
-    if (queue->heap_count + flying != used)
+    if (queue->heap_count + in_flight != used)
         return "BQUE2: an item is in the heap and in flight";
     for (size_t i = 1; i < queue->heap_count; i++) {
         if (is_before(queue, queue->heap[i], queue->heap[(i - 1) / 2]))

@@ -5,7 +5,7 @@
  * and per subject (a site) the highest count in any sliding minute, offered and granted,
  * and the most calls in flight; violations: what a well behaved client never does
  * (crossing a limit, too many in flight, more than 100 parts, a page size beyond the
- * limit, calling before the time it was told, using a token after its 401).
+ * limit, calling before its "Retry after" time, using a token after its 401).
  *
  * Invariants:
  *   BREF1  every call is counted once, refused ones too (BCLD3).

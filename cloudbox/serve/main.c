@@ -5,7 +5,6 @@
 #include "cloudbox/serve/setup.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <signal.h>
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };

@@ -311,9 +311,8 @@ static tide_status take_fault(struct box_settings *settings, tide_text value, ti
         return refuse(
             err, "fault", value,
             "give METHOD=FAULT or METHOD=FAULT@RATE, as gmail.*=503@0.01, or a JSON rule");
-    tide_buf json = tide_buf_heap(BOX_TARGET_BYTES_MAX);
+    tide_auto_buf json = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     tide_status rc = box_settings_fault(&item, &json, err);
-    tide_buf_done(&json);
     return rc == TIDE_OK ? list_add("fault", &settings->faults, &item, err) : rc;
 }
 
@@ -443,7 +442,7 @@ static tide_status check_together(const struct box_settings *settings, tide_erro
         return tide_error_set(err, TIDE_INVALID, "--quiet and --verbose exclude each other");
     if (!is_loopback(settings->host) && settings->public_count < 2)
         return tide_error_set(err, TIDE_INVALID,
-                              "--listen %s reaches beyond this machine, where anybody could read "
+                              "--listen %s reaches beyond this machine, where anyone could read "
                               "and change what is in the cloud; give --public twice if you mean it",
                               settings->host);
     return TIDE_OK;

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>

@@ -6,7 +6,6 @@
 #include "cloudbox/services.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { DEMO_MESSAGES = 1000, SITE_ROWS = 1000 };
 
@@ -143,11 +142,10 @@ static tide_status add_faults(const struct box_settings *settings, box_cloud *cl
 {
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < settings->faults.count; i++) {
-        tide_buf json = tide_buf_heap(BOX_TARGET_BYTES_MAX);
+        tide_auto_buf json = tide_buf_heap(BOX_TARGET_BYTES_MAX);
         rc = box_settings_fault(&settings->faults.items[i], &json, err);
         if (rc == TIDE_OK)
             rc = box_cloud_add_fault(cloud, tide_buf_text(&json), err);
-        tide_buf_done(&json);
     }
     return rc;
 }
@@ -184,14 +182,12 @@ static tide_status check_header(const struct box_settings *settings, const json_
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (json_equal(json_object_get(header, names[i]), json_object_get(made, names[i])))
             continue;
-        tide_buf text = tide_buf_heap(4096);
+        tide_auto_buf text = tide_buf_heap(4096);
         describe(header, &text);
-        tide_status rc = tide_error_set(
+        return tide_error_set(
             err, TIDE_INVALID,
             "%s was begun with other options (%s differ%s): start with %s, or remove the file",
             settings->state, names[i], i == 0 ? "s" : "", tide_buf_cstr(&text));
-        tide_buf_done(&text);
-        return rc;
     }
     return TIDE_OK;
 }

@@ -1,5 +1,5 @@
 /* setup.h - fills a new cloud with what the options name, and makes sure that a
- * kept state goes on with what it was begun with.
+ * kept state continues with the options it was started with.
  *
  * Mailboxes are generated from the seed and the time they were made, so both
  * stand in the first line of a state and count instead of today's. */

@@ -54,7 +54,7 @@ static tide_status damaged(box_state *state, const char *how, tide_error *err)
 {
     return tide_error_set(err, TIDE_CORRUPT,
                           "%s is damaged in line %" PRIu64 ": %s; restore it from a copy, or "
-                          "remove it to start anew",
+                          "remove it to start again",
                           state->file, state->line, how);
 }
 

@@ -23,7 +23,7 @@ enum { BOX_STATE_FORMAT = 1, BOX_STATE_LINE_BYTES_MAX = 1 << 30 };
 typedef struct box_state box_state;
 
 /* Opens and locks, making the file if there is none; reads its first line.
- * Notes for people go to stderr unless `quiet`. */
+ * Messages for the user go to stderr unless `quiet`. */
 tide_status box_state_open(const char *file, bool quiet, box_state **state_out, tide_error *err);
 /* Writes down what is left; NULL is fine. */
 void box_state_close(box_state *state);

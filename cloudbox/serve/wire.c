@@ -79,10 +79,9 @@ static void build_head(const struct box_exchange *exchange, tide_buf *head)
 
 static void send_half_head(const struct box_exchange *exchange)
 {
-    tide_buf head = tide_buf_heap(HEAD_BYTES_MAX);
+    tide_auto_buf head = tide_buf_heap(HEAD_BYTES_MAX);
     build_head(exchange, &head);
     send_raw(exchange, head.data, head.bytes / 2);
-    tide_buf_done(&head);
 }
 
 void box_wire_refuse_raw(struct box_exchange *exchange, int status, const char *reason)

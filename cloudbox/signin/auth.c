@@ -117,7 +117,7 @@ uint32_t box_secret_add(struct box_auth *auth, tide_text text, const struct box_
     return slot;
 }
 
-/* Dead refresh tokens stay: they are answered differently from unknown ones. */
+/* Expired refresh tokens stay: they are answered differently from unknown ones. */
 static bool is_spent(const struct box_auth *auth, const struct box_secret *secret, uint64_t now_ms)
 {
     if (secret->kind == BOX_SECRET_CODE)

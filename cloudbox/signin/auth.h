@@ -8,9 +8,9 @@
  * Invariants:
  *   BAUT1  a code is redeemed once, within 10 minutes, with the verifier, client and redirect it
  *          was given for.
- *   BAUT2  an access token dies with its time, or with its grant (revoked, expired).
+ *   BAUT2  an access token ends with its lifetime or with its grant (revoked, expired).
  *   BAUT3  a grant never has a scope the user did not tick.
- *   BAUT4  at most 100 living refresh tokens per user and client; the oldest dies silently.
+ *   BAUT4  at most 100 valid refresh tokens per user and client; the oldest is revoked silently.
  */
 #ifndef BOX_AUTH_H
 #define BOX_AUTH_H
@@ -128,7 +128,7 @@ bool box_auth_refresh(struct box_auth *auth, uint32_t client, tide_text refresh,
 /* A service account's signed assertion (RFC 7523). */
 bool box_auth_assert(struct box_auth *auth, tide_text assertion, tide_text origin, uint64_t now_ms,
                      struct box_issue *issue_out, struct box_oauth_error *error_out);
-/* Of an access or a refresh token: the whole grant dies.  false: it is not alive. */
+/* Of an access or a refresh token: the whole grant is revoked.  false: it is not valid. */
 bool box_auth_revoke(struct box_auth *auth, tide_text token, uint64_t now_ms);
 
 /* What an access token is, for tokeninfo. */

@@ -109,12 +109,11 @@ tide_status box_auth_make_service_account(struct box_auth *auth, tide_text email
         return TIDE_FULL;
     struct box_account *account = box_account_add(auth, email, box_key_new());
     TIDE_ASSERT(account != NULL);
-    tide_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
+    tide_auto_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
     box_key_pem(account->key, &pem);
     box_auth_keep(auth, json_pack("{s:s, s:s, s:s}", "op", "auth-account", "email", account->email,
                                   "pem", tide_buf_cstr(&pem)));
     *key_file_out = key_file_of(account, tide_buf_cstr(&pem));
-    tide_buf_done(&pem);
     return TIDE_OK;
 }
 
@@ -143,12 +142,11 @@ tide_status box_auth_delegate(struct box_auth *auth, tide_text account, struct b
     const tide_status rc = box_account_allow(known, user, scopes);
     if (rc != TIDE_OK)
         return rc;
-    tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_scopes_text(scopes, &text);
     box_auth_keep(auth,
                   json_pack("{s:s, s:s, s:s, s:s}", "op", "auth-delegate", "account", known->email,
                             "email", user->email, "scope", tide_buf_cstr(&text)));
-    tide_buf_done(&text);
     return TIDE_OK;
 }
 

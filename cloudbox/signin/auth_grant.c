@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define DAY_MS (UINT64_C(24) * 3600 * 1000)
@@ -256,7 +255,7 @@ uint32_t box_code_add(struct box_auth *auth, tide_text code, const struct box_se
 
 static void keep_code(struct box_auth *auth, const struct box_secret *secret)
 {
-    tide_buf scopes = tide_buf_heap(BOX_SECRET_BYTES_MAX);
+    tide_auto_buf scopes = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_scopes_text(secret->scopes, &scopes);
     const struct box_ask *ask = secret->ask;
     box_auth_keep(auth, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I}", "op",
@@ -265,7 +264,6 @@ static void keep_code(struct box_auth *auth, const struct box_secret *secret)
                                   tide_buf_cstr(&scopes), "redirect", ask->redirect_uri,
                                   "challenge", ask->challenge, "plain", (int)ask->plain, "nonce",
                                   ask->nonce, "at", (json_int_t)secret->born_ms));
-    tide_buf_done(&scopes);
 }
 
 /* What living grants of this user let the client's project do already. */
@@ -336,7 +334,7 @@ uint32_t box_access_issue(struct box_auth *auth, const struct box_secret *like, 
     secret.kind = BOX_SECRET_ACCESS;
     secret.born_ms = now_ms;
     secret.expires_ms = now_ms + life_s * 1000;
-    tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_secret_text(auth, "ya29.a0", ACCESS_LETTERS, &text);
     const uint32_t slot = box_secret_add(auth, tide_buf_text(&text), &secret);
     if (slot != 0) {
@@ -356,7 +354,6 @@ uint32_t box_access_issue(struct box_auth *auth, const struct box_secret *like, 
                                         .access = token,
                                         .nonce = ""};
     }
-    tide_buf_done(&text);
     return slot;
 }
 
@@ -379,11 +376,9 @@ static bool verifier_fits(const struct box_ask *ask, tide_text verifier)
         return tide_text_equal(verifier, tide_text_of(ask->challenge));
     unsigned char digest[32];
     box_sha256(verifier, digest);
-    tide_buf text = tide_buf_heap(64);
+    tide_auto_buf text = tide_buf_heap(64);
     box_add_base64url_bare(&text, (tide_text){(const char *)digest, sizeof digest});
-    const bool same = tide_text_equal(tide_buf_text(&text), tide_text_of(ask->challenge));
-    tide_buf_done(&text);
-    return same;
+    return tide_text_equal(tide_buf_text(&text), tide_text_of(ask->challenge));
 }
 
 /* Everything about a code that must fit (BAUT1), but that it is used once. */

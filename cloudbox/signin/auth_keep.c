@@ -27,10 +27,9 @@ box_key *box_auth_key(struct box_auth *auth)
 {
     if (auth->key == NULL) {
         auth->key = box_key_new();
-        tide_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
+        tide_auto_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
         box_key_pem(auth->key, &pem);
         box_auth_keep(auth, json_pack("{s:s, s:s}", "op", "auth-key", "pem", tide_buf_cstr(&pem)));
-        tide_buf_done(&pem);
     }
     return auth->key;
 }
@@ -109,7 +108,7 @@ static tide_status get_user(struct box_auth *auth, const json_t *change, struct 
         return rc;
     struct box_user *user = box_cloud_user_need(auth->cloud, email, NULL);
     if (user == NULL)
-        return tide_error_set(err, TIDE_CORRUPT, "a token of nobody");
+        return tide_error_set(err, TIDE_CORRUPT, "a token of an unknown user");
     *user_out = user;
     return TIDE_OK;
 }

@@ -44,7 +44,7 @@ struct box_secret {
     uint32_t scopes;
     struct box_user *user;
     uint64_t born_ms;
-    uint64_t expires_ms; /* the first moment at which it is dead */
+    uint64_t expires_ms; /* from this time on it is expired */
     struct box_ask *ask; /* owned; of codes */
 };
 
@@ -98,7 +98,7 @@ struct box_auth {
     uint32_t free_slot;
     size_t living;
     size_t codes;    /* of the living ones */
-    size_t sweep_at; /* so many living ones start a search for the dead */
+    size_t sweep_at; /* with this many valid ones expired ones are searched and dropped */
 
     struct box_grant *grants; /* [0] is not used */
     size_t grants_capacity;
@@ -117,7 +117,7 @@ struct box_auth {
     box_key *key; /* NULL until it is first needed */
 };
 
-/* The slot of a living or dead secret with that text; 0: there is none. */
+/* The slot of a valid or expired secret with that text; 0: there is none. */
 uint32_t box_secret_find(const struct box_auth *auth, tide_text text);
 /* Copies the text.  0: full, or the text is taken. */
 uint32_t box_secret_add(struct box_auth *auth, tide_text text, const struct box_secret *secret);

@@ -127,11 +127,9 @@ static json_t *key_number_text(const box_key *key, const char *name)
 {
     unsigned char bytes[MODULUS_BYTES_MAX];
     const size_t count = key_number(key, name, bytes);
-    tide_buf text = tide_buf_heap(BOX_JWT_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(BOX_JWT_BYTES_MAX);
     box_add_base64url_bare(&text, (tide_text){(const char *)bytes, count});
-    json_t *value = json_string(tide_buf_cstr(&text));
-    tide_buf_done(&text);
-    return value;
+    return json_string(tide_buf_cstr(&text));
 }
 
 json_t *box_key_jwk(const box_key *key)
@@ -210,14 +208,13 @@ static bool split(tide_text token, tide_text pieces_out[3])
 
 static json_t *piece_json(tide_text piece)
 {
-    tide_buf text = tide_buf_heap(BOX_JWT_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(BOX_JWT_BYTES_MAX);
     json_t *value = NULL;
     if (box_base64_decode(piece, &text) &&
         tide_json_parse(tide_buf_text(&text), &value, NULL) == TIDE_OK && !json_is_object(value)) {
         json_decref(value);
         value = NULL;
     }
-    tide_buf_done(&text);
     return value;
 }
 
@@ -255,7 +252,7 @@ bool box_jwt_verify(const box_key *key, tide_text token)
     tide_text pieces[3];
     if (!split(token, pieces) || !says_rs256(pieces[0]))
         return false;
-    tide_buf signature = tide_buf_heap(BOX_JWT_BYTES_MAX);
+    tide_auto_buf signature = tide_buf_heap(BOX_JWT_BYTES_MAX);
     bool good = false;
     if (box_base64_decode(pieces[2], &signature)) {
         const size_t signed_bytes = pieces[0].bytes + 1 + pieces[1].bytes;
@@ -266,6 +263,5 @@ bool box_jwt_verify(const box_key *key, tide_text token)
                                 (const unsigned char *)token.data, signed_bytes) == 1;
         EVP_MD_CTX_free(context);
     }
-    tide_buf_done(&signature);
     return good;
 }

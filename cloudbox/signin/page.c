@@ -179,14 +179,13 @@ static void add_scopes(tide_buf *out, uint32_t scopes, uint32_t ticked)
     for (uint32_t scope = 1; scope < BOX_SCOPE_ALL; scope <<= 1) {
         if ((scopes & scope) == 0)
             continue;
-        tide_buf text = tide_buf_heap(256);
+        tide_auto_buf text = tide_buf_heap(256);
         box_scopes_text(scope, &text);
         box_print(out,
                   "<label><input type=\"checkbox\" name=\"scope\" value=\"%s\"%s> %s"
                   "<small>%s</small></label>\n",
                   tide_buf_cstr(&text), (ticked & scope) != 0 ? " checked" : "",
                   scope_in_words(scope), tide_buf_cstr(&text));
-        tide_buf_done(&text);
     }
     box_add_cstr(out, "</fieldset>\n");
 }

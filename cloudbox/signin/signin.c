@@ -7,9 +7,7 @@
 #include "cloudbox/gate/user.h"
 #include "cloudbox/google/style.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- redirects ---- */
 
@@ -62,16 +60,15 @@ static void add_param(tide_buf *uri, const char *name, const char *value)
 static void redirect(struct box_call *call, const struct box_ask *ask, const char *name,
                      const char *value, uint32_t scopes)
 {
-    tide_buf uri = tide_buf_heap(BOX_TARGET_BYTES_MAX);
+    tide_auto_buf uri = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     box_add_cstr(&uri, ask->redirect_uri);
     if (ask->has_state)
         add_param(&uri, "state", ask->state);
     add_param(&uri, name, value);
     if (scopes != 0) {
-        tide_buf text = tide_buf_heap(BOX_TARGET_BYTES_MAX);
+        tide_auto_buf text = tide_buf_heap(BOX_TARGET_BYTES_MAX);
         box_scopes_text(scopes, &text);
         add_param(&uri, "scope", tide_buf_cstr(&text));
-        tide_buf_done(&text);
     }
     box_answer_clear(call->answer);
     if (uri.bytes >= sizeof call->answer->headers[0].value) {
@@ -82,7 +79,6 @@ static void redirect(struct box_call *call, const struct box_ask *ask, const cha
         box_answer_header(call->answer, "Referrer-Policy", "no-referrer");
         box_answer_header(call->answer, "Location", tide_buf_cstr(&uri));
     }
-    tide_buf_done(&uri);
 }
 
 /* ---- reading what is asked ---- */
@@ -191,8 +187,8 @@ static bool read_client(struct box_call *call, struct box_ask *ask)
     }
     if (!is_loopback(uri)) {
         box_page_error(call, 400, "redirect_uri_mismatch",
-                       "The redirect URI %.*s is not a loopback address; this cloud sends "
-                       "nobody anywhere else.",
+                       "The redirect URI %.*s is not a loopback address; this cloud redirects "
+                       "to no other.",
                        (int)(uri.bytes > 300 ? 300 : uri.bytes), uri.data);
         return false;
     }
@@ -296,10 +292,9 @@ static void authorize(struct box_call *call)
         redirect(call, &ask, "error", "interaction_required", 0);
         return;
     }
-    tide_buf ticket = tide_buf_heap(256);
+    tide_auto_buf ticket = tide_buf_heap(256);
     box_auth_ticket(box_cloud_auth(call->cloud), &ask, call->now_ms, &ticket);
     box_page_consent(call, &ask, tide_buf_text(&ticket), hint, ticked_of(call, &ask));
-    tide_buf_done(&ticket);
 }
 
 /* Browsers say so when a foreign page sent the form (BSGN3, a second lock). */

@@ -1,4 +1,4 @@
-/* signin.h - what signin*.c share: pages for people, endpoints for programs.
+/* signin.h - what signin*.c share: pages for users, endpoints for programs.
  *
  * Invariants:
  *   BSGN1  nothing from outside reaches a page without being escaped.

@@ -96,7 +96,7 @@ static bool basic_read(struct box_call *call, tide_text *id_out, tide_text *secr
     const tide_text header = box_request_header(call->request, "Authorization");
     if (header.bytes <= 6 || strncasecmp(header.data, "Basic ", 6) != 0)
         return false;
-    tide_buf pair = tide_buf_heap(4096);
+    tide_auto_buf pair = tide_buf_heap(4096);
     bool good = false;
     if (header.bytes < 4096 &&
         box_base64_decode((tide_text){header.data + 6, header.bytes - 6}, &pair)) {
@@ -118,7 +118,6 @@ static bool basic_read(struct box_call *call, tide_text *id_out, tide_text *secr
             secret_out->bytes = secret.bytes;
         }
     }
-    tide_buf_done(&pair);
     return good;
 }
 
@@ -185,10 +184,9 @@ static void add_access_hash(json_t *claims, const char *access)
 {
     unsigned char digest[32];
     box_sha256(tide_text_of(access), digest);
-    tide_buf text = tide_buf_heap(64);
+    tide_auto_buf text = tide_buf_heap(64);
     box_add_base64url_bare(&text, (tide_text){(const char *)digest, 16});
     json_object_set_new(claims, "at_hash", json_string(tide_buf_cstr(&text)));
-    tide_buf_done(&text);
 }
 
 static json_t *id_token_of(struct box_call *call, const struct box_issue *issue)
@@ -212,11 +210,9 @@ static json_t *id_token_of(struct box_call *call, const struct box_issue *issue)
     const json_int_t now_s = (json_int_t)(call->now_ms / 1000);
     json_object_set_new(claims, "iat", json_integer(now_s));
     json_object_set_new(claims, "exp", json_integer(now_s + ID_TOKEN_LIFE_S));
-    tide_buf token = tide_buf_heap(BOX_JWT_BYTES_MAX);
+    tide_auto_buf token = tide_buf_heap(BOX_JWT_BYTES_MAX);
     box_auth_sign(auth, claims, &token);
-    json_t *value = json_string(tide_buf_cstr(&token));
-    tide_buf_done(&token);
-    return value;
+    return json_string(tide_buf_cstr(&token));
 }
 
 static void reply_tokens(struct box_call *call, const struct box_issue *issue)

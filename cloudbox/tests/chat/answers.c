@@ -73,7 +73,7 @@ CASE(tool_choice_is_obeyed)
         const char *name; /* NULL: none may be called */
     } cases[] = {
         {"\"none\"", NULL},
-        {"\"auto\"", NULL}, /* nobody wants anything of the kind */
+        {"\"auto\"", NULL}, /* no tool is wanted */
         {"\"required\"", "send"},
         {"{\"type\":\"function\",\"function\":{\"name\":\"send\"}}", "send"},
     };
@@ -106,9 +106,8 @@ CASE(an_answer_follows_its_schema)
                   "json_schema", "name", "notes", "strict", 1, "schema", schema);
     assert_int_equal(ask(world, OPENAI, body), 200);
     json_auto_t *said = json_loads(content_of(world), 0, NULL);
-    tide_arena arena = tide_arena_heap(16 << 20);
+    tide_auto_arena arena = tide_arena_heap(16 << 20);
     assert_true(box_schema_valid(schema, said, &arena));
-    tide_arena_done(&arena);
     assert_true(json_array_size(json_object_get(said, "tasks")) >= 1);
     const json_t *contact = json_array_get(json_object_get(said, "contacts"), 0);
     assert_string_equal(json_string_value(json_object_get(contact, "email")), "ann@partner.org");

@@ -76,11 +76,10 @@ CASE(a_fixture_overrides_the_model)
         json_auto_t *fixture = json_loads(wrong[i], 0, NULL);
         assert_int_equal(box_chat_add_fixture(chat, fixture, &err), TIDE_INVALID);
     }
-    json_t *fixture = json_loads("{\"contains\":\"Hi there\",\"reply\":\"General!\",\"tool\":"
-                                 "{\"name\":\"f\",\"arguments\":{\"a\":1}}}",
-                                 0, NULL);
+    json_auto_t *fixture = json_loads("{\"contains\":\"Hi there\",\"reply\":\"General!\",\"tool\":"
+                                      "{\"name\":\"f\",\"arguments\":{\"a\":1}}}",
+                                      0, NULL);
     assert_int_equal(box_chat_add_fixture(chat, fixture, &err), TIDE_OK);
-    json_decref(fixture);
     assert_int_equal(ask_raw(world, ANTHROPIC, plain), 200);
     const json_t *block = json_array_get(json_object_get(world->json, "content"), 0);
     assert_string_equal(json_string_value(json_object_get(block, "name")), "f");

@@ -201,7 +201,7 @@ TEST(arguments_validate_against_random_schemas)
     tide_auto_arena arena = tide_arena_heap(256 << 20);
     for (uint64_t seed = 0; seed < scaled(20000); seed++) {
         tide_rng rng = tide_rng_seeded(seed);
-        json_t *schema = random_object(&rng, 0);
+        json_auto_t *schema = random_object(&rng, 0);
         json_object_set_new(schema, "$defs",
                             json_pack("{s:o}", "thing",
                                       json_pack("{s:s,s:{s:{s:s},s:{s:s}},s:[s]}", "type", "object",
@@ -211,7 +211,7 @@ TEST(arguments_validate_against_random_schemas)
         box_facts_read(tide_text_of(mails[seed % MAILS].mail), &arena, &facts);
         const struct box_fill fill = {&facts, tide_text_of(mails[seed % MAILS].mail),
                                       TIDE_TEXT("Hello, thank you."), &arena};
-        json_t *value = box_schema_fill(&fill, schema);
+        json_auto_t *value = box_schema_fill(&fill, schema);
         const bool naive = naive_valid(schema, schema, value);
         const bool ours = box_schema_valid(schema, value, &arena);
         if (!naive || !ours) {
@@ -224,8 +224,6 @@ TEST(arguments_validate_against_random_schemas)
         }
         assert_true(naive);
         assert_true(ours);
-        json_decref(value);
-        json_decref(schema);
         tide_arena_reset(&arena);
     }
 }

@@ -5,13 +5,12 @@ CASE(everybody_sees_their_own_sites)
 {
     struct world *world = *state;
     assert_int_equal(serve(world, "bob", BOX_GET, "/webmasters/v3/sites", ""), 200);
-    json_t *wanted = json_loads("{\"siteEntry\":[{\"siteUrl\":\"sc-domain:example.com\","
-                                "\"permissionLevel\":\"siteFullUser\"},"
-                                "{\"siteUrl\":\"sc-domain:other.org\","
-                                "\"permissionLevel\":\"siteOwner\"}]}",
-                                0, NULL);
+    json_auto_t *wanted = json_loads("{\"siteEntry\":[{\"siteUrl\":\"sc-domain:example.com\","
+                                     "\"permissionLevel\":\"siteFullUser\"},"
+                                     "{\"siteUrl\":\"sc-domain:other.org\","
+                                     "\"permissionLevel\":\"siteOwner\"}]}",
+                                     0, NULL);
     assert_true(json_equal(world->json, wanted));
-    json_decref(wanted);
     assert_int_equal(serve(world, "ann", BOX_GET, "/webmasters/v3/sites", ""), 200);
     assert_int_equal(json_array_size(json_object_get(world->json, "siteEntry")), 4);
     tide_error err;

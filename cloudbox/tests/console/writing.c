@@ -8,17 +8,15 @@ CASE(spaces_and_fields_do_not_change_the_content)
     struct world *world = *state;
     const char *body = "{" DAYS ",\"dimensions\":[\"date\",\"page\"],\"dataState\":\"all\"}";
     assert_int_equal(serve(world, "ann", BOX_POST, QUERY_AT, body), 200);
-    json_t *pretty = json_incref(world->json);
+    json_auto_t *pretty = json_incref(world->json);
     assert_non_null(strstr(tide_buf_cstr(&world->answer.body), "\n    {\n      \"keys\": [\n"));
     /* As jansson would indent it. */
-    char *wanted = json_dumps(pretty, JSON_INDENT(2));
+    auto_text *wanted = json_dumps(pretty, JSON_INDENT(2));
     assert_int_equal(strncmp(wanted, tide_buf_cstr(&world->answer.body), 60), 0);
-    free(wanted);
     (void)rows_of(world, body);
     assert_null(strchr(tide_buf_cstr(&world->answer.body), '\n'));
     assert_int_equal(json_array_size(json_object_get(pretty, "rows")),
                      json_array_size(json_object_get(world->json, "rows")));
-    json_decref(pretty);
     assert_int_equal(serve(world, "ann", BOX_POST, QUERY_AT "?fields=rows(keys)", body), 200);
     assert_int_equal(json_object_size(world->json), 1);
     const json_t *row = json_array_get(json_object_get(world->json, "rows"), 0);

@@ -1,4 +1,4 @@
-/* cloud_player.h - somebody who asks a cloud many different things, all from one
+/* cloud_player.h - a client that sends a cloud many different requests, all from one
  * seed: reads and changes of every service, the control page, batches, uploads,
  * sign-in, and nonsense.  Two players with one seed ask two clouds the same as
  * long as the clouds answer the same, since ids are looked up in the mailbox. */
@@ -102,7 +102,7 @@ static inline box_mailbox *player_mailbox(const struct player *player)
     return box_user_mailbox(box_cloud_user_at(player->cloud, 0));
 }
 
-/* Each of these gives a text that lives until it is asked for again. */
+/* Each of these gives a text that is valid until the next call. */
 static inline const char *any_message(struct player *player)
 {
     static char texts[4][BOX_ID_TEXT_BYTES];

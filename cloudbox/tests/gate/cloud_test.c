@@ -125,7 +125,7 @@ static uint64_t cloud_hash(box_cloud *cloud)
     return hash;
 }
 
-/* All calls in the record: of users, of nobody, and those outside the APIs. */
+/* All calls in the record: of users, without sign-in, and those outside the APIs. */
 static size_t recorded(box_cloud *cloud)
 {
     json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
@@ -197,7 +197,7 @@ static void replay(struct player *from, struct player *into)
     from->upload[0] = '\0'; /* sessions do not outlive a program */
 }
 
-/* Chance begins anew with a program, so what it decides is left out: the order in which
+/* Random decisions start again with a program, so what it decides is left out: the order in which
  * parts of a batch are done, the names of upload sessions, the order of rows that tie. */
 static bool is_comparable(const struct player *player)
 {
@@ -261,7 +261,7 @@ TEST(a_token_that_is_good_again_is_so_after_a_replay)
 /* ---- memory ---- */
 
 /* Nothing is kept of a call that changes nothing, also when it is refused or signs
- * somebody in again and again. */
+ * a user in again and again. */
 TEST(a_million_requests_cost_no_memory)
 {
     const struct box_options options = {

@@ -199,9 +199,8 @@ TEST(bad_input_is_named)
     assert_int_equal(ask_status(cloud, START_MS, &(struct ask){.target = "/_cloud/stats?user=c"}),
                      400);
     /* Nothing of it had an effect. */
-    json_t *faults = ask_json(cloud, START_MS, 200, &(struct ask){.target = "/_cloud/faults"});
+    json_auto_t *faults = ask_json(cloud, START_MS, 200, &(struct ask){.target = "/_cloud/faults"});
     assert_int_equal(json_array_size(json_object_get(faults, "faults")), 0);
-    json_decref(faults);
     struct box_user *user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
     assert_int_equal(box_mailbox_messages(box_user_mailbox(user)), 0);
     assert_int_equal(box_cloud_now(cloud), START_MS);
@@ -299,10 +298,9 @@ TEST(limits_are_read_and_changed)
 TEST(rules_come_and_go)
 {
     auto_cloud *cloud = cloud_with(&plain);
-    json_t *added =
+    json_auto_t *added =
         post(cloud, START_MS, 200, "/_cloud/faults", "[{\"fault\":\"503\"},{\"fault\":\"500\"}]");
     assert_int_equal(json_array_size(json_object_get(added, "rules")), 2);
-    json_decref(added);
     assert_int_equal(get_message(cloud, START_MS, "1"), 503);
     const struct ask remove = {.verb = BOX_DELETE, .target = "/_cloud/faults/1"};
     assert_int_equal(ask_status(cloud, START_MS, &remove), 200);
@@ -329,9 +327,8 @@ TEST(users_tokens_and_sites_can_be_added)
     post_only(cloud, START_MS, 200, "/_cloud/sites",
               "{\"site\":\"sc-domain:x.org\",\"user\":\"c@x.org\",\"rows_per_day\":5}");
     assert_int_equal(box_sites_number(box_cloud_sites(cloud), TIDE_TEXT("sc-domain:x.org")), 1);
-    json_t *users = ask_json(cloud, START_MS, 200, &(struct ask){.target = "/_cloud/users"});
+    json_auto_t *users = ask_json(cloud, START_MS, 200, &(struct ask){.target = "/_cloud/users"});
     assert_int_equal(json_array_size(json_object_get(users, "users")), 3);
-    json_decref(users);
     post_only(cloud, START_MS, 200, "/_cloud/token/revoke", "{\"user\":\"c@x.org\"}");
     assert_int_equal(ask_status(cloud, START_MS, &list), 401);
 }
@@ -372,7 +369,7 @@ TEST(a_kept_site_comes_back)
 
 /* ---- what an administrator does ---- */
 
-/* Somebody signed in to `client` for Gmail and has a refresh token. */
+/* A user signed in to `client` for Gmail and has a refresh token. */
 static void sign_in(box_cloud *cloud, const char *client, uint64_t now_ms, struct box_issue *issue)
 {
     struct box_auth *auth = box_cloud_auth(cloud);

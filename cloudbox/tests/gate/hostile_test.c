@@ -1,7 +1,7 @@
 /* The served cloud against clients that do not play fair: broken heads, bodies that
  * lie, clients that send a byte at a time, a thousand at once, floods, and bytes
  * that are no text.  Each gets the answer it deserves or a closed connection, and
- * after each of them the cloud answers everybody else as before, in bounded memory.
+ * after each of them the cloud answers all other clients as before, in bounded memory.
  *
  * hostile_test TIDEMARK_CLOUD */
 
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE_S = 30, /* until a silent server counts as dead */
+    PATIENCE_S = 30, /* a server silent for longer has failed */
     MANY = 1000,
     SLOW = 40,
     PIPELINED = 200,
@@ -40,7 +40,7 @@ static const char *program;
 struct cloud {
     pid_t pid;
     uint16_t port;
-    long start_kib; /* what it used before anybody came */
+    long start_kib; /* memory before the first client */
 };
 
 /* ---- the server ---- */
@@ -188,7 +188,7 @@ static int ask_text(const struct cloud *cloud, const char *text)
     return ask(cloud, text, strlen(text));
 }
 
-/* Everybody else is served, and the memory has an end. */
+/* Other clients are served, and memory stays bounded. */
 static void assert_well(const struct cloud *cloud)
 {
     assert_int_equal(ask_text(cloud, NORMAL), 200);
@@ -346,7 +346,8 @@ TEST(a_client_that_expects_is_told_to_go_on)
     assert_well(*state);
 }
 
-/* Whoever announces more than comes is waited for, alone, and forgotten when it goes. */
+/* A client that announces more than it sends is waited for without delaying others, and forgotten
+ * when it disconnects. */
 TEST(a_body_that_never_ends_bothers_nobody)
 {
     static const char head[] =
@@ -442,7 +443,7 @@ TEST(slow_clients_hold_nobody_up)
     assert_well(*state);
 }
 
-/* Somebody who does not read what he asked for is not waited for either. */
+/* A client that does not read its answer delays no other either. */
 TEST(clients_that_do_not_read_hold_nobody_up)
 {
     struct client clients[SLOW];
@@ -486,7 +487,7 @@ TEST(a_thousand_at_once_are_all_served)
 TEST(pipelined_requests_are_answered_in_order)
 {
     struct client client;
-    tide_buf requests = tide_buf_heap(1 << 20);
+    tide_auto_buf requests = tide_buf_heap(1 << 20);
     for (int i = 0; i < PIPELINED; i++)
         box_add_cstr(&requests, i % 3 == 1 ? "GET /nowhere HTTP/1.1\r\n" KNOWN "\r\n" : NORMAL);
     client_open(&client, *state);
@@ -494,13 +495,12 @@ TEST(pipelined_requests_are_answered_in_order)
     for (int i = 0; i < PIPELINED; i++)
         assert_int_equal(client_answer(&client, true), i % 3 == 1 ? 404 : 200);
     client_close(&client);
-    tide_buf_done(&requests);
     assert_well(*state);
 }
 
-/* A request and nothing more is answered.  That somebody has left in the middle of one
+/* A request and nothing more is answered.  That a client left in the middle of one
  * is not always noticed at once (the library may miss it when it comes together with
- * bytes, until the connection is idle for too long), but it holds nobody up. */
+ * bytes, until the connection is idle for too long), but it delays no other client. */
 TEST(half_closed_sockets_are_answered)
 {
     struct client clients[SLOW];

@@ -169,7 +169,7 @@ TEST(the_budget_comes_back_to_the_millisecond)
 }
 
 /* Goal: BQTA1 and BQTA2 under random load of two users in one project whose own
- * limit bites too.  Method: all charges in a list, sums made anew. */
+ * limit bites too.  Method: all charges in a list, sums computed again. */
 TEST(no_window_is_ever_crossed)
 {
     enum { CALLS = 6000, LENGTH = 60000 };
@@ -305,7 +305,7 @@ TEST(asking_before_the_told_time_moves_it)
     /* Too early: 5 s more, then 10 s more. */
     assert_int_equal(get_message(cloud, START_MS + 19000, "1"), 429);
     assert_int_equal(violations(cloud, "early-retry"), 1);
-    struct box_answer answer;
+    auto_answer answer;
     assert_int_equal(ask(cloud, START_MS + 21000,
                          &(struct ask){.target = "/gmail/v1/users/me/messages/1", .token = "a"},
                          &answer),
@@ -314,7 +314,6 @@ TEST(asking_before_the_told_time_moves_it)
     char told[BOX_TIME_TEXT_BYTES];
     box_time_text(START_MS + 35000, told);
     assert_non_null(strstr(tide_buf_cstr(&answer.body), told));
-    box_answer_done(&answer);
     assert_int_equal(get_message(cloud, START_MS + 34999, "1"), 429);
     assert_int_equal(get_message(cloud, START_MS + 50000, "1"), 200);
     /* Others are not concerned. */
@@ -372,12 +371,11 @@ TEST(the_console_counts_sites_users_and_load)
                              .body = "{\"startDate\":\"2025-09-01\",\"endDate\":\"2026-09-01\","
                                      "\"dimensions\":[\"page\",\"query\"]}"};
     assert_true(box_quota_set(box_cloud_quota(cloud), "load_per_10_minutes", 20000));
-    struct box_answer answer;
+    auto_answer answer;
     assert_int_equal(ask_status(cloud, START_MS + 70000, &dear), 200);
     assert_int_equal(ask(cloud, START_MS + 70000, &dear, &answer), 403);
     assert_non_null(strstr(tide_buf_cstr(&answer.body), "load quota exceeded"));
     assert_non_null(strstr(tide_buf_cstr(&answer.body), "quotaExceeded"));
-    box_answer_done(&answer);
     assert_int_equal(ask_status(cloud, START_MS + 70000 + 601000, &dear), 200);
 }
 

@@ -207,11 +207,10 @@ TEST(a_reset_forgets_everything_but_the_time)
     for (int i = 0; i < 310; i++)
         (void)get_message(cloud, START_MS + 9, "1");
     box_cloud_stats_reset(cloud);
-    json_t *stats = stats_of(cloud);
+    json_auto_t *stats = stats_of(cloud);
     assert_int_equal(json_object_size(json_object_get(stats, "users")), 0);
     assert_int_equal(json_array_size(json_object_get(stats, "violations")), 0);
     assert_int_equal(number(json_object_get(stats, "since")), START_MS + 9);
-    json_decref(stats);
     /* The quota is not the record: the minute is still full. */
     assert_int_not_equal(get_message(cloud, START_MS + 9, "1"), 200);
 }

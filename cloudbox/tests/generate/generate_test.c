@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define ROOM      (1u << 30)
 #define NEWEST_MS UINT64_C(1790000000000)
 
 static uint32_t some(uint32_t count)
@@ -23,11 +24,6 @@ static struct box_generator generator_of(uint64_t seed, uint32_t count, uint32_t
         .seed = seed, .count = count, .size_bytes = size_bytes, .newest_ms = NEWEST_MS};
     snprintf(generator.email, sizeof generator.email, "dana.k@example.com");
     return generator;
-}
-
-static void buffer(tide_buf *buf)
-{
-    tide_buf_init(buf, tide_mem_heap(), 1u << 30);
 }
 
 /* Visits `many` messages spread over the whole mailbox. */
@@ -46,9 +42,8 @@ static uint64_t fingerprint(uint64_t hash, const void *bytes, size_t count)
 
 TEST(the_same_number_gives_the_same_bytes)
 {
-    tide_buf a, b;
-    buffer(&a);
-    buffer(&b);
+    tide_auto_buf a = tide_buf_heap(ROOM);
+    tide_auto_buf b = tide_buf_heap(ROOM);
     struct box_generator generator = generator_of(11, 20000, 0);
     for (uint32_t i = 0; i < some(3000); i++) {
         uint32_t n = spread(&generator, i, some(3000));
@@ -65,18 +60,15 @@ TEST(the_same_number_gives_the_same_bytes)
         assert_int_equal(first.message_id_hash, second.message_id_hash);
         assert_int_equal(first.date_ms, second.date_ms);
     }
-    tide_buf_done(&a);
-    tide_buf_done(&b);
 }
 
 /* Stored ids of a mirror outlive a build: what a seed gives may not change by
- * accident.  Whoever changes it on purpose prints the new number here. */
+ * accident.  After an intended change put the new number here. */
 TEST(a_seed_gives_the_same_mailbox_in_every_version)
 {
     struct box_generator generator = generator_of(7, 1000, 0);
     uint64_t hash = 0xcbf29ce484222325u;
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     for (uint32_t n = 0; n < 1000; n++) {
         struct box_generated plan;
         box_generate_plan(&generator, n, &plan);
@@ -88,7 +80,6 @@ TEST(a_seed_gives_the_same_mailbox_in_every_version)
         box_generate_raw(&generator, n, &raw);
         hash = fingerprint(hash, raw.data, raw.bytes);
     }
-    tide_buf_done(&raw);
     if (hash != UINT64_C(0xa22f7e3c7fbba114))
         print_error("the fingerprint is now 0x%016llx\n", (unsigned long long)hash);
     assert_true(hash == UINT64_C(0xa22f7e3c7fbba114));
@@ -98,8 +89,7 @@ TEST(messages_are_exactly_as_large_as_planned)
 {
     static const uint64_t seeds[] = {1, 7, UINT64_MAX};
     static const uint32_t counts[] = {1, 2, 63, 64, 1000, 1000000};
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     for (size_t s = 0; s < 3; s++) {
         for (size_t c = 0; c < 6; c++) {
             struct box_generator generator = generator_of(seeds[s], counts[c], 0);
@@ -115,13 +105,11 @@ TEST(messages_are_exactly_as_large_as_planned)
             }
         }
     }
-    tide_buf_done(&raw);
 }
 
 TEST(a_wanted_size_is_kept_to_the_byte)
 {
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     for (uint32_t i = 0; i < some(12000); i++) {
         /* Every size from 1,000 to 5,000 and some larger ones. */
         uint32_t size = i < 4000 ? 1000 + i : 1000 + (i * 7919u) % 60000u;
@@ -140,7 +128,6 @@ TEST(a_wanted_size_is_kept_to_the_byte)
     struct box_generated plan;
     box_generate_plan(&generator, 9, &plan);
     assert_int_equal(plan.bytes, 1000);
-    tide_buf_done(&raw);
 }
 
 TEST(dates_ascend_and_end_at_the_newest)
@@ -196,9 +183,8 @@ TEST(threads_begin_with_their_root_and_stay_short)
 TEST(twins_have_the_same_bytes)
 {
     struct box_generator generator = generator_of(9, 100000, 0);
-    tide_buf a, b;
-    buffer(&a);
-    buffer(&b);
+    tide_auto_buf a = tide_buf_heap(ROOM);
+    tide_auto_buf b = tide_buf_heap(ROOM);
     uint32_t seen = 0;
     for (uint32_t n = 0; n < some(20000); n++) {
         struct box_generated plan;
@@ -214,15 +200,12 @@ TEST(twins_have_the_same_bytes)
         seen++;
     }
     assert_true(seen > 0);
-    tide_buf_done(&a);
-    tide_buf_done(&b);
 }
 
 TEST(lines_end_as_they_should)
 {
     struct box_generator generator = generator_of(13, 100000, 0);
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     for (uint32_t i = 0; i < some(8000); i++) {
         struct box_traits traits;
         uint32_t n = spread(&generator, i, some(8000));
@@ -244,14 +227,12 @@ TEST(lines_end_as_they_should)
         }
         assert_int_equal(raw.data[raw.bytes - 1], '\n');
     }
-    tide_buf_done(&raw);
 }
 
 TEST(headers_say_what_the_plan_says)
 {
     struct box_generator generator = generator_of(17, 100000, 0);
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     tide_auto_arena arena = tide_arena_heap(1 << 28);
     uint32_t replies = 0;
     for (uint32_t i = 0; i < some(6000); i++) {
@@ -292,7 +273,6 @@ TEST(headers_say_what_the_plan_says)
         replies++;
     }
     assert_true(replies > 0);
-    tide_buf_done(&raw);
 }
 
 static void count_leaf(GMimeObject *parent, GMimeObject *part, gpointer arg)
@@ -316,8 +296,7 @@ static uint32_t leaves(const json_t *part)
 TEST(every_whole_message_parses_the_same_elsewhere)
 {
     struct box_generator generator = generator_of(19, 100000, 0);
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     for (uint32_t i = 0; i < some(3000); i++) {
         uint32_t n = spread(&generator, i, some(3000));
         struct box_traits traits;
@@ -336,23 +315,20 @@ TEST(every_whole_message_parses_the_same_elsewhere)
             g_mime_multipart_foreach(GMIME_MULTIPART(root), count_leaf, &theirs);
         else
             theirs = 1;
-        json_t *ours = box_mime_full(tide_buf_text(&raw));
+        json_auto_t *ours = box_mime_full(tide_buf_text(&raw));
         assert_int_equal(leaves(ours), theirs);
-        json_decref(ours);
         g_object_unref(message);
         g_object_unref(parser);
         g_object_unref(stream);
     }
-    tide_buf_done(&raw);
 }
 
 TEST(texts_arrive_in_their_charset_and_snippets_agree)
 {
     struct box_generator generator = generator_of(23, 100000, 0);
-    tide_buf raw, told, seen;
-    buffer(&raw);
-    buffer(&told);
-    buffer(&seen);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
+    tide_auto_buf told = tide_buf_heap(ROOM);
+    tide_auto_buf seen = tide_buf_heap(ROOM);
     tide_auto_arena arena = tide_arena_heap(1 << 28);
     for (uint32_t i = 0; i < some(6000); i++) {
         uint32_t n = spread(&generator, i, some(6000));
@@ -378,17 +354,13 @@ TEST(texts_arrive_in_their_charset_and_snippets_agree)
         if (traits.file)
             assert_true(view.has_attachment || traits.bytes < 6000);
     }
-    tide_buf_done(&seen);
-    tide_buf_done(&told);
-    tide_buf_done(&raw);
 }
 
 TEST(snippets_of_tiny_messages_agree_too)
 {
-    tide_buf raw, told, seen;
-    buffer(&raw);
-    buffer(&told);
-    buffer(&seen);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
+    tide_auto_buf told = tide_buf_heap(ROOM);
+    tide_auto_buf seen = tide_buf_heap(ROOM);
     for (uint32_t i = 0; i < some(4000); i++) {
         struct box_generator generator = generator_of(i % 3, 100000, 1000 + i % 3000);
         uint32_t n = (i * 7919u) % 100000u;
@@ -404,9 +376,6 @@ TEST(snippets_of_tiny_messages_agree_too)
         box_mime_snippet(tide_buf_text(&raw), &seen);
         assert_string_equal(tide_buf_cstr(&told), tide_buf_cstr(&seen));
     }
-    tide_buf_done(&seen);
-    tide_buf_done(&told);
-    tide_buf_done(&raw);
 }
 
 static int compare_u32(const void *a, const void *b)

@@ -88,7 +88,7 @@ TEST(labels_refuse_what_gmail_refuses)
     assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 0);
 }
 
-/* The labels of generated mailboxes have no visibility until somebody sets it. */
+/* The labels of generated mailboxes have no visibility until a client sets it. */
 TEST(a_label_whose_visibility_was_never_set_can_be_renamed)
 {
     auto_world world;

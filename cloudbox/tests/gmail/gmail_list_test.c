@@ -700,7 +700,7 @@ static size_t follow(struct world *world, uint64_t start, const char *parameters
         char rest[200];
         (void)snprintf(rest, sizeof rest, "&startHistoryId=%llu%s", (unsigned long long)start,
                        parameters);
-        json_t *page = get_page(world, "history", rest, size, token);
+        json_auto_t *page = get_page(world, "history", rest, size, token);
         const json_t *history = json_object_get(page, "history");
         assert_true(history == NULL || json_array_size(history) > 0);
         assert_true(json_array_size(history) <= size);
@@ -718,7 +718,6 @@ static size_t follow(struct world *world, uint64_t start, const char *parameters
         free(token);
         token =
             text_of(page, "nextPageToken") != NULL ? strdup(text_of(page, "nextPageToken")) : NULL;
-        json_decref(page);
         if (changing && token != NULL && tide_rng_chance(&world->rng, 1, 2))
             change_at_random(world);
     } while (token != NULL);

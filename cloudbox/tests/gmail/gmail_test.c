@@ -274,7 +274,7 @@ TEST(batches_take_a_thousand_ids_and_no_more)
         assert_int_equal(call(&world, "POST", paths[i], tide_buf_cstr(&body)), 204);
         assert_int_equal(world.answer.body.bytes, 0);
         tide_buf_clear(&body);
-        ids_body(&body, "00000000000000aa", 1, i == 0 ? star : ""); /* nobody's */
+        ids_body(&body, "00000000000000aa", 1, i == 0 ? star : ""); /* no message has it */
         assert_int_equal(call(&world, "POST", paths[i], tide_buf_cstr(&body)), 204);
         call(&world, "POST", paths[i], i == 0 ? "{\"addLabelIds\":[\"STARRED\"]}" : "{}");
         assert_refused(&world, 400, "No message ids specified");

@@ -89,9 +89,8 @@ TEST(the_answer_is_well_formed)
         assert_non_null(length);
         at = strstr(length, "\r\n\r\n") + 4;
         const size_t bytes = strtoul(length + 16, NULL, 10);
-        json_t *value = json_loadb(at, bytes, 0, NULL);
+        json_auto_t *value = json_loadb(at, bytes, 0, NULL);
         assert_non_null(value);
-        json_decref(value);
         at += bytes;
         assert_memory_equal(at, "\r\n", 2);
         at += 2;
@@ -190,10 +189,9 @@ TEST(more_than_a_hundred_parts_are_refused_as_a_whole)
     assert_int_equal(handled, 0);
     box_answer_done(&answer);
     free(body);
-    json_t *stats = box_cloud_stats(cloud, NULL, false);
+    json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
     const json_t *violation = json_array_get(json_object_get(stats, "violations"), 0);
     assert_string_equal(json_string_value(json_object_get(violation, "kind")), "batch-size");
-    json_decref(stats);
     body = many_gets(100);
     assert_int_equal(batch(cloud, body, &answer), 200);
     assert_int_equal(handled, 100);
@@ -264,7 +262,7 @@ TEST(a_bad_part_fails_alone)
 TEST(every_part_pays_and_takes_a_slot)
 {
     auto_cloud *cloud = cloud_with(&(struct box_options){.seed = 2, .quota = BOX_QUOTA_2026});
-    struct box_answer answer;
+    auto_answer answer;
     auto_text *body = many_gets(25);
     assert_int_equal(batch(cloud, body, &answer), 200);
     const char *text = tide_buf_cstr(&answer.body);
@@ -273,7 +271,6 @@ TEST(every_part_pays_and_takes_a_slot)
     assert_int_equal(times(text, "Too many concurrent requests for user"), 30); /* twice each */
     assert_int_equal(answer.ticket.slots, 10);
     box_cloud_finished(cloud, &answer.ticket, START_MS);
-    box_answer_done(&answer);
     json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
     const json_t *user = inside(stats, "users", "a@x.org", NULL);
     assert_int_equal(json_integer_value(json_object_get(user, "calls")), 25);
@@ -294,11 +291,10 @@ TEST(parts_one_after_another_share_one_slot_and_add_up_their_time)
                          serial == 1 ? 25 : 10);
         assert_int_equal(answer.ticket.slots, serial == 1 ? 1 : 10);
         assert_int_equal(answer.plan.delay_ms, serial == 1 ? 25 * 50 : 50);
-        json_t *stats = box_cloud_stats(cloud, NULL, false);
+        json_auto_t *stats = box_cloud_stats(cloud, NULL, false);
         assert_int_equal(
             json_integer_value(inside(stats, "users", "a@x.org", "in_flight_highest", NULL)),
             serial == 1 ? 1 : 10);
-        json_decref(stats);
         box_cloud_finished(cloud, &answer.ticket, START_MS);
         assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 1), 0);
     }

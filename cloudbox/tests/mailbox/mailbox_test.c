@@ -7,7 +7,6 @@
 #include "support/test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NOW_MS 1780000000000u
@@ -114,8 +113,8 @@ TEST(generated_bytes_are_as_long_as_promised_and_twins_are_equal)
     box_mailbox *mailbox = mailbox_with(2000);
     struct box_generator generator = {
         .seed = 7, .count = 2000, .newest_ms = NOW_MS, .email = "ada@example.com"};
-    tide_buf one = tide_buf_heap(64 << 20);
-    tide_buf two = tide_buf_heap(64 << 20);
+    tide_auto_buf one = tide_buf_heap(64 << 20);
+    tide_auto_buf two = tide_buf_heap(64 << 20);
     uint32_t twins = 0;
     for (uint32_t n = 0; n < 2000; n++) {
         struct box_generated plan;
@@ -132,8 +131,6 @@ TEST(generated_bytes_are_as_long_as_promised_and_twins_are_equal)
         assert_true(two.bytes <= 2000);
     }
     assert_true(twins > 0);
-    tide_buf_done(&one);
-    tide_buf_done(&two);
     done(mailbox);
 }
 
@@ -282,8 +279,8 @@ TEST(an_answer_joins_the_thread_it_refers_to)
 TEST(an_answer_joins_a_generated_thread)
 {
     box_mailbox *mailbox = mailbox_with(300);
-    tide_buf scratch = tide_buf_heap(64 << 20);
-    tide_arena arena = tide_arena_heap(64 << 20);
+    tide_auto_buf scratch = tide_buf_heap(64 << 20);
+    tide_auto_arena arena = tide_arena_heap(64 << 20);
     uint32_t joined = 0;
     for (uint32_t slot = 0; slot < 300; slot++) {
         struct box_view view;
@@ -306,8 +303,6 @@ TEST(an_answer_joins_a_generated_thread)
         assert_true(thread_id != box_mailbox_at(mailbox, answer)->id);
     }
     assert_true(joined > 100);
-    tide_arena_done(&arena);
-    tide_buf_done(&scratch);
     done(mailbox);
 }
 

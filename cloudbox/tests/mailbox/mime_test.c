@@ -3,6 +3,7 @@
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/mailbox/mime_tree.h"
 #include "base/rng.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 
@@ -440,13 +441,12 @@ static uint32_t check_any(tide_text raw)
 {
     json_auto_t *part = box_mime_full(raw);
     json_auto_t *metadata = box_mime_metadata(raw, NULL, 0);
-    char *dumped = json_dumps(part, JSON_COMPACT);
+    auto_text *dumped = json_dumps(part, JSON_COMPACT);
     assert_non_null(dumped);
     json_error_t error;
     json_auto_t *again = json_loads(dumped, 0, &error);
     assert_non_null(again);
     assert_true(json_equal(again, part));
-    free(dumped);
     uint32_t count = check_part(raw, part, 0);
     assert_true(count <= BOX_PARTS_MAX);
     tide_auto_arena arena = tide_arena_heap(1u << 29);

@@ -30,11 +30,10 @@ uint64_t by_match(const box_query *query, box_mailbox *mailbox)
 
 uint64_t find(box_mailbox *mailbox, tide_text text)
 {
-    tide_arena arena = tide_arena_heap(ARENA_BYTES_MAX);
+    tide_auto_arena arena = tide_arena_heap(ARENA_BYTES_MAX);
     const box_query *query = box_query_parse(text, NOW_MS, mailbox, &arena);
     const uint64_t matched = by_match(query, mailbox);
     const uint64_t walked = by_walk(query, mailbox);
-    tide_arena_done(&arena);
     if (matched != walked)
         fail_msg("BQRY2 broken by: %.*s", (int)text.bytes, text.data);
     return matched;

@@ -114,7 +114,7 @@ static void push_changed(struct help *help, struct box_user *user)
     box_pubsub.changed(help->cloud, user);
 }
 
-/* A message arrives, and push is told. */
+/* A message arrives, and push gets the change. */
 static uint32_t arrive(struct help *help, struct box_user *user, uint16_t label)
 {
     const uint32_t slot = insert(help, user, label);
@@ -136,11 +136,10 @@ TEST(a_watch_says_where_history_stands_and_when_it_ends)
     struct box_user *anna = start(&help, 1);
     (void)insert(&help, anna, BOX_LABEL_INBOX);
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
-    json_t *reply = help_json(&help);
+    json_auto_t *reply = help_json(&help);
     assert_int_equal(json_object_size(reply), 2);
     assert_int_equal(u64_of(reply, "historyId"), box_mailbox_history_id(box_user_mailbox(anna)));
     assert_int_equal(u64_of(reply, "expiration"), help.now_ms + 7 * DAY_MS);
-    json_decref(reply);
 
     struct seen seen; /* the first notification comes at once */
     assert_true(receive(&help, &seen));
@@ -148,8 +147,8 @@ TEST(a_watch_says_where_history_stands_and_when_it_ends)
     assert_string_equal(seen.subscription, "projects/proj/subscriptions/mail-push");
     assert_int_equal(seen.history_id, box_mailbox_history_id(box_user_mailbox(anna)));
     assert_int_equal(help_get(&help, "/oauth2/v3/certs"), 200);
-    json_t *jwks = help_json(&help);
-    json_t *claims = help_claims(jwks, seen.bearer);
+    json_auto_t *jwks = help_json(&help);
+    json_auto_t *claims = help_claims(jwks, seen.bearer);
     assert_string_equal(help_text(claims, "iss"), "https://accounts.google.com");
     assert_string_equal(help_text(claims, "aud"), URL);
     assert_non_null(strstr(help_text(claims, "email"), ".gserviceaccount.com"));
@@ -157,8 +156,6 @@ TEST(a_watch_says_where_history_stands_and_when_it_ends)
     assert_int_equal(json_integer_value(json_object_get(claims, "exp")) -
                          json_integer_value(json_object_get(claims, "iat")),
                      3600);
-    json_decref(claims);
-    json_decref(jwks);
     answer(&help, &seen, 102);
     assert_false(receive(&help, &seen));
     assert_int_equal(stat_of(&help, "acknowledged"), 1);
@@ -470,7 +467,7 @@ TEST(the_queue_gives_what_a_plain_list_would_give)
     struct {
         uint64_t id, due_ms, born_ms;
         uint32_t tries;
-        bool flying;
+        bool in_flight;
     } list[LIST];
     size_t count = 0;
     uint64_t now_ms = 1, next_id = 1;
@@ -485,13 +482,13 @@ TEST(the_queue_gives_what_a_plain_list_would_give)
             list[count].due_ms = due_ms;
             list[count].born_ms = now_ms;
             list[count].tries = 0;
-            list[count++].flying = false;
+            list[count++].in_flight = false;
         } else if (what == 1) {
             now_ms += tide_rng_below(&rng, tide_rng_chance(&rng, 1, 2000) ? 9 * DAY_MS : 500);
         } else if (what == 2) {
             size_t best = LIST;
             for (size_t i = 0; i < count; i++)
-                if (!list[i].flying && list[i].due_ms <= now_ms &&
+                if (!list[i].in_flight && list[i].due_ms <= now_ms &&
                     (best == LIST || list[i].due_ms < list[best].due_ms ||
                      (list[i].due_ms == list[best].due_ms && list[i].id < list[best].id)))
                     best = i;
@@ -499,20 +496,20 @@ TEST(the_queue_gives_what_a_plain_list_would_give)
             assert_int_equal(item == NULL, best == LIST);
             if (item != NULL) {
                 assert_int_equal(item->id, list[best].id);
-                list[best].flying = true;
+                list[best].in_flight = true;
                 list[best].tries++;
             }
         } else if (count > 0) {
             const size_t i = (size_t)tide_rng_below(&rng, count);
             const bool good = tide_rng_chance(&rng, 1, 2);
             box_push_queue_ended(&queue, list[i].id, good, now_ms);
-            if (list[i].flying && (good || now_ms >= list[i].born_ms + 7 * DAY_MS)) {
+            if (list[i].in_flight && (good || now_ms >= list[i].born_ms + 7 * DAY_MS)) {
                 list[i] = list[--count];
-            } else if (list[i].flying) {
+            } else if (list[i].in_flight) {
                 uint64_t pause_ms = 1000;
                 for (uint32_t tries = 1; tries < list[i].tries && pause_ms < 60000; tries++)
                     pause_ms *= 2;
-                list[i].flying = false;
+                list[i].in_flight = false;
                 list[i].due_ms = now_ms + (pause_ms > 60000 ? 60000 : pause_ms);
             }
         }

@@ -237,10 +237,9 @@ CASE(a_body_of_100_mb_goes_in_through_a_sink)
     assert_int_equal(run(*state, "/files/a", &small), 200); /* everything is allocated once */
     assert_int_equal(run(*state, "/files/a", &large), 200);
     assert_int_equal(large.sent, LARGE_BYTES);
-    json_t *answer = json_loads(large.answer, 0, NULL);
+    json_auto_t *answer = json_loads(large.answer, 0, NULL);
     assert_int_equal(json_integer_value(json_object_get(answer, "bytes")), LARGE_BYTES);
     assert_true(json_is_true(json_object_get(answer, "right")));
-    json_decref(answer);
     print_message("%ld KiB more\n", large.resident_kib - small.resident_kib);
     assert_true(large.resident_kib - small.resident_kib < GROWTH_KIB + RESIDENT_SLACK_KIB);
 }

@@ -78,13 +78,12 @@ static bool refreshes(struct help *help, uint32_t client, const char *refresh)
 
 TEST(every_set_of_scopes_survives_its_text)
 {
-    tide_buf text = tide_buf_heap(4096);
+    tide_auto_buf text = tide_buf_heap(4096);
     for (uint32_t scopes = 0; scopes <= BOX_SCOPE_ALL; scopes++) {
         tide_buf_clear(&text);
         box_scopes_text(scopes, &text);
         assert_int_equal(box_scopes_parse(tide_buf_text(&text)), scopes);
     }
-    tide_buf_done(&text);
     assert_int_equal(box_scopes_parse(TIDE_TEXT("  email  profile openid ")),
                      BOX_SCOPE_EMAIL | BOX_SCOPE_PROFILE | BOX_SCOPE_OPENID);
     assert_int_equal(box_scopes_parse(TIDE_TEXT("https://mail.google.com")), 0);
@@ -259,10 +258,9 @@ TEST(a_verifier_has_43_to_128_unreserved_characters)
         text[20] = (char)c;
         unsigned char digest[32];
         box_sha256((tide_text){text, 50}, digest);
-        tide_buf hash = tide_buf_heap(64);
+        tide_auto_buf hash = tide_buf_heap(64);
         box_add_base64url_bare(&hash, (tide_text){(const char *)digest, 32});
         memcpy(ask.challenge, hash.data, 44);
-        tide_buf_done(&hash);
         const bool allowed = c != 0 && strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                               "0123456789-._~",
                                               c) != NULL;
@@ -348,7 +346,7 @@ TEST(a_grant_has_no_scope_that_was_not_ticked)
     assert_int_equal(issue.scopes, BOX_SCOPE_SEND);
 
     /* A refresh may ask for less, never for more. */
-    char *refresh = strdup(issue.refresh);
+    auto_text *refresh = strdup(issue.refresh);
     assert_false(box_auth_refresh(auth, ask.client, tide_text_of(refresh),
                                   TIDE_TEXT("https://www.googleapis.com/auth/gmail.readonly"),
                                   help.now_ms, &issue, &error));
@@ -359,7 +357,6 @@ TEST(a_grant_has_no_scope_that_was_not_ticked)
     assert_false(box_auth_refresh(auth, ask.client, TIDE_TEXT("1//0nothing"), TIDE_TEXT_NONE,
                                   help.now_ms, &issue, &error));
     assert_string_equal(error.text, "Bad Request");
-    free(refresh);
 
     /* What was granted before comes along when the client asks for it. */
     ask.scopes = BOX_SCOPE_LABELS;
@@ -426,7 +423,7 @@ TEST(grants_end_by_testing_password_disuse_and_revocation)
     assert_true(refreshes(&help, mail.client, r[2]));
     help.now_ms += 1;
     assert_false(refreshes(&help, mail.client, r[2]));
-    assert_true(refreshes(&help, mail.client, r[3])); /* who somebody is is no secret */
+    assert_true(refreshes(&help, mail.client, r[3])); /* who a user is is no secret */
 
     box_auth_testing(auth_of(&help), false);
     sign_in(&help, ben, &mail, &a[4], &r[4]);
@@ -480,7 +477,7 @@ TEST(spent_tokens_and_codes_are_swept)
         assert_true(refreshes(&help, ask.client, refresh));
         assert_non_null(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
     }
-    assert_in_range(auth_of(&help)->living, 1, 2100); /* an hour's tokens, and as many dead */
+    assert_in_range(auth_of(&help)->living, 1, 2100); /* an hour's tokens, and as many expired */
     free(access);
     free(refresh);
 }
@@ -506,8 +503,8 @@ TEST(the_seed_decides_every_token)
     }
 }
 
-/* A random life of sign-ins, refreshes and misfortunes; then a second cloud is
- * told what was kept, and both must say the same of every token at every time, and
+/* Random sign-ins, refreshes and revocations; then a second cloud is
+ * made from what was kept, and both must say the same of every token at every time, and
  * make the same next one. */
 static void random_life(uint64_t seed)
 {

@@ -168,10 +168,9 @@ json_t *help_claims(const json_t *jwks, const char *token)
     assert_non_null(dot);
     const char *second = strchr(dot + 1, '.');
     assert_non_null(second);
-    json_t *header = help_piece(token, dot);
+    json_auto_t *header = help_piece(token, dot);
     assert_string_equal(help_text(header, "alg"), "RS256");
     assert_string_equal(help_text(header, "kid"), help_text(jwk, "kid"));
-    json_decref(header);
 
     tide_auto_buf signature = tide_buf_heap(4096);
     assert_true(box_base64_decode(tide_text_of(second + 1), &signature));

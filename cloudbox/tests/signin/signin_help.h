@@ -44,7 +44,7 @@ void help_stop(struct help *help);
     help_start(&help, seed, auto_consent)
 struct box_user *help_user(struct help *help, const char *email);
 
-/* A second cloud that was told everything the first one kept. */
+/* A second cloud, made from what the first one kept. */
 void help_replay(struct help *help, const struct help *from, uint64_t seed);
 int help_get(struct help *help, const char *target);
 int help_post(struct help *help, const char *target, const char *body);

@@ -154,7 +154,7 @@ TEST(a_ticket_is_good_once_for_ten_minutes_and_not_from_elsewhere)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(help_post(&help, AUTH, wrong[i]), 400);
 
-    /* Cancel, nothing ticked, nobody chosen. */
+    /* Cancel, nothing ticked, no user chosen. */
     static const struct {
         const char *rest;
         int status;
@@ -342,21 +342,19 @@ TEST(scripts_choose_user_and_scopes_by_parameters)
     struct help help;
     start(&help, true);
     char value[1024];
-    json_t *tokens = get_tokens(&help, ASK "%20openid%20email%20https%3A%2F%2Fother.example%2Fx"
-                                           "&login_hint=ben.smith%40example.com&box_untick=openid");
+    json_auto_t *tokens =
+        get_tokens(&help, ASK "%20openid%20email%20https%3A%2F%2Fother.example%2Fx"
+                              "&login_hint=ben.smith%40example.com&box_untick=openid");
     assert_string_equal(help_text(tokens, "scope"),
                         "https://www.googleapis.com/auth/gmail.readonly "
                         "https://www.googleapis.com/auth/userinfo.email");
     assert_null(json_object_get(tokens, "id_token"));
-    char *access = strdup(help_text(tokens, "access_token"));
+    auto_text *access = strdup(help_text(tokens, "access_token"));
     help.token = access;
     assert_int_equal(help_get(&help, "/oauth2/v3/userinfo"), 200);
-    json_t *info = help_json(&help);
+    json_auto_t *info = help_json(&help);
     assert_string_equal(help_text(info, "email"), "ben.smith@example.com");
-    json_decref(info);
     help.token = NULL;
-    free(access);
-    json_decref(tokens);
 
     assert_int_equal(help_get(&help, ASK "&box_untick=" READONLY), 302);
     assert_true(located(&help, "error", value));
@@ -370,7 +368,7 @@ TEST(scripts_choose_user_and_scopes_by_parameters)
     assert_true(located(&help, "error", value));
     assert_string_equal(value, "interaction_required");
     help_stop(&help);
-    help_start(&help, 1, true); /* a cloud without anybody */
+    help_start(&help, 1, true); /* a cloud without users */
     assert_int_equal(help_get(&help, ASK), 400);
     help_stop(&help);
 }
@@ -573,10 +571,9 @@ TEST(an_id_token_is_signed_by_the_published_key)
     char target[4096];
     (void)snprintf(target, sizeof target, "/tokeninfo?id_token=%s", help_text(tokens, "id_token"));
     assert_int_equal(help_get(&help, target), 200);
-    json_t *info = help_json(&help);
+    json_auto_t *info = help_json(&help);
     assert_string_equal(help_text(info, "sub"), help_text(claims, "sub"));
     assert_string_equal(help_text(info, "email_verified"), "true");
-    json_decref(info);
     help.now_ms += HOUR_MS;
     (void)help_get(&help, target);
     expect_error(&help, 400, "invalid_token", "Invalid Value");
@@ -637,10 +634,9 @@ TEST(discovery_and_keys_are_published)
     assert_int_equal(help_get(&help, "/oauth2/v1/certs"), 200);
     body = help_json(&help);
     assert_int_equal(help_get(&help, "/oauth2/v3/certs"), 200);
-    json_t *jwks = help_json(&help);
+    json_auto_t *jwks = help_json(&help);
     const char *kid = help_text(json_array_get(json_object_get(jwks, "keys"), 0), "kid");
     assert_int_equal(strncmp(help_text(body, kid), "-----BEGIN PUBLIC KEY-----", 26), 0);
-    json_decref(jwks);
     json_decref(body);
     assert_int_equal(help_get(&help, "/token"), 405);
     (void)help_post(&help, "/revoke", "x=y");
