@@ -1,6 +1,7 @@
 #include "cloudbox/chat/mail.h"
 
 #include "base/check.h"
+#include "cloudbox/gate/http.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -17,17 +18,6 @@ static tide_text cut(tide_text text, size_t bytes_max)
     while (bytes_max > 0 && ((unsigned char)text.data[bytes_max] & 0xc0) == 0x80)
         bytes_max--; /* not inside a character */
     return (tide_text){text.data, bytes_max};
-}
-
-static tide_text trim(tide_text text)
-{
-    while (text.bytes > 0 && isspace((unsigned char)text.data[0])) {
-        text.data++;
-        text.bytes--;
-    }
-    while (text.bytes > 0 && isspace((unsigned char)text.data[text.bytes - 1]))
-        text.bytes--;
-    return text;
 }
 
 static bool starts(tide_text text, const char *prefix)
@@ -102,21 +92,6 @@ static tide_text copy(tide_arena *arena, tide_text text)
 
 /* ---- finding the mail ---- */
 
-static bool next_line(tide_text *rest, tide_text *line_out)
-{
-    if (rest->bytes == 0)
-        return false;
-    const char *end = memchr(rest->data, '\n', rest->bytes);
-    const size_t bytes = end == NULL ? rest->bytes : (size_t)(end - rest->data);
-    *line_out = (tide_text){rest->data, bytes};
-    if (bytes > 0 && rest->data[bytes - 1] == '\r')
-        line_out->bytes--;
-    const size_t step = end == NULL ? bytes : bytes + 1;
-    rest->data += step;
-    rest->bytes -= step;
-    return true;
-}
-
 /* Takes "Name: value"; `Name` may be decorated as in "**From:**" or "- From:". */
 static bool header_take(tide_text line, const char *name, tide_text *value_out)
 {
@@ -132,7 +107,7 @@ static bool header_take(tide_text line, const char *name, tide_text *value_out)
         value.data++;
         value.bytes--;
     }
-    *value_out = trim(value);
+    *value_out = box_trim(value, BOX_SPACES);
     return true;
 }
 
@@ -145,7 +120,7 @@ static bool mail_from_lines(tide_text text, struct box_facts *facts)
     const char *first = NULL;
     bool blank_seen = false;
     facts->body = TIDE_TEXT_NONE;
-    while (next_line(&rest, &line)) {
+    while (box_line_next(&rest, &line)) {
         tide_text value;
         const bool header =
             (header_take(line, "From", &facts->from) || header_take(line, "Sender", &facts->from) ||
@@ -159,7 +134,7 @@ static bool mail_from_lines(tide_text text, struct box_facts *facts)
             facts->body = (tide_text){value.data, (size_t)(text.data + text.bytes - value.data)};
             break;
         }
-        if (first != NULL && !header && trim(line).bytes == 0)
+        if (first != NULL && !header && box_trim(line, BOX_SPACES).bytes == 0)
             blank_seen = true;
         if (blank_seen && (facts->from.bytes > 0 || facts->subject.bytes > 0)) {
             facts->body = rest;
@@ -169,7 +144,7 @@ static bool mail_from_lines(tide_text text, struct box_facts *facts)
     if (facts->from.bytes == 0 && (facts->subject.bytes == 0 || facts->body.bytes == 0))
         return false;
     facts->around = (tide_text){text.data, (size_t)(first - text.data)};
-    facts->body = trim(facts->body);
+    facts->body = box_trim(facts->body, BOX_SPACES);
     return true;
 }
 
@@ -314,7 +289,7 @@ static void note_numbers(tide_text text, tide_arena *arena, struct box_facts *fa
                 bytes++;
             }
             if (digits >= 8)
-                list_add(&facts->phones, trim((tide_text){at, bytes}));
+                list_add(&facts->phones, box_trim((tide_text){at, bytes}, BOX_SPACES));
             i += bytes;
         }
     }
@@ -400,7 +375,7 @@ static void note_sentences(tide_text text, struct box_facts *facts)
         if (!end)
             continue;
         const size_t to = i < text.bytes && text.data[i] != '\n' ? i + 1 : i;
-        const tide_text sentence = trim((tide_text){text.data + from, to - from});
+        const tide_text sentence = box_trim((tide_text){text.data + from, to - from}, BOX_SPACES);
         from = i + 1;
         if (sentence.bytes < 8 || sentence.data[0] == '>' || is_greeting(sentence))
             continue;
@@ -442,7 +417,7 @@ static void note_sender(struct box_facts *facts)
     tide_text name = open == NULL
                          ? facts->from
                          : (tide_text){facts->from.data, (size_t)(open - facts->from.data)};
-    name = trim(name);
+    name = box_trim(name, BOX_SPACES);
     while (name.bytes > 0 && (name.data[0] == '"' || name.data[0] == '\'')) {
         name.data++;
         name.bytes--;

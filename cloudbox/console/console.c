@@ -247,7 +247,7 @@ static void searchanalytics_query(struct box_call *call)
     struct site *site = site_allowed(call);
     if (site == NULL)
         return;
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     if (body == NULL)
         return;
     struct box_analytics *query = tide_arena_take(call->scratch, sizeof *query);
@@ -262,7 +262,6 @@ static void searchanalytics_query(struct box_call *call)
         box_analytics_answer(call, &site->property, query, luck, (uint32_t)shift);
     }
     box_analytics_done(query);
-    json_decref(body);
 }
 
 enum { READERS = BOX_SCOPE_CONSOLE | BOX_SCOPE_CONSOLE_READONLY };

@@ -100,7 +100,7 @@ static const struct {
 void box_control_auth(struct box_call *call)
 {
     static const char *const fields[] = {"testing", "password_changed", "client", "delegate", NULL};
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     if (body == NULL)
         return;
     bool done = false;
@@ -115,5 +115,4 @@ void box_control_auth(struct box_call *call)
         }
     if (done)
         box_call_reply(call, json_object());
-    json_decref(body);
 }

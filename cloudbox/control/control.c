@@ -293,7 +293,7 @@ static void serve_quota_set(struct box_call *call)
 
 static void serve_chat_add(struct box_call *call)
 {
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     tide_error err = {0};
     if (body == NULL)
         return;
@@ -301,7 +301,6 @@ static void serve_chat_add(struct box_call *call)
         box_call_reply(call, json_object());
     else
         box_control_failed(call, &err);
-    json_decref(body);
 }
 
 static void serve_chat_clear(struct box_call *call)

@@ -63,12 +63,10 @@ static bool read_delivery(struct box_call *call, tide_buf *decoded, struct deliv
     static const char *const fields[] = {"user", "raw", "labels", "date", NULL};
     if (box_call_param(call, "user").data != NULL)
         return read_plain(call, delivery);
-    json_t *body = box_control_body(call, fields);
+    json_auto_t *body = box_control_body(call, fields);
     if (body == NULL)
         return false;
-    const bool read = read_json(call, body, decoded, delivery);
-    json_decref(body);
-    return read;
+    return read_json(call, body, decoded, delivery);
 }
 
 static void deliver(struct box_call *call, struct delivery *delivery)

@@ -297,6 +297,36 @@ bool box_base64_decode(tide_text text, tide_buf *out)
     return count != SIZE_MAX;
 }
 
+/* ---- reading text ---- */
+
+static bool is_among(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
+tide_text box_trim(tide_text text, const char *set)
+{
+    while (text.bytes > 0 && is_among(text.data[0], set))
+        text = (tide_text){text.data + 1, text.bytes - 1};
+    while (text.bytes > 0 && is_among(text.data[text.bytes - 1], set))
+        text.bytes--;
+    return text;
+}
+
+bool box_line_next(tide_text *rest, tide_text *line_out)
+{
+    if (rest->bytes == 0)
+        return false;
+    const char *end = memchr(rest->data, '\n', rest->bytes);
+    const size_t bytes = end == NULL ? rest->bytes : (size_t)(end - rest->data);
+    const size_t taken = end == NULL ? bytes : bytes + 1;
+    *line_out = (tide_text){rest->data, bytes};
+    if (bytes > 0 && rest->data[bytes - 1] == '\r')
+        line_out->bytes--;
+    *rest = (tide_text){rest->data + taken, rest->bytes - taken};
+    return true;
+}
+
 /* ---- reading a target ---- */
 
 /* Decodes %-escapes (and '+' in queries).  Text without any is not copied. */

@@ -152,6 +152,15 @@ bool box_base64_decode(tide_text text, tide_buf *out);
 /* A body from a jansson value, which is taken; `pretty` as Google's default. */
 void box_answer_json(struct box_answer *answer, int status, json_t *value, bool pretty);
 
+/* ---- reading text ---- */
+
+#define BOX_BLANKS "\t "
+#define BOX_SPACES "\t\n\v\f\r "
+/* Without the characters of `set` at both ends. */
+tide_text box_trim(tide_text text, const char *set);
+/* Takes the next line off the front, without its CRLF or LF; false at the end. */
+bool box_line_next(tide_text *rest, tide_text *line_out);
+
 /* ---- reading a target ---- */
 
 struct box_param {

@@ -254,7 +254,7 @@ static struct box_label label_default(void)
 
 void box_gmail_labels_create(struct box_call *call)
 {
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     if (body == NULL)
         return;
     struct box_label wanted = label_default();
@@ -264,7 +264,6 @@ void box_gmail_labels_create(struct box_call *call)
             box_mailbox_label_create(box_user_mailbox(call->user), &wanted, &number);
         reply_status(call, status, number);
     }
-    json_decref(body);
 }
 
 /* update replaces the label with the body, patch lays the body over it. */
@@ -277,7 +276,7 @@ static void change(struct box_call *call, bool patch)
         box_fail_argument(call, "Cannot modify a system label");
         return;
     }
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     if (body == NULL)
         return;
     struct box_label wanted = label_default();
@@ -288,7 +287,6 @@ static void change(struct box_call *call, bool patch)
     if (read_label(call, body, &wanted))
         reply_status(call, box_mailbox_label_update(box_user_mailbox(call->user), number, &wanted),
                      number);
-    json_decref(body);
 }
 
 void box_gmail_labels_update(struct box_call *call)

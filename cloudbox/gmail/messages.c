@@ -189,7 +189,7 @@ void box_gmail_messages_modify(struct box_call *call)
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     if (body == NULL)
         return;
     struct box_relabel relabel;
@@ -204,7 +204,6 @@ void box_gmail_messages_modify(struct box_call *call)
                               BOX_MESSAGE_LABELS_MAX);
         }
     }
-    json_decref(body);
 }
 
 /* Trash is one more label; the others stay, so that untrash restores what was.
@@ -263,7 +262,7 @@ static uint32_t find_id(const struct box_call *call, const json_t *ids, size_t i
  * has no room to name them. */
 void box_gmail_messages_batch_modify(struct box_call *call)
 {
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     if (body == NULL)
         return;
     const json_t *ids;
@@ -278,14 +277,13 @@ void box_gmail_messages_batch_modify(struct box_call *call)
         }
         box_call_reply_empty(call);
     }
-    json_decref(body);
 }
 
 /* "Provides no guarantees that messages were not already deleted or even
  * existed at all." */
 void box_gmail_messages_batch_delete(struct box_call *call)
 {
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     if (body == NULL)
         return;
     const json_t *ids;
@@ -297,5 +295,4 @@ void box_gmail_messages_batch_delete(struct box_call *call)
         }
         box_call_reply_empty(call);
     }
-    json_decref(body);
 }

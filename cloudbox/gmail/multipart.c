@@ -1,21 +1,9 @@
 #include "cloudbox/gmail/multipart.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 enum { BOUNDARY_BYTES_MAX = 200 }; /* RFC 2046 allows 70 */
-
-static tide_text trim(tide_text text)
-{
-    while (text.bytes > 0 && isspace((unsigned char)text.data[0])) {
-        text.data++;
-        text.bytes--;
-    }
-    while (text.bytes > 0 && isspace((unsigned char)text.data[text.bytes - 1]))
-        text.bytes--;
-    return text;
-}
 
 /* The boundary parameter of a Content-Type. */
 static bool boundary_of(tide_text type, tide_text *boundary_out)
@@ -25,7 +13,8 @@ static bool boundary_of(tide_text type, tide_text *boundary_out)
         const char *next = rest.bytes == 0 ? NULL : memchr(rest.data, ';', rest.bytes);
         if (next == NULL)
             return false;
-        rest = trim((tide_text){next + 1, rest.bytes - (size_t)(next + 1 - rest.data)});
+        rest = box_trim((tide_text){next + 1, rest.bytes - (size_t)(next + 1 - rest.data)},
+                        BOX_SPACES);
         if (rest.bytes > 9 && strncasecmp(rest.data, "boundary=", 9) == 0)
             break;
     }
@@ -39,7 +28,7 @@ static bool boundary_of(tide_text type, tide_text *boundary_out)
     if (stop != NULL)
         value.bytes = (size_t)(stop - value.data);
     if (end == ';')
-        value = trim(value);
+        value = box_trim(value, BOX_SPACES);
     *boundary_out = value;
     return value.bytes > 0 && value.bytes <= BOUNDARY_BYTES_MAX;
 }
@@ -106,14 +95,15 @@ static bool part_split(tide_text raw, struct part *part_out)
         const char *line_end = at >= raw.bytes ? NULL : memchr(raw.data + at, '\n', raw.bytes - at);
         if (line_end == NULL)
             return false;
-        const tide_text line = trim((tide_text){raw.data + at, (size_t)(line_end - raw.data) - at});
+        const tide_text line =
+            box_trim((tide_text){raw.data + at, (size_t)(line_end - raw.data) - at}, BOX_SPACES);
         at = (size_t)(line_end - raw.data) + 1;
         if (line.bytes == 0)
             break;
         if (line.bytes > 13 && strncasecmp(line.data, "Content-Type:", 13) == 0)
-            part.type = trim((tide_text){line.data + 13, line.bytes - 13});
+            part.type = box_trim((tide_text){line.data + 13, line.bytes - 13}, BOX_SPACES);
         if (line.bytes > 26 && strncasecmp(line.data, "Content-Transfer-Encoding:", 26) == 0)
-            part.encoding = trim((tide_text){line.data + 26, line.bytes - 26});
+            part.encoding = box_trim((tide_text){line.data + 26, line.bytes - 26}, BOX_SPACES);
     }
     part.content = (tide_text){raw.data + at, raw.bytes - at};
     *part_out = part;

@@ -67,18 +67,7 @@ void box_page_token(uint64_t key, struct box_page_at at, char token_out[BOX_PAGE
 
 static bool hex_read(const char *digits, uint64_t *number_out)
 {
-    uint64_t number = 0;
-    for (size_t i = 0; i < 16; i++) {
-        const char c = digits[i];
-        if (c >= '0' && c <= '9')
-            number = number << 4 | (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            number = number << 4 | (uint64_t)(c - 'a' + 10);
-        else
-            return false;
-    }
-    *number_out = number;
-    return true;
+    return box_id_parse((tide_text){digits, 16}, number_out);
 }
 
 bool box_page_open(struct box_call *call, uint64_t key, struct box_page_at start,

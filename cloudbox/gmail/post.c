@@ -339,10 +339,9 @@ void box_gmail_post(struct box_call *call)
     struct box_post post;
     if (!box_post_begin(call, box_post_kind_of(call), &post))
         return;
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     if (body == NULL)
         return;
     post.meta = body;
     box_post_apply(call, &post);
-    json_decref(body);
 }

@@ -67,12 +67,7 @@ static tide_text address_of(tide_text piece)
                 inner.bytes = (size_t)(end - inner.data);
         }
     }
-    while (inner.bytes > 0 && isspace((unsigned char)inner.data[0])) {
-        inner.data++;
-        inner.bytes--;
-    }
-    while (inner.bytes > 0 && isspace((unsigned char)inner.data[inner.bytes - 1]))
-        inner.bytes--;
+    inner = box_trim(inner, BOX_SPACES);
     const char *at = inner.bytes == 0 ? NULL : memchr(inner.data, '@', inner.bytes);
     const bool good = at != NULL && at > inner.data && at + 1 < inner.data + inner.bytes &&
                       memchr(inner.data, ' ', inner.bytes) == NULL;

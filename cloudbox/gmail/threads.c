@@ -81,7 +81,7 @@ void box_gmail_threads_modify(struct box_call *call)
     const uint32_t first = thread_arg(call);
     if (first == BOX_SLOT_NONE)
         return;
-    json_t *body = box_call_body(call);
+    json_auto_t *body = box_call_body(call);
     if (body == NULL)
         return;
     struct box_relabel relabel;
@@ -91,7 +91,6 @@ void box_gmail_threads_modify(struct box_call *call)
                 box_gmail_relabel(mailbox, slot, &relabel);
         reply_brief(call, first);
     }
-    json_decref(body);
 }
 
 static void set_trash(struct box_call *call, bool trashed)

@@ -11,33 +11,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static tide_text trim(tide_text text)
-{
-    while (text.bytes > 0 && is_blank(text.data[0])) {
-        text.data++;
-        text.bytes--;
-    }
-    while (text.bytes > 0 && is_blank(text.data[text.bytes - 1]))
-        text.bytes--;
-    return text;
-}
-
-/* Takes the next line off the front, without its CRLF or LF; false at the end. */
-static bool next_line(tide_text *rest, tide_text *line_out)
-{
-    if (rest->bytes == 0)
-        return false;
-    const char *end = memchr(rest->data, '\n', rest->bytes);
-    size_t bytes = end == NULL ? rest->bytes : (size_t)(end - rest->data);
-    const size_t taken = end == NULL ? bytes : bytes + 1;
-    *line_out = (tide_text){rest->data, bytes};
-    if (bytes > 0 && rest->data[bytes - 1] == '\r')
-        line_out->bytes--;
-    rest->data += taken;
-    rest->bytes -= taken;
-    return true;
-}
-
 static bool same_word(tide_text text, const char *word)
 {
     return text.bytes == strlen(word) && strncasecmp(text.data, word, text.bytes) == 0;
@@ -61,7 +34,7 @@ static bool next_parameter(tide_text *rest, tide_text *name_out, tide_text *valu
     const char *equals = rest->bytes == 0 ? NULL : memchr(rest->data, '=', rest->bytes);
     if (equals == NULL)
         return false;
-    *name_out = trim((tide_text){rest->data, (size_t)(equals - rest->data)});
+    *name_out = box_trim((tide_text){rest->data, (size_t)(equals - rest->data)}, BOX_BLANKS);
     rest->bytes -= (size_t)(equals + 1 - rest->data);
     rest->data = equals + 1;
     while (rest->bytes > 0 && is_blank(rest->data[0])) {
@@ -79,7 +52,7 @@ static bool next_parameter(tide_text *rest, tide_text *name_out, tide_text *valu
     const size_t bytes = end == NULL ? rest->bytes : (size_t)(end - rest->data);
     *value_out = (tide_text){rest->data, bytes};
     if (!quoted)
-        *value_out = trim(*value_out);
+        *value_out = box_trim(*value_out, BOX_BLANKS);
     rest->data += bytes + (quoted ? 1 : 0);
     rest->bytes -= bytes + (quoted ? 1 : 0);
     return true;
@@ -87,7 +60,7 @@ static bool next_parameter(tide_text *rest, tide_text *name_out, tide_text *valu
 
 static const char *find_boundary(const struct box_request *outer, tide_text *boundary_out)
 {
-    tide_text type = trim(box_request_header(outer, "Content-Type"));
+    tide_text type = box_trim(box_request_header(outer, "Content-Type"), BOX_BLANKS);
     if (!starts_with(type, "multipart/mixed"))
         return "The batch request must have the content type multipart/mixed.";
     type.data += strlen("multipart/mixed");
@@ -121,7 +94,7 @@ static bool is_delimiter(tide_text line, tide_text boundary, bool *last_out)
         behind.data += 2;
         behind.bytes -= 2;
     }
-    return trim(behind).bytes == 0;
+    return box_trim(behind, BOX_BLANKS).bytes == 0;
 }
 
 /* The line end before a delimiter belongs to the delimiter. */
@@ -142,7 +115,7 @@ static size_t split(tide_text body, tide_text boundary, tide_text *texts, size_t
     tide_text rest = body;
     tide_text line;
     bool last = false;
-    while (!last && next_line(&rest, &line)) {
+    while (!last && box_line_next(&rest, &line)) {
         if (!is_delimiter(line, boundary, &last))
             continue;
         if (start != NULL) {
@@ -169,8 +142,8 @@ static bool read_header(tide_text line, struct box_header *header_out)
     if (colon == NULL || colon == line.data)
         return false;
     const size_t at = (size_t)(colon - line.data);
-    header_out->name = trim((tide_text){line.data, at});
-    header_out->value = trim((tide_text){colon + 1, line.bytes - at - 1});
+    header_out->name = box_trim((tide_text){line.data, at}, BOX_BLANKS);
+    header_out->value = box_trim((tide_text){colon + 1, line.bytes - at - 1}, BOX_BLANKS);
     return header_out->name.bytes > 0;
 }
 
@@ -204,11 +177,12 @@ static const char *read_request_line(tide_text line, struct box_request *request
     if (space == NULL)
         return "The inner request has no request line.";
     request->verb = box_verb_of((tide_text){line.data, (size_t)(space - line.data)});
-    tide_text target = trim((tide_text){space, line.bytes - (size_t)(space - line.data)});
+    tide_text target =
+        box_trim((tide_text){space, line.bytes - (size_t)(space - line.data)}, BOX_BLANKS);
     const char *end = target.bytes == 0 ? NULL : memchr(target.data, ' ', target.bytes);
     if (end != NULL) {
         const tide_text version =
-            trim((tide_text){end, target.bytes - (size_t)(end - target.data)});
+            box_trim((tide_text){end, target.bytes - (size_t)(end - target.data)}, BOX_BLANKS);
         if (!starts_with(version, "HTTP/"))
             return "The inner request line is malformed.";
         target.bytes = (size_t)(end - target.data);
@@ -230,7 +204,7 @@ static const char *read_request_line(tide_text line, struct box_request *request
 static const char *read_part_head(tide_text *rest, struct box_part *part)
 {
     tide_text line;
-    while (next_line(rest, &line) && line.bytes > 0) {
+    while (box_line_next(rest, &line) && line.bytes > 0) {
         struct box_header header;
         if (!read_header(line, &header))
             return "A header of the part is malformed.";
@@ -253,7 +227,7 @@ static const char *read_headers(tide_text *rest, const struct box_request *outer
     TIDE_ASSERT(headers != NULL);
     size_t count = 0;
     tide_text line;
-    while (next_line(rest, &line) && line.bytes > 0) {
+    while (box_line_next(rest, &line) && line.bytes > 0) {
         if (count == BOX_HEADERS_MAX)
             return "The inner request has too many headers.";
         if (!read_header(line, &headers[count]))
@@ -358,7 +332,7 @@ static const char *read_part(tide_text text, const struct box_request *outer, ti
         return refusal;
     tide_text line = TIDE_TEXT_NONE;
     while (line.bytes == 0) {
-        if (!next_line(&text, &line))
+        if (!box_line_next(&text, &line))
             return "The part contains no request.";
     }
     refusal = read_request_line(line, &part->request);

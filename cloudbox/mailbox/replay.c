@@ -136,6 +136,7 @@ struct replay {
     box_mailbox *mailbox;
     const json_t *change;
     tide_error *err;
+    int variant; /* of operations that share a function */
 };
 
 static tide_status misfit(const struct replay *replay, const char *field)
@@ -274,8 +275,9 @@ static tide_status expect_new_draft(const struct replay *replay)
 
 enum arrival { ARRIVES_ALONE, ARRIVES_AS_DRAFT, ARRIVES_FOR_DRAFT };
 
-static tide_status replay_arrival(const struct replay *replay, enum arrival arrival)
+static tide_status replay_arrival(const struct replay *replay)
 {
+    const enum arrival arrival = (enum arrival)replay->variant;
     box_mailbox *mailbox = replay->mailbox;
     struct newcomer new = {0};
     uint32_t draft = 0;
@@ -296,21 +298,6 @@ static tide_status replay_arrival(const struct replay *replay, enum arrival arri
         box_apply_draft_update(mailbox, draft, raw, new.date_ms, new.set, new.root);
     tide_buf_done(&new.raw);
     return rc;
-}
-
-static tide_status replay_insert(const struct replay *replay)
-{
-    return replay_arrival(replay, ARRIVES_ALONE);
-}
-
-static tide_status replay_draft_create(const struct replay *replay)
-{
-    return replay_arrival(replay, ARRIVES_AS_DRAFT);
-}
-
-static tide_status replay_draft_update(const struct replay *replay)
-{
-    return replay_arrival(replay, ARRIVES_FOR_DRAFT);
 }
 
 static tide_status replay_draft_remove(const struct replay *replay)
@@ -387,10 +374,13 @@ static tide_status get_label_text(const struct replay *replay, const char *key, 
     return TIDE_OK;
 }
 
+enum { LABEL_CHANGED, LABEL_NEW };
+
 #define GET_TEXT(field) get_label_text(replay, #field, wanted.field, sizeof wanted.field)
 
-static tide_status replay_label(const struct replay *replay, bool fresh)
+static tide_status replay_label(const struct replay *replay)
 {
+    const bool fresh = replay->variant == LABEL_NEW;
     struct box_label wanted = {0};
     uint64_t number = 0;
     tide_status rc = get_number(replay, "label", &number);
@@ -412,16 +402,6 @@ static tide_status replay_label(const struct replay *replay, bool fresh)
     if (rc == TIDE_OK && box_apply_label(replay->mailbox, (uint32_t)number, &wanted) != TIDE_OK)
         rc = misfit(replay, "name");
     return rc;
-}
-
-static tide_status replay_label_create(const struct replay *replay)
-{
-    return replay_label(replay, true);
-}
-
-static tide_status replay_label_update(const struct replay *replay)
-{
-    return replay_label(replay, false);
 }
 
 static tide_status replay_label_remove(const struct replay *replay)
@@ -450,23 +430,24 @@ static tide_status replay_expire(const struct replay *replay)
 static const struct {
     const char *op;
     tide_status (*replay)(const struct replay *replay);
+    int variant;
 } replays[] = {
-    {"insert", replay_insert},
-    {"relabel", replay_relabel},
-    {"remove", replay_remove},
-    {"label_create", replay_label_create},
-    {"label_update", replay_label_update},
-    {"label_remove", replay_label_remove},
-    {"draft_create", replay_draft_create},
-    {"draft_update", replay_draft_update},
-    {"draft_remove", replay_draft_remove},
-    {"draft_send", replay_draft_send},
-    {"history_expire", replay_expire},
+    {"insert", replay_arrival, ARRIVES_ALONE},
+    {"relabel", replay_relabel, 0},
+    {"remove", replay_remove, 0},
+    {"label_create", replay_label, LABEL_NEW},
+    {"label_update", replay_label, LABEL_CHANGED},
+    {"label_remove", replay_label_remove, 0},
+    {"draft_create", replay_arrival, ARRIVES_AS_DRAFT},
+    {"draft_update", replay_arrival, ARRIVES_FOR_DRAFT},
+    {"draft_remove", replay_draft_remove, 0},
+    {"draft_send", replay_draft_send, 0},
+    {"history_expire", replay_expire, 0},
 };
 
 tide_status box_mailbox_replay(box_mailbox *mailbox, const json_t *change, tide_error *err)
 {
-    struct replay replay = {mailbox, change, err};
+    struct replay replay = {mailbox, change, err, 0};
     tide_text op;
     uint64_t at_ms;
     tide_status rc = tide_json_get_text(change, "op", &op, err);
@@ -479,6 +460,7 @@ tide_status box_mailbox_replay(box_mailbox *mailbox, const json_t *change, tide_
             continue;
         uint64_t clock_ms = mailbox->now_ms;
         mailbox->now_ms = at_ms; /* as it was then; ids depend on it */
+        replay.variant = replays[i].variant;
         rc = replays[i].replay(&replay);
         if (rc != TIDE_OK)
             mailbox->now_ms = clock_ms;

@@ -1,6 +1,7 @@
 #include "cloudbox/serve/gzip.h"
 
 #include "base/check.h"
+#include "cloudbox/gate/http.h"
 
 #include <limits.h>
 #include <strings.h>
@@ -28,16 +29,6 @@ void box_gzip_free(box_gzip *gzip)
     tide_mem_free(tide_mem_heap(), gzip, sizeof *gzip);
 }
 
-static tide_text trim(tide_text text)
-{
-    while (text.bytes > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
-        text = (tide_text){text.data + 1, text.bytes - 1};
-    while (text.bytes > 0 &&
-           (text.data[text.bytes - 1] == ' ' || text.data[text.bytes - 1] == '\t'))
-        text.bytes--;
-    return text;
-}
-
 static tide_text cut(tide_text *rest, char at)
 {
     const char *found = rest->bytes == 0 ? NULL : memchr(rest->data, at, rest->bytes);
@@ -45,7 +36,7 @@ static tide_text cut(tide_text *rest, char at)
     tide_text piece = {rest->data, bytes};
     size_t skipped = found == NULL ? bytes : bytes + 1;
     *rest = (tide_text){rest->data + skipped, rest->bytes - skipped};
-    return trim(piece);
+    return box_trim(piece, BOX_BLANKS);
 }
 
 static bool is(tide_text text, const char *word)

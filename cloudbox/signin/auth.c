@@ -242,20 +242,10 @@ bool box_auth_facts(const struct box_auth *auth, tide_text token, uint64_t now_m
     return true;
 }
 
-/* What can stand in an Authorization header. */
-static bool is_header_text(tide_text text)
-{
-    for (size_t i = 0; i < text.bytes; i++) {
-        if (text.data[i] <= ' ' || text.data[i] > '~')
-            return false;
-    }
-    return text.bytes > 0;
-}
-
 tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct box_user *user)
 {
     TIDE_ASSERT(user != NULL);
-    if (!is_header_text(token) || token.bytes > BOX_SECRET_BYTES_MAX)
+    if (!box_is_printable(token) || token.bytes > BOX_SECRET_BYTES_MAX)
         return TIDE_INVALID;
     const uint32_t slot = box_secret_find(auth, token);
     if (slot != 0) {

@@ -45,7 +45,7 @@ static uint32_t client_find(const struct box_auth *auth, tide_text id)
     return 0;
 }
 
-static bool is_printable(tide_text text)
+bool box_is_printable(tide_text text)
 {
     for (size_t i = 0; i < text.bytes; i++) {
         if (text.data[i] <= ' ' || text.data[i] > '~')
@@ -59,7 +59,7 @@ uint32_t box_client_need(struct box_auth *auth, tide_text id)
     uint32_t number = client_find(auth, id);
     if (number != 0)
         return number;
-    if (!is_printable(id) || id.bytes > BOX_CLIENT_BYTES_MAX)
+    if (!box_is_printable(id) || id.bytes > BOX_CLIENT_BYTES_MAX)
         return 0;
     if (!TIDE_GROW(auth->clients, auth->clients_capacity, auth->clients_count + 1, BOX_CLIENTS_MAX))
         return 0;
@@ -97,9 +97,9 @@ bool box_auth_client_proves(const struct box_auth *auth, uint32_t client, tide_t
 
 tide_status box_auth_add_client(struct box_auth *auth, tide_text id, tide_text secret)
 {
-    if (!is_printable(id) || id.bytes > BOX_CLIENT_BYTES_MAX)
+    if (!box_is_printable(id) || id.bytes > BOX_CLIENT_BYTES_MAX)
         return TIDE_INVALID;
-    if (secret.bytes > BOX_CLIENT_BYTES_MAX || (secret.bytes > 0 && !is_printable(secret)))
+    if (secret.bytes > BOX_CLIENT_BYTES_MAX || (secret.bytes > 0 && !box_is_printable(secret)))
         return TIDE_INVALID;
     const uint32_t number = box_client_need(auth, id);
     if (number == 0)

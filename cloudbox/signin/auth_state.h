@@ -130,6 +130,8 @@ void box_secret_text(struct box_auth *auth, const char *prefix, size_t count, ti
 /* Letters, digits, '-' and '_' out of (seed, serial). */
 void box_letters(uint64_t seed, uint64_t serial, size_t count, char *text_out);
 
+/* Not empty, and fit for an Authorization header. */
+bool box_is_printable(tide_text text);
 /* As box_auth_client(), also for clients that would not be let in. */
 uint32_t box_client_need(struct box_auth *auth, tide_text id);
 bool box_grant_lives(const struct box_auth *auth, uint32_t grant, uint64_t now_ms);

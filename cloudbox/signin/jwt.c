@@ -238,13 +238,11 @@ bool box_jwt_read(tide_text token, json_t **header_out, json_t **claims_out)
 /* BJWT1: the algorithm is what we expect, never what the token asks for. */
 static bool says_rs256(tide_text header_piece)
 {
-    json_t *header = piece_json(header_piece);
+    json_auto_t *header = piece_json(header_piece);
     if (header == NULL)
         return false;
     const char *algorithm = json_string_value(json_object_get(header, "alg"));
-    const bool same = algorithm != NULL && strcmp(algorithm, "RS256") == 0;
-    json_decref(header);
-    return same;
+    return algorithm != NULL && strcmp(algorithm, "RS256") == 0;
 }
 
 bool box_jwt_verify(const box_key *key, tide_text token)

@@ -1,4 +1,4 @@
-/* owned.h - variables of tests that are freed at the end of their block. */
+/* owned.h - short forms for tests: variables that are freed at the end of their block, assert_ok(). */
 #ifndef BOX_TESTS_OWNED_H
 #define BOX_TESTS_OWNED_H
 
@@ -6,6 +6,8 @@
 #include "cloudbox/services.h"
 
 #include <stdlib.h>
+
+#define assert_ok(status) assert_int_equal(status, TIDE_OK)
 
 static inline void owned_cloud(box_cloud **cloud)
 {

@@ -7,7 +7,6 @@
  * after that it speaks. */
 CASE(a_loop_of_tools_comes_to_an_end)
 {
-    struct world *world = *state;
     json_auto_t *tools = json_array();
     static const char *const tool_names[] = {"search_archive", "read_thread", "create_draft",
                                              "send_reply",     "add_label",   "escalate",
@@ -67,7 +66,6 @@ CASE(a_loop_of_tools_comes_to_an_end)
 
 CASE(tool_choice_is_obeyed)
 {
-    struct world *world = *state;
     static const struct {
         const char *choice;
         const char *name; /* NULL: none may be called */
@@ -92,7 +90,6 @@ CASE(tool_choice_is_obeyed)
 
 CASE(an_answer_follows_its_schema)
 {
-    struct world *world = *state;
     json_auto_t *schema = json_loads(
         "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\",\"items\":{\"type\":"
         "\"string\"}},\"contacts\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
@@ -117,7 +114,6 @@ CASE(an_answer_follows_its_schema)
 /* BCHT1, and ids that are the same with it. */
 CASE(the_same_conversation_gets_the_same_answer)
 {
-    struct world *world = *state;
     const char *body = "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello, "
                        "how are you today?\"}]}";
     assert_int_equal(ask_raw(world, OPENAI, body), 200);
@@ -130,7 +126,6 @@ CASE(the_same_conversation_gets_the_same_answer)
 
 CASE(a_small_limit_cuts_the_answer)
 {
-    struct world *world = *state;
     for (int limit = 1; limit <= 6; limit++) {
         json_t *body =
             json_pack("{s:s,s:i,s:s,s:[{s:s,s:s}]}", "model", "m", "max_tokens", limit, "system",
@@ -160,7 +155,6 @@ CASE(a_small_limit_cuts_the_answer)
 
 CASE(usage_adds_up)
 {
-    struct world *world = *state;
     json_t *body = json_pack("{s:s,s:[{s:s,s:s}]}", "model", "m", "messages", "role", "user",
                              "content", mails[0].mail);
     assert_int_equal(ask(world, OPENAI, body), 200);
@@ -207,7 +201,6 @@ static void read_stream(const struct world *world, char *text, char *arguments, 
 
 CASE(a_stream_holds_what_the_whole_answer_holds)
 {
-    struct world *world = *state;
     static char text[8192];
     static char arguments[8192];
     char last[100];

@@ -89,7 +89,7 @@ void add_fault(struct world *world, const char *fault)
     const tide_status rc = box_cloud_add_fault(world->cloud, tide_text_of(rule), &err);
     if (rc != TIDE_OK)
         print_error("%s\n", err.text);
-    assert_int_equal(rc, TIDE_OK);
+    assert_ok(rc);
 }
 
 const struct sample mails[] = {

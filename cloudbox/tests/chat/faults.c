@@ -6,7 +6,6 @@ static const char *const plain = HEAD "\"messages\":[" USER "]}";
 
 CASE(faults_look_like_the_real_ones)
 {
-    struct world *world = *state;
     add_fault(world, "billing");
     assert_int_equal(ask_raw(world, OPENAI, plain), 429);
     assert_string_equal(
@@ -26,7 +25,6 @@ CASE(faults_look_like_the_real_ones)
 
 CASE(an_overloaded_model_says_so)
 {
-    struct world *world = *state;
     add_fault(world, "overloaded");
     assert_int_equal(ask_raw(world, OPENAI, plain), 503);
     assert_int_equal(ask_raw(world, ANTHROPIC, plain), 529);
@@ -37,7 +35,6 @@ CASE(an_overloaded_model_says_so)
 
 CASE(spoiled_answers_are_spoiled_as_asked)
 {
-    struct world *world = *state;
     json_t *body = json_pack("{s:s,s:i,s:[{s:s,s:s}],s:o,s:s}", "model", "m", "max_tokens", 900,
                              "messages", "role", "user", "content", mails[0].mail, "tools",
                              classify_tool(true, five), "tool_choice", "required");
@@ -66,7 +63,6 @@ CASE(spoiled_answers_are_spoiled_as_asked)
 
 CASE(a_fixture_overrides_the_model)
 {
-    struct world *world = *state;
     struct box_chat_state *chat = box_cloud_chat(world->cloud);
     tide_error err;
     static const char *const wrong[] = {"{}", "{\"contains\":\"a\"}",
@@ -79,7 +75,7 @@ CASE(a_fixture_overrides_the_model)
     json_auto_t *fixture = json_loads("{\"contains\":\"Hi there\",\"reply\":\"General!\",\"tool\":"
                                       "{\"name\":\"f\",\"arguments\":{\"a\":1}}}",
                                       0, NULL);
-    assert_int_equal(box_chat_add_fixture(chat, fixture, &err), TIDE_OK);
+    assert_ok(box_chat_add_fixture(chat, fixture, &err));
     assert_int_equal(ask_raw(world, ANTHROPIC, plain), 200);
     const json_t *block = json_array_get(json_object_get(world->json, "content"), 0);
     assert_string_equal(json_string_value(json_object_get(block, "name")), "f");
@@ -97,7 +93,6 @@ CASE(a_fixture_overrides_the_model)
 
 CASE(too_many_calls_are_told_when_to_come_back)
 {
-    struct world *world = *state;
     box_quota_set_rules(box_cloud_quota(world->cloud), BOX_QUOTA_2026);
     assert_true(box_quota_set(box_cloud_quota(world->cloud), "chat_per_minute", 2));
     assert_int_equal(ask_raw(world, OPENAI, plain), 200);

@@ -3,7 +3,6 @@
 
 CASE(openai_requests_that_are_wrong_are_refused)
 {
-    struct world *world = *state;
 #define CALL                                                                                       \
     "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\",\"type\":"            \
     "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}"
@@ -65,7 +64,6 @@ CASE(openai_requests_that_are_wrong_are_refused)
 
 CASE(anthropic_requests_that_are_wrong_are_refused)
 {
-    struct world *world = *state;
 
     static const struct {
         int status;
@@ -135,7 +133,6 @@ CASE(anthropic_requests_that_are_wrong_are_refused)
 
 CASE(without_a_key_nobody_is_answered)
 {
-    struct world *world = *state;
     static const char *const keys[] = {NULL, "Bearer ", "Bearer    ", "Basic abc"};
     for (size_t i = 0; i < 4; i++) {
         world->key = keys[i];

@@ -5,7 +5,6 @@
 
 CASE(mails_are_classified_through_a_tool)
 {
-    struct world *world = *state;
     for (size_t i = 0; i < MAILS; i++)
         for (int fine = 0; fine < 2; fine++) {
             json_t *body = json_pack(
@@ -28,7 +27,6 @@ CASE(mails_are_classified_through_a_tool)
 
 CASE(mails_in_json_are_seen_the_same_way)
 {
-    struct world *world = *state;
     for (size_t i = 0; i < MAILS; i++) {
         /* From the header lines to JSON, with the body somewhere inside. */
         const char *from = strchr(mails[i].mail, ' ') + 1;
@@ -58,7 +56,6 @@ CASE(mails_in_json_are_seen_the_same_way)
 /* As the assistant asks: JSON by the prompt alone. */
 CASE(json_asked_for_in_words_has_the_keys_named)
 {
-    struct world *world = *state;
     static const char *const prompts[] = {
         "Classify the mail. Categories: needs_response, action_required, payment_request, fyi, "
         "waiting. Answer with JSON {category, confidence, reasoning, detected_language, "
@@ -88,7 +85,6 @@ CASE(json_asked_for_in_words_has_the_keys_named)
 
 CASE(a_draft_greets_the_sender_in_their_language)
 {
-    struct world *world = *state;
     static const struct {
         size_t mail;
         const char *words[3];

@@ -30,16 +30,13 @@ int setup(void **state)
         {"sc-domain:large.org", "ann@example.com", BOX_SITE_ROWS_MAX},
         {"sc-domain:empty.org", "ann@example.com", 0},
     };
-    assert_int_equal(
-        box_cloud_add_token(world->cloud, TIDE_TEXT("ann"), TIDE_TEXT("ann@example.com"), &err),
-        TIDE_OK);
-    assert_int_equal(
-        box_cloud_add_token(world->cloud, TIDE_TEXT("bob"), TIDE_TEXT("bob@example.com"), &err),
-        TIDE_OK);
+    assert_ok(
+        box_cloud_add_token(world->cloud, TIDE_TEXT("ann"), TIDE_TEXT("ann@example.com"), &err));
+    assert_ok(
+        box_cloud_add_token(world->cloud, TIDE_TEXT("bob"), TIDE_TEXT("bob@example.com"), &err));
     for (size_t i = 0; i < sizeof sites / sizeof sites[0]; i++)
-        assert_int_equal(box_cloud_add_site(world->cloud, tide_text_of(sites[i].site),
-                                            tide_text_of(sites[i].user), sites[i].rows, &err),
-                         TIDE_OK);
+        assert_ok(box_cloud_add_site(world->cloud, tide_text_of(sites[i].site),
+                                     tide_text_of(sites[i].user), sites[i].rows, &err));
     *state = world;
     return 0;
 }

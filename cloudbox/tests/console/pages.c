@@ -26,7 +26,6 @@ static json_t *pages_keys(struct world *world, const char *dimensions, const cha
 /* BCON2: every way of cutting at multiples of eight gives every row once. */
 CASE(pages_together_hold_every_row_once)
 {
-    struct world *world = *state;
     static const char *const groupings[] = {
         "\"date\",\"query\",\"page\",\"country\",\"device\"",
         "\"query\",\"country\",\"device\"",
@@ -50,7 +49,6 @@ CASE(pages_together_hold_every_row_once)
 
 CASE(ties_change_places_from_call_to_call)
 {
-    struct world *world = *state;
     char body[400];
     page_body(body, sizeof body, "\"query\",\"page\",\"country\",\"device\"", "2026-08-01", 0, 600);
     json_auto_t *first = json_incref(rows_of(world, body));
@@ -66,14 +64,12 @@ CASE(ties_change_places_from_call_to_call)
  * rows and miss as many, but only at their borders. */
 CASE(shifted_lists_lose_and_repeat_rows_at_page_borders)
 {
-    struct world *world = *state;
     tide_error err;
-    assert_int_equal(
+    assert_ok(
         box_cloud_add_fault(world->cloud,
                             TIDE_TEXT("{\"method\":\"webmasters.searchanalytics.query\",\"rate\":1,"
                                       "\"fault\":\"list-shift\"}"),
-                            &err),
-        TIDE_OK);
+                            &err));
     size_t count = 0;
     json_auto_t *paged =
         pages_keys(world, "\"query\",\"page\",\"country\",\"device\"", "2026-08-01", 40, &count);
@@ -84,7 +80,6 @@ CASE(shifted_lists_lose_and_repeat_rows_at_page_borders)
 
 CASE(the_same_requests_get_the_same_bytes)
 {
-    struct world *world = *state;
     char body[400];
     page_body(body, sizeof body, "\"query\",\"device\"", "2026-08-02", 8, 100);
     (void)rows_of(world, body);
@@ -98,7 +93,6 @@ CASE(the_same_requests_get_the_same_bytes)
 
 CASE(nobody_reaches_more_than_fifty_thousand_rows)
 {
-    struct world *world = *state;
     static const char *const ends[] = {"2026-08-01", "2026-08-02"};
     static const char *const groupings[] = {"\"query\",\"page\",\"country\",\"device\",\"date\"",
                                             "\"date\",\"query\",\"device\""};

@@ -3,7 +3,6 @@
 
 CASE(what_a_query_may_not_say_is_refused)
 {
-    struct world *world = *state;
     static const struct {
         const char *body;
         const char *word; /* in the message */
@@ -72,7 +71,6 @@ CASE(what_a_query_may_not_say_is_refused)
 
 CASE(both_spellings_mean_the_same)
 {
-    struct world *world = *state;
     static const char *const pairs[][2] = {
         {"{" DAYS ",\"dimensions\":[\"searchAppearance\"],\"searchType\":\"web\","
          "\"aggregationType\":\"byPage\",\"dataState\":\"final\",\"rowLimit\":50,\"startRow\":0}",
@@ -96,7 +94,6 @@ CASE(both_spellings_mean_the_same)
 
 CASE(the_answer_says_how_it_was_aggregated)
 {
-    struct world *world = *state;
     static const char *const cases[][2] = {
         {"{" DAYS "}", "byProperty"},
         {"{" DAYS ",\"dimensions\":[\"query\",\"device\"]}", "byProperty"},

@@ -3,7 +3,6 @@
 
 CASE(everybody_sees_their_own_sites)
 {
-    struct world *world = *state;
     assert_int_equal(serve(world, "bob", BOX_GET, "/webmasters/v3/sites", ""), 200);
     json_auto_t *wanted = json_loads("{\"siteEntry\":[{\"siteUrl\":\"sc-domain:example.com\","
                                      "\"permissionLevel\":\"siteFullUser\"},"
@@ -14,16 +13,14 @@ CASE(everybody_sees_their_own_sites)
     assert_int_equal(serve(world, "ann", BOX_GET, "/webmasters/v3/sites", ""), 200);
     assert_int_equal(json_array_size(json_object_get(world->json, "siteEntry")), 4);
     tide_error err;
-    assert_int_equal(
-        box_cloud_add_token(world->cloud, TIDE_TEXT("eve"), TIDE_TEXT("eve@example.com"), &err),
-        TIDE_OK);
+    assert_ok(
+        box_cloud_add_token(world->cloud, TIDE_TEXT("eve"), TIDE_TEXT("eve@example.com"), &err));
     assert_int_equal(serve(world, "eve", BOX_GET, "/webmasters/v3/sites", ""), 200);
     assert_int_equal(json_object_size(world->json), 0);
 }
 
 CASE(a_site_says_what_its_asker_may)
 {
-    struct world *world = *state;
     static const struct {
         const char *token;
         const char *target;
@@ -53,7 +50,6 @@ CASE(a_site_says_what_its_asker_may)
 
 CASE(a_stranger_may_not_query)
 {
-    struct world *world = *state;
     static const char *const sites[] = {"https%3A%2F%2Fshop.example.com%2F",
                                         "sc-domain%3Anowhere.org"};
     for (size_t i = 0; i < 2; i++) {
@@ -88,7 +84,7 @@ TEST(only_properties_can_be_added)
     const tide_text name = TIDE_TEXT("sc-domain:a.com");
     assert_int_equal(box_sites_add(sites, name, &user, BOX_SITE_ROWS_MAX + 1, &err), TIDE_INVALID);
     assert_int_equal(box_sites_number(sites, name), 0);
-    assert_int_equal(box_sites_add(sites, name, &user, 10, &err), TIDE_OK);
+    assert_ok(box_sites_add(sites, name, &user, 10, &err));
     assert_int_equal(box_sites_add(sites, name, &user, 10, &err), TIDE_EXISTS);
     assert_int_equal(box_sites_number(sites, name), 1);
 }

@@ -6,7 +6,6 @@
 /* BCON1 and BCON3, on every type. */
 CASE(sums_agree_between_groupings_and_queries_hide_some)
 {
-    struct world *world = *state;
     static const char *const types[] = {"web", "image", "video", "news", "discover", "googleNews"};
     static const char *const groupings[] = {
         "",
@@ -172,7 +171,6 @@ static void compare_with_naive(struct world *world, const json_t *full, tide_rng
 
 CASE(groupings_and_filters_agree_with_a_naive_sum)
 {
-    struct world *world = *state;
     const uint64_t seed = 42;
     tide_rng rng = tide_rng_seeded(seed);
     json_auto_t *full = rows_of(world, "{\"startDate\":\"2026-08-01\",\"endDate\":\"2026-08-03\","

@@ -3,7 +3,6 @@
 
 CASE(without_data_there_are_no_rows)
 {
-    struct world *world = *state;
     static const char *const bodies[] = {
         "{\"startDate\":\"2027-01-01\",\"endDate\":\"2027-01-31\"}",
         "{\"startDate\":\"2024-01-01\",\"endDate\":\"2025-05-09\"}",
@@ -27,7 +26,6 @@ CASE(without_data_there_are_no_rows)
  * says from when on they can change. */
 CASE(fresh_days_come_on_request_and_are_marked)
 {
-    struct world *world = *state;
     const char *all = "{\"startDate\":\"2026-09-01\",\"endDate\":\"2026-09-30\",\"dimensions\":"
                       "[\"date\"],\"dataState\":\"all\"}";
     const char *final = "{\"startDate\":\"2026-09-01\",\"endDate\":\"2026-09-30\",\"dimensions\":"
@@ -60,7 +58,6 @@ CASE(fresh_days_come_on_request_and_are_marked)
 
 CASE(hours_come_with_hourly_data_and_add_up_to_the_days)
 {
-    struct world *world = *state;
     world->now_ms = NOW_MS;
     json_t *rows = rows_of(world, "{\"startDate\":\"2026-08-01\",\"endDate\":\"2026-09-10\","
                                   "\"dimensions\":[\"hour\"],\"dataState\":\"hourly_all\","

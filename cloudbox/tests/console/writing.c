@@ -5,7 +5,6 @@
 
 CASE(spaces_and_fields_do_not_change_the_content)
 {
-    struct world *world = *state;
     const char *body = "{" DAYS ",\"dimensions\":[\"date\",\"page\"],\"dataState\":\"all\"}";
     assert_int_equal(serve(world, "ann", BOX_POST, QUERY_AT, body), 200);
     json_auto_t *pretty = json_incref(world->json);
@@ -28,7 +27,6 @@ CASE(spaces_and_fields_do_not_change_the_content)
  * those of one with 600, and a million rows take about a second. */
 CASE(full_pages_are_written_quickly)
 {
-    struct world *world = *state;
     const uint64_t rounds = scaled(40);
     char body[400];
     struct timespec from;

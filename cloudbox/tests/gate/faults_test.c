@@ -315,10 +315,10 @@ TEST(there_is_room_for_a_thousand_rules)
     uint32_t number = 0;
     tide_error err = {0};
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(box_faults_add(faults, rule, &number, &err), TIDE_OK);
+        assert_ok(box_faults_add(faults, rule, &number, &err));
     assert_int_equal(number, 1000);
     assert_int_equal(box_faults_add(faults, rule, &number, &err), TIDE_FULL);
     assert_true(box_faults_remove(faults, 0));
-    assert_int_equal(box_faults_add(faults, rule, &number, &err), TIDE_OK);
+    assert_ok(box_faults_add(faults, rule, &number, &err));
     box_faults_free(faults);
 }

@@ -71,12 +71,10 @@ box_cloud *cloud_with(const struct box_options *options)
     box_cloud *cloud = box_cloud_new(&settled);
     tide_error err = {0};
     const struct box_mailbox_options empty = {.now_unix_ms = START_MS};
-    assert_int_equal(box_cloud_add_mailbox(cloud, TIDE_TEXT("a@x.org"), &empty, &err), TIDE_OK);
-    assert_int_equal(box_cloud_add_mailbox(cloud, TIDE_TEXT("b@x.org"), &empty, &err), TIDE_OK);
-    assert_int_equal(box_cloud_add_token(cloud, TIDE_TEXT("a"), TIDE_TEXT("a@x.org"), &err),
-                     TIDE_OK);
-    assert_int_equal(box_cloud_add_token(cloud, TIDE_TEXT("b"), TIDE_TEXT("b@x.org"), &err),
-                     TIDE_OK);
+    assert_ok(box_cloud_add_mailbox(cloud, TIDE_TEXT("a@x.org"), &empty, &err));
+    assert_ok(box_cloud_add_mailbox(cloud, TIDE_TEXT("b@x.org"), &empty, &err));
+    assert_ok(box_cloud_add_token(cloud, TIDE_TEXT("a"), TIDE_TEXT("a@x.org"), &err));
+    assert_ok(box_cloud_add_token(cloud, TIDE_TEXT("b"), TIDE_TEXT("b@x.org"), &err));
     handled = 0;
     return cloud;
 }

@@ -362,7 +362,7 @@ TEST(a_kept_site_comes_back)
     cloud = cloud_with(&plain);
     tide_error err = {0};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(box_cloud_replay(cloud, line, &err), TIDE_OK);
+        assert_ok(box_cloud_replay(cloud, line, &err));
     assert_int_equal(box_sites_number(box_cloud_sites(cloud), TIDE_TEXT("sc-domain:x.org")), 1);
     box_cloud_free(cloud);
 }
@@ -463,9 +463,8 @@ TEST(a_service_account_acts_for_whom_it_was_told)
     static const char modify[] = "https://www.googleapis.com/auth/gmail.modify";
     auto_cloud *cloud = cloud_with(&plain);
     json_auto_t *file = NULL;
-    assert_int_equal(
-        box_auth_make_service_account(box_cloud_auth(cloud), TIDE_TEXT("robot@p.example"), &file),
-        TIDE_OK);
+    assert_ok(
+        box_auth_make_service_account(box_cloud_auth(cloud), TIDE_TEXT("robot@p.example"), &file));
     box_key *key =
         box_key_from_pem(tide_text_of(json_string_value(json_object_get(file, "private_key"))));
     assert_non_null(key);

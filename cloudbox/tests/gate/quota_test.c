@@ -346,9 +346,8 @@ TEST(the_console_counts_sites_users_and_load)
 {
     auto_cloud *cloud = cloud_with(&rules_2026);
     tide_error err = {0};
-    assert_int_equal(
-        box_cloud_add_site(cloud, TIDE_TEXT("sc-domain:x.org"), TIDE_TEXT("a@x.org"), 10, &err),
-        TIDE_OK);
+    assert_ok(
+        box_cloud_add_site(cloud, TIDE_TEXT("sc-domain:x.org"), TIDE_TEXT("a@x.org"), 10, &err));
     const struct ask other = {.target = "/webmasters/v3/sites", .token = "a"};
     for (int i = 0; i < 20; i++)
         assert_int_equal(ask_status(cloud, START_MS, &other), 200);
@@ -384,9 +383,8 @@ TEST(one_day_queries_at_full_pace_never_meet_the_load_quota)
 {
     auto_cloud *cloud = cloud_with(&rules_2026);
     tide_error err = {0};
-    assert_int_equal(
-        box_cloud_add_site(cloud, TIDE_TEXT("sc-domain:x.org"), TIDE_TEXT("a@x.org"), 10, &err),
-        TIDE_OK);
+    assert_ok(
+        box_cloud_add_site(cloud, TIDE_TEXT("sc-domain:x.org"), TIDE_TEXT("a@x.org"), 10, &err));
     const struct ask day = {.verb = BOX_POST,
                             .target =
                                 "/webmasters/v3/sites/sc-domain%3Ax.org/searchAnalytics/query",

@@ -168,9 +168,8 @@ TEST(sites_have_a_record_of_their_own)
 {
     auto_cloud *cloud = cloud_with(&rules);
     tide_error err = {0};
-    assert_int_equal(
-        box_cloud_add_site(cloud, TIDE_TEXT("https://x.org/"), TIDE_TEXT("a@x.org"), 10, &err),
-        TIDE_OK);
+    assert_ok(
+        box_cloud_add_site(cloud, TIDE_TEXT("https://x.org/"), TIDE_TEXT("a@x.org"), 10, &err));
     const struct ask query = {
         .verb = BOX_POST,
         .target = "/webmasters/v3/sites/https%3A%2F%2Fx.org%2F/searchAnalytics/query",
@@ -225,8 +224,7 @@ TEST(many_users_have_records_apart)
         char token[16];
         (void)snprintf(email, sizeof email, "user%d@y.org", i);
         (void)snprintf(token, sizeof token, "t%d", i);
-        assert_int_equal(box_cloud_add_token(cloud, tide_text_of(token), tide_text_of(email), &err),
-                         TIDE_OK);
+        assert_ok(box_cloud_add_token(cloud, tide_text_of(token), tide_text_of(email), &err));
         for (int n = 0; n <= i % 7; n++)
             assert_int_equal(
                 ask_status(cloud, START_MS,

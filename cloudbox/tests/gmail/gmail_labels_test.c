@@ -96,7 +96,7 @@ TEST(a_label_whose_visibility_was_never_set_can_be_renamed)
     world_init(&world);
     box_mailbox *mailbox = mailbox_of(&world, "alice@example.com");
     const struct box_label bare = {.name = "bare"};
-    assert_int_equal(box_mailbox_label_create(mailbox, &bare, &number), TIDE_OK);
+    assert_ok(box_mailbox_label_create(mailbox, &bare, &number));
     const char *path = PATH("/labels/%s", box_mailbox_label(mailbox, number)->id);
     assert_int_equal(call(&world, "PATCH", path, "{\"name\":\"other\"}"), 200);
     assert_string_equal(text_at(&world, "name"), "other");

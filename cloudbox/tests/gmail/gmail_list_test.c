@@ -100,14 +100,12 @@ static void world_init(struct world *world, uint64_t seed, uint32_t messages, ui
     struct box_user *user = box_cloud_user_need(world->cloud, TIDE_TEXT("me@x.test"), NULL);
     world->mailbox = box_user_mailbox(user);
     tide_error err;
-    assert_int_equal(
-        box_cloud_add_token(world->cloud, TIDE_TEXT("T"), TIDE_TEXT("me@x.test"), &err), TIDE_OK);
+    assert_ok(box_cloud_add_token(world->cloud, TIDE_TEXT("T"), TIDE_TEXT("me@x.test"), &err));
     json_decref(get(world, USER "profile")); /* from the first call on the clock runs */
     assert_int_equal(world->status, 200);
     uint32_t number = 0;
-    assert_int_equal(
-        box_mailbox_label_create(world->mailbox, &(struct box_label){.name = "Work"}, &number),
-        TIDE_OK);
+    assert_ok(
+        box_mailbox_label_create(world->mailbox, &(struct box_label){.name = "Work"}, &number));
     world->work = (uint16_t)number;
     for (uint32_t i = 0; i < messages; i++)
         (void)add_message(world);

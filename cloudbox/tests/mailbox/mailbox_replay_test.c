@@ -132,7 +132,7 @@ TEST(a_damaged_report_is_refused_and_changes_nothing)
         }
         assert_int_equal(box_mailbox_history_id(fresh), before);
         assert_int_equal(box_mailbox_labels_count(fresh), labels);
-        assert_int_equal(box_mailbox_replay(fresh, report, &err), TIDE_OK);
+        assert_ok(box_mailbox_replay(fresh, report, &err));
         if (box_mailbox_history_id(fresh) != before) /* once is enough */
             assert_int_not_equal(box_mailbox_replay(fresh, report, &err), TIDE_OK);
     }

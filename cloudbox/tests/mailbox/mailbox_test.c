@@ -3,6 +3,7 @@
 #include "cloudbox/mailbox/mailbox.h"
 #include "cloudbox/generate/generate.h"
 #include "cloudbox/mailbox/mime.h"
+#include "cloudbox/tests/owned.h"
 #include "support/scale.h"
 #include "support/test.h"
 
@@ -24,11 +25,14 @@ static box_mailbox *mailbox_with(uint32_t generated)
     return mailbox;
 }
 
-static void done(box_mailbox *mailbox)
+static void done(box_mailbox **mailbox)
 {
-    assert_null(box_mailbox_check(mailbox));
-    box_mailbox_free(mailbox);
+    assert_null(box_mailbox_check(*mailbox));
+    box_mailbox_free(*mailbox);
 }
+
+/* Checked and freed at the end of its block. */
+#define checked_mailbox __attribute__((cleanup(done))) box_mailbox
 
 static uint32_t insert(box_mailbox *mailbox, const char *raw, uint64_t date_ms,
                        const uint16_t *labels, size_t labels_count)
@@ -78,7 +82,7 @@ static const struct box_walk EVERYTHING = {.date_high_ms = UINT64_MAX};
 
 TEST(ids_are_sixteen_digits_and_found_in_that_spelling_only)
 {
-    box_mailbox *mailbox = mailbox_with(100);
+    checked_mailbox *mailbox = mailbox_with(100);
     char text[BOX_ID_TEXT_BYTES];
     for (uint32_t slot = 0; slot < 100; slot++) {
         box_id_text(box_mailbox_at(mailbox, slot)->id, text);
@@ -91,26 +95,24 @@ TEST(ids_are_sixteen_digits_and_found_in_that_spelling_only)
     assert_int_equal(box_mailbox_find(mailbox, TIDE_TEXT("zzzzzzzzzzzzzzzz")), BOX_SLOT_NONE);
     text[15] = text[15] == '0' ? '1' : (char)(text[15] - 1); /* ids have gaps */
     assert_int_equal(box_mailbox_find(mailbox, tide_text_of(text)), BOX_SLOT_NONE);
-    done(mailbox);
 }
 
 TEST(an_old_message_added_now_gets_a_new_id)
 {
-    box_mailbox *mailbox = mailbox_with(50);
+    checked_mailbox *mailbox = mailbox_with(50);
     uint64_t newest = box_mailbox_at(mailbox, 49)->id;
     uint32_t slot = insert(mailbox, "Subject: old\r\n\r\nx", 1000, NULL, 0);
     assert_true(box_mailbox_at(mailbox, slot)->id > newest);
     struct seen seen = walk(mailbox, &EVERYTHING, BOX_WALK_START, 51);
     assert_int_equal(seen.count, 51);
     assert_int_equal(seen.slots[50], slot); /* and stands last all the same */
-    done(mailbox);
 }
 
 /* ---- content ---- */
 
 TEST(generated_bytes_are_as_long_as_promised_and_twins_are_equal)
 {
-    box_mailbox *mailbox = mailbox_with(2000);
+    checked_mailbox *mailbox = mailbox_with(2000);
     struct box_generator generator = {
         .seed = 7, .count = 2000, .newest_ms = NOW_MS, .email = "ada@example.com"};
     tide_auto_buf one = tide_buf_heap(64 << 20);
@@ -131,13 +133,12 @@ TEST(generated_bytes_are_as_long_as_promised_and_twins_are_equal)
         assert_true(two.bytes <= 2000);
     }
     assert_true(twins > 0);
-    done(mailbox);
 }
 
 TEST(stored_bytes_are_kept_exactly)
 {
     static const char bytes[] = "Subject: \xff\r\nbroken\0\x01\n\r";
-    box_mailbox *mailbox = mailbox_with(0);
+    checked_mailbox *mailbox = mailbox_with(0);
     struct box_insert wanted = {.raw = {bytes, sizeof bytes}, .date_ms = NOW_MS};
     uint32_t slot = box_mailbox_insert(mailbox, &wanted);
     tide_text raw = box_mailbox_raw(mailbox, slot, NULL);
@@ -146,14 +147,13 @@ TEST(stored_bytes_are_kept_exactly)
     wanted.raw = TIDE_TEXT_NONE;
     slot = box_mailbox_insert(mailbox, &wanted);
     assert_int_equal(box_mailbox_raw(mailbox, slot, NULL).bytes, 0);
-    done(mailbox);
 }
 
 /* ---- labels ---- */
 
 TEST(read_and_unread_count_for_every_label_of_the_message)
 {
-    box_mailbox *mailbox = mailbox_with(0);
+    checked_mailbox *mailbox = mailbox_with(0);
     uint32_t slot = insert_plain(mailbox, "Subject: a\r\n\r\n");
     assert_int_equal(box_mailbox_label(mailbox, BOX_LABEL_INBOX)->messages, 1);
     assert_int_equal(box_mailbox_label(mailbox, BOX_LABEL_INBOX)->messages_unread, 1);
@@ -168,7 +168,6 @@ TEST(read_and_unread_count_for_every_label_of_the_message)
     assert_int_equal(box_mailbox_label(mailbox, BOX_LABEL_INBOX)->messages, 0);
     assert_int_equal(box_mailbox_messages(mailbox), 0);
     assert_int_equal(box_mailbox_threads(mailbox), 0);
-    done(mailbox);
 }
 
 static tide_status create(box_mailbox *mailbox, const char *name, uint32_t *number_out)
@@ -180,10 +179,10 @@ static tide_status create(box_mailbox *mailbox, const char *name, uint32_t *numb
 
 TEST(a_label_name_belongs_to_one_label)
 {
-    box_mailbox *mailbox = mailbox_with(0);
+    checked_mailbox *mailbox = mailbox_with(0);
     uint32_t number = 0;
     uint32_t found = 0;
-    assert_int_equal(create(mailbox, "Work/Old bills", &number), TIDE_OK);
+    assert_ok(create(mailbox, "Work/Old bills", &number));
     assert_string_equal(box_mailbox_label(mailbox, number)->id, "Label_1");
     assert_int_equal(create(mailbox, "work/OLD BILLS", &found), TIDE_EXISTS);
     assert_int_equal(create(mailbox, "inbox", &found), TIDE_EXISTS);
@@ -203,17 +202,16 @@ TEST(a_label_name_belongs_to_one_label)
     struct box_label wanted = *box_mailbox_label(mailbox, BOX_LABEL_SENT);
     (void)snprintf(wanted.name, sizeof wanted.name, "Mine");
     assert_int_equal(box_mailbox_label_update(mailbox, BOX_LABEL_SENT, &wanted), TIDE_INVALID);
-    assert_int_equal(box_mailbox_label_update(mailbox, number, &wanted), TIDE_OK);
-    assert_int_equal(create(mailbox, "work/OLD BILLS", &found), TIDE_OK);
+    assert_ok(box_mailbox_label_update(mailbox, number, &wanted));
+    assert_ok(create(mailbox, "work/OLD BILLS", &found));
     assert_int_equal(found, number + 1);
-    done(mailbox);
 }
 
 TEST(removing_a_label_takes_it_off_every_message_with_history)
 {
-    box_mailbox *mailbox = mailbox_with(0);
+    checked_mailbox *mailbox = mailbox_with(0);
     uint32_t number = 0;
-    assert_int_equal(create(mailbox, "x", &number), TIDE_OK);
+    assert_ok(create(mailbox, "x", &number));
     const uint16_t labels[] = {(uint16_t)number, BOX_LABEL_INBOX};
     uint32_t late = insert(mailbox, "Subject: a\r\n\r\n", 2000, labels, 2);
     uint32_t early = insert(mailbox, "Subject: b\r\n\r\n", 1000, labels, 2);
@@ -235,14 +233,13 @@ TEST(removing_a_label_takes_it_off_every_message_with_history)
     struct box_walk gone = {.date_high_ms = UINT64_MAX, .labels = labels, .labels_count = 1};
     assert_int_equal(walk(mailbox, &gone, BOX_WALK_START, 9).count, 0);
     assert_int_equal(box_mailbox_walk_estimate(mailbox, &gone), 0);
-    done(mailbox);
 }
 
 /* ---- threads ---- */
 
 TEST(an_answer_joins_the_thread_it_refers_to)
 {
-    box_mailbox *mailbox = mailbox_with(0);
+    checked_mailbox *mailbox = mailbox_with(0);
     uint32_t first = insert_plain(mailbox, "Message-ID: <a@x>\r\nSubject: Boats\r\n\r\n1");
     uint32_t answer = insert_plain(
         mailbox, "Message-ID: <b@x>\r\nSubject: RE: Fwd: boats\r\nIn-Reply-To: <a@x>\r\n\r\n2");
@@ -273,12 +270,11 @@ TEST(an_answer_joins_the_thread_it_refers_to)
                                 .thread_id = tide_text_of(thread_id)};
     uint32_t fresh = box_mailbox_insert(mailbox, &wanted);
     assert_int_equal(thread_of(mailbox, fresh), box_mailbox_at(mailbox, fresh)->id);
-    done(mailbox);
 }
 
 TEST(an_answer_joins_a_generated_thread)
 {
-    box_mailbox *mailbox = mailbox_with(300);
+    checked_mailbox *mailbox = mailbox_with(300);
     tide_auto_buf scratch = tide_buf_heap(64 << 20);
     tide_auto_arena arena = tide_arena_heap(64 << 20);
     uint32_t joined = 0;
@@ -303,14 +299,13 @@ TEST(an_answer_joins_a_generated_thread)
         assert_true(thread_id != box_mailbox_at(mailbox, answer)->id);
     }
     assert_true(joined > 100);
-    done(mailbox);
 }
 
 /* ---- drafts ---- */
 
 TEST(a_draft_keeps_its_id_while_its_message_is_replaced)
 {
-    box_mailbox *mailbox = mailbox_with(0);
+    checked_mailbox *mailbox = mailbox_with(0);
     struct box_insert wanted = {.raw = TIDE_TEXT("Subject: a\r\n\r\n1"), .date_ms = NOW_MS};
     uint32_t draft = box_mailbox_draft_create(mailbox, &wanted);
     uint64_t id = box_mailbox_draft_at(mailbox, draft)->id;
@@ -339,14 +334,13 @@ TEST(a_draft_keeps_its_id_while_its_message_is_replaced)
     draft = box_mailbox_draft_create(mailbox, &wanted);
     box_mailbox_remove(mailbox, box_mailbox_draft_at(mailbox, draft)->slot);
     assert_true(box_mailbox_draft_at(mailbox, draft)->gone); /* not without its message */
-    done(mailbox);
 }
 
 /* ---- history ---- */
 
 TEST(a_change_of_labels_is_recorded_and_no_change_is_not)
 {
-    box_mailbox *mailbox = mailbox_with(0);
+    checked_mailbox *mailbox = mailbox_with(0);
     uint32_t slot = insert_plain(mailbox, "Subject: a\r\n\r\n");
     const uint16_t inbox[] = {BOX_LABEL_INBOX};
     const uint16_t star[] = {BOX_LABEL_STARRED};
@@ -368,12 +362,11 @@ TEST(a_change_of_labels_is_recorded_and_no_change_is_not)
     assert_int_equal(records[2].label_set, records[1].label_set); /* the last it had */
     assert_int_equal(records[0].at_ms, NOW_MS + 9);
     assert_int_equal(box_mailbox_at(mailbox, slot)->history_id, records[2].history_id);
-    done(mailbox);
 }
 
 TEST(history_expires_with_time_and_all_at_once)
 {
-    box_mailbox *mailbox = mailbox_with(20000);
+    checked_mailbox *mailbox = mailbox_with(20000);
     /* Generated mail of the last seven days has records, older mail has none. */
     uint32_t records = box_mailbox_history_count(mailbox);
     assert_true(records > 0);
@@ -394,7 +387,6 @@ TEST(history_expires_with_time_and_all_at_once)
     assert_int_equal(box_mailbox_history_count(mailbox), 0);
     assert_true(box_mailbox_history_oldest(mailbox) > latest);
     assert_int_equal(box_mailbox_history_oldest(mailbox), box_mailbox_history_id(mailbox));
-    done(mailbox);
 }
 
 /* ---- size ---- */
@@ -404,7 +396,7 @@ TEST(history_expires_with_time_and_all_at_once)
 TEST(a_large_mailbox_is_right_after_large_changes)
 {
     const uint32_t count = scale_percent() < 100 ? 25000 : 250000;
-    box_mailbox *mailbox = mailbox_with(count);
+    checked_mailbox *mailbox = mailbox_with(count);
     const uint16_t inbox[] = {BOX_LABEL_INBOX};
     const uint16_t star[] = {BOX_LABEL_STARRED};
     for (uint32_t slot = count / 2; slot < count; slot++)
@@ -418,7 +410,6 @@ TEST(a_large_mailbox_is_right_after_large_changes)
     struct seen seen = walk(mailbox, &starred, BOX_WALK_START, 3);
     assert_int_equal(seen.count, 3);
     assert_true(seen.slots[2] >= count - 8);
-    done(mailbox);
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static box_mailbox *random_mailbox(tide_rng *rng)
         &(struct box_mailbox_spec){.seed = 2, .now_ms = NOW_MS, .email = "me@x.test"});
     uint32_t number = 0;
     struct box_label label = {.name = "Work/Bills"};
-    assert_int_equal(box_mailbox_label_create(mailbox, &label, &number), TIDE_OK);
+    assert_ok(box_mailbox_label_create(mailbox, &label, &number));
     for (uint32_t i = 0; i < SET_MAX; i++) {
         char raw[512];
         (void)snprintf(raw, sizeof raw,

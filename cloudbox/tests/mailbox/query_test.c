@@ -78,7 +78,7 @@ static box_mailbox *known_mailbox(void)
         .seed = 1, .now_ms = NOW_MS, .history_keep_ms = DAY_MS, .email = "ann@example.com"});
     uint32_t number = 0;
     struct box_label label = {.name = "Work/Bills"};
-    assert_int_equal(box_mailbox_label_create(mailbox, &label, &number), TIDE_OK);
+    assert_ok(box_mailbox_label_create(mailbox, &label, &number));
     assert_int_equal(number, WORK);
     for (size_t i = 0; i < KNOWN; i++)
         (void)box_mailbox_insert(mailbox,

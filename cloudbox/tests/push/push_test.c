@@ -18,10 +18,8 @@ static struct box_user *start(struct help *help, uint64_t seed)
 {
     help_start(help, seed, false);
     struct box_user *anna = help_user(help, "anna@example.com");
-    assert_int_equal(
-        box_cloud_add_token(help->cloud, TIDE_TEXT("t"), tide_text_of(anna->email), NULL), TIDE_OK);
-    assert_int_equal(box_cloud_add_topic(help->cloud, TIDE_TEXT(TOPIC), TIDE_TEXT(URL), NULL),
-                     TIDE_OK);
+    assert_ok(box_cloud_add_token(help->cloud, TIDE_TEXT("t"), tide_text_of(anna->email), NULL));
+    assert_ok(box_cloud_add_topic(help->cloud, TIDE_TEXT(TOPIC), TIDE_TEXT(URL), NULL));
     help->token = "t";
     help->type = "application/json";
     return anna;
@@ -215,8 +213,7 @@ TEST(a_topic_is_a_name_and_a_web_address)
         assert_true(err.text[0] != '\0');
     }
     /* The same again changes nothing; another address is one more subscription. */
-    assert_int_equal(box_push_add_topic(push_of(&help), TIDE_TEXT(TOPIC), TIDE_TEXT(URL), NULL),
-                     TIDE_OK);
+    assert_ok(box_push_add_topic(push_of(&help), TIDE_TEXT(TOPIC), TIDE_TEXT(URL), NULL));
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
     assert_int_equal(drain(&help), 1);
 }
@@ -225,9 +222,8 @@ TEST(every_subscription_of_a_topic_gets_its_own_delivery)
 {
     auto_help help;
     (void)start(&help, 4);
-    assert_int_equal(
-        box_push_add_topic(push_of(&help), TIDE_TEXT(TOPIC), TIDE_TEXT("http://two.example"), NULL),
-        TIDE_OK);
+    assert_ok(box_push_add_topic(push_of(&help), TIDE_TEXT(TOPIC), TIDE_TEXT("http://two.example"),
+                                 NULL));
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
     struct box_delivery one = {0}, two = {0};
     assert_true(box_cloud_next_delivery(help.cloud, help.now_ms, &one));
@@ -276,16 +272,14 @@ TEST(one_project_has_one_watch_and_a_user_not_too_many)
     for (int i = 0; i < 9; i++) {
         char topic[64], body[128];
         (void)snprintf(topic, sizeof topic, "projects/p%d/topics/t", i);
-        assert_int_equal(
-            box_push_add_topic(push_of(&help), tide_text_of(topic), TIDE_TEXT(URL), NULL), TIDE_OK);
+        assert_ok(box_push_add_topic(push_of(&help), tide_text_of(topic), TIDE_TEXT(URL), NULL));
         (void)snprintf(body, sizeof body, "{\"topicName\":\"%s\"}", topic);
         assert_int_equal(help_post(&help, WATCH, body), i < 8 ? 200 : 400);
     }
     assert_int_equal(drain(&help), 8);
     assert_int_equal(stat_of(&help, "watches"), 8);
-    assert_int_equal(box_push_add_topic(push_of(&help), TIDE_TEXT("projects/p3/topics/other"),
-                                        TIDE_TEXT(URL), NULL),
-                     TIDE_OK);
+    assert_ok(box_push_add_topic(push_of(&help), TIDE_TEXT("projects/p3/topics/other"),
+                                 TIDE_TEXT(URL), NULL));
     help.now_ms += 1000;
     watch(&help, "{\"topicName\":\"projects/p3/topics/other\"}");
     assert_int_equal(stat_of(&help, "watches"), 8);
@@ -586,7 +580,7 @@ TEST(the_promises_hold_whatever_happens)
 
 TEST(watches_and_topics_survive_and_deliveries_do_not)
 {
-    struct help help, again;
+    auto_help help, again;
     struct box_user *anna = start(&help, 12);
     struct box_user *ben = help_user(&help, "ben@example.com");
     watch(&help, "{\"topicName\":\"" TOPIC "\",\"labelIds\":[\"INBOX\"]}");
@@ -619,6 +613,4 @@ TEST(watches_and_topics_survive_and_deliveries_do_not)
     };
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
         assert_int_not_equal(box_cloud_replay(again.cloud, tide_text_of(broken[i]), NULL), TIDE_OK);
-    help_stop(&again);
-    help_stop(&help);
 }

@@ -271,9 +271,8 @@ CASE(a_fault_of_the_wire_cuts_a_source)
 {
     struct world *world = *state;
     struct transfer cut = {0};
-    assert_int_equal(box_cloud_add_fault(world->shared.cloud,
-                                         TIDE_TEXT("{\"count\":1,\"fault\":\"truncate\"}"), NULL),
-                     TIDE_OK);
+    assert_ok(box_cloud_add_fault(world->shared.cloud,
+                                  TIDE_TEXT("{\"count\":1,\"fault\":\"truncate\"}"), NULL));
     assert_int_equal(run(world, "/files/a?bytes=4000000", &cut), 0);
     assert_int_equal(cut.received, 2000000);
     assert_true(cut.right);

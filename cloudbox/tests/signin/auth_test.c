@@ -100,8 +100,8 @@ TEST(a_fixed_token_never_expires_and_may_do_everything)
     struct box_user *anna = help_user(&help, "anna@example.com");
     struct box_user *ben = help_user(&help, "ben@example.com");
     struct box_auth *auth = auth_of(&help);
-    assert_int_equal(box_auth_add_token(auth, TIDE_TEXT("secret"), anna), TIDE_OK);
-    assert_int_equal(box_auth_add_token(auth, TIDE_TEXT("secret"), anna), TIDE_OK);
+    assert_ok(box_auth_add_token(auth, TIDE_TEXT("secret"), anna));
+    assert_ok(box_auth_add_token(auth, TIDE_TEXT("secret"), anna));
     assert_int_equal(box_auth_add_token(auth, TIDE_TEXT("secret"), ben), TIDE_EXISTS);
     assert_int_equal(box_auth_add_token(auth, TIDE_TEXT(""), ben), TIDE_INVALID);
     assert_int_equal(box_auth_add_token(auth, TIDE_TEXT("a b"), ben), TIDE_INVALID);
@@ -119,7 +119,7 @@ TEST(a_fixed_token_never_expires_and_may_do_everything)
     assert_true(box_auth_check(auth, TIDE_TEXT("secret"), 1, &who));
     box_auth_revoke_user(auth, anna);
     assert_false(box_auth_check(auth, TIDE_TEXT("secret"), 1, &who));
-    assert_int_equal(box_auth_add_token(auth, TIDE_TEXT("secret"), anna), TIDE_OK);
+    assert_ok(box_auth_add_token(auth, TIDE_TEXT("secret"), anna));
     assert_true(box_auth_check(auth, TIDE_TEXT("secret"), 1, &who));
 }
 
@@ -282,7 +282,7 @@ TEST(an_access_token_dies_with_its_second_and_with_its_grant)
     HELP(help, 5, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     const struct box_ask ask = ask_for(&help, "77-web.apps.example", BOX_SCOPE_READONLY);
-    char *access, *refresh;
+    auto_text *access = NULL, *refresh = NULL;
     sign_in(&help, anna, &ask, &access, &refresh);
     struct box_principal who;
     assert_true(box_auth_check(auth_of(&help), tide_text_of(access), help.now_ms, &who));
@@ -304,8 +304,6 @@ TEST(an_access_token_dies_with_its_second_and_with_its_grant)
     assert_false(refreshes(&help, ask.client, refresh));
     assert_false(box_auth_revoke(auth_of(&help), tide_text_of(access), help.now_ms));
     assert_false(box_auth_revoke(auth_of(&help), TIDE_TEXT("nothing"), help.now_ms));
-    free(access);
-    free(refresh);
 }
 
 TEST(clients_of_one_project_share_its_quota)
@@ -317,13 +315,11 @@ TEST(clients_of_one_project_share_its_quota)
     uint32_t projects[4];
     for (size_t i = 0; i < 4; i++) {
         const struct box_ask ask = ask_for(&help, clients[i], BOX_SCOPE_READONLY);
-        char *access, *refresh;
+        auto_text *access = NULL, *refresh = NULL;
         sign_in(&help, anna, &ask, &access, &refresh);
         struct box_principal who;
         assert_true(box_auth_check(auth_of(&help), tide_text_of(access), help.now_ms, &who));
         projects[i] = who.project;
-        free(access);
-        free(refresh);
     }
     assert_int_equal(projects[0], projects[1]);
     assert_int_not_equal(projects[0], projects[2]);
@@ -456,7 +452,7 @@ TEST(registered_clients_keep_strangers_out)
     assert_int_equal(box_auth_client(auth, TIDE_TEXT("a b")), 0);
     assert_int_equal(box_auth_client(auth, TIDE_TEXT("")), 0);
     assert_int_equal(box_auth_add_client(auth, TIDE_TEXT(""), TIDE_TEXT("s")), TIDE_INVALID);
-    assert_int_equal(box_auth_add_client(auth, TIDE_TEXT("known"), TIDE_TEXT("s3cret")), TIDE_OK);
+    assert_ok(box_auth_add_client(auth, TIDE_TEXT("known"), TIDE_TEXT("s3cret")));
     const uint32_t known = box_auth_client(auth, TIDE_TEXT("known"));
     assert_int_not_equal(known, 0);
     assert_int_equal(box_auth_client(auth, TIDE_TEXT("anybody")), 0);
@@ -470,7 +466,7 @@ TEST(spent_tokens_and_codes_are_swept)
     HELP(help, 11, false);
     struct box_user *anna = help_user(&help, "anna@example.com");
     const struct box_ask ask = ask_for(&help, "client-1", BOX_SCOPE_READONLY);
-    char *access, *refresh;
+    auto_text *access = NULL, *refresh = NULL;
     sign_in(&help, anna, &ask, &access, &refresh);
     for (int i = 0; i < 20000; i++) {
         help.now_ms += 60000;
@@ -478,8 +474,6 @@ TEST(spent_tokens_and_codes_are_swept)
         assert_non_null(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
     }
     assert_in_range(auth_of(&help)->living, 1, 2100); /* an hour's tokens, and as many expired */
-    free(access);
-    free(refresh);
 }
 
 /* ---- seed and state ---- */
@@ -508,8 +502,8 @@ TEST(the_seed_decides_every_token)
  * make the same next one. */
 static void random_life(uint64_t seed)
 {
-    struct help help, again;
-    help_start(&help, seed, false);
+    HELP(help, seed, false);
+    auto_help again;
     tide_rng rng = tide_rng_seeded(seed);
     struct box_user *users[3];
     for (size_t i = 0; i < 3; i++) {
@@ -581,8 +575,6 @@ static void random_life(uint64_t seed)
         free(texts[i]);
     for (size_t i = 0; i < count; i++)
         free(tokens[i]);
-    help_stop(&again);
-    help_stop(&help);
 }
 
 TEST(what_was_kept_makes_the_same_tokens_good_again)
@@ -594,12 +586,11 @@ TEST(what_was_kept_makes_the_same_tokens_good_again)
 
 TEST(a_code_a_key_and_clients_survive_too)
 {
-    struct help help, again;
-    help_start(&help, 12, false);
+    HELP(help, 12, false);
+    auto_help again;
     struct box_user *anna = help_user(&help, "anna@example.com");
-    assert_int_equal(box_auth_add_client(auth_of(&help), TIDE_TEXT("known"), TIDE_TEXT("s")),
-                     TIDE_OK);
-    assert_int_equal(box_auth_add_token(auth_of(&help), TIDE_TEXT("fix"), anna), TIDE_OK);
+    assert_ok(box_auth_add_client(auth_of(&help), TIDE_TEXT("known"), TIDE_TEXT("s")));
+    assert_ok(box_auth_add_token(auth_of(&help), TIDE_TEXT("fix"), anna));
     const struct box_ask ask = ask_for(&help, "known", BOX_SCOPE_READONLY);
     auto_text *code = strdup(box_auth_code(auth_of(&help), &ask, anna, ask.scopes, help.now_ms));
     json_auto_t *jwks = box_auth_jwks(auth_of(&help));
@@ -613,8 +604,6 @@ TEST(a_code_a_key_and_clients_survive_too)
     struct box_oauth_error error;
     assert_true(box_auth_redeem(auth_of(&again), &redeem, help.now_ms, &issue, &error));
     assert_string_equal(issue.user->email, "anna@example.com");
-    help_stop(&again);
-    help_stop(&help);
 }
 
 TEST(broken_lines_are_refused)
@@ -752,7 +741,7 @@ TEST(an_assertion_is_checked_strictly)
     (void)help_user(&help, "anna@example.com");
     json_auto_t *file = NULL;
     const tide_text email = TIDE_TEXT("robot@proj.iam.gserviceaccount.com");
-    assert_int_equal(box_auth_make_service_account(auth_of(&help), email, &file), TIDE_OK);
+    assert_ok(box_auth_make_service_account(auth_of(&help), email, &file));
     assert_string_equal(help_text(file, "type"), "service_account");
     assert_string_equal(help_text(file, "project_id"), "proj");
     assert_string_equal(help_text(file, "token_uri"), "https://oauth2.googleapis.com/token");
@@ -818,13 +807,13 @@ TEST(an_assertion_is_checked_strictly)
 
 TEST(delegation_can_be_narrowed_and_survives)
 {
-    struct help help, again;
-    help_start(&help, 15, false);
+    HELP(help, 15, false);
+    auto_help again;
     struct box_user *anna = help_user(&help, "anna@example.com");
     (void)help_user(&help, "ben@example.com");
     const tide_text email = TIDE_TEXT("robot@proj.iam.gserviceaccount.com");
     json_auto_t *file = NULL;
-    assert_int_equal(box_auth_make_service_account(auth_of(&help), email, &file), TIDE_OK);
+    assert_ok(box_auth_make_service_account(auth_of(&help), email, &file));
     box_key *key = box_key_from_pem(tide_text_of(help_text(file, "private_key")));
     struct box_issue issue;
     struct box_oauth_error error;
@@ -833,7 +822,7 @@ TEST(delegation_can_be_narrowed_and_survives)
     auto_text *access = strdup(issue.access);
     assert_int_equal(box_auth_delegate(auth_of(&help), TIDE_TEXT("x@y.z"), anna, 1),
                      TIDE_NOT_FOUND);
-    assert_int_equal(box_auth_delegate(auth_of(&help), email, anna, BOX_SCOPE_READONLY), TIDE_OK);
+    assert_ok(box_auth_delegate(auth_of(&help), email, anna, BOX_SCOPE_READONLY));
     help_replay(&again, &help, 15);
     struct help *both[2] = {&help, &again};
     for (size_t i = 0; i < 2; i++) {
@@ -846,11 +835,9 @@ TEST(delegation_can_be_narrowed_and_survives)
         assert_true(try_assertion(both[i], key, NULL, NULL, &issue, &error));
         assert_string_equal(issue.user->email, "robot@proj.iam.gserviceaccount.com");
     }
-    assert_int_equal(box_auth_delegate(auth_of(&help), email, anna, BOX_SCOPE_SEND), TIDE_OK);
+    assert_ok(box_auth_delegate(auth_of(&help), email, anna, BOX_SCOPE_SEND));
     assert_false(try_assertion(&help, key, "sub", json_string("anna@example.com"), &issue, &error));
     assert_true(box_auth_revoke(auth_of(&help), tide_text_of(access), help.now_ms));
     assert_false(is_good(&help, access));
     box_key_free(key);
-    help_stop(&again);
-    help_stop(&help);
 }

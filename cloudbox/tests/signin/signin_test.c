@@ -330,9 +330,7 @@ TEST(a_bad_request_gets_a_page_and_no_redirect)
     put(target, BASE "&response_type=code&scope=openid&state=$", state_text);
     assert_int_equal(help_get(&help, target), 400);
 
-    assert_int_equal(
-        box_auth_add_client(box_cloud_auth(help.cloud), TIDE_TEXT("known"), TIDE_TEXT("s")),
-        TIDE_OK);
+    assert_ok(box_auth_add_client(box_cloud_auth(help.cloud), TIDE_TEXT("known"), TIDE_TEXT("s")));
     assert_int_equal(help_get(&help, ASK), 401);
     assert_non_null(strstr(help_body(&help), "Error 401: invalid_client"));
 }
@@ -493,9 +491,7 @@ TEST(a_registered_client_must_prove_itself)
 {
     auto_help help;
     start(&help, true);
-    assert_int_equal(
-        box_auth_add_client(box_cloud_auth(help.cloud), TIDE_TEXT("c1"), TIDE_TEXT("x:y")),
-        TIDE_OK);
+    assert_ok(box_auth_add_client(box_cloud_auth(help.cloud), TIDE_TEXT("c1"), TIDE_TEXT("x:y")));
     char code[1024], form[2048];
     get_code(&help, ASK, code);
 #define WITHOUT                                                                                    \
@@ -522,10 +518,8 @@ TEST(a_service_account_signs_in_with_its_key_file)
     auto_help help;
     start(&help, false);
     json_auto_t *file = NULL;
-    assert_int_equal(box_auth_make_service_account(box_cloud_auth(help.cloud),
-                                                   TIDE_TEXT("bot@p.iam.gserviceaccount.com"),
-                                                   &file),
-                     TIDE_OK);
+    assert_ok(box_auth_make_service_account(box_cloud_auth(help.cloud),
+                                            TIDE_TEXT("bot@p.iam.gserviceaccount.com"), &file));
     box_key *key = box_key_from_pem(tide_text_of(help_text(file, "private_key")));
     const json_int_t now_s = (json_int_t)(help.now_ms / 1000);
     tide_auto_buf form = tide_buf_heap(64 << 10);
