@@ -1,8 +1,8 @@
 #include "cloudbox/gate/quota.h"
 
 #include "base/check.h"
-#include "cloudbox/gate/clock.h"
 #include "base/map.h"
+#include "cloudbox/gate/clock.h"
 #include "cloudbox/record/referee.h"
 #include "cloudbox/record/window.h"
 

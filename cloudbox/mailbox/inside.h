@@ -170,7 +170,6 @@ uint32_t box_thread_choose(box_mailbox *mailbox, const struct box_insert *insert
 /* Appends `slot`; root == slot starts a thread. */
 void box_thread_join(box_mailbox *mailbox, uint32_t slot, uint32_t root);
 uint32_t box_slot_of_id(const box_mailbox *mailbox, uint64_t id); /* also gone ones */
-bool box_id_parse(tide_text text, uint64_t *id_out);
 
 /* ---- history (history.c) ---- */
 

@@ -98,6 +98,8 @@ uint32_t box_mailbox_find(const box_mailbox *mailbox, tide_text id);
  * skip the gone. */
 uint32_t box_mailbox_thread(const box_mailbox *mailbox, tide_text thread_id);
 void box_id_text(uint64_t id, char text_out[BOX_ID_TEXT_BYTES]);
+/* false: not what box_id_text() writes. */
+bool box_id_parse(tide_text text, uint64_t *id_out);
 
 /* Its bytes, exactly; borrowed until `scratch` changes or the message goes.
  * Generated ones are made in `scratch`, stored ones are not copied. */

@@ -440,7 +440,7 @@ static double seconds(void)
 static uint32_t check_any(tide_text raw)
 {
     json_auto_t *part = box_mime_full(raw);
-    json_auto_t *metadata = box_mime_metadata(raw, NULL, 0);
+    json_decref(box_mime_metadata(raw, NULL, 0));
     auto_text *dumped = json_dumps(part, JSON_COMPACT);
     assert_non_null(dumped);
     json_error_t error;
