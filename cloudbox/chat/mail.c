@@ -20,12 +20,6 @@ static tide_text cut(tide_text text, size_t bytes_max)
     return (tide_text){text.data, bytes_max};
 }
 
-static bool starts(tide_text text, const char *prefix)
-{
-    const size_t bytes = strlen(prefix);
-    return text.bytes >= bytes && strncasecmp(text.data, prefix, bytes) == 0;
-}
-
 static const char *find(tide_text text, const char *piece)
 {
     const size_t bytes = strlen(piece);
@@ -100,7 +94,7 @@ static bool header_take(tide_text line, const char *name, tide_text *value_out)
         line.bytes--;
     }
     const size_t bytes = strlen(name);
-    if (!starts(line, name) || line.bytes <= bytes || line.data[bytes] != ':')
+    if (!box_starts(line, name) || line.bytes <= bytes || line.data[bytes] != ':')
         return false;
     tide_text value = {line.data + bytes + 1, line.bytes - bytes - 1};
     while (value.bytes > 0 && strchr("* \t", value.data[0]) != NULL) {
@@ -250,7 +244,7 @@ static void note_links(tide_text text, struct box_facts *facts)
         while (bytes > 0 && strchr(".,;!?", at[bytes - 1]) != NULL)
             bytes--;
         const tide_text url = {at, bytes};
-        if ((starts(url, "http://") && bytes > 7) || (starts(url, "https://") && bytes > 8))
+        if ((box_starts(url, "http://") && bytes > 7) || (box_starts(url, "https://") && bytes > 8))
             list_add(&facts->urls, url);
         text = (tide_text){at + 4, (size_t)(end - at) - 4};
     }
@@ -346,7 +340,7 @@ static bool is_greeting(tide_text sentence)
         "hi",    "hello",     "dear", "good morning", "hey",     "hallo", "sehr geehrte",
         "liebe", "dobrý den", "ahoj", "vážen",        "bonjour", "hola",  NULL};
     for (size_t i = 0; words[i] != NULL; i++)
-        if (starts(sentence, words[i]) && sentence.bytes < 40)
+        if (box_starts(sentence, words[i]) && sentence.bytes < 40)
             return true;
     return false;
 }
@@ -399,7 +393,7 @@ static void note_keywords(tide_text text, struct box_facts *facts)
         from = i + 1;
         bool keep = word.bytes >= 4;
         for (size_t k = 0; keep && dull[k] != NULL; k++)
-            keep = !(starts(word, dull[k]) && word.bytes == strlen(dull[k]));
+            keep = !(box_starts(word, dull[k]) && word.bytes == strlen(dull[k]));
         if (keep)
             list_add(&facts->keywords, word);
     }

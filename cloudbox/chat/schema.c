@@ -529,12 +529,11 @@ static json_t *fill_choice(struct filling *filling, const json_t *schema, const 
             json_decref(value);
             value = fill_value(filling, both, spot);
             json_decref(both);
-            json_t *judge = json_copy((json_t *)(uintptr_t)schema);
+            json_auto_t *judge = json_copy((json_t *)(uintptr_t)schema);
             /* References inside lead to the root, which is put beside them. */
             json_object_set(judge, "$defs", json_object_get(filling->root, "$defs"));
             json_object_set(judge, "definitions", json_object_get(filling->root, "definitions"));
             const bool good = box_schema_valid(judge, value, filling->fill->arena);
-            json_decref(judge);
             if (good) {
                 json_decref(rest);
                 return value;

@@ -202,7 +202,7 @@ static struct site *site_allowed(struct box_call *call)
 static void sites_list(struct box_call *call)
 {
     const struct box_sites *sites = box_cloud_sites(call->cloud);
-    json_t *entries = json_array();
+    json_auto_t *entries = json_array();
     for (size_t i = 0; i < sites->count; i++) {
         size_t place = 0;
         if (site_has(sites->list[i], call->user, &place))
@@ -211,7 +211,6 @@ static void sites_list(struct box_call *call)
     json_t *answer = json_object();
     if (json_array_size(entries) > 0)
         json_object_set(answer, "siteEntry", entries); /* empty lists are left out */
-    json_decref(entries);
     box_call_reply(call, answer);
 }
 

@@ -178,7 +178,7 @@ static inline bool row_passes(const struct run *run, const struct box_row *row)
 
 /* ---- rows that stay apart ---- */
 
-/* One day on its way through the merge. */
+/* One day in the merge. */
 struct lane {
     struct box_day day;
     uint32_t number; /* of the day, from the first */

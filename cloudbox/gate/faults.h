@@ -51,7 +51,7 @@ enum {
     BOX_OF_BATCH = 4,   /* concerns batches as a whole */
 };
 
-/* A rule that struck, for `act`. */
+/* A rule that applies to a call, for `act`. */
 struct box_strike {
     const struct box_fault *fault;
     uint32_t ms;   /* of the rule */

@@ -103,13 +103,8 @@ static tide_text bearer_of(const struct box_call *call)
     return box_call_param(call, "access_token");
 }
 
-static bool same_address(const char *email, tide_text text)
-{
-    return strlen(email) == text.bytes && strncasecmp(email, text.data, text.bytes) == 0;
-}
-
 /* A refused token is normal once; using it again two seconds later is a violation.  On a
- * clock that runs faster, requests on their way take longer. */
+ * clock that runs faster, requests in flight take longer. */
 static void note_dead_token(box_cloud *cloud, tide_text token)
 {
     enum { GRACE_MS = 2000 };
@@ -144,7 +139,7 @@ static bool admit(struct box_call *call, tide_text user)
         return false;
     }
     if (user.data != NULL && !tide_text_equal(user, TIDE_TEXT("me")) &&
-        !same_address(call->user->email, user)) {
+        !box_is(user, call->user->email)) {
         box_fail(call, 403, "global", "forbidden", "PERMISSION_DENIED", "Delegation denied for %s",
                  call->user->email);
         return false;

@@ -143,7 +143,7 @@ json_t *box_json_text(tide_text text)
     json_t *value = json_stringn(text.data == NULL ? "" : text.data, text.bytes);
     if (value != NULL)
         return value;
-    tide_buf clean = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf clean = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     while (text.bytes > 0) {
         const size_t bytes = tide_utf8_bytes(text);
         if (bytes == 0)
@@ -154,7 +154,6 @@ json_t *box_json_text(tide_text text)
         text.bytes -= bytes == 0 ? 1 : bytes;
     }
     value = json_stringn(tide_buf_cstr(&clean), clean.bytes);
-    tide_buf_done(&clean);
     TIDE_ASSERT(value != NULL);
     return value;
 }
@@ -298,6 +297,17 @@ bool box_base64_decode(tide_text text, tide_buf *out)
 }
 
 /* ---- reading text ---- */
+
+bool box_is(tide_text text, const char *word)
+{
+    return text.bytes == strlen(word) && strncasecmp(text.data, word, text.bytes) == 0;
+}
+
+bool box_starts(tide_text text, const char *word)
+{
+    const size_t bytes = strlen(word);
+    return text.bytes >= bytes && strncasecmp(text.data, word, bytes) == 0;
+}
 
 static bool is_among(char c, const char *set)
 {

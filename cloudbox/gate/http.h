@@ -2,7 +2,7 @@
  *
  * Plain values: no socket, no clock.  libmicrohttpd is one front end that fills
  * a request and sends an answer (cloudbox/serve), the simulated world's network
- * the other, so both talk to the very same provider.
+ * the other, so both use the same provider.
  *
  * Running out of memory ends the program: an emulator that cannot answer is of
  * no use, and every size that a client can choose has a limit below.
@@ -74,7 +74,7 @@ struct box_request {
 /* The first header with that name, case aside; {NULL, 0} when there is none. */
 tide_text box_request_header(const struct box_request *request, const char *name);
 
-/* ---- what happens to an answer on its way ---- */
+/* ---- what happens to an answer on the wire ---- */
 
 typedef enum box_fate {
     BOX_FATE_WHOLE,    /* arrives */
@@ -156,6 +156,9 @@ void box_answer_json(struct box_answer *answer, int status, json_t *value, bool 
 
 #define BOX_BLANKS "\t "
 #define BOX_SPACES "\t\n\v\f\r "
+/* Whether it is that word, or starts with it; upper and lower case are the same. */
+bool box_is(tide_text text, const char *word);
+bool box_starts(tide_text text, const char *word);
 /* Without the characters of `set` at both ends. */
 tide_text box_trim(tide_text text, const char *set);
 /* Takes the next line off the front, without its CRLF or LF; false at the end. */

@@ -54,7 +54,7 @@ void box_time_text(uint64_t unix_ms, char text_out[BOX_TIME_TEXT_BYTES]);
 /* ---- changing limits while running (POST /_cloud/quota) ---- */
 
 enum { BOX_QUOTA_SETTINGS_MAX = 100 };
-/* The names of all settings; some may come twice. */
+/* The names of all settings; some may appear twice. */
 size_t box_quota_settings(const struct box_quota *quota,
                           const char *names_out[BOX_QUOTA_SETTINGS_MAX]);
 box_quota_rules box_quota_rules_now(const struct box_quota *quota);

@@ -210,7 +210,7 @@ static size_t wanted_headers(const struct box_call *call, tide_text *names)
 /* What of the bytes themselves belongs to the format. */
 static void add_content(struct box_call *call, json_t *message, uint32_t slot, box_format format)
 {
-    tide_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf scratch = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     const tide_text raw = box_mailbox_raw(box_user_mailbox(call->user), slot, &scratch);
     if (format == BOX_FORMAT_METADATA) {
         tide_text names[BOX_PARAMS_MAX];
@@ -223,7 +223,6 @@ static void add_content(struct box_call *call, json_t *message, uint32_t slot, b
         box_add_base64url(&text, raw);
         json_object_set_new(message, "raw", json_stringn_nocheck(tide_buf_cstr(&text), text.bytes));
     }
-    tide_buf_done(&scratch);
     if (format != BOX_FORMAT_METADATA)
         box_mail_fetched(call->user, slot);
 }

@@ -94,7 +94,7 @@ typedef enum box_post_kind {
     BOX_POSTS, /* how many */
 } box_post_kind;
 
-/* One message on its way in, whichever way it came. */
+/* One incoming message, by any of the methods. */
 struct box_post {
     box_post_kind kind;
     const json_t *meta; /* the JSON object that came with it; NULL: none.  Borrowed. */

@@ -46,7 +46,7 @@ static bool raw_fields_read(tide_text fields, unsigned *wanted_out)
     return true;
 }
 
-/* A message on its way into an answer. */
+/* A message that is written into an answer. */
 struct raw_reply {
     tide_buf *out;
     unsigned wanted;

@@ -74,7 +74,7 @@ static tide_text address_of(tide_text piece)
     return good ? inner : TIDE_TEXT_NONE;
 }
 
-/* The next piece between commas (or of a group), quotes and comments heeded. */
+/* The next piece between commas (or of a group), outside quotes and comments. */
 static bool piece_next(tide_text list, size_t *at, tide_text *piece_out)
 {
     if (*at >= list.bytes)

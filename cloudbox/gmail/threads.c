@@ -7,7 +7,7 @@
 
 static const char *const modify_names[] = {"addLabelIds", "removeLabelIds", NULL};
 
-/* The first living message at or after `slot` in its thread. */
+/* The first existing message at or after `slot` in its thread. */
 static uint32_t living(const box_mailbox *mailbox, uint32_t slot)
 {
     while (slot != BOX_SLOT_NONE && box_mailbox_at(mailbox, slot)->gone)
@@ -20,7 +20,7 @@ static uint32_t living_after(const box_mailbox *mailbox, uint32_t slot)
     return living(mailbox, box_mailbox_at(mailbox, slot)->next_in_thread);
 }
 
-/* The first living message of the thread named by args[0]; 404 otherwise. */
+/* The first existing message of the thread named by args[0]; 404 otherwise. */
 static uint32_t thread_arg(struct box_call *call)
 {
     const uint32_t slot = living(box_user_mailbox(call->user),

@@ -11,17 +11,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static bool same_word(tide_text text, const char *word)
-{
-    return text.bytes == strlen(word) && strncasecmp(text.data, word, text.bytes) == 0;
-}
-
-static bool starts_with(tide_text text, const char *start)
-{
-    const size_t bytes = strlen(start);
-    return text.bytes >= bytes && strncasecmp(text.data, start, bytes) == 0;
-}
-
 /* ---- the boundary ---- */
 
 /* One parameter `; name=value` off the front of a header value. */
@@ -61,7 +50,7 @@ static bool next_parameter(tide_text *rest, tide_text *name_out, tide_text *valu
 static const char *find_boundary(const struct box_request *outer, tide_text *boundary_out)
 {
     tide_text type = box_trim(box_request_header(outer, "Content-Type"), BOX_BLANKS);
-    if (!starts_with(type, "multipart/mixed"))
+    if (!box_starts(type, "multipart/mixed"))
         return "The batch request must have the content type multipart/mixed.";
     type.data += strlen("multipart/mixed");
     type.bytes -= strlen("multipart/mixed");
@@ -70,7 +59,7 @@ static const char *find_boundary(const struct box_request *outer, tide_text *bou
     tide_text name;
     tide_text value;
     while (next_parameter(&type, &name, &value)) {
-        if (!same_word(name, "boundary"))
+        if (!box_is(name, "boundary"))
             continue;
         if (value.bytes == 0 || value.bytes > BOUNDARY_BYTES_MAX)
             return "The boundary of the batch request has an invalid length.";
@@ -151,9 +140,9 @@ static bool read_header(tide_text line, struct box_header *header_out)
 static tide_text without_host(tide_text target)
 {
     size_t scheme = 0;
-    if (starts_with(target, "http://"))
+    if (box_starts(target, "http://"))
         scheme = 7;
-    else if (starts_with(target, "https://"))
+    else if (box_starts(target, "https://"))
         scheme = 8;
     if (scheme == 0)
         return target;
@@ -167,7 +156,7 @@ static tide_text without_host(tide_text target)
 static bool is_below(tide_text target, const char *path)
 {
     const size_t bytes = strlen(path);
-    return starts_with(target, path) &&
+    return box_starts(target, path) &&
            (target.bytes == bytes || target.data[bytes] == '/' || target.data[bytes] == '?');
 }
 
@@ -183,7 +172,7 @@ static const char *read_request_line(tide_text line, struct box_request *request
     if (end != NULL) {
         const tide_text version =
             box_trim((tide_text){end, target.bytes - (size_t)(end - target.data)}, BOX_BLANKS);
-        if (!starts_with(version, "HTTP/"))
+        if (!box_starts(version, "HTTP/"))
             return "The inner request line is malformed.";
         target.bytes = (size_t)(end - target.data);
     }
@@ -208,10 +197,9 @@ static const char *read_part_head(tide_text *rest, struct box_part *part)
         struct box_header header;
         if (!read_header(line, &header))
             return "A header of the part is malformed.";
-        if (same_word(header.name, "Content-ID"))
+        if (box_is(header.name, "Content-ID"))
             part->content_id = header.value;
-        if (same_word(header.name, "Content-Type") &&
-            !starts_with(header.value, "application/http"))
+        if (box_is(header.name, "Content-Type") && !box_starts(header.value, "application/http"))
             return "The part must have the content type application/http.";
     }
     return NULL;
@@ -237,9 +225,9 @@ static const char *read_headers(tide_text *rest, const struct box_request *outer
     const size_t inner = count;
     for (size_t i = 0; i < outer->headers_count; i++) {
         const struct box_header *header = &outer->headers[i];
-        bool kept = !starts_with(header->name, "Content-") &&
-                    !same_word(header->name, "Transfer-Encoding") &&
-                    !same_word(header->name, "Expect") && !same_word(header->name, "Connection");
+        bool kept = !box_starts(header->name, "Content-") &&
+                    !box_is(header->name, "Transfer-Encoding") && !box_is(header->name, "Expect") &&
+                    !box_is(header->name, "Connection");
         for (size_t j = 0; kept && j < inner; j++)
             kept = header->name.bytes != headers[j].name.bytes ||
                    strncasecmp(header->name.data, headers[j].name.data, header->name.bytes) != 0;

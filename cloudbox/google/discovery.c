@@ -374,14 +374,13 @@ static json_t *document_of(const struct api *api, const struct box_call *call)
     uint32_t scopes = 0;
     for (size_t i = 0; service != NULL && i < service->methods_count; i++)
         scopes |= service->methods[i].scopes;
-    json_t *scope_list = scopes_of(scopes);
+    json_auto_t *scope_list = scopes_of(scopes);
     json_t *scope_names = json_object();
     size_t index = 0;
     json_t *scope = NULL;
     json_array_foreach(scope_list, index, scope)
         json_object_set_new(scope_names, json_string_value(scope),
                             json_pack("{s:s}", "description", json_string_value(scope)));
-    json_decref(scope_list);
     char id[64];
     (void)snprintf(id, sizeof id, "%s:%s", api->name, api->version);
     json_t *document =

@@ -39,14 +39,8 @@ static uint32_t scope_of(tide_text word)
 uint32_t box_scopes_parse(tide_text text)
 {
     uint32_t scopes = 0;
-    size_t at = 0;
-    while (at < text.bytes) {
-        size_t end = at;
-        while (end < text.bytes && text.data[end] != ' ')
-            end++;
-        scopes |= scope_of((tide_text){text.data + at, end - at});
-        at = end + 1;
-    }
+    while (text.bytes > 0)
+        scopes |= scope_of(tide_text_word(&text));
     return scopes;
 }
 

@@ -30,10 +30,9 @@ static json_t *json_of(tide_text text)
     json_t *string = json_stringn(text.data, text.bytes);
     if (string != NULL)
         return string;
-    tide_buf repaired = tide_buf_heap(4 * text.bytes + 16);
+    tide_auto_buf repaired = tide_buf_heap(4 * text.bytes + 16);
     box_add_utf8(&repaired, "utf-8", text);
     string = json_stringn(repaired.data, repaired.bytes);
-    tide_buf_done(&repaired);
     TIDE_ASSERT(string != NULL);
     return string;
 }
@@ -100,7 +99,7 @@ json_t *box_mime_metadata(tide_text raw, const tide_text *only, size_t only_coun
 
 /* ---- attachments ---- */
 
-/* Opaque, and of this very message: a hash of its bytes and the part's id. */
+/* Opaque, and bound to this message: a hash of its bytes and the part's id. */
 static void attachment_id(tide_text raw, tide_text part_id, char out[ATTACHMENT_ID_BYTES + 1])
 {
     const tide_text looked_at = {raw.data, raw.bytes < 4096 ? raw.bytes : 4096};
@@ -226,8 +225,8 @@ void box_mime_view(tide_text raw, tide_arena *arena, struct box_view *view_out)
     box_mime_headers(raw, arena, &view);
     struct box_tree tree;
     box_tree_init(&tree, raw);
-    tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
-    tide_buf names = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    tide_auto_buf names = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     for (uint32_t i = 0; i < tree.count; i++) {
         const struct box_part *part = &tree.parts[i];
         if (part->filename.bytes > 0) {
@@ -245,8 +244,6 @@ void box_mime_view(tide_text raw, tide_arena *arena, struct box_view *view_out)
     }
     view.text = box_arena_text(arena, tide_buf_cstr(&text), text.bytes);
     view.filenames = box_arena_text(arena, tide_buf_cstr(&names), names.bytes);
-    tide_buf_done(&names);
-    tide_buf_done(&text);
     box_tree_done(&tree);
     *view_out = view;
 }
@@ -312,10 +309,9 @@ void box_mime_snippet(tide_text raw, tide_buf *out)
         if (part->children > 0 || !box_part_is_text(part) || part->filename.bytes > 0 ||
             part->attached)
             continue;
-        tide_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+        tide_auto_buf text = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
         add_part_text(part, SNIPPET_PART_BYTES_MAX, &text);
         add_snippet(out, tide_buf_text(&text));
-        tide_buf_done(&text);
         break;
     }
     box_tree_done(&tree);

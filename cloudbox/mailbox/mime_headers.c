@@ -37,7 +37,7 @@ static void take(tide_text *rest, size_t bytes)
     rest->bytes -= bytes;
 }
 
-/* The name ends at the colon; spaces before it are forgiven, others are not. */
+/* The name ends at the colon; spaces before it are accepted, others are not. */
 static size_t name_bytes(tide_text line, size_t *colon_out)
 {
     const char *colon = memchr(line.data, ':', line.bytes);
@@ -70,11 +70,6 @@ bool box_head_next(tide_text *rest, tide_text *name_out, tide_text *raw_value_ou
         return true;
     }
     return false;
-}
-
-bool box_name_is(tide_text name, const char *wanted)
-{
-    return strlen(wanted) == name.bytes && strncasecmp(name.data, wanted, name.bytes) == 0;
 }
 
 /* Unfolding takes out the line ends and nothing else, as Gmail does it. */
@@ -301,24 +296,24 @@ void box_mime_headers(tide_text raw, tide_arena *arena, struct box_view *view_ou
                     {"Delivered-To", &view.delivered_to}},
           many[] = {{"To", &view.to}, {"Cc", &view.cc}, {"Bcc", &view.bcc}};
         for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
-            if (once[i].field->data == NULL && box_name_is(name, once[i].name))
+            if (once[i].field->data == NULL && box_is(name, once[i].name))
                 *once[i].field = box_value_decoded(value, arena);
         }
         for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) {
-            if (box_name_is(name, many[i].name)) {
+            if (box_is(name, many[i].name)) {
                 add_addresses(many[i].field, value, arena);
                 joins++;
             }
         }
-        if (view.message_id.data == NULL && box_name_is(name, "Message-ID")) {
+        if (view.message_id.data == NULL && box_is(name, "Message-ID")) {
             view.message_id = bare_id(box_value_plain(value, arena));
-        } else if (box_name_is(name, "References")) {
+        } else if (box_is(name, "References")) {
             add_ids(&view.references, value, arena);
             joins++;
-        } else if (box_name_is(name, "In-Reply-To")) {
+        } else if (box_is(name, "In-Reply-To")) {
             add_ids(&reply, value, arena);
             joins++;
-        } else if (!view.has_date && box_name_is(name, "Date")) {
+        } else if (!view.has_date && box_is(name, "Date")) {
             view.has_date = read_date(value, &view.date_ms);
         }
     }

@@ -96,7 +96,7 @@ static box_transfer transfer_of(tide_text value)
     while (bytes < value.bytes && strchr(" \t;(", value.data[bytes]) == NULL)
         bytes++;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (box_name_is((tide_text){value.data, bytes}, known[i].name))
+        if (box_is((tide_text){value.data, bytes}, known[i].name))
             return known[i].transfer;
     }
     return BOX_TRANSFER_PLAIN;
@@ -112,13 +112,13 @@ static void read_head(struct box_tree *tree, struct box_part *part)
             continue;
         if (raw.bytes > BOX_PARAM_BYTES_MAX)
             raw.bytes = BOX_PARAM_BYTES_MAX;
-        if (!seen_type && box_name_is(name, "Content-Type")) {
+        if (!seen_type && box_is(name, "Content-Type")) {
             seen_type = true;
             read_content_type(tree, part, box_value_plain(raw, &tree->arena));
-        } else if (!seen_transfer && box_name_is(name, "Content-Transfer-Encoding")) {
+        } else if (!seen_transfer && box_is(name, "Content-Transfer-Encoding")) {
             seen_transfer = true;
             part->transfer = transfer_of(box_value_plain(raw, &tree->arena));
-        } else if (!seen_disposition && box_name_is(name, "Content-Disposition")) {
+        } else if (!seen_disposition && box_is(name, "Content-Disposition")) {
             seen_disposition = true;
             read_disposition(tree, part, box_value_plain(raw, &tree->arena));
         }

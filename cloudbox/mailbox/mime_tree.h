@@ -73,7 +73,7 @@ void box_head_split(tide_text text, tide_text *head_out, tide_text *body_out);
 /* Takes the next header off `rest`; lines that are none are skipped.  The value
  * is as it was sent, folds included. */
 bool box_head_next(tide_text *rest, tide_text *name_out, tide_text *raw_value_out);
-bool box_name_is(tide_text name, const char *wanted); /* case aside */
+bool box_is(tide_text name, const char *wanted); /* case aside */
 /* Unfolded, without surrounding spaces, no NUL; bytes as they are. */
 tide_text box_value_plain(tide_text raw_value, tide_arena *arena);
 /* The same with encoded words decoded, as well-formed UTF-8. */

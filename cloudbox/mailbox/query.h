@@ -36,7 +36,7 @@ enum {
     BOX_QUERY_LABELS_MAX = 16
 };
 
-/* In the arena; lives as long, but means something only until the mailbox next
+/* In the arena and valid as long, but means something only until the mailbox next
  * changes: labels that no message has are decided here.  `now_ms` for older_than
  * and newer_than. */
 const box_query *box_query_parse(tide_text text, uint64_t now_ms, const box_mailbox *mailbox,

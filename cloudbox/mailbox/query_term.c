@@ -292,13 +292,12 @@ static node *text_term(struct box_query_making *making, box_operator op, tide_te
         op != BOX_OP_WORD && op != BOX_OP_SUBJECT && op != BOX_OP_FILENAME && op != BOX_OP_LIST;
     if (address && box_query_same(value, "me"))
         value = tide_text_of(box_mailbox_email(making->mailbox));
-    tide_buf folded = tide_buf_heap(4 * BOX_QUERY_BYTES_MAX + 16384);
+    tide_auto_buf folded = tide_buf_heap(4 * BOX_QUERY_BYTES_MAX + 16384);
     box_query_fold(value, &folded);
     const tide_text text = {tide_arena_copy(making->arena, tide_buf_cstr(&folded), folded.bytes),
                             folded.bytes};
-    tide_buf_done(&folded);
     TIDE_ASSERT(text.data != NULL);
-    if (text.bytes == 0) /* punctuation is no word: ignored alone, senseless as a value */
+    if (text.bytes == 0) /* punctuation is no word: ignored alone, invalid as a value */
         return op == BOX_OP_WORD ? NULL : senseless(making);
 
     if (op == BOX_OP_WORD || op == BOX_OP_SUBJECT || op == BOX_OP_FILENAME) {

@@ -2,7 +2,7 @@
  *
  * A report names the ids the change led to.  A replay draws them again and
  * refuses a report whose ids differ, before anything is changed: a journal that
- * was kept for another seed, count or version must not be half believed. */
+ * was kept for another seed, count or version must not be applied in part. */
 #include "base/check.h"
 #include "base/json.h"
 #include "cloudbox/gate/http.h"
@@ -77,10 +77,9 @@ void box_report_insert(box_mailbox *mailbox, const char *op, uint32_t slot, uint
     put_labels(change, mailbox, message->label_set);
 
     tide_text raw = box_mailbox_raw(mailbox, slot, NULL); /* just stored */
-    tide_buf text = tide_buf_heap(raw.bytes / 3 * 4 + 64);
+    tide_auto_buf text = tide_buf_heap(raw.bytes / 3 * 4 + 64);
     box_add_base64(&text, raw);
     put(change, "raw", json_stringn_nocheck(tide_buf_cstr(&text), text.bytes));
-    tide_buf_done(&text);
     report(mailbox, change);
 }
 

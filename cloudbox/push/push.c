@@ -336,7 +336,7 @@ static bool record_concerns(const struct watch *watch, const struct box_record *
     return any != watch->exclude;
 }
 
-/* Whether something new passes the filter; what was looked at is not news again. */
+/* Whether something new passes the filter; what was examined does not count again. */
 static bool has_news(struct watch *watch)
 {
     const box_mailbox *mailbox = box_user_mailbox(watch->user);

@@ -4,7 +4,7 @@
  * days long; a change of the mailbox that passes its label filter makes a
  * notification, at most one a second per watch, the rest dropped; a delivery
  * that is not acknowledged with 2xx (or 102) comes again with growing pauses for
- * up to seven days.  What waits is bounded: the oldest gives way, and is counted.
+ * up to seven days.  What waits is bounded: the oldest is dropped and counted.
  * Watches outlive the program, deliveries do not.
  *
  * Invariants:

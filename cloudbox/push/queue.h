@@ -1,8 +1,8 @@
-/* queue.h - notifications on their way: a bounded queue ordered by when each
+/* queue.h - notifications in flight: a bounded queue ordered by when each
  * is due.  It knows nothing of mail; push.c fills it.
  *
  * Invariants (box_push_queue_check() tests them):
- *   BQUE1  at most BOX_DELIVERIES_WAITING_MAX items; the oldest gives way.
+ *   BQUE1  at most BOX_DELIVERIES_WAITING_MAX items; the oldest is dropped.
  *   BQUE2  an item is in the heap or in flight, never both; the heap's first is the one that is due
  *          first, ties in order of creation.
  *   BQUE3  a refused item comes again after 1, 2, 4 ... 60 s, until it is seven days old.

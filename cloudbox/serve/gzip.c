@@ -39,11 +39,6 @@ static tide_text cut(tide_text *rest, char at)
     return box_trim(piece, BOX_BLANKS);
 }
 
-static bool is(tide_text text, const char *word)
-{
-    return text.bytes == strlen(word) && strncasecmp(text.data, word, text.bytes) == 0;
-}
-
 /* "q=0", "q=0.000": the client does not want it. */
 static bool is_refused(tide_text parameters)
 {
@@ -65,9 +60,9 @@ bool box_gzip_accepted(tide_text header)
     while (header.bytes > 0) {
         tide_text parameters = cut(&header, ',');
         tide_text name = cut(&parameters, ';');
-        if (is(name, "gzip") || is(name, "x-gzip"))
+        if (box_is(name, "gzip") || box_is(name, "x-gzip"))
             return !is_refused(parameters);
-        if (is(name, "*"))
+        if (box_is(name, "*"))
             any = !is_refused(parameters);
     }
     return any;

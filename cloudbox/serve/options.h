@@ -5,7 +5,7 @@
  * opens nothing and starts nothing; it only understands.
  *
  * Invariants:
- *   BOPT1  texts are borrowed from argv, which lives as long as the program.
+ *   BOPT1  texts are borrowed from argv, which is valid as long as the program runs.
  *   BOPT2  an address beyond loopback is accepted only with --public given twice.
  */
 #ifndef BOX_SERVE_OPTIONS_H

@@ -21,7 +21,7 @@ enum {
     IDLE_S = 240,
     KEPT_BYTES_MAX = 1 << 20, /* of a buffer that waits for its next use */
     UNUSED_MAX = 256,
-    /* Reserved on the word of a Content-Length, and touched: not much, since it may lie. */
+    /* Reserved for a Content-Length, and touched: not much, since it may be false. */
     BODY_FIRST_BYTES = 60 << 10,
     ORIGIN_BYTES_MAX = 300,
 };
@@ -219,11 +219,6 @@ static tide_text header_of(const struct box_exchange *exchange, const char *name
     return box_request_header(&request, name);
 }
 
-static bool same_word(tide_text text, const char *word)
-{
-    return text.bytes == strlen(word) && strncasecmp(text.data, word, text.bytes) == 0;
-}
-
 /* What is wrong with a head; NULL: nothing.  The library itself would do without a
  * Host, take the first Content-Length, and a coding it does not know for a body
  * that never ends. */
@@ -233,9 +228,9 @@ static const char *head_wrong(const struct box_exchange *exchange, const char *v
     const tide_text coding = header_of(exchange, "transfer-encoding");
     int announced = coding.data != NULL;
     for (size_t i = 0; i < exchange->headers_count; i++)
-        announced += same_word(exchange->headers[i].name, "content-length");
+        announced += box_is(exchange->headers[i].name, "content-length");
     *status_out = 501;
-    if (coding.data != NULL && !same_word(coding, "chunked"))
+    if (coding.data != NULL && !box_is(coding, "chunked"))
         return "of the transfer codings only chunked is understood\n";
     *status_out = 400;
     if (header_of(exchange, "host").data == NULL && strcmp(version, MHD_HTTP_VERSION_1_1) == 0)

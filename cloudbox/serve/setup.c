@@ -213,7 +213,7 @@ static void settle_times(struct box_settings *settings, const struct box_shared 
 static tide_status fill(const struct box_settings *settings, box_cloud *cloud, box_state *state,
                         uint64_t made_unix_ms, uint64_t clock_unix_ms, tide_error *err)
 {
-    json_t *made =
+    json_auto_t *made =
         json_pack("{s:i,s:I,s:I,s:I,s:[],s:[]}", "tidemark-cloud", BOX_STATE_FORMAT, "seed",
                   (json_int_t)settings->cloud.seed, "made_unix_ms", (json_int_t)made_unix_ms,
                   "clock_unix_ms", (json_int_t)clock_unix_ms, "mailboxes", "corpora");
@@ -230,7 +230,6 @@ static tide_status fill(const struct box_settings *settings, box_cloud *cloud, b
         rc = check_header(settings, header, made, err);
     else if (rc == TIDE_OK && state != NULL)
         rc = box_state_begin(state, made, err);
-    json_decref(made);
     return rc;
 }
 

@@ -205,7 +205,7 @@ void box_timers_add(box_timers *timers, struct box_timer *timer, uint32_t wait, 
     timer->order = timers->added++;
     timer->fd = wait >= WATCH_FROM_MS ? fd : -1;
     sift_up(timers, timer, timers->count++);
-    /* Edge-triggered and without EPOLLIN: a pipelined request is no news. */
+    /* Edge-triggered and without EPOLLIN: a pipelined request is no event. */
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = timer};
     if (timer->fd >= 0 && epoll_ctl(timers->epoll_fd, EPOLL_CTL_ADD, timer->fd, &event) != 0)
         timer->fd = -1;

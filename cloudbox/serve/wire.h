@@ -6,7 +6,7 @@
  *
  * Invariants (all on the daemon's one thread, except the ring of a timer):
  *   BWIR1  a connection is suspended exactly while its timer waits.
- *   BWIR2  an exchange lives until its request is completed and its response is destroyed,
+ *   BWIR2  an exchange exists until its request is completed and its response is destroyed,
  *          whichever comes last.
  *   BWIR3  an answer in memory that must arrive whole and at once is given to the library as it is:
  *          no copy, and head and body leave in one piece.

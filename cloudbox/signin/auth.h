@@ -37,7 +37,7 @@ tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct bo
  * fixed tokens, which cannot be refreshed, stay). */
 void box_auth_revoke_user(struct box_auth *auth, const struct box_user *user);
 void box_auth_expire_access(struct box_auth *auth, const struct box_user *user);
-/* A new password: grants with a Gmail scope die, the others live on. */
+/* A new password: grants with a Gmail scope end, the others stay valid. */
 void box_auth_password_changed(struct box_auth *auth, const struct box_user *user);
 /* The consent screen is in testing: grants live seven days from their creation (those
  * that only identify the user live on), also the ones that are there already. */

@@ -10,7 +10,7 @@
 
 enum {
     ASSERTION_LIFE_S_MAX = 3600,
-    SKEW_S = 300, /* clocks that differ a little are forgiven */
+    SKEW_S = 300, /* tolerated difference of clocks */
 };
 
 #define TOKEN_URI "https://oauth2.googleapis.com/token"
@@ -228,18 +228,12 @@ static struct box_user *subject_of(struct box_auth *auth, const struct box_accou
 static uint32_t scopes_strictly(tide_text text)
 {
     uint32_t scopes = 0;
-    size_t at = 0;
-    while (at < text.bytes) {
-        size_t end = at;
-        while (end < text.bytes && text.data[end] != ' ')
-            end++;
-        if (end > at) {
-            const uint32_t scope = box_scopes_parse((tide_text){text.data + at, end - at});
-            if (scope == 0)
-                return 0;
-            scopes |= scope;
-        }
-        at = end + 1;
+    while (text.bytes > 0) {
+        const tide_text word = tide_text_word(&text);
+        const uint32_t scope = box_scopes_parse(word);
+        if (word.bytes > 0 && scope == 0)
+            return 0;
+        scopes |= scope;
     }
     return scopes;
 }

@@ -266,7 +266,7 @@ static void keep_code(struct box_auth *auth, const struct box_secret *secret)
                                   ask->nonce, "at", (json_int_t)secret->born_ms));
 }
 
-/* What living grants of this user let the client's project do already. */
+/* What valid grants of this user let the client's project do already. */
 static uint32_t granted_before(const struct box_auth *auth, const struct box_user *user,
                                uint32_t client, uint64_t now_ms)
 {

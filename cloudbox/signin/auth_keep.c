@@ -382,7 +382,7 @@ tide_status box_auth_replay(struct box_auth *auth, const json_t *change, tide_er
     if (rc != TIDE_OK)
         return rc;
     if (serial > auth->serial)
-        auth->serial = serial; /* no text comes twice */
+        auth->serial = serial; /* no text is issued twice */
     for (size_t i = 0; i < sizeof replays / sizeof replays[0]; i++) {
         if (tide_text_equal(op, tide_text_of(replays[i].op)))
             return replays[i].replay(auth, change, err);

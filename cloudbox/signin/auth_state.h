@@ -22,7 +22,7 @@ enum {
     BOX_CODES_MAX = 20000,
     BOX_TICKETS_MAX = 1024,
     BOX_TICKET_BYTES = 32,
-    BOX_REFRESH_MAX = 100, /* living ones per user and client (BAUT4) */
+    BOX_REFRESH_MAX = 100, /* valid ones per user and client (BAUT4) */
 };
 
 typedef enum box_secret_kind {
@@ -55,7 +55,7 @@ struct box_grant {
     uint32_t refresh; /* its secret */
     bool dead;
     uint64_t born_ms;
-    uint64_t used_ms;    /* half a year without use kills it */
+    uint64_t used_ms;    /* half a year without use ends it */
     uint64_t expires_ms; /* seven days in testing mode, else UINT64_MAX */
 };
 
@@ -87,7 +87,7 @@ struct box_pending {
 struct box_auth {
     box_cloud *cloud;
     uint64_t seed;   /* of everything that looks random here */
-    uint64_t serial; /* of the next text; also replayed, so that none comes twice */
+    uint64_t serial; /* of the next text; also replayed, so that none is issued twice */
     uint64_t tickets_serial;
     struct box_pending *tickets; /* a ring of BOX_TICKETS_MAX, made when first needed */
 
@@ -97,7 +97,7 @@ struct box_auth {
     size_t secrets_count; /* slots ever used, [0] included */
     uint32_t free_slot;
     size_t living;
-    size_t codes;    /* of the living ones */
+    size_t codes;    /* of the valid ones */
     size_t sweep_at; /* with this many valid ones expired ones are searched and dropped */
 
     struct box_grant *grants; /* [0] is not used */

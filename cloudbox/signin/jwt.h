@@ -3,7 +3,7 @@
  * No clock and no opinion on claims: who reads a token decides what it proves.
  *
  * Invariants:
- *   BJWT1  what is verified was signed by that very key with RS256; "none" and the symmetric
+ *   BJWT1  what is verified was signed by that key with RS256; "none" and the symmetric
  *          algorithms are never accepted.
  *   BJWT2  a key made from its own PEM is the same key with the same id.
  */

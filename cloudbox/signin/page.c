@@ -135,11 +135,6 @@ static const char *scope_in_words(uint32_t scope)
     }
 }
 
-static bool same_address(const char *email, tide_text text)
-{
-    return strlen(email) == text.bytes && strncasecmp(email, text.data, text.bytes) == 0;
-}
-
 static void add_user(tide_buf *out, const struct box_user *user, bool radio, bool chosen)
 {
     const tide_text email = tide_text_of(user->email);
@@ -165,7 +160,7 @@ static void add_users(tide_buf *out, box_cloud *cloud, tide_text hint)
         const struct box_user *user = box_cloud_user_at(cloud, i);
         if (user == NULL)
             break;
-        const bool chosen = hinted == NULL ? i == 0 : same_address(user->email, hint);
+        const bool chosen = hinted == NULL ? i == 0 : box_is(hint, user->email);
         add_user(out, user, radio, chosen);
     }
     if (!radio)

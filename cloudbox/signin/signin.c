@@ -103,18 +103,14 @@ static bool is_scope_like(tide_text word)
  * ticked; words that are no scopes at all are refused.  0: the answer is a page. */
 static uint32_t read_scopes(struct box_call *call, tide_text text)
 {
-    size_t at = 0;
-    while (at < text.bytes) {
-        size_t end = at;
-        while (end < text.bytes && text.data[end] != ' ')
-            end++;
-        const tide_text word = {text.data + at, end - at};
+    tide_text rest = text;
+    while (rest.bytes > 0) {
+        const tide_text word = tide_text_word(&rest);
         if (word.bytes > 0 && !is_scope_like(word)) {
             box_page_error(call, 400, "invalid_scope", "Some requested scopes were invalid: [%.*s]",
                            (int)(word.bytes > 200 ? 200 : word.bytes), word.data);
             return 0;
         }
-        at = end + 1;
     }
     const uint32_t scopes = box_scopes_parse(text);
     if (scopes == 0)

@@ -217,7 +217,7 @@ static json_t *id_token_of(struct box_call *call, const struct box_issue *issue)
 
 static void reply_tokens(struct box_call *call, const struct box_issue *issue)
 {
-    tide_buf scope = tide_buf_heap(BOX_TARGET_BYTES_MAX);
+    tide_auto_buf scope = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     box_scopes_text(issue->scopes, &scope);
     json_t *reply = json_pack("{s:s, s:I}", "access_token", issue->access, "expires_in",
                               (json_int_t)issue->expires_in_s);
@@ -231,7 +231,6 @@ static void reply_tokens(struct box_call *call, const struct box_issue *issue)
     if (issue->refresh_expires_in_s > 0)
         json_object_set_new(reply, "refresh_token_expires_in",
                             json_integer((json_int_t)issue->refresh_expires_in_s));
-    tide_buf_done(&scope);
     box_answer_clear(call->answer);
     box_answer_json(call->answer, 200, reply, true);
     box_answer_secret(call->answer);
@@ -334,15 +333,13 @@ void box_signin_certs(struct box_call *call)
 void box_signin_certs_pem(struct box_call *call)
 {
     struct box_auth *auth = box_cloud_auth(call->cloud);
-    json_t *jwks = box_auth_jwks(auth);
+    json_auto_t *jwks = box_auth_jwks(auth);
     const json_t *key = json_array_get(json_object_get(jwks, "keys"), 0);
-    tide_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
+    tide_auto_buf pem = tide_buf_heap(BOX_JWT_BYTES_MAX);
     box_auth_public_pem(auth, &pem);
     json_t *map = json_object();
     json_object_set_new(map, json_string_value(json_object_get(key, "kid")),
                         json_string(tide_buf_cstr(&pem)));
-    tide_buf_done(&pem);
-    json_decref(jwks);
     box_answer_clear(call->answer);
     box_answer_json(call->answer, 200, map, true);
     box_answer_header(call->answer, "Cache-Control", "public, max-age=3600, must-revalidate");
@@ -365,7 +362,7 @@ void box_signin_discovery(struct box_call *call)
     set_url(reply, "userinfo_endpoint", call, "/v1/userinfo");
     set_url(reply, "revocation_endpoint", call, "/revoke");
     set_url(reply, "jwks_uri", call, "/oauth2/v3/certs");
-    json_t *rest = json_pack(
+    json_auto_t *rest = json_pack(
         "{s:[s], s:[s], s:[s], s:[s,s,s], s:[s,s], s:[s,s,s,s,s,s,s,s,s,s,s], s:[s,s], s:[s,s,s]}",
         "response_types_supported", "code", "subject_types_supported", "public",
         "id_token_signing_alg_values_supported", "RS256", "scopes_supported", "openid", "email",
@@ -376,7 +373,6 @@ void box_signin_discovery(struct box_call *call)
         "authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:jwt-bearer");
     TIDE_ASSERT(reply != NULL && rest != NULL);
     json_object_update(reply, rest);
-    json_decref(rest);
     box_answer_clear(call->answer);
     box_answer_json(call->answer, 200, reply, true);
 }
@@ -405,10 +401,9 @@ static json_t *access_info(struct box_call *call, tide_text token)
         json_object_set_new(reply, "aud", json_string(client));
     }
     json_object_set_new(reply, "sub", json_string(subject));
-    tide_buf scope = tide_buf_heap(BOX_TARGET_BYTES_MAX);
+    tide_auto_buf scope = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     box_scopes_text(facts.scopes, &scope);
     json_object_set_new(reply, "scope", json_string(tide_buf_cstr(&scope)));
-    tide_buf_done(&scope);
     if (facts.expires_ms != UINT64_MAX) {
         set_number_text(reply, "exp", facts.expires_ms / 1000);
         set_number_text(reply, "expires_in", (facts.expires_ms - call->now_ms) / 1000);

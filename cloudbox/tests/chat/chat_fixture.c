@@ -81,15 +81,11 @@ const json_t *openai_call(const struct world *world, size_t i)
                            "function");
 }
 
-void add_fault(struct world *world, const char *fault)
+void chat_fault(struct world *world, const char *fault)
 {
     char rule[200];
     (void)snprintf(rule, sizeof rule, "{\"method\":\"chat.*\",\"rate\":1,\"fault\":\"%s\"}", fault);
-    tide_error err = {0};
-    const tide_status rc = box_cloud_add_fault(world->cloud, tide_text_of(rule), &err);
-    if (rc != TIDE_OK)
-        print_error("%s\n", err.text);
-    assert_ok(rc);
+    add_fault(world->cloud, rule);
 }
 
 const struct sample mails[] = {

@@ -28,13 +28,6 @@ struct world {
 
 int setup(void **state);
 int teardown(void **state);
-#define CASE(name)                                                                                 \
-    static void in_##name(struct world *world);                                                    \
-    TEST_WITH(name, setup, teardown)                                                               \
-    {                                                                                              \
-        in_##name(*state);                                                                         \
-    }                                                                                              \
-    static void in_##name(struct world *world)
 
 /* ---- asking ---- */
 
@@ -45,7 +38,7 @@ int teardown(void **state);
 int ask_raw(struct world *world, const char *target, const char *body);
 /* `body` is taken. */
 int ask(struct world *world, const char *target, json_t *body);
-void add_fault(struct world *world, const char *fault);
+void chat_fault(struct world *world, const char *fault);
 
 /* Pieces of requests. */
 #define USER "{\"role\":\"user\",\"content\":\"Hi there\"}"

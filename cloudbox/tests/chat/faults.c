@@ -6,7 +6,7 @@ static const char *const plain = HEAD "\"messages\":[" USER "]}";
 
 CASE(faults_look_like_the_real_ones)
 {
-    add_fault(world, "billing");
+    chat_fault(world, "billing");
     assert_int_equal(ask_raw(world, OPENAI, plain), 429);
     assert_string_equal(
         json_string_value(json_object_get(json_object_get(world->json, "error"), "type")),
@@ -25,7 +25,7 @@ CASE(faults_look_like_the_real_ones)
 
 CASE(an_overloaded_model_says_so)
 {
-    add_fault(world, "overloaded");
+    chat_fault(world, "overloaded");
     assert_int_equal(ask_raw(world, OPENAI, plain), 503);
     assert_int_equal(ask_raw(world, ANTHROPIC, plain), 529);
     assert_string_equal(
@@ -38,8 +38,8 @@ CASE(spoiled_answers_are_spoiled_as_asked)
     json_t *body = json_pack("{s:s,s:i,s:[{s:s,s:s}],s:o,s:s}", "model", "m", "max_tokens", 900,
                              "messages", "role", "user", "content", mails[0].mail, "tools",
                              classify_tool(true, five), "tool_choice", "required");
-    add_fault(world, "no-usage");
-    add_fault(world, "invalid-arguments");
+    chat_fault(world, "no-usage");
+    chat_fault(world, "invalid-arguments");
     assert_int_equal(ask(world, OPENAI, json_deep_copy(body)), 200);
     assert_null(json_object_get(world->json, "usage"));
     assert_null(json_loads(json_string_value(json_object_get(openai_call(world, 0), "arguments")),
@@ -52,11 +52,11 @@ CASE(spoiled_answers_are_spoiled_as_asked)
     const json_t *input =
         json_object_get(json_array_get(json_object_get(world->json, "content"), 0), "input");
     assert_null(json_object_get(input, "category"));
-    add_fault(world, "length");
+    chat_fault(world, "length");
     assert_int_equal(ask_raw(world, ANTHROPIC, plain), 200);
     assert_string_equal(json_string_value(json_object_get(world->json, "stop_reason")),
                         "max_tokens");
-    add_fault(world, "bad-json");
+    chat_fault(world, "bad-json");
     assert_int_equal(ask_raw(world, OPENAI, plain), 200);
     assert_null(world->json);
 }

@@ -37,13 +37,6 @@ struct world {
 
 int setup(void **state);
 int teardown(void **state);
-#define CASE(name)                                                                                 \
-    static void in_##name(struct world *world);                                                    \
-    TEST_WITH(name, setup, teardown)                                                               \
-    {                                                                                              \
-        in_##name(*state);                                                                         \
-    }                                                                                              \
-    static void in_##name(struct world *world)
 
 /* ---- asking ---- */
 

@@ -145,7 +145,7 @@ static bool is_signin(const struct player *player)
     return player->type[12] == 'x'; /* application/x-www-form-urlencoded */
 }
 
-/* Signing in is left out of BCLD2: using a code twice is refused, and kills the grant. */
+/* Signing in is left out of BCLD2: using a code twice is refused, and ends the grant. */
 TEST(what_is_refused_changes_nothing_and_every_call_is_recorded_once)
 {
     size_t refused = 0;

@@ -143,10 +143,3 @@ const json_t *inside(const json_t *value, ...)
     va_end(path);
     return value;
 }
-
-void add_fault(box_cloud *cloud, const char *rule)
-{
-    tide_error err = {0};
-    if (box_cloud_add_fault(cloud, tide_text_of(rule), &err) != TIDE_OK)
-        fail_msg("%s: %s", rule, err.text);
-}

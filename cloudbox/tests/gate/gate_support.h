@@ -46,6 +46,5 @@ int get_message(box_cloud *cloud, uint64_t now_ms, const char *id);
 json_t *ask_json(box_cloud *cloud, uint64_t now_ms, int status, const struct ask *what);
 /* A number or text deep inside: "users", "a@x.org", "calls", NULL. */
 const json_t *inside(const json_t *value, ...);
-void add_fault(box_cloud *cloud, const char *rule);
 
 #endif

@@ -81,7 +81,7 @@ TEST(the_same_calls_give_the_same_answers)
     tide_buf_done(&answers[1]);
 }
 
-/* ---- who may steer ---- */
+/* ---- who may use /_cloud ---- */
 
 TEST(pages_of_other_origins_may_not_steer)
 {

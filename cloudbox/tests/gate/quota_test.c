@@ -169,7 +169,7 @@ TEST(the_budget_comes_back_to_the_millisecond)
 }
 
 /* Goal: BQTA1 and BQTA2 under random load of two users in one project whose own
- * limit bites too.  Method: all charges in a list, sums computed again. */
+ * limit applies too.  Method: all charges in a list, sums computed again. */
 TEST(no_window_is_ever_crossed)
 {
     enum { CALLS = 6000, LENGTH = 60000 };
@@ -299,7 +299,7 @@ TEST(asking_before_the_told_time_moves_it)
     auto_cloud *cloud = cloud_with(&rules_2026);
     add_fault(cloud, "{\"method\":\"*\",\"count\":1,\"fault\":\"429-time\",\"ms\":20000}");
     assert_int_equal(get_message(cloud, START_MS, "1"), 429);
-    /* What was on its way is refused and forgiven. */
+    /* What was in flight is refused and is no violation. */
     assert_int_equal(get_message(cloud, START_MS + 900, "1"), 429);
     assert_int_equal(violations(cloud, "early-retry"), 0);
     /* Too early: 5 s more, then 10 s more. */

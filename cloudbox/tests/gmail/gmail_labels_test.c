@@ -3,9 +3,8 @@
 
 TEST(labels_are_made_changed_counted_and_removed)
 {
-    auto_world world;
+    WORLD(world);
     char label[BOX_ID_TEXT_BYTES], id[BOX_ID_TEXT_BYTES], more[100];
-    world_init(&world);
     assert_int_equal(call(&world, "POST", "/labels",
                           "{\"name\":\"Work/Now\",\"color\":{\"textColor\":\"#ffffff\","
                           "\"backgroundColor\":\"#fb4c2f\"}}"),
@@ -45,9 +44,8 @@ TEST(labels_are_made_changed_counted_and_removed)
 
 TEST(labels_refuse_what_gmail_refuses)
 {
-    auto_world world;
+    WORLD(world);
     char label[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     static const char *const names[] = {"",   "  ", "inbox", "Category_Social", "Sent",  "Muted",
                                         "/x", "x/", "a//b",  "DRAFT",           "Trash", "Drafts"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -91,9 +89,8 @@ TEST(labels_refuse_what_gmail_refuses)
 /* The labels of generated mailboxes have no visibility until a client sets it. */
 TEST(a_label_whose_visibility_was_never_set_can_be_renamed)
 {
-    auto_world world;
+    WORLD(world);
     uint32_t number = 0;
-    world_init(&world);
     box_mailbox *mailbox = mailbox_of(&world, "alice@example.com");
     const struct box_label bare = {.name = "bare"};
     assert_ok(box_mailbox_label_create(mailbox, &bare, &number));

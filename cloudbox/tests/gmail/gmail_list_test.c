@@ -86,6 +86,12 @@ static json_t *get(struct world *world, const char *target)
     return json;
 }
 
+static int status_of(struct world *world, const char *target)
+{
+    json_decref(get(world, target));
+    return world->status;
+}
+
 #define USER "/gmail/v1/users/me/"
 
 static void world_init(struct world *world, uint64_t seed, uint32_t messages, uint32_t permille)
@@ -101,8 +107,7 @@ static void world_init(struct world *world, uint64_t seed, uint32_t messages, ui
     world->mailbox = box_user_mailbox(user);
     tide_error err;
     assert_ok(box_cloud_add_token(world->cloud, TIDE_TEXT("T"), TIDE_TEXT("me@x.test"), &err));
-    json_decref(get(world, USER "profile")); /* from the first call on the clock runs */
-    assert_int_equal(world->status, 200);
+    assert_int_equal(status_of(world, USER "profile"), 200); /* starts the clock */
     uint32_t number = 0;
     assert_ok(
         box_mailbox_label_create(world->mailbox, &(struct box_label){.name = "Work"}, &number));
@@ -548,18 +553,11 @@ TEST(neighbours_are_swapped_the_same_way_every_time)
         assert_true(named_has(&again, expected.id[i]));
 }
 
-static void add_fault(struct world *world, const char *rule)
-{
-    tide_error err = {0};
-    if (box_cloud_add_fault(world->cloud, tide_text_of(rule), &err) != TIDE_OK)
-        fail_msg("%s: %s", rule, err.text);
-}
-
 TEST(a_page_loop_gives_the_same_token_for_ever)
 {
     static struct named first, second;
     WORLD(world, 1, MESSAGES, 0);
-    add_fault(&world,
+    add_fault(world.cloud,
               "{\"method\":\"gmail.users.messages.list\",\"count\":3,\"fault\":\"page-loop\"}");
     first.count = 0;
     auto_text *token =
@@ -582,7 +580,7 @@ TEST(a_shifted_listing_repeats_entries_and_still_ends)
 {
     static struct named found, expected;
     WORLD(world, 1, MESSAGES, 0);
-    add_fault(&world, "{\"method\":\"*\",\"rate\":1,\"fault\":\"list-shift\"}");
+    add_fault(world.cloud, "{\"method\":\"*\",\"rate\":1,\"fault\":\"list-shift\"}");
     expect(&world, &wishes[0], false, &expected);
     gather(&world, "messages", "", &found);
     assert_true(found.count > expected.count);
@@ -788,20 +786,15 @@ TEST(expired_history_is_not_found)
     char target[TARGET_BYTES];
     (void)snprintf(target, sizeof target, USER "history?startHistoryId=%llu",
                    (unsigned long long)box_mailbox_at(world.mailbox, 5)->history_id);
-    json_decref(get(&world, target));
-    assert_int_equal(world.status, 200);
-    add_fault(&world, "{\"method\":\"*\",\"count\":1,\"fault\":\"history-expired\"}");
-    json_decref(get(&world, target));
-    assert_int_equal(world.status, 404);
-    json_decref(get(&world, target));
-    assert_int_equal(world.status, 200);
+    assert_int_equal(status_of(&world, target), 200);
+    add_fault(world.cloud, "{\"method\":\"*\",\"count\":1,\"fault\":\"history-expired\"}");
+    assert_int_equal(status_of(&world, target), 404);
+    assert_int_equal(status_of(&world, target), 200);
     box_mailbox_history_expire_all(world.mailbox);
-    json_decref(get(&world, target));
-    assert_int_equal(world.status, 404);
+    assert_int_equal(status_of(&world, target), 404);
     (void)snprintf(target, sizeof target, USER "history?startHistoryId=%llu",
                    (unsigned long long)box_mailbox_history_id(world.mailbox));
-    json_decref(get(&world, target));
-    assert_int_equal(world.status, 200);
+    assert_int_equal(status_of(&world, target), 200);
 }
 
 int main(void)

@@ -11,9 +11,8 @@
 
 TEST(profile_counts_messages_and_threads)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("one", "hello")), "", id);
     insert(&world, TIDE_TEXT(MAIL("two", "hello")), "", id);
     assert_int_equal(call(&world, "GET", "/profile", NULL), 200);
@@ -27,9 +26,8 @@ TEST(profile_counts_messages_and_threads)
  * also without an empty line, without headers, and with NULs. */
 TEST(raw_gives_back_the_very_bytes)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES], all[256 + 40];
-    world_init(&world);
     const size_t head = (size_t)snprintf(all, sizeof all, "Subject: x\r\n\r\n");
     for (size_t i = 0; i < 256; i++)
         all[head + i] = (char)i;
@@ -50,9 +48,8 @@ TEST(raw_gives_back_the_very_bytes)
 
 TEST(each_format_has_its_members)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("formats", "some text")), ",\"labelIds\":[\"INBOX\"]", id);
 
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", id), NULL), 200);
@@ -86,9 +83,8 @@ TEST(each_format_has_its_members)
  * the same document, pretty or not. */
 TEST(raw_is_the_same_with_and_without_a_tree)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     for (int labels = 0; labels < 3; labels++) {
         static const char *const more[] = {"", ",\"labelIds\":[\"INBOX\"]",
                                            ",\"labelIds\":[\"INBOX\",\"UNREAD\"]"};
@@ -120,9 +116,8 @@ TEST(raw_is_the_same_with_and_without_a_tree)
 
 TEST(only_bodies_count_as_fetched)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("fetched", "x")), "", id);
     call(&world, "GET", PATH("/messages/%s?format=raw", id), NULL);
     call(&world, "GET", PATH("/messages/%s?format=full", id), NULL);
@@ -138,9 +133,8 @@ TEST(only_bodies_count_as_fetched)
 
 TEST(metadata_scope_shows_no_body)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("secret", "secret")), "", id);
     const uint32_t bound[] = {BOX_SCOPE_METADATA, BOX_SCOPE_METADATA | BOX_SCOPE_READONLY};
     for (size_t i = 0; i < 2; i++) {
@@ -209,9 +203,8 @@ TEST(every_method_asks_for_its_scopes)
 
 TEST(modify_adds_and_takes_labels)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("labels", "x")), ",\"labelIds\":[\"INBOX\",\"UNREAD\"]", id);
     assert_labels(at(&world, "labelIds"), "INBOX UNREAD");
     assert_int_equal(call(&world, "POST", PATH("/messages/%s/modify", id),
@@ -256,10 +249,9 @@ static void ids_body(tide_buf *out, const char *id, size_t count, const char *mo
 
 TEST(batches_take_a_thousand_ids_and_no_more)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES], other[BOX_ID_TEXT_BYTES];
     tide_buf body;
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("batch", "x")), "", id);
     insert(&world, TIDE_TEXT(MAIL("other", "x")), "", other);
     const char *star = ",\"addLabelIds\":[\"STARRED\"]";
@@ -290,9 +282,8 @@ TEST(batches_take_a_thousand_ids_and_no_more)
 
 TEST(a_call_changes_at_most_a_hundred_labels)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("hundred", "x")), "", id);
     tide_auto_buf body = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     box_add_cstr(&body, "{\"addLabelIds\":[\"INBOX\"");
@@ -305,9 +296,8 @@ TEST(a_call_changes_at_most_a_hundred_labels)
 
 TEST(trash_comes_and_goes_and_delete_is_for_good)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("trash", "x")), ",\"labelIds\":[\"INBOX\"]", id);
     assert_int_equal(call(&world, "POST", PATH("/messages/%s/trash", id), NULL), 200);
     assert_labels(at(&world, "labelIds"), "INBOX TRASH");
@@ -324,12 +314,11 @@ TEST(trash_comes_and_goes_and_delete_is_for_good)
 
 TEST(insert_and_import_differ_in_date_and_labels)
 {
-    auto_world world;
+    WORLD(world);
     char body[600], id[BOX_ID_TEXT_BYTES];
     tide_auto_buf raw = tide_buf_heap(500);
     box_add_base64url(&raw, TIDE_TEXT(MAIL("dates", "x")));
     snprintf(body, sizeof body, "{\"raw\":\"%s\"}", tide_buf_cstr(&raw));
-    world_init(&world);
     static const struct {
         const char *path, *date, *labels;
     } ways[] = {
@@ -396,9 +385,8 @@ static int send_text(struct world *world, const char *raw)
 
 TEST(sending_completes_delivers_and_hides_blind_copies)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     assert_int_equal(send_text(&world, "To: \"alice@example.com\" <BOB@example.com>, x@y.org\r\n"
                                        "Bcc: hidden@y.org,\r\n more@y.org\r\nSubject: hi\r\n\r\n"
                                        "text"),
@@ -444,9 +432,8 @@ TEST(sending_completes_delivers_and_hides_blind_copies)
 
 TEST(thread_calls_reach_every_message_of_now)
 {
-    auto_world world;
+    WORLD(world);
     char first[BOX_ID_TEXT_BYTES], second[BOX_ID_TEXT_BYTES], more[80];
-    world_init(&world);
     insert(&world, TIDE_TEXT(MAIL("thread", "x")), "", first);
     snprintf(more, sizeof more, ",\"threadId\":\"%s\"", first);
     insert(&world, TIDE_TEXT(MAIL("thread", "y")), more, second);
@@ -488,9 +475,8 @@ TEST(thread_calls_reach_every_message_of_now)
 
 TEST(drafts_keep_their_id_while_their_message_changes)
 {
-    auto_world world;
+    WORLD(world);
     char draft[BOX_ID_TEXT_BYTES], message[BOX_ID_TEXT_BYTES];
-    world_init(&world);
     assert_int_equal(call(&world, "POST", "/drafts", "{\"message\":{\"raw\":\"" RAW_DRAFT "\"}}"),
                      200);
     assert_labels(at(&world, "message.labelIds"), "DRAFT");
@@ -526,9 +512,8 @@ TEST(drafts_keep_their_id_while_their_message_changes)
 
 TEST(a_sent_draft_becomes_mail)
 {
-    auto_world world;
+    WORLD(world);
     char body[400];
-    world_init(&world);
     call(&world, "POST", "/drafts/send", "{}");
     assert_refused(&world, 400, "Missing draft id");
     call(&world, "POST", "/drafts/send", "{\"id\":\"r1\"}");
@@ -558,9 +543,8 @@ TEST(a_sent_draft_becomes_mail)
 
 TEST(attachments_come_by_their_id)
 {
-    auto_world world;
+    WORLD(world);
     char id[BOX_ID_TEXT_BYTES], attachment[400];
-    world_init(&world);
     insert(&world,
            TIDE_TEXT("Subject: files\r\nMIME-Version: 1.0\r\n"
                      "Content-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\n"

@@ -99,9 +99,8 @@ static void put_multipart(tide_buf *out, const char *end, const char *json, tide
 
 TEST(multipart_takes_json_then_the_very_bytes)
 {
-    auto_world world;
+    WORLD(world);
     static const char *const type[] = {"Content-Type", "multipart/related; boundary=\"=B=\"", NULL};
-    world_init(&world);
     tide_auto_buf body = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     /* Endings that a careless splitter eats, with both kinds of line ends. */
     static const char *const tails[] = {"",      "\n",      "\r",       "\r\n",    "\r\n\r\n",
@@ -200,9 +199,8 @@ enum { CHUNK = BOX_UPLOAD_CHUNK_BYTES };
 
 TEST(chunks_add_up_to_the_message)
 {
-    auto_world world;
+    WORLD(world);
     char target[512], probe[60];
-    world_init(&world);
     const tide_text raw = make_message(3 * CHUNK + 17);
     start(&world, "POST", UPLOAD "/messages?uploadType=resumable&internalDateSource=dateHeader",
           "{\"labelIds\":[\"STARRED\"]}", target);
@@ -282,9 +280,8 @@ TEST(interrupted_uploads_end_in_the_same_message)
 
 TEST(a_session_can_bring_all_in_one_piece_or_of_unknown_length)
 {
-    auto_world world;
+    WORLD(world);
     char target[512], range[60];
-    world_init(&world);
     const tide_text raw = make_message(2 * CHUNK);
     start(&world, "POST", UPLOAD "/messages?uploadType=resumable", "{}", target);
     put(&world, target, NULL, raw);
@@ -308,9 +305,8 @@ TEST(a_session_can_bring_all_in_one_piece_or_of_unknown_length)
 
 TEST(unknown_foreign_and_expired_sessions_are_refused)
 {
-    auto_world world;
+    WORLD(world);
     char target[512];
-    world_init(&world);
     const tide_text raw = make_message(100);
     assert_int_equal(put(&world, UPLOAD "/messages?upload_id=nope", NULL, raw), 404);
     assert_int_equal(put(&world, UPLOAD "/messages", NULL, raw), 404);
@@ -335,9 +331,8 @@ TEST(unknown_foreign_and_expired_sessions_are_refused)
 
 TEST(drafts_can_be_uploaded_too)
 {
-    auto_world world;
+    WORLD(world);
     char draft[BOX_ID_TEXT_BYTES], path[200], body[200], target[512];
-    world_init(&world);
     const tide_text raw = make_message(3000);
     call_with(&world, "POST", UPLOAD "/drafts?uploadType=media", rfc822, raw);
     assert_int_equal(world.answer.status, 200);
@@ -364,7 +359,7 @@ TEST(drafts_can_be_uploaded_too)
     assert_int_equal(box_mailbox_messages(mailbox_of(&world, "bob@example.com")), 1);
 }
 
-/* The splitter must stand any bytes; what it gives out lies within the body. */
+/* The splitter must accept any bytes; what it returns is inside the body. */
 TEST(any_bytes_can_be_split)
 {
     tide_rng rng = tide_rng_seeded(3);

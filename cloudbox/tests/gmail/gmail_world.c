@@ -122,14 +122,19 @@ const char *path_print(char *out, const char *format, ...)
     return out;
 }
 
-void assert_raw(struct world *world, const char *id, tide_text raw)
+void get_raw(struct world *world, const char *id, tide_buf *bytes)
 {
-    tide_auto_buf bytes = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
     assert_int_equal(call(world, "GET", PATH("/messages/%s?format=raw", id), NULL), 200);
     const json_t *text = at(world, "raw");
     assert_true(json_is_string(text));
     assert_true(
-        box_base64_decode((tide_text){json_string_value(text), json_string_length(text)}, &bytes));
+        box_base64_decode((tide_text){json_string_value(text), json_string_length(text)}, bytes));
+}
+
+void assert_raw(struct world *world, const char *id, tide_text raw)
+{
+    tide_auto_buf bytes = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    get_raw(world, id, &bytes);
     assert_int_equal(bytes.bytes, raw.bytes);
     assert_memory_equal(tide_buf_cstr(&bytes), raw.data, raw.bytes);
     assert_int_equal(json_integer_value(at(world, "sizeEstimate")), raw.bytes);

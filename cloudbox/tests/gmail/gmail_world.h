@@ -59,6 +59,8 @@ void insert(struct world *world, tide_text raw, const char *more, char id_out[BO
 #define PATH(format, ...) path_print((char[512]){0}, format, __VA_ARGS__)
 __attribute__((format(printf, 2, 3))) const char *path_print(char *out, const char *format, ...);
 
+/* The bytes that format=raw gives. */
+void get_raw(struct world *world, const char *id, tide_buf *bytes);
 /* Asserts that format=raw gives these bytes. */
 void assert_raw(struct world *world, const char *id, tide_text raw);
 

@@ -24,13 +24,6 @@ static void start(struct world *world)
     }
 }
 
-static void lie(struct world *world, const char *rule)
-{
-    tide_error err = {0};
-    if (box_cloud_add_fault(world->cloud, tide_text_of(rule), &err) != TIDE_OK)
-        fail_msg("%s: %s", rule, err.text);
-}
-
 static void truth(struct world *world)
 {
     assert_true(box_faults_remove(box_cloud_faults(world->cloud), 0));
@@ -46,7 +39,7 @@ TEST(a_listing_is_empty_while_the_profile_counts_all)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"method\":\"gmail.users.messages.list\",\"fault\":\"list-empty\"}");
+    add_fault(world.cloud, "{\"method\":\"gmail.users.messages.list\",\"fault\":\"list-empty\"}");
     assert_int_equal(list(&world, "/messages?maxResults=3", "messages"), 0);
     assert_null(at(&world, "messages"));
     assert_null(at(&world, "nextPageToken"));
@@ -61,7 +54,7 @@ TEST(a_listing_ends_early)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"fault\":\"list-short\"}");
+    add_fault(world.cloud, "{\"fault\":\"list-short\"}");
     assert_int_equal(list(&world, "/messages?maxResults=6", "messages"), 3);
     assert_string_equal(text_at(&world, "messages.0.id"), ids[MESSAGES - 1]);
     assert_null(at(&world, "nextPageToken"));
@@ -72,7 +65,7 @@ TEST(a_list_that_lies_is_all_that_is_counted)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"count\":1,\"fault\":\"list-empty\"}");
+    add_fault(world.cloud, "{\"count\":1,\"fault\":\"list-empty\"}");
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", ids[0]), NULL), 200);
     assert_int_equal(list(&world, "/messages", "messages"), 0);
     assert_int_equal(list(&world, "/messages", "messages"), MESSAGES);
@@ -82,11 +75,7 @@ TEST(a_list_that_lies_is_all_that_is_counted)
 static size_t raw_bytes(struct world *world, const char *id, size_t *said_out)
 {
     tide_auto_buf bytes = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
-    assert_int_equal(call(world, "GET", PATH("/messages/%s?format=raw", id), NULL), 200);
-    const json_t *text = at(world, "raw");
-    assert_true(json_is_string(text));
-    assert_true(
-        box_base64_decode((tide_text){json_string_value(text), json_string_length(text)}, &bytes));
+    get_raw(world, id, &bytes);
     *said_out = (size_t)json_integer_value(at(world, "sizeEstimate"));
     return bytes.bytes;
 }
@@ -97,8 +86,8 @@ TEST(a_body_is_cut_or_empty_and_its_size_is_not)
     start(&world);
     size_t whole = 0, said = 0;
     assert_int_equal(raw_bytes(&world, ids[0], &whole), whole);
-    lie(&world, "{\"count\":1,\"fault\":\"raw-half\"}");
-    lie(&world, "{\"fault\":\"raw-empty\"}");
+    add_fault(world.cloud, "{\"count\":1,\"fault\":\"raw-half\"}");
+    add_fault(world.cloud, "{\"fault\":\"raw-empty\"}");
     const size_t half = raw_bytes(&world, ids[0], &said);
     assert_in_range(half, whole / 2 - 3, whole / 2 + 3);
     assert_int_equal(said, whole);
@@ -112,8 +101,8 @@ TEST(a_history_id_is_no_number_or_never_was)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"count\":3,\"fault\":\"history-garbled\"}");
-    lie(&world, "{\"fault\":\"history-ahead\"}");
+    add_fault(world.cloud, "{\"count\":3,\"fault\":\"history-garbled\"}");
+    add_fault(world.cloud, "{\"fault\":\"history-ahead\"}");
     const char *const paths[] = {"/profile", history, PATH("/messages/%s?format=raw", ids[1])};
     char next[128];
     for (int round = 0; round < 2; round++)
@@ -132,7 +121,7 @@ TEST(a_listed_id_cannot_be)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"fault\":\"id-garbled\"}");
+    add_fault(world.cloud, "{\"fault\":\"id-garbled\"}");
     const char *const paths[] = {"/messages", history};
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(call(&world, "GET", paths[i], NULL), 200);
@@ -156,7 +145,7 @@ TEST(a_hidden_message_is_denied_everywhere_and_returns)
     start(&world);
     char rule[128];
     (void)snprintf(rule, sizeof rule, "{\"fault\":\"hidden\",\"id\":\"%s\"}", ids[2]);
-    lie(&world, rule);
+    add_fault(world.cloud, rule);
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", ids[2]), NULL), 404);
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", ids[3]), NULL), 200);
     assert_int_equal(list(&world, "/messages", "messages"), MESSAGES - 1);
@@ -165,7 +154,7 @@ TEST(a_hidden_message_is_denied_everywhere_and_returns)
     truth(&world);
     assert_int_equal(call(&world, "GET", PATH("/messages/%s", ids[2]), NULL), 200);
     assert_int_equal(list(&world, "/messages", "messages"), MESSAGES);
-    lie(&world, "{\"fault\":\"hidden\"}");
+    add_fault(world.cloud, "{\"fault\":\"hidden\"}");
     assert_int_equal(list(&world, "/messages", "messages"), 0);
 }
 
@@ -173,7 +162,7 @@ TEST(hiding_is_drawn_by_id_and_not_by_call)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"fault\":\"hidden\",\"rate\":0.5}");
+    add_fault(world.cloud, "{\"fault\":\"hidden\",\"rate\":0.5}");
     const size_t listed = list(&world, "/messages", "messages");
     for (int round = 0; round < 3; round++) {
         size_t found = 0;
@@ -188,7 +177,7 @@ TEST(a_token_leads_back_to_the_first_page)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"after\":1,\"fault\":\"page-restart\"}");
+    add_fault(world.cloud, "{\"after\":1,\"fault\":\"page-restart\"}");
     (void)snprintf(history + strlen(history), 32, "&maxResults=3");
     const char *const paths[] = {"/messages?maxResults=3", history};
     static const char *const firsts[] = {"messages.0.id", "history.0.id"};
@@ -209,7 +198,7 @@ TEST(a_refusal_asks_for_any_wait)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"fault\":\"429\",\"retry_after\":999999999}");
+    add_fault(world.cloud, "{\"fault\":\"429\",\"retry_after\":999999999}");
     assert_int_equal(call(&world, "GET", "/messages", NULL), 429);
     assert_int_equal(world.answer.headers_count, 1);
     assert_string_equal(world.answer.headers[0].name, "Retry-After");
@@ -225,8 +214,8 @@ TEST(an_error_is_left_as_it_is)
 {
     auto_world world;
     start(&world);
-    lie(&world, "{\"fault\":\"list-empty\"}");
-    lie(&world, "{\"fault\":\"raw-empty\"}");
+    add_fault(world.cloud, "{\"fault\":\"list-empty\"}");
+    add_fault(world.cloud, "{\"fault\":\"raw-empty\"}");
     assert_int_equal(call(&world, "GET", "/messages?labelIds=nonsense", NULL), 400);
     assert_int_equal(call(&world, "GET", "/messages/1234?format=raw", NULL), 404);
     assert_string_equal(text_at(&world, "error.message"), "Requested entity was not found.");

@@ -377,7 +377,7 @@ static void do_draft_update(struct world *world)
     uint32_t old = world->drafts[draft].slot;
     struct arrival arrival;
     arrival_make(world, &arrival);
-    bool named = false; /* only a thread that was named and lives moves it */
+    bool named = false; /* only a thread that was named and exists moves it */
     if (arrival.insert.thread_id.data != NULL) {
         uint32_t slot = box_mailbox_thread(world->mailbox, arrival.insert.thread_id);
         named = slot != BOX_SLOT_NONE;

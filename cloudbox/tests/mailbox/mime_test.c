@@ -13,15 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static tide_text text_of(const tide_buf *buf)
-{
-    return (tide_text){tide_buf_cstr(buf), buf->bytes};
-}
-
-static void buffer(tide_buf *buf)
-{
-    tide_buf_init(buf, tide_mem_heap(), 1u << 30);
-}
+enum { ROOM = 1 << 30 };
 
 static json_t *full(const char *raw)
 {
@@ -53,38 +45,32 @@ static const char *header(const json_t *part, const char *name)
 static void assert_body(const json_t *part, const char *expected)
 {
     const json_t *body = json_object_get(part, "body");
-    tide_buf decoded;
-    buffer(&decoded);
+    tide_auto_buf decoded = tide_buf_heap(ROOM);
     const char *data = string_at(body, "data");
     if (data != NULL)
         assert_true(box_base64_decode(tide_text_of(data), &decoded));
     assert_string_equal(tide_buf_cstr(&decoded), expected);
     assert_int_equal(json_integer_value(json_object_get(body, "size")), strlen(expected));
     assert_null(json_object_get(body, "attachmentId"));
-    tide_buf_done(&decoded);
 }
 
 static void assert_file(const char *raw, const json_t *part, const char *expected)
 {
     const json_t *body = json_object_get(part, "body");
     const char *id = string_at(body, "attachmentId");
-    tide_buf bytes;
-    buffer(&bytes);
+    tide_auto_buf bytes = tide_buf_heap(ROOM);
     assert_non_null(id);
     assert_null(json_object_get(body, "data"));
     assert_true(box_mime_attachment(tide_text_of(raw), tide_text_of(id), &bytes));
     assert_string_equal(tide_buf_cstr(&bytes), expected);
     assert_int_equal(json_integer_value(json_object_get(body, "size")), bytes.bytes);
-    tide_buf_done(&bytes);
 }
 
 static void assert_snippet(const char *raw, const char *expected)
 {
-    tide_buf out;
-    buffer(&out);
+    tide_auto_buf out = tide_buf_heap(ROOM);
     box_mime_snippet(tide_text_of(raw), &out);
     assert_string_equal(tide_buf_cstr(&out), expected);
-    tide_buf_done(&out);
 }
 
 /* ---- shapes ---- */
@@ -139,8 +125,7 @@ TEST(attachment_ids_are_stable_and_of_their_message)
     assert_true(json_equal(first, second));
     const char *id = string_at(json_object_get(child(first, 1), "body"), "attachmentId");
     assert_int_equal(strncmp(id, "ANGjdJ", 6), 0);
-    tide_buf out;
-    buffer(&out);
+    tide_auto_buf out = tide_buf_heap(ROOM);
     char other[sizeof nested];
     memcpy(other, nested, sizeof nested);
     other[9] = 'm'; /* another subject */
@@ -148,7 +133,6 @@ TEST(attachment_ids_are_stable_and_of_their_message)
     assert_false(box_mime_attachment(tide_text_of(nested), TIDE_TEXT("ANGjdJ"), &out));
     assert_false(box_mime_attachment(tide_text_of(nested), TIDE_TEXT(""), &out));
     assert_int_equal(out.bytes, 0);
-    tide_buf_done(&out);
     json_decref(first);
     json_decref(second);
 }
@@ -191,20 +175,16 @@ TEST(texts_with_a_name_are_files)
 
 TEST(large_texts_are_fetched_on_their_own)
 {
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     (void)tide_buf_add_text(&raw, "Subject: large\r\n\r\n");
     while (raw.bytes < 3 << 20)
         (void)tide_buf_add_text(&raw, "All work and no play makes a long message.\r\n");
-    json_auto_t *part = box_mime_full(text_of(&raw));
+    json_auto_t *part = box_mime_full(tide_buf_text(&raw));
     const char *id = string_at(json_object_get(part, "body"), "attachmentId");
     assert_non_null(id);
-    tide_buf out;
-    buffer(&out);
-    assert_true(box_mime_attachment(text_of(&raw), tide_text_of(id), &out));
+    tide_auto_buf out = tide_buf_heap(ROOM);
+    assert_true(box_mime_attachment(tide_buf_text(&raw), tide_text_of(id), &out));
     assert_int_equal(out.bytes, raw.bytes - strlen("Subject: large\r\n\r\n"));
-    tide_buf_done(&out);
-    tide_buf_done(&raw);
 }
 
 TEST(names_of_files_are_decoded)
@@ -339,11 +319,9 @@ TEST(texts_become_utf8)
 
 static void assert_html(const char *html, const char *expected)
 {
-    tide_buf out;
-    buffer(&out);
+    tide_auto_buf out = tide_buf_heap(ROOM);
     box_add_html_text(&out, tide_text_of(html));
     assert_string_equal(tide_buf_cstr(&out), expected);
-    tide_buf_done(&out);
 }
 
 TEST(html_is_read_as_a_reader_sees_it)
@@ -371,20 +349,17 @@ TEST(snippets_are_collapsed_escaped_and_short)
     assert_snippet("Content-Type: image/png\r\n\r\nxxxx", "");
     assert_snippet(nested, "plain");
     assert_snippet("", "");
-    tide_buf raw, out;
-    buffer(&raw);
-    buffer(&out);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
+    tide_auto_buf out = tide_buf_heap(ROOM);
     (void)tide_buf_add_text(&raw, "Content-Type: text/plain; charset=utf-8\r\n\r\n");
     for (size_t i = 0; i < 300; i++)
         (void)tide_buf_add_text(&raw, "ä ");
-    box_mime_snippet(text_of(&raw), &out);
+    box_mime_snippet(tide_buf_text(&raw), &out);
     size_t characters = 0;
     for (size_t i = 0; i < out.bytes; i++)
         characters += ((unsigned char)out.data[i] & 0xc0) != 0x80;
     assert_in_range(characters, 199, 200);
-    assert_true(box_utf8_valid(text_of(&out)));
-    tide_buf_done(&out);
-    tide_buf_done(&raw);
+    assert_true(box_utf8_valid(tide_buf_text(&out)));
 }
 
 TEST(the_view_collects_texts_and_names)
@@ -415,15 +390,13 @@ static uint32_t check_part(tide_text raw, const json_t *part, uint32_t depth)
     const json_t *body = json_object_get(part, "body");
     const char *id = string_at(body, "attachmentId"), *data = string_at(body, "data");
     json_int_t size = json_integer_value(json_object_get(body, "size"));
-    tide_buf bytes;
-    buffer(&bytes);
+    tide_auto_buf bytes = tide_buf_heap(ROOM);
     if (id != NULL)
         assert_true(box_mime_attachment(raw, tide_text_of(id), &bytes));
     if (data != NULL)
         assert_true(box_base64_decode(tide_text_of(data), &bytes));
     assert_int_equal(bytes.bytes, size);
     assert_false(id != NULL && data != NULL);
-    tide_buf_done(&bytes);
     const json_t *parts = json_object_get(part, "parts");
     for (size_t i = 0; i < json_array_size(parts); i++)
         count += check_part(raw, json_array_get(parts, i), depth + 1);
@@ -455,12 +428,10 @@ static uint32_t check_any(tide_text raw)
     assert_true(box_utf8_valid(view.text));
     assert_true(box_utf8_valid(view.subject));
     assert_true(box_utf8_valid(view.filenames));
-    tide_buf snippet;
-    buffer(&snippet);
+    tide_auto_buf snippet = tide_buf_heap(ROOM);
     box_mime_snippet(raw, &snippet);
-    assert_true(box_utf8_valid(text_of(&snippet)));
+    assert_true(box_utf8_valid(tide_buf_text(&snippet)));
     assert_true(snippet.bytes <= 200 * 6);
-    tide_buf_done(&snippet);
     return count;
 }
 
@@ -503,38 +474,33 @@ TEST(an_inner_part_ends_where_the_outer_one_goes_on)
 
 TEST(nesting_ends_at_the_ceiling)
 {
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     for (int i = 0; i < 5000; i++)
         (void)tide_buf_print(&raw, "Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n",
                              i, i);
     (void)tide_buf_add_text(&raw, "\r\nthe innermost\r\n");
-    assert_int_equal(check_any(text_of(&raw)), BOX_PARTS_DEEP);
+    assert_int_equal(check_any(tide_buf_text(&raw)), BOX_PARTS_DEEP);
     tide_buf_clear(&raw);
     for (int i = 0; i < 20000; i++)
         (void)tide_buf_add_text(&raw, "Content-Type: message/rfc822\r\n\r\n");
-    assert_int_equal(check_any(text_of(&raw)), BOX_PARTS_DEEP);
-    tide_buf_done(&raw);
+    assert_int_equal(check_any(tide_buf_text(&raw)), BOX_PARTS_DEEP);
 }
 
 TEST(parts_end_at_the_ceiling)
 {
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     (void)tide_buf_add_text(&raw, "Content-Type: multipart/mixed; boundary=b\r\n\r\n");
     for (int i = 0; i < 20000; i++)
         (void)tide_buf_print(&raw, "--b\r\n\r\npart %d\r\n", i);
-    assert_int_equal(check_any(text_of(&raw)), BOX_PARTS_MAX);
-    json_auto_t *part = box_mime_full(text_of(&raw));
+    assert_int_equal(check_any(tide_buf_text(&raw)), BOX_PARTS_MAX);
+    json_auto_t *part = box_mime_full(tide_buf_text(&raw));
     const json_t *last = child(part, BOX_PARTS_MAX - 2);
     assert_string_equal(string_at(last, "mimeType"), "application/octet-stream");
-    tide_buf_done(&raw);
 }
 
 TEST(large_headers_take_no_time)
 {
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     double start = seconds();
     (void)tide_buf_add_text(&raw, "To: ");
     while (raw.bytes < 135000)
@@ -556,10 +522,9 @@ TEST(large_headers_take_no_time)
     for (int i = 0; i < 30000; i++)
         (void)tide_buf_add_text(&raw, "\r\nTo: x");
     (void)tide_buf_add_text(&raw, "\r\n\r\nbody");
-    assert_int_equal(check_any(text_of(&raw)), 1);
+    assert_int_equal(check_any(tide_buf_text(&raw)), 1);
     /* Generous: what is quadratic takes minutes. */
     assert_true(seconds() - start < 20);
-    tide_buf_done(&raw);
 }
 
 TEST(random_bytes_never_hurt)
@@ -595,8 +560,7 @@ TEST(random_bytes_never_hurt)
         " \t",
     };
     const uint64_t runs = scaled(20000);
-    tide_buf raw;
-    buffer(&raw);
+    tide_auto_buf raw = tide_buf_heap(ROOM);
     for (uint64_t seed = 0; seed < runs; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         tide_buf_clear(&raw);
@@ -605,9 +569,8 @@ TEST(random_bytes_never_hurt)
             const char *piece = pieces[tide_rng_below(&rng, sizeof pieces / sizeof pieces[0])];
             (void)tide_buf_add(&raw, piece, *piece == '\0' ? 1 : strlen(piece));
         }
-        (void)check_any(text_of(&raw));
+        (void)check_any(tide_buf_text(&raw));
     }
-    tide_buf_done(&raw);
 }
 
 /* ---- real mail ---- */
@@ -641,16 +604,14 @@ static uint32_t check_folder(const char *path, uint32_t depth, double *slowest)
             count += check_folder(inner, depth + 1, slowest);
             continue;
         }
-        tide_buf raw;
-        buffer(&raw);
+        tide_auto_buf raw = tide_buf_heap(ROOM);
         read_file(inner, &raw);
-        (void)check_any(text_of(&raw));
+        (void)check_any(tide_buf_text(&raw));
         double start = seconds();
-        json_decref(box_mime_full(text_of(&raw)));
+        json_decref(box_mime_full(tide_buf_text(&raw)));
         double took = seconds() - start;
         if (took > *slowest)
             *slowest = took;
-        tide_buf_done(&raw);
         count++;
     }
     closedir(folder);

@@ -5,7 +5,7 @@
 /* The only user label, "Work/Bills", is the first one behind the system ones. */
 enum { WORK = BOX_LABELS_SYSTEM };
 
-/* What a query finds and what its negation finds: for a senseless term both are
+/* What a query finds and what its negation finds: for an invalid term both are
  * empty, so one does not follow from the other. */
 struct sets {
     uint64_t yes, no;

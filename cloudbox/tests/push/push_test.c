@@ -287,7 +287,7 @@ TEST(one_project_has_one_watch_and_a_user_not_too_many)
     assert_int_equal(drain(&help), 1);
     (void)arrive(&help, anna, BOX_LABEL_INBOX);
     assert_int_equal(drain(&help), 8);
-    help.now_ms += 7 * DAY_MS; /* what ended gives way */
+    help.now_ms += 7 * DAY_MS; /* an expired watch is replaced */
     watch(&help, "{\"topicName\":\"projects/p8/topics/t\"}");
 }
 
@@ -369,22 +369,15 @@ TEST(more_than_one_a_second_is_dropped)
     assert_int_equal(drain(&help), 0);
 }
 
-static void add_fault(struct help *help, const char *rule)
-{
-    tide_error err = {0};
-    if (box_cloud_add_fault(help->cloud, tide_text_of(rule), &err) != TIDE_OK)
-        fail_msg("%s", err.text);
-}
-
 TEST(faults_lose_and_double_notifications)
 {
     auto_help help;
     struct box_user *anna = start(&help, 10);
-    add_fault(&help, "{\"method\":\"gmail.users.watch\",\"count\":1,\"fault\":\"push-loss\"}");
+    add_fault(help.cloud, "{\"method\":\"gmail.users.watch\",\"count\":1,\"fault\":\"push-loss\"}");
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
     assert_int_equal(drain(&help), 0);
     assert_int_equal(stat_of(&help, "lost"), 1);
-    add_fault(&help, "{\"method\":\"*\",\"count\":1,\"fault\":\"push-duplicate\"}");
+    add_fault(help.cloud, "{\"method\":\"*\",\"count\":1,\"fault\":\"push-duplicate\"}");
     help.now_ms += 1000;
     (void)arrive(&help, anna, BOX_LABEL_INBOX);
     struct seen one, two;
@@ -423,7 +416,7 @@ TEST(what_is_not_acknowledged_comes_again_for_seven_days)
         assert_int_equal(seen.message_id, first.message_id);
         static const int statuses[] = {0, 100, 300, 404, 429, 503, 199, 400};
         answer(&help, &seen, statuses[i]);
-        answer(&help, &seen, 200); /* late news of what is not in flight */
+        answer(&help, &seen, 200); /* a late answer to what is not in flight */
     }
     help.now_ms = born_ms + 7 * DAY_MS - 1;
     assert_true(receive(&help, &seen));
@@ -521,8 +514,8 @@ static void random_watching(uint64_t seed)
     auto_help help;
     struct box_user *anna = start(&help, seed);
     tide_rng rng = tide_rng_seeded(seed);
-    add_fault(&help, "{\"method\":\"*\",\"rate\":0.1,\"fault\":\"push-loss\"}");
-    add_fault(&help, "{\"method\":\"*\",\"rate\":0.1,\"fault\":\"push-duplicate\"}");
+    add_fault(help.cloud, "{\"method\":\"*\",\"rate\":0.1,\"fault\":\"push-loss\"}");
+    add_fault(help.cloud, "{\"method\":\"*\",\"rate\":0.1,\"fault\":\"push-duplicate\"}");
     uint64_t watch_ends_ms = 0, born_ms = 0, born = 0;
     uint64_t acknowledged = 0;
     for (int step = 0; step < 3000; step++) {

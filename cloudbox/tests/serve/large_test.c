@@ -228,14 +228,12 @@ static long run(const struct world *world, const char *path, struct transfer *tr
 
 /* ---- the tests ---- */
 
-#define CASE(name) TEST_WITH(name, setup, teardown)
-
 CASE(a_body_of_100_mb_goes_in_through_a_sink)
 {
     struct transfer small = {.upload = 1000};
     struct transfer large = {.upload = LARGE_BYTES};
-    assert_int_equal(run(*state, "/files/a", &small), 200); /* everything is allocated once */
-    assert_int_equal(run(*state, "/files/a", &large), 200);
+    assert_int_equal(run(world, "/files/a", &small), 200); /* everything is allocated once */
+    assert_int_equal(run(world, "/files/a", &large), 200);
     assert_int_equal(large.sent, LARGE_BYTES);
     json_auto_t *answer = json_loads(large.answer, 0, NULL);
     assert_int_equal(json_integer_value(json_object_get(answer, "bytes")), LARGE_BYTES);
@@ -248,9 +246,9 @@ CASE(a_body_of_100_mb_comes_out_of_a_source)
 {
     struct transfer small = {0};
     struct transfer large = {0};
-    assert_int_equal(run(*state, "/files/a?bytes=1000", &small), 200);
+    assert_int_equal(run(world, "/files/a?bytes=1000", &small), 200);
     assert_int_equal(small.received, 1000);
-    assert_int_equal(run(*state, "/files/a?bytes=100000000", &large), 200);
+    assert_int_equal(run(world, "/files/a?bytes=100000000", &large), 200);
     assert_int_equal(large.received, LARGE_BYTES);
     assert_true(large.right);
     print_message("%ld KiB more\n", large.resident_kib - small.resident_kib);
@@ -261,15 +259,14 @@ CASE(a_sink_refuses_what_is_too_large)
 {
     struct transfer fits_in = {.upload = SMALL_BYTES};
     struct transfer too_large = {.upload = LARGE_BYTES};
-    assert_int_equal(run(*state, "/files/small", &fits_in), 200);
-    const long status = run(*state, "/files/small", &too_large);
+    assert_int_equal(run(world, "/files/small", &fits_in), 200);
+    const long status = run(world, "/files/small", &too_large);
     assert_true(status == 0 || status == 413); /* the connection closes on a client that sends */
     assert_true(too_large.sent < LARGE_BYTES);
 }
 
 CASE(a_fault_of_the_wire_cuts_a_source)
 {
-    struct world *world = *state;
     struct transfer cut = {0};
     assert_ok(box_cloud_add_fault(world->shared.cloud,
                                   TIDE_TEXT("{\"count\":1,\"fault\":\"truncate\"}"), NULL));
@@ -282,7 +279,6 @@ CASE(a_fault_of_the_wire_cuts_a_source)
  * batch takes a source whole. */
 CASE(callers_without_streams_meet_the_same_methods)
 {
-    struct world *world = *state;
     auto_answer answer;
     char body[1000];
     fill(0, body, sizeof body);

@@ -123,7 +123,7 @@ TEST(a_fixed_token_never_expires_and_may_do_everything)
     assert_true(box_auth_check(auth, TIDE_TEXT("secret"), 1, &who));
 }
 
-/* Adds and drops secrets by chance and compares with a plain array of texts. */
+/* Adds and drops random secrets and compares with a plain array of texts. */
 TEST(the_table_of_secrets_finds_what_is_there_and_nothing_else)
 {
     const uint64_t seed = 77;
