@@ -3,13 +3,11 @@
 # disk is lost, whatever kills the restore (M17).
 . "$(dirname "$0")/stage.sh"
 kills_wanted=${3:-25}
-user=ada@example.com
 mail=old@example.com
 site=sc-domain:example.com
 token=tok-3c9a77d1
 
-serve --seed 7 --quota off \
-    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=40"
+serve --seed 7 --quota off --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=40"
 t() {
     local home=$1
     shift

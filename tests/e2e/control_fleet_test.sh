@@ -4,31 +4,10 @@
 # home where nothing runs to two workers that are in the middle of it.  Once with hints, once
 # where hints do not get through.
 . "$(dirname "$0")/stage.sh"
-cluster=$(dirname "$0")/../support/pg_cluster.sh
-url=$("$cluster" start --fast 2>"$dir/pg.err")
-if [ $? -eq 77 ]; then
-    cat "$dir/pg.err"
-    rm -rf "$dir"
-    exit 77
-fi
+start_postgres
 ada=ada@example.com
 bob=bob@example.com
-declare -A pid
-cloud_pid=
-finish() {
-    for one in "${pid[@]}" $cloud_pid; do
-        kill -9 "$one" 2>/dev/null
-    done
-    wait 2>/dev/null
-    "$cluster" stop "$url"
-    rm -rf "$dir"
-}
-trap finish EXIT
-mkfifo "$dir/ready"
-"$cloud" --listen 127.0.0.1:0 --quiet --seed 3 --quota off --latency 40 --mailbox "$ada=4000" --mailbox "$bob=4000" \
-    --token ta="$ada" --token tb="$bob" >"$dir/ready" &
-cloud_pid=$!
-read -r _ origin <"$dir/ready" || exit 1
+serve --seed 3 --quota off --latency 40 --mailbox "$ada=4000" --mailbox "$bob=4000" --token ta="$ada" --token tb="$bob"
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 TIDEMARK_FLEET_LEASE=6s TIDEMARK_FLEET_LOOK=2s TIDEMARK_FLEET_POLL=500ms
 export TIDEMARK_WORKERS_STOP_GRACE=200ms
 t() { "$tidemark" --home "$dir/$home" --ledger "$far" "$@"; }

@@ -298,7 +298,6 @@ run 1 --ledger "postgres:///there_is_none?host=$server" worker; complains "does 
 PGPASSWORD=wr0ng run 1 --ledger "$(as hand)" worker; complains "password"; hides wr0ng
 
 # ---- a worker mirrors a mailbox; a command in the same home hands its work over
-user=ada@example.com
 exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --mailbox "$user=40" --token tok-5f3a9c71="$user")
 pids+=($!)
 read -r _ origin <&3

@@ -2,13 +2,12 @@
 # log_test.sh TIDEMARK CLOUD: every command that runs an engine writes the log of its home,
 # `tidemark log` reads it, and totals outlive the process (E9.4, E6.4, M4).
 . "$(dirname "$0")/stage.sh"
-user=ada@example.com
 start_cloud --seed 5 --mailbox "$user=30" --token tok-ada="$user"
 t() { timeout 100 "$tidemark" --home "$dir/home" "$@"; }
 
 t log >"$dir/out" || fail "a log before there is one"
 grep -q 'no lines' "$dir/out" || fail "it says nothing: $(cat "$dir/out")"
-t account add gmail "$user" --endpoint "$origin" --bearer tok-ada >/dev/null || fail "account add"
+sign_in "$user" tok-ada
 t mail sync >/dev/null 2>"$dir/err" || fail "sync: $(cat "$dir/err")"
 
 # ---- what it says, and to whom

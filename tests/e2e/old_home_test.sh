@@ -2,7 +2,6 @@
 # old_home_test.sh TIDEMARK CLOUD FIXTURE: this version opens a home of version 0.2 (tests/fixtures/home-0.2) and works on
 # with it: every command reads it, the next sync fetches only what is new, and nothing of it is lost (M8, M17).
 . "$(dirname "$0")/stage.sh"
-user=ada@example.com
 site=sc-domain:example.com
 tar -C "$dir" -xzmf "$3" || exit 1
 now=$(date +%s)

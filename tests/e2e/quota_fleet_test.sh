@@ -6,35 +6,15 @@
 #
 # The cloud's clock runs fifteen times as fast as ours, so that its minute is four seconds.
 . "$(dirname "$0")/stage.sh"
-cluster=$(dirname "$0")/../support/pg_cluster.sh
-url=$("$cluster" start --fast 2>"$dir/pg.err")
-if [ $? -eq 77 ]; then
-    cat "$dir/pg.err"
-    rm -rf "$dir"
-    exit 77
-fi
+start_postgres
 project=3000 # units a minute; the users alone would use 36,000
 speed=15
 messages=60 # in each mailbox, 20 units each
-declare -A pid
-cloud_pid=
-finish() {
-    for one in "${pid[@]}" $cloud_pid; do
-        kill -9 "$one" 2>/dev/null
-    done
-    wait 2>/dev/null
-    "$cluster" stop "$url"
-    rm -rf "$dir"
-}
-trap finish EXIT
 mailboxes=()
 for user in a b c d e f; do
     mailboxes+=(--mailbox "$user@example.com=$messages" --token "t$user=$user@example.com")
 done
-mkfifo "$dir/ready"
-"$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --latency 10 "${mailboxes[@]}" >"$dir/ready" &
-cloud_pid=$!
-read -r _ origin <"$dir/ready" || exit 1
+serve --seed 7 --latency 10 "${mailboxes[@]}"
 curl -sSf -o "$dir/out" "$origin/_cloud/quota" -d "{\"project_units_per_minute\":$project}" || fail "quota: $(cat "$dir/out")"
 curl -sSf -o "$dir/out" "$origin/_cloud/clock" -d "{\"speed\":$speed}" || fail "clock: $(cat "$dir/out")"
 export TIDEMARK_GOVERNOR_GMAIL_PROJECT_UNITS=$project TIDEMARK_GOVERNOR_GMAIL_WINDOW=$((60000 / speed))ms

@@ -5,7 +5,6 @@
 # (M15a, M16).
 . "$(dirname "$0")/stage.sh"
 unset "${!TIDEMARK_@}"
-user=ada@example.com
 serve --seed 7 --auto-consent --token-life 3599 \
     --mailbox "$user=12" --mailbox bob@example.com=3 --service-account "robot@project.example.com=$dir/key.json"
 tell() { curl -sSf -o "$dir/told" --data "$2" "$origin/_cloud/$1" || fail "telling the cloud $1"; }
@@ -155,8 +154,8 @@ grep -q 'sign-in is revoked' "$dir/out" || fail "it was not revoked: $(cat "$dir
 
 # ---- a provider that cannot be reached does not block a removal
 add || fail "signing in once more: $(cat "$dir/err")"
-kill "$pid"
-wait "$pid" 2>/dev/null
+kill "$cloud_pid"
+wait "$cloud_pid" 2>/dev/null
 t account remove "$user" >"$dir/out" 2>"$dir/err" || fail "removing without the provider: $(cat "$dir/err")"
 grep -q 'could not be revoked' "$dir/err" || fail "no warning: $(cat "$dir/err")"
 grep -q 'sign-in is removed' "$dir/out" || fail "it says $(cat "$dir/out")"

@@ -8,8 +8,11 @@ tidemark=$(realpath "$1")
 cloud=$(realpath "$2")
 dir=$(mktemp -d)
 failed=0
+# fail TEXT: names the line of the script, also when a function of this file calls it.
 fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
+    local i=1
+    while [ "${BASH_SOURCE[i]:-$0}" != "$0" ]; do i=$((i + 1)); done
+    echo "FAILED: line ${BASH_LINENO[i - 1]}: $1" >&2
     failed=$((failed + 1))
 }
 stage_pids=() # ended with the script; only added to
@@ -23,15 +26,48 @@ leave() {
 trap leave EXIT
 # The cloud's time at its start.  Generated mail is dated back from it, so it must not be today's.
 clock=1794700000000
-# serve OPTION...: a local cloud; its address is in $origin, its id in $pid.
+# serve OPTION...: a local cloud; its address is in $origin, Gmail's API in $api, its id in $cloud_pid.
 serve() {
     exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet "$@")
-    pid=$!
-    stage_pids+=("$pid")
+    cloud_pid=$!
+    stage_pids+=("$cloud_pid")
     read -r _ origin <&3 || { echo "the cloud did not start" >&2; exit 1; }
+    api=$origin/gmail/v1/users/me
 }
 # The same without a quota, and at $clock.
 start_cloud() { serve --quota off --clock "$clock" "$@"; }
+# The user of most scripts.  sign_in: the account of $user, or of $1, with the token tok, or $2.
+user=ada@example.com
+archive=$dir/home/archive/$user
+sign_in() {
+    t account add gmail "${1:-$user}" --endpoint "$origin" --bearer "${2:-tok}" >/dev/null || fail "account add"
+}
+# Gmail's API, as $user; $api is set once the cloud runs.
+ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
+# fault RULE: a fault of the cloud; no_faults: none any more.
+fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault $1"; }
+no_faults() { curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"; }
+# The ledger, and what the last --json in $dir/out says of the first account.
+state() { sqlite3 "$dir/home/state.db" "$1"; }
+field() { jq -r ".accounts[0].$1" "$dir/out"; }
+# start_postgres: a server of its own, in $url; skips the test where there is none.  Processes in
+# stage_pids and pid[] end with the script.
+start_postgres() {
+    cluster=$(dirname "${BASH_SOURCE[0]}")/../support/pg_cluster.sh
+    url=$("$cluster" start --fast 2>"$dir/pg.err")
+    if [ $? -eq 77 ]; then
+        cat "$dir/pg.err"
+        exit 77
+    fi
+    declare -gA pid
+    trap leave_postgres EXIT
+}
+leave_postgres() {
+    kill -9 "${stage_pids[@]}" "${pid[@]}" 2>/dev/null
+    wait 2>/dev/null
+    "$cluster" stop "$url"
+    rm -rf "$dir"
+}
 # t ARGUMENT...: tidemark with the home of this test.
 t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
 # ends CODE ARGUMENT...: the same, with this exit code; its output is in $dir/out and $dir/err.

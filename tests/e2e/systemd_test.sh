@@ -173,7 +173,6 @@ status_of() { in_there sed -n "s/^$1:[[:space:]]*//p" "/proc/$(main)/status"; }
 in_there nsenter -t "$(main)" -m touch /etc/x /usr/x /var/lib/x 2>/dev/null && fail "it can write outside of its directory"
 
 # ---- real work in there
-user=ada@example.com
 mkfifo "$dir/ready"
 cp "$cloud" "$root/usr/bin/tidemark-cloud"
 in_there tidemark-cloud --listen 127.0.0.1:0 --quiet --seed 5 --quota off --mailbox "$user=60" --token ta="$user" >"$dir/ready" &

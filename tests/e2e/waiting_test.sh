@@ -2,8 +2,7 @@
 # waiting_test.sh TIDEMARK CLOUD: an account whose server cannot be reached.  Host, reason, next try
 # and last outcome are said wherever one looks, the others finish, and --timeout ends it (E9.1, E9.3).
 . "$(dirname "$0")/stage.sh"
-start_cloud --seed 23 --mailbox ada@example.com=6 \
-    --token tok-ada=ada@example.com
+start_cloud --seed 23 --mailbox ada@example.com=6 --token tok-ada=ada@example.com
 # begin_other ADDRESS OPTIONS...: bob's server; its origin in $away.
 begin_other() {
     local address=$1

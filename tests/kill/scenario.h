@@ -45,10 +45,15 @@ struct stage {
     tide_error err;
 };
 
+typedef tide_status plan_fn(tide_transaction *transaction, struct stage *stage, tide_error *err);
+
 struct scenario {
     const char *name;
     const char *const *settings; /* "name=value", NULL at the end; NULL: none */
+    /* NULL: defines a kind of that name with `handler`, plans once, and waits for the end. */
     void (*run)(struct stage *stage);
+    tide_handler *handler;
+    plan_fn *plan;
     void (*verify)(struct stage *stage);
     /* Holds at every moment, also right after a kill; may be NULL. */
     void (*midway)(struct stage *stage);
@@ -83,9 +88,13 @@ void kind_define(struct stage *stage, const char *name, tide_handler *handler, u
 void kind_define_as(struct stage *stage, struct tide_kind kind, uint32_t *kind_out);
 
 /* Runs `plan` once in the life of the directory, with its mark. */
-typedef tide_status plan_fn(tide_transaction *transaction, struct stage *stage, tide_error *err);
 void plan_once(struct stage *stage, const char *mark, plan_fn *plan);
 bool mark_is_set(struct stage *stage, const char *mark);
+void mark_set(struct stage *stage, const char *mark);
+/* `count` jobs with the keys PREFIX-0, PREFIX-1, ... */
+tide_status numbered(tide_transaction *transaction, const struct tide_spec *spec,
+                     const char *prefix, int count, tide_error *err);
+tide_status hopeless_handler(tide_job *job, void *context, tide_error *err); /* TIDE_PERMANENT */
 void engine_start(struct stage *stage);
 void engine_wait(struct stage *stage);
 /* Exactly these many keys, each once. */

@@ -37,14 +37,6 @@ static tide_status plain_plan(tide_transaction *transaction, struct stage *stage
     return rc;
 }
 
-static void plain_run(struct stage *stage)
-{
-    kind_define(stage, "plain", effect_handler, &stage->kind);
-    plan_once(stage, "plain", plain_plan);
-    engine_start(stage);
-    engine_wait(stage);
-}
-
 static void plain_verify(struct stage *stage)
 {
     expect_effects(stage, PLAIN);
@@ -94,14 +86,6 @@ static tide_status deps_plan(tide_transaction *transaction, struct stage *stage,
         specs[i].needs_index = needs[i];
     }
     return tide_transaction_enqueue(transaction, specs, DEPS, NULL, err);
-}
-
-static void deps_run(struct stage *stage)
-{
-    kind_define(stage, "deps", effect_handler, &stage->kind);
-    plan_once(stage, "deps", deps_plan);
-    engine_start(stage);
-    engine_wait(stage);
 }
 
 static void comes_before(struct stage *stage, const char *first, const char *second)
@@ -170,14 +154,6 @@ static tide_status children_plan(tide_transaction *transaction, struct stage *st
     return rc;
 }
 
-static void children_run(struct stage *stage)
-{
-    kind_define(stage, "family", child_handler, &stage->kind);
-    plan_once(stage, "family", children_plan);
-    engine_start(stage);
-    engine_wait(stage);
-}
-
 static void children_verify(struct stage *stage)
 {
     expect_effects(stage, FAMILY);
@@ -219,30 +195,9 @@ static tide_status steps_handler(tide_job *job, void *context, tide_error *err)
     return rc;
 }
 
-static tide_status numbered(tide_transaction *transaction, uint32_t kind, uint32_t account,
-                            const char *prefix, int count, tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && i < count; i++) {
-        char payload[KEY_BYTES * 2];
-        (void)snprintf(payload, sizeof payload, "{\"key\":\"%s-%d\"}", prefix, i);
-        struct tide_spec spec = {.kind = kind, .account = account, .payload = payload};
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    }
-    return rc;
-}
-
 static tide_status effects_plan(tide_transaction *transaction, struct stage *stage, tide_error *err)
 {
-    return numbered(transaction, stage->kind, 0, "e", EFFECTS, err);
-}
-
-static void effects_run(struct stage *stage)
-{
-    kind_define(stage, "effects", steps_handler, &stage->kind);
-    plan_once(stage, "effects", effects_plan);
-    engine_start(stage);
-    engine_wait(stage);
+    return numbered(transaction, &(struct tide_spec){.kind = stage->kind}, "e", EFFECTS, err);
 }
 
 static void effects_midway(struct stage *stage)
@@ -282,7 +237,7 @@ static tide_status shard_handler(tide_job *job, void *context, tide_error *err)
 
 static tide_status shard_plan(tide_transaction *transaction, struct stage *stage, tide_error *err)
 {
-    return numbered(transaction, stage->kind, 0, "m", SHARD, err);
+    return numbered(transaction, &(struct tide_spec){.kind = stage->kind}, "m", SHARD, err);
 }
 
 static void shard_run(struct stage *stage)
@@ -376,15 +331,7 @@ static tide_status intent_handler(tide_job *job, void *context, tide_error *err)
 
 static tide_status intent_plan(tide_transaction *transaction, struct stage *stage, tide_error *err)
 {
-    return numbered(transaction, stage->kind, 0, "tag", INTENTS, err);
-}
-
-static void intent_run(struct stage *stage)
-{
-    kind_define(stage, "send", intent_handler, &stage->kind);
-    plan_once(stage, "intent", intent_plan);
-    engine_start(stage);
-    engine_wait(stage);
+    return numbered(transaction, &(struct tide_spec){.kind = stage->kind}, "tag", INTENTS, err);
 }
 
 static void intent_midway(struct stage *stage)
@@ -420,18 +367,13 @@ static tide_status flaky_handler(tide_job *job, void *context, tide_error *err)
     return effect_handler(job, context, err);
 }
 
-static tide_status hopeless_handler(tide_job *job, void *context, tide_error *err)
-{
-    (void)job;
-    (void)context;
-    return tide_error_set(err, TIDE_PERMANENT, "never");
-}
-
 static tide_status retry_plan(tide_transaction *transaction, struct stage *stage, tide_error *err)
 {
-    tide_status rc = numbered(transaction, stage->kind, 0, "flaky", RETRIED, err);
+    tide_status rc =
+        numbered(transaction, &(struct tide_spec){.kind = stage->kind}, "flaky", RETRIED, err);
     if (rc == TIDE_OK)
-        rc = numbered(transaction, stage->other_kind, 0, "hopeless", HOPELESS, err);
+        rc = numbered(transaction, &(struct tide_spec){.kind = stage->other_kind}, "hopeless",
+                      HOPELESS, err);
     return rc;
 }
 
@@ -456,14 +398,6 @@ static void retry_verify(struct stage *stage)
 
 enum { BULK = 1200 };
 
-static tide_status nothing(tide_transaction *transaction, struct stage *stage, tide_error *err)
-{
-    (void)transaction;
-    (void)stage;
-    (void)err;
-    return TIDE_OK;
-}
-
 /* Nothing runs yet, so that a second call finds every job of the first one waiting. */
 static void bulk_enqueue(struct stage *stage)
 {
@@ -487,7 +421,7 @@ static void bulk_run(struct stage *stage)
     kind_define(stage, "bulk", effect_handler, &stage->kind);
     if (!mark_is_set(stage, "bulk"))
         bulk_enqueue(stage);
-    plan_once(stage, "bulk", nothing);
+    mark_set(stage, "bulk");
     engine_start(stage);
     engine_wait(stage);
 }
@@ -514,12 +448,24 @@ static const char *const small_window[] = {
     "governor.spend_lease=100ms", "governor.gmail.reserve=0",        NULL};
 
 const struct scenario scenarios[] = {
-    {.name = "plain", .run = plain_run, .verify = plain_verify},
-    {.name = "deps", .run = deps_run, .verify = deps_verify},
-    {.name = "children", .run = children_run, .verify = children_verify, .midway = children_midway},
-    {.name = "effects", .run = effects_run, .verify = effects_verify, .midway = effects_midway},
+    {.name = "plain", .handler = effect_handler, .plan = plain_plan, .verify = plain_verify},
+    {.name = "deps", .handler = effect_handler, .plan = deps_plan, .verify = deps_verify},
+    {.name = "children",
+     .handler = child_handler,
+     .plan = children_plan,
+     .verify = children_verify,
+     .midway = children_midway},
+    {.name = "effects",
+     .handler = steps_handler,
+     .plan = effects_plan,
+     .verify = effects_verify,
+     .midway = effects_midway},
     {.name = "shard", .run = shard_run, .verify = shard_verify, .midway = shard_midway},
-    {.name = "intent", .run = intent_run, .verify = intent_verify, .midway = intent_midway},
+    {.name = "intent",
+     .handler = intent_handler,
+     .plan = intent_plan,
+     .verify = intent_verify,
+     .midway = intent_midway},
     {.name = "retry", .settings = quick_retries, .run = retry_run, .verify = retry_verify},
     {.name = "bulk",
      .settings = small_slices,

@@ -34,18 +34,16 @@ static tide_status cycle_handler(tide_job *job, void *context, tide_error *err)
 static tide_status cycle_plan_one(tide_transaction *transaction, struct stage *stage, int number,
                                   tide_error *err)
 {
-    char start[KEY_BYTES], end[KEY_BYTES];
+    char start[KEY_BYTES], end[KEY_BYTES], prefix[KEY_BYTES];
     uint64_t cycle = 0;
     (void)snprintf(start, sizeof start, "s%d", number);
     (void)snprintf(end, sizeof end, "s%d", number + 1);
     tide_status rc = tide_transaction_cycle(transaction, stage->stream, start, end, &cycle, err);
-    for (int i = 0; rc == TIDE_OK && i < CYCLE_JOBS; i++) {
-        char payload[KEY_BYTES];
-        (void)snprintf(payload, sizeof payload, "{\"key\":\"c%d-%d\"}", number, i);
-        struct tide_spec spec = {.kind = stage->kind, .cycle = cycle, .payload = payload};
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    }
-    return rc;
+    if (rc != TIDE_OK)
+        return rc;
+    (void)snprintf(prefix, sizeof prefix, "c%d", number);
+    const struct tide_spec spec = {.kind = stage->kind, .cycle = cycle};
+    return numbered(transaction, &spec, prefix, CYCLE_JOBS, err);
 }
 
 /* plan_once() knows no argument but the stage; the cycle's number travels here. */
@@ -205,16 +203,9 @@ enum { OURS = 10, CANCELED = 5, REVIVED = 2 };
 static tide_status commands_plan(tide_transaction *transaction, struct stage *stage,
                                  tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && i < 2 * OURS; i++) {
-        char payload[KEY_BYTES];
-        (void)snprintf(payload, sizeof payload, "{\"key\":\"%c-%d\"}", i < OURS ? 'a' : 'b',
-                       i % OURS);
-        struct tide_spec spec = {.kind = i < OURS ? stage->kind : stage->other_kind,
-                                 .payload = payload};
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    }
-    return rc;
+    const struct tide_spec a = {.kind = stage->kind}, b = {.kind = stage->other_kind};
+    const tide_status rc = numbered(transaction, &a, "a", OURS, err);
+    return rc == TIDE_OK ? numbered(transaction, &b, "b", OURS, err) : rc;
 }
 
 static void pause_kind(struct stage *stage, const char *kind, bool paused)
@@ -233,14 +224,6 @@ static uint64_t job_of(struct stage *stage, const char *key)
     return id;
 }
 
-static tide_status no_plan(tide_transaction *transaction, struct stage *stage, tide_error *err)
-{
-    (void)transaction;
-    (void)stage;
-    (void)err;
-    return TIDE_OK;
-}
-
 /* Each step is harmless when it is repeated before its mark: nothing it touches can
  * run meanwhile. */
 void run_commands(struct stage *stage)
@@ -252,24 +235,24 @@ void run_commands(struct stage *stage)
         pause_kind(stage, "a", true);
         pause_kind(stage, "b", true);
     }
-    plan_once(stage, "paused", no_plan);
+    mark_set(stage, "paused");
     plan_once(stage, "jobs", commands_plan);
     for (int i = 0; i < CANCELED && !mark_is_set(stage, "canceled"); i++) {
         char key[KEY_BYTES];
         (void)snprintf(key, sizeof key, "a-%d", i);
         must(stage, tide_cancel_job(stage->engine, job_of(stage, key), &stage->err), "cancel");
     }
-    plan_once(stage, "canceled", no_plan);
+    mark_set(stage, "canceled");
     if (!mark_is_set(stage, "resumed"))
         pause_kind(stage, "a", false);
-    plan_once(stage, "resumed", no_plan);
+    mark_set(stage, "resumed");
     engine_wait(stage);
     for (int i = 0; i < REVIVED && !mark_is_set(stage, "revived"); i++) {
         char key[KEY_BYTES];
         (void)snprintf(key, sizeof key, "a-%d", i);
         must(stage, tide_retry_job(stage->engine, job_of(stage, key), &stage->err), "retry");
     }
-    plan_once(stage, "revived", no_plan);
+    mark_set(stage, "revived");
     pause_kind(stage, "b", false);
     engine_wait(stage);
 }
@@ -302,18 +285,11 @@ static tide_status purge_plan(tide_transaction *transaction, struct stage *stage
     return rc;
 }
 
-static tide_status give_up_handler(tide_job *job, void *context, tide_error *err)
-{
-    (void)job;
-    (void)context;
-    return tide_error_set(err, TIDE_PERMANENT, "never");
-}
-
 void run_purge(struct stage *stage)
 {
     uint64_t count = 0;
     kind_define(stage, "old", effect_handler, &stage->kind);
-    kind_define(stage, "gap", give_up_handler, &stage->other_kind);
+    kind_define(stage, "gap", hopeless_handler, &stage->other_kind);
     must(stage, tide_stream_open(stage->engine, 0, "gap", "", &stage->stream, &stage->err),
          "stream");
     engine_start(stage);
@@ -368,15 +344,8 @@ static tide_status call_handler(tide_job *job, void *context, tide_error *err)
 static tide_status governor_plan(tide_transaction *transaction, struct stage *stage,
                                  tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && i < CALLS; i++) {
-        char payload[KEY_BYTES];
-        (void)snprintf(payload, sizeof payload, "{\"key\":\"call-%d\"}", i);
-        struct tide_spec spec = {
-            .kind = stage->kind, .account = stage->account, .payload = payload};
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    }
-    return rc;
+    const struct tide_spec spec = {.kind = stage->kind, .account = stage->account};
+    return numbered(transaction, &spec, "call", CALLS, err);
 }
 
 void run_governor(struct stage *stage)
@@ -418,14 +387,7 @@ enum { BACKED = 60, BACKUPS = 4 };
 
 static tide_status backup_plan(tide_transaction *transaction, struct stage *stage, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && i < BACKED; i++) {
-        char payload[KEY_BYTES];
-        (void)snprintf(payload, sizeof payload, "{\"key\":\"k-%d\"}", i);
-        struct tide_spec spec = {.kind = stage->kind, .payload = payload};
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    }
-    return rc;
+    return numbered(transaction, &(struct tide_spec){.kind = stage->kind}, "k", BACKED, err);
 }
 
 /* As the command does it: a read-only ledger of its own, while the engine runs.  A copy
@@ -510,19 +472,11 @@ static void config_make(struct stage *stage, const char *path)
     tide_buf_init(&yaml, tide_mem_heap(), 1 << 16);
     (void)tide_buf_print(&yaml, "retry.attempts_max: 1\n");
     for (int i = 0; i < REMARKS; i++)
-        (void)tide_buf_print(&yaml, "# remark %d: whoever edits this file keeps it whole\n", i);
+        (void)tide_buf_print(&yaml, "# remark %d: an edit keeps the whole file\n", i);
     (void)tide_buf_print(&yaml, "%s", config_end);
     must(stage, tide_file_replace(stage->world, path, tide_buf_text(&yaml), 0600, &stage->err),
          "config.yaml");
     tide_buf_done(&yaml);
-}
-
-static tide_status config_made(tide_transaction *transaction, struct stage *stage, tide_error *err)
-{
-    (void)transaction;
-    (void)stage;
-    (void)err;
-    return TIDE_OK;
 }
 
 void run_config(struct stage *stage)
@@ -534,7 +488,7 @@ void run_config(struct stage *stage)
     path_of(stage, "config.yaml", path);
     if (!mark_is_set(stage, "config made"))
         config_make(stage, path);
-    plan_once(stage, "config made", config_made);
+    mark_set(stage, "config made");
     for (int i = 1; i <= CHANGES; i++) {
         (void)snprintf(value, sizeof value, "%d", i);
         must(stage,

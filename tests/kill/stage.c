@@ -119,6 +119,16 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
                : tide_error_set(err, TIDE_INVALID, "own tables: %s", sqlite3_errmsg(db));
 }
 
+/* A scenario without a function of its own. */
+static void run_planned(struct stage *stage)
+{
+    const struct scenario *scenario = stage->scenario;
+    kind_define(stage, scenario->name, scenario->handler, &stage->kind);
+    plan_once(stage, scenario->name, scenario->plan);
+    engine_start(stage);
+    engine_wait(stage);
+}
+
 void scenario_run(const struct scenario *scenario, const char *dir, struct witness *witness)
 {
     struct stage stage;
@@ -129,7 +139,7 @@ void scenario_run(const struct scenario *scenario, const char *dir, struct witne
     must(&stage, tide_engine_open(&options, &stage.engine, &stage.err), "open");
     must(&stage, tide_transact(stage.engine, make_tables, NULL, &stage.err), "tables");
     witness->opened_us = begun_us;
-    scenario->run(&stage);
+    (scenario->run != NULL ? scenario->run : run_planned)(&stage);
     must(&stage, tide_engine_close(stage.engine), "close");
     if (stage.shard != NULL && sqlite3_close(stage.shard) != SQLITE_OK)
         wrong("close the shard");
@@ -323,6 +333,40 @@ void plan_once(struct stage *stage, const char *mark, plan_fn *plan)
 {
     struct planning planning = {stage, mark, plan, false};
     must(stage, tide_transact(stage->engine, planning_run, &planning, &stage->err), mark);
+}
+
+static tide_status nothing(tide_transaction *transaction, struct stage *stage, tide_error *err)
+{
+    (void)transaction;
+    (void)stage;
+    (void)err;
+    return TIDE_OK;
+}
+
+void mark_set(struct stage *stage, const char *mark)
+{
+    plan_once(stage, mark, nothing);
+}
+
+tide_status numbered(tide_transaction *transaction, const struct tide_spec *spec,
+                     const char *prefix, int count, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (int i = 0; rc == TIDE_OK && i < count; i++) {
+        char payload[KEY_BYTES * 2];
+        struct tide_spec one = *spec;
+        (void)snprintf(payload, sizeof payload, "{\"key\":\"%s-%d\"}", prefix, i);
+        one.payload = payload;
+        rc = tide_transaction_enqueue(transaction, &one, 1, NULL, err);
+    }
+    return rc;
+}
+
+tide_status hopeless_handler(tide_job *job, void *context, tide_error *err)
+{
+    (void)job;
+    (void)context;
+    return tide_error_set(err, TIDE_PERMANENT, "never");
 }
 
 bool mark_is_set(struct stage *stage, const char *mark)

@@ -3,7 +3,6 @@
 # process that has it, and ends as if it had done the work itself: exit code, summary, fields and events
 # of --json (E12.2).  If that process dies, it takes over.
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 token=tok-2f60d1ab
 one=sc-domain:one.example
 two=sc-domain:two.example

@@ -2,12 +2,10 @@
 # console_queue_test.sh TIDEMARK CLOUD: requests that wait too long for their turn raise an alert that
 # `tidemark alerts` and other commands show; a run in which they do not clears it (E6.4, B13).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 site=sc-domain:example.com
 token=tok-3fd7a204
 
-serve --seed 7 --quota off \
-    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3"
+serve --seed 7 --quota off --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3"
 t() { timeout 60 "$tidemark" --home "$dir/home" --set alerts.queue_full_after=1s "$@"; }
 alerts() { t alerts --json | jq -r '[.alerts[] | "\(.condition) \(.account)"] | join(",")'; }
 

@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # console_range_test.sh TIDEMARK CLOUD: which days are fetched, and which are compared (B2, B10, B11).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 site=sc-domain:example.com
 token=tok-2f6d1a90
 
-serve --seed 7 --quota off \
-    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3"
+serve --seed 7 --quota off --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3"
 t() { timeout 60 "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
 add() { t account add console "$site" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"; }
 series() { t console status --json | jq -r ".series[0].$1"; }

@@ -2,7 +2,6 @@
 # console_refused_test.sh TIDEMARK CLOUD: a site that answers 403 or 404 stops itself and no other; what
 # to do is said, and works (B6).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 token=tok-5be01c77
 one=sc-domain:one.example
 two=sc-domain:two.example

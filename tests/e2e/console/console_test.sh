@@ -5,7 +5,6 @@
 # server's runs of ties do, so that rows fall between pages all the time.
 . "$(dirname "$0")/../stage.sh"
 kills_wanted=${3:-8}
-user=ada@example.com
 domain=sc-domain:example.com
 prefix=https://www.example.com/
 large=sc-domain:large.example

@@ -3,12 +3,10 @@
 # crosses it, by the server's own count (B5, B13).  The server's minute takes six seconds, and so does ours: a run
 # then reaches it within seconds, on a slow machine too.
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 site=sc-domain:example.com
 token=tok-90b1c6fe
 
-serve --seed 7 --latency 5 \
-    --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=250"
+serve --seed 7 --latency 5 --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=250"
 say() { curl -sSf -X POST -d "$2" "$origin/_cloud/$1" >/dev/null || fail "$1"; }
 rows() { sqlite3 "$dir/$1/archive/console/sc-domain%3Aexample.com.db" \
     "SELECT date, type, query, page, country, device, clicks, impressions, position FROM analytics ORDER BY 1, 2, 3, 4, 5, 6"; }

@@ -3,13 +3,9 @@
 # with everything planted that must be refused, and with the program killed on the way.
 # What was there at the beginning is on the server or in the archive, always (M11-M15a).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=80
 
-serve --seed 7 --quota off --auto-consent \
-    --mailbox "$user=$messages" --token tok="$user"
-api=$origin/gmail/v1/users/me
-ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
+serve --seed 7 --quota off --auto-consent --mailbox "$user=$messages" --token tok="$user"
 post() { curl -sSf -X POST -H 'Content-Type: application/json' -d "$2" "$origin/_cloud/$1" >/dev/null; }
 # The cloud has no quota here, and so we need none of our own.
 fast=(--set governor.gmail.window_units=0)
@@ -20,7 +16,7 @@ stats() { curl -sS "$origin/_cloud/stats" | jq ".users.\"$user\""; }
 changing() { stats | jq '[.methods | to_entries[] | select(.key | test("modify|delete|trash|batch"; "i")) | .value.calls] | add // 0'; }
 reason() { jq -r ".refused[] | select(.id == \"$1\") | .reason" "$dir/out"; }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 t mail archive older_than:1d 2>"$dir/err" && fail "nothing is synced yet"
 grep -q 'mail sync' "$dir/err" || fail "no hint to sync: $(cat "$dir/err")"
 t mail sync --quiet >/dev/null || fail "sync"

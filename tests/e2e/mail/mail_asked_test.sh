@@ -2,10 +2,8 @@
 # mail_asked_test.sh TIDEMARK CLOUD: a removal whose answer was lost is found and written down
 # as one, also when the message was changed since; so `mail restore` undoes it (M14, M15).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 
-serve --seed 7 --quota off \
-    --mailbox "$user=40" --token tok="$user"
+serve --seed 7 --quota off --mailbox "$user=40" --token tok="$user"
 post() { curl -sSf -X POST -d "$2" "$origin/_cloud/$1" >/dev/null || fail "$1 $2"; }
 label() { post mail/label "{\"user\":\"$user\",\"ids\":[\"$1\"],\"add\":[\"$2\"]}"; }
 t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
@@ -15,7 +13,7 @@ in_inbox() {
 }
 ids() { t mail manifest 1 --state "$1" --json | jq -r '.messages[].id'; } # in the order of the run
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 t mail sync --quiet >/dev/null || fail "sync"
 
 # Killed when Gmail has done it and has not answered.

@@ -2,15 +2,10 @@
 # mail_back_test.sh TIDEMARK CLOUD: a message that comes back is no longer gone, is found once,
 # and is never inserted a second time (M21).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=30
 
-start_cloud --seed 8 \
-    --mailbox "$user=$messages,size=3000" --token tok="$user"
-api=$origin/gmail/v1/users/me
-ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
+start_cloud --seed 8 --mailbox "$user=$messages,size=3000" --token tok="$user"
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here
-archive=$dir/home/archive/$user
 there() { ask "$api/messages?includeSpamTrash=true&maxResults=500" | jq '.messages | length'; }
 gone() { for db in "$archive"/*.db; do sqlite3 "$db" 'SELECT gmail_id FROM message WHERE gone_ms IS NOT NULL'; done; }
 stored() { for db in "$archive"/*.db; do sqlite3 "$db" 'SELECT gmail_id FROM message'; done; }
@@ -24,7 +19,7 @@ hide() {
 }
 unhide() { curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null; }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 sync || fail "sync: $(cat "$dir/out")"
 
 # ---- they return, and a listing names them

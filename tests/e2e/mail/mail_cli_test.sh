@@ -3,7 +3,6 @@
 # two syncs at once, status during a sync, Ctrl-C, plain lines, events, the live block on a
 # terminal, bad messages, accounts (M6, M6b, decision 10).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 other=bob@example.com
 total=40
 serve --seed 11 --quota 2026 --mailbox "$user=$total" \

@@ -3,22 +3,17 @@
 # that is shorter than the server says is stored, counted, fetched again, and never a reason to
 # remove it from Gmail.
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=20
 
-start_cloud --seed 8 \
-    --mailbox "$user=$messages,size=3000" --token tok="$user"
-api=$origin/gmail/v1/users/me
-ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
+start_cloud --seed 8 --mailbox "$user=$messages,size=3000" --token tok="$user"
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here
-archive=$dir/home/archive/$user
 there() { ask "$api/messages?includeSpamTrash=true&maxResults=500" | jq '.messages | length'; }
 copies() { t mail status --json | jq -r ".accounts[0].copies.$1"; }
 fault() { curl -sSf "$origin/_cloud/faults" -d "{\"method\":\"gmail.users.messages.get\",\"rate\":1,\"fault\":\"$1\"}" >/dev/null; }
 honest() { curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null; }
 sql() { for db in "$archive"/*.db; do sqlite3 "$db" "$1"; done | paste -sd+ | bc; }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 
 # ---- the server gives half of every message
 fault raw-half

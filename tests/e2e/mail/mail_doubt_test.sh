@@ -3,7 +3,6 @@
 # fail are decided without slowing the others (E4.5, E6.1); an account that refuses or denies
 # everything marks nothing bad and nothing gone (E6.2, M6a).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=40
 
 start_cloud --seed 8 --clock 2026-06-01T00:00:00Z \
@@ -11,9 +10,6 @@ start_cloud --seed 8 --clock 2026-06-01T00:00:00Z \
     --mailbox bob@example.com=30,size=2000 --token tok-bob=bob@example.com
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0
 export TIDEMARK_RETRY_BACKOFF_START=20ms TIDEMARK_RETRY_BACKOFF_MAX=100ms
-fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault $1"; }
-mended() { curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"; }
-field() { jq -r ".accounts[0].$1" "$dir/out"; }
 run() { t mail sync --quiet --json >"$dir/out" 2>"$dir/err"; }
 # Marked in the archive, or recorded by the ledger.
 gone() {
@@ -32,7 +28,7 @@ deliver() { # N
     messages=$((messages + $1))
 }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 
 # ---- seven of forty messages always fail: the others are stored, and these are bad soon
 for id in $(ids | head -n 7); do
@@ -44,7 +40,7 @@ code=$?
 [ "$(field stored)" -eq $((messages - 7)) ] || fail "$(field stored) are stored"
 [ "$(field bad)" -eq 7 ] || fail "$(field bad) are bad"
 [ "$(field cycles_open)" -eq 0 ] || fail "bad messages: $(field cycles_open) cycles are open"
-mended
+no_faults
 t mail bad retry --all >/dev/null 2>&1 || t bad retry --all >/dev/null || fail "bad retry"
 run || fail "retried: exit $?"
 [ "$(field stored)" -eq "$messages" ] && [ "$(field bad)" -eq 0 ] || fail "retried: $(cat "$dir/out")"
@@ -56,7 +52,7 @@ run && fail "403: exit 0"
 [ "$(t mail status --json | jq '.accounts[0].bad')" -eq 0 ] || fail "403: $(t mail status --json | jq '.accounts[0].bad') are bad"
 t account list >"$dir/list"
 grep -q halted "$dir/list" || fail "403: the account is not halted: $(cat "$dir/list")"
-mended
+no_faults
 t account resume "$user" >/dev/null || fail "resume"
 run || fail "after the 403: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(field stored)" -eq "$messages" ] || fail "after the 403: $(field stored) of $messages"
@@ -66,7 +62,7 @@ deliver 20
 fault '{"method":"gmail.users.messages.get","rate":1,"fault":"404"}'
 timeout -s INT 4 "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/text" 2>&1 && fail "404: exit 0"
 [ "$(gone)" -eq 0 ] || fail "404: $(gone) are gone"
-mended
+no_faults
 run || fail "after the 404: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(field stored)" -eq "$messages" ] || fail "after the 404: $(field stored) of $messages"
 [ "$(gone)" -eq 0 ] || fail "after the 404: $(gone) are gone"
@@ -78,7 +74,7 @@ for lie in list-empty list-short; do
     fault "{\"method\":\"gmail.users.messages.list\",\"rate\":1,\"fault\":\"$lie\"}"
     run && fail "$lie: exit 0"
     [ "$(gone)" -eq 0 ] || fail "$lie: $(gone) are gone"
-    mended
+    no_faults
     run || fail "after $lie: exit $? $(cat "$dir/out" "$dir/err")"
     [ "$(field stored)" -eq "$messages" ] || fail "after $lie: $(field stored) of $messages"
 done
@@ -86,24 +82,24 @@ done
 # ---- the same in a first sync: at once, and behind the plan's back
 for after in 0 12; do
     rm -rf "$dir/home"
-    t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+    sign_in
     fault "{\"method\":\"gmail.users.messages.list\",\"rate\":1,\"after\":$after,\"fault\":\"list-empty\"}"
     run && fail "first sync, empty after $after: exit 0, $(field stored) of $messages"
-    mended
+    no_faults
     run || fail "first sync after the lie: exit $? $(cat "$dir/out" "$dir/err")"
     [ "$(field stored)" -eq "$messages" ] || fail "first sync: $(field stored) of $messages"
 done
 
 # ---- a listing that leaves out a few is believed, and reported
 rm -rf "$dir/home"
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 fault '{"rate":0.15,"fault":"hidden"}'
 run || fail "a few are hidden: exit $? $(cat "$dir/out" "$dir/err")"
 hidden=$((messages - $(field stored)))
 [ "$hidden" -gt 4 ] || fail "a few are hidden: $hidden"
 [ "$(field unlisted)" -eq "$hidden" ] || fail "sync says $(field unlisted) of $hidden"
 t mail status | grep -q "unlisted .* $hidden messages more" || fail "status does not tell of $hidden: $(t mail status)"
-mended
+no_faults
 t mail sync --quiet --force >"$dir/text" 2>&1 || fail "sync --force: $(cat "$dir/text")"
 t mail status --json >"$dir/out"
 [ "$(field stored) $(field unlisted)" = "$messages 0" ] || fail "after --force: $(field stored), $(field unlisted) unlisted"
@@ -116,7 +112,7 @@ fault "{\"method\":\"gmail.users.messages.list\",\"id\":\"$(ids | tail -n 1)\",\
 fault "{\"method\":\"gmail.users.messages.get\",\"id\":\"$newest\",\"rate\":1,\"fault\":\"404\"}"
 run || fail "left out: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(gone)" -eq 0 ] || fail "left out: $(gone) are gone: $(sqlite3 "$dir/home/state.db" 'SELECT item FROM bad')"
-mended
+no_faults
 
 # ---- what was really deleted is gone
 deleted=$(ids | tail -n 3 | jq -R . | jq -sc .)
@@ -129,12 +125,12 @@ run || fail "deleted: exit $? $(cat "$dir/out" "$dir/err")"
 # ---- a single message that is left out is reported, also when new mail has made up for it
 rm -rf "$dir/home"
 user=bob@example.com messages=30
-t account add gmail "$user" --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add"
+sign_in "$user" tok-bob
 hidden=$(curl -sSf -H 'Authorization: Bearer tok-bob' "$origin/gmail/v1/users/me/messages" | jq -r '.messages[3].id')
 fault "{\"method\":\"gmail.*\",\"id\":\"$hidden\",\"rate\":1,\"fault\":\"hidden\"}"
 run || fail "one is hidden: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(field stored) $(field unlisted)" = "29 1" ] || fail "one is hidden: $(field stored), $(field unlisted) unlisted"
-mended
+no_faults
 deliver 5
 run || fail "new mail: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(field stored) $(field unlisted)" = "34 1" ] || fail "new mail: $(field stored), $(field unlisted) unlisted"
@@ -144,7 +140,7 @@ t mail status --json >"$dir/out"
 
 # ---- nor does a message make up for it that was listed and is gone since: the server does not count it
 rm -rf "$dir/home"
-t account add gmail "$user" --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add"
+sign_in "$user" tok-bob
 denied=$(curl -sSf -H 'Authorization: Bearer tok-bob' "$origin/gmail/v1/users/me/messages" | jq -r '.messages[9].id')
 fault "{\"method\":\"gmail.*\",\"id\":\"$hidden\",\"rate\":1,\"fault\":\"hidden\"}"
 fault "{\"method\":\"gmail.users.messages.get\",\"id\":\"$denied\",\"rate\":1,\"fault\":\"404\"}"
@@ -153,16 +149,16 @@ run || fail "one is denied: exit $? $(cat "$dir/out" "$dir/err")"
 curl -sSf -o /dev/null "$origin/_cloud/mail/delete" -d "{\"user\":\"$user\",\"ids\":[\"$denied\"]}" || fail "delete"
 run || fail "one is gone: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(field stored) $(field unlisted)" = "33 1" ] || fail "one is gone: $(field stored), $(field unlisted) unlisted"
-mended
+no_faults
 
 # ---- a first sync that is stopped before it is planned has no known beginning
 rm -rf "$dir/home"
-t account add gmail "$user" --endpoint "$origin" --bearer tok-bob >/dev/null || fail "account add"
+sign_in "$user" tok-bob
 fault '{"method":"gmail.users.messages.list","rate":1,"fault":"latency","ms":60000}'
 t mail sync --quiet --timeout 1s >"$dir/text" 2>&1 && fail "stopped: exit 0"
 t mail status >"$dir/text" 2>&1
 grep -q 'last run   stopped before its end' "$dir/text" || fail "stopped: $(cat "$dir/text")"
-mended
+no_faults
 t account remove "$user" >"$dir/text" 2>&1 || fail "remove: $(cat "$dir/text")"
 grep -q 'revoked' "$dir/text" && fail "a token given by hand cannot be revoked: $(cat "$dir/text")"
 

@@ -2,10 +2,9 @@
 # mail_export_test.sh TIDEMARK CLOUD: an export overwrites nothing that it did not write, loses nothing of an
 # earlier one, has each message once, and one damaged message does not end it (M17).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 start_cloud --seed 7 --mailbox "$user=40" --token tok-1="$user"
 t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
-t account add gmail "$user" --endpoint "$origin" --bearer tok-1 >/dev/null || fail "account add"
+sign_in "$user" tok-1
 t mail sync --quiet >/dev/null || fail "sync"
 messages=$(t mail search in:anywhere --limit 100 --json | jq '.messages | length')
 [ "$messages" -eq 40 ] || fail "$messages messages"

@@ -2,16 +2,11 @@
 # mail_foreign_test.sh TIDEMARK CLOUD: a shard that the ledger cannot vouch for (an older copy
 # without a proof, a file of another time) never lets the archiver act on its labels (M4, M13).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=60
 
 start_cloud --seed 8 \
     --mailbox "$user=$messages,size=3000" --token tok="$user" --mailbox bob@example.com=4 --token tok-bob=bob@example.com
-api=$origin/gmail/v1/users/me
-ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here
-archive=$dir/home/archive/$user
-state() { sqlite3 "$dir/home/state.db" "$1"; }
 on_server() { ask "$api/messages/$1?format=minimal" >/dev/null 2>&1; }
 sync() { t mail sync --quiet >"$dir/out" 2>&1 || fail "sync: $(cat "$dir/out")"; }
 label() { curl -sSf "$origin/_cloud/mail/label" -d "{\"user\":\"$user\",\"ids\":[\"$1\"],\"add\":[\"STARRED\"]}" >/dev/null; }
@@ -21,7 +16,7 @@ spares() { # what
     on_server "$victim" || fail "$1: $victim was deleted by the labels of an older time"
 }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 sync
 sync # adopted, and noted as proven
 for year in $(ls "$archive" | grep 'db$'); do # with two messages at least

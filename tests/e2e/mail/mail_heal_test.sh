@@ -3,21 +3,15 @@
 # back is noticed, told and healed (M4); an expired history id finds what was deleted
 # (M5); a part of a mailbox, and a run with a limit, stay honest (E5.7).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=90
 
 # The clock is set: the test names years of generated mail.
 serve --seed 8 --quota off --clock 2026-11-16 \
     --mailbox "$user=$messages,size=3000" --mailbox "bob@example.com=20,size=3000" \
     --token tok="$user" --token bob=bob@example.com
-api=$origin/gmail/v1/users/me
-ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=1000000
-archive=$dir/home/archive/$user
-state() { sqlite3 "$dir/home/state.db" "$1"; }
 reset() { curl -sSf -X POST "$origin/_cloud/stats/reset" >/dev/null; }
 fetched() { curl -sSf "$origin/_cloud/stats" | jq ".users.\"$user\".fetched.${1:-total} // 0"; }
-field() { jq -r ".accounts[0].$1" "$dir/out"; }
 copy() { cp "$archive/$1.db" "$2"; } # without its log, which is empty while no process has it open
 count() { sqlite3 "$archive/$1.db" 'SELECT count(*) FROM message'; }
 year_ms() { echo $(($(date -u -d "$1-01-01" +%s) * 1000)); }
@@ -37,7 +31,7 @@ same() {
         fail "$1: $(find "$dir/eml" -name '*.eml' | wc -l) messages"
 }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 
 # ---- a part of the mailbox, with a limit, then the rest
 reset
@@ -206,7 +200,7 @@ sync
 # ---- an account that is removed, its archive too, and added again starts from the beginning
 t account remove "$user" >/dev/null 2>&1 || fail "account remove"
 rm -rf "$archive"
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 sync
 [ "$(field stored)" -eq "$((messages - 1))" ] || fail "added again: $(field stored) of $((messages - 1))"
 

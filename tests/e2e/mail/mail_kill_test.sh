@@ -17,7 +17,6 @@ echo "seed $seed"
 per_kill=110 # 10 calls in flight, 100 messages of one commit; on average, see below
 # The quota is not what is tried here (bench/mail_quota.sh): as fast as it goes.
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=100000000
-user=ada@example.com
 mkfifo "$dir/ready" "$dir/silence"
 exec 4<>"$dir/silence" # never written to
 "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --concurrency 100000 --latency 8 \
@@ -32,7 +31,6 @@ finish() {
 trap finish EXIT
 read -r _ origin <"$dir/ready" || exit 1
 api=$origin/gmail/v1/users/me
-ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
 t() { "$tidemark" --home "$dir/home" "$@"; }
 state() { sqlite3 -cmd '.timeout 5000' "$dir/home/state.db" "$1"; }
 figure() { curl -sS "$origin/_cloud/stats" | jq ".users.\"$user\" | $1 // 0"; }

@@ -4,16 +4,11 @@
 # status, exit code 3; what exists nowhere else is reported until the user accepts it; a damaged shard
 # does not keep the others from answering.
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=40
 
-start_cloud --seed 8 \
-    --mailbox "$user=$messages,size=3000" --token tok="$user"
-api=$origin/gmail/v1/users/me
+start_cloud --seed 8 --mailbox "$user=$messages,size=3000" --token tok="$user"
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here
-archive=$dir/home/archive/$user
 status() { t mail status --json >"$dir/out" 2>"$dir/err"; }
-field() { jq -r ".accounts[0].$1" "$dir/out"; }
 count() { sqlite3 "$archive/$1.db" 'SELECT count(*) FROM message'; }
 # verify and status say WORDS and end with 3.
 misses() { # what words
@@ -30,7 +25,7 @@ whole() { # what
     [ "$(field 'lost.messages | length')" -eq 0 ] || fail "$1: $(field lost)"
 }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 t mail sync --quiet >/dev/null || fail "sync"
 t mail sync --quiet >/dev/null || fail "sync"
 whole "at the beginning"
@@ -193,7 +188,7 @@ gets() { curl -sSf "$origin/_cloud/stats" | jq ".users[\"$user\"].methods[\"gmai
 wanted=$(($(gets) + 4)) # the fourth of the oldest slice is not answered
 curl -sSf -o /dev/null "$origin/_cloud/faults" \
     -d '{"method":"gmail.users.messages.get","rate":1,"after":3,"fault":"latency","ms":60000}' || fail "fault"
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 "$tidemark" --home "$dir/home" --set workers.count=1 --set workers.reserved_interactive=0 \
     mail sync --quiet >"$dir/out" 2>&1 &
 pid=$!
@@ -210,7 +205,7 @@ whole "a new shard was lost"
 # ---- a run is killed before any of its jobs ended: the next run records what it stored, even if it
 # fetches nothing; a loss after that is noticed
 rm -rf "$dir/home"
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 known() { sqlite3 "$dir/home/state.db" 'SELECT count(*) FROM mail_shard' 2>/dev/null; }
 # killed_when AFTER COMMAND...: a sync of which the server answers AFTER fetches, killed when COMMAND is true.
 killed_when() {

@@ -3,9 +3,7 @@
 # number of times: a call that has to wait for units does not make the ones before it again (M14,
 # E4.3a).  Calls are counted, not seconds.
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 start_cloud --seed 12 --mailbox "$user=0" --token tok="$user"
-api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' "$@"; }
 calls() { curl -sSf "$origin/_cloud/stats" | jq ".users.\"$user\".methods.\"gmail.users.$1\".calls // 0"; }
 # With Gmail's quota, as users have it: 100 units a second, and nearly none at the start.

@@ -3,12 +3,9 @@
 # heal` names it, sets it aside, copies out what can be read and fetches the rest; what exists
 # nowhere else is either copied or named by `mail lost`.
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 
-serve --seed 8 --quota off --clock 1794700000000 \
-    --mailbox "$user=3000,size=1000" --token tok="$user"
+serve --seed 8 --quota off --clock 1794700000000 --mailbox "$user=3000,size=1000" --token tok="$user"
 t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
-archive=$dir/home/archive/$user
 db=$archive/2026.db
 sql() { sqlite3 "$db" "$1"; }
 export_to() {
@@ -27,7 +24,7 @@ spoil() { # table
         dd of="$db" bs="$bytes" seek=$((page - 1)) conv=notrunc status=none
 }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 t mail sync --quiet --since 2026-01-01 >/dev/null || fail "sync"
 # Most of it exists nowhere else from now on.
 t mail archive in:anywhere before:2026-09-01 --mode delete --yes --json >"$dir/out" 2>"$dir/err" ||

@@ -2,7 +2,6 @@
 # mail_restore_test.sh TIDEMARK CLOUD: what was deleted at the local cloud is put back from
 # the archive, once, whatever happens meanwhile (M14, E1.9).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 mkdir "$dir/corpus"
 printf 'From: a@example.org\r\nDate: Tue, 04 Jun 2013 10:11:12 +0000\r\nSubject: no id\r\n\r\none\r\n' >"$dir/corpus/1.eml"
 printf 'From: a@example.org\r\nDate: Tue, 04 Jun 2013 10:11:12 +0000\r\nSubject: no id\r\n\r\ntwo\r\n' >"$dir/corpus/2.eml"
@@ -10,9 +9,7 @@ printf 'From: a@example.org\r\nSubject: neither date nor id\r\n\r\nthree\r\n' >"
 printf 'From: a@example.org\nMessage-ID: <odd"(id)@example.org>\nDate: 4 Jun 2013 10:11:13 +0000\n\nfour\n' >"$dir/corpus/4.eml"
 printf 'no header at all, \001 and \000 and \377\r\n' >"$dir/corpus/5.eml"
 
-serve --seed 5 --quota 2026 \
-    --mailbox "$user=20" --corpus "$user=$dir/corpus" --token tok="$user"
-api=$origin/gmail/v1/users/me
+serve --seed 5 --quota 2026 --mailbox "$user=20" --corpus "$user=$dir/corpus" --token tok="$user"
 ask() { own_minute -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' "$@"; }
 steer() { curl -sSf -X POST "$origin/_cloud/$1" -d "$2" >/dev/null || fail "steer $1 $2"; }
 fault() { steer faults "$1"; }

@@ -2,20 +2,14 @@
 # mail_return_test.sh TIDEMARK CLOUD: a sync comes back by itself once what stopped it is
 # gone, and never says that all is well while work is left that nothing will do (E5.2, M5, M6a).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=40
 
-start_cloud --seed 8 --clock 2026-06-01T00:00:00Z \
-    --mailbox "$user=$messages,size=2000" --token tok="$user"
+start_cloud --seed 8 --clock 2026-06-01T00:00:00Z --mailbox "$user=$messages,size=2000" --token tok="$user"
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0
 # How often and how slowly it tries is not what is tested.
 export TIDEMARK_RETRY_ATTEMPTS_MAX=2
 export TIDEMARK_RETRY_BACKOFF_START=5ms TIDEMARK_RETRY_BACKOFF_MAX=20ms
 export TIDEMARK_BREAKER_PAUSE_FIRST=5ms TIDEMARK_BREAKER_PAUSE_MAX=20ms
-state() { sqlite3 "$dir/home/state.db" "$1"; }
-fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault $1"; }
-mended() { curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"; }
-field() { jq -r ".accounts[0].$1" "$dir/out"; }
 deliver() {
     printf 'From: b@example.org\r\nSubject: %s\r\n\r\nnew\r\n' "$1" >"$dir/new.eml"
     curl -sSf -o /dev/null -X POST -H 'Content-Type: message/rfc822' --data-binary @"$dir/new.eml" \
@@ -42,13 +36,13 @@ whole() {
     [ "$(state "SELECT count(*) FROM job WHERE state IN (3, 4)")" -eq 0 ] || fail "$1: failed jobs stay"
 }
 
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 
 # ---- a first sync whose listings fail, after the plan was made
 fault '{"method":"gmail.users.messages.list","rate":1,"after":8,"fault":"500"}'
 since='--since 1y'
 undone "failed listings"
-mended
+no_faults
 run || fail "failed listings: exit $?"
 [ "$(field cycles_open)" -eq 0 ] || fail "failed listings: $(field cycles_open) cycles are open"
 since=
@@ -61,7 +55,7 @@ for i in 1 2 3 4; do
 done
 deliver late
 run # the ninth: nothing more is opened
-mended
+no_faults
 whole "failed histories"
 
 # ---- a run that fails before anything is opened: the next one does what it was asked for
@@ -69,13 +63,13 @@ fault '{"method":"gmail.users.labels.list","rate":1,"fault":"500"}'
 for i in 1 2; do
     run && fail "failed plan $i: exit 0"
 done
-mended
+no_faults
 whole "failed plans"
 
 # ---- unless it was asked for more
 fault '{"method":"gmail.users.labels.list","rate":1,"fault":"500"}'
 t mail sync --quiet --force >/dev/null 2>&1 && fail "failed forced plan: exit 0"
-mended
+no_faults
 run || fail "after a failed forced plan: exit $?"
 [ "$(field failed_jobs)" -eq 1 ] || fail "a forced run that failed is forgotten by one without force"
 t mail sync --quiet --force >/dev/null 2>&1 || fail "forced again: exit $?"
@@ -94,7 +88,7 @@ for lie in history-garbled history-ahead; do
     deliver "$lie"
     fault "{\"method\":\"gmail.*\",\"rate\":1,\"fault\":\"$lie\"}"
     run # whatever it says
-    mended
+    no_faults
     deliver "after $lie"
     whole "$lie"
 done
@@ -103,7 +97,7 @@ done
 deliver id
 fault '{"method":"gmail.users.history.list","count":3,"fault":"id-garbled"}'
 run
-mended
+no_faults
 whole "garbled id"
 
 # ---- tokens that lead nowhere
@@ -111,15 +105,15 @@ for lie in page-loop page-restart; do
     deliver "$lie"
     fault "{\"method\":\"gmail.users.history.list\",\"rate\":1,\"fault\":\"$lie\"}"
     undone "history: $lie"
-    mended
+    no_faults
     whole "history: $lie"
 done
 rm -rf "$dir/home"
-t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sign_in
 fault '{"method":"gmail.users.messages.list","rate":1,"after":8,"fault":"page-loop"}'
 since='--since 1y'
 undone "looping listing"
-mended
+no_faults
 run || fail "looping listing: exit $?"
 [ "$(field cycles_open)" -eq 0 ] || fail "looping listing: $(field cycles_open) cycles are open"
 since=
@@ -129,7 +123,7 @@ whole "looping listing"
 fault '{"method":"gmail.users.history.list","rate":1,"fault":"500"}'
 undone "before the cancel"
 state "UPDATE job SET state = 4 WHERE state = 3"
-mended
+no_faults
 undone "canceled"
 t jobs retry --state canceled >/dev/null 2>&1 || fail "retry"
 whole "canceled"

@@ -3,7 +3,6 @@
 # program killed in the middle, and the archive compared byte for byte with what
 # the cloud holds (M1-M10, M17).
 . "$(dirname "$0")/../stage.sh"
-user=ada@example.com
 messages=40
 mkdir "$dir/corpus"
 printf 'no header at all, \001 and \000 and \377\r\n' >"$dir/corpus/1.eml"
@@ -12,7 +11,6 @@ printf 'From: x@example.org\nMessage-ID: <lf@example.org>\nSubject: line feeds o
 
 serve --seed 5 --quota 2026 \
     --mailbox "$user=$messages" --corpus "$user=$dir/corpus" --token tok-5f3a9c71="$user"
-api=$origin/gmail/v1/users/me
 ask() { own_minute -H 'Authorization: Bearer tok-5f3a9c71' "$@"; }
 t() { "$tidemark" --home "$dir/home" "$@"; }
 total=$((messages + 3))

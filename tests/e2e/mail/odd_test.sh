@@ -2,8 +2,7 @@
 # odd_test.sh TIDEMARK CLOUD: what comes from outside and is odd: control bytes in labels, absurd
 # dates, documents that are no mail, many accounts, a closed pipe, a stopped holder (M17, E7.2).
 . "$(dirname "$0")/../stage.sh"
-start_cloud --seed 25 --mailbox ada@example.com=6 \
-    --token tok-ada=ada@example.com
+start_cloud --seed 25 --mailbox ada@example.com=6 --token tok-ada=ada@example.com
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no quota here
 raw() { grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$@"; }
 t account add gmail ada@example.com --endpoint "$origin" --bearer tok-ada >/dev/null || fail add
