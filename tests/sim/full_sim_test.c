@@ -7,6 +7,7 @@
  * and everything is there. */
 #include "sim.h"
 #include "sim_mail.h"
+#include "support/wrap.h"
 
 #include "base/json.h"
 #include "mail/archive/archive.h"
@@ -40,39 +41,24 @@ static bool fails(enum failing which, tide_error *err)
     return true;
 }
 
-tide_status __real_tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
-                                           tide_text type, uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
-                                           tide_text type, uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
-                                           tide_text type, uint64_t *ticket_out, tide_error *err)
+WRAP(tide_status, tide_archive_label_name, tide_archive *archive, tide_text id, tide_text name,
+     tide_text type, uint64_t *ticket_out, tide_error *err)
 {
     return fails(FAILS_LABEL_NAME, err)
                ? failure
                : __real_tide_archive_label_name(archive, id, name, type, ticket_out, err);
 }
 
-tide_status __real_tide_archive_labels(tide_archive *archive,
-                                       const struct tide_label_change *changes, size_t count,
-                                       uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_labels(tide_archive *archive,
-                                       const struct tide_label_change *changes, size_t count,
-                                       uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_labels(tide_archive *archive,
-                                       const struct tide_label_change *changes, size_t count,
-                                       uint64_t *ticket_out, tide_error *err)
+WRAP(tide_status, tide_archive_labels, tide_archive *archive,
+     const struct tide_label_change *changes, size_t count, uint64_t *ticket_out, tide_error *err)
 {
     return fails(FAILS_LABELS, err)
                ? failure
                : __real_tide_archive_labels(archive, changes, count, ticket_out, err);
 }
 
-tide_status __real_tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
-                                     uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
-                                     uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
-                                     uint64_t *ticket_out, tide_error *err)
+WRAP(tide_status, tide_archive_gone, tide_archive *archive, tide_text gmail_id, int64_t at_ms,
+     uint64_t *ticket_out, tide_error *err)
 {
     return fails(FAILS_GONE, err)
                ? failure

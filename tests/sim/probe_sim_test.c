@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "sim.h"
 #include "support/test.h"
+#include "support/wrap.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -53,31 +54,16 @@ static bool refuses(enum order order, tide_error *err)
     return true;
 }
 
-tide_status __real_tide_transaction_enqueue(tide_transaction *transaction,
-                                            const struct tide_spec *specs, size_t count,
-                                            uint64_t *ids_out, tide_error *err);
-tide_status __wrap_tide_transaction_enqueue(tide_transaction *transaction,
-                                            const struct tide_spec *specs, size_t count,
-                                            uint64_t *ids_out, tide_error *err);
-tide_status __real_tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted,
-                                            const char *reason, uint64_t now_unix_ms,
-                                            tide_error *err);
-tide_status __wrap_tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted,
-                                            const char *reason, uint64_t now_unix_ms,
-                                            tide_error *err);
-
-tide_status __wrap_tide_transaction_enqueue(tide_transaction *transaction,
-                                            const struct tide_spec *specs, size_t count,
-                                            uint64_t *ids_out, tide_error *err)
+WRAP(tide_status, tide_transaction_enqueue, tide_transaction *transaction,
+     const struct tide_spec *specs, size_t count, uint64_t *ids_out, tide_error *err)
 {
     if (specs[0].force && refuses(ORDER_PROBE, err))
         return refusal.status;
     return __real_tide_transaction_enqueue(transaction, specs, count, ids_out, err);
 }
 
-tide_status __wrap_tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted,
-                                            const char *reason, uint64_t now_unix_ms,
-                                            tide_error *err)
+WRAP(tide_status, tide_ledger_account_halt, tide_tx *tx, uint32_t account, bool halted,
+     const char *reason, uint64_t now_unix_ms, tide_error *err)
 {
     if (refuses(ORDER_HALT, err))
         return refusal.status;

@@ -49,33 +49,19 @@ static void open_archive(struct at_rest *rest)
         tide_sim_fail(self->sim, "the archive does not open after a crash: %s", err.text);
 }
 
-static sqlite3_stmt *prepare(struct at_rest *rest, const char *sql)
-{
-    sqlite3_stmt *stmt = NULL;
-    if (rest->state != NULL && sqlite3_prepare_v2(rest->state, sql, -1, &stmt, NULL) != SQLITE_OK)
-        stmt = NULL; /* the table is not there yet */
-    return stmt;
-}
-
 /* false: there is no ledger yet. */
 static bool rest_open(struct at_rest *rest, struct mail_sim *self)
 {
-    static const char path[] = MAIL_SIM_STATE "/state.db";
     *rest = (struct at_rest){.self = self};
     tide_buf_init(&rest->raw, tide_mem_heap(), 64 << 20);
     open_archive(rest);
-    if (tide_sim_disk_file_bytes(self->sim, path) <= 0)
+    rest->state = tide_sim_ledger_file(self->sim, MAIL_SIM_STATE "/state.db");
+    if (rest->state == NULL)
         return false;
-    if (sqlite3_open_v2(path, &rest->state, SQLITE_OPEN_READWRITE, tide_world_vfs(self->world)) !=
-            SQLITE_OK ||
-        sqlite3_exec(rest->state, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
-            SQLITE_OK)
-        tide_sim_fail(self->sim, "the ledger cannot be read after a crash: %s",
-                      sqlite3_errmsg(rest->state));
-    rest->bad = prepare(rest, "SELECT state FROM bad WHERE item = ?1");
-    sqlite3_stmt *stmt =
-        prepare(rest, "SELECT m.epoch, s.cursor, s.ordinal = s.ordinal_next FROM mail_account m"
-                      " JOIN stream s ON s.account = m.account AND s.name = 'mail.' || m.epoch");
+    rest->bad = tide_sim_ledger_prepare(rest->state, "SELECT state FROM bad WHERE item = ?1");
+    sqlite3_stmt *stmt = tide_sim_ledger_prepare(
+        rest->state, "SELECT m.epoch, s.cursor, s.ordinal = s.ordinal_next FROM mail_account m"
+                     " JOIN stream s ON s.account = m.account AND s.name = 'mail.' || m.epoch");
     if (stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW) {
         rest->epoch = (uint64_t)sqlite3_column_int64(stmt, 0);
         rest->watermark_ms = (uint64_t)sqlite3_column_int64(stmt, 1);
@@ -101,7 +87,8 @@ bool mail_check_shard_known(struct mail_sim *self, int year)
     tide_sim_faults(self->sim, false);
     (void)rest_open(&rest, self);
     (void)snprintf(name, sizeof name, "%d", year);
-    sqlite3_stmt *stmt = prepare(&rest, "SELECT 1 FROM mail_shard WHERE name = ?1");
+    sqlite3_stmt *stmt =
+        tide_sim_ledger_prepare(rest.state, "SELECT 1 FROM mail_shard WHERE name = ?1");
     if (stmt != NULL) {
         (void)sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
         known = sqlite3_step(stmt) == SQLITE_ROW;
@@ -195,8 +182,8 @@ static void check_messages(struct at_rest *rest)
 static void check_done(struct at_rest *rest)
 {
     struct mail_sim *self = rest->self;
-    sqlite3_stmt *stmt = prepare(
-        rest,
+    sqlite3_stmt *stmt = tide_sim_ledger_prepare(
+        rest->state,
         "SELECT DISTINCT e.value FROM job j JOIN kind k ON k.id = j.kind, json_each(j.payload,"
         " '$.items') e WHERE k.name = 'mail.fetch' AND j.state = 2 AND j.finished >= ?1 AND "
         "e.value NOT IN"
@@ -238,7 +225,7 @@ static void check_mark(struct at_rest *rest)
 /* Whether the file became a ledger before its first life ended. */
 static bool is_born(struct at_rest *rest)
 {
-    sqlite3_stmt *stmt = prepare(rest, "SELECT count(*) FROM alert");
+    sqlite3_stmt *stmt = tide_sim_ledger_prepare(rest->state, "SELECT count(*) FROM alert");
     const bool born = stmt != NULL;
     (void)sqlite3_finalize(stmt);
     return born;

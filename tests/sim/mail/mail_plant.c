@@ -4,6 +4,7 @@
  * (--wrap in meson.build), so that no line of the product knows about them.  With
  * MAIL_PLANT_NONE they pass everything on. */
 #include "mail_sim.h"
+#include "support/wrap.h"
 
 #include "cloud/gmail.h"
 #include "mail/rows.h"
@@ -25,27 +26,16 @@ static bool one_in(uint64_t of)
     return ++counter % of == 0;
 }
 
-tide_status __real_tide_archive_sync(tide_archive *archive, uint64_t ticket,
-                                     const tide_cancel *cancel, tide_error *err);
-tide_status __wrap_tide_archive_sync(tide_archive *archive, uint64_t ticket,
-                                     const tide_cancel *cancel, tide_error *err);
-tide_status __wrap_tide_archive_sync(tide_archive *archive, uint64_t ticket,
-                                     const tide_cancel *cancel, tide_error *err)
+WRAP(tide_status, tide_archive_sync, tide_archive *archive, uint64_t ticket,
+     const tide_cancel *cancel, tide_error *err)
 {
     if (planted == MAIL_PLANT_SYNC_LIES)
         return TIDE_OK;
     return __real_tide_archive_sync(archive, ticket, cancel, err);
 }
 
-tide_status __real_tide_archive_put(tide_archive *archive, const struct tide_incoming *message,
-                                    const tide_cancel *cancel, uint64_t *ticket_out,
-                                    tide_error *err);
-tide_status __wrap_tide_archive_put(tide_archive *archive, const struct tide_incoming *message,
-                                    const tide_cancel *cancel, uint64_t *ticket_out,
-                                    tide_error *err);
-tide_status __wrap_tide_archive_put(tide_archive *archive, const struct tide_incoming *message,
-                                    const tide_cancel *cancel, uint64_t *ticket_out,
-                                    tide_error *err)
+WRAP(tide_status, tide_archive_put, tide_archive *archive, const struct tide_incoming *message,
+     const tide_cancel *cancel, uint64_t *ticket_out, tide_error *err)
 {
     if (planted == MAIL_PLANT_PUT_DROPS && one_in(40)) {
         *ticket_out = 1;
@@ -62,15 +52,8 @@ tide_status __wrap_tide_archive_put(tide_archive *archive, const struct tide_inc
     return __real_tide_archive_put(archive, message, cancel, ticket_out, err);
 }
 
-tide_status __real_tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query,
-                                   tide_text token, struct tide_gmail_page *page_out,
-                                   tide_error *err);
-tide_status __wrap_tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query,
-                                   tide_text token, struct tide_gmail_page *page_out,
-                                   tide_error *err);
-tide_status __wrap_tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query,
-                                   tide_text token, struct tide_gmail_page *page_out,
-                                   tide_error *err)
+WRAP(tide_status, tide_gmail_list, tide_gmail *gmail, tide_job *job, const char *query,
+     tide_text token, struct tide_gmail_page *page_out, tide_error *err)
 {
     const tide_status rc = __real_tide_gmail_list(gmail, job, query, token, page_out, err);
     /* Slices of a small mailbox fit into one page: it is that page which is lost. */
@@ -81,18 +64,9 @@ tide_status __wrap_tide_gmail_list(tide_gmail *gmail, tide_job *job, const char 
     return rc;
 }
 
-tide_status __real_tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts,
-                                        uint32_t method, tide_judge_with *judge, void *judge_arg,
-                                        const struct tide_request *request,
-                                        struct tide_response *response, tide_error *err);
-tide_status __wrap_tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts,
-                                        uint32_t method, tide_judge_with *judge, void *judge_arg,
-                                        const struct tide_request *request,
-                                        struct tide_response *response, tide_error *err);
-tide_status __wrap_tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts,
-                                        uint32_t method, tide_judge_with *judge, void *judge_arg,
-                                        const struct tide_request *request,
-                                        struct tide_response *response, tide_error *err)
+WRAP(tide_status, tide_job_call_judged, tide_job *job, uint32_t units, uint32_t parts,
+     uint32_t method, tide_judge_with *judge, void *judge_arg, const struct tide_request *request,
+     struct tide_response *response, tide_error *err)
 {
     if (planted == MAIL_PLANT_CHEAP_GET)
         units = (units + 1) / 2;
@@ -100,39 +74,24 @@ tide_status __wrap_tide_job_call_judged(tide_job *job, uint32_t units, uint32_t 
                                        response, err);
 }
 
-tide_status __real_tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
-                                     uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
-                                     uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
-                                     uint64_t *ticket_out, tide_error *err)
+WRAP(tide_status, tide_archive_gone, tide_archive *archive, tide_text gmail_id, int64_t at_ms,
+     uint64_t *ticket_out, tide_error *err)
 {
     if (planted == MAIL_PLANT_GONE_LOST)
         return TIDE_OK;
     return __real_tide_archive_gone(archive, gmail_id, at_ms, ticket_out, err);
 }
 
-tide_status __real_tide_archive_labels(tide_archive *archive,
-                                       const struct tide_label_change *changes, size_t count,
-                                       uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_labels(tide_archive *archive,
-                                       const struct tide_label_change *changes, size_t count,
-                                       uint64_t *ticket_out, tide_error *err);
-tide_status __wrap_tide_archive_labels(tide_archive *archive,
-                                       const struct tide_label_change *changes, size_t count,
-                                       uint64_t *ticket_out, tide_error *err)
+WRAP(tide_status, tide_archive_labels, tide_archive *archive,
+     const struct tide_label_change *changes, size_t count, uint64_t *ticket_out, tide_error *err)
 {
     if (planted == MAIL_PLANT_LABELS_LOST)
         return TIDE_OK;
     return __real_tide_archive_labels(archive, changes, count, ticket_out, err);
 }
 
-tide_status __real_tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
-                                        bool *missing_out, tide_error *err);
-tide_status __wrap_tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
-                                        bool *missing_out, tide_error *err);
-tide_status __wrap_tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
-                                        bool *missing_out, tide_error *err)
+WRAP(tide_status, tide_archive_missing, tide_archive *archive, const tide_text *ids, size_t count,
+     bool *missing_out, tide_error *err)
 {
     if (planted != MAIL_PLANT_FETCH_AGAIN)
         return __real_tide_archive_missing(archive, ids, count, missing_out, err);
@@ -141,15 +100,8 @@ tide_status __wrap_tide_archive_missing(tide_archive *archive, const tide_text *
     return TIDE_OK;
 }
 
-tide_status __real_tide_transaction_cycle(tide_transaction *transaction, uint64_t stream,
-                                          const char *start, const char *end, uint64_t *cycle_out,
-                                          tide_error *err);
-tide_status __wrap_tide_transaction_cycle(tide_transaction *transaction, uint64_t stream,
-                                          const char *start, const char *end, uint64_t *cycle_out,
-                                          tide_error *err);
-tide_status __wrap_tide_transaction_cycle(tide_transaction *transaction, uint64_t stream,
-                                          const char *start, const char *end, uint64_t *cycle_out,
-                                          tide_error *err)
+WRAP(tide_status, tide_transaction_cycle, tide_transaction *transaction, uint64_t stream,
+     const char *start, const char *end, uint64_t *cycle_out, tide_error *err)
 {
     if (planted == MAIL_PLANT_MARK_EARLY)
         end = "1772323200000"; /* when the world begins */
@@ -157,24 +109,16 @@ tide_status __wrap_tide_transaction_cycle(tide_transaction *transaction, uint64_
 }
 
 typedef void shard_visit(const struct tide_shard_state *shard, void *arg);
-tide_status __real_tide_mail_shards(struct sqlite3 *db, uint32_t account, shard_visit *visit,
-                                    void *arg, tide_error *err);
-tide_status __wrap_tide_mail_shards(struct sqlite3 *db, uint32_t account, shard_visit *visit,
-                                    void *arg, tide_error *err);
-tide_status __wrap_tide_mail_shards(struct sqlite3 *db, uint32_t account, shard_visit *visit,
-                                    void *arg, tide_error *err)
+WRAP(tide_status, tide_mail_shards, struct sqlite3 *db, uint32_t account, shard_visit *visit,
+     void *arg, tide_error *err)
 {
     if (planted == MAIL_PLANT_PROOF_LOST)
         return TIDE_OK;
     return __real_tide_mail_shards(db, account, visit, arg, err);
 }
 
-void __real_tide_job_item_failed(tide_job *job, size_t index, tide_status status,
-                                 const char *reason);
-void __wrap_tide_job_item_failed(tide_job *job, size_t index, tide_status status,
-                                 const char *reason);
-void __wrap_tide_job_item_failed(tide_job *job, size_t index, tide_status status,
-                                 const char *reason)
+WRAP(void, tide_job_item_failed, tide_job *job, size_t index, tide_status status,
+     const char *reason)
 {
     if (planted == MAIL_PLANT_BAD_FORGIVEN)
         tide_job_item_done(job, index);

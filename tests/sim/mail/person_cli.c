@@ -6,6 +6,7 @@
  * when a person has waited long enough.  With no person in the process they pass
  * everything on. */
 #include "person.h"
+#include "support/wrap.h"
 
 #include "cli/cli.h"
 #include "tidemark.h"
@@ -30,9 +31,7 @@ static struct {
 
 /* ---- what the program asks of the machine ---- */
 
-tide_status __real_tide_world_real_new(tide_mem *mem, tide_world **world_out, tide_error *err);
-tide_status __wrap_tide_world_real_new(tide_mem *mem, tide_world **world_out, tide_error *err);
-tide_status __wrap_tide_world_real_new(tide_mem *mem, tide_world **world_out, tide_error *err)
+WRAP(tide_status, tide_world_real_new, tide_mem *mem, tide_world **world_out, tide_error *err)
 {
     if (here.person == NULL)
         return __real_tide_world_real_new(mem, world_out, err);
@@ -40,31 +39,23 @@ tide_status __wrap_tide_world_real_new(tide_mem *mem, tide_world **world_out, ti
     return TIDE_OK;
 }
 
-void __real_tide_world_real_free(tide_world *world);
-void __wrap_tide_world_real_free(tide_world *world);
-void __wrap_tide_world_real_free(tide_world *world)
+WRAP(void, tide_world_real_free, tide_world *world)
 {
     if (here.person == NULL)
         __real_tide_world_real_free(world);
 }
 
-tide_status __real_tide_engine_open(const struct tide_engine_options *options,
-                                    tide_engine **engine_out, tide_error *err);
-tide_status __wrap_tide_engine_open(const struct tide_engine_options *options,
-                                    tide_engine **engine_out, tide_error *err);
-tide_status __wrap_tide_engine_open(const struct tide_engine_options *options,
-                                    tide_engine **engine_out, tide_error *err)
+WRAP(tide_status, tide_engine_open, const struct tide_engine_options *options,
+     tide_engine **engine_out, tide_error *err)
 {
     struct tide_engine_options alone = *options;
     alone.no_control_socket = alone.no_control_socket || here.person != NULL;
     return __real_tide_engine_open(&alone, engine_out, err);
 }
 
-/* A command looks at its engine several times a second; for nobody, here: the pauses
- * between two looks grow.  This is also where a person loses patience. */
-tide_status __real_tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err);
-tide_status __wrap_tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err);
-tide_status __wrap_tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err)
+/* A command looks at its engine several times a second; no user watches here, so the
+ * pauses between two looks grow.  This is also where a person loses patience. */
+WRAP(tide_status, tide_engine_wait, tide_engine *engine, uint64_t wait_ms, tide_error *err)
 {
     if (here.person == NULL)
         return __real_tide_engine_wait(engine, wait_ms, err);
@@ -79,18 +70,9 @@ tide_status __wrap_tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_
     return __real_tide_engine_wait(engine, pause_ms, err);
 }
 
-tide_status __real_tide_socket_ask(tide_world *world, tide_mem *mem, const char *path,
-                                   tide_text request, uint32_t timeout_ms,
-                                   const tide_cancel *cancel, tide_socket_line *line,
-                                   void *line_arg, tide_error *err);
-tide_status __wrap_tide_socket_ask(tide_world *world, tide_mem *mem, const char *path,
-                                   tide_text request, uint32_t timeout_ms,
-                                   const tide_cancel *cancel, tide_socket_line *line,
-                                   void *line_arg, tide_error *err);
-tide_status __wrap_tide_socket_ask(tide_world *world, tide_mem *mem, const char *path,
-                                   tide_text request, uint32_t timeout_ms,
-                                   const tide_cancel *cancel, tide_socket_line *line,
-                                   void *line_arg, tide_error *err)
+WRAP(tide_status, tide_socket_ask, tide_world *world, tide_mem *mem, const char *path,
+     tide_text request, uint32_t timeout_ms, const tide_cancel *cancel, tide_socket_line *line,
+     void *line_arg, tide_error *err)
 {
     if (here.person == NULL)
         return __real_tide_socket_ask(world, mem, path, request, timeout_ms, cancel, line, line_arg,
@@ -98,21 +80,15 @@ tide_status __wrap_tide_socket_ask(tide_world *world, tide_mem *mem, const char 
     return tide_error_set(err, TIDE_NOT_FOUND, "no engine listens on %s", path);
 }
 
-tide_status __real_tide_keyring_open(const char *home, tide_mem *mem, tide_keyring **keyring_out,
-                                     tide_error *err);
-tide_status __wrap_tide_keyring_open(const char *home, tide_mem *mem, tide_keyring **keyring_out,
-                                     tide_error *err);
-tide_status __wrap_tide_keyring_open(const char *home, tide_mem *mem, tide_keyring **keyring_out,
-                                     tide_error *err)
+WRAP(tide_status, tide_keyring_open, const char *home, tide_mem *mem, tide_keyring **keyring_out,
+     tide_error *err)
 {
     if (here.person == NULL)
         return __real_tide_keyring_open(home, mem, keyring_out, err);
     return tide_error_set(err, TIDE_NOT_FOUND, "there is no keyring");
 }
 
-on_signal *__real_signal(int number, on_signal *handler);
-on_signal *__wrap_signal(int number, on_signal *handler);
-on_signal *__wrap_signal(int number, on_signal *handler)
+WRAP(on_signal *, signal, int number, on_signal *handler)
 {
     if (here.person == NULL)
         return __real_signal(number, handler);
@@ -142,9 +118,7 @@ static mode_t mode_of(const char *path)
 }
 
 /* The same function by both of its names: which one is called depends on the C library. */
-int __real_stat64(const char *path, struct stat *out);
-int __wrap_stat64(const char *path, struct stat *out);
-int __wrap_stat64(const char *path, struct stat *out)
+WRAP(int, stat64, const char *path, struct stat *out)
 {
     if (!is_ours(path))
         return __real_stat64(path, out);
@@ -159,9 +133,7 @@ int __wrap_stat(const char *path, struct stat *out)
     return __wrap_stat64(path, out);
 }
 
-int __real_access(const char *path, int mode);
-int __wrap_access(const char *path, int mode);
-int __wrap_access(const char *path, int mode)
+WRAP(int, access, const char *path, int mode)
 {
     if (!is_ours(path))
         return __real_access(path, mode);
@@ -169,17 +141,13 @@ int __wrap_access(const char *path, int mode)
     return mode_of(path) == 0 ? -1 : 0;
 }
 
-int __real_isatty(int fd);
-int __wrap_isatty(int fd);
-int __wrap_isatty(int fd)
+WRAP(int, isatty, int fd)
 {
     return here.person == NULL ? __real_isatty(fd) : 0;
 }
 
 /* Its number stands in locks and run ids: two runs of a seed must be the same. */
-pid_t __real_getpid(void);
-pid_t __wrap_getpid(void);
-pid_t __wrap_getpid(void)
+WRAP(pid_t, getpid, void)
 {
     return here.person == NULL ? __real_getpid() : 4711;
 }

@@ -15,36 +15,15 @@ struct at_rest {
     sqlite3_stmt *bad;    /* account, id to state */
 };
 
-static struct sqlite3 *open_file(struct mirror *mirror, const char *path)
-{
-    struct sqlite3 *db = NULL;
-    if (tide_sim_disk_file_bytes(mirror->sim, path) <= 0)
-        return NULL;
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, tide_world_vfs(mirror->world)) !=
-            SQLITE_OK ||
-        sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK)
-        tide_sim_fail(mirror->sim, "%s cannot be read after a crash: %s", path, sqlite3_errmsg(db));
-    return db;
-}
-
-static sqlite3_stmt *prepare(struct at_rest *rest, struct sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *stmt = NULL;
-    if (db != NULL && sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
-        stmt = NULL; /* the table is not there yet */
-    (void)rest;
-    return stmt;
-}
-
 static void rest_open(struct at_rest *rest, struct mirror *mirror)
 {
     *rest = (struct at_rest){.mirror = mirror};
-    rest->state = open_file(mirror, "/state/state.db");
-    rest->shard = open_file(mirror, "/shard.db");
-    rest->stored =
-        prepare(rest, rest->shard, "SELECT data FROM item WHERE account = ?1 AND id = ?2");
-    rest->bad =
-        prepare(rest, rest->state, "SELECT state FROM bad WHERE account = ?1 AND item = ?2");
+    rest->state = tide_sim_ledger_file(mirror->sim, "/state/state.db");
+    rest->shard = tide_sim_ledger_file(mirror->sim, "/shard.db");
+    rest->stored = tide_sim_ledger_prepare(rest->shard,
+                                           "SELECT data FROM item WHERE account = ?1 AND id = ?2");
+    rest->bad = tide_sim_ledger_prepare(rest->state,
+                                        "SELECT state FROM bad WHERE account = ?1 AND item = ?2");
 }
 
 static void rest_done(struct at_rest *rest)
@@ -94,7 +73,8 @@ static bool is_stored(struct at_rest *rest, const struct mirror_account *account
 /* SIM4: what a job called stored is stored. */
 static void check_stored(struct at_rest *rest)
 {
-    sqlite3_stmt *stmt = prepare(rest, rest->state, "SELECT account, id FROM mirror_item");
+    sqlite3_stmt *stmt =
+        tide_sim_ledger_prepare(rest->state, "SELECT account, id FROM mirror_item");
     while (stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW) {
         const struct mirror_account *account =
             mirror_account_of(rest->mirror, (uint32_t)sqlite3_column_int64(stmt, 0));
@@ -127,8 +107,8 @@ static void check_behind(struct at_rest *rest, const struct mirror_account *acco
 
 static void check_cursors(struct at_rest *rest)
 {
-    sqlite3_stmt *stmt =
-        prepare(rest, rest->state, "SELECT account, ordinal, cursor FROM stream ORDER BY id");
+    sqlite3_stmt *stmt = tide_sim_ledger_prepare(
+        rest->state, "SELECT account, ordinal, cursor FROM stream ORDER BY id");
     while (stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW) {
         struct mirror_account *account =
             mirror_account_of(rest->mirror, (uint32_t)sqlite3_column_int64(stmt, 0));
@@ -148,7 +128,7 @@ static void check_cursors(struct at_rest *rest)
 /* Whether the file became a ledger before its first life ended. */
 static bool is_born(struct mirror *mirror)
 {
-    struct sqlite3 *db = open_file(mirror, "/state/state.db");
+    struct sqlite3 *db = tide_sim_ledger_file(mirror->sim, "/state/state.db");
     sqlite3_stmt *stmt = NULL;
     bool born = sqlite3_prepare_v2(db, "SELECT count(*) FROM alert", -1, &stmt, NULL) == SQLITE_OK;
     (void)sqlite3_finalize(stmt);
@@ -224,7 +204,7 @@ static void check_item(struct at_rest *rest, const struct mirror_account *accoun
 
 static void count_is(struct at_rest *rest, const char *what, const char *sql, int64_t expected)
 {
-    sqlite3_stmt *stmt = prepare(rest, rest->state, sql);
+    sqlite3_stmt *stmt = tide_sim_ledger_prepare(rest->state, sql);
     int64_t count = -1;
     if (stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW)
         count = sqlite3_column_int64(stmt, 0);

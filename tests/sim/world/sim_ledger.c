@@ -1,9 +1,30 @@
 #include "sim_ledger.h"
 
 #include "ledger/ledger.h"
+#include "sim_disk.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
+
+struct sqlite3 *tide_sim_ledger_file(tide_sim *sim, const char *path)
+{
+    struct sqlite3 *db = NULL;
+    if (tide_sim_disk_file_bytes(sim, path) <= 0)
+        return NULL;
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, tide_world_vfs(tide_sim_world(sim))) !=
+            SQLITE_OK ||
+        sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK)
+        tide_sim_fail(sim, "%s cannot be read after a crash: %s", path, sqlite3_errmsg(db));
+    return db;
+}
+
+struct sqlite3_stmt *tide_sim_ledger_prepare(struct sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (db != NULL && sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+        stmt = NULL;
+    return stmt;
+}
 
 void tide_sim_ledger_check(tide_sim *sim, const char *rule)
 {

@@ -5,8 +5,13 @@
 #include "sim_world.h"
 #include "tidemark.h"
 
+struct sqlite3;
 struct sqlite3_stmt;
 
+/* Opens a file that a crash left, which must be readable; NULL: there is none, or it is empty. */
+struct sqlite3 *tide_sim_ledger_file(tide_sim *sim, const char *path);
+/* NULL: there is no file, or the table is not there yet. */
+struct sqlite3_stmt *tide_sim_ledger_prepare(struct sqlite3 *db, const char *sql);
 /* Fails the simulation, with `rule` in front, where the ledger of /state does not open or breaks
  * an invariant. */
 void tide_sim_ledger_check(tide_sim *sim, const char *rule);
