@@ -573,9 +573,12 @@ tide_status tide_sql_finish(tide_tx *tx, const struct tide_finish *finishes, siz
     TIDE_ASSERT(!self->in_finish);
     self->in_finish = true;
     struct tally_mark mark = tide_sql_tally_mark(self);
-    tide_status rc = TIDE_OK;
     tide_error own_error = {.text = ""};
+    tide_status rc =
+        tide_sql_finish_runs(self, finishes, count, now_unix_ms, applied_out, &own_error);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        if (applied_out[i])
+            continue;
         tide_status own = TIDE_OK;
         rc = finish_one(self, tx, &finishes[i], now_unix_ms, changes, &own, &own_error);
         applied_out[i] = rc == TIDE_OK && own == TIDE_OK;

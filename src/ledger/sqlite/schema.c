@@ -162,6 +162,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                          " bytes_done) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, ?8)",
     [SQL_CLAIM_GET] = "SELECT started, cycle, noted, run FROM claim WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_DELETE] = "DELETE FROM claim WHERE job = ?1 AND token = ?2",
+    [SQL_CLAIM_RUN_COUNT] = "SELECT count(*) FROM claim WHERE job BETWEEN ?1 AND ?2"
+                            " AND token = job + ?3",
+    [SQL_CLAIM_RUN_DELETE] = "DELETE FROM claim WHERE job BETWEEN ?1 AND ?2",
     [SQL_CLAIM_BEAT] = "UPDATE claim SET beat = ?3, bytes_done = ?4 WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_BEAT_NOTED] = "UPDATE claim SET beat = ?3, bytes_done = ?4, noted = 1"
                              " WHERE job = ?1 AND token = ?2",
@@ -170,6 +173,8 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_CLAIM_WANTED] = "SELECT 1 FROM claim WHERE job = ?1 AND token = ?2 AND cancel_wanted = 1",
     [SQL_FINISH_DONE] = "UPDATE job SET state = 2, started = ?2, finished = ?3, run = ?4,"
                         " noted = ?5 WHERE id = ?1",
+    [SQL_FINISH_DONE_RUN] = "UPDATE job SET state = 2, started = ?3, finished = ?4, run = ?5,"
+                            " noted = NULL WHERE id BETWEEN ?1 AND ?2",
     [SQL_FINISH_OTHER] = FINISH_SET " WHERE id = ?1",
     [SQL_FINISH_KEYLESS] = FINISH_SET ", dedupe = NULL WHERE id = ?1",
     [SQL_DETAIL_SET] = "INSERT INTO detail (job, status, bytes_done, error, resume)"

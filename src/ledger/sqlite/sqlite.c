@@ -264,6 +264,7 @@ static void destroy(struct tide_sqlite *self)
     tide_mem_free(mem, self->tally_released,
                   self->tally_released_capacity * sizeof self->tally_released[0]);
     tide_mem_free(mem, self->needs, self->needs_capacity * sizeof self->needs[0]);
+    tide_mem_free(mem, self->plain, self->plain_capacity * sizeof self->plain[0]);
     tide_mem_free(mem, self->picks, self->picks_capacity * sizeof self->picks[0]);
     tide_mem_free(mem, self, sizeof *self);
 }

@@ -2,7 +2,7 @@
  *
  *   sqlite.c   opening, transactions, savepoints, checkpoints, backup, check
  *   schema.c   tables and every statement, by number
- *   enqueue.c  claim.c  finish.c    the hot path
+ *   enqueue.c  claim.c  finish.c  finish_run.c    the hot path
  *   jobs.c     the window, reclaim, retry, cancel, accept, purge
  *   streams.c  records.c  read.c    the rest of ledger/operations.h
  *   doctor.c   `jobs doctor`: diagnosis of the running ledger
@@ -70,11 +70,14 @@ enum tide_sql {
     SQL_CLAIM_INSERT,
     SQL_CLAIM_GET,
     SQL_CLAIM_DELETE,
+    SQL_CLAIM_RUN_COUNT,
+    SQL_CLAIM_RUN_DELETE,
     SQL_CLAIM_BEAT,
     SQL_CLAIM_BEAT_NOTED,
     SQL_CLAIM_CANCEL,
     SQL_CLAIM_WANTED,
     SQL_FINISH_DONE,
+    SQL_FINISH_DONE_RUN,
     SQL_FINISH_OTHER,
     SQL_FINISH_KEYLESS,
     SQL_DETAIL_SET,
@@ -201,6 +204,13 @@ struct claim_known {
     struct claimed facts;
 };
 
+/* A finish that is done and has nothing more to store (finish_run.c). */
+struct plain_end {
+    uint64_t id, token;
+    size_t index; /* of the finish */
+    struct claimed claimed;
+};
+
 struct tide_sqlite {
     tide_ledger base; /* first */
     struct tide_tx tx;
@@ -241,6 +251,8 @@ struct tide_sqlite {
     size_t needs_count, needs_capacity;
     struct picked *picks;
     size_t picks_count, picks_capacity;
+    struct plain_end *plain; /* scratch of finish_run.c */
+    size_t plain_capacity;
 };
 
 static inline struct tide_sqlite *sqlite_of(tide_ledger *ledger)
@@ -298,6 +310,12 @@ tide_status tide_sql_tally_write(struct tide_sqlite *self, struct tally_mark mar
  * TIDE_STALE, and nothing changed, if the claim is no longer held. */
 tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_finish *finish,
                                 struct claimed *claimed, uint64_t now_unix_ms, tide_error *err);
+
+/* Ends the finishes that are done and have nothing more to store where their ids are
+ * consecutive.  Sets applied_out for those; the caller ends the rest. */
+tide_status tide_sql_finish_runs(struct tide_sqlite *self, const struct tide_finish *finishes,
+                                 size_t count, uint64_t now_unix_ms, bool *applied_out,
+                                 tide_error *err);
 
 tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cycle,
                              const struct tide_item_report *items, size_t count,
