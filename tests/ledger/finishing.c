@@ -190,3 +190,93 @@ CASE(children_appear_only_with_the_commit)
     assert_int_equal(refill(f, f->account, &brief, 1), 1);
     assert_int_equal(brief.id, f->changes.children[0].brief.id);
 }
+
+enum { MANY = 8 };
+
+/* Claims jobs in one call, as the engine does; returns the first token. */
+static uint64_t claim_many(struct fixture *f, const uint64_t *ids)
+{
+    struct tide_job_body *bodies[MANY] = {NULL};
+    uint64_t token = f->token;
+    f->token += MANY;
+    begin(f);
+    OK(tide_ledger_claim(f->tx, ids, MANY, 7, token, NOW + 1, tide_mem_heap(), bodies, &f->err));
+    commit(f);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_non_null(bodies[i]);
+        tide_job_body_free(tide_mem_heap(), bodies[i]);
+    }
+    return token;
+}
+
+/* Ends all of them in one call, not in the order of their ids, and the sixth once more. */
+static void end_many(struct fixture *f, const uint64_t *ids, uint64_t token, bool *applied)
+{
+    static const size_t order[MANY + 1] = {1, 0, 5, 2, 7, 3, 5, 6, 4};
+    struct tide_finish finishes[MANY + 1];
+    bool results[MANY + 1];
+    for (size_t i = 0; i <= MANY; i++)
+        finishes[i] = (struct tide_finish){
+            .id = ids[order[i]], .token = token + order[i], .state = TIDE_ROW_DONE};
+    tide_changes_clear(&f->changes);
+    begin(f);
+    OK(tide_ledger_finish(f->tx, finishes, MANY + 1, NOW + 2, results, &f->changes, &f->err));
+    commit(f);
+    memset(applied, 0, MANY);
+    size_t refused = 0;
+    for (size_t i = 0; i <= MANY; i++) {
+        assert_false(applied[order[i]] && results[i]); /* once each */
+        applied[order[i]] = applied[order[i]] || results[i];
+        if (results[i])
+            continue;
+        assert_int_equal(f->changes.refused[refused].index, i);
+        assert_int_equal(f->changes.refused[refused].status, TIDE_STALE);
+        refused++;
+    }
+    assert_int_equal(f->changes.refused_count, refused);
+}
+
+CASE(jobs_that_end_together_end_as_each_would)
+{
+    uint64_t ids[MANY];
+    bool applied[MANY];
+    begin(f);
+    uint64_t stream = stream_of(f, "s");
+    (void)cycle_with_jobs(f, stream, "march", MANY, ids);
+    commit(f);
+    uint64_t waiting = add_needing(f, (uint64_t[]){ids[2], ids[6]}, 2);
+    uint64_t token = claim_many(f, ids);
+    /* The fourth is lost before the others end: its second end changes nothing (E1.8). */
+    assert_true(end_as(f, ids[3], token + 3, TIDE_ROW_FAILED));
+    end_many(f, ids, token, applied);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(applied[i], i != 3);
+        assert_state(f, ids[i], i == 3 ? TIDE_ROW_FAILED : TIDE_ROW_DONE);
+    }
+    assert_int_equal(f->changes.released_count, 1);
+    assert_int_equal(f->changes.released[0].id, waiting);
+    assert_int_equal(f->changes.released[0].open_deps, 0);
+    assert_int_equal(cycles_of(f, stream).rows[0].outstanding, 0);
+    assert_int_equal(cycles_of(f, stream).rows[0].failed, 1);
+
+    /* All are held. */
+    begin(f);
+    (void)cycle_with_jobs(f, stream, "april", MANY, ids);
+    commit(f);
+    waiting = add_needing(f, (uint64_t[]){ids[0], ids[7]}, 2);
+    token = claim_many(f, ids);
+    end_many(f, ids, token, applied);
+    for (size_t i = 0; i < MANY; i++) {
+        struct seen_job seen = look(f, ids[i]);
+        assert_true(applied[i]);
+        assert_int_equal(seen.row.state, TIDE_ROW_DONE);
+        assert_int_equal(seen.row.started_unix_ms, NOW + 1);
+        assert_int_equal(seen.row.finished_unix_ms, NOW + 2);
+        assert_string_equal(seen.run, "run-1");
+    }
+    assert_int_equal(f->changes.released_count, 1);
+    assert_int_equal(f->changes.released[0].id, waiting);
+    assert_int_equal(f->changes.cycles_count, 1);
+    assert_int_equal(f->changes.cycles[0].outstanding, 0);
+    assert_int_equal(f->changes.cycles[0].failed, 0);
+}
