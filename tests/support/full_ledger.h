@@ -164,7 +164,7 @@ static void full_enqueue(struct full *full, size_t first, size_t count, uint64_t
         ids_out[i] = enqueued[i].id;
 }
 
-/* How the n-th job ends; false: it goes on running. */
+/* How the n-th job ends; false: it keeps running. */
 static bool full_end(struct full *full, size_t n, struct tide_finish *finish)
 {
     static const struct tide_item_report items[] = {

@@ -53,7 +53,7 @@ void test_http_stop(test_http *server);
 /* Absolute URLs; `path` begins with '/'.  Valid until the fourth call after. */
 const char *test_http_url(test_http *server, const char *path);
 const char *test_http_bad_url(test_http *server, const char *path);
-/* The well behaved one over TLS, with a certificate that nobody vouches for. */
+/* The well behaved one over TLS, with a self-signed certificate. */
 const char *test_http_tls_url(test_http *server, const char *path);
 
 uint64_t test_http_connections(test_http *server);  /* well behaved, so far */

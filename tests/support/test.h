@@ -10,11 +10,16 @@
 #ifndef TIDE_TESTS_SUPPORT_TEST_H
 #define TIDE_TESTS_SUPPORT_TEST_H
 
+/* What cmocka needs before it, and what nearly every test uses. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 

@@ -11,8 +11,6 @@
 #include "support/test.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 TEST(every_status_has_a_name_and_a_class)
 {

@@ -4,8 +4,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <string.h>
-
 TEST(hexadecimal_is_read_as_it_is_written)
 {
     char text[2 * 256 + 1];

@@ -8,10 +8,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 struct capture {
     char text[TIDE_LOG_LINE_BYTES_MAX + 1];
     size_t bytes;

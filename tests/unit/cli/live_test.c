@@ -8,10 +8,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const struct cli_columns mail = {.done = "stored",
                                         .done_json = "stored",
                                         .rate = "msg/s",

@@ -7,8 +7,6 @@
 #include "support/test.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 static const struct tide_oauth_provider other = {

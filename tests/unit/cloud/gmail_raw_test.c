@@ -12,11 +12,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static void add(tide_buf *buf, const char *text)
 {
     OK(tide_buf_add_text(buf, text));
@@ -609,7 +604,7 @@ TEST(memory_stays_within_one_and_a_half_messages)
         print_message("%zu bytes, estimate %s: peak %.3f, %" PRIu64 " allocations\n", size,
                       estimate, (double)mem.bytes_peak / (double)size, mem.allocations);
         assert_true(mem.bytes_peak <= size + size / 2 + (2u << 20));
-        if (i == 0) { /* it was told: the text in one go, and the rest of the answer */
+        if (i == 0) { /* the size was announced: the text in one go, and the rest of the answer */
             assert_true(mem.bytes_peak < size + size / 50 + (2u << 20));
             assert_true(mem.allocations <= 4);
         }

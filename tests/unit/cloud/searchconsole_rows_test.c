@@ -10,11 +10,7 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const uint32_t query_page = 1u << TIDE_SC_QUERY | 1u << TIDE_SC_PAGE;
 

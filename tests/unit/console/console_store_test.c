@@ -18,12 +18,8 @@
 #include "support/scale.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct fixture {
@@ -68,8 +64,7 @@ static int teardown(void **state)
     DIR *dir = opendir(f->dir);
     assert_non_null(dir);
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        char path[400];
-        (void)snprintf(path, sizeof path, "%s/%s", f->dir, entry->d_name);
+        const char *path = textf("%s/%s", f->dir, entry->d_name);
         (void)unlink(path);
     }
     (void)closedir(dir);
@@ -191,7 +186,7 @@ CASE(a_day_with_a_missing_page_is_read_again)
     add(f, "a", "/1", 5, 50, 1);
     done = commit(f, &other, 1);
     assert_true(done.again && done.gap);
-    /* It cannot go on for ever. */
+    /* It cannot loop forever. */
     other.reading = TIDE_CONSOLE_READINGS_MAX - 1;
     other.last = true;
     assert_int_equal(
@@ -252,8 +247,7 @@ CASE(a_day_that_comes_again_replaces_the_old_one)
 {
     struct tide_console_part part = part_of("2026-09-01");
     for (int i = 0; i < 100; i++) {
-        char query[32];
-        (void)snprintf(query, sizeof query, "q%d", i);
+        const char *query = textf("q%d", i);
         add(f, query, "/1", 1, 10, NAN);
     }
     (void)commit_as(f, &part, 0, &open_day);
@@ -388,9 +382,8 @@ CASE(a_file_of_the_first_version_is_read_and_brought_up)
 
 CASE(a_file_of_another_site_is_refused)
 {
-    char from[128];
     char to[128];
-    (void)snprintf(from, sizeof from, "%s/https%%3A%%2F%%2Fwww.example.com%%2F.db", f->dir);
+    const char *from = textf("%s/https%%3A%%2F%%2Fwww.example.com%%2F.db", f->dir);
     (void)snprintf(to, sizeof to, "%s/sc-domain%%3Aexample.org.db", f->dir);
     tide_console_page_free(f->page);
     f->page = NULL;
@@ -468,14 +461,12 @@ static void random_day(struct fixture *f, tide_rng *rng, json_t *days)
         const int count = 1 + (int)tide_rng_below(rng, 40);
         tide_console_page_clear(f->page);
         for (int i = 0; i < count; i++) {
-            char query[32];
             char page[32];
-            char both[80];
             const double clicks = (double)tide_rng_below(rng, 100);
             const double impressions = clicks + (double)tide_rng_below(rng, 1000);
-            (void)snprintf(query, sizeof query, "q%d", (int)tide_rng_below(rng, 30));
+            const char *query = textf("q%d", (int)tide_rng_below(rng, 30));
             (void)snprintf(page, sizeof page, "/%d", (int)tide_rng_below(rng, 5));
-            (void)snprintf(both, sizeof both, "%s\t%s", query, page);
+            const char *both = textf("%s\t%s", query, page);
             add(f, query, page, clicks, impressions, 2);
             if (json_object_get(kept, both) == NULL)
                 (void)json_object_set_new(kept, both, json_pack("[ff]", clicks, impressions));
@@ -575,8 +566,7 @@ static uint32_t serve(struct server *server, struct fixture *f, const struct tid
     shuffle(server);
     tide_console_page_clear(f->page);
     for (uint32_t i = ask->start_row; i < end && count < ask->row_limit; i++, count++) {
-        char query[32];
-        (void)snprintf(query, sizeof query, "q%u", server->order[i]);
+        const char *query = textf("q%u", server->order[i]);
         add(f, query, "/", clicks_of(server, server->order[i]), 1000, 2);
     }
     return count;
@@ -617,8 +607,7 @@ struct checked {
 static bool take_checked(const struct tide_console_top *top, void *arg)
 {
     struct checked *checked = arg;
-    char text[32];
-    (void)snprintf(text, sizeof text, "%.*s", (int)top->key.bytes, top->key.data);
+    const char *text = textf("%.*s", (int)top->key.bytes, top->key.data);
     const unsigned long row = strtoul(text + 1, NULL, 10);
     assert_true(row < checked->server->rows);
     /* A row that is counted twice would have twice its numbers. */

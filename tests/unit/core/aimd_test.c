@@ -8,8 +8,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-
 static const struct tide_demand no_demand = {0};
 
 static struct tide_governor_profile profile_named(const char *name)

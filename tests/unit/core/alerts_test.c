@@ -11,11 +11,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, NOW = 100 * HOUR };
 
 static tide_alerts *alerts_make(void)
@@ -163,7 +158,7 @@ CASE(sustained_throttling_warns_above_five_percent)
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_THROTTLED, NULL), TIDE_LEVEL_NONE);
 }
 
-/* Somebody has waited since a time for room in a queue; 0: nobody waits. */
+/* Since when a caller has waited for room in a queue; 0: none waits. */
 static void waits(tide_alerts *alerts, uint64_t since_ms, uint64_t now_ms)
 {
     OK(tide_alerts_queue(alerts, 1, "letters", since_ms, now_ms));
@@ -203,7 +198,7 @@ CASE(a_queue_that_does_not_move_for_a_minute_warns)
     assert_int_equal(tide_alerts_wake_at_ms(alerts), 0); /* the end was not told yet */
 }
 
-CASE(changes_are_told_once_and_only_if_they_last)
+CASE(changes_are_reported_once_and_only_if_they_last)
 {
     struct tide_alert alert;
     enum tide_level before = TIDE_LEVEL_CRITICAL;
@@ -252,7 +247,7 @@ TEST(nothing_starts_over_at_the_end_of_the_numbers)
     OK(tide_alerts_set(alerts, &settings));
     waits(alerts, NOW, NOW);
     assert_int_equal(tide_alerts_wake_at_ms(alerts), UINT64_MAX);
-    settings.queue_warn_ms = 0; /* off: a queue may be full for ever */
+    settings.queue_warn_ms = 0; /* off: a queue may stay full forever */
     OK(tide_alerts_set(alerts, &settings));
     tide_alerts_tick(alerts, NOW + 100 * HOUR);
     assert_int_equal(worst_of(alerts), TIDE_LEVEL_NONE);
@@ -514,7 +509,7 @@ TEST(random_queues_agree_with_a_clock_that_counts_seconds)
             const uint64_t now_ms = NOW + second * SECOND;
             since_s = waiting && waited_s >= 60 ? 0 : since_s + 1;
             if (tide_rng_chance(&rng, 1, waiting ? 60 : 8)) {
-                waiting = tide_rng_chance(&rng, 2, 3); /* the next one, or nobody */
+                waiting = tide_rng_chance(&rng, 2, 3); /* the next one, or none */
                 waited_s = 0;
                 waits(alerts, waiting ? now_ms : 0, now_ms);
             } else {
@@ -563,7 +558,7 @@ TEST(alerts_survive_every_failed_allocation)
     }
 }
 
-/* ---- what the next process goes on with (E6.4) -------------------------------------------- */
+/* ---- what the next process resumes with (E6.4) -------------------------------------------- */
 
 enum { UNIX_NOW = 1700000000 };
 #define UNIX_MS ((uint64_t)UNIX_NOW * 1000)
@@ -601,7 +596,7 @@ TEST(a_new_process_goes_on_with_the_windows_of_the_last)
     alerts = taken_over(next, 1, 10, 1, NOW);
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_WARN);
     assert_false(tide_alerts_next(alerts, &alert, &before));
-    /* Once its cause is gone it is told as cleared. */
+    /* Once its cause is gone it is reported as cleared. */
     OK(tide_alerts_items(alerts, 1, 10000, 0, NOW + 1));
     assert_true(tide_alerts_next(alerts, &alert, &before));
     assert_int_equal(before, TIDE_LEVEL_WARN);

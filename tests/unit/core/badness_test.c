@@ -10,11 +10,6 @@
 #include "support/sweep.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { NOW = 1000000, MINUTE = 60000 };
 
 static tide_badness *badness_make(void)
@@ -42,6 +37,17 @@ static void fail_twenty(tide_badness *badness, tide_status status)
         assert_int_not_equal(feed(badness, item, status, 1, NOW).kind, TIDE_ITEM_BAD);
 }
 
+/* The next order, and that there is none. */
+#define assert_order(badness, now_ms, kind_, item_)                                                \
+    do {                                                                                           \
+        struct tide_badness_order given;                                                           \
+        assert_true(tide_badness_next(badness, now_ms, &given));                                   \
+        assert_int_equal(given.kind, kind_);                                                       \
+        assert_int_equal(given.item, item_);                                                       \
+    } while (0)
+#define assert_no_order(badness, now_ms)                                                           \
+    assert_false(tide_badness_next(badness, now_ms, &(struct tide_badness_order){0}))
+
 #define CASE(name) TEST_OF(name, tide_badness *badness, badness_make(), tide_badness_free)
 
 CASE(the_same_error_on_every_attempt_while_others_succeed_is_bad)
@@ -59,21 +65,19 @@ CASE(the_same_error_on_every_attempt_while_others_succeed_is_bad)
     assert_int_equal(feed(badness, 8, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
 }
 
-/* M6a: whoever denies one message may deny all of them. */
+/* M6a: a server that denies one message may deny all of them. */
 CASE(an_item_has_vanished_only_if_another_one_is_there)
 {
-    struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     assert_int_equal(feed(badness, 9, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_HELD);
     assert_int_equal(feed(badness, 8, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_HELD);
     assert_int_equal(tide_badness_view(badness).failed_in_a_row, 0); /* it counts neither way */
-    assert_true(tide_badness_next(badness, NOW, &order));
-    assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
-    assert_int_equal(order.item, 1);
+    assert_order(badness, NOW, TIDE_BADNESS_PROBE, 1);
     assert_int_equal(feed(badness, 9, TIDE_GONE, 2, NOW).kind, TIDE_ITEM_HELD);
     tide_badness_probed(badness, TIDE_OK, NOW);
     assert_int_equal(feed(badness, 9, TIDE_GONE, 3, NOW).kind, TIDE_ITEM_VANISHED);
-    assert_int_equal(feed(badness, 8, TIDE_OK, 2, NOW).kind, TIDE_ITEM_GOOD); /* it was a lie */
+    assert_int_equal(feed(badness, 8, TIDE_OK, 2, NOW).kind,
+                     TIDE_ITEM_GOOD); /* it exists after all */
     (void)feed(badness, 7, TIDE_GONE, 1, NOW);
     (void)feed(badness, 2, TIDE_OK, 1, NOW);
     assert_int_equal(feed(badness, 7, TIDE_GONE, 2, NOW).kind, TIDE_ITEM_VANISHED);
@@ -88,8 +92,7 @@ CASE(what_cannot_be_proven_gone_is_owed)
         assert_int_equal(feed(badness, item, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_HELD);
     assert_true(tide_badness_next(badness, NOW, &order));
     tide_badness_probed(badness, TIDE_GONE, NOW);
-    assert_true(tide_badness_next(badness, NOW, &order));
-    assert_int_equal(order.item, 0);
+    assert_order(badness, NOW, TIDE_BADNESS_PROBE, 0);
     tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
     assert_false(tide_badness_view(badness).halted);
     assert_int_equal(feed(badness, 101, TIDE_GONE, 5, NOW).kind, TIDE_ITEM_HELD); /* too soon */
@@ -100,33 +103,29 @@ CASE(what_cannot_be_proven_gone_is_owed)
     assert_int_equal(feed(badness, 101, TIDE_GONE, 1, NOW + MINUTE).kind, TIDE_ITEM_VANISHED);
 }
 
-/* A canceled probe, one that could not be queued, a halt whose write failed: whoever was told
- * may have forgotten it. */
+/* A canceled probe, one that could not be queued, a halt whose write failed: the
+ * caller may have lost the order. */
 CASE(orders_are_given_again_until_they_are_carried_out)
 {
-    struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     fail_twenty(badness, TIDE_PERMANENT);
     for (uint64_t minute = 0; minute < 3; minute++) {
-        assert_true(tide_badness_next(badness, NOW + minute * MINUTE, &order));
-        assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
-        assert_int_equal(order.item, 1);
-        assert_false(tide_badness_next(badness, NOW + minute * MINUTE, &order));
+        assert_order(badness, NOW + minute * MINUTE, TIDE_BADNESS_PROBE, 1);
+        assert_no_order(badness, NOW + minute * MINUTE);
         assert_int_equal(tide_badness_wake_at_ms(badness), NOW + (minute + 1) * MINUTE);
     }
     tide_badness_probed(badness, TIDE_PERMANENT, NOW);
     for (uint64_t minute = 0; minute < 3; minute++) {
-        assert_true(tide_badness_next(badness, NOW + minute * MINUTE, &order));
-        assert_int_equal(order.kind, TIDE_BADNESS_HALT);
-        assert_false(tide_badness_next(badness, NOW + minute * MINUTE, &order));
+        assert_order(badness, NOW + minute * MINUTE, TIDE_BADNESS_HALT, 0);
+        assert_no_order(badness, NOW + minute * MINUTE);
         assert_int_equal(tide_badness_wake_at_ms(badness), NOW + (minute + 1) * MINUTE);
     }
     tide_badness_halted(badness);
-    assert_false(tide_badness_next(badness, NOW + 9 * MINUTE, &order));
+    assert_no_order(badness, NOW + 9 * MINUTE);
     assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
 }
 
-/* One item in doubt, and the server fails: it may be ill for a while. */
+/* One item in doubt, and the server fails: it may fail for a while. */
 CASE(a_failing_server_halts_no_account_for_a_lone_item)
 {
     struct tide_badness_order order;
@@ -135,7 +134,7 @@ CASE(a_failing_server_halts_no_account_for_a_lone_item)
     assert_true(tide_badness_next(badness, NOW, &order));
     tide_badness_probed(badness, TIDE_SERVER, NOW);
     assert_false(tide_badness_view(badness).halted);
-    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_no_order(badness, NOW);
     assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
     tide_badness_probed(badness, TIDE_PERMANENT, NOW + MINUTE); /* a refusal will not pass */
     assert_true(tide_badness_view(badness).halted);
@@ -147,12 +146,10 @@ CASE(a_lone_failing_item_is_held_until_a_probe_succeeds)
     (void)feed(badness, 3, TIDE_OK, 1, NOW);
     for (uint32_t attempt = 1; attempt < 5; attempt++)
         (void)feed(badness, 7, TIDE_SERVER, attempt, NOW);
-    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_no_order(badness, NOW);
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
-    assert_true(tide_badness_next(badness, NOW, &order));
-    assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
-    assert_int_equal(order.item, 3);
-    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_order(badness, NOW, TIDE_BADNESS_PROBE, 3);
+    assert_no_order(badness, NOW);
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 6, NOW).kind, TIDE_ITEM_HELD);
     tide_badness_probed(badness, TIDE_OK, NOW);
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 7, NOW).kind, TIDE_ITEM_BAD);
@@ -160,8 +157,8 @@ CASE(a_lone_failing_item_is_held_until_a_probe_succeeds)
     assert_true(tide_badness_next(badness, NOW, &order)); /* the next one does not wait */
 }
 
-/* BAD7: item 41 made its batch fail four times.  Then both are tried alone, and 42, which nobody
- * had asked for before, meets two errors by chance (E6.1, E6.2). */
+/* BAD7: item 41 made its batch fail four times.  Then both are tried alone, and 42, which was not
+ * requested before, meets two errors by chance (E6.1, E6.2). */
 CASE(an_item_is_not_bad_for_a_batch_that_another_one_made_fail)
 {
     assert_int_equal(feed(badness, 41, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
@@ -215,17 +212,15 @@ CASE(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing)
 {
     struct tide_badness_order order;
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
-    assert_true(tide_badness_next(badness, NOW, &order));
-    assert_int_equal(order.item, 0);
+    assert_order(badness, NOW, TIDE_BADNESS_PROBE, 0);
     tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
     assert_false(tide_badness_view(badness).halted);
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW).kind, TIDE_ITEM_HELD);
-    assert_false(tide_badness_next(badness, NOW, &order)); /* not every time */
+    assert_no_order(badness, NOW); /* not every time */
     assert_int_equal(tide_badness_wake_at_ms(badness), NOW + MINUTE);
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 3, NOW + MINUTE).kind, TIDE_ITEM_OWED);
     (void)feed(badness, 1, TIDE_OK, 1, NOW + 1);
-    assert_true(tide_badness_next(badness, NOW + 1, &order)); /* now there is something */
-    assert_int_equal(order.item, 1);
+    assert_order(badness, NOW + 1, TIDE_BADNESS_PROBE, 1); /* now there is something */
     tide_badness_probed(badness, TIDE_NOT_FOUND, NOW + 1);
     (void)feed(badness, 8, TIDE_PERMANENT, 1, NOW + 1);
     assert_true(tide_badness_next(badness, NOW + 1 + MINUTE, &order));
@@ -240,23 +235,21 @@ CASE(twenty_items_in_a_row_probe_and_a_failed_probe_halts)
         (void)feed(badness, item, TIDE_SERVER, 1, NOW);
     for (uint32_t attempt = 2; attempt < 40; attempt++) /* one item, however often, is one item */
         (void)feed(badness, 119, TIDE_SERVER, 1, NOW);
-    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_no_order(badness, NOW);
     (void)feed(badness, 120, TIDE_SERVER, 1, NOW);
     assert_true(tide_badness_next(badness, NOW, &order));
     assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
     assert_int_equal(order.item, 2);
     assert_int_equal(order.failed_in_a_row, 20);
     tide_badness_probed(badness, TIDE_GONE, NOW); /* deleted since: the next known one */
-    assert_true(tide_badness_next(badness, NOW, &order));
-    assert_int_equal(order.item, 1);
+    assert_order(badness, NOW, TIDE_BADNESS_PROBE, 1);
     tide_badness_probed(badness, TIDE_THROTTLED, NOW); /* says nothing: later */
-    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_no_order(badness, NOW);
     assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
     tide_badness_probed(badness, TIDE_SERVER, NOW + MINUTE);
-    assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
-    assert_int_equal(order.kind, TIDE_BADNESS_HALT);
+    assert_order(badness, NOW + MINUTE, TIDE_BADNESS_HALT, 0);
     tide_badness_halted(badness);
-    assert_false(tide_badness_next(badness, NOW + MINUTE, &order));
+    assert_no_order(badness, NOW + MINUTE);
     assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
     assert_int_equal(feed(badness, 101, TIDE_SERVER, 5, NOW + MINUTE).kind, TIDE_ITEM_HELD);
     tide_badness_resumed(badness);
@@ -278,13 +271,10 @@ CASE(a_successful_probe_clears_the_suspicion)
 
 CASE(a_suspicion_with_nothing_to_probe_halts)
 {
-    struct tide_badness_order order;
     fail_twenty(badness, TIDE_SERVER);
-    assert_true(tide_badness_next(badness, NOW, &order));
-    assert_int_equal(order.item, 0);
+    assert_order(badness, NOW, TIDE_BADNESS_PROBE, 0);
     tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
-    assert_true(tide_badness_next(badness, NOW, &order));
-    assert_int_equal(order.kind, TIDE_BADNESS_HALT);
+    assert_order(badness, NOW, TIDE_BADNESS_HALT, 0);
 }
 
 CASE(more_than_half_of_the_last_hundred_probe)
@@ -295,7 +285,7 @@ CASE(more_than_half_of_the_last_hundred_probe)
         (void)feed(badness, 2000 + i, TIDE_SERVER, 1, NOW);
     }
     assert_int_equal(tide_badness_view(badness).failed_of_last, 50);
-    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_no_order(badness, NOW);
     (void)feed(badness, 3000, TIDE_SERVER, 1, NOW);
     assert_true(tide_badness_next(badness, NOW, &order));
     assert_int_equal(order.failed_of_last, 51);
@@ -347,7 +337,7 @@ CASE(a_suspicion_or_a_halt_holds_every_verdict)
     assert_int_equal(feed(badness, 8, TIDE_GONE, 6, NOW + MINUTE).kind, TIDE_ITEM_HELD);
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 6, NOW).kind, TIDE_ITEM_HELD);
     tide_badness_resumed(badness);
-    tide_badness_probed(badness, TIDE_PERMANENT, NOW); /* of a probe that nobody waits for now */
+    tide_badness_probed(badness, TIDE_PERMANENT, NOW); /* of a probe that is no longer awaited */
     assert_false(tide_badness_view(badness).halted);
     assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
     assert_int_equal(feed(badness, 8, TIDE_GONE, 7, NOW).kind, TIDE_ITEM_VANISHED);
@@ -381,11 +371,10 @@ CASE(without_anything_to_compare_a_suspicion_holds_and_asks_at_once)
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
     assert_true(tide_badness_next(badness, NOW, &order));
     tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
-    assert_false(tide_badness_next(badness, NOW, &order)); /* a lone item waits its time */
+    assert_no_order(badness, NOW); /* a lone item waits its time */
     fail_twenty(badness, TIDE_SERVER);
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW + MINUTE).kind, TIDE_ITEM_HELD);
-    assert_true(tide_badness_next(badness, NOW, &order)); /* twenty do not */
-    assert_int_equal(order.item, 0);
+    assert_order(badness, NOW, TIDE_BADNESS_PROBE, 0); /* twenty do not */
     tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
     assert_true(tide_badness_view(badness).halted);
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 3, NOW + 2 * MINUTE).kind, TIDE_ITEM_HELD);
@@ -400,8 +389,8 @@ CASE(a_success_during_a_probe_does_not_ask_for_another)
     tide_badness_doubt(badness, NOW + MINUTE);
     assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
     (void)feed(badness, 1, TIDE_OK, 1, NOW + MINUTE);
-    assert_false(tide_badness_next(badness, NOW + MINUTE, &order));
-    /* It had no item, and found one that is there: somebody else succeeds. */
+    assert_no_order(badness, NOW + MINUTE);
+    /* It had no item, and found one that is there: another item succeeds. */
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW + MINUTE).kind, TIDE_ITEM_HELD);
     tide_badness_probed(badness, TIDE_OK, NOW + MINUTE);
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW + MINUTE).kind, TIDE_ITEM_BAD);
@@ -434,11 +423,10 @@ CASE(causes_outside_never_count)
 {
     const tide_status statuses[] = {TIDE_THROTTLED, TIDE_AGAIN,    TIDE_AUTH,   TIDE_NETWORK,
                                     TIDE_DISK_FULL, TIDE_CANCELED, TIDE_STOPPED};
-    struct tide_badness_order order;
     for (uint64_t i = 0; i < 700; i++)
         assert_int_equal(feed(badness, i + 1, statuses[i % 7], 9, NOW).kind, TIDE_ITEM_BLAMELESS);
     assert_int_equal(tide_badness_view(badness).suspects, 0);
-    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_no_order(badness, NOW);
 }
 
 TEST(memory_is_bounded_and_the_quietest_suspect_is_forgotten)
@@ -612,7 +600,7 @@ static void random_run(uint64_t seed, uint64_t steps, struct model *model, uint6
                 model_probed(model, probe);
             } else {
                 assert_true(model->halted);
-                if (tide_rng_chance(&rng, 1, 2)) /* else it was lost, and is told again */
+                if (tide_rng_chance(&rng, 1, 2)) /* else it was lost, and is given again */
                     tide_badness_halted(badness);
             }
         }

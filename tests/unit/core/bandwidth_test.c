@@ -8,8 +8,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-
 TEST(without_rates_everything_passes_at_once)
 {
     tide_bandwidth bandwidth;

@@ -4,8 +4,6 @@
 #include "support/scale.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-
 static const struct tide_breaker_rules defaults = {0};
 
 static void fail_times(tide_breaker *breaker, uint64_t now_ms, int times, tide_rng *rng)
@@ -34,7 +32,7 @@ TEST(failures_in_a_row_open_it_and_a_success_in_between_does_not)
     assert_true(tide_breaker_check(&breaker));
 }
 
-/* E6.1: what always fails is told from a provider that fails. */
+/* E6.1: what always fails is distinguished from a provider that fails. */
 TEST(a_subject_is_at_fault_once_others_succeed)
 {
     tide_breaker breaker;
@@ -45,7 +43,7 @@ TEST(a_subject_is_at_fault_once_others_succeed)
     assert_true(tide_breaker_subject_failed(&breaker, 7));
     assert_true(tide_breaker_subject_failed(&breaker, 7));
     assert_false(tide_breaker_subject_failed(&breaker, 9)); /* new, and nothing succeeded since */
-    assert_false(tide_breaker_subject_failed(&breaker, 0)); /* nobody knows what it was about */
+    assert_false(tide_breaker_subject_failed(&breaker, 0)); /* its subject is unknown */
     tide_breaker_subject_succeeded(&breaker, 7);
     assert_false(tide_breaker_subject_failed(&breaker, 7)); /* the slate is clean */
     for (uint64_t subject = 1000; subject < 1000 + 2 * TIDE_BREAKER_SUBJECTS; subject++)

@@ -10,11 +10,6 @@
 #include "support/sweep.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MODEL_JOBS = 64 };
 
 /* reach[a][b]: a needs b, over any number of steps (Warshall's closure). */

@@ -12,7 +12,7 @@
  *
  * Method: depth first over all actions on snapshots of all memory; a state is
  * left as soon as its canonical form was seen before.  Invariants
- * are checked in each state, and a state from which nothing goes on must have
+ * are checked in each state, and a state without a next step must have
  * all work done.  Then the glue gets one planted bug at a time, ten in all, and
  * the exploration must find each: that shows that the net has no such holes. */
 #include "base/map.h"
@@ -24,10 +24,6 @@
 #include "support/scale.h"
 #include "support/ok.h"
 #include "support/test.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     WORKERS = 3,
@@ -693,7 +689,7 @@ static void check_final(struct world *world)
 {
     for (unsigned id = 1; id <= ROWS; id++)
         if (world->ledger.rows[id].state != DONE && world->ledger.rows[id].state != NOT_YET)
-            broken(world, "nothing goes on, but there is work left");
+            broken(world, "no step is possible, but there is work left");
     if (world->ledger.cursor != CYCLES)
         broken(world, "all is done, but the cursor is not at the end");
     if (tide_tracker_count(world->tracker) != 0 ||

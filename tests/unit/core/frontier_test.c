@@ -1,6 +1,6 @@
 /* Goal: the cursor never passes unfinished work and never goes back, whatever
  * the order of events.  Method: examples of each rule, then random events
- * against a model that keeps one record per cycle for ever. */
+ * against a model that keeps one record per cycle forever. */
 #include "core/frontier.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -9,11 +9,6 @@
 #include "support/ok.h"
 #include "support/sweep.h"
 #include "support/test.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static tide_frontier *frontier_at(uint64_t committed)
 {

@@ -7,11 +7,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define I TIDE_LANE_INTERACTIVE
 #define B TIDE_LANE_BULK
 
@@ -177,7 +172,7 @@ CASE(while_a_person_waits_nothing_lower_of_that_account_starts, 16, 2, 2)
     person.level = 1;
     want(lanes, person);
     assert_int_equal(tide_lanes_explain(lanes, 1), TIDE_WHY_LEVEL);
-    assert_int_equal(start(lanes), 2); /* other accounts go on */
+    assert_int_equal(start(lanes), 2); /* other accounts run */
     assert_int_equal(start(lanes), 0);
     assert_int_equal(claim(lanes), 3);
     assert_int_equal(start(lanes), 0); /* being claimed is waiting too */
@@ -225,7 +220,7 @@ CASE(a_person_takes_the_account_from_running_lower_jobs, 16, 2, 2)
     assert_int_equal(claim(lanes), 3);
     hold(lanes, person);
     assert_int_equal(start(lanes), 3);
-    /* With room in the account and a free worker nobody is disturbed. */
+    /* With room in the account and a free worker no job is preempted. */
     OK(tide_lanes_admit(lanes, 1, 9));
     person.id = 4;
     want(lanes, person);

@@ -6,8 +6,6 @@
 #include "support/scale.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-
 static int by_value(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a;

@@ -7,8 +7,6 @@
 #include "support/scale.h"
 #include "support/test.h"
 
-#include <stdlib.h>
-
 TEST(nothing_may_be_spent_before_a_promise_is_durable)
 {
     tide_lease lease = {0};
@@ -23,7 +21,7 @@ TEST(nothing_may_be_spent_before_a_promise_is_durable)
     assert_false(tide_lease_covers(&lease, 101));
 }
 
-TEST(saves_are_wanted_at_their_interval_or_at_once_when_somebody_waits)
+TEST(saves_are_due_at_their_interval_or_at_once_when_a_caller_waits)
 {
     tide_lease lease = {0};
     (void)tide_lease_promise(&lease, 1000, 100);

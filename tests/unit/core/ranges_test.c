@@ -11,8 +11,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <string.h>
-
 static void alerts_take(struct tide_alerts_settings settings, tide_status expected)
 {
     tide_alerts *alerts = NULL;

@@ -285,7 +285,7 @@ static inline void referee_start(struct referee *self)
                         tide_rng_below(&self->rng, self->options.kill_every_ms * 1000ull);
 }
 
-/* Nobody is there until `up_us`; the provider goes on counting. */
+/* The client is down until `up_us`; the provider keeps counting. */
 static inline void referee_wait_down(struct referee *self, uint64_t up_us)
 {
     for (;;) {

@@ -6,11 +6,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { NOW = 1000000 };
 
 static struct tide_verdict decide(struct tide_ended ended)
@@ -98,7 +93,7 @@ TEST(a_reclaim_costs_one_attempt_and_starts_at_once)
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_RETRY);
     assert_int_equal(decide(ended).attempts, 1);
     assert_int_equal(decide(ended).at_ms, NOW);
-    ended.attempts = 4; /* a job that kills its worker does not do so for ever */
+    ended.attempts = 4; /* a job that kills its worker does not do so forever */
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_SPLIT);
     ended.items = 1;
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_FAIL);

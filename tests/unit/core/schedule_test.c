@@ -10,11 +10,6 @@
 #include "support/sweep.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static tide_schedules *schedule_make(void)
 {
     tide_schedules *schedule = NULL;

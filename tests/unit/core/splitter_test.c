@@ -10,11 +10,7 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { NOW = 5000000 };
 
@@ -198,7 +194,7 @@ TEST(senseless_input_is_refused)
 }
 
 /* The life of one batch.  GOOD items are stored.  A SILENT item fails the whole
- * request and nobody says why; a NAMED one fails alone, by name. */
+ * request without a reason; a NAMED one fails alone, by name. */
 enum nature { GOOD, SILENT, NAMED };
 enum { SIM_ITEMS = 1000, SIM_JOBS = 4 * SIM_ITEMS };
 
@@ -213,7 +209,7 @@ struct sim {
     struct sim_job jobs[SIM_JOBS];
     uint32_t jobs_count;
     uint64_t requests;
-    tide_badness *badness; /* has the last word, as in the engine; NULL: nobody has */
+    tide_badness *badness; /* decides, as in the engine; NULL: not used */
 };
 
 static struct sim sim;

@@ -8,11 +8,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static struct tide_brief job(uint64_t id, uint32_t account, uint8_t priority)
 {
     return (struct tide_brief){.id = id, .account = account, .priority = priority, .level = 4};
@@ -209,7 +204,7 @@ CASE(the_head_of_a_small_account_gets_in_beside_a_flood, 10)
     struct tide_brief second = job(12, 2, 5);
     assert_int_equal(tide_tracker_add(tracker, &second, 10, &evicted), TIDE_FULL);
     struct tide_refill refill;
-    assert_false(tide_tracker_refill(tracker, &refill)); /* full, nobody is without */
+    assert_false(tide_tracker_refill(tracker, &refill)); /* full, no account is without a job */
     tide_tracker_claiming(tracker, 11, 10);
     tide_tracker_remove(tracker, 11);
     assert_true(tide_tracker_refill(tracker, &refill));
@@ -344,7 +339,7 @@ CASE(accounts_come_and_go_beyond_the_table, 2)
     }
     assert_int_equal(state_of(tracker, 1000000), TIDE_JOB_READY);
     assert_int_equal(tide_tracker_wake_at_ms(tracker), 5000);
-    assert_false(tide_tracker_owes(tracker, 88888, 30, 1)); /* never heard of */
+    assert_false(tide_tracker_owes(tracker, 88888, 30, 1)); /* unknown */
     for (uint32_t account = 1; account <= TIDE_ACCOUNTS_MAX + 1; account++)
         tide_tracker_more(tracker, account); /* the last ones find no place */
     assert_false(tide_tracker_owes(tracker, TIDE_ACCOUNTS_MAX + 1, 30, 1));
@@ -812,7 +807,7 @@ TEST(the_tracker_agrees_with_a_model_that_recounts_everything)
     }
 }
 
-/* While account 1 is shut out, nobody else may be left behind. */
+/* While account 1 is shut out, no other account may be left behind. */
 static void only_account_1_is_left(struct model *model)
 {
     for (int i = 0; i < ROWS; i++)

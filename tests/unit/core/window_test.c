@@ -7,9 +7,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 TEST(a_charge_counts_from_sending_until_its_answer_plus_the_window)
 {
     tide_window window;
@@ -35,7 +32,7 @@ TEST(a_charge_counts_from_sending_until_its_answer_plus_the_window)
     tide_window_done(&window);
 }
 
-TEST(a_charge_nobody_answered_counts_until_the_provider_cannot_count_it)
+TEST(a_charge_without_an_answer_counts_until_the_provider_cannot_count_it)
 {
     tide_window window;
     OK(tide_window_init(&window, 1000, tide_mem_heap()));

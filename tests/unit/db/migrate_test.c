@@ -9,9 +9,6 @@
 #include "support/test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,8 +35,7 @@ static int tear_down(void **state)
     struct fixture *f = *state;
     static const char *const names[] = {"", "-wal", "-shm", "-journal"};
     for (size_t i = 0; i < 4; i++) {
-        char path[128];
-        (void)snprintf(path, sizeof path, "%s%s", f->path, names[i]);
+        const char *path = textf("%s%s", f->path, names[i]);
         (void)unlink(path);
     }
     (void)rmdir(f->path);
@@ -326,20 +322,18 @@ CASE(a_path_that_cannot_be_is_refused_with_advice)
     assert_int_equal(mkdir(f->path, 0700), 0);
     assert_refused(f, f->path, TIDE_IO, "that it is a file");
     assert_int_equal(rmdir(f->path), 0);
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/missing/state.db", f->dir);
+    const char *path = textf("%s/missing/state.db", f->dir);
     assert_refused(f, path, TIDE_IO, "directory exists");
 }
 
-/* Permissions do not bind root, so the opening is done as somebody else. */
+/* Permissions do not bind root, so the file is opened as another user. */
 CASE(a_file_or_directory_without_permission_is_refused)
 {
     bool root = geteuid() == 0;
     open_and_close(f, true);
     assert_int_equal(chmod(f->path, 0444), 0);
     assert_int_equal(chmod(f->dir, 0755), 0);
-    char fresh[128];
-    (void)snprintf(fresh, sizeof fresh, "%s/new.db", f->dir);
+    const char *fresh = textf("%s/new.db", f->dir);
     if (root)
         assert_int_equal(seteuid(65534), 0);
     else
@@ -379,7 +373,7 @@ CASE(a_full_disk_stops_a_transaction_and_loses_nothing)
     assert_non_null(strstr(f->err.text, f->path));
     assert_int_equal(tide_tx_commit(tx, &f->err), TIDE_DISK_FULL);
 
-    /* Room again: it goes on without being reopened. */
+    /* Room again: it works without being reopened. */
     OK(tide_tx_begin(ledger, &tx, &f->err));
     assert_int_equal(sqlite3_exec(handle, "PRAGMA max_page_count = 10000", NULL, NULL, NULL),
                      SQLITE_OK);
@@ -423,7 +417,7 @@ static int create_meanwhile(unsigned type, void *arg, void *statement, void *tex
     return 0;
 }
 
-CASE(a_file_that_is_just_created_is_nobody_elses)
+CASE(a_file_that_is_just_created_is_readable_by_its_owner_only)
 {
     const struct tide_db_options options = {.path = f->path};
     tide_db reader;

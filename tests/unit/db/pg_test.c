@@ -7,8 +7,7 @@
 #include "support/pg_test.h"
 #include "support/ok.h"
 #include "support/test.h"
-
-#include <inttypes.h>
+#include "support/heap.h"
 
 enum statement { SQL_ONE, SQL_ECHO, SQL_SUM, SQL_RECORDS, SQL_COUNT };
 static const char *const texts[SQL_COUNT] = {
@@ -69,7 +68,7 @@ TEST(a_bad_url_is_refused_without_telling_its_password)
     }
 }
 
-TEST(nobody_there_is_a_network_that_fails)
+TEST(without_a_server_the_status_is_network)
 {
     struct fixture f = {.pg = NULL};
     assert_int_equal(open_url(&f, "postgres://user:hunter2@/db?host=/nowhere/at/all"),
@@ -189,7 +188,7 @@ CASE(rows_are_copied)
     }
     OK(tide_pg_copy_run(f->pg, "COPY many FROM STDIN (FORMAT binary)", &f->err));
     assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM many WHERE b = 'odd'"), 2500);
-    /* A refused one is said, and the connection goes on. */
+    /* A refused one is said, and the connection stays usable. */
     tide_pg_copy(f->pg);
     tide_pg_copy_row(f->pg, 2);
     tide_pg_i64(f->pg, 1);
@@ -230,18 +229,17 @@ CASE(a_missing_database_is_no_outage)
 /* The server ends our connection: told once as a lost network, and made again when asked. */
 CASE(a_lost_connection_is_made_again)
 {
-    char sql[100];
     tide_pg_params(f->pg);
     OK(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err));
-    (void)snprintf(sql, sizeof sql, "SELECT pg_terminate_backend(%d, 5000)",
-                   PQbackendPID(tide_pg_handle(f->pg)));
+    const char *sql =
+        textf("SELECT pg_terminate_backend(%d, 5000)", PQbackendPID(tide_pg_handle(f->pg)));
     (void)pg_test_exec(f->url, sql);
     tide_pg_params(f->pg);
     assert_int_equal(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err), TIDE_NETWORK);
     assert_null(tide_pg_handle(f->pg)); /* PG1 */
     assert_int_equal(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err), TIDE_NETWORK);
     OK(tide_pg_ready(f->pg, &f->err));
-    OK(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err)); /* prepared anew */
+    OK(tide_pg_run(f->pg, SQL_ONE, NULL, &f->err)); /* prepared again */
 }
 
 CASE(a_slow_statement_is_ended)
@@ -274,7 +272,7 @@ CASE(behind_a_pooler_statements_have_no_names)
     tide_pg_close(pooled.pg);
 }
 
-/* Somebody threw our statements away: the one that finds out is tried again, and from then
+/* Another session discarded our statements: the one that fails is tried again, and from then
  * on they have no names. */
 CASE(statements_that_vanish_are_a_pooler)
 {

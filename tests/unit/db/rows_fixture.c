@@ -2,8 +2,6 @@
 
 #include <libpq-fe.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 tide_rows rows_now;
 static bool rows_on_postgres;

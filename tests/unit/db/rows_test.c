@@ -4,9 +4,6 @@
 #include "support/heap.h"
 
 #include <libpq-fe.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -193,8 +190,7 @@ CASE(statements_run_while_another_one_is_walked_through)
     unsigned seen = 0;
     tide_status rc = TIDE_OK;
     for (int i = 0; i < 5; i++) {
-        char name[8];
-        (void)snprintf(name, sizeof name, "n%d", i);
+        const char *name = textf("n%d", i);
         (void)put(*rows, tide_text_of(name), NULL, 0, i);
     }
     OK(tide_rows_prepare(*rows, "SELECT id FROM test_one ORDER BY id", WHAT, &outer, err));
@@ -257,9 +253,7 @@ CASE(a_lost_connection_is_worth_another_try)
     if (rows->sqlite != NULL)
         return;
     PGconn *other = PQconnectdb(getenv("TIDE_TEST_POSTGRES"));
-    char sql[80];
-    (void)snprintf(sql, sizeof sql, "SELECT pg_terminate_backend(%d)",
-                   PQbackendPID(rows->postgres));
+    const char *sql = textf("SELECT pg_terminate_backend(%d)", PQbackendPID(rows->postgres));
     PQclear(PQexec(other, sql));
     PQfinish(other);
     assert_int_equal(tide_rows_has(*rows, "x", WHAT, &has, &err), TIDE_NETWORK);

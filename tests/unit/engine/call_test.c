@@ -50,7 +50,7 @@ TEST(a_named_time_is_understood_in_both_forms)
     assert_int_equal(wait_ms, 90000);
 }
 
-TEST(nonsense_names_no_time_and_nobody_waits_longer_than_a_day)
+TEST(nonsense_names_no_time_and_no_wait_is_longer_than_a_day)
 {
     const char *const nonsense[] = {"", "soon", "-3", "12 s", "Sun, 15 Nov 2026 10:01:30 GMT"};
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {

@@ -51,11 +51,10 @@ OPENED(a_process_for_one_account_leaves_the_others_alone)
 {
     struct counted counted = {.url = NULL};
     uint32_t ada = 0;
-    uint32_t bob = 0;
     const char *only[] = {"ada"};
     const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
     OK(tide_engine_account(f->engine, "ada", "default", &ada, err));
-    OK(tide_engine_account(f->engine, "bob", "default", &bob, err));
+    uint32_t bob = new_account(f, "bob", "default");
     for (int i = 0; i < 3; i++) {
         ENQUEUE(f, .kind = kind, .account = ada);
         ENQUEUE(f, .kind = kind, .account = bob);
@@ -65,14 +64,13 @@ OPENED(a_process_for_one_account_leaves_the_others_alone)
     assert_int_equal(get(&counted.runs), 3);
 
     /* Who comes later is not among the named, either. */
-    uint32_t eve = 0;
-    OK(tide_engine_account(f->engine, "eve", "default", &eve, err));
+    uint32_t eve = new_account(f, "eve", "default");
     ENQUEUE(f, .kind = kind, .account = eve);
     finish(f);
     assert_int_equal(get(&counted.runs), 3);
     fixture_close(f);
 
-    /* The next process has nobody in particular to work for. */
+    /* The next process works for no particular account. */
     fixture_open(f);
     (void)DEFINE(f, "work", counted_handler, .context = &counted);
     run_all(f);
@@ -90,13 +88,12 @@ OPENED(a_command_may_ask_it_for_another_account)
 {
     struct counted counted = {.url = NULL};
     uint32_t ada = 0;
-    uint32_t bob = 0;
     const char *only[] = {"ada"};
     char path[128];
     int lines = 0;
     const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
     OK(tide_engine_account(f->engine, "ada", "default", &ada, err));
-    OK(tide_engine_account(f->engine, "bob", "default", &bob, err));
+    uint32_t bob = new_account(f, "bob", "default");
     ENQUEUE(f, .kind = kind, .account = bob);
     OK(tide_engine_only(f->engine, only, 1, err));
     run_all(f);
@@ -113,11 +110,10 @@ CASE(one_header_holds_an_account_for_an_hour_at_most)
 {
     test_http *server = test_http_start();
     struct counted counted = {.url = test_http_url(server, "/status?code=429&after=999999999")};
-    uint32_t account = 0;
     fixture_settings(f, "governor.retry_after_max=20m");
     fixture_open(f);
     const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
-    OK(tide_engine_account(f->engine, "ada", "default", &account, err));
+    uint32_t account = new_account(f, "ada", "default");
     ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     UNTIL(test_http_requests(server) == 1);
@@ -138,10 +134,9 @@ CASE(one_header_holds_an_account_for_an_hour_at_most)
 OPENED(what_calls_came_to_is_seen_and_outlives_the_engine)
 {
     struct counted counted = {.url = "http://127.0.0.1:1/x"};
-    uint32_t account = 0;
     json_t *snapshot = NULL;
     uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
-    OK(tide_engine_account(f->engine, "ada", "default", &account, err));
+    uint32_t account = new_account(f, "ada", "default");
     ENQUEUE(f, .kind = kind, .account = account);
     start(f);
     for (bool failed = false; !failed; test_pause()) {
@@ -238,10 +233,9 @@ OPENED(a_quota_holds_for_accounts_of_an_earlier_start)
     test_http *server = test_http_start();
     struct counted counted = {.url = test_http_url(server, "/plain")};
     const struct tide_quota quota = {.name = "weather", .window_units = 6000, .window_ms = 60000};
-    uint32_t account = 0;
     OK(tide_engine_quota(f->engine, &quota, err));
     const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
-    OK(tide_engine_account(f->engine, "ada", "weather", &account, err));
+    uint32_t account = new_account(f, "ada", "weather");
     for (int i = 0; i < 5; i++)
         ENQUEUE(f, .kind = kind, .account = account);
     run_all(f);

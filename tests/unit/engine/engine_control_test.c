@@ -24,8 +24,7 @@ __attribute__((format(printf, 2, 3))) static json_t *ask(struct fixture *f, cons
     va_start(args, format);
     (void)vsnprintf(request, sizeof request, format, args);
     va_end(args);
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_SOCKET, f->dir);
+    const char *path = textf("%s/" TIDE_CONTROL_SOCKET, f->dir);
     json_t *answer = NULL;
     OK(tide_socket_ask(f->world, tide_mem_heap(), path, tide_text_of(request), TEST_WAIT_MS, NULL,
                        take_line, &answer, err));
@@ -126,9 +125,8 @@ OPENED(one_look_shows_everything)
 {
     struct world_seen seen = {{0}, 0};
     uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
-    uint32_t account = 0;
     uint64_t stream = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     OK(tide_stream_open(f->engine, account, "history", NULL, &stream, err));
     struct tide_spec work = {.kind = kind, .account = account, .size_bytes = 5};
     struct tide_spec later = {.kind = kind, .account = account, .delay_ms = 60000};
@@ -245,8 +243,7 @@ CASE(pause_and_halt_hold_jobs_back_and_explain_says_so)
     gate_open(&seen.gate);
     fixture_open(f);
     uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     start(f);
     static const char *const holds[][2] = {
         {"{\"op\":\"pause\",\"kind\":\"work\"}", "{\"op\":\"resume\",\"kind\":\"work\"}"},
@@ -280,12 +277,10 @@ OPENED(bad_items_are_retried_and_accepted_by_command)
     struct tide_kind items = {
         .name = "items", .handler = item_handler, .context = &seen, .items = true};
     uint32_t kind = define(f, &items);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     start(f);
     for (int i = 0; i < 4; i++) {
-        char payload[64];
-        (void)snprintf(payload, sizeof payload, "{\"items\":[\"x%d\",\"bad%d\",\"y%d\"]}", i, i, i);
+        const char *payload = textf("{\"items\":[\"x%d\",\"bad%d\",\"y%d\"]}", i, i, i);
         ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
         finish(f);
     }
@@ -308,9 +303,8 @@ OPENED(every_item_marked_for_a_retry_is_retried_at_the_start)
     struct world_seen seen = {{0}, 0};
     const struct tide_kind items = {
         .name = "items", .handler = item_handler, .context = &seen, .items = true};
-    uint32_t account = 0;
     uint32_t kind = define(f, &items);
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     (void)sql(
         f,
         "INSERT INTO bad (account, kind, item, state, first_seen, last_tried, retries, reason)"
@@ -376,8 +370,7 @@ OPENED(many_bad_items_raise_an_alert_that_outlives_the_engine)
 {
     struct world_seen seen = {{0}, 1};
     uint32_t kind = DEFINE(f, "items", item_handler, .context = &seen, .items = true);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     start(f);
     for (int i = 0; i < 8; i++) {
         char payload[128];
@@ -418,8 +411,7 @@ static void run_items(struct fixture *f, struct world_seen *seen, int round, int
     static struct batch_text text;
     fixture_open(f);
     uint32_t kind = DEFINE(f, "items", item_handler, .context = seen, .items = true);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     start(f);
     ENQUEUE(f, .kind = kind, .account = account, .payload = items_payload(&text, round, good, bad));
     finish(f);
@@ -456,8 +448,7 @@ CASE(alerts_count_over_runs_and_the_next_run_clears_them)
 static void remember(struct fixture *f, uint32_t bytes)
 {
     fixture_open(f);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     (void)sql(f, "DELETE FROM bad");
     (void)sql(
         f,
@@ -487,16 +478,14 @@ CASE(what_is_remembered_of_an_account_has_a_budget)
 
 static void write_config(struct fixture *f, const char *yaml)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/config.yaml", f->dir);
+    const char *path = textf("%s/config.yaml", f->dir);
     OK(tide_file_replace(f->world, path, tide_text_of(yaml), 0600, err));
 }
 
 /* Settings of a file that can change, under the short pauses of the tests. */
 static void open_with_config(struct fixture *f, const char *yaml)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/config.yaml", f->dir);
+    const char *path = textf("%s/config.yaml", f->dir);
     write_config(f, yaml);
     OK(tide_settings_load(f->world,
                           &(struct tide_settings_sources){
@@ -596,8 +585,7 @@ static void *crowd_main(void *arg)
         json_decref(answer);
         (void)add(&crowd->asked, 1);
         uint32_t account = 0;
-        char name[32];
-        (void)snprintf(name, sizeof name, "account %u", i % 500);
+        const char *name = textf("account %u", i % 500);
         (void)tide_engine_account(f->engine, name, "default", &account, NULL);
         uint64_t stream = 0;
         (void)tide_stream_open(f->engine, account, "line", NULL, &stream, NULL);
@@ -612,14 +600,13 @@ CASE(a_crowd_may_ask_while_jobs_run)
     gate_open(&seen.gate);
     open_with_config(f, "workers.count: 5\n");
     uint32_t kind = DEFINE(f, "work", work_handler, .context = &seen);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     start(f);
     struct crowd crowd = {.f = f};
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, crowd_main, &crowd), 0);
-    /* A refused call looks at everything and waits for nobody: many of them meet
+    /* A refused call looks at everything and does not wait: many of them meet
      * the writer at its work. */
     struct tide_spec wrong[64];
     for (int i = 0; i < 64; i++)
@@ -670,10 +657,9 @@ static uint64_t handed_id(struct fixture *f, const char *request)
 OPENED(a_command_hands_its_work_over)
 {
     struct handed handed = {{0}, "", 0};
-    uint32_t account = 0;
     (void)DEFINE(f, "work", handed_handler, .context = &handed, .payload_bytes_max = 100,
                  .dedupe_running = true);
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    (void)new_account(f, "a@example.org", "default");
     start(f);
     const char *request = "{\"op\":\"enqueue\",\"kind\":\"work\",\"account\":\"a@example.org\","
                           "\"dedupe\":\"plan/1\",\"payload\":{\"force\":true}}";
@@ -713,8 +699,7 @@ OPENED(what_cannot_be_done_is_not_taken_over)
     ask_status(f, request, TIDE_INVALID);
     assert_int_equal(progress(f).window, 0);
     json_t *answer = ask(f, "{\"op\":\"enqueue\",\"kind\":\"mail.plan\"}");
-    char who[64];
-    (void)snprintf(who, sizeof who, "process %d", (int)getpid());
+    const char *who = textf("process %d", (int)getpid());
     assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), who));
     json_decref(answer);
 }
@@ -722,10 +707,9 @@ OPENED(what_cannot_be_done_is_not_taken_over)
 OPENED(a_pause_for_a_sign_in_ends_with_the_news_of_one)
 {
     struct handed handed = {{0}, "", 1};
-    uint32_t account = 0;
     gate_open(&handed.gate);
     uint32_t kind = DEFINE(f, "work", handed_handler, .context = &handed);
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     start(f);
     const char *request = "{\"op\":\"signed_in\",\"account\":\"a@example.org\"}";
     json_t *answer = ask(f, "%s", request);

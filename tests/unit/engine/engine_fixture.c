@@ -120,6 +120,13 @@ uint64_t enqueue(struct fixture *f, struct tide_spec spec)
     return id;
 }
 
+uint32_t new_account(struct fixture *f, const char *name, const char *provider)
+{
+    uint32_t id = 0;
+    OK(tide_engine_account(f->engine, name, provider, &id, err));
+    return id;
+}
+
 void start(struct fixture *f)
 {
     OK(tide_engine_start(f->engine, err));

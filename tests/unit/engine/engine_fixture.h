@@ -14,11 +14,7 @@
 #include "world/world.h"
 #include "support/scale.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,6 +95,7 @@ uint32_t define(struct fixture *f, const struct tide_kind *kind);
 uint64_t enqueue(struct fixture *f, struct tide_spec spec);
 #define DEFINE(f, ...)  define(f, &(struct tide_kind){__VA_ARGS__})
 #define ENQUEUE(f, ...) enqueue(f, (struct tide_spec){__VA_ARGS__})
+uint32_t new_account(struct fixture *f, const char *name, const char *provider);
 void start(struct fixture *f);
 
 /* Waits for the end of all work; shows what the engine is at when it does not come. */

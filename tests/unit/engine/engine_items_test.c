@@ -60,7 +60,7 @@ static void batch_payload(char *payload, size_t bytes, int count)
     (void)snprintf(payload + used, bytes - used, "]}");
 }
 
-/* The second item fails while a person cancels the job, which does not look and returns OK. */
+/* The second item fails while a user cancels the job, which does not look and returns OK. */
 static tide_status one_fails_handler(tide_job *job, void *context, tide_error *err)
 {
     struct gate *gate = context;
@@ -99,8 +99,7 @@ static void run_batch(struct fixture *f, bool by_name)
     fixture_open(f);
     uint32_t kind = DEFINE(f, "batch", batch_handler, .context = &seen, .items = true);
     uint32_t after = DEFINE(f, "after", after_handler, .context = &seen);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     char payload[2048];
     batch_payload(payload, sizeof payload, 100);
     uint64_t id = ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
@@ -154,8 +153,7 @@ OPENED(an_item_is_not_bad_for_what_its_batch_met)
 {
     uint64_t calls = 0;
     uint32_t kind = DEFINE(f, "batch", unlucky_handler, .context = &calls, .items = true);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\",\"c\"]}");
     run_all(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 0);
@@ -192,8 +190,7 @@ OPENED(an_item_is_not_bad_for_what_another_one_did_to_its_batch)
 {
     struct unlucky seen = {0};
     uint32_t kind = DEFINE(f, "batch", poisoned_handler, .context = &seen, .items = true);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\"]}");
     start(f);
     /* Each was judged once: a second request follows the verdict on the first one. */
@@ -230,7 +227,7 @@ static void run_cycle(struct fixture *f, uint32_t kind, uint32_t account, const 
     finish(f);
 }
 
-/* A person reads the list of bad items: what is stored must not stand there (E6.3). */
+/* A user reads the list of bad items: what is stored must not stand there (E6.3). */
 CASE(a_bad_item_that_a_later_cycle_stores_is_bad_no_more)
 {
     uint64_t refuses = 1;

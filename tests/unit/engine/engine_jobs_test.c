@@ -3,6 +3,7 @@
 #include "engine_fixture.h"
 
 #include "tidemark_inside.h"
+#include "support/heap.h"
 
 /* ---- enqueue ---------------------------------------------------------------------- */
 
@@ -14,7 +15,7 @@ OPENED(what_is_wrong_is_refused_before_anything_is_written)
     memset(long_key, 'k', sizeof long_key - 1);
     uint32_t self = 1;
     uint32_t beyond = 2;
-    uint64_t nobody = 999;
+    uint64_t no_job = 999;
     struct tide_spec wrong[] = {
         {.kind = 0},
         {.kind = 4711},
@@ -27,8 +28,8 @@ OPENED(what_is_wrong_is_refused_before_anything_is_written)
         {.kind = kind, .dedupe = long_key},
         {.kind = kind, .needs_index = &self, .needs_index_count = 1},
         {.kind = kind, .needs_index = &beyond, .needs_index_count = 1},
-        {.kind = kind, .needs = &nobody, .needs_count = 1},
-        {.kind = kind, .needs = &nobody, .needs_count = TIDE_NEEDS_MAX + 1},
+        {.kind = kind, .needs = &no_job, .needs_count = 1},
+        {.kind = kind, .needs = &no_job, .needs_count = TIDE_NEEDS_MAX + 1},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct tide_spec specs[2] = {{.kind = kind}, wrong[i]};
@@ -63,7 +64,7 @@ OPENED(a_cycle_of_dependencies_is_refused_before_anything_is_written)
     assert_int_equal(get(&ran), COUNT);
 }
 
-/* A job notes when it ran; nobody may run before what it needs. */
+/* A job notes when it ran; none may run before what it needs. */
 struct order {
     uint64_t at;
     uint64_t *done_at; /* by number in the payload */
@@ -151,7 +152,7 @@ OPENED(needs_may_be_named_in_any_order_and_mixed_with_ids)
     assert_true(done_at[5] < done_at[3]);
     assert_true(done_at[3] < done_at[1]);
     assert_true(done_at[3] < done_at[2]);
-    /* What is done already blocks nobody. */
+    /* What is done already blocks no job. */
     ENQUEUE(f, .kind = kind, .payload = "{\"n\":0}", .needs = ids, .needs_count = 5);
     finish(f);
     assert_int_equal(done_at[0], 7);
@@ -212,8 +213,7 @@ OPENED(a_waiting_duplicate_is_returned_raised_and_forced)
 {
     uint64_t ran = 0;
     uint32_t kind = DEFINE(f, "forced", forced_handler, .context = &ran);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", NULL, &account, err));
+    uint32_t account = new_account(f, "a@example.org", NULL);
     struct tide_spec spec = {.kind = kind, .dedupe = "inbox", .priority = 10};
     uint64_t id = enqueue(f, spec);
     spec.priority = 5;
@@ -424,9 +424,8 @@ static tide_status upload_handler(tide_job *job, void *context, tide_error *err)
         rc = tide_job_resume_set(job, TIDE_TEXT("part 1"), err);
     if (try == 2) {
         rc = tide_job_save(job, TIDE_TEXT("part 2"), err);
-        char query[128];
-        (void)snprintf(query, sizeof query, "SELECT resume FROM detail WHERE job = %" PRIu64,
-                       tide_job_id(job));
+        const char *query =
+            textf("SELECT resume FROM detail WHERE job = %" PRIu64, tide_job_id(job));
         struct sql_ask ask = {.sql = query};
         if (tide_transact(upload->f->engine, sql_run, &ask, err) != TIDE_OK ||
             strcmp(ask.text, "part 2") != 0)
@@ -471,7 +470,7 @@ static tide_status intent_handler(tide_job *job, void *context, tide_error *err)
     return tide_job_intent_end(job, "draft-1", TIDE_OK, "{\"id\":7}", err);
 }
 
-OPENED(an_intent_made_before_is_told_to_the_next_attempt)
+OPENED(the_next_attempt_learns_of_an_intent_made_before)
 {
     uint64_t seen[2] = {0};
     uint32_t kind = DEFINE(f, "send", intent_handler, .context = seen);
@@ -623,11 +622,10 @@ OPENED(failed_jobs_of_which_nothing_is_left_become_done)
     struct failing failing = {.status = TIDE_PERMANENT};
     struct over over = {.payload = "{\"n\":1}"};
     uint64_t ran = 0;
-    uint32_t account = 0;
     uint32_t fails = DEFINE(f, "fails", failing_handler, .context = &failing);
     uint32_t other = DEFINE(f, "other", failing_handler, .context = &failing);
     uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
-    OK(tide_engine_account(f->engine, "ada", NULL, &account, err));
+    uint32_t account = new_account(f, "ada", NULL);
     const struct tide_spec specs[] = {
         {.kind = fails, .account = account, .payload = "{\"n\":1}"},
         {.kind = fails, .account = account, .payload = "{\"n\":2}"},
@@ -718,8 +716,7 @@ OPENED(the_cursor_never_passes_unfinished_work)
     static const char *const ends[] = {"day 1", "day 2", "day 3", "day 4"};
     uint64_t ids[4];
     for (int i = 0; i < 4; i++) {
-        char payload[16];
-        (void)snprintf(payload, sizeof payload, "{\"n\":%d}", i);
+        const char *payload = textf("{\"n\":%d}", i);
         OK(tide_cycle_open(f->engine, stream, i == 0 ? "" : ends[i - 1], ends[i],
                            &(struct tide_spec){.kind = kind, .payload = payload}, 1, &ids[i], err));
     }

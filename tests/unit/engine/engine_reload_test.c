@@ -2,14 +2,14 @@
 #include "engine/engine.h"
 #include "engine/reload.h"
 #include "engine_fixture.h"
+#include "support/heap.h"
 
 #define COMMON                                                                                     \
     "settings.reload_every: 100ms\nworkers.reserved_interactive: 0\nworkers.reserved_bulk: 0\n"
 
 static void write_settings(struct fixture *f, const char *yaml)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/config.yaml", f->dir);
+    const char *path = textf("%s/config.yaml", f->dir);
     char text[1024];
     int bytes = snprintf(text, sizeof text, COMMON "%s", yaml);
     OK(tide_file_replace(f->world, path, (tide_text){text, (size_t)bytes}, 0600, err));
@@ -17,8 +17,7 @@ static void write_settings(struct fixture *f, const char *yaml)
 
 static void load_settings(struct fixture *f, const char *yaml)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/config.yaml", f->dir);
+    const char *path = textf("%s/config.yaml", f->dir);
     write_settings(f, yaml);
     struct tide_settings_sources sources = {.file = path};
     OK(tide_settings_load(f->world, &sources, tide_mem_heap(), &f->settings, err));
@@ -127,8 +126,7 @@ CASE(a_new_threshold_judges_what_happened_before)
 {
     load_settings(f, "alerts.bad_warn: 100%\nalerts.bad_critical: 100%\n");
     fixture_open(f);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "anna", "gmail", &account, err));
+    uint32_t account = new_account(f, "anna", "gmail");
     start(f);
     tide_lock_take(f->world, f->engine->lock);
     uint64_t now_ms = tide_world_now_ms(f->world);
@@ -147,8 +145,7 @@ CASE(rates_and_schedules_change_with_the_file)
 {
     load_settings(f, "");
     fixture_open(f);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "anna", "gmail", &account, err));
+    uint32_t account = new_account(f, "anna", "gmail");
     start(f);
     write_settings(f, "governor.gmail.window_units: 15000\ngovernor.gmail.window: 30s\n"
                       "bandwidth.down: 1MiB\nretry.attempts_max: 3\npurge.every: 2h\n");
@@ -165,14 +162,13 @@ CASE(rates_and_schedules_change_with_the_file)
     assert_int_equal(__atomic_load_n(&f->engine->attempts_max, __ATOMIC_RELAXED), 3);
 }
 
-/* A governor that counts units goes on counting them until the next start; all
+/* A governor that counts units keeps counting them until the next start; all
  * else that the file says counts at once. */
 CASE(a_quota_that_goes_away_waits_for_the_next_start)
 {
     load_settings(f, "");
     fixture_open(f);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "anna", "gmail", &account, err));
+    uint32_t account = new_account(f, "anna", "gmail");
     start(f);
     write_settings(f, "governor.gmail.window_units: 0\ngovernor.gmail.in_flight: 7\n");
     struct tide_governor_view view = {0};

@@ -42,8 +42,7 @@ static tide_status fetch_handler(tide_job *job, void *context, tide_error *err)
 
 static uint32_t account_of(struct fixture *f, const char *provider)
 {
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", provider, &account, err));
+    uint32_t account = new_account(f, "a@example.org", provider);
     return account;
 }
 
@@ -126,7 +125,7 @@ static tide_status batch_call_handler(tide_job *job, void *context, tide_error *
 }
 
 /* Every part of a batch is a call to the provider: more of them than may be in flight
- * can never be sent, and the job says so instead of waiting for ever (E4.4). */
+ * can never be sent, and the job says so instead of waiting forever (E4.4). */
 OPENED(a_batch_is_charged_for_every_part)
 {
     test_http *server = test_http_start();
@@ -443,9 +442,9 @@ OPENED(a_halt_ends_an_accounts_jobs_and_survives_a_restart)
     start(f);
     UNTIL(get(&gate.arrived) >= 2);
     OK(tide_engine_halt(f->engine, account, "the owner left", err));
-    finish(f); /* what is halted does not count as work; its handlers were told to end */
+    finish(f); /* what is halted does not count as work; its handlers were canceled */
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 0 AND attempts = 0"), 20);
-    ENQUEUE(f, .kind = count); /* others go on */
+    ENQUEUE(f, .kind = count); /* other jobs run */
     finish(f);
     assert_int_equal(get(&ran), 1);
     fixture_close(f);
@@ -493,8 +492,7 @@ OPENED(when_everything_fails_the_account_halts_instead)
     finish(f);
     (void)add(&store.broken, 1);
     for (int i = 0; i < 60; i++) {
-        char payload[48];
-        (void)snprintf(payload, sizeof payload, "{\"items\":[\"m%d\"]}", i);
+        const char *payload = textf("{\"items\":[\"m%d\"]}", i);
         ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
     }
     UNTIL(sql(f, "SELECT halted FROM account") == 1);
@@ -555,7 +553,7 @@ CASE(a_stalled_job_says_how_long_it_had_no_beat)
 struct zombie {
     uint64_t runs;
     uint64_t release;
-    uint64_t stale; /* what the zombie was told when it came back */
+    uint64_t stale; /* set when the late handler got TIDE_STALE */
     uint64_t left;
 };
 

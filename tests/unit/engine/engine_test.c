@@ -66,8 +66,7 @@ CASE(it_makes_its_directory_with_those_above)
 
 OPENED(a_second_engine_is_told_who_was_first)
 {
-    char me[32];
-    (void)snprintf(me, sizeof me, "process %ld", (long)getpid());
+    const char *me = textf("process %ld", (long)getpid());
     tide_error told = {TIDE_OK, 0, ""};
     tide_engine *second = NULL;
     struct tide_engine_options options = {.state_dir = f->dir, .settings = f->settings};
@@ -96,8 +95,7 @@ CASE(a_directory_that_cannot_be_is_refused)
 
 CASE(a_file_that_is_no_ledger_is_left_alone)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/state.db", f->dir);
+    const char *path = textf("%s/state.db", f->dir);
     static const char text[] = "dear diary, this is not a database, it only lies in its place.";
     OK(tide_file_replace(f->world, path, TIDE_TEXT(text), 0600, err));
     fixture_settings(f, NULL);
@@ -137,10 +135,10 @@ CASE(a_stop_cancels_what_outlives_the_grace_and_the_next_start_continues)
     start(f);
     UNTIL(get(&gate.arrived) >= 2);
     uint64_t before_ms = test_now_ms();
-    fixture_close(f); /* the handlers would wait for ever */
+    fixture_close(f); /* the handlers would wait forever */
     assert_true(test_now_ms() - before_ms >= 40);
     fixture_open(f);
-    /* Nothing ran to its end, nothing is lost, and nobody paid (E7.2, E7.4). */
+    /* No job ended, none is lost, and none lost an attempt (E7.2, E7.4). */
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 0"), 100);
     assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
     assert_int_equal(sql(f, "SELECT count(*) FROM claim"), 0);
@@ -327,8 +325,7 @@ OPENED(an_idle_engine_costs_nothing)
 {
     uint64_t ran = 0;
     uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "gmail", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "gmail");
     start(f);
     for (int i = 0; i < 20; i++)
         ENQUEUE(f, .kind = kind, .account = account);

@@ -3,6 +3,7 @@
 #include "engine_fixture.h"
 
 #include "engine/engine.h"
+#include "support/heap.h"
 
 #include <sys/stat.h>
 
@@ -129,7 +130,7 @@ OPENED(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor)
     called(&caller);
     assert_int_equal(caller.rc, TIDE_OK);
 
-    /* Others go on, and the cursor does not. */
+    /* Other jobs run; the cursor stays. */
     UNTIL(get(&late_gate.arrived) == 1);
     (void)ENQUEUE(f, .kind = other);
     UNTIL(get(&ran) == 1);
@@ -142,7 +143,7 @@ OPENED(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor)
     assert_string_equal(seen.cursor, "day 2");
 }
 
-/* ---- what is refused for ever ----------------------------------------------------------------- */
+/* ---- what is always refused ----------------------------------------------------------------- */
 
 struct lines {
     uint64_t not_written;
@@ -169,7 +170,7 @@ static void open_with_log(struct fixture *f, struct lines *lines)
 }
 
 /* A transaction that can never be written stops the engine, and the log has the reason:
- * everything that waits for the writer would wait for ever. */
+ * everything that waits for the writer would wait forever. */
 CASE(a_transaction_that_is_always_refused_stops_the_engine_with_a_reason)
 {
     uint64_t ran = 0;
@@ -222,7 +223,7 @@ static tide_status effect_handler(tide_job *job, void *context, tide_error *err)
 
 /* Whatever an effect does to the transaction, nothing of it is stored in part: the others that
  * were written with it are written again without it, and its job is not done. */
-OPENED(an_effect_that_ends_the_transaction_takes_nobody_with_it)
+OPENED(an_effect_that_ends_the_transaction_harms_no_other_job)
 {
     static const char *const statements[] = {
         "ROLLBACK",
@@ -273,7 +274,7 @@ static tide_status end_it(tide_transaction *transaction, void *arg, tide_error *
     return TIDE_OK;
 }
 
-/* The same of a caller's transaction: the caller is told, and the engine goes on. */
+/* The same of a caller's transaction: the caller gets an error and the engine keeps running. */
 OPENED(a_callback_that_ends_the_transaction_is_refused_alone)
 {
     uint64_t ran = 0;
@@ -359,9 +360,8 @@ static bool job_is_canceled(struct fixture *f, uint64_t id, tide_cancel_reason r
 OPENED(a_cancel_after_a_halt_is_kept)
 {
     struct deaf deaf = {.says = TIDE_CANCELED};
-    uint32_t account = 0;
     uint32_t kind = DEFINE(f, "deaf", deaf_handler, .context = &deaf);
-    OK(tide_engine_account(f->engine, "a", "default", &account, err));
+    uint32_t account = new_account(f, "a", "default");
     start(f);
     uint64_t id = ENQUEUE(f, .kind = kind, .account = account);
     UNTIL(get(&deaf.gate.arrived) == 1);
@@ -442,9 +442,8 @@ OPENED(a_cancel_at_the_end_of_a_job_is_kept)
 
 static off_t log_bytes(struct fixture *f)
 {
-    char path[128];
     struct stat seen;
-    (void)snprintf(path, sizeof path, "%s/state.db-wal", f->dir);
+    const char *path = textf("%s/state.db-wal", f->dir);
     return stat(path, &seen) == 0 ? seen.st_size : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "fleet/inside.h"
 #include "support/pg_test.h"
 #include "unit/engine/engine_fixture.h"
+#include "support/heap.h"
 
 #include <stdatomic.h>
 
@@ -44,9 +45,8 @@ static void enqueue_each(struct fixture *f, uint32_t kind)
 {
     struct tide_spec specs[ACCOUNTS];
     for (int i = 0; i < ACCOUNTS; i++) {
-        char name[32];
         specs[i] = (struct tide_spec){.kind = kind, .payload = "{}"};
-        (void)snprintf(name, sizeof name, "account %d", i);
+        const char *name = textf("account %d", i);
         OK(tide_engine_account(f->engine, name, "default", &specs[i].account, err));
     }
     OK(tide_enqueue(f->engine, specs, ACCOUNTS, NULL, err));

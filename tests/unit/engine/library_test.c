@@ -5,9 +5,6 @@
 
 #include "support/http_server.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <sqlite3.h>
 
@@ -198,7 +195,7 @@ CASE(how_a_job_failed_is_told_from_not_ended)
 }
 
 /* SQLite belongs to the whole process: the library does not set it up for a host program that
- * has not used it yet.  Runs first, because what SQLite is told once it runs it refuses. */
+ * has not used it yet.  Runs first, because SQLite refuses this configuration once it runs. */
 CASE(sqlite_stays_as_the_program_has_it)
 {
     if (sqlite3_compileoption_used("DEFAULT_MEMSTATUS=0"))
@@ -226,7 +223,7 @@ static void hear(void *arg, const char *line, size_t bytes)
     __atomic_store_n(&heard->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Every step of a job is told at this level. */
+/* Every step of a job is logged at this level. */
 static const char *const debug[] = {"log.level=debug", NULL};
 
 static void run_one_job(struct stage *stage)

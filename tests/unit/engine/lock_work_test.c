@@ -41,9 +41,8 @@ enum { ACCOUNTS = 100, ITEMS = 200 };
 OPENED(a_snapshot_of_many_accounts_reads_the_window_once)
 {
     for (int i = 0; i < ACCOUNTS; i++) {
-        char name[32];
         uint32_t account = 0;
-        (void)snprintf(name, sizeof name, "account %d", i);
+        const char *name = textf("account %d", i);
         OK(tide_engine_account(f->engine, name, "default", &account, err));
     }
     tide_buf json = heap_buf(16 << 20);
@@ -70,8 +69,7 @@ static tide_status refuse_each(tide_job *job, void *context, tide_error *err)
 OPENED(a_batch_whose_items_go_alone_is_read_a_few_times)
 {
     uint32_t kind = DEFINE(f, "items", refuse_each, .items = true);
-    uint32_t account = 0;
-    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    uint32_t account = new_account(f, "a@example.org", "default");
     static char payload[ITEMS * 16];
     size_t at = (size_t)snprintf(payload, sizeof payload, "{\"items\":[");
     for (int i = 0; i < ITEMS; i++)

@@ -8,11 +8,7 @@
 #include "support/test.h"
 #include "unit/core/referee.h"
 #include "support/scale.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/heap.h"
 
 enum { PROVIDERS = 5, FIELDS_MAX = 256 };
 static const char *const providers[PROVIDERS] = {"gmail", "console", "graph", "chat", "default"};
@@ -417,8 +413,7 @@ TEST(a_limit_too_small_for_one_call_is_refused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_settings *settings = settings_with(NULL, NULL);
         tide_error err = {TIDE_OK, 0, ""};
-        char text[100];
-        (void)snprintf(text, sizeof text, "governor.gmail.window_units=%s", cases[i].value);
+        const char *text = textf("governor.gmail.window_units=%s", cases[i].value);
         OK(tide_settings_add_flag(settings, text, &err));
         assert_int_equal(tide_settings_check(settings, &err), cases[i].expected);
         if (cases[i].expected != TIDE_OK)

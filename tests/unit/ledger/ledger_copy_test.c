@@ -1,5 +1,5 @@
 /* Goal: a copy of a ledger is equal to it, whichever databases they are in and wherever
- * the copying was interrupted; and nobody ever opens half of one.
+ * the copying was interrupted; and half a copy is never opened.
  * Method: a ledger with every kind of row is copied from SQLite and back to it, with
  * PostgreSQL in between where there is one (TIDE_TEST_POSTGRES), and stopped at every
  * batch; then each promise of ledger/copy/copy.h by example. */
@@ -101,8 +101,7 @@ static void forget(const char *path)
 {
     static const char *const ends[] = {"", "-wal", "-shm"};
     for (size_t i = 0; i < 3; i++) {
-        char name[200];
-        (void)snprintf(name, sizeof name, "%s%s", path, ends[i]);
+        const char *name = textf("%s%s", path, ends[i]);
         (void)unlink(name);
     }
 }
@@ -132,11 +131,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct stage *stage = *state;
-    char lock[120];
     forget(stage->source);
     forget(stage->target);
     forget(stage->second);
-    (void)snprintf(lock, sizeof lock, "%s/engine.lock", stage->dir);
+    const char *lock = textf("%s/engine.lock", stage->dir);
     (void)unlink(lock);
     tide_world_real_free(stage->world);
     const int left = rmdir(stage->dir); /* a copy leaves nothing beside its target */
@@ -308,8 +306,7 @@ CASE(a_copy_is_equal_and_leaves_its_source_alone)
         if (rows_of(stage, filled[i]) == 0)
             fail_msg("the test's own ledger has no row in %s", filled[i]);
     for (int job_state = 0; job_state <= 4; job_state++) {
-        char sql[80];
-        (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM job WHERE state = %d", job_state);
+        const char *sql = textf("SELECT count(*) FROM job WHERE state = %d", job_state);
         assert_true(number(stage->target, sql) > 0);
         assert_int_equal(number(stage->target, sql), number(stage->source, sql));
     }
@@ -354,7 +351,7 @@ CASE(an_empty_ledger_can_be_copied)
 }
 
 /* Interrupted at its first look up, then the second, and so on until it gets through.
- * Each time nobody may open the target, and going on costs only what is left. */
+ * Each time no process may open the target, and resuming costs only what is left. */
 static void interrupted_everywhere(struct stage *stage, const char *from, const char *to,
                                    uint64_t stride)
 {
@@ -463,7 +460,7 @@ CASE(a_source_that_was_written_to_is_copied_from_the_beginning)
     }
 }
 
-/* Another one comes, goes on from the same place and finishes; the first must notice. */
+/* Another process resumes from the same place and finishes; the first must notice. */
 static void second_copy(const struct tide_copy_progress *progress, void *arg)
 {
     struct stage *stage = arg;
@@ -498,10 +495,9 @@ CASE(of_two_copies_into_one_target_one_gives_up)
 
 CASE(what_is_in_use_is_not_copied)
 {
-    char lock_path[120];
     tide_file_lock *lock = NULL;
     full_ledger_make(stage->world, stage->source, 20);
-    (void)snprintf(lock_path, sizeof lock_path, "%s/engine.lock", stage->dir);
+    const char *lock_path = textf("%s/engine.lock", stage->dir);
     OK(stage, tide_file_lock_take(stage->world, lock_path, TIDE_TEXT("engine, process 1, run x"),
                                   &lock, &stage->err));
     assert_int_equal(copy(stage, stage->source, stage->target), TIDE_BUSY);
@@ -606,7 +602,7 @@ CASE(every_difference_is_found_and_named)
     }
 }
 
-/* Somebody writes to the target behind our back: the mark stays, and the next run mends. */
+/* Another program writes to the target: the mark stays, and the next run repairs it. */
 static void spoil(const struct tide_copy_progress *progress, void *arg)
 {
     struct stage *stage = arg;

@@ -12,7 +12,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -156,15 +155,13 @@ static size_t reclaim(struct fleet *f, int who, uint64_t owner, uint64_t now)
 /* A question whose text ends in a number. */
 static long long ask(struct fleet *f, const char *text, uint64_t number)
 {
-    char sql[400];
-    (void)snprintf(sql, sizeof sql, "%s %" PRIu64, text, number);
+    const char *sql = textf("%s %" PRIu64, text, number);
     return pg_test_exec(f->url, sql);
 }
 
 static long long day_do(struct fleet *f, const char *function, int64_t day)
 {
-    char sql[100];
-    (void)snprintf(sql, sizeof sql, "SELECT tidemark.%s(%" PRId64 ")", function, day);
+    const char *sql = textf("SELECT tidemark.%s(%" PRId64 ")", function, day);
     return pg_test_exec(f->url, sql);
 }
 
@@ -274,7 +271,7 @@ CASE(an_account_is_held_by_one_process_at_a_time)
     begin(f, 1);
     OK(tide_ledger_accounts_take(f->txs[1], wanted, 1, 12, taken, NOW + 60000, &f->err));
     commit(f, 1);
-    assert_false(taken[0]); /* its lease passed, but nobody declared it dead */
+    assert_false(taken[0]); /* its lease passed, but no member declared it dead */
     begin(f, 0);
     OK(tide_ledger_accounts_release(f->txs[0], wanted, 1, 11, &f->err));
     commit(f, 0);
@@ -284,7 +281,7 @@ CASE(an_account_is_held_by_one_process_at_a_time)
     assert_true(taken[0]);
 }
 
-CASE(whoever_leaves_frees_its_accounts_and_may_come_back)
+CASE(a_member_that_leaves_frees_its_accounts_and_may_come_back)
 {
     bool taken = false;
     join(f, 0, 11, NOW);
@@ -295,7 +292,7 @@ CASE(whoever_leaves_frees_its_accounts_and_may_come_back)
     OK(tide_ledger_member_leave(f->txs[0], NOW + 1, &f->err));
     commit(f, 0);
     assert_int_equal(ask(f, "SELECT count(*) FROM tidemark.account WHERE owner = ", 11), 0);
-    OK(begins(f, 0)); /* as a ledger nobody joined */
+    OK(begins(f, 0)); /* as a ledger without members */
     join(f, 0, 13, NOW + 2);
     OK(begins(f, 0));
     struct tide_member again = {.owner = 13, .name = "x", .version = "1"};
@@ -331,7 +328,7 @@ static void await_lock(struct fleet *f)
             return;
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    fail_msg("nobody waits");
+    fail_msg("no session waits");
 }
 
 /* Both finish a dependency of one job, and jobs of one cycle.  The second waits for the
@@ -706,7 +703,7 @@ CASE(an_old_day_is_dropped_whole)
     assert_int_equal(purge_round(f, ledger, before), 51);
     assert_int_equal(pg_test_exec(f->url, PARTITIONS), 5);
     assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM tidemark.job_done"), 1);
-    /* One whose outcome nobody knows outlives its job (E1.9). */
+    /* One whose outcome is unknown outlives its job (E1.9). */
     assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM tidemark.intent"), 2);
     assert_int_equal(purge_round(f, ledger, before), 0);
     assert_int_equal(purge_round(f, ledger, (uint64_t)((day - 6) * DAY_MS)), 1);
@@ -736,7 +733,7 @@ CASE(a_day_that_an_unfinished_cycle_holds_stays_for_its_rows)
     tide_ledger_close(ledger, true);
 }
 
-/* Somebody reads a day for long: the day waits for the next round, and nobody else does. */
+/* A session reads a day for long: that day waits for the next round, the others do not. */
 CASE(a_long_reader_puts_a_drop_off)
 {
     tide_ledger *ledger = open_one(f, true);
@@ -801,7 +798,7 @@ CASE(the_doctor_finds_what_only_a_server_can_have)
                                " FROM tidemark.kind k CROSS JOIN (SELECT id FROM tidemark.account"
                                " UNION ALL SELECT 0) a");
     assert_true(level_of(f, ledger, "unhandled_kinds") > 0);
-    assert_int_equal(level_of(f, ledger, "unheld_accounts"), 0); /* nobody works at all */
+    assert_int_equal(level_of(f, ledger, "unheld_accounts"), 0); /* no member works at all */
     struct tide_member member = {.owner = 31, .name = "host", .version = "1"};
     OK(tide_ledger_member_join(ledger, &member, LEASE_MS, 0, &f->err));
     assert_true(level_of(f, ledger, "unheld_accounts") > 0);

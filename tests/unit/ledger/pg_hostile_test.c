@@ -1,7 +1,7 @@
 /* pg_hostile_test.c - a ledger on PostgreSQL among enemies.
  *
  * Goal: nothing that others do to the server, or that happens to the way there, makes a
- * ledger lie, hang, or run somebody else's code.
+ * ledger lie, hang, or run another role's code.
  * Method: each test has a database of its own, and does the harm itself: functions with
  * our names, a server process that is killed in the middle of a COMMIT, a process that
  * stands still in the middle of a COPY, a clock that is wrong. */
@@ -11,7 +11,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -110,9 +109,9 @@ static void add(struct fixture *f, size_t count, uint64_t *ids_out)
         ids_out[i] = enqueued[i].id;
 }
 
-/* ---- functions of other people -------------------------------------------------------- */
+/* ---- functions of other roles -------------------------------------------------------- */
 
-/* Anybody who may create in a schema of our search_path can offer a function that fits a
+/* Any role that may create in a schema of our search_path can offer a function that fits a
  * call better than the server's own: a text where that one takes a regclass, an array of
  * numbers where it takes any.  It would run with our rights. */
 static const char functions_of_others[] =
@@ -167,7 +166,7 @@ CASE(functions_of_other_people_are_never_called)
     OK(tide_ledger_accounts_take(f->tx, &f->account, 1, 7, &taken, now_ms(f), &f->err));
     OK(tide_ledger_reclaim(f->tx, 7, 100, now_ms(f), &count, &changes, &f->err));
     OK(tide_ledger_claim(f->tx, ids, 1, 7, 100, now_ms(f), tide_mem_heap(), &body, &f->err));
-    /* A part, and somebody who waits for the whole. */
+    /* A part, and a reader that waits for the whole. */
     struct tide_job_new waits = {.kind = f->kind,
                                  .payload = TIDE_TEXT("{}"),
                                  .attempts_max = 3,
@@ -225,8 +224,8 @@ static void until(const struct fixture *f, const char *sql)
     fail_msg("%s: in vain", sql);
 }
 
-/* The number of a transaction that never reached the disk is given to somebody else after
- * a crash, and that one commits: nobody may take it for his own. */
+/* The number of a transaction that never reached the disk is given to another one after
+ * a crash, and that one commits: no process may take it for its own. */
 CASE(a_number_that_a_crashed_server_gives_again_is_not_ours)
 {
     pthread_t thread;
@@ -251,7 +250,7 @@ CASE(a_number_that_a_crashed_server_gives_again_is_not_ours)
     PQfinish(holder);
     assert_int_equal(committing.rc, TIDE_NETWORK);
     assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM tidemark.note"), 0);
-    /* And it goes on. */
+    /* And it still works. */
     (void)pg_test_exec(f->url, "DROP TRIGGER IF EXISTS stand ON tidemark.note");
     begin(f);
     OK(tide_ledger_note(f->tx, "kept", TIDE_TEXT("x"), &f->err));
@@ -315,7 +314,7 @@ CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others)
     f->world->ops = right;
     assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM tidemark.job_done"), 1);
 
-    /* One that did fire so, before anybody was careful, is no obstacle; nor is it a reason to
+    /* One that did fire so, before this was checked, is no obstacle; nor is it a reason to
      * fire twice. */
     (void)pg_test_exec(f->url, "UPDATE tidemark.schedule SET slot_last = 1999999999999");
     uint64_t slot = now_ms(f);
@@ -340,7 +339,7 @@ static size_t reclaim_as(struct fixture *f, uint64_t owner)
 }
 
 /* The server waits for the rest of its rows, whatever its time-outs are, and keeps the
- * member's row locked: nobody could ever declare it dead. */
+ * member's row locked: no process could ever declare it dead. */
 CASE(a_process_that_stands_still_in_a_copy_is_declared_dead)
 {
     struct tide_member still = {.owner = 8, .name = "still", .version = "1"};
@@ -455,7 +454,7 @@ CASE(an_intent_that_two_make_at_once_is_one_s_alone)
 /* ---- no room for hints ---------------------------------------------------------------------- */
 
 /* As the server says it when the queue of NOTIFYs is full, the first time only. */
-CASE(a_full_queue_of_hints_stops_nobody)
+CASE(a_full_queue_of_hints_stops_no_process)
 {
     open_with_names(f);
     (void)pg_test_exec(

@@ -9,8 +9,8 @@
 #include "support/pg_test.h"
 #include "support/ok.h"
 #include "support/test.h"
+#include "support/heap.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -90,7 +90,7 @@ CASE(nothing_is_made_where_something_must_be)
                      0);
 }
 
-CASE(somebody_elses_tables_are_left_alone)
+CASE(tables_of_other_programs_are_left_alone)
 {
     tide_ledger *ledger = NULL;
     (void)pg_test_exec(f->url, "CREATE SCHEMA tidemark; CREATE TABLE tidemark.tides (height int)");
@@ -128,7 +128,7 @@ static void *open_and_close(void *arg)
     return rc == TIDE_OK ? f : NULL;
 }
 
-CASE(whoever_starts_at_once_makes_it_once)
+CASE(processes_that_start_together_make_it_once)
 {
     enum { STARTS = 6 };
     pthread_t threads[STARTS];
@@ -238,7 +238,7 @@ CASE(two_processes_queue_the_same_keys_once)
     tide_ledger_close(ledger, true);
 }
 
-/* Somebody queues one of many keys after they were looked up: the copy waits for him, is
+/* Another process queues one of many keys after they were looked up: the copy waits for it, is
  * refused, and undone; all of them are there once all the same. */
 CASE(a_key_that_is_queued_during_a_copy_is_queued_once)
 {
@@ -311,7 +311,7 @@ CASE(a_lazy_begin_finds_a_new_connection)
     tide_ledger_close(ledger, true);
 }
 
-/* Whoever uses the connection himself is in the transaction, too. */
+/* A caller that uses the connection directly is in the transaction, too. */
 CASE(a_lazy_begin_is_before_the_callers_own_statements)
 {
     tide_ledger *ledger = open_joined(f, 78);
@@ -325,7 +325,7 @@ CASE(a_lazy_begin_is_before_the_callers_own_statements)
     PQclear(PQexec(tide_tx_postgres(tx), "INSERT INTO mine VALUES (1)"));
     OK(tide_tx_commit(tx, &f->err));
     assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM mine"), 1);
-    /* Declared dead: his statements are not stored one by one. */
+    /* Declared dead: its statements are not stored one by one. */
     OK(tide_tx_begin_lazily(ledger, &tx, &f->err));
     (void)pg_test_exec(f->url, "UPDATE tidemark.member SET dead = true");
     PGconn *conn = tide_tx_postgres(tx);
@@ -447,11 +447,10 @@ static void proxy_start(struct proxy *proxy, const char *url)
 
 static void proxy_stop(struct proxy *proxy)
 {
-    char path[120];
     __atomic_store_n(&proxy->stop, 1, __ATOMIC_RELEASE);
     assert_int_equal(pthread_join(proxy->thread, NULL), 0);
     (void)close(proxy->listener);
-    (void)snprintf(path, sizeof path, "%s/.s.PGSQL.5432", proxy->dir);
+    const char *path = textf("%s/.s.PGSQL.5432", proxy->dir);
     (void)unlink(path);
     (void)rmdir(proxy->dir);
 }
@@ -491,7 +490,7 @@ CASE(a_lost_commit_tells_the_truth)
             OK(note_cut(f, ledger, &proxy, PROXY_CUT_AFTER, keys[member][1]));
             OK(note_cut(f, ledger, &proxy, PROXY_NO_WORDS, keys[member][2]));
             assert_int_equal(__atomic_load_n(&proxy.cuts, __ATOMIC_ACQUIRE), cuts + 3);
-            OK(note_cut(f, ledger, &proxy, PROXY_PASS, "plain")); /* it goes on */
+            OK(note_cut(f, ledger, &proxy, PROXY_PASS, "plain")); /* it still works */
         }
     }
     tide_ledger_close(ledger, true);

@@ -12,9 +12,6 @@
 #include "support/test.h"
 
 #include <dirent.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static const int64_t year_2019 = 1546300800000;
@@ -54,8 +51,7 @@ static int tear_down(void **state)
     OK(tide_archive_close(f->archive, &f->err));
     DIR *dir = opendir(f->dir);
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        char path[400];
-        (void)snprintf(path, sizeof path, "%s/%s", f->dir, entry->d_name);
+        const char *path = textf("%s/%s", f->dir, entry->d_name);
         (void)unlink(path);
     }
     (void)closedir(dir);
@@ -398,7 +394,7 @@ TEST(a_crash_leaves_the_one_id_or_the_other)
         tide_sim_reboot(life.sim);
         OK(tide_archive_open(&life.options, tide_mem_heap(), &archive, &err));
         check_life(&life, archive);
-        live(&life, archive); /* what was not acknowledged is told again */
+        live(&life, archive); /* what was not acknowledged is reported again */
         for (uint32_t i = 0; i < CRASH_MESSAGES; i++)
             TIDE_SIM_EXPECT(life.sim, life.renamed[i]);
         check_life(&life, archive);

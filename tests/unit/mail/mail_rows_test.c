@@ -4,8 +4,7 @@
 #include "mail/manifest.h"
 
 #include "unit/db/rows_fixture.h"
-
-#include <stdio.h>
+#include "support/heap.h"
 
 static int setup(void **state)
 {
@@ -101,8 +100,7 @@ CASE(the_adopted_mark_and_those_above_stay)
 {
     char id[64] = "";
     for (uint64_t i = 0; i < 10; i++) {
-        char text[8];
-        (void)snprintf(text, sizeof text, "h%u", (unsigned)i);
+        const char *text = textf("h%u", (unsigned)i);
         OK(tide_mail_mark_put(*rows, 1, i * 2, tide_text_of(text), err));
     }
     assert_int_equal(tide_mail_mark_get(*rows, 1, 0, id, NULL), TIDE_NOT_FOUND);
@@ -154,8 +152,7 @@ CASE(a_copy_is_as_whole_as_the_last_proof_before_it)
     char id[64] = "";
     for (uint64_t g = 10; g <= 1000; g += 10) {
         const struct tide_shard_state one = shard("2019", "x", g, g);
-        char text[16];
-        (void)snprintf(text, sizeof text, "h%u", (unsigned)g);
+        const char *text = textf("h%u", (unsigned)g);
         OK(tide_mail_proof_put(*rows, 1, &one, g * 100, tide_text_of(text), err));
     }
     const struct tide_shard_state copy = shard("2019", "x", 755, 1);
@@ -212,7 +209,7 @@ static void run_sql(tide_rows rows, const char *sql)
 }
 
 /* Without an archive everything that is known is lost. */
-CASE(what_is_lost_is_told_until_it_is_accepted)
+CASE(what_is_lost_is_reported_until_it_is_accepted)
 {
     const struct tide_shard_state one = shard("2019", "x", 5, 4);
     const struct tide_lost_ask ask = {

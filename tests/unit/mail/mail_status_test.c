@@ -5,11 +5,8 @@
 #include "mail/rows.h"
 #include "support/test.h"
 #include "world/real.h"
+#include "support/heap.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define DAY  86400000ull
@@ -75,8 +72,7 @@ static int tear_down(void **state)
     tide_ledger_close(f->reader, false);
     tide_ledger_close(f->writer, true);
     tide_world_real_free(f->world);
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", f->dir);
+    const char *command = textf("rm -rf '%s'", f->dir);
     FILE *rm = popen(command, "r");
     if (rm != NULL)
         (void)pclose(rm);
@@ -117,9 +113,8 @@ static void make_account(struct fixture *f)
 static uint64_t add_cycle(struct fixture *f, uint64_t from_ms, uint64_t to_ms)
 {
     struct tide_cycle_row row;
-    char from[32];
     char to[32];
-    (void)snprintf(from, sizeof from, "%" PRIu64, from_ms);
+    const char *from = textf("%" PRIu64, from_ms);
     (void)snprintf(to, sizeof to, "%" PRIu64, to_ms);
     OK(tide_ledger_cycle(f->tx, f->stream, tide_text_of(from), tide_text_of(to), NOW, &row,
                          &f->err));
@@ -320,12 +315,11 @@ CASE(halts_and_refused_sign_ins_are_told)
 
 CASE(the_archive_tells_what_it_keeps)
 {
-    char dir[128];
     tide_archive *archive = NULL;
     struct tide_mail_kept kept;
     struct tide_archive_tally tally;
     uint64_t ticket = 0;
-    (void)snprintf(dir, sizeof dir, "%s/" USER, f->dir);
+    const char *dir = textf("%s/" USER, f->dir);
     const struct tide_archive_options options = {
         .dir = dir, .account = USER, .world = f->world, .index_later = true};
     OK(tide_archive_open(&options, tide_mem_heap(), &archive, &f->err));
@@ -333,8 +327,7 @@ CASE(the_archive_tells_what_it_keeps)
     assert_int_equal(kept.stored + kept.shards + (uint64_t)kept.oldest_ms, 0);
     static const char raw[] = "Subject: x\r\n\r\nbody\r\n";
     for (uint64_t i = 0; i < 4; i++) {
-        char id[8];
-        (void)snprintf(id, sizeof id, "m%" PRIu64, i);
+        const char *id = textf("m%" PRIu64, i);
         const struct tide_incoming message = {.gmail_id = tide_text_of(id),
                                               .thread_id = TIDE_TEXT("t"),
                                               .history_id = TIDE_TEXT("1"),

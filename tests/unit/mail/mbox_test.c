@@ -7,9 +7,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define DATE "Mon Jan  5 10:00:00 2026"
 
 /* ---- a file in memory ---- */
@@ -255,7 +252,7 @@ TEST(a_name_survives_its_encoding)
 
 /* ---- size ---- */
 
-/* A file that nobody has to hold: a mailbox with one message of so many bytes in one line,
+/* A file that is never in memory as a whole: a mailbox with one message of so many bytes in one line,
  * and a small one behind it. */
 struct long_file {
     uint64_t line_bytes;

@@ -10,8 +10,6 @@
 #include "support/test.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 struct parsed {

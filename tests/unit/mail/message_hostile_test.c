@@ -4,7 +4,6 @@
 #include "message_fixture.h"
 #include "base/check.h"
 
-#include <inttypes.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -268,7 +267,7 @@ static void make_high_bytes(struct draft *draft)
 
 static void make_zip_bomb(struct draft *draft)
 {
-    /* What it would become is not our affair: nothing is ever unpacked. */
+    /* Its unpacked size does not matter: nothing is ever unpacked. */
     add_text(draft, "Content-Type: application/zip; name=bomb.zip\n"
                     "Content-Encoding: gzip\nContent-Transfer-Encoding: base64\n\nH4sIAAAA");
     fill(draft, "7cEBDQAAAMKg909tDwcUAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n",

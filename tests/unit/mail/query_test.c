@@ -10,10 +10,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 /* 2024-03-10T12:00:00Z */
 static const int64_t now_ms = 1710072000000;
 

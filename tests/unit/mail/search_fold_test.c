@@ -8,9 +8,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static void fold(tide_text text, tide_buf *out)
 {
     tide_buf_init(out, tide_mem_heap(), 16 << 20);

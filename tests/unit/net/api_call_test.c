@@ -9,10 +9,6 @@
 #include "sim.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ORIGIN "http://127.0.0.1:4443"
 #define UPLOAD "all of it, from its first byte"
 enum { REQUESTS_MAX = 8, BYTES_MAX = 200, UNITS_MAX = 10 };

@@ -1,6 +1,6 @@
 /* The batcher alone (BAT1 to BAT4 of net/batch/batch.h), with a server that is the test's.
  *
- * Goal: whoever asks gets the answer of its own part, once, whatever became of the others.
+ * Goal: each caller gets the answer of its own part, once, whatever happened to the others.
  * Method: an engine in the simulated world whose jobs each ask for one item; the server
  * takes the request apart, decides a fate for every part from the seed, writes it down
  * and answers; every job compares what it got with what was written down. */
@@ -14,11 +14,7 @@
 #include "support/test.h"
 #include "tidemark_inside.h"
 #include "support/scale.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/heap.h"
 
 #define ORIGIN "http://127.0.0.1:4443"
 enum { ITEMS = 120, WORKERS = 24, IN_FLIGHT = 3, SIZE_MAX_ = 20 };
@@ -455,8 +451,7 @@ static struct fixture *begin(uint64_t seed, const struct tide_sim_net_options *n
 static void enqueue_all(struct fixture *f)
 {
     for (unsigned i = 0; i < ITEMS; i++) {
-        char payload[24];
-        (void)snprintf(payload, sizeof payload, "{\"i\":%u}", i);
+        const char *payload = textf("{\"i\":%u}", i);
         const struct tide_spec spec = {
             .kind = f->kind, .account = f->ungoverned ? 0 : f->account, .payload = payload};
         OK(f, tide_enqueue(f->engine, &spec, 1, &f->ids[i], err));
@@ -637,7 +632,7 @@ TEST(a_slow_server_is_waited_for)
 
 /* A network that loses, cuts, stalls and scrambles answers: all items come in the end, each
  * to the one who asked. */
-TEST(everybody_is_served_in_the_end)
+TEST(every_caller_is_served_in_the_end)
 {
     const struct tide_sim_net_options rough = {.latency_us_max = 40000,
                                                .refuse_permille = 30,
@@ -657,8 +652,8 @@ TEST(everybody_is_served_in_the_end)
     }
 }
 
-/* The server looks at the token part by part: one that is refused is refreshed once, and
- * nobody is told. */
+/* The server looks at the token part by part: one that is refused is refreshed once,
+ * without an error to a caller. */
 TEST(a_token_that_parts_refuse_is_refreshed)
 {
     struct fixture *f = begin(3, &faithful);
@@ -672,7 +667,7 @@ TEST(a_token_that_parts_refuse_is_refreshed)
     finish(f);
 }
 
-/* No other token is to be had: everybody hears that, and not that the server is broken. */
+/* There is no other token: all callers get that status, not a server error. */
 TEST(a_grant_that_is_gone_is_told)
 {
     struct fixture *f = begin(4, &faithful);

@@ -16,11 +16,7 @@
 #include "support/test.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define ORIGIN "http://127.0.0.1:4443"
@@ -168,8 +164,7 @@ static const struct tide_provider_net provider = {.name = "test API",
 static void enqueue_all(uint32_t kind)
 {
     for (unsigned i = 0; i < ITEMS; i++) {
-        char payload[24];
-        (void)snprintf(payload, sizeof payload, "{\"i\":%u}", i);
+        const char *payload = textf("{\"i\":%u}", i);
         const struct tide_spec spec = {.kind = kind, .payload = payload};
         OK(tide_enqueue(stage.engine, &spec, 1, &stage.ids[i], NULL));
     }

@@ -7,10 +7,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define NOW_TEXT "2026-09-11T19:00:00.000Z"
 #define HOUR_MS  UINT64_C(3600000)
 #define DAY_MS   (24 * HOUR_MS)
@@ -125,7 +121,7 @@ static const struct known known[] = {
      13 * HOUR_MS},
 };
 
-/* What the governor is told: the limit that was met, where that is not the rate (E4.3). */
+/* What the governor learns: the limit that was met, where that is not the rate (E4.3). */
 static int code_of(const struct known *row)
 {
     if (row->expected != TIDE_THROTTLED)
@@ -261,7 +257,7 @@ struct odd {
 static const struct odd odd[] = {
     {200, "whatever", TIDE_OK, 0},
     {204, "", TIDE_OK, 0},
-    /* Portals, proxies and Google's own front door speak HTML. */
+    /* Portals, proxies and Google's own front end answer in HTML. */
     {404, "<!DOCTYPE html><html lang=en><title>Error 404 (Not Found)!!1</title>", TIDE_SERVER, 0},
     {403, "<html><body>Access to this site is blocked</body></html>", TIDE_SERVER, 0},
     {400, "<html>Error 400 (Bad Request)!!1</html>", TIDE_SERVER, 0},

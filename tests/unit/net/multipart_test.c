@@ -11,11 +11,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { PARTS_MAX = 20, BODY_MAX = 300 };
 
 struct part {
@@ -213,7 +208,7 @@ TEST(heads_that_make_no_sense_are_refused)
                               TIDE_TEXT("--b\r\n\r\nHTTP/1.1 2x0 OK\r\n\r\nx\r\n--b--\r\n"), NULL,
                               &seen),
                      TIDE_SERVER);
-    /* A head without an end does not grow for ever. */
+    /* A head without an end does not grow without limit. */
     tide_buf text = heap_buf(1 << 20);
     (void)tide_buf_add_text(&text, "--b\r\n");
     for (int i = 0; i < TIDE_MULTIPART_HEAD_MAX + 10; i++)

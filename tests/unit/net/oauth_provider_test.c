@@ -64,10 +64,9 @@ struct server {
 
 static void give_tokens(struct server *server, struct tide_sim_answer *answer)
 {
-    char token[64];
     server->issued++;
     answer->http = 200;
-    (void)snprintf(token, sizeof token, "refresh-token-%u", server->issued);
+    const char *token = textf("refresh-token-%u", server->issued);
     keep_secret(token);
     (void)tide_buf_print(&answer->body,
                          "{\"token_type\":\"Bearer\",\"expires_in\":3599,\"scope\":\"files.read "

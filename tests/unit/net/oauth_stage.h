@@ -17,10 +17,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define EMAIL     "ada@example.com"
 #define SECRET    "gmail/" EMAIL
 #define READONLY  "https://www.googleapis.com/auth/gmail.readonly"

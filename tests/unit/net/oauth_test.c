@@ -193,9 +193,9 @@ STAGED(the_link_carries_what_the_provider_needs, 2)
     flow = flow_start(stage, READONLY);
     assert_memory_equal(tide_oauth_flow_link(flow), "https://a/b?c=d&client_id=", 26);
     tide_oauth_flow_free(flow);
-    const struct tide_oauth_client nobody = {.client_id = ""};
+    const struct tide_oauth_client no_client = {.client_id = ""};
     const struct tide_oauth_ask asks[] = {
-        {.provider = &tide_oauth_google, .client = &nobody, .scopes = READONLY},
+        {.provider = &tide_oauth_google, .client = &no_client, .scopes = READONLY},
         {.provider = &tide_oauth_google, .client = &stage->client, .scopes = ""}};
     for (size_t i = 0; i < 2; i++)
         EXPECT(tide_oauth_flow_start(stage->world, &asks[i], tide_mem_heap(), &flow, &stage->err),
@@ -355,7 +355,7 @@ STAGED(a_service_account_acts_for_a_user, 17)
         assert_int_equal(stage->provider.tokens, i);
         let_pass(stage, HOUR_MS);
     }
-    /* A clock that is a little off is forgiven, one that is far off is corrected by the
+    /* A clock that is a little off is accepted, one that is far off is corrected by the
      * server's, for one question more. */
     static const int64_t jumps_min[] = {4, -8, 50, -500, 100000};
     static const unsigned questions[] = {1, 1, 2, 2, 2};
@@ -449,7 +449,7 @@ TEST(a_bad_key_file_is_refused_and_not_quoted)
     char *good = pem_of(EVP_RSA_gen(2048), NULL);
     char *small = pem_of(EVP_RSA_gen(1024), NULL);
     char *curve = pem_of(EVP_EC_gen("P-256"), NULL);
-    char *locked = pem_of(EVP_RSA_gen(2048), "password"); /* nobody is asked for it */
+    char *locked = pem_of(EVP_RSA_gen(2048), "password"); /* no password prompt */
     const char *const keys[] = {good, small, curve, locked};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         /* Its lines, but for the first and the last. */
@@ -646,7 +646,7 @@ REALLY(only_the_right_state_is_listened_to)
     tide_world_join(real.world, thread);
     EXPECT_OF(waiter.rc, TIDE_AUTH, &waiter.err);
 
-    /* The person thinks again: the same link still works. */
+    /* After a refusal the same link still works. */
     waiter = (struct waiter){.flow = flow, .wait_ms = 60000};
     OK(tide_world_thread(real.world, "wait", waiter_run, &waiter, &thread, NULL));
     assert_int_equal(browse(location), 200);
@@ -654,7 +654,7 @@ REALLY(only_the_right_state_is_listened_to)
     EXPECT_OF(waiter.rc, TIDE_OK, &waiter.err);
     tide_oauth_flow_free(flow);
 
-    /* Nobody comes; nobody wants it any more. */
+    /* The wait times out, and it is canceled. */
     tide_error err = {0};
     EXPECT_OF(tide_oauth_flow_wait(stranger, 10, NULL, &err), TIDE_TIMEOUT, &err);
     waiter = (struct waiter){.flow = stranger, .wait_ms = 60000};

@@ -12,9 +12,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -233,7 +230,7 @@ WITH_FILES(no_keyring_is_an_error_only_when_asked_for)
     assert_string_equal(tide_secrets_where(secrets), "file");
     tide_secrets_close(secrets);
 
-    /* KEY2: without a session bus nobody is asked, and nothing is started. */
+    /* KEY2: without a session bus no keyring is asked and none is started. */
     char *bus = getenv("DBUS_SESSION_BUS_ADDRESS");
     char *runtime = getenv("XDG_RUNTIME_DIR");
     bus = bus == NULL ? NULL : strdup(bus);

@@ -23,7 +23,7 @@ SIGNED_IN(a_token_is_refreshed_a_minute_before_it_expires, 6)
         assert_int_equal(profile(stage, token), 200);
     }
     assert_int_equal(stage->provider.refreshes, 21);
-    /* The last one was stored: opening again asks nobody. */
+    /* The last one was stored: opening again sends no request. */
     tokens_open(stage);
     EXPECT(get(stage, first), TIDE_OK);
     assert_string_equal(first, token);
@@ -41,7 +41,7 @@ SIGNED_IN(a_clock_that_jumps_costs_a_refresh_at_most, 7)
     EXPECT(get(stage, token), TIDE_OK);
     assert_int_equal(stage->provider.refreshes, 1);
     tokens_close(stage);
-    /* A new one is fooled by the stored time, learns it from the server, and mends it. */
+    /* A new one trusts the wrong stored time until the server refuses the token, then refreshes. */
     tide_sim_wall_jump(stage->sim, -(int64_t)(50 * HOUR_MS));
     let_pass(stage, 2 * HOUR_MS);
     tokens_open(stage);
@@ -135,7 +135,7 @@ SIGNED_IN(a_failed_refresh_passes_and_shows_nothing, 10)
     EXPECT(get(stage, token), TIDE_NETWORK);
     tide_sim_net_down(stage->sim, false);
     EXPECT(get(stage, token), TIDE_OK);
-    /* What people must mend, in the server's words or not. */
+    /* What users must fix, in the server's words or not. */
     let_pass(stage, HOUR_MS);
     stage->provider.manner = MANNER_ECHO;
     stage->provider.http = 401;
@@ -186,7 +186,7 @@ SIGNED_IN(a_new_refresh_token_is_kept_even_when_the_disk_was_full, 12)
     assert_non_null(strstr(stage->provider.last_refresh, "rotated-refresh-"));
 }
 
-/* Fails at keeping, then somebody signs in anew: the new sign-in is not overwritten. */
+/* Storing fails, then the user signs in again: the new sign-in is not overwritten. */
 SIGNED_IN(what_could_not_be_kept_gives_way_to_a_new_sign_in, 13)
 {
     char token[512];
@@ -428,8 +428,8 @@ TEST(a_canceled_refresh_is_taken_over)
 }
 
 /* A bad network, a bad disk, pauses and jumps of the clock: whatever comes back, it is
- * one of the promised statuses, shows nothing, and in the end all is well. */
-TEST(in_bad_weather_every_answer_is_one_that_was_promised)
+ * one of the promised statuses, shows nothing, and without faults the token works again. */
+TEST(with_faults_every_status_is_a_documented_one)
 {
     const long seeds = (long)scaled(150);
     for (long seed = 1; seed <= seeds; seed++) {
@@ -524,9 +524,8 @@ REALLY(a_sign_in_that_others_can_read_needs_its_owner)
 {
     tide_tokens *tokens = NULL;
     tide_error err = {0};
-    char path[256];
     real_sign_in();
-    (void)snprintf(path, sizeof path, "%s/gmail%%2F" EMAIL, real.dir);
+    const char *path = textf("%s/gmail%%2F" EMAIL, real.dir);
     assert_int_equal(chmod(path, 0644), 0);
     EXPECT_OF(
         tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, &err),

@@ -10,9 +10,6 @@
 #include "support/heap.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static tide_settings *settings_of(tide_mem *mem)

@@ -2,8 +2,6 @@
 #include "support/test.h"
 #include "system/system.h"
 
-#include <string.h>
-
 static bool owns_toys(const char *name)
 {
     return strncmp(name, "toy-", 4) == 0;

@@ -9,9 +9,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -207,7 +204,7 @@ LISTENING(another_host_is_refused)
 }
 
 /* LOOP2: more silent connections than there is room for, as browsers make them. */
-LISTENING(silent_connections_delay_nobody)
+LISTENING(silent_connections_delay_no_others)
 {
     int silent[2 * TIDE_LOOPBACK_PEERS_MAX];
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
@@ -255,7 +252,7 @@ LISTENING(a_wait_ends_with_its_time_or_when_canceled)
     wait_end(f, TIDE_CANCELED);
 }
 
-LISTENING(nobody_but_this_machine_can_reach_it)
+LISTENING(only_this_machine_can_reach_it)
 {
     char line[256];
     char wanted[64];

@@ -4,13 +4,11 @@
 #include "support/test.h"
 #include "world/socket.h"
 #include "base/limits.h"
+#include "support/heap.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -74,7 +72,7 @@ static tide_status handle(void *arg, tide_text request, tide_socket_reply *reply
         tide_world_cancel(f->world, &f->entered, TIDE_CANCEL_USER);
         while (!tide_socket_gone(reply))
             (void)tide_world_sleep_until(f->world, tide_world_now_us(f->world) + 1000, NULL);
-        return tide_error_set(err, TIDE_STOPPED, "nobody waits any more");
+        return tide_error_set(err, TIDE_STOPPED, "the caller no longer waits");
     }
     if (tide_text_equal(request, TIDE_TEXT("late"))) {
         tide_world_cancel(f->world, &f->entered, TIDE_CANCEL_USER);
@@ -187,7 +185,7 @@ CASE(lines_have_a_ceiling)
     OK(ask(f, TIDE_TEXT("much"), &lines, NULL));
     assert_int_equal(lines.bytes, 5 << 20); /* an answer may be longer than a request */
 
-    /* A client that does not care about the rule is told, and cut off. */
+    /* A client that breaks the rule gets an error and is disconnected. */
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", f->dir);
@@ -230,7 +228,7 @@ CASE(only_one_server_and_stale_files_are_replaced)
     OK(ask(f, TIDE_TEXT("hello"), &lines, NULL));
     tide_socket_free(second);
 
-    /* Somebody's file of that name is not ours to replace. */
+    /* A file of that name that is no socket is not replaced. */
     fd = open(f->path, O_CREAT | O_WRONLY, 0600);
     close(fd);
     assert_int_equal(
@@ -420,8 +418,7 @@ CASE(a_stopped_server_is_named_without_waiting)
     (void)kill(server, SIGKILL);
     assert_int_equal(waitpid(server, &status, 0), server);
     assert_int_equal(rc, TIDE_BUSY);
-    char named[64];
-    (void)snprintf(named, sizeof named, "process %d ", (int)server);
+    const char *named = textf("process %d ", (int)server);
     assert_non_null(strstr(err.text, named));
     assert_non_null(strstr(err.text, "stopped"));
 }

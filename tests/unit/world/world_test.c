@@ -10,9 +10,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -167,7 +164,7 @@ CASE(a_condition_passes_the_turn)
     tide_lock_drop(world, counter.lock);
     tide_world_join(world, thread);
 
-    /* Nobody wakes this one. */
+    /* No thread wakes this one. */
     const uint64_t until_us = tide_world_now_us(world) + 20000;
     tide_lock_take(world, counter.lock);
     tide_status rc = TIDE_OK;
@@ -296,7 +293,7 @@ CASE(a_replaced_file_is_the_new_one_and_leaves_no_litter)
     OK(read_back(f, path, 100, &buf));
     assert_string_equal(tide_buf_cstr(&buf), "first");
 
-    /* What a crash left behind is in nobody's way. */
+    /* What a crash left behind blocks nothing. */
     int fd = open(path_in(f, ".token.new"), O_CREAT | O_WRONLY, 0644);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "half", 4), 4);
@@ -550,8 +547,7 @@ static bool is_locked(const char *path)
 /* SQLite's locks are of the sort that a close in this process would take away (M13). */
 CASE(forgetting_a_file_keeps_its_bytes_and_its_locks)
 {
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s", path_in(f, "shard"));
+    const char *path = textf("%s", path_in(f, "shard"));
     tide_error err = {0};
     assert_int_equal(tide_file_forget(f->world, path, &err), TIDE_NOT_FOUND);
     assert_non_null(strstr(err.text, path));

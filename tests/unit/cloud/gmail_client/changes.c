@@ -62,7 +62,7 @@ CASE(labels_change_on_one_message_and_on_many, 700)
     f->ids_count = 2;
     assert_int_equal(run(f, play_delete), TIDE_INVALID); /* or it would mean the list */
     assert_int_equal(units(f), before);
-    /* A label nobody knows. */
+    /* An unknown label. */
     static const char *const unknown[] = {"Label_999", NULL};
     look(f, 1);
     f->add = unknown;

@@ -66,8 +66,7 @@ static void prepare(struct fixture *f, const struct subject *subject)
 
 static void strike(struct fixture *f, const char *fault, const char *count)
 {
-    char rule[200];
-    (void)snprintf(rule, sizeof rule, "{\"method\":\"gmail.*\",\"fault\":\"%s\"%s}", fault, count);
+    const char *rule = textf("{\"method\":\"gmail.*\",\"fault\":\"%s\"%s}", fault, count);
     control(f, "POST", "/_cloud/faults", rule);
 }
 
@@ -105,7 +104,7 @@ TEST(half_an_answer_is_none)
             strike(f, ways[i], "");
             const tide_status rc = run(f, subjects[s].play);
             tide_status wanted = i == 2 ? TIDE_TIMEOUT : TIDE_SERVER;
-            /* It was made, but nobody can say what it is called. */
+            /* It was made, but its id is unknown. */
             if (subjects[s].answers == MAKES && i < 2)
                 wanted = TIDE_UNKNOWN;
             /* Where the answer says nothing, its loss says nothing either. */
@@ -136,7 +135,7 @@ TEST(a_stale_token_is_refreshed_once)
         assert_int_equal(f->err.code, 401);
         assert_int_equal(f->requests, 2); /* and no more */
         control(f, "DELETE", "/_cloud/faults", "");
-        /* Once it works again it works without anybody's help. */
+        /* Once it works again it needs no intervention. */
         run_ok(f, subjects[s].play);
         finish(f);
     }

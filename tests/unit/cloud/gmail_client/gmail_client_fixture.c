@@ -106,8 +106,7 @@ struct fixture *begin_with(const char *endpoint, const char *grant, uint32_t mes
                                                 .now_unix_ms = tide_sim_net_unix_ms(f->sim)};
     OK(f, box_cloud_add_mailbox(box, TIDE_TEXT(ME), &mailbox, err));
     for (unsigned i = 0; i < 4; i++) {
-        char token[8];
-        (void)snprintf(token, sizeof token, "me-%u", i);
+        const char *token = textf("me-%u", i);
         OK(f, box_cloud_add_token(box, tide_text_of(token), TIDE_TEXT(ME), err));
     }
     begin_engine(f, grant);

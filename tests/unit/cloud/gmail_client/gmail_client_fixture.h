@@ -11,11 +11,6 @@
 #include "sim_cloud.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ORIGIN "http://127.0.0.1:4443"
 #define ME     "me@example.org"
 

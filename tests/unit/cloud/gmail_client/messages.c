@@ -1,5 +1,6 @@
 /* A message arrives byte for byte, both ways, for the memory of one copy. */
 #include "gmail_client_fixture.h"
+#include "support/heap.h"
 
 CASE(a_message_arrives_as_it_is_stored, 40)
 {
@@ -103,8 +104,7 @@ CASE(an_inserted_message_has_its_labels_date_and_thread, 0)
     (void)snprintf(f->id, sizeof f->id, "%.*s", (int)f->message.thread_id.bytes,
                    f->message.thread_id.data);
     f->text = TIDE_TEXT(second);
-    char thread[64];
-    (void)snprintf(thread, sizeof thread, "%s", f->id);
+    const char *thread = textf("%s", f->id);
     run_ok(f, play_insert);
     (void)snprintf(f->id, sizeof f->id, "%s", tide_buf_cstr(&f->new_id));
     run_ok(f, play_minimal);

@@ -50,7 +50,7 @@ TEST(settings_change_while_it_runs)
     tide_governor_free(governor);
 }
 
-/* Only what a sign-in mends ends with it (E7.2). */
+/* Only what a sign-in fixes ends with it (E7.2). */
 CASE(a_sign_in_ends_a_pause_for_want_of_one_and_no_other, "default", 1000)
 {
     assert_false(tide_governor_signed_in(governor, 1000));

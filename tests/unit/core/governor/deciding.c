@@ -162,7 +162,7 @@ CASE(a_batch_is_charged_whole_and_counts_every_part_in_flight, "gmail", 0)
     OK(tide_governor_charge_batch(governor, 5000, 2, 120, 6, &again_ms));
     save_now(governor, 5001);
     assert_int_equal(tide_governor_charge_batch(governor, 9000, 2, 80, 4, &again_ms), TIDE_AGAIN);
-    assert_true(again_ms == UINT64_MAX); /* one place is kept for a person */
+    assert_true(again_ms == UINT64_MAX); /* one place is kept for interactive calls */
     OK(tide_governor_charge_batch(governor, 9000, 2, 60, 3, &again_ms));
     assert_int_equal(tide_governor_charge(governor, 9000, 2, 20, &again_ms), TIDE_AGAIN);
     OK(tide_governor_charge(governor, 9000, 1, 20, &again_ms));

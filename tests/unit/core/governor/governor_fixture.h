@@ -8,10 +8,6 @@
 #include "support/scale.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* What is known of a provider: "gmail", "default" (engine/providers.c). */
 const struct tide_governor_profile *profile_named(const char *name);
 tide_governor *governor_of(const struct tide_governor_profile *profile, uint64_t now_ms);

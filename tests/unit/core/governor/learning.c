@@ -26,7 +26,7 @@ CASE(five_healthy_seconds_raise_both_and_a_refusal_halves_both, "default", 0)
     assert_int_equal(tide_governor_charge(governor, now_ms, 1, 1, &again_ms), TIDE_AGAIN);
     assert_int_equal(again_ms, now_ms + 7000);
 
-    /* The door stays shut: the pause goes on, the pace is not to blame. */
+    /* The provider still refuses: the pause lasts, the pace is not lowered. */
     now_ms += 7000;
     assert_int_equal(view_of(governor, now_ms).state, TIDE_GOVERNOR_PROBING);
     assert_int_equal(tide_governor_jobs_max(governor, now_ms), 1);
@@ -98,7 +98,7 @@ TEST(repeated_failures_open_the_breaker_and_one_probe_closes_it)
     }
 }
 
-CASE(our_own_trouble_and_cancellation_blame_nobody, "default", 0)
+CASE(our_own_trouble_and_cancellation_count_against_no_provider, "default", 0)
 {
     static const tide_status ours[] = {TIDE_CANCELED, TIDE_DISK_FULL, TIDE_NO_MEMORY,
                                        TIDE_STALE,    TIDE_FULL,      TIDE_BUSY};

@@ -42,7 +42,7 @@ TEST(a_restored_governor_remembers_pace_pause_and_spent_units)
     tide_governor_free(new);
 }
 
-/* A sign-in that people mend before they start again is tried at once; what the
+/* A sign-in that the user fixes before the next start is tried at once; what the
  * provider asked for is kept to. */
 TEST(a_restart_forgets_a_pause_for_a_sign_in)
 {
@@ -221,7 +221,7 @@ CASE(a_snapshot_of_version_1_is_read, "gmail", 900000)
     assert_int_equal(view_of(governor, 921000).window_used, 220);
 }
 
-/* Units are forgotten when the provider's minute is over, and not when somebody sets the
+/* Units are forgotten when the provider's minute is over, and not when a user sets the
  * wall clock between two runs (E4.3b). */
 TEST(a_wall_clock_set_between_two_runs_forgets_no_units)
 {
@@ -237,7 +237,7 @@ TEST(a_wall_clock_set_between_two_runs_forgets_no_units)
         {SAVED + 70000, 70000, 0},            /* long over */
         {10000, HOUR, 50000},                 /* rebooted: ten seconds have surely passed */
         {70000, HOUR, 0},                     /* rebooted a while ago */
-        {SAVED + 5000, HOUR, 55000},          /* perhaps rebooted; nobody knows */
+        {SAVED + 5000, HOUR, 55000},          /* perhaps rebooted; unknown */
         {SAVED + 24ull * HOUR, 20000, 40000}, /* another machine, which ran for longer */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

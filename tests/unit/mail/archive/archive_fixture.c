@@ -112,10 +112,9 @@ void assert_raw(struct fixture *f, const char *id, tide_text raw)
 
 int64_t ask(struct fixture *f, const char *shard, const char *sql)
 {
-    char path[200];
     sqlite3 *handle = NULL;
     sqlite3_stmt *stmt = NULL;
-    (void)snprintf(path, sizeof path, "%s/%s.db", f->dir, shard);
+    const char *path = textf("%s/%s.db", f->dir, shard);
     assert_int_equal(sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     if (sqlite3_prepare_v2(handle, sql, -1, &stmt, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(handle));

@@ -13,10 +13,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const int64_t year_2019 = 1546300800000;

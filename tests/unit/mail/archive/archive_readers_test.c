@@ -1,4 +1,4 @@
-/* Goal: calls that read an archive wait for nobody, however long one of them takes (RDR1), keep few
+/* Goal: calls that read an archive wait for no other call, however long one of them takes (RDR1), keep few
  * files open (RDR2), and read what is on the disk (ARC7, ARC8).  Method: real files and threads; a search
  * is stopped inside SQLite, at its first MATCH, until everything else was done beside it. */
 #include "archive_fixture.h"
@@ -16,7 +16,7 @@ struct gate {
     tide_lock *lock;
     tide_cond *moved;
     bool armed, held, open;
-    bool late; /* nobody opened it: the others waited for the search */
+    bool late; /* never opened: the others waited for the search */
 };
 static struct gate gate;
 
@@ -159,8 +159,7 @@ CASE(readers_inside_readers_keep_few_shards_open)
     struct nested nested = {.f = f};
     open_archive(f);
     for (int i = 0; i < YEARS; i++) {
-        char id[32];
-        (void)snprintf(id, sizeof id, "%d", i);
+        const char *id = textf("%d", i);
         put_text(f, id, tide_shard_year_ms(2000 + i), "x");
     }
     sync_all(f);
@@ -240,9 +239,8 @@ enum { BYTES = 100000 };
 /* Changes one byte of the stored bytes, behind SQLite's back. */
 static void damage(struct fixture *f, const uint8_t *part, size_t count)
 {
-    char path[200];
     struct stat file;
-    (void)snprintf(path, sizeof path, "%s/2019.db", f->dir);
+    const char *path = textf("%s/2019.db", f->dir);
     const int fd = open(path, O_RDWR);
     assert_true(fd >= 0);
     assert_int_equal(fstat(fd, &file), 0);

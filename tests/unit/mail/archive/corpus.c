@@ -27,9 +27,8 @@ static uint64_t put_files(struct fixture *f, const char *dir, bool check)
         }
         tide_buf raw = heap_buf(64 << 20);
         OK(tide_file_read(f->world, path, 64 << 20, &raw, &f->err));
-        char id[40];
         const uint64_t hash = tide_hash(TIDE_HASH_START, tide_text_of(path));
-        (void)snprintf(id, sizeof id, "%016" PRIx64, hash);
+        const char *id = textf("%016" PRIx64, hash);
         struct tide_incoming incoming =
             mail(id, year_2019 + (int64_t)(hash % 31536000000), tide_buf_text(&raw));
         if (check)

@@ -1,5 +1,5 @@
 /* What is known about a copy is kept with it, and only better bytes take its place (ARC6, M19a);
- * what was damaged is written anew (M19); what returns is no longer gone (M21). */
+ * what was damaged is written again (M19); what returns is no longer gone (M21). */
 #include "archive_fixture.h"
 #include "support/heap.h"
 
@@ -9,9 +9,8 @@ static const char half[] = "Subject: whole\r\n\r\nall of";
 /* Changes a shard behind the archive's back. */
 static void spoil(struct fixture *f, const char *shard, const char *sql)
 {
-    char path[200];
     sqlite3 *handle = NULL;
-    (void)snprintf(path, sizeof path, "%s/%s.db", f->dir, shard);
+    const char *path = textf("%s/%s.db", f->dir, shard);
     assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
     if (sqlite3_exec(handle, sql, NULL, NULL, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(handle));
@@ -139,7 +138,7 @@ static void with_attachment(tide_buf *out, const char *subject)
     add_base64(out, bytes, sizeof bytes, 76, "\r\n");
 }
 
-CASE(damaged_bytes_are_written_anew)
+CASE(damaged_bytes_are_written_again)
 {
     static const char *const harms[] = {
         "UPDATE content SET body = zeroblob(length(body))",
@@ -190,7 +189,7 @@ OPENED(a_shard_of_version_1_is_read_and_brought_up_to_date)
     spoil(f, "2019", "DROP TABLE doubt; PRAGMA user_version = 1");
     f->options.read_only = true;
     open_archive(f);
-    assert_int_equal(copy_of(f, "b"), TIDE_COPY_EXACT); /* nobody has looked yet */
+    assert_int_equal(copy_of(f, "b"), TIDE_COPY_EXACT); /* not checked yet */
     assert_raw(f, "a", tide_text_of(whole));
     assert_sound(f, 2);
     tide_archive *reader = f->archive;

@@ -86,8 +86,7 @@ CASE(new_mail_is_indexed_without_being_asked)
     f->options.indexer = &simple_indexer;
     open_archive(f);
     for (int i = 0; i < 500; i++) {
-        char id[16];
-        (void)snprintf(id, sizeof id, "id%d", i);
+        const char *id = textf("id%d", i);
         put_text(f, id, year_2019 + i * 1000, letter);
     }
     sync_all(f);
@@ -128,8 +127,7 @@ CASE(every_message_is_indexed_with_its_own_words)
     f->options.indexer = &simple_indexer;
     open_archive(f);
     for (int i = 0; i < COUNT; i++) {
-        char id[16];
-        (void)snprintf(id, sizeof id, "id%d", i);
+        const char *id = textf("id%d", i);
         int bytes = snprintf(raw, sizeof raw, "Subject: own%d\n\ndanube text%d ", i, i);
         const int end = bytes + (i % 500 == 7 ? 1500000 : PADDING);
         memset(raw + bytes, '.', (size_t)(end - bytes));

@@ -1,4 +1,4 @@
-/* Who may open an archive, what a reader sees, and how damage is told. */
+/* Who may open an archive, what a reader sees, and how damage is reported. */
 #include "archive_fixture.h"
 #include "support/heap.h"
 
@@ -27,8 +27,7 @@ OPENED(a_reader_sees_what_is_committed_and_new_shards)
     f->archive = writer;
     close_archive(f);
     /* A shard that was taken away is no longer counted. */
-    char path[200];
-    (void)snprintf(path, sizeof path, "%s/2019.db", f->dir);
+    const char *path = textf("%s/2019.db", f->dir);
     assert_int_equal(unlink(path), 0);
     open_archive(f);
     assert_int_equal(tide_archive_shards(f->archive), 1);
@@ -65,9 +64,8 @@ OPENED(a_second_writer_and_a_strangers_files_are_refused)
     assert_non_null(strstr(f->err.text, "me@example.com"));
     options.read_only = true;
     assert_int_equal(tide_archive_open(&options, tide_mem_heap(), &other, &f->err), TIDE_INVALID);
-    char path[200];
     sqlite3 *handle = NULL;
-    (void)snprintf(path, sizeof path, "%s/2019.db", f->dir);
+    const char *path = textf("%s/2019.db", f->dir);
     assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
     assert_int_equal(sqlite3_exec(handle, "PRAGMA user_version = 99", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(handle), SQLITE_OK);

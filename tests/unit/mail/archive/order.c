@@ -1,5 +1,6 @@
 /* A walk is in order of time, over all shards (ARC4). */
 #include "archive_fixture.h"
+#include "support/heap.h"
 
 /* ARC4 with late arrivals, several shards, and parts that overlap in time. */
 CASE(a_walk_is_in_order_of_time_over_all_shards)
@@ -40,13 +41,12 @@ CASE(a_walk_is_in_order_of_time_over_all_shards)
 }
 
 /* ARC4 where it is hardest: an import in which nothing has a date of its own. */
-OPENED(ten_thousand_messages_of_one_date_are_told_from_their_neighbours)
+OPENED(ten_thousand_messages_of_one_date_are_distinguished_from_others)
 {
     enum { CROWD = 10000, NEIGHBOURS = 100 };
     const int64_t date_ms = year_2019 + 10 * 1000 * 1000 + 7; /* not where an id begins */
     for (int i = 0; i < CROWD; i++) {
-        char id[16];
-        (void)snprintf(id, sizeof id, "id%d", i);
+        const char *id = textf("id%d", i);
         put_text(f, id, date_ms, "without a date");
         if (i == CROWD / 2) { /* a writer that has forgotten how far it was */
             sync_all(f);
@@ -55,8 +55,7 @@ OPENED(ten_thousand_messages_of_one_date_are_told_from_their_neighbours)
     }
     /* On either side, among those that had to stand behind their date, and far behind. */
     for (int i = -NEIGHBOURS; i < NEIGHBOURS; i++) {
-        char id[16];
-        (void)snprintf(id, sizeof id, "n%d", i + NEIGHBOURS);
+        const char *id = textf("n%d", i + NEIGHBOURS);
         put_text(f, id, date_ms + (i < 0 ? i : i + 1) * 20 * 1000, "with a date");
     }
     put_text(f, "next", date_ms + 1, "in the same eighth of a second");
@@ -90,7 +89,7 @@ OPENED(ten_thousand_messages_of_one_date_are_told_from_their_neighbours)
         assert_int_equal(walked.count, spans[i].count);
     }
     close_archive(f);
-    /* Nobody stands further behind than the crowd is long, and the row says how far. */
+    /* No message is further behind than there are messages of one date, and the row says how far. */
     assert_in_range(ask(f, "2019", "SELECT late FROM shard"), CROWD, CROWD + 2 * NEIGHBOURS);
     assert_int_equal(ask(f, "2019",
                          "SELECT max(message.id - (internal_ms - start_ms) / 125) - max("

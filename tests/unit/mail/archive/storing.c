@@ -110,9 +110,8 @@ OPENED(an_id_is_stored_once_over_all_shards)
     for (uint64_t i = 0; i < scaled(3000); i++) {
         size_t which = (size_t)tide_rng_below(&rng, IDS);
         int64_t ms = year_2019 + (int64_t)tide_rng_below(&rng, 8) * 31557600000;
-        char id[32];
         char raw[32];
-        (void)snprintf(id, sizeof id, "%zx", which * 0x9e3779b9u % 0xfffff);
+        const char *id = textf("%zx", which * 0x9e3779b9u % 0xfffff);
         (void)snprintf(raw, sizeof raw, "message %zu", which);
         put_text(f, id, ms, raw);
         if (first_ms[which] == 0) {
@@ -122,9 +121,8 @@ OPENED(an_id_is_stored_once_over_all_shards)
     }
     sync_all(f);
     for (size_t which = 0; which < IDS; which++) {
-        char id[32];
         struct tide_stored stored;
-        (void)snprintf(id, sizeof id, "%zx", which * 0x9e3779b9u % 0xfffff);
+        const char *id = textf("%zx", which * 0x9e3779b9u % 0xfffff);
         if (first_ms[which] == 0)
             continue;
         OK(tide_archive_find(f->archive, tide_text_of(id), &stored, &f->err));
@@ -152,8 +150,7 @@ OPENED(other_bytes_replace_and_the_earlier_ones_stay)
 OPENED(equal_bytes_are_stored_once)
 {
     for (int i = 0; i < 50; i++) {
-        char id[16];
-        (void)snprintf(id, sizeof id, "id%d", i);
+        const char *id = textf("id%d", i);
         put_text(f, id, year_2019 + i, "the same newsletter");
     }
     sync_all(f);
@@ -170,8 +167,7 @@ OPENED(an_attachment_is_stored_once_for_all_messages)
     random_bytes(&rng, bytes, sizeof bytes);
     tide_buf raw[20];
     for (size_t i = 0; i < 20; i++) {
-        char id[16];
-        (void)snprintf(id, sizeof id, "id%zu", i);
+        const char *id = textf("id%zu", i);
         tide_buf_init(&raw[i], tide_mem_heap(), 1 << 20);
         OK(tide_buf_print(&raw[i], "Subject: %zu\r\n\r\n", i));
         /* The same file, sent by different mailers. */
@@ -182,8 +178,7 @@ OPENED(an_attachment_is_stored_once_for_all_messages)
     }
     sync_all(f);
     for (size_t i = 0; i < 20; i++) {
-        char id[16];
-        (void)snprintf(id, sizeof id, "id%zu", i);
+        const char *id = textf("id%zu", i);
         assert_raw(f, id, tide_buf_text(&raw[i]));
         tide_buf_done(&raw[i]);
     }

@@ -16,10 +16,9 @@ static void put_many(void *arg)
     struct putter *putter = arg;
     tide_rng rng = tide_rng_seeded((uint64_t)putter->number);
     for (uint64_t i = 0; i < putter->count; i++) {
-        char id[32];
         tide_buf raw = heap_buf(10 << 20);
         make_mail(&rng, &raw);
-        (void)snprintf(id, sizeof id, "%d-%" PRIu64, putter->number, i);
+        const char *id = textf("%d-%" PRIu64, putter->number, i);
         struct tide_incoming incoming =
             mail(id, year_2019 + (int64_t)tide_rng_below(&rng, 31557600000 * 2), TIDE_TEXT_NONE);
         incoming.take = &raw;
@@ -59,11 +58,10 @@ CASE(many_threads_put_at_once)
     for (int i = 0; i < PUTTERS; i++) {
         tide_rng rng = tide_rng_seeded((uint64_t)i + 1);
         for (uint64_t j = 0; j < count; j++) {
-            char id[32];
             tide_buf raw = heap_buf(10 << 20);
             make_mail(&rng, &raw);
             (void)tide_rng_next(&rng);
-            (void)snprintf(id, sizeof id, "%d-%" PRIu64, i + 1, j);
+            const char *id = textf("%d-%" PRIu64, i + 1, j);
             assert_raw(f, id, tide_buf_text(&raw));
             tide_buf_done(&raw);
         }

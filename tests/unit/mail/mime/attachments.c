@@ -85,11 +85,10 @@ TEST(regions_are_exact)
                              n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n);
         tide_text raw = exact((tide_text){text, (size_t)bytes});
         struct parsed parsed;
-        char expected[64];
         parse(raw, &parsed);
         assert_int_equal(parsed.message.attachments_count, 3);
         const struct tide_attachment *png = &parsed.message.attachments[0];
-        (void)snprintf(expected, sizeof expected, "QUJD%sREVG%s", n, n);
+        const char *expected = textf("QUJD%sREVG%s", n, n);
         assert_text((tide_text){raw.data + png->begin, (size_t)(png->end - png->begin)}, expected);
         tide_error err = {TIDE_OK, 0, ""};
         tide_buf out = heap_buf(6);

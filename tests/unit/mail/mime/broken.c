@@ -8,8 +8,6 @@
 #include "support/test.h"
 #include "support/sweep.h"
 
-#include <inttypes.h>
-
 /* ---- broken messages ---- */
 
 static const char *const pieces[] = {

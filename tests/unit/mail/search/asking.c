@@ -126,10 +126,10 @@ CASE(dates_are_exact_beside_a_crowd)
                 {"", ""}, {"", " zebra"}, {"-(", ") zebra"}, {"(zebra ", ") OR larger:1000000"}};
             const uint64_t wanted[] = {all, zebras, outside, zebras};
             for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-                char text[200];
                 uint64_t count = 0, bytes = 0;
-                (void)snprintf(text, sizeof text, "%safter:%lld before:%lld%s", forms[i][0],
-                               (long long)(zero_s + from), (long long)(zero_s + to), forms[i][1]);
+                const char *text =
+                    textf("%safter:%lld before:%lld%s", forms[i][0], (long long)(zero_s + from),
+                          (long long)(zero_s + to), forms[i][1]);
                 tide_query *query = parse(f, text);
                 OK(tide_search_count(f->archive, query, &count, &bytes, &f->err));
                 if (count != wanted[i])

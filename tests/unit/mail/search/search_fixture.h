@@ -10,10 +10,6 @@
 #include "support/ok.h"
 #include "support/test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 enum {
     MAILS_MAX = 1000,
     LABELS = 8,

@@ -1,6 +1,7 @@
 /* What is asked for, and what comes back: heads, bodies, compression. */
 #include "net_fixture.h"
 #include "support/ok.h"
+#include "support/heap.h"
 
 /* ---- answers ------------------------------------------------------------- */
 
@@ -8,10 +9,9 @@ CASE(an_answer_arrives_whole)
 {
     const size_t sizes[] = {0, 1, 5, 65535, 65536, 65537, 1000000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        char path[64];
-        (void)snprintf(path, sizeof path, "/plain?bytes=%zu", sizes[i]);
+        const char *path = textf("/plain?bytes=%zu", sizes[i]);
         tide_error err = {0};
-        OK(fetch(f, "GET", test_http_url(f->server, path), &f->response, &err));
+        OK(fetch(f, "GET", test_http_url(f->server, path), &err));
         assert_int_equal(f->response.http, 200);
         assert_int_equal(f->response.body.bytes, sizes[i]);
         assert_int_equal(f->response.body_bytes, sizes[i]);
@@ -26,9 +26,8 @@ CASE(an_error_code_is_an_answer_with_its_headers)
 {
     const int codes[] = {400, 401, 403, 404, 410, 429, 500, 503};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        char path[64];
-        (void)snprintf(path, sizeof path, "/status?code=%d", codes[i]);
-        OK(fetch(f, "GET", test_http_url(f->server, path), &f->response, NULL));
+        const char *path = textf("/status?code=%d", codes[i]);
+        OK(fetch(f, "GET", test_http_url(f->server, path), NULL));
         assert_int_equal(f->response.http, codes[i]);
         assert_true(
             tide_text_equal(tide_response_header(&f->response, "Retry-After"), TIDE_TEXT("7")));
@@ -38,7 +37,7 @@ CASE(an_error_code_is_an_answer_with_its_headers)
 
 CASE(redirects_are_not_followed)
 {
-    OK(fetch(f, "GET", test_http_url(f->server, "/redirect"), &f->response, NULL));
+    OK(fetch(f, "GET", test_http_url(f->server, "/redirect"), NULL));
     assert_int_equal(f->response.http, 302);
     assert_true(
         tide_text_equal(tide_response_header(&f->response, "location"), TIDE_TEXT("/plain")));
@@ -74,7 +73,7 @@ CASE(methods_bodies_and_types_are_sent_as_given)
 CASE(head_has_no_body_and_keeps_its_connection)
 {
     for (int i = 0; i < 3; i++) {
-        OK(fetch(f, "HEAD", test_http_url(f->server, "/gzip?bytes=700"), &f->response, NULL));
+        OK(fetch(f, "HEAD", test_http_url(f->server, "/gzip?bytes=700"), NULL));
         assert_int_equal(f->response.http, 200);
         assert_int_equal(f->response.body_bytes, 0);
     }
@@ -126,7 +125,7 @@ CASE(a_header_that_would_smuggle_another_is_refused)
 
 CASE(only_the_final_head_counts)
 {
-    OK(fetch(f, "GET", test_http_bad_url(f->server, "/early-hints"), &f->response, NULL));
+    OK(fetch(f, "GET", test_http_bad_url(f->server, "/early-hints"), NULL));
     assert_int_equal(f->response.http, 200);
     assert_int_equal(f->response.headers_count, 62);
     assert_true(tide_text_equal(tide_response_header(&f->response, "X-Final-59"), TIDE_TEXT("59")));
@@ -139,7 +138,7 @@ CASE(only_the_final_head_counts)
 
 CASE(a_compressed_body_arrives_decoded)
 {
-    OK(fetch(f, "GET", test_http_url(f->server, "/gzip?bytes=3000000"), &f->response, NULL));
+    OK(fetch(f, "GET", test_http_url(f->server, "/gzip?bytes=3000000"), NULL));
     assert_int_equal(f->response.body.bytes, 3000000);
     assert_pattern(f->response.body.data, f->response.body.bytes, 0);
     assert_true(

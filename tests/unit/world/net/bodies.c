@@ -1,6 +1,7 @@
 /* Bodies that come and go in pieces: sinks, sources and their ceilings. */
 #include "net_fixture.h"
 #include "support/ok.h"
+#include "support/heap.h"
 
 /* ---- sinks, sources, ceilings -------------------------------------------- */
 
@@ -9,8 +10,7 @@
 CASE(a_slow_sink_holds_at_most_the_ring)
 {
     const uint64_t bytes = scaled(64u << 20);
-    char path[64];
-    (void)snprintf(path, sizeof path, "/huge?bytes=%llu", (unsigned long long)bytes);
+    const char *path = textf("/huge?bytes=%llu", (unsigned long long)bytes);
     struct sink sink = {.world = f->world, .response = &f->response, .pause_every = 256 << 10};
     struct tide_request request = {
         .method = "GET",

@@ -22,11 +22,10 @@ int tear_down(void **state)
     return 0;
 }
 
-tide_status fetch(struct fixture *f, const char *method, const char *url,
-                  struct tide_response *response, tide_error *err)
+tide_status fetch(struct fixture *f, const char *method, const char *url, tide_error *err)
 {
     struct tide_request request = {.method = method, .url = url, .stall_timeout_ms = 20000};
-    return tide_world_call(f->world, &request, response, NULL, err);
+    return tide_world_call(f->world, &request, &f->response, NULL, err);
 }
 
 void assert_pattern(const char *bytes, size_t count, uint64_t from)

@@ -14,9 +14,6 @@
 #include "support/scale.h"
 #include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,8 +27,8 @@ int set_up(void **state);
 int tear_down(void **state);
 #define CASE(name) TEST_ON(name, struct fixture *f, set_up, tear_down)
 
-tide_status fetch(struct fixture *f, const char *method, const char *url,
-                  struct tide_response *response, tide_error *err);
+/* The answer is in f->response. */
+tide_status fetch(struct fixture *f, const char *method, const char *url, tide_error *err);
 /* These bytes are the server's pattern from `from` on. */
 void assert_pattern(const char *bytes, size_t count, uint64_t from);
 
