@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { ENGINES_MAX = 5, SUBJECTS_MAX = CLI_ARGUMENTS_MAX };
+enum { SUBJECTS_MAX = CLI_ARGUMENTS_MAX };
 
 /* ---- the change ---- */
 
@@ -135,7 +135,8 @@ tide_status account_change(struct cli *cli, struct cli_engine *opened,
                            const struct account_change *wanted)
 {
     tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && opened->engine == NULL && i < ENGINES_MAX; i++) {
+    struct cli_tries tries = {0};
+    while (rc == TIDE_OK && opened->engine == NULL && cli_try(cli, &tries)) {
         tide_json payload;
         payload_write(wanted, &payload);
         rc = cli_ask_there(cli, TIDE_ACCOUNT_KIND, NULL, &payload);
@@ -146,7 +147,6 @@ tide_status account_change(struct cli *cli, struct cli_engine *opened,
         rc = account_change_open(cli, opened);
     }
     if (rc == TIDE_OK && opened->engine == NULL)
-        rc = cli_fail(cli, TIDE_BUSY, "Run the command again.",
-                      "one process after the other used this directory");
+        rc = cli_tries_over(cli);
     return rc == TIDE_OK ? change_here(&cli->account_home, wanted, &cli->err) : rc;
 }

@@ -8,7 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PING_MS = 1000, PAYLOAD_BYTES_MAX = 60 << 10, THERE_MS = 30000, TICK_US = 50000 };
+enum {
+    PING_MS = 1000,
+    PAYLOAD_BYTES_MAX = 60 << 10,
+    THERE_MS = 30000,
+    TICK_US = 50000,
+    TRIES_MIN = 5,
+};
 
 /* ---- the engine ---- */
 
@@ -272,4 +278,26 @@ tide_status cli_ask_there(struct cli *cli, const char *kind, const char *email, 
         return cli_hint(cli, TIDE_STOPPED, "Run this command again.");
     return opened == TIDE_OK ? rc
                              : cli_hint(cli, rc, "Wait until it ends, and run this command again.");
+}
+
+/* ---- trying again ---- */
+
+bool cli_try(struct cli *cli, struct cli_tries *tries)
+{
+    const uint64_t now_ms = tide_world_now_ms(cli->world);
+    tries->count++;
+    if (tries->count == 1)
+        return true;
+    if (tries->count == 2) /* the first process that was asked has ended */
+        tries->until_ms = now_ms + THERE_MS;
+    if (tries->count > TRIES_MIN && now_ms >= tries->until_ms)
+        return false;
+    return tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_US, NULL) ==
+           TIDE_OK;
+}
+
+tide_status cli_tries_over(struct cli *cli)
+{
+    return cli_fail(cli, TIDE_BUSY, "Run the command again.",
+                    "one process after the other used this directory");
 }

@@ -60,4 +60,15 @@ bool cli_ask_cancel(struct cli_ask *ask);
  * is canceled.  TIDE_STOPPED: that process ended before.  Takes `payload`; `email` may be NULL. */
 tide_status cli_ask_there(struct cli *cli, const char *kind, const char *email, tide_json *payload);
 
+/* Tries of a command that has to open the directory itself, or to ask the process that has it.
+ * A process that starts or ends holds the directory for a while and does not answer. */
+struct cli_tries {
+    unsigned count;
+    uint64_t until_ms;
+};
+/* Whether to try, or to try again after TIDE_STOPPED; waits a moment before each further try. */
+bool cli_try(struct cli *cli, struct cli_tries *tries);
+/* After the last try. */
+tide_status cli_tries_over(struct cli *cli);
+
 #endif

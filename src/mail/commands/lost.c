@@ -68,8 +68,6 @@ static tide_status list(struct cli *cli, const struct mail_names *names)
 
 /* ---- accepting ---- */
 
-enum { ENGINES_MAX = 5 };
-
 /* Without an engine if another process has the directory. */
 static tide_status home_open(struct cli *cli, struct mail_home *home)
 {
@@ -85,7 +83,8 @@ static tide_status home_open(struct cli *cli, struct mail_home *home)
 static tide_status accept_one(struct cli *cli, struct mail_home *home, const char *email)
 {
     tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && home->engine == NULL && i < ENGINES_MAX; i++) {
+    struct cli_tries tries = {0};
+    while (rc == TIDE_OK && home->engine == NULL && cli_try(cli, &tries)) {
         tide_json payload;
         tide_json_object(&payload);
         rc = cli_ask_there(cli, TIDE_MAIL_ACCEPT_KIND, email, &payload);
@@ -96,8 +95,7 @@ static tide_status accept_one(struct cli *cli, struct mail_home *home, const cha
         rc = home_open(cli, home);
     }
     if (rc == TIDE_OK && home->engine == NULL)
-        return cli_fail(cli, TIDE_BUSY, "Run the command again.",
-                        "one process after the other used this directory");
+        return cli_tries_over(cli);
     return rc == TIDE_OK ? tide_mail_lost_accepted(home->mail, email, &cli->err) : rc;
 }
 
