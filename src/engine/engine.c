@@ -53,6 +53,33 @@ static tide_status kind_run(tide_transaction *transaction, void *arg, tide_error
     return rc;
 }
 
+/* Under the lock: the writer runs already and looks at the kinds. */
+static tide_status kind_add(tide_engine *engine, const struct tide_kind *kind, uint32_t id,
+                            tide_error *err)
+{
+    if (tide_engine_kind_of(engine, id) != NULL)
+        return tide_error_set(err, TIDE_EXISTS, "kind %s is defined already", kind->name);
+    const size_t bytes = strlen(kind->name) + 1;
+    char *name = tide_mem_new(engine->mem, bytes);
+    if (name == NULL || !tide_map_put(&engine->kind_index, id, engine->kinds_count)) {
+        tide_mem_free(engine->mem, name, bytes);
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for kind %s", kind->name);
+    }
+    memcpy(name, kind->name, bytes);
+    struct tide_kind_entry *entry = &engine->kinds[engine->kinds_count++];
+    entry->kind = *kind;
+    entry->kind.name = name;
+    entry->id = id;
+    const uint8_t priority = tide_tuning_priority(&engine->tuning, kind->name);
+    if (priority != 0)
+        entry->kind.priority = priority;
+    if (entry->kind.priority == 0)
+        entry->kind.priority = 50;
+    if (kind->level == 0)
+        entry->kind.level = 4;
+    return TIDE_OK;
+}
+
 tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, uint32_t *kind_out,
                              tide_error *err)
 {
@@ -77,26 +104,11 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
     tide_status rc = tide_write_run(engine, &write, err);
     if (rc != TIDE_OK)
         return rc;
-    if (tide_engine_kind_of(engine, ask.id) != NULL)
-        return tide_error_set(err, TIDE_EXISTS, "kind %s is defined already", kind->name);
-    size_t bytes = strlen(kind->name) + 1;
-    char *name = tide_mem_new(engine->mem, bytes);
-    if (name == NULL || !tide_map_put(&engine->kind_index, ask.id, engine->kinds_count)) {
-        tide_mem_free(engine->mem, name, bytes);
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for kind %s", kind->name);
-    }
-    memcpy(name, kind->name, bytes);
-    struct tide_kind_entry *entry = &engine->kinds[engine->kinds_count++];
-    entry->kind = *kind;
-    entry->kind.name = name;
-    entry->id = ask.id;
-    const uint8_t priority = tide_tuning_priority(&engine->tuning, kind->name);
-    if (priority != 0)
-        entry->kind.priority = priority;
-    if (entry->kind.priority == 0)
-        entry->kind.priority = 50;
-    if (kind->level == 0)
-        entry->kind.level = 4;
+    tide_lock_take(engine->world, engine->lock);
+    rc = kind_add(engine, kind, ask.id, err);
+    tide_lock_drop(engine->world, engine->lock);
+    if (rc != TIDE_OK)
+        return rc;
     if (kind_out != NULL)
         *kind_out = ask.id;
     return TIDE_OK;

@@ -46,7 +46,7 @@ static void claim_later(tide_engine *engine, uint64_t now_ms)
 static size_t claims_max(const tide_engine *engine, size_t most)
 {
     size_t bytes = 64 << 10;
-    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
+    for (uint32_t i = 0; i < engine->kinds_count; i++)
         if (engine->kinds[i].kind.payload_bytes_max > bytes)
             bytes = engine->kinds[i].kind.payload_bytes_max;
     const size_t count = CLAIMED_BYTES_MAX / bytes;
