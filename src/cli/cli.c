@@ -242,7 +242,6 @@ void cli_ledger_close(struct cli *cli)
     cli->lock = NULL;
 }
 
-/* Another command holds the lock for milliseconds; an engine as long as it runs. */
 static tide_status lock_take(struct cli *cli)
 {
     char path[CLI_PATH_BYTES], holder[80];
@@ -250,14 +249,7 @@ static tide_status lock_take(struct cli *cli)
     if (rc != TIDE_OK)
         return rc;
     (void)snprintf(holder, sizeof holder, "tidemark command, process %d", (int)getpid());
-    uint64_t give_up_us = tide_world_now_us(cli->world) + TIDE_CONTROL_LOCK_WAIT_MS * 1000ull;
-    for (;;) {
-        rc = tide_file_lock_take(cli->world, path, tide_text_of(holder), &cli->lock, &cli->err);
-        uint64_t now_us = tide_world_now_us(cli->world);
-        if (rc != TIDE_BUSY || now_us >= give_up_us)
-            break;
-        (void)tide_world_sleep_until(cli->world, now_us + 20000, NULL);
-    }
+    rc = tide_home_lock(cli->world, path, holder, true, &cli->lock, &cli->err);
     if (rc == TIDE_BUSY)
         return cli_hint(cli, rc,
                         "It holds this directory but does not answer on its socket. Wait, or stop "

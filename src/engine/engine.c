@@ -159,22 +159,10 @@ static tide_status take_state_dir(tide_engine *engine, const char *state_dir, ti
     char path[4096];
     char holder[96];
     (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_LOCK, state_dir);
-    int bytes = snprintf(holder, sizeof holder, "engine, process %ld, run %s", (long)getpid(),
-                         engine->run_id);
-    uint64_t give_up_us =
-        tide_world_now_us(engine->world) + TIDE_CONTROL_LOCK_WAIT_MS * (uint64_t)1000;
+    (void)snprintf(holder, sizeof holder, "engine, process %ld, run %s", (long)getpid(),
+                   engine->run_id);
     tide_error busy = {TIDE_OK, 0, ""};
-    for (;;) {
-        rc = tide_file_lock_take(engine->world, path, (tide_text){holder, (size_t)bytes},
-                                 &engine->file_lock, &busy);
-        /* A command holds the lock only for one change: wait for it. */
-        uint64_t now_us = tide_world_now_us(engine->world);
-        if (rc != TIDE_BUSY || strstr(busy.text, "engine, process") != NULL || now_us > give_up_us)
-            break;
-        rc = tide_world_sleep_until(engine->world, now_us + 20000, NULL);
-        if (rc != TIDE_OK)
-            return tide_error_set(err, rc, "stopped while waiting for %s", path);
-    }
+    rc = tide_home_lock(engine->world, path, holder, false, &engine->file_lock, &busy);
     if (rc == TIDE_BUSY)
         return tide_error_set(
             err, TIDE_BUSY,

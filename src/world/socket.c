@@ -1,6 +1,7 @@
 #include "world/socket.h"
 #include "base/check.h"
 #include "base/limits.h"
+#include "world/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,26 +119,15 @@ static bool peer_is_ours(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
 }
 
-/* The process at the other end if it is stopped (SIGSTOP, Ctrl-Z): it accepts connections and
- * never answers. 0: it is not stopped, or that is unknown. */
+/* The process at the other end if it is stopped: it accepts connections and never answers.  0: it is
+ * not stopped, or that is unknown. */
 static pid_t peer_stopped(int fd)
 {
     struct ucred peer;
     socklen_t bytes = sizeof peer;
-    char path[64];
-    char text[256] = "";
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0)
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
         return 0;
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)peer.pid);
-    const int stat_fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t count = stat_fd < 0 ? -1 : read(stat_fd, text, sizeof text - 1);
-    if (stat_fd >= 0)
-        (void)close(stat_fd);
-    /* "PID (NAME) STATE ...": a name may hold brackets. */
-    const char *close_bracket = count <= 0 ? NULL : strrchr(text, ')');
-    const bool stopped = close_bracket != NULL && close_bracket[1] == ' ' &&
-                         (close_bracket[2] == 'T' || close_bracket[2] == 't');
-    return stopped ? peer.pid : 0;
+    return tide_process_is_stopped(peer.pid) ? peer.pid : 0;
 }
 
 /* ---- lines --------------------------------------------------------------- */

@@ -49,18 +49,7 @@ static tide_status hold(struct copy_side *side, const char *path, bool target, t
     if (rc != TIDE_OK || lock[0] == '\0' || (!target && !lock_is_there(side->world, lock)))
         return rc;
     (void)snprintf(holder, sizeof holder, "tidemark ledger copy, process %d", (int)getpid());
-    const uint64_t give_up_us =
-        tide_world_now_us(side->world) + TIDE_CONTROL_LOCK_WAIT_MS * (uint64_t)1000;
-    for (;;) {
-        rc = tide_file_lock_take(side->world, lock, tide_text_of(holder), &side->lock, &busy);
-        const uint64_t now_us = tide_world_now_us(side->world);
-        /* A command holds it for the time of one change, an engine as long as it runs. */
-        if (rc != TIDE_BUSY || strstr(busy.text, "engine, process") != NULL || now_us >= give_up_us)
-            break;
-        rc = tide_world_sleep_until(side->world, now_us + 20000, NULL);
-        if (rc != TIDE_OK)
-            return tide_error_set(err, rc, "stopped while waiting for %.200s", lock);
-    }
+    rc = tide_home_lock(side->world, lock, holder, false, &side->lock, &busy);
     if (rc == TIDE_BUSY)
         return tide_error_set(err, TIDE_BUSY,
                               "%.150s is in use (%.120s): stop that first, so that nothing "

@@ -96,4 +96,20 @@ kill -CONT "$sync"
 kill "$sync"
 wait "$sync"
 
+# ---- a command that is stopped while it holds the home has no socket
+curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail quick
+flock --no-fork "$dir/home/engine.lock" sleep 600 &
+holder=$!
+stage_pids+=("$holder")
+is_held() { ! flock -n "$dir/home/engine.lock" true; }
+until_true 20 is_held || fail "the lock is free"
+echo "tidemark command, process $holder" >"$dir/home/engine.lock"
+kill -STOP "$holder"
+for command in 'mail sync ada@example.com' 'account halt ada@example.com' 'jobs pause --account ada@example.com'; do
+    # shellcheck disable=SC2086
+    t $command >"$dir/out" 2>"$dir/err"
+    grep -q "process $holder, is stopped; .kill -CONT $holder. resumes it" "$dir/err" || fail "$command does not say it: $(cat "$dir/err")"
+done
+strike "$holder"
+
 exit "$((failed > 0))"
