@@ -153,14 +153,14 @@ struct tide_stream {
 };
 
 /* New jobs and cycles of a transaction: given to the core once it is durable (ENG4). */
-struct tide_births {
-    struct tide_birth {
+struct tide_new_rows {
+    struct tide_enqueued_job {
         struct tide_brief brief; /* not_before_ms holds unix ms */
         bool existed;
         bool raised;
     } * jobs;
     size_t jobs_count, jobs_capacity;
-    struct tide_cycle_birth {
+    struct tide_new_cycle {
         uint64_t stream;
         uint64_t ordinal;
         uint64_t cycle;
@@ -174,7 +174,7 @@ struct tide_transaction {
     tide_engine *engine;
     tide_tx *tx;
     uint64_t now_unix_ms;
-    struct tide_births births;
+    struct tide_new_rows new_rows;
 };
 
 /* One caller's write request: a part of the next transaction.  Lives on the caller's stack
@@ -434,7 +434,7 @@ void tide_write_push(tide_engine *engine, struct tide_write *write); /* under th
 /* Queues the request and waits until it is durable or refused. */
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);
 void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
-void tide_births_done(struct tide_births *births, tide_mem *mem);
+void tide_new_rows_done(struct tide_new_rows *new_rows, tide_mem *mem);
 /* A wall time of the ledger by the monotonic clock; 0: now or in the past. */
 uint64_t tide_engine_at_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_ms);
 

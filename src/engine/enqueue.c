@@ -145,24 +145,25 @@ void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64
 
 /* ---- inside a transaction --------------------------------------------------------- */
 
-static tide_status births_add(struct tide_transaction *transaction, const struct tide_job_new *job,
-                              const struct tide_enqueued *enqueued, tide_error *err)
+static tide_status new_rows_add_job(struct tide_transaction *transaction,
+                                    const struct tide_job_new *job,
+                                    const struct tide_enqueued *enqueued, tide_error *err)
 {
-    struct tide_births *births = &transaction->births;
-    void *jobs = births->jobs;
-    if (!tide_mem_grow(transaction->engine->mem, &jobs, &births->jobs_capacity,
-                       births->jobs_count + 1, SIZE_MAX / sizeof *births->jobs,
-                       sizeof *births->jobs))
+    struct tide_new_rows *new_rows = &transaction->new_rows;
+    void *jobs = new_rows->jobs;
+    if (!tide_mem_grow(transaction->engine->mem, &jobs, &new_rows->jobs_capacity,
+                       new_rows->jobs_count + 1, SIZE_MAX / sizeof *new_rows->jobs,
+                       sizeof *new_rows->jobs))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to remember new jobs");
-    births->jobs = jobs;
-    births->jobs[births->jobs_count++] = (struct tide_birth){
+    new_rows->jobs = jobs;
+    new_rows->jobs[new_rows->jobs_count++] = (struct tide_enqueued_job){
         .brief = tide_enqueued_brief(job, enqueued),
         .existed = enqueued->existed,
         .raised = enqueued->raised,
     };
-    for (size_t i = 0; i < births->cycles_count; i++)
-        if (births->cycles[i].cycle == job->cycle && !enqueued->existed)
-            births->cycles[i].jobs++;
+    for (size_t i = 0; i < new_rows->cycles_count; i++)
+        if (new_rows->cycles[i].cycle == job->cycle && !enqueued->existed)
+            new_rows->cycles[i].jobs++;
     return TIDE_OK;
 }
 
@@ -202,7 +203,7 @@ static tide_status enqueue_chunk(struct tide_transaction *transaction, struct ch
     tide_status rc = tide_ledger_enqueue(transaction->tx, chunk->jobs, count,
                                          transaction->now_unix_ms, chunk->enqueued, err);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++)
-        rc = births_add(transaction, &chunk->jobs[i], &chunk->enqueued[i], err);
+        rc = new_rows_add_job(transaction, &chunk->jobs[i], &chunk->enqueued[i], err);
     return rc;
 }
 

@@ -86,8 +86,8 @@ static tide_status run_effects(void *arg, tide_tx *tx, tide_error *err)
     transaction->engine = job->engine;
     transaction->tx = tx;
     transaction->now_unix_ms = tide_world_now_unix_ms(job->engine->world);
-    transaction->births.jobs_count = 0;
-    transaction->births.cycles_count = 0;
+    transaction->new_rows.jobs_count = 0;
+    transaction->new_rows.cycles_count = 0;
     tide_status rc = TIDE_OK;
     /* Effects that lost their transaction once would lose it again: they do not run again. */
     if (job->effects_over)

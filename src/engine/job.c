@@ -57,7 +57,7 @@ void tide_job_drop(tide_job *job)
     tide_engine *engine = job->engine;
     tide_job_body_free(engine->mem, job->body);
     tide_arena_done(&job->arena);
-    tide_births_done(&job->effects_transaction.births, engine->mem);
+    tide_new_rows_done(&job->effects_transaction.new_rows, engine->mem);
     tide_mem_free(engine->mem, job->children, job->children_capacity * sizeof *job->children);
     job->children = NULL;
     job_to_free_list(engine, job);

@@ -254,7 +254,7 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
         known = NULL; /* the ledger checks it */
     else if (known == NULL)
         rc = tide_error_set(err, TIDE_INVALID, "unknown stream %" PRIu64, stream);
-    else if (tide_frontier_totals(known->frontier).opened + transaction->births.cycles_count >=
+    else if (tide_frontier_totals(known->frontier).opened + transaction->new_rows.cycles_count >=
              TIDE_CYCLES_OPEN_MAX / 2)
         rc = tide_error_set(err, TIDE_FULL, "stream %" PRIu64 " has %d unfinished cycles", stream,
                             TIDE_CYCLES_OPEN_MAX / 2);
@@ -262,21 +262,21 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
     if (rc != TIDE_OK)
         return rc;
 
-    struct tide_births *births = &transaction->births;
-    void *cycles = births->cycles;
-    if (!tide_mem_grow(engine->mem, &cycles, &births->cycles_capacity, births->cycles_count + 1,
-                       TIDE_CYCLES_OPEN_MAX, sizeof *births->cycles))
+    struct tide_new_rows *new_rows = &transaction->new_rows;
+    void *cycles = new_rows->cycles;
+    if (!tide_mem_grow(engine->mem, &cycles, &new_rows->cycles_capacity, new_rows->cycles_count + 1,
+                       TIDE_CYCLES_OPEN_MAX, sizeof *new_rows->cycles))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a cycle");
-    births->cycles = cycles;
+    new_rows->cycles = cycles;
     struct tide_cycle_row row;
     rc = tide_ledger_cycle(transaction->tx, stream, tide_text_of(start), tide_text_of(end),
                            transaction->now_unix_ms, &row, err);
     if (rc != TIDE_OK)
         return rc;
-    struct tide_cycle_birth *birth = &births->cycles[births->cycles_count++];
-    *birth = (struct tide_cycle_birth){.stream = stream, .ordinal = row.ordinal, .cycle = row.id};
-    (void)snprintf(birth->start, sizeof birth->start, "%s", start == NULL ? "" : start);
-    (void)snprintf(birth->end, sizeof birth->end, "%s", end == NULL ? "" : end);
+    struct tide_new_cycle *cycle = &new_rows->cycles[new_rows->cycles_count++];
+    *cycle = (struct tide_new_cycle){.stream = stream, .ordinal = row.ordinal, .cycle = row.id};
+    (void)snprintf(cycle->start, sizeof cycle->start, "%s", start == NULL ? "" : start);
+    (void)snprintf(cycle->end, sizeof cycle->end, "%s", end == NULL ? "" : end);
     if (cycle_out != NULL)
         *cycle_out = row.id;
     return TIDE_OK;

@@ -219,15 +219,15 @@ static tide_status hint(tide_engine *engine, tide_tx *tx, const struct tide_brie
     return told ? TIDE_OK : tide_tx_hint(tx, TIDE_HINT_WORK, brief->account, err);
 }
 
-tide_status tide_fleet_hints(tide_engine *engine, tide_tx *tx, const struct tide_births *births,
+tide_status tide_fleet_hints(tide_engine *engine, tide_tx *tx, const struct tide_new_rows *new_rows,
                              const struct tide_changes *changes, tide_error *err)
 {
     tide_status rc = TIDE_OK;
     uint32_t last = UINT32_MAX; /* jobs of one account mostly follow each other */
-    for (size_t i = 0; births != NULL && rc == TIDE_OK && i < births->jobs_count; i++)
-        if (!births->jobs[i].existed && births->jobs[i].brief.account != last) {
-            rc = hint(engine, tx, &births->jobs[i].brief, err);
-            last = births->jobs[i].brief.account;
+    for (size_t i = 0; new_rows != NULL && rc == TIDE_OK && i < new_rows->jobs_count; i++)
+        if (!new_rows->jobs[i].existed && new_rows->jobs[i].brief.account != last) {
+            rc = hint(engine, tx, &new_rows->jobs[i].brief, err);
+            last = new_rows->jobs[i].brief.account;
         }
     for (size_t i = 0; changes != NULL && rc == TIDE_OK && i < changes->children_count; i++)
         if (!changes->children[i].existed && changes->children[i].brief.account != last) {

@@ -27,7 +27,7 @@
 #include "core/brief.h"
 #include "tidemark.h"
 
-struct tide_births;
+struct tide_new_rows;
 struct tide_changes;
 struct tide_job_body;
 struct tide_stream;
@@ -55,8 +55,8 @@ void tide_fleet_look_soon(tide_engine *engine);
 bool tide_fleet_ours(tide_engine *engine, uint32_t account);
 /* Sends hints to other processes about jobs that this transaction made ready. */
 tide_status tide_fleet_hints(tide_engine *engine, struct tide_tx *tx,
-                             const struct tide_births *births, const struct tide_changes *changes,
-                             tide_error *err);
+                             const struct tide_new_rows *new_rows,
+                             const struct tide_changes *changes, tide_error *err);
 
 /* ---- batch.c: the fleet's part of one transaction of the writer ---- */
 struct tide_fleet_batch {

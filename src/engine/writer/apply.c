@@ -6,11 +6,11 @@
 
 /* ---- new jobs --------------------------------------------------------------- */
 
-void tide_births_done(struct tide_births *births, tide_mem *mem)
+void tide_new_rows_done(struct tide_new_rows *new_rows, tide_mem *mem)
 {
-    tide_mem_free(mem, births->jobs, births->jobs_capacity * sizeof *births->jobs);
-    tide_mem_free(mem, births->cycles, births->cycles_capacity * sizeof *births->cycles);
-    memset(births, 0, sizeof *births);
+    tide_mem_free(mem, new_rows->jobs, new_rows->jobs_capacity * sizeof *new_rows->jobs);
+    tide_mem_free(mem, new_rows->cycles, new_rows->cycles_capacity * sizeof *new_rows->cycles);
+    memset(new_rows, 0, sizeof *new_rows);
 }
 
 uint64_t tide_engine_at_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_ms)
@@ -56,8 +56,8 @@ static const struct tide_refused *refusal_of(const struct tide_batch *batch, siz
     return NULL;
 }
 
-static void apply_births(tide_engine *engine, const struct tide_births *births,
-                         struct tide_batch *batch, uint64_t now_ms);
+static void apply_new_rows(tide_engine *engine, const struct tide_new_rows *new_rows,
+                           struct tide_batch *batch, uint64_t now_ms);
 
 /* On a shared ledger any process may claim a job without account that was put back; so may we. */
 static void put_back_for_all(tide_engine *engine, const tide_job *job, uint64_t now_ms)
@@ -88,7 +88,7 @@ static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t inde
     if (applied)
         tide_job_count(job, now_ms);
     if (applied)
-        apply_births(engine, &job->effects_transaction.births, NULL, now_ms);
+        apply_new_rows(engine, &job->effects_transaction.new_rows, NULL, now_ms);
     bool ours = tide_fleet_ours(engine, job->brief.account);
     if (applied && job->finish.state == TIDE_ROW_PENDING && !ours)
         put_back_for_all(engine, job, now_ms);
@@ -204,30 +204,30 @@ static void apply_free(tide_engine *engine, struct tide_fleet_batch *claimed, ui
     tide_fleet_written(engine, claimed, now_ms);
 }
 
-static void apply_cycles(tide_engine *engine, const struct tide_births *births, uint64_t now_ms)
+static void apply_cycles(tide_engine *engine, const struct tide_new_rows *new_rows, uint64_t now_ms)
 {
-    for (size_t i = 0; i < births->cycles_count; i++) {
-        const struct tide_cycle_birth *birth = &births->cycles[i];
-        struct tide_stream *stream = tide_engine_stream_of(engine, birth->stream);
-        if (stream == NULL && engine->fleet != NULL && birth->jobs == 0)
-            tide_fleet_cycle_done(engine, birth->stream);
+    for (size_t i = 0; i < new_rows->cycles_count; i++) {
+        const struct tide_new_cycle *cycle = &new_rows->cycles[i];
+        struct tide_stream *stream = tide_engine_stream_of(engine, cycle->stream);
+        if (stream == NULL && engine->fleet != NULL && cycle->jobs == 0)
+            tide_fleet_cycle_done(engine, cycle->stream);
         if (stream == NULL)
             continue;
-        (void)tide_frontier_open(stream->frontier, birth->ordinal);
-        struct tide_cycle_live live = {.ordinal = birth->ordinal,
-                                       .total = birth->jobs,
-                                       .outstanding = birth->jobs,
+        (void)tide_frontier_open(stream->frontier, cycle->ordinal);
+        struct tide_cycle_live live = {.ordinal = cycle->ordinal,
+                                       .total = cycle->jobs,
+                                       .outstanding = cycle->jobs,
                                        .beat_ms = now_ms};
-        memcpy(live.start, birth->start, sizeof live.start);
-        memcpy(live.end, birth->end, sizeof live.end);
+        memcpy(live.start, cycle->start, sizeof live.start);
+        memcpy(live.end, cycle->end, sizeof live.end);
         tide_stream_cycle_is(engine, stream, &live);
     }
 }
 
 /* A new job that was claimed in its own transaction is held at once, before another job can
  * evict it from the window.  false: it was not claimed. */
-static bool apply_newborn(tide_engine *engine, struct tide_batch *batch,
-                          const struct tide_brief *stored, uint64_t now_ms)
+static bool hold_new_job(tide_engine *engine, struct tide_batch *batch,
+                         const struct tide_brief *stored, uint64_t now_ms)
 {
     size_t next = batch == NULL ? 0 : batch->claims_known;
     if (batch == NULL || next == batch->claims_count || batch->claim_ids[next] != stored->id)
@@ -241,19 +241,18 @@ static bool apply_newborn(tide_engine *engine, struct tide_batch *batch,
 }
 
 /* `batch` is NULL for jobs that the effects of a finished job made: none of these is claimed. */
-static void apply_births(tide_engine *engine, const struct tide_births *births,
-                         struct tide_batch *batch, uint64_t now_ms)
+static void apply_new_rows(tide_engine *engine, const struct tide_new_rows *new_rows,
+                           struct tide_batch *batch, uint64_t now_ms)
 {
-    apply_cycles(engine, births, now_ms);
-    for (size_t i = 0; i < births->jobs_count; i++) {
-        const struct tide_birth *birth = &births->jobs[i];
-        uint64_t id = birth->brief.id;
-        if (!birth->existed) {
-            if (!apply_newborn(engine, batch, &birth->brief, now_ms))
-                offer_or_tell(engine, &birth->brief, now_ms);
-        } else if (birth->raised &&
-                   tide_tracker_priority(engine->tracker, id, birth->brief.priority)) {
-            tide_lanes_priority(engine->lanes, id, birth->brief.priority);
+    apply_cycles(engine, new_rows, now_ms);
+    for (size_t i = 0; i < new_rows->jobs_count; i++) {
+        const struct tide_enqueued_job *job = &new_rows->jobs[i];
+        uint64_t id = job->brief.id;
+        if (!job->existed) {
+            if (!hold_new_job(engine, batch, &job->brief, now_ms))
+                offer_or_tell(engine, &job->brief, now_ms);
+        } else if (job->raised && tide_tracker_priority(engine->tracker, id, job->brief.priority)) {
+            tide_lanes_priority(engine->lanes, id, job->brief.priority);
         }
     }
 }
@@ -291,12 +290,12 @@ void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_s
             write->status = rc;
             write->err = *err;
         } else if (write->status == TIDE_OK) {
-            apply_births(engine, &write->transaction.births, batch, now_ms);
+            apply_new_rows(engine, &write->transaction.new_rows, batch, now_ms);
             if (write->apply != NULL)
                 write->apply(engine, write->arg, now_ms);
         }
         if (write->drop != NULL) {
-            tide_births_done(&write->transaction.births, engine->mem);
+            tide_new_rows_done(&write->transaction.new_rows, engine->mem);
             write->drop(engine, write);
         } else {
             write->done = true; /* from here on it belongs to the caller again */
@@ -371,7 +370,7 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
 {
     for (size_t i = batch->finishes_count; i > 0; i--) {
         tide_job *job = batch->jobs[i - 1];
-        tide_births_done(&job->effects_transaction.births, engine->mem);
+        tide_new_rows_done(&job->effects_transaction.new_rows, engine->mem);
         job->next = engine->ended_first;
         engine->ended_first = job;
         if (engine->ended_last == NULL)

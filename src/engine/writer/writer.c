@@ -172,10 +172,10 @@ static bool says_its_own(const tide_engine *engine, const struct tide_write *wri
     return shared && tide_store_is_lost(rc);
 }
 
-static void forget_births(struct tide_transaction *transaction)
+static void forget_new_rows(struct tide_transaction *transaction)
 {
-    transaction->births.jobs_count = 0;
-    transaction->births.cycles_count = 0;
+    transaction->new_rows.jobs_count = 0;
+    transaction->new_rows.cycles_count = 0;
 }
 
 /* The callback took longer than the server waits inside a transaction: the server ended that one,
@@ -228,7 +228,7 @@ static tide_status write_wish(tide_engine *engine, struct tide_write *write, boo
         *err = end_error;
     rc = ended == TIDE_OK ? rc : ended;
     if (rc != TIDE_OK)
-        forget_births(transaction);
+        forget_new_rows(transaction);
     return rc;
 }
 
@@ -244,7 +244,7 @@ static tide_status write_first_wish(tide_engine *engine, struct tide_write *writ
     if (write->status == TIDE_OK || tx_is_lost(write->status))
         return write->status;
     TIDE_SEEN("writer: a write request that was alone failed");
-    forget_births(&write->transaction);
+    forget_new_rows(&write->transaction);
     tide_tx_rollback(*tx);
     *tx = NULL;
     return tide_tx_begin_lazily(engine->ledger, tx, err);
@@ -260,7 +260,7 @@ static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, t
         write->transaction.engine = engine;
         write->transaction.tx = *tx;
         write->transaction.now_unix_ms = now_unix_ms;
-        forget_births(&write->transaction);
+        forget_new_rows(&write->transaction);
         if (first && write->next == NULL && !write->own)
             return write_first_wish(engine, write, tx, err);
         first = false;
@@ -281,11 +281,11 @@ static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, t
 
 /* A new job is claimed in the transaction that writes it if no other job waits and a worker is
  * idle: a click costs one sync, not two. */
-static bool may_start_at_birth(tide_engine *engine, const struct tide_birth *birth,
-                               uint64_t now_unix_ms)
+static bool may_start_at_once(tide_engine *engine, const struct tide_enqueued_job *job,
+                              uint64_t now_unix_ms)
 {
-    const struct tide_brief *brief = &birth->brief;
-    if (birth->existed || brief->open_deps > 0 || brief->not_before_ms > now_unix_ms ||
+    const struct tide_brief *brief = &job->brief;
+    if (job->existed || brief->open_deps > 0 || brief->not_before_ms > now_unix_ms ||
         tide_engine_kind_of(engine, brief->kind) == NULL)
         return false;
     /* With an account, only if the window is empty: then none of its jobs runs. */
@@ -295,7 +295,7 @@ static bool may_start_at_birth(tide_engine *engine, const struct tide_birth *bir
     return true;
 }
 
-static void claim_newborn(tide_engine *engine, struct tide_batch *batch, uint64_t now_unix_ms)
+static void claim_new_jobs(tide_engine *engine, struct tide_batch *batch, uint64_t now_unix_ms)
 {
     tide_lock_take(engine->world, engine->lock);
     uint32_t waiting = tide_lanes_waiting(engine->lanes, TIDE_LANE_INTERACTIVE) +
@@ -304,14 +304,14 @@ static void claim_newborn(tide_engine *engine, struct tide_batch *batch, uint64_
                  tide_tracker_count(engine->tracker) < TIDE_WORKERS_MAX;
     size_t room = quiet ? engine->workers_idle : 0;
     for (struct tide_write *write = batch->writes; write != NULL && room > 0; write = write->next)
-        for (size_t i = 0; i < write->transaction.births.jobs_count && room > 0; i++) {
-            const struct tide_birth *birth = &write->transaction.births.jobs[i];
-            if (!may_start_at_birth(engine, birth, now_unix_ms) || !tide_jobs_reserve(engine, 1))
+        for (size_t i = 0; i < write->transaction.new_rows.jobs_count && room > 0; i++) {
+            const struct tide_enqueued_job *job = &write->transaction.new_rows.jobs[i];
+            if (!may_start_at_once(engine, job, now_unix_ms) || !tide_jobs_reserve(engine, 1))
                 continue;
-            batch->claim_ids[batch->claims_count++] = birth->brief.id;
+            batch->claim_ids[batch->claims_count++] = job->brief.id;
             room--;
-            if (birth->brief.account != 0)
-                room = 0; /* no more: may_start_at_birth() looked at its account for one job */
+            if (job->brief.account != 0)
+                room = 0; /* no more: may_start_at_once() looked at its account for one job */
         }
     engine->token_next += batch->claims_count - batch->claims_known;
     tide_lock_drop(engine->world, engine->lock);
@@ -326,12 +326,12 @@ static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tid
     tide_status rc = tide_fleet_hints(engine, tx, NULL, &batch->changes, err);
     for (size_t i = 0; rc == TIDE_OK && i < batch->finishes_count; i++)
         if (batch->applied[i] && batch->finishes[i].effect != NULL)
-            rc = tide_fleet_hints(engine, tx, &batch->jobs[i]->effects_transaction.births, NULL,
+            rc = tide_fleet_hints(engine, tx, &batch->jobs[i]->effects_transaction.new_rows, NULL,
                                   err);
     for (struct tide_write *write = batch->writes; rc == TIDE_OK && write != NULL;
          write = write->next)
         if (write->status == TIDE_OK)
-            rc = tide_fleet_hints(engine, tx, &write->transaction.births, NULL, err);
+            rc = tide_fleet_hints(engine, tx, &write->transaction.new_rows, NULL, err);
     return rc;
 }
 
@@ -408,7 +408,7 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
     /* Choose new jobs to claim now that their ids are known; this changes memory alone, so a crash
      * here leaves nothing. */
     if (rc == TIDE_OK && batch->writes != NULL)
-        claim_newborn(engine, batch, now_unix_ms);
+        claim_new_jobs(engine, batch, now_unix_ms);
     /* Write claims, cursors and governors.  A claimed job starts only after the COMMIT, so a crash
      * here leaves no job that ran without a claim.  On SQLite cursors pass only cycles whose ends
      * an earlier transaction made durable (ENG3); on a shared ledger its own counts decide, with the
@@ -656,7 +656,7 @@ tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_e
     while (!write->done)
         (void)tide_cond_wait(engine->world, engine->news, engine->lock, TIDE_NEVER);
     tide_lock_drop(engine->world, engine->lock);
-    tide_births_done(&write->transaction.births, engine->mem);
+    tide_new_rows_done(&write->transaction.new_rows, engine->mem);
     if (write->status != TIDE_OK && err != NULL)
         *err = write->err;
     return write->status;
