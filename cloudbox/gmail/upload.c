@@ -21,7 +21,7 @@ enum { UPLOAD_LIFE_MS = 7 * 24 * 3600 * 1000, UPLOAD_ID_BYTES = 40 };
 struct upload {
     char id[UPLOAD_ID_BYTES]; /* "": free */
     uint32_t user;
-    uint64_t born_ms;
+    uint64_t made_ms;
     uint64_t total; /* UINT64_MAX: not yet known */
     struct box_post post;
     char draft_id[BOX_ID_TEXT_BYTES];
@@ -85,7 +85,7 @@ static struct upload *oldest(struct box_uploads *self, const struct upload *spar
         struct upload *upload = &self->uploads[i];
         if (upload == spare || upload->id[0] == '\0' || (with_bytes && upload->bytes.bytes == 0))
             continue;
-        if (found == NULL || upload->born_ms < found->born_ms)
+        if (found == NULL || upload->made_ms < found->made_ms)
             found = upload;
     }
     return found;
@@ -219,7 +219,7 @@ static void start(struct box_call *call, struct box_post *post)
     const uint64_t high = tide_rng_next(&rng), low = tide_rng_next(&rng);
     snprintf(upload->id, sizeof upload->id, "%016" PRIx64 "%016" PRIx64, high, low);
     upload->user = call->user->number;
-    upload->born_ms = call->now_ms;
+    upload->made_ms = call->now_ms;
     upload->total = total;
     upload->post = *post;
     upload->meta = meta;
@@ -378,7 +378,7 @@ void box_gmail_upload_chunk(struct box_call *call)
         struct upload *upload = &self->uploads[i];
         if (upload->user != call->user->number || !tide_text_equal(tide_text_of(upload->id), id))
             continue;
-        if (call->now_ms - upload->born_ms > UPLOAD_LIFE_MS) {
+        if (call->now_ms - upload->made_ms > UPLOAD_LIFE_MS) {
             drop(self, upload);
             box_fail(call, 410, "global", "gone", NULL, "The upload session has expired.");
         } else {

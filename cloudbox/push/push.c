@@ -46,7 +46,7 @@ struct watch {
     bool exclude;
     uint64_t expires_ms; /* 0: it was ended */
     uint64_t seen;       /* the history up to here was looked at */
-    uint64_t born_ms;    /* of its last notification; 0: none yet */
+    uint64_t made_ms;    /* of its last notification; 0: none yet */
 };
 
 struct box_push {
@@ -62,7 +62,7 @@ struct box_push {
     uint64_t message_id_first; /* of the seed */
     uint64_t message_id;       /* the last one given out */
     struct {
-        uint64_t born, limited, filtered, lost, duplicated, unheard;
+        uint64_t made, limited, filtered, lost, duplicated, unheard;
     } counts;
 };
 
@@ -279,17 +279,17 @@ static uint64_t next_message_id(struct box_push *push, uint64_t now_ms)
 /* One notification for every subscription of the watch's topic. */
 static void notify(struct box_push *push, struct watch *watch, uint64_t now_ms)
 {
-    if (watch->born_ms != 0 && now_ms < watch->born_ms + APART_MS) { /* BPSH1 */
+    if (watch->made_ms != 0 && now_ms < watch->made_ms + APART_MS) { /* BPSH1 */
         push->counts.limited++;
         return;
     }
-    watch->born_ms = now_ms;
-    push->counts.born++;
+    watch->made_ms = now_ms;
+    push->counts.made++;
     struct box_push_item item = {.user = watch->user,
                                  .history_id =
                                      box_mailbox_history_id(box_user_mailbox(watch->user)),
                                  .message_id = next_message_id(push, now_ms),
-                                 .born_ms = now_ms,
+                                 .made_ms = now_ms,
                                  .due_ms = now_ms};
     if (fault_strikes(push, watch->user, now_ms, "push-loss")) {
         push->counts.lost++;
@@ -471,7 +471,7 @@ static struct watch *watch_put(struct box_push *push, const struct watch *wanted
     const struct watch old = *watch;
     *watch = *wanted;
     watch->next = old.next;
-    watch->born_ms = old.born_ms; /* BPSH1 holds across watches */
+    watch->made_ms = old.made_ms; /* BPSH1 holds across watches */
     watch->seen = box_mailbox_history_id(box_user_mailbox(watch->user));
     return watch;
 }
@@ -550,7 +550,7 @@ static void add_body(const struct box_push_item *item, const struct topic *topic
     box_add_json_text(&data, tide_text_of(item->user->email));
     box_print(&data, ",\"historyId\":\"%" PRIu64 "\"}", item->history_id);
     char published[TIDE_TIME_TEXT_BYTES];
-    tide_time_format(item->born_ms, published);
+    tide_time_format(item->made_ms, published);
     box_add_cstr(body, "{\"message\":{\"data\":\"");
     box_add_base64(body, tide_buf_text(&data));
     box_print(body,
@@ -610,7 +610,7 @@ static void record(box_cloud *cloud, const struct box_user *user, bool details, 
         watches += box_cloud_now(push->cloud) < push->watches[i].expires_ms;
     json_t *stats =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "watches",
-                  (json_int_t)watches, "born", (json_int_t)push->counts.born, "limited",
+                  (json_int_t)watches, "born", (json_int_t)push->counts.made, "limited",
                   (json_int_t)push->counts.limited, "filtered", (json_int_t)push->counts.filtered,
                   "lost", (json_int_t)push->counts.lost, "duplicated",
                   (json_int_t)push->counts.duplicated, "unheard", (json_int_t)push->counts.unheard,

@@ -156,7 +156,7 @@ void box_push_queue_ended(struct box_push_queue *queue, uint64_t id, bool acknow
         return;
     }
     queue->refused++;
-    if (now_ms >= item->born_ms + KEPT_MS) {
+    if (now_ms >= item->made_ms + KEPT_MS) {
         queue->given_up++;
         item_drop(queue, slot);
         return;

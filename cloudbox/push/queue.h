@@ -18,7 +18,7 @@ struct box_push_item {
     struct box_user *user;
     uint64_t history_id;
     uint64_t message_id;
-    uint64_t born_ms;
+    uint64_t made_ms;
     uint64_t due_ms;
     uint32_t topic;
     uint32_t tries;

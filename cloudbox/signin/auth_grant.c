@@ -165,7 +165,7 @@ bool box_grant_lives(const struct box_auth *auth, uint32_t grant, uint64_t now_m
 
 static uint64_t testing_end_ms(const struct box_grant *grant)
 {
-    return (grant->scopes & ~SCOPES_WHO) == 0 ? UINT64_MAX : grant->born_ms + TESTING_DAYS * DAY_MS;
+    return (grant->scopes & ~SCOPES_WHO) == 0 ? UINT64_MAX : grant->made_ms + TESTING_DAYS * DAY_MS;
 }
 
 /* BAUT4: makes room for one more refresh token. */
@@ -176,7 +176,7 @@ static void drop_oldest(struct box_auth *auth, const struct box_grant *wanted)
     for (uint32_t i = 1; i < auth->grants_count; i++) {
         const struct box_grant *grant = &auth->grants[i];
         if (grant->user != wanted->user || grant->client != wanted->client ||
-            !box_grant_lives(auth, i, wanted->born_ms))
+            !box_grant_lives(auth, i, wanted->made_ms))
             continue;
         if (oldest == 0)
             oldest = i; /* they are in the order of their creation */
@@ -196,7 +196,7 @@ uint32_t box_grant_add(struct box_auth *auth, tide_text refresh, const struct bo
                                       .user = wanted->user,
                                       .client = wanted->client,
                                       .scopes = wanted->scopes,
-                                      .born_ms = wanted->born_ms,
+                                      .made_ms = wanted->made_ms,
                                       .expires_ms = UINT64_MAX};
     const uint32_t slot = box_secret_add(auth, refresh, &secret);
     if (slot == 0)
@@ -206,7 +206,7 @@ uint32_t box_grant_add(struct box_auth *auth, tide_text refresh, const struct bo
     struct box_grant *grant = &auth->grants[number];
     *grant = *wanted;
     grant->refresh = slot;
-    grant->used_ms = grant->born_ms;
+    grant->used_ms = grant->made_ms;
     grant->expires_ms = auth->testing ? testing_end_ms(grant) : UINT64_MAX;
     return number;
 }
@@ -263,7 +263,7 @@ static void keep_code(struct box_auth *auth, const struct box_secret *secret)
                                   "client", auth->clients[secret->client].id, "scope",
                                   tide_buf_cstr(&scopes), "redirect", ask->redirect_uri,
                                   "challenge", ask->challenge, "plain", (int)ask->plain, "nonce",
-                                  ask->nonce, "at", (json_int_t)secret->born_ms));
+                                  ask->nonce, "at", (json_int_t)secret->made_ms));
 }
 
 /* What valid grants of this user let the client's project do already. */
@@ -295,7 +295,7 @@ const char *box_auth_code(struct box_auth *auth, const struct box_ask *ask, stru
                                       .user = user,
                                       .client = ask->client,
                                       .scopes = scopes,
-                                      .born_ms = now_ms,
+                                      .made_ms = now_ms,
                                       .expires_ms = now_ms + BOX_CODE_LIFE_MS};
     const uint32_t slot = box_code_add(auth, tide_buf_text(&text), &secret, ask);
     tide_buf_done(&text);
@@ -332,7 +332,7 @@ uint32_t box_access_issue(struct box_auth *auth, const struct box_secret *like, 
     const uint64_t life_s = box_cloud_options(auth->cloud)->token_life_s;
     struct box_secret secret = *like;
     secret.kind = BOX_SECRET_ACCESS;
-    secret.born_ms = now_ms;
+    secret.made_ms = now_ms;
     secret.expires_ms = now_ms + life_s * 1000;
     tide_auto_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_secret_text(auth, "ya29.a0", ACCESS_LETTERS, &text);
@@ -412,7 +412,7 @@ static uint32_t grant_of(struct box_auth *auth, uint32_t code_slot, uint64_t now
 {
     const struct box_secret *code = &auth->secrets[code_slot];
     const struct box_grant wanted = {
-        .user = code->user, .client = code->client, .scopes = code->scopes, .born_ms = now_ms};
+        .user = code->user, .client = code->client, .scopes = code->scopes, .made_ms = now_ms};
     tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
     box_secret_text(auth, "1//0", REFRESH_LETTERS, &text);
     const uint32_t grant = box_grant_add(auth, tide_buf_text(&text), &wanted);

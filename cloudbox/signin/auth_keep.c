@@ -125,7 +125,7 @@ static tide_status get_owner(struct box_auth *auth, const json_t *change,
     if (rc == TIDE_OK)
         rc = tide_json_get_text(change, "scope", &scope, err);
     if (rc == TIDE_OK)
-        rc = tide_json_get_u64(change, "at", &secret.born_ms, err);
+        rc = tide_json_get_u64(change, "at", &secret.made_ms, err);
     if (rc != TIDE_OK)
         return rc;
     secret.client = box_client_need(auth, client);
@@ -167,12 +167,12 @@ static tide_status replay_code(struct box_auth *auth, const json_t *change, tide
     ask.client = secret.client;
     ask.scopes = secret.scopes;
     secret.kind = BOX_SECRET_CODE;
-    secret.expires_ms = secret.born_ms + BOX_CODE_LIFE_MS;
+    secret.expires_ms = secret.made_ms + BOX_CODE_LIFE_MS;
     if (!copy_text(ask.redirect_uri, BOX_REDIRECT_BYTES_MAX, redirect) ||
         !copy_text(ask.challenge, BOX_CHALLENGE_BYTES_MAX, challenge) ||
         !copy_text(ask.nonce, BOX_NONCE_BYTES_MAX, nonce))
         return tide_error_set(err, TIDE_CORRUPT, "a code with a text too long");
-    box_secrets_sweep(auth, secret.born_ms);
+    box_secrets_sweep(auth, secret.made_ms);
     if (box_code_add(auth, code, &secret, &ask) == 0)
         return tide_error_set(err, TIDE_CORRUPT, "a code that is there already");
     return TIDE_OK;
@@ -196,7 +196,7 @@ static tide_status replay_grant(struct box_auth *auth, const json_t *change, tid
         return tide_error_set(err, TIDE_CORRUPT, "a grant out of its order");
     const struct box_secret *from = &auth->secrets[slot];
     const struct box_grant grant = {
-        .user = from->user, .client = from->client, .scopes = from->scopes, .born_ms = at_ms};
+        .user = from->user, .client = from->client, .scopes = from->scopes, .made_ms = at_ms};
     if (box_grant_add(auth, refresh, &grant) == 0)
         return tide_error_set(err, TIDE_CORRUPT, "a refresh token that is there already");
     auth->secrets[slot].used = true;
@@ -233,11 +233,11 @@ static tide_status replay_access(struct box_auth *auth, const json_t *change, ti
         return rc;
     secret.kind = BOX_SECRET_ACCESS;
     secret.grant = (uint32_t)grant;
-    box_secrets_sweep(auth, secret.born_ms);
+    box_secrets_sweep(auth, secret.made_ms);
     if (box_secret_add(auth, token, &secret) == 0)
         return tide_error_set(err, TIDE_CORRUPT, "an access token that is there already");
     if (grant != 0)
-        auth->grants[grant].used_ms = secret.born_ms;
+        auth->grants[grant].used_ms = secret.made_ms;
     return TIDE_OK;
 }
 

@@ -43,7 +43,7 @@ struct box_secret {
     uint32_t client;
     uint32_t scopes;
     struct box_user *user;
-    uint64_t born_ms;
+    uint64_t made_ms;
     uint64_t expires_ms; /* from this time on it is expired */
     struct box_ask *ask; /* owned; of codes */
 };
@@ -54,7 +54,7 @@ struct box_grant {
     uint32_t scopes;
     uint32_t refresh; /* its secret */
     bool dead;
-    uint64_t born_ms;
+    uint64_t made_ms;
     uint64_t used_ms;    /* half a year without use ends it */
     uint64_t expires_ms; /* seven days in testing mode, else UINT64_MAX */
 };

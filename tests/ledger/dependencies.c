@@ -233,7 +233,7 @@ CASE(a_part_that_needs_one_who_waits_for_its_parent_is_refused)
     assert_refused_as_circle(f, &end);
     end.state = TIDE_ROW_PENDING;
     assert_refused_as_circle(f, &end);
-    /* A new one that is born with such a need is no better. */
+    /* A new one that has such a dependency is refused too. */
     part.dedupe_key = TIDE_TEXT_NONE;
     part.needs = &between;
     part.needs_count = 1;

@@ -316,7 +316,7 @@ for damage in '4s/op/oq/' '3d' '3p' '3s/^./z/'; do
 done
 printf 'not ours\n' >kept
 refuse 1 "is no state of tidemark-cloud" --state kept "${user[@]}" --listen 127.0.0.1:0
-head -c 5 whole >kept # a crash at its very birth
+head -c 5 whole >kept # a crash while it was created
 start "${user[@]}" "${free[@]}" --state kept
 is "$(get "$gmail/profile" | jq .messagesTotal)" 50
 stop

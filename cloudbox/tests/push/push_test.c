@@ -1,4 +1,4 @@
-/* Watches and the notifications they give birth to, with a fake receiver. */
+/* Watches and the notifications they cause, with a fake receiver. */
 #include "cloudbox/tests/signin/signin_help.h"
 
 #include "cloudbox/gate/faults.h"
@@ -235,7 +235,7 @@ TEST(every_subscription_of_a_topic_gets_its_own_delivery)
     tide_buf_done(&two.body);
 }
 
-TEST(after_stop_and_expiry_nothing_is_born)
+TEST(after_stop_and_expiry_nothing_is_sent)
 {
     auto_help help;
     struct box_user *anna = start(&help, 5);
@@ -399,7 +399,7 @@ TEST(what_is_not_acknowledged_comes_again_for_seven_days)
 {
     auto_help help;
     (void)start(&help, 11);
-    const uint64_t born_ms = help.now_ms;
+    const uint64_t made_ms = help.now_ms;
     watch(&help, "{\"topicName\":\"" TOPIC "\"}");
     static const uint64_t pauses_s[] = {1, 2, 4, 8, 16, 32, 60, 60};
     struct seen first, seen;
@@ -418,7 +418,7 @@ TEST(what_is_not_acknowledged_comes_again_for_seven_days)
         answer(&help, &seen, statuses[i]);
         answer(&help, &seen, 200); /* a late answer to what is not in flight */
     }
-    help.now_ms = born_ms + 7 * DAY_MS - 1;
+    help.now_ms = made_ms + 7 * DAY_MS - 1;
     assert_true(receive(&help, &seen));
     answer(&help, &seen, 0);
     help.now_ms += 60000;
@@ -452,7 +452,7 @@ TEST(the_queue_gives_what_a_plain_list_would_give)
     box_push_queue_init(&queue);
     enum { LIST = 300 };
     struct {
-        uint64_t id, due_ms, born_ms;
+        uint64_t id, due_ms, made_ms;
         uint32_t tries;
         bool in_flight;
     } list[LIST];
@@ -464,10 +464,10 @@ TEST(the_queue_gives_what_a_plain_list_would_give)
         if (what == 0 && count < LIST) {
             const uint64_t due_ms = now_ms + tide_rng_below(&rng, 3000);
             box_push_queue_add(&queue,
-                               &(struct box_push_item){.born_ms = now_ms, .due_ms = due_ms});
+                               &(struct box_push_item){.made_ms = now_ms, .due_ms = due_ms});
             list[count].id = next_id++;
             list[count].due_ms = due_ms;
-            list[count].born_ms = now_ms;
+            list[count].made_ms = now_ms;
             list[count].tries = 0;
             list[count++].in_flight = false;
         } else if (what == 1) {
@@ -490,7 +490,7 @@ TEST(the_queue_gives_what_a_plain_list_would_give)
             const size_t i = (size_t)tide_rng_below(&rng, count);
             const bool good = tide_rng_chance(&rng, 1, 2);
             box_push_queue_ended(&queue, list[i].id, good, now_ms);
-            if (list[i].in_flight && (good || now_ms >= list[i].born_ms + 7 * DAY_MS)) {
+            if (list[i].in_flight && (good || now_ms >= list[i].made_ms + 7 * DAY_MS)) {
                 list[i] = list[--count];
             } else if (list[i].in_flight) {
                 uint64_t pause_ms = 1000;
@@ -516,7 +516,7 @@ static void random_watching(uint64_t seed)
     tide_rng rng = tide_rng_seeded(seed);
     add_fault(help.cloud, "{\"method\":\"*\",\"rate\":0.1,\"fault\":\"push-loss\"}");
     add_fault(help.cloud, "{\"method\":\"*\",\"rate\":0.1,\"fault\":\"push-duplicate\"}");
-    uint64_t watch_ends_ms = 0, born_ms = 0, born = 0;
+    uint64_t watch_ends_ms = 0, made_ms = 0, made = 0;
     uint64_t acknowledged = 0;
     for (int step = 0; step < 3000; step++) {
         help.now_ms += tide_rng_below(&rng, tide_rng_chance(&rng, 1, 200) ? 3 * DAY_MS : 900);
@@ -533,15 +533,15 @@ static void random_watching(uint64_t seed)
         } else if (what < 70) {
             (void)arrive(&help, anna, BOX_LABEL_INBOX);
         }
-        const uint64_t now_born = stat_of(&help, "born");
-        assert_in_range(now_born - born, 0, 1);
-        if (now_born != born) {
+        const uint64_t now_made = stat_of(&help, "born");
+        assert_in_range(now_made - made, 0, 1);
+        if (now_made != made) {
             assert_true(help.now_ms < watch_ends_ms); /* BPSH2 */
-            if (born_ms != 0 && help.now_ms < born_ms + 1000)
+            if (made_ms != 0 && help.now_ms < made_ms + 1000)
                 fail_msg("BPSH1 with seed %llu", (unsigned long long)seed);
-            born_ms = help.now_ms;
+            made_ms = help.now_ms;
         }
-        born = now_born;
+        made = now_made;
         struct seen seen;
         while (tide_rng_chance(&rng, 1, 2) && receive(&help, &seen)) {
             const bool good = tide_rng_chance(&rng, 2, 3);
@@ -560,7 +560,7 @@ static void random_watching(uint64_t seed)
     assert_int_equal(stat_of(&help, "waiting"), 0);
     assert_int_equal(stat_of(&help, "acknowledged"), acknowledged);
     assert_int_equal(acknowledged + stat_of(&help, "given_up") + stat_of(&help, "lost"),
-                     born + stat_of(&help, "duplicated"));
+                     made + stat_of(&help, "duplicated"));
     assert_true(stat_of(&help, "lost") > 0 && stat_of(&help, "duplicated") > 0);
 }
 

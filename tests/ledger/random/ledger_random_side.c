@@ -40,7 +40,7 @@ uint32_t cycle_name(const struct side *side, uint64_t id)
     return name_of(side->cycles, side->is.cycles_count, id);
 }
 
-static uint32_t job_born(struct side *side, uint64_t id)
+static uint32_t job_added(struct side *side, uint64_t id)
 {
     assert_true(side->is.jobs_count < JOBS_MAX);
     if (side->is.jobs_count > 0 && id <= side->jobs[side->is.jobs_count])
@@ -208,7 +208,7 @@ static void run_enqueue(struct side *side, const struct op *op, struct answer *a
         answer->flags[i] = enqueued[i].existed;
         answer->open_deps[i] = enqueued[i].open_deps;
         answer->jobs[i] =
-            enqueued[i].existed ? job_name(side, enqueued[i].id) : job_born(side, enqueued[i].id);
+            enqueued[i].existed ? job_name(side, enqueued[i].id) : job_added(side, enqueued[i].id);
         say(side, " %u%s%s needs %u", answer->jobs[i], enqueued[i].existed ? " existed" : "",
             enqueued[i].raised ? " raised" : "", enqueued[i].open_deps);
     }
@@ -313,7 +313,7 @@ static void say_finished(struct side *side, struct answer *answer)
         bool existed = c->children[i].existed;
         assert_true(i < 2 * OP_FINISHES);
         answer->children_existed[i] = existed;
-        answer->children[i] = existed ? job_name(side, brief->id) : job_born(side, brief->id);
+        answer->children[i] = existed ? job_name(side, brief->id) : job_added(side, brief->id);
         say(side, " child %u%s (p%u l%u needs %u cycle %u)", answer->children[i],
             existed ? " existed" : "", brief->priority, brief->lane, brief->open_deps,
             cycle_name(side, brief->cycle));

@@ -222,13 +222,13 @@ static void check_mark(struct at_rest *rest)
     }
 }
 
-/* Whether the file became a ledger before its first life ended. */
-static bool is_born(struct at_rest *rest)
+/* Whether the file became a ledger before the first crash. */
+static bool is_ledger(struct at_rest *rest)
 {
     sqlite3_stmt *stmt = tide_sim_ledger_prepare(rest->state, "SELECT count(*) FROM alert");
-    const bool born = stmt != NULL;
+    const bool ledger = stmt != NULL;
     (void)sqlite3_finalize(stmt);
-    return born;
+    return ledger;
 }
 
 /* ---- the referee ------------------------------------------------------------------------- */
@@ -312,14 +312,14 @@ void mail_check_at_rest(struct mail_sim *self)
     struct at_rest rest;
     tide_sim_faults(self->sim, false);
     tide_sim_net_settle(self->sim);
-    const bool born = rest_open(&rest, self) && is_born(&rest);
-    if (born)
+    const bool ledger = rest_open(&rest, self) && is_ledger(&rest);
+    if (ledger)
         check_mark(&rest);
     check_messages(&rest);
-    if (born && !self->shard_missing)
+    if (ledger && !self->shard_missing)
         check_done(&rest);
     rest_done(&rest);
-    if (born)
+    if (ledger)
         tide_sim_ledger_check(self->sim, "MSIM9");
     check_referee(self);
     tide_sim_faults(self->sim, self->faults);

@@ -125,21 +125,21 @@ static void check_cursors(struct at_rest *rest)
     (void)sqlite3_finalize(stmt);
 }
 
-/* Whether the file became a ledger before its first life ended. */
-static bool is_born(struct mirror *mirror)
+/* Whether the file became a ledger before the first crash. */
+static bool is_ledger(struct mirror *mirror)
 {
     struct sqlite3 *db = tide_sim_ledger_file(mirror->sim, "/state/state.db");
     sqlite3_stmt *stmt = NULL;
-    bool born = sqlite3_prepare_v2(db, "SELECT count(*) FROM alert", -1, &stmt, NULL) == SQLITE_OK;
+    bool found = sqlite3_prepare_v2(db, "SELECT count(*) FROM alert", -1, &stmt, NULL) == SQLITE_OK;
     (void)sqlite3_finalize(stmt);
     (void)sqlite3_close(db);
-    return born;
+    return found;
 }
 
 /* SIM9 */
 static void check_ledger(struct mirror *mirror)
 {
-    if (is_born(mirror))
+    if (is_ledger(mirror))
         tide_sim_ledger_check(mirror->sim, "SIM9");
 }
 

@@ -408,7 +408,7 @@ void sim_disk_reboot(struct sim_disk *disk, bool forgets)
     disk->locks_count = 0;
 }
 
-/* ---- birth and end ------------------------------------------------------- */
+/* ---- create and free ---------------------------------------------------- */
 
 struct sim_disk *sim_disk_new(tide_sim *sim)
 {

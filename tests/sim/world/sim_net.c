@@ -623,7 +623,7 @@ void sim_budget_free(tide_world *world, tide_byte_budget *budget)
     free(budget);
 }
 
-/* ---- birth and end ------------------------------------------------------- */
+/* ---- create and free ---------------------------------------------------- */
 
 struct sim_net *sim_net_new(tide_sim *sim)
 {

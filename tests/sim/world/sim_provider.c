@@ -610,7 +610,7 @@ void tide_sim_provider_call(void *arg, const struct tide_request *request, uint6
     }
 }
 
-/* ---- birth and end ------------------------------------------------------- */
+/* ---- create and free ---------------------------------------------------- */
 
 tide_sim_provider *tide_sim_provider_new(const struct tide_sim_provider_options *options)
 {

@@ -164,7 +164,7 @@ void tide_sim_freeze(tide_sim *sim, const char *name_prefix, uint64_t freeze_us)
             sim->threads[i]->frozen_until_us = sim->now_us + freeze_us;
 }
 
-/* ---- death and rebirth --------------------------------------------------- */
+/* ---- crash and restart --------------------------------------------------- */
 
 void tide_sim_crash(tide_sim *sim, tide_sim_crash_kind kind)
 {
@@ -264,7 +264,7 @@ static void watchdog_stop(tide_sim *sim)
     (void)pthread_mutex_destroy(&sim->watchdog_lock);
 }
 
-/* ---- birth and end ------------------------------------------------------- */
+/* ---- create and free ---------------------------------------------------- */
 
 /* One cpu makes handing over a plain context switch: waking a thread on
  * another cpu costs several times as much. */

@@ -158,7 +158,7 @@ SIGNED_IN(tokens_with_a_short_life_are_used_for_half_of_it, 11)
     let_pass(stage, 10000);
     EXPECT(get(stage, token), TIDE_OK);
     assert_string_not_equal(token, first);
-    /* One that is dead at birth is given out once, and does not make us ask for ever. */
+    /* A token that is expired when it arrives is given out once and not requested again forever. */
     stage->provider.life_s = 0;
     let_pass(stage, 60000);
     const unsigned before = stage->provider.refreshes;
