@@ -24,7 +24,7 @@ void box_said_done(struct box_said *said)
 struct view {
     const struct box_talk *talk;
     struct box_facts facts;
-    tide_text wish;    /* what is wanted: the system's and the user's words around the mail */
+    tide_text request; /* what is wanted: the system's and the user's words around the mail */
     tide_text context; /* all of it */
     tide_text draft;
     size_t task;   /* the user turn that is being answered */
@@ -108,9 +108,9 @@ static void write_draft(const struct view *view, tide_buf *out)
         box_add_cstr(out, ")");
     }
     box_add_cstr(out, ". ");
-    const bool brief = box_text_has_word(view->wish, "short") ||
-                       box_text_has_word(view->wish, "shorter") ||
-                       box_text_has_word(view->wish, "brief");
+    const bool brief = box_text_has_word(view->request, "short") ||
+                       box_text_has_word(view->request, "shorter") ||
+                       box_text_has_word(view->request, "brief");
     if (facts->tasks.count > 0 && !brief) {
         box_add_cstr(out, words[use].asked);
         add_text(out, facts->tasks.items[0]);
@@ -147,10 +147,10 @@ static void look(const struct box_talk *talk, struct view *view)
             view->rounds++;
         calls_before = call;
     }
-    tide_text wishes[3] = {talk->system, TIDE_TEXT_NONE, TIDE_TEXT_NONE};
+    tide_text parts[3] = {talk->system, TIDE_TEXT_NONE, TIDE_TEXT_NONE};
     const tide_text task = talk->turns_count == 0 ? TIDE_TEXT_NONE : talk->turns[view->task].text;
     box_facts_read(task, talk->arena, &view->facts);
-    wishes[1] = view->facts.around;
+    parts[1] = view->facts.around;
     for (size_t i = view->task; !view->facts.is_mail && i-- > 0;) {
         if (talk->turns[i].role != BOX_TURN_USER)
             continue;
@@ -159,9 +159,9 @@ static void look(const struct box_talk *talk, struct view *view)
         if (!earlier.is_mail)
             continue;
         view->facts = earlier;
-        wishes[2] = earlier.around;
+        parts[2] = earlier.around;
     }
-    view->wish = join(talk->arena, wishes, 3);
+    view->request = join(talk->arena, parts, 3);
     view->context = box_talk_text(talk);
     if (view->context.bytes > BOX_TALK_CONTEXT_BYTES_MAX)
         view->context.bytes = BOX_TALK_CONTEXT_BYTES_MAX;
@@ -222,7 +222,7 @@ static bool was_called(const struct view *view, const struct box_tool *tool)
 }
 
 /* How many words of the tool's name stand in what is wanted. */
-static int wish_hits(const struct view *view, const struct box_tool *tool)
+static int request_hits(const struct view *view, const struct box_tool *tool)
 {
     int hits = 0;
     size_t from = 0;
@@ -234,7 +234,7 @@ static int wish_hits(const struct view *view, const struct box_tool *tool)
         if (bytes >= 4 && bytes < sizeof word) {
             memcpy(word, tool->name.data + from, bytes);
             word[bytes] = '\0';
-            hits += box_text_has(view->wish, word) ? 1 : 0;
+            hits += box_text_has(view->request, word) ? 1 : 0;
         }
         from = i + 1;
     }
@@ -249,7 +249,7 @@ static int tool_score(const struct view *view, const struct box_tool *tool)
     const struct box_facts *facts = &view->facts;
     const bool reply = facts->scores[BOX_MAIL_REPLY] > 3 && !facts->automated;
     const bool urgent = facts->scores[BOX_MAIL_URGENT] > 3;
-    int score = 2 * wish_hits(view, tool);
+    int score = 2 * request_hits(view, tool);
     switch (deed_of(tool)) {
     case DEED_READ: /* before anything else, and only when asked */
         return facts->is_mail ? score + (reply ? 9 : -8) : score;
@@ -358,26 +358,27 @@ static void write_result(const struct view *view, tide_buf *out)
 
 /* Keys that the instructions ask for: `"category": ...` in a template, or the
  * words of "{category, confidence}". */
-static json_t *asked_keys(tide_text wish)
+static json_t *asked_keys(tide_text request)
 {
     json_t *keys = json_array();
-    for (size_t i = 0; i < wish.bytes && json_array_size(keys) < 32; i++) {
-        if (wish.data[i] != '"')
+    for (size_t i = 0; i < request.bytes && json_array_size(keys) < 32; i++) {
+        if (request.data[i] != '"')
             continue;
         size_t to = i + 1;
-        while (to < wish.bytes && (isalnum((unsigned char)wish.data[to]) || wish.data[to] == '_'))
+        while (to < request.bytes &&
+               (isalnum((unsigned char)request.data[to]) || request.data[to] == '_'))
             to++;
         size_t colon = to + 1;
-        while (colon < wish.bytes && wish.data[colon] == ' ')
+        while (colon < request.bytes && request.data[colon] == ' ')
             colon++;
-        if (to > i + 1 && to - i < 60 && to < wish.bytes && wish.data[to] == '"' &&
-            colon < wish.bytes && wish.data[colon] == ':')
-            json_array_append_new(keys, json_stringn(wish.data + i + 1, to - i - 1));
+        if (to > i + 1 && to - i < 60 && to < request.bytes && request.data[to] == '"' &&
+            colon < request.bytes && request.data[colon] == ':')
+            json_array_append_new(keys, json_stringn(request.data + i + 1, to - i - 1));
     }
-    const char *open = wish.bytes == 0 ? NULL : memchr(wish.data, '{', wish.bytes);
+    const char *open = request.bytes == 0 ? NULL : memchr(request.data, '{', request.bytes);
     if (json_array_size(keys) > 0 || open == NULL)
         return keys;
-    const char *end = wish.data + wish.bytes;
+    const char *end = request.data + request.bytes;
     for (const char *at = open + 1; at < end && *at != '}' && json_array_size(keys) < 32;) {
         const char *from = at;
         while (at < end && (isalnum((unsigned char)*at) || *at == '_'))
@@ -398,11 +399,11 @@ static tide_text asked_category(const struct view *view)
     tide_text best = tide_text_of(box_kind_name(box_facts_kind(&view->facts)));
     int most = -1;
     size_t from = 0;
-    for (size_t i = 0; i <= view->wish.bytes; i++) {
-        const char c = i < view->wish.bytes ? view->wish.data[i] : ' ';
+    for (size_t i = 0; i <= view->request.bytes; i++) {
+        const char c = i < view->request.bytes ? view->request.data[i] : ' ';
         if (isalnum((unsigned char)c) || c == '_')
             continue;
-        const tide_text word = {view->wish.data + from, i - from};
+        const tide_text word = {view->request.data + from, i - from};
         from = i + 1;
         /* Single words of prose are no categories, unless nothing better is named. */
         if (word.bytes < 3 || word.bytes > 40)
@@ -426,7 +427,7 @@ static json_t *key_value(const struct view *view, const char *key)
         strcmp(folded, "label") == 0)
         return box_json_text(asked_category(view));
     if (strstr(folded, "confidence") != NULL || strstr(folded, "score") != NULL) {
-        if (box_text_has_word(view->wish, "low") && box_text_has_word(view->wish, "high"))
+        if (box_text_has_word(view->request, "low") && box_text_has_word(view->request, "high"))
             return json_string("high");
         return json_real(0.9);
     }
@@ -453,7 +454,7 @@ static void write_json(const json_t *value, tide_buf *out)
 
 static void write_keys(const struct view *view, tide_buf *out)
 {
-    json_auto_t *keys = asked_keys(view->wish);
+    json_auto_t *keys = asked_keys(view->request);
     json_auto_t *object = json_object();
     for (size_t i = 0; i < json_array_size(keys); i++) {
         const char *key = json_string_value(json_array_get(keys, i));
@@ -469,20 +470,20 @@ static void write_keys(const struct view *view, tide_buf *out)
 
 /* ---- words ---- */
 
-static bool wishes(const struct view *view, const char *const *words)
+static bool asks_for(const struct view *view, const char *const *words)
 {
     for (size_t i = 0; words[i] != NULL; i++)
-        if (box_text_has(view->wish, words[i]))
+        if (box_text_has(view->request, words[i]))
             return true;
     return false;
 }
 
-#define WISHES(view, ...) wishes((view), (const char *const[]){__VA_ARGS__, NULL})
+#define ASKS_FOR(view, ...) asks_for((view), (const char *const[]){__VA_ARGS__, NULL})
 
 static void write_words(const struct view *view, tide_buf *out)
 {
     const struct box_facts *facts = &view->facts;
-    if (WISHES(view, "search quer", "queries")) {
+    if (ASKS_FOR(view, "search quer", "queries")) {
         /* A list of searches, one a line: the sender, then the subject's words. */
         if (facts->email.bytes > 0) {
             box_add_cstr(out, "from:");
@@ -493,11 +494,11 @@ static void write_words(const struct view *view, tide_buf *out)
             add_text(out, facts->keywords.items[i]);
             box_add_cstr(out, "\n");
         }
-    } else if (WISHES(view, "draft", "reply", "write an answer", "respond to", "rewrite")) {
+    } else if (ASKS_FOR(view, "draft", "reply", "write an answer", "respond to", "rewrite")) {
         add_text(out, view->draft);
-    } else if (WISHES(view, "classify", "categor", "which label")) {
+    } else if (ASKS_FOR(view, "classify", "categor", "which label")) {
         add_text(out, asked_category(view));
-    } else if (facts->is_mail || WISHES(view, "summar")) {
+    } else if (facts->is_mail || ASKS_FOR(view, "summar")) {
         if (facts->name.bytes > 0 && facts->is_mail) {
             add_text(out, facts->name);
             box_add_cstr(out, ": ");
@@ -527,7 +528,7 @@ void box_model_answer(const struct box_talk *talk, struct box_said *said)
         write_json(value, &said->text);
     } else if (after_tools) {
         write_result(&view, &said->text);
-    } else if (talk->wants_json || box_text_has_word(view.wish, "json")) {
+    } else if (talk->wants_json || box_text_has_word(view.request, "json")) {
         write_keys(&view, &said->text);
     } else {
         write_words(&view, &said->text);

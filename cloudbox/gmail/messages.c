@@ -123,12 +123,12 @@ static void reply_raw(struct box_call *call, uint32_t slot, unsigned wanted)
 {
     box_mailbox *mailbox = box_user_mailbox(call->user);
     const struct box_message *message = box_mailbox_at(mailbox, slot);
-    const tide_text wish = box_call_param(call, "prettyPrint");
+    const tide_text pretty = box_call_param(call, "prettyPrint");
     struct raw_reply reply = {
         .out = &call->answer->body,
         .wanted = wanted,
-        .pretty =
-            !tide_text_equal(wish, TIDE_TEXT("false")) && !tide_text_equal(wish, TIDE_TEXT("0")),
+        .pretty = !tide_text_equal(pretty, TIDE_TEXT("false")) &&
+                  !tide_text_equal(pretty, TIDE_TEXT("0")),
     };
     tide_buf_reserve(reply.out, ((size_t)message->bytes + 2) / 3 * 4 + 2048);
     char id[BOX_ID_TEXT_BYTES], thread[BOX_ID_TEXT_BYTES];

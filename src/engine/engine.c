@@ -288,7 +288,8 @@ void tide_engine_cache_settings(tide_engine *engine)
     __atomic_store_n(&engine->retry_after_ms_max, tuning.retry_after_ms_max, __ATOMIC_RELAXED);
     __atomic_store_n(&engine->enqueue_slice, tuning.enqueue_slice, __ATOMIC_RELAXED);
     __atomic_store_n(&engine->purge_slice, tuning.purge_slice, __ATOMIC_RELAXED);
-    __atomic_store_n(&engine->wishes_us_max, tuning.wishes_us_max, __ATOMIC_RELAXED);
+    __atomic_store_n(&engine->write_requests_us_max, tuning.write_requests_us_max,
+                     __ATOMIC_RELAXED);
     __atomic_store_n(&engine->attempts_max, tuning.attempts_max, __ATOMIC_RELAXED);
     if (engine->log != NULL && tuning.log_level_given)
         tide_log_level_set(engine->log, tuning.log_level);

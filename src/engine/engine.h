@@ -309,7 +309,7 @@ struct tide_engine {
     uint64_t interactive_below_bytes; /* settings that callers read without the lock */
     uint64_t retry_after_ms_max;
     uint64_t enqueue_slice;
-    uint64_t wishes_us_max;
+    uint64_t write_requests_us_max;
     uint32_t purge_slice;
     uint16_t attempts_max;
     bool bandwidth_limited;

@@ -23,7 +23,7 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .enqueue_slice = U32(LEDGER_ENQUEUE_SLICE),
         .purge_slice = U32(LEDGER_PURGE_SLICE),
         /* Two fifths of a transaction: ends, claims and the disk need the rest. */
-        .wishes_us_max = U64(LEDGER_TRANSACTION_MAX) * 400,
+        .write_requests_us_max = U64(LEDGER_TRANSACTION_MAX) * 400,
         .interactive_below_bytes = U64(LANES_INTERACTIVE_BELOW),
         .small_below_bytes = U64(GOVERNOR_SMALL_BELOW),
         .large_above_bytes = U64(GOVERNOR_LARGE_ABOVE),

@@ -30,7 +30,7 @@ struct tide_tuning {
     uint32_t refill_below_permille, refill_to_permille;
     uint32_t enqueue_slice, purge_slice; /* jobs */
     uint64_t retry_after_ms_max;         /* what a server may ask for in a header */
-    uint64_t wishes_us_max;              /* of one transaction, for callers' write requests */
+    uint64_t write_requests_us_max;      /* of one transaction, for callers' write requests */
     uint64_t interactive_below_bytes;
     uint64_t small_below_bytes, large_above_bytes;
     uint64_t purge_after_ms, purge_every_ms;

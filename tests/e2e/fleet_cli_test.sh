@@ -137,7 +137,7 @@ on 0 jobs retry 2; says "retrying 1 job"; [[ "$out" != *"no engine"* ]] || fail 
 on 0 jobs cancel 2; says "canceled 1 job"
 on 0 jobs show 7 --json; holds '.job | has("run_by")'
 on 0 jobs cancel 7; says "1 running job is asked to stop"
-on 0 jobs cancel 7 --json; holds '.running == [7]' # the wish is kept for whoever runs it
+on 0 jobs cancel 7 --json; holds '.running == [7]' # the request is kept for the process that runs it
 on 0 jobs accept 5; says "accepted 1 job"
 on 0 bad retry item-1; says "retrying 1 item"
 on 0 bad accept item-1; says "accepted 1 item"

@@ -330,7 +330,7 @@ CASE(a_full_disk_refuses_work_and_keeps_what_it_has)
     assert_int_equal(rc, TIDE_DISK_FULL);
     assert_non_null(strstr(house->err.text, "room"));
     int room = 100000;
-    /* The writer pauses for a second after a failure; then it takes wishes again. */
+    /* The writer pauses for a second after a failure; then it takes requests again. */
     OK(tide_transact(house->engine, page_limit, &room, &house->err));
     OK(tide_enqueue(house->engine, &spec, 1, NULL, &house->err));
     OK(tide_engine_start(house->engine, &house->err));

@@ -79,7 +79,7 @@ static void assert_cancels(struct fixture *f, uint64_t owner, const uint64_t *id
 }
 
 /* The process that runs a job finds the request in the ledger, whichever process made it. */
-CASE(a_wish_to_cancel_stays_with_what_runs)
+CASE(a_cancel_request_stays_with_what_runs)
 {
     uint64_t ids[4];
     uint64_t tokens[4];
@@ -105,7 +105,7 @@ CASE(a_wish_to_cancel_stays_with_what_runs)
     reopen(f, false);
     assert_cancels(f, 7, ids, 3);
 
-    /* It ends with the job: one that would go on is refused, and the wish stays. */
+    /* It ends with the job: an end that would continue the job is refused, and the request stays. */
     assert_true(end_as(f, ids[0], tokens[0], TIDE_ROW_DONE));
     assert_false(end_as(f, ids[1], tokens[1], TIDE_ROW_PENDING));
     assert_int_equal(f->changes.refused_count, 1);

@@ -54,7 +54,7 @@ CASE(what_was_to_be_canceled_is_not_run_again)
     assert_true(running);
     assert_int_equal(reclaim(f, 5, NOW + 9), 2);
     assert_state(f, wanted, TIDE_ROW_CANCELED);
-    assert_int_equal(look(f, wanted).row.attempts, 0); /* a wish costs no attempt */
+    assert_int_equal(look(f, wanted).row.attempts, 0); /* a cancel request costs no attempt */
     assert_int_equal(look(f, wanted).row.status, TIDE_CANCELED);
     assert_int_equal(look(f, wanted).row.finished_unix_ms, NOW + 9);
     assert_int_equal(f->changes.over_budget_count, 0);

@@ -193,7 +193,7 @@ static void gather(struct world *world, const char *what, const char *parameters
 
 /* ---- what should be found, by looking at every message ---- */
 
-struct wish {
+struct listing {
     const char *parameters;
     const char *subject; /* NULL: any */
     uint16_t labels[3];  /* all of them */
@@ -201,7 +201,7 @@ struct wish {
     bool spam_trash;
 };
 
-static const struct wish wishes[] = {
+static const struct listing listings[] = {
     {"", NULL, {0}, 0, false},
     {"&q=-in:chats", NULL, {0}, 0, false},
     {"&includeSpamTrash=true", NULL, {0}, 0, true},
@@ -217,25 +217,25 @@ static const struct wish wishes[] = {
     {"&q=after:1", NULL, {0}, 0, false},
 };
 
-static bool wish_holds(const struct world *world, const struct wish *wish, uint32_t slot)
+static bool listing_holds(const struct world *world, const struct listing *listing, uint32_t slot)
 {
     const struct box_message *message = box_mailbox_at(world->mailbox, slot);
     if (message->gone)
         return false;
-    if (!wish->spam_trash && (box_mailbox_has_label(world->mailbox, slot, BOX_LABEL_SPAM) ||
-                              box_mailbox_has_label(world->mailbox, slot, BOX_LABEL_TRASH)))
+    if (!listing->spam_trash && (box_mailbox_has_label(world->mailbox, slot, BOX_LABEL_SPAM) ||
+                                 box_mailbox_has_label(world->mailbox, slot, BOX_LABEL_TRASH)))
         return false;
-    for (size_t i = 0; i < wish->labels_count; i++)
-        if (!box_mailbox_has_label(world->mailbox, slot, wish->labels[i]))
+    for (size_t i = 0; i < listing->labels_count; i++)
+        if (!box_mailbox_has_label(world->mailbox, slot, listing->labels[i]))
             return false;
-    if (strstr(wish->parameters, "label:work") != NULL &&
+    if (strstr(listing->parameters, "label:work") != NULL &&
         !box_mailbox_has_label(world->mailbox, slot, world->work))
         return false;
-    if (wish->subject == NULL)
+    if (listing->subject == NULL)
         return true;
     tide_auto_buf scratch = tide_buf_heap(1 << 20);
     const tide_text raw = box_mailbox_raw(world->mailbox, slot, &scratch);
-    return memmem(raw.data, raw.bytes, wish->subject, strlen(wish->subject)) != NULL;
+    return memmem(raw.data, raw.bytes, listing->subject, strlen(listing->subject)) != NULL;
 }
 
 static const box_mailbox *sorted_mailbox; /* qsort hands nothing on */
@@ -250,13 +250,13 @@ static int by_newest(const void *a, const void *b)
 }
 
 /* Messages, or threads at their newest message. */
-static void expect(const struct world *world, const struct wish *wish, bool threads,
+static void expect(const struct world *world, const struct listing *listing, bool threads,
                    struct named *named)
 {
     uint32_t slots[NAMED_MAX];
     size_t count = 0;
     for (uint32_t slot = 0; slot < box_mailbox_slots(world->mailbox); slot++)
-        if (wish_holds(world, wish, slot))
+        if (listing_holds(world, listing, slot))
             slots[count++] = slot;
     sorted_mailbox = world->mailbox;
     qsort(slots, count, sizeof slots[0], by_newest);
@@ -286,13 +286,13 @@ TEST(pages_cover_everything_once_newest_first)
         WORLD(world, seed, MESSAGES, 0);
         for (uint32_t i = 0; i < MESSAGES; i += 7)
             box_mailbox_remove(world.mailbox, i);
-        for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
-            expect(&world, &wishes[i], false, &expected);
-            gather(&world, "messages", wishes[i].parameters, &found);
-            assert_same(&found, &expected, wishes[i].parameters);
-            expect(&world, &wishes[i], true, &expected);
-            gather(&world, "threads", wishes[i].parameters, &found);
-            assert_same(&found, &expected, wishes[i].parameters);
+        for (size_t i = 0; i < sizeof listings / sizeof listings[0]; i++) {
+            expect(&world, &listings[i], false, &expected);
+            gather(&world, "messages", listings[i].parameters, &found);
+            assert_same(&found, &expected, listings[i].parameters);
+            expect(&world, &listings[i], true, &expected);
+            gather(&world, "threads", listings[i].parameters, &found);
+            assert_same(&found, &expected, listings[i].parameters);
         }
     }
 }
@@ -315,13 +315,13 @@ TEST(changes_between_pages_lose_and_repeat_nothing)
     static struct named found, before, after;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         WORLD(world, seed, MESSAGES, 0);
-        const struct wish *wish = &wishes[seed % (sizeof wishes / sizeof wishes[0])];
-        expect(&world, wish, false, &before);
+        const struct listing *listing = &listings[seed % (sizeof listings / sizeof listings[0])];
+        expect(&world, listing, false, &before);
         found.count = 0;
         char *token = NULL;
         do {
             const uint64_t size = 1 + tide_rng_below(&world.rng, 30);
-            char *next = take_page(get_page(&world, "messages", wish->parameters, size, token),
+            char *next = take_page(get_page(&world, "messages", listing->parameters, size, token),
                                    "messages", size, &found);
             free(token);
             token = next;
@@ -333,7 +333,7 @@ TEST(changes_between_pages_lose_and_repeat_nothing)
                     box_mailbox_remove(world.mailbox, slot);
             }
         } while (token != NULL);
-        expect(&world, wish, false, &after);
+        expect(&world, listing, false, &after);
         for (size_t i = 0; i < before.count; i++)
             if (named_has(&after, before.id[i]) && !named_has(&found, before.id[i]))
                 fail_msg("seed %u: %s was lost", (unsigned)seed, before.id[i]);
@@ -529,7 +529,7 @@ TEST(neighbours_are_swapped_the_same_way_every_time)
 {
     static struct named found, again, expected;
     WORLD(world, 5, MESSAGES, 200);
-    expect(&world, &wishes[0], false, &expected);
+    expect(&world, &listings[0], false, &expected);
     found.count = again.count = 0;
     free(take_page(get_page(&world, "messages", "", 500, NULL), "messages", 500, &found));
     free(take_page(get_page(&world, "messages", "", 500, NULL), "messages", 500, &again));
@@ -581,7 +581,7 @@ TEST(a_shifted_listing_repeats_entries_and_still_ends)
     static struct named found, expected;
     WORLD(world, 1, MESSAGES, 0);
     add_fault(world.cloud, "{\"method\":\"*\",\"rate\":1,\"fault\":\"list-shift\"}");
-    expect(&world, &wishes[0], false, &expected);
+    expect(&world, &listings[0], false, &expected);
     gather(&world, "messages", "", &found);
     assert_true(found.count > expected.count);
     for (size_t i = 0; i < expected.count; i++)

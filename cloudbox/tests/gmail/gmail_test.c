@@ -99,13 +99,13 @@ TEST(raw_is_the_same_with_and_without_a_tree)
                 {"&fields=raw,internalDate,id,threadId,snippet,historyId,sizeEstimate",
                  "&fields=raw,internalDate,id,threadId,snippet,historyId,sizeEstimate,payload"},
             };
-            const char *wish = i % 2 == 0 ? "" : "&prettyPrint=false";
-            call(&world, "GET", PATH("/messages/%s?format=raw%s%s", id, lists[i / 2][0], wish),
+            const char *pretty = i % 2 == 0 ? "" : "&prettyPrint=false";
+            call(&world, "GET", PATH("/messages/%s?format=raw%s%s", id, lists[i / 2][0], pretty),
                  NULL);
             tide_buf quick = world.answer.body;
             tide_buf_init(&world.answer.body, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
             assert_string_equal(world.answer.type, "application/json; charset=UTF-8");
-            call(&world, "GET", PATH("/messages/%s?format=raw%s%s", id, lists[i / 2][1], wish),
+            call(&world, "GET", PATH("/messages/%s?format=raw%s%s", id, lists[i / 2][1], pretty),
                  NULL);
             assert_int_equal(world.answer.status, 200);
             assert_string_equal(tide_buf_cstr(&world.answer.body), tide_buf_cstr(&quick));

@@ -9,12 +9,12 @@ struct outcome_write {
 
 static tide_status outcome_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const struct outcome_write *wish = arg;
+    const struct outcome_write *request = arg;
     char key[32];
     tide_buf line;
     tide_buf_init(&line, transaction->engine->mem, 4096);
-    tide_outcome_key(wish->account, key);
-    tide_status rc = tide_outcome_write(&wish->outcome, &line);
+    tide_outcome_key(request->account, key);
+    tide_status rc = tide_outcome_write(&request->outcome, &line);
     if (rc != TIDE_OK)
         rc = tide_error_set(err, rc, "no memory for a note");
     if (rc == TIDE_OK)
@@ -30,15 +30,15 @@ static void outcome_drop(tide_engine *engine, struct tide_write *write)
 
 static void save(tide_engine *engine, struct tide_account *account)
 {
-    struct outcome_write *wish = tide_mem_new(engine->mem, sizeof *wish);
-    if (wish == NULL)
+    struct outcome_write *request = tide_mem_new(engine->mem, sizeof *request);
+    if (request == NULL)
         return; /* the next outcome is saved instead */
     account->outcome.unsaved = false;
     account->outcome.saved_unix_ms = tide_world_now_unix_ms(engine->world);
-    wish->account = account->id;
-    wish->outcome = account->outcome;
-    wish->write = (struct tide_write){.run = outcome_run, .arg = wish, .drop = outcome_drop};
-    tide_write_push(engine, &wish->write);
+    request->account = account->id;
+    request->outcome = account->outcome;
+    request->write = (struct tide_write){.run = outcome_run, .arg = request, .drop = outcome_drop};
+    tide_write_push(engine, &request->write);
 }
 
 void tide_account_came_to(tide_engine *engine, struct tide_account *account, tide_status status,
@@ -51,18 +51,18 @@ void tide_account_came_to(tide_engine *engine, struct tide_account *account, tid
 
 tide_status tide_account_answered(tide_engine *engine, uint32_t id, tide_error *err)
 {
-    struct outcome_write wish = {.account = id};
+    struct outcome_write request = {.account = id};
     tide_lock_take(engine->world, engine->lock);
     struct tide_account *account = tide_engine_account_of(engine, id);
     if (account != NULL) {
         (void)tide_outcome_add(&account->outcome, TIDE_OK, TIDE_TEXT_NONE, "",
                                tide_world_now_unix_ms(engine->world));
         account->outcome.unsaved = false;
-        wish.outcome = account->outcome;
+        request.outcome = account->outcome;
     }
     tide_lock_drop(engine->world, engine->lock);
-    wish.write = (struct tide_write){.run = outcome_run, .arg = &wish};
-    return account == NULL ? TIDE_OK : tide_write_run(engine, &wish.write, err);
+    request.write = (struct tide_write){.run = outcome_run, .arg = &request};
+    return account == NULL ? TIDE_OK : tide_write_run(engine, &request.write, err);
 }
 
 void tide_outcomes_save(tide_engine *engine)

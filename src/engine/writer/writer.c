@@ -197,8 +197,8 @@ static tide_status not_its_own(tide_error *err)
 }
 
 /* Runs one write request in a savepoint.  *lost_out: the whole transaction is lost. */
-static tide_status write_wish(tide_engine *engine, struct tide_write *write, bool *lost_out,
-                              tide_error *err)
+static tide_status write_request(tide_engine *engine, struct tide_write *write, bool *lost_out,
+                                 tide_error *err)
 {
     struct tide_transaction *transaction = &write->transaction;
     *lost_out = !write->slow && !write->over;
@@ -235,8 +235,8 @@ static tide_status write_wish(tide_engine *engine, struct tide_write *write, boo
 /* Runs a write request that is alone.  Nothing was written before it, so it needs no savepoint:
  * its caller waits for two round trips less on a shared ledger.  If it fails, everything is
  * undone, and the rest of the batch gets a new transaction; *tx is NULL if none can begin. */
-static tide_status write_first_wish(tide_engine *engine, struct tide_write *write, tide_tx **tx,
-                                    tide_error *err)
+static tide_status write_first_request(tide_engine *engine, struct tide_write *write, tide_tx **tx,
+                                       tide_error *err)
 {
     write->status = write->run(&write->transaction, write->arg, &write->err);
     if (tx_is_lost(write->status))
@@ -250,11 +250,11 @@ static tide_status write_first_wish(tide_engine *engine, struct tide_write *writ
     return tide_tx_begin_lazily(engine->ledger, tx, err);
 }
 
-static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx **tx,
-                                uint64_t now_unix_ms, tide_error *err)
+static tide_status write_requests(tide_engine *engine, struct tide_batch *batch, tide_tx **tx,
+                                  uint64_t now_unix_ms, tide_error *err)
 {
     uint64_t until_us = tide_world_now_us(engine->world) +
-                        __atomic_load_n(&engine->wishes_us_max, __ATOMIC_RELAXED);
+                        __atomic_load_n(&engine->write_requests_us_max, __ATOMIC_RELAXED);
     bool first = batch->finishes_count == 0;
     for (struct tide_write *write = batch->writes; write != NULL; write = write->next) {
         write->transaction.engine = engine;
@@ -262,10 +262,10 @@ static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, t
         write->transaction.now_unix_ms = now_unix_ms;
         forget_new_rows(&write->transaction);
         if (first && write->next == NULL && !write->own)
-            return write_first_wish(engine, write, tx, err);
+            return write_first_request(engine, write, tx, err);
         first = false;
         bool lost = false;
-        write->status = write_wish(engine, write, &lost, &write->err);
+        write->status = write_request(engine, write, &lost, &write->err);
         if (lost) {
             *err = write->err;
             return write->status;
@@ -404,7 +404,7 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
      * answered only after the COMMIT (tide_batch_end_writes()), so a crash here breaks no promise.
      * A failed request that was alone replaces `tx`. */
     if (rc == TIDE_OK)
-        rc = write_wishes(engine, batch, &tx, now_unix_ms, err);
+        rc = write_requests(engine, batch, &tx, now_unix_ms, err);
     /* Choose new jobs to claim now that their ids are known; this changes memory alone, so a crash
      * here leaves nothing. */
     if (rc == TIDE_OK && batch->writes != NULL)

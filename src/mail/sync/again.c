@@ -16,35 +16,35 @@ tide_status tide_mail_retry_failed(tide_mail *mail, tide_job *job, tide_error *e
 }
 
 /* What a run was asked for beyond the news. */
-struct wish {
+struct run_request {
     bool force, heal;
     bool since;       /* it says from when on mail is wanted */
     uint64_t from_ms; /* it began then */
 };
 
-static tide_status wish_read(tide_text payload, struct wish *wish_out, tide_error *err)
+static tide_status request_read(tide_text payload, struct run_request *request_out, tide_error *err)
 {
     json_t *json = NULL;
-    struct wish wish = {.force = false};
+    struct run_request request = {.force = false};
     uint64_t since_ms = 0;
     const tide_status rc = tide_json_parse(payload, &json, err);
     if (rc != TIDE_OK)
         return rc;
-    (void)tide_json_get_bool(json, "force", &wish.force, NULL);
-    (void)tide_json_get_bool(json, "heal", &wish.heal, NULL);
+    (void)tide_json_get_bool(json, "force", &request.force, NULL);
+    (void)tide_json_get_bool(json, "heal", &request.heal, NULL);
     (void)tide_json_get_u64(json, "since", &since_ms, NULL);
     json_decref(json);
-    wish.since = since_ms > 0;
-    *wish_out = wish;
+    request.since = since_ms > 0;
+    *request_out = request;
     return TIDE_OK;
 }
 
 /* From when on mail is wanted, the later run decides, if it says so. */
 static bool is_over(tide_text payload, uint64_t failed_unix_ms, void *arg)
 {
-    const struct wish *now = arg;
-    struct wish then;
-    return failed_unix_ms <= now->from_ms && wish_read(payload, &then, NULL) == TIDE_OK &&
+    const struct run_request *now = arg;
+    struct run_request then;
+    return failed_unix_ms <= now->from_ms && request_read(payload, &then, NULL) == TIDE_OK &&
            (now->force || !then.force) && (now->heal || !then.heal) && (now->since || !then.since);
 }
 
@@ -53,10 +53,10 @@ static bool is_over(tide_text payload, uint64_t failed_unix_ms, void *arg)
 tide_status tide_mail_accept_failed(tide_mail *mail, tide_job *job, uint64_t began_ms,
                                     tide_error *err)
 {
-    struct wish wish = {.force = false};
-    const tide_status rc = wish_read(tide_job_payload(job), &wish, err);
-    wish.from_ms = began_ms;
+    struct run_request request = {.force = false};
+    const tide_status rc = request_read(tide_job_payload(job), &request, err);
+    request.from_ms = began_ms;
     return rc != TIDE_OK ? rc
                          : tide_accept_failed(mail->engine, tide_job_account(job), mail->plan_kind,
-                                              is_over, &wish, err);
+                                              is_over, &request, err);
 }

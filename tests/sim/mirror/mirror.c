@@ -516,9 +516,9 @@ static tide_status note_look(struct mirror *mirror, tide_job *job, const char *t
 static tide_status post_note(struct mirror *mirror, tide_job *job, tide_error *err)
 {
     tide_text payload = tide_job_payload(job);
-    json_t *wish = NULL;
-    tide_status rc = tide_json_parse(payload, &wish, err);
-    const char *tag = json_string_value(json_object_get(wish, "tag"));
+    json_t *json = NULL;
+    tide_status rc = tide_json_parse(payload, &json, err);
+    const char *tag = json_string_value(json_object_get(json, "tag"));
     bool there = false;
     if (rc == TIDE_OK)
         rc = tide_job_intent(job, tag, "note", err);
@@ -540,7 +540,7 @@ static tide_status post_note(struct mirror *mirror, tide_job *job, tide_error *e
         rc = tide_job_intent_end(job, tag, TIDE_OK, "posted", err);
     if (rc == TIDE_OK)
         rc = done_once(mirror, job, err);
-    json_decref(wish);
+    json_decref(json);
     return rc;
 }
 
@@ -593,14 +593,14 @@ static tide_status needs_check(struct mirror *mirror, uint64_t group, json_t *ne
 
 static tide_status take_step(struct mirror *mirror, tide_job *job, tide_error *err)
 {
-    json_t *wish = NULL;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &wish, err);
+    json_t *json = NULL;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &json, err);
     struct step_effect *effect = mirror_scrap(mirror, sizeof *effect);
     effect->mirror = mirror;
-    effect->group = (uint64_t)json_integer_value(json_object_get(wish, "group"));
-    effect->step = (uint64_t)json_integer_value(json_object_get(wish, "step"));
-    rc = needs_check(mirror, effect->group, json_object_get(wish, "needs"), err);
-    json_decref(wish);
+    effect->group = (uint64_t)json_integer_value(json_object_get(json, "group"));
+    effect->step = (uint64_t)json_integer_value(json_object_get(json, "step"));
+    rc = needs_check(mirror, effect->group, json_object_get(json, "needs"), err);
+    json_decref(json);
     if (rc == TIDE_OK && tide_rng_chance(&mirror->rng, 1, 3))
         rc = tide_job_sleep(job, tide_rng_below(&mirror->rng, 3000));
     if (rc == TIDE_OK && mirror->faults && tide_rng_chance(&mirror->rng, 1, 20))
@@ -614,12 +614,12 @@ static tide_status take_step(struct mirror *mirror, tide_job *job, tide_error *e
 
 static tide_status answer_click(struct mirror *mirror, tide_job *job, tide_error *err)
 {
-    json_t *wish = NULL;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &wish, err);
-    uint64_t at_ms = (uint64_t)json_integer_value(json_object_get(wish, "at"));
-    uint64_t life = (uint64_t)json_integer_value(json_object_get(wish, "life"));
+    json_t *json = NULL;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &json, err);
+    uint64_t at_ms = (uint64_t)json_integer_value(json_object_get(json, "at"));
+    uint64_t life = (uint64_t)json_integer_value(json_object_get(json, "life"));
     uint64_t disturbed_ms = mirror->disturbed_ms;
-    json_t *id = json_object_get(wish, "id");
+    json_t *id = json_object_get(json, "id");
     uint64_t now_ms = tide_job_now_ms(job);
     if (tide_job_attempt(job) == 1 && tide_job_resume(job).bytes == 0 &&
         life == tide_sim_life(mirror->sim) && at_ms > disturbed_ms) {
@@ -640,7 +640,7 @@ static tide_status answer_click(struct mirror *mirror, tide_job *job, tide_error
     rc = get_item(mirror, job, (tide_text){json_string_value(id), json_string_length(id)}, fetched,
                   err);
     json_decref(fetched);
-    json_decref(wish);
+    json_decref(json);
     if (rc == TIDE_GONE)
         rc = TIDE_OK;
     return rc == TIDE_OK ? done_once(mirror, job, err) : rc;

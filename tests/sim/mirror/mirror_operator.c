@@ -73,7 +73,7 @@ static tide_status audit_run(tide_transaction *transaction, void *arg, tide_erro
 }
 
 /* On the writer's thread, under the lock, after its transaction: here the window
- * and the ledger must agree, unless another wish was committed beside ours and
+ * and the ledger must agree, unless another request was committed beside ours and
  * is not applied yet. */
 static void audit_apply(tide_engine *engine, void *arg, uint64_t now_ms)
 {

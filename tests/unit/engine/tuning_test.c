@@ -72,7 +72,7 @@ static const struct field fields[] = {
     FIELD(engine, retry_after_ms_max),
     FIELD(engine, enqueue_slice),
     FIELD(engine, purge_slice),
-    FIELD(engine, wishes_us_max),
+    FIELD(engine, write_requests_us_max),
     FIELD(engine, interactive_below_bytes),
     FIELD(engine, small_below_bytes),
     FIELD(engine, large_above_bytes),
@@ -184,7 +184,7 @@ static const struct effect {
     {"purge.after", "1d", "engine.purge_after_ms"},
     {"purge.every", "2h", "engine.purge_every_ms"},
     {"disk.free_min", "1GiB", "engine.disk_free_min_bytes"},
-    {"ledger.transaction_max", "20ms", "engine.wishes_us_max"},
+    {"ledger.transaction_max", "20ms", "engine.write_requests_us_max"},
     {"ledger.enqueue_slice", "100", "engine.enqueue_slice"},
     {"ledger.purge_slice", "100", "engine.purge_slice"},
     {"tracker.window_jobs", "500", "engine.window_jobs"},
@@ -469,7 +469,8 @@ static const char *refused_by_core(const tide_settings *settings)
         why = "bandwidth";
     else if (engine->workers == 0 || engine->workers > TIDE_WORKERS_MAX ||
              engine->purge_slice == 0 || engine->purge_slice > TIDE_PURGE_SLICE ||
-             engine->purge_priority == 0 || engine->attempts_max == 0 || engine->wishes_us_max == 0)
+             engine->purge_priority == 0 || engine->attempts_max == 0 ||
+             engine->write_requests_us_max == 0)
         why = "engine";
     tide_badness_free(badness);
     tide_alerts_free(alerts);

@@ -491,7 +491,7 @@ CASE(a_slot_fires_once_on_all_machines)
     assert_int_equal(fired, 20);
 }
 
-CASE(a_wish_to_cancel_reaches_the_process_that_runs_the_job)
+CASE(a_cancel_request_reaches_the_process_that_runs_the_job)
 {
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
     size_t count = 0;
