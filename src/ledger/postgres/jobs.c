@@ -504,13 +504,13 @@ tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, u
 static const char declare_dead_sql[] =
     "WITH forgotten AS (DELETE FROM tidemark.member WHERE dead"
     "  AND until <= " PG_NOW("$2") " - " PG_DAY_MS ")"
-    ", buried AS (UPDATE tidemark.member SET dead = true WHERE owner IN"
+    ", declared AS (UPDATE tidemark.member SET dead = true WHERE owner IN"
     "  (SELECT owner FROM tidemark.member"
     "   WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW("$2")
     "   ORDER BY owner FOR UPDATE SKIP LOCKED) RETURNING 1)"
     " SELECT (SELECT count(*) FROM tidemark.member"
     "  WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW("$2") ")"
-    "  > (SELECT count(*) FROM buried)";
+    "  > (SELECT count(*) FROM declared)";
 
 /* A process that stops while it sends (a COPY, an array) keeps its row locked, and no time-out
  * of the server ends that: it waits for the rest.  This ends sessions whose statement is older

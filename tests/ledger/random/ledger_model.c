@@ -302,7 +302,7 @@ static void apply_finish(struct model *m, const struct op *op, const struct answ
 
 /* ---- what commands do ----------------------------------------------------------------------- */
 
-static void bury(struct model *m, uint64_t owner, uint64_t now)
+static void declare_dead(struct model *m, uint64_t owner, uint64_t now)
 {
     for (size_t i = 0; i < m->members_count; i++)
         if (m->members[i].owner != owner && m->members[i].until <= now)
@@ -315,7 +315,7 @@ static void bury(struct model *m, uint64_t owner, uint64_t now)
 static void apply_reclaim(struct model *m, const struct op *op, const struct answer *answer)
 {
     size_t count = 0;
-    bury(m, op->owner, op->now);
+    declare_dead(m, op->owner, op->now);
     for (uint32_t i = 1; i <= m->jobs_count; i++) {
         struct model_job *job = &m->jobs[i];
         if (job->gone || job->state != TIDE_ROW_RUNNING || job->owner == op->owner ||
