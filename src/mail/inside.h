@@ -193,7 +193,7 @@ tide_status tide_mail_probe(tide_mail *mail, struct tide_mail_user *user, tide_j
 size_t tide_mail_labels(const json_t *labels, tide_text *texts, size_t room);
 /* Whether a job is fetching that message and has not yet given the answer to the archive.  Newer
  * changes from the server must wait until it has. */
-bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id);
+bool tide_mail_in_flight(tide_mail *mail, struct tide_mail_user *user, tide_text id);
 
 /* ---- mail/sync/pages.c ---- */
 

@@ -365,7 +365,7 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
 
 /* ---- claims: no message is requested twice at once ---- */
 
-enum { FLYING = 1, PUT = 2 };
+enum { IN_FLIGHT = 1, PUT = 2 };
 
 /* Two ids with one key only wait for each other. */
 static uint64_t claim_key(tide_text id)
@@ -389,7 +389,8 @@ static bool claim(tide_mail *mail, struct tide_mail_user *user, tide_text id, ui
     tide_lock_take(mail->world, mail->lock);
     const bool free = !tide_map_get(&user->claims, claim_key(id), &known);
     if (free)
-        (void)tide_map_put(&user->claims, claim_key(id), FLYING); /* no memory: without a claim */
+        (void)tide_map_put(&user->claims, claim_key(id),
+                           IN_FLIGHT); /* no memory: without a claim */
     *ended_out = user->claims_ended;
     tide_lock_drop(mail->world, mail->lock);
     return free;
@@ -410,13 +411,13 @@ static void claim_end(tide_mail *mail, struct tide_mail_user *user, tide_text id
     tide_lock_drop(mail->world, mail->lock);
 }
 
-bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id)
+bool tide_mail_in_flight(tide_mail *mail, struct tide_mail_user *user, tide_text id)
 {
     uint32_t known = 0;
     tide_lock_take(mail->world, mail->lock);
-    const bool flying = tide_map_get(&user->claims, claim_key(id), &known) && known == FLYING;
+    const bool in_flight = tide_map_get(&user->claims, claim_key(id), &known) && known == IN_FLIGHT;
     tide_lock_drop(mail->world, mail->lock);
-    return flying;
+    return in_flight;
 }
 
 /* Takes one of the messages that this run may fetch; false: none is left. */

@@ -71,7 +71,7 @@ static tide_text id_of(const json_t *entry)
  * after it. */
 static tide_status wait_for_flight(struct history *history, tide_text id, tide_error *err)
 {
-    while (tide_mail_flying(history->mail, history->user, id)) {
+    while (tide_mail_in_flight(history->mail, history->user, id)) {
         const tide_status rc = tide_job_sleep(history->job, FLIGHT_WAIT_MS);
         if (rc != TIDE_OK)
             return tide_error_set(err, rc, "canceled");
