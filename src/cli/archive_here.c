@@ -118,7 +118,7 @@ static tide_status place(struct cli *cli, const struct archive_here *here, tide_
     return rc;
 }
 
-struct homeless {
+struct without_archive {
     const struct archive_here *here;
     uint32_t ids[TIDE_ACCOUNTS_MAX];
     char names[TIDE_ACCOUNTS_MAX][201];
@@ -126,9 +126,9 @@ struct homeless {
     size_t count;
 };
 
-static bool homeless_note(const struct tide_account_row *row, void *arg)
+static bool without_archive_note(const struct tide_account_row *row, void *arg)
 {
-    struct homeless *list = arg;
+    struct without_archive *list = arg;
     const struct tide_system *system = archive_here_wants(list->here, row->name, row->provider);
     if (row->archive[0] != '\0' || system == NULL)
         return true;
@@ -154,14 +154,14 @@ static bool signed_in_here(struct cli *cli, tide_secrets *secrets, const char *a
 tide_status archive_here_adopt(struct cli *cli, const struct archive_here *here,
                                tide_secrets *secrets, unsigned *count_out)
 {
-    struct homeless *list = tide_mem_new(cli->mem, sizeof *list);
+    struct without_archive *list = tide_mem_new(cli->mem, sizeof *list);
     unsigned adopted = 0;
     if (list == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     list->here = here;
     tide_status rc = cli_ledger_write(cli);
     if (rc == TIDE_OK)
-        rc = tide_ledger_accounts(cli->ledger, homeless_note, list, &cli->err);
+        rc = tide_ledger_accounts(cli->ledger, without_archive_note, list, &cli->err);
     for (size_t i = 0; rc == TIDE_OK && i < list->count; i++)
         if (signed_in_here(cli, secrets, list->names[i], list->systems[i])) {
             rc = place(cli, here, secrets, list->ids[i], list->names[i], list->systems[i]);

@@ -84,15 +84,15 @@ on 0 ledger migrate; says "tables of"
 [ "$failed" = 0 ] || exit 1 # the rest would only say so again
 on 0 ledger migrate --json; holds '.ledger | startswith("postgres://")'
 on 1 ledger migrate --role there_is_none; complains "CREATE ROLE"
-sql "CREATE ROLE stranger LOGIN; CREATE ROLE hand LOGIN PASSWORD 'right'"
+sql "CREATE ROLE guest LOGIN; CREATE ROLE hand LOGIN PASSWORD 'right'"
 on 0 ledger migrate --role hand; says "role hand has the rights"
 # It makes no table, so mail's and console's are there already.
 [ "$(sql "SELECT count(*) FROM pg_tables WHERE schemaname = 'tidemark' AND tablename IN ('mail_account', 'mail_manifest', 'console_site')")" = 3 ] ||
     fail "migrate did not make the tables of mail and console"
-run 1 --ledger "$(as stranger)" jobs list; complains "migrate --role"
-run 1 --ledger "$(as stranger)" jobs cancel --all; complains "migrate --role"
+run 1 --ledger "$(as guest)" jobs list; complains "migrate --role"
+run 1 --ledger "$(as guest)" jobs cancel --all; complains "migrate --role"
 run 0 --ledger "$(as hand)" jobs list; says "no jobs"
-run 1 --ledger "$(as hand)" ledger migrate --role stranger; complains "owner"
+run 1 --ledger "$(as hand)" ledger migrate --role guest; complains "owner"
 # Its password: wrong, in a file, in the environment.
 { echo "local all hand scram-sha-256"; cat "$server/data/pg_hba.conf"; } >"$dir/hba"
 cat "$dir/hba" >"$server/data/pg_hba.conf" && sql "SELECT pg_reload_conf()" >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# library_test.sh SOURCE BUILD: installs libtidemark into a directory and looks at it as a
-# stranger does: headers, symbols, pkg-config, manual; then the examples, an old program and one
+# library_test.sh SOURCE BUILD: installs libtidemark into a directory and checks it as a
+# user does: headers, symbols, pkg-config, manual; then the examples, an old program and one
 # from the future, compiled and run against it.  With TIDE_TEST_POSTGRES also on PostgreSQL.
 set -euo pipefail
 source=$(realpath "$1")

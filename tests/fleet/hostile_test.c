@@ -376,7 +376,7 @@ CASE(no_item_is_lost_with_the_memory)
 }
 
 /* Jobs of another program: no one checked their payloads. */
-CASE(items_of_a_stranger_are_all_there_or_the_job_fails)
+CASE(items_of_another_program_are_all_there_or_the_job_fails)
 {
     static const char *const payloads[] = {
         "{}",

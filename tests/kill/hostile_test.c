@@ -399,8 +399,8 @@ CASE(wrong_jobs_are_refused_before_anything_is_written)
     assert_not_taken(house, cycle, 3, "depends on itself");
     struct tide_spec text[] = {good, {.kind = house->kind, .payload = "not json"}};
     assert_not_taken(house, text, 2, "JSON");
-    struct tide_spec stranger[] = {good, {.kind = house->kind, .account = 99}};
-    assert_not_taken(house, stranger, 2, "account");
+    struct tide_spec foreign[] = {good, {.kind = house->kind, .account = 99}};
+    assert_not_taken(house, foreign, 2, "account");
     OK(tide_engine_start(house->engine, &house->err));
     OK(tide_engine_wait(house->engine, 30000, &house->err));
     assert_int_equal(house->ran, JOBS);

@@ -48,7 +48,7 @@ CASE(a_site_says_what_its_asker_may)
     }
 }
 
-CASE(a_stranger_may_not_query)
+CASE(an_unknown_user_may_not_query)
 {
     static const char *const sites[] = {"https%3A%2F%2Fshop.example.com%2F",
                                         "sc-domain%3Anowhere.org"};

@@ -442,20 +442,20 @@ TEST(grants_end_by_testing_password_disuse_and_revocation)
     free(r[0]);
 }
 
-TEST(registered_clients_keep_strangers_out)
+TEST(registered_clients_keep_unknown_ones_out)
 {
     HELP(help, 10, false);
     struct box_auth *auth = auth_of(&help);
-    const uint32_t stranger = box_auth_client(auth, TIDE_TEXT("anybody"));
-    assert_int_not_equal(stranger, 0);
-    assert_true(box_auth_client_proves(auth, stranger, TIDE_TEXT("whatever")));
+    const uint32_t foreign = box_auth_client(auth, TIDE_TEXT("unregistered"));
+    assert_int_not_equal(foreign, 0);
+    assert_true(box_auth_client_proves(auth, foreign, TIDE_TEXT("whatever")));
     assert_int_equal(box_auth_client(auth, TIDE_TEXT("a b")), 0);
     assert_int_equal(box_auth_client(auth, TIDE_TEXT("")), 0);
     assert_int_equal(box_auth_add_client(auth, TIDE_TEXT(""), TIDE_TEXT("s")), TIDE_INVALID);
     assert_ok(box_auth_add_client(auth, TIDE_TEXT("known"), TIDE_TEXT("s3cret")));
     const uint32_t known = box_auth_client(auth, TIDE_TEXT("known"));
     assert_int_not_equal(known, 0);
-    assert_int_equal(box_auth_client(auth, TIDE_TEXT("anybody")), 0);
+    assert_int_equal(box_auth_client(auth, TIDE_TEXT("unregistered")), 0);
     assert_true(box_auth_client_proves(auth, known, TIDE_TEXT("s3cret")));
     assert_false(box_auth_client_proves(auth, known, TIDE_TEXT("s3cre")));
     assert_false(box_auth_client_proves(auth, known, TIDE_TEXT_NONE));
@@ -597,7 +597,7 @@ TEST(a_code_a_key_and_clients_survive_too)
     help_replay(&again, &help, 12);
     json_auto_t *same = box_auth_jwks(auth_of(&again));
     assert_true(json_equal(jwks, same));
-    assert_int_equal(box_auth_client(auth_of(&again), TIDE_TEXT("stranger")), 0);
+    assert_int_equal(box_auth_client(auth_of(&again), TIDE_TEXT("foreign")), 0);
     assert_true(is_good(&again, "fix"));
     const struct box_redeem redeem = redeem_of(&ask, code);
     struct box_issue issue;

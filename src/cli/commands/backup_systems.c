@@ -31,12 +31,11 @@ static void show_file(const char *file, uint64_t bytes, void *arg)
     cli_progress(walk->cli, "copying %s of %s (%s)", file, walk->name, size);
 }
 
-static void stranger(struct walk *walk, const char *name)
+static void report_unknown(struct walk *walk, const char *name)
 {
     tide_json one;
     one = (tide_json){json_string(name), false};
-    tide_json_append(&walk->counts->strangers, &one);
-    walk->counts->strangers_count++;
+    tide_json_append(&walk->counts->unknown, &one);
     (void)fprintf(stderr,
                   "tidemark: warning: %.300s/%s is not copied: it does not belong to tidemark\n",
                   walk->from_dir, name);
@@ -77,7 +76,7 @@ static void walk_entry(const char *name, void *arg)
         return;
     const struct tide_system *system = tide_system_of_entry(walk->cli->systems, name);
     if (system == NULL) {
-        stranger(walk, name);
+        report_unknown(walk, name);
         return;
     }
     walk->name = name;

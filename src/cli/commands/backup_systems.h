@@ -12,8 +12,7 @@ struct backup_counts {
     uint64_t copied, same;            /* files */
     uint64_t bytes;                   /* copied */
     uint64_t units[TIDE_SYSTEMS_MAX]; /* of cli->systems[i] */
-    tide_json strangers; /* names of entries that no system owns; initialized by the caller */
-    size_t strangers_count;
+    tide_json unknown; /* names of entries that no system owns; initialized by the caller */
 };
 
 /* Copies every entry of `from_dir` that a system owns to `to_dir`; with `check` each copy is read

@@ -178,7 +178,7 @@ static tide_status backup_all(struct cli *cli, const char *dir)
     struct backing_up backing = {.cli = cli, .dir = dir};
     char partial[CLI_PATH_BYTES];
     char archive[CLI_PATH_BYTES];
-    tide_json_array(&backing.done.strangers);
+    tide_json_array(&backing.done.unknown);
     tide_status rc = backup_join(cli, backing.archive_dir, cli->data_dir, "archive");
     if (rc == TIDE_OK)
         rc = backup_join(cli, archive, dir, "archive");
@@ -197,7 +197,7 @@ static tide_status backup_all(struct cli *cli, const char *dir)
     if (rc == TIDE_OK)
         rc = ledger_last(&backing, partial);
     cli_progress(cli, NULL);
-    tide_json_set(&cli->json, "not_copied", &backing.done.strangers);
+    tide_json_set(&cli->json, "not_copied", &backing.done.unknown);
     if (rc != TIDE_OK) {
         if (backing.has_ledger)
             (void)tide_file_remove(cli->world, partial, NULL);

@@ -354,7 +354,7 @@ tide_status cli_restore(struct cli *cli)
 {
     struct restoring self = {
         .cli = cli, .dir = cli->arguments[0], .replace = cli_flag(cli, "replace") != NULL};
-    tide_json_array(&self.done.strangers);
+    tide_json_array(&self.done.unknown);
     tide_status rc = cli_ledger_choose(cli);
     if (rc == TIDE_OK)
         rc = backup_join(cli, self.pending, cli->state_dir, CLI_RESTORE_PENDING);
@@ -373,7 +373,7 @@ tide_status cli_restore(struct cli *cli)
         rc = copy_all(&self);
     if (rc == TIDE_OK)
         rc = move_all(&self);
-    tide_json_set(&cli->json, "not_copied", &self.done.strangers);
+    tide_json_set(&cli->json, "not_copied", &self.done.unknown);
     if (rc == TIDE_OK)
         tell(&self);
     return rc;

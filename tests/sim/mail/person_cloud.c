@@ -104,9 +104,8 @@ void person_cloud_news(struct person *self, struct person_account *account)
     }
 }
 
-/* A separate mailbox that no account here belongs to: whose token may come by
- * mistake. */
-static void make_stranger(struct person *self)
+/* A mailbox without an account here; its token may come by mistake. */
+static void make_foreign_mailbox(struct person *self)
 {
     (void)tide_sim_cloud_user(self->cloud, self->sim, "mallory@example.com", "tok-mallory",
                               (struct box_mailbox_options){
@@ -116,7 +115,7 @@ static void make_stranger(struct person *self)
 void person_cloud_make(struct person *self)
 {
     static const char *const names[PERSON_ACCOUNTS_MAX] = {"ada", "bob", "eve"};
-    make_stranger(self);
+    make_foreign_mailbox(self);
     for (uint32_t i = 0; i < self->plan.accounts; i++) {
         struct person_account *account = &self->accounts[i];
         (void)snprintf(account->email, sizeof account->email, "%s@example.com", names[i]);

@@ -567,23 +567,23 @@ static void url_as(const char *url, const char *user, char *url_out, size_t byte
 CASE(a_worker_needs_few_rights)
 {
     char worker_url[PG_TEST_URL_BYTES];
-    char stranger_url[PG_TEST_URL_BYTES];
+    char unknown_url[PG_TEST_URL_BYTES];
     char sql[600];
     char name[PG_TEST_NAME_BYTES];
     tide_ledger *ledger = open_one(f, f->url);
     tide_ledger_close(ledger, true);
     pg_test_name(f->url, name);
     (void)snprintf(sql, sizeof sql,
-                   "CREATE ROLE worker_%s LOGIN; CREATE ROLE stranger_%s LOGIN;"
+                   "CREATE ROLE worker_%s LOGIN; CREATE ROLE unknown_%s LOGIN;"
                    "SELECT tidemark.grant_worker('worker_%s')",
                    name, name, name);
     (void)pg_test_exec(f->url, sql);
     (void)snprintf(sql, sizeof sql, "worker_%s", name);
     url_as(f->url, sql, worker_url, sizeof worker_url);
-    (void)snprintf(sql, sizeof sql, "stranger_%s", name);
-    url_as(f->url, sql, stranger_url, sizeof stranger_url);
+    (void)snprintf(sql, sizeof sql, "unknown_%s", name);
+    url_as(f->url, sql, unknown_url, sizeof unknown_url);
 
-    assert_int_equal(open_at(f, stranger_url, false, false, &ledger), TIDE_INVALID);
+    assert_int_equal(open_at(f, unknown_url, false, false, &ledger), TIDE_INVALID);
     assert_non_null(strstr(f->err.text, "grant_worker"));
 
     ledger = open_one(f, worker_url);
@@ -613,8 +613,8 @@ CASE(a_worker_needs_few_rights)
     tide_changes_done(&changes);
     tide_ledger_close(ledger, true);
     (void)snprintf(sql, sizeof sql,
-                   "DROP OWNED BY worker_%s, stranger_%s;"
-                   "DROP ROLE worker_%s, stranger_%s",
+                   "DROP OWNED BY worker_%s, unknown_%s;"
+                   "DROP ROLE worker_%s, unknown_%s",
                    name, name, name, name);
     (void)pg_test_exec(f->url, sql);
 }

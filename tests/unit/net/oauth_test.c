@@ -608,7 +608,7 @@ REALLY(only_the_right_state_is_listened_to)
     char other[8192];
     tide_thread *thread = NULL;
     tide_oauth_flow *flow = real_flow(&client);
-    tide_oauth_flow *stranger = real_flow(&client);
+    tide_oauth_flow *foreign = real_flow(&client);
     struct waiter waiter = {.flow = flow, .wait_ms = 60000};
     OK(tide_world_thread(real.world, "wait", waiter_run, &waiter, &thread, NULL));
     real_follow(tide_oauth_flow_link(flow), location);
@@ -616,7 +616,7 @@ REALLY(only_the_right_state_is_listened_to)
     assert_non_null(query);
     const int base = (int)(query - location);
     char state_text[2048];
-    param(tide_oauth_flow_link(stranger), "state", state_text);
+    param(tide_oauth_flow_link(foreign), "state", state_text);
     char ours[2048];
     param(location, "state", ours);
     const struct {
@@ -656,10 +656,10 @@ REALLY(only_the_right_state_is_listened_to)
 
     /* The wait times out, and it is canceled. */
     tide_error err = {0};
-    EXPECT_OF(tide_oauth_flow_wait(stranger, 10, NULL, &err), TIDE_TIMEOUT, &err);
-    waiter = (struct waiter){.flow = stranger, .wait_ms = 60000};
+    EXPECT_OF(tide_oauth_flow_wait(foreign, 10, NULL, &err), TIDE_TIMEOUT, &err);
+    waiter = (struct waiter){.flow = foreign, .wait_ms = 60000};
     tide_world_cancel(real.world, &waiter.cancel, TIDE_CANCEL_USER);
     waiter_run(&waiter);
     EXPECT_OF(waiter.rc, TIDE_CANCELED, &waiter.err);
-    tide_oauth_flow_free(stranger);
+    tide_oauth_flow_free(foreign);
 }

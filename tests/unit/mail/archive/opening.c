@@ -51,7 +51,7 @@ OPENED(generations_grow_and_tell_an_older_copy)
     assert_int_equal(tide_archive_shard(f->archive, 1, &after, &f->err), TIDE_NOT_FOUND);
 }
 
-OPENED(a_second_writer_and_a_strangers_files_are_refused)
+OPENED(a_second_writer_and_foreign_files_are_refused)
 {
     tide_archive *other = NULL;
     put_text(f, "a", year_2019, "one");
