@@ -642,11 +642,11 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     state.cycles_open = stream.cycles_opened - stream.cycles_finished;
     state.since_ms = row.since_ms;
     memcpy(state.notice, row.notice, sizeof state.notice);
-    if (!tide_text_to_u64(tide_text_of(stream.cursor), &state.watermark_ms) &&
+    if (!tide_text_to_u64(tide_text_of(stream.cursor), &state.tidemark_ms) &&
         row.floor_ms > row.since_ms)
-        state.watermark_ms = row.floor_ms;
-    if (row.lost && row.lost_ms < state.watermark_ms)
-        state.watermark_ms = row.lost_ms;
+        state.tidemark_ms = row.floor_ms;
+    if (row.lost && row.lost_ms < state.tidemark_ms)
+        state.tidemark_ms = row.lost_ms;
     ask.finished = stream.cycles_finished;
     rc = tide_transact(mail->engine, state_mark, &ask, err);
     if (rc == TIDE_OK)

@@ -170,8 +170,8 @@ tide_status tide_mail_missing(const struct tide_mail_count *count, uint64_t *mis
 uint64_t tide_mail_unlisted(uint64_t missing, uint64_t messages);
 
 struct tide_mail_state {
-    uint64_t watermark_ms;   /* 0: none yet */
-    uint64_t since_ms;       /* the tidemark covers [since, watermark_ms); 0: from the beginning */
+    uint64_t tidemark_ms;    /* 0: none yet */
+    uint64_t since_ms;       /* the tidemark covers [since, tidemark_ms); 0: from the beginning */
     char notice[400];        /* warning for the user, such as a loss in the archive; "" */
     uint64_t cycles_open;    /* opened and not behind the tidemark */
     uint64_t cycles;         /* total */

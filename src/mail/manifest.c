@@ -60,7 +60,7 @@ tide_status tide_manifest_add(tide_rows db, struct tide_manifest *manifest, tide
                             " watermark_ms, planned_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
                             " RETURNING id",
                             manifest->account, manifest->mode, manifest->query, manifest->made_ms,
-                            manifest->ended_ms, manifest->watermark_ms, manifest->planned_ms);
+                            manifest->ended_ms, manifest->tidemark_ms, manifest->planned_ms);
 }
 
 tide_status tide_manifest_end(tide_rows db, uint64_t manifest, uint64_t ended_ms, tide_error *err)
@@ -123,7 +123,7 @@ static void manifest_read(const tide_rows_stmt *stmt, struct tide_manifest *mani
                                        .mode = (tide_removal_mode)(tide_rows_get_u64(stmt, 2) & 3U),
                                        .made_ms = tide_rows_get_u64(stmt, 4),
                                        .ended_ms = tide_rows_get_u64(stmt, 5),
-                                       .watermark_ms = tide_rows_get_u64(stmt, 6),
+                                       .tidemark_ms = tide_rows_get_u64(stmt, 6),
                                        .planned_ms = tide_rows_get_u64(stmt, 7)};
     tide_rows_get_copy(stmt, 3, manifest->query, sizeof manifest->query);
 }

@@ -47,9 +47,9 @@ struct tide_manifest {
     tide_removal_mode mode;
     char query[1024]; /* as requested, filters included */
     uint64_t made_ms;
-    uint64_t ended_ms;     /* 0: unfinished */
-    uint64_t watermark_ms; /* when it was planned */
-    uint64_t planned_ms;   /* when its first batch began; 0: not yet (MAN5) */
+    uint64_t ended_ms;    /* 0: unfinished */
+    uint64_t tidemark_ms; /* when it was planned */
+    uint64_t planned_ms;  /* when its first batch began; 0: not yet (MAN5) */
     /* Counted from the entries on read. */
     uint64_t entries[TIDE_REMOVAL_RESTORED + 1];
     uint64_t bytes[TIDE_REMOVAL_RESTORED + 1];

@@ -118,7 +118,7 @@ static bool stream_visit(const struct tide_stream_row *row, void *arg)
         return true;
     ask->stream = row->id;
     ask->finished = row->ordinal;
-    ask->look->watermark_ms = ms_of(row->cursor);
+    ask->look->tidemark_ms = ms_of(row->cursor);
     ask->look->moved_ms = row->moved_unix_ms;
     ask->look->cycles = row->ordinal_next;
     ask->look->cycles_open = row->ordinal_next - row->ordinal;
@@ -282,7 +282,7 @@ static tide_status look_stream(tide_ledger *ledger, const struct tide_mail_row *
 {
     struct stream_ask ask = {.account = row->account, .look = look};
     (void)snprintf(ask.name, sizeof ask.name, "mail.%" PRIu32, row->epoch);
-    look->watermark_ms = look->moved_ms = look->cycles = look->cycles_open = 0;
+    look->tidemark_ms = look->moved_ms = look->cycles = look->cycles_open = 0;
     look->history_id[0] = '\0';
     tide_status rc = tide_ledger_streams(ledger, stream_visit, &ask, err);
     if (rc == TIDE_OK && ask.stream != 0)
@@ -320,10 +320,10 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
         look_outcome(ledger, look);
     if (rc == TIDE_OK)
         rc = look_stream(ledger, &ask.row, look, &stream, err);
-    if (rc == TIDE_OK && look->watermark_ms == 0 && ask.row.floor_ms > ask.row.since_ms)
-        look->watermark_ms = ask.row.floor_ms; /* where this stream began: proven before */
-    if (rc == TIDE_OK && ask.row.lost && ask.row.lost_ms < look->watermark_ms)
-        look->watermark_ms = ask.row.lost_ms; /* the next plan moves it back to here */
+    if (rc == TIDE_OK && look->tidemark_ms == 0 && ask.row.floor_ms > ask.row.since_ms)
+        look->tidemark_ms = ask.row.floor_ms; /* where this stream began: proven before */
+    if (rc == TIDE_OK && ask.row.lost && ask.row.lost_ms < look->tidemark_ms)
+        look->tidemark_ms = ask.row.lost_ms; /* the next plan moves it back to here */
     if (rc == TIDE_OK && full)
         rc = look_full(ledger, stream, look, err);
     tide_rows_snapshot_end(tide_ledger_rows(ledger), own);

@@ -48,8 +48,8 @@ struct tide_mail_look {
     size_t shards_lost; /* tide_mail_look_proof(): shards that differ from the ledger's record */
 
     /* The stream. */
-    uint64_t watermark_ms; /* 0: none yet */
-    uint64_t moved_ms;     /* when the tidemark moved last */
+    uint64_t tidemark_ms; /* 0: none yet */
+    uint64_t moved_ms;    /* when the tidemark moved last */
     uint64_t cycles, cycles_open;
     char history_id[64]; /* the adopted one; "" */
 

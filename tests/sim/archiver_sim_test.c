@@ -6,7 +6,7 @@
  * lost is found and written down as one (RMV4, RMV6).
  * Method: a mailbox is synced in calm; then lives with faults and crashes in which runs
  * are planned, removed and gone on with, while another client sorts and deletes, mail is
- * recorded as bad, copies are damaged and mail arrives that is past the watermark.  The
+ * recorded as bad, copies are damaged and mail arrives that is past the tidemark.  The
  * provider looks at every removing call before it takes effect.  A last, calm life goes
  * on with everything that is unfinished; then both sides are compared. */
 #include "sim.h"
@@ -67,7 +67,7 @@ struct stage {
     bool troubled;         /* other clients are at work */
     uint64_t changes;      /* by another client, so far */
     uint64_t changes_seen; /* when the history was read last */
-    uint64_t watermark_ms; /* before the batch that is under way */
+    uint64_t tidemark_ms;  /* before the batch that is under way */
     uint64_t calls, named; /* removing ones, and messages in them */
     uint64_t refused, resumed;
     uint64_t left; /* batches of dead lives that were run again (RMV7) */
@@ -115,7 +115,7 @@ static void another_client(struct stage *stage)
     char body[300];
     const uint64_t what = tide_rng_below(rng, 12);
     if (what == 0 && box_mailbox_slots(stage->mailbox) < SLOTS_MAX) {
-        /* Some of it says that it comes from tomorrow: past every watermark. */
+        /* Some of it says that it comes from tomorrow: past every tidemark. */
         arrives(stage,
                 tide_sim_net_unix_ms(stage->sim) + (tide_rng_chance(rng, 1, 2) ? 24 * HOUR_MS : 0));
         return;
@@ -155,8 +155,8 @@ static void look_at_removal(struct stage *stage, const char *id)
         tide_sim_fail(stage->sim, "%s is recorded as bad", id);
     if (fact->damaged)
         tide_sim_fail(stage->sim, "%s is damaged on disk", id);
-    if (message->date_ms >= stage->watermark_ms)
-        tide_sim_fail(stage->sim, "%s is past the watermark", id);
+    if (message->date_ms >= stage->tidemark_ms)
+        tide_sim_fail(stage->sim, "%s is past the tidemark", id);
     if (!unseen && strcmp(labels, fact->labels) != 0)
         tide_sim_fail(stage->sim, "%s has changed from [%s] to [%s]", id, fact->labels, labels);
     memcpy(fact->named_labels, labels, sizeof labels);
@@ -423,7 +423,7 @@ static tide_status one_batch(struct stage *stage, uint64_t manifest, tide_error 
     if (rc != TIDE_OK)
         return rc;
     struct refused_ask refused = {stage, {.id = manifest}, stage->changes};
-    stage->watermark_ms = state.watermark_ms;
+    stage->tidemark_ms = state.tidemark_ms;
     stage->batching = true;
     rc = ask_batch(stage, manifest, 0, &job, err);
     for (int ticks = 0; rc == TIDE_OK && ticks < 10000; ticks++) {
@@ -648,7 +648,7 @@ static tide_status new_epoch_run(tide_transaction *transaction, void *arg, tide_
     return sqlite3_exec(tide_transaction_sqlite(transaction),
                         "UPDATE mail_account SET epoch = epoch + 1", NULL, NULL, NULL) == SQLITE_OK
                ? TIDE_OK
-               : tide_error_set(err, TIDE_IO, "start the watermark again");
+               : tide_error_set(err, TIDE_IO, "start the tidemark again");
 }
 
 /* ---- one seed ---- */
@@ -746,7 +746,7 @@ static void live(struct stage *stage)
     tide_status rc = life_open(stage, &err);
     if (rc == TIDE_OK && stage->seed % 4 == 2)
         rc = retry_left(stage, &err);
-    /* An archive that lost something: everything is past the watermark. */
+    /* An archive that lost something: everything is past the tidemark. */
     if (rc == TIDE_OK && tide_rng_chance(rng, 1, 8))
         rc = tide_transact(stage->life.engine, new_epoch_run, NULL, &err);
     if (rc == TIDE_OK && sync_now(stage, &err) == TIDE_OK)
@@ -876,7 +876,7 @@ TEST(no_crash_loses_a_message_and_none_is_removed_that_is_not_proven)
 
 /* RMV6: the answers of many removing calls are lost, and what speaks against removing comes
  * before the next batch.  Seeds that once found a removal written down as refused: 15 and 207
- * (labels changed), 51 (recorded as bad), 186 (past the watermark). */
+ * (labels changed), 51 (recorded as bad), 186 (past the tidemark). */
 TEST(what_may_be_removed_is_not_refused_without_asking_the_server)
 {
     static const struct odds odds = {.worst_in = 2, .no_sync_in = 2, .resume_steps = 120};

@@ -107,7 +107,7 @@ static void event(const struct cli_display *display, const struct cli_live *live
     tide_json_set_u64(&json, of->done_json, live->done);
     set_or_null(&json, "total", live->total);
     if (of->tidemark)
-        tide_json_set_u64(&json, "watermark_unix_ms", live->watermark_ms);
+        tide_json_set_u64(&json, "watermark_unix_ms", live->tidemark_ms);
     tide_json_set_u64(&json, "bytes", live->bytes);
     set_rate(&json, of->rate_json, live->rate_known, live->done_per_s);
     set_rate(&json, "bytes_per_s", live->rate_known, live->bytes_per_s);

@@ -269,7 +269,7 @@ static void more_fields(const struct cli_columns *of, struct line *line,
 {
     char date[32];
     char count[32];
-    date_text(live->watermark_ms, date);
+    date_text(live->tidemark_ms, date);
     if (of->tidemark)
         field_add(line, 8, NULL, "tidemark %s", date);
     for (size_t i = 0; i < CLI_LIVE_MORE_MAX && of->more[i].name != NULL; i++) {

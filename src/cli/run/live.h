@@ -41,9 +41,9 @@ struct cli_columns {
 struct cli_live {
     char name[256];
     uint64_t done;
-    uint64_t total;        /* CLI_UNKNOWN */
-    uint64_t bytes;        /* of what is done */
-    uint64_t watermark_ms; /* 0: none yet */
+    uint64_t total;       /* CLI_UNKNOWN */
+    uint64_t bytes;       /* of what is done */
+    uint64_t tidemark_ms; /* 0: none yet */
     bool rate_known;
     double done_per_s, bytes_per_s;
     uint64_t quota_used, quota_max; /* quota units of the last minute; max 0: unknown */

@@ -140,7 +140,7 @@ tide_status mail_known_missing(const struct tide_mail_look *look, tide_archive *
 static tide_status unlisted_show(const struct known *known, tide_json *one)
 {
     const struct tide_mail_look *look = known->ask->look;
-    const bool all = look->since_ms == 0 && look->watermark_ms > 0 && look->cycles_open == 0;
+    const bool all = look->since_ms == 0 && look->tidemark_ms > 0 && look->cycles_open == 0;
     uint64_t missing = 0;
     tide_status rc = TIDE_OK;
     if (all)

@@ -39,7 +39,7 @@ static void run_json(const struct tide_manifest *run, const char *email, tide_js
     tide_json_set_cstr(one, "query", run->query);
     tide_json_set_u64(one, "made_unix_ms", run->made_ms);
     tide_json_set_u64(one, "ended_unix_ms", run->ended_ms);
-    tide_json_set_u64(one, "watermark_unix_ms", run->watermark_ms);
+    tide_json_set_u64(one, "watermark_unix_ms", run->tidemark_ms);
     for (int state = TIDE_REMOVAL_PLANNED; state <= TIDE_REMOVAL_RESTORED; state++) {
         char key[32];
         (void)snprintf(key, sizeof key, "%s", tide_removal_state_name((tide_removal_state)state));

@@ -437,7 +437,7 @@ static void numbers_json(const struct status *status, uint64_t free_bytes, tide_
         const char *name;
         uint64_t number;
     } numbers[] = {
-        {"watermark_unix_ms", look->watermark_ms},
+        {"watermark_unix_ms", look->tidemark_ms},
         {"since_unix_ms", look->since_ms},
         {"messages_total", look->messages_total},
         {"stored", status->kept.stored},
@@ -489,10 +489,10 @@ static void print_account(struct status *status, uint64_t free_bytes, tide_json 
     char mark[32];
     char since[32];
     tide_json spans;
-    (void)cli_time(look->watermark_ms, mark);
+    (void)cli_time(look->tidemark_ms, mark);
     day(look->since_ms, since);
     cli_print(cli, "%s%s%s\n", look->email, look->endpoint[0] == '\0' ? "" : "  ", look->endpoint);
-    if (look->watermark_ms == 0)
+    if (look->tidemark_ms == 0)
         cli_print(cli, "  tidemark   none yet\n");
     else if (look->shards_lost > 0)
         cli_print(cli, "  tidemark   fell back to %s: stored mail is missing from then on\n", mark);

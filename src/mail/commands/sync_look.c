@@ -45,7 +45,7 @@ static void fill(struct mail_sync *sync, size_t index, bool full)
         !look->listing && look->messages_total > look->messages_left)
         live->done = look->messages_total - look->messages_left;
     live->bytes = account->kept.raw_bytes;
-    live->watermark_ms = look->watermark_ms;
+    live->tidemark_ms = look->tidemark_ms;
     live->bad = look->bad + look->owed + look->retrying;
     if (!account->seen)
         account->stored_first = live->done;

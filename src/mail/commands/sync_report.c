@@ -169,7 +169,7 @@ static void account_json(struct cli *cli, const struct mail_synced *account,
     tide_json_set_cstr(&one, "outcome", cli_outcome_name(ended->outcome));
     tide_json_set_cstr(&one, "reason", ended->reason[0] == '\0' ? NULL : ended->reason);
     tide_json_set_cstr(&one, "remedy", ended->remedy[0] == '\0' ? NULL : ended->remedy);
-    tide_json_set_u64(&one, "watermark_unix_ms", look->watermark_ms);
+    tide_json_set_u64(&one, "watermark_unix_ms", look->tidemark_ms);
     tide_json_set_u64(&one, "since_unix_ms", look->since_ms);
     tide_json_set_cstr(&one, "notice", look->notice);
     if (away)
@@ -206,7 +206,7 @@ static void account_print(struct cli *cli, const struct mail_synced *account,
         cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s", look->email,
                   fetched_of(account), account->kept.stored, size);
     cli_print(cli, "; tidemark %s%s",
-              look->watermark_ms == 0 ? "none yet" : cli_time(look->watermark_ms, tidemark),
+              look->tidemark_ms == 0 ? "none yet" : cli_time(look->tidemark_ms, tidemark),
               look->cycles_open == 0 ? "" : ", with work left");
     switch (ended->outcome) {
     case CLI_OUTCOME_DONE:

@@ -185,7 +185,7 @@ static tide_status account_look(tide_ledger *ledger, const char *name,
 static void status_of_look(const struct tide_mail_look *look, struct tide_account_status *out)
 {
     bool before = false; /* adjacent ones are one gap */
-    out->tidemark_unix_ms = look->watermark_ms;
+    out->tidemark_unix_ms = look->tidemark_ms;
     out->left = look->messages_left;
     out->more = look->listing;
     out->bad = look->bad + look->owed;

@@ -108,13 +108,13 @@ static tide_status load_run(tide_transaction *transaction, void *arg, tide_error
 
 /* ---- 1: the tidemark ---- */
 
-static tide_status below_watermark(struct batch *batch, tide_error *err)
+static tide_status below_tidemark(struct batch *batch, tide_error *err)
 {
     const tide_status rc =
         tide_archiver_standing(batch->mail, tide_job_account(batch->job), &batch->standing, err);
     for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
         const int64_t at_ms = batch->entries[i].removal.internal_ms;
-        if (at_ms < 0 || (uint64_t)at_ms >= batch->standing.watermark_ms)
+        if (at_ms < 0 || (uint64_t)at_ms >= batch->standing.tidemark_ms)
             refuse(&batch->entries[i], TIDE_REFUSED_PAST);
     }
     return rc;
@@ -567,7 +567,7 @@ static tide_status end(struct batch *batch, tide_error *err)
 /* Steps 1 to 3: none of them takes long. */
 static tide_status still_so(struct batch *batch, tide_error *err)
 {
-    tide_status rc = below_watermark(batch, err);
+    tide_status rc = below_tidemark(batch, err);
     if (rc == TIDE_OK)
         rc = unchanged(batch, err);
     if (rc == TIDE_OK)

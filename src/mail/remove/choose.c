@@ -40,7 +40,7 @@ static bool fits_mode(tide_removal_mode mode, const char *labels)
 static const char *refusal(const struct choosing *choosing, const struct tide_candidate *candidate)
 {
     const struct tide_stored *stored = &candidate->stored;
-    if (stored->internal_ms < 0 || (uint64_t)stored->internal_ms >= choosing->standing.watermark_ms)
+    if (stored->internal_ms < 0 || (uint64_t)stored->internal_ms >= choosing->standing.tidemark_ms)
         return TIDE_REFUSED_PAST;
     if (tide_archiver_has_label(candidate->labels, "DRAFT"))
         return TIDE_REFUSED_DRAFT; /* its text may change, under another id */

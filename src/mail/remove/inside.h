@@ -51,7 +51,7 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
 struct tide_archiver_standing {
     struct tide_mail_row row;
     uint64_t stream;
-    uint64_t watermark_ms;
+    uint64_t tidemark_ms;
     char history_id[64];
     uint64_t gap_ms; /* labels of messages stored before this are not certain; 0: no gap */
 };

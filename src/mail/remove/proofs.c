@@ -43,10 +43,10 @@ tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
         rc = tide_transact(mail->engine, mark_run, &ask, err);
     if (rc != TIDE_OK)
         return rc;
-    if (!tide_text_to_u64(tide_text_of(state.cursor), &standing.watermark_ms))
-        standing.watermark_ms = 0; /* no tidemark yet: everything is past it */
-    if (standing.row.lost && standing.row.lost_ms < standing.watermark_ms)
-        standing.watermark_ms =
+    if (!tide_text_to_u64(tide_text_of(state.cursor), &standing.tidemark_ms))
+        standing.tidemark_ms = 0; /* no tidemark yet: everything is past it */
+    if (standing.row.lost && standing.row.lost_ms < standing.tidemark_ms)
+        standing.tidemark_ms =
             standing.row.lost_ms; /* the next sync moves it back (mail.h MAIL3) */
     *standing_out = standing;
     return TIDE_OK;

@@ -119,7 +119,7 @@ tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask
     if (rc == TIDE_OK)
         rc = tide_archiver_standing(mail, planning.manifest.account, &standing, err);
     if (rc == TIDE_OK) {
-        planning.manifest.watermark_ms = standing.watermark_ms;
+        planning.manifest.tidemark_ms = standing.tidemark_ms;
         rc = tide_transact(mail->engine, add_manifest, &planning, err);
     }
     if (rc == TIDE_OK)

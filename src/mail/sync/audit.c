@@ -375,8 +375,8 @@ tide_status tide_mail_look_proof(tide_ledger *ledger, tide_archive *archive,
     look->shards_lost = proof.unproven;
     if (rc == TIDE_OK && proof.unproven > 0) {
         (void)snprintf(look->notice, sizeof look->notice, "%.399s", proof.notice);
-        if (proof.lost_ms < look->watermark_ms)
-            look->watermark_ms = proof.lost_ms;
+        if (proof.lost_ms < look->tidemark_ms)
+            look->tidemark_ms = proof.lost_ms;
     }
     shards_done(&proof.remembered);
     shards_done(&proof.now);

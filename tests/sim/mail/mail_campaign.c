@@ -165,7 +165,7 @@ static void summary(const struct campaign *campaign)
                  seeds->finished, seeds->failed_count, seeds->took_s, simulated_s / 3600,
                  simulated_s / seeds->took_s, totals->lives, totals->crashes, totals->messages,
                  totals->calls, totals->news, totals->expired, totals->shards_lost);
-    (void)printf("messages behind a watermark read back %" PRIu64 ", fetched again %" PRIu64
+    (void)printf("messages behind a tidemark read back %" PRIu64 ", fetched again %" PRIu64
                  " (at most %" PRIu64 " after a crash, in %" PRIu64
                  " worlds without other faults), highest minute %" PRIu64
                  " units, runs asked for again %" PRIu64 ", seeds replayed the same %" PRIu64 "\n",

@@ -14,8 +14,8 @@ struct at_rest {
     tide_archive *archive; /* NULL: there is none yet */
     sqlite3_stmt *bad;     /* id to state */
     uint64_t epoch;
-    uint64_t watermark_ms;
-    bool all_finished; /* every cycle: the watermark is the time of the last run */
+    uint64_t tidemark_ms;
+    bool all_finished; /* every cycle: the tidemark is the time of the last run */
     tide_buf raw;
 };
 
@@ -64,7 +64,7 @@ static bool rest_open(struct at_rest *rest, struct mail_sim *self)
                      " JOIN stream s ON s.account = m.account AND s.name = 'mail.' || m.epoch");
     if (stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW) {
         rest->epoch = (uint64_t)sqlite3_column_int64(stmt, 0);
-        rest->watermark_ms = (uint64_t)sqlite3_column_int64(stmt, 1);
+        rest->tidemark_ms = (uint64_t)sqlite3_column_int64(stmt, 1);
         rest->all_finished = sqlite3_column_int(stmt, 2) == 1;
     }
     (void)sqlite3_finalize(stmt);
@@ -164,15 +164,15 @@ static void check_messages(struct at_rest *rest)
         if (fact->durable && !there)
             tide_sim_fail(self->sim, "MSIM2: message %s was durable and is no longer there", id);
         fact->durable = there;
-        if (self->shard_missing || message->gone || message->date_ms >= rest->watermark_ms ||
-            fact->arrived_ms >= rest->watermark_ms)
+        if (self->shard_missing || message->gone || message->date_ms >= rest->tidemark_ms ||
+            fact->arrived_ms >= rest->tidemark_ms)
             continue;
         self->totals.marks_checked++;
         if (!there && bad_state(rest, id) < 0)
             tide_sim_fail(self->sim,
-                          "MSIM1: the watermark %" PRIu64 " passed message %s of %" PRIu64
+                          "MSIM1: the tidemark %" PRIu64 " passed message %s of %" PRIu64
                           ", which is neither stored nor named",
-                          rest->watermark_ms, id, message->date_ms);
+                          rest->tidemark_ms, id, message->date_ms);
     }
 }
 
@@ -203,22 +203,22 @@ static void check_done(struct at_rest *rest)
     (void)sqlite3_finalize(stmt);
 }
 
-/* MSIM8, and that the watermark does not go back. */
+/* MSIM8, and that the tidemark does not go back. */
 static void check_mark(struct at_rest *rest)
 {
     struct mail_sim *self = rest->self;
-    if (rest->epoch == self->epoch_seen && rest->watermark_ms < self->watermark_seen)
-        tide_sim_fail(self->sim, "MSIM1: the watermark went back from %" PRIu64 " to %" PRIu64,
-                      self->watermark_seen, rest->watermark_ms);
+    if (rest->epoch == self->epoch_seen && rest->tidemark_ms < self->tidemark_seen)
+        tide_sim_fail(self->sim, "MSIM1: the tidemark went back from %" PRIu64 " to %" PRIu64,
+                      self->tidemark_seen, rest->tidemark_ms);
     if (rest->epoch > self->epoch_seen && !self->shard_missing)
-        tide_sim_fail(self->sim, "MSIM8: the watermark started again, though no shard was lost");
+        tide_sim_fail(self->sim, "MSIM8: the tidemark started again, though no shard was lost");
     if (rest->epoch > self->epoch_seen)
         self->shard_missing = false;
     self->epoch_seen = rest->epoch;
-    self->watermark_seen = rest->watermark_ms;
-    if (rest->all_finished && rest->watermark_ms > self->clean_began_ms) {
-        self->clean_began_ms = rest->watermark_ms;
-        self->blind = self->expired_ms >= rest->watermark_ms;
+    self->tidemark_seen = rest->tidemark_ms;
+    if (rest->all_finished && rest->tidemark_ms > self->clean_began_ms) {
+        self->clean_began_ms = rest->tidemark_ms;
+        self->blind = self->expired_ms >= rest->tidemark_ms;
     }
 }
 

@@ -13,8 +13,8 @@
  * which prints the seed and the trace.
  *
  * What is checked (the numbers are in the reports):
- *   MSIM1  the watermark never goes back and is never ahead of the truth: every message that was on
- *          the server when the watermark's run began, with an internal date before it, can be read
+ *   MSIM1  the tidemark never goes back and is never ahead of the truth: every message that was on
+ *          the server when the tidemark's run began, with an internal date before it, can be read
  *          from the durable archive with the server's bytes, is recorded as bad, or is gone from
  *          the server (MAIL1).
  *   MSIM2  every message of a mail.fetch that is done in the durable ledger is in the durable
@@ -29,7 +29,7 @@
  *          of the archive holds; per stop, the calls in flight (M6b).
  *   MSIM6  the run comes to its end within a bounded simulated time, and goes in no circle.
  *   MSIM7  a sync without news makes at most three calls (M6b).
- *   MSIM8  the watermark starts again only after a shard was lost, and then always (MAIL3).
+ *   MSIM8  the tidemark starts again only after a shard was lost, and then always (MAIL3).
  *   MSIM9  the invariants of the ledger hold after each life.
  */
 #ifndef TIDE_SIM_MAIL_SIM_H
@@ -117,7 +117,7 @@ struct mail_totals {
     uint64_t shards_lost;
     uint64_t fetched_again;
     uint64_t quiet;
-    uint64_t marks_checked;       /* messages behind a watermark that were read */
+    uint64_t marks_checked;       /* messages behind a tidemark that were read */
     uint64_t asked_again;         /* runs that a person asked for because something was left */
     uint64_t again_per_crash_max; /* of quiet worlds */
     uint64_t highest_units;       /* in any minute of a strict world */
@@ -138,7 +138,7 @@ struct mail_sim {
     bool faults;
     uint32_t news_left;
     uint64_t epoch_seen;
-    uint64_t watermark_seen;
+    uint64_t tidemark_seen;
     bool shard_missing;      /* removed, and the next plan has not noticed yet */
     uint64_t shard_lost_ms;  /* what was done before is not proven by a done (MSIM2) */
     uint64_t clean_began_ms; /* of the last run that finished */

@@ -20,7 +20,7 @@ static struct cli_live example(void)
     struct cli_live live = {
         .done = 12345,
         .total = 60000,
-        .watermark_ms = 1551657600000, /* 2019-03-04 */
+        .tidemark_ms = 1551657600000, /* 2019-03-04 */
         .rate_known = true,
         .done_per_s = 4.96,
         .bytes_per_s = 210000,
@@ -95,7 +95,7 @@ TEST(an_unknown_total_has_no_bar_and_no_percent)
     live.total = CLI_UNKNOWN;
     live.left_ms = CLI_UNKNOWN;
     live.rate_known = false;
-    live.watermark_ms = 0;
+    live.tidemark_ms = 0;
     live.quota_max = 0;
     assert_string_equal(block(&live, 1, 80, 24, false, &lines),
                         "ada@example.com  12,345 stored  left -\n"
@@ -176,7 +176,7 @@ TEST(whatever_the_numbers_it_fits)
             live[k].retried = any_number(&rng);
             live[k].bad = any_number(&rng);
             live[k].left_ms = any_number(&rng);
-            live[k].watermark_ms = any_number(&rng);
+            live[k].tidemark_ms = any_number(&rng);
             const size_t bytes = tide_rng_below(&rng, sizeof live[k].name);
             for (size_t c = 0; c < bytes; c++)
                 live[k].name[c] = (char)(1 + tide_rng_below(&rng, 255));

@@ -196,7 +196,7 @@ CASE(an_account_that_never_ran_has_no_mark_and_no_gap)
     assert_string_equal(names, USER "=http://127.0.0.1:1;");
     struct tide_mail_look seen = look(f);
     assert_int_equal(seen.account, f->account);
-    assert_int_equal(seen.watermark_ms, 0);
+    assert_int_equal(seen.tidemark_ms, 0);
     assert_int_equal(seen.spans_count, 0);
     assert_int_equal(seen.messages_total, 1000);
     assert_false(seen.listing);
@@ -248,7 +248,7 @@ CASE(every_gap_has_its_name_and_what_is_left_of_it)
     commit(f);
 
     struct tide_mail_look seen = look(f);
-    assert_int_equal(seen.watermark_ms, 10 * DAY);
+    assert_int_equal(seen.tidemark_ms, 10 * DAY);
     assert_int_equal(seen.since_ms, 0);
     assert_int_equal(seen.moved_ms, NOW);
     assert_string_equal(seen.history_id, "4711");
