@@ -50,6 +50,17 @@ static tide_status named_sites(struct console_fetch *fetch)
     return rc;
 }
 
+/* Ends a command that fetches; `rc` says whether its jobs could be added. */
+static tide_status run_and_report(struct console_fetch *fetch, tide_status rc)
+{
+    if (rc == TIDE_OK)
+        rc = console_fetch_run(fetch, NULL);
+    if (fetch != NULL)
+        console_fetch_report(fetch, rc);
+    const tide_status closed = console_fetch_done(fetch);
+    return rc == TIDE_OK ? closed : rc;
+}
+
 /* ---- sites ---- */
 
 struct listing {
@@ -203,12 +214,7 @@ tide_status cli_console_backfill(struct cli *cli)
     if (rc == TIDE_OK)
         rc = cli_hint(cli, console_fetch_add(fetch, 0, &wanted),
                       "`tidemark console backfill --help` lists the values.");
-    if (rc == TIDE_OK)
-        rc = console_fetch_run(fetch, NULL);
-    if (fetch != NULL)
-        console_fetch_report(fetch, rc);
-    const tide_status closed = console_fetch_done(fetch);
-    return rc == TIDE_OK ? closed : rc;
+    return run_and_report(fetch, rc);
 }
 
 /* ---- sync ---- */
@@ -261,10 +267,5 @@ tide_status cli_console_sync(struct cli *cli)
     if (rc == TIDE_OK && fetch->jobs_count == 0)
         rc = cli_fail(cli, TIDE_NOT_FOUND, "Start with `tidemark console backfill SITE`.",
                       "nothing has been fetched yet");
-    if (rc == TIDE_OK)
-        rc = console_fetch_run(fetch, NULL);
-    if (fetch != NULL)
-        console_fetch_report(fetch, rc);
-    const tide_status closed = console_fetch_done(fetch);
-    return rc == TIDE_OK ? closed : rc;
+    return run_and_report(fetch, rc);
 }
