@@ -1,5 +1,5 @@
 /* sign_in_test.c - the dialog of signing in, with a provider that has device codes and cannot
- * revoke (M16).  The provider is a stub in the simulated world; the signal is a real one. */
+ * revoke (M16).  The provider is simulated; the signal is a real one. */
 #include "cli/commands/sign_in.h"
 
 #include "sim.h"
@@ -32,7 +32,7 @@ struct stage {
     unsigned requests;
 };
 
-/* ---- the stub ---- */
+/* ---- the simulated provider ---- */
 
 static void provide(void *arg, const struct tide_request *request, uint64_t now_unix_ms,
                     tide_rng *rng, struct tide_sim_answer *answer)

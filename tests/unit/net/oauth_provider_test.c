@@ -1,5 +1,5 @@
 /* Signing in to a provider that is unlike Google: device codes, refresh tokens that are replaced
- * at each use, public clients, no revocation.  The provider is a stub in the simulated world. */
+ * at each use, public clients, no revocation.  The provider is simulated. */
 #include "oauth_stage.h"
 #include "support/ok.h"
 #include "support/sweep.h"
@@ -10,7 +10,7 @@
 #define FILES    "Files.Read"
 #define REQUESTS 256
 
-/* ---- the stub ---- */
+/* ---- the simulated provider ---- */
 
 static bool other_covers(tide_text given, tide_text asked)
 {
