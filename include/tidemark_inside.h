@@ -62,9 +62,12 @@ tide_status tide_engine_provider(tide_engine *engine, const struct tide_provider
 
 /* The random name of this start of the engine, as `ping` answers it (engine/control/control.h). */
 const char *tide_engine_run(const tide_engine *engine);
+/* For a job that must not continue by itself after the process that was asked for it died: its
+ * payload names that start of the engine.  Whether it is this one. */
+struct json_t;
+bool tide_engine_asked_here(const tide_engine *engine, const struct json_t *payload);
 /* Adds an object to every snapshot, below "systems" (E9.1); `name` is static.  Call it before the
  * start; `fill` is called from any thread, without the engine's lock. */
-struct json_t;
 typedef void tide_snapshot_fn(struct json_t *object, void *arg);
 tide_status tide_engine_snapshot_add(tide_engine *engine, const char *name, tide_snapshot_fn *fill,
                                      void *arg, tide_error *err);

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "base/check.h"
 #include "base/encode.h"
+#include "base/json.h"
 #include "engine/options.h"
 #include "engine/reload.h"
 #include "fleet/fleet.h"
@@ -146,6 +147,12 @@ static void name_this_start(tide_engine *engine)
 const char *tide_engine_run(const tide_engine *engine)
 {
     return engine->run_id;
+}
+
+bool tide_engine_asked_here(const tide_engine *engine, const json_t *payload)
+{
+    const char *run = json_string_value(json_object_get(payload, "engine"));
+    return run != NULL && strcmp(run, engine->run_id) == 0;
 }
 
 static tide_status take_state_dir(tide_engine *engine, const char *state_dir, tide_error *err)

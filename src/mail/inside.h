@@ -44,7 +44,7 @@ struct tide_mail_user {
 struct tide_mail_gate {
     struct tide_mail *mail;
     tide_handler *handler;
-    bool anew; /* check the mailbox before each job, not once per process */
+    bool each_job; /* check the mailbox before each job, not once per process */
 };
 enum { TIDE_MAIL_GATES_MAX = 16 };
 
@@ -100,7 +100,7 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
                              tide_error *err);
 
 /* Defines a kind that calls the server; its jobs run after the mailbox check (M19a). */
-tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool anew,
+tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool each_job,
                            uint32_t *kind_out, tide_error *err);
 tide_handler tide_mail_gate_run; /* context: the tide_mail_gate */
 
@@ -120,10 +120,6 @@ bool tide_mail_wait(tide_job *job, tide_status rc, uint32_t patience_ms);
 /* The status of a job when the archive refuses a message: a damaged or locked file pauses the
  * account and never counts against the message (E6.2). */
 tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);
-
-/* For work that must not continue by itself after the process that was asked for it died: its
- * payload names that start of the engine.  Whether it is this one. */
-bool tide_mail_asked_here(const tide_mail *mail, const json_t *payload);
 
 /* Handlers; context is the tide_mail. */
 tide_handler tide_mail_plan;    /* mail/sync/plan.c */

@@ -65,13 +65,13 @@ static tide_status index_again(tide_job *job, void *context, tide_error *err)
                          : rc;
 }
 
-tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool anew,
+tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool each_job,
                            uint32_t *kind_out, tide_error *err)
 {
     TIDE_ASSERT(mail->gates_count < TIDE_MAIL_GATES_MAX);
     struct tide_mail_gate *gate = &mail->gates[mail->gates_count++];
     struct tide_kind gated = *kind;
-    *gate = (struct tide_mail_gate){.mail = mail, .handler = kind->handler, .anew = anew};
+    *gate = (struct tide_mail_gate){.mail = mail, .handler = kind->handler, .each_job = each_job};
     gated.handler = tide_mail_gate_run;
     gated.context = gate;
     return tide_engine_kind(mail->engine, &gated, kind_out, err);
@@ -148,7 +148,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
     return rc;
 }
 
-/* Jobs of a dead process do nothing (tide_mail_asked_here()); here they leave the ledger.  On a
+/* Jobs of a dead process do nothing (tide_engine_asked_here()); here they leave the ledger.  On a
  * shared one they may belong to a live process; there a command cancels them for its own
  * account, whose archive no other process has open. */
 static tide_status cancel_leftovers(tide_mail *mail, tide_error *err)
@@ -158,12 +158,6 @@ static tide_status cancel_leftovers(tide_mail *mail, tide_error *err)
     for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++)
         rc = tide_cancel_kind(mail->engine, kinds[i], err);
     return rc;
-}
-
-bool tide_mail_asked_here(const tide_mail *mail, const json_t *payload)
-{
-    const char *engine = json_string_value(json_object_get(payload, "engine"));
-    return engine != NULL && strcmp(engine, tide_engine_run(mail->engine)) == 0;
 }
 
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,

@@ -82,13 +82,7 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
 }
 
 /* A job that an engine left when it ended does nothing: the command that asked has made the change
- * itself, or said that it was not made. */
-static bool asked_here(const tide_engine *engine, const json_t *payload)
-{
-    const char *run = json_string_value(json_object_get(payload, "engine"));
-    return run == NULL || strcmp(run, tide_engine_run(engine)) == 0;
-}
-
+ * itself, or said that it was not made.  Commands of earlier versions name no engine. */
 static tide_status account_job(tide_job *job, void *context, tide_error *err)
 {
     const struct cli *cli = context;
@@ -98,7 +92,8 @@ static tide_status account_job(tide_job *job, void *context, tide_error *err)
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
     if (rc == TIDE_OK)
         rc = payload_read(cli, payload, subjects, &change, err);
-    if (rc == TIDE_OK && asked_here(cli->account_home.engine, payload))
+    if (rc == TIDE_OK && (json_object_get(payload, "engine") == NULL ||
+                          tide_engine_asked_here(cli->account_home.engine, payload)))
         rc = change_here(&cli->account_home, &change, err);
     json_decref(payload);
     return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc; /* trying again would not help */

@@ -614,7 +614,7 @@ static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
         rc = tide_json_get_u64(payload, "manifest", &batch.manifest.id, err);
     batch.wanted = (uint64_t)json_integer_value(json_object_get(payload, "ids"));
     batch.until_ms = (uint64_t)json_integer_value(json_object_get(payload, "until"));
-    const bool here = tide_mail_asked_here(mail, payload); /* RMV7 */
+    const bool here = tide_engine_asked_here(mail->engine, payload); /* RMV7 */
     json_decref(payload);
     if (rc != TIDE_OK)
         return rc;

@@ -174,7 +174,7 @@ static tide_status choose_run(tide_job *job, tide_mail *mail, tide_error *err)
     tide_json result;
     tide_json_object(&result);
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
-    if (rc == TIDE_OK && !tide_mail_asked_here(mail, payload))
+    if (rc == TIDE_OK && !tide_engine_asked_here(mail->engine, payload))
         rc = tide_error_set(err, TIDE_PERMANENT, "this was asked of a process that has ended");
     if (rc == TIDE_OK)
         rc = ask_read(payload, &ask, &is_dry, err);

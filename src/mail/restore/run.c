@@ -254,7 +254,7 @@ tide_status tide_mail_restore(tide_job *job, void *context, tide_error *err)
     json_t *payload = NULL;
     tide_error own = {TIDE_OK, 0, ""};
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, &own);
-    const bool here = rc == TIDE_OK && tide_mail_asked_here(mail, payload);
+    const bool here = rc == TIDE_OK && tide_engine_asked_here(mail->engine, payload);
     if (here)
         rc = run(mail, job, payload, &own);
     json_decref(payload);

@@ -218,7 +218,7 @@ static bool accept_asked(const tide_mail *mail, tide_job *job)
     json_t *payload = NULL;
     const bool named = tide_json_parse(tide_job_payload(job), &payload, NULL) == TIDE_OK &&
                        json_object_get(payload, "engine") != NULL;
-    const bool asked = !named || tide_mail_asked_here(mail, payload);
+    const bool asked = !named || tide_engine_asked_here(mail->engine, payload);
     json_decref(payload);
     return asked;
 }
