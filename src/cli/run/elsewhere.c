@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NOBODY_MS = 45000 }; /* longer than a lease: then the account of a dead process is free */
+enum { UNSERVED_MS = 45000 }; /* longer than a lease: then the account of a dead process is free */
 
 static bool note_elsewhere(const struct tide_account_row *row, void *arg)
 {
@@ -55,10 +55,10 @@ tide_status cli_elsewhere_check(struct cli_work *work)
             name = watched->name;
     }
     if (name == NULL)
-        work->nobody_ms = 0;
-    else if (work->nobody_ms == 0)
-        work->nobody_ms = now_ms;
-    else if (now_ms - work->nobody_ms >= NOBODY_MS)
+        work->unserved_ms = 0;
+    else if (work->unserved_ms == 0)
+        work->unserved_ms = now_ms;
+    else if (now_ms - work->unserved_ms >= UNSERVED_MS)
         return cli_fail(
             cli, TIDE_BUSY,
             "Start `tidemark worker` where its archive is: the jobs wait in the ledger.",

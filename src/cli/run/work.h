@@ -115,7 +115,7 @@ struct cli_work {
     bool gone;     /* the engine that was watched has ended */
     bool soon;     /* the next tick looks at everything */
     uint64_t sampled_ms, looked_ms;
-    uint64_t nobody_ms; /* since when no process does work elsewhere; 0: one does */
+    uint64_t unserved_ms; /* since when no process does work elsewhere; 0: one does */
 };
 
 tide_status cli_work_accounts(struct cli_work *work, size_t count);

@@ -19,7 +19,7 @@
  *
  * Invariants of readers:
  *   RDR1  a reader belongs to one call at a time.  No call waits for one: when none is idle,
- *         another is opened.  So a call may read while it visits, and a long one holds up nobody.
+ *         another is opened.  So a call may read while it visits, and a long one delays no other.
  *   RDR2  at most TIDE_READERS_IDLE are kept between calls.  The first one keeps up to
  *         TIDE_SHARDS_OPEN_MAX shards open, the others TIDE_READER_OPEN_MAX, with small caches; the
  *         least recently used shard is closed (shard.h SHD2).

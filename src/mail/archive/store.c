@@ -228,7 +228,7 @@ static tide_status find_content(struct storing *storing,
                                storing->raw, &whole, err);
     if (rc != TIDE_OK || whole)
         return rc;
-    TIDE_SEEN("archive: damaged bytes were written anew");
+    TIDE_SEEN("archive: damaged bytes were written again");
     storing->damaged = storing->content;
     storing->content = 0;
     return TIDE_OK;

@@ -191,7 +191,7 @@ static const char *run_word(const struct status *status)
     return look->last_run_ms == 0 ? "never" : look->bad > 0 ? "bad_items" : "done";
 }
 
-/* Whatever the last run came to: nothing happens for this account until somebody resumes it. */
+/* Whatever the outcome of the last run: nothing happens for this account until a user resumes it. */
 static void print_standstill(const struct status *status)
 {
     const struct tide_mail_look *look = &status->look;

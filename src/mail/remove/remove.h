@@ -102,8 +102,8 @@ tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *a
                                  void *arg, tide_error *err);
 
 /* Writes the manifest: an entry for each candidate, in transactions of bounded size.  It is complete
- * when this returns, and valid once a batch of it is asked for (manifest.h MAN5): nobody confirms more
- * than it names.  `job` as above. */
+ * when this returns, and valid once a batch of it is requested (manifest.h MAN5): a user confirms no
+ * more than it names.  `job` as above. */
 tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask, tide_job *job,
                                struct tide_manifest *manifest_out, tide_error *err);
 

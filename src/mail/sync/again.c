@@ -2,8 +2,8 @@
 #include "base/json.h"
 #include "mail/inside.h"
 
-/* Listings and what follows from them may be repeated, and nobody else would: a run starts
- * again what failed in earlier ones. */
+/* Listings and what follows from them may be repeated, and nothing else repeats them: a run
+ * starts again what failed in earlier ones. */
 tide_status tide_mail_retry_failed(tide_mail *mail, tide_job *job, tide_error *err)
 {
     const uint32_t kinds[] = {mail->list_kind,   mail->history_kind, mail->fetch_kind,

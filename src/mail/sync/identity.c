@@ -77,14 +77,14 @@ static tide_status ask(struct tide_mail_user *user, tide_job *job,
 }
 
 /* Whether the caller must ask.  TIDE_AGAIN: another job is asking. */
-static tide_status claim(tide_mail *mail, struct tide_mail_user *user, tide_job *job, bool anew,
+static tide_status claim(tide_mail *mail, struct tide_mail_user *user, tide_job *job, bool each_job,
                          bool *asks_out)
 {
     tide_status rc = TIDE_OK;
     *asks_out = false;
     tide_lock_take(mail->world, mail->lock);
     /* A job that is run again after waiting for units has asked already. */
-    if (!user->known || (anew && user->profile_job != tide_job_id(job))) {
+    if (!user->known || (each_job && user->profile_job != tide_job_id(job))) {
         if (user->asking) {
             rc = tide_job_again(job, tide_job_now_ms(job) + ASKED_BY_ANOTHER_MS);
         } else {
@@ -96,13 +96,13 @@ static tide_status claim(tide_mail *mail, struct tide_mail_user *user, tide_job 
     return rc;
 }
 
-static tide_status identify(tide_mail *mail, struct tide_mail_user *user, tide_job *job, bool anew,
-                            tide_error *err)
+static tide_status identify(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                            bool each_job, tide_error *err)
 {
     struct tide_gmail_profile profile = {.messages = 0};
     bool asks = false;
     bool none = false;
-    tide_status rc = claim(mail, user, job, anew, &asks);
+    tide_status rc = claim(mail, user, job, each_job, &asks);
     if (rc != TIDE_OK || !asks)
         return rc;
     rc = ask(user, job, &profile, &none, err);
@@ -122,7 +122,7 @@ tide_status tide_mail_gate_run(tide_job *job, void *context, tide_error *err)
     struct tide_mail_user *user = NULL;
     tide_status rc = tide_mail_user(gate->mail, tide_job_account(job), &user, err);
     if (rc == TIDE_OK)
-        rc = identify(gate->mail, user, job, gate->anew, err);
+        rc = identify(gate->mail, user, job, gate->each_job, err);
     /* The account was removed meanwhile: each handler deals with that itself. */
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return tide_mail_ended(gate->mail, job, rc, err);
