@@ -112,7 +112,7 @@ static void rate_keep_best(struct rate *best, struct rate rate)
 
 static const char *path_of(const char *name)
 {
-    static char paths[4][BENCH_PATH_BYTES + 64];
+    static char paths[4][BENCH_PATH_BYTES + 96];
     static unsigned turn;
     char *path = paths[turn++ % 4];
     (void)snprintf(path, sizeof paths[0], "%s/%s", dir, name);
