@@ -182,7 +182,8 @@ tide_status mirror_shard_take(struct mirror *mirror, struct sqlite3 **shard_out,
         rc = sqlite3_exec(shard,
                           mirror->plan.plant == PLANT_STORE_UNSYNCED
                               ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                              : "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+                              : "PRAGMA synchronous=EXTRA; PRAGMA journal_mode=WAL;"
+                                " PRAGMA synchronous=FULL;", /* as tide_db_wal() */
                           NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(shard,
