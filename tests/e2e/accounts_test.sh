@@ -139,4 +139,18 @@ wait "$first"
 t mail status --json | jq -e '[.accounts[].account] == ["bob@example.com"]' >/dev/null || fail "ada is still there: $(t mail status --json)"
 ends 0 mail sync --quiet
 
+# ---- what a user cancels is not done
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.*","user":"bob@example.com","fault":"latency","ms":600000}' || fail slow
+deliver bob canceled
+t mail sync bob@example.com --json >"$dir/first.out" 2>"$dir/first.err" &
+first=$!
+for _ in $(seq 100); do
+    t mail status bob@example.com --json | jq -e '.accounts[0] | .engine and .jobs_running > 0' >/dev/null && break
+    pause
+done
+ends 0 jobs cancel --account bob@example.com
+wait "$first"
+[ $? -eq 3 ] || fail "a sync that was canceled: $(cat "$dir/first.out" "$dir/first.err")"
+jq -e '.accounts[0].outcome == "bad_items"' "$dir/first.out" >/dev/null || fail "canceled: $(cat "$dir/first.out")"
+
 exit "$((failed > 0))"

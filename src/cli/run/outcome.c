@@ -90,7 +90,7 @@ static void bad_items(const struct cli_watched *watched, const struct cli_words 
                       struct cli_ended *ended)
 {
     const bool bad = watched->bad > watched->bad_first;
-    const bool failed = watched->failed > watched->failed_first;
+    const bool failed = cli_watched_failed(watched);
     if (!bad && !failed)
         return;
     ended->outcome = CLI_OUTCOME_BAD_ITEMS;

@@ -200,6 +200,7 @@ static tide_status sample_one(struct cli_work *work, size_t index, const json_t 
         take_ledger(work, watched, live);
     if (!work->looked) {
         watched->failed_first = watched->failed;
+        watched->jobs_failed_first = watched->jobs_failed;
         watched->bad_first = watched->bad;
     }
     if (work->stopping)
@@ -215,6 +216,12 @@ static tide_status sample_all(struct cli_work *work, const json_t *snapshot, boo
     for (size_t i = 0; rc == TIDE_OK && i < work->count; i++)
         rc = sample_one(work, i, snapshot, full, now_ms);
     return rc;
+}
+
+bool cli_watched_failed(const struct cli_watched *watched)
+{
+    return watched->failed > watched->failed_first ||
+           watched->jobs_failed > watched->jobs_failed_first;
 }
 
 bool cli_watched_is_stuck(const struct cli_watched *watched)

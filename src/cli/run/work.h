@@ -54,9 +54,10 @@ struct cli_watched {
     uint64_t failed_first, bad_first; /* when the watch began */
 
     /* Set by look(), all but `settled` only if it is a full one. */
-    bool settled;         /* no work is left except delayed work */
-    uint64_t jobs_left;   /* pending and running */
-    uint64_t jobs_failed; /* or canceled */
+    bool settled;               /* no work is left except delayed work */
+    uint64_t jobs_left;         /* pending and running */
+    uint64_t jobs_failed;       /* or canceled */
+    uint64_t jobs_failed_first; /* when the watch began */
     uint64_t items_bad;
 
     struct cli_meter meter;
@@ -140,6 +141,8 @@ void cli_shown_tick(struct cli_shown *shown, tide_engine *engine, bool last);
 bool cli_work_is_late(const struct cli_work *work);
 /* Whether it cannot continue without the user: halted, paused, signed out. */
 bool cli_watched_is_stuck(const struct cli_watched *watched);
+/* Whether a job failed or was canceled since the watch began. */
+bool cli_watched_failed(const struct cli_watched *watched);
 /* Reads how many jobs of a kind an account has left, and how many failed.  NULL: of all kinds of
  * the system. */
 tide_status cli_watched_jobs(struct cli_work *work, size_t account, const char *kind);

@@ -103,7 +103,8 @@ static bool more(void *arg, size_t index, void *state)
                                       .newest_first = sync->wanted.newest_first,
                                       .since_ms = sync->wanted.since_ms};
     if (sync->wanted.budget != NULL || account->caught_up || account->look.cycles_open > 0 ||
-        account->look.tidemark_ms >= sync->began_ms)
+        account->look.tidemark_ms >= sync->began_ms ||
+        cli_watched_failed(&sync->work.accounts[index])) /* a user may have canceled it */
         return false;
     account->caught_up = true;
     return tide_mail_run(state, &run, NULL) == TIDE_OK; /* else the next sync fetches it */

@@ -48,8 +48,9 @@ static void parts_left(const struct mail_synced *account, const char *undone,
     const uint64_t parts = account->look.cycles_open;
     ended->outcome = CLI_OUTCOME_BAD_ITEMS;
     (void)snprintf(ended->reason, sizeof ended->reason,
-                   "%" PRIu64 " part%s of the mailbox not synced%s%.250s", parts,
-                   parts == 1 ? " is" : "s are", undone[0] == '\0' ? "" : ": ", undone);
+                   "%" PRIu64 " part%s of the mailbox %s not synced%s%.250s", parts,
+                   parts == 1 ? "" : "s", parts == 1 ? "is" : "are", undone[0] == '\0' ? "" : ": ",
+                   undone);
     (void)snprintf(
         ended->remedy, sizeof ended->remedy,
         "Run `tidemark mail sync` again: it retries failed jobs. Canceled jobs need `tidemark jobs "
