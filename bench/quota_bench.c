@@ -11,6 +11,7 @@
  * serves, under its rules of 2026; its referee counts.
  *
  * Prints a JSON line per figure: {"name","value","unit","ratio","to"}. */
+#include "net/judge_google.h"
 #include "quota_hour.h"
 
 #include "tidemark.h"
@@ -54,7 +55,7 @@ static tide_status fetch(tide_job *job, void *context, tide_error *err)
             .method = "GET", .url = url, .headers = &header, .headers_count = 1};
         struct tide_response response;
         tide_response_init(&response, tide_mem_heap());
-        rc = tide_job_call(job, GET_UNITS, 1, NULL, &request, &response, err);
+        rc = tide_job_call(job, GET_UNITS, 1, tide_google_judge, &request, &response, err);
         tide_response_done(&response);
         if (rc == TIDE_OK || rc == TIDE_GONE)
             tide_job_item_done(job, i);
