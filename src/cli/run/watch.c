@@ -187,6 +187,16 @@ static void take_rate(const struct cli_columns *of, struct cli_watched *watched,
             cli_left_ms(left, of->units_each, live->quota_max, live->rate_known, live->done_per_s);
 }
 
+bool cli_watched_removed(struct cli_work *work, struct cli_watched *watched)
+{
+    char endpoint[TIDE_ENDPOINT_BYTES];
+    if (watched->error.status == TIDE_OK &&
+        work->system->account_look(work->cli->ledger, watched->name, endpoint, NULL) ==
+            TIDE_NOT_FOUND)
+        (void)tide_error_set(&watched->error, TIDE_NOT_FOUND, "the account was removed meanwhile");
+    return watched->error.status == TIDE_NOT_FOUND;
+}
+
 static tide_status sample_one(struct cli_work *work, size_t index, const json_t *snapshot,
                               bool full, uint64_t now_ms)
 {
@@ -194,6 +204,8 @@ static tide_status sample_one(struct cli_work *work, size_t index, const json_t 
     struct cli_live *live = &work->lives[index];
     take_snapshot(snapshot, watched, live);
     const tide_status rc = work->look(work->arg, index, snapshot, full);
+    if (rc == TIDE_NOT_FOUND && cli_watched_removed(work, watched))
+        return TIDE_OK; /* the others continue */
     if (rc != TIDE_OK)
         return rc;
     if (work->cli->shared != NULL)

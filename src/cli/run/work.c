@@ -225,6 +225,8 @@ tide_status cli_work_run(struct cli_work *work)
     const tide_error kept = cli->err;
     if (rc == TIDE_OK)
         (void)cli_watch_tick(work, true);
+    for (size_t i = 0; rc == TIDE_OK && i < work->count; i++)
+        (void)cli_watched_removed(work, &work->accounts[i]);
     cli->err = kept;
     return rc;
 }

@@ -32,7 +32,7 @@
 /* An account that the command works for. */
 struct cli_watched {
     char name[256];   /* set by the command */
-    tide_error error; /* why it could not begin; TIDE_OK: it could */
+    tide_error error; /* why it could not begin, or that it was removed; TIDE_OK: neither */
     bool elsewhere;   /* on a shared ledger: another process has the account or its archive */
 
     /* The row of the account. */
@@ -141,6 +141,9 @@ void cli_shown_tick(struct cli_shown *shown, tide_engine *engine, bool last);
 bool cli_work_is_late(const struct cli_work *work);
 /* Whether it cannot continue without the user: halted, paused, signed out. */
 bool cli_watched_is_stuck(const struct cli_watched *watched);
+/* Whether its account was removed; then watched->error says so.  Jobs of an account that is removed
+ * end without doing anything, canceled or not. */
+bool cli_watched_removed(struct cli_work *work, struct cli_watched *watched);
 /* Whether a job failed or was canceled since the watch began. */
 bool cli_watched_failed(const struct cli_watched *watched);
 /* Reads how many jobs of a kind an account has left, and how many failed.  NULL: of all kinds of
