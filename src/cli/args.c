@@ -348,7 +348,7 @@ static void help_providers(struct cli *cli)
         char head[60];
         (void)snprintf(head, sizeof head, "%s %s", system->provider, system->subject);
         cli_print(cli, "  %-22s --for", head);
-        for (size_t k = 0; k < system->purposes_count; k++)
+        for (size_t k = 0; system->purposes[k].name != NULL; k++)
             cli_print(cli, "%s %s%s", k == 0 ? "" : ",", system->purposes[k].name,
                       k == 0 ? " (default)" : "");
         cli_print(cli, "\n");
@@ -419,7 +419,7 @@ static void completion_systems(struct cli *cli)
 
 static bool has_purpose(const struct tide_system *system, const char *name)
 {
-    for (size_t i = 0; i < system->purposes_count; i++)
+    for (size_t i = 0; system->purposes[i].name != NULL; i++)
         if (strcmp(system->purposes[i].name, name) == 0)
             return true;
     return false;
@@ -429,7 +429,7 @@ static bool has_purpose(const struct tide_system *system, const char *name)
 static void completion_purposes(struct cli *cli)
 {
     for (size_t i = 0; cli->systems[i] != NULL; i++)
-        for (size_t k = 0; k < cli->systems[i]->purposes_count; k++) {
+        for (size_t k = 0; cli->systems[i]->purposes[k].name != NULL; k++) {
             const char *name = cli->systems[i]->purposes[k].name;
             bool said = false;
             for (size_t j = 0; j < i; j++)

@@ -189,7 +189,7 @@ tide_status cli_url_refuse_password(struct cli *cli, const char *url);
 tide_status cli_shared_only(struct cli *cli);
 /* Opens the shared ledger; `upgrade` creates or upgrades its tables, which otherwise must exist. */
 tide_status cli_shared_open(struct cli *cli, bool read_only, bool upgrade);
-/* Creates the tables of mail and console that are missing; the ledger is open. */
+/* Creates the tables of the systems that are missing; the ledger is open. */
 tide_status cli_systems_tables(struct cli *cli);
 /* Adds a hint on what the user can do about `rc`. */
 tide_status cli_shared_hint(struct cli *cli, tide_status rc);
@@ -228,6 +228,9 @@ int cli_exit_code(tide_status status);
 
 /* ---- commands ---- */
 
+/* A command for the table of any system: enqueues a job NAME.sync for each account that is named, or
+ * for all, and waits until no job of the system is left (run/work.h). */
+tide_status cli_sync(struct cli *cli);
 tide_status cli_log(struct cli *cli);
 /* Cancels jobs, waits until those that run have ended, and accepts them all: no command reports them
  * again. */

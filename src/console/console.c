@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "console/console_inside.h"
 #include "net/oauth/google.h"
+#include "system/system.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -218,54 +219,27 @@ void tide_console_secret_name(const char *name, char out[TIDE_SECRET_NAME_BYTES_
     (void)snprintf(out, TIDE_SECRET_NAME_BYTES_MAX, "console/%s", name);
 }
 
-struct account_row {
-    uint32_t account;
-    const char *name, *endpoint;
-};
-
-static tide_status write_account(tide_transaction *transaction, void *arg, tide_error *err)
+static tide_status write_site(tide_rows db, uint32_t account, const char *site, tide_error *err)
 {
-    const struct account_row *row = arg;
-    tide_rows db = tide_transaction_rows(transaction);
-    /* An account of this name with another number was removed from the ledger. */
-    tide_status rc =
-        tide_rows_do(db, WHAT, err, "DELETE FROM console_account WHERE name = ?2 AND account <> ?1",
-                     row->account, row->name);
-    if (rc == TIDE_OK)
-        rc = tide_rows_do(db, WHAT, err,
-                          "INSERT INTO console_account(account, name, endpoint)"
-                          " VALUES(?1, ?2, ?3) ON CONFLICT(account) DO UPDATE"
-                          " SET name = ?2, endpoint = ?3",
-                          row->account, row->name, row->endpoint);
+    const tide_status rc = tide_console_site_check(site, err);
+    return rc == TIDE_OK ? tide_rows_do(db, WHAT, err,
+                                        "INSERT INTO console_site(account, site) VALUES(?1, ?2)"
+                                        " ON CONFLICT(site) DO UPDATE SET account = ?1",
+                                        account, site)
+                         : rc;
+}
+
+tide_status tide_console_account_put(tide_rows db, uint32_t account,
+                                     const struct tide_account_request *request, tide_error *err)
+{
+    tide_status rc = tide_system_row_put("console", db, account, request, err);
+    for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
+        rc = write_site(db, account, request->subjects[i], err);
     return rc;
 }
 
-static tide_status place(const struct tide_console_options *at, const char *dir, const char *name,
-                         uint32_t account, bool added, tide_error *err)
-{
-    bool shared = false;
-    const struct tide_placing placing = {.account = account,
-                                         .name = name,
-                                         .dir = dir,
-                                         .secret = tide_secrets_where(at->secrets),
-                                         .added = added};
-    return tide_archive_place(at->engine, at->world, &placing, &shared, err);
-}
-
-tide_status tide_console_account_add(const struct tide_console_options *at, const char *name,
-                                     const char *endpoint, tide_error *err)
-{
-    struct account_row row = {.name = name, .endpoint = endpoint == NULL ? "" : endpoint};
-    char dir[4096 + 16];
-    (void)snprintf(dir, sizeof dir, "%s/console", at->archive_dir);
-    tide_status rc = tide_engine_account(at->engine, name, "console", &row.account, err);
-    if (rc == TIDE_OK)
-        rc = place(at, dir, name, row.account, true, err);
-    return rc == TIDE_OK ? tide_transact(at->engine, write_account, &row, err) : rc;
-}
-
 /* Sites keep their numbers, like those that are removed one by one (refused.c). */
-static tide_status drop_account(tide_transaction *transaction, void *arg, tide_error *err)
+tide_status tide_console_account_drop(tide_rows db, uint32_t account, tide_error *err)
 {
     static const char *const steps[] = {
         ("DELETE FROM console_refused WHERE site IN"
@@ -274,18 +248,10 @@ static tide_status drop_account(tide_transaction *transaction, void *arg, tide_e
         "UPDATE console_site SET account = 0 WHERE account = ?1",
         "DELETE FROM console_account WHERE account = ?1",
     };
-    const uint32_t *account = arg;
-    tide_status rc = tide_transaction_place(transaction, *account, "", "", err);
+    tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof steps / sizeof steps[0]; i++)
-        rc = tide_rows_do(tide_transaction_rows(transaction), WHAT, err, steps[i], *account);
+        rc = tide_rows_do(db, WHAT, err, steps[i], account);
     return rc;
-}
-
-tide_status tide_console_account_remove(tide_engine *engine, const char *name, tide_error *err)
-{
-    uint32_t account = 0;
-    const tide_status rc = tide_engine_account(engine, name, "console", &account, err);
-    return rc == TIDE_OK ? tide_transact(engine, drop_account, &account, err) : rc;
 }
 
 tide_status tide_console_site_check(const char *site, tide_error *err)
@@ -300,29 +266,6 @@ tide_status tide_console_site_check(const char *site, tide_error *err)
                               "https://www.example.com/ with the trailing slash",
                               site);
     return TIDE_OK;
-}
-
-struct site_row {
-    const char *name, *site;
-};
-
-static tide_status write_site(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    const struct site_row *row = arg;
-    tide_rows db = tide_transaction_rows(transaction);
-    return tide_rows_do(
-        db, WHAT, err,
-        "INSERT INTO console_site(account, site) SELECT account, ?2 FROM console_account"
-        " WHERE name = ?1 ON CONFLICT(site) DO UPDATE SET account = excluded.account",
-        row->name, row->site);
-}
-
-tide_status tide_console_site_add(tide_engine *engine, const char *name, const char *site,
-                                  tide_error *err)
-{
-    struct site_row row = {name, site};
-    const tide_status rc = tide_console_site_check(site, err);
-    return rc == TIDE_OK ? tide_transact(engine, write_site, &row, err) : rc;
 }
 
 tide_status tide_console_sites_read(tide_rows db,
@@ -512,8 +455,12 @@ tide_status tide_console_use(tide_console *console, uint64_t id, uint32_t accoun
     tide_status rc = find_site(console->options.engine, &wanted, err);
     if (rc != TIDE_OK)
         return rc;
-    rc = place(&console->options, console->dir, wanted.found.account_name, wanted.found.account,
-               false, err);
+    bool shared = false;
+    const struct tide_placing placing = {.account = wanted.found.account,
+                                         .name = wanted.found.account_name,
+                                         .dir = console->dir,
+                                         .secret = tide_secrets_where(console->options.secrets)};
+    rc = tide_archive_place(console->options.engine, world, &placing, &shared, err);
     if (rc != TIDE_OK)
         return rc;
     /* Two jobs may call this at once; the file must be opened once. */

@@ -65,18 +65,13 @@ tide_status tide_console_rest(tide_console *console, tide_error *err);
 
 /* ---- sign-ins and sites ---- */
 
-/* Adds a sign-in under a name of the user's choice ("console" by default); a known one gets the new
- * endpoint ("": Google's).  Its files are in our directory from now on
- * (engine/accounts/archive_id.h).  TIDE_INVALID: a shared ledger places them elsewhere.  The system
- * need not be open: of the options only engine, world, secrets and archive_dir are used. */
-tide_status tide_console_account_add(const struct tide_console_options *at, const char *name,
-                                     const char *endpoint, tide_error *err);
-/* Removes the sign-in and its sites; stored days stay, and a site that is added again resumes where
- * it was.  Its jobs must have ended. */
-tide_status tide_console_account_remove(tide_engine *engine, const char *name, tide_error *err);
-/* TIDE_INVALID: neither a domain nor a URL-prefix property. */
-tide_status tide_console_site_add(tide_engine *engine, const char *name, const char *site,
-                                  tide_error *err);
+/* Writes the rows of a sign-in under a name of the user's choice ("console" by default) and of its
+ * sites (system/system.h).  TIDE_INVALID: a site is neither a domain nor a URL-prefix property. */
+struct tide_account_request;
+tide_status tide_console_account_put(tide_rows db, uint32_t account,
+                                     const struct tide_account_request *request, tide_error *err);
+/* Stored days stay, and a site that is added again resumes where it was. */
+tide_status tide_console_account_drop(tide_rows db, uint32_t account, tide_error *err);
 tide_status tide_console_site_check(const char *site, tide_error *err);
 void tide_console_secret_name(const char *name, char out[TIDE_SECRET_NAME_BYTES_MAX]);
 struct tide_console_site {

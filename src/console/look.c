@@ -17,21 +17,6 @@ tide_status tide_console_look_sites(tide_ledger *ledger,
     return rc == TIDE_OK && has ? tide_console_sites_read(db, visit, arg, err) : rc;
 }
 
-tide_status tide_console_look_endpoint(tide_ledger *ledger, const char *name, char *endpoint_out,
-                                       size_t endpoint_bytes, tide_error *err)
-{
-    const tide_rows db = tide_ledger_rows(ledger);
-    bool has = false;
-    tide_status rc = tide_rows_has(db, "console_account", WHAT, &has, err);
-    if (rc == TIDE_OK)
-        rc = !has ? TIDE_NOT_FOUND
-                  : tide_rows_copy(db, WHAT, endpoint_out, endpoint_bytes, err,
-                                   "SELECT endpoint FROM console_account WHERE name = ?1", name);
-    return rc == TIDE_NOT_FOUND
-               ? tide_error_set(err, TIDE_NOT_FOUND, "there is no sign-in \"%.100s\"", name)
-               : rc;
-}
-
 tide_status tide_console_look_refused(tide_ledger *ledger, tide_console_refused_visit *visit,
                                       void *arg, tide_error *err)
 {

@@ -12,10 +12,6 @@ tide_status tide_console_look_sites(tide_ledger *ledger,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err);
 
-/* The endpoint of a sign-in; "": Google's.  TIDE_NOT_FOUND. */
-tide_status tide_console_look_endpoint(tide_ledger *ledger, const char *name, char *endpoint_out,
-                                       size_t endpoint_bytes, tide_error *err);
-
 /* Visits the sites that the server refuses permanently. */
 tide_status tide_console_look_refused(tide_ledger *ledger, tide_console_refused_visit *visit,
                                       void *arg, tide_error *err);

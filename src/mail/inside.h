@@ -87,11 +87,6 @@ tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_u
 /* The account's tokens. */
 tide_status tide_mail_tokens(tide_world *world, tide_secrets *secrets, const char *email,
                              tide_mem *mem, tide_tokens **tokens_out, tide_error *err);
-/* What tide_mail_account_add_at() and tide_mail_place() need of an open mail system. */
-struct tide_mail_options tide_mail_at(const tide_mail *mail);
-/* Checks, and with `added` sets, where the ledger has the archive (engine/accounts/archive_id.h). */
-tide_status tide_mail_place(const struct tide_mail_options *at, const char *email, uint32_t account,
-                            bool added, bool *shared_out, tide_error *err);
 /* Reads the account's row in its own transaction. */
 tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_mail_row *row_out,
                                tide_error *err);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "engine/accounts/archive_id.h"
 #include "mail/inside.h"
 #include "mail/manifest.h"
 #include "mail/mime/message.h"
@@ -231,30 +232,6 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
 
 /* ---- accounts ---- */
 
-struct accounts_ask {
-    void (*visit)(const char *email, const char *endpoint, void *arg);
-    void *arg;
-};
-
-static void account_visit(const struct tide_mail_row *row, void *arg)
-{
-    const struct accounts_ask *ask = arg;
-    ask->visit(row->email, row->endpoint, ask->arg);
-}
-
-static tide_status accounts_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    return tide_mail_rows(tide_transaction_rows(transaction), account_visit, arg, err);
-}
-
-tide_status tide_mail_accounts(tide_mail *mail,
-                               void (*visit)(const char *email, const char *endpoint, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct accounts_ask ask = {visit, arg};
-    return tide_transact(mail->engine, accounts_run, &ask, err);
-}
-
 /* A stopping process gives up its engine first and then merges its archives' logs into their files:
  * the next process may have to wait until that ends. */
 static tide_status archive_open(tide_mail *mail, const struct tide_archive_options *options,
@@ -295,8 +272,11 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     (void)snprintf(user->email, sizeof user->email, "%s", row->email);
     tide_mail_dir(mail->archive_dir, row->email, dir, sizeof dir);
     bool shared = false;
-    const struct tide_mail_options at = tide_mail_at(mail);
-    tide_status rc = tide_mail_place(&at, row->email, row->account, false, &shared, err);
+    const struct tide_placing placing = {.account = row->account,
+                                         .name = row->email,
+                                         .dir = dir,
+                                         .secret = tide_secrets_where(mail->secrets)};
+    tide_status rc = tide_archive_place(mail->engine, mail->world, &placing, &shared, err);
     if (rc == TIDE_OK)
         rc =
             tide_mail_tokens(mail->world, mail->secrets, row->email, mail->mem, &user->tokens, err);

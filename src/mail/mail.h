@@ -31,6 +31,7 @@
 #define TIDE_MAIL_MAIL_H
 
 #include "cloud/gmail.h"
+#include "db/rows.h"
 #include "mail/archive/archive.h"
 #include "net/secrets.h"
 #include "tidemark.h"
@@ -61,25 +62,14 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err); /* NULL is fine *
 
 /* ---- accounts ---- */
 
-/* Adds an account to the mail system; its grant is the secret named after it.  Its archive is in
- * our directory from now on (engine/accounts/archive_id.h).  TIDE_INVALID: a shared ledger places
- * it elsewhere. */
-tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
-                                  tide_error *err);
-/* The same where the mail system is not open but has its tables; of the options only engine, world,
- * secrets and archive_dir are used. */
-tide_status tide_mail_account_add_at(const struct tide_mail_options *at, const char *email,
-                                     const char *endpoint, tide_error *err);
+/* Writes the row of an account that is added (system/system.h); its grant is the secret named after
+ * it. */
+struct tide_account_request;
+tide_status tide_mail_account_put(tide_rows db, uint32_t account,
+                                  const struct tide_account_request *request, tide_error *err);
 void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes);
-/* Removes the account, keeps its archive.  TIDE_NOT_FOUND. */
-tide_status tide_mail_account_remove(tide_engine *engine, const char *email, tide_error *err);
 /* The name of the secret that holds its grant. */
 void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYTES_MAX]);
-/* Visits all accounts; the texts are borrowed for the call. */
-tide_status tide_mail_accounts(tide_mail *mail,
-                               void (*visit)(const char *email, const char *endpoint, void *arg),
-                               void *arg, tide_error *err);
-
 /* ---- running ---- */
 
 /* What a healing run did with damaged files. */

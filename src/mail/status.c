@@ -22,17 +22,6 @@ static tide_status has_tables(tide_rows db, bool *has_out, tide_error *err)
     return tide_rows_has(db, "mail_account", WHAT, has_out, err);
 }
 
-struct accounts_ask {
-    void (*visit)(const char *email, const char *endpoint, void *arg);
-    void *arg;
-};
-
-static void account_visit(const struct tide_mail_row *row, void *arg)
-{
-    const struct accounts_ask *ask = arg;
-    ask->visit(row->email, row->endpoint, ask->arg);
-}
-
 static tide_status rows_of(tide_ledger *ledger,
                            void (*visit)(const struct tide_mail_row *row, void *arg), void *arg,
                            tide_error *err)
@@ -41,15 +30,6 @@ static tide_status rows_of(tide_ledger *ledger,
     bool has = false;
     const tide_status rc = has_tables(db, &has, err);
     return rc == TIDE_OK && has ? tide_mail_rows(db, visit, arg, err) : rc;
-}
-
-tide_status tide_mail_look_accounts(tide_ledger *ledger,
-                                    void (*visit)(const char *email, const char *endpoint,
-                                                  void *arg),
-                                    void *arg, tide_error *err)
-{
-    struct accounts_ask ask = {visit, arg};
-    return rows_of(ledger, account_visit, &ask, err);
 }
 
 struct row_ask {

@@ -73,12 +73,6 @@ struct tide_mail_look {
     uint64_t bad, owed, accepted, retrying; /* items of the mail system's kinds */
 };
 
-/* Visits the accounts; none where the mail system was never used. */
-tide_status tide_mail_look_accounts(tide_ledger *ledger,
-                                    void (*visit)(const char *email, const char *endpoint,
-                                                  void *arg),
-                                    void *arg, tide_error *err);
-
 void tide_mail_look_init(struct tide_mail_look *look, tide_mem *mem);
 void tide_mail_look_done(struct tide_mail_look *look); /* a zeroed one is fine */
 /* Reads the state again.  Without `full`, fields that need a walk over the jobs keep their values.

@@ -67,15 +67,10 @@ bool tide_system_is_here(const struct tide_system *system, tide_world *world,
 
 static void check_one(const struct tide_system *system)
 {
-    TIDE_ASSERT(system->name != NULL && system->provider != NULL && system->table_prefix != NULL);
-    TIDE_ASSERT(system->unit != NULL && system->unit_json != NULL && system->tables != NULL);
-    TIDE_ASSERT(system->commands != NULL && system->subject != NULL);
-    TIDE_ASSERT(system->next != NULL);
-    TIDE_ASSERT(system->account_add != NULL && system->account_remove != NULL);
-    TIDE_ASSERT(system->account_look != NULL && system->status != NULL);
-    TIDE_ASSERT(system->oauth != NULL && system->oauth->title != NULL);
-    TIDE_ASSERT(system->purposes != NULL && system->purposes_count > 0);
-    TIDE_ASSERT(system->open != NULL && system->close != NULL);
+    TIDE_ASSERT(system->name != NULL && system->provider != NULL && system->subject != NULL);
+    TIDE_ASSERT(system->unit != NULL && system->commands != NULL);
+    TIDE_ASSERT(system->oauth != NULL && system->oauth->title != NULL && system->purposes != NULL);
+    TIDE_ASSERT(system->open != NULL && system->status != NULL);
     TIDE_ASSERT((system->archive_path == NULL) == (system->owns_entry == NULL));
     TIDE_ASSERT((system->backup == NULL) == (system->backup_check == NULL));
 }
@@ -88,7 +83,6 @@ void tide_systems_check(const struct tide_system *const *systems)
         check_one(one);
         for (size_t k = 0; k < i; k++)
             TIDE_ASSERT(strcmp(one->name, systems[k]->name) != 0 &&
-                        strcmp(one->provider, systems[k]->provider) != 0 &&
-                        strcmp(one->table_prefix, systems[k]->table_prefix) != 0);
+                        strcmp(one->provider, systems[k]->provider) != 0);
     }
 }

@@ -7,9 +7,9 @@
  * Members marked "required" are never NULL; for the others NULL means what is said there.
  *
  * Invariants (tide_systems_check(), at the start of the program):
- *   SYS1  names, providers and table prefixes are unique in the list.
- *   SYS2  a system uses only tables with its prefix and the entries of archive/ that
- *         owns_entry() claims.
+ *   SYS1  names and providers are unique in the list.
+ *   SYS2  a system uses only tables whose names begin with its own and '_', and the entries of
+ *         archive/ that owns_entry() claims.
  *   SYS3  open() makes tables and defines kinds; it starts no work.
  *   SYS4  close() is called after tide_engine_close() said that no handler runs.
  */
@@ -33,7 +33,7 @@ struct tide_system_home {
     tide_secrets *secrets;
     const tide_settings *settings;
     const char *archive_dir;
-    const void *options; /* for open(): the system's own; NULL: its defaults */
+    const void *options; /* during open(): the system's own; NULL: its defaults */
 };
 
 /* How far an account is. */
@@ -72,19 +72,21 @@ struct tide_system {
     /* The provider's limits; NULL: the engine knows them by its name (engine/providers.c). */
     const struct tide_quota *quota;
     const char *subject; /* required: "EMAIL", "SITE..."; what `account add` names */
-    const char *next;    /* required: "mail sync"; what to run after `account add` */
+    const char *next;    /* what to run after `account add`; NULL: "NAME sync" */
     const struct tide_oauth_provider *oauth; /* required: how to sign in */
-    const struct tide_purpose *purposes;     /* required: the first is the default */
-    size_t purposes_count;
-    const char *table_prefix;           /* required: "mail_" */
-    const char *unit;                   /* required: "messages"; what a copy counts */
-    const char *unit_json;              /* required: the name of that count in --json */
-    const struct cli_command *commands; /* required: ends with a NULL group (cli/cli.h) */
+    const struct tide_purpose *purposes;     /* required: the first is the default; ends with a NULL
+                                                name */
+    const char *unit;                        /* required: "messages"; what a copy counts */
+    const char *unit_json;                   /* the name of that count in --json; NULL: the same */
+    const struct cli_command *commands;      /* required: ends with a NULL group (cli/cli.h) */
 
-    /* Makes its tables beside the ledger, or does nothing where they exist.  Required. */
+    /* Makes its tables beside the ledger, or does nothing where they exist.  One of them is
+     * NAME_account, a row for each account, with its `account` (the ledger's number) and `endpoint`.
+     * NULL: that one, with the `name` (account.c). */
     tide_status (*tables)(tide_rows db, tide_error *err);
 
-    /* Required: the system on an engine that is not started yet, and its end. */
+    /* Required: the system on an engine that is not started yet; `home` stays until close().  A state
+     * of NULL is not closed. */
     tide_status (*open)(const struct tide_system_home *home, void **state_out, tide_error *err);
     tide_status (*close)(void *state, tide_error *err);
     /* Closes files of accounts that this process no longer leases; NULL: there are none. */
@@ -100,21 +102,19 @@ struct tide_system {
      * emulator without that call.  An error with a hint is shown as it is. */
     tide_status (*account_try)(struct cli *cli, const struct tide_account_request *request,
                                tide_text bearer);
-    /* Required: add the account, or remove it and keep its archive.  The tables exist; the system
-     * need not be open on the engine. */
-    tide_status (*account_add)(const struct tide_system_home *home,
+    /* Writes the rows of an account that is added, or added again, and deletes them when it is
+     * removed; its archive stays.  The tables exist; the system need not be open on the engine.
+     * NULL: the row in NAME_account of tables() == NULL. */
+    tide_status (*account_put)(tide_rows db, uint32_t account,
                                const struct tide_account_request *request, tide_error *err);
-    tide_status (*account_remove)(const struct tide_system_home *home, const char *name,
-                                  tide_error *err);
+    tide_status (*account_drop)(tide_rows db, uint32_t account, tide_error *err);
     /* Removes one of the subjects of an account; NULL: an account has only one. */
     tide_status (*subject_remove)(const struct tide_system_home *home, const char *subject,
                                   tide_error *err);
-    /* Required: the endpoint of an account.  TIDE_NOT_FOUND: it was not added, or removed. */
-    tide_status (*account_look)(tide_ledger *ledger, const char *name,
-                                char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err);
     /* Required: how far the account is; reads only, while an engine runs or not. */
     tide_status (*status)(const struct tide_system_home *home, tide_ledger *ledger,
-                          const char *name, struct tide_account_status *out, tide_error *err);
+                          const struct tide_account_row *account, struct tide_account_status *out,
+                          tide_error *err);
 
     /* The directory of the account's archive, and whether an entry of archive/ is its own.  NULL:
      * archive/NAME, for all accounts. */
@@ -140,6 +140,32 @@ const struct tide_system *tide_system_of_entry(const struct tide_system *const *
                                                const char *entry);
 void tide_system_archive_path(const struct tide_system *system, const char *archive_dir,
                               const char *account, char *out, size_t out_bytes);
+
+/* ---- accounts (account.c) ---- */
+
+tide_status tide_system_tables(const struct tide_system *system, tide_rows db, tide_error *err);
+/* Adds the account: to the ledger, its archive to this home (engine/accounts/archive_id.h), and its
+ * rows.  A known one gets the new endpoint.  TIDE_INVALID: a shared ledger places it elsewhere. */
+tide_status tide_system_account_add(const struct tide_system *system,
+                                    const struct tide_system_home *home,
+                                    const struct tide_account_request *request, tide_error *err);
+/* Its jobs must have ended. */
+tide_status tide_system_account_remove(const struct tide_system *system, tide_engine *engine,
+                                       const char *name, tide_error *err);
+/* The endpoint of an account.  TIDE_NOT_FOUND: it was not added, or removed. */
+tide_status tide_system_account_look(const struct tide_system *system, tide_ledger *ledger,
+                                     const char *name, char endpoint_out[TIDE_ENDPOINT_BYTES],
+                                     tide_error *err);
+/* Its accounts by name; none where it was never used. */
+tide_status tide_system_accounts(const struct tide_system *system, tide_ledger *ledger,
+                                 void (*visit)(const char *name, void *arg), void *arg,
+                                 tide_error *err);
+/* The row that NULL means in account_put(), for those that write more. */
+tide_status tide_system_row_put(const char *system, tide_rows db, uint32_t account,
+                                const struct tide_account_request *request, tide_error *err);
+
+/* ---- copies (copy.c) ---- */
+
 /* Adds to *done, even if it fails. */
 tide_status tide_system_backup(const struct tide_system *system,
                                const struct tide_system_copy *copy, struct tide_system_copied *done,

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "console/console.h"
+#include "system/system.h"
 #include "console/dates.h"
 #include "support/scale.h"
 #include "support/test.h"
@@ -98,10 +99,17 @@ static tide_status life_open(struct stage *stage, tide_error *err)
                                                  .workers = 1 + (unsigned)(stage->seed % 4)};
     if (rc == TIDE_OK)
         rc = tide_console_open(&console, tide_mem_heap(), &stage->console, err);
+    static const char *const sites[] = {SITE};
+    static const struct tide_system system = {
+        .name = "console", .provider = "console", .account_put = tide_console_account_put};
+    const struct tide_account_request request = {
+        .name = NAME, .subjects = sites, .subjects_count = 1, .endpoint = "http://provider"};
+    const struct tide_system_home home = {.world = stage->world,
+                                          .engine = stage->engine,
+                                          .secrets = stage->secrets,
+                                          .archive_dir = ARCHIVE};
     if (rc == TIDE_OK)
-        rc = tide_console_account_add(&console, NAME, "http://provider", err);
-    if (rc == TIDE_OK)
-        rc = tide_console_site_add(stage->engine, NAME, SITE, err);
+        rc = tide_system_account_add(&system, &home, &request, err);
     return rc == TIDE_OK ? tide_engine_start(stage->engine, err) : rc;
 }
 

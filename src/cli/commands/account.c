@@ -52,8 +52,8 @@ static void system_cells(struct accounts *accounts, const struct tide_account_ro
     struct cli *cli = accounts->cli;
     char endpoint[TIDE_ENDPOINT_BYTES] = "";
     const struct tide_system *system = tide_system_of_provider(cli->systems, row->provider);
-    const bool known =
-        system != NULL && system->account_look(cli->ledger, row->name, endpoint, NULL) == TIDE_OK;
+    const bool known = system != NULL && tide_system_account_look(system, cli->ledger, row->name,
+                                                                  endpoint, NULL) == TIDE_OK;
     const char *in = known ? signed_in(accounts, system, row->name, seen, elsewhere) : NULL;
     for (size_t i = 0; cli->systems[i] != NULL; i++)
         tide_json_set_bool(json, cli->systems[i]->name, known && cli->systems[i] == system);

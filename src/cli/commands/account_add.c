@@ -104,13 +104,13 @@ static tide_status purpose_of(struct cli *cli, const struct tide_system *system,
 {
     const char *name = cli_flag(cli, "for");
     char hint[200] = "Purposes:";
-    for (size_t i = 0; i < system->purposes_count; i++) {
+    for (size_t i = 0; system->purposes[i].name != NULL; i++) {
         *purpose_out = &system->purposes[i];
         if (name == NULL || strcmp(name, system->purposes[i].name) == 0)
             return TIDE_OK;
         const size_t used = strlen(hint);
         (void)snprintf(hint + used, sizeof hint - used, "%s %s%s", i == 0 ? "" : ",",
-                       system->purposes[i].name, i + 1 == system->purposes_count ? "." : "");
+                       system->purposes[i].name, system->purposes[i + 1].name == NULL ? "." : "");
     }
     return cli_wrong(cli, hint, "there is no purpose \"%.60s\"", name);
 }
@@ -225,8 +225,10 @@ tide_status cli_account_add(struct cli *cli)
     if (rc == TIDE_OK && (opened.engine == NULL || opened.beside_dir[0] != '\0'))
         tell_engine(cli, wanted.request.name);
     if (rc == TIDE_OK) {
-        cli_print(cli, "added %s; its sign-in is stored in the %s.\nNow run `tidemark %s`.\n",
-                  wanted.request.name, tide_secrets_where(opened.secrets), wanted.system->next);
+        const char *next = wanted.system->next;
+        cli_print(cli, "added %s; its sign-in is stored in the %s.\nNow run `tidemark %s%s`.\n",
+                  wanted.request.name, tide_secrets_where(opened.secrets),
+                  next == NULL ? wanted.system->name : next, next == NULL ? " sync" : "");
         tide_json_set_cstr(&cli->json, "account", wanted.request.name);
         tide_json_set_cstr(&cli->json, "secrets", tide_secrets_where(opened.secrets));
     }
@@ -250,7 +252,8 @@ static tide_status find_account(struct cli *cli, struct account_change *removed,
         rc =
             tide_error_set(&cli->err, TIDE_NOT_FOUND, "there is no account \"%.200s\"", known.name);
     if (rc == TIDE_OK)
-        rc = removed->system->account_look(cli->ledger, known.name, endpoint, &cli->err);
+        rc =
+            tide_system_account_look(removed->system, cli->ledger, known.name, endpoint, &cli->err);
     cli_ledger_close(cli);
     return cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
 }

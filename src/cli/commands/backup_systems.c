@@ -98,7 +98,8 @@ void backup_units(struct cli *cli, const struct backup_counts *counts, char *tex
         const int more = snprintf(text + used, bytes - used, "%s%" PRIu64 " %s", between,
                                   counts->units[i], system->unit);
         used += more > 0 ? (size_t)more : bytes;
-        tide_json_set_u64(&cli->json, system->unit_json, counts->units[i]);
+        tide_json_set_u64(&cli->json, system->unit_json == NULL ? system->unit : system->unit_json,
+                          counts->units[i]);
     }
 }
 

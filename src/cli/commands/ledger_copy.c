@@ -17,11 +17,16 @@ tide_status cli_systems_tables(struct cli *cli)
     if (rc != TIDE_OK)
         return rc;
     for (size_t i = 0; rc == TIDE_OK && cli->systems[i] != NULL; i++)
-        rc = cli->systems[i]->tables(tide_tx_rows(tx), &cli->err);
+        rc = tide_system_tables(cli->systems[i], tide_tx_rows(tx), &cli->err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, &cli->err);
     tide_tx_rollback(tx);
     return rc;
+}
+
+static tide_status make_tables(const void *system, tide_rows db, tide_error *err)
+{
+    return tide_system_tables(system, db, err);
 }
 
 /* ---- telling ---- */
@@ -154,8 +159,7 @@ tide_status cli_ledger_copy(struct cli *cli)
     struct tide_copy_system systems[TIDE_SYSTEMS_MAX];
     const size_t systems_count = tide_systems_count(cli->systems);
     for (size_t i = 0; i < systems_count; i++)
-        systems[i] =
-            (struct tide_copy_system){cli->systems[i]->table_prefix, cli->systems[i]->tables};
+        systems[i] = (struct tide_copy_system){cli->systems[i]->name, make_tables, cli->systems[i]};
     const struct tide_ledger_copy copy = {
         .from = cli->arguments[0],
         .to = cli->arguments[1],

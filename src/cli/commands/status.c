@@ -178,11 +178,12 @@ static tide_status show_account(struct status *status, const struct one *one)
     const struct tide_system *system = tide_system_of_provider(cli->systems, one->row.provider);
     if (system == NULL)
         return TIDE_OK;
-    tide_status rc = system->account_look(cli->ledger, one->row.name, endpoint, &cli->err);
+    tide_status rc =
+        tide_system_account_look(system, cli->ledger, one->row.name, endpoint, &cli->err);
     if (rc == TIDE_NOT_FOUND)
         return TIDE_OK;
     if (rc == TIDE_OK)
-        rc = system->status(&status->home, cli->ledger, one->row.name, &state, &cli->err);
+        rc = system->status(&status->home, cli->ledger, &one->row, &state, &cli->err);
     if (rc == TIDE_OK)
         show_line(status, one, system, &state);
     return rc;

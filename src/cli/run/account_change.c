@@ -12,8 +12,7 @@ enum { SUBJECTS_MAX = CLI_ARGUMENTS_MAX };
 
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const struct tide_system *system = arg;
-    return system->tables(tide_transaction_rows(transaction), err);
+    return tide_system_tables(arg, tide_transaction_rows(transaction), err);
 }
 
 static tide_status change_here(const struct tide_system_home *home,
@@ -23,9 +22,9 @@ static tide_status change_here(const struct tide_system_home *home,
     const struct tide_account_request *request = &change->request;
     tide_status rc = tide_transact(home->engine, make_tables, &system, err);
     if (rc == TIDE_OK && !change->remove)
-        return system.account_add(home, request, err);
+        return tide_system_account_add(&system, home, request, err);
     if (rc == TIDE_OK && request->subjects_count == 0)
-        return system.account_remove(home, request->name, err);
+        return tide_system_account_remove(&system, home->engine, request->name, err);
     for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
         rc = system.subject_remove(home, request->subjects[i], err);
     return rc;

@@ -7,20 +7,21 @@
 
 static tide_status systems_open(struct cli *cli, struct cli_engine *engine)
 {
-    struct tide_system_home home = {.world = cli->world,
-                                    .mem = cli->mem,
-                                    .engine = engine->engine,
-                                    .secrets = engine->secrets,
-                                    .settings = cli->settings,
-                                    .archive_dir = engine->archive_dir};
-    tide_status rc = account_job_define(cli, &home);
+    struct tide_system_home *home = &engine->home;
+    *home = (struct tide_system_home){.world = cli->world,
+                                      .mem = cli->mem,
+                                      .engine = engine->engine,
+                                      .secrets = engine->secrets,
+                                      .settings = cli->settings,
+                                      .archive_dir = engine->archive_dir};
+    tide_status rc = account_job_define(cli, home);
     /* Accounts of all systems may be added, whichever are open. */
     for (size_t i = 0; rc == TIDE_OK && cli->systems[i] != NULL; i++)
         if (cli->systems[i]->quota != NULL)
             rc = tide_engine_quota(engine->engine, cli->systems[i]->quota, &cli->err);
     for (size_t i = 0; rc == TIDE_OK && i < engine->here.taken_count; i++) {
-        home.options = i == 0 ? engine->options : NULL;
-        rc = engine->here.taken[i]->open(&home, &engine->states[i], &cli->err);
+        home->options = i == 0 ? engine->options : NULL;
+        rc = engine->here.taken[i]->open(home, &engine->states[i], &cli->err);
     }
     return rc;
 }

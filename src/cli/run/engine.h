@@ -16,6 +16,7 @@ struct cli_engine {
 
     tide_engine *engine;
     tide_secrets *secrets;
+    struct tide_system_home home;   /* of the systems that are open */
     void *states[TIDE_SYSTEMS_MAX]; /* of here.taken[i]; NULL: not open */
     char archive_dir[CLI_PATH_BYTES], secrets_dir[CLI_PATH_BYTES];
     char beside_dir[CLI_PATH_BYTES]; /* the state of an engine that works beside; "": it does not */

@@ -18,14 +18,26 @@ static uint64_t engine_pid(struct cli *cli)
     return pid;
 }
 
+static bool request(const struct cli_work *work, size_t account, size_t nth,
+                    struct cli_request *out)
+{
+    if (work->request != NULL)
+        return work->request(work->arg, account, nth, out);
+    *out = (struct cli_request){.kind = work->kind};
+    (void)snprintf(out->dedupe, sizeof out->dedupe, "%s", work->accounts[account].name);
+    return nth == 0;
+}
+
 tide_status cli_begin_requests(struct cli_work *work, size_t account, tide_engine *engine,
                                bool *runs_out)
 {
     struct cli_request wanted;
+    char kind[80];
     tide_status rc = TIDE_OK;
-    for (size_t n = 0; rc == TIDE_OK && work->request(work->arg, account, n, &wanted); n++) {
-        const struct cli_job job = {wanted.kind, work->accounts[account].name, wanted.dedupe,
-                                    wanted.payload};
+    (void)snprintf(kind, sizeof kind, "%.60s.sync", work->system->name);
+    for (size_t n = 0; rc == TIDE_OK && request(work, account, n, &wanted); n++) {
+        const struct cli_job job = {wanted.kind == NULL ? kind : wanted.kind,
+                                    work->accounts[account].name, wanted.dedupe, wanted.payload};
         uint64_t id = 0;
         rc = cli_enqueue(work->cli, engine, &job, &id, runs_out);
     }

@@ -3,6 +3,14 @@
 #include <ctype.h>
 #include <stdio.h>
 
+const struct cli_words *cli_work_words(const struct cli_work *work)
+{
+    static const struct cli_words usual = {.stored = "stored data stays",
+                                           .items_bad = "some requests failed",
+                                           .items_list = "`tidemark bad list` lists them."};
+    return work->words == NULL ? &usual : work->words;
+}
+
 const char *cli_outcome_name(cli_outcome outcome)
 {
     switch (outcome) {
@@ -59,20 +67,26 @@ int cli_outcome_worse(int a, int b)
     return weight_of(a) >= weight_of(b) ? a : b;
 }
 
-static void signed_out(const struct cli_watched *watched, const struct cli_words *words,
+/* The name of an account with several subjects is a flag. */
+static void signed_out(const struct cli_work *work, const struct cli_watched *watched,
                        const char *why, struct cli_ended *ended)
 {
+    const struct tide_system *system = work->system;
+    const bool named = system->subject_remove != NULL;
     ended->outcome = CLI_OUTCOME_SIGNED_OUT;
     (void)snprintf(ended->reason, sizeof ended->reason, "%s",
                    why[0] == '\0' ? "its sign-in was refused" : why);
     (void)snprintf(ended->remedy, sizeof ended->remedy,
-                   "Sign in again with `tidemark %s %.100s` and the flags it was added with; %s.",
-                   words->sign_in, watched->name, words->stored);
+                   "Sign in again with `tidemark account add %s %s%s%.100s` and the flags it was "
+                   "added with; %s.",
+                   system->provider, named ? system->subject : "", named ? " --name " : "",
+                   watched->name, cli_work_words(work)->stored);
 }
 
-static void unfinished(const struct cli_watched *watched, const struct cli_words *words,
+static void unfinished(const struct cli_work *work, const struct cli_watched *watched,
                        struct cli_ended *ended)
 {
+    const char *stored = cli_work_words(work)->stored;
     char when[32];
     ended->outcome = CLI_OUTCOME_UNFINISHED;
     if (watched->failure[0] == '\0')
@@ -82,13 +96,14 @@ static void unfinished(const struct cli_watched *watched, const struct cli_words
     else
         (void)snprintf(ended->reason, sizeof ended->reason, "%.300s; next try %s", watched->failure,
                        cli_time(watched->next_try_ms, when));
-    (void)snprintf(ended->remedy, sizeof ended->remedy, "%c%s; run `tidemark %s` to resume.",
-                   toupper((unsigned char)words->stored[0]), words->stored + 1, words->resume);
+    (void)snprintf(ended->remedy, sizeof ended->remedy, "%c%s; run `tidemark %s sync` to resume.",
+                   toupper((unsigned char)stored[0]), stored + 1, work->system->name);
 }
 
-static void bad_items(const struct cli_watched *watched, const struct cli_words *words,
+static void bad_items(const struct cli_work *work, const struct cli_watched *watched,
                       struct cli_ended *ended)
 {
+    const struct cli_words *words = cli_work_words(work);
     const bool bad = watched->bad > watched->bad_first;
     const bool failed = cli_watched_failed(watched);
     if (!bad && !failed)
@@ -103,12 +118,12 @@ static void bad_items(const struct cli_watched *watched, const struct cli_words 
                           : "");
 }
 
-void cli_outcome_judge(const struct cli_watched *watched, const struct cli_words *words,
-                       struct cli_ended *ended_out)
+void cli_outcome_judge(const struct cli_work *work, size_t account, struct cli_ended *ended_out)
 {
+    const struct cli_watched *watched = &work->accounts[account];
     struct cli_ended ended = {.outcome = CLI_OUTCOME_DONE};
     if (watched->error.status == TIDE_AUTH) {
-        signed_out(watched, words, watched->error.text, &ended);
+        signed_out(work, watched, watched->error.text, &ended);
     } else if (watched->error.status != TIDE_OK) {
         ended.outcome = CLI_OUTCOME_FAILED;
         (void)snprintf(ended.reason, sizeof ended.reason, "%.380s", watched->error.text);
@@ -123,11 +138,11 @@ void cli_outcome_judge(const struct cli_watched *watched, const struct cli_words
         (void)snprintf(ended.remedy, sizeof ended.remedy,
                        "Resume it with `tidemark jobs resume --account %.100s`.", watched->name);
     } else if (!watched->settled && watched->signed_out) {
-        signed_out(watched, words, watched->failure, &ended);
+        signed_out(work, watched, watched->failure, &ended);
     } else if (!watched->settled) {
-        unfinished(watched, words, &ended);
+        unfinished(work, watched, &ended);
     } else {
-        bad_items(watched, words, &ended);
+        bad_items(work, watched, &ended);
     }
     *ended_out = ended;
 }

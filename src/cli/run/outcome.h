@@ -29,20 +29,14 @@ struct cli_ended {
     char remedy[400]; /* what to do about it; "" */
 };
 
-/* The words of a system in reasons and remedies. */
-struct cli_words {
-    const char *sign_in;    /* "account add gmail"; the name of the account follows */
-    const char *resume;     /* "mail sync" */
-    const char *stored;     /* "stored mail stays" */
-    const char *items_bad;  /* "some messages could not be fetched" */
-    const char *items_list; /* "`tidemark mail bad` lists the messages." */
-};
-
-void cli_outcome_judge(const struct cli_watched *watched, const struct cli_words *words,
-                       struct cli_ended *ended_out);
+/* Judges an account of a run. */
+void cli_outcome_judge(const struct cli_work *work, size_t account, struct cli_ended *ended_out);
 const char *cli_outcome_name(cli_outcome outcome);
 int cli_outcome_exit_code(cli_outcome outcome);
 /* The worse of two exit codes, in the order above. */
 int cli_outcome_worse(int a, int b);
+/* Prints how each account ended, and sets the exit code and in the JSON "accounts", "interrupted",
+ * "timed_out" and "handed_over" (report.c). */
+void cli_work_report(struct cli_work *work);
 
 #endif

@@ -170,6 +170,22 @@ tide_status cli_watched_jobs(struct cli_work *work, size_t account, const char *
                                  &work->cli->err);
 }
 
+/* Jobs that were seen and are no longer left are done. */
+static tide_status look(struct cli_work *work, size_t index, const json_t *snapshot, bool full)
+{
+    struct cli_watched *watched = &work->accounts[index];
+    struct cli_live *live = &work->lives[index];
+    if (work->look != NULL)
+        return work->look(work->arg, index, snapshot, full);
+    const tide_status rc = full ? cli_watched_jobs(work, index, work->kind) : TIDE_OK;
+    watched->settled = watched->jobs_left == 0;
+    if (live->total == CLI_UNKNOWN || live->done + watched->jobs_left > live->total)
+        live->total = live->done + watched->jobs_left;
+    else
+        live->done = live->total - watched->jobs_left;
+    return rc;
+}
+
 /* ---- a sample ---- */
 
 /* Work is shown with a time left only while it moves (live.h LIVE3). */
@@ -191,7 +207,7 @@ bool cli_watched_removed(struct cli_work *work, struct cli_watched *watched)
 {
     char endpoint[TIDE_ENDPOINT_BYTES];
     if (watched->error.status == TIDE_OK &&
-        work->system->account_look(work->cli->ledger, watched->name, endpoint, NULL) ==
+        tide_system_account_look(work->system, work->cli->ledger, watched->name, endpoint, NULL) ==
             TIDE_NOT_FOUND)
         (void)tide_error_set(&watched->error, TIDE_NOT_FOUND, "the account was removed meanwhile");
     return watched->error.status == TIDE_NOT_FOUND;
@@ -203,7 +219,7 @@ static tide_status sample_one(struct cli_work *work, size_t index, const json_t 
     struct cli_watched *watched = &work->accounts[index];
     struct cli_live *live = &work->lives[index];
     take_snapshot(snapshot, watched, live);
-    const tide_status rc = work->look(work->arg, index, snapshot, full);
+    const tide_status rc = look(work, index, snapshot, full);
     if (rc == TIDE_NOT_FOUND && cli_watched_removed(work, watched))
         return TIDE_OK; /* the others continue */
     if (rc != TIDE_OK)

@@ -1,4 +1,6 @@
 #include "cli/run/inside.h"
+#include "cli/run/names.h"
+#include "cli/run/outcome.h"
 
 #include "tidemark_inside.h"
 
@@ -8,7 +10,7 @@ enum { ANSWER_MS = 10000 }; /* an engine that starts or ends does not answer for
 
 bool cli_work_is_late(const struct cli_work *work)
 {
-    return tide_world_now_ms(work->cli->world) >= work->deadline_ms;
+    return work->deadline_ms != 0 && tide_world_now_ms(work->cli->world) >= work->deadline_ms;
 }
 
 /* ---- beginning ---- */
@@ -213,8 +215,12 @@ static tide_status here_or_there(struct cli_work *work)
 
 tide_status cli_work_run(struct cli_work *work)
 {
+    static const struct cli_columns jobs = {
+        .done = "jobs", .done_json = "jobs", .rate = "jobs/s", .rate_json = "jobs_per_s"};
     struct cli *cli = work->cli;
     (void)cli_interruptible(cli);
+    if (work->columns == NULL)
+        work->columns = &jobs;
     work->opened = tide_mem_new(cli->mem, sizeof *work->opened);
     if (work->opened == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
@@ -247,6 +253,19 @@ tide_status cli_work_accounts(struct cli_work *work, size_t count)
     return TIDE_OK;
 }
 
+tide_status cli_work_names(struct cli_work *work)
+{
+    struct cli *cli = work->cli;
+    struct cli_names names;
+    tide_status rc = cli_names(cli, work->system, cli->arguments, cli->arguments_count, &names);
+    if (rc == TIDE_OK)
+        rc = cli_work_accounts(work, names.count);
+    for (size_t i = 0; rc == TIDE_OK && i < names.count; i++)
+        memcpy(work->accounts[i].name, names.list[i], sizeof names.list[i]);
+    cli_names_done(&names);
+    return rc;
+}
+
 tide_status cli_work_done(struct cli_work *work)
 {
     struct cli *cli = work->cli;
@@ -265,4 +284,17 @@ tide_status cli_work_done(struct cli_work *work)
     work->opened = NULL;
     work->count = 0;
     return rc;
+}
+
+tide_status cli_sync(struct cli *cli)
+{
+    const tide_text group = tide_text_of(cli->command->group);
+    struct cli_work work = {.cli = cli, .system = tide_system_named(cli->systems, group)};
+    tide_status rc = cli_work_names(&work);
+    if (rc == TIDE_OK)
+        rc = cli_work_run(&work);
+    if (rc == TIDE_OK)
+        cli_work_report(&work);
+    const tide_status closed = cli_work_done(&work);
+    return rc == TIDE_OK ? closed : rc;
 }

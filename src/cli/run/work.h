@@ -2,8 +2,9 @@
  * the directory.
  *
  * A command describes its work (struct cli_work) and calls cli_work_run(), which opens the engine
- * or hands the work over, watches it and shows its progress.  The command then judges each account
- * (outcome.h) and prints its summary, in the same way in both cases (E12.2).
+ * or hands the work over, watches it and shows its progress.  Then each account is judged and a
+ * summary printed (outcome.h), in the same way in both cases (E12.2).  cli_sync() is a command with
+ * nothing of its own.
  *
  *   open ----> begin ----> run ----------> finish      our engine
  *    | busy      ^
@@ -70,6 +71,15 @@ struct cli_request {
     char dedupe[400];
 };
 
+/* The words of a system in reasons and remedies. */
+struct cli_words {
+    const char *stored;     /* "stored mail stays" */
+    const char *items_bad;  /* "some messages could not be fetched" */
+    const char *items_list; /* "`tidemark mail bad` lists the messages." */
+};
+
+struct cli_ended;
+
 struct cli_work {
     /* ---- the description; what is not marked "required" may be zero ---- */
 
@@ -77,19 +87,24 @@ struct cli_work {
     const struct tide_system *system;  /* required */
     const void *options;               /* of the system, if the engine is ours */
     uint32_t workers;                  /* 0: the setting */
-    const struct cli_columns *columns; /* required */
-    uint64_t deadline_ms;              /* required; TIDE_NEVER */
-    bool settles; /* an account is finished when it is `settled`, whatever other jobs it has */
-    void *arg;    /* of the functions */
+    const struct cli_columns *columns; /* NULL: counts jobs */
+    const struct cli_words *words;     /* NULL: those that fit any system */
+    uint64_t deadline_ms;              /* 0: none */
+    bool settles;     /* an account is finished when it is `settled`, whatever other jobs it has */
+    const char *kind; /* without request() and look(): of the jobs; NULL: "NAME.sync" begins the
+                         work, and all kinds of the system belong to it */
+    void *arg;        /* of the functions */
 
-    /* The n-th job that begins the work of an account; false: there are no more.  Required. */
+    /* The n-th job that begins the work of an account; false: there are no more.  NULL: one, without
+     * a payload. */
     bool (*request)(void *arg, size_t account, size_t nth, struct cli_request *request_out);
     /* Our engine: begins the work of an account.  NULL: enqueues its requests. */
     tide_status (*begin)(void *arg, size_t account, void *state, tide_error *err);
     /* Another engine: an error refuses to hand over to that process.  NULL: never. */
     tide_status (*hand_over)(void *arg, uint64_t pid);
     /* Reads how far an account is, from ledger, files and snapshot, of any engine: fills in
-     * accounts[] and lives[].  Errors are set in cli->err.  Required. */
+     * accounts[] and lives[].  Errors are set in cli->err.  NULL: it is settled when no job is
+     * left. */
     tide_status (*look)(void *arg, size_t account, const json_t *snapshot, bool full);
     /* Our engine, several times a second and before it begins: an error, or *enough_out, ends the
      * run.  NULL: nothing ends it early. */
@@ -98,6 +113,12 @@ struct cli_work {
     bool (*more)(void *arg, size_t account, void *state);
     /* Our engine: what is left to do when no job is. */
     tide_status (*last)(void *arg, void *state);
+    /* The summary of an account: changes the judgement; begins its line, "NAME: 3 new", which the
+     * outcome ends; prints more lines and adds fields to its JSON.  NULL: nothing to change or to
+     * add, and a line with the name. */
+    void (*judge)(void *arg, size_t account, struct cli_ended *ended);
+    void (*line)(void *arg, size_t account);
+    void (*details)(void *arg, size_t account, tide_json *json);
 
     /* ---- the run; cli_work_accounts() makes these, the caller sets the names ---- */
 
@@ -120,6 +141,8 @@ struct cli_work {
 };
 
 tide_status cli_work_accounts(struct cli_work *work, size_t count);
+/* The accounts that the command line names, or all of the system. */
+tide_status cli_work_names(struct cli_work *work);
 /* Does the work; the ledger is open for reading.  TIDE_OK also if accounts are not finished. */
 tide_status cli_work_run(struct cli_work *work);
 /* Closes the engine and frees; after the summary.  A zeroed one is fine. */
@@ -137,6 +160,7 @@ void cli_shown_open(struct cli *cli, const struct tide_system *system, const str
 /* Shows it when due, with quota and rate; `last`: now.  `engine`: ours; NULL: another process's. */
 void cli_shown_tick(struct cli_shown *shown, tide_engine *engine, bool last);
 
+const struct cli_words *cli_work_words(const struct cli_work *work);
 /* Whether `deadline_ms` has passed. */
 bool cli_work_is_late(const struct cli_work *work);
 /* Whether it cannot continue without the user: halted, paused, signed out. */

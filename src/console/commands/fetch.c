@@ -36,11 +36,7 @@ static bool request(void *arg, size_t account, size_t nth, struct cli_request *o
         memcpy(out->dedupe, job->request.dedupe, sizeof job->request.dedupe);
         return true;
     }
-    if (fetch->only == NULL || nth > 0)
-        return false;
-    out->kind = fetch->only;
-    (void)snprintf(out->dedupe, sizeof out->dedupe, "%s", name);
-    return true;
+    return false;
 }
 
 uint64_t console_count(const struct console_counts *counts, size_t which)
@@ -81,8 +77,6 @@ static tide_status look_left(struct console_fetch *fetch, size_t index)
 {
     struct cli_watched *watched = &fetch->work.accounts[index];
     struct tide_console_left left = {0};
-    if (fetch->only != NULL)
-        return cli_watched_jobs(&fetch->work, index, fetch->only);
     const tide_status rc = tide_console_look_left(fetch->cli->ledger, watched->account, is_of_run,
                                                   fetch, &left, &fetch->cli->err);
     watched->jobs_left = left.waiting;
@@ -131,12 +125,18 @@ struct console_fetch *console_fetch_new(struct cli *cli)
                                     .options = &fetch->options,
                                     .workers = TIDE_WORKERS_MAX,
                                     .columns = &columns,
-                                    .deadline_ms = TIDE_NEVER,
                                     .settles = true,
                                     .arg = fetch,
                                     .request = request,
                                     .look = look};
     return fetch;
+}
+
+void console_fetch_only(struct console_fetch *fetch, const char *kind)
+{
+    fetch->work.kind = kind;
+    fetch->work.request = NULL;
+    fetch->work.look = NULL;
 }
 
 tide_status console_fetch_add(struct console_fetch *fetch, size_t site,

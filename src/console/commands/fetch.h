@@ -32,15 +32,14 @@ struct console_fetch {
     struct cli *cli;
     struct cli_work work;
     struct tide_console_options options; /* workers, batch_max */
-    const char *only;                    /* the kind of its jobs; NULL: all of the system */
     uint64_t began_ms;                   /* unix time */
 
-    struct tide_console_site sites[TIDE_CONSOLE_SITES_MAX]; /* to fetch; with `only`: known */
+    struct tide_console_site sites[TIDE_CONSOLE_SITES_MAX]; /* to fetch; with work.kind: known */
     size_t sites_count;
     struct console_job {
         size_t site;
         struct tide_console_request request;
-    } * jobs; /* owned; none: one job of the kind `only` for each account */
+    } * jobs; /* owned */
     size_t jobs_count, jobs_capacity;
     struct console_counts *counts; /* like work.accounts */
 };
@@ -50,6 +49,8 @@ uint64_t console_count(const struct console_counts *counts, size_t which);
 
 /* NULL: no memory, with an error. */
 struct console_fetch *console_fetch_new(struct cli *cli);
+/* No sites: one job of this kind for each sign-in. */
+void console_fetch_only(struct console_fetch *fetch, const char *kind);
 /* Adds the jobs of a run for a site of `sites`. */
 tide_status console_fetch_add(struct console_fetch *fetch, size_t site,
                               const struct tide_console_run *run);

@@ -8,12 +8,6 @@
 
 /* ---- how it ended ---- */
 
-static const struct cli_words words = {.sign_in = "account add console SITE... --name",
-                                       .resume = "console sync",
-                                       .stored = "stored data stays",
-                                       .items_bad = "some requests failed",
-                                       .items_list = "`tidemark bad list` lists them."};
-
 void console_refusal_json(tide_json *list, const char *site, const char *reason,
                           uint64_t since_unix_ms)
 {
@@ -37,7 +31,7 @@ static void take_refusal(const char *site, const char *reason, uint64_t since_un
 {
     struct refusals *refusals = arg;
     bool ours = false;
-    for (size_t i = 0; refusals->fetch->only == NULL && i < refusals->fetch->sites_count; i++)
+    for (size_t i = 0; refusals->fetch->work.kind == NULL && i < refusals->fetch->sites_count; i++)
         ours = ours || strcmp(refusals->fetch->sites[i].site, site) == 0;
     if (!ours)
         return;
@@ -74,7 +68,8 @@ static tide_status refused(struct console_fetch *fetch)
  * failed at the end failed in this run. */
 static bool has_failed(const struct console_fetch *fetch, const struct cli_watched *watched)
 {
-    return fetch->only == NULL ? watched->jobs_failed > 0 : watched->failed > watched->failed_first;
+    return fetch->work.kind == NULL ? watched->jobs_failed > 0
+                                    : watched->failed > watched->failed_first;
 }
 
 /* Reports how the run ended, and sets the exit code. */
@@ -86,7 +81,7 @@ tide_status console_fetch_conclude(struct console_fetch *fetch)
     for (size_t i = 0; i < fetch->work.count; i++) {
         const struct cli_watched *watched = &fetch->work.accounts[i];
         struct cli_ended ended;
-        cli_outcome_judge(watched, &words, &ended);
+        cli_outcome_judge(&fetch->work, i, &ended);
         if (ended.outcome == CLI_OUTCOME_SIGNED_OUT)
             return cli_fail(cli, TIDE_AUTH, ended.remedy, "%s: %.250s", watched->name,
                             ended.reason);

@@ -103,10 +103,10 @@ static tide_status show_listed(const struct console_fetch *fetch)
 static tide_status find_account(struct cli *cli, const char *name)
 {
     char endpoint[TIDE_ENDPOINT_BYTES];
-    const tide_status rc =
-        cli->ledger == NULL
-            ? TIDE_NOT_FOUND
-            : tide_console_look_endpoint(cli->ledger, name, endpoint, sizeof endpoint, &cli->err);
+    const tide_status rc = cli->ledger == NULL
+                               ? TIDE_NOT_FOUND
+                               : tide_system_account_look(&tide_console_system, cli->ledger, name,
+                                                          endpoint, &cli->err);
     if (rc != TIDE_NOT_FOUND)
         return rc;
     return cli_fail(cli, rc, "Add it with `tidemark account add console SITE...`.",
@@ -122,7 +122,7 @@ tide_status cli_console_sites(struct cli *cli)
     if (rc == TIDE_OK)
         rc = find_account(cli, name);
     if (rc == TIDE_OK) {
-        fetch->only = TIDE_CONSOLE_SITES_KIND;
+        console_fetch_only(fetch, TIDE_CONSOLE_SITES_KIND);
         cli->quiet = true; /* one short call needs no progress */
         rc = console_fetch_run(fetch, name);
         cli->quiet = quiet;

@@ -107,35 +107,10 @@ static tide_status account_try(struct cli *cli, const struct tide_account_reques
     return TIDE_OK;
 }
 
-static tide_status account_add(const struct tide_system_home *home,
-                               const struct tide_account_request *request, tide_error *err)
-{
-    const struct tide_console_options at = {.engine = home->engine,
-                                            .world = home->world,
-                                            .secrets = home->secrets,
-                                            .archive_dir = home->archive_dir};
-    tide_status rc = tide_console_account_add(&at, request->name, request->endpoint, err);
-    for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
-        rc = tide_console_site_add(home->engine, request->name, request->subjects[i], err);
-    return rc;
-}
-
-static tide_status account_remove(const struct tide_system_home *home, const char *name,
-                                  tide_error *err)
-{
-    return tide_console_account_remove(home->engine, name, err);
-}
-
 static tide_status subject_remove(const struct tide_system_home *home, const char *site,
                                   tide_error *err)
 {
     return tide_console_site_remove(home->engine, home->world, home->mem, site, err);
-}
-
-static tide_status account_look(tide_ledger *ledger, const char *name,
-                                char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err)
-{
-    return tide_console_look_endpoint(ledger, name, endpoint_out, TIDE_ENDPOINT_BYTES, err);
 }
 
 /* ---- status: the series of all sites of the sign-in ---- */
@@ -201,10 +176,11 @@ static void take_refusal(const char *site, const char *reason, uint64_t since_un
 }
 
 static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
-                          const char *name, struct tide_account_status *out, tide_error *err)
+                          const struct tide_account_row *account, struct tide_account_status *out,
+                          tide_error *err)
 {
     struct standing standing = {
-        .home = home, .ledger = ledger, .name = name, .out = out, .err = err};
+        .home = home, .ledger = ledger, .name = account->name, .out = out, .err = err};
     tide_status rc = tide_console_look_sites(ledger, take_site, &standing, err);
     if (rc == TIDE_OK)
         rc = standing.rc;
@@ -215,9 +191,11 @@ static tide_status status(const struct tide_system_home *home, tide_ledger *ledg
     return rc;
 }
 
-static const struct tide_purpose reading = {
-    "sync", "https://www.googleapis.com/auth/webmasters.readonly",
-    "to read the search analytics of your sites, and nothing else"};
+static const struct tide_purpose purposes[] = {
+    {"sync", "https://www.googleapis.com/auth/webmasters.readonly",
+     "to read the search analytics of your sites, and nothing else"},
+    {NULL, NULL, NULL},
+};
 
 const struct tide_system tide_console_system = {
     .name = "console",
@@ -225,9 +203,7 @@ const struct tide_system tide_console_system = {
     .subject = "SITE...",
     .next = "console backfill SITE",
     .oauth = &tide_oauth_google,
-    .purposes = &reading,
-    .purposes_count = 1,
-    .table_prefix = "console_",
+    .purposes = purposes,
     .unit = "rows of search analytics",
     .unit_json = "console_rows",
     .commands = console_commands,
@@ -237,10 +213,9 @@ const struct tide_system tide_console_system = {
     .rest = rest,
     .account_check = account_check,
     .account_try = account_try,
-    .account_add = account_add,
-    .account_remove = account_remove,
+    .account_put = tide_console_account_put,
+    .account_drop = tide_console_account_drop,
     .subject_remove = subject_remove,
-    .account_look = account_look,
     .status = status,
     .file_units = file_units,
 };

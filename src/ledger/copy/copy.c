@@ -416,14 +416,13 @@ static tide_status make_system(struct copier *self, const struct tide_copy_syste
     bool wanted = false;
     tide_tx *tx = NULL;
     for (size_t i = 0; i < self->list.count; i++)
-        wanted = wanted ||
-                 strncmp(self->list.tables[i].name, system->prefix, strlen(system->prefix)) == 0;
+        wanted = wanted || tide_copy_system_has(system, self->list.tables[i].name);
     if (!wanted)
         return TIDE_OK;
     tide_status rc = tide_tx_begin(self->to.ledger, &tx, self->err);
     if (rc != TIDE_OK)
         return rc;
-    rc = system->make(tide_tx_rows(tx), self->err);
+    rc = system->make(system->arg, tide_tx_rows(tx), self->err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, self->err);
     tide_tx_rollback(tx);

@@ -38,12 +38,14 @@
 #include "ledger/rows.h"
 
 /* A system on the engine that keeps rows beside the ledger: all tables whose names begin
- * with its prefix.  Their columns are read from the database, not listed here again. */
+ * with its name and '_'.  Their columns are read from the database, not listed here again. */
 struct tide_copy_system {
-    const char *prefix; /* "mail_" */
+    const char *name; /* "mail" */
     /* Creates its tables in the target. */
-    tide_status (*make)(tide_rows db, tide_error *err);
+    tide_status (*make)(const void *arg, tide_rows db, tide_error *err);
+    const void *arg;
 };
+bool tide_copy_system_has(const struct tide_copy_system *system, const char *table);
 
 typedef enum tide_copy_step {
     TIDE_COPY_CHECK,   /* check the source: its rules, and what the target cannot hold */

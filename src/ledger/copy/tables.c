@@ -432,13 +432,17 @@ static bool is_own(const char *name)
     return false;
 }
 
+bool tide_copy_system_has(const struct tide_copy_system *system, const char *table)
+{
+    const size_t bytes = strlen(system->name);
+    return strncmp(table, system->name, bytes) == 0 && table[bytes] == '_';
+}
+
 static bool is_of_a_system(const struct finding *finding, const char *name)
 {
-    for (size_t i = 0; i < finding->copy->systems_count; i++) {
-        const char *prefix = finding->copy->systems[i].prefix;
-        if (strncmp(name, prefix, strlen(prefix)) == 0)
+    for (size_t i = 0; i < finding->copy->systems_count; i++)
+        if (tide_copy_system_has(&finding->copy->systems[i], name))
             return true;
-    }
     return false;
 }
 

@@ -2,7 +2,6 @@
  * and messages that are stored but could not be parsed (M6, M9). */
 #include "cli/bad.h"
 #include "mail/commands/home.h"
-#include "mail/commands/names.h"
 #include "mail/mime/message.h"
 
 #include <inttypes.h>
@@ -59,7 +58,7 @@ static void unreadable_row(const struct tide_stored *stored, const char *problem
 }
 
 /* Visits all archives. */
-static tide_status unreadable_visit(struct unreadable *seen, const struct mail_names *names)
+static tide_status unreadable_visit(struct unreadable *seen, const struct cli_names *names)
 {
     struct cli *cli = seen->cli;
     tide_status rc = TIDE_OK;
@@ -67,8 +66,8 @@ static tide_status unreadable_visit(struct unreadable *seen, const struct mail_n
         struct mail_home home = {0};
         tide_archive *archive = NULL;
         char email[256];
-        seen->account = names->email[i];
-        rc = mail_home_archive(cli, &home, names->email[i], email, &archive);
+        seen->account = names->list[i];
+        rc = mail_home_archive(cli, &home, names->list[i], email, &archive);
         if (rc == TIDE_NOT_FOUND) { /* no archive yet */
             cli->hint[0] = '\0';
             rc = TIDE_OK;
@@ -81,7 +80,7 @@ static tide_status unreadable_visit(struct unreadable *seen, const struct mail_n
     return rc;
 }
 
-static tide_status show(struct cli *cli, const struct mail_names *names, const char *account,
+static tide_status show(struct cli *cli, const struct cli_names *names, const char *account,
                         const char *item)
 {
     static const char *const headings[] = {"ID",       "STATE", "ACCOUNT",
@@ -133,7 +132,7 @@ static tide_status read_again(struct cli *cli, const struct mail_home *home, con
     return cli_hint(cli, rc == TIDE_OK ? closed : rc, "Run `tidemark mail verify`.");
 }
 
-static tide_status retry_unreadable(struct cli *cli, const struct mail_names *names,
+static tide_status retry_unreadable(struct cli *cli, const struct cli_names *names,
                                     const char *item, uint64_t *count_out, uint64_t *left_out,
                                     bool *handed_out)
 {
@@ -141,12 +140,12 @@ static tide_status retry_unreadable(struct cli *cli, const struct mail_names *na
     tide_status rc = mail_home_places(cli, &home);
     for (size_t i = 0; rc == TIDE_OK && i < names->count; i++) {
         struct unreadable seen = {.cli = cli, .only = item, .silent = true};
-        const struct mail_names one = {.email = &names->email[i], .count = 1};
+        const struct cli_names one = {.list = &names->list[i], .count = 1};
         rc = unreadable_visit(&seen, &one);
         if (rc != TIDE_OK || seen.count == 0)
             continue;
         *count_out += seen.count;
-        rc = read_again(cli, &home, names->email[i], handed_out);
+        rc = read_again(cli, &home, names->list[i], handed_out);
         seen.count = 0;
         if (rc == TIDE_OK && !*handed_out)
             rc = unreadable_visit(&seen, &one);
@@ -155,7 +154,7 @@ static tide_status retry_unreadable(struct cli *cli, const struct mail_names *na
     return rc;
 }
 
-static tide_status retry(struct cli *cli, const struct mail_names *names, const char *account,
+static tide_status retry(struct cli *cli, const struct cli_names *names, const char *account,
                          const char *item)
 {
     struct cli_bad bad = {.account = account, .prefix = "mail.", .item = item};
@@ -216,10 +215,10 @@ tide_status cli_mail_bad(struct cli *cli)
         return usage(cli, "explain needs an ID");
     if (item != NULL && !explains && !retries)
         return usage(cli, "list takes no ID");
-    struct mail_names names;
-    tide_status rc = mail_names_of(cli, account == NULL ? NULL : &account, account != NULL, &names);
+    struct cli_names names;
+    tide_status rc = cli_names(cli, &tide_mail_system, &account, account != NULL, &names);
     if (rc == TIDE_OK)
         rc = retries ? retry(cli, &names, account, item) : show(cli, &names, account, item);
-    mail_names_done(&names);
+    cli_names_done(&names);
     return rc;
 }

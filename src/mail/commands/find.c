@@ -2,7 +2,6 @@
  * (M9, M10). */
 #include "mail/commands/home.h"
 #include "mail/commands/known.h"
-#include "mail/commands/names.h"
 
 #include "base/clocktext.h"
 #include "mail/search/search.h"
@@ -165,15 +164,15 @@ static tide_status verify_nothing(struct cli *cli, const char *named)
 {
     const tide_error why = cli->err;
     char hint[sizeof cli->hint];
-    struct mail_names names = {0};
+    struct cli_names names = {.count = 0};
     memcpy(hint, cli->hint, sizeof hint);
     cli->hint[0] = '\0';
-    const tide_status rc = mail_names_of(cli, named == NULL ? NULL : &named, named != NULL, &names);
+    const tide_status rc = cli_names(cli, &tide_mail_system, &named, named != NULL, &names);
     for (size_t i = 0; rc == TIDE_OK && i < names.count; i++) {
-        cli_print(cli, "%s: there is no archive\n", names.email[i]);
-        (void)compare(cli, names.email[i], NULL);
+        cli_print(cli, "%s: there is no archive\n", names.list[i]);
+        (void)compare(cli, names.list[i], NULL);
     }
-    mail_names_done(&names);
+    cli_names_done(&names);
     if (cli->exit_code == CLI_EXIT_BAD_ITEMS)
         return TIDE_OK;
     cli->err = why; /* nothing was ever stored */

@@ -4,6 +4,7 @@
 
 #include "cli/run/ask.h"
 #include "cli/run/engine.h"
+#include "cli/run/names.h"
 #include "mail/mail.h"
 
 struct mail_home {

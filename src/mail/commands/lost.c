@@ -1,7 +1,6 @@
 /* lost.c - `tidemark mail lost [list|accept]`: mail that is lost here and exists nowhere else
  * (M4). */
 #include "mail/commands/known.h"
-#include "mail/commands/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,14 +50,14 @@ static tide_status list_account(struct cli *cli, struct mail_home *home, const c
     return rc == TIDE_OK ? closed : rc;
 }
 
-static tide_status list(struct cli *cli, const struct mail_names *names)
+static tide_status list(struct cli *cli, const struct cli_names *names)
 {
     struct mail_home home = {0};
     tide_json accounts;
     tide_json_array(&accounts);
     tide_status rc = mail_home_places(cli, &home);
     for (size_t i = 0; rc == TIDE_OK && i < names->count; i++)
-        rc = list_account(cli, &home, names->email[i], &accounts);
+        rc = list_account(cli, &home, names->list[i], &accounts);
     tide_json_set(&cli->json, "accounts", &accounts);
     if (rc == TIDE_OK && cli->exit_code == CLI_EXIT_BAD_ITEMS)
         cli_print(cli, "Restore the missing files from a backup (`tidemark mail sync` then checks "
@@ -99,15 +98,15 @@ static tide_status accept_one(struct cli *cli, struct mail_home *home, const cha
     return rc == TIDE_OK ? tide_mail_lost_accepted(home->mail, email, &cli->err) : rc;
 }
 
-static tide_status accept(struct cli *cli, const struct mail_names *names)
+static tide_status accept(struct cli *cli, const struct cli_names *names)
 {
     struct mail_home home = {0};
     cli_ledger_close(cli);
     tide_status rc = home_open(cli, &home);
     for (size_t i = 0; rc == TIDE_OK && i < names->count; i++) {
-        rc = accept_one(cli, &home, names->email[i]);
+        rc = accept_one(cli, &home, names->list[i]);
         if (rc == TIDE_OK && !cli->quiet)
-            cli_print(cli, "%s: the loss is accepted and no longer reported\n", names->email[i]);
+            cli_print(cli, "%s: the loss is accepted and no longer reported\n", names->list[i]);
     }
     const tide_status closed = mail_home_close(cli, &home);
     return rc == TIDE_OK ? closed : rc;
@@ -118,13 +117,13 @@ tide_status cli_mail_lost(struct cli *cli)
     const char *word = cli->arguments_count > 0 ? cli->arguments[0] : "list";
     const char *account = cli_flag(cli, "account");
     const bool accepts = strcmp(word, "accept") == 0;
-    struct mail_names names = {0};
+    struct cli_names names = {.count = 0};
     if (!accepts && strcmp(word, "list") != 0)
         return cli_wrong(cli, "Write `tidemark mail lost` or `tidemark mail lost accept`.",
                          "the word must be list or accept, not \"%.100s\"", word);
-    tide_status rc = mail_names_of(cli, account == NULL ? NULL : &account, account != NULL, &names);
+    tide_status rc = cli_names(cli, &tide_mail_system, &account, account != NULL, &names);
     if (rc == TIDE_OK)
         rc = accepts ? accept(cli, &names) : list(cli, &names);
-    mail_names_done(&names);
+    cli_names_done(&names);
     return rc;
 }

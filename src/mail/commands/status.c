@@ -5,7 +5,6 @@
  * busy, idle or absent. */
 #include "cli/account_seen.h"
 #include "mail/commands/known.h"
-#include "mail/commands/names.h"
 
 #include "base/clocktext.h"
 #include "core/governor/governor.h"
@@ -557,23 +556,24 @@ static tide_status one_account(struct status *status, const char *email)
 
 tide_status cli_mail_status(struct cli *cli)
 {
-    struct mail_names names;
+    struct cli_names names;
     struct status status = {.cli = cli};
-    tide_status rc = mail_names(cli, &names);
+    tide_status rc =
+        cli_names(cli, &tide_mail_system, cli->arguments, cli->arguments_count, &names);
     if (rc == TIDE_OK)
         rc = mail_home_places(cli, &status.home);
     if (rc != TIDE_OK) {
-        mail_names_done(&names);
+        cli_names_done(&names);
         return rc;
     }
     status.snapshot = cli_snapshot(cli, NULL);
     tide_mail_look_init(&status.look, cli->mem);
     tide_json_array(&status.list);
     for (size_t i = 0; rc == TIDE_OK && i < names.count; i++)
-        rc = one_account(&status, names.email[i]);
+        rc = one_account(&status, names.list[i]);
     tide_json_set(&cli->json, "accounts", &status.list);
     tide_mail_look_done(&status.look);
-    mail_names_done(&names);
+    cli_names_done(&names);
     json_decref(status.snapshot);
     return rc;
 }

@@ -41,7 +41,6 @@ static tide_status deadline_wanted(struct cli *cli, uint64_t *deadline_ms)
 {
     const char *timeout = cli_flag(cli, "timeout");
     uint64_t wait_ms = 0;
-    *deadline_ms = TIDE_NEVER;
     if (timeout == NULL)
         return TIDE_OK;
     if (!tide_duration_parse(tide_text_of(timeout), &wait_ms) || wait_ms == 0)
@@ -130,21 +129,18 @@ static tide_status prepare(struct mail_sync *sync)
     if (rc == TIDE_OK)
         rc = deadline_wanted(cli, &sync->work.deadline_ms);
     if (rc == TIDE_OK)
-        rc = mail_names(cli, &sync->names);
+        rc = cli_work_names(&sync->work);
     if (rc == TIDE_OK)
         rc = mail_home_places(cli, &sync->places);
-    if (rc == TIDE_OK)
-        rc = cli_work_accounts(&sync->work, sync->names.count);
     if (rc != TIDE_OK)
         return rc;
-    sync->accounts = tide_mem_array(cli->mem, sync->names.count, sizeof *sync->accounts);
+    sync->accounts = tide_mem_array(cli->mem, sync->work.count, sizeof *sync->accounts);
     if (sync->accounts == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-    for (size_t i = 0; i < sync->names.count; i++) {
-        const char *email = sync->names.email[i];
+    for (size_t i = 0; i < sync->work.count; i++) {
         tide_mail_look_init(&sync->accounts[i].look, cli->mem);
-        memcpy(sync->accounts[i].look.email, email, sizeof sync->names.email[i]);
-        memcpy(sync->work.accounts[i].name, email, sizeof sync->names.email[i]);
+        memcpy(sync->accounts[i].look.email, sync->work.accounts[i].name,
+               sizeof sync->work.accounts[i].name);
     }
     return TIDE_OK;
 }
@@ -152,13 +148,13 @@ static tide_status prepare(struct mail_sync *sync)
 static tide_status done(struct mail_sync *sync)
 {
     struct cli *cli = sync->cli;
+    const size_t count = sync->work.count;
     const tide_status rc = cli_work_done(&sync->work);
-    for (size_t i = 0; sync->accounts != NULL && i < sync->names.count; i++) {
+    for (size_t i = 0; sync->accounts != NULL && i < count; i++) {
         (void)tide_archive_close(sync->accounts[i].archive, NULL);
         tide_mail_look_done(&sync->accounts[i].look);
     }
-    tide_mem_free(cli->mem, sync->accounts, sync->names.count * sizeof *sync->accounts);
-    mail_names_done(&sync->names);
+    tide_mem_free(cli->mem, sync->accounts, count * sizeof *sync->accounts);
     if (rc != TIDE_TIMEOUT) /* else a handler that does not return uses the budget */
         tide_mem_free(cli->mem, sync, sizeof *sync);
     return rc;
@@ -175,6 +171,7 @@ static tide_status run(struct cli *cli, bool heal)
     sync->work = (struct cli_work){.cli = cli,
                                    .system = &tide_mail_system,
                                    .columns = &columns,
+                                   .words = &mail_sync_words,
                                    .arg = sync,
                                    .request = request,
                                    .begin = begin,
@@ -182,12 +179,15 @@ static tide_status run(struct cli *cli, bool heal)
                                    .look = mail_sync_look,
                                    .check = check,
                                    .more = more,
-                                   .last = index_all};
+                                   .last = index_all,
+                                   .judge = mail_sync_judge,
+                                   .line = mail_sync_line,
+                                   .details = mail_sync_details};
     tide_status rc = prepare(sync);
     if (rc == TIDE_OK)
         rc = cli_work_run(&sync->work);
     if (rc == TIDE_OK)
-        mail_sync_report(sync);
+        cli_work_report(&sync->work);
     const tide_status closed = done(sync);
     return rc == TIDE_OK ? closed : rc;
 }

@@ -4,7 +4,6 @@
 
 #include "cli/run/outcome.h"
 #include "mail/commands/home.h"
-#include "mail/commands/names.h"
 #include "mail/status.h"
 
 struct mail_synced {
@@ -21,7 +20,6 @@ struct mail_synced {
 struct mail_sync {
     struct cli *cli;
     struct cli_work work;
-    struct mail_names names;
     struct tide_mail_run wanted;
     struct tide_mail_budget budget; /* --max; wanted.budget points here, or is NULL */
     struct mail_home places;
@@ -31,7 +29,10 @@ struct mail_sync {
 
 /* struct cli_work.look; the argument is the struct mail_sync (sync_look.c). */
 tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool full);
-/* Prints how each account ended, and sets the exit code (sync_report.c). */
-void mail_sync_report(struct mail_sync *sync);
+/* The same for judge, line, details and words (sync_report.c). */
+void mail_sync_judge(void *arg, size_t index, struct cli_ended *ended);
+void mail_sync_line(void *arg, size_t index);
+void mail_sync_details(void *arg, size_t index, tide_json *json);
+extern const struct cli_words mail_sync_words;
 
 #endif

@@ -1,4 +1,4 @@
-/* sync_report.c - how a sync ended for each account: what is printed, and the exit code. */
+/* sync_report.c - how a sync ended for each account: the summary of cli/run/work.h. */
 #include "mail/commands/known.h"
 #include "mail/commands/sync.h"
 
@@ -7,11 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const struct cli_words words = {.sign_in = "account add gmail",
-                                       .resume = "mail sync",
-                                       .stored = "stored mail stays",
-                                       .items_bad = "some messages could not be fetched",
-                                       .items_list = "`tidemark mail bad` lists the messages."};
+const struct cli_words mail_sync_words = {.stored = "stored mail stays",
+                                          .items_bad = "some messages could not be fetched",
+                                          .items_list = "`tidemark mail bad` lists the messages."};
 
 /* ---- the outcome ---- */
 
@@ -99,13 +97,13 @@ static void could_not_begin(const struct cli_watched *watched, struct cli_ended 
         (void)snprintf(ended->remedy, sizeof ended->remedy, "%s", mail_home_broken_remedy(status));
 }
 
-static void judge(struct mail_sync *sync, size_t index, struct cli_ended *ended)
+void mail_sync_judge(void *arg, size_t index, struct cli_ended *ended)
 {
+    struct mail_sync *sync = arg;
     const struct mail_synced *account = &sync->accounts[index];
     const struct cli_watched *watched = &sync->work.accounts[index];
     struct failed_ask undone;
     why_undone(sync, &account->look, &undone);
-    cli_outcome_judge(watched, &words, ended);
     const bool over = ended->outcome == CLI_OUTCOME_DONE || ended->outcome == CLI_OUTCOME_BAD_ITEMS;
     if (watched->error.status != TIDE_OK)
         could_not_begin(watched, ended);
@@ -160,48 +158,23 @@ static void aside_show(struct cli *cli, const struct tide_mail_aside *aside, tid
     tide_json_set(one, "set_aside", &json);
 }
 
-static void account_json(struct cli *cli, const struct mail_synced *account,
-                         const struct cli_ended *ended, bool away, tide_json *list)
+/* Its archive is on another machine. */
+static bool is_away(const struct mail_sync *sync, size_t index)
 {
-    const struct tide_mail_look *look = &account->look;
-    tide_json one;
-    tide_json_object(&one);
-    tide_json_set_cstr(&one, "account", look->email);
-    tide_json_set_cstr(&one, "outcome", cli_outcome_name(ended->outcome));
-    tide_json_set_cstr(&one, "reason", ended->reason[0] == '\0' ? NULL : ended->reason);
-    tide_json_set_cstr(&one, "remedy", ended->remedy[0] == '\0' ? NULL : ended->remedy);
-    tide_json_set_u64(&one, "watermark_unix_ms", look->tidemark_ms);
-    tide_json_set_u64(&one, "since_unix_ms", look->since_ms);
-    tide_json_set_cstr(&one, "notice", look->notice);
-    if (away)
-        tide_json_set_null(&one, "stored");
-    else
-        tide_json_set_u64(&one, "stored", account->kept.stored);
-    tide_json_set_u64(&one, "messages_total", look->messages_total);
-    tide_json_set_u64(&one, "fetched", fetched_of(account));
-    tide_json_set_u64(&one, "raw_bytes", account->kept.raw_bytes);
-    tide_json_set_u64(&one, "archive_bytes", account->kept.archive_bytes);
-    tide_json_set_u64(&one, "shards", account->kept.shards);
-    tide_json_set_u64(&one, "cycles_open", look->cycles_open);
-    tide_json_set_u64(&one, "bad", look->bad);
-    tide_json_set_u64(&one, "owed", look->owed);
-    tide_json_set_u64(&one, "failed_jobs", look->jobs_failed);
-    tide_json_set_cstr(&one, "history_id", look->history_id);
-    aside_show(cli, &account->aside, &one);
-    if (!away && account->archive != NULL)
-        known_show(cli, account, &one);
-    tide_json_append(list, &one);
+    return sync->work.accounts[index].elsewhere && sync->accounts[index].archive == NULL;
 }
 
-/* One line: what is stored, and why it is not everything. */
-static void account_print(struct cli *cli, const struct mail_synced *account,
-                          const struct cli_ended *ended, bool away)
+/* What is stored. */
+void mail_sync_line(void *arg, size_t index)
 {
+    const struct mail_sync *sync = arg;
+    struct cli *cli = sync->cli;
+    const struct mail_synced *account = &sync->accounts[index];
     const struct tide_mail_look *look = &account->look;
     char tidemark[32];
     char size[TIDE_SIZE_TEXT_BYTES];
     tide_size_human(account->kept.archive_bytes, size);
-    if (away)
+    if (is_away(sync, index))
         cli_print(cli, "%s: stored elsewhere", look->email);
     else
         cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s", look->email,
@@ -209,83 +182,39 @@ static void account_print(struct cli *cli, const struct mail_synced *account,
     cli_print(cli, "; tidemark %s%s",
               look->tidemark_ms == 0 ? "none yet" : cli_time(look->tidemark_ms, tidemark),
               look->cycles_open == 0 ? "" : ", with work left");
-    switch (ended->outcome) {
-    case CLI_OUTCOME_DONE:
-        cli_print(cli, "\n");
-        break;
-    case CLI_OUTCOME_SIGNED_OUT:
-        cli_print(cli, "; needs a sign-in: %s\n", ended->reason);
-        break;
-    case CLI_OUTCOME_HALTED:
-        cli_print(cli, "; halted: %s\n", ended->reason);
-        break;
-    case CLI_OUTCOME_FAILED:
-        cli_print(cli, "; failed: %s\n", ended->reason);
-        break;
-    case CLI_OUTCOME_BAD_ITEMS:
-    case CLI_OUTCOME_UNFINISHED:
-    case CLI_OUTCOME_PAUSED:
-        cli_print(cli, "; %s\n", ended->reason);
-        break;
-    }
+}
+
+void mail_sync_details(void *arg, size_t index, tide_json *one)
+{
+    const struct mail_sync *sync = arg;
+    struct cli *cli = sync->cli;
+    const struct mail_synced *account = &sync->accounts[index];
+    const struct tide_mail_look *look = &account->look;
+    const bool away = is_away(sync, index);
+    char since[32];
     if (look->since_ms > 0)
         cli_print(cli, "  since      %s  (older mail is not fetched)\n",
-                  cli_time(look->since_ms, tidemark));
+                  cli_time(look->since_ms, since));
     if (look->notice[0] != '\0')
         cli_print(cli, "  notice     %s\n", look->notice);
-}
-
-/* Prints the remedy; on standard error if the outcome is an error. */
-static void remedy_print(struct cli *cli, const struct mail_synced *account,
-                         const struct cli_ended *ended)
-{
-    if (ended->remedy[0] == '\0' || ended->outcome == CLI_OUTCOME_UNFINISHED)
-        return;
-    if (ended->outcome == CLI_OUTCOME_BAD_ITEMS)
-        cli_print(cli, "  %s\n", ended->remedy);
-    else if (!cli->want_json)
-        (void)fprintf(stderr, "tidemark: %s: %s\n", account->look.email, ended->remedy);
-}
-
-static void tell_unfinished(struct mail_sync *sync)
-{
-    struct cli *cli = sync->cli;
-    const struct cli_work *work = &sync->work;
-    const char *why = cli_interrupted()        ? "Interrupted."
-                      : cli_work_is_late(work) ? "Out of time."
-                                               : "Not finished.";
-    if (work->handed_over && work->pid == 0)
-        cli_print(cli,
-                  "No longer watching; the other processes continue, and stored mail stays.\n");
-    else if (work->handed_over)
-        cli_print(cli, "No longer watching; process %" PRIu64 " continues.\n", work->pid);
+    tide_json_set_u64(one, "watermark_unix_ms", look->tidemark_ms);
+    tide_json_set_u64(one, "since_unix_ms", look->since_ms);
+    tide_json_set_cstr(one, "notice", look->notice);
+    if (away)
+        tide_json_set_null(one, "stored");
     else
-        cli_print(cli, "%s Stored mail stays; run `tidemark mail sync` to resume.\n", why);
-}
-
-void mail_sync_report(struct mail_sync *sync)
-{
-    struct cli *cli = sync->cli;
-    bool unfinished = false;
-    tide_json list;
-    tide_json_array(&list);
-    for (size_t i = 0; i < sync->work.count; i++) {
-        const struct mail_synced *account = &sync->accounts[i];
-        const bool away = sync->work.accounts[i].elsewhere && account->archive == NULL;
-        struct cli_ended ended;
-        judge(sync, i, &ended);
-        unfinished = unfinished || ended.outcome == CLI_OUTCOME_UNFINISHED;
-        cli->exit_code = cli_outcome_worse(cli->exit_code, cli_outcome_exit_code(ended.outcome));
-        account_print(cli, account, &ended, away);
-        remedy_print(cli, account, &ended);
-        account_json(cli, account, &ended, away, &list);
-    }
-    tide_json_set(&cli->json, "accounts", &list);
-    tide_json_set_bool(&cli->json, "interrupted", cli_interrupted());
-    tide_json_set_bool(&cli->json, "timed_out", cli_work_is_late(&sync->work) && unfinished);
-    tide_json_set_bool(&cli->json, "handed_over", sync->work.handed_over);
-    if (cli_interrupted())
-        cli->exit_code = cli_outcome_worse(cli->exit_code, CLI_EXIT_INTERRUPTED);
-    if (cli_interrupted() || unfinished)
-        tell_unfinished(sync);
+        tide_json_set_u64(one, "stored", account->kept.stored);
+    tide_json_set_u64(one, "messages_total", look->messages_total);
+    tide_json_set_u64(one, "fetched", fetched_of(account));
+    tide_json_set_u64(one, "raw_bytes", account->kept.raw_bytes);
+    tide_json_set_u64(one, "archive_bytes", account->kept.archive_bytes);
+    tide_json_set_u64(one, "shards", account->kept.shards);
+    tide_json_set_u64(one, "cycles_open", look->cycles_open);
+    tide_json_set_u64(one, "bad", look->bad);
+    tide_json_set_u64(one, "owed", look->owed);
+    tide_json_set_u64(one, "failed_jobs", look->jobs_failed);
+    tide_json_set_cstr(one, "history_id", look->history_id);
+    aside_show(cli, &account->aside, one);
+    if (!away && account->archive != NULL)
+        known_show(cli, account, one);
 }

@@ -138,48 +138,6 @@ static tide_status account_try(struct cli *cli, const struct tide_account_reques
                : rc;
 }
 
-static tide_status account_add(const struct tide_system_home *home,
-                               const struct tide_account_request *request, tide_error *err)
-{
-    const struct tide_mail_options at = {.engine = home->engine,
-                                         .world = home->world,
-                                         .secrets = home->secrets,
-                                         .archive_dir = home->archive_dir};
-    return tide_mail_account_add_at(&at, request->name, request->endpoint, err);
-}
-
-static tide_status account_remove(const struct tide_system_home *home, const char *name,
-                                  tide_error *err)
-{
-    return tide_mail_account_remove(home->engine, name, err);
-}
-
-struct endpoint_ask {
-    const char *email;
-    char *out;
-    bool found;
-};
-
-static void note_endpoint(const char *email, const char *endpoint, void *arg)
-{
-    struct endpoint_ask *ask = arg;
-    if (strcmp(email, ask->email) != 0)
-        return;
-    (void)snprintf(ask->out, TIDE_ENDPOINT_BYTES, "%s", endpoint);
-    ask->found = true;
-}
-
-static tide_status account_look(tide_ledger *ledger, const char *name,
-                                char endpoint_out[TIDE_ENDPOINT_BYTES], tide_error *err)
-{
-    struct endpoint_ask ask = {.email = name, .out = endpoint_out};
-    const tide_status rc = tide_mail_look_accounts(ledger, note_endpoint, &ask, err);
-    return rc == TIDE_OK && !ask.found
-               ? tide_error_set(err, TIDE_NOT_FOUND, "%.200s is not an account of the mail system",
-                                name)
-               : rc;
-}
-
 /* ---- status ---- */
 
 static void status_of_look(const struct tide_mail_look *look, struct tide_account_status *out)
@@ -219,14 +177,15 @@ static void status_of_archive(const struct tide_system_home *home, const char *e
 }
 
 static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
-                          const char *name, struct tide_account_status *out, tide_error *err)
+                          const struct tide_account_row *account, struct tide_account_status *out,
+                          tide_error *err)
 {
     struct tide_mail_look look;
     tide_mail_look_init(&look, home->mem);
-    const tide_status rc = tide_mail_look(ledger, name, true, &look, err);
+    const tide_status rc = tide_mail_look(ledger, account->name, true, &look, err);
     if (rc == TIDE_OK) {
         status_of_look(&look, out);
-        status_of_archive(home, name, out);
+        status_of_archive(home, account->name, out);
     }
     tide_mail_look_done(&look);
     return rc;
@@ -241,19 +200,16 @@ static const struct tide_purpose purposes[] = {
      "good"},
     {"delete", "https://mail.google.com/",
      "to read, change and put back mail, and to delete it for good"},
+    {NULL, NULL, NULL},
 };
 
 const struct tide_system tide_mail_system = {
     .name = "mail",
     .provider = "gmail",
     .subject = "EMAIL",
-    .next = "mail sync",
     .oauth = &tide_oauth_google,
     .purposes = purposes,
-    .purposes_count = sizeof purposes / sizeof purposes[0],
-    .table_prefix = "mail_",
     .unit = "messages",
-    .unit_json = "messages",
     .commands = mail_commands,
     .tables = tables,
     .open = open_mail,
@@ -262,9 +218,8 @@ const struct tide_system tide_mail_system = {
     .idle = idle,
     .account_check = account_check,
     .account_try = account_try,
-    .account_add = account_add,
-    .account_remove = account_remove,
-    .account_look = account_look,
+    .account_put = tide_mail_account_put,
+    .account_drop = tide_mail_row_remove,
     .status = status,
     .archive_path = tide_mail_dir,
     .owns_entry = owns_entry,

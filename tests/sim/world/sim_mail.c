@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "system/system.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,17 @@ tide_status tide_sim_mail_open(struct tide_sim_mail *self,
                                            .no_sync = options->no_sync};
     if (rc == TIDE_OK)
         rc = tide_mail_open(&mail, tide_mem_heap(), &self->mail, err);
-    return rc == TIDE_OK ? tide_mail_account_add(self->mail, options->email, "http://provider", err)
-                         : rc;
+    static const struct tide_system system = {.name = "mail",
+                                              .provider = "gmail",
+                                              .archive_path = tide_mail_dir,
+                                              .account_put = tide_mail_account_put};
+    const struct tide_account_request request = {.name = options->email,
+                                                 .endpoint = "http://provider"};
+    const struct tide_system_home home = {.world = options->world,
+                                          .engine = self->engine,
+                                          .secrets = self->secrets,
+                                          .archive_dir = options->archive_dir};
+    return rc == TIDE_OK ? tide_system_account_add(&system, &home, &request, err) : rc;
 }
 
 void tide_sim_mail_close(struct tide_sim_mail *self, tide_sim *sim)

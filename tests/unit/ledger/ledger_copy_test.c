@@ -16,14 +16,21 @@
 
 enum { JOBS = 2000 };
 
-static tide_status make_mail(tide_rows db, tide_error *err)
+static tide_status make_mail(const void *arg, tide_rows db, tide_error *err)
 {
+    (void)arg;
     const tide_status rc = tide_mail_tables(db, err);
     return rc == TIDE_OK ? tide_manifest_tables(db, err) : rc;
 }
 
-static const struct tide_copy_system systems[] = {{"mail_", make_mail},
-                                                  {"console_", tide_console_tables}};
+static tide_status make_console(const void *arg, tide_rows db, tide_error *err)
+{
+    (void)arg;
+    return tide_console_tables(db, err);
+}
+
+static const struct tide_copy_system systems[] = {{"mail", make_mail, NULL},
+                                                  {"console", make_console, NULL}};
 
 /* ---- the stage ---- */
 

@@ -4,6 +4,7 @@
 
 #include "mail/rows.h"
 #include "support/test.h"
+#include "system/system.h"
 #include "world/real.h"
 #include "support/heap.h"
 
@@ -167,10 +168,12 @@ static struct tide_mail_look look(struct fixture *f)
     return seen;
 }
 
-static void note_name(const char *email, const char *endpoint, void *arg)
+static const struct tide_system mail = {.name = "mail", .provider = "gmail"};
+
+static void note_name(const char *email, void *arg)
 {
     char *names = arg;
-    (void)snprintf(names + strlen(names), 100 - strlen(names), "%s=%s;", email, endpoint);
+    (void)snprintf(names + strlen(names), 100 - strlen(names), "%s;", email);
 }
 
 /* ---- tests ---- */
@@ -181,7 +184,7 @@ CASE(without_the_mail_system_there_are_no_accounts)
 {
     char names[100] = "";
     struct tide_mail_look seen;
-    OK(tide_mail_look_accounts(f->writer, note_name, names, &f->err));
+    OK(tide_system_accounts(&mail, f->writer, note_name, names, &f->err));
     assert_string_equal(names, "");
     tide_mail_look_init(&seen, tide_mem_heap());
     assert_int_equal(tide_mail_look(f->writer, USER, true, &seen, &f->err), TIDE_NOT_FOUND);
@@ -192,8 +195,13 @@ CASE(an_account_that_never_ran_has_no_mark_and_no_gap)
 {
     char names[100] = "";
     make_account(f);
-    OK(tide_mail_look_accounts(f->reader, note_name, names, &f->err));
-    assert_string_equal(names, USER "=http://127.0.0.1:1;");
+    char endpoint[TIDE_ENDPOINT_BYTES];
+    OK(tide_system_accounts(&mail, f->reader, note_name, names, &f->err));
+    assert_string_equal(names, USER ";");
+    OK(tide_system_account_look(&mail, f->reader, USER, endpoint, &f->err));
+    assert_string_equal(endpoint, "http://127.0.0.1:1");
+    assert_int_equal(tide_system_account_look(&mail, f->reader, "bob@example.com", endpoint, NULL),
+                     TIDE_NOT_FOUND);
     struct tide_mail_look seen = look(f);
     assert_int_equal(seen.account, f->account);
     assert_int_equal(seen.tidemark_ms, 0);

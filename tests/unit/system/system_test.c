@@ -13,9 +13,9 @@ static bool owns_b(const char *name)
 }
 
 static const struct tide_system toy = {
-    .name = "toy", .provider = "toys.example", .table_prefix = "toy_", .owns_entry = owns_toys};
+    .name = "toy", .provider = "toys.example", .owns_entry = owns_toys};
 static const struct tide_system other = {
-    .name = "other", .provider = "other.example", .table_prefix = "other_", .owns_entry = owns_b};
+    .name = "other", .provider = "other.example", .owns_entry = owns_b};
 static const struct tide_system *const both[] = {&toy, &other, NULL};
 static const struct tide_system *const none[] = {NULL};
 
