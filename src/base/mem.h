@@ -70,13 +70,17 @@ void tide_arena_reset(tide_arena *arena);
 void *tide_arena_take(tide_arena *arena, size_t bytes);                   /* zeroed, or NULL */
 char *tide_arena_copy(tide_arena *arena, const char *text, size_t bytes); /* terminated, or NULL */
 
-/* An arena on the heap; with tide_auto_arena it is freed at the end of its block. */
+/* An empty arena; with tide_auto_arena it is freed at the end of its block. */
 #define tide_auto_arena __attribute__((cleanup(tide_arena_done))) tide_arena
-static inline tide_arena tide_arena_heap(size_t bytes_max)
+static inline tide_arena tide_arena_in(tide_mem *mem, size_t bytes_max)
 {
     tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), bytes_max);
+    tide_arena_init(&arena, mem, bytes_max);
     return arena;
+}
+static inline tide_arena tide_arena_heap(size_t bytes_max)
+{
+    return tide_arena_in(tide_mem_heap(), bytes_max);
 }
 
 #endif
