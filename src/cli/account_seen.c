@@ -5,12 +5,10 @@
 
 static json_t *snapshot_of_ours(struct cli *cli, tide_engine *engine)
 {
-    tide_buf text;
     json_t *snapshot = NULL;
-    tide_buf_init(&text, cli->mem, 64 << 20);
+    tide_auto_buf text = tide_buf_in(cli->mem, 64 << 20);
     if (tide_engine_snapshot(engine, &text, NULL) == TIDE_OK)
         (void)tide_json_parse(tide_buf_text(&text), &snapshot, NULL);
-    tide_buf_done(&text);
     return snapshot;
 }
 

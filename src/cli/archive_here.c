@@ -142,12 +142,9 @@ static bool signed_in_here(struct cli *cli, tide_secrets *secrets, const char *a
                            const struct tide_system *system)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf secret;
     tide_system_secret_name(system, account, name);
-    tide_buf_init(&secret, cli->mem, TIDE_SECRET_BYTES_MAX);
+    tide_auto_secret secret = tide_buf_in(cli->mem, TIDE_SECRET_BYTES_MAX);
     const tide_status rc = tide_secrets_get(secrets, name, &secret, NULL);
-    tide_secret_wipe(&secret);
-    tide_buf_done(&secret);
     return rc == TIDE_OK;
 }
 

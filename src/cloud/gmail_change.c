@@ -154,8 +154,7 @@ static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids
     tide_status rc = ids_check(ids, count, err);
     if (rc != TIDE_OK || count == 0)
         return rc;
-    tide_buf body;
-    tide_buf_init(&body, tide_api_mem(gmail), REQUEST_BYTES_MAX);
+    tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
     rc = change_body(ids, count, add, take, &body, err);
     if (rc == TIDE_OK) {
         struct tide_api_ask ask;
@@ -168,7 +167,6 @@ static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids
         ask.call.body = tide_buf_text(&body);
         rc = change(&ask, count_told, err);
     }
-    tide_buf_done(&body);
     return rc;
 }
 
@@ -195,8 +193,7 @@ tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text 
         tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_DELETE, ids[0], "?prettyPrint=false");
         return change(&ask, count, err);
     }
-    tide_buf body;
-    tide_buf_init(&body, tide_api_mem(gmail), REQUEST_BYTES_MAX);
+    tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
     rc = change_body(ids, count, NULL, NULL, &body, err);
     if (rc == TIDE_OK) {
         tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_DELETE,
@@ -204,7 +201,6 @@ tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text 
         ask.call.body = tide_buf_text(&body);
         rc = change(&ask, count, err);
     }
-    tide_buf_done(&body);
     return rc;
 }
 

@@ -225,10 +225,8 @@ tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
 {
     TIDE_ASSERT(query->row_limit > 0 && query->row_limit <= TIDE_SC_ROWS_MAX);
     struct tide_sc_rows rows;
-    tide_buf path;
-    tide_buf body;
-    tide_buf_init(&path, client->mem, 4096);
-    tide_buf_init(&body, client->mem, 4096);
+    tide_auto_buf path = tide_buf_in(client->mem, 4096);
+    tide_auto_buf body = tide_buf_in(client->mem, 4096);
     tide_sc_rows_init(&rows, query->dimensions, sink, client->mem);
     tide_status rc = query_path(query, &path);
     if (rc == TIDE_OK)
@@ -252,7 +250,5 @@ tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
     if (rc == TIDE_OK || (rc == TIDE_SERVER && rows.wrong != NULL))
         rc = tide_sc_rows_end(&rows, page_out, err);
     tide_sc_rows_done(&rows);
-    tide_buf_done(&path);
-    tide_buf_done(&body);
     return rc;
 }

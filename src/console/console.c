@@ -50,7 +50,7 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
 tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row *row,
                                     tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_first(db, WHAT, &stmt, err,
                         "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
@@ -61,7 +61,6 @@ tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row
         tide_rows_get_copy(&stmt, 1, row->floor, sizeof row->floor);
         tide_rows_get_copy(&stmt, 2, row->opened, sizeof row->opened);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -329,7 +328,7 @@ tide_status tide_console_sites_read(tide_rows db,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(db, WHAT, &stmt, err,
                       "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
@@ -342,7 +341,6 @@ tide_status tide_console_sites_read(tide_rows db,
         tide_rows_get_copy(&stmt, 4, site.site, sizeof site.site);
         visit(&site, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -575,7 +573,7 @@ static tide_status read_user(tide_transaction *transaction, void *arg, tide_erro
 {
     struct user_ask *ask = arg;
     tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_first(
         db, WHAT, &stmt, err, "SELECT name, endpoint FROM console_account WHERE account = ?1",
         ask->account);
@@ -583,10 +581,8 @@ static tide_status read_user(tide_transaction *transaction, void *arg, tide_erro
         ask->row.account = ask->account;
         tide_rows_get_copy(&stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
         tide_rows_get_copy(&stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
-    } else if (rc == TIDE_NOT_FOUND) {
+    } else if (rc == TIDE_NOT_FOUND)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of Search Console");
-    }
-    tide_rows_end(&stmt);
     return rc;
 }
 

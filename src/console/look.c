@@ -45,7 +45,7 @@ tide_status tide_console_look_listed(tide_ledger *ledger, uint32_t account,
                                      void (*visit)(const char *site, const char *level, void *arg),
                                      void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         tide_ledger_rows(ledger), WHAT, &stmt, err,
         "SELECT site, level FROM console_listed WHERE account = ?1 ORDER BY place", account);
@@ -56,7 +56,6 @@ tide_status tide_console_look_listed(tide_ledger *ledger, uint32_t account,
         tide_rows_get_copy(&stmt, 1, level, sizeof level);
         visit(site, level, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 

@@ -127,8 +127,7 @@ void tide_console_ask_again(struct tide_console_ask *ask,
 static tide_status next(tide_console *console, tide_job *job, const struct tide_console_ask *ask,
                         tide_error *err)
 {
-    tide_buf payload;
-    tide_buf_init(&payload, console->mem, 4096);
+    tide_auto_buf payload = tide_buf_in(console->mem, 4096);
     tide_status rc = tide_console_ask_write(ask, &payload);
     const int own = tide_engine_kind_priority(console->options.engine, console->page_kind);
     const struct tide_spec spec = {.kind = console->page_kind,
@@ -139,7 +138,6 @@ static tide_status next(tide_console *console, tide_job *job, const struct tide_
         rc = tide_job_enqueue(job, &spec, err);
     else
         (void)tide_error_set(err, rc, "no memory for the next page");
-    tide_buf_done(&payload);
     return rc;
 }
 

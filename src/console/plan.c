@@ -163,11 +163,10 @@ static tide_status open_day(tide_transaction *transaction, const struct plan *pl
                                    .totals_next = plan->totals,
                                    .row_limit = plan->row_limit};
     char dedupe[96];
-    tide_buf payload;
     tide_date_format(day, ask.date);
     (void)snprintf(dedupe, sizeof dedupe, "%" PRIu64 "/%d/%" PRIu32 "/%s", ask.site,
                    (int)ask.set.type, ask.set.dimensions, ask.date);
-    tide_buf_init(&payload, plan->console->mem, 4096);
+    tide_auto_buf payload = tide_buf_in(plan->console->mem, 4096);
     tide_status rc = tide_console_ask_write(&ask, &payload);
     const struct tide_spec spec = {.kind = plan->console->page_kind,
                                    .account = plan->account,
@@ -176,7 +175,6 @@ static tide_status open_day(tide_transaction *transaction, const struct plan *pl
                                    .payload = tide_buf_cstr(&payload)};
     if (rc == TIDE_OK)
         rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    tide_buf_done(&payload);
     return rc;
 }
 
@@ -233,7 +231,7 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
 
 static tide_status read_payload(struct plan *plan, tide_job *job, int32_t today, tide_error *err)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     uint64_t type = 0;
     uint64_t dimensions = 0;
     uint64_t limit = 0;
@@ -273,7 +271,6 @@ static tide_status read_payload(struct plan *plan, tide_job *job, int32_t today,
         if (!tide_date_parse(text, &plan->from))
             plan->from = INT32_MIN; /* set when the last final day is known */
     }
-    json_decref(payload);
     return rc;
 }
 

@@ -42,7 +42,7 @@ static tide_status drop_refusal(tide_transaction *transaction, void *arg, tide_e
 tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *visit, void *arg,
                                       tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         db, WHAT, &stmt, err,
         "SELECT console_site.site, reason, at FROM console_refused JOIN console_site ON"
@@ -54,7 +54,6 @@ tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *
         tide_rows_get_copy(&stmt, 1, reason, sizeof reason);
         visit(site, reason, tide_rows_get_u64(&stmt, 2), arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -74,7 +73,7 @@ static tide_status read_jobs(tide_transaction *transaction, void *arg, tide_erro
 {
     struct jobs_ask *ask = arg;
     char payload[TIDE_CONSOLE_SITE_LIKE_BYTES];
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_console_site_like(ask->site, payload);
     tide_status rc =
         tide_rows_ask(tide_transaction_rows(transaction), WHAT, &stmt, err,
@@ -87,7 +86,6 @@ static tide_status read_jobs(tide_transaction *transaction, void *arg, tide_erro
         ask->ids[ask->count] = tide_rows_get_u64(&stmt, 0);
         ask->failed[ask->count++] = tide_rows_get_u64(&stmt, 1) == FAILED;
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 

@@ -223,22 +223,20 @@ tide_status tide_rows_change_with(tide_rows rows, const char *what, uint64_t *ch
 tide_status tide_rows_number_with(tide_rows rows, const char *what, uint64_t *number_out,
                                   tide_error *err, const tide_value *values, size_t count)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     const tide_status rc = tide_rows_first_with(rows, what, &stmt, err, values, count);
     if (rc == TIDE_OK)
         *number_out = tide_rows_get_u64(&stmt, 0);
-    tide_rows_end(&stmt);
     return rc;
 }
 
 tide_status tide_rows_copy_with(tide_rows rows, const char *what, char *room, size_t room_bytes,
                                 tide_error *err, const tide_value *values, size_t count)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     const tide_status rc = tide_rows_first_with(rows, what, &stmt, err, values, count);
     if (rc == TIDE_OK)
         tide_rows_get_copy(&stmt, 0, room, room_bytes);
-    tide_rows_end(&stmt);
     return rc;
 }
 

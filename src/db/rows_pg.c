@@ -263,12 +263,11 @@ static tide_status all_there(tide_rows rows, const char *sql, const char *what, 
 
 tide_status tide_rows_pg_tables(tide_rows rows, const char *sql, const char *what, tide_error *err)
 {
-    tide_buf text;
     bool there = false;
     tide_status rc = all_there(rows, sql, what, &there, err);
     if (rc != TIDE_OK || there)
         return rc;
-    tide_buf_init(&text, tide_mem_heap(), TIDE_ROWS_SQL_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(TIDE_ROWS_SQL_BYTES_MAX);
     /* If two processes create the same table at once, the later one would fail in spite of IF
      * NOT EXISTS.  The lock ends with the transaction. */
     rc = exec(rows.postgres, "SELECT pg_advisory_xact_lock(hashtext('" SCHEMA " tables'))", what,
@@ -277,7 +276,6 @@ tide_status tide_rows_pg_tables(tide_rows rows, const char *sql, const char *wha
         rc = no_memory(what, err);
     if (rc == TIDE_OK)
         rc = exec(rows.postgres, tide_buf_cstr(&text), what, err);
-    tide_buf_done(&text);
     return rc;
 }
 

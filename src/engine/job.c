@@ -176,11 +176,10 @@ static tide_status copy_items(tide_job *job, const json_t *items)
 static void read_items(tide_job *job)
 {
     job->items_read = true;
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     job->items_status = tide_json_parse_stored(job->body->payload, &payload, NULL);
     if (job->items_status == TIDE_OK)
         job->items_status = copy_items(job, json_object_get(payload, "items"));
-    json_decref(payload);
 }
 
 size_t tide_job_items(tide_job *job)
@@ -362,8 +361,7 @@ struct intent_ask {
 static tide_status intent_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct intent_ask *ask = arg;
-    tide_buf outcome;
-    tide_buf_init(&outcome, ask->job->engine->mem, TIDE_RESUME_BYTES_MAX);
+    tide_auto_buf outcome = tide_buf_in(ask->job->engine->mem, TIDE_RESUME_BYTES_MAX);
     tide_status rc = save_run(transaction, ask->job, err); /* TIDE_STALE if the claim was lost */
     if (rc == TIDE_OK)
         rc =
@@ -372,7 +370,6 @@ static tide_status intent_run(tide_transaction *transaction, void *arg, tide_err
     if (rc == TIDE_NOT_FOUND)
         rc = tide_ledger_intent(transaction->tx, ask->job->brief.id, ask->tag, ask->detail,
                                 transaction->now_unix_ms, &ask->state, &outcome, err);
-    tide_buf_done(&outcome);
     return rc;
 }
 

@@ -78,14 +78,12 @@ tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTIN
  * a hash of its own. */
 static uint64_t print_of(tide_engine *engine, const char *path)
 {
-    tide_buf content;
-    tide_buf_init(&content, engine->mem, TIDE_SETTINGS_FILE_BYTES_MAX);
+    tide_auto_buf content = tide_buf_in(engine->mem, TIDE_SETTINGS_FILE_BYTES_MAX);
     tide_status rc =
         tide_file_read(engine->world, path, TIDE_SETTINGS_FILE_BYTES_MAX, &content, NULL);
     uint64_t print = TIDE_HASH_START ^ (uint64_t)(int64_t)rc;
     if (rc == TIDE_OK)
         print = tide_hash(print, tide_buf_text(&content));
-    tide_buf_done(&content);
     return print | 1;
 }
 

@@ -99,7 +99,7 @@ tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint3
 
 static tide_status manifest_count(tide_rows db, struct tide_manifest *manifest, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(db, WHAT, &stmt, err,
                       "SELECT state, count(*), CAST(sum(bytes) AS bigint) FROM mail_removal"
@@ -112,7 +112,6 @@ static tide_status manifest_count(tide_rows db, struct tide_manifest *manifest, 
         manifest->entries[state] = tide_rows_get_u64(&stmt, 1);
         manifest->bytes[state] = tide_rows_get_u64(&stmt, 2);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -160,7 +159,7 @@ tide_status tide_manifest_list(tide_rows db, uint32_t account,
                                void (*visit)(const struct tide_manifest *manifest, void *arg),
                                void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
                                    "SELECT " MANIFEST_COLUMNS " FROM mail_manifest"
                                    " WHERE ?1 = 0 OR account = ?1 ORDER BY id DESC",
@@ -173,7 +172,6 @@ tide_status tide_manifest_list(tide_rows db, uint32_t account,
             break;
         visit(&one, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -255,7 +253,7 @@ tide_status tide_removal_list(tide_rows db, uint64_t manifest, int state, uint64
                               bool (*visit)(const struct tide_removal *removal, void *arg),
                               void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(db, WHAT, &stmt, err,
                       "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE manifest = ?1"
@@ -268,7 +266,6 @@ tide_status tide_removal_list(tide_rows db, uint64_t manifest, int state, uint64
         removal_read(&stmt, &one);
         more = visit(&one, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -337,7 +334,7 @@ tide_status tide_removal_restored(tide_rows db, uint32_t account, tide_text gmai
 tide_status tide_removal_facts(tide_rows db, uint32_t account, tide_text gmail_id,
                                struct tide_removal_facts *facts_out, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_first(
         db, WHAT, &stmt, err,
         "SELECT (SELECT min(made_ms) FROM mail_removal JOIN mail_manifest"
@@ -352,7 +349,6 @@ tide_status tide_removal_facts(tide_rows db, uint32_t account, tide_text gmail_i
         *facts_out = (struct tide_removal_facts){.first_ms = tide_rows_get_u64(&stmt, 0),
                                                  .claimed = tide_rows_get_i64(&stmt, 1) != 0,
                                                  .moved = tide_rows_get_i64(&stmt, 2) != 0};
-    tide_rows_end(&stmt);
     return rc;
 }
 

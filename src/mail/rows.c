@@ -93,7 +93,7 @@ static void row_read(const tide_rows_stmt *stmt, struct tide_mail_row *row)
 tide_status tide_mail_row_get(tide_rows db, uint32_t account, struct tide_mail_row *row_out,
                               tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_first(db, WHAT, &stmt, err,
                         "SELECT " ROW_COLUMNS " FROM mail_account WHERE account = ?1", account);
@@ -101,14 +101,13 @@ tide_status tide_mail_row_get(tide_rows db, uint32_t account, struct tide_mail_r
         row_read(&stmt, row_out);
     else if (rc == TIDE_NOT_FOUND)
         (void)tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of the mail system");
-    tide_rows_end(&stmt);
     return rc;
 }
 
 tide_status tide_mail_rows(tide_rows db, void (*visit)(const struct tide_mail_row *row, void *arg),
                            void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
                                    "SELECT " ROW_COLUMNS " FROM mail_account ORDER BY email");
     while (tide_rows_next(&stmt, &rc, err)) {
@@ -116,7 +115,6 @@ tide_status tide_mail_rows(tide_rows db, void (*visit)(const struct tide_mail_ro
         row_read(&stmt, &row);
         visit(&row, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -245,7 +243,7 @@ tide_status tide_mail_shards(tide_rows db, uint32_t account,
                              void (*visit)(const struct tide_shard_state *shard, void *arg),
                              void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         db, WHAT, &stmt, err,
         "SELECT name, id, generation, messages FROM mail_shard WHERE account = ?1", account);
@@ -256,7 +254,6 @@ tide_status tide_mail_shards(tide_rows db, uint32_t account,
         tide_rows_get_copy(&stmt, 1, shard.id, sizeof shard.id);
         visit(&shard, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -321,7 +318,7 @@ tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *
 tide_status tide_mail_listing_get(tide_rows db, uint64_t id, struct tide_mail_listing *listing_out,
                                   tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_first(
         db, WHAT, &stmt, err,
         "SELECT id, account, from_ms, begun_ms, spans_left FROM mail_listing WHERE id = ?1", id);
@@ -331,7 +328,6 @@ tide_status tide_mail_listing_get(tide_rows db, uint64_t id, struct tide_mail_li
                                                   .from_ms = tide_rows_get_u64(&stmt, 2),
                                                   .begun_ms = tide_rows_get_u64(&stmt, 3),
                                                   .left = tide_rows_get_u64(&stmt, 4)};
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -448,7 +444,7 @@ tide_status tide_mail_seen_get(tide_rows db, uint64_t listing, const tide_text *
 tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_out,
                                 char id_out[65], tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_first(db, WHAT, &stmt, err,
                                      "SELECT count(*), coalesce(max(gmail_id), '')"
                                      " FROM mail_seen WHERE listing = ?1",
@@ -458,7 +454,6 @@ tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_
         *count_out = tide_rows_get_u64(&stmt, 0);
         (void)snprintf(id_out, 65, "%.*s", (int)id.bytes, id.data);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 

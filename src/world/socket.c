@@ -497,13 +497,12 @@ static tide_status end_of(tide_text line, tide_error *err)
 {
     if (!is_end(line))
         return TIDE_AGAIN;
-    json_t *end = json_loadb(line.data, line.bytes, 0, NULL);
+    json_auto_t *end = json_loadb(line.data, line.bytes, 0, NULL);
     const char *name = json_string_value(json_object_get(end, "end"));
     const char *text = json_string_value(json_object_get(end, "text"));
     tide_status rc = name == NULL ? TIDE_CORRUPT : tide_status_from_name(name);
     if (rc != TIDE_OK)
         (void)tide_error_set(err, rc, "%s", text == NULL || text[0] == '\0' ? "failed" : text);
-    json_decref(end);
     return rc;
 }
 

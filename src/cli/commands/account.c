@@ -30,7 +30,6 @@ static const char *signed_in(struct accounts *accounts, const struct tide_system
                              const char *account, const struct account_seen *seen, bool elsewhere)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf secret;
     if (tide_outcome_is_bad(&seen->outcome) && seen->outcome.status == TIDE_AUTH)
         return "refused";
     if (elsewhere)
@@ -38,10 +37,8 @@ static const char *signed_in(struct accounts *accounts, const struct tide_system
     if (accounts->secrets == NULL)
         return "unknown";
     tide_system_secret_name(system, account, name);
-    tide_buf_init(&secret, accounts->cli->mem, TIDE_SECRET_BYTES_MAX);
+    tide_auto_secret secret = tide_buf_in(accounts->cli->mem, TIDE_SECRET_BYTES_MAX);
     const tide_status rc = tide_secrets_get(accounts->secrets, name, &secret, NULL);
-    tide_secret_wipe(&secret);
-    tide_buf_done(&secret);
     return rc == TIDE_OK ? "yes" : rc == TIDE_NOT_FOUND ? "no" : "unknown";
 }
 

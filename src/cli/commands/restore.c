@@ -90,14 +90,12 @@ static tide_status mark_write(struct restoring *self, const char *step)
 static tide_status mark_read(struct restoring *self)
 {
     struct cli *cli = self->cli;
-    tide_buf text;
     char step[8] = "";
-    tide_buf_init(&text, cli->mem, 200);
+    tide_auto_buf text = tide_buf_in(cli->mem, 200);
     tide_status rc = tide_file_read(cli->world, self->pending, 200, &text, NULL);
     self->number = cli->now_unix_ms / 1000;
     if (rc == TIDE_OK && sscanf(tide_buf_cstr(&text), "%7s %" SCNu64, step, &self->number) == 2)
         self->moving = strcmp(step, "move") == 0;
-    tide_buf_done(&text);
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 

@@ -252,8 +252,7 @@ void tide_account_good_item(tide_engine *engine, struct tide_account *account, u
 static void good_load(tide_engine *engine, struct tide_account *account)
 {
     char key[32];
-    tide_buf value;
-    tide_buf_init(&value, engine->mem, TIDE_ITEM_BYTES_MAX + 16);
+    tide_auto_buf value = tide_buf_in(engine->mem, TIDE_ITEM_BYTES_MAX + 16);
     good_key(account->id, key);
     if (tide_ledger_note_get(engine->ledger, key, &value, NULL) == TIDE_OK) {
         const char *text = tide_buf_cstr(&value);
@@ -266,7 +265,6 @@ static void good_load(tide_engine *engine, struct tide_account *account)
             (void)snprintf(account->goods[0].item, sizeof account->goods[0].item, "%s", space + 1);
         }
     }
-    tide_buf_done(&value);
 }
 
 void tide_accounts_reload(tide_engine *engine)

@@ -47,15 +47,13 @@ tide_status tide_account_totals_read(tide_ledger *ledger, uint32_t account,
                                      struct tide_account_totals *totals_out, tide_error *err)
 {
     char key[32];
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), TOTALS_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(TOTALS_BYTES_MAX);
     key_of("totals", account, key);
     tide_status rc = tide_ledger_note_get(ledger, key, &text, err);
     if (rc == TIDE_OK || rc == TIDE_NOT_FOUND) {
         *totals_out = totals_parse(tide_buf_text(&text));
         rc = TIDE_OK;
     }
-    tide_buf_done(&text);
     return rc;
 }
 

@@ -29,11 +29,10 @@ tide_status tide_archive_id_read(tide_world *world, const char *dir,
                                  char id_out[TIDE_ARCHIVE_ID_BYTES], tide_error *err)
 {
     char path[PATH_BYTES];
-    tide_buf text;
     tide_status rc = path_of(dir, TIDE_ARCHIVE_ID_FILE, path, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_buf_init(&text, tide_mem_heap(), FILE_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(FILE_BYTES_MAX);
     rc = tide_file_read(world, path, FILE_BYTES_MAX, &text, err);
     char *end = rc == TIDE_OK && text.bytes > 0 ? strpbrk(text.data, "\r\n") : NULL;
     if (end != NULL) {
@@ -47,7 +46,6 @@ tide_status tide_archive_id_read(tide_world *world, const char *dir,
                             path);
     if (rc == TIDE_OK)
         memcpy(id_out, text.data, TIDE_ARCHIVE_ID_BYTES);
-    tide_buf_done(&text);
     return rc;
 }
 

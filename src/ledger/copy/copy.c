@@ -42,8 +42,7 @@ tide_status tide_copy_look_up(struct copier *self, tide_copy_step step, const ch
 
 static tide_status check_rules(struct copier *self, struct copy_side *side, const char *advice)
 {
-    tide_buf problems;
-    tide_buf_init(&problems, self->mem, PROBLEMS_BYTES_MAX);
+    tide_auto_buf problems = tide_buf_in(self->mem, PROBLEMS_BYTES_MAX);
     tide_error why = {TIDE_OK, 0, ""};
     tide_status rc = tide_ledger_check(side->ledger, &problems, &why);
     if (rc == TIDE_CORRUPT && problems.bytes > 0) {
@@ -52,10 +51,8 @@ static tide_status check_rules(struct copier *self, struct copy_side *side, cons
             *end = '\0';
         (void)tide_error_set(self->err, rc, "%.120s: %.150s; %s", side->name, problems.data,
                              advice);
-    } else if (rc != TIDE_OK && self->err != NULL) {
+    } else if (rc != TIDE_OK && self->err != NULL)
         *self->err = why;
-    }
-    tide_buf_done(&problems);
     return rc;
 }
 

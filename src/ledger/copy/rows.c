@@ -221,17 +221,15 @@ static void add_from(tide_buf *sql, bool *failed, const struct copy_side *side,
 tide_status tide_copy_count(struct copy_side *side, const struct copy_table *table,
                             uint64_t *count_out, tide_error *err)
 {
-    tide_buf sql;
     bool failed = false;
     struct copy_answer answer = {0};
-    tide_buf_init(&sql, tide_mem_heap(), SQL_BYTES_MAX);
+    tide_auto_buf sql = tide_buf_heap(SQL_BYTES_MAX);
     add(&sql, &failed, "SELECT count(*)");
     add_from(&sql, &failed, side, table);
     tide_status rc = failed ? no_memory(err)
                             : tide_copy_side_run(side, tide_buf_cstr(&sql), NULL, 0, &answer, err);
     if (rc == TIDE_OK)
         *count_out = (uint64_t)answer.number;
-    tide_buf_done(&sql);
     return rc;
 }
 

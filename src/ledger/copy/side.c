@@ -33,10 +33,8 @@ static tide_status lock_path(const char *path, char out[PATH_BYTES], tide_error 
 /* No lock file is created for a source that never had an engine (LCP1). */
 static bool lock_is_there(tide_world *world, const char *path)
 {
-    tide_buf line;
-    tide_buf_init(&line, tide_mem_heap(), 4096);
+    tide_auto_buf line = tide_buf_heap(4096);
     const tide_status rc = tide_file_read(world, path, 4096, &line, NULL);
-    tide_buf_done(&line);
     return rc != TIDE_NOT_FOUND;
 }
 
@@ -63,8 +61,7 @@ static tide_status hold(struct copy_side *side, const char *path, bool target, t
 /* A member with a valid lease is using the ledger now. */
 static tide_status refuse_members(struct copy_side *side, tide_error *err)
 {
-    tide_buf name;
-    tide_buf_init(&name, tide_mem_heap(), 1 << 10);
+    tide_auto_buf name = tide_buf_heap(1 << 10);
     struct copy_answer answer = {.text = &name};
     tide_status rc = tide_copy_side_run(
         side,
@@ -76,15 +73,13 @@ static tide_status refuse_members(struct copy_side *side, tide_error *err)
                             "%.150s is in use by a worker (%.65s): stop all workers first, so "
                             "that nothing changes meanwhile",
                             side->name, tide_buf_cstr(&name));
-    tide_buf_done(&name);
     return rc;
 }
 
 /* The server must store our texts byte for byte. */
 static tide_status require_utf8(struct copy_side *side, tide_error *err)
 {
-    tide_buf encoding;
-    tide_buf_init(&encoding, tide_mem_heap(), 1 << 10);
+    tide_auto_buf encoding = tide_buf_heap(1 << 10);
     struct copy_answer answer = {.text = &encoding};
     tide_status rc = tide_copy_side_run(side, "SELECT current_setting('server_encoding')", NULL, 0,
                                         &answer, err);
@@ -92,7 +87,6 @@ static tide_status require_utf8(struct copy_side *side, tide_error *err)
         rc = tide_error_set(err, TIDE_INVALID,
                             "%.150s stores text as %.30s: create a database with ENCODING 'UTF8'",
                             side->name, tide_buf_cstr(&encoding));
-    tide_buf_done(&encoding);
     return rc;
 }
 

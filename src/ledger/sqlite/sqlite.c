@@ -278,13 +278,11 @@ static tide_status check_after_crash(struct tide_sqlite *self, tide_error *err)
     if (rc != TIDE_OK || running == 0)
         return rc;
     TIDE_SEEN("ledger: checked after an unclean stop");
-    tide_buf problems;
-    tide_buf_init(&problems, self->mem, 16 << 10);
+    tide_auto_buf problems = tide_buf_in(self->mem, 16 << 10);
     rc = tide_db_quick_check(&self->db, &problems, err);
     if (rc == TIDE_OK && problems.bytes > 0)
         rc = tide_error_set(err, TIDE_CORRUPT, "%s: damaged (%.150s); restore it from a backup",
                             self->db.path, tide_buf_cstr(&problems));
-    tide_buf_done(&problems);
     return rc;
 }
 

@@ -297,18 +297,12 @@ static tide_status parse(tide_archive *archive, struct batch *batch, struct item
 
 static tide_status parse_all(tide_archive *archive, struct batch *batch, tide_error *err)
 {
-    tide_arena arena;
-    tide_buf raw;
-    tide_buf room;
-    tide_arena_init(&arena, archive->mem, ARENA_BYTES_MAX);
-    tide_buf_init(&raw, archive->mem, TIDE_MESSAGE_BYTES_MAX);
-    tide_buf_init(&room, archive->mem, FOLDED_BYTES_MAX);
+    tide_auto_arena arena = tide_arena_in(archive->mem, ARENA_BYTES_MAX);
+    tide_auto_buf raw = tide_buf_in(archive->mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_auto_buf room = tide_buf_in(archive->mem, FOLDED_BYTES_MAX);
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
         rc = parse(archive, batch, &batch->items[i], &arena, &raw, &room, err);
-    tide_buf_done(&room);
-    tide_buf_done(&raw);
-    tide_arena_done(&arena);
     return rc;
 }
 

@@ -752,24 +752,20 @@ static bool is_damage(tide_status rc)
 tide_status tide_shard_content_is(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                   tide_text raw, bool *is_out, tide_error *err)
 {
-    tide_buf read;
-    tide_buf_init(&read, shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_auto_buf read = tide_buf_in(shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
     const tide_status rc = tide_shard_raw(shard, packer, content, &read, err);
     *is_out = rc == TIDE_OK && tide_text_equal(tide_buf_text(&read), raw);
-    tide_buf_done(&read);
     return is_damage(rc) ? TIDE_OK : rc;
 }
 
 tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                     tide_text raw, bool *adds_out, tide_error *err)
 {
-    tide_buf read;
-    tide_buf_init(&read, shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_auto_buf read = tide_buf_in(shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
     const tide_status rc = tide_shard_raw(shard, packer, content, &read, err);
     const tide_text old = tide_buf_text(&read);
     *adds_out = rc == TIDE_OK && (old.bytes > raw.bytes ||
                                   (old.bytes > 0 && memcmp(old.data, raw.data, old.bytes) != 0));
-    tide_buf_done(&read);
     return is_damage(rc) ? TIDE_OK : rc;
 }
 

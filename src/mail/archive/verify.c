@@ -88,9 +88,8 @@ static tide_status page_read(struct verifying *verifying, struct tide_shard *sha
 static tide_status check_file(struct verifying *verifying, struct tide_shard *shard,
                               tide_error *err)
 {
-    tide_buf problems;
     int64_t wrong = 0;
-    tide_buf_init(&problems, verifying->raw.mem, 8 << 10);
+    tide_auto_buf problems = tide_buf_in(verifying->raw.mem, 8 << 10);
     tide_status rc = tide_shards_open(&verifying->reader->shards, shard, err);
     if (rc == TIDE_OK)
         rc = tide_db_quick_check(&shard->db, &problems, err);
@@ -100,7 +99,6 @@ static tide_status check_file(struct verifying *verifying, struct tide_shard *sh
         report(verifying, shard->name, "", tide_buf_cstr(&problems));
     if (rc == TIDE_OK && wrong != 0)
         report(verifying, shard->name, "", "its counts or the order of its rows are wrong");
-    tide_buf_done(&problems);
     return rc;
 }
 

@@ -62,8 +62,7 @@ static tide_status query_add_words(struct cli *cli, tide_buf *query)
 
 static tide_status query_of(struct cli *cli, char query_out[TIDE_ARCHIVING_QUERY_BYTES + 1])
 {
-    tide_buf query;
-    tide_buf_init(&query, cli->mem, TIDE_ARCHIVING_QUERY_BYTES);
+    tide_auto_buf query = tide_buf_in(cli->mem, TIDE_ARCHIVING_QUERY_BYTES);
     tide_status rc = add_filter(cli, &query, "older-than", "older_than");
     if (rc == TIDE_OK)
         rc = add_filter(cli, &query, "label", "label");
@@ -82,7 +81,6 @@ static tide_status query_of(struct cli *cli, char query_out[TIDE_ARCHIVING_QUERY
     }
     if (rc == TIDE_OK)
         (void)snprintf(query_out, TIDE_ARCHIVING_QUERY_BYTES + 1, "%s", tide_buf_cstr(&query));
-    tide_buf_done(&query);
     return rc;
 }
 
@@ -195,7 +193,7 @@ static tide_status remove_all(struct archiving *archiving)
 
 static tide_status new_run(struct archiving *archiving)
 {
-    json_t *result = NULL;
+    json_auto_t *result = NULL;
     tide_status rc = archiving_choose(archiving, &result);
     if (rc == TIDE_OK && archiving->dry) {
         rc = archiving_dry(archiving, result);
@@ -208,7 +206,6 @@ static tide_status new_run(struct archiving *archiving)
         if (rc == TIDE_OK)
             rc = remove_all(archiving);
     }
-    json_decref(result);
     return rc;
 }
 

@@ -48,8 +48,7 @@ static tide_status search_pages(struct cli *cli, tide_archive *archive, const ti
     struct finding finding = {.cli = cli};
     uint64_t limit = PAGE_DEFAULT;
     bool more = false;
-    tide_buf next;
-    tide_buf_init(&next, cli->mem, 4096);
+    tide_auto_buf next = tide_buf_in(cli->mem, 4096);
     tide_json_array(&finding.list);
     tide_status rc = TIDE_OK;
     if (cli_flag(cli, "limit") != NULL)
@@ -71,7 +70,6 @@ static tide_status search_pages(struct cli *cli, tide_archive *archive, const ti
     tide_json_set(&cli->json, "messages", &finding.list);
     if (more)
         tide_json_set_text(&cli->json, "next", tide_buf_text(&next));
-    tide_buf_done(&next);
     return rc;
 }
 

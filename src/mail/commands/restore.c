@@ -351,8 +351,7 @@ tide_status cli_mail_restore(struct cli *cli)
     struct restoring self = {.cli = cli};
     tide_archive *archive = NULL;
     char email[256] = "";
-    tide_buf words;
-    tide_buf_init(&words, cli->mem, 1024);
+    tide_auto_buf words = tide_buf_in(cli->mem, 1024);
     tide_status rc = mail_home_places(cli, &self.home);
     if (rc == TIDE_OK)
         rc = read_wanted(cli, &self.home, email, &words, &self.wanted);
@@ -366,6 +365,5 @@ tide_status cli_mail_restore(struct cli *cli)
     cli_display_close(&self.shown.display);
     json_decref(self.result);
     const tide_status closed = mail_home_close(cli, &self.home);
-    tide_buf_done(&words);
     return rc == TIDE_OK ? closed : rc;
 }

@@ -107,8 +107,7 @@ static tide_status show_one(struct cli *cli, tide_archive *archive,
 {
     struct tide_message message;
     tide_arena arena;
-    tide_buf labels;
-    tide_buf_init(&labels, cli->mem, 64 << 10);
+    tide_auto_buf labels = tide_buf_in(cli->mem, 64 << 10);
     tide_status rc = parse(cli, raw, &arena, &message);
     if (rc == TIDE_OK)
         rc = tide_archive_label_rows(archive, stored, label_line, &labels, &cli->err);
@@ -125,7 +124,6 @@ static tide_status show_one(struct cli *cli, tide_archive *archive,
         tide_json_set_text(&cli->json, "text", message.text);
     }
     tide_arena_done(&arena);
-    tide_buf_done(&labels);
     return rc;
 }
 
@@ -304,9 +302,8 @@ static tide_status save_all(struct cli *cli, const char *dir, tide_text raw)
 {
     struct tide_message message;
     tide_arena arena;
-    tide_buf content;
     tide_json list;
-    tide_buf_init(&content, cli->mem, RAW_BYTES_MAX);
+    tide_auto_buf content = tide_buf_in(cli->mem, RAW_BYTES_MAX);
     tide_json_array(&list);
     tide_status rc = parse(cli, raw, &arena, &message);
     if (rc == TIDE_OK)
@@ -337,7 +334,6 @@ static tide_status save_all(struct cli *cli, const char *dir, tide_text raw)
         cli_print(cli, "the message has no attachments\n");
     tide_json_set(&cli->json, "saved", &list);
     tide_arena_done(&arena);
-    tide_buf_done(&content);
     return cli_hint(cli, rc, "Check that the directory belongs to you and has free space.");
 }
 

@@ -457,10 +457,8 @@ static tide_status make_dirs(struct exporting *exporting, char dir[PATH_BYTES])
 
 static tide_status export_pages(struct exporting *exporting)
 {
-    tide_buf next;
-    tide_buf token;
-    tide_buf_init(&next, exporting->mem, 4096);
-    tide_buf_init(&token, exporting->mem, 4096);
+    tide_auto_buf next = tide_buf_in(exporting->mem, 4096);
+    tide_auto_buf token = tide_buf_in(exporting->mem, 4096);
     tide_status rc = TIDE_OK;
     for (bool more = true; rc == TIDE_OK && more;) {
         const struct tide_search search = {.query = exporting->wanted->query,
@@ -476,8 +474,6 @@ static tide_status export_pages(struct exporting *exporting)
         if (rc == TIDE_OK)
             rc = tide_buf_add(&token, tide_buf_cstr(&next), next.bytes);
     }
-    tide_buf_done(&next);
-    tide_buf_done(&token);
     return rc;
 }
 

@@ -103,7 +103,6 @@ static tide_status import_mbox(struct tide_importing *importing, tide_reading *r
 static tide_status import_eml(struct tide_importing *importing, tide_reading *reading,
                               const struct tide_path_info *info, const char *flags)
 {
-    tide_buf raw;
     size_t count = 0;
     importing->imported.read_bytes += info->bytes;
     if (info->bytes > TIDE_MBOX_MESSAGE_BYTES_MAX) {
@@ -111,7 +110,7 @@ static tide_status import_eml(struct tide_importing *importing, tide_reading *re
         importing->imported.too_long++;
         return TIDE_OK;
     }
-    tide_buf_init(&raw, importing->mem, TIDE_MBOX_MESSAGE_BYTES_MAX + 1);
+    tide_auto_buf raw = tide_buf_in(importing->mem, TIDE_MBOX_MESSAGE_BYTES_MAX + 1);
     char *room = tide_buf_reserve(&raw, (size_t)info->bytes + 1);
     tide_status rc =
         room == NULL ? tide_error_set(importing->err, TIDE_NO_MEMORY,
@@ -126,7 +125,6 @@ static tide_status import_eml(struct tide_importing *importing, tide_reading *re
         rc = tide_import_message(importing, &one);
         progress(importing);
     }
-    tide_buf_done(&raw);
     return rc;
 }
 

@@ -79,8 +79,7 @@ static bool needs_quotes(tide_text name)
 static tide_status add_name(struct reader *reader, tide_text raw)
 {
     /* Decode into a separate buffer: the output is scanned again. */
-    tide_buf name;
-    tide_buf_init(&name, reader->decoder->mem, TIDE_MESSAGE_TEXT_BYTES_MAX);
+    tide_auto_buf name = tide_buf_in(reader->decoder->mem, TIDE_MESSAGE_TEXT_BYTES_MAX);
     tide_status rc = tide_header_words(reader->decoder, raw, &name);
     trim_end(&name, 0);
     if (rc == TIDE_OK && name.bytes > 0)
@@ -88,7 +87,6 @@ static tide_status add_name(struct reader *reader, tide_text raw)
                                                 : tide_buf_add(reader->out, name.data, name.bytes);
     if (rc == TIDE_OK && name.bytes > 0)
         rc = tide_buf_add(reader->out, " ", 1);
-    tide_buf_done(&name);
     return rc;
 }
 

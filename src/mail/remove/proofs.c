@@ -137,14 +137,13 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
                                   uint64_t *waited_ms, tide_mem *mem, tide_history_visit *visit,
                                   void *arg, tide_error *err)
 {
-    tide_buf token;
     tide_status rc = TIDE_OK;
     bool more = true;
     if (start[0] == '\0')
         return tide_error_set(err, TIDE_PERMANENT,
                               "%s is not completely synced yet: run `tidemark mail sync` first",
                               user->email);
-    tide_buf_init(&token, mem, 16 << 10);
+    tide_auto_buf token = tide_buf_in(mem, 16 << 10);
     for (size_t pages = 0; rc == TIDE_OK && more; pages++) {
         struct tide_gmail_history page = {.value = NULL};
         if (pages == TIDE_REMOVE_PAGES_MAX)
@@ -166,7 +165,6 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
                                 "`tidemark mail sync` first",
                                 user->email);
     }
-    tide_buf_done(&token);
     return rc;
 }
 
@@ -322,8 +320,7 @@ tide_status tide_archiver_prove(tide_mail *mail, struct tide_mail_user *user, ti
 tide_status tide_archiver_labels(tide_archive *archive, const struct tide_stored *stored,
                                  tide_mem *mem, char labels_out[2048], tide_error *err)
 {
-    tide_buf lines;
-    tide_buf_init(&lines, mem, 2048 - 1);
+    tide_auto_buf lines = tide_buf_in(mem, 2048 - 1);
     tide_status rc = tide_archive_labels_of(archive, stored, &lines, err);
     if (rc == TIDE_OK) {
         size_t bytes = lines.bytes > 0 ? lines.bytes - 1 : 0; /* without the last line's end */
@@ -331,7 +328,6 @@ tide_status tide_archiver_labels(tide_archive *archive, const struct tide_stored
             labels_out[i] = lines.data[i] == '\n' ? ' ' : lines.data[i];
         labels_out[bytes] = '\0';
     }
-    tide_buf_done(&lines);
     return rc;
 }
 

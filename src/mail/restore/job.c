@@ -324,14 +324,12 @@ static tide_status insert_call(struct work *work, struct tide_piece *piece, tide
 {
     tide_restore *restore = work->restore;
     char thread_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
-    tide_buf id;
-    tide_buf thread;
     tide_status rc = tide_archive_thread_now(
         restore->archive, tide_text_of(piece->removal.thread_id), thread_id, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
-    tide_buf_init(&thread, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
+    tide_auto_buf id = tide_buf_in(restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
+    tide_auto_buf thread = tide_buf_in(restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
     restore->unsent = 0; /* cleared until the outcome is known */
     do
         rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
@@ -350,8 +348,6 @@ static tide_status insert_call(struct work *work, struct tide_piece *piece, tide
         (void)snprintf(as_out->id, sizeof as_out->id, "%s", tide_buf_cstr(&id));
         (void)snprintf(as_out->thread_id, sizeof as_out->thread_id, "%s", tide_buf_cstr(&thread));
     }
-    tide_buf_done(&thread);
-    tide_buf_done(&id);
     return rc;
 }
 
@@ -429,16 +425,13 @@ static tide_status insert(struct work *work, struct tide_piece *piece, tide_erro
         if (rc != TIDE_OK || piece->deed != TIDE_DEED_INSERT)
             return rc;
     }
-    tide_buf raw;
-    tide_buf_init(&raw, work->restore->mem, TIDE_RESTORE_RAW_BYTES_MAX);
+    tide_auto_buf raw = tide_buf_in(work->restore->mem, TIDE_RESTORE_RAW_BYTES_MAX);
     tide_status rc = tide_piece_raw(work->restore, piece, &raw, err);
     if (rc == TIDE_CORRUPT || rc == TIDE_NEWER || rc == TIDE_INVALID || rc == TIDE_FULL) {
         refuse(work, piece, err->text);
         rc = TIDE_OK;
-    } else if (rc == TIDE_OK) {
+    } else if (rc == TIDE_OK)
         rc = insert_raw(work, piece, tide_buf_text(&raw), err);
-    }
-    tide_buf_done(&raw);
     return rc;
 }
 

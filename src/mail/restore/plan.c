@@ -240,8 +240,7 @@ static bool match_take(const struct tide_found *found, void *arg)
 /* The labels a message has in the archive; those that do not fit are left out. */
 static tide_status match_labels(tide_restore *restore, struct tide_piece *piece, tide_error *err)
 {
-    tide_buf labels;
-    tide_buf_init(&labels, restore->mem, 1 << 20);
+    tide_auto_buf labels = tide_buf_in(restore->mem, 1 << 20);
     const tide_status rc = tide_archive_labels_of(restore->archive, &piece->stored, &labels, err);
     size_t used = labels.bytes < sizeof piece->removal.labels ? labels.bytes
                                                               : sizeof piece->removal.labels - 1;
@@ -251,7 +250,6 @@ static tide_status match_labels(tide_restore *restore, struct tide_piece *piece,
         piece->removal.labels[i] = labels.data[i] == '\n' ? ' ' : labels.data[i];
     if (used > 0)
         piece->removal.labels[used - 1] = '\0';
-    tide_buf_done(&labels);
     return rc;
 }
 

@@ -68,9 +68,8 @@ static tide_status made_add(tide_restore *restore, const char *was, const char *
 static tide_status label_make(tide_restore *restore, tide_job *job, const char *was,
                               const char *name, tide_error *err)
 {
-    tide_buf id;
     uint64_t ticket = 0;
-    tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
+    tide_auto_buf id = tide_buf_in(restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
     tide_status rc = TIDE_OK;
     do
         rc = tide_gmail_label_create(restore->user->gmail, job, tide_text_of(name), &id, err);
@@ -86,7 +85,6 @@ static tide_status label_make(tide_restore *restore, tide_job *job, const char *
     if (rc == TIDE_EXISTS) /* a name that differs in case, or created just now */
         rc =
             tide_error_set(err, TIDE_SERVER, "the label \"%.100s\" exists but is not listed", name);
-    tide_buf_done(&id);
     return rc;
 }
 
@@ -357,7 +355,6 @@ tide_status tide_restore_look(tide_restore *restore, tide_job *job, const struct
     struct facts_ask ask = {.account = restore->account,
                             .gmail_id = tide_text_of(piece->removal.gmail_id)};
     struct tide_message message;
-    tide_arena arena;
     if (restore->looking != piece->removal.id) {
         restore->looking = piece->removal.id;
         restore->compared_count = 0;
@@ -368,7 +365,7 @@ tide_status tide_restore_look(tide_restore *restore, tide_job *job, const struct
     look->restore = restore;
     look->job = job;
     look->piece = piece;
-    tide_arena_init(&arena, restore->mem, ARENA_BYTES_MAX);
+    tide_auto_arena arena = tide_arena_in(restore->mem, ARENA_BYTES_MAX);
     tide_status rc = tide_transact(restore->mail->engine, facts_read, &ask, err);
     look->first_ms = ask.facts.first_ms;
     if (rc == TIDE_OK)
@@ -386,7 +383,6 @@ tide_status tide_restore_look(tide_restore *restore, tide_job *job, const struct
                             piece->removal.gmail_id);
     else if (rc == TIDE_OK)
         rc = TIDE_NOT_FOUND;
-    tide_arena_done(&arena);
     tide_mem_free(restore->mem, look, sizeof *look);
     return rc;
 }

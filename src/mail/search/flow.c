@@ -309,8 +309,7 @@ static tide_status column_check(struct tide_walk *walk, const tide_flow *flow, b
     if (rc != TIDE_OK)
         return rc;
     sqlite3_stmt *stmt = walk->columns[index];
-    tide_buf sequence;
-    tide_buf_init(&sequence, walk->searching->mem, 64 << 20);
+    tide_auto_buf sequence = tide_buf_in(walk->searching->mem, 64 << 20);
     bool row = false;
     (void)sqlite3_bind_int64(stmt, 1, tide_key_of(walk->searching->descending, flow->key));
     rc = tide_db_step(&shard->db, stmt, &row, err);
@@ -320,7 +319,6 @@ static tide_status column_check(struct tide_walk *walk, const tide_flow *flow, b
     *holds_out =
         rc == TIDE_OK && tide_sequence_contains(tide_buf_text(&sequence), flow->plan->sequence);
     tide_db_end(stmt);
-    tide_buf_done(&sequence);
     return rc;
 }
 

@@ -212,16 +212,14 @@ static tide_status snippet_make(struct page *page, struct shown *shown)
         return TIDE_OK;
     if (rc != TIDE_OK)
         return rc;
-    tide_arena arena;
     struct tide_message message;
-    tide_arena_init(&arena, searching->mem, PARSE_BYTES_MAX);
+    tide_auto_arena arena = tide_arena_in(searching->mem, PARSE_BYTES_MAX);
     rc = tide_message_parse(tide_buf_text(&shown->raw), &arena, &message);
     if (rc == TIDE_OK)
         rc = tide_search_snippet(searching, message.text, &shown->snippet);
     else
         (void)tide_error_set(searching->err, rc, "no memory to read %s",
                              shown->found.stored.gmail_id);
-    tide_arena_done(&arena);
     return rc;
 }
 

@@ -194,7 +194,7 @@ static tide_status check_length(struct absent *absent, bool *again_out, tide_err
 
 static tide_status absent_read(struct absent *absent, tide_error *err)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_status rc = tide_json_parse(tide_job_payload(absent->job), &payload, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "listing", &absent->listing.id, err);
@@ -202,7 +202,6 @@ static tide_status absent_read(struct absent *absent, tide_error *err)
         (void)tide_json_get_bool(payload, "forget", &absent->forget, NULL);
     if (rc == TIDE_OK && tide_json_get_u64(payload, "from", &absent->from_ms, NULL) != TIDE_OK)
         absent->from_ms = 0;
-    json_decref(payload);
     return rc;
 }
 
@@ -352,13 +351,12 @@ static tide_status confirm_all(struct confirm *confirm, tide_error *err)
 
 static void confirm_read(struct confirm *confirm)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_text known = TIDE_TEXT_NONE;
     if (tide_json_parse(tide_job_payload(confirm->job), &payload, NULL) == TIDE_OK &&
         tide_json_get_text(payload, "known", &known, NULL) == TIDE_OK &&
         known.bytes < sizeof confirm->known)
         memcpy(confirm->known, known.data, known.bytes);
-    json_decref(payload);
 }
 
 /* Only synced marks count as done (MAIL2), and only when the ledger remembers what is gone: also when

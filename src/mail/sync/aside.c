@@ -122,10 +122,8 @@ static void note_dir(const char *name, void *arg)
 
 static bool is_copied(tide_mail *mail, const char *mark)
 {
-    tide_buf none;
-    tide_buf_init(&none, mail->mem, 256);
+    tide_auto_buf none = tide_buf_in(mail->mem, 256);
     const bool there = tide_file_read(mail->world, mark, 256, &none, NULL) == TIDE_OK;
-    tide_buf_done(&none);
     return there;
 }
 

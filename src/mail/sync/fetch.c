@@ -30,8 +30,7 @@ enum {
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
                                 size_t count, const char *known, tide_error *err)
 {
-    tide_buf payload;
-    tide_buf_init(&payload, mail->mem, 64 << 10);
+    tide_auto_buf payload = tide_buf_in(mail->mem, 64 << 10);
     tide_status rc = tide_buf_add_text(&payload, "{");
     if (rc == TIDE_OK && known != NULL)
         rc = tide_buf_add_text(&payload, "\"known\":");
@@ -54,7 +53,6 @@ tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, c
     } else {
         (void)tide_error_set(err, rc, "no memory for a job of %zu messages", count);
     }
-    tide_buf_done(&payload);
     return rc;
 }
 

@@ -292,7 +292,7 @@ static tide_status take_page(struct history *history, const struct tide_gmail_hi
 static tide_status page_job(struct history *history, const struct tide_mail_page *page,
                             tide_error *err)
 {
-    tide_json payload;
+    tide_auto_json payload;
     tide_json_object(&payload);
     tide_json_set_cstr(&payload, "start", history->start);
     tide_json_set_u64(&payload, "stream", history->stream);
@@ -300,7 +300,6 @@ static tide_status page_job(struct history *history, const struct tide_mail_page
     tide_json_set_u64(&payload, "tries", history->tries);
     tide_status rc = tide_mail_page_job(history->mail, history->job, history->mail->history_kind,
                                         &payload, page, err);
-    tide_json_done(&payload);
     return rc;
 }
 

@@ -113,7 +113,7 @@ static void doubted_shard(const struct tide_shard_state *seen, const char *why, 
 
 static tide_status losses_read(struct known *known, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(known->ask->db, WHAT, &stmt, err,
                                    "SELECT name, messages FROM mail_loss WHERE account = ?1",
                                    known->ask->account);
@@ -128,7 +128,6 @@ static tide_status losses_read(struct known *known, tide_error *err)
             year->before = tide_rows_get_u64(&stmt, 1);
         memcpy(year->name, name, sizeof name);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -162,7 +161,7 @@ static bool wanted(const struct known *known, int32_t number)
 /* Messages that were gone from the server when their shard was last recorded. */
 static tide_status gone_read(struct known *known, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         known->ask->db, WHAT, &stmt, err,
         "SELECT gmail_id, shard FROM mail_only WHERE account = ?1 AND accepted_ms = 0",
@@ -175,7 +174,6 @@ static tide_status gone_read(struct known *known, tide_error *err)
         if (wanted(known, year_number(shard)))
             id_add(known, id, year_number(shard));
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 

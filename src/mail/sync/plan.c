@@ -202,8 +202,7 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
 static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error *err)
 {
     tide_json kept;
-    tide_buf line;
-    tide_buf_init(&line, plan->mail->mem, 4096);
+    tide_auto_buf line = tide_buf_in(plan->mail->mem, 4096);
     tide_json_object(&kept);
     tide_json_set_u64(&kept, "now", plan->now_ms);
     tide_json_set_cstr(&kept, "history_id", plan->position.history_id);
@@ -216,7 +215,6 @@ static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error 
     tide_json_done(&kept);
     rc = rc == TIDE_OK ? tide_job_resume_set(job, tide_buf_text(&line), err)
                        : tide_error_set(err, rc, "no memory for a plan");
-    tide_buf_done(&line);
     return rc;
 }
 
@@ -554,9 +552,8 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
                                 uint64_t ordinal, tide_error *err)
 {
     tide_json payload;
-    tide_buf line;
     uint64_t cycle = 0;
-    tide_buf_init(&line, plan->mail->mem, 4096);
+    tide_auto_buf line = tide_buf_in(plan->mail->mem, 4096);
     tide_json_object(&payload);
     tide_json_set_cstr(&payload, "start", plan->history_id);
     tide_json_set_u64(&payload, "stream", plan->stream);
@@ -573,7 +570,6 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
                                    .payload = tide_buf_cstr(&line)};
     if (rc == TIDE_OK)
         rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    tide_buf_done(&line);
     return rc;
 }
 

@@ -215,11 +215,10 @@ static tide_status accept(tide_mail *mail, uint32_t account, tide_error *err)
  * or said that it was not done. */
 static bool accept_asked(const tide_mail *mail, tide_job *job)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     const bool named = tide_json_parse(tide_job_payload(job), &payload, NULL) == TIDE_OK &&
                        json_object_get(payload, "engine") != NULL;
     const bool asked = !named || tide_engine_asked_here(mail->engine, payload);
-    json_decref(payload);
     return asked;
 }
 

@@ -65,7 +65,7 @@ struct noted {
 
 static tide_status noted_ids(tide_rows db, struct noted *noted, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(db, WHAT, &stmt, err,
                       "SELECT gmail_id FROM mail_only WHERE account = ?1 AND shard = ?2"
@@ -77,7 +77,6 @@ static tide_status noted_ids(tide_rows db, struct noted *noted, tide_error *err)
         tide_rows_get_copy(&stmt, 0, id, sizeof id);
         list_add(id, &noted->list);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -97,7 +96,7 @@ struct seen {
 static tide_status seen_read(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct seen *seen = arg;
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         tide_transaction_rows(transaction), WHAT, &stmt, err,
         "SELECT name, gone, gone_sum FROM mail_only_seen WHERE account = ?1", seen->account);
@@ -111,7 +110,6 @@ static tide_status seen_read(tide_transaction *transaction, void *arg, tide_erro
                 seen->same[i] = tide_rows_get_u64(&stmt, 1) == seen->shards[i].gone &&
                                 tide_rows_get_u64(&stmt, 2) == seen->shards[i].gone_sum;
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -120,7 +118,7 @@ static tide_status seen_read(tide_transaction *transaction, void *arg, tide_erro
 static tide_status write_ids(tide_rows db, const char *sql, const struct change *change,
                              const tide_text *ids, size_t count, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(db, WHAT, &stmt, err, sql, change->account, change->shard.name);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         bool row = false;
@@ -128,7 +126,6 @@ static tide_status write_ids(tide_rows db, const char *sql, const struct change 
         rc = tide_rows_step(&stmt, &row, err);
         tide_rows_again(&stmt);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 

@@ -259,11 +259,10 @@ tide_status tide_api_call(tide_api *api, tide_job *job, const struct tide_api_ca
     TIDE_ASSERT(call->method < api->provider->methods_count);
     struct tide_mem_wiping wiping;
     struct sending sending = {.api = api, .job = job, .call = call, .response = response};
-    tide_buf url;
     tide_mem_wiping_init(&wiping, api->mem);
     tide_buf_init(&sending.bearer, &wiping.base, BEARER_BYTES_MAX);
     tide_buf_init(&sending.authorization, &wiping.base, BEARER_BYTES_MAX + 8);
-    tide_buf_init(&url, api->mem, TIDE_URL_BYTES_MAX);
+    tide_auto_buf url = tide_buf_in(api->mem, TIDE_URL_BYTES_MAX);
     tide_status rc = tide_buf_print(&url, "%s%s", api->endpoint, call->path);
     sending.url = tide_buf_cstr(&url);
     if (rc != TIDE_OK) {
@@ -277,7 +276,6 @@ tide_status tide_api_call(tide_api *api, tide_job *job, const struct tide_api_ca
             rc = call_once(&sending, &again, err);
         }
     }
-    tide_buf_done(&url);
     tide_buf_done(&sending.authorization);
     tide_buf_done(&sending.bearer);
     return rc;

@@ -74,8 +74,8 @@ static tide_status challenge_add(const char *verifier, tide_buf *out)
 
 static tide_status link_write(tide_oauth_flow *self, const struct tide_oauth_ask *ask)
 {
-    tide_buf form;
-    tide_buf challenge;
+    tide_auto_buf form;
+    tide_auto_buf challenge;
     tide_buf_init(&form, &self->wiping.base, LINK_BYTES_MAX);
     tide_buf_init(&challenge, &self->wiping.base, RANDOM_TEXT_BYTES);
     tide_status rc = challenge_add(self->verifier, &challenge);
@@ -101,8 +101,6 @@ static tide_status link_write(tide_oauth_flow *self, const struct tide_oauth_ask
         rc =
             tide_buf_print(&self->link, "%s%c%s%s%s", url, strchr(url, '?') == NULL ? '?' : '&',
                            tide_buf_cstr(&form), more == NULL ? "" : "&", more == NULL ? "" : more);
-    tide_buf_done(&challenge);
-    tide_buf_done(&form);
     return rc;
 }
 

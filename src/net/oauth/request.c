@@ -209,7 +209,7 @@ static tide_status refused(const struct tide_oauth_provider *provider,
                            const struct tide_response *response,
                            char code_out[TIDE_OAUTH_ERROR_BYTES], tide_error *err)
 {
-    json_t *object = NULL;
+    json_auto_t *object = NULL;
     (void)tide_json_parse(tide_buf_text(&response->body), &object, NULL);
     const char *code = json_string_value(json_object_get(object, "error"));
     const char *description = json_string_value(json_object_get(object, "error_description"));
@@ -226,7 +226,6 @@ static tide_status refused(const struct tide_oauth_provider *provider,
     }
     if (err != NULL)
         err->code = response->http;
-    json_decref(object);
     return rc;
 }
 

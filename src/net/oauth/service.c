@@ -79,15 +79,13 @@ static void set_buf(tide_json *json, const char *name, const tide_buf *value)
 /* Appends one half of the token: the object in base64url. */
 static tide_status half_add(tide_json *json, tide_buf *jwt)
 {
-    tide_buf text;
-    tide_buf_init(&text, jwt->mem, JWT_BYTES_MAX);
+    tide_auto_buf text = tide_buf_in(jwt->mem, JWT_BYTES_MAX);
     tide_status rc = tide_json_line(json, &text);
     if (rc == TIDE_OK && jwt->bytes > 0)
         rc = tide_buf_add(jwt, ".", 1);
     if (rc == TIDE_OK)
         rc = tide_base64_add(jwt, (tide_text){text.data, text.bytes - 1}, tide_base64_url,
                              false); /* without its newline */
-    tide_buf_done(&text);
     tide_json_done(json);
     return rc;
 }
