@@ -50,14 +50,12 @@ tide_status tide_gmail_whose(tide_world *world, const char *endpoint, tide_text 
     const struct tide_api_options options = {
         .provider = &tide_gmail_api, .endpoint = endpoint, .bearer = bearer, .world = world};
     tide_gmail *gmail = NULL;
-    tide_status rc = tide_api_open(&options, mem, &gmail, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_api_open(&options, mem, &gmail, err));
     struct tide_api_ask ask;
     tide_api_ask_init(&ask, gmail, NULL, TIDE_GMAIL_PROFILE, PROFILE_PATH);
     ask.call.cancel = cancel;
     ask.call.total_timeout_ms = WHOSE_TIMEOUT_MS;
-    rc = profile_get(&ask, profile_out, err);
+    tide_status rc = profile_get(&ask, profile_out, err);
     tide_gmail_close(gmail);
     return rc;
 }

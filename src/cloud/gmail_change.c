@@ -155,19 +155,16 @@ static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids
     if (rc != TIDE_OK || count == 0)
         return rc;
     tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
-    rc = change_body(ids, count, add, take, &body, err);
-    if (rc == TIDE_OK) {
-        struct tide_api_ask ask;
-        if (count == 1)
-            tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_MODIFY, ids[0],
-                                   "/modify?prettyPrint=false&fields=id");
-        else
-            tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_MODIFY,
-                              "/gmail/v1/users/me/messages/batchModify?prettyPrint=false");
-        ask.call.body = tide_buf_text(&body);
-        rc = change(&ask, count_told, err);
-    }
-    return rc;
+    TIDE_TRY(change_body(ids, count, add, take, &body, err));
+    struct tide_api_ask ask;
+    if (count == 1)
+        tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_MODIFY, ids[0],
+                               "/modify?prettyPrint=false&fields=id");
+    else
+        tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_MODIFY,
+                          "/gmail/v1/users/me/messages/batchModify?prettyPrint=false");
+    ask.call.body = tide_buf_text(&body);
+    return change(&ask, count_told, err);
 }
 
 tide_status tide_gmail_modify(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
@@ -194,14 +191,11 @@ tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text 
         return change(&ask, count, err);
     }
     tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
-    rc = change_body(ids, count, NULL, NULL, &body, err);
-    if (rc == TIDE_OK) {
-        tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_DELETE,
-                          "/gmail/v1/users/me/messages/batchDelete?prettyPrint=false");
-        ask.call.body = tide_buf_text(&body);
-        rc = change(&ask, count, err);
-    }
-    return rc;
+    TIDE_TRY(change_body(ids, count, NULL, NULL, &body, err));
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_DELETE,
+                      "/gmail/v1/users/me/messages/batchDelete?prettyPrint=false");
+    ask.call.body = tide_buf_text(&body);
+    return change(&ask, count, err);
 }
 
 /* ---- insert ------------------------------------------------------------------------------ */
@@ -289,17 +283,13 @@ static tide_status insert_upload(struct tide_api_ask *ask, tide_text raw, const 
                                  struct upload *upload, tide_buf *frame)
 {
     char boundary[32];
-    tide_status rc = boundary_of(raw, boundary);
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(frame,
+    TIDE_TRY(boundary_of(raw, boundary));
+    TIDE_TRY(tide_buf_print(frame,
                             "--%s\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n%s\r\n"
                             "--%s\r\nContent-Type: message/rfc822\r\n\r\n",
-                            boundary, tide_buf_cstr(meta), boundary);
+                            boundary, tide_buf_cstr(meta), boundary));
     const size_t head_bytes = frame->bytes;
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(frame, "\r\n--%s--\r\n", boundary);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_buf_print(frame, "\r\n--%s--\r\n", boundary));
     upload->parts[0] = (tide_text){frame->data, head_bytes};
     upload->parts[1] = raw;
     upload->parts[2] = (tide_text){frame->data + head_bytes, frame->bytes - head_bytes};

@@ -189,10 +189,9 @@ tide_status tide_searchconsole_try(tide_world *world, const char *endpoint, tide
 
 static tide_status query_path(const struct tide_sc_query *query, tide_buf *out)
 {
-    tide_status rc = tide_buf_add_text(out, "/webmasters/v3/sites/");
-    if (rc == TIDE_OK)
-        rc = tide_percent_add(out, tide_text_of(query->site), TIDE_URL_UNRESERVED);
-    return rc == TIDE_OK ? tide_buf_add_text(out, "/searchAnalytics/query?prettyPrint=false") : rc;
+    TIDE_TRY(tide_buf_add_text(out, "/webmasters/v3/sites/"));
+    TIDE_TRY(tide_percent_add(out, tide_text_of(query->site), TIDE_URL_UNRESERVED));
+    return tide_buf_add_text(out, "/searchAnalytics/query?prettyPrint=false");
 }
 
 /* As in Google's discovery document. */

@@ -51,17 +51,14 @@ tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row
                                     tide_error *err)
 {
     tide_auto_rows stmt;
-    tide_status rc =
-        tide_rows_first(db, WHAT, &stmt, err,
-                        "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
-                        " AND type = ?2 AND dimensions = ?3",
-                        row->site, row->set.type, row->set.dimensions);
-    if (rc == TIDE_OK) {
-        row->epoch = tide_rows_get_u32(&stmt, 0);
-        tide_rows_get_copy(&stmt, 1, row->floor, sizeof row->floor);
-        tide_rows_get_copy(&stmt, 2, row->opened, sizeof row->opened);
-    }
-    return rc;
+    TIDE_TRY(tide_rows_first(db, WHAT, &stmt, err,
+                             "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
+                             " AND type = ?2 AND dimensions = ?3",
+                             row->site, row->set.type, row->set.dimensions));
+    row->epoch = tide_rows_get_u32(&stmt, 0);
+    tide_rows_get_copy(&stmt, 1, row->floor, sizeof row->floor);
+    tide_rows_get_copy(&stmt, 2, row->opened, sizeof row->opened);
+    return TIDE_OK;
 }
 
 tide_status tide_console_series_put(tide_rows db, const struct tide_console_series_row *row,
@@ -136,10 +133,9 @@ static tide_status define_kinds(tide_console *console, tide_error *err)
                               .lane = TIDE_KIND_INTERACTIVE,
                               .dedupe_running = true};
     tide_engine *engine = console->options.engine;
-    tide_status rc = tide_engine_kind(engine, &plan, &console->plan_kind, err);
-    if (rc == TIDE_OK)
-        rc = tide_engine_kind(engine, &page, &console->page_kind, err);
-    return rc == TIDE_OK ? tide_engine_kind(engine, &sites, &console->sites_kind, err) : rc;
+    TIDE_TRY(tide_engine_kind(engine, &plan, &console->plan_kind, err));
+    TIDE_TRY(tide_engine_kind(engine, &page, &console->page_kind, err));
+    return tide_engine_kind(engine, &sites, &console->sites_kind, err);
 }
 
 tide_status tide_console_open(const struct tide_console_options *options, tide_mem *mem,
@@ -227,16 +223,14 @@ static tide_status write_account(tide_transaction *transaction, void *arg, tide_
     const struct account_row *row = arg;
     tide_rows db = tide_transaction_rows(transaction);
     /* An account of this name with another number was removed from the ledger. */
-    tide_status rc =
-        tide_rows_do(db, WHAT, err, "DELETE FROM console_account WHERE name = ?2 AND account <> ?1",
-                     row->account, row->name);
-    if (rc == TIDE_OK)
-        rc = tide_rows_do(db, WHAT, err,
-                          "INSERT INTO console_account(account, name, endpoint)"
-                          " VALUES(?1, ?2, ?3) ON CONFLICT(account) DO UPDATE"
-                          " SET name = ?2, endpoint = ?3",
-                          row->account, row->name, row->endpoint);
-    return rc;
+    TIDE_TRY(tide_rows_do(db, WHAT, err,
+                          "DELETE FROM console_account WHERE name = ?2 AND account <> ?1",
+                          row->account, row->name));
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO console_account(account, name, endpoint)"
+                        " VALUES(?1, ?2, ?3) ON CONFLICT(account) DO UPDATE"
+                        " SET name = ?2, endpoint = ?3",
+                        row->account, row->name, row->endpoint);
 }
 
 static tide_status place(const struct tide_console_options *at, const char *dir, const char *name,
@@ -257,10 +251,9 @@ tide_status tide_console_account_add(const struct tide_console_options *at, cons
     struct account_row row = {.name = name, .endpoint = endpoint == NULL ? "" : endpoint};
     char dir[4096 + 16];
     (void)snprintf(dir, sizeof dir, "%s/console", at->archive_dir);
-    tide_status rc = tide_engine_account(at->engine, name, "console", &row.account, err);
-    if (rc == TIDE_OK)
-        rc = place(at, dir, name, row.account, true, err);
-    return rc == TIDE_OK ? tide_transact(at->engine, write_account, &row, err) : rc;
+    TIDE_TRY(tide_engine_account(at->engine, name, "console", &row.account, err));
+    TIDE_TRY(place(at, dir, name, row.account, true, err));
+    return tide_transact(at->engine, write_account, &row, err);
 }
 
 /* Sites keep their numbers, like those that are removed one by one (refused.c). */
@@ -274,17 +267,17 @@ static tide_status drop_account(tide_transaction *transaction, void *arg, tide_e
         "DELETE FROM console_account WHERE account = ?1",
     };
     const uint32_t *account = arg;
-    tide_status rc = tide_transaction_place(transaction, *account, "", "", err);
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof steps / sizeof steps[0]; i++)
-        rc = tide_rows_do(tide_transaction_rows(transaction), WHAT, err, steps[i], *account);
-    return rc;
+    TIDE_TRY(tide_transaction_place(transaction, *account, "", "", err));
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        TIDE_TRY(tide_rows_do(tide_transaction_rows(transaction), WHAT, err, steps[i], *account));
+    return TIDE_OK;
 }
 
 tide_status tide_console_account_remove(tide_engine *engine, const char *name, tide_error *err)
 {
     uint32_t account = 0;
-    const tide_status rc = tide_engine_account(engine, name, "console", &account, err);
-    return rc == TIDE_OK ? tide_transact(engine, drop_account, &account, err) : rc;
+    TIDE_TRY(tide_engine_account(engine, name, "console", &account, err));
+    return tide_transact(engine, drop_account, &account, err);
 }
 
 tide_status tide_console_site_check(const char *site, tide_error *err)
@@ -320,8 +313,8 @@ tide_status tide_console_site_add(tide_engine *engine, const char *name, const c
                                   tide_error *err)
 {
     struct site_row row = {name, site};
-    const tide_status rc = tide_console_site_check(site, err);
-    return rc == TIDE_OK ? tide_transact(engine, write_site, &row, err) : rc;
+    TIDE_TRY(tide_console_site_check(site, err));
+    return tide_transact(engine, write_site, &row, err);
 }
 
 tide_status tide_console_sites_read(tide_rows db,
@@ -364,21 +357,20 @@ static tide_status read_wanted(tide_transaction *transaction, void *arg, tide_er
 
 static tide_status find_site(tide_engine *engine, struct wanted *wanted, tide_error *err)
 {
-    const tide_status rc = tide_transact(engine, read_wanted, wanted, err);
-    if (rc == TIDE_OK && wanted->found.id == 0)
+    TIDE_TRY(tide_transact(engine, read_wanted, wanted, err));
+    if (wanted->found.id == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "site %.200s was not added",
                               wanted->site == NULL ? "?" : wanted->site);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_console_site(tide_engine *engine, const char *site,
                               struct tide_console_site *site_out, tide_error *err)
 {
     struct wanted wanted = {.site = site};
-    const tide_status rc = find_site(engine, &wanted, err);
-    if (rc == TIDE_OK)
-        *site_out = wanted.found;
-    return rc;
+    TIDE_TRY(find_site(engine, &wanted, err));
+    *site_out = wanted.found;
+    return TIDE_OK;
 }
 
 /* ---- open sites and sign-ins; under the lock ---- */
@@ -507,16 +499,13 @@ tide_status tide_console_use(tide_console *console, uint64_t id, uint32_t accoun
         return TIDE_OK;
     }
     struct wanted wanted = {.id = id};
-    tide_status rc = find_site(console->options.engine, &wanted, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = place(&console->options, console->dir, wanted.found.account_name, wanted.found.account,
-               false, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(find_site(console->options.engine, &wanted, err));
+    TIDE_TRY(place(&console->options, console->dir, wanted.found.account_name, wanted.found.account,
+                   false, err));
     /* Two jobs may call this at once; the file must be opened once. */
     tide_lock_take(world, console->lock);
     site = site_known(console, id);
+    tide_status rc = TIDE_OK;
     if (site == NULL)
         rc = site_open(console, &wanted.found, &site, err);
     else if (site->row.account != wanted.found.account)
@@ -590,11 +579,9 @@ tide_status tide_console_user(tide_console *console, uint32_t account,
                               struct tide_console_user **user_out, tide_error *err)
 {
     struct user_ask ask = {.account = account};
-    tide_status rc = tide_transact(console->options.engine, read_user, &ask, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_transact(console->options.engine, read_user, &ask, err));
     tide_lock_take(console->options.world, console->lock);
-    rc = user_open(console, &ask.row, user_out, err);
+    tide_status rc = user_open(console, &ask.row, user_out, err);
     tide_lock_drop(console->options.world, console->lock);
     return rc;
 }
@@ -675,10 +662,9 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
                              tide_error *err)
 {
     struct tide_console_site site;
-    tide_status rc = tide_console_site(console->options.engine, run->site, &site, err);
-    if (rc == TIDE_OK)
-        rc = tide_console_run_check(run, err);
-    for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++) {
+    TIDE_TRY(tide_console_site(console->options.engine, run->site, &site, err));
+    TIDE_TRY(tide_console_run_check(run, err));
+    for (unsigned type = 0; type < TIDE_SC_TYPES; type++) {
         struct tide_console_request request;
         if ((tide_console_types(run) >> type & 1u) == 0)
             continue;
@@ -687,11 +673,10 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
                                        .account = site.account,
                                        .payload = request.payload,
                                        .dedupe = request.dedupe};
-        rc = tide_enqueue(console->options.engine, &spec, 1, NULL, err);
+        TIDE_TRY(tide_enqueue(console->options.engine, &spec, 1, NULL, err));
     }
-    if (rc == TIDE_OK)
-        tide_engine_take_soon(console->options.engine);
-    return rc;
+    tide_engine_take_soon(console->options.engine);
+    return TIDE_OK;
 }
 
 /* ---- state ---- */

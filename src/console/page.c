@@ -12,20 +12,20 @@
 
 tide_status tide_console_ask_write(const struct tide_console_ask *ask, tide_buf *out)
 {
-    tide_status rc = tide_buf_print(
+    TIDE_TRY(tide_buf_print(
         out,
         "{\"site\":%" PRIu64 ",\"plan\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32
         ",\"date\":\"%s\",\"start\":%" PRIu32 ",\"limit\":%" PRIu32 ",\"final\":%s,\"first\":%s",
         ask->site, ask->plan, (int)ask->set.type, ask->set.dimensions, ask->date, ask->start_row,
-        ask->row_limit, ask->final ? "true" : "false", ask->totals_next ? "true" : "false");
-    if (rc == TIDE_OK && ask->reading > 0)
-        rc = tide_buf_print(out, ",\"reading\":%" PRIu32 ",\"from\":%" PRIu32, ask->reading,
-                            ask->from);
-    if (rc == TIDE_OK && ask->totals)
-        rc = tide_buf_print(out, ",\"totals\":[%.17g,%.17g", ask->clicks, ask->impressions);
-    if (rc == TIDE_OK && ask->totals && !isnan(ask->position))
-        rc = tide_buf_print(out, ",%.17g", ask->position);
-    return rc == TIDE_OK ? tide_buf_add_text(out, ask->totals ? "]}" : "}") : rc;
+        ask->row_limit, ask->final ? "true" : "false", ask->totals_next ? "true" : "false"));
+    if (ask->reading > 0)
+        TIDE_TRY(tide_buf_print(out, ",\"reading\":%" PRIu32 ",\"from\":%" PRIu32, ask->reading,
+                                ask->from));
+    if (ask->totals)
+        TIDE_TRY(tide_buf_print(out, ",\"totals\":[%.17g,%.17g", ask->clicks, ask->impressions));
+    if (ask->totals && !isnan(ask->position))
+        TIDE_TRY(tide_buf_print(out, ",%.17g", ask->position));
+    return tide_buf_add_text(out, ask->totals ? "]}" : "}");
 }
 
 tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *ask_out,
@@ -173,10 +173,7 @@ static tide_status run_totals(tide_console *console, const struct tide_console_o
     const struct tide_sc_sink sink = {take_totals, forget_totals, ask};
     struct tide_sc_page page;
     forget_totals(ask);
-    const tide_status rc =
-        tide_searchconsole_query(site->user->client, job, &query, &sink, &page, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_searchconsole_query(site->user->client, job, &query, &sink, &page, err));
     ask->totals = true;
     ask->totals_next = false;
     return next(console, job, ask, err);
@@ -208,10 +205,7 @@ static tide_status finish_day(tide_console *console, const struct tide_console_o
         .fetched_ms = tide_world_now_unix_ms(console->options.world),
     };
     struct tide_console_committed done;
-    tide_status rc =
-        tide_console_store_commit(site->store, &ask->set, &part, &day, page, &done, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_console_store_commit(site->store, &ask->set, &part, &day, page, &done, err));
     if (done.again) {
         (void)__atomic_add_fetch(&site->user->readings_more, 1, __ATOMIC_RELAXED);
         tide_console_ask_again(ask, &done);
@@ -241,11 +235,9 @@ static tide_status run_rows(tide_console *console, const struct tide_console_ope
                                         .fresh = !ask->final};
     tide_console_page *page = NULL;
     struct tide_sc_page got = {0};
-    tide_status rc = tide_console_page_new(site->store, &page, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_console_page_new(site->store, &page, err));
     const struct tide_sc_sink sink = {take_row, forget_rows, page};
-    rc = tide_searchconsole_query(site->user->client, job, &query, &sink, &got, err);
+    tide_status rc = tide_searchconsole_query(site->user->client, job, &query, &sink, &got, err);
     if (rc == TIDE_OK)
         (void)__atomic_add_fetch(&site->user->bytes, got.bytes, __ATOMIC_RELAXED);
     if (rc == TIDE_OK && tide_console_ask_more(ask, got.rows)) {

@@ -139,12 +139,9 @@ static tide_status place(struct plan *plan, tide_error *err)
         plan->row.opened[0] = '\0';
     }
     tide_date_format(plan->from - 1, text);
-    tide_status rc = tide_console_stream(plan->console, &plan->site->row, &plan->row.set,
-                                         plan->row.epoch, text, &plan->stream, err);
-    if (rc == TIDE_OK)
-        rc = tide_stream_state(plan->console->options.engine, plan->stream, &plan->state, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_console_stream(plan->console, &plan->site->row, &plan->row.set, plan->row.epoch,
+                                 text, &plan->stream, err));
+    TIDE_TRY(tide_stream_state(plan->console->options.engine, plan->stream, &plan->state, err));
     plan->first = plan->from;
     if (plan->state.cycles_opened > 0)
         plan->first = tide_date_parse(plan->row.opened, &cursor) ? cursor + 1 : plan->from;
@@ -238,40 +235,30 @@ static tide_status read_payload(struct plan *plan, tide_job *job, int32_t today,
     uint64_t days = 0;
     tide_text from = TIDE_TEXT_NONE;
     tide_text to = TIDE_TEXT_NONE;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "site", &plan->row.site, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "type", &type, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "dimensions", &dimensions, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "limit", &limit, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "days", &days, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(payload, "again", &plan->again, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(payload, "totals", &plan->totals, err);
-    if (rc == TIDE_OK && json_object_get(payload, "sync") != NULL) /* older plans lack it */
-        rc = tide_json_get_bool(payload, "sync", &plan->sync, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(payload, "from", &from, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(payload, "to", &to, err);
-    if (rc == TIDE_OK) {
-        char text[16];
-        plan->row.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
-        plan->row_limit = (uint32_t)limit;
-        plan->days = (uint32_t)days;
-        (void)snprintf(text, sizeof text, "%.*s", (int)to.bytes, to.data);
-        if (!tide_date_parse(text, &plan->to) || plan->to >= today)
-            plan->to = today - 1;
-        (void)snprintf(text, sizeof text, "%.*s", (int)from.bytes, from.data);
-        if (!tide_date_parse(text, &plan->from))
-            plan->from = INT32_MIN; /* set when the last final day is known */
-    }
-    return rc;
+    TIDE_TRY(tide_json_parse(tide_job_payload(job), &payload, err));
+    TIDE_TRY(tide_json_get_u64(payload, "site", &plan->row.site, err));
+    TIDE_TRY(tide_json_get_u64(payload, "type", &type, err));
+    TIDE_TRY(tide_json_get_u64(payload, "dimensions", &dimensions, err));
+    TIDE_TRY(tide_json_get_u64(payload, "limit", &limit, err));
+    TIDE_TRY(tide_json_get_u64(payload, "days", &days, err));
+    TIDE_TRY(tide_json_get_bool(payload, "again", &plan->again, err));
+    TIDE_TRY(tide_json_get_bool(payload, "totals", &plan->totals, err));
+    /* older plans lack it */
+    if (json_object_get(payload, "sync") != NULL)
+        TIDE_TRY(tide_json_get_bool(payload, "sync", &plan->sync, err));
+    TIDE_TRY(tide_json_get_text(payload, "from", &from, err));
+    TIDE_TRY(tide_json_get_text(payload, "to", &to, err));
+    char text[16];
+    plan->row.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
+    plan->row_limit = (uint32_t)limit;
+    plan->days = (uint32_t)days;
+    (void)snprintf(text, sizeof text, "%.*s", (int)to.bytes, to.data);
+    if (!tide_date_parse(text, &plan->to) || plan->to >= today)
+        plan->to = today - 1;
+    (void)snprintf(text, sizeof text, "%.*s", (int)from.bytes, from.data);
+    if (!tide_date_parse(text, &plan->from))
+        plan->from = INT32_MIN; /* set when the last final day is known */
+    return TIDE_OK;
 }
 
 /* Without a first day: `days` days; to keep a series up to date: from its first day. */
@@ -313,11 +300,10 @@ static tide_status plan_run(tide_job *job, tide_console *console,
         return rc;
     choose_from(plan);
     tide_date_format(plan->from, from);
-    rc =
-        tide_console_store_days(plan->site->store, &plan->row.set, from, NULL, note_day, plan, err);
-    if (rc == TIDE_OK)
-        rc = place(plan, err);
-    return rc == TIDE_OK ? tide_job_effect(job, write_plan, plan, err) : rc;
+    TIDE_TRY(tide_console_store_days(plan->site->store, &plan->row.set, from, NULL, note_day, plan,
+                                     err));
+    TIDE_TRY(place(plan, err));
+    return tide_job_effect(job, write_plan, plan, err);
 }
 
 tide_status tide_console_plan(tide_job *job, void *context, tide_error *err)

@@ -16,11 +16,10 @@ static tide_status name_number(tide_console_store *store, unsigned kind, tide_te
     if (*number_out != 0)
         return TIDE_OK;
     sqlite3_stmt *find = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_FIND + kind, text);
-    tide_status rc = tide_db_step(&store->db, find, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&store->db, find, &row, err));
     *number_out = row ? tide_column_u32(find, 0) : 0;
     tide_db_end(find);
+    tide_status rc = TIDE_OK;
     if (!row) {
         rc = tide_db_do(&store->db, err, (size_t)TIDE_CONSOLE_NAME_ADD + kind, text);
         *number_out = (uint32_t)sqlite3_last_insert_rowid(store->db.handle);
@@ -274,10 +273,8 @@ static tide_status read_again(struct day *day, const tide_buf *facts, tide_error
     tide_console_store *store = day->store;
     if (day->all.gap)
         return unstage_readings(store, day->series, day->part, day->part->reading + 1, err);
-    tide_status rc = stage(store, day->series, day->part, facts, err);
-    return rc == TIDE_OK
-               ? unstage_readings(store, day->series, day->part, day->all.reading_first, err)
-               : rc;
+    TIDE_TRY(stage(store, day->series, day->part, facts, err));
+    return unstage_readings(store, day->series, day->part, day->all.reading_first, err);
 }
 
 static tide_status write_day(struct day *day, const struct tide_console_set *set,

@@ -175,10 +175,9 @@ static tide_status switch_to_wal(tide_db *db, tide_error *err)
  * that was stored since. */
 tide_status tide_db_wal(tide_db *db, tide_error *err)
 {
-    tide_status rc = tide_db_exec(db, "PRAGMA synchronous = EXTRA", err);
-    if (rc == TIDE_OK)
-        rc = switch_to_wal(db, err);
-    return rc == TIDE_OK ? tide_db_exec(db, "PRAGMA synchronous = FULL", err) : rc;
+    TIDE_TRY(tide_db_exec(db, "PRAGMA synchronous = EXTRA", err));
+    TIDE_TRY(switch_to_wal(db, err));
+    return tide_db_exec(db, "PRAGMA synchronous = FULL", err);
 }
 
 void tide_db_close(tide_db *db)

@@ -270,13 +270,11 @@ tide_status tide_rows_pg_tables(tide_rows rows, const char *sql, const char *wha
     tide_auto_buf text = tide_buf_heap(TIDE_ROWS_SQL_BYTES_MAX);
     /* If two processes create the same table at once, the later one would fail in spite of IF
      * NOT EXISTS.  The lock ends with the transaction. */
-    rc = exec(rows.postgres, "SELECT pg_advisory_xact_lock(hashtext('" SCHEMA " tables'))", what,
-              err);
-    if (rc == TIDE_OK && tide_rows_translate(sql, &text) != TIDE_OK)
-        rc = no_memory(what, err);
-    if (rc == TIDE_OK)
-        rc = exec(rows.postgres, tide_buf_cstr(&text), what, err);
-    return rc;
+    TIDE_TRY(exec(rows.postgres, "SELECT pg_advisory_xact_lock(hashtext('" SCHEMA " tables'))",
+                  what, err));
+    if (tide_rows_translate(sql, &text) != TIDE_OK)
+        TIDE_TRY(no_memory(what, err));
+    return exec(rows.postgres, tide_buf_cstr(&text), what, err);
 }
 
 /* ---- snapshots ---- */
@@ -460,9 +458,7 @@ static tide_status run(tide_rows_stmt *stmt, tide_error *err)
 tide_status tide_rows_pg_step(tide_rows_stmt *stmt, bool *row_out, tide_error *err)
 {
     struct tide_rows_pg *pg = stmt->pg;
-    const tide_status rc = pg->result == NULL ? run(stmt, err) : TIDE_OK;
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(pg->result == NULL ? run(stmt, err) : TIDE_OK);
     *row_out = pg->row + 1 < PQntuples(pg->result);
     if (*row_out)
         pg->row++;

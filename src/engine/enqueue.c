@@ -200,11 +200,11 @@ static tide_status enqueue_chunk(struct tide_transaction *transaction, struct ch
                                  size_t count, tide_error *err)
 {
     TIDE_ASSERT(count <= chunk->max);
-    tide_status rc = tide_ledger_enqueue(transaction->tx, chunk->jobs, count,
-                                         transaction->now_unix_ms, chunk->enqueued, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
-        rc = new_rows_add_job(transaction, &chunk->jobs[i], &chunk->enqueued[i], err);
-    return rc;
+    TIDE_TRY(tide_ledger_enqueue(transaction->tx, chunk->jobs, count, transaction->now_unix_ms,
+                                 chunk->enqueued, err));
+    for (size_t i = 0; i < count; i++)
+        TIDE_TRY(new_rows_add_job(transaction, &chunk->jobs[i], &chunk->enqueued[i], err));
+    return TIDE_OK;
 }
 
 /* `ids` holds the id of every spec that is already written, by its index in the
@@ -257,9 +257,7 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
     struct slice *slice = arg;
     struct chunk chunk;
     tide_arena arena;
-    tide_status rc = chunk_init(&chunk, slice->engine, slice->count, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(chunk_init(&chunk, slice->engine, slice->count, err));
     tide_arena_init(&arena, slice->engine->mem, 16 << 20);
     size_t at = slice->first;
     size_t end = slice->first + slice->count;
@@ -268,6 +266,7 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
         (void)slice_spec(slice, i, &index);
         slice->ids[index] = 0;
     }
+    tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && at < end) {
         size_t count = 0;
         while (rc == TIDE_OK && count < chunk.max && at + count < end) {
@@ -347,9 +346,7 @@ static tide_status check_all(tide_engine *engine, const struct tide_spec *specs,
     if (count >= UINT32_MAX)
         return tide_error_set(err, TIDE_INVALID, "too many jobs in one call");
     for (size_t i = 0; i < count; i++) {
-        tide_status rc = tide_spec_check(engine, &specs[i], err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_spec_check(engine, &specs[i], err));
         for (size_t j = 0; j < specs[i].needs_index_count; j++)
             if (specs[i].needs_index[j] >= count)
                 return tide_error_set(err, TIDE_INVALID,

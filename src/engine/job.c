@@ -252,9 +252,7 @@ tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_e
 {
     struct tide_job_new child;
     tide_engine *engine = job->engine;
-    tide_status rc = tide_spec_check(engine, spec, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_spec_check(engine, spec, err));
     tide_spec_convert(engine, spec, tide_world_now_unix_ms(engine->world), &child);
     if (spec->needs_index_count > 0)
         return tide_error_set(err, TIDE_INVALID, "a child names jobs it needs by id, not by index");
@@ -333,19 +331,16 @@ static tide_status save_run(tide_transaction *transaction, void *arg, tide_error
                              .resume_set = job->resume_set,
                              .resume = job->resume};
     bool applied = false;
-    tide_status rc =
-        tide_ledger_beat(transaction->tx, &beat, 1, transaction->now_unix_ms, &applied, err);
-    if (rc == TIDE_OK && !applied)
+    TIDE_TRY(tide_ledger_beat(transaction->tx, &beat, 1, transaction->now_unix_ms, &applied, err));
+    if (!applied)
         return tide_error_set(err, TIDE_STALE, "the claim on job %" PRIu64 " was lost",
                               job->brief.id);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_job_save(tide_job *job, tide_text resume, tide_error *err)
 {
-    tide_status rc = tide_job_resume_set(job, resume, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_job_resume_set(job, resume, err));
     tide_job_beat(job, 0);
     struct tide_write write = {.run = save_run, .arg = job};
     return tide_write_run(job->engine, &write, err);
@@ -377,10 +372,10 @@ tide_status tide_job_intent(tide_job *job, const char *tag, const char *detail, 
 {
     struct intent_ask ask = {.job = job, .tag = tide_text_of(tag), .detail = tide_text_of(detail)};
     struct tide_write write = {.run = intent_run, .arg = &ask};
-    tide_status rc = tide_write_run(job->engine, &write, err);
-    if (rc == TIDE_OK && ask.existed)
+    TIDE_TRY(tide_write_run(job->engine, &write, err));
+    if (ask.existed)
         return tide_error_set(err, TIDE_EXISTS, "an earlier attempt made the intent %.100s", tag);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_intent_state intent_state_of(tide_status outcome)

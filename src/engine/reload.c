@@ -58,11 +58,9 @@ tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTIN
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
 {
     tide_settings *fresh = NULL;
-    tide_status rc = tide_settings_again(engine->settings, engine->world, &fresh, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_settings_again(engine->settings, engine->world, &fresh, err));
     tide_lock_take(engine->world, engine->lock);
-    rc = tide_settings_take(engine->settings, fresh, changed_out, restart_out, err);
+    tide_status rc = tide_settings_take(engine->settings, fresh, changed_out, restart_out, err);
     if (rc == TIDE_OK)
         apply(engine, changed_out);
     tide_lock_drop(engine->world, engine->lock);

@@ -134,11 +134,9 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
     if (tide_engine_stream_of(engine, row->id) != NULL)
         return TIDE_OK;
     struct tide_stream *stream = NULL;
-    tide_status rc = tide_stream_new(engine, row, &stream, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_stream_new(engine, row, &stream, err));
     void *streams = engine->streams;
-    rc = tide_stream_cycles_load(engine, stream, err);
+    tide_status rc = tide_stream_cycles_load(engine, stream, err);
     if (rc == TIDE_OK &&
         (!tide_mem_grow(engine->mem, &streams, &engine->streams_capacity, engine->streams_count + 1,
                         TIDE_STREAMS_MAX, sizeof *engine->streams) ||
@@ -207,10 +205,8 @@ static tide_status stream_run(tide_transaction *transaction, void *arg, tide_err
 {
     struct stream_ask *ask = arg;
     struct tide_stream_row row;
-    tide_status rc = tide_ledger_stream(transaction->tx, ask->account, ask->name,
-                                        tide_text_of(ask->floor), &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_ledger_stream(transaction->tx, ask->account, ask->name, tide_text_of(ask->floor),
+                                &row, err));
     ask->id = row.id;
     /* It may be loaded now, before the commit: a new stream has no cycles, and after a failed
      * commit no caller has its id. */
@@ -218,7 +214,7 @@ static tide_status stream_run(tide_transaction *transaction, void *arg, tide_err
     if (engine->fleet != NULL)
         return TIDE_OK; /* the ledger's counts move its cursor (fleet/fleet.h) */
     tide_lock_take(engine->world, engine->lock);
-    rc = tide_engine_stream_load(engine, &row, err);
+    tide_status rc = tide_engine_stream_load(engine, &row, err);
     tide_lock_drop(engine->world, engine->lock);
     return rc;
 }
@@ -231,10 +227,9 @@ tide_status tide_stream_open(tide_engine *engine, uint32_t account, const char *
                               TIDE_NAME_BYTES_MAX);
     struct stream_ask ask = {.account = account, .name = name, .floor = floor};
     struct tide_write write = {.run = stream_run, .arg = &ask};
-    tide_status rc = tide_write_run(engine, &write, err);
-    if (rc == TIDE_OK)
-        *stream_out = ask.id;
-    return rc;
+    TIDE_TRY(tide_write_run(engine, &write, err));
+    *stream_out = ask.id;
+    return TIDE_OK;
 }
 
 tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t stream,
@@ -269,10 +264,8 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a cycle");
     new_rows->cycles = cycles;
     struct tide_cycle_row row;
-    rc = tide_ledger_cycle(transaction->tx, stream, tide_text_of(start), tide_text_of(end),
-                           transaction->now_unix_ms, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_ledger_cycle(transaction->tx, stream, tide_text_of(start), tide_text_of(end),
+                               transaction->now_unix_ms, &row, err));
     struct tide_new_cycle *cycle = &new_rows->cycles[new_rows->cycles_count++];
     *cycle = (struct tide_new_cycle){.stream = stream, .ordinal = row.ordinal, .cycle = row.id};
     (void)snprintf(cycle->start, sizeof cycle->start, "%s", start == NULL ? "" : start);
@@ -315,10 +308,10 @@ tide_status tide_cycle_open(tide_engine *engine, uint64_t stream, const char *st
 {
     struct cycle_ask ask = {stream, start, end, specs, count, 0};
     struct tide_write write = {.run = cycle_run, .arg = &ask};
-    tide_status rc = tide_write_run(engine, &write, err);
-    if (rc == TIDE_OK && cycle_out != NULL)
+    TIDE_TRY(tide_write_run(engine, &write, err));
+    if (cycle_out != NULL)
         *cycle_out = ask.cycle;
-    return rc;
+    return TIDE_OK;
 }
 
 struct state_ask {
@@ -351,9 +344,7 @@ tide_status tide_stream_state(tide_engine *engine, uint64_t stream,
     struct tide_stream_state state = {0};
     struct state_ask ask = {stream, &state, false};
     struct tide_write write = {.run = state_run, .arg = &ask};
-    tide_status rc = tide_write_run(engine, &write, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_write_run(engine, &write, err));
     if (!ask.found)
         return tide_error_set(err, TIDE_NOT_FOUND, "no stream %" PRIu64, stream);
     *state_out = state;

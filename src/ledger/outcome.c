@@ -78,8 +78,7 @@ tide_status tide_outcome_write(const struct tide_outcome *outcome, tide_buf *out
     tide_json_set_u64(&json, "failed", outcome->failed_unix_ms);
     tide_json_set_cstr(&json, "status", tide_status_name(outcome->status));
     tide_json_set_cstr(&json, "text", outcome->text);
-    const tide_status rc = tide_json_line(&json, out);
-    return rc;
+    return tide_json_line(&json, out);
 }
 
 static void outcome_parse(tide_text line, struct tide_outcome *outcome)

@@ -68,10 +68,9 @@ tide_status tide_mail_account_add_at(const struct tide_mail_options *at, const c
     bool shared = false;
     (void)snprintf(row.email, sizeof row.email, "%s", email);
     (void)snprintf(row.endpoint, sizeof row.endpoint, "%s", endpoint == NULL ? "" : endpoint);
-    tide_status rc = tide_engine_account(at->engine, email, "gmail", &row.account, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_place(at, email, row.account, true, &shared, err);
-    return rc == TIDE_OK ? tide_transact(at->engine, put_row, &row, err) : rc;
+    TIDE_TRY(tide_engine_account(at->engine, email, "gmail", &row.account, err));
+    TIDE_TRY(tide_mail_place(at, email, row.account, true, &shared, err));
+    return tide_transact(at->engine, put_row, &row, err);
 }
 
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
@@ -85,9 +84,7 @@ static tide_status remove_row(tide_transaction *transaction, void *arg, tide_err
 {
     struct tide_mail_row *row = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    const tide_status rc = tide_mail_row_get(db, row->account, row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_row_get(db, row->account, row, err));
     /* An account that is added again may get another place. */
     const tide_status gone = tide_transaction_place(transaction, row->account, "", "", err);
     return gone == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : gone;
@@ -96,6 +93,6 @@ static tide_status remove_row(tide_transaction *transaction, void *arg, tide_err
 tide_status tide_mail_account_remove(tide_engine *engine, const char *email, tide_error *err)
 {
     struct tide_mail_row row = {.account = 0};
-    const tide_status rc = tide_engine_account(engine, email, "gmail", &row.account, err);
-    return rc == TIDE_OK ? tide_transact(engine, remove_row, &row, err) : rc;
+    TIDE_TRY(tide_engine_account(engine, email, "gmail", &row.account, err));
+    return tide_transact(engine, remove_row, &row, err);
 }

@@ -83,13 +83,10 @@ tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint3
                                            bool *more_out, tide_error *err)
 {
     uint64_t forgotten = 0;
-    tide_status rc =
-        tide_rows_change(db, WHAT, &forgotten, err,
-                         "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
-                         " WHERE manifest IN (" UNPLANNED ") LIMIT ?2)",
-                         account, limit);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_rows_change(db, WHAT, &forgotten, err,
+                              "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
+                              " WHERE manifest IN (" UNPLANNED ") LIMIT ?2)",
+                              account, limit));
     *more_out = forgotten == limit;
     if (*more_out)
         return TIDE_OK;
@@ -219,11 +216,11 @@ tide_status tide_removal_move(tide_rows db, uint64_t id, tide_removal_state stat
     };
     TIDE_ASSERT(state >= TIDE_REMOVAL_ASKED && state <= TIDE_REMOVAL_RESTORED);
     uint64_t moved = 0;
-    tide_status rc = tide_rows_change(db, WHAT, &moved, err, moves[state], id, text, now_ms);
-    if (rc == TIDE_OK && moved != 1)
-        rc = tide_error_set(err, TIDE_STALE, "entry %llu of a manifest cannot become %s",
-                            (unsigned long long)id, tide_removal_state_name(state));
-    return rc;
+    TIDE_TRY(tide_rows_change(db, WHAT, &moved, err, moves[state], id, text, now_ms));
+    if (moved != 1)
+        return tide_error_set(err, TIDE_STALE, "entry %llu of a manifest cannot become %s",
+                              (unsigned long long)id, tide_removal_state_name(state));
+    return TIDE_OK;
 }
 
 static void removal_read(const tide_rows_stmt *stmt, struct tide_removal *removal)
@@ -335,7 +332,7 @@ tide_status tide_removal_facts(tide_rows db, uint32_t account, tide_text gmail_i
                                struct tide_removal_facts *facts_out, tide_error *err)
 {
     tide_auto_rows stmt;
-    tide_status rc = tide_rows_first(
+    TIDE_TRY(tide_rows_first(
         db, WHAT, &stmt, err,
         "SELECT (SELECT min(made_ms) FROM mail_removal JOIN mail_manifest"
         "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1),"
@@ -344,12 +341,11 @@ tide_status tide_removal_facts(tide_rows db, uint32_t account, tide_text gmail_i
         " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
         "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1"
         "   AND state = 4 AND restored_id <> gmail_id)",
-        account, gmail_id);
-    if (rc == TIDE_OK)
-        *facts_out = (struct tide_removal_facts){.first_ms = tide_rows_get_u64(&stmt, 0),
-                                                 .claimed = tide_rows_get_i64(&stmt, 1) != 0,
-                                                 .moved = tide_rows_get_i64(&stmt, 2) != 0};
-    return rc;
+        account, gmail_id));
+    *facts_out = (struct tide_removal_facts){.first_ms = tide_rows_get_u64(&stmt, 0),
+                                             .claimed = tide_rows_get_i64(&stmt, 1) != 0,
+                                             .moved = tide_rows_get_i64(&stmt, 2) != 0};
+    return TIDE_OK;
 }
 
 tide_status tide_manifest_unfinished(tide_rows db, uint32_t account, const char *query,

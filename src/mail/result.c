@@ -36,8 +36,8 @@ static tide_status forget_old(tide_rows db, tide_error *err)
 static tide_status put_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const tide_rows db = tide_transaction_rows(transaction);
-    const tide_status rc = put_row(db, arg, err);
-    return rc == TIDE_OK ? forget_old(db, err) : rc;
+    TIDE_TRY(put_row(db, arg, err));
+    return forget_old(db, err);
 }
 
 tide_status tide_result_put(tide_engine *engine, tide_job *job, tide_json *result, tide_error *err)
@@ -56,9 +56,7 @@ tide_status tide_result_put(tide_engine *engine, tide_job *job, tide_json *resul
 tide_status tide_result_get(tide_rows db, uint64_t job, json_t **result_out, tide_error *err)
 {
     tide_auto_rows stmt;
-    tide_status rc =
-        tide_rows_first(db, WHAT, &stmt, err, "SELECT result FROM mail_result WHERE job = ?1", job);
-    if (rc == TIDE_OK)
-        rc = tide_json_parse_stored(tide_rows_get_text(&stmt, 0), result_out, err);
-    return rc;
+    TIDE_TRY(tide_rows_first(db, WHAT, &stmt, err, "SELECT result FROM mail_result WHERE job = ?1",
+                             job));
+    return tide_json_parse_stored(tide_rows_get_text(&stmt, 0), result_out, err);
 }

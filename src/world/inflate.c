@@ -59,9 +59,7 @@ tide_status tide_inflate_feed(tide_inflate *self, const char *bytes, size_t coun
 {
     TIDE_ASSERT(count <= UINT32_MAX);
     if (!self->started) {
-        tide_status rc = start(self);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(start(self));
     }
     self->stream.next_in = (const Bytef *)bytes;
     self->stream.avail_in = (uInt)count;
@@ -81,9 +79,7 @@ tide_status tide_inflate_feed(tide_inflate *self, const char *bytes, size_t coun
             return TIDE_SERVER;
         const size_t made_bytes = sizeof room - self->stream.avail_out;
         if (made_bytes > 0) {
-            tide_status rc = sink(sink_arg, room, made_bytes);
-            if (rc != TIDE_OK)
-                return rc;
+            TIDE_TRY(sink(sink_arg, room, made_bytes));
         }
         if (result == Z_STREAM_END) {
             /* Another member may follow; gzip files may be concatenated. */

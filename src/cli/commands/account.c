@@ -160,13 +160,10 @@ tide_status cli_account_list(struct cli *cli)
     struct accounts accounts = {.cli = cli};
     char archive_dir[CLI_PATH_BYTES];
     char secrets_dir[CLI_PATH_BYTES];
-    tide_status rc = archive_here_places(cli, archive_dir, secrets_dir);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(archive_here_places(cli, archive_dir, secrets_dir));
+    TIDE_TRY(cli_ledger_read(cli));
     tide_json_array(&accounts.list);
-    rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
+    tide_status rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
     if (accounts.count > 0)
         (void)tide_secrets_open(cli->world, secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                 &accounts.secrets, NULL);

@@ -19,9 +19,9 @@ static tide_status answered(struct cli *cli, tide_engine *engine,
     uint32_t account = 0;
     if (engine == NULL)
         return TIDE_OK;
-    const tide_status rc = tide_engine_account(engine, added->request.name, added->system->provider,
-                                               &account, &cli->err);
-    return rc == TIDE_OK ? tide_account_answered(engine, account, &cli->err) : rc;
+    TIDE_TRY(tide_engine_account(engine, added->request.name, added->system->provider, &account,
+                                 &cli->err));
+    return tide_account_answered(engine, account, &cli->err);
 }
 
 /* Jobs that wait for this sign-in resume at once.  No engine is not an error. */
@@ -195,12 +195,9 @@ static tide_status grant_store(struct cli *cli, tide_secrets *secrets,
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
     tide_auto_secret grant = tide_buf_in(cli->mem, TIDE_SECRET_BYTES_MAX);
     tide_system_secret_name(wanted->system, wanted->request.name, secret);
-    tide_status rc = cli_sign_in(cli, wanted->system->oauth, wanted->request.name, purpose, &grant);
-    if (rc == TIDE_OK)
-        rc = try_grant(cli, wanted, tide_buf_text(&grant));
-    if (rc == TIDE_OK)
-        rc = tide_secrets_put(secrets, secret, tide_buf_text(&grant), &cli->err);
-    return rc;
+    TIDE_TRY(cli_sign_in(cli, wanted->system->oauth, wanted->request.name, purpose, &grant));
+    TIDE_TRY(try_grant(cli, wanted, tide_buf_text(&grant)));
+    return tide_secrets_put(secrets, secret, tide_buf_text(&grant), &cli->err);
 }
 
 tide_status cli_account_add(struct cli *cli)

@@ -107,13 +107,9 @@ static tide_status check_source(struct restoring *self)
     char ledger[CLI_PATH_BYTES];
     char archive[CLI_PATH_BYTES];
     char lock[CLI_PATH_BYTES];
-    tide_status rc = backup_join(cli, ledger, self->dir, TIDE_STATE_FILE);
-    if (rc == TIDE_OK)
-        rc = backup_join(cli, archive, self->dir, "archive");
-    if (rc == TIDE_OK)
-        rc = backup_join(cli, lock, self->dir, TIDE_CONTROL_LOCK);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(backup_join(cli, ledger, self->dir, TIDE_STATE_FILE));
+    TIDE_TRY(backup_join(cli, archive, self->dir, "archive"));
+    TIDE_TRY(backup_join(cli, lock, self->dir, TIDE_CONTROL_LOCK));
     if (same_place(self->dir, cli->state_dir) || same_place(self->dir, cli->data_dir) ||
         exists(lock))
         return cli_fail(cli, TIDE_INVALID, "Name a directory that `tidemark backup DIR` made.",
@@ -245,11 +241,9 @@ static tide_status copy_all(struct restoring *self)
     struct cli *cli = self->cli;
     char from[CLI_PATH_BYTES];
     char to[STAGED_PATH_BYTES];
-    tide_status rc = mark_write(self, "copy");
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mark_write(self, "copy"));
     forget_copies(self);
-    rc = copy_ledger(self);
+    tide_status rc = copy_ledger(self);
     if (rc == TIDE_OK)
         rc = backup_join(cli, from, self->dir, "archive");
     staged_path(self->archive, to);
@@ -294,8 +288,8 @@ static tide_status move_one(struct restoring *self, const char *place)
     staged_path(place, staged);
     if (!exists(staged))
         return TIDE_OK; /* there was none, or it has been moved */
-    const tide_status rc = put_aside(self, place, true);
-    return rc == TIDE_OK ? tide_userfile_replace(staged, place, &self->cli->err) : rc;
+    TIDE_TRY(put_aside(self, place, true));
+    return tide_userfile_replace(staged, place, &self->cli->err);
 }
 
 static tide_status move_all(struct restoring *self)

@@ -115,11 +115,8 @@ static tide_status service_account(struct cli *cli, const char *file, const char
                                    const struct tide_purpose *purpose, tide_buf *grant)
 {
     tide_auto_secret key = tide_buf_in(cli->mem, FILE_BYTES_MAX);
-    tide_status rc = read_file(cli, file, &key);
-    if (rc == TIDE_OK)
-        rc = tide_oauth_service_account(tide_buf_text(&key), email, purpose->scope, grant,
-                                        &cli->err);
-    return rc;
+    TIDE_TRY(read_file(cli, file, &key));
+    return tide_oauth_service_account(tide_buf_text(&key), email, purpose->scope, grant, &cli->err);
 }
 
 tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provider,

@@ -76,9 +76,7 @@ tide_status tide_account_retune(tide_engine *engine, struct tide_account *accoun
 {
     struct tide_governor_profile profile = tide_engine_profile(engine, account->provider);
     tide_governor *governor = NULL;
-    tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &governor);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_governor_new(&profile, now_ms, engine->mem, &governor));
     /* What the last holder had not recorded counts as spent (E4.3b). */
     struct tide_governor_saved parsed;
     if (saved.bytes > 0 && tide_governor_saved_parse(saved, &parsed) == TIDE_OK)
@@ -86,18 +84,16 @@ tide_status tide_account_retune(tide_engine *engine, struct tide_account *accoun
                                     tide_world_now_unix_ms(engine->world));
     tide_governor_free(account->governor);
     account->governor = governor;
-    rc = tide_limits_bind(engine, account);
-    if (rc == TIDE_OK && account->halted)
+    TIDE_TRY(tide_limits_bind(engine, account));
+    if (account->halted)
         tide_governor_halt(governor, account->halt_reason);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
                                uint64_t now_ms)
 {
-    const tide_status rc = tide_account_retune(engine, account, saved, now_ms);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_account_retune(engine, account, saved, now_ms));
     account->held = true;
     account->leaving = false;
     tide_account_refresh(engine, account, now_ms);
@@ -389,9 +385,9 @@ struct halt_ask {
 static tide_status halt_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct halt_ask *ask = arg;
-    tide_status rc = tide_ledger_account_halt(transaction->tx, ask->account, ask->halted,
-                                              ask->reason, transaction->now_unix_ms, err);
-    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, ask->account, err) : rc;
+    TIDE_TRY(tide_ledger_account_halt(transaction->tx, ask->account, ask->halted, ask->reason,
+                                      transaction->now_unix_ms, err));
+    return tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, ask->account, err);
 }
 
 static void halted_is(tide_engine *engine, struct tide_account *account, bool halted,
@@ -426,9 +422,7 @@ static void halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
 tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *row,
                             uint64_t now_ms, tide_error *err)
 {
-    tide_status rc = account_add(engine, row->id, row->name, row->provider, TIDE_TEXT_NONE, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(account_add(engine, row->id, row->name, row->provider, TIDE_TEXT_NONE, err));
     struct tide_account *account = tide_engine_account_of(engine, row->id);
     if (account->paused != row->paused) {
         account->paused = row->paused;

@@ -93,8 +93,8 @@ static tide_status note(tide_tx *tx, const char *what, uint32_t account, const t
 tide_status tide_alerting_saved_write(tide_tx *tx, const struct tide_alerting_saved *saved,
                                       tide_error *err)
 {
-    tide_status rc = note(tx, "alerts", saved->account, &saved->windows, err);
-    return rc == TIDE_OK ? note(tx, "totals", saved->account, &saved->totals, err) : rc;
+    TIDE_TRY(note(tx, "alerts", saved->account, &saved->windows, err));
+    return note(tx, "totals", saved->account, &saved->totals, err);
 }
 
 /* ---- taking over ----------------------------------------------------------------- */
@@ -113,8 +113,8 @@ tide_status tide_alerting_saved_read(tide_ledger *ledger, uint32_t account,
                                      struct tide_alerting_saved *saved, tide_error *err)
 {
     saved->account = account;
-    tide_status rc = read_note(ledger, "alerts", account, &saved->windows, err);
-    return rc == TIDE_OK ? read_note(ledger, "totals", account, &saved->totals, err) : rc;
+    TIDE_TRY(read_note(ledger, "alerts", account, &saved->windows, err));
+    return read_note(ledger, "totals", account, &saved->totals, err);
 }
 
 void tide_alerting_taken(tide_engine *engine, struct tide_account *account, tide_text windows,

@@ -121,9 +121,7 @@ tide_status tide_control_halt(tide_engine *engine, const json_t *request, tide_j
     (void)answer;
     uint32_t account = 0;
     tide_text reason = TIDE_TEXT("by command");
-    tide_status rc = tide_control_account(engine, request, &account, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_control_account(engine, request, &account, err));
     (void)tide_json_get_text(request, "reason", &reason, NULL);
     return tide_engine_halt(engine, account, reason.data, err);
 }
@@ -133,8 +131,8 @@ tide_status tide_control_account_resume(tide_engine *engine, const json_t *reque
 {
     (void)answer;
     uint32_t account = 0;
-    tide_status rc = tide_control_account(engine, request, &account, err);
-    return rc == TIDE_OK ? tide_engine_resume(engine, account, err) : rc;
+    TIDE_TRY(tide_control_account(engine, request, &account, err));
+    return tide_engine_resume(engine, account, err);
 }
 
 tide_status tide_control_purge(tide_engine *engine, const json_t *request, tide_json *answer,

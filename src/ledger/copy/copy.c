@@ -73,9 +73,8 @@ static tide_status check_table(struct copier *self, const struct copy_table *tab
 {
     struct copy_reader reader;
     bool row = false;
-    tide_status rc = tide_copy_reader_open(&reader, &self->from, table, NULL, self->mem, self->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_copy_reader_open(&reader, &self->from, table, NULL, self->mem, self->err));
+    tide_status rc = TIDE_OK;
     for (uint64_t i = 1;; i++) {
         rc = tide_copy_reader_next(&reader, &row, self->err);
         if (rc != TIDE_OK || !row)
@@ -151,10 +150,9 @@ static tide_status place_get(struct copier *self, const char *key, tide_buf *val
     const tide_text param = tide_text_of(key);
     tide_buf_clear(value);
     (void)snprintf(sql, sizeof sql, "SELECT value FROM %s WHERE key = ?1", place_table(&self->to));
-    const tide_status rc = tide_copy_side_run(&self->to, sql, &param, 1, &answer, self->err);
-    if (rc == TIDE_OK)
-        *there = answer.row;
-    return rc;
+    TIDE_TRY(tide_copy_side_run(&self->to, sql, &param, 1, &answer, self->err));
+    *there = answer.row;
+    return TIDE_OK;
 }
 
 static tide_status mark_is_there(struct copier *self, bool *there_out)
@@ -211,19 +209,17 @@ static tide_status place_lost(struct copier *self)
 static tide_status place_hold(struct copier *self)
 {
     bool there = true;
-    tide_status rc = TIDE_OK;
     if (self->to.pg == NULL) /* the transaction has locked the whole file */
-        rc = mark_is_there(self, &there);
+        TIDE_TRY(mark_is_there(self, &there));
     else
-        rc = tide_pg_exec(self->to.pg,
-                          "SELECT FROM tidemark.meta WHERE key = 'copying.place' FOR UPDATE",
-                          self->err);
-    if (rc == TIDE_OK && there)
-        rc = place_get(self, key_place, &self->next, &there);
-    if (rc == TIDE_OK &&
-        (!there || !tide_text_equal(tide_buf_text(&self->next), tide_buf_text(&self->place))))
+        TIDE_TRY(tide_pg_exec(self->to.pg,
+                              "SELECT FROM tidemark.meta WHERE key = 'copying.place' FOR UPDATE",
+                              self->err));
+    if (there)
+        TIDE_TRY(place_get(self, key_place, &self->next, &there));
+    if (!there || !tide_text_equal(tide_buf_text(&self->next), tide_buf_text(&self->place)))
         return place_lost(self);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status place_move(struct copier *self)
@@ -234,10 +230,10 @@ static tide_status place_move(struct copier *self)
                                 tide_buf_text(&self->next)};
     (void)snprintf(sql, sizeof sql, "UPDATE %s SET value = ?3 WHERE key = ?1 AND value = ?2",
                    place_table(&self->to));
-    const tide_status rc = tide_copy_side_run(&self->to, sql, params, 3, &answer, self->err);
-    if (rc == TIDE_OK && answer.changed != 1)
+    TIDE_TRY(tide_copy_side_run(&self->to, sql, params, 3, &answer, self->err));
+    if (answer.changed != 1)
         return place_lost(self);
-    return rc;
+    return TIDE_OK;
 }
 
 /* After the commit of a move. */
@@ -339,15 +335,15 @@ static tide_status refuse_own_rows(struct copier *self)
 static tide_status begin_new(struct copier *self)
 {
     char sql[160];
-    tide_status rc = refuse_own_rows(self);
-    if (rc == TIDE_OK && self->to.pg == NULL) {
+    TIDE_TRY(refuse_own_rows(self));
+    if (self->to.pg == NULL) {
         (void)snprintf(sql, sizeof sql,
                        "PRAGMA application_id = %u; CREATE TABLE IF NOT EXISTS"
                        " copying (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
                        TIDE_LEDGER_COPYING_ID);
-        rc = tide_db_exec(self->to.db, sql, self->err);
+        TIDE_TRY(tide_db_exec(self->to.db, sql, self->err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Whether the marked copy can be resumed; *again_out: start over. */
@@ -373,16 +369,11 @@ static tide_status judge_mark(struct copier *self, bool *again_out)
 /* Starts over: deletes whatever a copy left there. */
 static tide_status begin_again(struct copier *self)
 {
-    tide_status rc = clear_target(self);
-    if (rc == TIDE_OK)
-        rc = place_text(self, NULL, 0, NULL);
-    if (rc == TIDE_OK)
-        rc = place_put(self, key_mark, tide_text_of(self->from.name));
-    if (rc == TIDE_OK)
-        rc = place_put(self, key_seen, tide_buf_text(&self->seen));
-    if (rc == TIDE_OK)
-        rc = place_put(self, key_place, tide_buf_text(&self->next));
-    return rc;
+    TIDE_TRY(clear_target(self));
+    TIDE_TRY(place_text(self, NULL, 0, NULL));
+    TIDE_TRY(place_put(self, key_mark, tide_text_of(self->from.name)));
+    TIDE_TRY(place_put(self, key_seen, tide_buf_text(&self->seen)));
+    return place_put(self, key_place, tide_buf_text(&self->next));
 }
 
 static tide_status take_target(struct copier *self)
@@ -417,10 +408,8 @@ static tide_status make_system(struct copier *self, const struct tide_copy_syste
                  strncmp(self->list.tables[i].name, system->prefix, strlen(system->prefix)) == 0;
     if (!wanted)
         return TIDE_OK;
-    tide_status rc = tide_tx_begin(self->to.ledger, &tx, self->err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = system->make(tide_tx_rows(tx), self->err);
+    TIDE_TRY(tide_tx_begin(self->to.ledger, &tx, self->err));
+    tide_status rc = system->make(tide_tx_rows(tx), self->err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, self->err);
     tide_tx_rollback(tx);
@@ -454,28 +443,26 @@ static tide_status make_days(struct copier *self)
         sql, sizeof sql, "SELECT DISTINCT finished / 86400000 FROM %s ORDER BY 1 DESC LIMIT %d",
         self->from.pg != NULL ? "tidemark.job_done" : "job WHERE state = 2 AND kind <> 0",
         DAYS_MAX);
-    tide_status rc = tide_copy_side_list(&self->from, sql, 1, note_day, &days, self->err);
-    for (size_t i = 0; rc == TIDE_OK && i < days.count; i++) {
+    TIDE_TRY(tide_copy_side_list(&self->from, sql, 1, note_day, &days, self->err));
+    for (size_t i = 0; i < days.count; i++) {
         (void)snprintf(sql, sizeof sql, "SELECT tidemark.day_open(%" PRId64 ")", days.list[i]);
-        rc = tide_copy_side_run(&self->to, sql, NULL, 0, NULL, self->err);
+        TIDE_TRY(tide_copy_side_run(&self->to, sql, NULL, 0, NULL, self->err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status look_at_target(struct copier *self)
 {
     struct tide_copy_report *report = self->report;
-    tide_status rc = tide_copy_side_open(&self->to, self->world, self->copy->to, true, self->err);
-    if (rc == TIDE_OK)
-        rc = take_target(self);
-    for (size_t i = 0; rc == TIDE_OK && i < self->copy->systems_count; i++)
-        rc = make_system(self, &self->copy->systems[i]);
-    if (rc == TIDE_OK) /* now with the types of both sides */
-        rc = tide_copy_list_make(&self->list, self->copy, &self->from, &self->to, report->left_out,
-                                 sizeof report->left_out, self->err);
-    if (rc == TIDE_OK)
-        rc = count_source(self);
-    return rc == TIDE_OK ? make_days(self) : rc;
+    TIDE_TRY(tide_copy_side_open(&self->to, self->world, self->copy->to, true, self->err));
+    TIDE_TRY(take_target(self));
+    for (size_t i = 0; i < self->copy->systems_count; i++)
+        TIDE_TRY(make_system(self, &self->copy->systems[i]));
+    /* now with the types of both sides */
+    TIDE_TRY(tide_copy_list_make(&self->list, self->copy, &self->from, &self->to, report->left_out,
+                                 sizeof report->left_out, self->err));
+    TIDE_TRY(count_source(self));
+    return make_days(self);
 }
 
 /* ---- rows ---- */
@@ -532,11 +519,8 @@ static tide_status copy_table(struct copier *self, const struct copy_table *tabl
 {
     struct copy_reader reader;
     struct copy_writer writer;
-    tide_status rc =
-        tide_copy_reader_open(&reader, &self->from, table, after, self->mem, self->err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_copy_writer_open(&writer, &self->to, table, self->mem, self->err);
+    TIDE_TRY(tide_copy_reader_open(&reader, &self->from, table, after, self->mem, self->err));
+    tide_status rc = tide_copy_writer_open(&writer, &self->to, table, self->mem, self->err);
     bool more = rc == TIDE_OK;
     for (uint64_t batch = 1; rc == TIDE_OK && more; batch++) {
         self->rows_step = *rows;
@@ -699,10 +683,8 @@ static tide_status not_equal(struct copier *self)
 static tide_status let_go(struct copier *self)
 {
     char sql[160];
-    tide_status rc = tide_copy_side_begin(&self->to, true, self->err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = place_hold(self);
+    TIDE_TRY(tide_copy_side_begin(&self->to, true, self->err));
+    tide_status rc = place_hold(self);
     if (rc == TIDE_OK && self->to.pg != NULL)
         rc = tide_pg_exec(self->to.pg,
                           "DELETE FROM tidemark.meta WHERE key = 'copying'"

@@ -34,10 +34,9 @@ tide_status tide_copy_value_add(tide_buf *text, const struct copy_column *column
         return tide_buf_add(text, "n;", 2);
     if (!is_text(column->type))
         return tide_buf_print(text, "i%" PRId64 ";", value->number);
-    tide_status rc = tide_buf_print(text, "t%zu:", value->text.bytes);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add(text, value->text.data, value->text.bytes);
-    return rc == TIDE_OK ? tide_buf_add(text, ";", 1) : rc;
+    TIDE_TRY(tide_buf_print(text, "t%zu:", value->text.bytes));
+    TIDE_TRY(tide_buf_add(text, value->text.data, value->text.bytes));
+    return tide_buf_add(text, ";", 1);
 }
 
 /* Reads the number up to `stop`, and moves *at behind that. */
@@ -226,11 +225,10 @@ tide_status tide_copy_count(struct copy_side *side, const struct copy_table *tab
     tide_auto_buf sql = tide_buf_heap(SQL_BYTES_MAX);
     add(&sql, &failed, "SELECT count(*)");
     add_from(&sql, &failed, side, table);
-    tide_status rc = failed ? no_memory(err)
-                            : tide_copy_side_run(side, tide_buf_cstr(&sql), NULL, 0, &answer, err);
-    if (rc == TIDE_OK)
-        *count_out = (uint64_t)answer.number;
-    return rc;
+    TIDE_TRY(failed ? no_memory(err)
+                    : tide_copy_side_run(side, tide_buf_cstr(&sql), NULL, 0, &answer, err));
+    *count_out = (uint64_t)answer.number;
+    return TIDE_OK;
 }
 
 static tide_status select_text(tide_buf *sql, struct copy_side *side,
@@ -373,9 +371,7 @@ static tide_status next_pg(struct copy_reader *reader, bool *row_out, tide_error
             return TIDE_OK;
         (void)snprintf(fetch, sizeof fetch, "FETCH %d FROM tide_copy", FETCH_ROWS);
         tide_pg_params(reader->side->pg);
-        const tide_status rc = tide_pg_query(reader->side->pg, fetch, &rows, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_pg_query(reader->side->pg, fetch, &rows, err));
         reader->rows = rows;
         reader->row = 0;
         reader->last = PQntuples(rows) < FETCH_ROWS;
@@ -516,17 +512,16 @@ static tide_status add_sqlite(struct copy_writer *writer, const struct copy_valu
                               tide_error *err)
 {
     const struct copy_table *table = writer->table;
-    tide_status rc = TIDE_OK;
-    for (size_t number = 0; rc == TIDE_OK && number < writer->stmts_count; number++) {
+    for (size_t number = 0; number < writer->stmts_count; number++) {
         sqlite3_stmt *stmt = writer->stmts[number];
         if (!wanted(&table->inserts[number], values))
             continue;
         for (size_t i = 0; i < table->columns_count; i++)
             if (writer->binds[number][i] != 0)
                 bind(stmt, writer->binds[number][i], table->columns[i].type, &values[i]);
-        rc = tide_db_run(writer->side->db, stmt, err);
+        TIDE_TRY(tide_db_run(writer->side->db, stmt, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* The text form of COPY: a tab between columns, \N for NULL, a backslash before special
@@ -555,12 +550,12 @@ static tide_status add_escaped(tide_buf *rows, tide_text text)
 static tide_status add_hex(tide_buf *rows, tide_text bytes)
 {
     static const char digits[] = "0123456789abcdef";
-    tide_status rc = tide_buf_add(rows, "\\\\x", 3);
-    for (size_t i = 0; rc == TIDE_OK && i < bytes.bytes; i++) {
+    TIDE_TRY(tide_buf_add(rows, "\\\\x", 3));
+    for (size_t i = 0; i < bytes.bytes; i++) {
         const unsigned char byte = (unsigned char)bytes.data[i];
-        rc = tide_buf_add(rows, (const char[2]){digits[byte >> 4], digits[byte & 15]}, 2);
+        TIDE_TRY(tide_buf_add(rows, (const char[2]){digits[byte >> 4], digits[byte & 15]}, 2));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status add_pg_value(tide_buf *rows, copy_type type, const struct copy_value *value)

@@ -63,17 +63,17 @@ static tide_status refuse_members(struct copy_side *side, tide_error *err)
 {
     tide_auto_buf name = tide_buf_heap(1 << 10);
     struct copy_answer answer = {.text = &name};
-    tide_status rc = tide_copy_side_run(
+    TIDE_TRY(tide_copy_side_run(
         side,
         "SELECT name FROM tidemark.member WHERE NOT dead"
         " AND until > extract(epoch FROM clock_timestamp()) * 1000 ORDER BY joined LIMIT 1",
-        NULL, 0, &answer, err);
-    if (rc == TIDE_OK && answer.row)
-        rc = tide_error_set(err, TIDE_BUSY,
-                            "%.150s is in use by a worker (%.65s): stop all workers first, so "
-                            "that nothing changes meanwhile",
-                            side->name, tide_buf_cstr(&name));
-    return rc;
+        NULL, 0, &answer, err));
+    if (answer.row)
+        return tide_error_set(err, TIDE_BUSY,
+                              "%.150s is in use by a worker (%.65s): stop all workers first, so "
+                              "that nothing changes meanwhile",
+                              side->name, tide_buf_cstr(&name));
+    return TIDE_OK;
 }
 
 /* The server must store our texts byte for byte. */
@@ -81,13 +81,13 @@ static tide_status require_utf8(struct copy_side *side, tide_error *err)
 {
     tide_auto_buf encoding = tide_buf_heap(1 << 10);
     struct copy_answer answer = {.text = &encoding};
-    tide_status rc = tide_copy_side_run(side, "SELECT current_setting('server_encoding')", NULL, 0,
-                                        &answer, err);
-    if (rc == TIDE_OK && strcmp(tide_buf_cstr(&encoding), "UTF8") != 0)
-        rc = tide_error_set(err, TIDE_INVALID,
-                            "%.150s stores text as %.30s: create a database with ENCODING 'UTF8'",
-                            side->name, tide_buf_cstr(&encoding));
-    return rc;
+    TIDE_TRY(tide_copy_side_run(side, "SELECT current_setting('server_encoding')", NULL, 0, &answer,
+                                err));
+    if (strcmp(tide_buf_cstr(&encoding), "UTF8") != 0)
+        return tide_error_set(err, TIDE_INVALID,
+                              "%.150s stores text as %.30s: create a database with ENCODING 'UTF8'",
+                              side->name, tide_buf_cstr(&encoding));
+    return TIDE_OK;
 }
 
 tide_status tide_copy_side_open(struct copy_side *side, tide_world *world, const char *path,

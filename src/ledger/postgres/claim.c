@@ -189,10 +189,9 @@ static tide_status due_next(struct tide_postgres *self, const uint32_t *kinds, s
     }
     tide_pg_params(self->pg);
     put_kinds(self->pg, kinds, kinds_count);
-    tide_status rc = tide_pg_run(self->pg, PGSQL_DUE_OF, &result, err);
-    if (rc == TIDE_OK)
-        *due_out = PQntuples(result) == 0 ? UINT64_MAX : tide_pg_get_u64(result, 0, 0);
-    return rc;
+    TIDE_TRY(tide_pg_run(self->pg, PGSQL_DUE_OF, &result, err));
+    *due_out = PQntuples(result) == 0 ? UINT64_MAX : tide_pg_get_u64(result, 0, 0);
+    return TIDE_OK;
 }
 
 static bool due_passed(const struct tide_postgres *self, uint64_t now_unix_ms)
@@ -541,9 +540,7 @@ static tide_status beats_write(struct tide_postgres *self, struct beat_row *rows
 {
     PGresult *result = NULL;
     beat_params(self, rows, count, now_unix_ms);
-    tide_status rc = tide_pg_run(self->pg, PGSQL_BEAT, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_run(self->pg, PGSQL_BEAT, &result, err));
     /* The server may answer in any order. */
     tide_map_clear(&self->rows);
     for (int row = 0; row < PQntuples(result); row++)
@@ -590,15 +587,14 @@ tide_status tide_pgl_refill(tide_ledger *ledger, uint32_t account, uint8_t after
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
     tide_pg_params(self->pg);
     tide_pg_i32(self->pg, (int32_t)account);
     tide_pg_i32(self->pg, after_priority);
     tide_pg_u64(self->pg, after_id);
     tide_pg_u64(self->pg, count_max);
-    rc = tide_pg_run(self->pg, account == 0 ? PGSQL_REFILL_FREE : PGSQL_REFILL, &result, err);
+    tide_status rc =
+        tide_pg_run(self->pg, account == 0 ? PGSQL_REFILL_FREE : PGSQL_REFILL, &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     TIDE_ASSERT((size_t)PQntuples(result) <= count_max);
@@ -613,12 +609,10 @@ tide_status tide_pgl_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
     tide_pg_params(self->pg);
     tide_pg_u64(self->pg, accounts_max);
-    rc = tide_pg_run(self->pg, PGSQL_WORK, &result, err);
+    tide_status rc = tide_pg_run(self->pg, PGSQL_WORK, &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     TIDE_ASSERT((size_t)PQntuples(result) <= accounts_max);
@@ -633,14 +627,12 @@ tide_status tide_pgl_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
     tide_pg_params(self->pg);
     tide_pg_array(self->pg, TIDE_PG_INT8);
     tide_pg_u64(self->pg, id);
     tide_pg_array_end(self->pg);
-    rc = tide_pg_run(self->pg, PGSQL_BRIEFS, &result, err);
+    tide_status rc = tide_pg_run(self->pg, PGSQL_BRIEFS, &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     if (PQntuples(result) == 0)

@@ -47,9 +47,7 @@ static tide_status claim_write(struct tide_sqlite *self, const struct claim *cla
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM);
     tide_bind_u64(stmt, 1, claim->id);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
     stmt = sql_of(self, SQL_CLAIM_INSERT);
     tide_bind_u64(stmt, 1, claim->id);
     tide_bind_u64(stmt, 2, claim->token);
@@ -112,10 +110,10 @@ done:
 static tide_status claim_one(struct tide_sqlite *self, struct claim claim, tide_mem *mem,
                              struct tide_job_body **body_out, tide_error *err)
 {
-    tide_status rc = claim_read(self, &claim, mem, body_out, err);
-    if (rc == TIDE_OK && *body_out != NULL)
-        rc = claim_write(self, &claim, err);
-    return rc;
+    TIDE_TRY(claim_read(self, &claim, mem, body_out, err));
+    if (*body_out != NULL)
+        TIDE_TRY(claim_write(self, &claim, err));
+    return TIDE_OK;
 }
 
 /* ---- runs of consecutive ids -------------------------------------------------------- */
@@ -180,9 +178,7 @@ static tide_status run_write(struct tide_sqlite *self, const struct claim *first
     sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM_RUN);
     tide_bind_u64(stmt, 1, first->id);
     tide_bind_u64(stmt, 2, first->id + length - 1);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
     TIDE_ASSERT((size_t)sqlite3_changes(self->db.handle) == length);
     stmt = sql_of(self, SQL_CLAIM_INSERT_RUN);
     tide_bind_u64(stmt, 1, first->id);
@@ -199,18 +195,17 @@ static tide_status claim_run(struct tide_sqlite *self, const struct claim *first
                              tide_mem *mem, struct tide_job_body **bodies_out, tide_error *err)
 {
     bool plain = false;
-    tide_status rc = TIDE_OK;
     if (length >= RUN_MIN)
-        rc = run_read(self, first, length, mem, bodies_out, &plain, err);
-    if (rc == TIDE_OK && plain)
+        TIDE_TRY(run_read(self, first, length, mem, bodies_out, &plain, err));
+    if (plain)
         return run_write(self, first, length, err);
-    for (size_t i = 0; rc == TIDE_OK && i < length; i++) {
+    for (size_t i = 0; i < length; i++) {
         struct claim claim = *first;
         claim.id += i;
         claim.token += i;
-        rc = claim_one(self, claim, mem, &bodies_out[i], err);
+        TIDE_TRY(claim_one(self, claim, mem, &bodies_out[i], err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_sql_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,

@@ -18,9 +18,7 @@ static tide_status cycle_open(struct tide_sqlite *self, uint64_t cycle, tide_err
     sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_OPEN);
     bool row = false;
     tide_bind_u64(stmt, 1, cycle);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no cycle %" PRIu64, cycle);
     bool open = tide_column_u64(stmt, 0) != 0;
@@ -36,9 +34,7 @@ static tide_status job_state(struct tide_sqlite *self, uint64_t id, tide_row_sta
     sqlite3_stmt *stmt = sql_of(self, SQL_JOB_STATE);
     bool row = false;
     tide_bind_u64(stmt, 1, id);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
     *state_out = (tide_row_state)tide_column_u64(stmt, 0);
@@ -129,9 +125,7 @@ static tide_status merge_into_existing(struct tide_sqlite *self, const struct ti
     tide_bind_u64(stmt, 1, job->account);
     tide_bind_u64(stmt, 2, job->kind);
     tide_bind_text(stmt, 3, job->dedupe_key);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_CORRUPT,
                               "%s: an index disagrees with its table; run a check", self->db.path);
@@ -156,17 +150,16 @@ static tide_status merge_into_existing(struct tide_sqlite *self, const struct ti
 
 static tide_status insert_deps(struct tide_sqlite *self, uint64_t id, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
     self->deps_known = true;
     self->deps_any = true;
-    for (size_t i = 0; rc == TIDE_OK && i < self->needs_count; i++) {
+    for (size_t i = 0; i < self->needs_count; i++) {
         TIDE_ASSERT(self->needs[i] < id); /* older ones only: there are no circles (E2.2) */
         tide_bind_u64(stmt, 1, self->needs[i]);
         tide_bind_u64(stmt, 2, id);
-        rc = tide_db_run(&self->db, stmt, err);
+        TIDE_TRY(tide_db_run(&self->db, stmt, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status enqueue_row(struct tide_sqlite *self, const struct tide_job_new *job,
@@ -189,9 +182,7 @@ static tide_status enqueue_row(struct tide_sqlite *self, const struct tide_job_n
     tide_bind_u64_or_null(stmt, 12, job->size_bytes);
     tide_bind_u64(stmt, 13, now_unix_ms);
     tide_bind_text(stmt, 14, job->payload);
-    tide_status rc = tide_db_try(&self->db, stmt, &conflict, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_try(&self->db, stmt, &conflict, err));
     if (conflict)
         return merge_into_existing(self, job, enqueued, err);
 
@@ -200,10 +191,10 @@ static tide_status enqueue_row(struct tide_sqlite *self, const struct tide_job_n
         .open_deps = (uint32_t)self->needs_count,
     };
     if (self->needs_count > 0)
-        rc = insert_deps(self, enqueued->id, err);
-    if (rc == TIDE_OK && job->cycle != 0)
-        rc = tide_sql_tally_cycle(self, job->cycle, 1, 1, 0, err);
-    return rc;
+        TIDE_TRY(insert_deps(self, enqueued->id, err));
+    if (job->cycle != 0)
+        TIDE_TRY(tide_sql_tally_cycle(self, job->cycle, 1, 1, 0, err));
+    return TIDE_OK;
 }
 
 static tide_status child_add(struct tide_sqlite *self, struct tide_changes *changes,
@@ -279,9 +270,7 @@ tide_status tide_sql_batch_get(tide_ledger *ledger, tide_text name, uint64_t *id
     sqlite3_stmt *stmt = sql_of(self, SQL_BATCH_GET);
     bool row = false;
     tide_bind_text(stmt, 1, name);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no batch %.*s", (int)name.bytes,
                               name.data);
@@ -292,6 +281,7 @@ tide_status tide_sql_batch_get(tide_ledger *ledger, tide_text name, uint64_t *id
                               ids_max);
     }
     size_t count = 0;
+    tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && row && count < total) {
         ids_out[count++] = tide_column_u64(stmt, 0);
         rc = tide_db_step(&self->db, stmt, &row, err);

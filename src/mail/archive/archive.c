@@ -143,15 +143,13 @@ static tide_status writer_open(tide_archive *archive, tide_error *err)
     if (writer->cuts == NULL ||
         (!archive->options.index_later && tide_recent_init(archive) != TIDE_OK))
         return no_memory(&archive->options, err);
-    tide_status rc = tide_packer_new(archive->mem, archive->options.level, &writer->packer, err);
-    if (rc == TIDE_OK && (tide_cond_new(archive->world, &writer->work) != TIDE_OK ||
-                          tide_cond_new(archive->world, &writer->news) != TIDE_OK))
-        rc = no_memory(&archive->options, err);
-    if (rc == TIDE_OK)
-        rc = tide_dir_make(archive->world, archive->options.dir, err);
-    if (rc == TIDE_OK)
-        rc = lock_directory(archive, err);
-    return rc == TIDE_OK ? tide_shards_look(&writer->shards, err) : rc;
+    TIDE_TRY(tide_packer_new(archive->mem, archive->options.level, &writer->packer, err));
+    if (tide_cond_new(archive->world, &writer->work) != TIDE_OK ||
+        tide_cond_new(archive->world, &writer->news) != TIDE_OK)
+        TIDE_TRY(no_memory(&archive->options, err));
+    TIDE_TRY(tide_dir_make(archive->world, archive->options.dir, err));
+    TIDE_TRY(lock_directory(archive, err));
+    return tide_shards_look(&writer->shards, err);
 }
 
 /* Checks the account where it costs nothing: on the newest shard.  The others are checked when they
@@ -180,12 +178,12 @@ static tide_status check_account(tide_archive *archive, tide_error *err)
 static tide_status threads_start(tide_archive *archive, tide_error *err)
 {
     struct tide_writer *writer = archive->writer;
-    tide_status rc = tide_world_thread(archive->world, "archive", tide_archive_writer_run, archive,
-                                       &writer->thread, err);
-    if (rc == TIDE_OK && !archive->options.index_later)
-        rc = tide_world_thread(archive->world, "archive-index", tide_archive_indexer_run, archive,
-                               &writer->indexer, err);
-    return rc;
+    TIDE_TRY(tide_world_thread(archive->world, "archive", tide_archive_writer_run, archive,
+                               &writer->thread, err));
+    if (!archive->options.index_later)
+        TIDE_TRY(tide_world_thread(archive->world, "archive-index", tide_archive_indexer_run,
+                                   archive, &writer->indexer, err));
+    return TIDE_OK;
 }
 
 tide_status tide_archive_open(const struct tide_archive_options *options, tide_mem *mem,
@@ -300,14 +298,11 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
                                tide_error *err)
 {
     uint64_t bytes = 0;
-    tide_status rc = tide_shard_state_load(shard, err);
-    if (rc == TIDE_OK)
-        rc = tide_shard_bytes(shard, &bytes, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_shard_state_load(shard, err));
+    TIDE_TRY(tide_shard_bytes(shard, &bytes, err));
     sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_SPAN);
     bool there = false;
-    rc = tide_db_step(&shard->db, row, &there, err);
+    tide_status rc = tide_db_step(&shard->db, row, &there, err);
     const int64_t oldest_ms = there ? sqlite3_column_int64(row, 0) : 0;
     const int64_t newest_ms = there ? sqlite3_column_int64(row, 1) : 0;
     const uint64_t gone = there ? tide_column_u64(row, 2) : 0;

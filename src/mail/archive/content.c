@@ -241,9 +241,7 @@ static tide_status liner_add(struct liner *liner, const uint8_t *bytes, size_t c
             if (liner->line != 0)
                 liner->in_line += (uint32_t)run;
         }
-        tide_status rc = liner->write(liner->arg, lines, used);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(liner->write(liner->arg, lines, used));
     }
     return TIDE_OK;
 }

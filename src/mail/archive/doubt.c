@@ -62,14 +62,11 @@ tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t s
 tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored *stored,
                              uint64_t said_bytes, uint64_t bytes, int64_t now_ms, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (!is_short(said_bytes, bytes))
         return tide_db_do(&shard->db, err, TIDE_SHARD_DOUBT_DROP, stored->rowid);
     if (!is_doubted(stored->copy))
         return TIDE_OK; /* the stored copy is better, and stays */
-    rc = doubt_put(shard, stored->rowid, TIDE_COPY_SHORT, said_bytes, now_ms, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(doubt_put(shard, stored->rowid, TIDE_COPY_SHORT, said_bytes, now_ms, err));
     return tide_db_do(&shard->db, err, TIDE_SHARD_DOUBT_TRIED, stored->rowid, now_ms);
 }
 
@@ -151,11 +148,10 @@ static tide_status tidy_one(tide_archive *archive, struct tide_shard *shard, int
 
 static tide_status tidy_shard(tide_archive *archive, struct tide_shard *shard, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     int64_t at = 0;
-    for (bool there = true; rc == TIDE_OK && there;)
-        rc = tidy_one(archive, shard, &at, &there, err);
-    return rc;
+    for (bool there = true; there;)
+        TIDE_TRY(tidy_one(archive, shard, &at, &there, err));
+    return TIDE_OK;
 }
 
 tide_status tide_archive_tidy(tide_archive *archive, const tide_cancel *cancel, tide_error *err)

@@ -71,10 +71,8 @@ static tide_status missing_in(struct tide_shard *shard, tide_shard_sql sql, cons
 {
     tide_db *db = &shard->db;
     sqlite3_stmt *row = tide_db_stmt(db, sql);
-    tide_status rc = tide_db_run(db, tide_db_stmt(db, TIDE_SHARD_BEGIN), err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = ids_look(shard, err);
+    TIDE_TRY(tide_db_run(db, tide_db_stmt(db, TIDE_SHARD_BEGIN), err));
+    tide_status rc = ids_look(shard, err);
     for (size_t i = 0; rc == TIDE_OK && *left > 0 && i < count; i++) {
         if (!missing[i] || !tide_shard_may_have(shard, ids[i]))
             continue;
@@ -295,9 +293,7 @@ static tide_status walk_parts(struct tide_reader *reader, struct part *parts, si
         for (size_t i = 0; i < count; i++) {
             struct part *part = &parts[i];
             if (part->at == part->count && !part->over) {
-                tide_status rc = part_fill(reader, part, err);
-                if (rc != TIDE_OK)
-                    return rc;
+                TIDE_TRY(part_fill(reader, part, err));
             }
             if (part->at < part->count &&
                 (least == NULL || part->page[part->at].rowid < least->page[least->at].rowid))

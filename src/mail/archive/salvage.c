@@ -149,10 +149,7 @@ static tide_status put(struct salvage *salvage, const struct tide_stored *stored
                        tide_text thread, int64_t content, tide_error *err)
 {
     tide_buf_clear(&salvage->raw);
-    const tide_status rc =
-        tide_shard_raw(salvage->shard, salvage->packer, content, &salvage->raw, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_shard_raw(salvage->shard, salvage->packer, content, &salvage->raw, err));
     const struct tide_incoming incoming = {
         .gmail_id = id,
         .thread_id = thread,
@@ -239,22 +236,21 @@ static tide_status copy_message(struct salvage *salvage, const struct tide_store
     const tide_text id = tide_text_of(stored->gmail_id);
     struct former former;
     const bool renamed = read_former(salvage, stored->rowid, &former);
-    tide_status rc = read_labels(salvage, stored->rowid, err);
-    if (rc == TIDE_OK && !renamed)
-        rc = put_earlier(salvage, stored, err);
-    if (rc == TIDE_OK)
-        rc = put(salvage, stored, renamed ? tide_text_of(former.id) : id,
-                 tide_text_of(renamed ? former.thread : stored->thread_id), stored->content, err);
-    if (rc == TIDE_OK && renamed)
-        rc = rename_back(salvage, stored, &former, err);
-    if (rc == TIDE_OK && stored->copy == TIDE_COPY_DAMAGED)
-        rc = tide_archive_doubt(salvage->to, id, &salvage->ticket, err);
-    if (rc == TIDE_OK && stored->gone)
-        rc = tide_archive_gone(salvage->to, id,
-                               number_of(salvage, "SELECT gone_ms FROM message WHERE id = ?1",
-                                         stored->rowid, stored->internal_ms),
-                               &salvage->ticket, err);
-    return rc;
+    TIDE_TRY(read_labels(salvage, stored->rowid, err));
+    if (!renamed)
+        TIDE_TRY(put_earlier(salvage, stored, err));
+    TIDE_TRY(put(salvage, stored, renamed ? tide_text_of(former.id) : id,
+                 tide_text_of(renamed ? former.thread : stored->thread_id), stored->content, err));
+    if (renamed)
+        TIDE_TRY(rename_back(salvage, stored, &former, err));
+    if (stored->copy == TIDE_COPY_DAMAGED)
+        TIDE_TRY(tide_archive_doubt(salvage->to, id, &salvage->ticket, err));
+    if (stored->gone)
+        TIDE_TRY(tide_archive_gone(salvage->to, id,
+                                   number_of(salvage, "SELECT gone_ms FROM message WHERE id = ?1",
+                                             stored->rowid, stored->internal_ms),
+                                   &salvage->ticket, err));
+    return TIDE_OK;
 }
 
 static tide_status copy_row(struct salvage *salvage, int64_t id, tide_error *err)
@@ -301,10 +297,10 @@ static tide_status copy_label_names(struct salvage *salvage, tide_error *err)
 
 static tide_status copy_shard(struct salvage *salvage, tide_error *err)
 {
-    tide_status rc = rows_find(salvage, err);
-    for (size_t i = 0; rc == TIDE_OK && i < salvage->rows_count; i++)
-        rc = copy_row(salvage, salvage->rows[i], err);
-    return rc == TIDE_OK ? copy_label_names(salvage, err) : rc;
+    TIDE_TRY(rows_find(salvage, err));
+    for (size_t i = 0; i < salvage->rows_count; i++)
+        TIDE_TRY(copy_row(salvage, salvage->rows[i], err));
+    return copy_label_names(salvage, err);
 }
 
 static tide_status copy_shards(struct salvage *salvage, tide_error *err)

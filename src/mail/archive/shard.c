@@ -217,12 +217,11 @@ static tide_status state_load(struct tide_shard *shard, const char *account, tid
 {
     sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_STATE);
     bool there = false;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
     if (!there)
         return tide_error_set(err, TIDE_NOT_FOUND, "%s: not completely created", shard->db.path);
     tide_text owner = tide_column_text(row, 1);
+    tide_status rc = TIDE_OK;
     if (account != NULL && !tide_text_equal(owner, tide_text_of(account)))
         rc = tide_error_set(err, TIDE_INVALID,
                             "%s: contains the mail of %.*s, not of %s; move the file away",
@@ -265,10 +264,9 @@ static tide_status state_make(const tide_shards *shards, struct tide_shard *shar
 static tide_status size_look(struct tide_shard *shard, uint64_t bytes_max, tide_error *err)
 {
     uint64_t bytes = 0;
-    tide_status rc = tide_shard_bytes(shard, &bytes, err);
-    if (rc == TIDE_OK)
-        shard->full = bytes >= bytes_max && shard->messages > 0; /* an empty one is never full */
-    return rc;
+    TIDE_TRY(tide_shard_bytes(shard, &bytes, err));
+    shard->full = bytes >= bytes_max && shard->messages > 0; /* an empty one is never full */
+    return TIDE_OK;
 }
 
 tide_status tide_shard_bytes(struct tide_shard *shard, uint64_t *bytes_out, tide_error *err)
@@ -294,19 +292,13 @@ static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
 static tide_status open_to_write(const tide_shards *shards, struct tide_shard *shard,
                                  uint32_t version, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (version == 0) /* larger pages waste less space next to large values (measured) */
-        rc = tide_db_exec(&shard->db, "PRAGMA page_size = " TIDE_SHARD_PAGE_BYTES, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_wal(&shard->db, err);
-    if (rc == TIDE_OK)
-        rc = tide_migrate(&shard->db, &tide_shard_schema, version, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_statements(&shard->db, statements, TIDE_SHARD_SQL, err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(tide_db_exec(&shard->db, "PRAGMA page_size = " TIDE_SHARD_PAGE_BYTES, err));
+    TIDE_TRY(tide_db_wal(&shard->db, err));
+    TIDE_TRY(tide_migrate(&shard->db, &tide_shard_schema, version, err));
+    TIDE_TRY(tide_db_statements(&shard->db, statements, TIDE_SHARD_SQL, err));
     (void)sqlite3_wal_hook(shard->db.handle, log_grew, shard);
-    rc = state_load(shard, shards->account, err);
+    tide_status rc = state_load(shard, shards->account, err);
     if (rc == TIDE_NOT_FOUND) {
         TIDE_SEEN("shard: made in two steps");
         rc = state_make(shards, shard, err);
@@ -319,7 +311,6 @@ static tide_status open_to_write(const tide_shards *shards, struct tide_shard *s
 static tide_status open_to_read(const tide_shards *shards, struct tide_shard *shard,
                                 uint32_t version, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (version == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "%s: not completely created", shard->db.path);
     /* Tables that an earlier version lacks are empty temporary tables of this connection: nothing
@@ -327,13 +318,13 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
      * so the shard is opened again (tide_shards_open()). */
     shard->older = version < tide_shard_schema.steps_count;
     if (shard->older)
-        rc = tide_db_exec(&shard->db,
-                          "CREATE TEMP TABLE doubt (message INTEGER PRIMARY KEY, kind, said_bytes,"
-                          " since_ms, tries, next_ms)",
-                          err);
-    if (rc == TIDE_OK)
-        rc = tide_db_statements(&shard->db, statements, TIDE_SHARD_READ_SQL, err);
-    return rc == TIDE_OK ? state_load(shard, shards->account, err) : rc;
+        TIDE_TRY(
+            tide_db_exec(&shard->db,
+                         "CREATE TEMP TABLE doubt (message INTEGER PRIMARY KEY, kind, said_bytes,"
+                         " since_ms, tries, next_ms)",
+                         err));
+    TIDE_TRY(tide_db_statements(&shard->db, statements, TIDE_SHARD_READ_SQL, err));
+    return state_load(shard, shards->account, err);
 }
 
 /* Only the first steps of creating a shard use a rollback journal.  A read-only process cannot roll
@@ -358,9 +349,7 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
 {
     TIDE_ASSERT(!shard->open);
     char path[TIDE_SHARD_PATH_BYTES];
-    tide_status rc = path_of(shards, shard, path, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(path_of(shards, shard, path, err));
     const struct tide_db_options options = {
         .path = path,
         .vfs = tide_world_vfs(shards->world),
@@ -370,7 +359,7 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
     };
     uint32_t version = 0;
     tide_error failure = {0};
-    rc = tide_db_open(&options, shards->mem, &shard->db, &failure);
+    tide_status rc = tide_db_open(&options, shards->mem, &shard->db, &failure);
     if (rc != TIDE_OK)
         return failed_to_open(shards, shard, path, &failure, err);
     rc = tide_migrate_look(&shard->db, &tide_shard_schema, &version, &failure);
@@ -417,12 +406,10 @@ tide_status tide_shard_begin(struct tide_shard *shard, tide_error *err)
 {
     TIDE_ASSERT(shard->open);
     TIDE_ASSERT(!shard->in_tx);
-    tide_status rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_WRITE), err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_WRITE), err));
     shard->in_tx = true;
     /* Read again, because a failed transaction may have left wrong numbers. */
-    rc = state_load(shard, NULL, err);
+    tide_status rc = state_load(shard, NULL, err);
     if (rc != TIDE_OK)
         tide_shard_rollback(shard);
     return rc;
@@ -436,13 +423,10 @@ tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide
     tide_bind_u64(stmt, 2, shard->messages);
     tide_bind_u64(stmt, 3, shard->raw_bytes);
     (void)sqlite3_bind_int64(stmt, 4, shard->late);
-    tide_status rc = tide_db_run(&shard->db, stmt, err);
-    if (rc == TIDE_OK && sqlite3_changes(shard->db.handle) != 1)
-        rc = tide_error_set(err, TIDE_CORRUPT, "%s: its state row is missing", shard->db.path);
-    if (rc == TIDE_OK)
-        rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_COMMIT), err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&shard->db, stmt, err));
+    if (sqlite3_changes(shard->db.handle) != 1)
+        return tide_error_set(err, TIDE_CORRUPT, "%s: its state row is missing", shard->db.path);
+    TIDE_TRY(tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_COMMIT), err));
     shard->in_tx = false;
     return size_look(shard, bytes_max, err);
 }

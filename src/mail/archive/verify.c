@@ -67,15 +67,14 @@ static tide_status page_read(struct verifying *verifying, struct tide_shard *sha
                              size_t *count_out, tide_error *err)
 {
     *count_out = 0;
-    tide_status rc = tide_shards_open(&verifying->reader->shards, shard, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_shards_open(&verifying->reader->shards, shard, err));
     sqlite3_stmt *row = tide_db_ask(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK,
                                     *next, INT64_MAX / 2, (sqlite3_int64)room);
     if (!replaced) {
         (void)sqlite3_bind_int64(row, 4, INT64_MIN);
         (void)sqlite3_bind_int64(row, 5, INT64_MAX);
     }
+    tide_status rc = TIDE_OK;
     while (*count_out < room && tide_db_next(&shard->db, row, &rc, err))
         tide_shard_stored(shard, row, &page[(*count_out)++]);
     tide_db_end(row);
@@ -90,16 +89,14 @@ static tide_status check_file(struct verifying *verifying, struct tide_shard *sh
 {
     int64_t wrong = 0;
     tide_auto_buf problems = tide_buf_in(verifying->raw.mem, 8 << 10);
-    tide_status rc = tide_shards_open(&verifying->reader->shards, shard, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_quick_check(&shard->db, &problems, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_number(&shard->db, wrong_sql, &wrong, err);
-    if (rc == TIDE_OK && problems.bytes > 0)
+    TIDE_TRY(tide_shards_open(&verifying->reader->shards, shard, err));
+    TIDE_TRY(tide_db_quick_check(&shard->db, &problems, err));
+    TIDE_TRY(tide_db_number(&shard->db, wrong_sql, &wrong, err));
+    if (problems.bytes > 0)
         report(verifying, shard->name, "", tide_buf_cstr(&problems));
-    if (rc == TIDE_OK && wrong != 0)
+    if (wrong != 0)
         report(verifying, shard->name, "", "its counts or the order of its rows are wrong");
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status check_rows(struct verifying *verifying, struct tide_shard *shard, bool replaced,

@@ -89,12 +89,10 @@ static tide_status show(struct cli *cli, const struct mail_names *names, const c
     struct cli_bad bad = {
         .account = account, .prefix = "mail.", .item = item, .full = item != NULL};
     struct unreadable seen = {.cli = cli, .only = item, .full = item != NULL};
-    tide_status rc = cli_bad_show(cli, &bad);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_bad_show(cli, &bad));
     tide_json_array(&seen.list);
     cli_table_begin(cli, headings, 6);
-    rc = unreadable_visit(&seen, names);
+    tide_status rc = unreadable_visit(&seen, names);
     cli_table_end(cli, "no unreadable messages");
     if (seen.count > UNREADABLE_SHOWN)
         cli_print(cli, "and %" PRIu64 " more; --json has all of them\n",

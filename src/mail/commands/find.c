@@ -218,12 +218,9 @@ tide_status cli_mail_verify(struct cli *cli)
     char email[256];
     tide_archive *archive = NULL;
     uint64_t sample = 0;
-    tide_status rc = TIDE_OK;
     if (cli_flag(cli, "sample") != NULL)
-        rc = cli_number(cli, cli_flag(cli, "sample"), "--sample", &sample);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
+        TIDE_TRY(cli_number(cli, cli_flag(cli, "sample"), "--sample", &sample));
+    tide_status rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
     if (rc == TIDE_NOT_FOUND)
         return verify_nothing(cli, cli_flag(cli, "account"));
     if (rc == TIDE_OK)

@@ -172,11 +172,9 @@ static tide_status show_turn(struct conversation *conversation, const struct tid
     char subject[256];
     tide_json one;
     tide_buf_clear(&conversation->raw);
-    tide_status rc = tide_archive_raw(conversation->archive, stored, &conversation->raw, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_archive_raw(conversation->archive, stored, &conversation->raw, &cli->err));
     const tide_text raw = tide_buf_text(&conversation->raw);
-    rc = parse(cli, raw, &arena, &message);
+    tide_status rc = parse(cli, raw, &arena, &message);
     if (rc == TIDE_OK) {
         tide_json_object(&one);
         cli_print(cli, "---- %u  %s  %s\n", ++conversation->count,

@@ -127,10 +127,7 @@ static tide_status names_read(struct exporting *exporting)
         char dir[PATH_BYTES + 8];
         names->part = parts[i];
         (void)snprintf(dir, sizeof dir, "%s/%s", exporting->wanted->path, parts[i]);
-        const tide_status rc =
-            tide_dir_list(exporting->world, dir, names_add, names, exporting->err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_dir_list(exporting->world, dir, names_add, names, exporting->err));
     }
     if (names->no_memory)
         return tide_error_set(exporting->err, TIDE_NO_MEMORY, "no memory for the names in %.200s",
@@ -272,9 +269,7 @@ static tide_status mbox_close(struct exporting *exporting)
     exporting->mbox = NULL;
     if (writing == NULL)
         return TIDE_OK;
-    tide_status rc = file_end(exporting, writing, exporting->mbox_ms, &same, &kept);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(file_end(exporting, writing, exporting->mbox_ms, &same, &kept));
     exporting->exported.files += !same && !kept;
     if (same || kept) { /* they were counted as written */
         exporting->exported.written -= exporting->mbox_messages;
@@ -292,9 +287,7 @@ static tide_status mbox_open(struct exporting *exporting, const struct tide_stor
     const bool one = is_one_file(exporting->wanted);
     if (exporting->mbox != NULL && (one || exporting->mbox_year == year))
         return TIDE_OK;
-    tide_status rc = mbox_close(exporting);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mbox_close(exporting));
     const int used =
         one ? snprintf(path, sizeof path, "%s", exporting->wanted->path)
             : snprintf(path, sizeof path, "%s/%04d.mbox", exporting->wanted->path, (int)year);
@@ -360,11 +353,8 @@ static tide_status export_to_mbox(struct exporting *exporting, const struct tide
                                              .internal_ms = stored->internal_ms,
                                              .labels = tide_buf_text(&exporting->labels)}};
     memcpy(entry.note.hash, stored->hash, sizeof entry.note.hash);
-    tide_status rc = mbox_open(exporting, stored);
-    if (rc == TIDE_OK)
-        rc = tide_mbox_write(&entry, &exporting->top, to_mbox, exporting, exporting->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mbox_open(exporting, stored));
+    TIDE_TRY(tide_mbox_write(&entry, &exporting->top, to_mbox, exporting, exporting->err));
     exporting->mbox_ms = stored->internal_ms;
     exporting->mbox_messages++;
     exporting->mbox_bytes += raw.bytes;
@@ -381,12 +371,10 @@ static tide_status read_one(struct exporting *exporting, const struct tide_store
 {
     tide_error why = {TIDE_OK, 0, ""};
     char text[500];
-    tide_status rc = labels_read(exporting, stored);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = id_is_plain(stored->gmail_id)
-             ? tide_archive_raw(exporting->archive, stored, &exporting->raw, &why)
-             : tide_error_set(&why, TIDE_CORRUPT, "its id cannot be a file name");
+    TIDE_TRY(labels_read(exporting, stored));
+    tide_status rc = id_is_plain(stored->gmail_id)
+                         ? tide_archive_raw(exporting->archive, stored, &exporting->raw, &why)
+                         : tide_error_set(&why, TIDE_CORRUPT, "its id cannot be a file name");
     *readable_out = rc == TIDE_OK;
     if (rc == TIDE_CORRUPT || rc == TIDE_NOT_FOUND) {
         (void)snprintf(text, sizeof text, "message %.60s is left out: %.400s", stored->gmail_id,
@@ -409,11 +397,11 @@ static tide_status export_one(struct exporting *exporting, const struct tide_sto
         rc = read_one(exporting, stored, &readable);
     if (rc != TIDE_OK || !readable)
         return rc;
-    rc = exporting->wanted->format == TIDE_EXPORT_MBOX ? export_to_mbox(exporting, stored)
-                                                       : export_file(exporting, stored);
-    if (rc == TIDE_OK && exporting->wanted->progress != NULL)
+    TIDE_TRY(exporting->wanted->format == TIDE_EXPORT_MBOX ? export_to_mbox(exporting, stored)
+                                                           : export_file(exporting, stored));
+    if (exporting->wanted->progress != NULL)
         exporting->wanted->progress(&exporting->exported, exporting->wanted->progress_arg);
-    return rc;
+    return TIDE_OK;
 }
 
 static bool visit(const struct tide_found *found, void *arg)

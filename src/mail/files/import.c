@@ -151,9 +151,7 @@ static tide_status kind_of(struct tide_importing *importing, tide_reading *readi
 {
     char begin[SNIFF_BYTES];
     size_t count = 0;
-    tide_status rc = tide_reading_at(reading, 0, begin, sizeof begin, &count, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_reading_at(reading, 0, begin, sizeof begin, &count, importing->err));
     if (begins(begin, count, "%PDF-", 5))
         *kind_out = FILE_UNKNOWN; /* a document, whatever its name */
     else if (ends_with(path, ".eml"))
@@ -230,9 +228,7 @@ static void level_free(tide_mem *mem, struct level *level)
 
 static tide_status level_fill(struct tide_importing *importing, struct level *level)
 {
-    tide_status rc = tide_dir_list(importing->world, level->path, name_seen, level, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_dir_list(importing->world, level->path, name_seen, level, importing->err));
     if (level->count == 0)
         return TIDE_OK;
     level->capacity = level->count;
@@ -315,11 +311,8 @@ static tide_status level_next(struct walk *walk, struct level *level)
     const int used = snprintf(path, sizeof path, "%s/%s", level->path, name);
     if (used < 0 || (size_t)used >= sizeof path)
         return tide_error_set(importing->err, TIDE_INVALID, "path too long: %.100s...", path);
-    tide_status rc = canceled(importing);
-    if (rc == TIDE_OK)
-        rc = tide_path_look(path, &info, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(canceled(importing));
+    TIDE_TRY(tide_path_look(path, &info, importing->err));
     if (info.kind == TIDE_PATH_DIR && !info.link)
         return level_push(walk, path);
     if (name[0] == '.') /* private files of programs */
@@ -357,9 +350,7 @@ static tide_status import_dir(struct tide_importing *importing, const char *path
 static tide_status import_path(struct tide_importing *importing, const char *path)
 {
     struct tide_path_info info;
-    tide_status rc = tide_path_look(path, &info, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_path_look(path, &info, importing->err));
     switch (info.kind) {
     case TIDE_PATH_FILE:
         return import_file(importing, path, true, NULL);

@@ -84,8 +84,8 @@ static tide_status add_run(const char *run, size_t bytes, tide_buf *out)
         return tide_buf_add(out, run, bytes);
     while (room > 0 && ((unsigned char)run[room] & 0xc0) == 0x80)
         room--;
-    tide_status rc = tide_buf_add(out, run, room);
-    return rc == TIDE_OK ? TIDE_FULL : rc;
+    TIDE_TRY(tide_buf_add(out, run, room));
+    return TIDE_FULL;
 }
 
 /* The unclean sequence at the front: its length and its replacement. */

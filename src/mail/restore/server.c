@@ -148,17 +148,16 @@ tide_status tide_restore_labels(tide_restore *restore, tide_job *job, const char
                                 size_t *count_out, tide_error *err)
 {
     tide_text label;
-    tide_status rc = TIDE_OK;
     /* All labels first: recorded texts may move while others are added. */
-    for (const char *list = labels; rc == TIDE_OK && label_next(&list, &label);) {
+    for (const char *list = labels; label_next(&list, &label);) {
         char was[TIDE_GMAIL_ID_BYTES_MAX + 1];
         if (!label_wanted(label, insert))
             continue;
         (void)snprintf(was, sizeof was, "%.*s", (int)label.bytes, label.data);
-        rc = label_care(restore, job, was, err);
+        TIDE_TRY(label_care(restore, job, was, err));
     }
     size_t count = 0;
-    for (const char *list = labels; rc == TIDE_OK && label_next(&list, &label);) {
+    for (const char *list = labels; label_next(&list, &label);) {
         char was[TIDE_GMAIL_ID_BYTES_MAX + 1];
         if (!label_wanted(label, insert) || count == TIDE_RESTORE_LABELS_MAX)
             continue;
@@ -168,9 +167,8 @@ tide_status tide_restore_labels(tide_restore *restore, tide_job *job, const char
         if (now.bytes > 0)
             labels_out[count++] = now;
     }
-    if (rc == TIDE_OK)
-        *count_out = count;
-    return rc;
+    *count_out = count;
+    return TIDE_OK;
 }
 
 /* ---- an insert whose answer was lost ---- */

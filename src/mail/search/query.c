@@ -441,14 +441,13 @@ tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_
                              tide_query **query_out, tide_error *err)
 {
     TIDE_ASSERT(query_out != NULL);
-    tide_status rc = text_check(text, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(text_check(text, err));
     tide_query *query = tide_mem_new(mem, sizeof *query);
     if (query == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a query");
     query->mem = mem;
     tide_arena_init(&query->arena, mem, TIDE_QUERY_MEMORY_BYTES);
+    tide_status rc = TIDE_OK;
 
     struct parser parser = {.making = {.now_ms = now_ms,
                                        .utc_offset_s = utc_offset_s,

@@ -190,12 +190,10 @@ static tide_status shard_hits(struct ranking *ranking, size_t first, size_t end)
     TIDE_ASSERT(shard != NULL);
     struct tide_walk walk;
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = tide_walk_open(&walk, searching, shard);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_walk_open(&walk, searching, shard));
     struct wanted wanted = {.phrases = ranking->phrases};
     int64_t at = INT64_MAX;
-    rc = hits_prepare(&shard->db, &stmt, searching->err);
+    tide_status rc = hits_prepare(&shard->db, &stmt, searching->err);
     if (rc == TIDE_OK) {
         tide_bind_text(stmt, 1, searching->plan.hits);
         (void)sqlite3_bind_int64(stmt, 2, ranking->list[first].place.id);

@@ -118,9 +118,7 @@ static bool page_add(void *arg, const struct tide_place *place)
 static tide_status page_find(struct page *page)
 {
     struct tide_searching *searching = &page->searching;
-    tide_status rc = tide_plan_make(searching, page->search->query);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_plan_make(searching, page->search->query));
     if (!page->search->ranked) {
         page->list = tide_mem_array(searching->mem, page->limit, sizeof *page->list);
         if (page->list == NULL)
@@ -130,9 +128,7 @@ static tide_status page_find(struct page *page)
                                 page);
     }
     size_t count = 0;
-    rc = tide_search_rank(searching, &page->token.start, &page->list, &count, &page->anchor);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_search_rank(searching, &page->token.start, &page->list, &count, &page->anchor));
     page->list_count = count;
     const size_t offset = page->token.offset < count ? (size_t)page->token.offset : count;
     page->count = count - offset < page->limit ? count - offset : page->limit;

@@ -81,11 +81,8 @@ static tide_status page_read(struct absent *absent, tide_error *err)
     absent->texts = tide_job_memory(absent->job, PAGE_MAX * sizeof *absent->texts);
     if (absent->ids == NULL || absent->seen == NULL || absent->texts == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a page of the archive");
-    const tide_status rc =
-        tide_archive_walk(absent->user->archive, (int64_t)absent->from_ms,
-                          (int64_t)absent->listing.begun_ms, page_visit, absent, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_archive_walk(absent->user->archive, (int64_t)absent->from_ms,
+                               (int64_t)absent->listing.begun_ms, page_visit, absent, err));
     for (size_t i = 0; i < absent->count; i++)
         absent->texts[i] = tide_text_of(absent->ids[i]);
     return absent->count == 0 ? TIDE_OK : tide_transact(absent->mail->engine, look_up, absent, err);
@@ -152,10 +149,8 @@ static tide_status read_listing(tide_transaction *transaction, void *arg, tide_e
 {
     struct absent *absent = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    const tide_status rc = tide_mail_listing_get(db, absent->listing.id, &absent->listing, err);
-    return rc == TIDE_OK
-               ? tide_mail_seen_some(db, absent->listing.id, &absent->named, absent->known, err)
-               : rc;
+    TIDE_TRY(tide_mail_listing_get(db, absent->listing.id, &absent->listing, err));
+    return tide_mail_seen_some(db, absent->listing.id, &absent->named, absent->known, err);
 }
 
 /* ---- an incomplete listing ---- */
@@ -195,14 +190,12 @@ static tide_status check_length(struct absent *absent, bool *again_out, tide_err
 static tide_status absent_read(struct absent *absent, tide_error *err)
 {
     json_auto_t *payload = NULL;
-    tide_status rc = tide_json_parse(tide_job_payload(absent->job), &payload, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "listing", &absent->listing.id, err);
-    if (rc == TIDE_OK)
-        (void)tide_json_get_bool(payload, "forget", &absent->forget, NULL);
-    if (rc == TIDE_OK && tide_json_get_u64(payload, "from", &absent->from_ms, NULL) != TIDE_OK)
+    TIDE_TRY(tide_json_parse(tide_job_payload(absent->job), &payload, err));
+    TIDE_TRY(tide_json_get_u64(payload, "listing", &absent->listing.id, err));
+    (void)tide_json_get_bool(payload, "forget", &absent->forget, NULL);
+    if (tide_json_get_u64(payload, "from", &absent->from_ms, NULL) != TIDE_OK)
         absent->from_ms = 0;
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status absent_run(tide_job *job, void *context, tide_error *err)
@@ -232,8 +225,8 @@ static tide_status absent_run(tide_job *job, void *context, tide_error *err)
         rc = check_length(absent, &again, err);
     if (rc != TIDE_OK || again)
         return rc;
-    rc = page_read(absent, err);
-    return rc == TIDE_OK ? page_judge(absent, err) : rc;
+    TIDE_TRY(page_read(absent, err));
+    return page_judge(absent, err);
 }
 
 tide_status tide_mail_absent(tide_job *job, void *context, tide_error *err)
@@ -318,10 +311,8 @@ static tide_status prove(struct confirm *confirm, tide_error *err)
 static tide_status confirm_one(struct confirm *confirm, size_t i, tide_error *err)
 {
     const tide_text id = tide_job_item(confirm->job, i);
-    tide_status rc = prove(confirm, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = ask_for(confirm, id, err);
+    TIDE_TRY(prove(confirm, err));
+    tide_status rc = ask_for(confirm, id, err);
     if (rc != TIDE_GONE || confirm->denied)
         return rc;
     confirm->gone[i] = true;
@@ -363,23 +354,22 @@ static void confirm_read(struct confirm *confirm)
  * the loop ended early, so that no item is requested twice. */
 static tide_status settle(struct confirm *confirm, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (confirm->ticket > 0)
-        rc = tide_mail_archived(confirm->user,
-                                tide_archive_sync(confirm->user->archive, confirm->ticket,
-                                                  tide_job_cancellation(confirm->job), err),
-                                err);
-    if (rc == TIDE_OK && confirm->ticket > 0)
-        rc = tide_mail_remember(confirm->mail, confirm->user, confirm->job, err);
-    if (rc == TIDE_OK && confirm->ticket > 0)
-        rc = tide_mail_remember_gone(confirm->mail, confirm->user, confirm->job, err);
-    for (size_t i = 0; rc == TIDE_OK && i < tide_job_items(confirm->job); i++) {
+        TIDE_TRY(tide_mail_archived(confirm->user,
+                                    tide_archive_sync(confirm->user->archive, confirm->ticket,
+                                                      tide_job_cancellation(confirm->job), err),
+                                    err));
+    if (confirm->ticket > 0)
+        TIDE_TRY(tide_mail_remember(confirm->mail, confirm->user, confirm->job, err));
+    if (confirm->ticket > 0)
+        TIDE_TRY(tide_mail_remember_gone(confirm->mail, confirm->user, confirm->job, err));
+    for (size_t i = 0; i < tide_job_items(confirm->job); i++) {
         if (confirm->asked[i] && confirm->gone[i])
             tide_job_item_skipped(confirm->job, i); /* nothing to compare other items with */
         else if (confirm->asked[i])
             tide_job_item_done(confirm->job, i);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status confirm_run(tide_job *job, void *context, tide_error *err)

@@ -136,21 +136,16 @@ static tide_status copy_dir(struct asides *asides, const char *email, const char
     char mark[4096 + 420];
     const struct tide_archive_options options = {
         .dir = asides->dir, .account = email, .world = mail->world, .index_later = true};
-    tide_status rc = TIDE_OK;
     (void)snprintf(dir, sizeof dir, "%s/%s", asides->dir, name);
     (void)snprintf(mark, sizeof mark, "%s/%s", dir, COPIED);
     if (is_copied(mail, mark))
         return TIDE_OK;
     if (*archive == NULL)
-        rc = tide_archive_open(&options, mail->mem, archive, err);
-    if (rc == TIDE_OK)
-        rc = tide_archive_salvage(*archive, dir, salvaged, err);
-    if (rc == TIDE_OK)
-        rc = tide_file_replace(
-            mail->world, mark,
-            TIDE_TEXT("The readable messages of these files are in the archive again.\n"), 0600,
-            err);
-    return rc;
+        TIDE_TRY(tide_archive_open(&options, mail->mem, archive, err));
+    TIDE_TRY(tide_archive_salvage(*archive, dir, salvaged, err));
+    return tide_file_replace(
+        mail->world, mark,
+        TIDE_TEXT("The readable messages of these files are in the archive again.\n"), 0600, err);
 }
 
 static tide_status copy_all(struct asides *asides, const char *email,

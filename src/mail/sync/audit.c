@@ -49,9 +49,7 @@ static tide_status shards_now(tide_archive *archive, struct shards *now, tide_er
     const size_t count = tide_archive_shards(archive);
     for (size_t i = 0; i < count; i++) {
         struct tide_shard_state shard;
-        const tide_status rc = tide_archive_shard(archive, i, &shard, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_archive_shard(archive, i, &shard, err));
         shards_add(&shard, now);
     }
     return now->full ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu shards", count)
@@ -78,9 +76,7 @@ static tide_status read_remembered(tide_transaction *transaction, void *arg, tid
     struct tide_mail_row row;
     const tide_rows db = tide_transaction_rows(transaction);
     proof->remembered.count = 0;
-    const tide_status rc = tide_mail_row_get(db, proof->account, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_row_get(db, proof->account, &row, err));
     proof->last_run_ms = row.last_run_ms;
     return tide_mail_shards(db, proof->account, shards_add, &proof->remembered, err);
 }
@@ -302,14 +298,13 @@ static tide_status write_memory(tide_transaction *transaction, void *arg, tide_e
 {
     const struct memory *memory = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < memory->count; i++) {
-        rc = tide_mail_shard_note(db, memory->account, &memory->list[i], err);
-        if (rc == TIDE_OK && memory->history_id[0] != '\0')
-            rc = tide_mail_proof_put(db, memory->account, &memory->list[i], memory->now_ms,
-                                     tide_text_of(memory->history_id), err);
+    for (size_t i = 0; i < memory->count; i++) {
+        TIDE_TRY(tide_mail_shard_note(db, memory->account, &memory->list[i], err));
+        if (memory->history_id[0] != '\0')
+            TIDE_TRY(tide_mail_proof_put(db, memory->account, &memory->list[i], memory->now_ms,
+                                         tide_text_of(memory->history_id), err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* The job's memory, with room for so many.  NULL: there is none. */

@@ -194,10 +194,9 @@ static tide_status cut(struct span *span, tide_error *err)
     struct tide_slice halves[2];
     if (!may_cut(span, halves))
         return span_job(span, span->slice, HALVES_MAX, false, &first, err);
-    tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && i < 2; i++)
-        rc = span_job(span, halves[i], span->depth + 1, false, &first, err);
-    return rc;
+    for (int i = 0; i < 2; i++)
+        TIDE_TRY(span_job(span, halves[i], span->depth + 1, false, &first, err));
+    return TIDE_OK;
 }
 
 /* A page with few ids and a next page is not halved at once: a server that always sends a token
@@ -208,9 +207,7 @@ static tide_status take_page(struct span *span, const struct tide_gmail_page *pa
     struct tide_mail_page next = {0};
     tide_text ids[TIDE_GMAIL_PAGE_MAX];
     size_t count = 0;
-    tide_status rc = page_ids(page, ids, &count, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(page_ids(page, ids, &count, err));
     if (page->next.bytes > 0 && !tide_mail_page_next(&span->page, page->next, &next)) {
         (void)tide_error_set(err, TIDE_SERVER, "a listing repeats a page");
         return tide_mail_over(span->job, span->tries, err);
@@ -219,7 +216,7 @@ static tide_status take_page(struct span *span, const struct tide_gmail_page *pa
         return span_job(span, span->slice, span->depth, true, &next, err);
     if (span->check || (page->next.bytes > 0 && may_cut(span, halves)))
         return cut(span, err); /* the halves list what this page listed */
-    rc = keep_ids(span, ids, count, err);
+    tide_status rc = keep_ids(span, ids, count, err);
     if (rc == TIDE_OK)
         rc = tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err);
     if (rc != TIDE_OK || page->next.bytes == 0)
@@ -272,20 +269,16 @@ static tide_status write_span(tide_transaction *transaction, void *arg, tide_err
 
 static tide_status span_read(struct span *span, tide_error *err)
 {
-    tide_status rc = tide_json_parse(tide_job_payload(span->job), &span->payload, err);
+    TIDE_TRY(tide_json_parse(tide_job_payload(span->job), &span->payload, err));
     const json_t *payload = span->payload;
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "after", &span->slice.after_s, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "before", &span->slice.before_s, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_json_get_u64(payload, "after", &span->slice.after_s, err));
+    TIDE_TRY(tide_json_get_u64(payload, "before", &span->slice.before_s, err));
     (void)tide_json_get_bool(payload, "all", &span->all, NULL);
     (void)tide_json_get_u64(payload, "listing", &span->listing, NULL);
     (void)tide_json_get_u64(payload, "depth", &span->depth, NULL);
     (void)tide_json_get_u64(payload, "tries", &span->tries, NULL);
     (void)tide_json_get_bool(payload, "check", &span->check, NULL);
-    rc = tide_mail_page_read(payload, &span->page, err);
+    tide_status rc = tide_mail_page_read(payload, &span->page, err);
     if (rc == TIDE_OK)
         tide_mail_over_begin(span->job, &span->page, &span->tries);
     if (span->page.number == 0)
@@ -478,27 +471,24 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
     fetch->ended = claims_ended(fetch->mail, fetch->user);
     for (size_t i = 0; i < some; i++)
         ids[i] = tide_job_item(fetch->job, from + i);
-    const tide_status rc = tide_archive_missing(fetch->user->archive, ids, some, missing, err);
-    for (size_t i = 0; rc == TIDE_OK && i < some; i++)
+    TIDE_TRY(tide_archive_missing(fetch->user->archive, ids, some, missing, err));
+    for (size_t i = 0; i < some; i++) {
         if (!missing[i])
             tide_job_item_skipped(fetch->job, from + i);
-    return rc;
+    }
+    return TIDE_OK;
 }
 
 /* Only synced messages count as done (MAIL2), and only in shards that the ledger remembers: what
  * leaves the job is fetched again only if their loss is noticed (MAIL3). */
 static tide_status settle(struct fetch *fetch, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (fetch->last > 0)
-        rc = tide_mail_archived(fetch->user,
-                                tide_archive_sync(fetch->user->archive, fetch->last,
-                                                  tide_job_cancellation(fetch->job), err),
-                                err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_remember(fetch->mail, fetch->user, fetch->job, err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(tide_mail_archived(fetch->user,
+                                    tide_archive_sync(fetch->user->archive, fetch->last,
+                                                      tide_job_cancellation(fetch->job), err),
+                                    err));
+    TIDE_TRY(tide_mail_remember(fetch->mail, fetch->user, fetch->job, err));
     for (size_t i = 0; i < fetch->count; i++)
         if (fetch->tickets[i] != 0)
             tide_job_item_done(fetch->job, i);
@@ -524,9 +514,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
     fetch->claimed[i] = true;
     bool missing = true;
     if (ended != fetch->ended) { /* perhaps it was the claim of this id */
-        const tide_status rc = tide_archive_missing(fetch->user->archive, &id, 1, &missing, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_archive_missing(fetch->user->archive, &id, 1, &missing, err));
     }
     if (!missing) {
         release(fetch, i);

@@ -270,21 +270,19 @@ static tide_status known_read(struct known *known, tide_error *err)
 {
     const struct tide_lost_ask *ask = known->ask;
     bool has = false;
-    tide_status rc = tide_mail_shards_doubted(ask->db, ask->archive, ask->account, ask->mem,
-                                              doubted_shard, known, err);
-    if (rc == TIDE_OK)
-        rc = tide_rows_has(ask->db, "mail_loss", WHAT, &has, err);
-    if (rc == TIDE_OK && has)
-        rc = losses_read(known, err);
-    if (rc == TIDE_OK)
-        rc = years_count(known, err);
-    if (rc == TIDE_OK && has)
-        rc = gone_read(known, err);
-    if (rc == TIDE_OK && has)
-        rc = removed_read(known, err);
-    if (rc == TIDE_OK && known->full)
-        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the list of lost messages");
-    return rc == TIDE_OK ? keep_absent(known, err) : rc;
+    TIDE_TRY(tide_mail_shards_doubted(ask->db, ask->archive, ask->account, ask->mem, doubted_shard,
+                                      known, err));
+    TIDE_TRY(tide_rows_has(ask->db, "mail_loss", WHAT, &has, err));
+    if (has)
+        TIDE_TRY(losses_read(known, err));
+    TIDE_TRY(years_count(known, err));
+    if (has)
+        TIDE_TRY(gone_read(known, err));
+    if (has)
+        TIDE_TRY(removed_read(known, err));
+    if (known->full)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the list of lost messages");
+    return keep_absent(known, err);
 }
 
 tide_status tide_mail_lost(const struct tide_lost_ask *ask, tide_lost_visit *visit, void *arg,

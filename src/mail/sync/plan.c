@@ -176,8 +176,8 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                                               .from_ms = relist->dates ? relist->from_ms : 0,
                                               .begun_ms = relist->now_ms,
                                               .left = slices.count};
-    tide_status rc = tide_mail_listing_put(tide_transaction_rows(transaction), &listing, err);
-    for (size_t i = 0; rc == TIDE_OK && i < slices.count; i++) {
+    TIDE_TRY(tide_mail_listing_put(tide_transaction_rows(transaction), &listing, err));
+    for (size_t i = 0; i < slices.count; i++) {
         const struct tide_slice slice = tide_slices_at(&slices, i);
         char payload[160];
         (void)snprintf(payload, sizeof payload,
@@ -189,9 +189,9 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                                        .account = relist->account,
                                        .cycle = relist->cycle,
                                        .payload = payload};
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+        TIDE_TRY(tide_transaction_enqueue(transaction, &spec, 1, NULL, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- resuming after a wait ----
@@ -352,9 +352,7 @@ static tide_status decide(struct plan *plan, tide_error *err)
     bool too_few = false;
     if (open == 0) {
         plan->row.notice[0] = '\0'; /* the loss it reports is healed */
-        const tide_status rc = was_short(plan, &too_few, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(was_short(plan, &too_few, err));
     }
     if (plan->listing)
         plan->work = PLAN_NOTHING;
@@ -403,16 +401,12 @@ static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *er
                                     plan->row.since_ms / 1000);
         (void)snprintf(query + used, sizeof query - used, "before:%" PRIu64, middle_s);
         bool some = false;
-        tide_status rc = ask_some(plan, job, query, &some, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(ask_some(plan, job, query, &some, err));
         if (some)
             plan->some_s = middle_s;
         else
             plan->none_s = middle_s;
-        rc = plan_keep(plan, job, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(plan_keep(plan, job, err));
     }
     return TIDE_OK;
 }
@@ -524,18 +518,16 @@ static tide_status open_range(tide_transaction *transaction, const struct plan *
 {
     char start[32];
     char end[32];
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < range->slices.count; i++) {
+    for (size_t i = 0; i < range->slices.count; i++) {
         const struct tide_slice slice = tide_slices_at(&range->slices, i);
         const bool last = i + 1 == range->slices.count;
         uint64_t cycle = 0;
         (void)snprintf(start, sizeof start, "%" PRIu64, slice.after_s * 1000);
         (void)snprintf(end, sizeof end, "%" PRIu64, last ? range->end_ms : slice.before_s * 1000);
-        rc = tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err);
-        if (rc == TIDE_OK)
-            rc = open_list(transaction, plan, range, i, cycle, err);
+        TIDE_TRY(tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err));
+        TIDE_TRY(open_list(transaction, plan, range, i, cycle, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* A cycle that ends now and has no jobs yet. */
@@ -590,8 +582,8 @@ static tide_status open_listing(tide_transaction *transaction, const struct plan
                                       .from_ms = plan->row.since_ms,
                                       .now_ms = plan->now_ms,
                                       .dates = plan->position.dates};
-    const tide_status rc = open_cycle(transaction, plan, &relist.cycle, err);
-    return rc == TIDE_OK ? tide_mail_relist(transaction, plan->mail, &relist, err) : rc;
+    TIDE_TRY(open_cycle(transaction, plan, &relist.cycle, err));
+    return tide_mail_relist(transaction, plan->mail, &relist, err);
 }
 
 /* The history id read before the listing is recorded with the last cycle; a new epoch continues the
@@ -628,23 +620,20 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
         rc = tide_mail_mark_first(tide_transaction_rows(transaction), plan->stream, earlier, err);
     if (rc != TIDE_NOT_FOUND || plan->position.history_id[0] == '\0')
         return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
-    rc =
-        tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream,
-                           plan->state.cycles_opened, tide_text_of(plan->position.history_id), err);
-    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
+    TIDE_TRY(tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream,
+                                plan->state.cycles_opened, tide_text_of(plan->position.history_id),
+                                err));
+    return note_gap(transaction, plan, err);
 }
 
 static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct plan *plan = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = tide_mail_row_put(db, &plan->row, err);
-    if (rc == TIDE_OK && plan->stream_before > 0)
-        rc = tide_mail_mark_prune(db, plan->stream_before, UINT64_MAX, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_mark_prune(db, plan->stream, plan->state.cycles_finished, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_row_put(db, &plan->row, err));
+    if (plan->stream_before > 0)
+        TIDE_TRY(tide_mail_mark_prune(db, plan->stream_before, UINT64_MAX, err));
+    TIDE_TRY(tide_mail_mark_prune(db, plan->stream, plan->state.cycles_finished, err));
     switch (plan->work) {
     case PLAN_NOTHING:
         break;
@@ -720,43 +709,33 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
     plan->mail = context;
     plan->now_ms = tide_world_now_unix_ms(plan->mail->world);
-    tide_status rc = tide_mail_retry_failed(plan->mail, job, err);
-    if (rc == TIDE_OK)
-        rc = plan_read(plan, job, err);
+    TIDE_TRY(tide_mail_retry_failed(plan->mail, job, err));
+    TIDE_TRY(plan_read(plan, job, err));
     const bool settled = plan->state.cycles_opened > 0 && plan->history_id[0] != '\0' &&
                          plan->state.cycles_opened == plan->state.cycles_finished &&
                          !plan->row.lost;
-    if (rc == TIDE_OK && settled)
-        rc = tide_mail_remember_proof(plan->mail, plan->user, job, plan->history_id, plan->now_ms,
-                                      err);
-    if (rc == TIDE_OK && settled)
-        rc = tide_mail_settle(plan->mail, plan->user, err);
-    if (rc == TIDE_OK)
-        rc = look_for_mail(plan, err);
-    if (rc == TIDE_OK)
-        rc = decide(plan, err);
-    if (rc == TIDE_OK)
-        rc = plan_resume(plan, job, err);
-    if (rc == TIDE_OK && plan->work == PLAN_SLICES)
-        rc = plan_slices(plan, job, err);
-    if (rc == TIDE_OK && plan->work == PLAN_RELIST && !plan->asked)
-        rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
-    if (rc == TIDE_OK && plan->work == PLAN_RELIST)
+    if (settled)
+        TIDE_TRY(tide_mail_remember_proof(plan->mail, plan->user, job, plan->history_id,
+                                          plan->now_ms, err));
+    if (settled)
+        TIDE_TRY(tide_mail_settle(plan->mail, plan->user, err));
+    TIDE_TRY(look_for_mail(plan, err));
+    TIDE_TRY(decide(plan, err));
+    TIDE_TRY(plan_resume(plan, job, err));
+    if (plan->work == PLAN_SLICES)
+        TIDE_TRY(plan_slices(plan, job, err));
+    if (plan->work == PLAN_RELIST && !plan->asked)
+        TIDE_TRY(tide_mail_position(plan->mail, plan->user, job, &plan->position, err));
+    if (plan->work == PLAN_RELIST)
         plan->row.messages_total = plan->position.messages;
-    if (rc == TIDE_OK && plan->work == PLAN_HISTORY)
+    if (plan->work == PLAN_HISTORY)
         plan->row.messages_total = counted(plan->user, job);
-    if (rc == TIDE_OK)
-        rc = read_labels(plan, job, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err);
-    if (rc == TIDE_OK && plan->heal)
-        rc = tide_mail_heal_job(plan->mail, job, 0, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_remember_gone(plan->mail, plan->user, job, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_accept_failed(plan->mail, job, plan->now_ms, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(read_labels(plan, job, err));
+    TIDE_TRY(tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err));
+    if (plan->heal)
+        TIDE_TRY(tide_mail_heal_job(plan->mail, job, 0, err));
+    TIDE_TRY(tide_mail_remember_gone(plan->mail, plan->user, job, err));
+    TIDE_TRY(tide_mail_accept_failed(plan->mail, job, plan->now_ms, err));
     plan->row.last_run_ms = plan->now_ms;
     return tide_job_effect(job, write_plan, plan, err);
 }

@@ -207,8 +207,8 @@ static tide_status accept_run(tide_transaction *transaction, void *arg, tide_err
 static tide_status accept(tide_mail *mail, uint32_t account, tide_error *err)
 {
     struct accepting accepting = {.mail = mail};
-    const tide_status rc = tide_mail_user(mail, account, &accepting.user, err);
-    return rc == TIDE_OK ? tide_transact(mail->engine, accept_run, &accepting, err) : rc;
+    TIDE_TRY(tide_mail_user(mail, account, &accepting.user, err));
+    return tide_transact(mail->engine, accept_run, &accepting, err);
 }
 
 /* A job that an engine left when it ended accepts nothing: the command that asked has done it itself,
@@ -232,8 +232,8 @@ tide_status tide_mail_accept(tide_job *job, void *context, tide_error *err)
 tide_status tide_mail_lost_accepted(tide_mail *mail, const char *email, tide_error *err)
 {
     uint32_t account = 0;
-    const tide_status rc = tide_engine_account(mail->engine, email, "gmail", &account, err);
-    return rc == TIDE_OK ? accept(mail, account, err) : rc;
+    TIDE_TRY(tide_engine_account(mail->engine, email, "gmail", &account, err));
+    return accept(mail, account, err);
 }
 
 static tide_status settle_run(tide_transaction *transaction, void *arg, tide_error *err)

@@ -133,24 +133,22 @@ static tide_status write_change(tide_transaction *transaction, void *arg, tide_e
 {
     const struct change *change = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = write_ids(db,
-                               "DELETE FROM mail_only WHERE account = ?1 AND shard = ?2"
-                               " AND gmail_id = ?3 AND accepted_ms = 0",
-                               change, change->taken, change->taken_count, err);
-    if (rc == TIDE_OK) /* a message accepted as lost is back */
-        rc = write_ids(db,
+    TIDE_TRY(write_ids(db,
+                       "DELETE FROM mail_only WHERE account = ?1 AND shard = ?2"
+                       " AND gmail_id = ?3 AND accepted_ms = 0",
+                       change, change->taken, change->taken_count, err));
+    /* a message accepted as lost is back */
+    TIDE_TRY(write_ids(db,
                        "INSERT INTO mail_only(account, shard, gmail_id, accepted_ms)"
                        " VALUES(?1, ?2, ?3, 0) ON CONFLICT(account, gmail_id) DO UPDATE"
                        " SET shard = excluded.shard, accepted_ms = 0",
-                       change, change->added, change->added_count, err);
-    if (rc == TIDE_OK)
-        rc = tide_rows_do(db, WHAT, err,
-                          "INSERT INTO mail_only_seen(account, name, gone, gone_sum)"
-                          " VALUES(?1, ?2, ?3, ?4) ON CONFLICT(account, name) DO UPDATE"
-                          " SET gone = excluded.gone, gone_sum = excluded.gone_sum",
-                          change->account, change->shard.name, change->shard.gone,
-                          change->shard.gone_sum);
-    return rc;
+                       change, change->added, change->added_count, err));
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO mail_only_seen(account, name, gone, gone_sum)"
+                        " VALUES(?1, ?2, ?3, ?4) ON CONFLICT(account, name) DO UPDATE"
+                        " SET gone = excluded.gone, gone_sum = excluded.gone_sum",
+                        change->account, change->shard.name, change->shard.gone,
+                        change->shard.gone_sum);
 }
 
 /* Copies the ids of `list` that `other` does not have into the job's memory; both are sorted. */

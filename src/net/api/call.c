@@ -159,9 +159,8 @@ static tide_status send_request(struct sending *sending, const struct tide_reque
                                     call->parts > 0 ? call->parts : 1, call->method, judge, sending,
                                     request, sending->response, err);
     uint64_t wait_ms = 0;
-    const tide_status rc =
-        tide_world_call(sending->api->world, request, sending->response, call->cancel, err);
-    return rc == TIDE_OK ? judge(sending, sending->response, &wait_ms, err) : rc;
+    TIDE_TRY(tide_world_call(sending->api->world, request, sending->response, call->cancel, err));
+    return judge(sending, sending->response, &wait_ms, err);
 }
 
 static tide_status send_signed(struct sending *sending, tide_error *err)
@@ -240,11 +239,9 @@ static tide_status call_once(struct sending *sending, bool *again_out, tide_erro
         call->rewind(call->source_arg);
     if (call->restart != NULL)
         call->restart(call->sink_arg);
-    tide_status rc = bearer_get(sending, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(bearer_get(sending, err));
     sending->response->http = 0; /* of this try: a charge that fails leaves it */
-    rc = send_signed(sending, err);
+    tide_status rc = send_signed(sending, err);
     const int http = sending->response->http;
     if (rc == TIDE_AUTH && http != 0)
         *again_out = api->tokens != NULL && refused_first(sending);

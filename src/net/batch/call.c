@@ -131,11 +131,8 @@ static tide_status on_answer(void *arg, const char *bytes, size_t count)
     const struct tide_batch_format *format = batch->batcher->format;
     if (batch->reader == NULL) {
         const struct tide_batch_events events = {on_part, on_bytes, on_end, batch};
-        const tide_status rc =
-            format->reader_new(tide_response_header(&batch->response, "Content-Type"), &events,
-                               batch->batcher->mem, &batch->reader, NULL);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(format->reader_new(tide_response_header(&batch->response, "Content-Type"), &events,
+                                    batch->batcher->mem, &batch->reader, NULL));
         batch->read = true;
     }
     return format->reader_write(batch->reader, bytes, count);

@@ -61,15 +61,14 @@ bool tide_oauth_is_url(tide_text url)
 
 tide_status tide_form_add(tide_buf *form, const char *name, tide_text value)
 {
-    tide_status rc = tide_buf_print(form, "%s%s=", form->bytes == 0 ? "" : "&", name);
-    return rc == TIDE_OK ? tide_percent_add(form, value, TIDE_URL_UNRESERVED) : rc;
+    TIDE_TRY(tide_buf_print(form, "%s%s=", form->bytes == 0 ? "" : "&", name));
+    return tide_percent_add(form, value, TIDE_URL_UNRESERVED);
 }
 
 tide_status tide_form_decode(tide_text from, tide_buf *out)
 {
-    tide_status rc = TIDE_OK;
     tide_buf_clear(out);
-    for (size_t i = 0; rc == TIDE_OK && i < from.bytes; i++) {
+    for (size_t i = 0; i < from.bytes; i++) {
         char c = from.data[i] == '+' ? ' ' : from.data[i];
         if (c == '%') {
             const int byte = tide_hex_byte((tide_text){from.data + i + 1, from.bytes - i - 1});
@@ -78,9 +77,9 @@ tide_status tide_form_decode(tide_text from, tide_buf *out)
             c = (char)byte;
             i += 2;
         }
-        rc = tide_buf_add(out, &c, 1);
+        TIDE_TRY(tide_buf_add(out, &c, 1));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_form_get(tide_text form, const char *name, tide_buf *value_out)

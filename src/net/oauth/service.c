@@ -172,15 +172,10 @@ static tide_status key_file_read(const json_t *file, struct tide_grant *grant, t
     const char *type = json_string_value(json_object_get(file, "type"));
     if (!json_is_object(file) || type == NULL || strcmp(type, "service_account") != 0)
         return wrong("is of another kind: its \"type\" is not \"service_account\"", err);
-    tide_status rc = take(file, "client_email", true, &grant->email, err);
-    if (rc == TIDE_OK)
-        rc = take(file, "private_key", true, &grant->private_key, err);
-    if (rc == TIDE_OK)
-        rc = take(file, "private_key_id", false, &grant->key_id, err);
-    if (rc == TIDE_OK)
-        rc = take(file, "token_uri", true, &grant->token_url, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(take(file, "client_email", true, &grant->email, err));
+    TIDE_TRY(take(file, "private_key", true, &grant->private_key, err));
+    TIDE_TRY(take(file, "private_key_id", false, &grant->key_id, err));
+    TIDE_TRY(take(file, "token_uri", true, &grant->token_url, err));
     if (!tide_oauth_is_token(tide_buf_text(&grant->email)) ||
         (grant->key_id.bytes > 0 && !tide_oauth_is_token(tide_buf_text(&grant->key_id))))
         return wrong("has a malformed \"client_email\" or \"private_key_id\"", err);
