@@ -72,9 +72,9 @@ tide_status cli_ledger_choose(struct cli *cli)
 
 tide_status cli_shared_only(struct cli *cli)
 {
-    const tide_status rc = cli_ledger_choose(cli);
-    if (rc != TIDE_OK || cli->shared != NULL)
-        return rc;
+    TIDE_TRY(cli_ledger_choose(cli));
+    if (cli->shared != NULL)
+        return TIDE_OK;
     cli->exit_code = CLI_EXIT_USAGE;
     return cli_fail(
         cli, TIDE_INVALID,

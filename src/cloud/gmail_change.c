@@ -151,9 +151,9 @@ static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids
                           size_t count_told, const char *const *add, const char *const *take,
                           tide_error *err)
 {
-    tide_status rc = ids_check(ids, count, err);
-    if (rc != TIDE_OK || count == 0)
-        return rc;
+    TIDE_TRY(ids_check(ids, count, err));
+    if (count == 0)
+        return TIDE_OK;
     tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
     TIDE_TRY(change_body(ids, count, add, take, &body, err));
     struct tide_api_ask ask;
@@ -182,9 +182,9 @@ tide_status tide_gmail_modify_one(tide_gmail *gmail, tide_job *job, tide_text id
 tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
                               tide_error *err)
 {
-    tide_status rc = ids_check(ids, count, err);
-    if (rc != TIDE_OK || count == 0)
-        return rc;
+    TIDE_TRY(ids_check(ids, count, err));
+    if (count == 0)
+        return TIDE_OK;
     struct tide_api_ask ask;
     if (count == 1) {
         tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_DELETE, ids[0], "?prettyPrint=false");

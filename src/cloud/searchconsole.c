@@ -197,24 +197,21 @@ static tide_status query_path(const struct tide_sc_query *query, tide_buf *out)
 /* As in Google's discovery document. */
 static tide_status query_body(const struct tide_sc_query *query, tide_buf *out)
 {
-    tide_status rc =
-        tide_buf_print(out, "{\"startDate\":\"%.10s\",\"endDate\":\"%.10s\",", query->date,
-                       query->date_to == NULL ? query->date : query->date_to);
+    TIDE_TRY(tide_buf_print(out, "{\"startDate\":\"%.10s\",\"endDate\":\"%.10s\",", query->date,
+                            query->date_to == NULL ? query->date : query->date_to));
     const char *before = "\"dimensions\":[";
-    for (unsigned d = 0; rc == TIDE_OK && d < TIDE_SC_DIMENSIONS; d++) {
+    for (unsigned d = 0; d < TIDE_SC_DIMENSIONS; d++) {
         if ((query->dimensions >> d & 1u) == 0)
             continue;
-        rc = tide_buf_print(out, "%s\"%s\"", before, dimension_enums[d]);
+        TIDE_TRY(tide_buf_print(out, "%s\"%s\"", before, dimension_enums[d]));
         before = ",";
     }
-    if (rc == TIDE_OK && query->dimensions != 0)
-        rc = tide_buf_add_text(out, "],");
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(out,
-                            "\"type\":\"%s\",\"rowLimit\":%u,\"startRow\":%u,\"dataState\":\"%s\"}",
-                            type_enums[query->type], query->row_limit, query->start_row,
-                            query->fresh ? "ALL" : "FINAL");
-    return rc;
+    if (query->dimensions != 0)
+        TIDE_TRY(tide_buf_add_text(out, "],"));
+    return tide_buf_print(out,
+                          "\"type\":\"%s\",\"rowLimit\":%u,\"startRow\":%u,\"dataState\":\"%s\"}",
+                          type_enums[query->type], query->row_limit, query->start_row,
+                          query->fresh ? "ALL" : "FINAL");
 }
 
 tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,

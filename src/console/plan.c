@@ -164,15 +164,13 @@ static tide_status open_day(tide_transaction *transaction, const struct plan *pl
     (void)snprintf(dedupe, sizeof dedupe, "%" PRIu64 "/%d/%" PRIu32 "/%s", ask.site,
                    (int)ask.set.type, ask.set.dimensions, ask.date);
     tide_auto_buf payload = tide_buf_in(plan->console->mem, 4096);
-    tide_status rc = tide_console_ask_write(&ask, &payload);
+    TIDE_TRY(tide_console_ask_write(&ask, &payload));
     const struct tide_spec spec = {.kind = plan->console->page_kind,
                                    .account = plan->account,
                                    .cycle = cycle,
                                    .dedupe = cycle == 0 ? dedupe : NULL,
                                    .payload = tide_buf_cstr(&payload)};
-    if (rc == TIDE_OK)
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    return rc;
+    return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
 /* The last day that gets a cycle.  The requested days are followed by those stored already, so that
@@ -290,14 +288,10 @@ static tide_status plan_run(tide_job *job, tide_console *console,
     if (rc == TIDE_OK)
         rc = tide_console_use(console, plan->row.site, plan->account, &plan->site, err);
     *site_out = plan->site;
-    if (rc == TIDE_OK)
-        rc = tide_transact(console->options.engine, read_series, plan, err);
-    if (rc == TIDE_OK)
-        rc = ask_final(plan, job, today, err);
-    if (rc == TIDE_OK)
-        rc = tide_console_accepted(console, plan->site, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_transact(console->options.engine, read_series, plan, err));
+    TIDE_TRY(ask_final(plan, job, today, err));
+    TIDE_TRY(tide_console_accepted(console, plan->site, err));
     choose_from(plan);
     tide_date_format(plan->from, from);
     TIDE_TRY(tide_console_store_days(plan->site->store, &plan->row.set, from, NULL, note_day, plan,

@@ -166,21 +166,20 @@ tide_status tide_rows_translate(const char *sql, tide_buf *out)
 {
     struct translation t = {.at = sql, .out = out};
     const char *after = NULL;
-    tide_status rc = TIDE_OK;
     t.tables = follows(sql, "CREATE", NULL, &after);
-    while (rc == TIDE_OK && *t.at != '\0') {
+    while (*t.at != '\0') {
         if (is_word(*t.at)) {
-            rc = translate_word(&t);
+            TIDE_TRY(translate_word(&t));
         } else if (*t.at == '\'') {
-            rc = translate_literal(&t);
+            TIDE_TRY(translate_literal(&t));
         } else {
             t.table_next = t.table_next && isspace((unsigned char)*t.at);
             t.index = t.index && *t.at != ';';
-            rc = tide_buf_add(out, *t.at == '?' ? "$" : t.at, 1);
+            TIDE_TRY(tide_buf_add(out, *t.at == '?' ? "$" : t.at, 1));
             t.at++;
         }
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- failures ---- */
@@ -264,9 +263,9 @@ static tide_status all_there(tide_rows rows, const char *sql, const char *what, 
 tide_status tide_rows_pg_tables(tide_rows rows, const char *sql, const char *what, tide_error *err)
 {
     bool there = false;
-    tide_status rc = all_there(rows, sql, what, &there, err);
-    if (rc != TIDE_OK || there)
-        return rc;
+    TIDE_TRY(all_there(rows, sql, what, &there, err));
+    if (there)
+        return TIDE_OK;
     tide_auto_buf text = tide_buf_heap(TIDE_ROWS_SQL_BYTES_MAX);
     /* If two processes create the same table at once, the later one would fail in spite of IF
      * NOT EXISTS.  The lock ends with the transaction. */

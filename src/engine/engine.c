@@ -271,13 +271,13 @@ static tide_status open_ledger(tide_engine *engine, const char *url, tide_error 
         rc = tide_fleet_new(engine, err);
     else if (rc == TIDE_OK)
         rc = reclaim(engine, err);
-    if (rc == TIDE_OK)
-        rc = tide_engine_accounts_load(engine, err);
-    if (rc == TIDE_OK && engine->fleet == NULL)
-        rc = tide_alerting_load(engine, err);
-    if (rc == TIDE_OK && engine->fleet == NULL)
-        rc = load_streams(engine, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_engine_accounts_load(engine, err));
+    if (engine->fleet == NULL)
+        TIDE_TRY(tide_alerting_load(engine, err));
+    if (engine->fleet == NULL)
+        TIDE_TRY(load_streams(engine, err));
+    return TIDE_OK;
 }
 
 void tide_engine_cache_settings(tide_engine *engine)
@@ -445,29 +445,25 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
     }
     tide_lock_drop(engine->world, engine->lock);
     tide_mem_free(engine->mem, ask, sizeof *ask);
+    TIDE_TRY(rc);
 
-    if (rc == TIDE_OK)
-        rc = tide_bad_retry_marked(engine, err);
-    if (rc == TIDE_OK)
-        rc = tide_fleet_listen(engine, err);
-    if (rc == TIDE_OK)
-        rc = tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
-                               &engine->dispatcher_thread, err);
-    for (uint32_t i = 0; rc == TIDE_OK && i < engine->workers_count; i++) {
+    TIDE_TRY(tide_bad_retry_marked(engine, err));
+    TIDE_TRY(tide_fleet_listen(engine, err));
+    TIDE_TRY(tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
+                               &engine->dispatcher_thread, err));
+    for (uint32_t i = 0; i < engine->workers_count; i++) {
         struct tide_worker *worker = &engine->workers[i];
         worker->engine = engine;
         worker->index = i;
-        rc = tide_world_thread(engine->world, "worker", tide_worker_main, worker, &worker->thread,
-                               err);
+        TIDE_TRY(tide_world_thread(engine->world, "worker", tide_worker_main, worker,
+                                   &worker->thread, err));
     }
-    if (rc == TIDE_OK) {
-        tide_lock_take(engine->world, engine->lock);
-        engine->workers_started = true;
-        tide_reload_workers(engine); /* the settings may have changed meanwhile */
-        tide_cond_wake_one(engine->world, engine->write);
-        tide_lock_drop(engine->world, engine->lock);
-    }
-    return rc;
+    tide_lock_take(engine->world, engine->lock);
+    engine->workers_started = true;
+    tide_reload_workers(engine); /* the settings may have changed meanwhile */
+    tide_cond_wake_one(engine->world, engine->write);
+    tide_lock_drop(engine->world, engine->lock);
+    return TIDE_OK;
 }
 
 /* ---- waiting --------------------------------------------------------------------------- */

@@ -132,11 +132,10 @@ static tide_status manifest_one(tide_rows db, tide_rows_stmt *stmt, tide_status 
     if (rc == TIDE_OK)
         manifest_read(stmt, &found);
     tide_rows_end(stmt);
-    if (rc == TIDE_OK)
-        rc = manifest_count(db, &found, err);
-    if (rc == TIDE_OK)
-        *manifest_out = found;
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(manifest_count(db, &found, err));
+    *manifest_out = found;
+    return TIDE_OK;
 }
 
 tide_status tide_manifest_get(tide_rows db, uint64_t manifest, struct tide_manifest *manifest_out,

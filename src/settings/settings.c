@@ -292,13 +292,11 @@ static tide_status layers_read(tide_settings *settings, tide_world *world, tide_
             rc = TIDE_OK;
         tide_buf_done(&content);
     }
-    if (rc == TIDE_OK)
-        rc = tide_settings_add_environment(settings, sources->environment, err);
-    for (size_t i = 0; rc == TIDE_OK && i < sources->flags_count; i++)
-        rc = tide_settings_add_flag(settings, sources->flags[i], err);
-    if (rc == TIDE_OK)
-        rc = tide_settings_check(settings, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_settings_add_environment(settings, sources->environment, err));
+    for (size_t i = 0; i < sources->flags_count; i++)
+        TIDE_TRY(tide_settings_add_flag(settings, sources->flags[i], err));
+    return tide_settings_check(settings, err);
 }
 
 /* Copies the strings that begin with `prefix` into the arena. */

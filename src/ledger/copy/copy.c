@@ -593,9 +593,9 @@ static tide_status keep_last_sqlite(struct copier *self, int64_t last)
 {
     char sql[300];
     int64_t here = 0;
-    tide_status rc = jobs_last(self, &self->to, &here);
-    if (rc != TIDE_OK || here >= last)
-        return rc;
+    TIDE_TRY(jobs_last(self, &self->to, &here));
+    if (here >= last)
+        return TIDE_OK;
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO job (id, state, open_deps, account, priority, kind, scope,"
                    " attempts, attempts_max, traits, created, finished, payload)"

@@ -528,9 +528,8 @@ static tide_status add_sqlite(struct copy_writer *writer, const struct copy_valu
  * characters. */
 static tide_status add_escaped(tide_buf *rows, tide_text text)
 {
-    tide_status rc = TIDE_OK;
     size_t from = 0;
-    for (size_t at = 0; rc == TIDE_OK && at < text.bytes; at++) {
+    for (size_t at = 0; at < text.bytes; at++) {
         const char c = text.data[at];
         const char *escape = c == '\\'   ? "\\\\"
                              : c == '\t' ? "\\t"
@@ -539,12 +538,11 @@ static tide_status add_escaped(tide_buf *rows, tide_text text)
                                          : NULL;
         if (escape == NULL)
             continue;
-        rc = tide_buf_add(rows, text.data + from, at - from);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(rows, escape, 2);
+        TIDE_TRY(tide_buf_add(rows, text.data + from, at - from));
+        TIDE_TRY(tide_buf_add(rows, escape, 2));
         from = at + 1;
     }
-    return rc == TIDE_OK ? tide_buf_add(rows, text.data + from, text.bytes - from) : rc;
+    return tide_buf_add(rows, text.data + from, text.bytes - from);
 }
 
 static tide_status add_hex(tide_buf *rows, tide_text bytes)

@@ -217,9 +217,9 @@ static tide_status run_pg(struct copy_side *side, const char *sql, const tide_te
     tide_pg_params(side->pg);
     for (size_t i = 0; i < count; i++)
         tide_pg_text(side->pg, params[i]);
-    tide_status rc = tide_pg_query(side->pg, text, &result, err);
-    if (rc != TIDE_OK || answer == NULL)
-        return rc;
+    TIDE_TRY(tide_pg_query(side->pg, text, &result, err));
+    if (answer == NULL)
+        return TIDE_OK;
     answer->changed = tide_pg_changed(side->pg);
     answer->row = PQntuples(result) > 0;
     if (!answer->row)

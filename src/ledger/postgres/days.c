@@ -327,9 +327,9 @@ static tide_status purge_day(struct tide_postgres *self, uint64_t before, size_t
     uint64_t rows = 0;
     uint64_t held = 0;
     bool dropped = false;
-    tide_status rc = day_next(self, (int64_t)before, &day, found_out, err);
-    if (rc != TIDE_OK || !*found_out)
-        return rc;
+    TIDE_TRY(day_next(self, (int64_t)before, &day, found_out, err));
+    if (!*found_out)
+        return TIDE_OK;
     TIDE_TRY(day_count(self, day, &rows, &held, err));
     if (held == 0)
         TIDE_TRY(day_drop(self, day, &dropped, err));

@@ -107,23 +107,23 @@ static tide_status names_load(struct batch *batch, tide_error *err)
 static tide_status validate_names(struct batch *batch, tide_error *err)
 {
     struct tide_postgres *self = batch->self;
-    tide_status rc = TIDE_OK;
     bool asked = false;
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+    for (size_t i = 0; i < batch->count; i++) {
         const struct tide_job_new *job = &batch->jobs[i];
         uint32_t *scope = &batch->rows[i].scope;
         bool known = kind_known(self, job->kind, scope) && account_known(self, job->account);
         if (known)
             continue;
         if (!asked)
-            rc = names_load(batch, err);
+            TIDE_TRY(names_load(batch, err));
         asked = true;
-        if (rc == TIDE_OK && !kind_known(self, job->kind, scope))
-            rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no kind %" PRIu32, job->kind);
-        if (rc == TIDE_OK && !account_known(self, job->account))
-            rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no account %" PRIu32, job->account);
+        if (!kind_known(self, job->kind, scope))
+            return tide_error_set(err, TIDE_NOT_FOUND, "there is no kind %" PRIu32, job->kind);
+        if (!account_known(self, job->account))
+            return tide_error_set(err, TIDE_NOT_FOUND, "there is no account %" PRIu32,
+                                  job->account);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Checks that every cycle the call adds to exists, and that no cursor has passed it. */
@@ -575,25 +575,23 @@ static size_t unresolved(const struct batch *batch)
  * existing job has ended by then. */
 static tide_status resolve_keyed(struct batch *batch, tide_error *err)
 {
-    tide_status rc = unresolved(batch) < COPY_MIN ? TIDE_OK : copy_keyed(batch, err);
-    for (int round = 0; rc == TIDE_OK && round < ROUNDS_MAX; round++) {
+    TIDE_TRY(unresolved(batch) < COPY_MIN ? TIDE_OK : copy_keyed(batch, err));
+    for (int round = 0; round < ROUNDS_MAX; round++) {
         if (unresolved(batch) > 0)
-            rc = insert_keyed(batch, err);
-        if (rc != TIDE_OK || unresolved(batch) == 0)
-            return rc;
+            TIDE_TRY(insert_keyed(batch, err));
+        if (unresolved(batch) == 0)
+            return TIDE_OK;
         /* The dependencies of jobs that need one of these were counted with another id. */
         if (batch->deps)
             break;
-        rc = duplicates_look(batch, err);
-        if (rc != TIDE_OK || unresolved(batch) == 0)
-            return rc;
+        TIDE_TRY(duplicates_look(batch, err));
+        if (unresolved(batch) == 0)
+            return TIDE_OK;
         TIDE_SEEN("ledger: a duplicate ended while it was looked up");
     }
-    if (rc == TIDE_OK)
-        rc = tide_error_set(err, TIDE_BUSY,
-                            "%s: other processes enqueue and end the same jobs; retry",
-                            tide_pg_name(batch->self->pg));
-    return rc;
+    return tide_error_set(err, TIDE_BUSY,
+                          "%s: other processes enqueue and end the same jobs; retry",
+                          tide_pg_name(batch->self->pg));
 }
 
 static tide_status ids_take(struct batch *batch, tide_error *err)
@@ -700,9 +698,9 @@ tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
     self->deltas_count = from;
     for (size_t i = 0; i < count; i++)
         grown += deltas[i].total > 0;
-    tide_status rc = tide_pgl_cycles_write(self, deltas, count, changes, err);
-    if (rc != TIDE_OK || grown == 0)
-        return rc;
+    TIDE_TRY(tide_pgl_cycles_write(self, deltas, count, changes, err));
+    if (grown == 0)
+        return TIDE_OK;
     /* The deltas are sorted and merged now; each cycle is checked once. */
     tide_pg_params(self->pg);
     tide_pg_array(self->pg, TIDE_PG_INT8);
@@ -809,17 +807,13 @@ static tide_status enqueue_batch(struct batch *batch, tide_error *err)
             rc = tide_error_set(err, TIDE_INVALID, "a payload or a key that is not UTF-8 text");
         batch->deps = batch->deps || job->needs_count > 0 || job->needs_earlier_count > 0;
     }
-    if (rc == TIDE_OK)
-        rc = validate_names(batch, err);
-    if (rc == TIDE_OK)
-        rc = validate_cycles(batch, err);
-    if (rc == TIDE_OK && batch->deps)
-        rc = validate_needs(batch, err);
-    if (rc == TIDE_OK)
-        rc = write_rows(batch, err);
-    if (rc == TIDE_OK)
-        rc = note_effects(batch, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(validate_names(batch, err));
+    TIDE_TRY(validate_cycles(batch, err));
+    if (batch->deps)
+        TIDE_TRY(validate_needs(batch, err));
+    TIDE_TRY(write_rows(batch, err));
+    return note_effects(batch, err);
 }
 
 tide_status tide_pgl_enqueue_rows(struct tide_postgres *self, const struct tide_job_new *jobs,

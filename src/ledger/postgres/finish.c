@@ -344,16 +344,16 @@ static tide_status parts_can_come(struct finishing *call, const struct tide_fini
     TIDE_TRY(
         tide_pg_query(pg, "SELECT pg_catalog.pg_advisory_xact_lock(1414087749, 2)", &result, err));
     put_parts(call, finish, children_from);
-    tide_status rc = tide_pg_query(pg,
-                                   "WITH RECURSIVE needed (part, id) AS (SELECT p.id, d.needs"
-                                   "  FROM unnest($2) AS p (id) JOIN tidemark.dep d ON d.job = p.id"
-                                   " UNION SELECT n.part, d.needs FROM needed n"
-                                   "  JOIN tidemark.dep d ON d.job = n.id)"
-                                   " SELECT n.id, n.part FROM needed n"
-                                   " JOIN tidemark.dep w ON w.needs = $1 AND w.job = n.id LIMIT 1",
-                                   &result, err);
-    if (rc != TIDE_OK || PQntuples(result) == 0)
-        return rc;
+    TIDE_TRY(tide_pg_query(pg,
+                           "WITH RECURSIVE needed (part, id) AS (SELECT p.id, d.needs"
+                           "  FROM unnest($2) AS p (id) JOIN tidemark.dep d ON d.job = p.id"
+                           " UNION SELECT n.part, d.needs FROM needed n"
+                           "  JOIN tidemark.dep d ON d.job = n.id)"
+                           " SELECT n.id, n.part FROM needed n"
+                           " JOIN tidemark.dep w ON w.needs = $1 AND w.job = n.id LIMIT 1",
+                           &result, err));
+    if (PQntuples(result) == 0)
+        return TIDE_OK;
     return tide_part_refused(tide_pg_get_u64(result, 0, 0), tide_pg_get_u64(result, 0, 1), err);
 }
 

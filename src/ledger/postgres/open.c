@@ -107,18 +107,18 @@ static tide_status upgrade_locked(struct tide_postgres *self,
 {
     struct found found;
     /* Another process may have done it while we waited for the lock. */
-    tide_status rc = look(self, &found, err);
-    if (rc == TIDE_OK)
-        rc = judge(self, options, &found, err);
+    TIDE_TRY(look(self, &found, err));
+    TIDE_TRY(judge(self, options, &found, err));
     /* Programs that are too old for the new tables may be running.  Their leases end here, so
      * that they cannot write to a table; each gets TIDE_NEWER when it joins again. */
-    if (rc == TIDE_OK && found.exists && found.oldest < tide_pg_schema.oldest)
-        rc = tide_pg_exec(self->pg, "UPDATE tidemark.member SET dead = true WHERE NOT dead", err);
-    for (size_t i = found.version; rc == TIDE_OK && i < tide_pg_schema.steps_count; i++)
-        for (const char *const *text = tide_pg_schema.steps[i]; rc == TIDE_OK && *text; text++)
-            rc = tide_pg_exec(self->pg, *text, err);
-    if (rc != TIDE_OK || found.version >= tide_pg_schema.steps_count)
-        return rc;
+    if (found.exists && found.oldest < tide_pg_schema.oldest)
+        TIDE_TRY(
+            tide_pg_exec(self->pg, "UPDATE tidemark.member SET dead = true WHERE NOT dead", err));
+    for (size_t i = found.version; i < tide_pg_schema.steps_count; i++)
+        for (const char *const *text = tide_pg_schema.steps[i]; *text; text++)
+            TIDE_TRY(tide_pg_exec(self->pg, *text, err));
+    if (found.version >= tide_pg_schema.steps_count)
+        return TIDE_OK;
     tide_pg_params(self->pg);
     tide_pg_text(self->pg, tide_text_of(what));
     tide_pg_i32(self->pg, (int32_t)tide_pg_schema.steps_count);

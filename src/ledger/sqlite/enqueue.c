@@ -47,37 +47,36 @@ static tide_status job_state(struct tide_sqlite *self, uint64_t id, tide_row_sta
 static tide_status validate(struct tide_sqlite *self, const struct tide_job_new *jobs, size_t count,
                             tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     uint64_t cycle = 0;
     uint32_t kind = 0;
     uint32_t account = 0;
     uint32_t scope = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct tide_job_new *job = &jobs[i];
-        rc = tide_job_new_check(job, i, err);
-        if (rc == TIDE_OK && (i == 0 || job->kind != kind))
-            rc = tide_sql_kind_scope(self, job->kind, &scope, err);
-        if (rc == TIDE_OK && job->account != 0 && job->account != account)
-            rc = tide_sql_account_exists(self, job->account, err);
-        if (rc == TIDE_OK && job->cycle != 0 && job->cycle != cycle)
-            rc = cycle_open(self, job->cycle, err);
+        TIDE_TRY(tide_job_new_check(job, i, err));
+        if (i == 0 || job->kind != kind)
+            TIDE_TRY(tide_sql_kind_scope(self, job->kind, &scope, err));
+        if (job->account != 0 && job->account != account)
+            TIDE_TRY(tide_sql_account_exists(self, job->account, err));
+        if (job->cycle != 0 && job->cycle != cycle)
+            TIDE_TRY(cycle_open(self, job->cycle, err));
         cycle = job->cycle;
         kind = job->kind;
         account = job->account;
-        for (size_t n = 0; rc == TIDE_OK && n < job->needs_count; n++) {
+        for (size_t n = 0; n < job->needs_count; n++) {
             tide_row_state state;
-            rc = job_state(self, job->needs[n], &state, err);
+            TIDE_TRY(job_state(self, job->needs[n], &state, err));
         }
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *err)
 {
     tide_row_state state = TIDE_ROW_PENDING;
-    tide_status rc = job_state(self, id, &state, err);
-    if (rc != TIDE_OK || state == TIDE_ROW_DONE)
-        return rc;
+    TIDE_TRY(job_state(self, id, &state, err));
+    if (state == TIDE_ROW_DONE)
+        return TIDE_OK;
     void *needs = self->needs;
     if (!tide_mem_grow(self->mem, &needs, &self->needs_capacity, self->needs_count + 1,
                        TIDE_NEEDS_MAX, sizeof self->needs[0]))
@@ -91,14 +90,13 @@ static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *
 static tide_status needs_collect(struct tide_sqlite *self, const struct tide_job_new *job,
                                  const uint64_t *earlier, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     self->needs_count = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < job->needs_count; i++)
-        rc = needs_add(self, job->needs[i], err);
-    for (size_t i = 0; rc == TIDE_OK && i < job->needs_earlier_count; i++)
-        rc = needs_add(self, earlier[job->needs_earlier[i]], err);
-    if (rc != TIDE_OK || self->needs_count < 2)
-        return rc;
+    for (size_t i = 0; i < job->needs_count; i++)
+        TIDE_TRY(needs_add(self, job->needs[i], err));
+    for (size_t i = 0; i < job->needs_earlier_count; i++)
+        TIDE_TRY(needs_add(self, earlier[job->needs_earlier[i]], err));
+    if (self->needs_count < 2)
+        return TIDE_OK;
     qsort(self->needs, self->needs_count, sizeof self->needs[0], tide_sql_id_order);
     size_t kept = 1;
     for (size_t i = 1; i < self->needs_count; i++)

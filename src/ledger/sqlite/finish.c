@@ -82,12 +82,12 @@ static tide_status log_dependents(struct tide_sqlite *self, uint64_t job, bool *
 tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_error *err)
 {
     bool any = false;
-    tide_status rc = deps_look(self, err);
-    if (rc != TIDE_OK || !self->deps_any)
-        return rc;
-    rc = log_dependents(self, job, &any, err);
-    if (rc != TIDE_OK || !any)
-        return rc;
+    TIDE_TRY(deps_look(self, err));
+    if (!self->deps_any)
+        return TIDE_OK;
+    TIDE_TRY(log_dependents(self, job, &any, err));
+    if (!any)
+        return TIDE_OK;
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_CLEAR);
     tide_bind_u64(stmt, 1, job);
     return tide_db_run(&self->db, stmt, err);
@@ -246,9 +246,9 @@ static tide_status claim_get(struct tide_sqlite *self, const struct tide_finish 
     sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_GET);
     tide_bind_u64(stmt, 1, finish->id);
     tide_bind_u64(stmt, 2, finish->token);
-    tide_status rc = tide_db_step(&self->db, stmt, found_out, err);
-    if (rc != TIDE_OK || !*found_out)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, found_out, err));
+    if (!*found_out)
+        return TIDE_OK;
     claimed_out->started = tide_column_u64(stmt, 0);
     claimed_out->cycle = tide_column_u64(stmt, 1);
     claimed_out->noted = tide_column_u64(stmt, 2) != 0;
@@ -363,9 +363,9 @@ static tide_status wait_for_part(struct tide_sqlite *self, uint64_t dependent, u
     tide_bind_u64(stmt, 1, part);
     tide_bind_u64(stmt, 2, dependent);
     self->deps_any = true;
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc != TIDE_OK || sqlite3_changes(self->db.handle) == 0)
-        return rc;
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
+    if (sqlite3_changes(self->db.handle) == 0)
+        return TIDE_OK;
     stmt = sql_of(self, SQL_JOB_RELEASE);
     tide_bind_u64(stmt, 1, dependent);
     (void)sqlite3_bind_int64(stmt, 2, -1);

@@ -269,10 +269,10 @@ static void destroy(struct tide_sqlite *self)
 static tide_status check_after_crash(struct tide_sqlite *self, tide_error *err)
 {
     int64_t running = 0;
-    tide_status rc =
-        tide_db_number(&self->db, "SELECT count(*) FROM note WHERE key = 'running'", &running, err);
-    if (rc != TIDE_OK || running == 0)
-        return rc;
+    TIDE_TRY(tide_db_number(&self->db, "SELECT count(*) FROM note WHERE key = 'running'", &running,
+                            err));
+    if (running == 0)
+        return TIDE_OK;
     TIDE_SEEN("ledger: checked after an unclean stop");
     tide_auto_buf problems = tide_buf_in(self->mem, 16 << 10);
     TIDE_TRY(tide_db_quick_check(&self->db, &problems, err));
@@ -355,18 +355,13 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
                                     "%s: schema %u, this program needs %u; start the engine once "
                                     "to upgrade it",
                                     options->path, version, tide_ledger_schema.steps_count);
-    tide_status rc = TIDE_OK;
     if (version > 0)
-        rc = check_after_crash(self, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_wal(&self->db, err);
-    if (rc == TIDE_OK)
-        rc = tide_migrate(&self->db, &schema, version, err);
+        TIDE_TRY(check_after_crash(self, err));
+    TIDE_TRY(tide_db_wal(&self->db, err));
+    TIDE_TRY(tide_migrate(&self->db, &schema, version, err));
     db.must_exist = true;
     db.cache_kib = 512;
-    if (rc == TIDE_OK)
-        rc = tide_db_open(&db, self->mem, &self->side, err);
-    return rc;
+    return tide_db_open(&db, self->mem, &self->side, err);
 }
 
 static const struct tide_ledger_ops sqlite_ops;

@@ -305,11 +305,11 @@ static tide_status parse_all(tide_archive *archive, struct batch *batch, tide_er
 static tide_status words_add(struct tide_shard *shard, const struct item *item, tide_error *err)
 {
     tide_db *db = &shard->db;
-    tide_status rc = tide_db_do(db, err, TIDE_SHARD_HEAD_ADD, item->id, item->message_id,
-                                tide_value_if(item->has_date, (uint64_t)item->date_ms), item->from,
-                                item->to, item->cc, item->bcc, item->subject, item->files);
-    if (rc != TIDE_OK || sqlite3_changes(db->handle) == 0)
-        return rc; /* it has its words */
+    TIDE_TRY(tide_db_do(db, err, TIDE_SHARD_HEAD_ADD, item->id, item->message_id,
+                        tide_value_if(item->has_date, (uint64_t)item->date_ms), item->from,
+                        item->to, item->cc, item->bcc, item->subject, item->files));
+    if (sqlite3_changes(db->handle) == 0)
+        return TIDE_OK;
     shard->untidy = true;
     return tide_db_do(db, err, TIDE_SHARD_WORDS_ADD, item->id, item->text, item->words_subject,
                       item->words_from, item->words_to, item->names);

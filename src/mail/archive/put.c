@@ -209,18 +209,14 @@ tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_c
                                 size_t count, uint64_t *ticket_out, tide_error *err)
 {
     size_t room = count * sizeof *changes;
-    tide_status rc = check_writable(archive, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        rc = check_text(changes[i].gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
-        if (rc == TIDE_OK)
-            rc = check_text(changes[i].label, "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err);
-        if (rc == TIDE_OK)
-            rc = check_text(changes[i].history_id, "a history id", 0,
-                            TIDE_ARCHIVE_HISTORY_BYTES_MAX, err);
+    TIDE_TRY(check_writable(archive, err));
+    for (size_t i = 0; i < count; i++) {
+        TIDE_TRY(check_text(changes[i].gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err));
+        TIDE_TRY(check_text(changes[i].label, "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err));
+        TIDE_TRY(check_text(changes[i].history_id, "a history id", 0,
+                            TIDE_ARCHIVE_HISTORY_BYTES_MAX, err));
         room += changes[i].gmail_id.bytes + changes[i].label.bytes + changes[i].history_id.bytes;
     }
-    if (rc != TIDE_OK)
-        return rc;
     struct tide_entry *entry = entry_new(archive, TIDE_ENTRY_LABELS, room);
     if (entry == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue %zu labels", count);

@@ -123,11 +123,10 @@ tide_status tide_reader_at(struct tide_reader *reader, uint32_t key, struct tide
     if (rc == TIDE_OK && shard == NULL)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "%s: there is no shard %u-%u", reader->shards.dir,
                             key / TIDE_SHARD_PARTS_MAX, key % TIDE_SHARD_PARTS_MAX);
-    if (rc == TIDE_OK)
-        rc = tide_shards_open(&reader->shards, shard, err);
-    if (rc == TIDE_OK)
-        *shard_out = shard;
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_shards_open(&reader->shards, shard, err));
+    *shard_out = shard;
+    return TIDE_OK;
 }
 
 bool tide_reader_next(struct tide_reader *reader, tide_order order, struct tide_shard **shard,

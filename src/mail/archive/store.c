@@ -205,13 +205,13 @@ static tide_status find_content(struct storing *storing,
 {
     struct tide_shard *shard = storing->shard;
     bool whole = false;
-    tide_status rc = find_hash(shard, TIDE_SHARD_CONTENT_FIND, hash, &storing->content, err);
-    if (rc != TIDE_OK || storing->content == 0)
-        return rc;
-    rc = tide_shard_content_is(shard, storing->archive->writer->packer, storing->content,
-                               storing->raw, &whole, err);
-    if (rc != TIDE_OK || whole)
-        return rc;
+    TIDE_TRY(find_hash(shard, TIDE_SHARD_CONTENT_FIND, hash, &storing->content, err));
+    if (storing->content == 0)
+        return TIDE_OK;
+    TIDE_TRY(tide_shard_content_is(shard, storing->archive->writer->packer, storing->content,
+                                   storing->raw, &whole, err));
+    if (whole)
+        return TIDE_OK;
     TIDE_SEEN("archive: damaged bytes were written again");
     storing->damaged = storing->content;
     storing->content = 0;
@@ -386,9 +386,9 @@ static tide_status is_back(tide_archive *archive, struct tide_shard *shard,
                            const struct tide_stored *stored, const struct tide_incoming *incoming,
                            int64_t now_ms, tide_error *err)
 {
-    tide_status rc = tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored->rowid);
-    if (rc != TIDE_OK || earlier(incoming->history_id, tide_text_of(stored->history_id)))
-        return rc;
+    TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored->rowid));
+    if (earlier(incoming->history_id, tide_text_of(stored->history_id)))
+        return TIDE_OK;
     TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_AGAIN, stored->rowid,
                         incoming->thread_id, incoming->history_id));
     return labels_follow(archive, shard, stored->rowid, incoming, now_ms, err);
@@ -538,27 +538,26 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
 {
     struct tide_shard *shard = NULL;
     struct tide_stored stored;
-    tide_status rc = find_stored(archive, told->gmail_id, &shard, &stored, err);
-    if (rc != TIDE_OK || shard == NULL)
-        return rc;
+    TIDE_TRY(find_stored(archive, told->gmail_id, &shard, &stored, err));
+    if (shard == NULL)
+        return TIDE_OK;
     struct change change = {.message = stored.rowid,
                             .added = told->added,
                             .at_ms = told->at_ms,
                             .history_id = told->history_id};
     bool known = false;
-    rc = tide_writer_begin(archive, shard, err);
-    if (rc == TIDE_OK)
-        rc = label_row(archive, shard, told->label, &change.label, err);
-    if (rc == TIDE_OK && told->history_id.bytes > 0)
-        rc = change_known(shard, &change, &known, err);
-    if (rc != TIDE_OK || known)
-        return rc;
-    rc = change_add(shard, &change, err);
-    if (rc != TIDE_OK || earlier(told->history_id, tide_text_of(stored.history_id)))
-        return rc; /* the stored message is newer */
-    rc = label_set(shard, stored.rowid, change.label, told->added, NULL, err);
-    if (rc != TIDE_OK || told->history_id.bytes == 0)
-        return rc;
+    TIDE_TRY(tide_writer_begin(archive, shard, err));
+    TIDE_TRY(label_row(archive, shard, told->label, &change.label, err));
+    if (told->history_id.bytes > 0)
+        TIDE_TRY(change_known(shard, &change, &known, err));
+    if (known)
+        return TIDE_OK;
+    TIDE_TRY(change_add(shard, &change, err));
+    if (earlier(told->history_id, tide_text_of(stored.history_id)))
+        return TIDE_OK;
+    TIDE_TRY(label_set(shard, stored.rowid, change.label, told->added, NULL, err));
+    if (told->history_id.bytes == 0)
+        return TIDE_OK;
     /* A message whose labels change exists (M21); a later deletion is applied later. */
     TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored.rowid));
     return tide_db_do(&shard->db, err, TIDE_SHARD_HISTORY, stored.rowid, told->history_id);
@@ -624,11 +623,11 @@ static tide_status apply_rename(tide_archive *archive, const struct tide_renamin
     struct tide_stored other;
     if (tide_text_equal(renaming->old_id, renaming->new_id))
         return TIDE_OK;
-    tide_status rc = find_stored(archive, renaming->old_id, &shard, &stored, err);
-    if (rc == TIDE_OK && shard != NULL)
-        rc = find_stored(archive, renaming->new_id, &taken, &other, err);
-    if (rc != TIDE_OK || shard == NULL)
-        return rc;
+    TIDE_TRY(find_stored(archive, renaming->old_id, &shard, &stored, err));
+    if (shard != NULL)
+        TIDE_TRY(find_stored(archive, renaming->new_id, &taken, &other, err));
+    if (shard == NULL)
+        return TIDE_OK;
     TIDE_TRY(tide_writer_begin(archive, shard, err));
     if (taken != NULL) {
         TIDE_SEEN("archive: a message came back before its new id was known");

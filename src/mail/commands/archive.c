@@ -242,12 +242,11 @@ static tide_status aim_resume(struct archiving *archiving)
                       "manifest %" PRIu64 " is finished, or is not a run of `mail archive`",
                       archiving->manifest.id);
     archiving->ask.mode = archiving->manifest.mode;
-    if (rc == TIDE_OK)
-        rc = tide_mail_row_get(archiving_rows(archiving), archiving->manifest.account, &row,
-                               &cli->err);
-    if (rc == TIDE_OK)
-        memcpy(archiving->email, row.email, sizeof row.email);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(
+        tide_mail_row_get(archiving_rows(archiving), archiving->manifest.account, &row, &cli->err));
+    memcpy(archiving->email, row.email, sizeof row.email);
+    return TIDE_OK;
 }
 
 static tide_status must_be_synced(struct archiving *archiving)

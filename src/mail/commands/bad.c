@@ -163,13 +163,11 @@ static tide_status retry(struct cli *cli, const struct mail_names *names, const 
     uint64_t left = 0;
     tide_status rc = cli_bad_change(cli, &bad, TIDE_BAD_RETRYING, &runs);
     cli_ledger_close(cli); /* releases the lock before an archive is opened */
-    if (rc == TIDE_OK)
-        rc = retry_unreadable(cli, names, item, &unreadable, &left, &handed);
-    if (rc == TIDE_OK && item != NULL && bad.count + unreadable == 0)
+    TIDE_TRY(rc);
+    TIDE_TRY(retry_unreadable(cli, names, item, &unreadable, &left, &handed));
+    if (item != NULL && bad.count + unreadable == 0)
         return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows the bad messages.",
                         "there is no bad message \"%.100s\"", item);
-    if (rc != TIDE_OK)
-        return rc;
     if (!cli->quiet && bad.count > 0)
         cli_print(cli, "retrying %" PRIu64 " message%s%s\n", bad.count, bad.count == 1 ? "" : "s",
                   runs             ? ""

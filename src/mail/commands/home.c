@@ -63,8 +63,8 @@ tide_status mail_home_ask(struct cli *cli, struct mail_home *home, const char *e
     for (unsigned turn = 0; rc == TIDE_NOT_FOUND && turn < TURNS_MAX; turn++) {
         const tide_status opened = mail_home_open(cli, home);
         if (opened == TIDE_OK) {
-            rc = start_for(cli, home, email);
-            return rc == TIDE_OK ? cli_ask_open(cli, home->engine, ask_out) : rc;
+            TIDE_TRY(start_for(cli, home, email));
+            return cli_ask_open(cli, home->engine, ask_out);
         }
         if (opened != TIDE_BUSY)
             return opened;

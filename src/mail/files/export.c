@@ -178,9 +178,9 @@ static tide_status name_again(struct exporting *exporting, const char *former, c
     char old[PATH_BYTES + 300];
     struct tide_path_info info;
     (void)snprintf(old, sizeof old, "%s/%s", exporting->wanted->path, former);
-    const tide_status rc = tide_path_look(path, &info, exporting->err);
-    if (rc != TIDE_OK || info.kind != TIDE_PATH_NONE)
-        return rc;
+    TIDE_TRY(tide_path_look(path, &info, exporting->err));
+    if (info.kind != TIDE_PATH_NONE)
+        return TIDE_OK;
     return tide_userfile_replace(old, path, exporting->err);
 }
 
@@ -242,9 +242,9 @@ static tide_status export_file(struct exporting *exporting, const struct tide_st
         tide_writing_drop(writing);
         return rc;
     }
-    rc = file_end(exporting, writing, stored->internal_ms, &same, &kept);
-    if (rc != TIDE_OK || kept)
-        return rc;
+    TIDE_TRY(file_end(exporting, writing, stored->internal_ms, &same, &kept));
+    if (kept)
+        return TIDE_OK;
     exporting->exported.written += !same;
     exporting->exported.there += same;
     exporting->exported.files += !same;
@@ -392,11 +392,10 @@ static tide_status export_one(struct exporting *exporting, const struct tide_sto
 {
     bool readable = false;
     tide_buf_clear(&exporting->raw);
-    tide_status rc = tide_room_spend(&exporting->room, stored->bytes, exporting->err);
-    if (rc == TIDE_OK)
-        rc = read_one(exporting, stored, &readable);
-    if (rc != TIDE_OK || !readable)
-        return rc;
+    TIDE_TRY(tide_room_spend(&exporting->room, stored->bytes, exporting->err));
+    TIDE_TRY(read_one(exporting, stored, &readable));
+    if (!readable)
+        return TIDE_OK;
     TIDE_TRY(exporting->wanted->format == TIDE_EXPORT_MBOX ? export_to_mbox(exporting, stored)
                                                            : export_file(exporting, stored));
     if (exporting->wanted->progress != NULL)

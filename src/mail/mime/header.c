@@ -196,13 +196,11 @@ tide_status tide_header_words(tide_decoder *decoder, tide_text value, tide_buf *
         at += word.bytes;
         plain = at;
     }
-    if (rc == TIDE_OK)
-        rc = word_flush(decoder, charset, out);
-    if (rc == TIDE_OK)
-        rc = tide_charset_add(decoder, TIDE_TEXT(""),
-                              (tide_text){value.data + plain, value.bytes - plain}, TIDE_CLEAN_LINE,
-                              out);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(word_flush(decoder, charset, out));
+    return tide_charset_add(decoder, TIDE_TEXT(""),
+                            (tide_text){value.data + plain, value.bytes - plain}, TIDE_CLEAN_LINE,
+                            out);
 }
 
 /* ---- types and parameters ---- */
@@ -435,9 +433,9 @@ tide_status tide_header_param(tide_decoder *decoder, tide_text value, const char
     tide_text charset;
     bool extended = false;
     tide_buf_clear(&decoder->bytes);
-    tide_status rc = gather(value, name, &decoder->bytes, &charset, &extended, found_out);
-    if (rc != TIDE_OK || !*found_out)
-        return rc;
+    TIDE_TRY(gather(value, name, &decoder->bytes, &charset, &extended, found_out));
+    if (!*found_out)
+        return TIDE_OK;
     tide_text bytes = tide_text_trimmed(tide_buf_text(&decoder->bytes));
     if (extended && charset.bytes > 0)
         return tide_charset_add(decoder, charset, bytes, TIDE_CLEAN_LINE, out);

@@ -395,15 +395,14 @@ static uint64_t planned_count(const tide_restore *restore)
 
 tide_status tide_restore_plan(tide_restore *restore, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (restore->query[0] != '\0')
-        rc = tide_restore_read(restore, unfinished, restore, err);
-    if (rc == TIDE_OK && restore->state.manifest != 0)
-        rc = tide_restore_each(restore, plan_piece, err);
-    if (rc == TIDE_OK && restore->query[0] == '\0')
-        rc = each_in(restore, TIDE_REMOVAL_ASKED, plan_asked, err);
-    if (rc != TIDE_OK || restore->query[0] == '\0')
-        return rc;
+        TIDE_TRY(tide_restore_read(restore, unfinished, restore, err));
+    if (restore->state.manifest != 0)
+        TIDE_TRY(tide_restore_each(restore, plan_piece, err));
+    if (restore->query[0] == '\0')
+        TIDE_TRY(each_in(restore, TIDE_REMOVAL_ASKED, plan_asked, err));
+    if (restore->query[0] == '\0')
+        return TIDE_OK;
     struct matches matches = {.restore = restore, .count = planned_count(restore)};
     return each_match(&matches, err);
 }

@@ -162,10 +162,10 @@ static tide_status end_manifest(tide_transaction *transaction, void *arg, tide_e
     const tide_restore *restore = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     struct tide_manifest manifest;
-    const tide_status rc = tide_manifest_get(db, restore->state.manifest, &manifest, err);
-    if (rc != TIDE_OK || manifest.mode != TIDE_REMOVE_NOTHING || manifest.ended_ms != 0 ||
+    TIDE_TRY(tide_manifest_get(db, restore->state.manifest, &manifest, err));
+    if (manifest.mode != TIDE_REMOVE_NOTHING || manifest.ended_ms != 0 ||
         manifest.entries[TIDE_REMOVAL_REMOVED] > 0)
-        return rc; /* the archiver ends its own manifests */
+        return TIDE_OK;
     return tide_manifest_end(db, manifest.id, tide_world_now_unix_ms(restore->world), err);
 }
 

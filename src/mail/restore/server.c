@@ -236,12 +236,12 @@ static tide_status look_candidate(struct look *look, const char *id, tide_error 
     bool known = false;
     if (ask.gmail_id.bytes == 0 || ask.gmail_id.bytes > TIDE_GMAIL_ID_BYTES_MAX)
         return tide_error_set(err, TIDE_SERVER, "a listing has an entry without an id");
-    tide_status rc = tide_transact(look->restore->mail->engine, facts_read, &ask, err);
-    if (rc != TIDE_OK || ask.facts.claimed || was_compared(look->restore, id))
-        return rc; /* another message of ours, or compared before */
-    rc = look_local(look, id, &known, err);
-    if (rc != TIDE_OK || known)
-        return rc;
+    TIDE_TRY(tide_transact(look->restore->mail->engine, facts_read, &ask, err));
+    if (ask.facts.claimed || was_compared(look->restore, id))
+        return TIDE_OK;
+    TIDE_TRY(look_local(look, id, &known, err));
+    if (known)
+        return TIDE_OK;
     if (look->count == TIDE_RESTORE_COMPARED_MAX) {
         look->too_many = true;
         return TIDE_OK;

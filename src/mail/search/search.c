@@ -259,11 +259,10 @@ static tide_status page_run(struct page *page,
                             bool (*visit)(const struct tide_found *found, void *arg), void *arg,
                             tide_buf *next)
 {
-    tide_status rc = page_find(page);
-    if (rc == TIDE_OK)
-        rc = page_show(page, visit, arg);
-    if (rc != TIDE_OK || !page->more || next == NULL)
-        return rc;
+    TIDE_TRY(page_find(page));
+    TIDE_TRY(page_show(page, visit, arg));
+    if (!page->more || next == NULL)
+        return TIDE_OK;
     const struct tide_place *place =
         page->search->ranked ? &page->anchor : &page->list[page->count - 1].place;
     return token_write(token_kind(page->search), place, page->token.offset + page->count, next);

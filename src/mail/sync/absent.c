@@ -108,20 +108,19 @@ static tide_status page_judge(struct absent *absent, tide_error *err)
     tide_text part[CONFIRM_IDS];
     const char *known = absent->known[0] == '\0' ? NULL : absent->known;
     size_t count = 0;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < absent->count; i++) {
+    for (size_t i = 0; i < absent->count; i++) {
         if (!absent->seen[i])
             part[count++] = absent->texts[i];
         if (count < CONFIRM_IDS)
             continue;
-        rc = tide_mail_items_job(absent->mail, absent->job, absent->mail->confirm_kind, part, count,
-                                 known, err);
+        TIDE_TRY(tide_mail_items_job(absent->mail, absent->job, absent->mail->confirm_kind, part,
+                                     count, known, err));
         count = 0;
     }
-    if (rc == TIDE_OK && count > 0)
-        rc = tide_mail_items_job(absent->mail, absent->job, absent->mail->confirm_kind, part, count,
-                                 known, err);
-    return rc == TIDE_OK ? next_job(absent, err) : rc;
+    if (count > 0)
+        TIDE_TRY(tide_mail_items_job(absent->mail, absent->job, absent->mail->confirm_kind, part,
+                                     count, known, err));
+    return next_job(absent, err);
 }
 
 /* ---- the job ---- */
@@ -131,10 +130,10 @@ static tide_status write_forget(tide_transaction *transaction, void *arg, tide_e
 {
     struct absent *absent = arg;
     bool empty = true;
-    tide_status rc = tide_mail_seen_forget(tide_transaction_rows(transaction), absent->listing.id,
-                                           FORGET_MAX, &empty, err);
-    if (rc != TIDE_OK || empty)
-        return rc;
+    TIDE_TRY(tide_mail_seen_forget(tide_transaction_rows(transaction), absent->listing.id,
+                                   FORGET_MAX, &empty, err));
+    if (empty)
+        return TIDE_OK;
     char payload[128];
     (void)snprintf(payload, sizeof payload, "{\"listing\":%" PRIu64 ",\"forget\":true}",
                    absent->listing.id);
@@ -216,15 +215,14 @@ static tide_status absent_run(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_OK && absent->listing.left > 0)
         rc = tide_error_set(err, TIDE_INVALID, "a listing of %" PRIu64 " spans is not complete",
                             absent->listing.left);
-    if (rc == TIDE_OK)
-        rc = tide_mail_user(absent->mail, tide_job_account(job), &absent->user, err);
-    if (rc == TIDE_OK && absent->from_ms < absent->listing.from_ms)
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_mail_user(absent->mail, tide_job_account(job), &absent->user, err));
+    if (absent->from_ms < absent->listing.from_ms)
         absent->from_ms = absent->listing.from_ms;
     bool again = false;
-    if (rc == TIDE_OK)
-        rc = check_length(absent, &again, err);
-    if (rc != TIDE_OK || again)
-        return rc;
+    TIDE_TRY(check_length(absent, &again, err));
+    if (again)
+        return TIDE_OK;
     TIDE_TRY(page_read(absent, err));
     return page_judge(absent, err);
 }

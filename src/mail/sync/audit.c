@@ -235,32 +235,29 @@ static tide_status write_lost(tide_transaction *transaction, void *arg, tide_err
 {
     const struct proof *proof = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = TIDE_OK;
     uint64_t rewind_ms = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < proof->remembered.count; i++) {
+    for (size_t i = 0; i < proof->remembered.count; i++) {
         const struct tide_shard_state *seen = &proof->remembered.list[i];
         const struct tide_shard_state *now = shard_of(&proof->now, seen->name);
         if (doubt(now, seen)[0] == '\0')
             continue;
-        rc = tide_mail_loss_put(db, proof->account, seen->name, year_total(proof, seen),
-                                proof->now_ms, err);
-        if (rc == TIDE_OK && now != NULL)
-            rc = labels_since(db, proof, now, &rewind_ms, err);
-        if (rc == TIDE_OK)
-            rc = now == NULL ? tide_mail_shard_forget(db, proof->account, seen->name, err)
-                             : tide_mail_shard_put(db, proof->account, now, err);
+        TIDE_TRY(tide_mail_loss_put(db, proof->account, seen->name, year_total(proof, seen),
+                                    proof->now_ms, err));
+        if (now != NULL)
+            TIDE_TRY(labels_since(db, proof, now, &rewind_ms, err));
+        TIDE_TRY(now == NULL ? tide_mail_shard_forget(db, proof->account, seen->name, err)
+                             : tide_mail_shard_put(db, proof->account, now, err));
     }
-    for (size_t i = 0; rc == TIDE_OK && i < proof->now.count; i++) {
+    for (size_t i = 0; i < proof->now.count; i++) {
         const struct tide_shard_state *now = &proof->now.list[i];
         if (!is_unknown(proof, now))
             continue;
         if (is_foreign(proof, now))
-            rc = tide_gap_put(db, proof->account, proof->now_ms, err);
-        if (rc == TIDE_OK)
-            rc = tide_mail_shard_put(db, proof->account, now, err);
+            TIDE_TRY(tide_gap_put(db, proof->account, proof->now_ms, err));
+        TIDE_TRY(tide_mail_shard_put(db, proof->account, now, err));
     }
-    if (rc != TIDE_OK || proof->unproven == 0)
-        return rc;
+    if (proof->unproven == 0)
+        return TIDE_OK;
     return tide_mail_lost_put(db, proof->account, proof->lost_ms, rewind_ms, proof->notice, err);
 }
 

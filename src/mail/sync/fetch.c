@@ -61,24 +61,24 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
 {
     tide_text part[FETCH_IDS_MAX];
     size_t part_count = 0;
-    tide_status rc = TIDE_OK;
     TIDE_ASSERT(mail->fetch_ids > 0 && mail->fetch_ids <= FETCH_IDS_MAX);
-    for (size_t from = 0; rc == TIDE_OK && from < count; from += TIDE_GMAIL_PAGE_MAX) {
+    for (size_t from = 0; from < count; from += TIDE_GMAIL_PAGE_MAX) {
         bool missing[TIDE_GMAIL_PAGE_MAX];
         const size_t some = count - from < TIDE_GMAIL_PAGE_MAX ? count - from : TIDE_GMAIL_PAGE_MAX;
-        rc = tide_archive_missing(user->archive, ids + from, some, missing, err);
-        for (size_t i = 0; rc == TIDE_OK && i < some; i++) {
+        TIDE_TRY(tide_archive_missing(user->archive, ids + from, some, missing, err));
+        for (size_t i = 0; i < some; i++) {
             if (missing[i])
                 part[part_count++] = ids[from + i];
             if (part_count == mail->fetch_ids) {
-                rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err);
+                TIDE_TRY(
+                    tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err));
                 part_count = 0;
             }
         }
     }
-    if (rc == TIDE_OK && part_count > 0)
-        rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err);
-    return rc;
+    if (part_count > 0)
+        TIDE_TRY(tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err));
+    return TIDE_OK;
 }
 
 /* ---- a span of time ---- */
@@ -216,11 +216,10 @@ static tide_status take_page(struct span *span, const struct tide_gmail_page *pa
         return span_job(span, span->slice, span->depth, true, &next, err);
     if (span->check || (page->next.bytes > 0 && may_cut(span, halves)))
         return cut(span, err); /* the halves list what this page listed */
-    tide_status rc = keep_ids(span, ids, count, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err);
-    if (rc != TIDE_OK || page->next.bytes == 0)
-        return rc;
+    TIDE_TRY(keep_ids(span, ids, count, err));
+    TIDE_TRY(tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err));
+    if (page->next.bytes == 0)
+        return TIDE_OK;
     return span_job(span, span->slice, span->depth, false, &next, err);
 }
 

@@ -257,11 +257,9 @@ static tide_status read_marks(tide_transaction *transaction, void *arg, tide_err
         tide_mail_mark_get(db, plan->stream, plan->state.cycles_finished, plan->history_id, err);
     if (rc == TIDE_NOT_FOUND)
         rc = TIDE_OK;
-    if (rc == TIDE_OK)
-        rc = tide_mail_listing_open(db, plan->row.account, &plan->listing, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_recorded(db, plan->row.account, &plan->recorded, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_mail_listing_open(db, plan->row.account, &plan->listing, err));
+    return tide_mail_recorded(db, plan->row.account, &plan->recorded, err);
 }
 
 /* The start of the history of a new epoch: the adopted id; while the first run is not finished, the
@@ -554,15 +552,13 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
     tide_json_done(&payload);
     if (rc != TIDE_OK)
         rc = tide_error_set(err, rc, "no memory for a history run");
-    if (rc == TIDE_OK)
-        rc = open_cycle(transaction, plan, &cycle, err);
+    TIDE_TRY(rc);
+    TIDE_TRY(open_cycle(transaction, plan, &cycle, err));
     const struct tide_spec spec = {.kind = plan->mail->history_kind,
                                    .account = plan->row.account,
                                    .cycle = cycle,
                                    .payload = tide_buf_cstr(&line)};
-    if (rc == TIDE_OK)
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    return rc;
+    return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
 /* Everything is listed: the id adopted with it is not reached by reading the history
@@ -592,21 +588,20 @@ static tide_status open_slices(tide_transaction *transaction, const struct plan 
                                tide_error *err)
 {
     uint64_t ordinal = plan->state.cycles_opened;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < plan->ranges_count; i++) {
-        rc = open_range(transaction, plan, &plan->ranges[i], err);
+    for (size_t i = 0; i < plan->ranges_count; i++) {
+        TIDE_TRY(open_range(transaction, plan, &plan->ranges[i], err));
         ordinal += plan->ranges[i].slices.count;
     }
-    if (rc == TIDE_OK && plan->compares) {
-        rc = open_listing(transaction, plan, err);
+    if (plan->compares) {
+        TIDE_TRY(open_listing(transaction, plan, err));
         ordinal++;
     }
-    if (rc == TIDE_OK && plan->history_id[0] != '\0')
+    if (plan->history_id[0] != '\0')
         return open_history(transaction, plan, ordinal, err);
-    if (rc == TIDE_OK && plan->position.history_id[0] != '\0')
-        rc = tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream, ordinal - 1,
-                                tide_text_of(plan->position.history_id), err);
-    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
+    if (plan->position.history_id[0] != '\0')
+        TIDE_TRY(tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream, ordinal - 1,
+                                    tide_text_of(plan->position.history_id), err));
+    return note_gap(transaction, plan, err);
 }
 
 static tide_status open_relist(tide_transaction *transaction, const struct plan *plan,
@@ -673,13 +668,10 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
         plan->since_ms = plan->row.since_ms; /* 0 for a new account */
     else if (plan->since_ms == TIDE_MAIL_EVERYTHING)
         plan->since_ms = 0;
-    if (rc == TIDE_OK)
-        rc = tide_mail_stream(plan->mail, &plan->row, &plan->stream, err);
-    if (rc == TIDE_OK)
-        rc = tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err);
-    if (rc == TIDE_OK)
-        rc = tide_transact(plan->mail->engine, read_marks, plan, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_mail_stream(plan->mail, &plan->row, &plan->stream, err));
+    TIDE_TRY(tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err));
+    return tide_transact(plan->mail->engine, read_marks, plan, err);
 }
 
 static tide_status look_for_mail(struct plan *plan, tide_error *err)

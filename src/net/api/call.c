@@ -123,9 +123,9 @@ static tide_status judge(void *arg, const struct tide_response *response,
 {
     const struct sending *sending = arg;
     const struct tide_api_call *call = sending->call;
-    const tide_status rc = sending->api->provider->judge(response, retry_after_ms_out, err);
-    if (rc != TIDE_OK || call->judge == NULL)
-        return rc;
+    TIDE_TRY(sending->api->provider->judge(response, retry_after_ms_out, err));
+    if (call->judge == NULL)
+        return TIDE_OK;
     return call->judge(call->judge_arg, response, retry_after_ms_out, err);
 }
 
