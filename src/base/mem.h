@@ -32,10 +32,17 @@ void tide_mem_free(tide_mem *mem, void *pointer, size_t bytes); /* NULL is fine 
 bool tide_mem_grow(tide_mem *mem, void **array, size_t *capacity, size_t count, size_t count_max,
                    size_t element_bytes);
 
-/* The same on the heap, for an array and the variable that has its capacity. */
+/* The same for an array of any type and the variable that has its capacity. */
+#define TIDE_GROW_IN(mem, array, capacity, count, count_max)                                       \
+    __extension__({                                                                                \
+        void *grow_array = (array);                                                                \
+        const bool grow_ok =                                                                       \
+            tide_mem_grow(mem, &grow_array, &(capacity), count, count_max, sizeof *(array));       \
+        (array) = grow_array;                                                                      \
+        grow_ok;                                                                                   \
+    })
 #define TIDE_GROW(array, capacity, count, count_max)                                               \
-    tide_mem_grow(tide_mem_heap(), (void **)&(array), &(capacity), count, count_max,               \
-                  sizeof *(array))
+    TIDE_GROW_IN(tide_mem_heap(), array, capacity, count, count_max)
 
 /* Fails one allocation, counted from 0, or none (UINT64_MAX); counts live allocations. */
 struct tide_mem_faulty {

@@ -209,11 +209,8 @@ void tide_console_page_clear(tide_console_page *page)
 
 tide_status tide_console_page_add(tide_console_page *page, const struct tide_sc_row *row)
 {
-    void *lines = page->lines;
-    if (!tide_mem_grow(page->mem, &lines, &page->capacity, page->count + 1, TIDE_SC_ROWS_MAX,
-                       sizeof *page->lines))
+    if (!TIDE_GROW_IN(page->mem, page->lines, page->capacity, page->count + 1, TIDE_SC_ROWS_MAX))
         return TIDE_NO_MEMORY;
-    page->lines = lines;
     struct tide_console_line *line = &page->lines[page->count];
     *line = (struct tide_console_line){
         .clicks = row->clicks, .impressions = row->impressions, .position = row->position};

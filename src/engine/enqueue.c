@@ -150,12 +150,9 @@ static tide_status new_rows_add_job(struct tide_transaction *transaction,
                                     const struct tide_enqueued *enqueued, tide_error *err)
 {
     struct tide_new_rows *new_rows = &transaction->new_rows;
-    void *jobs = new_rows->jobs;
-    if (!tide_mem_grow(transaction->engine->mem, &jobs, &new_rows->jobs_capacity,
-                       new_rows->jobs_count + 1, SIZE_MAX / sizeof *new_rows->jobs,
-                       sizeof *new_rows->jobs))
+    if (!TIDE_GROW_IN(transaction->engine->mem, new_rows->jobs, new_rows->jobs_capacity,
+                      new_rows->jobs_count + 1, SIZE_MAX / sizeof *new_rows->jobs))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to remember new jobs");
-    new_rows->jobs = jobs;
     new_rows->jobs[new_rows->jobs_count++] = (struct tide_enqueued_job){
         .brief = tide_enqueued_brief(job, enqueued),
         .existed = enqueued->existed,

@@ -260,12 +260,10 @@ tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_e
         child.account = job->brief.account;
     if (spec->cycle == 0 && !spec->no_cycle)
         child.cycle = job->brief.cycle;
-    void *children = job->children;
-    if (!tide_mem_grow(engine->mem, &children, &job->children_capacity, job->children_count + 1,
-                       TIDE_CHILDREN_MAX, sizeof *job->children))
+    if (!TIDE_GROW_IN(engine->mem, job->children, job->children_capacity, job->children_count + 1,
+                      TIDE_CHILDREN_MAX))
         return tide_error_set(err, TIDE_FULL, "a job may create at most %d jobs",
                               TIDE_CHILDREN_MAX);
-    job->children = children;
     bool failed = false;
     child.dedupe_key = keep(job, child.dedupe_key, &failed);
     child.payload = keep(job, child.payload, &failed);

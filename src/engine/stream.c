@@ -47,11 +47,9 @@ void tide_stream_cycle_is(tide_engine *engine, struct tide_stream *stream,
     }
     uint32_t index = 0;
     if (!tide_map_get(&stream->live_index, live->ordinal + 1, &index)) {
-        void *all = stream->live;
-        if (!tide_mem_grow(engine->mem, &all, &stream->live_capacity, stream->live_count + 1,
-                           TIDE_CYCLES_OPEN_MAX, sizeof *stream->live))
+        if (!TIDE_GROW_IN(engine->mem, stream->live, stream->live_capacity, stream->live_count + 1,
+                          TIDE_CYCLES_OPEN_MAX))
             return; /* then a snapshot does not show the cycle */
-        stream->live = all;
         if (!tide_map_put(&stream->live_index, live->ordinal + 1, (uint32_t)stream->live_count))
             return;
         index = (uint32_t)stream->live_count++;
@@ -135,14 +133,12 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
         return TIDE_OK;
     struct tide_stream *stream = NULL;
     TIDE_TRY(tide_stream_new(engine, row, &stream, err));
-    void *streams = engine->streams;
     tide_status rc = tide_stream_cycles_load(engine, stream, err);
     if (rc == TIDE_OK &&
-        (!tide_mem_grow(engine->mem, &streams, &engine->streams_capacity, engine->streams_count + 1,
-                        TIDE_STREAMS_MAX, sizeof *engine->streams) ||
+        (!TIDE_GROW_IN(engine->mem, engine->streams, engine->streams_capacity,
+                       engine->streams_count + 1, TIDE_STREAMS_MAX) ||
          !tide_map_put(&engine->stream_index, stream->id, (uint32_t)engine->streams_count)))
         rc = tide_error_set(err, TIDE_FULL, "more than %d streams", TIDE_STREAMS_MAX);
-    engine->streams = streams;
     if (rc != TIDE_OK) {
         tide_stream_free(engine, stream);
         return rc;
@@ -258,11 +254,9 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
         return rc;
 
     struct tide_new_rows *new_rows = &transaction->new_rows;
-    void *cycles = new_rows->cycles;
-    if (!tide_mem_grow(engine->mem, &cycles, &new_rows->cycles_capacity, new_rows->cycles_count + 1,
-                       TIDE_CYCLES_OPEN_MAX, sizeof *new_rows->cycles))
+    if (!TIDE_GROW_IN(engine->mem, new_rows->cycles, new_rows->cycles_capacity,
+                      new_rows->cycles_count + 1, TIDE_CYCLES_OPEN_MAX))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a cycle");
-    new_rows->cycles = cycles;
     struct tide_cycle_row row;
     TIDE_TRY(tide_ledger_cycle(transaction->tx, stream, tide_text_of(start), tide_text_of(end),
                                transaction->now_unix_ms, &row, err));

@@ -69,17 +69,15 @@ static bool see_member(const struct tide_member *member, void *arg)
 static bool see_account(const struct tide_account_row *row, void *arg)
 {
     struct look *look = arg;
-    void *accounts = look->accounts;
     /* Accounts beyond what a process can hold are left to other members; the look continues,
      * because it renews our lease. */
     if (look->accounts_count == TIDE_ACCOUNTS_MAX)
         return false;
-    if (!tide_mem_grow(look->engine->mem, &accounts, &look->accounts_capacity,
-                       look->accounts_count + 1, TIDE_ACCOUNTS_MAX, sizeof *look->accounts)) {
+    if (!TIDE_GROW_IN(look->engine->mem, look->accounts, look->accounts_capacity,
+                      look->accounts_count + 1, TIDE_ACCOUNTS_MAX)) {
         look->rc = TIDE_NO_MEMORY;
         return false;
     }
-    look->accounts = accounts;
     struct look_account *seen = &look->accounts[look->accounts_count];
     *seen = (struct look_account){.row = *row};
     seen->row.governor = TIDE_TEXT_NONE;

@@ -417,11 +417,9 @@ static void signed_out(tide_mail *mail, uint32_t account, const char *why)
     const bool named = tide_mail_row_read(mail, account, &row, NULL) == TIDE_OK;
     tide_lock_take(mail->world, mail->lock);
     struct tide_mail_signed_out *out = signed_out_of(mail, account);
-    void *list = mail->signed_out;
     if (out == NULL && named &&
-        tide_mem_grow(mail->mem, &list, &mail->signed_out_capacity, mail->signed_out_count + 1,
-                      TIDE_ACCOUNTS_MAX, sizeof *out)) {
-        mail->signed_out = list;
+        TIDE_GROW_IN(mail->mem, mail->signed_out, mail->signed_out_capacity,
+                     mail->signed_out_count + 1, TIDE_ACCOUNTS_MAX)) {
         out = &mail->signed_out[mail->signed_out_count++];
     }
     if (out != NULL && named) {

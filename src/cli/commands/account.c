@@ -63,9 +63,8 @@ static void system_cells(struct accounts *accounts, const struct tide_account_ro
 static bool account_collect(const struct tide_account_row *row, void *arg)
 {
     struct accounts *accounts = arg;
-    accounts->failed =
-        !tide_mem_grow(accounts->cli->mem, (void **)&accounts->rows, &accounts->capacity,
-                       accounts->count + 1, TIDE_ACCOUNTS_MAX, sizeof *accounts->rows);
+    accounts->failed = !TIDE_GROW_IN(accounts->cli->mem, accounts->rows, accounts->capacity,
+                                     accounts->count + 1, TIDE_ACCOUNTS_MAX);
     if (accounts->failed)
         return false;
     accounts->rows[accounts->count++] = *row;
@@ -78,8 +77,8 @@ static bool holder_collect(const struct tide_member *member, void *arg)
     if (member->dead)
         return true;
     accounts->failed =
-        !tide_mem_grow(accounts->cli->mem, (void **)&accounts->holders, &accounts->holders_capacity,
-                       accounts->holders_count + 1, CLI_LIST_MAX, sizeof *accounts->holders);
+        !TIDE_GROW_IN(accounts->cli->mem, accounts->holders, accounts->holders_capacity,
+                      accounts->holders_count + 1, CLI_LIST_MAX);
     if (accounts->failed)
         return false;
     struct holder *holder = &accounts->holders[accounts->holders_count++];

@@ -183,8 +183,8 @@ static bool key_collect(const struct tide_bad_row *row, void *arg)
     struct bad_keys *list = arg;
     if (!scope_has(&list->scope, row) || row->state == list->to)
         return true;
-    if (!tide_mem_grow(list->scope.cli->mem, (void **)&list->keys, &list->capacity, list->count + 1,
-                       CLI_LIST_MAX, sizeof *list->keys)) {
+    if (!TIDE_GROW_IN(list->scope.cli->mem, list->keys, list->capacity, list->count + 1,
+                      CLI_LIST_MAX)) {
         list->failed = true;
         return false;
     }

@@ -641,11 +641,8 @@ static bool stats_row(const struct tide_job_count *row, void *arg)
 static bool stats_account(const struct tide_account_row *row, void *arg)
 {
     struct stats_accounts *list = arg;
-    void *rows = list->rows;
-    if (!tide_mem_grow(list->mem, &rows, &list->capacity, list->count + 1, TIDE_ACCOUNTS_MAX,
-                       sizeof *list->rows))
+    if (!TIDE_GROW_IN(list->mem, list->rows, list->capacity, list->count + 1, TIDE_ACCOUNTS_MAX))
         return false;
-    list->rows = rows;
     list->rows[list->count].id = row->id;
     (void)snprintf(list->rows[list->count++].name, sizeof list->rows[0].name, "%s", row->name);
     return true;

@@ -145,13 +145,11 @@ tide_status console_fetch_add(struct console_fetch *fetch, size_t site,
     struct cli *cli = fetch->cli;
     TIDE_TRY(tide_console_run_check(run, &cli->err));
     for (unsigned type = 0; type < TIDE_SC_TYPES; type++) {
-        void *jobs = fetch->jobs;
         if ((tide_console_types(run) >> type & 1u) == 0)
             continue;
-        if (!tide_mem_grow(cli->mem, &jobs, &fetch->jobs_capacity, fetch->jobs_count + 1, JOBS_MAX,
-                           sizeof *fetch->jobs))
+        if (!TIDE_GROW_IN(cli->mem, fetch->jobs, fetch->jobs_capacity, fetch->jobs_count + 1,
+                          JOBS_MAX))
             return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-        fetch->jobs = jobs;
         struct console_job *job = &fetch->jobs[fetch->jobs_count++];
         job->site = site;
         tide_console_request(&fetch->sites[site], run, (tide_sc_type)type, &job->request);

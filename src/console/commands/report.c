@@ -105,8 +105,8 @@ static tide_status choose_to(struct report *report)
 static bool take_day(const struct tide_console_day_row *row, void *arg)
 {
     struct range *range = arg;
-    range->no_memory = !tide_mem_grow(range->mem, (void **)&range->days, &range->capacity,
-                                      range->count + 1, DAYS_MAX, sizeof *range->days);
+    range->no_memory =
+        !TIDE_GROW_IN(range->mem, range->days, range->capacity, range->count + 1, DAYS_MAX);
     if (range->no_memory)
         return false;
     struct day *day = &range->days[range->count++];

@@ -24,15 +24,12 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     if (tide_engine_account_of(engine, id) != NULL)
         return TIDE_OK;
     struct tide_account *account = tide_mem_new(engine->mem, sizeof *account);
-    void *accounts = engine->accounts;
-    if (account == NULL ||
-        !tide_mem_grow(engine->mem, &accounts, &engine->accounts_capacity,
-                       engine->accounts_count + 1, TIDE_ACCOUNTS_MAX, sizeof *engine->accounts)) {
+    if (account == NULL || !TIDE_GROW_IN(engine->mem, engine->accounts, engine->accounts_capacity,
+                                         engine->accounts_count + 1, TIDE_ACCOUNTS_MAX)) {
         tide_mem_free(engine->mem, account, sizeof *account);
         return tide_error_set(err, TIDE_FULL, "no room for account %s (at most %d)", name,
                               TIDE_ACCOUNTS_MAX);
     }
-    engine->accounts = accounts;
     account->id = id;
     account->held = engine->fleet == NULL;
     account->unwanted = !tide_engine_wants(engine, name);

@@ -148,13 +148,11 @@ static bool collect_shown(const struct tide_alert_row *row, void *arg)
     enum tide_condition condition;
     if (!tide_condition_parse(row->condition, &condition))
         return true; /* not an alert of the engine: the system that raised it clears it */
-    void *rows = list->rows;
-    if (!tide_mem_grow(list->mem, &rows, &list->capacity, list->count + 1,
-                       (size_t)TIDE_ACCOUNTS_MAX * TIDE_CONDITIONS, sizeof *list->rows)) {
+    if (!TIDE_GROW_IN(list->mem, list->rows, list->capacity, list->count + 1,
+                      (size_t)TIDE_ACCOUNTS_MAX * TIDE_CONDITIONS)) {
         list->failed = true;
         return false;
     }
-    list->rows = rows;
     list->rows[list->count++] =
         (struct shown){row->account == 0 ? TIDE_ALERTS_NO_ACCOUNT : row->account, condition,
                        (enum tide_level)row->level};

@@ -231,13 +231,10 @@ static tide_status needs_collect(struct batch *batch, size_t index, tide_error *
 {
     const struct tide_job_new *job = &batch->jobs[index];
     struct row *row = &batch->rows[index];
-    void *needs = batch->needs;
     size_t count = batch->needs_count;
-    if (!tide_mem_grow(batch->self->mem, &needs, &batch->needs_capacity,
-                       count + job->needs_count + job->needs_earlier_count + 1, DELTAS_MAX,
-                       sizeof batch->needs[0]))
+    if (!TIDE_GROW_IN(batch->self->mem, batch->needs, batch->needs_capacity,
+                      count + job->needs_count + job->needs_earlier_count + 1, DELTAS_MAX))
         return tide_pgl_no_memory(err);
-    batch->needs = needs;
     for (size_t i = 0; i < job->needs_count; i++) {
         uint32_t state = 0;
         bool known = tide_map_get(&batch->known, job->needs[i], &state);
@@ -676,11 +673,9 @@ tide_status tide_pgl_delta(struct tide_postgres *self, uint64_t cycle, int total
                            int failed, tide_error *err)
 {
     TIDE_ASSERT(cycle != 0);
-    void *deltas = self->deltas;
-    if (!tide_mem_grow(self->mem, &deltas, &self->deltas_capacity, self->deltas_count + 1,
-                       DELTAS_MAX, sizeof self->deltas[0]))
+    if (!TIDE_GROW_IN(self->mem, self->deltas, self->deltas_capacity, self->deltas_count + 1,
+                      DELTAS_MAX))
         return tide_pgl_no_memory(err);
-    self->deltas = deltas;
     self->deltas[self->deltas_count++] = (struct pg_cycle_delta){cycle, total, outstanding, failed};
     return TIDE_OK;
 }
@@ -781,12 +776,9 @@ static tide_status report_existing(struct batch *batch, struct tide_child *child
 static tide_status report_children(struct batch *batch, struct tide_changes *changes,
                                    tide_error *err)
 {
-    void *children = changes->children;
-    if (!tide_mem_grow(changes->mem, &children, &changes->children_capacity,
-                       changes->children_count + batch->count, DELTAS_MAX,
-                       sizeof changes->children[0]))
+    if (!TIDE_GROW_IN(changes->mem, changes->children, changes->children_capacity,
+                      changes->children_count + batch->count, DELTAS_MAX))
         return tide_pgl_no_memory(err);
-    changes->children = children;
     struct tide_child *first = changes->children + changes->children_count;
     for (size_t i = 0; i < batch->count; i++) {
         struct tide_enqueued enqueued = enqueued_of(&batch->rows[i]);

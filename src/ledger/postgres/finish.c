@@ -245,11 +245,9 @@ static tide_status write_way(struct finishing *call, enum way way, struct ending
 static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t id,
                           tide_status status, const char *text, tide_error *err)
 {
-    void *refused = changes->refused;
-    if (!tide_mem_grow(changes->mem, &refused, &changes->refused_capacity,
-                       changes->refused_count + 1, LOG_MAX, sizeof changes->refused[0]))
+    if (!TIDE_GROW_IN(changes->mem, changes->refused, changes->refused_capacity,
+                      changes->refused_count + 1, LOG_MAX))
         return tide_pgl_no_memory(err);
-    changes->refused = refused;
     struct tide_refused *one = &changes->refused[changes->refused_count++];
     *one = (struct tide_refused){.index = index, .id = id, .status = status};
     (void)snprintf(one->text, sizeof one->text, "%.159s", text);

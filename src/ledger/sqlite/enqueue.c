@@ -77,11 +77,9 @@ static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *
     TIDE_TRY(job_state(self, id, &state, err));
     if (state == TIDE_ROW_DONE)
         return TIDE_OK;
-    void *needs = self->needs;
-    if (!tide_mem_grow(self->mem, &needs, &self->needs_capacity, self->needs_count + 1,
-                       TIDE_NEEDS_MAX, sizeof self->needs[0]))
+    if (!TIDE_GROW_IN(self->mem, self->needs, self->needs_capacity, self->needs_count + 1,
+                      TIDE_NEEDS_MAX))
         return tide_sql_no_memory(err);
-    self->needs = needs;
     self->needs[self->needs_count++] = id;
     return TIDE_OK;
 }
@@ -199,11 +197,9 @@ static tide_status child_add(struct tide_sqlite *self, struct tide_changes *chan
                              const struct tide_job_new *job, const struct tide_enqueued *enqueued,
                              tide_error *err)
 {
-    void *children = changes->children;
-    if (!tide_mem_grow(changes->mem, &children, &changes->children_capacity,
-                       changes->children_count + 1, (size_t)16 << 20, sizeof changes->children[0]))
+    if (!TIDE_GROW_IN(changes->mem, changes->children, changes->children_capacity,
+                      changes->children_count + 1, (size_t)16 << 20))
         return tide_sql_no_memory(err);
-    changes->children = children;
     changes->children[changes->children_count++] = (struct tide_child){
         .brief = tide_enqueued_brief(job, enqueued),
         .existed = enqueued->existed,

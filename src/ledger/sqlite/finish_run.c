@@ -109,13 +109,10 @@ tide_status tide_sql_finish_runs(struct tide_sqlite *self, const struct tide_fin
 {
     for (size_t i = 0; i < count; i++)
         applied_out[i] = false;
-    void *plain = self->plain;
     if (count < RUN_MIN)
         return TIDE_OK;
-    if (!tide_mem_grow(self->mem, &plain, &self->plain_capacity, count, ENDS_MAX,
-                       sizeof self->plain[0]))
+    if (!TIDE_GROW_IN(self->mem, self->plain, self->plain_capacity, count, ENDS_MAX))
         return tide_sql_no_memory(err);
-    self->plain = plain;
     size_t ends = collect(self, finishes, count);
     for (size_t at = 0; at < ends;) {
         const struct plain_end *first = &self->plain[at];

@@ -136,11 +136,9 @@ tide_status tide_sql_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *
 
 static struct picked *pick_add(struct tide_sqlite *self)
 {
-    void *picks = self->picks;
-    if (!tide_mem_grow(self->mem, &picks, &self->picks_capacity, self->picks_count + 1, PICKS_MAX,
-                       sizeof self->picks[0]))
+    if (!TIDE_GROW_IN(self->mem, self->picks, self->picks_capacity, self->picks_count + 1,
+                      PICKS_MAX))
         return NULL;
-    self->picks = picks;
     self->picks[self->picks_count] = (struct picked){0};
     return &self->picks[self->picks_count++];
 }
@@ -363,11 +361,9 @@ static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t
 static tide_status over_budget_add(struct tide_changes *changes, const struct picked *picked,
                                    bool failed, tide_error *err)
 {
-    void *array = changes->over_budget;
-    if (!tide_mem_grow(changes->mem, &array, &changes->over_budget_capacity,
-                       changes->over_budget_count + 1, PICKS_MAX, sizeof changes->over_budget[0]))
+    if (!TIDE_GROW_IN(changes->mem, changes->over_budget, changes->over_budget_capacity,
+                      changes->over_budget_count + 1, PICKS_MAX))
         return tide_sql_no_memory(err);
-    changes->over_budget = array;
     changes->over_budget[changes->over_budget_count++] =
         (struct tide_over_budget){.id = picked->id, .kind = picked->kind, .failed = failed};
     return TIDE_OK;

@@ -41,14 +41,12 @@ static tide_status rows_add(struct salvage *salvage, const char *sql, tide_error
         return TIDE_OK; /* this path is unreadable; the others remain */
     tide_error damage = {TIDE_OK, 0, ""};
     while (tide_db_next(db, row, &rc, &damage)) {
-        void *rows = salvage->rows;
-        if (!tide_mem_grow(salvage->to->mem, &rows, &salvage->rows_capacity,
-                           salvage->rows_count + 1, ROWS_MAX, sizeof *salvage->rows)) {
+        if (!TIDE_GROW_IN(salvage->to->mem, salvage->rows, salvage->rows_capacity,
+                          salvage->rows_count + 1, ROWS_MAX)) {
             rc = tide_error_set(&damage, TIDE_NO_MEMORY, "no memory for %zu messages",
                                 salvage->rows_count);
             break;
         }
-        salvage->rows = rows;
         salvage->rows[salvage->rows_count++] = sqlite3_column_int64(row, 0);
     }
     (void)sqlite3_finalize(row);

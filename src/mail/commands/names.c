@@ -13,11 +13,9 @@ struct names_ask {
 
 static bool add(struct mail_names *names, const char *email)
 {
-    void *list = names->email;
-    if (!tide_mem_grow(names->mem, &list, &names->capacity, names->count + 1, TIDE_ACCOUNTS_MAX,
-                       sizeof *names->email))
+    if (!TIDE_GROW_IN(names->mem, names->email, names->capacity, names->count + 1,
+                      TIDE_ACCOUNTS_MAX))
         return false;
-    names->email = list;
     (void)snprintf(names->email[names->count++], sizeof *names->email, "%s", email);
     return true;
 }

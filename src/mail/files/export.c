@@ -102,8 +102,8 @@ static void names_add(const char *name, void *arg)
     struct names *names = arg;
     const size_t bytes = strlen(names->part) + 1 + strlen(name) + 1;
     char *path = names->no_memory ? NULL : tide_mem_new(names->mem, bytes);
-    if (path == NULL || !tide_mem_grow(names->mem, (void **)&names->list, &names->capacity,
-                                       names->count + 1, SIZE_MAX / 16, sizeof *names->list)) {
+    if (path == NULL ||
+        !TIDE_GROW_IN(names->mem, names->list, names->capacity, names->count + 1, SIZE_MAX / 16)) {
         names->no_memory = true;
         tide_mem_free(names->mem, path, bytes);
         return;

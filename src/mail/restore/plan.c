@@ -421,13 +421,10 @@ static tide_status add_manifest(tide_transaction *transaction, void *arg, tide_e
 
 static tide_status collect_piece(tide_restore *restore, struct tide_piece *piece, tide_error *err)
 {
-    void *entries = restore->entries;
-    if (!tide_mem_grow(restore->mem, &entries, &restore->entries_capacity,
-                       restore->entries_count + 1, TIDE_RESTORE_ENTRIES_MAX,
-                       sizeof *restore->entries))
+    if (!TIDE_GROW_IN(restore->mem, restore->entries, restore->entries_capacity,
+                      restore->entries_count + 1, TIDE_RESTORE_ENTRIES_MAX))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu messages",
                               restore->entries_count + 1);
-    restore->entries = entries;
     restore->entries[restore->entries_count++] = piece->removal.id;
     return TIDE_OK;
 }

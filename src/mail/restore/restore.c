@@ -13,11 +13,8 @@
 void tide_restore_refuse(tide_restore *restore, uint64_t entry, const char *gmail_id,
                          uint64_t bytes, const char *reason)
 {
-    void *refusals = restore->refusals;
-    if (tide_mem_grow(restore->mem, &refusals, &restore->refusals_capacity,
-                      restore->refusals_count + 1, TIDE_RESTORE_REFUSALS_MAX,
-                      sizeof *restore->refusals)) {
-        restore->refusals = refusals;
+    if (TIDE_GROW_IN(restore->mem, restore->refusals, restore->refusals_capacity,
+                     restore->refusals_count + 1, TIDE_RESTORE_REFUSALS_MAX)) {
         struct tide_refusal *refusal = &restore->refusals[restore->refusals_count++];
         *refusal = (struct tide_refusal){.entry = entry};
         (void)snprintf(refusal->gmail_id, sizeof refusal->gmail_id, "%s", gmail_id);

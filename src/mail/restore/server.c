@@ -52,11 +52,9 @@ static const char *label_there(const tide_restore *restore, const char *key, con
 
 static tide_status made_add(tide_restore *restore, const char *was, const char *is, tide_error *err)
 {
-    void *made = restore->made;
-    if (!tide_mem_grow(restore->mem, &made, &restore->made_capacity, restore->made_count + 1,
-                       MADE_MAX, sizeof *restore->made))
+    if (!TIDE_GROW_IN(restore->mem, restore->made, restore->made_capacity, restore->made_count + 1,
+                      MADE_MAX))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a label");
-    restore->made = made;
     struct tide_label_made *one = &restore->made[restore->made_count++];
     (void)snprintf(one->was, sizeof one->was, "%s", was);
     (void)snprintf(one->is, sizeof one->is, "%s", is);

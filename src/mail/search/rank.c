@@ -44,16 +44,14 @@ struct ranking {
 static bool candidate_add(void *arg, const struct tide_place *place)
 {
     struct ranking *ranking = arg;
-    void *list = ranking->list;
     if (ranking->count == TIDE_SEARCH_RANKED_MAX)
         return false;
-    if (!tide_mem_grow(ranking->searching->mem, &list, &ranking->capacity, ranking->count + 1,
-                       2 * TIDE_SEARCH_RANKED_MAX, sizeof *ranking->list)) {
+    if (!TIDE_GROW_IN(ranking->searching->mem, ranking->list, ranking->capacity, ranking->count + 1,
+                      2 * TIDE_SEARCH_RANKED_MAX)) {
         ranking->rc = tide_error_set(ranking->searching->err, TIDE_NO_MEMORY,
                                      "no memory to rank %zu messages", ranking->count + 1);
         return false;
     }
-    ranking->list = list;
     ranking->list[ranking->count++].place = *place;
     return true;
 }

@@ -71,17 +71,15 @@ struct damaged {
 static void note_damaged(const char *shard, tide_status why, const char *text, void *arg)
 {
     struct damaged *damaged = arg;
-    void *names = damaged->names;
     (void)text;
     if (why != TIDE_CORRUPT)
         return; /* not ours to move: a foreign file, or one of a newer version */
     for (size_t i = 0; i < damaged->count; i++)
         if (strcmp(damaged->names[i], shard) == 0)
             return;
-    if (!tide_mem_grow(damaged->mem, &names, &damaged->capacity, damaged->count + 1,
-                       TIDE_ARCHIVE_SHARDS_MAX, sizeof *damaged->names))
+    if (!TIDE_GROW_IN(damaged->mem, damaged->names, damaged->capacity, damaged->count + 1,
+                      TIDE_ARCHIVE_SHARDS_MAX))
         return; /* the next heal finds it again */
-    damaged->names = names;
     (void)snprintf(damaged->names[damaged->count++], sizeof *damaged->names, "%s", shard);
 }
 

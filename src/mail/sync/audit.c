@@ -28,13 +28,11 @@ struct shards {
 static void shards_add(const struct tide_shard_state *shard, void *arg)
 {
     struct shards *shards = arg;
-    void *list = shards->list;
-    if (shards->full || !tide_mem_grow(shards->mem, &list, &shards->capacity, shards->count + 1,
-                                       TIDE_ARCHIVE_SHARDS_MAX, sizeof *shards->list)) {
+    if (shards->full || !TIDE_GROW_IN(shards->mem, shards->list, shards->capacity,
+                                      shards->count + 1, TIDE_ARCHIVE_SHARDS_MAX)) {
         shards->full = true;
         return;
     }
-    shards->list = list;
     shards->list[shards->count++] = *shard;
 }
 

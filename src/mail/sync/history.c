@@ -207,11 +207,8 @@ static tide_status named_add(struct named *named, const json_t *record, const ch
     const json_t *entry = NULL;
     json_array_foreach(json_object_get(record, key), index, entry)
     {
-        void *ids = named->ids;
-        if (!tide_mem_grow(named->mem, &ids, &named->capacity, named->count + 1, IDS_MAX,
-                           sizeof *named->ids))
+        if (!TIDE_GROW_IN(named->mem, named->ids, named->capacity, named->count + 1, IDS_MAX))
             return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu ids", named->count);
-        named->ids = ids;
         named->ids[named->count++] = id_of(entry);
     }
     return TIDE_OK;

@@ -55,36 +55,30 @@ struct known {
 
 static struct year *year_of(struct known *known, int32_t number)
 {
-    void *years = known->years;
     for (size_t i = 0; i < known->years_count; i++)
         if (known->years[i].year == number)
             return &known->years[i];
-    if (!tide_mem_grow(known->ask->mem, &years, &known->years_capacity, known->years_count + 1,
-                       YEARS_MAX, sizeof *known->years)) {
+    if (!TIDE_GROW_IN(known->ask->mem, known->years, known->years_capacity, known->years_count + 1,
+                      YEARS_MAX)) {
         known->full = true;
         return NULL;
     }
-    known->years = years;
     known->years[known->years_count] = (struct year){.year = number};
     return &known->years[known->years_count++];
 }
 
 static void id_add(struct known *known, const char *id, int32_t year)
 {
-    void *ids = known->ids;
-    void *of = known->of;
-    if (known->full || !tide_mem_grow(known->ask->mem, &ids, &known->ids_capacity,
-                                      known->ids_count + 1, IDS_MAX, sizeof *known->ids)) {
+    if (known->full || !TIDE_GROW_IN(known->ask->mem, known->ids, known->ids_capacity,
+                                     known->ids_count + 1, IDS_MAX)) {
         known->full = true;
         return;
     }
-    known->ids = ids;
-    if (!tide_mem_grow(known->ask->mem, &of, &known->of_capacity, known->ids_count + 1, IDS_MAX,
-                       sizeof *known->of)) {
+    if (!TIDE_GROW_IN(known->ask->mem, known->of, known->of_capacity, known->ids_count + 1,
+                      IDS_MAX)) {
         known->full = true;
         return;
     }
-    known->of = of;
     known->of[known->ids_count] = year;
     (void)snprintf(known->ids[known->ids_count++], sizeof known->ids[0], "%s", id);
 }

@@ -35,13 +35,11 @@ struct change {
 static void list_add(const char *id, void *arg)
 {
     struct list *list = arg;
-    void *ids = list->ids;
-    if (list->full || !tide_mem_grow(list->mem, &ids, &list->capacity, list->count + 1, IDS_MAX,
-                                     sizeof *list->ids)) {
+    if (list->full ||
+        !TIDE_GROW_IN(list->mem, list->ids, list->capacity, list->count + 1, IDS_MAX)) {
         list->full = true;
         return;
     }
-    list->ids = ids;
     (void)snprintf(list->ids[list->count++], sizeof list->ids[0], "%s", id);
 }
 
