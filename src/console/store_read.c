@@ -135,7 +135,7 @@ static tide_status give(tide_console_store *store, unsigned kind,
                         bool *more_out, tide_error *err)
 {
     bool row = false;
-    sqlite3_stmt *name = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind, sum->key);
+    tide_auto_stmt *name = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind, sum->key);
     const tide_status rc = tide_db_step(&store->db, name, &row, err);
     if (rc == TIDE_OK) {
         const struct tide_console_top top = {
@@ -150,7 +150,6 @@ static tide_status give(tide_console_store *store, unsigned kind,
         };
         *more_out = visit(&top, arg);
     }
-    tide_db_end(name);
     return rc;
 }
 

@@ -73,13 +73,12 @@ static void bind_ids(sqlite3_stmt *stmt, const struct plain_end *first, size_t l
 static tide_status run_held(struct tide_sqlite *self, const struct plain_end *first, size_t length,
                             bool *held_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_RUN_COUNT);
+    tide_auto_stmt *stmt = sql_of(self, SQL_CLAIM_RUN_COUNT);
     bool row = false;
     bind_ids(stmt, first, length);
     (void)sqlite3_bind_int64(stmt, 3, (int64_t)first->token - (int64_t)first->id);
     tide_status rc = tide_db_step(&self->db, stmt, &row, err);
     *held_out = rc == TIDE_OK && row && tide_column_u64(stmt, 0) == length;
-    tide_db_end(stmt);
     return rc;
 }
 

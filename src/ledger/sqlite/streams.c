@@ -176,7 +176,7 @@ static tide_status reachable(struct tide_sqlite *self, uint64_t stream, uint64_t
 static tide_status cursor_get(struct tide_sqlite *self, uint64_t stream, tide_buf *cursor_out,
                               tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_CURSOR);
+    tide_auto_stmt *stmt = sql_of(self, SQL_STREAM_CURSOR);
     bool row = false;
     tide_bind_u64(stmt, 1, stream);
     TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
@@ -184,7 +184,6 @@ static tide_status cursor_get(struct tide_sqlite *self, uint64_t stream, tide_bu
     tide_text value = tide_column_text(stmt, 0);
     tide_buf_clear(cursor_out);
     tide_status rc = tide_buf_add(cursor_out, value.data, value.bytes);
-    tide_db_end(stmt);
     return rc;
 }
 

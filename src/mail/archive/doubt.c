@@ -82,7 +82,7 @@ static tide_status visit_shard(struct tide_shard *shard,
                                bool (*visit)(const struct tide_doubted *doubted, void *arg),
                                void *arg, bool *go_on, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBTED);
+    tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBTED);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     while (rc == TIDE_OK && there && *go_on) {
@@ -99,7 +99,6 @@ static tide_status visit_shard(struct tide_shard *shard,
         *go_on = visit(&doubted, arg);
         rc = tide_db_step(&shard->db, row, &there, err);
     }
-    tide_db_end(row);
     return rc;
 }
 

@@ -27,11 +27,10 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
 static tide_status thread_next(struct tide_shard *shard, tide_text thread_id, bool *there_out,
                                struct tide_stored *stored, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_THREAD, thread_id, stored->rowid);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_THREAD, thread_id, stored->rowid);
     const tide_status rc = tide_db_step(&shard->db, row, there_out, err);
     if (rc == TIDE_OK && *there_out)
         tide_shard_stored(shard, row, stored);
-    tide_db_end(row);
     return rc;
 }
 

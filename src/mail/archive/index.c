@@ -107,7 +107,7 @@ static tide_status recover(tide_archive *archive, struct tide_shard *shard, tide
 /* Picks the next messages of this shard; a suspect is picked alone. */
 static tide_status pick(struct tide_shard *shard, struct batch *batch, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TO_INDEX, batch->wanted);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TO_INDEX, batch->wanted);
     uint64_t bytes = 0;
     bool there = false;
     batch->count = 0;
@@ -126,7 +126,6 @@ static tide_status pick(struct tide_shard *shard, struct batch *batch, tide_erro
             break;
         rc = tide_db_step(&shard->db, row, &there, err);
     }
-    tide_db_end(row);
     return rc;
 }
 

@@ -54,14 +54,13 @@ tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
  * shards these two answer the lookup. */
 static tide_status ids_look(struct tide_shard *shard, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_IDS);
+    tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_IDS);
     bool there = false;
     const tide_status rc = tide_db_step(&shard->db, row, &there, err);
     if (rc == TIDE_OK && there) {
         tide_column_copy(row, 0, shard->id_least, sizeof shard->id_least);
         tide_column_copy(row, 1, shard->id_greatest, sizeof shard->id_greatest);
     }
-    tide_db_end(row);
     return rc;
 }
 

@@ -109,11 +109,10 @@ static int64_t number_of(struct salvage *salvage, const char *sql, int64_t messa
 static tide_status read_row(struct salvage *salvage, int64_t id, bool *there_out,
                             struct tide_stored *stored, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&salvage->shard->db, TIDE_SHARD_AT, id);
+    tide_auto_stmt *row = tide_db_ask(&salvage->shard->db, TIDE_SHARD_AT, id);
     const tide_status rc = tide_db_step(&salvage->shard->db, row, there_out, err);
     if (rc == TIDE_OK && *there_out)
         tide_shard_stored(salvage->shard, row, stored);
-    tide_db_end(row);
     return rc;
 }
 
@@ -281,7 +280,7 @@ static tide_status copy_row(struct salvage *salvage, int64_t id, tide_error *err
 
 static tide_status copy_label_names(struct salvage *salvage, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_LABELS_ALL);
+    tide_auto_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_LABELS_ALL);
     tide_status rc = TIDE_OK;
     tide_status put_rc = TIDE_OK;
     while (put_rc == TIDE_OK && tide_db_next(&salvage->shard->db, row, &rc, NULL))
@@ -289,7 +288,6 @@ static tide_status copy_label_names(struct salvage *salvage, tide_error *err)
             put_rc = tide_archive_label_name(salvage->to, tide_column_text(row, 0),
                                              tide_column_text(row, 1), tide_column_text(row, 2),
                                              &salvage->ticket, err);
-    tide_db_end(row);
     return put_rc;
 }
 

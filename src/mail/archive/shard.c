@@ -271,12 +271,11 @@ static tide_status size_look(struct tide_shard *shard, uint64_t bytes_max, tide_
 
 tide_status tide_shard_bytes(struct tide_shard *shard, uint64_t *bytes_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_BYTES);
+    tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_BYTES);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     if (rc == TIDE_OK && there)
         *bytes_out = tide_column_u64(row, 0);
-    tide_db_end(row);
     return rc;
 }
 
@@ -554,11 +553,10 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
 static tide_status find_by(struct tide_shard *shard, tide_shard_sql sql, tide_text gmail_id,
                            bool *found_out, struct tide_stored *stored_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, sql, gmail_id);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, sql, gmail_id);
     tide_status rc = tide_db_step(&shard->db, row, found_out, err);
     if (rc == TIDE_OK && *found_out)
         tide_shard_stored(shard, row, stored_out);
-    tide_db_end(row);
     return rc;
 }
 
@@ -595,7 +593,7 @@ static tide_status read_cuts(struct reading *reading, int64_t content, tide_erro
 {
     struct tide_shard *shard = reading->shard;
     tide_mem *mem = shard->db.mem;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CUTS, content);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CUTS, content);
     tide_status rc = TIDE_OK;
     for (bool there = false;;) {
         rc = tide_db_step(&shard->db, row, &there, err);
@@ -617,7 +615,6 @@ static tide_status read_cuts(struct reading *reading, int64_t content, tide_erro
         reading->pieces[count - 1] = sqlite3_column_int64(row, 1);
         reading->cuts_count = count;
     }
-    tide_db_end(row);
     return rc;
 }
 

@@ -322,10 +322,9 @@ static tide_status change_add(struct tide_shard *shard, const struct change *cha
 static tide_status change_known(struct tide_shard *shard, const struct change *change,
                                 bool *known_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CHANGE_FIND, change->message,
-                                    change->label, change->added, change->history_id);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CHANGE_FIND, change->message,
+                                      change->label, change->added, change->history_id);
     tide_status rc = tide_db_step(&shard->db, row, known_out, err);
-    tide_db_end(row);
     return rc;
 }
 
@@ -335,14 +334,13 @@ static tide_status labels_now(struct tide_shard *shard, int64_t message,
                               int64_t labels[TIDE_ARCHIVE_LABELS_MAX], size_t *count_out,
                               tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABELS_NOW, message);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABELS_NOW, message);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     for (*count_out = 0; rc == TIDE_OK && there && *count_out < TIDE_ARCHIVE_LABELS_MAX;) {
         labels[(*count_out)++] = sqlite3_column_int64(row, 0);
         rc = tide_db_step(&shard->db, row, &there, err);
     }
-    tide_db_end(row);
     return rc;
 }
 
@@ -678,11 +676,10 @@ static tide_status label_learn(tide_archive *archive, const struct tide_entry *e
 static tide_status name_differs(struct tide_shard *shard, const struct tide_entry *entry,
                                 bool *differs_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_DIFFERS, entry->as.name.id,
-                                    tide_value_or_null(entry->as.name.name),
-                                    tide_value_or_null(entry->as.name.type));
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_DIFFERS, entry->as.name.id,
+                                      tide_value_or_null(entry->as.name.name),
+                                      tide_value_or_null(entry->as.name.type));
     tide_status rc = tide_db_step(&shard->db, row, differs_out, err);
-    tide_db_end(row);
     return rc;
 }
 

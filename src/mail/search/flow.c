@@ -300,7 +300,7 @@ static tide_status column_check(struct tide_walk *walk, const tide_flow *flow, b
     tide_error *err = walk->searching->err;
     if (walk->columns[index] == NULL)
         TIDE_TRY(prepare(walk, column_texts[index], &walk->columns[index]));
-    sqlite3_stmt *stmt = walk->columns[index];
+    tide_auto_stmt *stmt = walk->columns[index];
     tide_auto_buf sequence = tide_buf_in(walk->searching->mem, 64 << 20);
     bool row = false;
     (void)sqlite3_bind_int64(stmt, 1, tide_key_of(walk->searching->descending, flow->key));
@@ -310,7 +310,6 @@ static tide_status column_check(struct tide_walk *walk, const tide_flow *flow, b
             tide_words_sequence(&walk->searching->words, tide_column_text(stmt, 0), &sequence, err);
     *holds_out =
         rc == TIDE_OK && tide_sequence_contains(tide_buf_text(&sequence), flow->plan->sequence);
-    tide_db_end(stmt);
     return rc;
 }
 
