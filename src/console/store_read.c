@@ -136,21 +136,19 @@ static tide_status give(tide_console_store *store, unsigned kind,
 {
     bool row = false;
     tide_auto_stmt *name = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind, sum->key);
-    const tide_status rc = tide_db_step(&store->db, name, &row, err);
-    if (rc == TIDE_OK) {
-        const struct tide_console_top top = {
-            .key = row ? (tide_text){(const char *)sqlite3_column_text(name, 0),
-                                     (size_t)sqlite3_column_bytes(name, 0)}
-                       : TIDE_TEXT("?"),
-            .clicks = sum->clicks,
-            .impressions = sum->impressions,
-            .ctr = sum->impressions > 0 ? sum->clicks / sum->impressions : 0,
-            .position = sum->impressions > 0 && sum->weight > 0 ? sum->weight / sum->impressions
-                                                                : (double)NAN,
-        };
-        *more_out = visit(&top, arg);
-    }
-    return rc;
+    TIDE_TRY(tide_db_step(&store->db, name, &row, err));
+    const struct tide_console_top top = {
+        .key = row ? (tide_text){(const char *)sqlite3_column_text(name, 0),
+                                 (size_t)sqlite3_column_bytes(name, 0)}
+                   : TIDE_TEXT("?"),
+        .clicks = sum->clicks,
+        .impressions = sum->impressions,
+        .ctr = sum->impressions > 0 ? sum->clicks / sum->impressions : 0,
+        .position =
+            sum->impressions > 0 && sum->weight > 0 ? sum->weight / sum->impressions : (double)NAN,
+    };
+    *more_out = visit(&top, arg);
+    return TIDE_OK;
 }
 
 tide_status tide_console_store_top(tide_console_store *store, const struct tide_console_set *set,

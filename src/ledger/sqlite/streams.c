@@ -183,8 +183,7 @@ static tide_status cursor_get(struct tide_sqlite *self, uint64_t stream, tide_bu
     TIDE_ASSERT(row); /* its ordinals were read a moment ago */
     tide_text value = tide_column_text(stmt, 0);
     tide_buf_clear(cursor_out);
-    tide_status rc = tide_buf_add(cursor_out, value.data, value.bytes);
-    return rc;
+    return tide_buf_add(cursor_out, value.data, value.bytes);
 }
 
 tide_status tide_sql_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,

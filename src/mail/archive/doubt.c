@@ -84,8 +84,8 @@ static tide_status visit_shard(struct tide_shard *shard,
 {
     tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBTED);
     bool there = false;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    while (rc == TIDE_OK && there && *go_on) {
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    while (there && *go_on) {
         const int copy = sqlite3_column_int(row, 1);
         struct tide_doubted doubted = {
             .copy = copy > 0 && copy < TIDE_COPIES ? (tide_copy)copy : TIDE_COPY_DAMAGED,
@@ -97,9 +97,9 @@ static tide_status visit_shard(struct tide_shard *shard,
         };
         tide_column_copy(row, 0, doubted.gmail_id, sizeof doubted.gmail_id);
         *go_on = visit(&doubted, arg);
-        rc = tide_db_step(&shard->db, row, &there, err);
+        TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_archive_doubted(tide_archive *archive,

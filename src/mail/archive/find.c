@@ -28,10 +28,10 @@ static tide_status thread_next(struct tide_shard *shard, tide_text thread_id, bo
                                struct tide_stored *stored, tide_error *err)
 {
     tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_THREAD, thread_id, stored->rowid);
-    const tide_status rc = tide_db_step(&shard->db, row, there_out, err);
-    if (rc == TIDE_OK && *there_out)
+    TIDE_TRY(tide_db_step(&shard->db, row, there_out, err));
+    if (*there_out)
         tide_shard_stored(shard, row, stored);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_archive_thread(tide_archive *archive, tide_text thread_id,

@@ -111,8 +111,8 @@ static tide_status pick(struct tide_shard *shard, struct batch *batch, tide_erro
     uint64_t bytes = 0;
     bool there = false;
     batch->count = 0;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    while (rc == TIDE_OK && there && batch->count < batch->wanted) {
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    while (there && batch->count < batch->wanted) {
         bool suspect = sqlite3_column_int(row, 4) > 0;
         bytes += tide_column_u64(row, 3);
         if (batch->count > 0 && (suspect || bytes > TIDE_INDEX_GROUP_BYTES))
@@ -124,9 +124,9 @@ static tide_status pick(struct tide_shard *shard, struct batch *batch, tide_erro
         tide_shard_hash(row, 5, item->hash);
         if (suspect)
             break;
-        rc = tide_db_step(&shard->db, row, &there, err);
+        TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status run_mark(tide_archive *archive, struct tide_work *work, tide_error *err)

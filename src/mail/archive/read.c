@@ -56,12 +56,12 @@ static tide_status ids_look(struct tide_shard *shard, tide_error *err)
 {
     tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_IDS);
     bool there = false;
-    const tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    if (rc == TIDE_OK && there) {
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    if (there) {
         tide_column_copy(row, 0, shard->id_least, sizeof shard->id_least);
         tide_column_copy(row, 1, shard->id_greatest, sizeof shard->id_greatest);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Looks up the ids in one shard, in one snapshot. */

@@ -110,10 +110,10 @@ static tide_status read_row(struct salvage *salvage, int64_t id, bool *there_out
                             struct tide_stored *stored, tide_error *err)
 {
     tide_auto_stmt *row = tide_db_ask(&salvage->shard->db, TIDE_SHARD_AT, id);
-    const tide_status rc = tide_db_step(&salvage->shard->db, row, there_out, err);
-    if (rc == TIDE_OK && *there_out)
+    TIDE_TRY(tide_db_step(&salvage->shard->db, row, there_out, err));
+    if (*there_out)
         tide_shard_stored(salvage->shard, row, stored);
-    return rc;
+    return TIDE_OK;
 }
 
 /* The readable labels; a message without its labels is better than none. */

@@ -273,10 +273,10 @@ tide_status tide_shard_bytes(struct tide_shard *shard, uint64_t *bytes_out, tide
 {
     tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_BYTES);
     bool there = false;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    if (rc == TIDE_OK && there)
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    if (there)
         *bytes_out = tide_column_u64(row, 0);
-    return rc;
+    return TIDE_OK;
 }
 
 static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
@@ -554,10 +554,10 @@ static tide_status find_by(struct tide_shard *shard, tide_shard_sql sql, tide_te
                            bool *found_out, struct tide_stored *stored_out, tide_error *err)
 {
     tide_auto_stmt *row = tide_db_ask(&shard->db, sql, gmail_id);
-    tide_status rc = tide_db_step(&shard->db, row, found_out, err);
-    if (rc == TIDE_OK && *found_out)
+    TIDE_TRY(tide_db_step(&shard->db, row, found_out, err));
+    if (*found_out)
         tide_shard_stored(shard, row, stored_out);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,

@@ -324,8 +324,7 @@ static tide_status change_known(struct tide_shard *shard, const struct change *c
 {
     tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CHANGE_FIND, change->message,
                                       change->label, change->added, change->history_id);
-    tide_status rc = tide_db_step(&shard->db, row, known_out, err);
-    return rc;
+    return tide_db_step(&shard->db, row, known_out, err);
 }
 
 /* Reads the labels that a message has first, because removing while reading would change what is
@@ -679,8 +678,7 @@ static tide_status name_differs(struct tide_shard *shard, const struct tide_entr
     tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_DIFFERS, entry->as.name.id,
                                       tide_value_or_null(entry->as.name.name),
                                       tide_value_or_null(entry->as.name.type));
-    tide_status rc = tide_db_step(&shard->db, row, differs_out, err);
-    return rc;
+    return tide_db_step(&shard->db, row, differs_out, err);
 }
 
 static tide_status apply_name(tide_archive *archive, const struct tide_entry *entry,
