@@ -289,9 +289,9 @@ static tide_status clear_table(struct copier *self, const struct copy_table *tab
     return tide_copy_side_run(to, sql, NULL, 0, NULL, self->err);
 }
 
-/* Deletes all that a copy wrote, also in tables of the systems: the mark says that all rows
- * come from a copy (LCP2). */
-static tide_status clear_target(struct copier *self)
+static tide_status each_table(struct copier *self,
+                              tide_status (*visit)(struct copier *self,
+                                                   const struct copy_table *table))
 {
     struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
     char ignored[sizeof self->report->left_out];
@@ -301,41 +301,30 @@ static tide_status clear_target(struct copier *self)
     tide_status rc =
         tide_copy_list_make(there, self->copy, &self->to, NULL, ignored, sizeof ignored, self->err);
     for (size_t i = 0; rc == TIDE_OK && i < there->count; i++)
-        rc = clear_table(self, &there->tables[i]);
+        rc = visit(self, &there->tables[i]);
     tide_copy_list_done(there);
     tide_mem_free(self->mem, there, sizeof *there);
     return rc;
 }
 
 /* Rows of `run` are ignored: the program that created the tables left them, they are no data. */
-static tide_status refuse_own_rows(struct copier *self)
+static tide_status refuse_own_rows(struct copier *self, const struct copy_table *table)
 {
-    struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
-    char ignored[sizeof self->report->left_out];
-    if (there == NULL)
-        return tide_copy_no_memory(self->err);
-    tide_copy_list_init(there, self->mem);
-    tide_status rc =
-        tide_copy_list_make(there, self->copy, &self->to, NULL, ignored, sizeof ignored, self->err);
-    for (size_t i = 0; rc == TIDE_OK && i < there->count; i++) {
-        uint64_t rows = 0;
-        rc = tide_copy_count(&self->to, &there->tables[i], &rows, self->err);
-        if (rc == TIDE_OK && rows > 0 && strcmp(there->tables[i].name, "run") != 0)
-            rc = tide_error_set(self->err, TIDE_EXISTS,
-                                "%.200s is a ledger with rows of its own (%" PRIu64
-                                " in %s): name a new one; nothing was changed",
-                                self->to.name, rows, there->tables[i].name);
-    }
-    tide_copy_list_done(there);
-    tide_mem_free(self->mem, there, sizeof *there);
-    return rc;
+    uint64_t rows = 0;
+    TIDE_TRY(tide_copy_count(&self->to, table, &rows, self->err));
+    if (rows == 0 || strcmp(table->name, "run") == 0)
+        return TIDE_OK;
+    return tide_error_set(self->err, TIDE_EXISTS,
+                          "%.200s is a ledger with rows of its own (%" PRIu64
+                          " in %s): name a new one; nothing was changed",
+                          self->to.name, rows, table->name);
 }
 
 /* Marks the target, in one transaction with the check that it has no rows of its own. */
 static tide_status begin_new(struct copier *self)
 {
     char sql[160];
-    TIDE_TRY(refuse_own_rows(self));
+    TIDE_TRY(each_table(self, refuse_own_rows));
     if (self->to.pg == NULL) {
         (void)snprintf(sql, sizeof sql,
                        "PRAGMA application_id = %u; CREATE TABLE IF NOT EXISTS"
@@ -366,10 +355,11 @@ static tide_status judge_mark(struct copier *self, bool *again_out)
     return rc;
 }
 
-/* Starts over: deletes whatever a copy left there. */
+/* Starts over: deletes all that a copy wrote, also in tables of the systems: the mark says that all
+ * rows come from a copy (LCP2). */
 static tide_status begin_again(struct copier *self)
 {
-    TIDE_TRY(clear_target(self));
+    TIDE_TRY(each_table(self, clear_table));
     TIDE_TRY(place_text(self, NULL, 0, NULL));
     TIDE_TRY(place_put(self, key_mark, tide_text_of(self->from.name)));
     TIDE_TRY(place_put(self, key_seen, tide_buf_text(&self->seen)));
@@ -736,69 +726,60 @@ static void copier_done(struct copier *self)
     tide_mem_free(self->mem, self, sizeof *self);
 }
 
-tide_status tide_ledger_copy(tide_world *world, const struct tide_ledger_copy *copy, tide_mem *mem,
-                             struct tide_copy_report *report_out, tide_error *err)
+static tide_status with_copier(tide_world *world, const struct tide_ledger_copy *copy,
+                               tide_mem *mem, struct tide_copy_report *report, tide_error *err,
+                               tide_status (*steps)(struct copier *self))
 {
     struct copier *self = tide_mem_new(mem, sizeof *self);
     if (self == NULL)
         return tide_copy_no_memory(err);
-    tide_status rc = copier_init(self, world, copy, mem, report_out, err);
+    tide_status rc = copier_init(self, world, copy, mem, report, err);
     if (rc == TIDE_OK)
-        rc = look_at_source(self);
-    if (rc == TIDE_OK)
-        rc = look_at_target(self);
-    if (rc == TIDE_OK)
-        rc = copy_rows(self);
-    if (rc == TIDE_OK)
-        rc = keep_numbers(self);
-    if (rc == TIDE_OK) {
-        analyze(self);
-        rc = tide_copy_compare(self);
-    }
-    if (rc == TIDE_OK && !report_out->equal)
-        rc = not_equal(self);
-    if (rc == TIDE_OK)
-        rc = check_rules(self, &self->to, "please report it; the target stays closed");
-    if (rc == TIDE_OK)
-        rc = let_go(self);
+        rc = steps(self);
     copier_done(self);
     return rc;
+}
+
+static tide_status copy_steps(struct copier *self)
+{
+    TIDE_TRY(look_at_source(self));
+    TIDE_TRY(look_at_target(self));
+    TIDE_TRY(copy_rows(self));
+    TIDE_TRY(keep_numbers(self));
+    analyze(self);
+    TIDE_TRY(tide_copy_compare(self));
+    if (!self->report->equal)
+        return not_equal(self);
+    TIDE_TRY(check_rules(self, &self->to, "please report it; the target stays closed"));
+    return let_go(self);
+}
+
+tide_status tide_ledger_copy(tide_world *world, const struct tide_ledger_copy *copy, tide_mem *mem,
+                             struct tide_copy_report *report_out, tide_error *err)
+{
+    return with_copier(world, copy, mem, report_out, err, copy_steps);
+}
+
+static tide_status compare_steps(struct copier *self)
+{
+    TIDE_TRY(tide_copy_side_open(&self->from, self->world, self->copy->from, false, self->err));
+    TIDE_TRY(tide_copy_side_open(&self->to, self->world, self->copy->to, false, self->err));
+    TIDE_TRY(tide_copy_side_begin(&self->from, false, self->err));
+    TIDE_TRY(tide_copy_list_make(&self->list, self->copy, &self->from, &self->to,
+                                 self->report->left_out, sizeof self->report->left_out, self->err));
+    TIDE_TRY(count_source(self));
+    return tide_copy_compare(self);
 }
 
 tide_status tide_ledger_compare(tide_world *world, const struct tide_ledger_copy *copy,
                                 tide_mem *mem, struct tide_copy_report *report_out, tide_error *err)
 {
-    struct copier *self = tide_mem_new(mem, sizeof *self);
-    if (self == NULL)
-        return tide_copy_no_memory(err);
-    tide_status rc = copier_init(self, world, copy, mem, report_out, err);
-    if (rc == TIDE_OK)
-        rc = tide_copy_side_open(&self->from, world, copy->from, false, err);
-    if (rc == TIDE_OK)
-        rc = tide_copy_side_open(&self->to, world, copy->to, false, err);
-    if (rc == TIDE_OK)
-        rc = tide_copy_side_begin(&self->from, false, err);
-    if (rc == TIDE_OK)
-        rc = tide_copy_list_make(&self->list, copy, &self->from, &self->to, report_out->left_out,
-                                 sizeof report_out->left_out, err);
-    if (rc == TIDE_OK)
-        rc = count_source(self);
-    if (rc == TIDE_OK)
-        rc = tide_copy_compare(self);
-    copier_done(self);
-    return rc;
+    return with_copier(world, copy, mem, report_out, err, compare_steps);
 }
 
 tide_status tide_ledger_copy_count(tide_world *world, const struct tide_ledger_copy *copy,
                                    tide_mem *mem, struct tide_copy_report *report_out,
                                    tide_error *err)
 {
-    struct copier *self = tide_mem_new(mem, sizeof *self);
-    if (self == NULL)
-        return tide_copy_no_memory(err);
-    tide_status rc = copier_init(self, world, copy, mem, report_out, err);
-    if (rc == TIDE_OK)
-        rc = look_at_source(self);
-    copier_done(self);
-    return rc;
+    return with_copier(world, copy, mem, report_out, err, look_at_source);
 }
