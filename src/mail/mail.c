@@ -226,30 +226,6 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
 
 /* ---- accounts ---- */
 
-struct accounts_ask {
-    void (*visit)(const char *email, const char *endpoint, void *arg);
-    void *arg;
-};
-
-static void account_visit(const struct tide_mail_row *row, void *arg)
-{
-    const struct accounts_ask *ask = arg;
-    ask->visit(row->email, row->endpoint, ask->arg);
-}
-
-static tide_status accounts_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    return tide_mail_rows(tide_transaction_rows(transaction), account_visit, arg, err);
-}
-
-tide_status tide_mail_accounts(tide_mail *mail,
-                               void (*visit)(const char *email, const char *endpoint, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct accounts_ask ask = {visit, arg};
-    return tide_transact(mail->engine, accounts_run, &ask, err);
-}
-
 /* A stopping process gives up its engine first and then merges its archives' logs into their files:
  * the next process may have to wait until that ends. */
 static tide_status archive_open(tide_mail *mail, const struct tide_archive_options *options,

@@ -75,10 +75,6 @@ void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, si
 tide_status tide_mail_account_remove(tide_engine *engine, const char *email, tide_error *err);
 /* The name of the secret that holds its grant. */
 void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYTES_MAX]);
-/* Visits all accounts; the texts are borrowed for the call. */
-tide_status tide_mail_accounts(tide_mail *mail,
-                               void (*visit)(const char *email, const char *endpoint, void *arg),
-                               void *arg, tide_error *err);
 
 /* ---- running ---- */
 

@@ -27,28 +27,31 @@ static tide_status filter_of(tide_engine *engine, const json_t *request,
     return rc;
 }
 
-tide_status tide_control_retry(tide_engine *engine, const json_t *request, tide_json *answer,
-                               tide_error *err)
+static tide_status count_jobs(tide_engine *engine, const json_t *request, tide_json *answer,
+                              tide_status (*change)(tide_engine *engine,
+                                                    const struct tide_job_filter *filter,
+                                                    uint64_t *count_out, tide_error *err),
+                              tide_error *err)
 {
     struct tide_job_filter filter;
     uint64_t count = 0;
     tide_status rc = filter_of(engine, request, &filter, err);
     if (rc == TIDE_OK)
-        rc = tide_jobs_retry(engine, &filter, &count, err);
+        rc = change(engine, &filter, &count, err);
     tide_json_set_u64(answer, "count", count);
     return rc;
+}
+
+tide_status tide_control_retry(tide_engine *engine, const json_t *request, tide_json *answer,
+                               tide_error *err)
+{
+    return count_jobs(engine, request, answer, tide_jobs_retry, err);
 }
 
 tide_status tide_control_accept(tide_engine *engine, const json_t *request, tide_json *answer,
                                 tide_error *err)
 {
-    struct tide_job_filter filter;
-    uint64_t count = 0;
-    tide_status rc = filter_of(engine, request, &filter, err);
-    if (rc == TIDE_OK)
-        rc = tide_jobs_accept(engine, &filter, &count, err);
-    tide_json_set_u64(answer, "count", count);
-    return rc;
+    return count_jobs(engine, request, answer, tide_jobs_accept, err);
 }
 
 tide_status tide_control_cancel(tide_engine *engine, const json_t *request, tide_json *answer,

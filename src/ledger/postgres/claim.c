@@ -19,15 +19,6 @@ enum {
 
 /* ---- bodies ----------------------------------------------------------------------- */
 
-static char *put_text(char *at, tide_text from, tide_text *to)
-{
-    if (from.bytes > 0)
-        memcpy(at, from.data, from.bytes);
-    at[from.bytes] = '\0';
-    *to = (tide_text){at, from.bytes};
-    return at + from.bytes + 1;
-}
-
 /* Where the two claim statements have the columns of a body. */
 struct body_columns {
     int id, attempts, force, payload, resume, dedupe;
@@ -36,24 +27,16 @@ struct body_columns {
 static struct tide_job_body *body_new(tide_mem *mem, const PGresult *result, int row,
                                       const struct body_columns *columns, uint64_t token)
 {
-    tide_text payload = tide_pg_get_text(result, row, columns->payload);
-    tide_text resume = tide_pg_get_text(result, row, columns->resume);
-    tide_text dedupe_key = tide_pg_get_text(result, row, columns->dedupe);
-    size_t bytes =
-        sizeof(struct tide_job_body) + payload.bytes + resume.bytes + dedupe_key.bytes + 3;
-    struct tide_job_body *body = mem->resize(mem, NULL, 0, bytes);
+    struct tide_job_body *body =
+        tide_job_body_new(mem, tide_pg_get_text(result, row, columns->payload),
+                          tide_pg_get_text(result, row, columns->resume),
+                          tide_pg_get_text(result, row, columns->dedupe));
     if (body == NULL)
         return NULL;
-    memset(body, 0, sizeof *body);
-    body->bytes = bytes;
     body->id = tide_pg_get_u64(result, row, columns->id);
     body->token = token;
     body->attempts = (uint16_t)tide_pg_get_u64(result, row, columns->attempts);
     body->force = tide_pg_get_bool(result, row, columns->force);
-    char *at = (char *)(body + 1);
-    at = put_text(at, payload, &body->payload);
-    at = put_text(at, resume, &body->resume);
-    (void)put_text(at, dedupe_key, &body->dedupe_key);
     return body;
 }
 

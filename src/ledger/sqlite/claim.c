@@ -10,33 +10,6 @@
 
 #include <string.h>
 
-static char *put_text(char *at, tide_text from, tide_text *to)
-{
-    if (from.bytes > 0)
-        memcpy(at, from.data, from.bytes);
-    at[from.bytes] = '\0';
-    *to = (tide_text){at, from.bytes};
-    return at + from.bytes + 1;
-}
-
-/* Payload, resume data and key behind the struct, in one allocation. */
-static struct tide_job_body *body_new(tide_mem *mem, tide_text payload, tide_text resume,
-                                      tide_text dedupe_key)
-{
-    size_t bytes =
-        sizeof(struct tide_job_body) + payload.bytes + resume.bytes + dedupe_key.bytes + 3;
-    struct tide_job_body *body = mem->resize(mem, NULL, 0, bytes);
-    if (body == NULL)
-        return NULL;
-    memset(body, 0, sizeof *body);
-    body->bytes = bytes;
-    char *at = (char *)(body + 1);
-    at = put_text(at, payload, &body->payload);
-    at = put_text(at, resume, &body->resume);
-    (void)put_text(at, dedupe_key, &body->dedupe_key);
-    return body;
-}
-
 struct claim {
     uint64_t id, token, owner, now_unix_ms;
     uint64_t cycle, bytes_done;
@@ -90,7 +63,7 @@ static tide_status claim_read(struct tide_sqlite *self, struct claim *claim, tid
         }
     }
     struct tide_job_body *body =
-        body_new(mem, tide_column_text(stmt, 7), resume, tide_column_text(stmt, 6));
+        tide_job_body_new(mem, tide_column_text(stmt, 7), resume, tide_column_text(stmt, 6));
     if (body == NULL) {
         rc = tide_sql_no_memory(err);
         goto done;
@@ -147,8 +120,8 @@ static tide_status run_read(struct tide_sqlite *self, const struct claim *first,
                 !tide_sql_paused(self, tide_column_u32(stmt, 0), tide_column_u32(stmt, 1));
         struct tide_job_body *body = NULL;
         if (plain)
-            body =
-                body_new(mem, tide_column_text(stmt, 7), TIDE_TEXT_NONE, tide_column_text(stmt, 6));
+            body = tide_job_body_new(mem, tide_column_text(stmt, 7), TIDE_TEXT_NONE,
+                                     tide_column_text(stmt, 6));
         plain = body != NULL;
         if (!plain)
             break;
