@@ -18,7 +18,7 @@ enum {
 static tide_status profile_get(struct tide_api_ask *ask, struct tide_gmail_profile *profile_out,
                                tide_error *err)
 {
-    json_t *value = NULL;
+    json_auto_t *value = NULL;
     tide_status rc = tide_api_ask_json(ask, &value, err);
     const int http = ask->response.http;
     if (rc != TIDE_OK && (http == 404 || http == 405 || http == 501)) {
@@ -28,7 +28,6 @@ static tide_status profile_get(struct tide_api_ask *ask, struct tide_gmail_profi
     }
     if (rc == TIDE_OK)
         rc = tide_api_ask_named(ask, tide_gmail_answer_profile(value, profile_out, err), err);
-    json_decref(value);
     tide_api_ask_done(ask);
     return rc;
 }

@@ -50,10 +50,9 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
                                     tide_buf *id_out, tide_error *err)
 {
     struct tide_api_ask ask;
-    json_t *value = NULL;
-    tide_json label;
-    tide_buf body;
-    tide_buf_init(&body, tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
+    json_auto_t *value = NULL;
+    tide_auto_json label;
+    tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
     tide_json_object(&label);
     tide_json_set_text(&label, "name", name);
     tide_json_set_cstr(&label, "labelListVisibility", "labelShow");
@@ -70,9 +69,6 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
         if (err != NULL)
             err->status = rc;
     }
-    json_decref(value);
-    tide_json_done(&label);
-    tide_buf_done(&body);
     tide_api_ask_done(&ask);
     return rc;
 }
@@ -317,7 +313,7 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
 {
     struct tide_api_ask ask;
     struct upload upload;
-    json_t *value = NULL;
+    json_auto_t *value = NULL;
     tide_buf meta, body;
     const bool small = raw.bytes <= INSERT_JSON_BYTES_MAX;
     tide_buf_init(&meta, tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
@@ -342,7 +338,6 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
     } else {
         (void)tide_error_set(err, rc, "%s: no room for the request", tide_api_ask_name(&ask));
     }
-    json_decref(value);
     tide_buf_done(&body);
     tide_buf_done(&meta);
     tide_api_ask_done(&ask);

@@ -78,7 +78,7 @@ tide_status tide_console_look_left(tide_ledger *ledger, uint32_t account,
                                    struct tide_console_left *left_out, tide_error *err)
 {
     struct tide_console_left left = {0};
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(tide_ledger_rows(ledger), WHAT, &stmt, err,
                       "SELECT job.payload, job.state FROM job JOIN kind ON kind.id = job.kind"
@@ -93,7 +93,6 @@ tide_status tide_console_look_left(tide_ledger *ledger, uint32_t account,
         else
             left.waiting++;
     }
-    tide_rows_end(&stmt);
     if (rc == TIDE_OK)
         *left_out = left;
     return rc;

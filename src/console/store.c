@@ -39,7 +39,7 @@ static tide_status first_row(tide_console_store *store, tide_error *err)
     tide_status rc = tide_db_number(&store->db, "SELECT count(*) FROM property", &count, err);
     if (rc != TIDE_OK || count > 0)
         return rc;
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     if (sqlite3_prepare_v2(store->db.handle,
                            "INSERT INTO property(site, made_ms, made_by) VALUES(?1, ?2, ?3)", -1,
                            &stmt, NULL) != SQLITE_OK)
@@ -49,14 +49,13 @@ static tide_status first_row(tide_console_store *store, tide_error *err)
     tide_bind_u64(stmt, 2, tide_world_now_unix_ms(store->world));
     tide_bind_text(stmt, 3, TIDE_TEXT("tidemark " TIDE_VERSION));
     rc = tide_db_run(&store->db, stmt, err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
 /* A file with the name of another site is rejected. */
 static tide_status check_site(tide_console_store *store, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     tide_status rc = TIDE_OK;
     if (sqlite3_prepare_v2(store->db.handle, "SELECT site FROM property", -1, &stmt, NULL) !=
         SQLITE_OK)
@@ -66,7 +65,6 @@ static tide_status check_site(tide_console_store *store, tide_error *err)
         strcmp((const char *)sqlite3_column_text(stmt, 0), store->site) != 0)
         rc = tide_error_set(err, TIDE_INVALID, "%s holds the data of another site: %.200s",
                             store->db.path, (const char *)sqlite3_column_text(stmt, 0));
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 

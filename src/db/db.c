@@ -151,7 +151,7 @@ tide_status tide_db_open(const struct tide_db_options *options, tide_mem *mem, t
  * end tells whether the file is in that mode. */
 static tide_status switch_to_wal(tide_db *db, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     bool wal = false;
     int code = sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
     if (code == SQLITE_OK)
@@ -166,7 +166,6 @@ static tide_status switch_to_wal(tide_db *db, tide_error *err)
     else if (!wal)
         rc = tide_error_set(
             err, TIDE_IO, "%s: its disk cannot hold a write-ahead log; use a local disk", db->path);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
@@ -236,7 +235,7 @@ tide_status tide_db_exec(tide_db *db, const char *sql, tide_error *err)
 
 tide_status tide_db_number(tide_db *db, const char *sql, int64_t *number_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(db, code, sql, err);
@@ -247,13 +246,12 @@ tide_status tide_db_number(tide_db *db, const char *sql, int64_t *number_out, ti
     else
         rc = code == SQLITE_DONE ? tide_error_set(err, TIDE_NOT_FOUND, "%s: no row", sql)
                                  : tide_db_failed(db, code, sql, err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
 tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(db->handle, "PRAGMA quick_check(20)", -1, &stmt, NULL);
     while (code == SQLITE_OK || code == SQLITE_ROW) {
         code = sqlite3_step(stmt);
@@ -265,7 +263,6 @@ tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err
     }
     tide_status rc =
         code == SQLITE_DONE ? TIDE_OK : tide_db_failed(db, code, "check the file", err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 

@@ -34,7 +34,7 @@ tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, b
 {
     if (rows.sqlite == NULL)
         return tide_rows_pg_has(rows, table, what, has_out, err);
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     if (sqlite3_prepare_v2(rows.sqlite, "SELECT 1 FROM sqlite_master WHERE name = ?1", -1, &stmt,
                            NULL) != SQLITE_OK)
         return failed(rows, what, err);
@@ -42,7 +42,6 @@ tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, b
     const int code = sqlite3_step(stmt);
     const bool well = code == SQLITE_ROW || code == SQLITE_DONE;
     const tide_status rc = well ? TIDE_OK : failed(rows, what, err);
-    (void)sqlite3_finalize(stmt);
     if (rc == TIDE_OK)
         *has_out = code == SQLITE_ROW;
     return rc;

@@ -253,9 +253,8 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
 {
     struct slice *slice = arg;
     struct chunk chunk;
-    tide_arena arena;
     TIDE_TRY(chunk_init(&chunk, slice->engine, slice->count, err));
-    tide_arena_init(&arena, slice->engine->mem, 16 << 20);
+    tide_auto_arena arena = tide_arena_in(slice->engine->mem, 16 << 20);
     size_t at = slice->first;
     size_t end = slice->first + slice->count;
     for (size_t i = at; i < end; i++) { /* a transaction may have to be repeated */
@@ -286,7 +285,6 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
         at += count;
         tide_arena_reset(&arena);
     }
-    tide_arena_done(&arena);
     chunk_done(&chunk, slice->engine->mem);
     if (rc != TIDE_OK)
         for (size_t i = slice->first; i < end; i++) {

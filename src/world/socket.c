@@ -572,8 +572,7 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
     if (fd < 0)
         return tide_error_os(err, os_error, "connect to %s", path);
 
-    tide_buf buf;
-    tide_buf_init(&buf, mem, ANSWER_BYTES_MAX);
+    tide_auto_buf buf = tide_buf_in(mem, ANSWER_BYTES_MAX);
     if (!peer_is_ours(fd)) /* SOCK1 on the client's side: the server must run as the same user */
         rc = tide_error_set(err, TIDE_INVALID, "%s belongs to another user", path);
     const pid_t stopped = rc == TIDE_OK ? peer_stopped(fd) : 0;
@@ -593,7 +592,6 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
     }
     if (rc == TIDE_OK)
         rc = answer_read(world, &buf, fd, timeout_ms, cancel, line, line_arg, err);
-    tide_buf_done(&buf);
     (void)close(fd);
     return rc;
 }

@@ -266,7 +266,7 @@ static tide_status ask_engine(struct cli *cli, const struct cli_bad *bad, const 
                               tide_bad_state to, bool *runs, uint64_t *count)
 {
     tide_json request;
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     uint64_t changed = 0;
     tide_control_request(to == TIDE_BAD_RETRYING ? TIDE_OP_BAD_RETRY : TIDE_OP_BAD_ACCEPT,
                          &request);
@@ -279,7 +279,6 @@ static tide_status ask_engine(struct cli *cli, const struct cli_bad *bad, const 
     tide_status rc = cli_change_ask(cli, &request, runs, &answer);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(answer, "count", &changed, &cli->err);
-    json_decref(answer);
     *count += changed;
     return rc;
 }

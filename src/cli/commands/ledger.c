@@ -210,10 +210,9 @@ tide_status cli_backup(struct cli *cli)
 
 tide_status cli_ledger_verify(struct cli *cli)
 {
-    tide_buf problems;
     tide_json list;
     TIDE_TRY(cli_ledger_read(cli));
-    tide_buf_init(&problems, cli->mem, 1 << 20);
+    tide_auto_buf problems = tide_buf_in(cli->mem, 1 << 20);
     tide_status rc = tide_ledger_check(cli->ledger, &problems, &cli->err);
     bool good = rc == TIDE_OK && problems.bytes == 0;
     if (rc == TIDE_OK || problems.bytes > 0) {
@@ -237,7 +236,6 @@ tide_status cli_ledger_verify(struct cli *cli)
                         "backup`.\n");
         cli->exit_code = good ? CLI_EXIT_DONE : CLI_EXIT_FAILED;
     }
-    tide_buf_done(&problems);
     if (cli->shared != NULL)
         return cli_shared_hint(cli, rc);
     return cli_hint(cli, rc, "Keep the file, and restore a copy made by `tidemark backup`.");

@@ -182,7 +182,6 @@ static tide_status copy_ledger(struct restoring *self)
     char from[CLI_PATH_BYTES];
     char to[STAGED_PATH_BYTES];
     tide_ledger *ledger = NULL;
-    tide_buf problems;
     tide_status rc = backup_join(cli, from, self->dir, TIDE_STATE_FILE);
     if (rc != TIDE_OK || !exists(from) || cli->shared != NULL)
         return rc;
@@ -195,7 +194,7 @@ static tide_status copy_ledger(struct restoring *self)
                                                 .now_unix_ms = cli->now_unix_ms,
                                                 .read_only = true,
                                                 .must_exist = true};
-    tide_buf_init(&problems, cli->mem, 1 << 20);
+    tide_auto_buf problems = tide_buf_in(cli->mem, 1 << 20);
     if (rc == TIDE_OK)
         rc = tide_ledger_open(cli->world, &options, &ledger, &cli->err);
     if (rc == TIDE_OK)
@@ -205,7 +204,6 @@ static tide_status copy_ledger(struct restoring *self)
                             tide_buf_cstr(&problems));
     if (ledger != NULL)
         tide_ledger_close(ledger, false);
-    tide_buf_done(&problems);
     self->has_ledger = rc == TIDE_OK;
     return rc;
 }
@@ -216,11 +214,10 @@ static tide_status copy_config(struct restoring *self)
     struct cli *cli = self->cli;
     char from[CLI_PATH_BYTES];
     char to[STAGED_PATH_BYTES];
-    tide_buf text;
     tide_status rc = backup_join(cli, from, self->dir, "config.yaml");
     if (rc != TIDE_OK || !exists(from) || (exists(cli->config_path) && !self->replace))
         return rc;
-    tide_buf_init(&text, cli->mem, 4 << 20);
+    tide_auto_buf text = tide_buf_in(cli->mem, 4 << 20);
     staged_path(cli->config_path, to);
     rc = tide_file_read(cli->world, from, 4 << 20, &text, &cli->err);
     char *slash = strrchr(to, '/');
@@ -231,7 +228,6 @@ static tide_status copy_config(struct restoring *self)
     }
     if (rc == TIDE_OK)
         rc = tide_file_replace(cli->world, to, tide_buf_text(&text), 0600, &cli->err);
-    tide_buf_done(&text);
     self->has_config = rc == TIDE_OK;
     return rc;
 }

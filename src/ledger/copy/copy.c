@@ -549,12 +549,10 @@ static tide_status copy_from(struct copier *self, tide_text kept)
 static tide_status copy_rows(struct copier *self)
 {
     const uint64_t began_ms = tide_world_now_ms(self->world);
-    tide_buf kept;
-    tide_buf_init(&kept, self->mem, PLACE_BYTES_MAX);
+    tide_auto_buf kept = tide_buf_in(self->mem, PLACE_BYTES_MAX);
     const tide_status rc = tide_buf_add(&kept, self->place.data, self->place.bytes) == TIDE_OK
                                ? copy_from(self, tide_buf_text(&kept))
                                : tide_copy_no_memory(self->err);
-    tide_buf_done(&kept);
     self->report->copy_ms = tide_world_now_ms(self->world) - began_ms;
     return rc;
 }

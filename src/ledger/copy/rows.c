@@ -310,13 +310,11 @@ tide_status tide_copy_reader_open(struct copy_reader *reader, struct copy_side *
     memset(reader, 0, sizeof *reader);
     reader->side = side;
     reader->table = table;
-    tide_buf sql;
-    tide_buf_init(&sql, mem, SQL_BYTES_MAX);
+    tide_auto_buf sql = tide_buf_in(mem, SQL_BYTES_MAX);
     tide_status rc = select_text(&sql, side, table, after != NULL, err);
     if (rc == TIDE_OK)
         rc = side->pg != NULL ? open_pg(reader, tide_buf_cstr(&sql), after, err)
                               : open_sqlite(reader, tide_buf_cstr(&sql), after, err);
-    tide_buf_done(&sql);
     reader->open = rc == TIDE_OK;
     if (rc != TIDE_OK)
         tide_copy_reader_close(reader);

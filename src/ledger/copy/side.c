@@ -233,7 +233,7 @@ static tide_status run_pg(struct copy_side *side, const char *sql, const tide_te
 static tide_status run_sqlite(struct copy_side *side, const char *sql, const tide_text *params,
                               size_t count, struct copy_answer *answer, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(side->db->handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(side->db, code, "prepare a statement", err);
@@ -254,7 +254,6 @@ static tide_status run_sqlite(struct copy_side *side, const char *sql, const tid
         rc = tide_db_failed(side->db, code, "run a statement", err);
     if (answer != NULL)
         answer->changed = (uint64_t)sqlite3_changes64(side->db->handle);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
@@ -294,7 +293,7 @@ static tide_status list_sqlite(struct copy_side *side, const char *sql, int colu
                                tide_status (*visit)(const tide_text *columns, void *arg), void *arg,
                                tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     tide_text texts[LIST_COLUMNS_MAX];
     int code = sqlite3_prepare_v2(side->db->handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
@@ -307,7 +306,6 @@ static tide_status list_sqlite(struct copy_side *side, const char *sql, int colu
     }
     if (rc == TIDE_OK && code != SQLITE_DONE)
         rc = tide_db_failed(side->db, code, "run a statement", err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 

@@ -87,7 +87,7 @@ static tide_status numbers(struct tide_sqlite *self, const char *sql, uint64_t f
                            uint64_t second, uint64_t *numbers_out, int count, char *name_out,
                            size_t name_bytes, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(self->db.handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(&self->db, code, "prepare a query", err);
@@ -105,7 +105,6 @@ static tide_status numbers(struct tide_sqlite *self, const char *sql, uint64_t f
             tide_column_copy(stmt, count, name_out, name_bytes);
     } else
         rc = tide_db_failed(&self->db, code, "run a query", err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 

@@ -51,9 +51,8 @@ static tide_status deps_look(struct tide_sqlite *self, tide_error *err)
 {
     if (self->deps_known)
         return TIDE_OK;
-    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ANY);
+    tide_auto_stmt *stmt = sql_of(self, SQL_DEP_ANY);
     tide_status rc = tide_db_step(&self->db, stmt, &self->deps_any, err);
-    tide_db_end(stmt);
     self->deps_known = rc == TIDE_OK;
     return rc;
 }
@@ -510,12 +509,11 @@ static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t i
 static tide_status cancel_look(struct tide_sqlite *self, const struct tide_finish *finish,
                                tide_status *own_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_WANTED);
+    tide_auto_stmt *stmt = sql_of(self, SQL_CLAIM_WANTED);
     bool wanted = false;
     tide_bind_u64(stmt, 1, finish->id);
     tide_bind_u64(stmt, 2, finish->token);
     tide_status rc = tide_db_step(&self->db, stmt, &wanted, err);
-    tide_db_end(stmt);
     if (rc == TIDE_OK && wanted)
         *own_out =
             tide_error_set(err, TIDE_CANCELED, "job %" PRIu64 " is to be canceled", finish->id);

@@ -445,7 +445,7 @@ static tide_status purge_kept(struct tide_sqlite *self, const struct picked *pic
 static tide_status purge_look(struct tide_sqlite *self, uint64_t before, size_t count_max,
                               uint64_t newest, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_PURGE_SCAN);
+    tide_auto_stmt *stmt = sql_of(self, SQL_PURGE_SCAN);
     size_t looked = 0;
     size_t young = 0;
     bool row = false;
@@ -471,7 +471,6 @@ static tide_status purge_look(struct tide_sqlite *self, uint64_t before, size_t 
         self->purge_after = id;
         rc = tide_db_step(&self->db, stmt, &row, err);
     }
-    tide_db_end(stmt);
     self->base.purge_more = row && young < PURGE_YOUNG_MAX;
     if (!row && looked == PURGE_LOOK_MAX)
         self->base.purge_more = true;

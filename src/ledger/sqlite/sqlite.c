@@ -534,7 +534,7 @@ static tide_status check_rule(struct tide_sqlite *self, const struct rule *rule,
                               tide_error *err)
 {
     enum { SHOWN_MAX = 5 };
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(self->db.handle, rule->sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(&self->db, code, "prepare a check", err);
@@ -543,7 +543,6 @@ static tide_status check_rule(struct tide_sqlite *self, const struct rule *rule,
     tide_status rc = code == SQLITE_ROW || code == SQLITE_DONE
                          ? TIDE_OK
                          : tide_db_failed(&self->db, code, "check", err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 

@@ -156,7 +156,7 @@ static tide_status writer_open(tide_archive *archive, tide_error *err)
  * are opened. */
 static tide_status check_account(tide_archive *archive, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status strange = TIDE_OK;
     bool found = false;
     tide_status rc = tide_reader_take(archive, &reader, err);
@@ -170,7 +170,6 @@ static tide_status check_account(tide_archive *archive, tide_error *err)
         if (shard->broken[0] != '\0' && shard->broken_rc != TIDE_CORRUPT)
             strange = shard->broken_rc;
     }
-    tide_reader_drop(reader);
     /* Only foreign files or files of a newer version: this is not our archive. */
     return rc == TIDE_OK && !found ? strange : rc;
 }
@@ -246,13 +245,12 @@ static tide_status shard_number(struct tide_reader *reader, size_t wanted, size_
 
 size_t tide_archive_shards(tide_archive *archive)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *last = NULL;
     size_t count = 0;
     (void)tide_reader_take_all(archive, &reader, NULL); /* on failure use the known ones */
     if (reader != NULL)
         (void)shard_number(reader, SIZE_MAX, &count, &last, NULL);
-    tide_reader_drop(reader);
     return count;
 }
 
@@ -277,7 +275,7 @@ tide_status tide_archive_broken(tide_archive *archive,
                                               void *arg),
                                 void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     if (rc == TIDE_OK)
         broken_gather(archive, reader);
@@ -290,7 +288,6 @@ tide_status tide_archive_broken(tide_archive *archive,
         if (shard->broken[0] != '\0')
             visit(shard->name, shard->broken_rc, shard->broken, arg);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -330,7 +327,7 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
 tide_status tide_archive_shard(tide_archive *archive, size_t index,
                                struct tide_shard_state *state_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
     size_t before = 0;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
@@ -338,6 +335,5 @@ tide_status tide_archive_shard(tide_archive *archive, size_t index,
         rc = shard_number(reader, index, &before, &shard, err);
     if (rc == TIDE_OK)
         rc = shard_state(shard, state_out, err);
-    tide_reader_drop(reader);
     return rc;
 }

@@ -106,13 +106,12 @@ tide_status tide_archive_doubted(tide_archive *archive,
                                  bool (*visit)(const struct tide_doubted *doubted, void *arg),
                                  void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     bool go_on = true;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          go_on && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);)
         rc = visit_shard(shard, visit, arg, &go_on, err);
-    tide_reader_drop(reader);
     return rc;
 }
 

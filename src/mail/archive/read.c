@@ -33,7 +33,7 @@ static tide_status find_in_all(struct tide_reader *reader, tide_text gmail_id, b
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_stored stored;
     bool found = false;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
@@ -41,7 +41,6 @@ tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
         rc = find_in_all(reader, gmail_id, false, &found, &stored, err);
     if (rc == TIDE_OK && !found)
         rc = find_in_all(reader, gmail_id, true, &found, &stored, err);
-    tide_reader_drop(reader);
     if (rc == TIDE_OK && !found)
         return tide_error_set(err, TIDE_NOT_FOUND, "no message %.*s is stored", (int)gmail_id.bytes,
                               gmail_id.data);
@@ -93,7 +92,7 @@ static tide_status missing_in(struct tide_shard *shard, tide_shard_sql sql, cons
 static tide_status not_found_by(tide_archive *archive, tide_shard_sql sql, const tide_text *ids,
                                 size_t count, bool *missing_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     size_t left = count;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (size_t i = 0; i < count; i++)
@@ -101,7 +100,6 @@ static tide_status not_found_by(tide_archive *archive, tide_shard_sql sql, const
     for (struct tide_shard *shard = NULL;
          left > 0 && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);)
         rc = missing_in(shard, sql, ids, count, missing_out, &left, err);
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -134,18 +132,17 @@ tide_status tide_reader_raw(struct tide_reader *reader, const struct tide_stored
 tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *stored, tide_buf *out,
                              tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take(archive, &reader, err);
     if (rc == TIDE_OK)
         rc = tide_reader_raw(reader, stored, out, err);
-    tide_reader_drop(reader);
     return rc;
 }
 
 tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stored *stored,
                                    tide_buf *out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
     tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
     if (rc == TIDE_OK) {
@@ -162,7 +159,6 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
         }
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -171,7 +167,7 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
 tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
                                    int64_t *stored_ms_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
     bool there = false;
     tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
@@ -184,14 +180,13 @@ tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stor
             rc = tide_error_set(err, TIDE_NOT_FOUND, "no message %s is stored", stored->gmail_id);
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
 tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
                                     char thread_out[TIDE_GMAIL_ID_BYTES_MAX + 1], tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     char thread[TIDE_GMAIL_ID_BYTES_MAX + 1] = "";
     bool itself = thread_id.bytes == 0;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
@@ -206,7 +201,6 @@ tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
         }
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     if (rc == TIDE_OK)
         memcpy(thread_out, thread, sizeof thread);
     return rc;
@@ -215,7 +209,7 @@ tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
 tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
                                       struct tide_label_called *called_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     bool found = false;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
@@ -230,7 +224,6 @@ tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
         }
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     if (rc == TIDE_OK && !found)
         return tide_error_set(err, TIDE_NOT_FOUND, "the name of label %.*s is not known",
                               (int)label.bytes, label.data);
@@ -264,11 +257,10 @@ static tide_status part_fill(struct tide_reader *reader, struct part *part, tide
     }
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_WALK, part->next, part->last, PAGE,
-                                    part->from_ms, part->to_ms);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_WALK, part->next, part->last, PAGE,
+                                      part->from_ms, part->to_ms);
     while (part->count < PAGE && tide_db_next(&shard->db, row, &rc, err))
         tide_shard_stored(shard, row, &part->page[part->count++]);
-    tide_db_end(row);
     part->over = part->count < PAGE;
     if (part->count > 0)
         part->next = part->page[part->count - 1].rowid + 1;
@@ -331,7 +323,7 @@ tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                               tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     const size_t all = rc == TIDE_OK ? reader->shards.count : 0;
     bool go_on = true;
@@ -342,7 +334,6 @@ tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to
         if (shards[0]->end_ms > from_ms && shards[0]->start_ms < to_ms)
             rc = walk_year(reader, shards, count, from_ms, to_ms, visit, arg, &go_on, err);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -353,7 +344,7 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                                                   const char *problem, void *arg),
                                     void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
@@ -372,6 +363,5 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                 visit(&stored, problem, arg);
         }
     }
-    tide_reader_drop(reader);
     return rc;
 }

@@ -95,14 +95,13 @@ static tide_status rows_find(struct salvage *salvage, tide_error *err)
 static int64_t number_of(struct salvage *salvage, const char *sql, int64_t message,
                          int64_t otherwise)
 {
-    sqlite3_stmt *row = NULL;
+    tide_auto_prepared *row = NULL;
     int64_t number = otherwise;
     if (sqlite3_prepare_v2(salvage->shard->db.handle, sql, -1, &row, NULL) != SQLITE_OK)
         return otherwise;
     (void)sqlite3_bind_int64(row, 1, message);
     if (sqlite3_step(row) == SQLITE_ROW)
         number = sqlite3_column_int64(row, 0);
-    (void)sqlite3_finalize(row);
     return number;
 }
 
@@ -198,7 +197,7 @@ struct former {
 
 static bool read_former(struct salvage *salvage, int64_t message, struct former *former)
 {
-    sqlite3_stmt *row = NULL;
+    tide_auto_prepared *row = NULL;
     if (sqlite3_prepare_v2(salvage->shard->db.handle,
                            "SELECT gmail_id, thread_id, until_ms FROM former WHERE message = ?1"
                            " ORDER BY until_ms DESC LIMIT 1",
@@ -211,7 +210,6 @@ static bool read_former(struct salvage *salvage, int64_t message, struct former 
         tide_column_copy(row, 1, former->thread, sizeof former->thread);
         former->until_ms = sqlite3_column_int64(row, 2);
     }
-    (void)sqlite3_finalize(row);
     return there && former->id[0] != '\0';
 }
 

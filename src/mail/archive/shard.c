@@ -487,14 +487,13 @@ tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int6
     const int64_t wanted = tide_shard_wanted(shard, internal_ms);
     struct tide_shard_run *run = run_at(shard, wanted);
     int64_t id = run == NULL ? wanted : run->end;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TAKEN, id);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TAKEN, id);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     while (rc == TIDE_OK && there && sqlite3_column_int64(row, 0) == id) {
         id++;
         rc = tide_db_step(&shard->db, row, &there, err);
     }
-    tide_db_end(row);
     if (rc != TIDE_OK)
         return rc;
     if (run == NULL && id > wanted) {
@@ -636,7 +635,7 @@ static tide_status give_piece(void *arg, size_t index, tide_text *piece_out, tid
 {
     struct reading *reading = arg;
     struct tide_shard *shard = reading->shard;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_PIECE, reading->pieces[index]);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_PIECE, reading->pieces[index]);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     tide_buf_clear(&reading->piece);
@@ -644,7 +643,6 @@ static tide_status give_piece(void *arg, size_t index, tide_text *piece_out, tid
         rc = tide_error_set(err, TIDE_CORRUPT, "a piece of it is missing");
     if (rc == TIDE_OK)
         rc = unpack_row(reading, row, 0, &reading->piece, err);
-    tide_db_end(row);
     if (rc == TIDE_OK)
         *piece_out = tide_buf_text(&reading->piece);
     return rc;

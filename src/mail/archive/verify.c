@@ -68,8 +68,8 @@ static tide_status page_read(struct verifying *verifying, struct tide_shard *sha
 {
     *count_out = 0;
     TIDE_TRY(tide_shards_open(&verifying->reader->shards, shard, err));
-    sqlite3_stmt *row = tide_db_ask(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK,
-                                    *next, INT64_MAX / 2, (sqlite3_int64)room);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK,
+                                      *next, INT64_MAX / 2, (sqlite3_int64)room);
     if (!replaced) {
         (void)sqlite3_bind_int64(row, 4, INT64_MIN);
         (void)sqlite3_bind_int64(row, 5, INT64_MAX);
@@ -77,7 +77,6 @@ static tide_status page_read(struct verifying *verifying, struct tide_shard *sha
     tide_status rc = TIDE_OK;
     while (*count_out < room && tide_db_next(&shard->db, row, &rc, err))
         tide_shard_stored(shard, row, &page[(*count_out)++]);
-    tide_db_end(row);
     if (*count_out > 0)
         *next = replaced ? *next + (int64_t)*count_out : page[*count_out - 1].rowid + 1;
     return rc;
@@ -137,7 +136,7 @@ tide_status tide_archive_check(tide_archive *archive,
                                              void *arg),
                                void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          rc == TIDE_OK &&
@@ -156,7 +155,6 @@ tide_status tide_archive_check(tide_archive *archive,
         rc = rc == TIDE_CORRUPT || rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
         tide_buf_done(&problems);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 

@@ -79,8 +79,7 @@ tide_status cli_mail_search(struct cli *cli)
     char email[256];
     tide_archive *archive = NULL;
     tide_query *query = NULL;
-    tide_buf words;
-    tide_buf_init(&words, cli->mem, TIDE_QUERY_BYTES_MAX);
+    tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
     tide_status rc = TIDE_OK;
     for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_buf_print(&words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
@@ -97,7 +96,6 @@ tide_status cli_mail_search(struct cli *cli)
     if (rc == TIDE_OK)
         rc = mail_home_broken(cli, archive);
     tide_query_free(query);
-    tide_buf_done(&words);
     const tide_status closed = tide_archive_close(archive, &cli->err);
     return rc == TIDE_OK ? closed : rc;
 }

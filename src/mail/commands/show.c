@@ -341,10 +341,9 @@ tide_status cli_mail_show(struct cli *cli)
     char email[256];
     tide_archive *archive = NULL;
     struct tide_stored stored;
-    tide_buf raw;
     const char *save_dir = cli_flag(cli, "save-attachments");
     const bool thread = cli_flag(cli, "thread") != NULL;
-    tide_buf_init(&raw, cli->mem, RAW_BYTES_MAX);
+    tide_auto_buf raw = tide_buf_in(cli->mem, RAW_BYTES_MAX);
     tide_message_start();
     tide_status rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
     if (rc == TIDE_OK)
@@ -369,7 +368,6 @@ tide_status cli_mail_show(struct cli *cli)
         rc = save_all(cli, save_dir, tide_buf_text(&raw));
     else if (rc == TIDE_OK)
         rc = show_one(cli, archive, &stored, tide_buf_text(&raw));
-    tide_buf_done(&raw);
     const tide_status closed = tide_archive_close(archive, &cli->err);
     return rc == TIDE_OK ? closed : rc;
 }

@@ -597,14 +597,13 @@ static bool is_late(const struct batch *batch)
 static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
 {
     struct batch batch = {.mail = mail, .job = job};
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "manifest", &batch.manifest.id, err);
     batch.wanted = (uint64_t)json_integer_value(json_object_get(payload, "ids"));
     batch.until_ms = (uint64_t)json_integer_value(json_object_get(payload, "until"));
     const bool here = tide_engine_asked_here(mail->engine, payload); /* RMV7 */
-    json_decref(payload);
     if (rc != TIDE_OK)
         return rc;
     if (!here)

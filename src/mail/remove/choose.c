@@ -219,9 +219,8 @@ tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *a
                                 .ask = ask,
                                 .left = ask->limit == 0 ? UINT64_MAX : ask->limit,
                                 .err = err};
-    tide_buf token;
     bool more = true;
-    tide_buf_init(&token, mail->mem, 4096);
+    tide_auto_buf token = tide_buf_in(mail->mem, 4096);
     tide_map_init(&choosing.changed, mail->mem);
     tide_status rc = open_all(&choosing);
     if (rc == TIDE_OK && ask->with_history)
@@ -234,7 +233,6 @@ tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *a
             rc = tide_error_set(err, TIDE_CANCELED, "canceled");
     }
     tide_map_done(&choosing.changed);
-    tide_buf_done(&token);
     tide_mem_free(mail->mem, choosing.page, PAGE * sizeof *choosing.page);
     tide_mem_free(mail->mem, choosing.proofs, PAGE * sizeof *choosing.proofs);
     tide_query_free(choosing.query);

@@ -349,9 +349,8 @@ static tide_status each_match(struct matches *matches, tide_error *err)
     tide_query *query = NULL;
     bool more = true;
     char after[4096] = "";
-    tide_buf next;
     TIDE_TRY(query_of(restore, &query, err));
-    tide_buf_init(&next, restore->mem, sizeof after - 1);
+    tide_auto_buf next = tide_buf_in(restore->mem, sizeof after - 1);
     matches->found = tide_mem_array(restore->mem, PAGE, sizeof *matches->found);
     tide_status rc = TIDE_OK;
     if (matches->found == NULL)
@@ -367,7 +366,6 @@ static tide_status each_match(struct matches *matches, tide_error *err)
             rc = matches_page(matches, err);
     }
     tide_mem_free(restore->mem, matches->found, PAGE * sizeof *matches->found);
-    tide_buf_done(&next);
     tide_query_free(query);
     return rc;
 }

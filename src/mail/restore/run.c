@@ -244,13 +244,12 @@ static tide_status run(tide_mail *mail, tide_job *job, const json_t *payload, ti
 tide_status tide_mail_restore(tide_job *job, void *context, tide_error *err)
 {
     tide_mail *mail = context;
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_error own = {TIDE_OK, 0, ""};
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, &own);
     const bool here = rc == TIDE_OK && tide_engine_asked_here(mail->engine, payload);
     if (here)
         rc = run(mail, job, payload, &own);
-    json_decref(payload);
     /* RST4.  What is left is in the manifest. */
     if (rc == TIDE_OK && !here)
         return TIDE_OK;

@@ -457,12 +457,11 @@ static tide_status date_check(struct tide_walk *walk, const tide_flow *flow, boo
     if (*holds_out)
         return TIDE_OK;
     tide_db *db = &walk->shard->db;
-    sqlite3_stmt *row = tide_db_stmt(db, TIDE_SHARD_DATE);
+    tide_auto_stmt *row = tide_db_stmt(db, TIDE_SHARD_DATE);
     bool there = false;
     (void)sqlite3_bind_int64(row, 1, id);
     const tide_status rc = tide_db_step(db, row, &there, walk->searching->err);
     const int64_t ms = rc == TIDE_OK && there ? sqlite3_column_int64(row, 0) : INT64_MIN;
-    tide_db_end(row);
     *holds_out = there && ms >= flow->plan->low_ms && ms < flow->plan->high_ms;
     return rc;
 }

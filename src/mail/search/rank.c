@@ -134,7 +134,7 @@ static void hits_count(const Fts5ExtensionApi *api, Fts5Context *fts, sqlite3_co
 static int function_add(sqlite3 *handle)
 {
     fts5_api *api = NULL;
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(handle, "SELECT fts5(?1)", -1, &stmt, NULL);
     if (code == SQLITE_OK) {
         (void)sqlite3_bind_pointer(stmt, 1, &api, "fts5_api_ptr", NULL);
@@ -142,7 +142,6 @@ static int function_add(sqlite3 *handle)
         code = api == NULL ? SQLITE_ERROR
                            : api->xCreateFunction(api, "tide_hits", NULL, hits_count, NULL);
     }
-    (void)sqlite3_finalize(stmt);
     return code;
 }
 

@@ -151,7 +151,7 @@ struct shown {
 static tide_status head_read(struct tide_shard *shard, int64_t id, struct shown *shown,
                              tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     const int code = sqlite3_prepare_v2(
         shard->db.handle, "SELECT \"from\", subject FROM head WHERE id = ?1", -1, &stmt, NULL);
     if (code != SQLITE_OK)
@@ -168,7 +168,6 @@ static tide_status head_read(struct tide_shard *shard, int64_t id, struct shown 
             (void)tide_error_set(err, rc, "no memory for the headers of a match");
         shown->from_bytes = from.bytes;
     }
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
@@ -354,7 +353,7 @@ tide_status tide_search_count(tide_archive *archive, const tide_query *query, ui
                               uint64_t *bytes_out, tide_error *err)
 {
     struct counting counting = {.rc = TIDE_OK};
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     if (rc == TIDE_OK)
         rc = tide_searching_init(&counting.searching, &reader->shards, archive->mem, err);
@@ -367,7 +366,6 @@ tide_status tide_search_count(tide_archive *archive, const tide_query *query, ui
         counting_leave(&counting);
         tide_searching_done(&counting.searching);
     }
-    tide_reader_drop(reader);
     rc = rc == TIDE_OK ? counting.rc : rc;
     if (rc == TIDE_OK) {
         *count_out = counting.count;

@@ -160,7 +160,7 @@ static tide_status keep_ids(struct span *span, const tide_text *ids, size_t coun
 static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t depth, bool check,
                             const struct tide_mail_page *page, tide_error *err)
 {
-    tide_json payload;
+    tide_auto_json payload;
     tide_json_object(&payload);
     tide_json_set_u64(&payload, "after", slice.after_s);
     tide_json_set_u64(&payload, "before", slice.before_s);
@@ -175,7 +175,6 @@ static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t
         tide_json_set_bool(&payload, "check", true);
     tide_status rc =
         tide_mail_page_job(span->mail, span->job, span->mail->list_kind, &payload, page, err);
-    tide_json_done(&payload);
     if (rc == TIDE_OK)
         span->more++;
     return rc;

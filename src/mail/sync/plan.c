@@ -201,7 +201,7 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
 
 static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error *err)
 {
-    tide_json kept;
+    tide_auto_json kept;
     tide_auto_buf line = tide_buf_in(plan->mail->mem, 4096);
     tide_json_object(&kept);
     tide_json_set_u64(&kept, "now", plan->now_ms);
@@ -212,7 +212,6 @@ static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error 
     tide_json_set_u64(&kept, "some", plan->some_s);
     tide_json_set_bool(&kept, "labels", plan->labels);
     tide_status rc = tide_json_line(&kept, &line);
-    tide_json_done(&kept);
     rc = rc == TIDE_OK ? tide_job_resume_set(job, tide_buf_text(&line), err)
                        : tide_error_set(err, rc, "no memory for a plan");
     return rc;
@@ -646,7 +645,7 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
 
 static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
     uint64_t days = 0;
     if (rc == TIDE_OK) {
@@ -657,7 +656,6 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
         (void)tide_json_get_u64(payload, "since", &plan->since_ms, NULL);
         plan->slice_days = (uint32_t)days;
     }
-    json_decref(payload);
     if (rc == TIDE_OK)
         rc = tide_mail_user(plan->mail, tide_job_account(job), &plan->user, err);
     if (rc == TIDE_OK)

@@ -166,11 +166,10 @@ static tide_status heal_page(struct healing *healing, tide_error *err)
 static tide_status heal_run(tide_job *job, tide_mail *mail, tide_error *err)
 {
     struct healing healing = {.mail = mail, .job = job, .rc = TIDE_OK, .err = err};
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "from", &healing.from_ms, err);
-    json_decref(payload);
     if (rc == TIDE_OK)
         rc = tide_mail_user(mail, tide_job_account(job), &healing.user, err);
     if (rc != TIDE_OK)
