@@ -36,9 +36,9 @@ static tide_status path_of(const struct tide_console_store_options *options, cha
 static tide_status first_row(tide_console_store *store, tide_error *err)
 {
     int64_t count = 0;
-    tide_status rc = tide_db_number(&store->db, "SELECT count(*) FROM property", &count, err);
-    if (rc != TIDE_OK || count > 0)
-        return rc;
+    TIDE_TRY(tide_db_number(&store->db, "SELECT count(*) FROM property", &count, err));
+    if (count > 0)
+        return TIDE_OK;
     tide_auto_prepared *stmt = NULL;
     if (sqlite3_prepare_v2(store->db.handle,
                            "INSERT INTO property(site, made_ms, made_by) VALUES(?1, ?2, ?3)", -1,
@@ -48,24 +48,22 @@ static tide_status first_row(tide_console_store *store, tide_error *err)
     tide_bind_text(stmt, 1, tide_text_of(store->site));
     tide_bind_u64(stmt, 2, tide_world_now_unix_ms(store->world));
     tide_bind_text(stmt, 3, TIDE_TEXT("tidemark " TIDE_VERSION));
-    rc = tide_db_run(&store->db, stmt, err);
-    return rc;
+    return tide_db_run(&store->db, stmt, err);
 }
 
 /* A file with the name of another site is rejected. */
 static tide_status check_site(tide_console_store *store, tide_error *err)
 {
     tide_auto_prepared *stmt = NULL;
-    tide_status rc = TIDE_OK;
     if (sqlite3_prepare_v2(store->db.handle, "SELECT site FROM property", -1, &stmt, NULL) !=
         SQLITE_OK)
         return tide_db_failed(&store->db, sqlite3_errcode(store->db.handle),
                               "read the site of the file", err);
     if (sqlite3_step(stmt) == SQLITE_ROW &&
         strcmp((const char *)sqlite3_column_text(stmt, 0), store->site) != 0)
-        rc = tide_error_set(err, TIDE_INVALID, "%s holds the data of another site: %.200s",
-                            store->db.path, (const char *)sqlite3_column_text(stmt, 0));
-    return rc;
+        return tide_error_set(err, TIDE_INVALID, "%s holds the data of another site: %.200s",
+                              store->db.path, (const char *)sqlite3_column_text(stmt, 0));
+    return TIDE_OK;
 }
 
 static tide_status open_file(tide_console_store *store, const char *path, tide_error *err)

@@ -160,13 +160,12 @@ static tide_status switch_to_wal(tide_db *db, tide_error *err)
         wal = tide_text_equal(tide_column_text(stmt, 0), TIDE_TEXT("wal"));
         code = sqlite3_step(stmt);
     }
-    tide_status rc = TIDE_OK;
     if (code != SQLITE_DONE)
-        rc = tide_db_failed(db, code, "switch to a write-ahead log", err);
+        return tide_db_failed(db, code, "switch to a write-ahead log", err);
     else if (!wal)
-        rc = tide_error_set(
+        return tide_error_set(
             err, TIDE_IO, "%s: its disk cannot hold a write-ahead log; use a local disk", db->path);
-    return rc;
+    return TIDE_OK;
 }
 
 /* The first page of a new file is written with a rollback journal, whose removal has to be durable
@@ -240,13 +239,12 @@ tide_status tide_db_number(tide_db *db, const char *sql, int64_t *number_out, ti
     if (code != SQLITE_OK)
         return tide_db_failed(db, code, sql, err);
     code = sqlite3_step(stmt);
-    tide_status rc = TIDE_OK;
     if (code == SQLITE_ROW)
         *number_out = sqlite3_column_int64(stmt, 0);
     else
-        rc = code == SQLITE_DONE ? tide_error_set(err, TIDE_NOT_FOUND, "%s: no row", sql)
-                                 : tide_db_failed(db, code, sql, err);
-    return rc;
+        TIDE_TRY(code == SQLITE_DONE ? tide_error_set(err, TIDE_NOT_FOUND, "%s: no row", sql)
+                                     : tide_db_failed(db, code, sql, err));
+    return TIDE_OK;
 }
 
 tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err)
@@ -261,9 +259,7 @@ tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err
         if (line != NULL && strcmp(line, "ok") != 0)
             (void)tide_buf_print(problems, "file: %s\n", line);
     }
-    tide_status rc =
-        code == SQLITE_DONE ? TIDE_OK : tide_db_failed(db, code, "check the file", err);
-    return rc;
+    return code == SQLITE_DONE ? TIDE_OK : tide_db_failed(db, code, "check the file", err);
 }
 
 tide_status tide_db_step(tide_db *db, sqlite3_stmt *stmt, bool *row_out, tide_error *err)

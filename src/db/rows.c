@@ -41,10 +41,9 @@ tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, b
     tide_bind_text(stmt, 1, tide_text_of(table));
     const int code = sqlite3_step(stmt);
     const bool well = code == SQLITE_ROW || code == SQLITE_DONE;
-    const tide_status rc = well ? TIDE_OK : failed(rows, what, err);
-    if (rc == TIDE_OK)
-        *has_out = code == SQLITE_ROW;
-    return rc;
+    TIDE_TRY(well ? TIDE_OK : failed(rows, what, err));
+    *has_out = code == SQLITE_ROW;
+    return TIDE_OK;
 }
 
 tide_status tide_rows_snapshot(tide_rows rows, const char *what, bool *own_out, tide_error *err)

@@ -272,7 +272,7 @@ tide_status tide_rows_pg_tables(tide_rows rows, const char *sql, const char *wha
     TIDE_TRY(exec(rows.postgres, "SELECT pg_advisory_xact_lock(hashtext('" SCHEMA " tables'))",
                   what, err));
     if (tide_rows_translate(sql, &text) != TIDE_OK)
-        TIDE_TRY(no_memory(what, err));
+        return no_memory(what, err);
     return exec(rows.postgres, tide_buf_cstr(&text), what, err);
 }
 

@@ -346,9 +346,8 @@ static tide_status new_engine(const struct tide_engine_options *options, tide_en
 {
     tide_mem *mem = tide_mem_heap();
     tide_world *world = options->world;
-    if (world == NULL) {
+    if (world == NULL)
         TIDE_TRY(tide_world_real_new(mem, &world, err));
-    }
     tide_engine *engine = tide_mem_new(mem, sizeof *engine);
     if (engine == NULL) {
         if (options->world == NULL)

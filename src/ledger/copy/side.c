@@ -298,15 +298,14 @@ static tide_status list_sqlite(struct copy_side *side, const char *sql, int colu
     int code = sqlite3_prepare_v2(side->db->handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(side->db, code, "prepare a statement", err);
-    tide_status rc = TIDE_OK;
-    while (rc == TIDE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
         for (int i = 0; i < columns; i++)
             texts[i] = tide_column_text(stmt, i);
-        rc = visit(texts, arg);
+        TIDE_TRY(visit(texts, arg));
     }
-    if (rc == TIDE_OK && code != SQLITE_DONE)
-        rc = tide_db_failed(side->db, code, "run a statement", err);
-    return rc;
+    if (code != SQLITE_DONE)
+        return tide_db_failed(side->db, code, "run a statement", err);
+    return TIDE_OK;
 }
 
 tide_status tide_copy_side_list(struct copy_side *side, const char *sql, int columns,

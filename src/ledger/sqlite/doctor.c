@@ -97,15 +97,14 @@ static tide_status numbers(struct tide_sqlite *self, const char *sql, uint64_t f
         tide_bind_u64(stmt, 2, second);
     code = sqlite3_step(stmt);
     TIDE_ASSERT(code != SQLITE_DONE); /* each text is an aggregate */
-    tide_status rc = TIDE_OK;
     if (code == SQLITE_ROW) {
         for (int i = 0; i < count; i++)
             numbers_out[i] = tide_column_u64(stmt, i);
         if (name_out != NULL)
             tide_column_copy(stmt, count, name_out, name_bytes);
     } else
-        rc = tide_db_failed(&self->db, code, "run a query", err);
-    return rc;
+        return tide_db_failed(&self->db, code, "run a query", err);
+    return TIDE_OK;
 }
 
 static uint64_t ago(const struct looking *looking, uint64_t ms)

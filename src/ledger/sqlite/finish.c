@@ -513,11 +513,11 @@ static tide_status cancel_look(struct tide_sqlite *self, const struct tide_finis
     bool wanted = false;
     tide_bind_u64(stmt, 1, finish->id);
     tide_bind_u64(stmt, 2, finish->token);
-    tide_status rc = tide_db_step(&self->db, stmt, &wanted, err);
-    if (rc == TIDE_OK && wanted)
+    TIDE_TRY(tide_db_step(&self->db, stmt, &wanted, err));
+    if (wanted)
         *own_out =
             tide_error_set(err, TIDE_CANCELED, "job %" PRIu64 " is to be canceled", finish->id);
-    return rc;
+    return TIDE_OK;
 }
 
 /* One finish.  *own_out gets a failure of the finish itself; a failure of the store is

@@ -540,10 +540,9 @@ static tide_status check_rule(struct tide_sqlite *self, const struct rule *rule,
         return tide_db_failed(&self->db, code, "prepare a check", err);
     for (int shown = 0; (code = sqlite3_step(stmt)) == SQLITE_ROW && shown < SHOWN_MAX; shown++)
         (void)tide_buf_print(problems, "%s: %" PRIu64 "\n", rule->name, tide_column_u64(stmt, 0));
-    tide_status rc = code == SQLITE_ROW || code == SQLITE_DONE
-                         ? TIDE_OK
-                         : tide_db_failed(&self->db, code, "check", err);
-    return rc;
+    return code == SQLITE_ROW || code == SQLITE_DONE
+               ? TIDE_OK
+               : tide_db_failed(&self->db, code, "check", err);
 }
 
 tide_status tide_sql_check(tide_ledger *ledger, tide_buf *problems, tide_error *err)

@@ -146,7 +146,7 @@ static tide_status writer_open(tide_archive *archive, tide_error *err)
     TIDE_TRY(tide_packer_new(archive->mem, archive->options.level, &writer->packer, err));
     if (tide_cond_new(archive->world, &writer->work) != TIDE_OK ||
         tide_cond_new(archive->world, &writer->news) != TIDE_OK)
-        TIDE_TRY(no_memory(&archive->options, err));
+        return no_memory(&archive->options, err);
     TIDE_TRY(tide_dir_make(archive->world, archive->options.dir, err));
     TIDE_TRY(lock_directory(archive, err));
     return tide_shards_look(&writer->shards, err);
@@ -330,10 +330,7 @@ tide_status tide_archive_shard(tide_archive *archive, size_t index,
     tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
     size_t before = 0;
-    tide_status rc = tide_reader_take_all(archive, &reader, err);
-    if (rc == TIDE_OK)
-        rc = shard_number(reader, index, &before, &shard, err);
-    if (rc == TIDE_OK)
-        rc = shard_state(shard, state_out, err);
-    return rc;
+    TIDE_TRY(tide_reader_take_all(archive, &reader, err));
+    TIDE_TRY(shard_number(reader, index, &before, &shard, err));
+    return shard_state(shard, state_out, err);
 }

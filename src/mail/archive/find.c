@@ -75,12 +75,9 @@ tide_status tide_archive_label_rows(tide_archive *archive, const struct tide_sto
 {
     tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
-    tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
-    if (rc == TIDE_OK) {
-        sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_ROWS, stored->rowid);
-        rc = label_walk(shard, row, visit, arg, err);
-    }
-    return rc;
+    TIDE_TRY(tide_reader_take_at(archive, stored->shard, &reader, &shard, err));
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_ROWS, stored->rowid);
+    return label_walk(shard, row, visit, arg, err);
 }
 
 tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *visit, void *arg,

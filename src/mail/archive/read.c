@@ -36,17 +36,15 @@ tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
     tide_auto_reader *reader = NULL;
     struct tide_stored stored;
     bool found = false;
-    tide_status rc = tide_reader_take_all(archive, &reader, err);
-    if (rc == TIDE_OK)
-        rc = find_in_all(reader, gmail_id, false, &found, &stored, err);
-    if (rc == TIDE_OK && !found)
-        rc = find_in_all(reader, gmail_id, true, &found, &stored, err);
-    if (rc == TIDE_OK && !found)
+    TIDE_TRY(tide_reader_take_all(archive, &reader, err));
+    TIDE_TRY(find_in_all(reader, gmail_id, false, &found, &stored, err));
+    if (!found)
+        TIDE_TRY(find_in_all(reader, gmail_id, true, &found, &stored, err));
+    if (!found)
         return tide_error_set(err, TIDE_NOT_FOUND, "no message %.*s is stored", (int)gmail_id.bytes,
                               gmail_id.data);
-    if (rc == TIDE_OK)
-        *stored_out = stored;
-    return rc;
+    *stored_out = stored;
+    return TIDE_OK;
 }
 
 /* Reads the first and the last Gmail id of a shard.  Ids of one server grow with time, so for most
@@ -133,10 +131,8 @@ tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *st
                              tide_error *err)
 {
     tide_auto_reader *reader = NULL;
-    tide_status rc = tide_reader_take(archive, &reader, err);
-    if (rc == TIDE_OK)
-        rc = tide_reader_raw(reader, stored, out, err);
-    return rc;
+    TIDE_TRY(tide_reader_take(archive, &reader, err));
+    return tide_reader_raw(reader, stored, out, err);
 }
 
 tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stored *stored,
@@ -283,9 +279,8 @@ static tide_status walk_parts(struct tide_reader *reader, struct part *parts, si
         struct part *least = NULL;
         for (size_t i = 0; i < count; i++) {
             struct part *part = &parts[i];
-            if (part->at == part->count && !part->over) {
+            if (part->at == part->count && !part->over)
                 TIDE_TRY(part_fill(reader, part, err));
-            }
             if (part->at < part->count &&
                 (least == NULL || part->page[part->at].rowid < least->page[least->at].rowid))
                 least = part;

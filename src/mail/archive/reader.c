@@ -68,9 +68,8 @@ tide_status tide_reader_take(tide_archive *archive, struct tide_reader **reader_
         archive->idle[i] = NULL;
     }
     tide_lock_drop(archive->world, archive->lock);
-    if (reader == NULL) {
+    if (reader == NULL)
         TIDE_TRY(reader_open(archive, &reader, err));
-    }
     for (size_t i = 0; reader->forgets != forgets && i < reader->shards.count; i++)
         tide_shards_close(&reader->shards, reader->shards.list[i]); /* ARC8 */
     reader->forgets = forgets;

@@ -489,13 +489,11 @@ tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int6
     int64_t id = run == NULL ? wanted : run->end;
     tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TAKEN, id);
     bool there = false;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    while (rc == TIDE_OK && there && sqlite3_column_int64(row, 0) == id) {
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    while (there && sqlite3_column_int64(row, 0) == id) {
         id++;
-        rc = tide_db_step(&shard->db, row, &there, err);
+        TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
     }
-    if (rc != TIDE_OK)
-        return rc;
     if (run == NULL && id > wanted) {
         TIDE_SEEN("shard: a time is taken");
         run = &shard->runs[shard->run_next++ % TIDE_SHARD_RUNS];
@@ -641,11 +639,10 @@ static tide_status give_piece(void *arg, size_t index, tide_text *piece_out, tid
     tide_buf_clear(&reading->piece);
     if (rc == TIDE_OK && !there)
         rc = tide_error_set(err, TIDE_CORRUPT, "a piece of it is missing");
-    if (rc == TIDE_OK)
-        rc = unpack_row(reading, row, 0, &reading->piece, err);
-    if (rc == TIDE_OK)
-        *piece_out = tide_buf_text(&reading->piece);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(unpack_row(reading, row, 0, &reading->piece, err));
+    *piece_out = tide_buf_text(&reading->piece);
+    return TIDE_OK;
 }
 
 static tide_status take_bytes(void *arg, const char *bytes, size_t count)

@@ -173,11 +173,9 @@ static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t
         tide_json_set_u64(&payload, "tries", span->tries);
     if (check)
         tide_json_set_bool(&payload, "check", true);
-    tide_status rc =
-        tide_mail_page_job(span->mail, span->job, span->mail->list_kind, &payload, page, err);
-    if (rc == TIDE_OK)
-        span->more++;
-    return rc;
+    TIDE_TRY(tide_mail_page_job(span->mail, span->job, span->mail->list_kind, &payload, page, err));
+    span->more++;
+    return TIDE_OK;
 }
 
 static bool may_cut(const struct span *span, struct tide_slice halves[2])

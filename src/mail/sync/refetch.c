@@ -167,15 +167,11 @@ static tide_status heal_run(tide_job *job, tide_mail *mail, tide_error *err)
 {
     struct healing healing = {.mail = mail, .job = job, .rc = TIDE_OK, .err = err};
     json_auto_t *payload = NULL;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "from", &healing.from_ms, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_user(mail, tide_job_account(job), &healing.user, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_json_parse(tide_job_payload(job), &payload, err));
+    TIDE_TRY(tide_json_get_u64(payload, "from", &healing.from_ms, err));
+    TIDE_TRY(tide_mail_user(mail, tide_job_account(job), &healing.user, err));
     tide_buf_init(&healing.raw, mail->mem, TIDE_MESSAGE_BYTES_MAX);
-    rc = heal_page(&healing, err);
+    tide_status rc = heal_page(&healing, err);
     tide_buf_done(&healing.raw);
     return rc;
 }
