@@ -32,7 +32,7 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
                                   tide_error *err)
 {
     struct tide_console_ask ask = {.position = NAN};
-    json_t *object = NULL;
+    json_auto_t *object = NULL;
     tide_text date = TIDE_TEXT_NONE;
     uint64_t type = 0;
     uint64_t dimensions = 0;
@@ -41,50 +41,34 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
     uint64_t reading = 0;
     uint64_t first = 0;
     int32_t day = 0;
-    tide_status rc = tide_json_parse(payload, &object, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "site", &ask.site, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "plan", &ask.plan, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "type", &type, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "dimensions", &dimensions, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(object, "date", &date, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "start", &start, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "limit", &limit, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(object, "final", &ask.final, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(object, "first", &ask.totals_next, err);
-    if (rc == TIDE_OK && json_object_get(object, "reading") != NULL) {
-        rc = tide_json_get_u64(object, "reading", &reading, err);
-        if (rc == TIDE_OK)
-            rc = tide_json_get_u64(object, "from", &first, err);
+    TIDE_TRY(tide_json_parse(payload, &object, err));
+    TIDE_TRY(tide_json_get_u64(object, "site", &ask.site, err));
+    TIDE_TRY(tide_json_get_u64(object, "plan", &ask.plan, err));
+    TIDE_TRY(tide_json_get_u64(object, "type", &type, err));
+    TIDE_TRY(tide_json_get_u64(object, "dimensions", &dimensions, err));
+    TIDE_TRY(tide_json_get_text(object, "date", &date, err));
+    TIDE_TRY(tide_json_get_u64(object, "start", &start, err));
+    TIDE_TRY(tide_json_get_u64(object, "limit", &limit, err));
+    TIDE_TRY(tide_json_get_bool(object, "final", &ask.final, err));
+    TIDE_TRY(tide_json_get_bool(object, "first", &ask.totals_next, err));
+    if (json_object_get(object, "reading") != NULL) {
+        TIDE_TRY(tide_json_get_u64(object, "reading", &reading, err));
+        TIDE_TRY(tide_json_get_u64(object, "from", &first, err));
     }
-    if (rc == TIDE_OK) {
-        (void)snprintf(ask.date, sizeof ask.date, "%.*s", (int)date.bytes, date.data);
-        if (type >= TIDE_SC_TYPES || dimensions >> TIDE_SC_DIMENSIONS != 0 ||
-            start > TIDE_SC_DAY_ROWS_MAX || limit == 0 || limit > TIDE_SC_ROWS_MAX ||
-            ask.plan == 0 || reading >= TIDE_CONSOLE_READINGS_MAX || first > start ||
-            (first > 0 && reading + 1 == TIDE_CONSOLE_READINGS_MAX) ||
-            !tide_date_parse(ask.date, &day))
-            rc = tide_error_set(err, TIDE_INVALID, "invalid payload of a console.page job");
-    }
+    (void)snprintf(ask.date, sizeof ask.date, "%.*s", (int)date.bytes, date.data);
+    if (type >= TIDE_SC_TYPES || dimensions >> TIDE_SC_DIMENSIONS != 0 ||
+        start > TIDE_SC_DAY_ROWS_MAX || limit == 0 || limit > TIDE_SC_ROWS_MAX || ask.plan == 0 ||
+        reading >= TIDE_CONSOLE_READINGS_MAX || first > start ||
+        (first > 0 && reading + 1 == TIDE_CONSOLE_READINGS_MAX) || !tide_date_parse(ask.date, &day))
+        return tide_error_set(err, TIDE_INVALID, "invalid payload of a console.page job");
     const json_t *totals = json_object_get(object, "totals");
-    if (rc == TIDE_OK && json_array_size(totals) >= 2) {
+    if (json_array_size(totals) >= 2) {
         ask.totals = true;
         ask.clicks = json_number_value(json_array_get(totals, 0));
         ask.impressions = json_number_value(json_array_get(totals, 1));
         if (json_array_size(totals) > 2)
             ask.position = json_number_value(json_array_get(totals, 2));
     }
-    json_decref(object);
-    if (rc != TIDE_OK)
-        return rc;
     ask.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
     ask.start_row = (uint32_t)start;
     ask.row_limit = (uint32_t)limit;

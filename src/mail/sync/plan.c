@@ -212,38 +212,30 @@ static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error 
     tide_json_set_u64(&kept, "some", plan->some_s);
     tide_json_set_bool(&kept, "labels", plan->labels);
     tide_status rc = tide_json_line(&kept, &line);
-    rc = rc == TIDE_OK ? tide_job_resume_set(job, tide_buf_text(&line), err)
-                       : tide_error_set(err, rc, "no memory for a plan");
-    return rc;
+    return rc == TIDE_OK ? tide_job_resume_set(job, tide_buf_text(&line), err)
+                         : tide_error_set(err, rc, "no memory for a plan");
 }
 
 static tide_status plan_resume(struct plan *plan, tide_job *job, tide_error *err)
 {
-    json_t *kept = NULL;
+    json_auto_t *kept = NULL;
     tide_text history_id = TIDE_TEXT_NONE;
     if (tide_job_resume(job).bytes == 0)
         return TIDE_OK;
-    tide_status rc = tide_json_parse(tide_job_resume(job), &kept, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "now", &plan->now_ms, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "messages", &plan->position.messages, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(kept, "dates", &plan->position.dates, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "none", &plan->none_s, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "some", &plan->some_s, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(kept, "labels", &plan->labels, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(kept, "history_id", &history_id, err);
-    if (rc == TIDE_OK && history_id.bytes < sizeof plan->position.history_id)
+    plan->asked = false;
+    TIDE_TRY(tide_json_parse(tide_job_resume(job), &kept, err));
+    TIDE_TRY(tide_json_get_u64(kept, "now", &plan->now_ms, err));
+    TIDE_TRY(tide_json_get_u64(kept, "messages", &plan->position.messages, err));
+    TIDE_TRY(tide_json_get_bool(kept, "dates", &plan->position.dates, err));
+    TIDE_TRY(tide_json_get_u64(kept, "none", &plan->none_s, err));
+    TIDE_TRY(tide_json_get_u64(kept, "some", &plan->some_s, err));
+    TIDE_TRY(tide_json_get_bool(kept, "labels", &plan->labels, err));
+    TIDE_TRY(tide_json_get_text(kept, "history_id", &history_id, err));
+    if (history_id.bytes < sizeof plan->position.history_id)
         (void)snprintf(plan->position.history_id, sizeof plan->position.history_id, "%.*s",
                        (int)history_id.bytes, history_id.data);
-    plan->asked = rc == TIDE_OK && plan->some_s > 0;
-    json_decref(kept);
-    return rc;
+    plan->asked = plan->some_s > 0;
+    return TIDE_OK;
 }
 
 /* ---- what to do ---- */
@@ -550,8 +542,7 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
     tide_status rc = tide_json_line(&payload, &line);
     tide_json_done(&payload);
     if (rc != TIDE_OK)
-        rc = tide_error_set(err, rc, "no memory for a history run");
-    TIDE_TRY(rc);
+        return tide_error_set(err, rc, "no memory for a history run");
     TIDE_TRY(open_cycle(transaction, plan, &cycle, err));
     const struct tide_spec spec = {.kind = plan->mail->history_kind,
                                    .account = plan->row.account,
