@@ -447,7 +447,6 @@ tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a query");
     query->mem = mem;
     tide_arena_init(&query->arena, mem, TIDE_QUERY_MEMORY_BYTES);
-    tide_status rc = TIDE_OK;
 
     struct parser parser = {.making = {.now_ms = now_ms,
                                        .utc_offset_s = utc_offset_s,
