@@ -8,14 +8,18 @@
 #include "base/text.h"
 #include "tidemark/buf.h"
 
-/* A buffer on the heap; with tide_auto_buf it is freed at the end of its block:
+/* An empty buffer; with tide_auto_buf it is freed at the end of its block:
  *     tide_auto_buf text = tide_buf_heap(4096); */
 #define tide_auto_buf __attribute__((cleanup(tide_buf_done))) tide_buf
-static inline tide_buf tide_buf_heap(size_t bytes_max)
+static inline tide_buf tide_buf_in(tide_mem *mem, size_t bytes_max)
 {
     tide_buf buf;
-    tide_buf_init(&buf, NULL, bytes_max);
+    tide_buf_init(&buf, mem, bytes_max);
     return buf;
+}
+static inline tide_buf tide_buf_heap(size_t bytes_max)
+{
+    return tide_buf_in(NULL, bytes_max);
 }
 
 void tide_buf_rest(tide_buf *buf); /* clears; keeps the room unless it is more than 1 MiB */

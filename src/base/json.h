@@ -50,6 +50,8 @@ typedef struct tide_json {
 void tide_json_object(tide_json *json);
 void tide_json_array(tide_json *json);
 void tide_json_done(tide_json *json); /* zeroed is fine */
+/* Freed at the end of its block. */
+#define tide_auto_json __attribute__((cleanup(tide_json_done))) tide_json
 /* Sets a field.  An existing one is replaced. */
 void tide_json_set_text(tide_json *json, const char *key, tide_text text);
 void tide_json_set_cstr(tide_json *json, const char *key, const char *text); /* NULL: null */

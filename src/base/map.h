@@ -20,6 +20,8 @@ typedef struct tide_map {
 
 void tide_map_init(tide_map *map, tide_mem *mem);
 void tide_map_done(tide_map *map);
+/* Freed at the end of its block. */
+#define tide_auto_map __attribute__((cleanup(tide_map_done))) tide_map
 void tide_map_clear(tide_map *map);
 /* Reserves room so that puts up to `count` keys in all cannot fail. */
 bool tide_map_reserve(tide_map *map, size_t count);

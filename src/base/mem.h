@@ -32,10 +32,17 @@ void tide_mem_free(tide_mem *mem, void *pointer, size_t bytes); /* NULL is fine 
 bool tide_mem_grow(tide_mem *mem, void **array, size_t *capacity, size_t count, size_t count_max,
                    size_t element_bytes);
 
-/* The same on the heap, for an array and the variable that has its capacity. */
+/* The same for an array of any type and the variable that has its capacity. */
+#define TIDE_GROW_IN(mem, array, capacity, count, count_max)                                       \
+    __extension__({                                                                                \
+        void *grow_array = (array);                                                                \
+        const bool grow_ok =                                                                       \
+            tide_mem_grow(mem, &grow_array, &(capacity), count, count_max, sizeof *(array));       \
+        (array) = grow_array;                                                                      \
+        grow_ok;                                                                                   \
+    })
 #define TIDE_GROW(array, capacity, count, count_max)                                               \
-    tide_mem_grow(tide_mem_heap(), (void **)&(array), &(capacity), count, count_max,               \
-                  sizeof *(array))
+    TIDE_GROW_IN(tide_mem_heap(), array, capacity, count, count_max)
 
 /* Fails one allocation, counted from 0, or none (UINT64_MAX); counts live allocations. */
 struct tide_mem_faulty {
@@ -70,13 +77,17 @@ void tide_arena_reset(tide_arena *arena);
 void *tide_arena_take(tide_arena *arena, size_t bytes);                   /* zeroed, or NULL */
 char *tide_arena_copy(tide_arena *arena, const char *text, size_t bytes); /* terminated, or NULL */
 
-/* An arena on the heap; with tide_auto_arena it is freed at the end of its block. */
+/* An empty arena; with tide_auto_arena it is freed at the end of its block. */
 #define tide_auto_arena __attribute__((cleanup(tide_arena_done))) tide_arena
-static inline tide_arena tide_arena_heap(size_t bytes_max)
+static inline tide_arena tide_arena_in(tide_mem *mem, size_t bytes_max)
 {
     tide_arena arena;
-    tide_arena_init(&arena, tide_mem_heap(), bytes_max);
+    tide_arena_init(&arena, mem, bytes_max);
     return arena;
+}
+static inline tide_arena tide_arena_heap(size_t bytes_max)
+{
+    return tide_arena_in(tide_mem_heap(), bytes_max);
 }
 
 #endif

@@ -5,12 +5,10 @@
 
 static json_t *snapshot_of_ours(struct cli *cli, tide_engine *engine)
 {
-    tide_buf text;
     json_t *snapshot = NULL;
-    tide_buf_init(&text, cli->mem, 64 << 20);
+    tide_auto_buf text = tide_buf_in(cli->mem, 64 << 20);
     if (tide_engine_snapshot(engine, &text, NULL) == TIDE_OK)
         (void)tide_json_parse(tide_buf_text(&text), &snapshot, NULL);
-    tide_buf_done(&text);
     return snapshot;
 }
 
@@ -23,7 +21,7 @@ json_t *cli_snapshot(struct cli *cli, tide_engine *engine)
     char hint[sizeof cli->hint];
     memcpy(hint, cli->hint, sizeof hint);
     tide_json request;
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     json_t *snapshot = NULL;
     bool runs = false;
     tide_control_request(TIDE_OP_SNAPSHOT, &request);
@@ -32,7 +30,6 @@ json_t *cli_snapshot(struct cli *cli, tide_engine *engine)
         snapshot = json_incref(json_object_get(answer, "snapshot"));
     else if (runs)
         (void)fprintf(stderr, "tidemark: warning: %s\n", cli->err.text);
-    json_decref(answer);
     cli->err = kept;
     memcpy(cli->hint, hint, sizeof hint);
     return snapshot;

@@ -29,18 +29,17 @@ tide_status archive_here_places(struct cli *cli, char archive_dir_out[CLI_PATH_B
 tide_status archive_here_options(struct cli *cli, const char *archive_dir,
                                  struct archive_here *here, struct tide_engine_options *options_out)
 {
-    tide_status rc = cli_ledger_choose(cli);
-    if (rc == TIDE_OK && cli->shared != NULL)
-        rc = archive_here_open(cli, archive_dir, here);
-    if (rc == TIDE_OK)
-        *options_out = (struct tide_engine_options){.state_dir = cli->state_dir,
-                                                    .ledger = cli->shared,
-                                                    .may_take = archive_here_may_take,
-                                                    .may_take_arg = here,
-                                                    .world = cli->world,
-                                                    .settings = cli->settings,
-                                                    .log = cli_log_file(cli)};
-    return rc;
+    TIDE_TRY(cli_ledger_choose(cli));
+    if (cli->shared != NULL)
+        TIDE_TRY(archive_here_open(cli, archive_dir, here));
+    *options_out = (struct tide_engine_options){.state_dir = cli->state_dir,
+                                                .ledger = cli->shared,
+                                                .may_take = archive_here_may_take,
+                                                .may_take_arg = here,
+                                                .world = cli->world,
+                                                .settings = cli->settings,
+                                                .log = cli_log_file(cli)};
+    return TIDE_OK;
 }
 
 tide_status archive_here_opened(struct cli *cli, tide_status rc)
@@ -104,12 +103,9 @@ static tide_status place(struct cli *cli, const struct archive_here *here, tide_
     tide_tx *tx = NULL;
     tide_system_archive_path(system, here->archive_dir, name, dir, sizeof dir);
     tide_secret_place(tide_secrets_where(secrets), where);
-    tide_status rc = tide_archive_id_make(cli->world, dir, id, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_ledger_account_place(tx, account, id, where, &cli->err);
+    TIDE_TRY(tide_archive_id_make(cli->world, dir, id, &cli->err));
+    TIDE_TRY(tide_tx_begin(cli->ledger, &tx, &cli->err));
+    tide_status rc = tide_ledger_account_place(tx, account, id, where, &cli->err);
     if (rc == TIDE_OK)
         rc = cli_tell(cli, tx, TIDE_HINT_CONTROL, account);
     if (rc == TIDE_OK)
@@ -142,12 +138,9 @@ static bool signed_in_here(struct cli *cli, tide_secrets *secrets, const char *a
                            const struct tide_system *system)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf secret;
     tide_system_secret_name(system, account, name);
-    tide_buf_init(&secret, cli->mem, TIDE_SECRET_BYTES_MAX);
+    tide_auto_secret secret = tide_buf_in(cli->mem, TIDE_SECRET_BYTES_MAX);
     const tide_status rc = tide_secrets_get(secrets, name, &secret, NULL);
-    tide_secret_wipe(&secret);
-    tide_buf_done(&secret);
     return rc == TIDE_OK;
 }
 

@@ -76,7 +76,6 @@ static tide_status xdg_dir(struct cli *cli, const char *variable, const char *be
 static tide_status dirs_find(struct cli *cli)
 {
     char config_dir[CLI_PATH_BYTES];
-    tide_status rc = TIDE_OK;
     if (cli->home == NULL)
         cli->home = getenv("TIDEMARK_HOME");
     if (cli->home != NULL && cli->home[0] == '\0')
@@ -88,17 +87,12 @@ static tide_status dirs_find(struct cli *cli)
         (void)snprintf(cli->data_dir, sizeof cli->data_dir, "%s", cli->home);
         (void)snprintf(config_dir, sizeof config_dir, "%s", cli->home);
     } else {
-        rc = xdg_dir(cli, "XDG_STATE_HOME", ".local/state", cli->state_dir);
-        if (rc == TIDE_OK)
-            rc = xdg_dir(cli, "XDG_DATA_HOME", ".local/share", cli->data_dir);
-        if (rc == TIDE_OK)
-            rc = xdg_dir(cli, "XDG_CONFIG_HOME", ".config", config_dir);
+        TIDE_TRY(xdg_dir(cli, "XDG_STATE_HOME", ".local/state", cli->state_dir));
+        TIDE_TRY(xdg_dir(cli, "XDG_DATA_HOME", ".local/share", cli->data_dir));
+        TIDE_TRY(xdg_dir(cli, "XDG_CONFIG_HOME", ".config", config_dir));
     }
-    if (rc == TIDE_OK)
-        rc = path_join(cli, cli->ledger_path, cli->state_dir, TIDE_STATE_FILE);
-    if (rc == TIDE_OK)
-        rc = path_join(cli, cli->config_path, config_dir, "config.yaml");
-    return rc;
+    TIDE_TRY(path_join(cli, cli->ledger_path, cli->state_dir, TIDE_STATE_FILE));
+    return path_join(cli, cli->config_path, config_dir, "config.yaml");
 }
 
 tide_status cli_start(struct cli *cli)
@@ -191,13 +185,10 @@ static tide_status ledger_must_exist(struct cli *cli)
 
 static tide_status ledger_open(struct cli *cli, bool read_only)
 {
-    tide_status rc = cli_ledger_choose(cli);
-    if (rc == TIDE_OK && cli->shared != NULL)
+    TIDE_TRY(cli_ledger_choose(cli));
+    if (cli->shared != NULL)
         return cli_shared_open(cli, read_only, false);
-    if (rc == TIDE_OK)
-        rc = ledger_must_exist(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(ledger_must_exist(cli));
     char run_id[40];
     (void)snprintf(run_id, sizeof run_id, "command-%d", (int)getpid());
     struct tide_ledger_options options = {
@@ -245,11 +236,9 @@ void cli_ledger_close(struct cli *cli)
 static tide_status lock_take(struct cli *cli)
 {
     char path[CLI_PATH_BYTES], holder[80];
-    tide_status rc = path_join(cli, path, cli->state_dir, TIDE_CONTROL_LOCK);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(path_join(cli, path, cli->state_dir, TIDE_CONTROL_LOCK));
     (void)snprintf(holder, sizeof holder, "tidemark command, process %d", (int)getpid());
-    rc = tide_home_lock(cli->world, path, holder, true, &cli->lock, &cli->err);
+    tide_status rc = tide_home_lock(cli->world, path, holder, true, &cli->lock, &cli->err);
     if (rc == TIDE_BUSY)
         return cli_hint(cli, rc,
                         "It holds this directory but does not answer on its socket. Wait, or stop "
@@ -259,8 +248,8 @@ static tide_status lock_take(struct cli *cli)
 
 tide_status cli_lock(struct cli *cli)
 {
-    tide_status rc = tide_dir_make(cli->world, cli->state_dir, &cli->err);
-    return rc == TIDE_OK ? lock_take(cli) : rc;
+    TIDE_TRY(tide_dir_make(cli->world, cli->state_dir, &cli->err));
+    return lock_take(cli);
 }
 
 tide_status cli_ledger_write(struct cli *cli)

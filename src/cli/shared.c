@@ -58,9 +58,8 @@ tide_status cli_ledger_choose(struct cli *cli)
     if (half != TIDE_OK)
         return half;
     /* With --ledger no setting is needed, but a wrong file is still an error. */
-    tide_status rc = cli_settings(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_settings(cli));
+    tide_status rc = TIDE_OK;
     if (cli->shared == NULL) {
         const char *url = tide_setting_text(cli->settings, TIDE_SET_LEDGER_URL);
         rc = url[0] == '\0' ? TIDE_OK : refuse_open_file(cli, url);
@@ -73,9 +72,9 @@ tide_status cli_ledger_choose(struct cli *cli)
 
 tide_status cli_shared_only(struct cli *cli)
 {
-    const tide_status rc = cli_ledger_choose(cli);
-    if (rc != TIDE_OK || cli->shared != NULL)
-        return rc;
+    TIDE_TRY(cli_ledger_choose(cli));
+    if (cli->shared != NULL)
+        return TIDE_OK;
     cli->exit_code = CLI_EXIT_USAGE;
     return cli_fail(
         cli, TIDE_INVALID,

@@ -18,7 +18,7 @@ enum {
 static tide_status profile_get(struct tide_api_ask *ask, struct tide_gmail_profile *profile_out,
                                tide_error *err)
 {
-    json_t *value = NULL;
+    json_auto_t *value = NULL;
     tide_status rc = tide_api_ask_json(ask, &value, err);
     const int http = ask->response.http;
     if (rc != TIDE_OK && (http == 404 || http == 405 || http == 501)) {
@@ -28,7 +28,6 @@ static tide_status profile_get(struct tide_api_ask *ask, struct tide_gmail_profi
     }
     if (rc == TIDE_OK)
         rc = tide_api_ask_named(ask, tide_gmail_answer_profile(value, profile_out, err), err);
-    json_decref(value);
     tide_api_ask_done(ask);
     return rc;
 }
@@ -50,14 +49,12 @@ tide_status tide_gmail_whose(tide_world *world, const char *endpoint, tide_text 
     const struct tide_api_options options = {
         .provider = &tide_gmail_api, .endpoint = endpoint, .bearer = bearer, .world = world};
     tide_gmail *gmail = NULL;
-    tide_status rc = tide_api_open(&options, mem, &gmail, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_api_open(&options, mem, &gmail, err));
     struct tide_api_ask ask;
     tide_api_ask_init(&ask, gmail, NULL, TIDE_GMAIL_PROFILE, PROFILE_PATH);
     ask.call.cancel = cancel;
     ask.call.total_timeout_ms = WHOSE_TIMEOUT_MS;
-    rc = profile_get(&ask, profile_out, err);
+    tide_status rc = profile_get(&ask, profile_out, err);
     tide_gmail_close(gmail);
     return rc;
 }

@@ -33,9 +33,7 @@ static tide_status copy_of(const json_t *object, const char *key, char *copy, si
                            tide_error *err)
 {
     tide_text text = TIDE_TEXT("");
-    const tide_status rc = text_of(object, key, &text, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(text_of(object, key, &text, err));
     if (text.bytes >= room)
         return tide_error_set(err, TIDE_SERVER, "field \"%s\" has %zu bytes", key, text.bytes);
     memcpy(copy, text.data, text.bytes);
@@ -88,15 +86,11 @@ tide_status tide_gmail_answer_profile(const json_t *value, struct tide_gmail_pro
 {
     struct tide_gmail_profile profile = {.messages = 0};
     int64_t messages = 0;
-    tide_status rc = copy_of(value, "emailAddress", profile.email, sizeof profile.email, err);
-    if (rc == TIDE_OK)
-        rc = copy_of(value, "historyId", profile.history_id, sizeof profile.history_id, err);
-    if (rc == TIDE_OK)
-        rc = i64_of(value, "messagesTotal", &messages, err);
-    if (rc == TIDE_OK && messages < 0)
-        rc = tide_error_set(err, TIDE_SERVER, "field \"messagesTotal\" is negative");
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(copy_of(value, "emailAddress", profile.email, sizeof profile.email, err));
+    TIDE_TRY(copy_of(value, "historyId", profile.history_id, sizeof profile.history_id, err));
+    TIDE_TRY(i64_of(value, "messagesTotal", &messages, err));
+    if (messages < 0)
+        return tide_error_set(err, TIDE_SERVER, "field \"messagesTotal\" is negative");
     profile.messages = (uint64_t)messages;
     *profile_out = profile;
     return TIDE_OK;
@@ -105,13 +99,9 @@ tide_status tide_gmail_answer_profile(const json_t *value, struct tide_gmail_pro
 tide_status tide_gmail_answer_page(json_t *value, struct tide_gmail_page *page_out, tide_error *err)
 {
     struct tide_gmail_page page = {.value = value, .next = TIDE_TEXT("")};
-    tide_status rc = array_of(value, "messages", &page.ids, err);
-    if (rc == TIDE_OK)
-        rc = named_check(page.ids, "messages", "id", err);
-    if (rc == TIDE_OK)
-        rc = text_of(value, "nextPageToken", &page.next, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(array_of(value, "messages", &page.ids, err));
+    TIDE_TRY(named_check(page.ids, "messages", "id", err));
+    TIDE_TRY(text_of(value, "nextPageToken", &page.next, err));
     if (json_array_size(page.ids) == 0)
         page.ids = NULL;
     *page_out = page;
@@ -150,16 +140,11 @@ static tide_status record_check(const json_t *record, tide_error *err)
     if (!json_is_object(record))
         return tide_error_set(err, TIDE_SERVER, "a record of \"history\" is not an object");
     tide_text id;
-    tide_status rc = text_of(record, "id", &id, err);
-    if (rc == TIDE_OK)
-        rc = changes_check(record, "messagesAdded", false, err);
-    if (rc == TIDE_OK)
-        rc = changes_check(record, "messagesDeleted", false, err);
-    if (rc == TIDE_OK)
-        rc = changes_check(record, "labelsAdded", true, err);
-    if (rc == TIDE_OK)
-        rc = changes_check(record, "labelsRemoved", true, err);
-    return rc;
+    TIDE_TRY(text_of(record, "id", &id, err));
+    TIDE_TRY(changes_check(record, "messagesAdded", false, err));
+    TIDE_TRY(changes_check(record, "messagesDeleted", false, err));
+    TIDE_TRY(changes_check(record, "labelsAdded", true, err));
+    return changes_check(record, "labelsRemoved", true, err);
 }
 
 tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *history_out,
@@ -167,15 +152,11 @@ tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *
 {
     struct tide_gmail_history history = {
         .value = value, .next = TIDE_TEXT(""), .history_id = TIDE_TEXT("")};
-    tide_status rc = array_of(value, "history", &history.records, err);
-    for (size_t i = 0; rc == TIDE_OK && i < json_array_size(history.records); i++)
-        rc = record_check(json_array_get(history.records, i), err);
-    if (rc == TIDE_OK)
-        rc = text_of(value, "nextPageToken", &history.next, err);
-    if (rc == TIDE_OK)
-        rc = text_of(value, "historyId", &history.history_id, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(array_of(value, "history", &history.records, err));
+    for (size_t i = 0; i < json_array_size(history.records); i++)
+        TIDE_TRY(record_check(json_array_get(history.records, i), err));
+    TIDE_TRY(text_of(value, "nextPageToken", &history.next, err));
+    TIDE_TRY(text_of(value, "historyId", &history.history_id, err));
     if (json_array_size(history.records) == 0)
         history.records = NULL;
     *history_out = history;
@@ -185,9 +166,7 @@ tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *
 tide_status tide_gmail_answer_id(const json_t *value, tide_text *id_out, tide_error *err)
 {
     tide_text id = TIDE_TEXT("");
-    const tide_status rc = text_of(value, "id", &id, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(text_of(value, "id", &id, err));
     if (id.bytes == 0)
         return tide_error_set(err, TIDE_SERVER, "field \"id\" is missing");
     *id_out = id;
@@ -200,21 +179,14 @@ tide_status tide_gmail_answer_message(json_t *value, tide_text id,
     tide_text seen = TIDE_TEXT(""), thread_id = TIDE_TEXT(""), history_id = TIDE_TEXT("");
     const json_t *labels = NULL;
     int64_t internal_ms = 0;
-    tide_status rc = tide_gmail_answer_id(value, &seen, err);
-    if (rc == TIDE_OK && !tide_text_equal(seen, id))
-        rc = tide_error_set(err, TIDE_SERVER, "the answer is about message \"%.60s\"", seen.data);
-    if (rc == TIDE_OK)
-        rc = text_of(value, "threadId", &thread_id, err);
-    if (rc == TIDE_OK)
-        rc = text_of(value, "historyId", &history_id, err);
-    if (rc == TIDE_OK)
-        rc = i64_of(value, "internalDate", &internal_ms, err);
-    if (rc == TIDE_OK)
-        rc = array_of(value, "labelIds", &labels, err);
-    if (rc == TIDE_OK)
-        rc = texts_check(labels, "labelIds", err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_gmail_answer_id(value, &seen, err));
+    if (!tide_text_equal(seen, id))
+        return tide_error_set(err, TIDE_SERVER, "the answer is about message \"%.60s\"", seen.data);
+    TIDE_TRY(text_of(value, "threadId", &thread_id, err));
+    TIDE_TRY(text_of(value, "historyId", &history_id, err));
+    TIDE_TRY(i64_of(value, "internalDate", &internal_ms, err));
+    TIDE_TRY(array_of(value, "labelIds", &labels, err));
+    TIDE_TRY(texts_check(labels, "labelIds", err));
     message_out->id = seen;
     message_out->thread_id = thread_id;
     message_out->history_id = history_id;
@@ -231,10 +203,7 @@ tide_status tide_gmail_answer_message(json_t *value, tide_text id,
 tide_status tide_gmail_answer_labels(const json_t *value, tide_error *err)
 {
     const json_t *labels = NULL;
-    tide_status rc = array_of(value, "labels", &labels, err);
-    if (rc == TIDE_OK)
-        rc = named_check(labels, "labels", "id", err);
-    if (rc == TIDE_OK)
-        rc = named_check(labels, "labels", "name", err);
-    return rc;
+    TIDE_TRY(array_of(value, "labels", &labels, err));
+    TIDE_TRY(named_check(labels, "labels", "id", err));
+    return named_check(labels, "labels", "name", err);
 }

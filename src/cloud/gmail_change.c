@@ -50,10 +50,9 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
                                     tide_buf *id_out, tide_error *err)
 {
     struct tide_api_ask ask;
-    json_t *value = NULL;
-    tide_json label;
-    tide_buf body;
-    tide_buf_init(&body, tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
+    json_auto_t *value = NULL;
+    tide_auto_json label;
+    tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
     tide_json_object(&label);
     tide_json_set_text(&label, "name", name);
     tide_json_set_cstr(&label, "labelListVisibility", "labelShow");
@@ -70,9 +69,6 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
         if (err != NULL)
             err->status = rc;
     }
-    json_decref(value);
-    tide_json_done(&label);
-    tide_buf_done(&body);
     tide_api_ask_done(&ask);
     return rc;
 }
@@ -151,25 +147,20 @@ static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids
                           size_t count_told, const char *const *add, const char *const *take,
                           tide_error *err)
 {
-    tide_status rc = ids_check(ids, count, err);
-    if (rc != TIDE_OK || count == 0)
-        return rc;
-    tide_buf body;
-    tide_buf_init(&body, tide_api_mem(gmail), REQUEST_BYTES_MAX);
-    rc = change_body(ids, count, add, take, &body, err);
-    if (rc == TIDE_OK) {
-        struct tide_api_ask ask;
-        if (count == 1)
-            tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_MODIFY, ids[0],
-                                   "/modify?prettyPrint=false&fields=id");
-        else
-            tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_MODIFY,
-                              "/gmail/v1/users/me/messages/batchModify?prettyPrint=false");
-        ask.call.body = tide_buf_text(&body);
-        rc = change(&ask, count_told, err);
-    }
-    tide_buf_done(&body);
-    return rc;
+    TIDE_TRY(ids_check(ids, count, err));
+    if (count == 0)
+        return TIDE_OK;
+    tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
+    TIDE_TRY(change_body(ids, count, add, take, &body, err));
+    struct tide_api_ask ask;
+    if (count == 1)
+        tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_MODIFY, ids[0],
+                               "/modify?prettyPrint=false&fields=id");
+    else
+        tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_MODIFY,
+                          "/gmail/v1/users/me/messages/batchModify?prettyPrint=false");
+    ask.call.body = tide_buf_text(&body);
+    return change(&ask, count_told, err);
 }
 
 tide_status tide_gmail_modify(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
@@ -187,25 +178,20 @@ tide_status tide_gmail_modify_one(tide_gmail *gmail, tide_job *job, tide_text id
 tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
                               tide_error *err)
 {
-    tide_status rc = ids_check(ids, count, err);
-    if (rc != TIDE_OK || count == 0)
-        return rc;
+    TIDE_TRY(ids_check(ids, count, err));
+    if (count == 0)
+        return TIDE_OK;
     struct tide_api_ask ask;
     if (count == 1) {
         tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_DELETE, ids[0], "?prettyPrint=false");
         return change(&ask, count, err);
     }
-    tide_buf body;
-    tide_buf_init(&body, tide_api_mem(gmail), REQUEST_BYTES_MAX);
-    rc = change_body(ids, count, NULL, NULL, &body, err);
-    if (rc == TIDE_OK) {
-        tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_DELETE,
-                          "/gmail/v1/users/me/messages/batchDelete?prettyPrint=false");
-        ask.call.body = tide_buf_text(&body);
-        rc = change(&ask, count, err);
-    }
-    tide_buf_done(&body);
-    return rc;
+    tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
+    TIDE_TRY(change_body(ids, count, NULL, NULL, &body, err));
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_DELETE,
+                      "/gmail/v1/users/me/messages/batchDelete?prettyPrint=false");
+    ask.call.body = tide_buf_text(&body);
+    return change(&ask, count, err);
 }
 
 /* ---- insert ------------------------------------------------------------------------------ */
@@ -293,17 +279,13 @@ static tide_status insert_upload(struct tide_api_ask *ask, tide_text raw, const 
                                  struct upload *upload, tide_buf *frame)
 {
     char boundary[32];
-    tide_status rc = boundary_of(raw, boundary);
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(frame,
+    TIDE_TRY(boundary_of(raw, boundary));
+    TIDE_TRY(tide_buf_print(frame,
                             "--%s\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n%s\r\n"
                             "--%s\r\nContent-Type: message/rfc822\r\n\r\n",
-                            boundary, tide_buf_cstr(meta), boundary);
+                            boundary, tide_buf_cstr(meta), boundary));
     const size_t head_bytes = frame->bytes;
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(frame, "\r\n--%s--\r\n", boundary);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_buf_print(frame, "\r\n--%s--\r\n", boundary));
     upload->parts[0] = (tide_text){frame->data, head_bytes};
     upload->parts[1] = raw;
     upload->parts[2] = (tide_text){frame->data + head_bytes, frame->bytes - head_bytes};
@@ -331,7 +313,7 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
 {
     struct tide_api_ask ask;
     struct upload upload;
-    json_t *value = NULL;
+    json_auto_t *value = NULL;
     tide_buf meta, body;
     const bool small = raw.bytes <= INSERT_JSON_BYTES_MAX;
     tide_buf_init(&meta, tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
@@ -356,7 +338,6 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
     } else {
         (void)tide_error_set(err, rc, "%s: no room for the request", tide_api_ask_name(&ask));
     }
-    json_decref(value);
     tide_buf_done(&body);
     tide_buf_done(&meta);
     tide_api_ask_done(&ask);

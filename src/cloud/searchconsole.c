@@ -189,33 +189,29 @@ tide_status tide_searchconsole_try(tide_world *world, const char *endpoint, tide
 
 static tide_status query_path(const struct tide_sc_query *query, tide_buf *out)
 {
-    tide_status rc = tide_buf_add_text(out, "/webmasters/v3/sites/");
-    if (rc == TIDE_OK)
-        rc = tide_percent_add(out, tide_text_of(query->site), TIDE_URL_UNRESERVED);
-    return rc == TIDE_OK ? tide_buf_add_text(out, "/searchAnalytics/query?prettyPrint=false") : rc;
+    TIDE_TRY(tide_buf_add_text(out, "/webmasters/v3/sites/"));
+    TIDE_TRY(tide_percent_add(out, tide_text_of(query->site), TIDE_URL_UNRESERVED));
+    return tide_buf_add_text(out, "/searchAnalytics/query?prettyPrint=false");
 }
 
 /* As in Google's discovery document. */
 static tide_status query_body(const struct tide_sc_query *query, tide_buf *out)
 {
-    tide_status rc =
-        tide_buf_print(out, "{\"startDate\":\"%.10s\",\"endDate\":\"%.10s\",", query->date,
-                       query->date_to == NULL ? query->date : query->date_to);
+    TIDE_TRY(tide_buf_print(out, "{\"startDate\":\"%.10s\",\"endDate\":\"%.10s\",", query->date,
+                            query->date_to == NULL ? query->date : query->date_to));
     const char *before = "\"dimensions\":[";
-    for (unsigned d = 0; rc == TIDE_OK && d < TIDE_SC_DIMENSIONS; d++) {
+    for (unsigned d = 0; d < TIDE_SC_DIMENSIONS; d++) {
         if ((query->dimensions >> d & 1u) == 0)
             continue;
-        rc = tide_buf_print(out, "%s\"%s\"", before, dimension_enums[d]);
+        TIDE_TRY(tide_buf_print(out, "%s\"%s\"", before, dimension_enums[d]));
         before = ",";
     }
-    if (rc == TIDE_OK && query->dimensions != 0)
-        rc = tide_buf_add_text(out, "],");
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(out,
-                            "\"type\":\"%s\",\"rowLimit\":%u,\"startRow\":%u,\"dataState\":\"%s\"}",
-                            type_enums[query->type], query->row_limit, query->start_row,
-                            query->fresh ? "ALL" : "FINAL");
-    return rc;
+    if (query->dimensions != 0)
+        TIDE_TRY(tide_buf_add_text(out, "],"));
+    return tide_buf_print(out,
+                          "\"type\":\"%s\",\"rowLimit\":%u,\"startRow\":%u,\"dataState\":\"%s\"}",
+                          type_enums[query->type], query->row_limit, query->start_row,
+                          query->fresh ? "ALL" : "FINAL");
 }
 
 tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
@@ -225,10 +221,8 @@ tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
 {
     TIDE_ASSERT(query->row_limit > 0 && query->row_limit <= TIDE_SC_ROWS_MAX);
     struct tide_sc_rows rows;
-    tide_buf path;
-    tide_buf body;
-    tide_buf_init(&path, client->mem, 4096);
-    tide_buf_init(&body, client->mem, 4096);
+    tide_auto_buf path = tide_buf_in(client->mem, 4096);
+    tide_auto_buf body = tide_buf_in(client->mem, 4096);
     tide_sc_rows_init(&rows, query->dimensions, sink, client->mem);
     tide_status rc = query_path(query, &path);
     if (rc == TIDE_OK)
@@ -252,7 +246,5 @@ tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
     if (rc == TIDE_OK || (rc == TIDE_SERVER && rows.wrong != NULL))
         rc = tide_sc_rows_end(&rows, page_out, err);
     tide_sc_rows_done(&rows);
-    tide_buf_done(&path);
-    tide_buf_done(&body);
     return rc;
 }

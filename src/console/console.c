@@ -51,19 +51,15 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
 tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row *row,
                                     tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc =
-        tide_rows_first(db, WHAT, &stmt, err,
-                        "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
-                        " AND type = ?2 AND dimensions = ?3",
-                        row->site, row->set.type, row->set.dimensions);
-    if (rc == TIDE_OK) {
-        row->epoch = tide_rows_get_u32(&stmt, 0);
-        tide_rows_get_copy(&stmt, 1, row->floor, sizeof row->floor);
-        tide_rows_get_copy(&stmt, 2, row->opened, sizeof row->opened);
-    }
-    tide_rows_end(&stmt);
-    return rc;
+    tide_auto_rows stmt;
+    TIDE_TRY(tide_rows_first(db, WHAT, &stmt, err,
+                             "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
+                             " AND type = ?2 AND dimensions = ?3",
+                             row->site, row->set.type, row->set.dimensions));
+    row->epoch = tide_rows_get_u32(&stmt, 0);
+    tide_rows_get_copy(&stmt, 1, row->floor, sizeof row->floor);
+    tide_rows_get_copy(&stmt, 2, row->opened, sizeof row->opened);
+    return TIDE_OK;
 }
 
 tide_status tide_console_series_put(tide_rows db, const struct tide_console_series_row *row,
@@ -138,10 +134,9 @@ static tide_status define_kinds(tide_console *console, tide_error *err)
                               .lane = TIDE_KIND_INTERACTIVE,
                               .dedupe_running = true};
     tide_engine *engine = console->options.engine;
-    tide_status rc = tide_engine_kind(engine, &plan, &console->plan_kind, err);
-    if (rc == TIDE_OK)
-        rc = tide_engine_kind(engine, &page, &console->page_kind, err);
-    return rc == TIDE_OK ? tide_engine_kind(engine, &sites, &console->sites_kind, err) : rc;
+    TIDE_TRY(tide_engine_kind(engine, &plan, &console->plan_kind, err));
+    TIDE_TRY(tide_engine_kind(engine, &page, &console->page_kind, err));
+    return tide_engine_kind(engine, &sites, &console->sites_kind, err);
 }
 
 tide_status tide_console_open(const struct tide_console_options *options, tide_mem *mem,
@@ -221,21 +216,20 @@ void tide_console_secret_name(const char *name, char out[TIDE_SECRET_NAME_BYTES_
 
 static tide_status write_site(tide_rows db, uint32_t account, const char *site, tide_error *err)
 {
-    const tide_status rc = tide_console_site_check(site, err);
-    return rc == TIDE_OK ? tide_rows_do(db, WHAT, err,
-                                        "INSERT INTO console_site(account, site) VALUES(?1, ?2)"
-                                        " ON CONFLICT(site) DO UPDATE SET account = ?1",
-                                        account, site)
-                         : rc;
+    TIDE_TRY(tide_console_site_check(site, err));
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO console_site(account, site) VALUES(?1, ?2)"
+                        " ON CONFLICT(site) DO UPDATE SET account = ?1",
+                        account, site);
 }
 
 tide_status tide_console_account_put(tide_rows db, uint32_t account,
                                      const struct tide_account_request *request, tide_error *err)
 {
-    tide_status rc = tide_system_row_put("console", db, account, request, err);
-    for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
-        rc = write_site(db, account, request->subjects[i], err);
-    return rc;
+    TIDE_TRY(tide_system_row_put("console", db, account, request, err));
+    for (size_t i = 0; i < request->subjects_count; i++)
+        TIDE_TRY(write_site(db, account, request->subjects[i], err));
+    return TIDE_OK;
 }
 
 /* Sites keep their numbers, like those that are removed one by one (refused.c). */
@@ -248,10 +242,9 @@ tide_status tide_console_account_drop(tide_rows db, uint32_t account, tide_error
         "UPDATE console_site SET account = 0 WHERE account = ?1",
         "DELETE FROM console_account WHERE account = ?1",
     };
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof steps / sizeof steps[0]; i++)
-        rc = tide_rows_do(db, WHAT, err, steps[i], account);
-    return rc;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        TIDE_TRY(tide_rows_do(db, WHAT, err, steps[i], account));
+    return TIDE_OK;
 }
 
 tide_status tide_console_site_check(const char *site, tide_error *err)
@@ -272,7 +265,7 @@ tide_status tide_console_sites_read(tide_rows db,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(db, WHAT, &stmt, err,
                       "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
@@ -285,7 +278,6 @@ tide_status tide_console_sites_read(tide_rows db,
         tide_rows_get_copy(&stmt, 4, site.site, sizeof site.site);
         visit(&site, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -309,21 +301,20 @@ static tide_status read_wanted(tide_transaction *transaction, void *arg, tide_er
 
 static tide_status find_site(tide_engine *engine, struct wanted *wanted, tide_error *err)
 {
-    const tide_status rc = tide_transact(engine, read_wanted, wanted, err);
-    if (rc == TIDE_OK && wanted->found.id == 0)
+    TIDE_TRY(tide_transact(engine, read_wanted, wanted, err));
+    if (wanted->found.id == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "site %.200s was not added",
                               wanted->site == NULL ? "?" : wanted->site);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_console_site(tide_engine *engine, const char *site,
                               struct tide_console_site *site_out, tide_error *err)
 {
     struct wanted wanted = {.site = site};
-    const tide_status rc = find_site(engine, &wanted, err);
-    if (rc == TIDE_OK)
-        *site_out = wanted.found;
-    return rc;
+    TIDE_TRY(find_site(engine, &wanted, err));
+    *site_out = wanted.found;
+    return TIDE_OK;
 }
 
 /* ---- open sites and sign-ins; under the lock ---- */
@@ -452,20 +443,17 @@ tide_status tide_console_use(tide_console *console, uint64_t id, uint32_t accoun
         return TIDE_OK;
     }
     struct wanted wanted = {.id = id};
-    tide_status rc = find_site(console->options.engine, &wanted, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(find_site(console->options.engine, &wanted, err));
     bool shared = false;
     const struct tide_placing placing = {.account = wanted.found.account,
                                          .name = wanted.found.account_name,
                                          .dir = console->dir,
                                          .secret = tide_secrets_where(console->options.secrets)};
-    rc = tide_archive_place(console->options.engine, world, &placing, &shared, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_archive_place(console->options.engine, world, &placing, &shared, err));
     /* Two jobs may call this at once; the file must be opened once. */
     tide_lock_take(world, console->lock);
     site = site_known(console, id);
+    tide_status rc = TIDE_OK;
     if (site == NULL)
         rc = site_open(console, &wanted.found, &site, err);
     else if (site->row.account != wanted.found.account)
@@ -522,7 +510,7 @@ static tide_status read_user(tide_transaction *transaction, void *arg, tide_erro
 {
     struct user_ask *ask = arg;
     tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_first(
         db, WHAT, &stmt, err, "SELECT name, endpoint FROM console_account WHERE account = ?1",
         ask->account);
@@ -530,10 +518,8 @@ static tide_status read_user(tide_transaction *transaction, void *arg, tide_erro
         ask->row.account = ask->account;
         tide_rows_get_copy(&stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
         tide_rows_get_copy(&stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
-    } else if (rc == TIDE_NOT_FOUND) {
+    } else if (rc == TIDE_NOT_FOUND)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of Search Console");
-    }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -541,11 +527,9 @@ tide_status tide_console_user(tide_console *console, uint32_t account,
                               struct tide_console_user **user_out, tide_error *err)
 {
     struct user_ask ask = {.account = account};
-    tide_status rc = tide_transact(console->options.engine, read_user, &ask, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_transact(console->options.engine, read_user, &ask, err));
     tide_lock_take(console->options.world, console->lock);
-    rc = user_open(console, &ask.row, user_out, err);
+    tide_status rc = user_open(console, &ask.row, user_out, err);
     tide_lock_drop(console->options.world, console->lock);
     return rc;
 }
@@ -626,10 +610,9 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
                              tide_error *err)
 {
     struct tide_console_site site;
-    tide_status rc = tide_console_site(console->options.engine, run->site, &site, err);
-    if (rc == TIDE_OK)
-        rc = tide_console_run_check(run, err);
-    for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++) {
+    TIDE_TRY(tide_console_site(console->options.engine, run->site, &site, err));
+    TIDE_TRY(tide_console_run_check(run, err));
+    for (unsigned type = 0; type < TIDE_SC_TYPES; type++) {
         struct tide_console_request request;
         if ((tide_console_types(run) >> type & 1u) == 0)
             continue;
@@ -638,11 +621,10 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
                                        .account = site.account,
                                        .payload = request.payload,
                                        .dedupe = request.dedupe};
-        rc = tide_enqueue(console->options.engine, &spec, 1, NULL, err);
+        TIDE_TRY(tide_enqueue(console->options.engine, &spec, 1, NULL, err));
     }
-    if (rc == TIDE_OK)
-        tide_engine_take_soon(console->options.engine);
-    return rc;
+    tide_engine_take_soon(console->options.engine);
+    return TIDE_OK;
 }
 
 /* ---- state ---- */

@@ -64,8 +64,7 @@ tide_status tide_console_list_job(tide_job *job, void *context, tide_error *err)
 {
     tide_console *console = context;
     struct tide_console_user *user = NULL;
-    tide_buf found;
-    tide_buf_init(&found, console->mem, 4 << 20);
+    tide_auto_buf found = tide_buf_in(console->mem, 4 << 20);
     struct listing listing = {&found, TIDE_OK};
     tide_status rc = tide_console_user(console, tide_job_account(job), &user, err);
     if (rc == TIDE_OK)
@@ -74,6 +73,5 @@ tide_status tide_console_list_job(tide_job *job, void *context, tide_error *err)
         rc = tide_error_set(err, listing.rc, "no memory for the list of sites");
     if (rc == TIDE_OK)
         rc = keep(job, &found, err);
-    tide_buf_done(&found);
     return tide_console_ended(console, job, rc);
 }

@@ -30,7 +30,7 @@ tide_status tide_console_look_listed(tide_ledger *ledger, uint32_t account,
                                      void (*visit)(const char *site, const char *level, void *arg),
                                      void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         tide_ledger_rows(ledger), WHAT, &stmt, err,
         "SELECT site, level FROM console_listed WHERE account = ?1 ORDER BY place", account);
@@ -41,7 +41,6 @@ tide_status tide_console_look_listed(tide_ledger *ledger, uint32_t account,
         tide_rows_get_copy(&stmt, 1, level, sizeof level);
         visit(site, level, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -64,7 +63,7 @@ tide_status tide_console_look_left(tide_ledger *ledger, uint32_t account,
                                    struct tide_console_left *left_out, tide_error *err)
 {
     struct tide_console_left left = {0};
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(tide_ledger_rows(ledger), WHAT, &stmt, err,
                       "SELECT job.payload, job.state FROM job JOIN kind ON kind.id = job.kind"
@@ -79,7 +78,6 @@ tide_status tide_console_look_left(tide_ledger *ledger, uint32_t account,
         else
             left.waiting++;
     }
-    tide_rows_end(&stmt);
     if (rc == TIDE_OK)
         *left_out = left;
     return rc;

@@ -12,27 +12,27 @@
 
 tide_status tide_console_ask_write(const struct tide_console_ask *ask, tide_buf *out)
 {
-    tide_status rc = tide_buf_print(
+    TIDE_TRY(tide_buf_print(
         out,
         "{\"site\":%" PRIu64 ",\"plan\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32
         ",\"date\":\"%s\",\"start\":%" PRIu32 ",\"limit\":%" PRIu32 ",\"final\":%s,\"first\":%s",
         ask->site, ask->plan, (int)ask->set.type, ask->set.dimensions, ask->date, ask->start_row,
-        ask->row_limit, ask->final ? "true" : "false", ask->totals_next ? "true" : "false");
-    if (rc == TIDE_OK && ask->reading > 0)
-        rc = tide_buf_print(out, ",\"reading\":%" PRIu32 ",\"from\":%" PRIu32, ask->reading,
-                            ask->from);
-    if (rc == TIDE_OK && ask->totals)
-        rc = tide_buf_print(out, ",\"totals\":[%.17g,%.17g", ask->clicks, ask->impressions);
-    if (rc == TIDE_OK && ask->totals && !isnan(ask->position))
-        rc = tide_buf_print(out, ",%.17g", ask->position);
-    return rc == TIDE_OK ? tide_buf_add_text(out, ask->totals ? "]}" : "}") : rc;
+        ask->row_limit, ask->final ? "true" : "false", ask->totals_next ? "true" : "false"));
+    if (ask->reading > 0)
+        TIDE_TRY(tide_buf_print(out, ",\"reading\":%" PRIu32 ",\"from\":%" PRIu32, ask->reading,
+                                ask->from));
+    if (ask->totals)
+        TIDE_TRY(tide_buf_print(out, ",\"totals\":[%.17g,%.17g", ask->clicks, ask->impressions));
+    if (ask->totals && !isnan(ask->position))
+        TIDE_TRY(tide_buf_print(out, ",%.17g", ask->position));
+    return tide_buf_add_text(out, ask->totals ? "]}" : "}");
 }
 
 tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *ask_out,
                                   tide_error *err)
 {
     struct tide_console_ask ask = {.position = NAN};
-    json_t *object = NULL;
+    json_auto_t *object = NULL;
     tide_text date = TIDE_TEXT_NONE;
     uint64_t type = 0;
     uint64_t dimensions = 0;
@@ -41,50 +41,34 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
     uint64_t reading = 0;
     uint64_t first = 0;
     int32_t day = 0;
-    tide_status rc = tide_json_parse(payload, &object, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "site", &ask.site, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "plan", &ask.plan, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "type", &type, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "dimensions", &dimensions, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(object, "date", &date, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "start", &start, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(object, "limit", &limit, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(object, "final", &ask.final, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(object, "first", &ask.totals_next, err);
-    if (rc == TIDE_OK && json_object_get(object, "reading") != NULL) {
-        rc = tide_json_get_u64(object, "reading", &reading, err);
-        if (rc == TIDE_OK)
-            rc = tide_json_get_u64(object, "from", &first, err);
+    TIDE_TRY(tide_json_parse(payload, &object, err));
+    TIDE_TRY(tide_json_get_u64(object, "site", &ask.site, err));
+    TIDE_TRY(tide_json_get_u64(object, "plan", &ask.plan, err));
+    TIDE_TRY(tide_json_get_u64(object, "type", &type, err));
+    TIDE_TRY(tide_json_get_u64(object, "dimensions", &dimensions, err));
+    TIDE_TRY(tide_json_get_text(object, "date", &date, err));
+    TIDE_TRY(tide_json_get_u64(object, "start", &start, err));
+    TIDE_TRY(tide_json_get_u64(object, "limit", &limit, err));
+    TIDE_TRY(tide_json_get_bool(object, "final", &ask.final, err));
+    TIDE_TRY(tide_json_get_bool(object, "first", &ask.totals_next, err));
+    if (json_object_get(object, "reading") != NULL) {
+        TIDE_TRY(tide_json_get_u64(object, "reading", &reading, err));
+        TIDE_TRY(tide_json_get_u64(object, "from", &first, err));
     }
-    if (rc == TIDE_OK) {
-        (void)snprintf(ask.date, sizeof ask.date, "%.*s", (int)date.bytes, date.data);
-        if (type >= TIDE_SC_TYPES || dimensions >> TIDE_SC_DIMENSIONS != 0 ||
-            start > TIDE_SC_DAY_ROWS_MAX || limit == 0 || limit > TIDE_SC_ROWS_MAX ||
-            ask.plan == 0 || reading >= TIDE_CONSOLE_READINGS_MAX || first > start ||
-            (first > 0 && reading + 1 == TIDE_CONSOLE_READINGS_MAX) ||
-            !tide_date_parse(ask.date, &day))
-            rc = tide_error_set(err, TIDE_INVALID, "invalid payload of a console.page job");
-    }
+    (void)snprintf(ask.date, sizeof ask.date, "%.*s", (int)date.bytes, date.data);
+    if (type >= TIDE_SC_TYPES || dimensions >> TIDE_SC_DIMENSIONS != 0 ||
+        start > TIDE_SC_DAY_ROWS_MAX || limit == 0 || limit > TIDE_SC_ROWS_MAX || ask.plan == 0 ||
+        reading >= TIDE_CONSOLE_READINGS_MAX || first > start ||
+        (first > 0 && reading + 1 == TIDE_CONSOLE_READINGS_MAX) || !tide_date_parse(ask.date, &day))
+        return tide_error_set(err, TIDE_INVALID, "invalid payload of a console.page job");
     const json_t *totals = json_object_get(object, "totals");
-    if (rc == TIDE_OK && json_array_size(totals) >= 2) {
+    if (json_array_size(totals) >= 2) {
         ask.totals = true;
         ask.clicks = json_number_value(json_array_get(totals, 0));
         ask.impressions = json_number_value(json_array_get(totals, 1));
         if (json_array_size(totals) > 2)
             ask.position = json_number_value(json_array_get(totals, 2));
     }
-    json_decref(object);
-    if (rc != TIDE_OK)
-        return rc;
     ask.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
     ask.start_row = (uint32_t)start;
     ask.row_limit = (uint32_t)limit;
@@ -127,8 +111,7 @@ void tide_console_ask_again(struct tide_console_ask *ask,
 static tide_status next(tide_console *console, tide_job *job, const struct tide_console_ask *ask,
                         tide_error *err)
 {
-    tide_buf payload;
-    tide_buf_init(&payload, console->mem, 4096);
+    tide_auto_buf payload = tide_buf_in(console->mem, 4096);
     tide_status rc = tide_console_ask_write(ask, &payload);
     const int own = tide_engine_kind_priority(console->options.engine, console->page_kind);
     const struct tide_spec spec = {.kind = console->page_kind,
@@ -139,7 +122,6 @@ static tide_status next(tide_console *console, tide_job *job, const struct tide_
         rc = tide_job_enqueue(job, &spec, err);
     else
         (void)tide_error_set(err, rc, "no memory for the next page");
-    tide_buf_done(&payload);
     return rc;
 }
 
@@ -175,10 +157,7 @@ static tide_status run_totals(tide_console *console, const struct tide_console_o
     const struct tide_sc_sink sink = {take_totals, forget_totals, ask};
     struct tide_sc_page page;
     forget_totals(ask);
-    const tide_status rc =
-        tide_searchconsole_query(site->user->client, job, &query, &sink, &page, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_searchconsole_query(site->user->client, job, &query, &sink, &page, err));
     ask->totals = true;
     ask->totals_next = false;
     return next(console, job, ask, err);
@@ -210,10 +189,7 @@ static tide_status finish_day(tide_console *console, const struct tide_console_o
         .fetched_ms = tide_world_now_unix_ms(console->options.world),
     };
     struct tide_console_committed done;
-    tide_status rc =
-        tide_console_store_commit(site->store, &ask->set, &part, &day, page, &done, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_console_store_commit(site->store, &ask->set, &part, &day, page, &done, err));
     if (done.again) {
         (void)__atomic_add_fetch(&site->user->readings_more, 1, __ATOMIC_RELAXED);
         tide_console_ask_again(ask, &done);
@@ -243,11 +219,9 @@ static tide_status run_rows(tide_console *console, const struct tide_console_ope
                                         .fresh = !ask->final};
     tide_console_page *page = NULL;
     struct tide_sc_page got = {0};
-    tide_status rc = tide_console_page_new(site->store, &page, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_console_page_new(site->store, &page, err));
     const struct tide_sc_sink sink = {take_row, forget_rows, page};
-    rc = tide_searchconsole_query(site->user->client, job, &query, &sink, &got, err);
+    tide_status rc = tide_searchconsole_query(site->user->client, job, &query, &sink, &got, err);
     if (rc == TIDE_OK)
         (void)__atomic_add_fetch(&site->user->bytes, got.bytes, __ATOMIC_RELAXED);
     if (rc == TIDE_OK && tide_console_ask_more(ask, got.rows)) {

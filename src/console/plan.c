@@ -139,12 +139,9 @@ static tide_status place(struct plan *plan, tide_error *err)
         plan->row.opened[0] = '\0';
     }
     tide_date_format(plan->from - 1, text);
-    tide_status rc = tide_console_stream(plan->console, &plan->site->row, &plan->row.set,
-                                         plan->row.epoch, text, &plan->stream, err);
-    if (rc == TIDE_OK)
-        rc = tide_stream_state(plan->console->options.engine, plan->stream, &plan->state, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_console_stream(plan->console, &plan->site->row, &plan->row.set, plan->row.epoch,
+                                 text, &plan->stream, err));
+    TIDE_TRY(tide_stream_state(plan->console->options.engine, plan->stream, &plan->state, err));
     plan->first = plan->from;
     if (plan->state.cycles_opened > 0)
         plan->first = tide_date_parse(plan->row.opened, &cursor) ? cursor + 1 : plan->from;
@@ -163,21 +160,17 @@ static tide_status open_day(tide_transaction *transaction, const struct plan *pl
                                    .totals_next = plan->totals,
                                    .row_limit = plan->row_limit};
     char dedupe[96];
-    tide_buf payload;
     tide_date_format(day, ask.date);
     (void)snprintf(dedupe, sizeof dedupe, "%" PRIu64 "/%d/%" PRIu32 "/%s", ask.site,
                    (int)ask.set.type, ask.set.dimensions, ask.date);
-    tide_buf_init(&payload, plan->console->mem, 4096);
-    tide_status rc = tide_console_ask_write(&ask, &payload);
+    tide_auto_buf payload = tide_buf_in(plan->console->mem, 4096);
+    TIDE_TRY(tide_console_ask_write(&ask, &payload));
     const struct tide_spec spec = {.kind = plan->console->page_kind,
                                    .account = plan->account,
                                    .cycle = cycle,
                                    .dedupe = cycle == 0 ? dedupe : NULL,
                                    .payload = tide_buf_cstr(&payload)};
-    if (rc == TIDE_OK)
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    tide_buf_done(&payload);
-    return rc;
+    return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
 /* The last day that gets a cycle.  The requested days are followed by those stored already, so that
@@ -233,48 +226,37 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
 
 static tide_status read_payload(struct plan *plan, tide_job *job, int32_t today, tide_error *err)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     uint64_t type = 0;
     uint64_t dimensions = 0;
     uint64_t limit = 0;
     uint64_t days = 0;
     tide_text from = TIDE_TEXT_NONE;
     tide_text to = TIDE_TEXT_NONE;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "site", &plan->row.site, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "type", &type, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "dimensions", &dimensions, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "limit", &limit, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "days", &days, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(payload, "again", &plan->again, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(payload, "totals", &plan->totals, err);
-    if (rc == TIDE_OK && json_object_get(payload, "sync") != NULL) /* older plans lack it */
-        rc = tide_json_get_bool(payload, "sync", &plan->sync, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(payload, "from", &from, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(payload, "to", &to, err);
-    if (rc == TIDE_OK) {
-        char text[16];
-        plan->row.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
-        plan->row_limit = (uint32_t)limit;
-        plan->days = (uint32_t)days;
-        (void)snprintf(text, sizeof text, "%.*s", (int)to.bytes, to.data);
-        if (!tide_date_parse(text, &plan->to) || plan->to >= today)
-            plan->to = today - 1;
-        (void)snprintf(text, sizeof text, "%.*s", (int)from.bytes, from.data);
-        if (!tide_date_parse(text, &plan->from))
-            plan->from = INT32_MIN; /* set when the last final day is known */
-    }
-    json_decref(payload);
-    return rc;
+    TIDE_TRY(tide_json_parse(tide_job_payload(job), &payload, err));
+    TIDE_TRY(tide_json_get_u64(payload, "site", &plan->row.site, err));
+    TIDE_TRY(tide_json_get_u64(payload, "type", &type, err));
+    TIDE_TRY(tide_json_get_u64(payload, "dimensions", &dimensions, err));
+    TIDE_TRY(tide_json_get_u64(payload, "limit", &limit, err));
+    TIDE_TRY(tide_json_get_u64(payload, "days", &days, err));
+    TIDE_TRY(tide_json_get_bool(payload, "again", &plan->again, err));
+    TIDE_TRY(tide_json_get_bool(payload, "totals", &plan->totals, err));
+    /* older plans lack it */
+    if (json_object_get(payload, "sync") != NULL)
+        TIDE_TRY(tide_json_get_bool(payload, "sync", &plan->sync, err));
+    TIDE_TRY(tide_json_get_text(payload, "from", &from, err));
+    TIDE_TRY(tide_json_get_text(payload, "to", &to, err));
+    char text[16];
+    plan->row.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
+    plan->row_limit = (uint32_t)limit;
+    plan->days = (uint32_t)days;
+    (void)snprintf(text, sizeof text, "%.*s", (int)to.bytes, to.data);
+    if (!tide_date_parse(text, &plan->to) || plan->to >= today)
+        plan->to = today - 1;
+    (void)snprintf(text, sizeof text, "%.*s", (int)from.bytes, from.data);
+    if (!tide_date_parse(text, &plan->from))
+        plan->from = INT32_MIN; /* set when the last final day is known */
+    return TIDE_OK;
 }
 
 /* Without a first day: `days` days; to keep a series up to date: from its first day. */
@@ -306,21 +288,16 @@ static tide_status plan_run(tide_job *job, tide_console *console,
     if (rc == TIDE_OK)
         rc = tide_console_use(console, plan->row.site, plan->account, &plan->site, err);
     *site_out = plan->site;
-    if (rc == TIDE_OK)
-        rc = tide_transact(console->options.engine, read_series, plan, err);
-    if (rc == TIDE_OK)
-        rc = ask_final(plan, job, today, err);
-    if (rc == TIDE_OK)
-        rc = tide_console_accepted(console, plan->site, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_transact(console->options.engine, read_series, plan, err));
+    TIDE_TRY(ask_final(plan, job, today, err));
+    TIDE_TRY(tide_console_accepted(console, plan->site, err));
     choose_from(plan);
     tide_date_format(plan->from, from);
-    rc =
-        tide_console_store_days(plan->site->store, &plan->row.set, from, NULL, note_day, plan, err);
-    if (rc == TIDE_OK)
-        rc = place(plan, err);
-    return rc == TIDE_OK ? tide_job_effect(job, write_plan, plan, err) : rc;
+    TIDE_TRY(tide_console_store_days(plan->site->store, &plan->row.set, from, NULL, note_day, plan,
+                                     err));
+    TIDE_TRY(place(plan, err));
+    return tide_job_effect(job, write_plan, plan, err);
 }
 
 tide_status tide_console_plan(tide_job *job, void *context, tide_error *err)

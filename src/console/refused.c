@@ -42,7 +42,7 @@ static tide_status drop_refusal(tide_transaction *transaction, void *arg, tide_e
 tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *visit, void *arg,
                                       tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         db, WHAT, &stmt, err,
         "SELECT console_site.site, reason, at FROM console_refused JOIN console_site ON"
@@ -54,7 +54,6 @@ tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *
         tide_rows_get_copy(&stmt, 1, reason, sizeof reason);
         visit(site, reason, tide_rows_get_u64(&stmt, 2), arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -74,7 +73,7 @@ static tide_status read_jobs(tide_transaction *transaction, void *arg, tide_erro
 {
     struct jobs_ask *ask = arg;
     char payload[TIDE_CONSOLE_SITE_LIKE_BYTES];
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_console_site_like(ask->site, payload);
     tide_status rc =
         tide_rows_ask(tide_transaction_rows(transaction), WHAT, &stmt, err,
@@ -87,16 +86,15 @@ static tide_status read_jobs(tide_transaction *transaction, void *arg, tide_erro
         ask->ids[ask->count] = tide_rows_get_u64(&stmt, 0);
         ask->failed[ask->count++] = tide_rows_get_u64(&stmt, 1) == FAILED;
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
 static tide_status retry_failed(tide_console *console, struct jobs_ask *ask, tide_error *err)
 {
-    tide_status rc = tide_transact(console->options.engine, read_jobs, ask, err);
-    for (size_t i = 0; rc == TIDE_OK && i < ask->count && ask->failed[i]; i++)
-        rc = tide_retry_job(console->options.engine, ask->ids[i], err);
-    return rc;
+    TIDE_TRY(tide_transact(console->options.engine, read_jobs, ask, err));
+    for (size_t i = 0; i < ask->count && ask->failed[i]; i++)
+        TIDE_TRY(tide_retry_job(console->options.engine, ask->ids[i], err));
+    return TIDE_OK;
 }
 
 /* A failed job can be canceled only after it is pending again.  One that runs may succeed before it
@@ -105,20 +103,18 @@ static tide_status cancel_all(tide_engine *engine, tide_world *world, struct job
                               tide_error *err)
 {
     const uint64_t give_up_ms = tide_world_now_ms(world) + END_MS;
-    tide_status rc = tide_transact(engine, read_jobs, ask, err);
-    while (rc == TIDE_OK && ask->count > 0 && tide_world_now_ms(world) < give_up_ms) {
-        for (size_t i = 0; rc == TIDE_OK && i < ask->count; i++) {
+    TIDE_TRY(tide_transact(engine, read_jobs, ask, err));
+    while (ask->count > 0 && tide_world_now_ms(world) < give_up_ms) {
+        for (size_t i = 0; i < ask->count; i++) {
             if (ask->failed[i])
-                rc = tide_retry_job(engine, ask->ids[i], err);
-            if (rc == TIDE_OK)
-                rc = tide_cancel_job(engine, ask->ids[i], err);
+                TIDE_TRY(tide_retry_job(engine, ask->ids[i], err));
+            TIDE_TRY(tide_cancel_job(engine, ask->ids[i], err));
         }
-        if (rc == TIDE_OK && ask->count < JOBS_MAX)
+        if (ask->count < JOBS_MAX)
             (void)tide_world_sleep_until(world, tide_world_now_us(world) + TICK_US, NULL);
-        if (rc == TIDE_OK)
-            rc = tide_transact(engine, read_jobs, ask, err);
+        TIDE_TRY(tide_transact(engine, read_jobs, ask, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- a site ---- */
@@ -171,26 +167,21 @@ static tide_status drop_site(tide_transaction *transaction, void *arg, tide_erro
 {
     const uint64_t *site = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = forget_refusal(db, *site, err);
-    if (rc == TIDE_OK)
-        rc =
-            tide_rows_do(db, WHAT, err, "UPDATE console_site SET account = 0 WHERE id = ?1", *site);
-    return rc;
+    TIDE_TRY(forget_refusal(db, *site, err));
+    return tide_rows_do(db, WHAT, err, "UPDATE console_site SET account = 0 WHERE id = ?1", *site);
 }
 
 tide_status tide_console_site_remove(tide_engine *engine, tide_world *world, tide_mem *mem,
                                      const char *site, tide_error *err)
 {
     struct tide_console_site row;
-    tide_status rc = tide_console_site(engine, site, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_console_site(engine, site, &row, err));
     struct jobs_ask *ask = tide_mem_new(mem, sizeof *ask);
     if (ask == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the jobs of %s", site);
     ask->site = row.id;
     /* Jobs first: a crash in between leaves a site that can be removed again. */
-    rc = cancel_all(engine, world, ask, err);
+    tide_status rc = cancel_all(engine, world, ask, err);
     if (rc == TIDE_OK)
         rc = tide_transact(engine, drop_site, &row.id, err);
     tide_mem_free(mem, ask, sizeof *ask);

@@ -36,10 +36,10 @@ static tide_status path_of(const struct tide_console_store_options *options, cha
 static tide_status first_row(tide_console_store *store, tide_error *err)
 {
     int64_t count = 0;
-    tide_status rc = tide_db_number(&store->db, "SELECT count(*) FROM property", &count, err);
-    if (rc != TIDE_OK || count > 0)
-        return rc;
-    sqlite3_stmt *stmt = NULL;
+    TIDE_TRY(tide_db_number(&store->db, "SELECT count(*) FROM property", &count, err));
+    if (count > 0)
+        return TIDE_OK;
+    tide_auto_prepared *stmt = NULL;
     if (sqlite3_prepare_v2(store->db.handle,
                            "INSERT INTO property(site, made_ms, made_by) VALUES(?1, ?2, ?3)", -1,
                            &stmt, NULL) != SQLITE_OK)
@@ -48,26 +48,22 @@ static tide_status first_row(tide_console_store *store, tide_error *err)
     tide_bind_text(stmt, 1, tide_text_of(store->site));
     tide_bind_u64(stmt, 2, tide_world_now_unix_ms(store->world));
     tide_bind_text(stmt, 3, TIDE_TEXT("tidemark " TIDE_VERSION));
-    rc = tide_db_run(&store->db, stmt, err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return tide_db_run(&store->db, stmt, err);
 }
 
 /* A file with the name of another site is rejected. */
 static tide_status check_site(tide_console_store *store, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    tide_status rc = TIDE_OK;
+    tide_auto_prepared *stmt = NULL;
     if (sqlite3_prepare_v2(store->db.handle, "SELECT site FROM property", -1, &stmt, NULL) !=
         SQLITE_OK)
         return tide_db_failed(&store->db, sqlite3_errcode(store->db.handle),
                               "read the site of the file", err);
     if (sqlite3_step(stmt) == SQLITE_ROW &&
         strcmp((const char *)sqlite3_column_text(stmt, 0), store->site) != 0)
-        rc = tide_error_set(err, TIDE_INVALID, "%s holds the data of another site: %.200s",
-                            store->db.path, (const char *)sqlite3_column_text(stmt, 0));
-    (void)sqlite3_finalize(stmt);
-    return rc;
+        return tide_error_set(err, TIDE_INVALID, "%s holds the data of another site: %.200s",
+                              store->db.path, (const char *)sqlite3_column_text(stmt, 0));
+    return TIDE_OK;
 }
 
 static tide_status open_file(tide_console_store *store, const char *path, tide_error *err)
@@ -106,15 +102,13 @@ tide_status tide_console_store_open(const struct tide_console_store_options *opt
 {
     char path[PATH_BYTES];
     bool exists = false;
-    tide_status rc = path_of(options, path, err);
-    if (rc == TIDE_OK && options->read_only)
-        rc = tide_db_exists(path, tide_world_vfs(options->world), &exists, err);
-    if (rc == TIDE_OK && options->read_only && !exists)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no data of %.200s yet", options->site);
-    if (rc == TIDE_OK && !options->read_only)
-        rc = tide_dir_make(options->world, options->dir, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(path_of(options, path, err));
+    if (options->read_only)
+        TIDE_TRY(tide_db_exists(path, tide_world_vfs(options->world), &exists, err));
+    if (options->read_only && !exists)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no data of %.200s yet", options->site);
+    if (!options->read_only)
+        TIDE_TRY(tide_dir_make(options->world, options->dir, err));
     tide_console_store *store = tide_mem_new(mem, sizeof *store);
     if (store == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a store");
@@ -124,7 +118,7 @@ tide_status tide_console_store_open(const struct tide_console_store_options *opt
     (void)snprintf(store->site, sizeof store->site, "%s", options->site);
     for (int i = 0; i < TIDE_CONSOLE_NAMED; i++)
         tide_names_init(&store->names[i], tide_world_random_u64(store->world), mem);
-    rc = tide_lock_new(store->world, &store->lock);
+    tide_status rc = tide_lock_new(store->world, &store->lock);
     if (rc == TIDE_OK)
         rc = open_file(store, path, err);
     if (rc != TIDE_OK) {
@@ -169,18 +163,15 @@ tide_status tide_console_series(tide_console_store *store, const struct tide_con
     dimensions_text(set->dimensions, dimensions);
     sqlite3_stmt *find = tide_db_ask(&store->db, TIDE_CONSOLE_SERIES_FIND,
                                      tide_text_of(tide_sc_type_name(set->type)), dimensions);
-    tide_status rc = tide_db_step(&store->db, find, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&store->db, find, &row, err));
     *series_out = row ? tide_column_u64(find, 0) : 0;
     tide_db_end(find);
     if (row || !make)
         return TIDE_OK;
-    rc = tide_db_do(&store->db, err, TIDE_CONSOLE_SERIES_ADD,
-                    tide_text_of(tide_sc_type_name(set->type)), dimensions);
-    if (rc == TIDE_OK)
-        *series_out = (uint64_t)sqlite3_last_insert_rowid(store->db.handle);
-    return rc;
+    TIDE_TRY(tide_db_do(&store->db, err, TIDE_CONSOLE_SERIES_ADD,
+                        tide_text_of(tide_sc_type_name(set->type)), dimensions));
+    *series_out = (uint64_t)sqlite3_last_insert_rowid(store->db.handle);
+    return TIDE_OK;
 }
 
 /* ---- pages ---- */
@@ -214,22 +205,17 @@ void tide_console_page_clear(tide_console_page *page)
 
 tide_status tide_console_page_add(tide_console_page *page, const struct tide_sc_row *row)
 {
-    void *lines = page->lines;
-    if (!tide_mem_grow(page->mem, &lines, &page->capacity, page->count + 1, TIDE_SC_ROWS_MAX,
-                       sizeof *page->lines))
+    if (!TIDE_GROW_IN(page->mem, page->lines, page->capacity, page->count + 1, TIDE_SC_ROWS_MAX))
         return TIDE_NO_MEMORY;
-    page->lines = lines;
     struct tide_console_line *line = &page->lines[page->count];
     *line = (struct tide_console_line){
         .clicks = row->clicks, .impressions = row->impressions, .position = row->position};
-    tide_status rc = TIDE_OK;
-    for (unsigned k = 0; rc == TIDE_OK && k < TIDE_CONSOLE_NAMED; k++) {
+    for (unsigned k = 0; k < TIDE_CONSOLE_NAMED; k++) {
         const tide_text key = row->keys[k + TIDE_SC_QUERY];
         line->at[k] = (uint32_t)page->texts.bytes;
         line->bytes[k] = (uint32_t)key.bytes;
-        rc = tide_buf_add(&page->texts, key.data, key.bytes);
+        TIDE_TRY(tide_buf_add(&page->texts, key.data, key.bytes));
     }
-    if (rc == TIDE_OK)
-        page->count++;
-    return rc;
+    page->count++;
+    return TIDE_OK;
 }

@@ -16,11 +16,10 @@ static tide_status name_number(tide_console_store *store, unsigned kind, tide_te
     if (*number_out != 0)
         return TIDE_OK;
     sqlite3_stmt *find = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_FIND + kind, text);
-    tide_status rc = tide_db_step(&store->db, find, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&store->db, find, &row, err));
     *number_out = row ? tide_column_u32(find, 0) : 0;
     tide_db_end(find);
+    tide_status rc = TIDE_OK;
     if (!row) {
         rc = tide_db_do(&store->db, err, (size_t)TIDE_CONSOLE_NAME_ADD + kind, text);
         *number_out = (uint32_t)sqlite3_last_insert_rowid(store->db.handle);
@@ -81,9 +80,9 @@ tide_status tide_console_store_stage(tide_console_store *store, const struct tid
                                      const struct tide_console_part *part,
                                      const tide_console_page *page, tide_error *err)
 {
-    tide_buf facts;
     uint64_t series = 0;
-    tide_buf_init(&facts, store->mem, TIDE_SC_ROWS_MAX * sizeof(struct tide_console_fact));
+    tide_auto_buf facts =
+        tide_buf_in(store->mem, TIDE_SC_ROWS_MAX * sizeof(struct tide_console_fact));
     tide_lock_take(store->world, store->lock);
     tide_status rc = tide_db_exec(&store->db, "BEGIN IMMEDIATE", err);
     if (rc == TIDE_OK) {
@@ -95,7 +94,6 @@ tide_status tide_console_store_stage(tide_console_store *store, const struct tid
         rc = end(store, rc, err);
     }
     tide_lock_drop(store->world, store->lock);
-    tide_buf_done(&facts);
     return rc;
 }
 
@@ -205,9 +203,9 @@ static tide_status day_sums(struct day *day, const struct tide_console_set *set,
 {
     const struct tide_console_fact *facts = facts_in(day);
     tide_console_sums sums = {.mem = day->store->mem};
-    tide_buf body;
     tide_status rc = TIDE_OK;
-    tide_buf_init(&body, day->store->mem, TIDE_CONSOLE_DAY_FACTS * TIDE_CONSOLE_SUM_BYTES);
+    tide_auto_buf body =
+        tide_buf_in(day->store->mem, TIDE_CONSOLE_DAY_FACTS * TIDE_CONSOLE_SUM_BYTES);
     for (unsigned k = 0; rc == TIDE_OK && k < TIDE_CONSOLE_NAMED; k++) {
         if ((set->dimensions >> (k + TIDE_SC_QUERY) & 1u) == 0)
             continue;
@@ -232,7 +230,6 @@ static tide_status day_sums(struct day *day, const struct tide_console_set *set,
                         tide_value_bytes(body.data, body.bytes));
     }
     tide_console_sums_done(&sums);
-    tide_buf_done(&body);
     return rc;
 }
 
@@ -276,10 +273,8 @@ static tide_status read_again(struct day *day, const tide_buf *facts, tide_error
     tide_console_store *store = day->store;
     if (day->all.gap)
         return unstage_readings(store, day->series, day->part, day->part->reading + 1, err);
-    tide_status rc = stage(store, day->series, day->part, facts, err);
-    return rc == TIDE_OK
-               ? unstage_readings(store, day->series, day->part, day->all.reading_first, err)
-               : rc;
+    TIDE_TRY(stage(store, day->series, day->part, facts, err));
+    return unstage_readings(store, day->series, day->part, day->all.reading_first, err);
 }
 
 static tide_status write_day(struct day *day, const struct tide_console_set *set,
@@ -304,8 +299,8 @@ static tide_status end_reading(struct day *day, const struct tide_console_set *s
                                const struct before *before, const tide_console_page *page,
                                bool *again_out, tide_error *err)
 {
-    tide_buf facts;
-    tide_buf_init(&facts, day->store->mem, TIDE_SC_ROWS_MAX * sizeof(struct tide_console_fact));
+    tide_auto_buf facts =
+        tide_buf_in(day->store->mem, TIDE_SC_ROWS_MAX * sizeof(struct tide_console_fact));
     tide_status rc = facts_of(day->store, set, page, &facts, err);
     if (rc == TIDE_OK)
         rc = tide_console_gather(day->store, day->series, day->part, &facts, &day->all, err);
@@ -315,7 +310,6 @@ static tide_status end_reading(struct day *day, const struct tide_console_set *s
     *again_out = (day->all.gap || !day->all.proven) && !day->part->last;
     if (rc == TIDE_OK)
         rc = *again_out ? read_again(day, &facts, err) : write_day(day, set, before, err);
-    tide_buf_done(&facts);
     return rc;
 }
 

@@ -96,16 +96,15 @@ static tide_status count(struct gather *gather, tide_error *err)
 static tide_status take(struct gather *gather, const void *data, size_t bytes)
 {
     const struct tide_console_fact *facts = data;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < bytes / sizeof *facts; i++) {
+    for (size_t i = 0; i < bytes / sizeof *facts; i++) {
         struct tide_console_fact fact;
         memcpy(&fact, &facts[i], sizeof fact); /* a blob need not be aligned */
         const size_t index = facts_in(&gather->to->facts);
         const struct tide_console_fact *kept = (const void *)gather->to->facts.data;
         if (!seen_before(&gather->seen, kept, &fact, index))
-            rc = tide_buf_add(&gather->to->facts, &fact, sizeof fact);
+            TIDE_TRY(tide_buf_add(&gather->to->facts, &fact, sizeof fact));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Every key once, from this reading on; the first occurrence counts. */

@@ -61,14 +61,13 @@ static tide_status set_of(sqlite3_stmt *row, struct counted_set *out, tide_error
 {
     uint32_t types = 0;
     *out = (struct counted_set){.days = tide_column_u64(row, 2), .rows = tide_column_u64(row, 3)};
-    tide_status rc =
-        tide_sc_types_parse(tide_text_of((const char *)sqlite3_column_text(row, 0)), &types, err);
-    if (rc == TIDE_OK)
-        rc = tide_sc_dimensions_parse(tide_text_of((const char *)sqlite3_column_text(row, 1)),
-                                      &out->set.dimensions, err);
-    while (rc == TIDE_OK && types >> 1 >> out->set.type != 0)
+    TIDE_TRY(
+        tide_sc_types_parse(tide_text_of((const char *)sqlite3_column_text(row, 0)), &types, err));
+    TIDE_TRY(tide_sc_dimensions_parse(tide_text_of((const char *)sqlite3_column_text(row, 1)),
+                                      &out->set.dimensions, err));
+    while (types >> 1 >> out->set.type != 0)
         out->set.type++;
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_console_store_sets(tide_console_store *store,
@@ -136,23 +135,20 @@ static tide_status give(tide_console_store *store, unsigned kind,
                         bool *more_out, tide_error *err)
 {
     bool row = false;
-    sqlite3_stmt *name = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind, sum->key);
-    const tide_status rc = tide_db_step(&store->db, name, &row, err);
-    if (rc == TIDE_OK) {
-        const struct tide_console_top top = {
-            .key = row ? (tide_text){(const char *)sqlite3_column_text(name, 0),
-                                     (size_t)sqlite3_column_bytes(name, 0)}
-                       : TIDE_TEXT("?"),
-            .clicks = sum->clicks,
-            .impressions = sum->impressions,
-            .ctr = sum->impressions > 0 ? sum->clicks / sum->impressions : 0,
-            .position = sum->impressions > 0 && sum->weight > 0 ? sum->weight / sum->impressions
-                                                                : (double)NAN,
-        };
-        *more_out = visit(&top, arg);
-    }
-    tide_db_end(name);
-    return rc;
+    tide_auto_stmt *name = tide_db_ask(&store->db, (size_t)TIDE_CONSOLE_NAME_OF + kind, sum->key);
+    TIDE_TRY(tide_db_step(&store->db, name, &row, err));
+    const struct tide_console_top top = {
+        .key = row ? (tide_text){(const char *)sqlite3_column_text(name, 0),
+                                 (size_t)sqlite3_column_bytes(name, 0)}
+                   : TIDE_TEXT("?"),
+        .clicks = sum->clicks,
+        .impressions = sum->impressions,
+        .ctr = sum->impressions > 0 ? sum->clicks / sum->impressions : 0,
+        .position =
+            sum->impressions > 0 && sum->weight > 0 ? sum->weight / sum->impressions : (double)NAN,
+    };
+    *more_out = visit(&top, arg);
+    return TIDE_OK;
 }
 
 tide_status tide_console_store_top(tide_console_store *store, const struct tide_console_set *set,
@@ -223,12 +219,11 @@ tide_status tide_console_store_rows(tide_world *world, const char *path, bool ch
         .path = path, .vfs = tide_world_vfs(world), .read_only = true, .must_exist = true};
     tide_db db = {0};
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = tide_db_open(&options, mem, &db, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_open(&options, mem, &db, err));
     int code = sqlite3_prepare_v2(db.handle, sql, -1, &stmt, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_step(stmt);
+    tide_status rc = TIDE_OK;
     if (code != SQLITE_ROW) {
         rc = tide_db_failed(&db, code, "count rows", err);
     } else {

@@ -94,8 +94,8 @@ static double get_double(const unsigned char *in)
 
 tide_status tide_console_sums_pack(const tide_console_sums *sums, tide_buf *out)
 {
-    tide_status rc = tide_buf_room(out, sums->count * TIDE_CONSOLE_SUM_BYTES);
-    for (size_t i = 0; rc == TIDE_OK && i < sums->capacity; i++) {
+    TIDE_TRY(tide_buf_room(out, sums->count * TIDE_CONSOLE_SUM_BYTES));
+    for (size_t i = 0; i < sums->capacity; i++) {
         const struct tide_console_sum *sum = &sums->cells[i];
         unsigned char entry[TIDE_CONSOLE_SUM_BYTES];
         if (sum->key == 0)
@@ -104,21 +104,21 @@ tide_status tide_console_sums_pack(const tide_console_sums *sums, tide_buf *out)
         put_double(entry + 4, sum->clicks);
         put_double(entry + 12, sum->impressions);
         put_double(entry + 20, sum->weight);
-        rc = tide_buf_add(out, entry, sizeof entry);
+        TIDE_TRY(tide_buf_add(out, entry, sizeof entry));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_console_sums_unpack(tide_console_sums *sums, tide_text body)
 {
-    tide_status rc = body.bytes % TIDE_CONSOLE_SUM_BYTES == 0 ? TIDE_OK : TIDE_CORRUPT;
-    for (size_t at = 0; rc == TIDE_OK && at < body.bytes; at += TIDE_CONSOLE_SUM_BYTES) {
+    TIDE_TRY(body.bytes % TIDE_CONSOLE_SUM_BYTES == 0 ? TIDE_OK : TIDE_CORRUPT);
+    for (size_t at = 0; at < body.bytes; at += TIDE_CONSOLE_SUM_BYTES) {
         const unsigned char *entry = (const unsigned char *)body.data + at;
         const struct tide_console_sum sum = {.key = (uint32_t)get_u64(entry, 4),
                                              .clicks = get_double(entry + 4),
                                              .impressions = get_double(entry + 12),
                                              .weight = get_double(entry + 20)};
-        rc = tide_console_sums_add(sums, &sum);
+        TIDE_TRY(tide_console_sums_add(sums, &sum));
     }
-    return rc;
+    return TIDE_OK;
 }

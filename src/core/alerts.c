@@ -123,12 +123,10 @@ tide_status tide_alerts_record(tide_alerts *alerts, uint64_t account,
     if (!tide_map_get(&alerts->places, account, &at)) {
         if (alerts->count >= TIDE_ACCOUNTS_MAX)
             return TIDE_FULL;
-        void *records = alerts->records;
         if (!tide_map_reserve(&alerts->places, alerts->count + 1) ||
-            !tide_mem_grow(alerts->mem, &records, &alerts->capacity, alerts->count + 1,
-                           TIDE_ACCOUNTS_MAX, sizeof *alerts->records))
+            !TIDE_GROW_IN(alerts->mem, alerts->records, alerts->capacity, alerts->count + 1,
+                          TIDE_ACCOUNTS_MAX))
             return TIDE_NO_MEMORY;
-        alerts->records = records;
         at = (uint32_t)alerts->count++;
         alerts->records[at] = (struct tide_alert_record){.account = account};
         bool put = tide_map_put(&alerts->places, account, at);

@@ -242,11 +242,10 @@ static tide_status account_get(tide_lanes *lanes, uint32_t number, uint32_t *ind
         if (index == NONE)
             return TIDE_FULL;
     } else if (!tide_map_reserve(&lanes->numbers, wanted) ||
-               !tide_mem_grow(lanes->mem, (void **)&lanes->accounts, &lanes->accounts_capacity,
-                              wanted, ACCOUNTS_MAX, sizeof *lanes->accounts) ||
-               !tide_mem_grow(lanes->mem, (void **)&lanes->account_links,
-                              &lanes->account_links_capacity, wanted * HEAPS,
-                              (size_t)ACCOUNTS_MAX * HEAPS, sizeof *lanes->account_links)) {
+               !TIDE_GROW_IN(lanes->mem, lanes->accounts, lanes->accounts_capacity, wanted,
+                             ACCOUNTS_MAX) ||
+               !TIDE_GROW_IN(lanes->mem, lanes->account_links, lanes->account_links_capacity,
+                             wanted * HEAPS, (size_t)ACCOUNTS_MAX * HEAPS)) {
         return TIDE_NO_MEMORY;
     } else {
         lanes->accounts_used++;

@@ -155,14 +155,12 @@ tide_status tide_schedules_put(tide_schedules *schedules, const struct tide_sche
     } else {
         if (schedules->count >= TIDE_SCHEDULES_MAX)
             return TIDE_FULL;
-        void *nodes = schedules->nodes;
         /* One more than needed: putting an existing key reserves room for another one, and
          * moving entries later must not allocate. */
         if (!tide_map_reserve(&schedules->places, schedules->count + 2) ||
-            !tide_mem_grow(schedules->mem, &nodes, &schedules->capacity, schedules->count + 1,
-                           TIDE_SCHEDULES_MAX, sizeof *schedules->nodes))
+            !TIDE_GROW_IN(schedules->mem, schedules->nodes, schedules->capacity,
+                          schedules->count + 1, TIDE_SCHEDULES_MAX))
             return TIDE_NO_MEMORY;
-        schedules->nodes = nodes;
         schedules->count++;
     }
     node.due_unix_ms = tide_schedule_due_at_unix_ms(&node.entry);

@@ -51,9 +51,8 @@ tide_status tide_db_whole(tide_world *world, const char *path, tide_mem *mem, ti
                                             .read_only = true,
                                             .must_exist = true,
                                             .busy_timeout_ms = BUSY_MS};
-    tide_status rc = tide_db_open(&options, mem, &db, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_open(&options, mem, &db, err));
+    tide_status rc = TIDE_OK;
     if (sqlite3_prepare_v2(db.handle, "PRAGMA integrity_check(1)", -1, &stmt, NULL) != SQLITE_OK ||
         sqlite3_step(stmt) != SQLITE_ROW)
         rc = tide_error_set(err, TIDE_CORRUPT, "%.250s is damaged: %.100s", path,

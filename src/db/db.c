@@ -151,7 +151,7 @@ tide_status tide_db_open(const struct tide_db_options *options, tide_mem *mem, t
  * end tells whether the file is in that mode. */
 static tide_status switch_to_wal(tide_db *db, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     bool wal = false;
     int code = sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
     if (code == SQLITE_OK)
@@ -160,14 +160,12 @@ static tide_status switch_to_wal(tide_db *db, tide_error *err)
         wal = tide_text_equal(tide_column_text(stmt, 0), TIDE_TEXT("wal"));
         code = sqlite3_step(stmt);
     }
-    tide_status rc = TIDE_OK;
     if (code != SQLITE_DONE)
-        rc = tide_db_failed(db, code, "switch to a write-ahead log", err);
+        return tide_db_failed(db, code, "switch to a write-ahead log", err);
     else if (!wal)
-        rc = tide_error_set(
+        return tide_error_set(
             err, TIDE_IO, "%s: its disk cannot hold a write-ahead log; use a local disk", db->path);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return TIDE_OK;
 }
 
 /* The first page of a new file is written with a rollback journal, whose removal has to be durable
@@ -175,10 +173,9 @@ static tide_status switch_to_wal(tide_db *db, tide_error *err)
  * that was stored since. */
 tide_status tide_db_wal(tide_db *db, tide_error *err)
 {
-    tide_status rc = tide_db_exec(db, "PRAGMA synchronous = EXTRA", err);
-    if (rc == TIDE_OK)
-        rc = switch_to_wal(db, err);
-    return rc == TIDE_OK ? tide_db_exec(db, "PRAGMA synchronous = FULL", err) : rc;
+    TIDE_TRY(tide_db_exec(db, "PRAGMA synchronous = EXTRA", err));
+    TIDE_TRY(switch_to_wal(db, err));
+    return tide_db_exec(db, "PRAGMA synchronous = FULL", err);
 }
 
 void tide_db_close(tide_db *db)
@@ -237,24 +234,22 @@ tide_status tide_db_exec(tide_db *db, const char *sql, tide_error *err)
 
 tide_status tide_db_number(tide_db *db, const char *sql, int64_t *number_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(db, code, sql, err);
     code = sqlite3_step(stmt);
-    tide_status rc = TIDE_OK;
     if (code == SQLITE_ROW)
         *number_out = sqlite3_column_int64(stmt, 0);
     else
-        rc = code == SQLITE_DONE ? tide_error_set(err, TIDE_NOT_FOUND, "%s: no row", sql)
-                                 : tide_db_failed(db, code, sql, err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+        TIDE_TRY(code == SQLITE_DONE ? tide_error_set(err, TIDE_NOT_FOUND, "%s: no row", sql)
+                                     : tide_db_failed(db, code, sql, err));
+    return TIDE_OK;
 }
 
 tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(db->handle, "PRAGMA quick_check(20)", -1, &stmt, NULL);
     while (code == SQLITE_OK || code == SQLITE_ROW) {
         code = sqlite3_step(stmt);
@@ -264,10 +259,7 @@ tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err
         if (line != NULL && strcmp(line, "ok") != 0)
             (void)tide_buf_print(problems, "file: %s\n", line);
     }
-    tide_status rc =
-        code == SQLITE_DONE ? TIDE_OK : tide_db_failed(db, code, "check the file", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return code == SQLITE_DONE ? TIDE_OK : tide_db_failed(db, code, "check the file", err);
 }
 
 tide_status tide_db_step(tide_db *db, sqlite3_stmt *stmt, bool *row_out, tide_error *err)

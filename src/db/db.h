@@ -102,6 +102,19 @@ static inline void tide_db_end(sqlite3_stmt *stmt)
     (void)sqlite3_reset(stmt);
 }
 
+static inline void tide_db_end_at(sqlite3_stmt **stmt)
+{
+    tide_db_end(*stmt);
+}
+/* Left at the end of its block. */
+#define tide_auto_stmt __attribute__((cleanup(tide_db_end_at))) sqlite3_stmt
+static inline void tide_db_finalize_at(sqlite3_stmt **stmt)
+{
+    (void)sqlite3_finalize(*stmt);
+}
+/* Not one of tide_db_statements(): finalized at the end of its block; NULL is fine. */
+#define tide_auto_prepared __attribute__((cleanup(tide_db_finalize_at))) sqlite3_stmt
+
 /* Statement `number` with its parameters bound (db/value.h); borrowed until it ran. */
 #define tide_db_ask(db, ...) tide_db_ask_with(db, TIDE_VALUES(__VA_ARGS__))
 /* The same, and runs it: tide_db_run(). */

@@ -13,10 +13,8 @@ struct marks {
  * version with the application id of an empty file would look like another program's. */
 static tide_status read_marks(tide_db *db, struct marks *marks, tide_error *err)
 {
-    tide_status rc = tide_db_exec(db, "BEGIN", err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_db_number(db, "SELECT count(*) FROM sqlite_schema", &marks->tables, err);
+    TIDE_TRY(tide_db_exec(db, "BEGIN", err));
+    tide_status rc = tide_db_number(db, "SELECT count(*) FROM sqlite_schema", &marks->tables, err);
     if (rc == TIDE_OK)
         rc = tide_db_number(db, "PRAGMA application_id", &marks->application, err);
     if (rc == TIDE_OK)
@@ -29,9 +27,7 @@ tide_status tide_migrate_look(tide_db *db, const struct tide_schema *schema, uin
                               tide_error *err)
 {
     struct marks marks = {0};
-    const tide_status rc = read_marks(db, &marks, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(read_marks(db, &marks, err));
 
     const int64_t version = marks.version;
     if (marks.tables == 0 && marks.application == 0 && version == 0) {
@@ -57,8 +53,8 @@ static tide_status step(tide_db *db, const struct tide_schema *schema, uint32_t 
     char mark[120];
     (void)snprintf(mark, sizeof mark, "PRAGMA application_id = %u; PRAGMA user_version = %u",
                    schema->application_id, version + 1);
-    tide_status rc = tide_db_exec(db, schema->steps[version], err);
-    return rc == TIDE_OK ? tide_db_exec(db, mark, err) : rc;
+    TIDE_TRY(tide_db_exec(db, schema->steps[version], err));
+    return tide_db_exec(db, mark, err);
 }
 
 /* All steps in one transaction: a crash leaves the old version or the newest, never one in
@@ -70,9 +66,8 @@ tide_status tide_migrate(tide_db *db, const struct tide_schema *schema, uint32_t
     TIDE_ASSERT(version <= schema->steps_count);
     if (version == schema->steps_count)
         return TIDE_OK;
-    tide_status rc = tide_db_exec(db, "BEGIN IMMEDIATE", err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_exec(db, "BEGIN IMMEDIATE", err));
+    tide_status rc = TIDE_OK;
     for (; rc == TIDE_OK && version < schema->steps_count; version++)
         rc = step(db, schema, version, err);
     if (rc == TIDE_OK)

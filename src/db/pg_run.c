@@ -149,15 +149,13 @@ static tide_status run_led_once(tide_pg *pg, size_t number, const struct bound *
 {
     PGresult *results[LED_MAX] = {NULL};
     size_t count = bound == NULL ? LED_STATEMENT : LED_MAX;
-    tide_status rc = prepare(pg, pg->lead.begin, NULL, err);
-    if (rc == TIDE_OK)
-        rc = prepare(pg, pg->lead.first, NULL, err);
-    if (rc == TIDE_OK && bound != NULL)
-        rc = prepare(pg, number, bound, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(prepare(pg, pg->lead.begin, NULL, err));
+    TIDE_TRY(prepare(pg, pg->lead.first, NULL, err));
+    if (bound != NULL)
+        TIDE_TRY(prepare(pg, number, bound, err));
     bool whole = send_led(pg, number, bound) && receive_led(pg, results, count);
     *begun_out = result_ok(results[LED_BEGIN]);
+    tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < count; i++)
         if (!result_ok(results[i]))
             rc = tide_pg_failed(pg, results[i], err);
@@ -211,13 +209,10 @@ tide_status tide_pg_run(tide_pg *pg, size_t number, PGresult **result_out, tide_
     if (pg->conn == NULL)
         return tide_pg_not_connected(pg, err);
     struct bound bound;
-    tide_status rc = bind_params(pg, &bound, err);
-    if (rc == TIDE_OK && pg->leads)
+    TIDE_TRY(bind_params(pg, &bound, err));
+    if (pg->leads)
         return run_led(pg, number, &bound, result_out, err);
-    if (rc == TIDE_OK)
-        rc = prepare(pg, number, &bound, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(prepare(pg, number, &bound, err));
     return take_result(pg,
                        PQexecPrepared(pg->conn, name_of(number).text, (int)pg->params_count,
                                       bound.values, bound.lengths, bound.formats, 1),
@@ -235,11 +230,8 @@ static tide_status alone(tide_pg *pg, tide_error *err)
 tide_status tide_pg_query(tide_pg *pg, const char *sql, PGresult **result_out, tide_error *err)
 {
     struct bound bound;
-    tide_status rc = alone(pg, err);
-    if (rc == TIDE_OK)
-        rc = bind_params(pg, &bound, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(alone(pg, err));
+    TIDE_TRY(bind_params(pg, &bound, err));
     return take_result(pg,
                        PQexecParams(pg->conn, sql, (int)pg->params_count, bound.types, bound.values,
                                     bound.lengths, bound.formats, 1),
@@ -260,10 +252,9 @@ tide_status tide_pg_exec(tide_pg *pg, const char *sql, tide_error *err)
 tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_error *err)
 {
     enum { PIECE_BYTES = 256 << 10 };
-    tide_status rc = alone(pg, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(alone(pg, err));
     PGresult *result = PQexec(pg->conn, sql);
+    tide_status rc = TIDE_OK;
     if (PQresultStatus(result) != PGRES_COPY_IN) {
         rc = tide_pg_failed(pg, result, err);
         PQclear(result);

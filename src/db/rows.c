@@ -34,18 +34,16 @@ tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, b
 {
     if (rows.sqlite == NULL)
         return tide_rows_pg_has(rows, table, what, has_out, err);
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     if (sqlite3_prepare_v2(rows.sqlite, "SELECT 1 FROM sqlite_master WHERE name = ?1", -1, &stmt,
                            NULL) != SQLITE_OK)
         return failed(rows, what, err);
     tide_bind_text(stmt, 1, tide_text_of(table));
     const int code = sqlite3_step(stmt);
     const bool well = code == SQLITE_ROW || code == SQLITE_DONE;
-    const tide_status rc = well ? TIDE_OK : failed(rows, what, err);
-    (void)sqlite3_finalize(stmt);
-    if (rc == TIDE_OK)
-        *has_out = code == SQLITE_ROW;
-    return rc;
+    TIDE_TRY(well ? TIDE_OK : failed(rows, what, err));
+    *has_out = code == SQLITE_ROW;
+    return TIDE_OK;
 }
 
 tide_status tide_rows_snapshot(tide_rows rows, const char *what, bool *own_out, tide_error *err)
@@ -192,8 +190,8 @@ tide_status tide_rows_ask_with(tide_rows rows, const char *what, tide_rows_stmt 
                                tide_error *err, const tide_value *values, size_t count)
 {
     TIDE_ASSERT(count - 1 <= TIDE_ROWS_PARAMS_MAX);
-    const tide_status rc = tide_rows_prepare(rows, values[0].text.data, what, stmt_out, err);
-    for (int i = 1; rc == TIDE_OK && i < (int)count; i++)
+    TIDE_TRY(tide_rows_prepare(rows, values[0].text.data, what, stmt_out, err));
+    for (int i = 1; i < (int)count; i++) {
         if (values[i].type == TIDE_VALUE_NUMBER)
             tide_rows_i64(stmt_out, i, values[i].number);
         else if (values[i].type == TIDE_VALUE_TEXT)
@@ -202,44 +200,41 @@ tide_status tide_rows_ask_with(tide_rows rows, const char *what, tide_rows_stmt 
             tide_rows_blob(stmt_out, i, values[i].text.data, values[i].text.bytes);
         else
             tide_rows_null(stmt_out, i);
-    return rc;
+    }
+    return TIDE_OK;
 }
 
 tide_status tide_rows_first_with(tide_rows rows, const char *what, tide_rows_stmt *stmt_out,
                                  tide_error *err, const tide_value *values, size_t count)
 {
-    const tide_status rc = tide_rows_ask_with(rows, what, stmt_out, err, values, count);
-    return rc == TIDE_OK ? tide_rows_one(stmt_out, err) : rc;
+    TIDE_TRY(tide_rows_ask_with(rows, what, stmt_out, err, values, count));
+    return tide_rows_one(stmt_out, err);
 }
 
 tide_status tide_rows_change_with(tide_rows rows, const char *what, uint64_t *changed_out,
                                   tide_error *err, const tide_value *values, size_t count)
 {
     tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_ask_with(rows, what, &stmt, err, values, count);
-    return rc == TIDE_OK ? run(&stmt, changed_out, err) : rc;
+    TIDE_TRY(tide_rows_ask_with(rows, what, &stmt, err, values, count));
+    return run(&stmt, changed_out, err);
 }
 
 tide_status tide_rows_number_with(tide_rows rows, const char *what, uint64_t *number_out,
                                   tide_error *err, const tide_value *values, size_t count)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_first_with(rows, what, &stmt, err, values, count);
-    if (rc == TIDE_OK)
-        *number_out = tide_rows_get_u64(&stmt, 0);
-    tide_rows_end(&stmt);
-    return rc;
+    tide_auto_rows stmt;
+    TIDE_TRY(tide_rows_first_with(rows, what, &stmt, err, values, count));
+    *number_out = tide_rows_get_u64(&stmt, 0);
+    return TIDE_OK;
 }
 
 tide_status tide_rows_copy_with(tide_rows rows, const char *what, char *room, size_t room_bytes,
                                 tide_error *err, const tide_value *values, size_t count)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_first_with(rows, what, &stmt, err, values, count);
-    if (rc == TIDE_OK)
-        tide_rows_get_copy(&stmt, 0, room, room_bytes);
-    tide_rows_end(&stmt);
-    return rc;
+    tide_auto_rows stmt;
+    TIDE_TRY(tide_rows_first_with(rows, what, &stmt, err, values, count));
+    tide_rows_get_copy(&stmt, 0, room, room_bytes);
+    return TIDE_OK;
 }
 
 /* ---- columns ---- */

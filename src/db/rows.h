@@ -138,6 +138,8 @@ void tide_rows_again(tide_rows_stmt *stmt);
 /* Runs a statement without rows, and ends it. */
 tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err);
 void tide_rows_end(tide_rows_stmt *stmt); /* a zeroed one is fine */
+/* Ended at the end of its block. */
+#define tide_auto_rows __attribute__((cleanup(tide_rows_end))) tide_rows_stmt
 
 /* ---- columns of the row, from 0; borrowed until the next step ---- */
 

@@ -166,21 +166,20 @@ tide_status tide_rows_translate(const char *sql, tide_buf *out)
 {
     struct translation t = {.at = sql, .out = out};
     const char *after = NULL;
-    tide_status rc = TIDE_OK;
     t.tables = follows(sql, "CREATE", NULL, &after);
-    while (rc == TIDE_OK && *t.at != '\0') {
+    while (*t.at != '\0') {
         if (is_word(*t.at)) {
-            rc = translate_word(&t);
+            TIDE_TRY(translate_word(&t));
         } else if (*t.at == '\'') {
-            rc = translate_literal(&t);
+            TIDE_TRY(translate_literal(&t));
         } else {
             t.table_next = t.table_next && isspace((unsigned char)*t.at);
             t.index = t.index && *t.at != ';';
-            rc = tide_buf_add(out, *t.at == '?' ? "$" : t.at, 1);
+            TIDE_TRY(tide_buf_add(out, *t.at == '?' ? "$" : t.at, 1));
             t.at++;
         }
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- failures ---- */
@@ -263,22 +262,18 @@ static tide_status all_there(tide_rows rows, const char *sql, const char *what, 
 
 tide_status tide_rows_pg_tables(tide_rows rows, const char *sql, const char *what, tide_error *err)
 {
-    tide_buf text;
     bool there = false;
-    tide_status rc = all_there(rows, sql, what, &there, err);
-    if (rc != TIDE_OK || there)
-        return rc;
-    tide_buf_init(&text, tide_mem_heap(), TIDE_ROWS_SQL_BYTES_MAX);
+    TIDE_TRY(all_there(rows, sql, what, &there, err));
+    if (there)
+        return TIDE_OK;
+    tide_auto_buf text = tide_buf_heap(TIDE_ROWS_SQL_BYTES_MAX);
     /* If two processes create the same table at once, the later one would fail in spite of IF
      * NOT EXISTS.  The lock ends with the transaction. */
-    rc = exec(rows.postgres, "SELECT pg_advisory_xact_lock(hashtext('" SCHEMA " tables'))", what,
-              err);
-    if (rc == TIDE_OK && tide_rows_translate(sql, &text) != TIDE_OK)
-        rc = no_memory(what, err);
-    if (rc == TIDE_OK)
-        rc = exec(rows.postgres, tide_buf_cstr(&text), what, err);
-    tide_buf_done(&text);
-    return rc;
+    TIDE_TRY(exec(rows.postgres, "SELECT pg_advisory_xact_lock(hashtext('" SCHEMA " tables'))",
+                  what, err));
+    if (tide_rows_translate(sql, &text) != TIDE_OK)
+        return no_memory(what, err);
+    return exec(rows.postgres, tide_buf_cstr(&text), what, err);
 }
 
 /* ---- snapshots ---- */
@@ -462,9 +457,7 @@ static tide_status run(tide_rows_stmt *stmt, tide_error *err)
 tide_status tide_rows_pg_step(tide_rows_stmt *stmt, bool *row_out, tide_error *err)
 {
     struct tide_rows_pg *pg = stmt->pg;
-    const tide_status rc = pg->result == NULL ? run(stmt, err) : TIDE_OK;
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(pg->result == NULL ? run(stmt, err) : TIDE_OK);
     *row_out = pg->row + 1 < PQntuples(pg->result);
     if (*row_out)
         pg->row++;

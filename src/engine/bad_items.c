@@ -83,16 +83,16 @@ static tide_status bad_run(tide_transaction *transaction, void *arg, tide_error 
     struct bad_change *change = arg;
     tide_arena_reset(&change->arena);
     change->count = 0;
-    tide_status rc = tide_ledger_bad_list(transaction->engine->ledger, change->filter->account,
-                                          change->filter->kind, bad_collect, change, err);
-    for (size_t i = 0; rc == TIDE_OK && i < change->count; i++) {
+    TIDE_TRY(tide_ledger_bad_list(transaction->engine->ledger, change->filter->account,
+                                  change->filter->kind, bad_collect, change, err));
+    for (size_t i = 0; i < change->count; i++) {
         const struct bad_key *key = &change->keys[i];
-        rc = tide_ledger_bad_state(transaction->tx, key->account, key->kind, key->item, change->to,
-                                   transaction->now_unix_ms, err);
-        if (rc == TIDE_OK && change->to == TIDE_BAD_RETRYING)
-            rc = bad_retry_one(transaction, key, err);
+        TIDE_TRY(tide_ledger_bad_state(transaction->tx, key->account, key->kind, key->item,
+                                       change->to, transaction->now_unix_ms, err));
+        if (change->to == TIDE_BAD_RETRYING)
+            TIDE_TRY(bad_retry_one(transaction, key, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static void remember_last(struct bad_change *change)

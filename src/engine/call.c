@@ -149,14 +149,12 @@ tide_status tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts, 
         return tide_reserved_refuse("struct tide_request", err);
     if (tide_job_canceled(job))
         return tide_error_set(err, TIDE_CANCELED, "canceled");
-    tide_status rc = charge(job, units, parts, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(charge(job, units, parts, err));
     struct tide_answer answer = {
         .units = units, .calls = parts, .method = method, .subject = subject_of(request)};
     tide_error why = {TIDE_OK, 0, ""};
     uint64_t sent_us = tide_world_now_us(job->engine->world);
-    rc = tide_transfer_call(job, request, response, &why);
+    tide_status rc = tide_transfer_call(job, request, response, &why);
     if (rc == TIDE_OK)
         rc = judge(judge_arg, response, &answer.retry_after_ms, &why);
     answer.retry_after_ms = header_capped(job->engine, response, answer.retry_after_ms);

@@ -45,13 +45,11 @@ struct kind_ask {
 static tide_status kind_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct kind_ask *ask = arg;
-    tide_status rc = tide_ledger_kind(transaction->tx, ask->kind->name,
-                                      ask->kind->dedupe_running ? TIDE_DEDUPE_PENDING_AND_RUNNING
-                                                                : TIDE_DEDUPE_PENDING,
-                                      &ask->id, err);
-    if (rc == TIDE_OK)
-        rc = tide_ledger_kind_splits(transaction->tx, ask->id, ask->kind->items, err);
-    return rc;
+    TIDE_TRY(tide_ledger_kind(transaction->tx, ask->kind->name,
+                              ask->kind->dedupe_running ? TIDE_DEDUPE_PENDING_AND_RUNNING
+                                                        : TIDE_DEDUPE_PENDING,
+                              &ask->id, err));
+    return tide_ledger_kind_splits(transaction->tx, ask->id, ask->kind->items, err);
 }
 
 /* Under the lock: the writer runs already and looks at the kinds. */
@@ -102,11 +100,9 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
 
     struct kind_ask ask = {kind, 0};
     struct tide_write write = {.run = kind_run, .arg = &ask};
-    tide_status rc = tide_write_run(engine, &write, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_write_run(engine, &write, err));
     tide_lock_take(engine->world, engine->lock);
-    rc = kind_add(engine, kind, ask.id, err);
+    tide_status rc = kind_add(engine, kind, ask.id, err);
     tide_lock_drop(engine->world, engine->lock);
     if (rc != TIDE_OK)
         return rc;
@@ -160,16 +156,14 @@ static tide_status take_state_dir(tide_engine *engine, const char *state_dir, ti
     if (state_dir == NULL || strlen(state_dir) >= sizeof engine->state_dir)
         return tide_error_set(err, TIDE_INVALID, "no state directory, or its name is too long");
     (void)snprintf(engine->state_dir, sizeof engine->state_dir, "%s", state_dir);
-    tide_status rc = engine->world->ops->dir_make(engine->world, state_dir, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(engine->world->ops->dir_make(engine->world, state_dir, err));
     char path[4096];
     char holder[96];
     (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_LOCK, state_dir);
     (void)snprintf(holder, sizeof holder, "engine, process %ld, run %s", (long)getpid(),
                    engine->run_id);
     tide_error busy = {TIDE_OK, 0, ""};
-    rc = tide_home_lock(engine->world, path, holder, false, &engine->file_lock, &busy);
+    tide_status rc = tide_home_lock(engine->world, path, holder, false, &engine->file_lock, &busy);
     if (rc == TIDE_BUSY)
         return tide_error_set(
             err, TIDE_BUSY,
@@ -277,13 +271,13 @@ static tide_status open_ledger(tide_engine *engine, const char *url, tide_error 
         rc = tide_fleet_new(engine, err);
     else if (rc == TIDE_OK)
         rc = reclaim(engine, err);
-    if (rc == TIDE_OK)
-        rc = tide_engine_accounts_load(engine, err);
-    if (rc == TIDE_OK && engine->fleet == NULL)
-        rc = tide_alerting_load(engine, err);
-    if (rc == TIDE_OK && engine->fleet == NULL)
-        rc = load_streams(engine, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_engine_accounts_load(engine, err));
+    if (engine->fleet == NULL)
+        TIDE_TRY(tide_alerting_load(engine, err));
+    if (engine->fleet == NULL)
+        TIDE_TRY(load_streams(engine, err));
+    return TIDE_OK;
 }
 
 void tide_engine_cache_settings(tide_engine *engine)
@@ -352,11 +346,8 @@ static tide_status new_engine(const struct tide_engine_options *options, tide_en
 {
     tide_mem *mem = tide_mem_heap();
     tide_world *world = options->world;
-    if (world == NULL) {
-        tide_status rc = tide_world_real_new(mem, &world, err);
-        if (rc != TIDE_OK)
-            return rc;
-    }
+    if (world == NULL)
+        TIDE_TRY(tide_world_real_new(mem, &world, err));
     tide_engine *engine = tide_mem_new(mem, sizeof *engine);
     if (engine == NULL) {
         if (options->world == NULL)
@@ -453,29 +444,25 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
     }
     tide_lock_drop(engine->world, engine->lock);
     tide_mem_free(engine->mem, ask, sizeof *ask);
+    TIDE_TRY(rc);
 
-    if (rc == TIDE_OK)
-        rc = tide_bad_retry_marked(engine, err);
-    if (rc == TIDE_OK)
-        rc = tide_fleet_listen(engine, err);
-    if (rc == TIDE_OK)
-        rc = tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
-                               &engine->dispatcher_thread, err);
-    for (uint32_t i = 0; rc == TIDE_OK && i < engine->workers_count; i++) {
+    TIDE_TRY(tide_bad_retry_marked(engine, err));
+    TIDE_TRY(tide_fleet_listen(engine, err));
+    TIDE_TRY(tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
+                               &engine->dispatcher_thread, err));
+    for (uint32_t i = 0; i < engine->workers_count; i++) {
         struct tide_worker *worker = &engine->workers[i];
         worker->engine = engine;
         worker->index = i;
-        rc = tide_world_thread(engine->world, "worker", tide_worker_main, worker, &worker->thread,
-                               err);
+        TIDE_TRY(tide_world_thread(engine->world, "worker", tide_worker_main, worker,
+                                   &worker->thread, err));
     }
-    if (rc == TIDE_OK) {
-        tide_lock_take(engine->world, engine->lock);
-        engine->workers_started = true;
-        tide_reload_workers(engine); /* the settings may have changed meanwhile */
-        tide_cond_wake_one(engine->world, engine->write);
-        tide_lock_drop(engine->world, engine->lock);
-    }
-    return rc;
+    tide_lock_take(engine->world, engine->lock);
+    engine->workers_started = true;
+    tide_reload_workers(engine); /* the settings may have changed meanwhile */
+    tide_cond_wake_one(engine->world, engine->write);
+    tide_lock_drop(engine->world, engine->lock);
+    return TIDE_OK;
 }
 
 /* ---- waiting --------------------------------------------------------------------------- */

@@ -150,12 +150,9 @@ static tide_status new_rows_add_job(struct tide_transaction *transaction,
                                     const struct tide_enqueued *enqueued, tide_error *err)
 {
     struct tide_new_rows *new_rows = &transaction->new_rows;
-    void *jobs = new_rows->jobs;
-    if (!tide_mem_grow(transaction->engine->mem, &jobs, &new_rows->jobs_capacity,
-                       new_rows->jobs_count + 1, SIZE_MAX / sizeof *new_rows->jobs,
-                       sizeof *new_rows->jobs))
+    if (!TIDE_GROW_IN(transaction->engine->mem, new_rows->jobs, new_rows->jobs_capacity,
+                      new_rows->jobs_count + 1, SIZE_MAX / sizeof *new_rows->jobs))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to remember new jobs");
-    new_rows->jobs = jobs;
     new_rows->jobs[new_rows->jobs_count++] = (struct tide_enqueued_job){
         .brief = tide_enqueued_brief(job, enqueued),
         .existed = enqueued->existed,
@@ -200,11 +197,11 @@ static tide_status enqueue_chunk(struct tide_transaction *transaction, struct ch
                                  size_t count, tide_error *err)
 {
     TIDE_ASSERT(count <= chunk->max);
-    tide_status rc = tide_ledger_enqueue(transaction->tx, chunk->jobs, count,
-                                         transaction->now_unix_ms, chunk->enqueued, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
-        rc = new_rows_add_job(transaction, &chunk->jobs[i], &chunk->enqueued[i], err);
-    return rc;
+    TIDE_TRY(tide_ledger_enqueue(transaction->tx, chunk->jobs, count, transaction->now_unix_ms,
+                                 chunk->enqueued, err));
+    for (size_t i = 0; i < count; i++)
+        TIDE_TRY(new_rows_add_job(transaction, &chunk->jobs[i], &chunk->enqueued[i], err));
+    return TIDE_OK;
 }
 
 /* `ids` holds the id of every spec that is already written, by its index in the
@@ -256,11 +253,8 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
 {
     struct slice *slice = arg;
     struct chunk chunk;
-    tide_arena arena;
-    tide_status rc = chunk_init(&chunk, slice->engine, slice->count, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_arena_init(&arena, slice->engine->mem, 16 << 20);
+    TIDE_TRY(chunk_init(&chunk, slice->engine, slice->count, err));
+    tide_auto_arena arena = tide_arena_in(slice->engine->mem, 16 << 20);
     size_t at = slice->first;
     size_t end = slice->first + slice->count;
     for (size_t i = at; i < end; i++) { /* a transaction may have to be repeated */
@@ -268,6 +262,7 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
         (void)slice_spec(slice, i, &index);
         slice->ids[index] = 0;
     }
+    tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && at < end) {
         size_t count = 0;
         while (rc == TIDE_OK && count < chunk.max && at + count < end) {
@@ -290,7 +285,6 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
         at += count;
         tide_arena_reset(&arena);
     }
-    tide_arena_done(&arena);
     chunk_done(&chunk, slice->engine->mem);
     if (rc != TIDE_OK)
         for (size_t i = slice->first; i < end; i++) {
@@ -347,9 +341,7 @@ static tide_status check_all(tide_engine *engine, const struct tide_spec *specs,
     if (count >= UINT32_MAX)
         return tide_error_set(err, TIDE_INVALID, "too many jobs in one call");
     for (size_t i = 0; i < count; i++) {
-        tide_status rc = tide_spec_check(engine, &specs[i], err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_spec_check(engine, &specs[i], err));
         for (size_t j = 0; j < specs[i].needs_index_count; j++)
             if (specs[i].needs_index[j] >= count)
                 return tide_error_set(err, TIDE_INVALID,

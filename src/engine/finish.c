@@ -184,12 +184,9 @@ static tide_text payload_with(tide_job *job, const struct items_plan *plan, int 
 static struct tide_job_new *add_part(tide_job *job, tide_text payload, uint32_t attempts,
                                      uint64_t at_ms, uint64_t now_ms)
 {
-    void *children = job->children;
-    if (payload.bytes == 0 ||
-        !tide_mem_grow(job->engine->mem, &children, &job->children_capacity,
-                       job->children_count + 1, TIDE_CHILDREN_MAX, sizeof *job->children))
+    if (payload.bytes == 0 || !TIDE_GROW_IN(job->engine->mem, job->children, job->children_capacity,
+                                            job->children_count + 1, TIDE_CHILDREN_MAX))
         return NULL;
-    job->children = children;
     /* A job over its budget is split without running (worker.c); so a part that was never tried
      * gets at least one attempt, whatever it inherits. */
     if (attempts >= job->brief.attempts_max)

@@ -176,11 +176,10 @@ static tide_status copy_items(tide_job *job, const json_t *items)
 static void read_items(tide_job *job)
 {
     job->items_read = true;
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     job->items_status = tide_json_parse_stored(job->body->payload, &payload, NULL);
     if (job->items_status == TIDE_OK)
         job->items_status = copy_items(job, json_object_get(payload, "items"));
-    json_decref(payload);
 }
 
 size_t tide_job_items(tide_job *job)
@@ -253,9 +252,7 @@ tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_e
 {
     struct tide_job_new child;
     tide_engine *engine = job->engine;
-    tide_status rc = tide_spec_check(engine, spec, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_spec_check(engine, spec, err));
     tide_spec_convert(engine, spec, tide_world_now_unix_ms(engine->world), &child);
     if (spec->needs_index_count > 0)
         return tide_error_set(err, TIDE_INVALID, "a child names jobs it needs by id, not by index");
@@ -263,12 +260,10 @@ tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_e
         child.account = job->brief.account;
     if (spec->cycle == 0 && !spec->no_cycle)
         child.cycle = job->brief.cycle;
-    void *children = job->children;
-    if (!tide_mem_grow(engine->mem, &children, &job->children_capacity, job->children_count + 1,
-                       TIDE_CHILDREN_MAX, sizeof *job->children))
+    if (!TIDE_GROW_IN(engine->mem, job->children, job->children_capacity, job->children_count + 1,
+                      TIDE_CHILDREN_MAX))
         return tide_error_set(err, TIDE_FULL, "a job may create at most %d jobs",
                               TIDE_CHILDREN_MAX);
-    job->children = children;
     bool failed = false;
     child.dedupe_key = keep(job, child.dedupe_key, &failed);
     child.payload = keep(job, child.payload, &failed);
@@ -334,19 +329,16 @@ static tide_status save_run(tide_transaction *transaction, void *arg, tide_error
                              .resume_set = job->resume_set,
                              .resume = job->resume};
     bool applied = false;
-    tide_status rc =
-        tide_ledger_beat(transaction->tx, &beat, 1, transaction->now_unix_ms, &applied, err);
-    if (rc == TIDE_OK && !applied)
+    TIDE_TRY(tide_ledger_beat(transaction->tx, &beat, 1, transaction->now_unix_ms, &applied, err));
+    if (!applied)
         return tide_error_set(err, TIDE_STALE, "the claim on job %" PRIu64 " was lost",
                               job->brief.id);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_job_save(tide_job *job, tide_text resume, tide_error *err)
 {
-    tide_status rc = tide_job_resume_set(job, resume, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_job_resume_set(job, resume, err));
     tide_job_beat(job, 0);
     struct tide_write write = {.run = save_run, .arg = job};
     return tide_write_run(job->engine, &write, err);
@@ -362,8 +354,7 @@ struct intent_ask {
 static tide_status intent_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct intent_ask *ask = arg;
-    tide_buf outcome;
-    tide_buf_init(&outcome, ask->job->engine->mem, TIDE_RESUME_BYTES_MAX);
+    tide_auto_buf outcome = tide_buf_in(ask->job->engine->mem, TIDE_RESUME_BYTES_MAX);
     tide_status rc = save_run(transaction, ask->job, err); /* TIDE_STALE if the claim was lost */
     if (rc == TIDE_OK)
         rc =
@@ -372,7 +363,6 @@ static tide_status intent_run(tide_transaction *transaction, void *arg, tide_err
     if (rc == TIDE_NOT_FOUND)
         rc = tide_ledger_intent(transaction->tx, ask->job->brief.id, ask->tag, ask->detail,
                                 transaction->now_unix_ms, &ask->state, &outcome, err);
-    tide_buf_done(&outcome);
     return rc;
 }
 
@@ -380,10 +370,10 @@ tide_status tide_job_intent(tide_job *job, const char *tag, const char *detail, 
 {
     struct intent_ask ask = {.job = job, .tag = tide_text_of(tag), .detail = tide_text_of(detail)};
     struct tide_write write = {.run = intent_run, .arg = &ask};
-    tide_status rc = tide_write_run(job->engine, &write, err);
-    if (rc == TIDE_OK && ask.existed)
+    TIDE_TRY(tide_write_run(job->engine, &write, err));
+    if (ask.existed)
         return tide_error_set(err, TIDE_EXISTS, "an earlier attempt made the intent %.100s", tag);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_intent_state intent_state_of(tide_status outcome)

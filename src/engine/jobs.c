@@ -77,10 +77,10 @@ static tide_status job_must_exist(tide_ledger *ledger, uint64_t id, tide_error *
     filter.id = id;
     filter.count_max = 1;
     bool seen = false;
-    tide_status rc = tide_ledger_jobs(ledger, &filter, job_seen, &seen, err);
-    if (rc == TIDE_OK && !seen)
+    TIDE_TRY(tide_ledger_jobs(ledger, &filter, job_seen, &seen, err));
+    if (!seen)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status change_kind(tide_transaction *transaction, struct change *change,
@@ -113,15 +113,14 @@ static tide_status accept_over(tide_transaction *transaction, struct change *cha
                                tide_error *err)
 {
     struct tide_job_filter filter = change->filter;
-    tide_status rc =
-        tide_ledger_jobs(transaction->engine->ledger, &filter, failed_seen, change, err);
-    for (size_t i = 0; rc == TIDE_OK && i < change->count; i++) {
+    TIDE_TRY(tide_ledger_jobs(transaction->engine->ledger, &filter, failed_seen, change, err));
+    for (size_t i = 0; i < change->count; i++) {
         size_t count = 0;
         filter.id = change->over[i];
-        rc = tide_ledger_accept(transaction->tx, &filter, transaction->now_unix_ms, &count,
-                                &change->changes, err);
+        TIDE_TRY(tide_ledger_accept(transaction->tx, &filter, transaction->now_unix_ms, &count,
+                                    &change->changes, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status change_kinds(tide_transaction *transaction, struct change *change,
@@ -141,18 +140,16 @@ static tide_status change_kinds(tide_transaction *transaction, struct change *ch
 static tide_status change_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct change *change = arg;
-    tide_status rc = TIDE_OK;
     tide_changes_clear(&change->changes);
     change->count = 0;
     change->filter.count_max = SLICE;
     if (change->filter.id != 0)
-        rc = job_must_exist(transaction->engine->ledger, change->filter.id, err);
-    if (rc == TIDE_OK)
-        rc = change->is_over != NULL ? accept_over(transaction, change, err)
-                                     : change_kinds(transaction, change, err);
-    if (rc == TIDE_OK && change->count + change->running_count > 0)
-        rc = tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err);
-    return rc;
+        TIDE_TRY(job_must_exist(transaction->engine->ledger, change->filter.id, err));
+    TIDE_TRY(change->is_over != NULL ? accept_over(transaction, change, err)
+                                     : change_kinds(transaction, change, err));
+    if (change->count + change->running_count > 0)
+        TIDE_TRY(tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err));
+    return TIDE_OK;
 }
 
 /* Cancels a running job; a claimed job that has not started ends here. */
@@ -271,16 +268,15 @@ static tide_status pause_run(tide_transaction *transaction, void *arg, tide_erro
     struct pause *pause = arg;
     tide_ledger *ledger = transaction->engine->ledger;
     bool was_paused = false;
-    tide_status rc = TIDE_OK;
     if (pause->kind != NULL)
-        rc = tide_ledger_kind_find(ledger, pause->kind, &pause->kind_id, &was_paused, err);
-    if (rc == TIDE_OK && pause->account != NULL)
-        rc = tide_ledger_account_find(ledger, pause->account, &pause->account_id, err);
-    if (rc == TIDE_OK && pause->kind_id != 0)
-        rc = tide_ledger_kind_pause(transaction->tx, pause->kind_id, pause->paused, err);
-    if (rc == TIDE_OK && pause->account_id != 0)
-        rc = tide_ledger_account_pause(transaction->tx, pause->account_id, pause->paused, err);
-    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err) : rc;
+        TIDE_TRY(tide_ledger_kind_find(ledger, pause->kind, &pause->kind_id, &was_paused, err));
+    if (pause->account != NULL)
+        TIDE_TRY(tide_ledger_account_find(ledger, pause->account, &pause->account_id, err));
+    if (pause->kind_id != 0)
+        TIDE_TRY(tide_ledger_kind_pause(transaction->tx, pause->kind_id, pause->paused, err));
+    if (pause->account_id != 0)
+        TIDE_TRY(tide_ledger_account_pause(transaction->tx, pause->account_id, pause->paused, err));
+    return tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err);
 }
 
 static void pause_apply(tide_engine *engine, void *arg, uint64_t now_ms)
@@ -386,8 +382,8 @@ tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const cha
     struct names names = {.kind = kind, .account = account, .filter = TIDE_JOB_FILTER_ANY};
     struct tide_write write = {.run = names_run, .arg = &names};
     uint64_t count = 0;
-    const tide_status rc = tide_write_run(engine, &write, err);
-    return rc == TIDE_OK ? tide_jobs_cancel(engine, &names.filter, &count, NULL, NULL, err) : rc;
+    TIDE_TRY(tide_write_run(engine, &write, err));
+    return tide_jobs_cancel(engine, &names.filter, &count, NULL, NULL, err);
 }
 
 tide_status tide_cancel_kind(tide_engine *engine, const char *kind, tide_error *err)
@@ -439,9 +435,7 @@ static tide_status failed_with(tide_status status)
 tide_status tide_job_ended(tide_engine *engine, uint64_t id, tide_error *err)
 {
     struct ended_ask ask = {.id = id};
-    const tide_status rc = tide_transact(engine, ended_run, &ask, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_transact(engine, ended_run, &ask, err));
     if (!ask.seen)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
     switch (ask.state) {

@@ -55,9 +55,7 @@ tide_status tide_engine_own_kinds(tide_engine *engine, tide_error *err)
                               .priority = engine->tuning.purge_priority,
                               .dedupe_running = true};
     uint32_t kind = 0;
-    tide_status rc = tide_engine_kind(engine, &purge, &kind, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_engine_kind(engine, &purge, &kind, err));
     struct tide_schedule schedule = {
         .name = TIDE_PURGE_NAME, .kind = kind, .period_ms = engine->tuning.purge_every_ms};
     return tide_engine_schedule(engine, &schedule, err);

@@ -58,11 +58,9 @@ tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTIN
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
 {
     tide_settings *fresh = NULL;
-    tide_status rc = tide_settings_again(engine->settings, engine->world, &fresh, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_settings_again(engine->settings, engine->world, &fresh, err));
     tide_lock_take(engine->world, engine->lock);
-    rc = tide_settings_take(engine->settings, fresh, changed_out, restart_out, err);
+    tide_status rc = tide_settings_take(engine->settings, fresh, changed_out, restart_out, err);
     if (rc == TIDE_OK)
         apply(engine, changed_out);
     tide_lock_drop(engine->world, engine->lock);
@@ -78,14 +76,12 @@ tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTIN
  * a hash of its own. */
 static uint64_t print_of(tide_engine *engine, const char *path)
 {
-    tide_buf content;
-    tide_buf_init(&content, engine->mem, TIDE_SETTINGS_FILE_BYTES_MAX);
+    tide_auto_buf content = tide_buf_in(engine->mem, TIDE_SETTINGS_FILE_BYTES_MAX);
     tide_status rc =
         tide_file_read(engine->world, path, TIDE_SETTINGS_FILE_BYTES_MAX, &content, NULL);
     uint64_t print = TIDE_HASH_START ^ (uint64_t)(int64_t)rc;
     if (rc == TIDE_OK)
         print = tide_hash(print, tide_buf_text(&content));
-    tide_buf_done(&content);
     return print | 1;
 }
 

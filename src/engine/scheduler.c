@@ -74,10 +74,8 @@ static tide_status schedule_run(tide_transaction *transaction, void *arg, tide_e
     ask->slot_max = transaction->engine->fleet == NULL
                         ? UINT64_MAX
                         : transaction->now_unix_ms + SLOT_AHEAD_MS_MAX;
-    tide_status rc = tide_ledger_schedule(transaction->tx, &row, &ask->entry.id, err);
-    if (rc == TIDE_OK)
-        rc = tide_ledger_schedules(transaction->engine->ledger, find_row, ask, err);
-    return rc;
+    TIDE_TRY(tide_ledger_schedule(transaction->tx, &row, &ask->entry.id, err));
+    return tide_ledger_schedules(transaction->engine->ledger, find_row, ask, err);
 }
 
 static struct tide_schedule_plan *plan_new(tide_engine *engine, const struct tide_schedule *from,
@@ -116,16 +114,14 @@ tide_status tide_engine_schedule(tide_engine *engine, const struct tide_schedule
         .schedule = schedule,
         .entry = {.period_ms = schedule->period_ms, .at_start = schedule->at_start}};
     struct tide_write write = {.run = schedule_run, .arg = &ask};
-    tide_status rc = tide_write_run(engine, &write, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_write_run(engine, &write, err));
     struct tide_schedule_plan *plan = plan_new(engine, schedule, ask.entry.id);
     if (plan == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for schedule %s", schedule->name);
     tide_lock_take(engine->world, engine->lock);
     plan->next = engine->plans;
     engine->plans = plan;
-    rc = tide_schedules_put(engine->schedules, &ask.entry);
+    tide_status rc = tide_schedules_put(engine->schedules, &ask.entry);
     engine->look_at_ms = 0;
     tide_cond_wake_one(engine->world, engine->pump);
     tide_lock_drop(engine->world, engine->lock);

@@ -281,9 +281,8 @@ tide_status tide_engine_snapshot_add(tide_engine *engine, const char *name, tide
 
 tide_status tide_engine_snapshot(tide_engine *engine, tide_buf *json_out, tide_error *err)
 {
-    json_t *json = tide_engine_snapshot_json(engine);
+    json_auto_t *json = tide_engine_snapshot_json(engine);
     char *text = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
     if (text == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a snapshot");
     tide_status rc = tide_buf_add_text(json_out, text);

@@ -47,11 +47,9 @@ void tide_stream_cycle_is(tide_engine *engine, struct tide_stream *stream,
     }
     uint32_t index = 0;
     if (!tide_map_get(&stream->live_index, live->ordinal + 1, &index)) {
-        void *all = stream->live;
-        if (!tide_mem_grow(engine->mem, &all, &stream->live_capacity, stream->live_count + 1,
-                           TIDE_CYCLES_OPEN_MAX, sizeof *stream->live))
+        if (!TIDE_GROW_IN(engine->mem, stream->live, stream->live_capacity, stream->live_count + 1,
+                          TIDE_CYCLES_OPEN_MAX))
             return; /* then a snapshot does not show the cycle */
-        stream->live = all;
         if (!tide_map_put(&stream->live_index, live->ordinal + 1, (uint32_t)stream->live_count))
             return;
         index = (uint32_t)stream->live_count++;
@@ -134,17 +132,13 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
     if (tide_engine_stream_of(engine, row->id) != NULL)
         return TIDE_OK;
     struct tide_stream *stream = NULL;
-    tide_status rc = tide_stream_new(engine, row, &stream, err);
-    if (rc != TIDE_OK)
-        return rc;
-    void *streams = engine->streams;
-    rc = tide_stream_cycles_load(engine, stream, err);
+    TIDE_TRY(tide_stream_new(engine, row, &stream, err));
+    tide_status rc = tide_stream_cycles_load(engine, stream, err);
     if (rc == TIDE_OK &&
-        (!tide_mem_grow(engine->mem, &streams, &engine->streams_capacity, engine->streams_count + 1,
-                        TIDE_STREAMS_MAX, sizeof *engine->streams) ||
+        (!TIDE_GROW_IN(engine->mem, engine->streams, engine->streams_capacity,
+                       engine->streams_count + 1, TIDE_STREAMS_MAX) ||
          !tide_map_put(&engine->stream_index, stream->id, (uint32_t)engine->streams_count)))
         rc = tide_error_set(err, TIDE_FULL, "more than %d streams", TIDE_STREAMS_MAX);
-    engine->streams = streams;
     if (rc != TIDE_OK) {
         tide_stream_free(engine, stream);
         return rc;
@@ -207,10 +201,8 @@ static tide_status stream_run(tide_transaction *transaction, void *arg, tide_err
 {
     struct stream_ask *ask = arg;
     struct tide_stream_row row;
-    tide_status rc = tide_ledger_stream(transaction->tx, ask->account, ask->name,
-                                        tide_text_of(ask->floor), &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_ledger_stream(transaction->tx, ask->account, ask->name, tide_text_of(ask->floor),
+                                &row, err));
     ask->id = row.id;
     /* It may be loaded now, before the commit: a new stream has no cycles, and after a failed
      * commit no caller has its id. */
@@ -218,7 +210,7 @@ static tide_status stream_run(tide_transaction *transaction, void *arg, tide_err
     if (engine->fleet != NULL)
         return TIDE_OK; /* the ledger's counts move its cursor (fleet/fleet.h) */
     tide_lock_take(engine->world, engine->lock);
-    rc = tide_engine_stream_load(engine, &row, err);
+    tide_status rc = tide_engine_stream_load(engine, &row, err);
     tide_lock_drop(engine->world, engine->lock);
     return rc;
 }
@@ -231,10 +223,9 @@ tide_status tide_stream_open(tide_engine *engine, uint32_t account, const char *
                               TIDE_NAME_BYTES_MAX);
     struct stream_ask ask = {.account = account, .name = name, .floor = floor};
     struct tide_write write = {.run = stream_run, .arg = &ask};
-    tide_status rc = tide_write_run(engine, &write, err);
-    if (rc == TIDE_OK)
-        *stream_out = ask.id;
-    return rc;
+    TIDE_TRY(tide_write_run(engine, &write, err));
+    *stream_out = ask.id;
+    return TIDE_OK;
 }
 
 tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t stream,
@@ -263,16 +254,12 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
         return rc;
 
     struct tide_new_rows *new_rows = &transaction->new_rows;
-    void *cycles = new_rows->cycles;
-    if (!tide_mem_grow(engine->mem, &cycles, &new_rows->cycles_capacity, new_rows->cycles_count + 1,
-                       TIDE_CYCLES_OPEN_MAX, sizeof *new_rows->cycles))
+    if (!TIDE_GROW_IN(engine->mem, new_rows->cycles, new_rows->cycles_capacity,
+                      new_rows->cycles_count + 1, TIDE_CYCLES_OPEN_MAX))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a cycle");
-    new_rows->cycles = cycles;
     struct tide_cycle_row row;
-    rc = tide_ledger_cycle(transaction->tx, stream, tide_text_of(start), tide_text_of(end),
-                           transaction->now_unix_ms, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_ledger_cycle(transaction->tx, stream, tide_text_of(start), tide_text_of(end),
+                               transaction->now_unix_ms, &row, err));
     struct tide_new_cycle *cycle = &new_rows->cycles[new_rows->cycles_count++];
     *cycle = (struct tide_new_cycle){.stream = stream, .ordinal = row.ordinal, .cycle = row.id};
     (void)snprintf(cycle->start, sizeof cycle->start, "%s", start == NULL ? "" : start);
@@ -315,10 +302,10 @@ tide_status tide_cycle_open(tide_engine *engine, uint64_t stream, const char *st
 {
     struct cycle_ask ask = {stream, start, end, specs, count, 0};
     struct tide_write write = {.run = cycle_run, .arg = &ask};
-    tide_status rc = tide_write_run(engine, &write, err);
-    if (rc == TIDE_OK && cycle_out != NULL)
+    TIDE_TRY(tide_write_run(engine, &write, err));
+    if (cycle_out != NULL)
         *cycle_out = ask.cycle;
-    return rc;
+    return TIDE_OK;
 }
 
 struct state_ask {
@@ -351,9 +338,7 @@ tide_status tide_stream_state(tide_engine *engine, uint64_t stream,
     struct tide_stream_state state = {0};
     struct state_ask ask = {stream, &state, false};
     struct tide_write write = {.run = state_run, .arg = &ask};
-    tide_status rc = tide_write_run(engine, &write, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_write_run(engine, &write, err));
     if (!ask.found)
         return tide_error_set(err, TIDE_NOT_FOUND, "no stream %" PRIu64, stream);
     *state_out = state;

@@ -65,9 +65,7 @@ struct metered {
 static tide_status metered_sink(void *arg, const char *bytes, size_t count)
 {
     struct metered *metered = arg;
-    tide_status rc = pay(metered->job, TIDE_DOWN, count);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(pay(metered->job, TIDE_DOWN, count));
     if (metered->request->sink != NULL)
         return metered->request->sink(metered->request->sink_arg, bytes, count);
     return tide_buf_add(&metered->response->body, bytes, count);
@@ -77,21 +75,18 @@ static tide_status metered_source(void *arg, char *bytes, size_t room, size_t *c
 {
     struct metered *metered = arg;
     const struct tide_request *request = metered->request;
-    tide_status rc = TIDE_OK;
     size_t count = request->body.bytes - metered->body_at;
-    if (request->source != NULL) {
-        rc = request->source(request->source_arg, bytes, room, &count);
-    } else {
+    if (request->source != NULL)
+        TIDE_TRY(request->source(request->source_arg, bytes, room, &count));
+    else {
         count = count < room ? count : room;
         if (count > 0)
             memcpy(bytes, request->body.data + metered->body_at, count);
         metered->body_at += count;
     }
-    if (rc == TIDE_OK)
-        rc = pay(metered->job, TIDE_UP, count);
-    if (rc == TIDE_OK)
-        *count_out = count;
-    return rc;
+    TIDE_TRY(pay(metered->job, TIDE_UP, count));
+    *count_out = count;
+    return TIDE_OK;
 }
 
 tide_status tide_transfer_call(tide_job *job, const struct tide_request *request,

@@ -111,13 +111,13 @@ bool tide_fleet_gather(tide_engine *engine, bool ends, uint32_t free_max,
 tide_status tide_fleet_write(tide_engine *engine, struct tide_fleet_batch *batch, tide_tx *tx,
                              uint64_t now_unix_ms, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < batch->advances_count; i++) {
+    for (size_t i = 0; i < batch->advances_count; i++) {
         uint64_t ordinal = 0;
-        rc = tide_ledger_cursor_advance(tx, batch->advances[i], now_unix_ms, &ordinal, NULL, err);
+        TIDE_TRY(
+            tide_ledger_cursor_advance(tx, batch->advances[i], now_unix_ms, &ordinal, NULL, err));
     }
-    if (rc != TIDE_OK || batch->wanted[0] + batch->wanted[1] == 0)
-        return rc;
+    if (batch->wanted[0] + batch->wanted[1] == 0)
+        return TIDE_OK;
     uint32_t kinds[TIDE_KINDS_MAX];
     for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
         kinds[i] = engine->kinds[i].id;

@@ -29,10 +29,8 @@ tide_status tide_fleet_join(tide_engine *engine, tide_error *err)
     tide_lock_take(engine->world, engine->lock);
     uint32_t lease_ms = (uint32_t)engine->tuning.fleet_lease_ms;
     tide_lock_drop(engine->world, engine->lock);
-    tide_status rc = tide_ledger_member_join(engine->ledger, &member, lease_ms,
-                                             tide_world_now_unix_ms(engine->world), err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_ledger_member_join(engine->ledger, &member, lease_ms,
+                                     tide_world_now_unix_ms(engine->world), err));
     tide_lock_take(engine->world, engine->lock);
     fleet->joined = true;
     fleet->rejoin = false;

@@ -69,17 +69,15 @@ static bool see_member(const struct tide_member *member, void *arg)
 static bool see_account(const struct tide_account_row *row, void *arg)
 {
     struct look *look = arg;
-    void *accounts = look->accounts;
     /* Accounts beyond what a process can hold are left to other members; the look continues,
      * because it renews our lease. */
     if (look->accounts_count == TIDE_ACCOUNTS_MAX)
         return false;
-    if (!tide_mem_grow(look->engine->mem, &accounts, &look->accounts_capacity,
-                       look->accounts_count + 1, TIDE_ACCOUNTS_MAX, sizeof *look->accounts)) {
+    if (!TIDE_GROW_IN(look->engine->mem, look->accounts, look->accounts_capacity,
+                      look->accounts_count + 1, TIDE_ACCOUNTS_MAX)) {
         look->rc = TIDE_NO_MEMORY;
         return false;
     }
-    look->accounts = accounts;
     struct look_account *seen = &look->accounts[look->accounts_count];
     *seen = (struct look_account){.row = *row};
     seen->row.governor = TIDE_TEXT_NONE;
@@ -314,35 +312,32 @@ static tide_status read_saved(struct look *look, struct look_account *account, t
 static tide_status take_and_release(struct look *look, tide_tx *tx, uint64_t now_unix_ms,
                                     tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < look->accounts_count; i++) {
+    for (size_t i = 0; i < look->accounts_count; i++) {
         struct look_account *account = &look->accounts[i];
         if (account->wanted)
-            rc = tide_ledger_accounts_take(tx, &account->row.id, 1, look->owner, &account->taken,
-                                           now_unix_ms, err);
-        if (rc == TIDE_OK && account->taken && account->row.owner != look->owner)
-            rc = read_saved(look, account, err);
-        if (rc == TIDE_OK && account->released) {
-            rc = tide_ledger_accounts_release(tx, &account->row.id, 1, look->owner, err);
-            if (rc == TIDE_OK)
-                rc = tide_tx_hint(tx, TIDE_HINT_WORK, account->row.id, err);
+            TIDE_TRY(tide_ledger_accounts_take(tx, &account->row.id, 1, look->owner,
+                                               &account->taken, now_unix_ms, err));
+        if (account->taken && account->row.owner != look->owner)
+            TIDE_TRY(read_saved(look, account, err));
+        if (account->released) {
+            TIDE_TRY(tide_ledger_accounts_release(tx, &account->row.id, 1, look->owner, err));
+            TIDE_TRY(tide_tx_hint(tx, TIDE_HINT_WORK, account->row.id, err));
         }
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status ask_shares(struct look *look, tide_tx *tx, uint64_t now_unix_ms, tide_error *err)
 {
     tide_engine *engine = look->engine;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < engine->limits_count; i++) {
+    for (size_t i = 0; i < engine->limits_count; i++) {
         const struct tide_common_limit *common = &engine->limits[i];
         if (look->asks[i])
-            rc = tide_ledger_grant(tx, common->provider->name, look->owner, look->units_max[i],
-                                   look->wanted[i], common->window_ms, look->lease_ms, now_unix_ms,
-                                   &look->granted[i], err);
+            TIDE_TRY(tide_ledger_grant(tx, common->provider->name, look->owner, look->units_max[i],
+                                       look->wanted[i], common->window_ms, look->lease_ms,
+                                       now_unix_ms, &look->granted[i], err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Streams whose cursor may lag: a process finished the last job of a cycle and died before it
@@ -366,15 +361,14 @@ static tide_status advance_cursors(struct look *look, tide_tx *tx, uint64_t now_
 {
     struct tide_fleet *fleet = look->engine->fleet;
     struct advance_list list = {.after = fleet->advance_after};
-    tide_status rc = tide_ledger_streams(look->engine->ledger, see_stream, &list, err);
-    for (size_t i = 0; rc == TIDE_OK && i < list.count; i++) {
+    TIDE_TRY(tide_ledger_streams(look->engine->ledger, see_stream, &list, err));
+    for (size_t i = 0; i < list.count; i++) {
         uint64_t ordinal = 0;
-        rc = tide_ledger_cursor_advance(tx, list.ids[i], now_unix_ms, &ordinal, NULL, err);
+        TIDE_TRY(tide_ledger_cursor_advance(tx, list.ids[i], now_unix_ms, &ordinal, NULL, err));
     }
     /* Only the writer's thread reads it. */
-    if (rc == TIDE_OK)
-        fleet->advance_after = list.count == FLEET_ADVANCE_MAX ? list.ids[list.count - 1] : 0;
-    return rc;
+    fleet->advance_after = list.count == FLEET_ADVANCE_MAX ? list.ids[list.count - 1] : 0;
+    return TIDE_OK;
 }
 
 /* The look's part of the writer's transaction.  Until its COMMIT a crash leaves the ledger as it
@@ -443,9 +437,7 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
     tide_lock_take(engine->world, engine->lock);
     choose_asked(look);
     tide_lock_drop(engine->world, engine->lock);
-    rc = ask_kinds(look, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(ask_kinds(look, err));
     /* Decide under the lock, with all that was read; `wanted` and `released` are plans in memory,
      * so a crash here leaves nothing. */
     tide_lock_take(engine->world, engine->lock);
@@ -460,19 +452,17 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
     /* Write the decision.  We hold a taken account only after the COMMIT (FLT3), and a released one
      * has no claimed job; a crash after the COMMIT leaves accounts that name us, which the others
      * free when our lease ends. */
-    rc = take_and_release(look, tx, now, err);
+    TIDE_TRY(take_and_release(look, tx, now, err));
     /* Request shares of common limits for the accounts held so far (an account that was just taken
      * gets one at the next look); a share ends with the lease, so a crash blocks it only until
      * then. */
-    if (rc == TIDE_OK)
-        rc = ask_shares(look, tx, now, err);
+    TIDE_TRY(ask_shares(look, tx, now, err));
     /* Hints come last, when all ready jobs are known, and are sent with the COMMIT; without them,
      * after a crash, the next looks of the others find the same jobs. */
-    if (rc == TIDE_OK)
-        rc = tide_fleet_hints(engine, tx, NULL, &look->changes, err);
-    if (rc == TIDE_OK && look->reclaimed > 0)
-        rc = tide_tx_hint(tx, TIDE_HINT_WORK, 0, err);
-    return rc;
+    TIDE_TRY(tide_fleet_hints(engine, tx, NULL, &look->changes, err));
+    if (look->reclaimed > 0)
+        TIDE_TRY(tide_tx_hint(tx, TIDE_HINT_WORK, 0, err));
+    return TIDE_OK;
 }
 
 /* ---- once it is durable, under the lock ------------------------------------------------------ */

@@ -46,6 +46,32 @@ void tide_ledger_name(const char *path, char *name_out, size_t name_bytes)
                    tail);
 }
 
+static char *put_text(char *at, tide_text from, tide_text *to)
+{
+    if (from.bytes > 0)
+        memcpy(at, from.data, from.bytes);
+    at[from.bytes] = '\0';
+    *to = (tide_text){at, from.bytes};
+    return at + from.bytes + 1;
+}
+
+struct tide_job_body *tide_job_body_new(tide_mem *mem, tide_text payload, tide_text resume,
+                                        tide_text dedupe_key)
+{
+    size_t bytes =
+        sizeof(struct tide_job_body) + payload.bytes + resume.bytes + dedupe_key.bytes + 3;
+    struct tide_job_body *body = mem->resize(mem, NULL, 0, bytes);
+    if (body == NULL)
+        return NULL;
+    memset(body, 0, sizeof *body);
+    body->bytes = bytes;
+    char *at = (char *)(body + 1);
+    at = put_text(at, payload, &body->payload);
+    at = put_text(at, resume, &body->resume);
+    (void)put_text(at, dedupe_key, &body->dedupe_key);
+    return body;
+}
+
 void tide_job_body_free(tide_mem *mem, struct tide_job_body *body)
 {
     if (body != NULL)

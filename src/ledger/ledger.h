@@ -256,6 +256,9 @@ struct tide_job_body {
     tide_text dedupe_key; /* empty: none */
     size_t bytes;         /* of this allocation */
 };
+/* With copies of the texts; NULL: no memory. */
+struct tide_job_body *tide_job_body_new(tide_mem *mem, tide_text payload, tide_text resume,
+                                        tide_text dedupe_key);
 void tide_job_body_free(tide_mem *mem, struct tide_job_body *body);
 
 struct tide_item_report {

@@ -72,20 +72,18 @@ void tide_outcome_key(uint32_t account, char key_out[32])
 
 tide_status tide_outcome_write(const struct tide_outcome *outcome, tide_buf *out)
 {
-    tide_json json;
+    tide_auto_json json;
     tide_json_object(&json);
     tide_json_set_u64(&json, "ok", outcome->ok_unix_ms);
     tide_json_set_u64(&json, "failed", outcome->failed_unix_ms);
     tide_json_set_cstr(&json, "status", tide_status_name(outcome->status));
     tide_json_set_cstr(&json, "text", outcome->text);
-    const tide_status rc = tide_json_line(&json, out);
-    tide_json_done(&json);
-    return rc;
+    return tide_json_line(&json, out);
 }
 
 static void outcome_parse(tide_text line, struct tide_outcome *outcome)
 {
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     tide_text text = TIDE_TEXT_NONE;
     tide_text status = TIDE_TEXT_NONE;
     if (tide_json_parse(line, &json, NULL) == TIDE_OK) {
@@ -97,18 +95,15 @@ static void outcome_parse(tide_text line, struct tide_outcome *outcome)
         (void)snprintf(outcome->text, sizeof outcome->text, "%.*s", (int)text.bytes,
                        text.bytes == 0 ? "" : text.data);
     }
-    json_decref(json);
 }
 
 void tide_outcome_read(tide_ledger *ledger, uint32_t account, tide_mem *mem,
                        struct tide_outcome *outcome_out)
 {
     char key[32];
-    tide_buf line;
     *outcome_out = (struct tide_outcome){.status = TIDE_OK};
-    tide_buf_init(&line, mem, 4096);
+    tide_auto_buf line = tide_buf_in(mem, 4096);
     tide_outcome_key(account, key);
     if (tide_ledger_note_get(ledger, key, &line, NULL) == TIDE_OK)
         outcome_parse(tide_buf_text(&line), outcome_out);
-    tide_buf_done(&line);
 }

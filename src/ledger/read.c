@@ -9,9 +9,8 @@ tide_status tide_ledger_ask_with(tide_ledger *ledger, tide_rows_stmt *stmt_out, 
 {
     tide_rows rows = {NULL, NULL};
     *stmt_out = (tide_rows_stmt){.what = NULL};
-    const tide_status rc = ledger->ops->rows(ledger, &rows, err);
-    return rc == TIDE_OK ? tide_rows_ask_with(rows, "the ledger", stmt_out, err, values, count)
-                         : rc;
+    TIDE_TRY(ledger->ops->rows(ledger, &rows, err));
+    return tide_rows_ask_with(rows, "the ledger", stmt_out, err, values, count);
 }
 
 tide_status tide_ledger_end_rows(tide_ledger *ledger, tide_rows_stmt *stmt, tide_status rc)

@@ -30,10 +30,10 @@ static tide_status change_one_with(tide_tx *tx, const char *what, uint64_t id, t
                                    const tide_value *values, size_t count)
 {
     uint64_t changed = 0;
-    tide_status rc = change_with(tx, &changed, err, values, count);
-    if (rc == TIDE_OK && changed != 1)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %" PRIu64, what, id);
-    return rc;
+    TIDE_TRY(change_with(tx, &changed, err, values, count));
+    if (changed != 1)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %" PRIu64, what, id);
+    return TIDE_OK;
 }
 
 /* ---- names and accounts --------------------------------------------------------- */
@@ -53,10 +53,10 @@ static bool can_store(const tide_ledger *ledger, tide_text name)
 static tide_status name_check(const tide_ledger *ledger, const char *what, const char *name,
                               tide_error *err)
 {
-    const tide_status rc = tide_name_check(what, tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
-    if (rc == TIDE_OK && !can_store(ledger, tide_text_of(name)))
+    TIDE_TRY(tide_name_check(what, tide_text_of(name), TIDE_NAME_BYTES_MAX, err));
+    if (!can_store(ledger, tide_text_of(name)))
         return tide_error_set(err, TIDE_INVALID, "the name of %s is not UTF-8", what);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status find(tide_ledger *ledger, const char *sql, const char *what, const char *name,
@@ -145,9 +145,7 @@ static tide_status name_id(tide_tx *tx, const char *find, const char *set, const
 tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
                              uint32_t *kind_out, tide_error *err)
 {
-    const tide_status rc = name_check(tx->ledger, "a kind", name, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(name_check(tx->ledger, "a kind", name, err));
     tx->ledger->ops->names_change(tx->ledger);
     /* Pending jobs keep the scope they were enqueued with. */
     return name_id(tx, "SELECT id FROM kind WHERE name = ?1 AND scope = ?2",
@@ -298,13 +296,13 @@ tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state
                                    tide_text outcome, uint64_t now_unix_ms, tide_error *err)
 {
     uint64_t changed = 0;
-    tide_status rc = change(tx, &changed, err,
-                            "UPDATE intent SET outcome = ?1, state = ?2, ended = ?3 WHERE tag = ?4",
-                            tide_value_or_null(outcome), state, now_unix_ms, tag);
-    if (rc == TIDE_OK && changed != 1)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
-                            tag.data);
-    return rc;
+    TIDE_TRY(change(tx, &changed, err,
+                    "UPDATE intent SET outcome = ?1, state = ?2, ended = ?3 WHERE tag = ?4",
+                    tide_value_or_null(outcome), state, now_unix_ms, tag));
+    if (changed != 1)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
+                              tag.data);
+    return TIDE_OK;
 }
 
 /* ---- schedules ------------------------------------------------------------------ */
@@ -328,10 +326,8 @@ tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *ro
         return tide_error_set(err, TIDE_INVALID,
                               "a schedule has a name of 1 to %d bytes and a period",
                               TIDE_NAME_BYTES_MAX);
-    tide_status rc = kind_exists(tx->ledger, row->kind, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_ledger_ask(
+    TIDE_TRY(kind_exists(tx->ledger, row->kind, err));
+    tide_status rc = tide_ledger_ask(
         tx->ledger, &stmt, err,
         "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start, payload)"
         " VALUES (?1, ?2, ?3, ?4, ?5 <> 0, ?6 <> 0, ?7)"

@@ -23,10 +23,9 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
 {
     (void)arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = tide_mail_tables(db, err);
-    if (rc == TIDE_OK)
-        rc = tide_manifest_tables(db, err);
-    return rc == TIDE_OK ? tide_result_tables(db, err) : rc;
+    TIDE_TRY(tide_mail_tables(db, err));
+    TIDE_TRY(tide_manifest_tables(db, err));
+    return tide_result_tables(db, err);
 }
 
 static tide_status read_row(tide_transaction *transaction, void *arg, tide_error *err)
@@ -39,10 +38,9 @@ tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_ma
                                tide_error *err)
 {
     struct tide_mail_row row = {.account = account};
-    const tide_status rc = tide_transact(mail->engine, read_row, &row, err);
-    if (rc == TIDE_OK)
-        *row_out = row;
-    return rc;
+    TIDE_TRY(tide_transact(mail->engine, read_row, &row, err));
+    *row_out = row;
+    return TIDE_OK;
 }
 
 tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, uint64_t *stream_out,
@@ -61,9 +59,8 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
 static tide_status index_again(tide_job *job, void *context, tide_error *err)
 {
     struct tide_mail_user *user = NULL;
-    const tide_status rc = tide_mail_user(context, tide_job_account(job), &user, err);
-    return rc == TIDE_OK ? tide_archive_index_again(user->archive, tide_job_cancellation(job), err)
-                         : rc;
+    TIDE_TRY(tide_mail_user(context, tide_job_account(job), &user, err));
+    return tide_archive_index_again(user->archive, tide_job_cancellation(job), err);
 }
 
 tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool each_job,
@@ -136,17 +133,16 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
          &mail->restore_kind,
          archiver},
     };
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;
         kind.context = mail;
         if (kinds[i].wanted && kind.handler == index_again)
-            rc = tide_engine_kind(mail->engine, &kind, kinds[i].number, err);
+            TIDE_TRY(tide_engine_kind(mail->engine, &kind, kinds[i].number, err));
         else if (kinds[i].wanted)
-            rc = tide_mail_gate(mail, &kind, kinds[i].number == &mail->plan_kind, kinds[i].number,
-                                err);
+            TIDE_TRY(tide_mail_gate(mail, &kind, kinds[i].number == &mail->plan_kind,
+                                    kinds[i].number, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Jobs of a dead process do nothing (tide_engine_asked_here()); here they leave the ledger.  On a
@@ -155,10 +151,9 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
 static tide_status cancel_leftovers(tide_mail *mail, tide_error *err)
 {
     static const char *const kinds[] = {TIDE_MAIL_CHOOSE, TIDE_MAIL_REMOVE, TIDE_MAIL_RESTORE};
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++)
-        rc = tide_cancel_kind(mail->engine, kinds[i], err);
-    return rc;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        TIDE_TRY(tide_cancel_kind(mail->engine, kinds[i], err));
+    return TIDE_OK;
 }
 
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
@@ -333,11 +328,11 @@ static tide_status user_add(tide_mail *mail, uint32_t account, struct tide_mail_
                             tide_error *err)
 {
     struct tide_mail_row row;
-    tide_status rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc == TIDE_OK && mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
-        rc = tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
-                            TIDE_MAIL_ACCOUNTS_MAX);
-    return rc == TIDE_OK ? user_open(mail, &row, user_out, err) : rc;
+    TIDE_TRY(tide_mail_row_read(mail, account, &row, err));
+    if (mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
+        return tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
+                              TIDE_MAIL_ACCOUNTS_MAX);
+    return user_open(mail, &row, user_out, err);
 }
 
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
@@ -402,11 +397,9 @@ static void signed_out(tide_mail *mail, uint32_t account, const char *why)
     const bool named = tide_mail_row_read(mail, account, &row, NULL) == TIDE_OK;
     tide_lock_take(mail->world, mail->lock);
     struct tide_mail_signed_out *out = signed_out_of(mail, account);
-    void *list = mail->signed_out;
     if (out == NULL && named &&
-        tide_mem_grow(mail->mem, &list, &mail->signed_out_capacity, mail->signed_out_count + 1,
-                      TIDE_ACCOUNTS_MAX, sizeof *out)) {
-        mail->signed_out = list;
+        TIDE_GROW_IN(mail->mem, mail->signed_out, mail->signed_out_capacity,
+                     mail->signed_out_count + 1, TIDE_ACCOUNTS_MAX)) {
         out = &mail->signed_out[mail->signed_out_count++];
     }
     if (out != NULL && named) {
@@ -473,20 +466,17 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
 {
     uint32_t account = 0;
     TIDE_ASSERT(mail->plan_kind != 0); /* not opened without syncing */
-    tide_status rc = tide_engine_account(mail->engine, run->email, "gmail", &account, err);
+    TIDE_TRY(tide_engine_account(mail->engine, run->email, "gmail", &account, err));
     struct tide_mail_row row;
-    if (rc == TIDE_OK)
-        rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc == TIDE_OK && run->since_ms >= tide_world_now_unix_ms(mail->world))
-        rc = tide_error_set(err, TIDE_INVALID, "the start of the sync is in the future");
+    TIDE_TRY(tide_mail_row_read(mail, account, &row, err));
+    if (run->since_ms >= tide_world_now_unix_ms(mail->world))
+        return tide_error_set(err, TIDE_INVALID, "the start of the sync is in the future");
     /* Report an archive that cannot be opened here, not through a failed job. */
     struct tide_mail_user *user = NULL;
-    if (rc == TIDE_OK && run->heal && !run->elsewhere)
-        rc = tide_mail_set_aside(mail, row.email, run->aside, err);
-    if (rc == TIDE_OK && !run->elsewhere)
-        rc = tide_mail_user(mail, account, &user, err);
-    if (rc != TIDE_OK)
-        return rc;
+    if (run->heal && !run->elsewhere)
+        TIDE_TRY(tide_mail_set_aside(mail, row.email, run->aside, err));
+    if (!run->elsewhere)
+        TIDE_TRY(tide_mail_user(mail, account, &user, err));
     if (user != NULL) {
         tide_lock_take(mail->world, mail->lock);
         user->budget = run->budget;
@@ -498,10 +488,9 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
                                    .account = account,
                                    .payload = request.payload,
                                    .dedupe = request.dedupe};
-    rc = tide_enqueue(mail->engine, &spec, 1, NULL, err);
-    if (rc == TIDE_OK)
-        tide_engine_take_soon(mail->engine);
-    return rc;
+    TIDE_TRY(tide_enqueue(mail->engine, &spec, 1, NULL, err));
+    tide_engine_take_soon(mail->engine);
+    return TIDE_OK;
 }
 
 enum { INDEX_GROUP = 200 }; /* so that the caller can stop between two groups */
@@ -509,18 +498,16 @@ enum { INDEX_GROUP = 200 }; /* so that the caller can stop between two groups */
 tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err)
 {
     uint64_t done = 0;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && done == 0; i++) {
+    for (size_t i = 0; done == 0; i++) {
         tide_lock_take(mail->world, mail->lock);
         tide_archive *archive = i < mail->users_count ? mail->users[i]->archive : NULL;
         tide_lock_drop(mail->world, mail->lock);
         if (archive == NULL)
             break; /* that was the last */
-        rc = tide_archive_index(archive, INDEX_GROUP, &done, err);
+        TIDE_TRY(tide_archive_index(archive, INDEX_GROUP, &done, err));
     }
-    if (rc == TIDE_OK)
-        *done_out = done;
-    return rc;
+    *done_out = done;
+    return TIDE_OK;
 }
 
 /* An account that this process does not lease gets no jobs; its next use opens it again. */
@@ -574,10 +561,9 @@ static tide_status state_archive(tide_mail *mail, uint32_t account, struct tide_
                                  tide_error *err)
 {
     struct tide_mail_user *user = NULL;
-    tide_status rc = tide_mail_user(mail, account, &user, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_user(mail, account, &user, err));
     state->shards = tide_archive_shards(user->archive);
+    tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < state->shards; i++) {
         struct tide_shard_state shard;
         rc = tide_archive_shard(user->archive, i, &shard, err);
@@ -598,18 +584,12 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     struct tide_stream_state stream;
     uint32_t account = 0;
     struct state_ask ask = {.state = &state};
-    tide_status rc = tide_engine_account(mail->engine, email, "gmail", &account, err);
-    if (rc == TIDE_OK)
-        rc = state_archive(mail, account, &state, err); /* checks the archive before the row is
+    TIDE_TRY(tide_engine_account(mail->engine, email, "gmail", &account, err));
+    TIDE_TRY(state_archive(mail, account, &state, err)); /* checks the archive before the row is
                                                          * read */
-    if (rc == TIDE_OK)
-        rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_stream(mail, &row, &ask.stream, err);
-    if (rc == TIDE_OK)
-        rc = tide_stream_state(mail->engine, ask.stream, &stream, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_row_read(mail, account, &row, err));
+    TIDE_TRY(tide_mail_stream(mail, &row, &ask.stream, err));
+    TIDE_TRY(tide_stream_state(mail->engine, ask.stream, &stream, err));
     state.messages_total = row.messages_total;
     state.last_run_ms = row.last_run_ms;
     state.cycles = stream.cycles_opened;
@@ -622,8 +602,7 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     if (row.lost && row.lost_ms < state.tidemark_ms)
         state.tidemark_ms = row.lost_ms;
     ask.finished = stream.cycles_finished;
-    rc = tide_transact(mail->engine, state_mark, &ask, err);
-    if (rc == TIDE_OK)
-        *state_out = state;
-    return rc;
+    TIDE_TRY(tide_transact(mail->engine, state_mark, &ask, err));
+    *state_out = state;
+    return TIDE_OK;
 }

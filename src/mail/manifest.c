@@ -83,13 +83,10 @@ tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint3
                                            bool *more_out, tide_error *err)
 {
     uint64_t forgotten = 0;
-    tide_status rc =
-        tide_rows_change(db, WHAT, &forgotten, err,
-                         "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
-                         " WHERE manifest IN (" UNPLANNED ") LIMIT ?2)",
-                         account, limit);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_rows_change(db, WHAT, &forgotten, err,
+                              "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
+                              " WHERE manifest IN (" UNPLANNED ") LIMIT ?2)",
+                              account, limit));
     *more_out = forgotten == limit;
     if (*more_out)
         return TIDE_OK;
@@ -99,7 +96,7 @@ tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint3
 
 static tide_status manifest_count(tide_rows db, struct tide_manifest *manifest, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(db, WHAT, &stmt, err,
                       "SELECT state, count(*), CAST(sum(bytes) AS bigint) FROM mail_removal"
@@ -112,7 +109,6 @@ static tide_status manifest_count(tide_rows db, struct tide_manifest *manifest, 
         manifest->entries[state] = tide_rows_get_u64(&stmt, 1);
         manifest->bytes[state] = tide_rows_get_u64(&stmt, 2);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -136,11 +132,10 @@ static tide_status manifest_one(tide_rows db, tide_rows_stmt *stmt, tide_status 
     if (rc == TIDE_OK)
         manifest_read(stmt, &found);
     tide_rows_end(stmt);
-    if (rc == TIDE_OK)
-        rc = manifest_count(db, &found, err);
-    if (rc == TIDE_OK)
-        *manifest_out = found;
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(manifest_count(db, &found, err));
+    *manifest_out = found;
+    return TIDE_OK;
 }
 
 tide_status tide_manifest_get(tide_rows db, uint64_t manifest, struct tide_manifest *manifest_out,
@@ -160,7 +155,7 @@ tide_status tide_manifest_list(tide_rows db, uint32_t account,
                                void (*visit)(const struct tide_manifest *manifest, void *arg),
                                void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
                                    "SELECT " MANIFEST_COLUMNS " FROM mail_manifest"
                                    " WHERE ?1 = 0 OR account = ?1 ORDER BY id DESC",
@@ -173,7 +168,6 @@ tide_status tide_manifest_list(tide_rows db, uint32_t account,
             break;
         visit(&one, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -221,11 +215,11 @@ tide_status tide_removal_move(tide_rows db, uint64_t id, tide_removal_state stat
     };
     TIDE_ASSERT(state >= TIDE_REMOVAL_ASKED && state <= TIDE_REMOVAL_RESTORED);
     uint64_t moved = 0;
-    tide_status rc = tide_rows_change(db, WHAT, &moved, err, moves[state], id, text, now_ms);
-    if (rc == TIDE_OK && moved != 1)
-        rc = tide_error_set(err, TIDE_STALE, "entry %llu of a manifest cannot become %s",
-                            (unsigned long long)id, tide_removal_state_name(state));
-    return rc;
+    TIDE_TRY(tide_rows_change(db, WHAT, &moved, err, moves[state], id, text, now_ms));
+    if (moved != 1)
+        return tide_error_set(err, TIDE_STALE, "entry %llu of a manifest cannot become %s",
+                              (unsigned long long)id, tide_removal_state_name(state));
+    return TIDE_OK;
 }
 
 static void removal_read(const tide_rows_stmt *stmt, struct tide_removal *removal)
@@ -255,7 +249,7 @@ tide_status tide_removal_list(tide_rows db, uint64_t manifest, int state, uint64
                               bool (*visit)(const struct tide_removal *removal, void *arg),
                               void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(db, WHAT, &stmt, err,
                       "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE manifest = ?1"
@@ -268,7 +262,6 @@ tide_status tide_removal_list(tide_rows db, uint64_t manifest, int state, uint64
         removal_read(&stmt, &one);
         more = visit(&one, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -337,8 +330,8 @@ tide_status tide_removal_restored(tide_rows db, uint32_t account, tide_text gmai
 tide_status tide_removal_facts(tide_rows db, uint32_t account, tide_text gmail_id,
                                struct tide_removal_facts *facts_out, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc = tide_rows_first(
+    tide_auto_rows stmt;
+    TIDE_TRY(tide_rows_first(
         db, WHAT, &stmt, err,
         "SELECT (SELECT min(made_ms) FROM mail_removal JOIN mail_manifest"
         "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1),"
@@ -347,13 +340,11 @@ tide_status tide_removal_facts(tide_rows db, uint32_t account, tide_text gmail_i
         " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
         "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1"
         "   AND state = 4 AND restored_id <> gmail_id)",
-        account, gmail_id);
-    if (rc == TIDE_OK)
-        *facts_out = (struct tide_removal_facts){.first_ms = tide_rows_get_u64(&stmt, 0),
-                                                 .claimed = tide_rows_get_i64(&stmt, 1) != 0,
-                                                 .moved = tide_rows_get_i64(&stmt, 2) != 0};
-    tide_rows_end(&stmt);
-    return rc;
+        account, gmail_id));
+    *facts_out = (struct tide_removal_facts){.first_ms = tide_rows_get_u64(&stmt, 0),
+                                             .claimed = tide_rows_get_i64(&stmt, 1) != 0,
+                                             .moved = tide_rows_get_i64(&stmt, 2) != 0};
+    return TIDE_OK;
 }
 
 tide_status tide_manifest_unfinished(tide_rows db, uint32_t account, const char *query,

@@ -36,32 +36,27 @@ static tide_status forget_old(tide_rows db, tide_error *err)
 static tide_status put_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const tide_rows db = tide_transaction_rows(transaction);
-    const tide_status rc = put_row(db, arg, err);
-    return rc == TIDE_OK ? forget_old(db, err) : rc;
+    TIDE_TRY(put_row(db, arg, err));
+    return forget_old(db, err);
 }
 
 tide_status tide_result_put(tide_engine *engine, tide_job *job, tide_json *result, tide_error *err)
 {
-    tide_buf line;
-    tide_buf_init(&line, tide_mem_heap(), TIDE_RESULT_BYTES_MAX);
+    tide_auto_buf line = tide_buf_heap(TIDE_RESULT_BYTES_MAX);
     tide_status rc = tide_json_line(result, &line);
     if (rc != TIDE_OK)
         (void)tide_error_set(err, rc, "no memory for the result of a job");
     struct put put = {tide_job_id(job), tide_buf_text(&line)};
     if (rc == TIDE_OK)
         rc = tide_transact(engine, put_run, &put, err);
-    tide_buf_done(&line);
     tide_json_done(result);
     return rc;
 }
 
 tide_status tide_result_get(tide_rows db, uint64_t job, json_t **result_out, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc =
-        tide_rows_first(db, WHAT, &stmt, err, "SELECT result FROM mail_result WHERE job = ?1", job);
-    if (rc == TIDE_OK)
-        rc = tide_json_parse_stored(tide_rows_get_text(&stmt, 0), result_out, err);
-    tide_rows_end(&stmt);
-    return rc;
+    tide_auto_rows stmt;
+    TIDE_TRY(tide_rows_first(db, WHAT, &stmt, err, "SELECT result FROM mail_result WHERE job = ?1",
+                             job));
+    return tide_json_parse_stored(tide_rows_get_text(&stmt, 0), result_out, err);
 }

@@ -93,7 +93,7 @@ static void row_read(const tide_rows_stmt *stmt, struct tide_mail_row *row)
 tide_status tide_mail_row_get(tide_rows db, uint32_t account, struct tide_mail_row *row_out,
                               tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_first(db, WHAT, &stmt, err,
                         "SELECT " ROW_COLUMNS " FROM mail_account WHERE account = ?1", account);
@@ -101,14 +101,13 @@ tide_status tide_mail_row_get(tide_rows db, uint32_t account, struct tide_mail_r
         row_read(&stmt, row_out);
     else if (rc == TIDE_NOT_FOUND)
         (void)tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of the mail system");
-    tide_rows_end(&stmt);
     return rc;
 }
 
 tide_status tide_mail_rows(tide_rows db, void (*visit)(const struct tide_mail_row *row, void *arg),
                            void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
                                    "SELECT " ROW_COLUMNS " FROM mail_account ORDER BY email");
     while (tide_rows_next(&stmt, &rc, err)) {
@@ -116,7 +115,6 @@ tide_status tide_mail_rows(tide_rows db, void (*visit)(const struct tide_mail_ro
         row_read(&stmt, &row);
         visit(&row, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -134,10 +132,9 @@ tide_status tide_mail_row_remove(tide_rows db, uint32_t account, tide_error *err
         "DELETE FROM mail_listing WHERE account = ?1",
         "DELETE FROM mail_account WHERE account = ?1",
     };
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof texts / sizeof texts[0]; i++)
-        rc = tide_rows_do(db, WHAT, err, texts[i], account);
-    return rc;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        TIDE_TRY(tide_rows_do(db, WHAT, err, texts[i], account));
+    return TIDE_OK;
 }
 
 tide_status tide_mail_epoch_get(tide_rows db, uint32_t account, uint32_t *epoch_out,
@@ -245,7 +242,7 @@ tide_status tide_mail_shards(tide_rows db, uint32_t account,
                              void (*visit)(const struct tide_shard_state *shard, void *arg),
                              void *arg, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         db, WHAT, &stmt, err,
         "SELECT name, id, generation, messages FROM mail_shard WHERE account = ?1", account);
@@ -256,7 +253,6 @@ tide_status tide_mail_shards(tide_rows db, uint32_t account,
         tide_rows_get_copy(&stmt, 1, shard.id, sizeof shard.id);
         visit(&shard, arg);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -274,15 +270,12 @@ tide_status tide_mail_proof_put(tide_rows db, uint32_t account,
         " AND EXISTS (SELECT 1 FROM mail_proof AS later WHERE later.account = ?1"
         "  AND later.id = ?2 AND later.generation > mail_proof.generation"
         "  AND later.at_ms / 86400000 = mail_proof.at_ms / 86400000)))";
-    tide_status rc =
-        tide_rows_do(db, WHAT, err,
-                     "INSERT INTO mail_proof(account, id, generation, at_ms, history_id)"
-                     " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(account, id, generation)"
-                     " DO UPDATE SET at_ms = ?4, history_id = ?5",
-                     account, shard->id, shard->generation, at_ms, history_id);
-    if (rc == TIDE_OK)
-        rc = tide_rows_do(db, WHAT, err, forget, account, shard->id, shard->generation);
-    return rc;
+    TIDE_TRY(tide_rows_do(db, WHAT, err,
+                          "INSERT INTO mail_proof(account, id, generation, at_ms, history_id)"
+                          " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(account, id, generation)"
+                          " DO UPDATE SET at_ms = ?4, history_id = ?5",
+                          account, shard->id, shard->generation, at_ms, history_id));
+    return tide_rows_do(db, WHAT, err, forget, account, shard->id, shard->generation);
 }
 
 tide_status tide_mail_proof_get(tide_rows db, uint32_t account,
@@ -321,28 +314,25 @@ tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *
 tide_status tide_mail_listing_get(tide_rows db, uint64_t id, struct tide_mail_listing *listing_out,
                                   tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc = tide_rows_first(
+    tide_auto_rows stmt;
+    TIDE_TRY(tide_rows_first(
         db, WHAT, &stmt, err,
-        "SELECT id, account, from_ms, begun_ms, spans_left FROM mail_listing WHERE id = ?1", id);
-    if (rc == TIDE_OK)
-        *listing_out = (struct tide_mail_listing){.id = tide_rows_get_u64(&stmt, 0),
-                                                  .account = tide_rows_get_u32(&stmt, 1),
-                                                  .from_ms = tide_rows_get_u64(&stmt, 2),
-                                                  .begun_ms = tide_rows_get_u64(&stmt, 3),
-                                                  .left = tide_rows_get_u64(&stmt, 4)};
-    tide_rows_end(&stmt);
-    return rc;
+        "SELECT id, account, from_ms, begun_ms, spans_left FROM mail_listing WHERE id = ?1", id));
+    *listing_out = (struct tide_mail_listing){.id = tide_rows_get_u64(&stmt, 0),
+                                              .account = tide_rows_get_u32(&stmt, 1),
+                                              .from_ms = tide_rows_get_u64(&stmt, 2),
+                                              .begun_ms = tide_rows_get_u64(&stmt, 3),
+                                              .left = tide_rows_get_u64(&stmt, 4)};
+    return TIDE_OK;
 }
 
 tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_out, tide_error *err)
 {
     uint64_t count = 0;
-    tide_status rc = tide_rows_number(
-        db, WHAT, &count, err, "SELECT count(*) FROM mail_listing WHERE account = ?1", account);
-    if (rc == TIDE_OK)
-        *open_out = count > 0;
-    return rc;
+    TIDE_TRY(tide_rows_number(db, WHAT, &count, err,
+                              "SELECT count(*) FROM mail_listing WHERE account = ?1", account));
+    *open_out = count > 0;
+    return TIDE_OK;
 }
 
 tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out, tide_error *err)
@@ -366,13 +356,11 @@ static tide_status seen_add_all(tide_rows db, uint64_t listing, const tide_text 
                                 tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc =
+    TIDE_TRY(
         tide_rows_ask(db, WHAT, &stmt, err,
                       "INSERT INTO mail_seen(listing, gmail_id) SELECT ?1, one.id"
                       " FROM (SELECT pg_catalog.unnest(?2) AS id) AS one ON CONFLICT DO NOTHING",
-                      listing);
-    if (rc != TIDE_OK)
-        return rc;
+                      listing));
     tide_rows_texts(&stmt, 2, ids, count);
     return tide_rows_run(&stmt, err);
 }
@@ -383,12 +371,11 @@ tide_status tide_mail_seen_add(tide_rows db, uint64_t listing, const tide_text *
     tide_rows_stmt stmt;
     if (db.sqlite == NULL)
         return seen_add_all(db, listing, ids, count, err);
-    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
-                                   "INSERT INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)"
-                                   " ON CONFLICT(listing, gmail_id) DO NOTHING",
-                                   listing);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_rows_ask(db, WHAT, &stmt, err,
+                           "INSERT INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)"
+                           " ON CONFLICT(listing, gmail_id) DO NOTHING",
+                           listing));
+    tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         bool row = false;
         tide_rows_text(&stmt, 2, ids[i]);
@@ -405,17 +392,16 @@ static tide_status seen_get_all(tide_rows db, uint64_t listing, const tide_text 
 {
     tide_rows_stmt stmt;
     bool row = false;
-    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
-                                   "SELECT one.place FROM (SELECT pg_catalog.unnest(?2) AS id, "
-                                   "pg_catalog.generate_series(1, ?3) AS place) AS one"
-                                   " JOIN mail_seen ON listing = ?1 AND gmail_id = one.id",
-                                   listing);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_rows_ask(db, WHAT, &stmt, err,
+                           "SELECT one.place FROM (SELECT pg_catalog.unnest(?2) AS id, "
+                           "pg_catalog.generate_series(1, ?3) AS place) AS one"
+                           " JOIN mail_seen ON listing = ?1 AND gmail_id = one.id",
+                           listing));
     tide_rows_texts(&stmt, 2, ids, count);
     tide_rows_u64(&stmt, 3, count);
     for (size_t i = 0; i < count; i++)
         seen_out[i] = false;
+    tide_status rc = TIDE_OK;
     while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
         const uint64_t place = tide_rows_get_u64(&stmt, 0);
         TIDE_ASSERT(place >= 1 && place <= count);
@@ -431,11 +417,10 @@ tide_status tide_mail_seen_get(tide_rows db, uint64_t listing, const tide_text *
     tide_rows_stmt stmt;
     if (db.sqlite == NULL)
         return seen_get_all(db, listing, ids, count, seen_out, err);
-    tide_status rc =
-        tide_rows_ask(db, WHAT, &stmt, err,
-                      "SELECT 1 FROM mail_seen WHERE listing = ?1 AND gmail_id = ?2", listing);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_rows_ask(db, WHAT, &stmt, err,
+                           "SELECT 1 FROM mail_seen WHERE listing = ?1 AND gmail_id = ?2",
+                           listing));
+    tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         tide_rows_text(&stmt, 2, ids[i]);
         rc = tide_rows_step(&stmt, &seen_out[i], err);
@@ -448,35 +433,28 @@ tide_status tide_mail_seen_get(tide_rows db, uint64_t listing, const tide_text *
 tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_out,
                                 char id_out[65], tide_error *err)
 {
-    tide_rows_stmt stmt;
-    tide_status rc = tide_rows_first(db, WHAT, &stmt, err,
-                                     "SELECT count(*), coalesce(max(gmail_id), '')"
-                                     " FROM mail_seen WHERE listing = ?1",
-                                     listing);
-    if (rc == TIDE_OK) {
-        const tide_text id = tide_rows_get_text(&stmt, 1);
-        *count_out = tide_rows_get_u64(&stmt, 0);
-        (void)snprintf(id_out, 65, "%.*s", (int)id.bytes, id.data);
-    }
-    tide_rows_end(&stmt);
-    return rc;
+    tide_auto_rows stmt;
+    TIDE_TRY(tide_rows_first(db, WHAT, &stmt, err,
+                             "SELECT count(*), coalesce(max(gmail_id), '')"
+                             " FROM mail_seen WHERE listing = ?1",
+                             listing));
+    const tide_text id = tide_rows_get_text(&stmt, 1);
+    *count_out = tide_rows_get_u64(&stmt, 0);
+    (void)snprintf(id_out, 65, "%.*s", (int)id.bytes, id.data);
+    return TIDE_OK;
 }
 
 tide_status tide_mail_seen_forget(tide_rows db, uint64_t listing, uint32_t rows_max,
                                   bool *empty_out, tide_error *err)
 {
     uint64_t forgotten = 0;
-    tide_status rc =
-        tide_rows_change(db, WHAT, &forgotten, err,
-                         "DELETE FROM mail_seen WHERE listing = ?1 AND gmail_id IN"
-                         " (SELECT gmail_id FROM mail_seen WHERE listing = ?1 LIMIT ?2)",
-                         listing, rows_max);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_rows_change(db, WHAT, &forgotten, err,
+                              "DELETE FROM mail_seen WHERE listing = ?1 AND gmail_id IN"
+                              " (SELECT gmail_id FROM mail_seen WHERE listing = ?1 LIMIT ?2)",
+                              listing, rows_max));
     const bool empty = forgotten < rows_max;
     if (empty)
-        rc = tide_rows_do(db, WHAT, err, "DELETE FROM mail_listing WHERE id = ?1", listing);
-    if (rc == TIDE_OK)
-        *empty_out = empty;
-    return rc;
+        TIDE_TRY(tide_rows_do(db, WHAT, err, "DELETE FROM mail_listing WHERE id = ?1", listing));
+    *empty_out = empty;
+    return TIDE_OK;
 }

@@ -118,18 +118,13 @@ static bool span_visit(const struct tide_cycle_row *row, void *arg)
 {
     struct spans_ask *ask = arg;
     struct tide_mail_look *look = ask->look;
-    void *spans = look->spans;
-    void *cycles = ask->cycles;
-    if (!tide_mem_grow(look->mem, &spans, &look->spans_capacity, look->spans_count + 1, SPANS_MAX,
-                       sizeof *look->spans) ||
-        !tide_mem_grow(look->mem, &cycles, &ask->cycles_capacity, look->spans_count + 1, SPANS_MAX,
-                       sizeof *ask->cycles)) {
+    if (!TIDE_GROW_IN(look->mem, look->spans, look->spans_capacity, look->spans_count + 1,
+                      SPANS_MAX) ||
+        !TIDE_GROW_IN(look->mem, ask->cycles, ask->cycles_capacity, look->spans_count + 1,
+                      SPANS_MAX)) {
         ask->full = true;
-        look->spans = spans;
         return false;
     }
-    look->spans = spans;
-    ask->cycles = cycles;
     ask->cycles[look->spans_count] = row->id;
     look->spans[look->spans_count++] = (struct tide_mail_span){
         .ordinal = row->ordinal,

@@ -65,9 +65,7 @@ static tide_status refusal_read(tide_text body, struct refusal *refusal_out)
     json_t *value = NULL;
     if (body.bytes > TIDE_GOOGLE_BODY_BYTES_MAX)
         return TIDE_INVALID;
-    tide_status rc = tide_json_parse(body, &value, NULL);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_json_parse(body, &value, NULL));
     const json_t *envelope = json_is_array(value) ? json_array_get(value, 0) : value;
     const json_t *error = json_object_get(envelope, "error");
     struct refusal refusal = {.value = value, .message = "", .status = "", .reason = ""};

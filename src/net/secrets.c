@@ -155,15 +155,13 @@ static tide_status file_forget(tide_secrets *self, const char *path, tide_error 
 tide_status tide_secrets_put(tide_secrets *self, const char *name, tide_text value, tide_error *err)
 {
     char path[PATH_MAX];
-    tide_status rc = name_check(name, err);
-    if (rc == TIDE_OK)
-        rc = path_of(self, name, path, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(name_check(name, err));
+    TIDE_TRY(path_of(self, name, path, err));
     if (value.bytes > TIDE_SECRET_BYTES_MAX)
         return tide_error_set(err, TIDE_FULL, "the secret %s is too long", name);
     if (value.bytes > 0 && memchr(value.data, '\0', value.bytes) != NULL)
         return tide_error_set(err, TIDE_INVALID, "the secret %s is not text", name);
+    tide_status rc = TIDE_OK;
     if (self->keyring != NULL) {
         rc = self->keyring->ops->put(self->keyring, name, value, err);
         if (rc == TIDE_OK)
@@ -190,16 +188,13 @@ static tide_status get_anywhere(tide_secrets *self, const char *name, const char
 tide_status tide_secrets_get(tide_secrets *self, const char *name, tide_buf *out, tide_error *err)
 {
     char path[PATH_MAX];
-    tide_status rc = name_check(name, err);
-    if (rc == TIDE_OK)
-        rc = path_of(self, name, path, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(name_check(name, err));
+    TIDE_TRY(path_of(self, name, path, err));
     struct tide_mem_wiping wiping; /* SEC3, also where the buffer grows */
     tide_mem_wiping_init(&wiping, out->mem);
     tide_buf value;
     tide_buf_init(&value, &wiping.base, TIDE_SECRET_BYTES_MAX);
-    rc = get_anywhere(self, name, path, &value, err);
+    tide_status rc = get_anywhere(self, name, path, &value, err);
     if (rc == TIDE_OK) {
         const size_t bytes_before = out->bytes;
         out->bytes = 0; /* replaces the content, in the room it has */
@@ -216,17 +211,15 @@ tide_status tide_secrets_get(tide_secrets *self, const char *name, tide_buf *out
 tide_status tide_secrets_remove(tide_secrets *self, const char *name, tide_error *err)
 {
     char path[PATH_MAX];
-    tide_status rc = name_check(name, err);
-    if (rc == TIDE_OK)
-        rc = path_of(self, name, path, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(name_check(name, err));
+    TIDE_TRY(path_of(self, name, path, err));
     /* The keyring first: if the file were removed first, an old copy would become visible again. */
     tide_status kept = TIDE_NOT_FOUND;
     if (self->keyring != NULL)
         kept = self->keyring->ops->remove(self->keyring, name, err);
     if (kept != TIDE_OK && kept != TIDE_NOT_FOUND)
         return kept;
+    tide_status rc = TIDE_OK;
     if (self->files)
         rc = tide_file_remove(self->world, path, err);
     if (rc == TIDE_NOT_FOUND || !self->files)

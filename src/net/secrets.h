@@ -56,5 +56,7 @@ tide_status tide_secrets_get(tide_secrets *secrets, const char *name, tide_buf *
 tide_status tide_secrets_remove(tide_secrets *secrets, const char *name, tide_error *err);
 /* Overwrites all of its memory, then frees it; zeroed is fine. */
 void tide_secret_wipe(tide_buf *secret);
+/* Wiped at the end of its block. */
+#define tide_auto_secret __attribute__((cleanup(tide_secret_wipe))) tide_buf
 
 #endif

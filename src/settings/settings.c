@@ -261,10 +261,8 @@ tide_status tide_settings_add_environment(tide_settings *settings, const char *c
         (void)snprintf(shown, sizeof shown, "%.*s",
                        (int)(variable.bytes > 99 ? 99 : variable.bytes), variable.data);
         struct place place = {TIDE_ORIGIN_ENV, NULL, 0, shown};
-        tide_status rc =
-            value_set(settings, name_of_variable(variable), tide_text_of(equals + 1), &place, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(
+            value_set(settings, name_of_variable(variable), tide_text_of(equals + 1), &place, err));
     }
     return TIDE_OK;
 }
@@ -294,13 +292,11 @@ static tide_status layers_read(tide_settings *settings, tide_world *world, tide_
             rc = TIDE_OK;
         tide_buf_done(&content);
     }
-    if (rc == TIDE_OK)
-        rc = tide_settings_add_environment(settings, sources->environment, err);
-    for (size_t i = 0; rc == TIDE_OK && i < sources->flags_count; i++)
-        rc = tide_settings_add_flag(settings, sources->flags[i], err);
-    if (rc == TIDE_OK)
-        rc = tide_settings_check(settings, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_settings_add_environment(settings, sources->environment, err));
+    for (size_t i = 0; i < sources->flags_count; i++)
+        TIDE_TRY(tide_settings_add_flag(settings, sources->flags[i], err));
+    return tide_settings_check(settings, err);
 }
 
 /* Copies the strings that begin with `prefix` into the arena. */
@@ -602,11 +598,11 @@ static tide_status add_yaml_value(tide_buf *out, const struct tide_setting_info 
 {
     if (info->text == NULL || info->choices != NULL)
         return tide_buf_add(out, value.data, value.bytes);
-    tide_status rc = tide_buf_add_text(out, "'");
-    for (size_t i = 0; rc == TIDE_OK && i < value.bytes; i++)
-        rc = value.data[i] == '\'' ? tide_buf_add_text(out, "''")
-                                   : tide_buf_add(out, &value.data[i], 1);
-    return rc == TIDE_OK ? tide_buf_add_text(out, "'") : rc;
+    TIDE_TRY(tide_buf_add_text(out, "'"));
+    for (size_t i = 0; i < value.bytes; i++)
+        TIDE_TRY(value.data[i] == '\'' ? tide_buf_add_text(out, "''")
+                                       : tide_buf_add(out, &value.data[i], 1));
+    return tide_buf_add_text(out, "'");
 }
 
 static tide_status edit_write(tide_text yaml, const struct edit_search *search, tide_text value,
@@ -616,20 +612,18 @@ static tide_status edit_write(tide_text yaml, const struct edit_search *search, 
     size_t head = search->is_found ? search->found.start : yaml.bytes;
     size_t tail = search->is_found ? search->found.end : yaml.bytes;
     TIDE_ASSERT(head <= tail && tail <= yaml.bytes);
-    tide_status rc = head == 0 ? TIDE_OK : tide_buf_add(edited, yaml.data, head);
-    if (rc == TIDE_OK && !search->is_found) {
+    TIDE_TRY(head == 0 ? TIDE_OK : tide_buf_add(edited, yaml.data, head));
+    if (!search->is_found) {
         if (yaml.bytes > 0 && yaml.data[yaml.bytes - 1] != '\n')
-            rc = tide_buf_add_text(edited, "\n");
-        if (rc == TIDE_OK)
-            rc = tide_buf_print(edited, "%s: ", info->name);
+            TIDE_TRY(tide_buf_add_text(edited, "\n"));
+        TIDE_TRY(tide_buf_print(edited, "%s: ", info->name));
     }
-    if (rc == TIDE_OK)
-        rc = add_yaml_value(edited, info, value);
-    if (rc == TIDE_OK && search->is_found && tail < yaml.bytes)
-        rc = tide_buf_add(edited, yaml.data + tail, yaml.bytes - tail);
-    if (rc == TIDE_OK && !search->is_found)
-        rc = tide_buf_add_text(edited, "\n");
-    return rc;
+    TIDE_TRY(add_yaml_value(edited, info, value));
+    if (search->is_found && tail < yaml.bytes)
+        TIDE_TRY(tide_buf_add(edited, yaml.data + tail, yaml.bytes - tail));
+    if (!search->is_found)
+        TIDE_TRY(tide_buf_add_text(edited, "\n"));
+    return TIDE_OK;
 }
 
 /* The edited text must mean the same as before but for this one setting. */

@@ -8,9 +8,9 @@ tide_status tide_room_check(tide_world *world, const char *path, uint64_t free_m
     uint64_t free_bytes = 0;
     if (free_min_bytes == 0)
         return TIDE_OK;
-    tide_status rc = tide_disk_free(world, path, &free_bytes, err);
-    if (rc != TIDE_OK || free_bytes >= free_min_bytes)
-        return rc;
+    TIDE_TRY(tide_disk_free(world, path, &free_bytes, err));
+    if (free_bytes >= free_min_bytes)
+        return TIDE_OK;
     char left[TIDE_SIZE_TEXT_BYTES];
     char wanted[TIDE_SIZE_TEXT_BYTES];
     tide_size_human(free_bytes, left);

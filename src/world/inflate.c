@@ -58,11 +58,8 @@ tide_status tide_inflate_feed(tide_inflate *self, const char *bytes, size_t coun
                               tide_sink_write *sink, void *sink_arg)
 {
     TIDE_ASSERT(count <= UINT32_MAX);
-    if (!self->started) {
-        tide_status rc = start(self);
-        if (rc != TIDE_OK)
-            return rc;
-    }
+    if (!self->started)
+        TIDE_TRY(start(self));
     self->stream.next_in = (const Bytef *)bytes;
     self->stream.avail_in = (uInt)count;
     char room[16 << 10];
@@ -80,11 +77,8 @@ tide_status tide_inflate_feed(tide_inflate *self, const char *bytes, size_t coun
         if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
             return TIDE_SERVER;
         const size_t made_bytes = sizeof room - self->stream.avail_out;
-        if (made_bytes > 0) {
-            tide_status rc = sink(sink_arg, room, made_bytes);
-            if (rc != TIDE_OK)
-                return rc;
-        }
+        if (made_bytes > 0)
+            TIDE_TRY(sink(sink_arg, room, made_bytes));
         if (result == Z_STREAM_END) {
             /* Another member may follow; gzip files may be concatenated. */
             self->member_open = false;

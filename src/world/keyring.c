@@ -185,10 +185,10 @@ static tide_status keyring_remove(tide_keyring *keyring, const char *name, tide_
     GError *failed = NULL;
     const gboolean removed = secret_password_clear_finish(operation.result, &failed);
     g_hash_table_unref(attributes);
-    tide_status rc = operation_end(self, &operation, failed, "remove a secret", err);
-    if (rc == TIDE_OK && !removed)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no %s in the keyring", name);
-    return rc;
+    TIDE_TRY(operation_end(self, &operation, failed, "remove a secret", err));
+    if (!removed)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no %s in the keyring", name);
+    return TIDE_OK;
 }
 
 static void keyring_close(tide_keyring *keyring)

@@ -94,8 +94,7 @@ static tide_status headers_set(struct pump *pump)
     struct net_call *call = pump->call;
     if (request->headers_count > TIDE_REQUEST_HEADERS_MAX)
         return TIDE_INVALID;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < request->headers_count; i++) {
+    for (size_t i = 0; i < request->headers_count; i++) {
         const struct tide_header *header = &request->headers[i];
         if (!is_token(header->name.data, header->name.bytes) || !is_header_value(header->value) ||
             header->name.bytes + header->value.bytes + 3 > TIDE_REQUEST_HEADER_BYTES_MAX)
@@ -106,21 +105,20 @@ static tide_status headers_set(struct pump *pump)
                        header->value.bytes == 0 ? "%.*s;%.*s" : "%.*s: %.*s",
                        (int)header->name.bytes, header->name.data, (int)header->value.bytes,
                        header->value.bytes == 0 ? "" : header->value.data);
-        rc = header_add(call, call->in.bytes);
+        TIDE_TRY(header_add(call, call->in.bytes));
     }
     /* Waiting for "100 Continue" costs a second with servers that never send it. */
-    if (rc == TIDE_OK && !names_header(request, "Expect"))
-        rc = header_add(call, "Expect:");
-    if (rc == TIDE_OK && !names_header(request, "Content-Type"))
-        rc = header_add(call, "Content-Type:"); /* libcurl would claim it is a form */
+    if (!names_header(request, "Expect"))
+        TIDE_TRY(header_add(call, "Expect:"));
+    if (!names_header(request, "Content-Type"))
+        TIDE_TRY(header_add(call, "Content-Type:")); /* libcurl would claim it is a form */
     /* Request compression and decode it here, unless the request names its own encoding, or asks
      * for a range (a range of an encoded body is useless). */
-    if (rc == TIDE_OK && !names_header(request, "Accept-Encoding") &&
-        !names_header(request, "Range")) {
+    if (!names_header(request, "Accept-Encoding") && !names_header(request, "Range")) {
         pump->encoded = true;
-        rc = header_add(call, "Accept-Encoding: gzip, deflate");
+        TIDE_TRY(header_add(call, "Accept-Encoding: gzip, deflate"));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static bool is_method(const struct tide_request *request, const char *name)
@@ -495,11 +493,11 @@ static tide_status outcome(struct pump *pump, tide_error *err)
         return tide_error_set(err, TIDE_TIMEOUT, "%s: no data for %u ms", pump->what,
                               (unsigned)(call->stall_us / 1000));
     }
-    tide_status rc = outcome_of_curl(pump, err);
-    if (rc == TIDE_OK && pump->encoded && !tide_inflate_whole(&pump->inflate))
-        rc = tide_error_set(err, call->repeatable ? TIDE_SERVER : TIDE_UNKNOWN,
-                            "%s: the compressed body is cut off", pump->what);
-    return rc;
+    TIDE_TRY(outcome_of_curl(pump, err));
+    if (pump->encoded && !tide_inflate_whole(&pump->inflate))
+        TIDE_TRY(tide_error_set(err, call->repeatable ? TIDE_SERVER : TIDE_UNKNOWN,
+                                "%s: the compressed body is cut off", pump->what));
+    return TIDE_OK;
 }
 
 /* The failure is on our side of the rings. */
@@ -531,11 +529,9 @@ static void response_clear(struct tide_response *response, uint64_t bytes_max)
 static tide_status call_run(struct pump *pump, tide_error *err)
 {
     struct net_call *call = pump->call;
-    tide_status rc = call_set_up(pump, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(call_set_up(pump, err));
     net_budget_join(call);
-    rc = net_call_submit(call, err);
+    tide_status rc = net_call_submit(call, err);
     if (rc != TIDE_OK) {
         net_budget_leave(call);
         return rc;
@@ -582,13 +578,11 @@ tide_status real_call(tide_world *world, const struct tide_request *request,
     response_clear(response, pump.bytes_max);
     if (cancel != NULL && tide_canceled(cancel) != TIDE_CANCEL_NONE)
         return tide_error_set(err, TIDE_CANCELED, "%s: canceled", what);
-    tide_status rc = net_call_take(real_of(world)->net, &pump.call, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(net_call_take(real_of(world)->net, &pump.call, err));
     pump.call->cancel = cancel;
     pump.call->out_ended = pump.source_left == 0;
     tide_inflate_init(&pump.inflate, response->body.mem);
-    rc = call_run(&pump, err);
+    tide_status rc = call_run(&pump, err);
     tide_inflate_done(&pump.inflate);
     net_call_return(pump.call);
     return rc;

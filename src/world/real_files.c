@@ -147,9 +147,8 @@ static tide_status dir_make_one(const char *path, tide_error *err)
     }
     int parent_fd = -1;
     const char *name = NULL;
-    tide_status rc = dir_of(path, &parent_fd, &name, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(dir_of(path, &parent_fd, &name, err));
+    tide_status rc = TIDE_OK;
     if (fsync(parent_fd) < 0) /* else a crash loses the directory and its content */
         rc = tide_error_os(err, errno, "sync the parent directory of %s", path);
     (void)close(parent_fd);
@@ -176,9 +175,7 @@ tide_status real_dir_make(tide_world *world, const char *path, tide_error *err)
         struct stat info;
         if (stat(part, &info) == 0 && S_ISDIR(info.st_mode))
             continue;
-        tide_status rc = dir_make_one(part, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(dir_make_one(part, err));
     }
     return TIDE_OK;
 }
@@ -291,11 +288,9 @@ tide_status real_file_replace(tide_world *world, const char *path, tide_text con
     TIDE_ASSERT((mode & ~0777u) == 0);
     int dir_fd = -1;
     const char *name = NULL;
-    tide_status rc = dir_of(path, &dir_fd, &name, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(dir_of(path, &dir_fd, &name, err));
     real_lock(&real->replace_lock);
-    rc = replace_in(dir_fd, name, content, mode, err);
+    tide_status rc = replace_in(dir_fd, name, content, mode, err);
     real_unlock(&real->replace_lock);
     (void)close(dir_fd); /* releases the directory's lock */
     return rc;
@@ -306,9 +301,8 @@ tide_status real_file_remove(tide_world *world, const char *path, tide_error *er
     (void)world;
     int dir_fd = -1;
     const char *name = NULL;
-    tide_status rc = dir_of(path, &dir_fd, &name, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(dir_of(path, &dir_fd, &name, err));
+    tide_status rc = TIDE_OK;
     if (unlinkat(dir_fd, name, 0) < 0)
         rc = tide_error_os(err, errno, "remove %s", path);
     else if (fsync(dir_fd) < 0)
@@ -322,9 +316,8 @@ tide_status real_file_rename(tide_world *world, const char *path, const char *to
     (void)world;
     int dir_fd = -1;
     const char *name = NULL;
-    tide_status rc = dir_of(to, &dir_fd, &name, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(dir_of(to, &dir_fd, &name, err));
+    tide_status rc = TIDE_OK;
     /* link() fails if the name is taken; rename() would replace it. */
     if (linkat(AT_FDCWD, path, dir_fd, name, 0) < 0)
         rc = tide_error_os(err, errno, "rename %s to %s", path, to);

@@ -161,9 +161,7 @@ static tide_status send_all(int fd, const char *bytes, size_t count, int stop_fd
             continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK)
             return TIDE_CANCELED; /* the peer has disconnected */
-        tide_status rc = wait_ready(fd, POLLOUT, stop_fd, timeout_ms);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(wait_ready(fd, POLLOUT, stop_fd, timeout_ms));
     }
     return TIDE_OK;
 }
@@ -176,8 +174,8 @@ static bool is_line(tide_text line, size_t bytes_max)
 
 static tide_status send_line(int fd, tide_text line, int stop_fd, int timeout_ms)
 {
-    tide_status rc = send_all(fd, line.data, line.bytes, stop_fd, timeout_ms);
-    return rc == TIDE_OK ? send_all(fd, "\n", 1, stop_fd, timeout_ms) : rc;
+    TIDE_TRY(send_all(fd, line.data, line.bytes, stop_fd, timeout_ms));
+    return send_all(fd, "\n", 1, stop_fd, timeout_ms);
 }
 
 /* One line and the start of the next. */
@@ -410,13 +408,9 @@ static tide_status listen_at(tide_socket *self, const struct sockaddr_un *addres
 
 static tide_status server_open(tide_socket *self, const char *path, tide_error *err)
 {
-    tide_status rc = path_open(path, &self->dir_fd, self->name, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(path_open(path, &self->dir_fd, self->name, err));
     struct sockaddr_un address;
-    rc = address_of(self->dir_fd, self->name, &address, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(address_of(self->dir_fd, self->name, &address, err));
     if (tide_lock_new(self->world, &self->mem_lock) != TIDE_OK)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the control socket");
     self->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -425,7 +419,7 @@ static tide_status server_open(tide_socket *self, const char *path, tide_error *
         return tide_error_os(err, errno, "open a socket");
     if (flock(self->dir_fd, LOCK_EX) < 0)
         return tide_error_os(err, errno, "lock the directory of %s", self->name);
-    rc = listen_at(self, &address, err);
+    tide_status rc = listen_at(self, &address, err);
     (void)flock(self->dir_fd, LOCK_UN);
     if (rc != TIDE_OK)
         return rc;
@@ -497,13 +491,12 @@ static tide_status end_of(tide_text line, tide_error *err)
 {
     if (!is_end(line))
         return TIDE_AGAIN;
-    json_t *end = json_loadb(line.data, line.bytes, 0, NULL);
+    json_auto_t *end = json_loadb(line.data, line.bytes, 0, NULL);
     const char *name = json_string_value(json_object_get(end, "end"));
     const char *text = json_string_value(json_object_get(end, "text"));
     tide_status rc = name == NULL ? TIDE_CORRUPT : tide_status_from_name(name);
     if (rc != TIDE_OK)
         (void)tide_error_set(err, rc, "%s", text == NULL || text[0] == '\0' ? "failed" : text);
-    json_decref(end);
     return rc;
 }
 
@@ -537,10 +530,8 @@ static tide_status answer_read(tide_world *world, tide_buf *buf, int fd, uint32_
     for (;;) {
         tide_text line;
         if (!line_find(buf, &scanned, &line)) {
-            tide_status rc = answer_wait(world, fd, timeout_ms, cancel, err);
-            if (rc != TIDE_OK)
-                return rc;
-            rc = receive_more(fd, buf);
+            TIDE_TRY(answer_wait(world, fd, timeout_ms, cancel, err));
+            tide_status rc = receive_more(fd, buf);
             if (rc == TIDE_CANCELED)
                 return tide_error_set(
                     err, TIDE_UNKNOWN,
@@ -568,11 +559,9 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
                               "a request must be one line within the size limit");
     int dir_fd = -1;
     char name[NAME_MAX + 1];
-    tide_status rc = path_open(path, &dir_fd, name, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(path_open(path, &dir_fd, name, err));
     struct sockaddr_un address;
-    rc = address_of(dir_fd, name, &address, err);
+    tide_status rc = address_of(dir_fd, name, &address, err);
     int fd = rc == TIDE_OK ? connect_to(&address) : -1;
     const int os_error = errno;
     (void)close(dir_fd);
@@ -583,8 +572,7 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
     if (fd < 0)
         return tide_error_os(err, os_error, "connect to %s", path);
 
-    tide_buf buf;
-    tide_buf_init(&buf, mem, ANSWER_BYTES_MAX);
+    tide_auto_buf buf = tide_buf_in(mem, ANSWER_BYTES_MAX);
     if (!peer_is_ours(fd)) /* SOCK1 on the client's side: the server must run as the same user */
         rc = tide_error_set(err, TIDE_INVALID, "%s belongs to another user", path);
     const pid_t stopped = rc == TIDE_OK ? peer_stopped(fd) : 0;
@@ -604,7 +592,6 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
     }
     if (rc == TIDE_OK)
         rc = answer_read(world, &buf, fd, timeout_ms, cancel, line, line_arg, err);
-    tide_buf_done(&buf);
     (void)close(fd);
     return rc;
 }

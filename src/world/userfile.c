@@ -158,26 +158,24 @@ static tide_status write_all(tide_writing *writing, const char *bytes, size_t co
 
 static tide_status flush(tide_writing *writing, tide_error *err)
 {
-    tide_status rc = write_all(writing, writing->room, writing->held, err);
-    if (rc == TIDE_OK)
-        writing->held = 0;
-    return rc;
+    TIDE_TRY(write_all(writing, writing->room, writing->held, err));
+    writing->held = 0;
+    return TIDE_OK;
 }
 
 tide_status tide_writing_add(tide_writing *writing, const char *bytes, size_t count,
                              tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     writing->bytes += count;
     if (count > WRITE_BYTES - writing->held)
-        rc = flush(writing, err);
-    if (rc == TIDE_OK && count > WRITE_BYTES)
+        TIDE_TRY(flush(writing, err));
+    if (count > WRITE_BYTES)
         return write_all(writing, bytes, count, err);
-    if (rc == TIDE_OK && count > 0) {
+    if (count > 0) {
         memcpy(writing->room + writing->held, bytes, count);
         writing->held += count;
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Whether the existing file is a plain file with the same bytes. */

@@ -30,7 +30,6 @@ static const char *signed_in(struct accounts *accounts, const struct tide_system
                              const char *account, const struct account_seen *seen, bool elsewhere)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf secret;
     if (tide_outcome_is_bad(&seen->outcome) && seen->outcome.status == TIDE_AUTH)
         return "refused";
     if (elsewhere)
@@ -38,10 +37,8 @@ static const char *signed_in(struct accounts *accounts, const struct tide_system
     if (accounts->secrets == NULL)
         return "unknown";
     tide_system_secret_name(system, account, name);
-    tide_buf_init(&secret, accounts->cli->mem, TIDE_SECRET_BYTES_MAX);
+    tide_auto_secret secret = tide_buf_in(accounts->cli->mem, TIDE_SECRET_BYTES_MAX);
     const tide_status rc = tide_secrets_get(accounts->secrets, name, &secret, NULL);
-    tide_secret_wipe(&secret);
-    tide_buf_done(&secret);
     return rc == TIDE_OK ? "yes" : rc == TIDE_NOT_FOUND ? "no" : "unknown";
 }
 
@@ -66,9 +63,8 @@ static void system_cells(struct accounts *accounts, const struct tide_account_ro
 static bool account_collect(const struct tide_account_row *row, void *arg)
 {
     struct accounts *accounts = arg;
-    accounts->failed =
-        !tide_mem_grow(accounts->cli->mem, (void **)&accounts->rows, &accounts->capacity,
-                       accounts->count + 1, TIDE_ACCOUNTS_MAX, sizeof *accounts->rows);
+    accounts->failed = !TIDE_GROW_IN(accounts->cli->mem, accounts->rows, accounts->capacity,
+                                     accounts->count + 1, TIDE_ACCOUNTS_MAX);
     if (accounts->failed)
         return false;
     accounts->rows[accounts->count++] = *row;
@@ -81,8 +77,8 @@ static bool holder_collect(const struct tide_member *member, void *arg)
     if (member->dead)
         return true;
     accounts->failed =
-        !tide_mem_grow(accounts->cli->mem, (void **)&accounts->holders, &accounts->holders_capacity,
-                       accounts->holders_count + 1, CLI_LIST_MAX, sizeof *accounts->holders);
+        !TIDE_GROW_IN(accounts->cli->mem, accounts->holders, accounts->holders_capacity,
+                      accounts->holders_count + 1, CLI_LIST_MAX);
     if (accounts->failed)
         return false;
     struct holder *holder = &accounts->holders[accounts->holders_count++];
@@ -163,13 +159,10 @@ tide_status cli_account_list(struct cli *cli)
     struct accounts accounts = {.cli = cli};
     char archive_dir[CLI_PATH_BYTES];
     char secrets_dir[CLI_PATH_BYTES];
-    tide_status rc = archive_here_places(cli, archive_dir, secrets_dir);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(archive_here_places(cli, archive_dir, secrets_dir));
+    TIDE_TRY(cli_ledger_read(cli));
     tide_json_array(&accounts.list);
-    rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
+    tide_status rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
     if (accounts.count > 0)
         (void)tide_secrets_open(cli->world, secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                 &accounts.secrets, NULL);

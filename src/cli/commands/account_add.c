@@ -19,16 +19,16 @@ static tide_status answered(struct cli *cli, tide_engine *engine,
     uint32_t account = 0;
     if (engine == NULL)
         return TIDE_OK;
-    const tide_status rc = tide_engine_account(engine, added->request.name, added->system->provider,
-                                               &account, &cli->err);
-    return rc == TIDE_OK ? tide_account_answered(engine, account, &cli->err) : rc;
+    TIDE_TRY(tide_engine_account(engine, added->request.name, added->system->provider, &account,
+                                 &cli->err));
+    return tide_account_answered(engine, account, &cli->err);
 }
 
 /* Jobs that wait for this sign-in resume at once.  No engine is not an error. */
 static void tell_engine(struct cli *cli, const char *account)
 {
     tide_json request;
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     bool runs = false;
     tide_control_request(TIDE_OP_SIGNED_IN, &request);
     tide_json_set_cstr(&request, "account", account);
@@ -36,7 +36,6 @@ static void tell_engine(struct cli *cli, const char *account)
         cli->err = (tide_error){TIDE_OK, 0, ""};
         cli->hint[0] = '\0';
     }
-    json_decref(answer);
 }
 
 struct known {
@@ -194,17 +193,11 @@ static tide_status grant_store(struct cli *cli, tide_secrets *secrets,
                                const struct tide_purpose *purpose)
 {
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf grant;
-    tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
+    tide_auto_secret grant = tide_buf_in(cli->mem, TIDE_SECRET_BYTES_MAX);
     tide_system_secret_name(wanted->system, wanted->request.name, secret);
-    tide_status rc = cli_sign_in(cli, wanted->system->oauth, wanted->request.name, purpose, &grant);
-    if (rc == TIDE_OK)
-        rc = try_grant(cli, wanted, tide_buf_text(&grant));
-    if (rc == TIDE_OK)
-        rc = tide_secrets_put(secrets, secret, tide_buf_text(&grant), &cli->err);
-    tide_secret_wipe(&grant);
-    tide_buf_done(&grant);
-    return rc;
+    TIDE_TRY(cli_sign_in(cli, wanted->system->oauth, wanted->request.name, purpose, &grant));
+    TIDE_TRY(try_grant(cli, wanted, tide_buf_text(&grant)));
+    return tide_secrets_put(secrets, secret, tide_buf_text(&grant), &cli->err);
 }
 
 tide_status cli_account_add(struct cli *cli)

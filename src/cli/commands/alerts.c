@@ -17,11 +17,9 @@ static bool alert_row(const struct tide_alert_row *row, void *arg)
 tide_status cli_alerts(struct cli *cli)
 {
     static const char *const headings[] = {"LEVEL", "CONDITION", "ACCOUNT", "SINCE", "TEXT"};
-    tide_status rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_ledger_read(cli));
     cli_table_begin(cli, headings, 5);
-    rc = tide_ledger_alerts(cli->ledger, alert_row, cli, &cli->err);
+    tide_status rc = tide_ledger_alerts(cli->ledger, alert_row, cli, &cli->err);
     cli_table_end(cli, "no alerts");
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
 }

@@ -101,14 +101,12 @@ tide_status cli_bad_show(struct cli *cli, struct cli_bad *bad)
     static const char *const headings[] = {"ITEM",    "STATE",      "ACCOUNT",    "KIND",
                                            "RETRIES", "FIRST SEEN", "LAST TRIED", "REASON"};
     struct bad_scope scope = {.cli = cli, .bad = bad};
-    tide_status rc = cli_ledger_read(cli);
-    if (rc == TIDE_OK)
-        rc = scope_find(&scope);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_ledger_read(cli));
+    TIDE_TRY(scope_find(&scope));
     tide_json_array(&scope.items);
     cli_table_begin(cli, headings, 8);
-    rc = tide_ledger_bad_list(cli->ledger, scope.account, scope.kind, bad_row, &scope, &cli->err);
+    tide_status rc =
+        tide_ledger_bad_list(cli->ledger, scope.account, scope.kind, bad_row, &scope, &cli->err);
     cli_table_end(cli, "no bad items");
     tide_json_set(&cli->json, "items", &scope.items);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
@@ -143,8 +141,8 @@ static tide_status bad_state_flag(struct cli *cli, const char **state_out)
 tide_status cli_bad_list(struct cli *cli)
 {
     struct cli_bad bad = flags_of(cli);
-    tide_status rc = bad_state_flag(cli, &bad.state);
-    return rc == TIDE_OK ? cli_bad_show(cli, &bad) : rc;
+    TIDE_TRY(bad_state_flag(cli, &bad.state));
+    return cli_bad_show(cli, &bad);
 }
 
 static tide_status no_item(struct cli *cli, const char *item)
@@ -157,12 +155,11 @@ tide_status cli_bad_explain(struct cli *cli)
 {
     struct cli_bad bad = flags_of(cli);
     bad.full = true;
-    tide_status rc = bad_state_flag(cli, &bad.state);
-    if (rc == TIDE_OK)
-        rc = cli_bad_show(cli, &bad);
-    if (rc == TIDE_OK && bad.count == 0)
+    TIDE_TRY(bad_state_flag(cli, &bad.state));
+    TIDE_TRY(cli_bad_show(cli, &bad));
+    if (bad.count == 0)
         return no_item(cli, bad.item);
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- retry and accept ------------------------------------------------------------------ */
@@ -186,8 +183,8 @@ static bool key_collect(const struct tide_bad_row *row, void *arg)
     struct bad_keys *list = arg;
     if (!scope_has(&list->scope, row) || row->state == list->to)
         return true;
-    if (!tide_mem_grow(list->scope.cli->mem, (void **)&list->keys, &list->capacity, list->count + 1,
-                       CLI_LIST_MAX, sizeof *list->keys)) {
+    if (!TIDE_GROW_IN(list->scope.cli->mem, list->keys, list->capacity, list->count + 1,
+                      CLI_LIST_MAX)) {
         list->failed = true;
         return false;
     }
@@ -269,7 +266,7 @@ static tide_status ask_engine(struct cli *cli, const struct cli_bad *bad, const 
                               tide_bad_state to, bool *runs, uint64_t *count)
 {
     tide_json request;
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     uint64_t changed = 0;
     tide_control_request(to == TIDE_BAD_RETRYING ? TIDE_OP_BAD_RETRY : TIDE_OP_BAD_ACCEPT,
                          &request);
@@ -282,7 +279,6 @@ static tide_status ask_engine(struct cli *cli, const struct cli_bad *bad, const 
     tide_status rc = cli_change_ask(cli, &request, runs, &answer);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(answer, "count", &changed, &cli->err);
-    json_decref(answer);
     *count += changed;
     return rc;
 }
@@ -319,9 +315,7 @@ static tide_status bad_change(struct cli *cli, tide_bad_state to, const char *pa
         return cli_fail(cli, TIDE_INVALID, "Give an ITEM, --kind, --account or --all.",
                         "no items selected");
     }
-    const tide_status rc = cli_bad_change(cli, &bad, to, &runs);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_bad_change(cli, &bad, to, &runs));
     if (bad.count == 0 && bad.item != NULL)
         return no_item(cli, bad.item);
     if (!cli->quiet)

@@ -37,9 +37,7 @@ tide_status cli_config_list(struct cli *cli)
     static const char *const headings[] = {"NAME", "VALUE", "UNIT", "ORIGIN", "MEANING"};
     bool changed_only = cli_flag(cli, "changed") != NULL;
     tide_json list;
-    tide_status rc = cli_settings(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_settings(cli));
     tide_json_array(&list);
     cli_table_begin(cli, headings, cli->verbose ? 5 : 4);
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
@@ -82,11 +80,8 @@ tide_status cli_config_get(struct cli *cli)
     tide_setting setting = TIDE_SETTINGS_COUNT;
     char value[TIDE_SETTING_TEXT_BYTES], origin[TIDE_SETTING_TEXT_BYTES * 2];
     tide_json json;
-    tide_status rc = setting_named(cli, cli->arguments[0], &setting);
-    if (rc == TIDE_OK)
-        rc = cli_settings(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(setting_named(cli, cli->arguments[0], &setting));
+    TIDE_TRY(cli_settings(cli));
     tide_setting_print(cli->settings, setting, value);
     tide_setting_origin(cli->settings, setting, origin);
     if (cli->quiet)
@@ -138,17 +133,12 @@ tide_status cli_config_set(struct cli *cli)
     bool runs = false;
     tide_json request, json;
     json_t *answer = NULL;
-    tide_status rc = setting_named(cli, name, &setting);
-    if (rc == TIDE_OK && tide_setting_info(setting)->type == TIDE_TYPE_URL)
-        rc = cli_url_refuse_password(cli, value);
-    if (rc == TIDE_OK)
-        rc = config_dir_make(cli);
-    if (rc == TIDE_OK)
-        rc = edit_file(cli, name, value);
-    if (rc == TIDE_OK)
-        rc = cli_settings(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(setting_named(cli, name, &setting));
+    if (tide_setting_info(setting)->type == TIDE_TYPE_URL)
+        TIDE_TRY(cli_url_refuse_password(cli, value));
+    TIDE_TRY(config_dir_make(cli));
+    TIDE_TRY(edit_file(cli, name, value));
+    TIDE_TRY(cli_settings(cli));
     /* Only a hint: a running engine notices the changed file by itself (E11.1). */
     tide_control_request(TIDE_OP_RELOAD, &request);
     tide_status reloaded = cli_engine_ask(cli, &request, &runs, &answer);
@@ -172,9 +162,7 @@ tide_status cli_config_set(struct cli *cli)
 tide_status cli_config_check(struct cli *cli)
 {
     unsigned changed = 0;
-    tide_status rc = cli_settings(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_settings(cli));
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
         changed += tide_setting_layer(cli->settings, (tide_setting)i) != TIDE_ORIGIN_DEFAULT;
     cli_print(cli, "%d settings are valid, %u of them not at their default\n", TIDE_SETTINGS_COUNT,

@@ -45,11 +45,10 @@ static bool symptom_row(const struct tide_symptom *symptom, void *arg)
 tide_status cli_jobs_doctor(struct cli *cli)
 {
     struct visit visit = {.cli = cli};
-    tide_status rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_ledger_read(cli));
     tide_json_array(&visit.list);
-    rc = tide_ledger_doctor(cli->ledger, cli->now_unix_ms, symptom_row, &visit, &cli->err);
+    tide_status rc =
+        tide_ledger_doctor(cli->ledger, cli->now_unix_ms, symptom_row, &visit, &cli->err);
     tide_json_set_bool(&cli->json, "healthy", visit.findings == 0);
     tide_json_set_u64(&cli->json, "findings", visit.findings);
     tide_json_set(&cli->json, "symptoms", &visit.list);
@@ -107,14 +106,11 @@ tide_status cli_ledger_members(struct cli *cli)
     static const char *const headings[] = {"NAME",     "VERSION", "SINCE", "LEASE UNTIL",
                                            "ACCOUNTS", "RUNNING", "STATE"};
     struct visit visit = {.cli = cli};
-    tide_status rc = cli_shared_only(cli);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_shared_only(cli));
+    TIDE_TRY(cli_ledger_read(cli));
     tide_json_array(&visit.list);
     cli_table_begin(cli, headings, 7);
-    rc = tide_ledger_members(cli->ledger, member_row, &visit, &cli->err);
+    tide_status rc = tide_ledger_members(cli->ledger, member_row, &visit, &cli->err);
     cli_table_end(cli, "no members work on this ledger: start `tidemark worker`");
     if (visit.hidden > 0 && !cli->quiet)
         cli_print(cli, "(%u gone in the last day: --verbose)\n", visit.hidden);

@@ -129,13 +129,11 @@ tide_status cli_jobs_list(struct cli *cli)
     static const char *const headings[] = {"ID",       "STATE", "KIND",    "ACCOUNT",
                                            "PRIORITY", "TRIED", "CREATED", "ERROR"};
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
-    tide_status rc = list_filter(cli, &filter);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(list_filter(cli, &filter));
     struct listing listing = {.cli = cli};
     tide_json_array(&listing.jobs);
     cli_table_begin(cli, headings, 8);
-    rc = tide_ledger_jobs(cli->ledger, &filter, list_row, &listing, &cli->err);
+    tide_status rc = tide_ledger_jobs(cli->ledger, &filter, list_row, &listing, &cli->err);
     cli_table_end(cli, "no jobs");
     tide_json_set(&cli->json, "jobs", &listing.jobs);
     bool more = listing.count == filter.count_max;
@@ -264,14 +262,11 @@ tide_status cli_jobs_show(struct cli *cli)
 {
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
     struct shown shown = {.cli = cli};
-    tide_status rc = cli_number(cli, cli->arguments[0], "the id", &filter.id);
-    if (rc == TIDE_OK && filter.id == 0)
+    TIDE_TRY(cli_number(cli, cli->arguments[0], "the id", &filter.id));
+    if (filter.id == 0)
         return no_job(cli, 0);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_ledger_jobs(cli->ledger, &filter, show_row, &shown, &cli->err);
+    TIDE_TRY(cli_ledger_read(cli));
+    tide_status rc = tide_ledger_jobs(cli->ledger, &filter, show_row, &shown, &cli->err);
     if (rc == TIDE_OK && !shown.found)
         return no_job(cli, filter.id);
     if (rc == TIDE_OK && cli->shared != NULL)
@@ -362,9 +357,9 @@ static tide_status explain_needs(struct explained *e)
     struct tide_need needs[NEEDS_SHOWN_MAX];
     size_t count = 0;
     char text[300];
-    tide_status rc =
-        tide_ledger_needs(e->cli->ledger, e->row.id, needs, NEEDS_SHOWN_MAX, &count, &e->cli->err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+    TIDE_TRY(
+        tide_ledger_needs(e->cli->ledger, e->row.id, needs, NEEDS_SHOWN_MAX, &count, &e->cli->err));
+    for (size_t i = 0; i < count; i++) {
         bool dead = needs[i].state == TIDE_ROW_FAILED || needs[i].state == TIDE_ROW_CANCELED;
         tide_json reason;
         tide_json_object(&reason);
@@ -380,11 +375,11 @@ static tide_status explain_needs(struct explained *e)
                            tide_row_state_name(needs[i].state));
         reason_add(e, dead ? "blocked_by_failed" : "waits_for_job", &reason, text);
     }
-    if (rc == TIDE_OK && e->row.open_deps > count) {
+    if (e->row.open_deps > count) {
         (void)snprintf(text, sizeof text, "and for %zu more jobs", e->row.open_deps - count);
         reason_add(e, "waits_for_more", NULL, text);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static bool explain_account_row(const struct tide_account_row *row, void *arg)
@@ -426,16 +421,16 @@ static tide_status explain_holds(struct explained *e)
                        e->error[0] ? "; the last attempt failed: " : "", e->error);
         reason_add(e, "not_before", &reason, text);
     }
-    tide_status rc = tide_ledger_kind_find(cli->ledger, e->kind, &kind, &paused, &cli->err);
-    if (rc == TIDE_OK && paused) {
+    TIDE_TRY(tide_ledger_kind_find(cli->ledger, e->kind, &kind, &paused, &cli->err));
+    if (paused) {
         (void)snprintf(text, sizeof text,
                        "kind %s is paused; resume it with `tidemark jobs resume --kind %s`",
                        e->kind, e->kind);
         reason_add(e, "kind_paused", NULL, text);
     }
-    if (rc == TIDE_OK && e->row.account != 0)
-        rc = tide_ledger_accounts(cli->ledger, explain_account_row, e, &cli->err);
-    return rc;
+    if (e->row.account != 0)
+        TIDE_TRY(tide_ledger_accounts(cli->ledger, explain_account_row, e, &cli->err));
+    return TIDE_OK;
 }
 
 /* The last call of its account, from the ledger; a running engine reports it itself. */
@@ -487,15 +482,11 @@ static tide_status explain_fleet(struct explained *e)
     struct holder holder = {.e = e};
     struct cli *cli = e->cli;
     char text[500];
-    tide_status rc = TIDE_OK;
     if (e->count > 0)
         return TIDE_OK;
     if (e->row.account != 0)
-        rc = tide_ledger_accounts(cli->ledger, holder_account, &holder, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_ledger_members(cli->ledger, holder_member, &holder, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(tide_ledger_accounts(cli->ledger, holder_account, &holder, &cli->err));
+    TIDE_TRY(tide_ledger_members(cli->ledger, holder_member, &holder, &cli->err));
     if (holder.alive == 0)
         reason_add(e, "no_member", NULL,
                    "it could run, but no member works on this ledger: start `tidemark worker`");
@@ -563,21 +554,18 @@ tide_status cli_jobs_explain(struct cli *cli)
 {
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
     struct explained e = {.cli = cli};
-    tide_status rc = cli_number(cli, cli->arguments[0], "the id", &filter.id);
-    if (rc == TIDE_OK && filter.id == 0)
+    TIDE_TRY(cli_number(cli, cli->arguments[0], "the id", &filter.id));
+    if (filter.id == 0)
         return no_job(cli, 0);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli);
-    if (rc == TIDE_OK)
-        rc = tide_ledger_jobs(cli->ledger, &filter, explain_row, &e, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_ledger_read(cli));
+    TIDE_TRY(tide_ledger_jobs(cli->ledger, &filter, explain_row, &e, &cli->err));
     if (!e.found)
         return no_job(cli, filter.id);
 
     tide_json_array(&e.reasons);
     cli_print(cli, "job %" PRIu64 " (%s%s%s) is %s\n", e.row.id, e.kind, e.account[0] ? ", " : "",
               e.account, tide_row_state_name(e.row.state));
+    tide_status rc = TIDE_OK;
     if (e.row.state != TIDE_ROW_PENDING) {
         explain_finished(&e);
     } else {
@@ -653,11 +641,8 @@ static bool stats_row(const struct tide_job_count *row, void *arg)
 static bool stats_account(const struct tide_account_row *row, void *arg)
 {
     struct stats_accounts *list = arg;
-    void *rows = list->rows;
-    if (!tide_mem_grow(list->mem, &rows, &list->capacity, list->count + 1, TIDE_ACCOUNTS_MAX,
-                       sizeof *list->rows))
+    if (!TIDE_GROW_IN(list->mem, list->rows, list->capacity, list->count + 1, TIDE_ACCOUNTS_MAX))
         return false;
-    list->rows = rows;
     list->rows[list->count].id = row->id;
     (void)snprintf(list->rows[list->count++].name, sizeof list->rows[0].name, "%s", row->name);
     return true;
@@ -704,14 +689,13 @@ tide_status cli_jobs_stats(struct cli *cli)
 {
     static const char *const headings[] = {"ACCOUNT", "KIND",    "STATE", "JOBS",
                                            "BLOCKED", "DELAYED", "HELD"};
-    tide_status rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_ledger_read(cli));
     struct stats stats = {.cli = cli};
     tide_json totals;
     tide_json_array(&stats.rows);
     cli_table_begin(cli, headings, 7);
-    rc = tide_ledger_counts(cli->ledger, cli->now_unix_ms, stats_row, &stats, &cli->err);
+    tide_status rc =
+        tide_ledger_counts(cli->ledger, cli->now_unix_ms, stats_row, &stats, &cli->err);
     cli_table_end(cli, "no jobs");
     tide_json_object(&totals);
     for (int state = 0; state <= TIDE_ROW_CANCELED; state++)

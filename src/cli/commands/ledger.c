@@ -17,24 +17,21 @@ static tide_status backup_ledger(struct cli *cli, const char *path)
 {
     char size[TIDE_SIZE_TEXT_BYTES];
     struct stat info;
-    tide_status rc = cli_ledger_choose(cli);
-    if (rc == TIDE_OK && cli->shared != NULL)
+    TIDE_TRY(cli_ledger_choose(cli));
+    if (cli->shared != NULL)
         return cli_fail(
             cli, TIDE_INVALID,
             "Use pg_dump or the server's own backups; `tidemark backup DIR` copies the archives "
             "of this home.",
             "the ledger is not a file but a database: %.200s", cli_shared_name(cli));
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_ledger_read(cli));
     if (lstat(path, &info) == 0)
         return cli_fail(cli, TIDE_EXISTS, "A backup never overwrites a file: name a new file.",
                         "%.300s exists already", path);
     if (errno != ENOENT)
         return cli_hint(cli, tide_error_os(&cli->err, errno, "cannot write %.200s", path),
                         "Name a file in a directory that exists.");
-    rc = tide_ledger_backup(cli->ledger, path, &cli->err);
+    tide_status rc = tide_ledger_backup(cli->ledger, path, &cli->err);
     if (rc != TIDE_OK)
         return cli_hint(cli, rc,
                         "Check that the directory exists, belongs to you and has free space.");
@@ -72,9 +69,7 @@ static tide_status check_target(struct cli *cli, const char *dir)
 {
     char path[CLI_PATH_BYTES];
     struct stat info;
-    tide_status rc = backup_join(cli, path, dir, TIDE_CONTROL_LOCK);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(backup_join(cli, path, dir, TIDE_CONTROL_LOCK));
     if (same_place(dir, cli->state_dir) || same_place(dir, cli->data_dir) ||
         lstat(path, &info) == 0)
         return cli_fail(cli, TIDE_INVALID, "Name another directory for the copy.",
@@ -93,16 +88,12 @@ static tide_status ledger_first(struct backing_up *backing, char partial[CLI_PAT
     struct stat info;
     if (cli->shared != NULL || stat(cli->ledger_path, &info) != 0)
         return TIDE_OK; /* a home that only imported mail has no ledger */
-    tide_status rc = backup_join(cli, partial, backing->dir, "state.new");
-    if (rc == TIDE_OK)
-        rc = tide_room_check(cli->world, backing->dir, cli_free_min(cli) + (uint64_t)info.st_size,
-                             &cli->err);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(backup_join(cli, partial, backing->dir, "state.new"));
+    TIDE_TRY(tide_room_check(cli->world, backing->dir, cli_free_min(cli) + (uint64_t)info.st_size,
+                             &cli->err));
+    TIDE_TRY(cli_ledger_read(cli));
     (void)tide_file_remove(cli->world, partial, NULL); /* left by a crash */
-    rc = tide_ledger_backup(cli->ledger, partial, &cli->err);
+    tide_status rc = tide_ledger_backup(cli->ledger, partial, &cli->err);
     backing->has_ledger = rc == TIDE_OK;
     if (rc == TIDE_OK && stat(partial, &info) == 0)
         backing->ledger_bytes = (uint64_t)info.st_size;
@@ -116,17 +107,14 @@ static tide_status ledger_last(struct backing_up *backing, const char *partial)
     struct cli *cli = backing->cli;
     char path[CLI_PATH_BYTES];
     static const char *const beside[] = {"state.db-wal", "state.db-shm"};
-    tide_status rc = TIDE_OK;
     if (!backing->has_ledger)
         return TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof beside / sizeof beside[0]; i++) {
-        rc = backup_join(cli, path, backing->dir, beside[i]);
-        if (rc == TIDE_OK)
-            (void)tide_file_remove(cli->world, path, NULL);
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        TIDE_TRY(backup_join(cli, path, backing->dir, beside[i]));
+        (void)tide_file_remove(cli->world, path, NULL);
     }
-    if (rc == TIDE_OK)
-        rc = backup_join(cli, path, backing->dir, "state.db");
-    return rc == TIDE_OK ? tide_userfile_replace(partial, path, &cli->err) : rc;
+    TIDE_TRY(backup_join(cli, path, backing->dir, "state.db"));
+    return tide_userfile_replace(partial, path, &cli->err);
 }
 
 static tide_status backup_config(struct backing_up *backing)
@@ -215,22 +203,17 @@ tide_status cli_backup(struct cli *cli)
 {
     const char *target = cli->arguments[0];
     const size_t bytes = strlen(target);
-    const tide_status rc = cli_settings(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_settings(cli));
     return bytes > 3 && strcmp(target + bytes - 3, ".db") == 0 ? backup_ledger(cli, target)
                                                                : backup_all(cli, target);
 }
 
 tide_status cli_ledger_verify(struct cli *cli)
 {
-    tide_buf problems;
     tide_json list;
-    tide_status rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_buf_init(&problems, cli->mem, 1 << 20);
-    rc = tide_ledger_check(cli->ledger, &problems, &cli->err);
+    TIDE_TRY(cli_ledger_read(cli));
+    tide_auto_buf problems = tide_buf_in(cli->mem, 1 << 20);
+    tide_status rc = tide_ledger_check(cli->ledger, &problems, &cli->err);
     bool good = rc == TIDE_OK && problems.bytes == 0;
     if (rc == TIDE_OK || problems.bytes > 0) {
         rc = TIDE_OK;
@@ -253,7 +236,6 @@ tide_status cli_ledger_verify(struct cli *cli)
                         "backup`.\n");
         cli->exit_code = good ? CLI_EXIT_DONE : CLI_EXIT_FAILED;
     }
-    tide_buf_done(&problems);
     if (cli->shared != NULL)
         return cli_shared_hint(cli, rc);
     return cli_hint(cli, rc, "Keep the file, and restore a copy made by `tidemark backup`.");

@@ -13,9 +13,8 @@
 tide_status cli_systems_tables(struct cli *cli)
 {
     tide_tx *tx = NULL;
-    tide_status rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_tx_begin(cli->ledger, &tx, &cli->err));
+    tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && cli->systems[i] != NULL; i++)
         rc = tide_system_tables(cli->systems[i], tide_tx_rows(tx), &cli->err);
     if (rc == TIDE_OK)

@@ -36,11 +36,11 @@ static tide_status flags_read(struct log_view *view)
         (!tide_log_level_parse(tide_text_of(level), &view->level) || view->level == TIDE_LOG_NONE))
         return cli_wrong(cli, "Levels: debug, info, warn, error.", "there is no level \"%.40s\"",
                          level);
-    tide_status rc = limit == NULL ? TIDE_OK : cli_number(cli, limit, "--limit", &view->limit);
-    if (rc == TIDE_OK && (view->limit == 0 || view->limit > CLI_LIST_MAX))
+    TIDE_TRY(limit == NULL ? TIDE_OK : cli_number(cli, limit, "--limit", &view->limit));
+    if (view->limit == 0 || view->limit > CLI_LIST_MAX)
         return cli_wrong(cli, "Use a smaller number.", "--limit must be between 1 and %d",
                          CLI_LIST_MAX);
-    return rc;
+    return TIDE_OK;
 }
 
 static const char *field(const json_t *line, const char *key)
@@ -227,9 +227,7 @@ static tide_status follow(struct log_view *view, FILE *file)
 tide_status cli_log(struct cli *cli)
 {
     struct log_view view = {.cli = cli};
-    tide_status rc = flags_read(&view);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(flags_read(&view));
     view.lines = calloc(view.limit, sizeof(json_t *));
     if (view.lines == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Use a smaller --limit.", "out of memory for the log");
@@ -246,6 +244,7 @@ tide_status cli_log(struct cli *cli)
     const int why = errno;
     if (file != NULL)
         read_lines(&view, file);
+    tide_status rc = TIDE_OK;
     if (cli_flag(cli, "follow") != NULL) {
         rc = follow(&view, file);
         cli->exact_output = true;

@@ -90,14 +90,12 @@ static tide_status mark_write(struct restoring *self, const char *step)
 static tide_status mark_read(struct restoring *self)
 {
     struct cli *cli = self->cli;
-    tide_buf text;
     char step[8] = "";
-    tide_buf_init(&text, cli->mem, 200);
+    tide_auto_buf text = tide_buf_in(cli->mem, 200);
     tide_status rc = tide_file_read(cli->world, self->pending, 200, &text, NULL);
     self->number = cli->now_unix_ms / 1000;
     if (rc == TIDE_OK && sscanf(tide_buf_cstr(&text), "%7s %" SCNu64, step, &self->number) == 2)
         self->moving = strcmp(step, "move") == 0;
-    tide_buf_done(&text);
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
@@ -109,13 +107,9 @@ static tide_status check_source(struct restoring *self)
     char ledger[CLI_PATH_BYTES];
     char archive[CLI_PATH_BYTES];
     char lock[CLI_PATH_BYTES];
-    tide_status rc = backup_join(cli, ledger, self->dir, TIDE_STATE_FILE);
-    if (rc == TIDE_OK)
-        rc = backup_join(cli, archive, self->dir, "archive");
-    if (rc == TIDE_OK)
-        rc = backup_join(cli, lock, self->dir, TIDE_CONTROL_LOCK);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(backup_join(cli, ledger, self->dir, TIDE_STATE_FILE));
+    TIDE_TRY(backup_join(cli, archive, self->dir, "archive"));
+    TIDE_TRY(backup_join(cli, lock, self->dir, TIDE_CONTROL_LOCK));
     if (same_place(self->dir, cli->state_dir) || same_place(self->dir, cli->data_dir) ||
         exists(lock))
         return cli_fail(cli, TIDE_INVALID, "Name a directory that `tidemark backup DIR` made.",
@@ -188,7 +182,6 @@ static tide_status copy_ledger(struct restoring *self)
     char from[CLI_PATH_BYTES];
     char to[STAGED_PATH_BYTES];
     tide_ledger *ledger = NULL;
-    tide_buf problems;
     tide_status rc = backup_join(cli, from, self->dir, TIDE_STATE_FILE);
     if (rc != TIDE_OK || !exists(from) || cli->shared != NULL)
         return rc;
@@ -201,7 +194,7 @@ static tide_status copy_ledger(struct restoring *self)
                                                 .now_unix_ms = cli->now_unix_ms,
                                                 .read_only = true,
                                                 .must_exist = true};
-    tide_buf_init(&problems, cli->mem, 1 << 20);
+    tide_auto_buf problems = tide_buf_in(cli->mem, 1 << 20);
     if (rc == TIDE_OK)
         rc = tide_ledger_open(cli->world, &options, &ledger, &cli->err);
     if (rc == TIDE_OK)
@@ -211,7 +204,6 @@ static tide_status copy_ledger(struct restoring *self)
                             tide_buf_cstr(&problems));
     if (ledger != NULL)
         tide_ledger_close(ledger, false);
-    tide_buf_done(&problems);
     self->has_ledger = rc == TIDE_OK;
     return rc;
 }
@@ -222,11 +214,10 @@ static tide_status copy_config(struct restoring *self)
     struct cli *cli = self->cli;
     char from[CLI_PATH_BYTES];
     char to[STAGED_PATH_BYTES];
-    tide_buf text;
     tide_status rc = backup_join(cli, from, self->dir, "config.yaml");
     if (rc != TIDE_OK || !exists(from) || (exists(cli->config_path) && !self->replace))
         return rc;
-    tide_buf_init(&text, cli->mem, 4 << 20);
+    tide_auto_buf text = tide_buf_in(cli->mem, 4 << 20);
     staged_path(cli->config_path, to);
     rc = tide_file_read(cli->world, from, 4 << 20, &text, &cli->err);
     char *slash = strrchr(to, '/');
@@ -237,7 +228,6 @@ static tide_status copy_config(struct restoring *self)
     }
     if (rc == TIDE_OK)
         rc = tide_file_replace(cli->world, to, tide_buf_text(&text), 0600, &cli->err);
-    tide_buf_done(&text);
     self->has_config = rc == TIDE_OK;
     return rc;
 }
@@ -247,11 +237,9 @@ static tide_status copy_all(struct restoring *self)
     struct cli *cli = self->cli;
     char from[CLI_PATH_BYTES];
     char to[STAGED_PATH_BYTES];
-    tide_status rc = mark_write(self, "copy");
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mark_write(self, "copy"));
     forget_copies(self);
-    rc = copy_ledger(self);
+    tide_status rc = copy_ledger(self);
     if (rc == TIDE_OK)
         rc = backup_join(cli, from, self->dir, "archive");
     staged_path(self->archive, to);
@@ -296,8 +284,8 @@ static tide_status move_one(struct restoring *self, const char *place)
     staged_path(place, staged);
     if (!exists(staged))
         return TIDE_OK; /* there was none, or it has been moved */
-    const tide_status rc = put_aside(self, place, true);
-    return rc == TIDE_OK ? tide_userfile_replace(staged, place, &self->cli->err) : rc;
+    TIDE_TRY(put_aside(self, place, true));
+    return tide_userfile_replace(staged, place, &self->cli->err);
 }
 
 static tide_status move_all(struct restoring *self)

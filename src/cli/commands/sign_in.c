@@ -86,8 +86,7 @@ static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *pr
 {
     struct tide_oauth_client client;
     tide_oauth_flow *flow = NULL;
-    tide_buf scopes;
-    tide_buf_init(&scopes, cli->mem, 8192);
+    tide_auto_buf scopes = tide_buf_in(cli->mem, 8192);
     tide_status rc = client_of(cli, provider, &client);
     const struct tide_oauth_ask ask = {
         .provider = provider,
@@ -109,22 +108,15 @@ static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *pr
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
                       "the permission Tidemark requested was not granted on the sign-in page");
     tide_oauth_flow_free(flow);
-    tide_buf_done(&scopes);
     return rc;
 }
 
 static tide_status service_account(struct cli *cli, const char *file, const char *email,
                                    const struct tide_purpose *purpose, tide_buf *grant)
 {
-    tide_buf key;
-    tide_buf_init(&key, cli->mem, FILE_BYTES_MAX);
-    tide_status rc = read_file(cli, file, &key);
-    if (rc == TIDE_OK)
-        rc = tide_oauth_service_account(tide_buf_text(&key), email, purpose->scope, grant,
-                                        &cli->err);
-    tide_secret_wipe(&key);
-    tide_buf_done(&key);
-    return rc;
+    tide_auto_secret key = tide_buf_in(cli->mem, FILE_BYTES_MAX);
+    TIDE_TRY(read_file(cli, file, &key));
+    return tide_oauth_service_account(tide_buf_text(&key), email, purpose->scope, grant, &cli->err);
 }
 
 tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provider,

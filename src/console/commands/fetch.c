@@ -143,17 +143,13 @@ tide_status console_fetch_add(struct console_fetch *fetch, size_t site,
                               const struct tide_console_run *run)
 {
     struct cli *cli = fetch->cli;
-    const tide_status rc = tide_console_run_check(run, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_console_run_check(run, &cli->err));
     for (unsigned type = 0; type < TIDE_SC_TYPES; type++) {
-        void *jobs = fetch->jobs;
         if ((tide_console_types(run) >> type & 1u) == 0)
             continue;
-        if (!tide_mem_grow(cli->mem, &jobs, &fetch->jobs_capacity, fetch->jobs_count + 1, JOBS_MAX,
-                           sizeof *fetch->jobs))
+        if (!TIDE_GROW_IN(cli->mem, fetch->jobs, fetch->jobs_capacity, fetch->jobs_count + 1,
+                          JOBS_MAX))
             return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-        fetch->jobs = jobs;
         struct console_job *job = &fetch->jobs[fetch->jobs_count++];
         job->site = site;
         tide_console_request(&fetch->sites[site], run, (tide_sc_type)type, &job->request);
@@ -181,9 +177,7 @@ static tide_status accounts_of(struct console_fetch *fetch, const char *account)
     size_t count = account != NULL ? 1 : 0;
     for (size_t i = 0; account == NULL && i < fetch->sites_count; i++)
         count += is_first(fetch, i);
-    const tide_status rc = cli_work_accounts(&fetch->work, count);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_work_accounts(&fetch->work, count));
     fetch->counts = tide_mem_array(fetch->cli->mem, count, sizeof *fetch->counts);
     if (fetch->counts == NULL)
         return cli_fail(fetch->cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
@@ -198,10 +192,9 @@ static tide_status accounts_of(struct console_fetch *fetch, const char *account)
 
 tide_status console_fetch_run(struct console_fetch *fetch, const char *account)
 {
-    tide_status rc = accounts_of(fetch, account);
-    if (rc == TIDE_OK)
-        rc = cli_work_run(&fetch->work);
-    return rc == TIDE_OK ? console_fetch_conclude(fetch) : rc;
+    TIDE_TRY(accounts_of(fetch, account));
+    TIDE_TRY(cli_work_run(&fetch->work));
+    return console_fetch_conclude(fetch);
 }
 
 tide_status console_fetch_done(struct console_fetch *fetch)

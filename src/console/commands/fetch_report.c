@@ -91,9 +91,7 @@ tide_status console_fetch_conclude(struct console_fetch *fetch)
         left += watched->jobs_left;
         bad = bad || has_failed(fetch, watched);
     }
-    const tide_status rc = refused(fetch);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(refused(fetch));
     if (cli_interrupted())
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     else if (left > 0)

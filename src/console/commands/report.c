@@ -105,8 +105,8 @@ static tide_status choose_to(struct report *report)
 static bool take_day(const struct tide_console_day_row *row, void *arg)
 {
     struct range *range = arg;
-    range->no_memory = !tide_mem_grow(range->mem, (void **)&range->days, &range->capacity,
-                                      range->count + 1, DAYS_MAX, sizeof *range->days);
+    range->no_memory =
+        !TIDE_GROW_IN(range->mem, range->days, range->capacity, range->count + 1, DAYS_MAX);
     if (range->no_memory)
         return false;
     struct day *day = &range->days[range->count++];
@@ -129,12 +129,12 @@ static tide_status read_range(struct report *report, struct range *range)
 {
     range->mem = report->cli->mem;
     range->wanted = (size_t)days_between(range->from, range->to) + 1;
-    const tide_status rc = tide_console_store_days(report->store, &report->set, range->from,
-                                                   range->to, take_day, range, &report->cli->err);
-    if (rc == TIDE_OK && range->no_memory)
+    TIDE_TRY(tide_console_store_days(report->store, &report->set, range->from, range->to, take_day,
+                                     range, &report->cli->err));
+    if (range->no_memory)
         return cli_fail(report->cli, TIDE_NO_MEMORY, "Ask for fewer days.",
                         "out of memory for %zu days", range->wanted);
-    return rc;
+    return TIDE_OK;
 }
 
 static void range_done(struct range *range)

@@ -145,9 +145,7 @@ static tide_status number_flag(struct cli *cli, const char *name, uint64_t max, 
         return TIDE_OK;
     char what[40];
     (void)snprintf(what, sizeof what, "--%s", name);
-    const tide_status rc = cli_number(cli, cli_flag(cli, name), what, &number);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_number(cli, cli_flag(cli, name), what, &number));
     if (number == 0 || number > max)
         return cli_wrong(cli, "Give a number in that range.", "--%s must be from 1 to %llu", name,
                          (unsigned long long)max);

@@ -24,15 +24,12 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     if (tide_engine_account_of(engine, id) != NULL)
         return TIDE_OK;
     struct tide_account *account = tide_mem_new(engine->mem, sizeof *account);
-    void *accounts = engine->accounts;
-    if (account == NULL ||
-        !tide_mem_grow(engine->mem, &accounts, &engine->accounts_capacity,
-                       engine->accounts_count + 1, TIDE_ACCOUNTS_MAX, sizeof *engine->accounts)) {
+    if (account == NULL || !TIDE_GROW_IN(engine->mem, engine->accounts, engine->accounts_capacity,
+                                         engine->accounts_count + 1, TIDE_ACCOUNTS_MAX)) {
         tide_mem_free(engine->mem, account, sizeof *account);
         return tide_error_set(err, TIDE_FULL, "no room for account %s (at most %d)", name,
                               TIDE_ACCOUNTS_MAX);
     }
-    engine->accounts = accounts;
     account->id = id;
     account->held = engine->fleet == NULL;
     account->unwanted = !tide_engine_wants(engine, name);
@@ -76,9 +73,7 @@ tide_status tide_account_retune(tide_engine *engine, struct tide_account *accoun
 {
     struct tide_governor_profile profile = tide_engine_profile(engine, account->provider);
     tide_governor *governor = NULL;
-    tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &governor);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_governor_new(&profile, now_ms, engine->mem, &governor));
     /* What the last holder had not recorded counts as spent (E4.3b). */
     struct tide_governor_saved parsed;
     if (saved.bytes > 0 && tide_governor_saved_parse(saved, &parsed) == TIDE_OK)
@@ -86,18 +81,16 @@ tide_status tide_account_retune(tide_engine *engine, struct tide_account *accoun
                                     tide_world_now_unix_ms(engine->world));
     tide_governor_free(account->governor);
     account->governor = governor;
-    rc = tide_limits_bind(engine, account);
-    if (rc == TIDE_OK && account->halted)
+    TIDE_TRY(tide_limits_bind(engine, account));
+    if (account->halted)
         tide_governor_halt(governor, account->halt_reason);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
                                uint64_t now_ms)
 {
-    const tide_status rc = tide_account_retune(engine, account, saved, now_ms);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_account_retune(engine, account, saved, now_ms));
     account->held = true;
     account->leaving = false;
     tide_account_refresh(engine, account, now_ms);
@@ -252,8 +245,7 @@ void tide_account_good_item(tide_engine *engine, struct tide_account *account, u
 static void good_load(tide_engine *engine, struct tide_account *account)
 {
     char key[32];
-    tide_buf value;
-    tide_buf_init(&value, engine->mem, TIDE_ITEM_BYTES_MAX + 16);
+    tide_auto_buf value = tide_buf_in(engine->mem, TIDE_ITEM_BYTES_MAX + 16);
     good_key(account->id, key);
     if (tide_ledger_note_get(engine->ledger, key, &value, NULL) == TIDE_OK) {
         const char *text = tide_buf_cstr(&value);
@@ -266,7 +258,6 @@ static void good_load(tide_engine *engine, struct tide_account *account)
             (void)snprintf(account->goods[0].item, sizeof account->goods[0].item, "%s", space + 1);
         }
     }
-    tide_buf_done(&value);
 }
 
 void tide_accounts_reload(tide_engine *engine)
@@ -391,9 +382,9 @@ struct halt_ask {
 static tide_status halt_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct halt_ask *ask = arg;
-    tide_status rc = tide_ledger_account_halt(transaction->tx, ask->account, ask->halted,
-                                              ask->reason, transaction->now_unix_ms, err);
-    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, ask->account, err) : rc;
+    TIDE_TRY(tide_ledger_account_halt(transaction->tx, ask->account, ask->halted, ask->reason,
+                                      transaction->now_unix_ms, err));
+    return tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, ask->account, err);
 }
 
 static void halted_is(tide_engine *engine, struct tide_account *account, bool halted,
@@ -428,9 +419,7 @@ static void halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
 tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *row,
                             uint64_t now_ms, tide_error *err)
 {
-    tide_status rc = account_add(engine, row->id, row->name, row->provider, TIDE_TEXT_NONE, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(account_add(engine, row->id, row->name, row->provider, TIDE_TEXT_NONE, err));
     struct tide_account *account = tide_engine_account_of(engine, row->id);
     if (account->paused != row->paused) {
         account->paused = row->paused;

@@ -41,13 +41,13 @@ struct alert_write {
 static tide_status alert_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct alert_write *what = arg;
-    tide_status rc = TIDE_OK;
     const uint32_t account =
         what->alert.account == TIDE_ALERTS_NO_ACCOUNT ? 0 : (uint32_t)what->alert.account;
     if (what->changed)
-        rc = tide_ledger_alert(transaction->tx, tide_condition_name(what->alert.condition), account,
-                               (int)what->alert.level, what->text, transaction->now_unix_ms, err);
-    return rc == TIDE_OK ? tide_alerting_saved_write(transaction->tx, &what->saved, err) : rc;
+        TIDE_TRY(tide_ledger_alert(transaction->tx, tide_condition_name(what->alert.condition),
+                                   account, (int)what->alert.level, what->text,
+                                   transaction->now_unix_ms, err));
+    return tide_alerting_saved_write(transaction->tx, &what->saved, err);
 }
 
 static void alert_free(tide_engine *engine, struct alert_write *what)

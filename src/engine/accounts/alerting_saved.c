@@ -47,15 +47,13 @@ tide_status tide_account_totals_read(tide_ledger *ledger, uint32_t account,
                                      struct tide_account_totals *totals_out, tide_error *err)
 {
     char key[32];
-    tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), TOTALS_BYTES_MAX);
+    tide_auto_buf text = tide_buf_heap(TOTALS_BYTES_MAX);
     key_of("totals", account, key);
     tide_status rc = tide_ledger_note_get(ledger, key, &text, err);
     if (rc == TIDE_OK || rc == TIDE_NOT_FOUND) {
         *totals_out = totals_parse(tide_buf_text(&text));
         rc = TIDE_OK;
     }
-    tide_buf_done(&text);
     return rc;
 }
 
@@ -95,8 +93,8 @@ static tide_status note(tide_tx *tx, const char *what, uint32_t account, const t
 tide_status tide_alerting_saved_write(tide_tx *tx, const struct tide_alerting_saved *saved,
                                       tide_error *err)
 {
-    tide_status rc = note(tx, "alerts", saved->account, &saved->windows, err);
-    return rc == TIDE_OK ? note(tx, "totals", saved->account, &saved->totals, err) : rc;
+    TIDE_TRY(note(tx, "alerts", saved->account, &saved->windows, err));
+    return note(tx, "totals", saved->account, &saved->totals, err);
 }
 
 /* ---- taking over ----------------------------------------------------------------- */
@@ -115,8 +113,8 @@ tide_status tide_alerting_saved_read(tide_ledger *ledger, uint32_t account,
                                      struct tide_alerting_saved *saved, tide_error *err)
 {
     saved->account = account;
-    tide_status rc = read_note(ledger, "alerts", account, &saved->windows, err);
-    return rc == TIDE_OK ? read_note(ledger, "totals", account, &saved->totals, err) : rc;
+    TIDE_TRY(read_note(ledger, "alerts", account, &saved->windows, err));
+    return read_note(ledger, "totals", account, &saved->totals, err);
 }
 
 void tide_alerting_taken(tide_engine *engine, struct tide_account *account, tide_text windows,
@@ -150,13 +148,11 @@ static bool collect_shown(const struct tide_alert_row *row, void *arg)
     enum tide_condition condition;
     if (!tide_condition_parse(row->condition, &condition))
         return true; /* not an alert of the engine: the system that raised it clears it */
-    void *rows = list->rows;
-    if (!tide_mem_grow(list->mem, &rows, &list->capacity, list->count + 1,
-                       (size_t)TIDE_ACCOUNTS_MAX * TIDE_CONDITIONS, sizeof *list->rows)) {
+    if (!TIDE_GROW_IN(list->mem, list->rows, list->capacity, list->count + 1,
+                      (size_t)TIDE_ACCOUNTS_MAX * TIDE_CONDITIONS)) {
         list->failed = true;
         return false;
     }
-    list->rows = rows;
     list->rows[list->count++] =
         (struct shown){row->account == 0 ? TIDE_ALERTS_NO_ACCOUNT : row->account, condition,
                        (enum tide_level)row->level};

@@ -29,12 +29,9 @@ tide_status tide_archive_id_read(tide_world *world, const char *dir,
                                  char id_out[TIDE_ARCHIVE_ID_BYTES], tide_error *err)
 {
     char path[PATH_BYTES];
-    tide_buf text;
-    tide_status rc = path_of(dir, TIDE_ARCHIVE_ID_FILE, path, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_buf_init(&text, tide_mem_heap(), FILE_BYTES_MAX);
-    rc = tide_file_read(world, path, FILE_BYTES_MAX, &text, err);
+    TIDE_TRY(path_of(dir, TIDE_ARCHIVE_ID_FILE, path, err));
+    tide_auto_buf text = tide_buf_heap(FILE_BYTES_MAX);
+    tide_status rc = tide_file_read(world, path, FILE_BYTES_MAX, &text, err);
     char *end = rc == TIDE_OK && text.bytes > 0 ? strpbrk(text.data, "\r\n") : NULL;
     if (end != NULL) {
         text.bytes = (size_t)(end - text.data);
@@ -47,7 +44,6 @@ tide_status tide_archive_id_read(tide_world *world, const char *dir,
                             path);
     if (rc == TIDE_OK)
         memcpy(id_out, text.data, TIDE_ARCHIVE_ID_BYTES);
-    tide_buf_done(&text);
     return rc;
 }
 
@@ -108,10 +104,9 @@ tide_status tide_archive_id_make(tide_world *world, const char *dir,
     tide_status rc = tide_archive_id_read(world, dir, id_out, err);
     if (rc != TIDE_NOT_FOUND)
         return rc;
-    rc = tide_dir_make(world, dir, err);
-    if (rc == TIDE_OK)
-        rc = make(world, dir, err);
-    return rc == TIDE_OK ? tide_archive_id_read(world, dir, id_out, err) : rc;
+    TIDE_TRY(tide_dir_make(world, dir, err));
+    TIDE_TRY(make(world, dir, err));
+    return tide_archive_id_read(world, dir, id_out, err);
 }
 
 bool tide_archive_id_is(tide_world *world, const char *dir, const char *id)
@@ -123,9 +118,8 @@ bool tide_archive_id_is(tide_world *world, const char *dir, const char *id)
 tide_status tide_transaction_place(tide_transaction *transaction, uint32_t account,
                                    const char *archive, const char *secret, tide_error *err)
 {
-    const tide_status rc =
-        tide_ledger_account_place(transaction->tx, account, archive, secret, err);
-    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, account, err) : rc;
+    TIDE_TRY(tide_ledger_account_place(transaction->tx, account, archive, secret, err));
+    return tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, account, err);
 }
 
 void tide_secret_place(const char *where, char place_out[TIDE_SECRET_PLACE_BYTES])

@@ -27,10 +27,9 @@ tide_status tide_limits_add(tide_engine *engine, const struct tide_provider_limi
 
 tide_status tide_limits_new(tide_engine *engine, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < TIDE_PROVIDERS_KNOWN; i++)
-        rc = tide_limits_add(engine, &tide_providers_known[i], err);
-    return rc;
+    for (size_t i = 0; i < TIDE_PROVIDERS_KNOWN; i++)
+        TIDE_TRY(tide_limits_add(engine, &tide_providers_known[i], err));
+    return TIDE_OK;
 }
 
 void tide_limits_free(tide_engine *engine)

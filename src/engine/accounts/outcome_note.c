@@ -11,15 +11,13 @@ static tide_status outcome_run(tide_transaction *transaction, void *arg, tide_er
 {
     const struct outcome_write *request = arg;
     char key[32];
-    tide_buf line;
-    tide_buf_init(&line, transaction->engine->mem, 4096);
+    tide_auto_buf line = tide_buf_in(transaction->engine->mem, 4096);
     tide_outcome_key(request->account, key);
     tide_status rc = tide_outcome_write(&request->outcome, &line);
     if (rc != TIDE_OK)
         rc = tide_error_set(err, rc, "no memory for a note");
     if (rc == TIDE_OK)
         rc = tide_ledger_note(transaction->tx, key, tide_buf_text(&line), err);
-    tide_buf_done(&line);
     return rc;
 }
 

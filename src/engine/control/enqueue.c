@@ -62,9 +62,7 @@ tide_status tide_control_signed_in(tide_engine *engine, const json_t *request, t
 {
     uint32_t id = 0;
     bool lifted = false;
-    tide_status rc = tide_control_account(engine, request, &id, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_control_account(engine, request, &id, err));
     tide_lock_take(engine->world, engine->lock);
     struct tide_account *account = tide_engine_account_of(engine, id);
     if (account != NULL) {

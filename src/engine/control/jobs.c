@@ -27,28 +27,31 @@ static tide_status filter_of(tide_engine *engine, const json_t *request,
     return rc;
 }
 
-tide_status tide_control_retry(tide_engine *engine, const json_t *request, tide_json *answer,
-                               tide_error *err)
+static tide_status count_jobs(tide_engine *engine, const json_t *request, tide_json *answer,
+                              tide_status (*change)(tide_engine *engine,
+                                                    const struct tide_job_filter *filter,
+                                                    uint64_t *count_out, tide_error *err),
+                              tide_error *err)
 {
     struct tide_job_filter filter;
     uint64_t count = 0;
     tide_status rc = filter_of(engine, request, &filter, err);
     if (rc == TIDE_OK)
-        rc = tide_jobs_retry(engine, &filter, &count, err);
+        rc = change(engine, &filter, &count, err);
     tide_json_set_u64(answer, "count", count);
     return rc;
+}
+
+tide_status tide_control_retry(tide_engine *engine, const json_t *request, tide_json *answer,
+                               tide_error *err)
+{
+    return count_jobs(engine, request, answer, tide_jobs_retry, err);
 }
 
 tide_status tide_control_accept(tide_engine *engine, const json_t *request, tide_json *answer,
                                 tide_error *err)
 {
-    struct tide_job_filter filter;
-    uint64_t count = 0;
-    tide_status rc = filter_of(engine, request, &filter, err);
-    if (rc == TIDE_OK)
-        rc = tide_jobs_accept(engine, &filter, &count, err);
-    tide_json_set_u64(answer, "count", count);
-    return rc;
+    return count_jobs(engine, request, answer, tide_jobs_accept, err);
 }
 
 tide_status tide_control_cancel(tide_engine *engine, const json_t *request, tide_json *answer,
@@ -121,9 +124,7 @@ tide_status tide_control_halt(tide_engine *engine, const json_t *request, tide_j
     (void)answer;
     uint32_t account = 0;
     tide_text reason = TIDE_TEXT("by command");
-    tide_status rc = tide_control_account(engine, request, &account, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_control_account(engine, request, &account, err));
     (void)tide_json_get_text(request, "reason", &reason, NULL);
     return tide_engine_halt(engine, account, reason.data, err);
 }
@@ -133,8 +134,8 @@ tide_status tide_control_account_resume(tide_engine *engine, const json_t *reque
 {
     (void)answer;
     uint32_t account = 0;
-    tide_status rc = tide_control_account(engine, request, &account, err);
-    return rc == TIDE_OK ? tide_engine_resume(engine, account, err) : rc;
+    TIDE_TRY(tide_control_account(engine, request, &account, err));
+    return tide_engine_resume(engine, account, err);
 }
 
 tide_status tide_control_purge(tide_engine *engine, const json_t *request, tide_json *answer,

@@ -182,17 +182,11 @@ tide_status tide_control_filter_read(const json_t *request, tide_ledger *ledger,
         if (!filter_key_is_known(json_object_iter_key(at)))
             return tide_error_set(err, TIDE_INVALID, "a filter has no field \"%.60s\"",
                                   json_object_iter_key(at));
-    rc = optional(tide_json_get_u64(object, "id", &named.id, err));
-    if (rc == TIDE_OK)
-        rc = optional(tide_json_get_u64(object, "cycle", &named.cycle, err));
-    if (rc == TIDE_OK)
-        rc = optional(tide_json_get_text(object, "account", &account, err));
-    if (rc == TIDE_OK)
-        rc = optional(tide_json_get_text(object, "kind", &kind, err));
-    if (rc == TIDE_OK)
-        rc = optional(tide_json_get_text(object, "state", &state, err));
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(optional(tide_json_get_u64(object, "id", &named.id, err)));
+    TIDE_TRY(optional(tide_json_get_u64(object, "cycle", &named.cycle, err)));
+    TIDE_TRY(optional(tide_json_get_text(object, "account", &account, err)));
+    TIDE_TRY(optional(tide_json_get_text(object, "kind", &kind, err)));
+    TIDE_TRY(optional(tide_json_get_text(object, "state", &state, err)));
     named.account = account.data;
     named.kind = kind.data;
     named.state = state.data;

@@ -206,11 +206,9 @@ static tide_status write_request(tide_engine *engine, struct tide_write *write, 
         return too_slow(err);
     if (write->over)
         return not_its_own(err);
-    tide_status rc = tide_tx_savepoint(transaction->tx, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_tx_savepoint(transaction->tx, err));
     uint64_t until_us = tide_world_now_us(engine->world) + (uint64_t)TIDE_CALLBACK_MS_MAX * 1000;
-    rc = write->run(transaction, write->arg, err);
+    tide_status rc = write->run(transaction, write->arg, err);
     bool slow = write->own && tide_world_now_us(engine->world) > until_us;
     write->slow = slow && rc == TIDE_NETWORK;
     if (write->own && tide_tx_over(transaction->tx) && !tide_store_is_lost(rc) &&
@@ -323,16 +321,17 @@ static void claim_new_jobs(tide_engine *engine, struct tide_batch *batch, uint64
 static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
                               tide_error *err)
 {
-    tide_status rc = tide_fleet_hints(engine, tx, NULL, &batch->changes, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->finishes_count; i++)
+    TIDE_TRY(tide_fleet_hints(engine, tx, NULL, &batch->changes, err));
+    for (size_t i = 0; i < batch->finishes_count; i++) {
         if (batch->applied[i] && batch->finishes[i].effect != NULL)
-            rc = tide_fleet_hints(engine, tx, &batch->jobs[i]->effects_transaction.new_rows, NULL,
-                                  err);
-    for (struct tide_write *write = batch->writes; rc == TIDE_OK && write != NULL;
-         write = write->next)
+            TIDE_TRY(tide_fleet_hints(engine, tx, &batch->jobs[i]->effects_transaction.new_rows,
+                                      NULL, err));
+    }
+    for (struct tide_write *write = batch->writes; write != NULL; write = write->next) {
         if (write->status == TIDE_OK)
-            rc = tide_fleet_hints(engine, tx, &write->transaction.new_rows, NULL, err);
-    return rc;
+            TIDE_TRY(tide_fleet_hints(engine, tx, &write->transaction.new_rows, NULL, err));
+    }
+    return TIDE_OK;
 }
 
 /* A job may have been added to a cycle after its last one ended: then the ledger refuses to move
@@ -358,22 +357,19 @@ static tide_status move_cursors(struct tide_batch *batch, tide_tx *tx, uint64_t 
 static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
                               uint64_t now_unix_ms, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (batch->claims_count > 0)
-        rc = tide_ledger_claim(tx, batch->claim_ids, batch->claims_count, engine->owner,
-                               batch->claim_token, now_unix_ms, engine->mem, batch->bodies, err);
-    if (rc == TIDE_OK)
-        rc = move_cursors(batch, tx, now_unix_ms, err);
-    if (rc == TIDE_OK)
-        rc = tide_fleet_write(engine, &batch->fleet, tx, now_unix_ms, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->saving_count; i++) {
+        TIDE_TRY(tide_ledger_claim(tx, batch->claim_ids, batch->claims_count, engine->owner,
+                                   batch->claim_token, now_unix_ms, engine->mem, batch->bodies,
+                                   err));
+    TIDE_TRY(move_cursors(batch, tx, now_unix_ms, err));
+    TIDE_TRY(tide_fleet_write(engine, &batch->fleet, tx, now_unix_ms, err));
+    for (size_t i = 0; i < batch->saving_count; i++) {
         tide_buf_clear(&batch->text);
-        rc = tide_governor_saved_print(&batch->saved[i], &batch->text);
-        if (rc == TIDE_OK)
-            rc = tide_ledger_governor_save(tx, batch->saving[i]->id, tide_buf_text(&batch->text),
-                                           err);
+        TIDE_TRY(tide_governor_saved_print(&batch->saved[i], &batch->text));
+        TIDE_TRY(
+            tide_ledger_governor_save(tx, batch->saving[i]->id, tide_buf_text(&batch->text), err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Writes the batch as one transaction.  Until its COMMIT a crash leaves the ledger as it was: jobs
@@ -389,12 +385,10 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
     /* Join before anything else, because the ledger refuses every transaction of a member that was
      * declared dead; the join is a transaction of its own, and a crash after it leaves a member
      * that holds nothing and whose lease ends. */
-    tide_status rc = batch->fleet.rejoin ? tide_fleet_join(engine, err) : TIDE_OK;
+    TIDE_TRY(batch->fleet.rejoin ? tide_fleet_join(engine, err) : TIDE_OK);
     /* Begin one transaction for all that follows, so that a crash keeps all of it or nothing. */
-    if (rc == TIDE_OK)
-        rc = tide_tx_begin_lazily(engine->ledger, &tx, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_tx_begin_lazily(engine->ledger, &tx, err));
+    tide_status rc = TIDE_OK;
     /* Write ends first, so that the requests and claims below see these rows ended and the jobs
      * they release ready; a crash here loses the ends, and those jobs run again. */
     if (batch->finishes_count > 0)

@@ -42,8 +42,7 @@ tide_status tide_copy_look_up(struct copier *self, tide_copy_step step, const ch
 
 static tide_status check_rules(struct copier *self, struct copy_side *side, const char *advice)
 {
-    tide_buf problems;
-    tide_buf_init(&problems, self->mem, PROBLEMS_BYTES_MAX);
+    tide_auto_buf problems = tide_buf_in(self->mem, PROBLEMS_BYTES_MAX);
     tide_error why = {TIDE_OK, 0, ""};
     tide_status rc = tide_ledger_check(side->ledger, &problems, &why);
     if (rc == TIDE_CORRUPT && problems.bytes > 0) {
@@ -52,10 +51,8 @@ static tide_status check_rules(struct copier *self, struct copy_side *side, cons
             *end = '\0';
         (void)tide_error_set(self->err, rc, "%.120s: %.150s; %s", side->name, problems.data,
                              advice);
-    } else if (rc != TIDE_OK && self->err != NULL) {
+    } else if (rc != TIDE_OK && self->err != NULL)
         *self->err = why;
-    }
-    tide_buf_done(&problems);
     return rc;
 }
 
@@ -76,9 +73,8 @@ static tide_status check_table(struct copier *self, const struct copy_table *tab
 {
     struct copy_reader reader;
     bool row = false;
-    tide_status rc = tide_copy_reader_open(&reader, &self->from, table, NULL, self->mem, self->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_copy_reader_open(&reader, &self->from, table, NULL, self->mem, self->err));
+    tide_status rc = TIDE_OK;
     for (uint64_t i = 1;; i++) {
         rc = tide_copy_reader_next(&reader, &row, self->err);
         if (rc != TIDE_OK || !row)
@@ -154,10 +150,9 @@ static tide_status place_get(struct copier *self, const char *key, tide_buf *val
     const tide_text param = tide_text_of(key);
     tide_buf_clear(value);
     (void)snprintf(sql, sizeof sql, "SELECT value FROM %s WHERE key = ?1", place_table(&self->to));
-    const tide_status rc = tide_copy_side_run(&self->to, sql, &param, 1, &answer, self->err);
-    if (rc == TIDE_OK)
-        *there = answer.row;
-    return rc;
+    TIDE_TRY(tide_copy_side_run(&self->to, sql, &param, 1, &answer, self->err));
+    *there = answer.row;
+    return TIDE_OK;
 }
 
 static tide_status mark_is_there(struct copier *self, bool *there_out)
@@ -214,19 +209,17 @@ static tide_status place_lost(struct copier *self)
 static tide_status place_hold(struct copier *self)
 {
     bool there = true;
-    tide_status rc = TIDE_OK;
     if (self->to.pg == NULL) /* the transaction has locked the whole file */
-        rc = mark_is_there(self, &there);
+        TIDE_TRY(mark_is_there(self, &there));
     else
-        rc = tide_pg_exec(self->to.pg,
-                          "SELECT FROM tidemark.meta WHERE key = 'copying.place' FOR UPDATE",
-                          self->err);
-    if (rc == TIDE_OK && there)
-        rc = place_get(self, key_place, &self->next, &there);
-    if (rc == TIDE_OK &&
-        (!there || !tide_text_equal(tide_buf_text(&self->next), tide_buf_text(&self->place))))
+        TIDE_TRY(tide_pg_exec(self->to.pg,
+                              "SELECT FROM tidemark.meta WHERE key = 'copying.place' FOR UPDATE",
+                              self->err));
+    if (there)
+        TIDE_TRY(place_get(self, key_place, &self->next, &there));
+    if (!there || !tide_text_equal(tide_buf_text(&self->next), tide_buf_text(&self->place)))
         return place_lost(self);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status place_move(struct copier *self)
@@ -237,10 +230,10 @@ static tide_status place_move(struct copier *self)
                                 tide_buf_text(&self->next)};
     (void)snprintf(sql, sizeof sql, "UPDATE %s SET value = ?3 WHERE key = ?1 AND value = ?2",
                    place_table(&self->to));
-    const tide_status rc = tide_copy_side_run(&self->to, sql, params, 3, &answer, self->err);
-    if (rc == TIDE_OK && answer.changed != 1)
+    TIDE_TRY(tide_copy_side_run(&self->to, sql, params, 3, &answer, self->err));
+    if (answer.changed != 1)
         return place_lost(self);
-    return rc;
+    return TIDE_OK;
 }
 
 /* After the commit of a move. */
@@ -296,9 +289,9 @@ static tide_status clear_table(struct copier *self, const struct copy_table *tab
     return tide_copy_side_run(to, sql, NULL, 0, NULL, self->err);
 }
 
-/* Deletes all that a copy wrote, also in tables of the systems: the mark says that all rows
- * come from a copy (LCP2). */
-static tide_status clear_target(struct copier *self)
+static tide_status each_table(struct copier *self,
+                              tide_status (*visit)(struct copier *self,
+                                                   const struct copy_table *table))
 {
     struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
     char ignored[sizeof self->report->left_out];
@@ -308,49 +301,38 @@ static tide_status clear_target(struct copier *self)
     tide_status rc =
         tide_copy_list_make(there, self->copy, &self->to, NULL, ignored, sizeof ignored, self->err);
     for (size_t i = 0; rc == TIDE_OK && i < there->count; i++)
-        rc = clear_table(self, &there->tables[i]);
+        rc = visit(self, &there->tables[i]);
     tide_copy_list_done(there);
     tide_mem_free(self->mem, there, sizeof *there);
     return rc;
 }
 
 /* Rows of `run` are ignored: the program that created the tables left them, they are no data. */
-static tide_status refuse_own_rows(struct copier *self)
+static tide_status refuse_own_rows(struct copier *self, const struct copy_table *table)
 {
-    struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
-    char ignored[sizeof self->report->left_out];
-    if (there == NULL)
-        return tide_copy_no_memory(self->err);
-    tide_copy_list_init(there, self->mem);
-    tide_status rc =
-        tide_copy_list_make(there, self->copy, &self->to, NULL, ignored, sizeof ignored, self->err);
-    for (size_t i = 0; rc == TIDE_OK && i < there->count; i++) {
-        uint64_t rows = 0;
-        rc = tide_copy_count(&self->to, &there->tables[i], &rows, self->err);
-        if (rc == TIDE_OK && rows > 0 && strcmp(there->tables[i].name, "run") != 0)
-            rc = tide_error_set(self->err, TIDE_EXISTS,
-                                "%.200s is a ledger with rows of its own (%" PRIu64
-                                " in %s): name a new one; nothing was changed",
-                                self->to.name, rows, there->tables[i].name);
-    }
-    tide_copy_list_done(there);
-    tide_mem_free(self->mem, there, sizeof *there);
-    return rc;
+    uint64_t rows = 0;
+    TIDE_TRY(tide_copy_count(&self->to, table, &rows, self->err));
+    if (rows == 0 || strcmp(table->name, "run") == 0)
+        return TIDE_OK;
+    return tide_error_set(self->err, TIDE_EXISTS,
+                          "%.200s is a ledger with rows of its own (%" PRIu64
+                          " in %s): name a new one; nothing was changed",
+                          self->to.name, rows, table->name);
 }
 
 /* Marks the target, in one transaction with the check that it has no rows of its own. */
 static tide_status begin_new(struct copier *self)
 {
     char sql[160];
-    tide_status rc = refuse_own_rows(self);
-    if (rc == TIDE_OK && self->to.pg == NULL) {
+    TIDE_TRY(each_table(self, refuse_own_rows));
+    if (self->to.pg == NULL) {
         (void)snprintf(sql, sizeof sql,
                        "PRAGMA application_id = %u; CREATE TABLE IF NOT EXISTS"
                        " copying (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
                        TIDE_LEDGER_COPYING_ID);
-        rc = tide_db_exec(self->to.db, sql, self->err);
+        TIDE_TRY(tide_db_exec(self->to.db, sql, self->err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Whether the marked copy can be resumed; *again_out: start over. */
@@ -373,19 +355,15 @@ static tide_status judge_mark(struct copier *self, bool *again_out)
     return rc;
 }
 
-/* Starts over: deletes whatever a copy left there. */
+/* Starts over: deletes all that a copy wrote, also in tables of the systems: the mark says that all
+ * rows come from a copy (LCP2). */
 static tide_status begin_again(struct copier *self)
 {
-    tide_status rc = clear_target(self);
-    if (rc == TIDE_OK)
-        rc = place_text(self, NULL, 0, NULL);
-    if (rc == TIDE_OK)
-        rc = place_put(self, key_mark, tide_text_of(self->from.name));
-    if (rc == TIDE_OK)
-        rc = place_put(self, key_seen, tide_buf_text(&self->seen));
-    if (rc == TIDE_OK)
-        rc = place_put(self, key_place, tide_buf_text(&self->next));
-    return rc;
+    TIDE_TRY(each_table(self, clear_table));
+    TIDE_TRY(place_text(self, NULL, 0, NULL));
+    TIDE_TRY(place_put(self, key_mark, tide_text_of(self->from.name)));
+    TIDE_TRY(place_put(self, key_seen, tide_buf_text(&self->seen)));
+    return place_put(self, key_place, tide_buf_text(&self->next));
 }
 
 static tide_status take_target(struct copier *self)
@@ -419,10 +397,8 @@ static tide_status make_system(struct copier *self, const struct tide_copy_syste
         wanted = wanted || tide_copy_system_has(system, self->list.tables[i].name);
     if (!wanted)
         return TIDE_OK;
-    tide_status rc = tide_tx_begin(self->to.ledger, &tx, self->err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = system->make(system->arg, tide_tx_rows(tx), self->err);
+    TIDE_TRY(tide_tx_begin(self->to.ledger, &tx, self->err));
+    tide_status rc = system->make(system->arg, tide_tx_rows(tx), self->err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, self->err);
     tide_tx_rollback(tx);
@@ -456,28 +432,26 @@ static tide_status make_days(struct copier *self)
         sql, sizeof sql, "SELECT DISTINCT finished / 86400000 FROM %s ORDER BY 1 DESC LIMIT %d",
         self->from.pg != NULL ? "tidemark.job_done" : "job WHERE state = 2 AND kind <> 0",
         DAYS_MAX);
-    tide_status rc = tide_copy_side_list(&self->from, sql, 1, note_day, &days, self->err);
-    for (size_t i = 0; rc == TIDE_OK && i < days.count; i++) {
+    TIDE_TRY(tide_copy_side_list(&self->from, sql, 1, note_day, &days, self->err));
+    for (size_t i = 0; i < days.count; i++) {
         (void)snprintf(sql, sizeof sql, "SELECT tidemark.day_open(%" PRId64 ")", days.list[i]);
-        rc = tide_copy_side_run(&self->to, sql, NULL, 0, NULL, self->err);
+        TIDE_TRY(tide_copy_side_run(&self->to, sql, NULL, 0, NULL, self->err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status look_at_target(struct copier *self)
 {
     struct tide_copy_report *report = self->report;
-    tide_status rc = tide_copy_side_open(&self->to, self->world, self->copy->to, true, self->err);
-    if (rc == TIDE_OK)
-        rc = take_target(self);
-    for (size_t i = 0; rc == TIDE_OK && i < self->copy->systems_count; i++)
-        rc = make_system(self, &self->copy->systems[i]);
-    if (rc == TIDE_OK) /* now with the types of both sides */
-        rc = tide_copy_list_make(&self->list, self->copy, &self->from, &self->to, report->left_out,
-                                 sizeof report->left_out, self->err);
-    if (rc == TIDE_OK)
-        rc = count_source(self);
-    return rc == TIDE_OK ? make_days(self) : rc;
+    TIDE_TRY(tide_copy_side_open(&self->to, self->world, self->copy->to, true, self->err));
+    TIDE_TRY(take_target(self));
+    for (size_t i = 0; i < self->copy->systems_count; i++)
+        TIDE_TRY(make_system(self, &self->copy->systems[i]));
+    /* now with the types of both sides */
+    TIDE_TRY(tide_copy_list_make(&self->list, self->copy, &self->from, &self->to, report->left_out,
+                                 sizeof report->left_out, self->err));
+    TIDE_TRY(count_source(self));
+    return make_days(self);
 }
 
 /* ---- rows ---- */
@@ -534,11 +508,8 @@ static tide_status copy_table(struct copier *self, const struct copy_table *tabl
 {
     struct copy_reader reader;
     struct copy_writer writer;
-    tide_status rc =
-        tide_copy_reader_open(&reader, &self->from, table, after, self->mem, self->err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_copy_writer_open(&writer, &self->to, table, self->mem, self->err);
+    TIDE_TRY(tide_copy_reader_open(&reader, &self->from, table, after, self->mem, self->err));
+    tide_status rc = tide_copy_writer_open(&writer, &self->to, table, self->mem, self->err);
     bool more = rc == TIDE_OK;
     for (uint64_t batch = 1; rc == TIDE_OK && more; batch++) {
         self->rows_step = *rows;
@@ -577,12 +548,10 @@ static tide_status copy_from(struct copier *self, tide_text kept)
 static tide_status copy_rows(struct copier *self)
 {
     const uint64_t began_ms = tide_world_now_ms(self->world);
-    tide_buf kept;
-    tide_buf_init(&kept, self->mem, PLACE_BYTES_MAX);
+    tide_auto_buf kept = tide_buf_in(self->mem, PLACE_BYTES_MAX);
     const tide_status rc = tide_buf_add(&kept, self->place.data, self->place.bytes) == TIDE_OK
                                ? copy_from(self, tide_buf_text(&kept))
                                : tide_copy_no_memory(self->err);
-    tide_buf_done(&kept);
     self->report->copy_ms = tide_world_now_ms(self->world) - began_ms;
     return rc;
 }
@@ -611,9 +580,9 @@ static tide_status keep_last_sqlite(struct copier *self, int64_t last)
 {
     char sql[300];
     int64_t here = 0;
-    tide_status rc = jobs_last(self, &self->to, &here);
-    if (rc != TIDE_OK || here >= last)
-        return rc;
+    TIDE_TRY(jobs_last(self, &self->to, &here));
+    if (here >= last)
+        return TIDE_OK;
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO job (id, state, open_deps, account, priority, kind, scope,"
                    " attempts, attempts_max, traits, created, finished, payload)"
@@ -701,10 +670,8 @@ static tide_status not_equal(struct copier *self)
 static tide_status let_go(struct copier *self)
 {
     char sql[160];
-    tide_status rc = tide_copy_side_begin(&self->to, true, self->err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = place_hold(self);
+    TIDE_TRY(tide_copy_side_begin(&self->to, true, self->err));
+    tide_status rc = place_hold(self);
     if (rc == TIDE_OK && self->to.pg != NULL)
         rc = tide_pg_exec(self->to.pg,
                           "DELETE FROM tidemark.meta WHERE key = 'copying'"
@@ -756,69 +723,60 @@ static void copier_done(struct copier *self)
     tide_mem_free(self->mem, self, sizeof *self);
 }
 
-tide_status tide_ledger_copy(tide_world *world, const struct tide_ledger_copy *copy, tide_mem *mem,
-                             struct tide_copy_report *report_out, tide_error *err)
+static tide_status with_copier(tide_world *world, const struct tide_ledger_copy *copy,
+                               tide_mem *mem, struct tide_copy_report *report, tide_error *err,
+                               tide_status (*steps)(struct copier *self))
 {
     struct copier *self = tide_mem_new(mem, sizeof *self);
     if (self == NULL)
         return tide_copy_no_memory(err);
-    tide_status rc = copier_init(self, world, copy, mem, report_out, err);
+    tide_status rc = copier_init(self, world, copy, mem, report, err);
     if (rc == TIDE_OK)
-        rc = look_at_source(self);
-    if (rc == TIDE_OK)
-        rc = look_at_target(self);
-    if (rc == TIDE_OK)
-        rc = copy_rows(self);
-    if (rc == TIDE_OK)
-        rc = keep_numbers(self);
-    if (rc == TIDE_OK) {
-        analyze(self);
-        rc = tide_copy_compare(self);
-    }
-    if (rc == TIDE_OK && !report_out->equal)
-        rc = not_equal(self);
-    if (rc == TIDE_OK)
-        rc = check_rules(self, &self->to, "please report it; the target stays closed");
-    if (rc == TIDE_OK)
-        rc = let_go(self);
+        rc = steps(self);
     copier_done(self);
     return rc;
+}
+
+static tide_status copy_steps(struct copier *self)
+{
+    TIDE_TRY(look_at_source(self));
+    TIDE_TRY(look_at_target(self));
+    TIDE_TRY(copy_rows(self));
+    TIDE_TRY(keep_numbers(self));
+    analyze(self);
+    TIDE_TRY(tide_copy_compare(self));
+    if (!self->report->equal)
+        return not_equal(self);
+    TIDE_TRY(check_rules(self, &self->to, "please report it; the target stays closed"));
+    return let_go(self);
+}
+
+tide_status tide_ledger_copy(tide_world *world, const struct tide_ledger_copy *copy, tide_mem *mem,
+                             struct tide_copy_report *report_out, tide_error *err)
+{
+    return with_copier(world, copy, mem, report_out, err, copy_steps);
+}
+
+static tide_status compare_steps(struct copier *self)
+{
+    TIDE_TRY(tide_copy_side_open(&self->from, self->world, self->copy->from, false, self->err));
+    TIDE_TRY(tide_copy_side_open(&self->to, self->world, self->copy->to, false, self->err));
+    TIDE_TRY(tide_copy_side_begin(&self->from, false, self->err));
+    TIDE_TRY(tide_copy_list_make(&self->list, self->copy, &self->from, &self->to,
+                                 self->report->left_out, sizeof self->report->left_out, self->err));
+    TIDE_TRY(count_source(self));
+    return tide_copy_compare(self);
 }
 
 tide_status tide_ledger_compare(tide_world *world, const struct tide_ledger_copy *copy,
                                 tide_mem *mem, struct tide_copy_report *report_out, tide_error *err)
 {
-    struct copier *self = tide_mem_new(mem, sizeof *self);
-    if (self == NULL)
-        return tide_copy_no_memory(err);
-    tide_status rc = copier_init(self, world, copy, mem, report_out, err);
-    if (rc == TIDE_OK)
-        rc = tide_copy_side_open(&self->from, world, copy->from, false, err);
-    if (rc == TIDE_OK)
-        rc = tide_copy_side_open(&self->to, world, copy->to, false, err);
-    if (rc == TIDE_OK)
-        rc = tide_copy_side_begin(&self->from, false, err);
-    if (rc == TIDE_OK)
-        rc = tide_copy_list_make(&self->list, copy, &self->from, &self->to, report_out->left_out,
-                                 sizeof report_out->left_out, err);
-    if (rc == TIDE_OK)
-        rc = count_source(self);
-    if (rc == TIDE_OK)
-        rc = tide_copy_compare(self);
-    copier_done(self);
-    return rc;
+    return with_copier(world, copy, mem, report_out, err, compare_steps);
 }
 
 tide_status tide_ledger_copy_count(tide_world *world, const struct tide_ledger_copy *copy,
                                    tide_mem *mem, struct tide_copy_report *report_out,
                                    tide_error *err)
 {
-    struct copier *self = tide_mem_new(mem, sizeof *self);
-    if (self == NULL)
-        return tide_copy_no_memory(err);
-    tide_status rc = copier_init(self, world, copy, mem, report_out, err);
-    if (rc == TIDE_OK)
-        rc = look_at_source(self);
-    copier_done(self);
-    return rc;
+    return with_copier(world, copy, mem, report_out, err, look_at_source);
 }

@@ -34,10 +34,9 @@ tide_status tide_copy_value_add(tide_buf *text, const struct copy_column *column
         return tide_buf_add(text, "n;", 2);
     if (!is_text(column->type))
         return tide_buf_print(text, "i%" PRId64 ";", value->number);
-    tide_status rc = tide_buf_print(text, "t%zu:", value->text.bytes);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add(text, value->text.data, value->text.bytes);
-    return rc == TIDE_OK ? tide_buf_add(text, ";", 1) : rc;
+    TIDE_TRY(tide_buf_print(text, "t%zu:", value->text.bytes));
+    TIDE_TRY(tide_buf_add(text, value->text.data, value->text.bytes));
+    return tide_buf_add(text, ";", 1);
 }
 
 /* Reads the number up to `stop`, and moves *at behind that. */
@@ -221,18 +220,15 @@ static void add_from(tide_buf *sql, bool *failed, const struct copy_side *side,
 tide_status tide_copy_count(struct copy_side *side, const struct copy_table *table,
                             uint64_t *count_out, tide_error *err)
 {
-    tide_buf sql;
     bool failed = false;
     struct copy_answer answer = {0};
-    tide_buf_init(&sql, tide_mem_heap(), SQL_BYTES_MAX);
+    tide_auto_buf sql = tide_buf_heap(SQL_BYTES_MAX);
     add(&sql, &failed, "SELECT count(*)");
     add_from(&sql, &failed, side, table);
-    tide_status rc = failed ? no_memory(err)
-                            : tide_copy_side_run(side, tide_buf_cstr(&sql), NULL, 0, &answer, err);
-    if (rc == TIDE_OK)
-        *count_out = (uint64_t)answer.number;
-    tide_buf_done(&sql);
-    return rc;
+    TIDE_TRY(failed ? no_memory(err)
+                    : tide_copy_side_run(side, tide_buf_cstr(&sql), NULL, 0, &answer, err));
+    *count_out = (uint64_t)answer.number;
+    return TIDE_OK;
 }
 
 static tide_status select_text(tide_buf *sql, struct copy_side *side,
@@ -314,13 +310,11 @@ tide_status tide_copy_reader_open(struct copy_reader *reader, struct copy_side *
     memset(reader, 0, sizeof *reader);
     reader->side = side;
     reader->table = table;
-    tide_buf sql;
-    tide_buf_init(&sql, mem, SQL_BYTES_MAX);
+    tide_auto_buf sql = tide_buf_in(mem, SQL_BYTES_MAX);
     tide_status rc = select_text(&sql, side, table, after != NULL, err);
     if (rc == TIDE_OK)
         rc = side->pg != NULL ? open_pg(reader, tide_buf_cstr(&sql), after, err)
                               : open_sqlite(reader, tide_buf_cstr(&sql), after, err);
-    tide_buf_done(&sql);
     reader->open = rc == TIDE_OK;
     if (rc != TIDE_OK)
         tide_copy_reader_close(reader);
@@ -375,9 +369,7 @@ static tide_status next_pg(struct copy_reader *reader, bool *row_out, tide_error
             return TIDE_OK;
         (void)snprintf(fetch, sizeof fetch, "FETCH %d FROM tide_copy", FETCH_ROWS);
         tide_pg_params(reader->side->pg);
-        const tide_status rc = tide_pg_query(reader->side->pg, fetch, &rows, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_pg_query(reader->side->pg, fetch, &rows, err));
         reader->rows = rows;
         reader->row = 0;
         reader->last = PQntuples(rows) < FETCH_ROWS;
@@ -518,26 +510,24 @@ static tide_status add_sqlite(struct copy_writer *writer, const struct copy_valu
                               tide_error *err)
 {
     const struct copy_table *table = writer->table;
-    tide_status rc = TIDE_OK;
-    for (size_t number = 0; rc == TIDE_OK && number < writer->stmts_count; number++) {
+    for (size_t number = 0; number < writer->stmts_count; number++) {
         sqlite3_stmt *stmt = writer->stmts[number];
         if (!wanted(&table->inserts[number], values))
             continue;
         for (size_t i = 0; i < table->columns_count; i++)
             if (writer->binds[number][i] != 0)
                 bind(stmt, writer->binds[number][i], table->columns[i].type, &values[i]);
-        rc = tide_db_run(writer->side->db, stmt, err);
+        TIDE_TRY(tide_db_run(writer->side->db, stmt, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* The text form of COPY: a tab between columns, \N for NULL, a backslash before special
  * characters. */
 static tide_status add_escaped(tide_buf *rows, tide_text text)
 {
-    tide_status rc = TIDE_OK;
     size_t from = 0;
-    for (size_t at = 0; rc == TIDE_OK && at < text.bytes; at++) {
+    for (size_t at = 0; at < text.bytes; at++) {
         const char c = text.data[at];
         const char *escape = c == '\\'   ? "\\\\"
                              : c == '\t' ? "\\t"
@@ -546,23 +536,22 @@ static tide_status add_escaped(tide_buf *rows, tide_text text)
                                          : NULL;
         if (escape == NULL)
             continue;
-        rc = tide_buf_add(rows, text.data + from, at - from);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(rows, escape, 2);
+        TIDE_TRY(tide_buf_add(rows, text.data + from, at - from));
+        TIDE_TRY(tide_buf_add(rows, escape, 2));
         from = at + 1;
     }
-    return rc == TIDE_OK ? tide_buf_add(rows, text.data + from, text.bytes - from) : rc;
+    return tide_buf_add(rows, text.data + from, text.bytes - from);
 }
 
 static tide_status add_hex(tide_buf *rows, tide_text bytes)
 {
     static const char digits[] = "0123456789abcdef";
-    tide_status rc = tide_buf_add(rows, "\\\\x", 3);
-    for (size_t i = 0; rc == TIDE_OK && i < bytes.bytes; i++) {
+    TIDE_TRY(tide_buf_add(rows, "\\\\x", 3));
+    for (size_t i = 0; i < bytes.bytes; i++) {
         const unsigned char byte = (unsigned char)bytes.data[i];
-        rc = tide_buf_add(rows, (const char[2]){digits[byte >> 4], digits[byte & 15]}, 2);
+        TIDE_TRY(tide_buf_add(rows, (const char[2]){digits[byte >> 4], digits[byte & 15]}, 2));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status add_pg_value(tide_buf *rows, copy_type type, const struct copy_value *value)

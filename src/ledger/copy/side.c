@@ -33,10 +33,8 @@ static tide_status lock_path(const char *path, char out[PATH_BYTES], tide_error 
 /* No lock file is created for a source that never had an engine (LCP1). */
 static bool lock_is_there(tide_world *world, const char *path)
 {
-    tide_buf line;
-    tide_buf_init(&line, tide_mem_heap(), 4096);
+    tide_auto_buf line = tide_buf_heap(4096);
     const tide_status rc = tide_file_read(world, path, 4096, &line, NULL);
-    tide_buf_done(&line);
     return rc != TIDE_NOT_FOUND;
 }
 
@@ -63,37 +61,33 @@ static tide_status hold(struct copy_side *side, const char *path, bool target, t
 /* A member with a valid lease is using the ledger now. */
 static tide_status refuse_members(struct copy_side *side, tide_error *err)
 {
-    tide_buf name;
-    tide_buf_init(&name, tide_mem_heap(), 1 << 10);
+    tide_auto_buf name = tide_buf_heap(1 << 10);
     struct copy_answer answer = {.text = &name};
-    tide_status rc = tide_copy_side_run(
+    TIDE_TRY(tide_copy_side_run(
         side,
         "SELECT name FROM tidemark.member WHERE NOT dead"
         " AND until > extract(epoch FROM clock_timestamp()) * 1000 ORDER BY joined LIMIT 1",
-        NULL, 0, &answer, err);
-    if (rc == TIDE_OK && answer.row)
-        rc = tide_error_set(err, TIDE_BUSY,
-                            "%.150s is in use by a worker (%.65s): stop all workers first, so "
-                            "that nothing changes meanwhile",
-                            side->name, tide_buf_cstr(&name));
-    tide_buf_done(&name);
-    return rc;
+        NULL, 0, &answer, err));
+    if (answer.row)
+        return tide_error_set(err, TIDE_BUSY,
+                              "%.150s is in use by a worker (%.65s): stop all workers first, so "
+                              "that nothing changes meanwhile",
+                              side->name, tide_buf_cstr(&name));
+    return TIDE_OK;
 }
 
 /* The server must store our texts byte for byte. */
 static tide_status require_utf8(struct copy_side *side, tide_error *err)
 {
-    tide_buf encoding;
-    tide_buf_init(&encoding, tide_mem_heap(), 1 << 10);
+    tide_auto_buf encoding = tide_buf_heap(1 << 10);
     struct copy_answer answer = {.text = &encoding};
-    tide_status rc = tide_copy_side_run(side, "SELECT current_setting('server_encoding')", NULL, 0,
-                                        &answer, err);
-    if (rc == TIDE_OK && strcmp(tide_buf_cstr(&encoding), "UTF8") != 0)
-        rc = tide_error_set(err, TIDE_INVALID,
-                            "%.150s stores text as %.30s: create a database with ENCODING 'UTF8'",
-                            side->name, tide_buf_cstr(&encoding));
-    tide_buf_done(&encoding);
-    return rc;
+    TIDE_TRY(tide_copy_side_run(side, "SELECT current_setting('server_encoding')", NULL, 0, &answer,
+                                err));
+    if (strcmp(tide_buf_cstr(&encoding), "UTF8") != 0)
+        return tide_error_set(err, TIDE_INVALID,
+                              "%.150s stores text as %.30s: create a database with ENCODING 'UTF8'",
+                              side->name, tide_buf_cstr(&encoding));
+    return TIDE_OK;
 }
 
 tide_status tide_copy_side_open(struct copy_side *side, tide_world *world, const char *path,
@@ -223,9 +217,9 @@ static tide_status run_pg(struct copy_side *side, const char *sql, const tide_te
     tide_pg_params(side->pg);
     for (size_t i = 0; i < count; i++)
         tide_pg_text(side->pg, params[i]);
-    tide_status rc = tide_pg_query(side->pg, text, &result, err);
-    if (rc != TIDE_OK || answer == NULL)
-        return rc;
+    TIDE_TRY(tide_pg_query(side->pg, text, &result, err));
+    if (answer == NULL)
+        return TIDE_OK;
     answer->changed = tide_pg_changed(side->pg);
     answer->row = PQntuples(result) > 0;
     if (!answer->row)
@@ -239,7 +233,7 @@ static tide_status run_pg(struct copy_side *side, const char *sql, const tide_te
 static tide_status run_sqlite(struct copy_side *side, const char *sql, const tide_text *params,
                               size_t count, struct copy_answer *answer, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(side->db->handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(side->db, code, "prepare a statement", err);
@@ -260,7 +254,6 @@ static tide_status run_sqlite(struct copy_side *side, const char *sql, const tid
         rc = tide_db_failed(side->db, code, "run a statement", err);
     if (answer != NULL)
         answer->changed = (uint64_t)sqlite3_changes64(side->db->handle);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
@@ -300,21 +293,19 @@ static tide_status list_sqlite(struct copy_side *side, const char *sql, int colu
                                tide_status (*visit)(const tide_text *columns, void *arg), void *arg,
                                tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     tide_text texts[LIST_COLUMNS_MAX];
     int code = sqlite3_prepare_v2(side->db->handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(side->db, code, "prepare a statement", err);
-    tide_status rc = TIDE_OK;
-    while (rc == TIDE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
         for (int i = 0; i < columns; i++)
             texts[i] = tide_column_text(stmt, i);
-        rc = visit(texts, arg);
+        TIDE_TRY(visit(texts, arg));
     }
-    if (rc == TIDE_OK && code != SQLITE_DONE)
-        rc = tide_db_failed(side->db, code, "run a statement", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    if (code != SQLITE_DONE)
+        return tide_db_failed(side->db, code, "run a statement", err);
+    return TIDE_OK;
 }
 
 tide_status tide_copy_side_list(struct copy_side *side, const char *sql, int columns,

@@ -526,9 +526,9 @@ tide_status tide_copy_list_make(struct copy_list *list, const struct tide_ledger
                               .left_out = left_out,
                               .left_out_bytes = left_out_bytes,
                               .err = err};
-    tide_status rc = find_tables(&finding, err);
-    if (rc != TIDE_OK || to == NULL)
-        return rc;
+    TIDE_TRY(find_tables(&finding, err));
+    if (to == NULL)
+        return TIDE_OK;
     struct finding second = {.list = list,
                              .copy = copy,
                              .side = to,

@@ -19,15 +19,6 @@ enum {
 
 /* ---- bodies ----------------------------------------------------------------------- */
 
-static char *put_text(char *at, tide_text from, tide_text *to)
-{
-    if (from.bytes > 0)
-        memcpy(at, from.data, from.bytes);
-    at[from.bytes] = '\0';
-    *to = (tide_text){at, from.bytes};
-    return at + from.bytes + 1;
-}
-
 /* Where the two claim statements have the columns of a body. */
 struct body_columns {
     int id, attempts, force, payload, resume, dedupe;
@@ -36,24 +27,16 @@ struct body_columns {
 static struct tide_job_body *body_new(tide_mem *mem, const PGresult *result, int row,
                                       const struct body_columns *columns, uint64_t token)
 {
-    tide_text payload = tide_pg_get_text(result, row, columns->payload);
-    tide_text resume = tide_pg_get_text(result, row, columns->resume);
-    tide_text dedupe_key = tide_pg_get_text(result, row, columns->dedupe);
-    size_t bytes =
-        sizeof(struct tide_job_body) + payload.bytes + resume.bytes + dedupe_key.bytes + 3;
-    struct tide_job_body *body = mem->resize(mem, NULL, 0, bytes);
+    struct tide_job_body *body =
+        tide_job_body_new(mem, tide_pg_get_text(result, row, columns->payload),
+                          tide_pg_get_text(result, row, columns->resume),
+                          tide_pg_get_text(result, row, columns->dedupe));
     if (body == NULL)
         return NULL;
-    memset(body, 0, sizeof *body);
-    body->bytes = bytes;
     body->id = tide_pg_get_u64(result, row, columns->id);
     body->token = token;
     body->attempts = (uint16_t)tide_pg_get_u64(result, row, columns->attempts);
     body->force = tide_pg_get_bool(result, row, columns->force);
-    char *at = (char *)(body + 1);
-    at = put_text(at, payload, &body->payload);
-    at = put_text(at, resume, &body->resume);
-    (void)put_text(at, dedupe_key, &body->dedupe_key);
     return body;
 }
 
@@ -189,10 +172,9 @@ static tide_status due_next(struct tide_postgres *self, const uint32_t *kinds, s
     }
     tide_pg_params(self->pg);
     put_kinds(self->pg, kinds, kinds_count);
-    tide_status rc = tide_pg_run(self->pg, PGSQL_DUE_OF, &result, err);
-    if (rc == TIDE_OK)
-        *due_out = PQntuples(result) == 0 ? UINT64_MAX : tide_pg_get_u64(result, 0, 0);
-    return rc;
+    TIDE_TRY(tide_pg_run(self->pg, PGSQL_DUE_OF, &result, err));
+    *due_out = PQntuples(result) == 0 ? UINT64_MAX : tide_pg_get_u64(result, 0, 0);
+    return TIDE_OK;
 }
 
 static bool due_passed(const struct tide_postgres *self, uint64_t now_unix_ms)
@@ -541,9 +523,7 @@ static tide_status beats_write(struct tide_postgres *self, struct beat_row *rows
 {
     PGresult *result = NULL;
     beat_params(self, rows, count, now_unix_ms);
-    tide_status rc = tide_pg_run(self->pg, PGSQL_BEAT, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_run(self->pg, PGSQL_BEAT, &result, err));
     /* The server may answer in any order. */
     tide_map_clear(&self->rows);
     for (int row = 0; row < PQntuples(result); row++)
@@ -590,15 +570,14 @@ tide_status tide_pgl_refill(tide_ledger *ledger, uint32_t account, uint8_t after
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
     tide_pg_params(self->pg);
     tide_pg_i32(self->pg, (int32_t)account);
     tide_pg_i32(self->pg, after_priority);
     tide_pg_u64(self->pg, after_id);
     tide_pg_u64(self->pg, count_max);
-    rc = tide_pg_run(self->pg, account == 0 ? PGSQL_REFILL_FREE : PGSQL_REFILL, &result, err);
+    tide_status rc =
+        tide_pg_run(self->pg, account == 0 ? PGSQL_REFILL_FREE : PGSQL_REFILL, &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     TIDE_ASSERT((size_t)PQntuples(result) <= count_max);
@@ -613,12 +592,10 @@ tide_status tide_pgl_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
     tide_pg_params(self->pg);
     tide_pg_u64(self->pg, accounts_max);
-    rc = tide_pg_run(self->pg, PGSQL_WORK, &result, err);
+    tide_status rc = tide_pg_run(self->pg, PGSQL_WORK, &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     TIDE_ASSERT((size_t)PQntuples(result) <= accounts_max);
@@ -633,14 +610,12 @@ tide_status tide_pgl_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
     tide_pg_params(self->pg);
     tide_pg_array(self->pg, TIDE_PG_INT8);
     tide_pg_u64(self->pg, id);
     tide_pg_array_end(self->pg);
-    rc = tide_pg_run(self->pg, PGSQL_BRIEFS, &result, err);
+    tide_status rc = tide_pg_run(self->pg, PGSQL_BRIEFS, &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     if (PQntuples(result) == 0)

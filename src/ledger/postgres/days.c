@@ -42,17 +42,13 @@ static tide_status briefly(struct tide_postgres *self, const char *sql, int64_t 
     PGresult *result = NULL;
     char usual[32] = "0";
     (void)tide_pgl_params(self);
-    tide_status rc =
-        tide_pgl_write(self, "SELECT pg_catalog.current_setting('lock_timeout')", &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(
+        tide_pgl_write(self, "SELECT pg_catalog.current_setting('lock_timeout')", &result, err));
     tide_pgl_copy(result, 0, 0, usual, sizeof usual);
-    rc = tide_pg_exec(self->pg, "SAVEPOINT day; SET LOCAL lock_timeout = " LOCK_WAIT_MS, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_exec(self->pg, "SAVEPOINT day; SET LOCAL lock_timeout = " LOCK_WAIT_MS, err));
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, day);
-    rc = tide_pgl_write(self, sql, &result, err);
+    tide_status rc = tide_pgl_write(self, sql, &result, err);
     if (rc == TIDE_BUSY && strcmp(tide_pg_sqlstate(self->pg), "55P03") == 0) {
         TIDE_SEEN("ledger: a partition had to wait");
         *done_out = false;
@@ -87,9 +83,7 @@ static tide_status days_missing(struct tide_postgres *self, int64_t *days_out, s
     PGresult *rows = NULL;
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, DAYS_AHEAD);
-    tide_status rc = tide_pgl_rows(self, missing_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_rows(self, missing_sql, &rows, err));
     size_t count = (size_t)PQntuples(rows);
     TIDE_ASSERT(count <= DAYS_AHEAD + 1);
     for (size_t i = 0; i < count; i++)
@@ -108,8 +102,8 @@ tide_status tide_pgl_days_open(struct tide_postgres *self, tide_error *err)
     TIDE_ASSERT(!self->in_tx);
     if (!self->database_clock || self->read_only)
         return TIDE_OK;
-    tide_status rc = days_missing(self, days, &count, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+    TIDE_TRY(days_missing(self, days, &count, err));
+    for (size_t i = 0; i < count; i++) {
         tide_status made =
             tide_pg_exec(self->pg, "BEGIN; SET LOCAL lock_timeout = " LOCK_WAIT_MS, err);
         (void)tide_pgl_params(self);
@@ -119,11 +113,11 @@ tide_status tide_pgl_days_open(struct tide_postgres *self, tide_error *err)
         if (made == TIDE_OK)
             made = tide_pg_exec(self->pg, "COMMIT", err);
         if (made == TIDE_NETWORK || made == TIDE_NO_MEMORY)
-            rc = made;
+            TIDE_TRY(made);
         else if (made != TIDE_OK)
-            rc = tide_pg_exec(self->pg, "ROLLBACK", err);
+            TIDE_TRY(tide_pg_exec(self->pg, "ROLLBACK", err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status days_make(struct tide_postgres *self, tide_error *err)
@@ -134,10 +128,10 @@ static tide_status days_make(struct tide_postgres *self, tide_error *err)
     int64_t ignored = 0;
     if (!self->database_clock)
         return TIDE_OK;
-    tide_status rc = days_missing(self, days, &count, err);
-    for (size_t i = 0; rc == TIDE_OK && made && i < count; i++)
-        rc = briefly(self, open_sql, days[i], &ignored, &made, err);
-    return rc;
+    TIDE_TRY(days_missing(self, days, &count, err));
+    for (size_t i = 0; made && i < count; i++)
+        TIDE_TRY(briefly(self, open_sql, days[i], &ignored, &made, err));
+    return TIDE_OK;
 }
 
 /* ---- dropping ---------------------------------------------------------------------------- */
@@ -149,12 +143,10 @@ static tide_status day_next(struct tide_postgres *self, int64_t before, int64_t 
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, self->purge_day);
     tide_pg_i64(self->pg, before);
-    tide_status rc = tide_pgl_write(self,
-                                    "SELECT min(day) FROM " DAYS " WHERE day >= $1"
-                                    " AND (day + 1) * " PG_DAY_MS " <= $2",
-                                    &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_write(self,
+                            "SELECT min(day) FROM " DAYS " WHERE day >= $1"
+                            " AND (day + 1) * " PG_DAY_MS " <= $2",
+                            &result, err));
     *found_out = !PQgetisnull(result, 0, 0);
     *day_out = tide_pg_get_i64(result, 0, 0);
     return TIDE_OK;
@@ -167,14 +159,11 @@ static tide_status day_count(struct tide_postgres *self, int64_t day, uint64_t *
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, day);
-    tide_status rc =
-        tide_pgl_write(self,
-                       "SELECT count(*), count(*) FILTER (WHERE cycle IN " UNFINISHED ")"
-                       " FROM tidemark.job_done WHERE finished >= $1 * " PG_DAY_MS
-                       " AND finished < ($1 + 1) * " PG_DAY_MS,
-                       &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_write(self,
+                            "SELECT count(*), count(*) FILTER (WHERE cycle IN " UNFINISHED ")"
+                            " FROM tidemark.job_done WHERE finished >= $1 * " PG_DAY_MS
+                            " AND finished < ($1 + 1) * " PG_DAY_MS,
+                            &result, err));
     *rows_out = tide_pg_get_u64(result, 0, 0);
     *held_out = tide_pg_get_u64(result, 0, 1);
     return TIDE_OK;
@@ -188,17 +177,15 @@ static tide_status day_drop(struct tide_postgres *self, int64_t day, bool *dropp
     /* An intent with an unknown outcome outlives its job (E1.9). */
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, day);
-    tide_status rc = tide_pgl_write(self,
-                                    "DELETE FROM tidemark.intent i WHERE i.state IN (1, 2)"
-                                    " AND EXISTS (SELECT 1 FROM tidemark.job_done d"
-                                    " WHERE d.id = i.job AND d.finished >= $1 * " PG_DAY_MS
-                                    " AND d.finished < ($1 + 1) * " PG_DAY_MS ")",
-                                    NULL, err);
-    if (rc == TIDE_OK)
-        rc = briefly(self, "SELECT tidemark.day_drop($1)", day, &there, &done, err);
-    if (rc == TIDE_OK)
-        *dropped_out = done && there > 0;
-    return rc;
+    TIDE_TRY(tide_pgl_write(self,
+                            "DELETE FROM tidemark.intent i WHERE i.state IN (1, 2)"
+                            " AND EXISTS (SELECT 1 FROM tidemark.job_done d"
+                            " WHERE d.id = i.job AND d.finished >= $1 * " PG_DAY_MS
+                            " AND d.finished < ($1 + 1) * " PG_DAY_MS ")",
+                            NULL, err));
+    TIDE_TRY(briefly(self, "SELECT tidemark.day_drop($1)", day, &there, &done, err));
+    *dropped_out = done && there > 0;
+    return TIDE_OK;
 }
 
 /* ---- row by row -------------------------------------------------------------------------- */
@@ -228,10 +215,9 @@ static tide_status ids_run(struct tide_postgres *self, const char *sql, const ui
     tide_pgl_ids(self, ids, count);
     if (before != 0)
         tide_pg_u64(self->pg, before);
-    tide_status rc = tide_pgl_write(self, sql, &result, err);
-    if (rc == TIDE_OK)
-        *count_out = (size_t)tide_pg_get_u64(result, 0, 0);
-    return rc;
+    TIDE_TRY(tide_pgl_write(self, sql, &result, err));
+    *count_out = (size_t)tide_pg_get_u64(result, 0, 0);
+    return TIDE_OK;
 }
 
 static tide_status purge_gap(struct tide_postgres *self, uint64_t before, size_t count_max,
@@ -241,9 +227,7 @@ static tide_status purge_gap(struct tide_postgres *self, uint64_t before, size_t
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, before);
     tide_pg_u64(self->pg, count_max);
-    tide_status rc = tide_pgl_write(self, gap_sql, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_write(self, gap_sql, &result, err));
     size_t count = (size_t)PQntuples(result);
     if (count == 0) {
         *count_out = 0;
@@ -254,7 +238,7 @@ static tide_status purge_gap(struct tide_postgres *self, uint64_t before, size_t
         return tide_pgl_no_memory(err);
     for (size_t i = 0; i < count; i++)
         ids[i] = tide_pg_get_u64(result, (int)i, 0);
-    rc = ids_run(self, gap_delete_sql, ids, count, 0, count_out, err);
+    tide_status rc = ids_run(self, gap_delete_sql, ids, count, 0, count_out, err);
     tide_mem_free(self->mem, ids, count * sizeof ids[0]);
     return rc;
 }
@@ -300,14 +284,13 @@ static tide_status purge_done(struct tide_postgres *self, uint64_t before, size_
     tide_pg_u64(pg, before - before % day_ms);
     tide_pg_u64(pg, before);
     tide_pg_i64(pg, LOOK_MAX);
-    tide_status rc = tide_pgl_write(self, done_sql, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_write(self, done_sql, &result, err));
     uint64_t *ids = tide_mem_array(self->mem, LOOK_MAX, sizeof ids[0]);
     if (ids == NULL)
         return tide_pgl_no_memory(err);
     size_t count = done_choose(self, result, ids, count_max);
     *count_out = 0;
+    tide_status rc = TIDE_OK;
     if (count > 0)
         rc = ids_run(self, done_delete_sql, ids, count, before, count_out, err);
     tide_mem_free(self->mem, ids, LOOK_MAX * sizeof ids[0]);
@@ -321,12 +304,10 @@ static tide_status purge_rest(struct tide_postgres *self, uint64_t before, tide_
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, before);
     tide_pg_i64(self->pg, LOOK_MAX);
-    tide_status rc = tide_pgl_write(self,
-                                    "DELETE FROM tidemark.batch WHERE name IN (SELECT name"
-                                    " FROM tidemark.batch WHERE made < $1 LIMIT $2)",
-                                    NULL, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_write(self,
+                            "DELETE FROM tidemark.batch WHERE name IN (SELECT name"
+                            " FROM tidemark.batch WHERE made < $1 LIMIT $2)",
+                            NULL, err));
     /* An expired share counts for one more window: never for a day.  Rows of dead members are
      * deleted by reclaim. */
     (void)tide_pgl_params(self);
@@ -346,18 +327,16 @@ static tide_status purge_day(struct tide_postgres *self, uint64_t before, size_t
     uint64_t rows = 0;
     uint64_t held = 0;
     bool dropped = false;
-    tide_status rc = day_next(self, (int64_t)before, &day, found_out, err);
-    if (rc != TIDE_OK || !*found_out)
-        return rc;
-    rc = day_count(self, day, &rows, &held, err);
-    if (rc == TIDE_OK && held == 0)
-        rc = day_drop(self, day, &dropped, err);
-    if (rc == TIDE_OK) {
-        *count_out = dropped ? (size_t)rows : 0;
-        self->purge_day = day + 1;
-        self->base.purge_more = true;
-    }
-    return rc;
+    TIDE_TRY(day_next(self, (int64_t)before, &day, found_out, err));
+    if (!*found_out)
+        return TIDE_OK;
+    TIDE_TRY(day_count(self, day, &rows, &held, err));
+    if (held == 0)
+        TIDE_TRY(day_drop(self, day, &dropped, err));
+    *count_out = dropped ? (size_t)rows : 0;
+    self->purge_day = day + 1;
+    self->base.purge_more = true;
+    return TIDE_OK;
 }
 
 static tide_status purge_rows(struct tide_postgres *self, uint64_t before, size_t count_max,
@@ -390,13 +369,13 @@ static tide_status clock_judge(struct tide_postgres *self, tide_error *err)
         return TIDE_OK;
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, tide_world_now_unix_ms(self->world));
-    tide_status rc =
-        tide_pgl_write(self, "SELECT $1 > " TIDE_PGL_CLOCK " + " PG_AHEAD_MS_MAX, &result, err);
-    if (rc == TIDE_OK && tide_pg_get_bool(result, 0, 0))
-        rc = tide_error_set(err, TIDE_INVALID,
-                            "this machine's clock is over an hour ahead of the database's: "
-                            "nothing is purged");
-    return rc;
+    TIDE_TRY(
+        tide_pgl_write(self, "SELECT $1 > " TIDE_PGL_CLOCK " + " PG_AHEAD_MS_MAX, &result, err));
+    if (tide_pg_get_bool(result, 0, 0))
+        return tide_error_set(err, TIDE_INVALID,
+                              "this machine's clock is over an hour ahead of the database's: "
+                              "nothing is purged");
+    return TIDE_OK;
 }
 
 tide_status tide_pgl_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,

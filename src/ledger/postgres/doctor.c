@@ -248,10 +248,9 @@ static tide_status look_at(struct looking *looking, const struct look *look, tid
 static tide_status look_at_all(struct looking *looking, const struct look *looks, size_t count,
                                tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && !looking->stopped && i < count; i++)
-        rc = look_at(looking, &looks[i], err);
-    return rc;
+    for (size_t i = 0; !looking->stopped && i < count; i++)
+        TIDE_TRY(look_at(looking, &looks[i], err));
+    return TIDE_OK;
 }
 
 #define ALL(looks) looks, sizeof(looks) / sizeof(looks)[0]
@@ -261,12 +260,8 @@ tide_status tide_pgl_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
                             tide_error *err)
 {
     struct looking looking = {postgres_of(ledger), now_unix_ms, visit, arg, false};
-    tide_status rc = tide_pgl_ready(looking.self, err);
-    if (rc == TIDE_OK)
-        rc = look_at_all(&looking, ALL(fleet_looks), err);
-    if (rc == TIDE_OK)
-        rc = look_at_all(&looking, ALL(day_looks), err);
-    if (rc == TIDE_OK)
-        rc = look_at_all(&looking, ALL(server_looks), err);
-    return rc;
+    TIDE_TRY(tide_pgl_ready(looking.self, err));
+    TIDE_TRY(look_at_all(&looking, ALL(fleet_looks), err));
+    TIDE_TRY(look_at_all(&looking, ALL(day_looks), err));
+    return look_at_all(&looking, ALL(server_looks), err);
 }

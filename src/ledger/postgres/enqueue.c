@@ -93,37 +93,37 @@ static tide_status names_load(struct batch *batch, tide_error *err)
         }
         tide_pg_array_end(self->pg);
     }
-    tide_status rc = tide_pg_run(self->pg, PGSQL_NAMES, &result, err);
-    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++) {
+    TIDE_TRY(tide_pg_run(self->pg, PGSQL_NAMES, &result, err));
+    for (int i = 0; i < PQntuples(result); i++) {
         bool kind = tide_pg_get_i64(result, i, 0) == 0;
         uint64_t id = tide_pg_get_u64(result, i, 1);
         uint32_t value = (uint32_t)tide_pg_get_u64(result, i, 2) + 1;
         if (!tide_map_put(kind ? &self->kinds : &self->accounts, id, value))
-            rc = tide_pgl_no_memory(err);
+            TIDE_TRY(tide_pgl_no_memory(err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status validate_names(struct batch *batch, tide_error *err)
 {
     struct tide_postgres *self = batch->self;
-    tide_status rc = TIDE_OK;
     bool asked = false;
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+    for (size_t i = 0; i < batch->count; i++) {
         const struct tide_job_new *job = &batch->jobs[i];
         uint32_t *scope = &batch->rows[i].scope;
         bool known = kind_known(self, job->kind, scope) && account_known(self, job->account);
         if (known)
             continue;
         if (!asked)
-            rc = names_load(batch, err);
+            TIDE_TRY(names_load(batch, err));
         asked = true;
-        if (rc == TIDE_OK && !kind_known(self, job->kind, scope))
-            rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no kind %" PRIu32, job->kind);
-        if (rc == TIDE_OK && !account_known(self, job->account))
-            rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no account %" PRIu32, job->account);
+        if (!kind_known(self, job->kind, scope))
+            return tide_error_set(err, TIDE_NOT_FOUND, "there is no kind %" PRIu32, job->kind);
+        if (!account_known(self, job->account))
+            return tide_error_set(err, TIDE_NOT_FOUND, "there is no account %" PRIu32,
+                                  job->account);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Checks that every cycle the call adds to exists, and that no cursor has passed it. */
@@ -172,11 +172,12 @@ static tide_status needs_mark(struct batch *batch, enum tide_pg_sql text, uint32
                               tide_error *err)
 {
     PGresult *result = NULL;
-    tide_status rc = tide_pg_run(batch->self->pg, text, &result, err);
-    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++)
+    TIDE_TRY(tide_pg_run(batch->self->pg, text, &result, err));
+    for (int i = 0; i < PQntuples(result); i++) {
         if (!tide_map_put(&batch->known, tide_pg_get_u64(result, i, 0), mark))
-            rc = tide_pgl_no_memory(err);
-    return rc;
+            TIDE_TRY(tide_pgl_no_memory(err));
+    }
+    return TIDE_OK;
 }
 
 static size_t needs_ask(struct batch *batch)
@@ -203,18 +204,18 @@ static tide_status validate_needs(struct batch *batch, tide_error *err)
     tide_map_clear(&batch->known);
     if (needs_ask(batch) == 0 && !batch->deps)
         return TIDE_OK;
-    tide_status rc = needs_mark(batch, PGSQL_NEEDS, 1, err);
+    TIDE_TRY(needs_mark(batch, PGSQL_NEEDS, 1, err));
     /* Those without a row in `job` are done, or never existed. */
-    if (rc == TIDE_OK && needs_ask(batch) > 0)
-        rc = needs_mark(batch, PGSQL_NEEDS_DONE, 2, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
-        for (size_t n = 0; rc == TIDE_OK && n < batch->jobs[i].needs_count; n++) {
+    if (needs_ask(batch) > 0)
+        TIDE_TRY(needs_mark(batch, PGSQL_NEEDS_DONE, 2, err));
+    for (size_t i = 0; i < batch->count; i++)
+        for (size_t n = 0; n < batch->jobs[i].needs_count; n++) {
             uint32_t state = 0;
             uint64_t id = batch->jobs[i].needs[n];
             if (id == 0 || !tide_map_get(&batch->known, id, &state))
-                rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
+                return tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
         }
-    return rc;
+    return TIDE_OK;
 }
 
 static int id_order(const void *a, const void *b)
@@ -230,13 +231,10 @@ static tide_status needs_collect(struct batch *batch, size_t index, tide_error *
 {
     const struct tide_job_new *job = &batch->jobs[index];
     struct row *row = &batch->rows[index];
-    void *needs = batch->needs;
     size_t count = batch->needs_count;
-    if (!tide_mem_grow(batch->self->mem, &needs, &batch->needs_capacity,
-                       count + job->needs_count + job->needs_earlier_count + 1, DELTAS_MAX,
-                       sizeof batch->needs[0]))
+    if (!TIDE_GROW_IN(batch->self->mem, batch->needs, batch->needs_capacity,
+                      count + job->needs_count + job->needs_earlier_count + 1, DELTAS_MAX))
         return tide_pgl_no_memory(err);
-    batch->needs = needs;
     for (size_t i = 0; i < job->needs_count; i++) {
         uint32_t state = 0;
         bool known = tide_map_get(&batch->known, job->needs[i], &state);
@@ -367,8 +365,8 @@ static tide_status duplicates_look(struct batch *batch, tide_error *err)
         }
         tide_pg_array_end(pg);
     }
-    tide_status rc = tide_pg_run(pg, PGSQL_DUPLICATES, &result, err);
-    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++) {
+    TIDE_TRY(tide_pg_run(pg, PGSQL_DUPLICATES, &result, err));
+    for (int i = 0; i < PQntuples(result); i++) {
         uint64_t index = tide_pg_get_u64(result, i, 0);
         TIDE_ASSERT(index < batch->count);
         struct row *row = &batch->rows[index];
@@ -382,7 +380,7 @@ static tide_status duplicates_look(struct batch *batch, tide_error *err)
         row->lane_was = (uint8_t)tide_pg_get_u64(result, i, 6);
         row->free = tide_pg_get_u64(result, i, 7) == 0;
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* The existing job gets the highest priority, if it waits, and the force of all. */
@@ -478,9 +476,7 @@ static tide_status insert_slice(struct batch *batch, size_t from, size_t to, enu
         tide_pg_record_end(self->pg);
     }
     tide_pg_array_end(self->pg);
-    tide_status rc = tide_pg_run(self->pg, text, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_run(self->pg, text, &result, err));
     /* Rows come back in the order they were sent; a missing one was refused. */
     int back = 0;
     for (size_t i = from; i < to && back < PQntuples(result); i++) {
@@ -508,11 +504,12 @@ static tide_status copy_slice(struct batch *batch, size_t from, size_t to, tide_
         tide_pg_copy_row(batch->self->pg, JOB_NEW_COLUMNS_COUNT);
         put_row(batch, batch->order[i]);
     }
-    tide_status rc = tide_pg_copy_run(batch->self->pg, tide_pg_copy_jobs, err);
-    for (size_t i = from; rc == TIDE_OK && i < to; i++)
+    TIDE_TRY(tide_pg_copy_run(batch->self->pg, tide_pg_copy_jobs, err));
+    for (size_t i = from; i < to; i++) {
         if (wanted(batch, batch->order[i]))
             batch->rows[batch->order[i]].resolved = true;
-    return rc;
+    }
+    return TIDE_OK;
 }
 
 /* Many jobs whose keys were looked up: costs half of an INSERT with ON CONFLICT.  Only a key
@@ -521,9 +518,8 @@ static tide_status copy_slice(struct batch *batch, size_t from, size_t to, tide_
 static tide_status copy_keyed(struct batch *batch, tide_error *err)
 {
     tide_tx *tx = &batch->self->tx;
-    tide_status rc = tide_tx_savepoint(tx, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_tx_savepoint(tx, err));
+    tide_status rc = TIDE_OK;
     for (size_t from = 0; rc == TIDE_OK && from < batch->keyed;) {
         size_t to = slice_end(batch, from, batch->keyed);
         rc = copy_slice(batch, from, to, err);
@@ -576,25 +572,23 @@ static size_t unresolved(const struct batch *batch)
  * existing job has ended by then. */
 static tide_status resolve_keyed(struct batch *batch, tide_error *err)
 {
-    tide_status rc = unresolved(batch) < COPY_MIN ? TIDE_OK : copy_keyed(batch, err);
-    for (int round = 0; rc == TIDE_OK && round < ROUNDS_MAX; round++) {
+    TIDE_TRY(unresolved(batch) < COPY_MIN ? TIDE_OK : copy_keyed(batch, err));
+    for (int round = 0; round < ROUNDS_MAX; round++) {
         if (unresolved(batch) > 0)
-            rc = insert_keyed(batch, err);
-        if (rc != TIDE_OK || unresolved(batch) == 0)
-            return rc;
+            TIDE_TRY(insert_keyed(batch, err));
+        if (unresolved(batch) == 0)
+            return TIDE_OK;
         /* The dependencies of jobs that need one of these were counted with another id. */
         if (batch->deps)
             break;
-        rc = duplicates_look(batch, err);
-        if (rc != TIDE_OK || unresolved(batch) == 0)
-            return rc;
+        TIDE_TRY(duplicates_look(batch, err));
+        if (unresolved(batch) == 0)
+            return TIDE_OK;
         TIDE_SEEN("ledger: a duplicate ended while it was looked up");
     }
-    if (rc == TIDE_OK)
-        rc = tide_error_set(err, TIDE_BUSY,
-                            "%s: other processes enqueue and end the same jobs; retry",
-                            tide_pg_name(batch->self->pg));
-    return rc;
+    return tide_error_set(err, TIDE_BUSY,
+                          "%s: other processes enqueue and end the same jobs; retry",
+                          tide_pg_name(batch->self->pg));
 }
 
 static tide_status ids_take(struct batch *batch, tide_error *err)
@@ -609,9 +603,7 @@ static tide_status ids_take(struct batch *batch, tide_error *err)
         return TIDE_OK;
     tide_pg_params(pg);
     tide_pg_i32(pg, (int32_t)count);
-    tide_status rc = tide_pg_run(pg, PGSQL_IDS, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_run(pg, PGSQL_IDS, &result, err));
     int at = 0;
     for (size_t i = 0; i < batch->count; i++)
         if (wanted(batch, (uint32_t)i))
@@ -644,32 +636,26 @@ static void follow(struct batch *batch)
 
 static tide_status write_rows(struct batch *batch, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     sort_keys(batch);
     /* With dependencies the ids must be known before the dependencies are counted; many jobs
      * are written by COPY, and their keys must not exist. */
     if (batch->keyed >= (batch->deps ? 1 : COPY_MIN))
-        rc = duplicates_look(batch, err);
-    if (rc == TIDE_OK)
-        rc = ids_take(batch, err);
-    for (size_t i = 0; rc == TIDE_OK && batch->deps && i < batch->count; i++) {
+        TIDE_TRY(duplicates_look(batch, err));
+    TIDE_TRY(ids_take(batch, err));
+    for (size_t i = 0; batch->deps && i < batch->count; i++) {
         struct row *row = &batch->rows[i];
         if (!leads(batch, (uint32_t)i))
             row->id = batch->rows[row->leader].id;
         else if (!row->existed)
-            rc = needs_collect(batch, i, err);
+            TIDE_TRY(needs_collect(batch, i, err));
     }
-    if (rc == TIDE_OK && batch->keyed > 0)
-        rc = resolve_keyed(batch, err);
-    if (rc == TIDE_OK)
-        rc = insert_plain(batch, err);
-    if (rc == TIDE_OK && batch->keyed > 0)
-        rc = duplicates_raise(batch, err);
-    if (rc == TIDE_OK)
-        follow(batch);
-    if (rc == TIDE_OK)
-        rc = needs_write(batch, err);
-    return rc;
+    if (batch->keyed > 0)
+        TIDE_TRY(resolve_keyed(batch, err));
+    TIDE_TRY(insert_plain(batch, err));
+    if (batch->keyed > 0)
+        TIDE_TRY(duplicates_raise(batch, err));
+    follow(batch);
+    return needs_write(batch, err);
 }
 
 /* ---- afterwards ------------------------------------------------------------------- */
@@ -687,11 +673,9 @@ tide_status tide_pgl_delta(struct tide_postgres *self, uint64_t cycle, int total
                            int failed, tide_error *err)
 {
     TIDE_ASSERT(cycle != 0);
-    void *deltas = self->deltas;
-    if (!tide_mem_grow(self->mem, &deltas, &self->deltas_capacity, self->deltas_count + 1,
-                       DELTAS_MAX, sizeof self->deltas[0]))
+    if (!TIDE_GROW_IN(self->mem, self->deltas, self->deltas_capacity, self->deltas_count + 1,
+                      DELTAS_MAX))
         return tide_pgl_no_memory(err);
-    self->deltas = deltas;
     self->deltas[self->deltas_count++] = (struct pg_cycle_delta){cycle, total, outstanding, failed};
     return TIDE_OK;
 }
@@ -709,9 +693,9 @@ tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
     self->deltas_count = from;
     for (size_t i = 0; i < count; i++)
         grown += deltas[i].total > 0;
-    tide_status rc = tide_pgl_cycles_write(self, deltas, count, changes, err);
-    if (rc != TIDE_OK || grown == 0)
-        return rc;
+    TIDE_TRY(tide_pgl_cycles_write(self, deltas, count, changes, err));
+    if (grown == 0)
+        return TIDE_OK;
     /* The deltas are sorted and merged now; each cycle is checked once. */
     tide_pg_params(self->pg);
     tide_pg_array(self->pg, TIDE_PG_INT8);
@@ -722,14 +706,15 @@ tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
         last = deltas[i].cycle;
     }
     tide_pg_array_end(self->pg);
-    rc = tide_pg_run(self->pg, PGSQL_CYCLES_OPEN, &result, err);
-    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++)
+    TIDE_TRY(tide_pg_run(self->pg, PGSQL_CYCLES_OPEN, &result, err));
+    for (int i = 0; i < PQntuples(result); i++) {
         if (!tide_pg_get_bool(result, i, 1)) {
             TIDE_SEEN("ledger: a cursor passed a cycle that grew");
-            rc = tide_error_set(err, TIDE_BUSY, "the cursor just passed cycle %" PRIu64,
-                                tide_pg_get_u64(result, i, 0));
+            return tide_error_set(err, TIDE_BUSY, "the cursor just passed cycle %" PRIu64,
+                                  tide_pg_get_u64(result, i, 0));
         }
-    return rc;
+    }
+    return TIDE_OK;
 }
 
 static tide_status note_effects(struct batch *batch, tide_error *err)
@@ -791,12 +776,9 @@ static tide_status report_existing(struct batch *batch, struct tide_child *child
 static tide_status report_children(struct batch *batch, struct tide_changes *changes,
                                    tide_error *err)
 {
-    void *children = changes->children;
-    if (!tide_mem_grow(changes->mem, &children, &changes->children_capacity,
-                       changes->children_count + batch->count, DELTAS_MAX,
-                       sizeof changes->children[0]))
+    if (!TIDE_GROW_IN(changes->mem, changes->children, changes->children_capacity,
+                      changes->children_count + batch->count, DELTAS_MAX))
         return tide_pgl_no_memory(err);
-    changes->children = children;
     struct tide_child *first = changes->children + changes->children_count;
     for (size_t i = 0; i < batch->count; i++) {
         struct tide_enqueued enqueued = enqueued_of(&batch->rows[i]);
@@ -817,17 +799,13 @@ static tide_status enqueue_batch(struct batch *batch, tide_error *err)
             rc = tide_error_set(err, TIDE_INVALID, "a payload or a key that is not UTF-8 text");
         batch->deps = batch->deps || job->needs_count > 0 || job->needs_earlier_count > 0;
     }
-    if (rc == TIDE_OK)
-        rc = validate_names(batch, err);
-    if (rc == TIDE_OK)
-        rc = validate_cycles(batch, err);
-    if (rc == TIDE_OK && batch->deps)
-        rc = validate_needs(batch, err);
-    if (rc == TIDE_OK)
-        rc = write_rows(batch, err);
-    if (rc == TIDE_OK)
-        rc = note_effects(batch, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(validate_names(batch, err));
+    TIDE_TRY(validate_cycles(batch, err));
+    if (batch->deps)
+        TIDE_TRY(validate_needs(batch, err));
+    TIDE_TRY(write_rows(batch, err));
+    return note_effects(batch, err);
 }
 
 tide_status tide_pgl_enqueue_rows(struct tide_postgres *self, const struct tide_job_new *jobs,

@@ -220,8 +220,7 @@ static tide_status count_in(struct finishing *call, const struct ending *ending,
 static tide_status write_way(struct finishing *call, enum way way, struct ending **some,
                              tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t at = 0; rc == TIDE_OK && at < call->count;) {
+    for (size_t at = 0; at < call->count;) {
         size_t count = 0;
         size_t bytes = 0;
         for (; at < call->count && count < ROWS_MAX && bytes < BYTES_MAX; at++) {
@@ -232,12 +231,13 @@ static tide_status write_way(struct finishing *call, enum way way, struct ending
             some[count++] = &call->endings[at];
         }
         if (count > 0)
-            rc = write_some(call, some, count, way, err);
-        for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+            TIDE_TRY(write_some(call, some, count, way, err));
+        for (size_t i = 0; i < count; i++) {
             if (some[i]->applied)
-                rc = count_in(call, some[i], err);
+                TIDE_TRY(count_in(call, some[i], err));
+        }
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- refused ones ----------------------------------------------------------------- */
@@ -245,11 +245,9 @@ static tide_status write_way(struct finishing *call, enum way way, struct ending
 static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t id,
                           tide_status status, const char *text, tide_error *err)
 {
-    void *refused = changes->refused;
-    if (!tide_mem_grow(changes->mem, &refused, &changes->refused_capacity,
-                       changes->refused_count + 1, LOG_MAX, sizeof changes->refused[0]))
+    if (!TIDE_GROW_IN(changes->mem, changes->refused, changes->refused_capacity,
+                      changes->refused_count + 1, LOG_MAX))
         return tide_pgl_no_memory(err);
-    changes->refused = refused;
     struct tide_refused *one = &changes->refused[changes->refused_count++];
     *one = (struct tide_refused){.index = index, .id = id, .status = status};
     (void)snprintf(one->text, sizeof one->text, "%.159s", text);
@@ -279,11 +277,8 @@ static tide_status refuse_stale(struct finishing *call, const struct ending *end
 {
     char text[64];
     bool wanted = false;
-    tide_status rc = TIDE_OK;
     if (tide_finish_goes_on(&call->finishes[ending->index]))
-        rc = cancel_look(call, &call->finishes[ending->index], &wanted, err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(cancel_look(call, &call->finishes[ending->index], &wanted, err));
     if (wanted) {
         (void)snprintf(text, sizeof text, "job %" PRIu64 " is to be canceled", ending->id);
         return refuse(call->changes, ending->index, ending->id, TIDE_CANCELED, text, err);
@@ -302,11 +297,9 @@ static tide_status refuse_invalid(struct finishing *call, const struct ending *e
     tide_pg_params(call->self->pg);
     tide_pg_u64(call->self->pg, finish->id);
     tide_pg_u64(call->self->pg, finish->token);
-    tide_status rc = tide_pg_query(
-        call->self->pg, "SELECT 1 FROM tidemark.job WHERE id = $1 AND token = $2 AND state = 1",
-        &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_query(call->self->pg,
+                           "SELECT 1 FROM tidemark.job WHERE id = $1 AND token = $2 AND state = 1",
+                           &result, err));
     if (PQntuples(result) == 0)
         return refuse_stale(call, ending, err);
     tide_error own = {.text = ""};
@@ -346,21 +339,19 @@ static tide_status parts_can_come(struct finishing *call, const struct tide_fini
     tide_pg *pg = call->self->pg;
     PGresult *result = NULL;
     tide_pg_params(pg);
-    tide_status rc =
-        tide_pg_query(pg, "SELECT pg_catalog.pg_advisory_xact_lock(1414087749, 2)", &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(
+        tide_pg_query(pg, "SELECT pg_catalog.pg_advisory_xact_lock(1414087749, 2)", &result, err));
     put_parts(call, finish, children_from);
-    rc = tide_pg_query(pg,
-                       "WITH RECURSIVE needed (part, id) AS (SELECT p.id, d.needs"
-                       "  FROM unnest($2) AS p (id) JOIN tidemark.dep d ON d.job = p.id"
-                       " UNION SELECT n.part, d.needs FROM needed n"
-                       "  JOIN tidemark.dep d ON d.job = n.id)"
-                       " SELECT n.id, n.part FROM needed n"
-                       " JOIN tidemark.dep w ON w.needs = $1 AND w.job = n.id LIMIT 1",
-                       &result, err);
-    if (rc != TIDE_OK || PQntuples(result) == 0)
-        return rc;
+    TIDE_TRY(tide_pg_query(pg,
+                           "WITH RECURSIVE needed (part, id) AS (SELECT p.id, d.needs"
+                           "  FROM unnest($2) AS p (id) JOIN tidemark.dep d ON d.job = p.id"
+                           " UNION SELECT n.part, d.needs FROM needed n"
+                           "  JOIN tidemark.dep d ON d.job = n.id)"
+                           " SELECT n.id, n.part FROM needed n"
+                           " JOIN tidemark.dep w ON w.needs = $1 AND w.job = n.id LIMIT 1",
+                           &result, err));
+    if (PQntuples(result) == 0)
+        return TIDE_OK;
     return tide_part_refused(tide_pg_get_u64(result, 0, 0), tide_pg_get_u64(result, 0, 1), err);
 }
 
@@ -377,20 +368,15 @@ static tide_status wait_for_parts(struct finishing *call, const struct tide_fini
     }
     if (parts == 0)
         return TIDE_OK;
-    tide_status rc = TIDE_OK;
     if (finish->state != TIDE_ROW_DONE) {
         /* The parent runs again, so its row was only changed: the lock of a transaction that
          * makes a job wait for it blocks only a deletion (LPG6), so lock the row here. */
         tide_pg_params(self->pg);
         tide_pg_u64(self->pg, finish->id);
-        rc = tide_pg_run(self->pg, PGSQL_PARTS_WAIT, NULL, err);
+        TIDE_TRY(tide_pg_run(self->pg, PGSQL_PARTS_WAIT, NULL, err));
     }
-    if (rc != TIDE_OK)
-        return rc;
     if (old > 0)
-        rc = parts_can_come(call, finish, children_from, err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(parts_can_come(call, finish, children_from, err));
     put_parts(call, finish, children_from);
     return tide_pg_run(self->pg, PGSQL_PARTS, NULL, err);
 }
@@ -441,9 +427,7 @@ static tide_status finish_with_more(struct finishing *call, struct ending *endin
     size_t children = call->changes->children_count;
     bool stale = false;
     tide_error own = {.text = ""};
-    tide_status rc = tide_tx_savepoint(call->tx, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_tx_savepoint(call->tx, err));
     tide_status status = bring_more(call, ending, &stale, &own);
     bool undone = status == TIDE_OK;
     if (undone) {
@@ -455,7 +439,7 @@ static tide_status finish_with_more(struct finishing *call, struct ending *endin
     self->deltas_count = deltas;
     call->done_count = done;
     call->changes->children_count = children;
-    rc = undone ? self->tx_failed : tide_tx_savepoint_end(call->tx, false, err);
+    tide_status rc = undone ? self->tx_failed : tide_tx_savepoint_end(call->tx, false, err);
     if (rc == TIDE_OK)
         rc = self->tx_failed;
     if (rc != TIDE_OK) {

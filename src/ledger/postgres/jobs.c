@@ -142,15 +142,13 @@ tide_status tide_pgl_cycles_write(struct tide_postgres *self, struct pg_cycle_de
     count = merge_deltas(deltas, count);
     PGresult *result = NULL;
     delta_params(self, deltas, count);
-    tide_status rc = tide_pg_run(self->pg, PGSQL_CYCLES_ADD, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_run(self->pg, PGSQL_CYCLES_ADD, &result, err));
     if ((size_t)PQntuples(result) != count)
         return tide_error_set(err, TIDE_CORRUPT, "%s: a cycle of a job is missing; run a check",
                               tide_pg_name(self->pg));
-    for (int i = 0; rc == TIDE_OK && changes != NULL && i < PQntuples(result); i++)
-        rc = report_cycle(result, i, changes, err);
-    return rc;
+    for (int i = 0; changes != NULL && i < PQntuples(result); i++)
+        TIDE_TRY(report_cycle(result, i, changes, err));
+    return TIDE_OK;
 }
 
 /* A free job became ready at an id that claims have passed; its lane is in `column`, its
@@ -170,9 +168,7 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
     tide_pgl_ids(self, ids, count);
-    tide_status rc = tide_pg_run(self->pg, PGSQL_RELEASE, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_run(self->pg, PGSQL_RELEASE, &result, err));
     for (int i = 0; i < PQntuples(result); i++) {
         struct tide_released released = {tide_pg_get_u64(result, i, 0),
                                          (uint32_t)tide_pg_get_i64(result, i, 1),
@@ -190,7 +186,7 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
             return tide_pgl_no_memory(err);
         changes->released[changes->released_count++] = released;
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- slices of many -------------------------------------------------------------- */
@@ -375,10 +371,8 @@ static tide_status cancel_running(struct tide_postgres *self, const struct tide_
 {
     PGresult *result = NULL;
     filter_params(self, filter, PICKS_MAX);
-    tide_status rc = tide_pgl_write(
-        self, filter->id != 0 ? cancel_running_one_sql : cancel_running_sql, &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_write(self, filter->id != 0 ? cancel_running_one_sql : cancel_running_sql,
+                            &result, err));
     size_t count = (size_t)PQntuples(result);
     if (count > running_max)
         count = running_max;
@@ -422,13 +416,11 @@ tide_status tide_pgl_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, owner);
     tide_pg_u64(self->pg, ids_max);
-    tide_status rc =
+    TIDE_TRY(
         tide_pgl_rows(self,
                       "SELECT id FROM (SELECT id FROM tidemark.job WHERE state = 1 AND owner = $1"
                       " AND cancel_wanted OFFSET 0) mine ORDER BY id LIMIT $2",
-                      &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+                      &result, err));
     size_t count = (size_t)PQntuples(result);
     TIDE_ASSERT(count <= ids_max);
     for (size_t i = 0; i < count; i++)
@@ -467,12 +459,9 @@ static tide_status accept_picked(struct tide_postgres *self, const uint64_t *ids
     (void)tide_pgl_params(self);
     tide_pgl_ids(self, ids, count);
     tide_pg_u64(self->pg, now_unix_ms);
-    tide_status rc = tide_pgl_write(self, accept_sql, &result, err);
-    if (rc == TIDE_OK)
-        rc = cycles_follow(self, result, 0, (struct pg_cycle_delta){.failed = -1}, changes, err);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_release(self, ids, count, changes, err);
-    return rc;
+    TIDE_TRY(tide_pgl_write(self, accept_sql, &result, err));
+    TIDE_TRY(cycles_follow(self, result, 0, (struct pg_cycle_delta){.failed = -1}, changes, err));
+    return tide_pgl_release(self, ids, count, changes, err);
 }
 
 tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,

@@ -27,18 +27,14 @@ static const char beat_sql[] =
 static tide_status member_add(struct tide_postgres *self, const struct tide_member *member,
                               uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err)
 {
-    tide_status rc = tide_pgl_schema_hold(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_schema_hold(self, err));
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_u64(pg, member->owner);
     tide_pg_text(pg, tide_text_of(member->name));
     tide_pg_text(pg, tide_text_of(member->version));
     tide_pg_i64(pg, lease_ms);
     tide_pgl_clock(self, now_unix_ms);
-    rc = tide_pg_query(pg, join_sql, NULL, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_query(pg, join_sql, NULL, err));
     if (tide_pg_changed(pg) != 1)
         return tide_error_set(err, TIDE_EXISTS, "%s: a member with that number exists",
                               tide_pg_name(pg));
@@ -70,12 +66,11 @@ tide_status tide_pgl_member_join(tide_ledger *ledger, const struct tide_member *
 static tide_status member_change(struct tide_postgres *self, const char *sql, tide_error *err)
 {
     PGresult *result = NULL;
-    tide_status rc = tide_pgl_write(self, sql, &result, err);
-    if (rc == TIDE_OK && PQntuples(result) != 1)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no member %" PRIu64, self->owner);
-    if (rc == TIDE_OK)
-        tide_pgl_copy(result, 0, 0, self->place_next, sizeof self->place_next);
-    return rc;
+    TIDE_TRY(tide_pgl_write(self, sql, &result, err));
+    if (PQntuples(result) != 1)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no member %" PRIu64, self->owner);
+    tide_pgl_copy(result, 0, 0, self->place_next, sizeof self->place_next);
+    return TIDE_OK;
 }
 
 tide_status tide_pgl_member_beat(tide_tx *tx, uint32_t lease_ms, uint64_t now_unix_ms,
@@ -380,15 +375,14 @@ tide_status tide_pgl_batch_get(tide_ledger *ledger, tide_text name, uint64_t *id
     PGresult *rows = NULL;
     (void)tide_pgl_params(self);
     tide_pg_text(self->pg, name);
-    tide_status rc =
+    TIDE_TRY(
         tide_pgl_rows(self,
                       "SELECT u.id FROM tidemark.batch b LEFT JOIN LATERAL pg_catalog.unnest(b.ids)"
                       " WITH ORDINALITY AS u (id, place) ON true WHERE b.name = $1"
                       " ORDER BY u.place",
-                      &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+                      &rows, err));
     size_t total = (size_t)PQntuples(rows);
+    tide_status rc = TIDE_OK;
     if (total == 1 && PQgetisnull(rows, 0, 0))
         *count_out = 0; /* a batch of no jobs */
     else if (total == 0)

@@ -35,14 +35,12 @@ static tide_status look_for_tables(struct tide_postgres *self, bool *ours_out, t
 {
     PGresult *result = NULL;
     tide_pg_params(self->pg);
-    tide_status rc = tide_pg_query(
+    TIDE_TRY(tide_pg_query(
         self->pg,
         "SELECT count(*), count(*) FILTER (WHERE c.relname = 'meta')"
         " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
         " WHERE n.nspname = 'tidemark' AND c.relkind IN ('r', 'p', 'v', 'm')",
-        &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+        &result, err));
     uint64_t tables = tide_pg_get_u64(result, 0, 0);
     *ours_out = tide_pg_get_u64(result, 0, 1) == 1;
     return tables > 0 && !*ours_out ? foreign(self, err) : TIDE_OK;
@@ -109,18 +107,18 @@ static tide_status upgrade_locked(struct tide_postgres *self,
 {
     struct found found;
     /* Another process may have done it while we waited for the lock. */
-    tide_status rc = look(self, &found, err);
-    if (rc == TIDE_OK)
-        rc = judge(self, options, &found, err);
+    TIDE_TRY(look(self, &found, err));
+    TIDE_TRY(judge(self, options, &found, err));
     /* Programs that are too old for the new tables may be running.  Their leases end here, so
      * that they cannot write to a table; each gets TIDE_NEWER when it joins again. */
-    if (rc == TIDE_OK && found.exists && found.oldest < tide_pg_schema.oldest)
-        rc = tide_pg_exec(self->pg, "UPDATE tidemark.member SET dead = true WHERE NOT dead", err);
-    for (size_t i = found.version; rc == TIDE_OK && i < tide_pg_schema.steps_count; i++)
-        for (const char *const *text = tide_pg_schema.steps[i]; rc == TIDE_OK && *text; text++)
-            rc = tide_pg_exec(self->pg, *text, err);
-    if (rc != TIDE_OK || found.version >= tide_pg_schema.steps_count)
-        return rc;
+    if (found.exists && found.oldest < tide_pg_schema.oldest)
+        TIDE_TRY(
+            tide_pg_exec(self->pg, "UPDATE tidemark.member SET dead = true WHERE NOT dead", err));
+    for (size_t i = found.version; i < tide_pg_schema.steps_count; i++)
+        for (const char *const *text = tide_pg_schema.steps[i]; *text; text++)
+            TIDE_TRY(tide_pg_exec(self->pg, *text, err));
+    if (found.version >= tide_pg_schema.steps_count)
+        return TIDE_OK;
     tide_pg_params(self->pg);
     tide_pg_text(self->pg, tide_text_of(what));
     tide_pg_i32(self->pg, (int32_t)tide_pg_schema.steps_count);
@@ -165,27 +163,24 @@ tide_status tide_pgl_schema(struct tide_postgres *self, const struct tide_ledger
                             tide_error *err)
 {
     struct found found;
-    tide_status rc = judge_encoding(self, err);
-    if (rc == TIDE_OK)
-        rc = look(self, &found, err);
-    if (rc == TIDE_OK)
-        rc = judge(self, options, &found, err);
-    if (rc == TIDE_OK && found.version < tide_pg_schema.steps_count && !options->read_only)
-        rc = upgrade(self, options, err);
-    return rc;
+    TIDE_TRY(judge_encoding(self, err));
+    TIDE_TRY(look(self, &found, err));
+    TIDE_TRY(judge(self, options, &found, err));
+    if (found.version < tide_pg_schema.steps_count && !options->read_only)
+        TIDE_TRY(upgrade(self, options, err));
+    return TIDE_OK;
 }
 
 tide_status tide_pgl_schema_hold(struct tide_postgres *self, tide_error *err)
 {
     const struct tide_ledger_options as_is = {.must_exist = true};
     struct found found;
-    tide_status rc = tide_pg_exec(self->pg,
-                                  "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
-                                  "SELECT pg_catalog.pg_advisory_xact_lock_shared(" SCHEMA_LOCK ")",
-                                  err);
-    if (rc == TIDE_OK)
-        rc = look(self, &found, err);
-    return rc == TIDE_OK ? judge(self, &as_is, &found, err) : rc;
+    TIDE_TRY(tide_pg_exec(self->pg,
+                          "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+                          "SELECT pg_catalog.pg_advisory_xact_lock_shared(" SCHEMA_LOCK ")",
+                          err));
+    TIDE_TRY(look(self, &found, err));
+    return judge(self, &as_is, &found, err);
 }
 
 tide_status tide_pgl_run_add(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err)
@@ -194,12 +189,10 @@ tide_status tide_pgl_run_add(struct tide_postgres *self, uint64_t now_unix_ms, t
     tide_pg_params(self->pg);
     tide_pg_text(self->pg, tide_text_of(self->run_name));
     tide_pg_u64(self->pg, now_unix_ms);
-    tide_status rc = tide_pg_query(self->pg,
-                                   "INSERT INTO tidemark.run (name, started) VALUES ($1, $2)"
-                                   " RETURNING id, 'tidemark.job_new'::regtype::oid::bigint",
-                                   &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_query(self->pg,
+                           "INSERT INTO tidemark.run (name, started) VALUES ($1, $2)"
+                           " RETURNING id, 'tidemark.job_new'::regtype::oid::bigint",
+                           &result, err));
     self->run = tide_pg_get_u64(result, 0, 0);
     self->job_new = (Oid)tide_pg_get_u64(result, 0, 1);
     return TIDE_OK;

@@ -119,11 +119,9 @@ static tide_status begin_once(struct tide_postgres *self, tide_error *err)
     char sql[1500];
     PGresult *result = NULL;
     bool by_place = self->owner != 0 && self->place[0] != '\0';
-    tide_status rc = tide_pg_ready(self->pg, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_ready(self->pg, err));
     begin_text(self, by_place, sql, sizeof sql);
-    rc = tide_pg_texts(self->pg, sql, &result, err);
+    tide_status rc = tide_pg_texts(self->pg, sql, &result, err);
     if (rc != TIDE_OK || self->owner == 0)
         return rc;
     bool found = fence(self, result);
@@ -266,15 +264,13 @@ static tide_status take_token(struct tide_postgres *self, tide_error *err)
         return TIDE_OK;
     tide_pg_params(self->pg);
     tide_pg_u64(self->pg, self->run);
-    tide_status rc =
+    TIDE_TRY(
         tide_pg_query(self->pg,
                       "WITH own AS (UPDATE tidemark.run SET started = started WHERE id = $1"
                       "  AND pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL RETURNING id)"
                       " SELECT pg_catalog.pg_current_xact_id_if_assigned()::text::bigint,"
                       "  EXISTS (SELECT 1 FROM own)",
-                      &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+                      &result, err));
     self->xact = tide_pg_get_u64(result, 0, 0);
     self->xact_in_run = tide_pg_get_bool(result, 0, 1);
     return TIDE_OK;
@@ -311,18 +307,15 @@ static tide_status ask_outcome(struct tide_postgres *self, bool *committed_out, 
         "SELECT xmin::text::bigint FROM tidemark.run WHERE id = $1 FOR UPDATE";
     PGresult *result = NULL;
     bool member = self->owner != 0;
-    tide_status rc = tide_pg_ready(self->pg, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_ready(self->pg, err));
     if (!member && !self->xact_in_run)
         return ask_by_number(self, committed_out, err);
     uint64_t token = member ? self->seq : self->xact & UINT32_MAX;
     tide_pg_params(self->pg);
     tide_pg_u64(self->pg, member ? self->owner : self->run);
-    rc = tide_pg_query(self->pg, member ? of_member : of_run, &result, err);
-    if (rc == TIDE_OK)
-        *committed_out = PQntuples(result) == 1 && tide_pg_get_u64(result, 0, 0) == token;
-    return rc;
+    TIDE_TRY(tide_pg_query(self->pg, member ? of_member : of_run, &result, err));
+    *committed_out = PQntuples(result) == 1 && tide_pg_get_u64(result, 0, 0) == token;
+    return TIDE_OK;
 }
 
 /* The connection was lost during COMMIT.  The writer must not continue before it knows
@@ -419,13 +412,11 @@ static tide_status savepoint(tide_tx *tx, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
     char sql[48];
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
     if (self->savepoints >= SAVEPOINTS_MAX)
         return tide_error_set(err, TIDE_FULL, "%u savepoints inside each other", self->savepoints);
     (void)snprintf(sql, sizeof sql, "SAVEPOINT tm%u", self->savepoints);
-    rc = tide_pg_exec(self->pg, sql, err);
+    tide_status rc = tide_pg_exec(self->pg, sql, err);
     if (rc == TIDE_OK)
         self->savepoints++;
     return tide_pgl_end(self, rc);
@@ -491,12 +482,10 @@ static struct pg_conn *ledger_handle(tide_ledger *ledger)
 static tide_status rows_of(tide_ledger *ledger, tide_rows *rows_out, tide_error *err)
 {
     struct tide_postgres *self = postgres_of(ledger);
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc == TIDE_OK)
-        rc = tide_pg_lead_go(self->pg, err);
-    if (rc == TIDE_OK)
-        rows_out->postgres = tide_pg_handle(self->pg);
-    return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
+    TIDE_TRY(tide_pg_lead_go(self->pg, err));
+    rows_out->postgres = tide_pg_handle(self->pg);
+    return TIDE_OK;
 }
 
 static tide_status rows_end(tide_ledger *ledger, tide_status rc)

@@ -138,9 +138,7 @@ static tide_status check_rule(struct tide_postgres *self, const struct rule *rul
     tide_pg_i64(self->pg, SHOWN_MAX);
     size_t bytes = (size_t)snprintf(sql, sizeof sql, "%s LIMIT $1", rule->sql);
     TIDE_ASSERT(bytes < sizeof sql);
-    tide_status rc = tide_pgl_rows(self, sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_rows(self, sql, &rows, err));
     for (int i = 0; i < PQntuples(rows); i++)
         (void)tide_buf_print(problems, "%s: %" PRIu64 "\n", rule->name,
                              tide_pg_get_u64(rows, i, 0));
@@ -172,11 +170,9 @@ tide_status tide_pgl_check(tide_ledger *ledger, tide_buf *problems, tide_error *
 {
     struct tide_postgres *self = postgres_of(ledger);
     const size_t before = problems->bytes;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc == TIDE_OK)
-        rc = look_begin(self, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_ready(self, err));
+    TIDE_TRY(look_begin(self, err));
+    tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof rules / sizeof rules[0]; i++)
         rc = check_rule(self, &rules[i], problems, err);
     look_end(self);

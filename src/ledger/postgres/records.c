@@ -18,11 +18,10 @@ tide_status tide_pgl_account_exists(struct tide_postgres *self, uint32_t account
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, account);
-    tide_status rc =
-        tide_pgl_write(self, "SELECT 1 FROM tidemark.account WHERE id = $1", &result, err);
-    if (rc == TIDE_OK && PQntuples(result) == 0)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no account %u", account);
-    return rc;
+    TIDE_TRY(tide_pgl_write(self, "SELECT 1 FROM tidemark.account WHERE id = $1", &result, err));
+    if (PQntuples(result) == 0)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no account %u", account);
+    return TIDE_OK;
 }
 
 tide_status tide_pgl_governor_save(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err)
@@ -83,9 +82,7 @@ tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint3
                              uint64_t now_unix_ms, tide_error *err)
 {
     for (size_t i = 0; i < count; i++) {
-        tide_status rc = tide_item_check(&items[i], err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_item_check(&items[i], err));
         if (!tide_pgl_text_ok(items[i].item))
             return tide_error_set(err, TIDE_INVALID, "an item's name is not UTF-8");
     }
@@ -103,13 +100,12 @@ static tide_status intent_read(struct tide_postgres *self, tide_text tag, bool *
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
     tide_pg_text(self->pg, tag);
-    tide_status rc = tide_pg_query(
-        self->pg, "SELECT state, outcome FROM tidemark.intent WHERE tag = $1", &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pg_query(self->pg, "SELECT state, outcome FROM tidemark.intent WHERE tag = $1",
+                           &result, err));
     *found_out = PQntuples(result) > 0;
     if (!*found_out)
         return TIDE_OK;
+    tide_status rc = TIDE_OK;
     if (outcome_out != NULL) {
         tide_text outcome = tide_pg_get_text(result, 0, 1);
         tide_buf_clear(outcome_out);

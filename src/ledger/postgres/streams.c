@@ -39,10 +39,7 @@ static tide_status stream_find(struct tide_postgres *self, uint32_t account, con
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, account);
     tide_pg_text(self->pg, tide_text_of(name));
-    tide_status rc =
-        tide_pgl_write(self, STREAM " WHERE s.account = $1 AND s.name = $2", &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_write(self, STREAM " WHERE s.account = $1 AND s.name = $2", &result, err));
     *found_out = PQntuples(result) > 0;
     if (!*found_out)
         return TIDE_OK;
@@ -54,9 +51,7 @@ static tide_status stream_find(struct tide_postgres *self, uint32_t account, con
 static tide_status stream_add(struct tide_postgres *self, uint32_t account, const char *name,
                               tide_text floor, tide_error *err)
 {
-    tide_status rc = account == 0 ? TIDE_OK : tide_pgl_account_exists(self, account, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(account == 0 ? TIDE_OK : tide_pgl_account_exists(self, account, err));
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, account);
     tide_pg_text(self->pg, tide_text_of(name));
@@ -119,12 +114,10 @@ static tide_status stream_lock(struct tide_postgres *self, uint64_t stream, uint
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, stream);
-    tide_status rc = tide_pgl_write(self,
-                                    "SELECT ordinal, ordinal_next, cursor FROM tidemark.stream"
-                                    " WHERE id = $1 FOR NO KEY UPDATE",
-                                    &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_pgl_write(self,
+                            "SELECT ordinal, ordinal_next, cursor FROM tidemark.stream"
+                            " WHERE id = $1 FOR NO KEY UPDATE",
+                            &result, err));
     if (PQntuples(result) == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no stream %" PRIu64, stream);
     *ordinal_out = tide_pg_get_u64(result, 0, 0);
@@ -178,13 +171,11 @@ static tide_status span_lock(struct tide_postgres *self, uint64_t stream, uint64
     tide_pg_u64(self->pg, stream);
     tide_pg_u64(self->pg, from);
     tide_pg_u64(self->pg, to);
-    tide_status rc =
+    TIDE_TRY(
         tide_pgl_write(self,
                        "SELECT outstanding > 0 OR failed > 0 FROM tidemark.cycle WHERE stream = $1"
                        " AND ordinal >= $2 AND ordinal < $3 ORDER BY id FOR UPDATE",
-                       &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+                       &result, err));
     uint64_t unfinished = 0;
     for (int i = 0; i < PQntuples(result); i++)
         unfinished += tide_pg_get_bool(result, i, 0);
@@ -204,14 +195,12 @@ static tide_status move(struct tide_postgres *self, uint64_t stream, uint64_t fr
     tide_pg_u64(pg, from);
     tide_pg_u64(pg, to);
     tide_pg_u64(pg, now_unix_ms);
-    tide_status rc =
+    TIDE_TRY(
         tide_pgl_write(self,
                        "UPDATE tidemark.stream s SET ordinal = $3, cursor = c.\"end\", moved = $4"
                        " FROM tidemark.cycle c WHERE s.id = $1 AND s.ordinal = $2"
                        " AND c.stream = s.id AND c.ordinal = $3 - 1 RETURNING s.cursor",
-                       &result, err);
-    if (rc != TIDE_OK)
-        return rc;
+                       &result, err));
     TIDE_ASSERT(PQntuples(result) == 1); /* it is locked, and so is its cycle */
     return cursor_out == NULL ? TIDE_OK : cursor_copy(result, 0, cursor_out, err);
 }
@@ -245,14 +234,13 @@ static tide_status reachable(struct tide_postgres *self, uint64_t stream, uint64
     tide_pg_u64(self->pg, stream);
     tide_pg_u64(self->pg, from);
     tide_pg_u64(self->pg, next);
-    tide_status rc = tide_pgl_write(self,
-                                    "SELECT coalesce(min(ordinal), $3) FROM tidemark.cycle"
-                                    " WHERE stream = $1 AND ordinal >= $2 AND ordinal < $3"
-                                    " AND (outstanding > 0 OR failed > 0)",
-                                    &result, err);
-    if (rc == TIDE_OK)
-        *to_out = tide_pg_get_u64(result, 0, 0);
-    return rc;
+    TIDE_TRY(tide_pgl_write(self,
+                            "SELECT coalesce(min(ordinal), $3) FROM tidemark.cycle"
+                            " WHERE stream = $1 AND ordinal >= $2 AND ordinal < $3"
+                            " AND (outstanding > 0 OR failed > 0)",
+                            &result, err));
+    *to_out = tide_pg_get_u64(result, 0, 0);
+    return TIDE_OK;
 }
 
 tide_status tide_pgl_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,

@@ -10,33 +10,6 @@
 
 #include <string.h>
 
-static char *put_text(char *at, tide_text from, tide_text *to)
-{
-    if (from.bytes > 0)
-        memcpy(at, from.data, from.bytes);
-    at[from.bytes] = '\0';
-    *to = (tide_text){at, from.bytes};
-    return at + from.bytes + 1;
-}
-
-/* Payload, resume data and key behind the struct, in one allocation. */
-static struct tide_job_body *body_new(tide_mem *mem, tide_text payload, tide_text resume,
-                                      tide_text dedupe_key)
-{
-    size_t bytes =
-        sizeof(struct tide_job_body) + payload.bytes + resume.bytes + dedupe_key.bytes + 3;
-    struct tide_job_body *body = mem->resize(mem, NULL, 0, bytes);
-    if (body == NULL)
-        return NULL;
-    memset(body, 0, sizeof *body);
-    body->bytes = bytes;
-    char *at = (char *)(body + 1);
-    at = put_text(at, payload, &body->payload);
-    at = put_text(at, resume, &body->resume);
-    (void)put_text(at, dedupe_key, &body->dedupe_key);
-    return body;
-}
-
 struct claim {
     uint64_t id, token, owner, now_unix_ms;
     uint64_t cycle, bytes_done;
@@ -47,9 +20,7 @@ static tide_status claim_write(struct tide_sqlite *self, const struct claim *cla
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM);
     tide_bind_u64(stmt, 1, claim->id);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
     stmt = sql_of(self, SQL_CLAIM_INSERT);
     tide_bind_u64(stmt, 1, claim->id);
     tide_bind_u64(stmt, 2, claim->token);
@@ -92,7 +63,7 @@ static tide_status claim_read(struct tide_sqlite *self, struct claim *claim, tid
         }
     }
     struct tide_job_body *body =
-        body_new(mem, tide_column_text(stmt, 7), resume, tide_column_text(stmt, 6));
+        tide_job_body_new(mem, tide_column_text(stmt, 7), resume, tide_column_text(stmt, 6));
     if (body == NULL) {
         rc = tide_sql_no_memory(err);
         goto done;
@@ -112,10 +83,10 @@ done:
 static tide_status claim_one(struct tide_sqlite *self, struct claim claim, tide_mem *mem,
                              struct tide_job_body **body_out, tide_error *err)
 {
-    tide_status rc = claim_read(self, &claim, mem, body_out, err);
-    if (rc == TIDE_OK && *body_out != NULL)
-        rc = claim_write(self, &claim, err);
-    return rc;
+    TIDE_TRY(claim_read(self, &claim, mem, body_out, err));
+    if (*body_out != NULL)
+        TIDE_TRY(claim_write(self, &claim, err));
+    return TIDE_OK;
 }
 
 /* ---- runs of consecutive ids -------------------------------------------------------- */
@@ -149,8 +120,8 @@ static tide_status run_read(struct tide_sqlite *self, const struct claim *first,
                 !tide_sql_paused(self, tide_column_u32(stmt, 0), tide_column_u32(stmt, 1));
         struct tide_job_body *body = NULL;
         if (plain)
-            body =
-                body_new(mem, tide_column_text(stmt, 7), TIDE_TEXT_NONE, tide_column_text(stmt, 6));
+            body = tide_job_body_new(mem, tide_column_text(stmt, 7), TIDE_TEXT_NONE,
+                                     tide_column_text(stmt, 6));
         plain = body != NULL;
         if (!plain)
             break;
@@ -180,9 +151,7 @@ static tide_status run_write(struct tide_sqlite *self, const struct claim *first
     sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM_RUN);
     tide_bind_u64(stmt, 1, first->id);
     tide_bind_u64(stmt, 2, first->id + length - 1);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
     TIDE_ASSERT((size_t)sqlite3_changes(self->db.handle) == length);
     stmt = sql_of(self, SQL_CLAIM_INSERT_RUN);
     tide_bind_u64(stmt, 1, first->id);
@@ -199,18 +168,17 @@ static tide_status claim_run(struct tide_sqlite *self, const struct claim *first
                              tide_mem *mem, struct tide_job_body **bodies_out, tide_error *err)
 {
     bool plain = false;
-    tide_status rc = TIDE_OK;
     if (length >= RUN_MIN)
-        rc = run_read(self, first, length, mem, bodies_out, &plain, err);
-    if (rc == TIDE_OK && plain)
+        TIDE_TRY(run_read(self, first, length, mem, bodies_out, &plain, err));
+    if (plain)
         return run_write(self, first, length, err);
-    for (size_t i = 0; rc == TIDE_OK && i < length; i++) {
+    for (size_t i = 0; i < length; i++) {
         struct claim claim = *first;
         claim.id += i;
         claim.token += i;
-        rc = claim_one(self, claim, mem, &bodies_out[i], err);
+        TIDE_TRY(claim_one(self, claim, mem, &bodies_out[i], err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_sql_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,

@@ -69,13 +69,9 @@ static tide_status look_at_free_pages(struct looking *looking, tide_error *err)
     int64_t pages = 0;
     int64_t unused = 0;
     int64_t page_bytes = 0;
-    tide_status rc = tide_db_number(db, "PRAGMA page_count", &pages, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_number(db, "PRAGMA freelist_count", &unused, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_number(db, "PRAGMA page_size", &page_bytes, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_number(db, "PRAGMA page_count", &pages, err));
+    TIDE_TRY(tide_db_number(db, "PRAGMA freelist_count", &unused, err));
+    TIDE_TRY(tide_db_number(db, "PRAGMA page_size", &page_bytes, err));
     int64_t mib = unused * page_bytes >> 20;
     int64_t percent = pages == 0 ? 0 : unused * 100 / pages;
     tell(looking, mib >= FREE_WARN_MIB && percent >= FREE_WARN_PERCENT, "free_pages",
@@ -91,7 +87,7 @@ static tide_status numbers(struct tide_sqlite *self, const char *sql, uint64_t f
                            uint64_t second, uint64_t *numbers_out, int count, char *name_out,
                            size_t name_bytes, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(self->db.handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(&self->db, code, "prepare a query", err);
@@ -101,16 +97,14 @@ static tide_status numbers(struct tide_sqlite *self, const char *sql, uint64_t f
         tide_bind_u64(stmt, 2, second);
     code = sqlite3_step(stmt);
     TIDE_ASSERT(code != SQLITE_DONE); /* each text is an aggregate */
-    tide_status rc = TIDE_OK;
     if (code == SQLITE_ROW) {
         for (int i = 0; i < count; i++)
             numbers_out[i] = tide_column_u64(stmt, i);
         if (name_out != NULL)
             tide_column_copy(stmt, count, name_out, name_bytes);
     } else
-        rc = tide_db_failed(&self->db, code, "run a query", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+        return tide_db_failed(&self->db, code, "run a query", err);
+    return TIDE_OK;
 }
 
 static uint64_t ago(const struct looking *looking, uint64_t ms)
@@ -122,12 +116,10 @@ static uint64_t ago(const struct looking *looking, uint64_t ms)
 static tide_status look_at_lost(struct looking *looking, tide_error *err)
 {
     uint64_t seen[2] = {0};
-    tide_status rc = numbers(looking->self,
-                             "SELECT count(*), min(coalesce(beat, started)) FROM claim"
-                             " WHERE coalesce(beat, started) <= ?1",
-                             ago(looking, SILENT_MS), 0, seen, 2, NULL, 0, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(numbers(looking->self,
+                     "SELECT count(*), min(coalesce(beat, started)) FROM claim"
+                     " WHERE coalesce(beat, started) <= ?1",
+                     ago(looking, SILENT_MS), 0, seen, 2, NULL, 0, err));
     if (seen[0] == 0)
         tell(looking, 0, "lost_jobs", "", "every running job sent a heartbeat recently");
     else
@@ -143,19 +135,16 @@ static tide_status look_at_standing(struct looking *looking, tide_error *err)
 {
     uint64_t queues = 0;
     char name[201] = "";
-    tide_status rc =
-        numbers(looking->self,
-                "SELECT count(*), min(a.name) FROM (SELECT id, name FROM account"
-                "  WHERE paused = 0 AND halted = 0 UNION ALL SELECT 0, 'jobs of no account') a"
-                " WHERE EXISTS (SELECT 1 FROM job j INDEXED BY job_ready WHERE j.state = 0"
-                "  AND j.open_deps = 0 AND j.account = a.id AND j.created <= ?1"
-                "  AND coalesce(j.not_before, 0) <= ?1"
-                "  AND j.kind NOT IN (SELECT id FROM kind WHERE paused = 1))"
-                " AND NOT EXISTS (SELECT 1 FROM claim c CROSS JOIN job r ON r.id = c.job"
-                "  WHERE r.account = a.id)",
-                ago(looking, STANDING_MS), 0, &queues, 1, name, sizeof name, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(numbers(looking->self,
+                     "SELECT count(*), min(a.name) FROM (SELECT id, name FROM account"
+                     "  WHERE paused = 0 AND halted = 0 UNION ALL SELECT 0, 'jobs of no account') a"
+                     " WHERE EXISTS (SELECT 1 FROM job j INDEXED BY job_ready WHERE j.state = 0"
+                     "  AND j.open_deps = 0 AND j.account = a.id AND j.created <= ?1"
+                     "  AND coalesce(j.not_before, 0) <= ?1"
+                     "  AND j.kind NOT IN (SELECT id FROM kind WHERE paused = 1))"
+                     " AND NOT EXISTS (SELECT 1 FROM claim c CROSS JOIN job r ON r.id = c.job"
+                     "  WHERE r.account = a.id)",
+                     ago(looking, STANDING_MS), 0, &queues, 1, name, sizeof name, err));
     if (queues == 0)
         tell(looking, 0, "standing_queues", "", "no queue is stalled");
     else
@@ -170,13 +159,11 @@ static tide_status look_at_standing(struct looking *looking, tide_error *err)
 static tide_status look_at_gaps(struct looking *looking, tide_error *err)
 {
     uint64_t seen[3] = {0};
-    tide_status rc = numbers(looking->self,
-                             "SELECT count(DISTINCT c.stream), count(*), coalesce(sum(c.failed), 0)"
-                             " FROM stream s CROSS JOIN cycle c ON c.stream = s.id"
-                             " AND c.ordinal >= s.ordinal WHERE c.failed > 0",
-                             0, 0, seen, 3, NULL, 0, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(numbers(looking->self,
+                     "SELECT count(DISTINCT c.stream), count(*), coalesce(sum(c.failed), 0)"
+                     " FROM stream s CROSS JOIN cycle c ON c.stream = s.id"
+                     " AND c.ordinal >= s.ordinal WHERE c.failed > 0",
+                     0, 0, seen, 3, NULL, 0, err));
     if (seen[1] == 0)
         tell(looking, 0, "failed_gaps", "", "no cursor waits for a failed job");
     else
@@ -195,8 +182,7 @@ tide_status tide_sql_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
         look_at_log, look_at_free_pages, look_at_lost, look_at_standing, look_at_gaps,
     };
     struct looking looking = {sqlite_of(ledger), now_unix_ms, visit, arg, false};
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && !looking.stopped && i < sizeof looks / sizeof looks[0]; i++)
-        rc = looks[i](&looking, err);
-    return rc;
+    for (size_t i = 0; !looking.stopped && i < sizeof looks / sizeof looks[0]; i++)
+        TIDE_TRY(looks[i](&looking, err));
+    return TIDE_OK;
 }

@@ -18,9 +18,7 @@ static tide_status cycle_open(struct tide_sqlite *self, uint64_t cycle, tide_err
     sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_OPEN);
     bool row = false;
     tide_bind_u64(stmt, 1, cycle);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no cycle %" PRIu64, cycle);
     bool open = tide_column_u64(stmt, 0) != 0;
@@ -36,9 +34,7 @@ static tide_status job_state(struct tide_sqlite *self, uint64_t id, tide_row_sta
     sqlite3_stmt *stmt = sql_of(self, SQL_JOB_STATE);
     bool row = false;
     tide_bind_u64(stmt, 1, id);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
     *state_out = (tide_row_state)tide_column_u64(stmt, 0);
@@ -51,42 +47,39 @@ static tide_status job_state(struct tide_sqlite *self, uint64_t id, tide_row_sta
 static tide_status validate(struct tide_sqlite *self, const struct tide_job_new *jobs, size_t count,
                             tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     uint64_t cycle = 0;
     uint32_t kind = 0;
     uint32_t account = 0;
     uint32_t scope = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct tide_job_new *job = &jobs[i];
-        rc = tide_job_new_check(job, i, err);
-        if (rc == TIDE_OK && (i == 0 || job->kind != kind))
-            rc = tide_sql_kind_scope(self, job->kind, &scope, err);
-        if (rc == TIDE_OK && job->account != 0 && job->account != account)
-            rc = tide_sql_account_exists(self, job->account, err);
-        if (rc == TIDE_OK && job->cycle != 0 && job->cycle != cycle)
-            rc = cycle_open(self, job->cycle, err);
+        TIDE_TRY(tide_job_new_check(job, i, err));
+        if (i == 0 || job->kind != kind)
+            TIDE_TRY(tide_sql_kind_scope(self, job->kind, &scope, err));
+        if (job->account != 0 && job->account != account)
+            TIDE_TRY(tide_sql_account_exists(self, job->account, err));
+        if (job->cycle != 0 && job->cycle != cycle)
+            TIDE_TRY(cycle_open(self, job->cycle, err));
         cycle = job->cycle;
         kind = job->kind;
         account = job->account;
-        for (size_t n = 0; rc == TIDE_OK && n < job->needs_count; n++) {
+        for (size_t n = 0; n < job->needs_count; n++) {
             tide_row_state state;
-            rc = job_state(self, job->needs[n], &state, err);
+            TIDE_TRY(job_state(self, job->needs[n], &state, err));
         }
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *err)
 {
     tide_row_state state = TIDE_ROW_PENDING;
-    tide_status rc = job_state(self, id, &state, err);
-    if (rc != TIDE_OK || state == TIDE_ROW_DONE)
-        return rc;
-    void *needs = self->needs;
-    if (!tide_mem_grow(self->mem, &needs, &self->needs_capacity, self->needs_count + 1,
-                       TIDE_NEEDS_MAX, sizeof self->needs[0]))
+    TIDE_TRY(job_state(self, id, &state, err));
+    if (state == TIDE_ROW_DONE)
+        return TIDE_OK;
+    if (!TIDE_GROW_IN(self->mem, self->needs, self->needs_capacity, self->needs_count + 1,
+                      TIDE_NEEDS_MAX))
         return tide_sql_no_memory(err);
-    self->needs = needs;
     self->needs[self->needs_count++] = id;
     return TIDE_OK;
 }
@@ -95,14 +88,13 @@ static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *
 static tide_status needs_collect(struct tide_sqlite *self, const struct tide_job_new *job,
                                  const uint64_t *earlier, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     self->needs_count = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < job->needs_count; i++)
-        rc = needs_add(self, job->needs[i], err);
-    for (size_t i = 0; rc == TIDE_OK && i < job->needs_earlier_count; i++)
-        rc = needs_add(self, earlier[job->needs_earlier[i]], err);
-    if (rc != TIDE_OK || self->needs_count < 2)
-        return rc;
+    for (size_t i = 0; i < job->needs_count; i++)
+        TIDE_TRY(needs_add(self, job->needs[i], err));
+    for (size_t i = 0; i < job->needs_earlier_count; i++)
+        TIDE_TRY(needs_add(self, earlier[job->needs_earlier[i]], err));
+    if (self->needs_count < 2)
+        return TIDE_OK;
     qsort(self->needs, self->needs_count, sizeof self->needs[0], tide_sql_id_order);
     size_t kept = 1;
     for (size_t i = 1; i < self->needs_count; i++)
@@ -129,9 +121,7 @@ static tide_status merge_into_existing(struct tide_sqlite *self, const struct ti
     tide_bind_u64(stmt, 1, job->account);
     tide_bind_u64(stmt, 2, job->kind);
     tide_bind_text(stmt, 3, job->dedupe_key);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_CORRUPT,
                               "%s: an index disagrees with its table; run a check", self->db.path);
@@ -156,17 +146,16 @@ static tide_status merge_into_existing(struct tide_sqlite *self, const struct ti
 
 static tide_status insert_deps(struct tide_sqlite *self, uint64_t id, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
     self->deps_known = true;
     self->deps_any = true;
-    for (size_t i = 0; rc == TIDE_OK && i < self->needs_count; i++) {
+    for (size_t i = 0; i < self->needs_count; i++) {
         TIDE_ASSERT(self->needs[i] < id); /* older ones only: there are no circles (E2.2) */
         tide_bind_u64(stmt, 1, self->needs[i]);
         tide_bind_u64(stmt, 2, id);
-        rc = tide_db_run(&self->db, stmt, err);
+        TIDE_TRY(tide_db_run(&self->db, stmt, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status enqueue_row(struct tide_sqlite *self, const struct tide_job_new *job,
@@ -189,9 +178,7 @@ static tide_status enqueue_row(struct tide_sqlite *self, const struct tide_job_n
     tide_bind_u64_or_null(stmt, 12, job->size_bytes);
     tide_bind_u64(stmt, 13, now_unix_ms);
     tide_bind_text(stmt, 14, job->payload);
-    tide_status rc = tide_db_try(&self->db, stmt, &conflict, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_try(&self->db, stmt, &conflict, err));
     if (conflict)
         return merge_into_existing(self, job, enqueued, err);
 
@@ -200,21 +187,19 @@ static tide_status enqueue_row(struct tide_sqlite *self, const struct tide_job_n
         .open_deps = (uint32_t)self->needs_count,
     };
     if (self->needs_count > 0)
-        rc = insert_deps(self, enqueued->id, err);
-    if (rc == TIDE_OK && job->cycle != 0)
-        rc = tide_sql_tally_cycle(self, job->cycle, 1, 1, 0, err);
-    return rc;
+        TIDE_TRY(insert_deps(self, enqueued->id, err));
+    if (job->cycle != 0)
+        TIDE_TRY(tide_sql_tally_cycle(self, job->cycle, 1, 1, 0, err));
+    return TIDE_OK;
 }
 
 static tide_status child_add(struct tide_sqlite *self, struct tide_changes *changes,
                              const struct tide_job_new *job, const struct tide_enqueued *enqueued,
                              tide_error *err)
 {
-    void *children = changes->children;
-    if (!tide_mem_grow(changes->mem, &children, &changes->children_capacity,
-                       changes->children_count + 1, (size_t)16 << 20, sizeof changes->children[0]))
+    if (!TIDE_GROW_IN(changes->mem, changes->children, changes->children_capacity,
+                      changes->children_count + 1, (size_t)16 << 20))
         return tide_sql_no_memory(err);
-    changes->children = children;
     changes->children[changes->children_count++] = (struct tide_child){
         .brief = tide_enqueued_brief(job, enqueued),
         .existed = enqueued->existed,
@@ -279,9 +264,7 @@ tide_status tide_sql_batch_get(tide_ledger *ledger, tide_text name, uint64_t *id
     sqlite3_stmt *stmt = sql_of(self, SQL_BATCH_GET);
     bool row = false;
     tide_bind_text(stmt, 1, name);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no batch %.*s", (int)name.bytes,
                               name.data);
@@ -292,6 +275,7 @@ tide_status tide_sql_batch_get(tide_ledger *ledger, tide_text name, uint64_t *id
                               ids_max);
     }
     size_t count = 0;
+    tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && row && count < total) {
         ids_out[count++] = tide_column_u64(stmt, 0);
         rc = tide_db_step(&self->db, stmt, &row, err);

@@ -51,9 +51,8 @@ static tide_status deps_look(struct tide_sqlite *self, tide_error *err)
 {
     if (self->deps_known)
         return TIDE_OK;
-    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ANY);
+    tide_auto_stmt *stmt = sql_of(self, SQL_DEP_ANY);
     tide_status rc = tide_db_step(&self->db, stmt, &self->deps_any, err);
-    tide_db_end(stmt);
     self->deps_known = rc == TIDE_OK;
     return rc;
 }
@@ -82,12 +81,12 @@ static tide_status log_dependents(struct tide_sqlite *self, uint64_t job, bool *
 tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_error *err)
 {
     bool any = false;
-    tide_status rc = deps_look(self, err);
-    if (rc != TIDE_OK || !self->deps_any)
-        return rc;
-    rc = log_dependents(self, job, &any, err);
-    if (rc != TIDE_OK || !any)
-        return rc;
+    TIDE_TRY(deps_look(self, err));
+    if (!self->deps_any)
+        return TIDE_OK;
+    TIDE_TRY(log_dependents(self, job, &any, err));
+    if (!any)
+        return TIDE_OK;
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_CLEAR);
     tide_bind_u64(stmt, 1, job);
     return tide_db_run(&self->db, stmt, err);
@@ -126,9 +125,7 @@ static tide_status report_cycle(struct tide_sqlite *self, uint64_t cycle,
     sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_GET);
     bool row = false;
     tide_bind_u64(stmt, 1, cycle);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_CORRUPT, "%s: cycle %" PRIu64 " is missing; run a check",
                               self->db.path, cycle);
@@ -153,19 +150,19 @@ static tide_status write_cycles(struct tide_sqlite *self, size_t from, struct ti
                                 tide_error *err)
 {
     size_t count = 0;
-    tide_status rc = merge_cycles(self, from, &count, err);
-    for (size_t i = from; rc == TIDE_OK && i < from + count; i++) {
+    TIDE_TRY(merge_cycles(self, from, &count, err));
+    for (size_t i = from; i < from + count; i++) {
         const struct tally_cycle *entry = &self->tally_cycles[i];
         sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_TALLY);
         tide_bind_u64(stmt, 1, entry->cycle);
         (void)sqlite3_bind_int64(stmt, 2, entry->total);
         (void)sqlite3_bind_int64(stmt, 3, entry->outstanding);
         (void)sqlite3_bind_int64(stmt, 4, entry->failed);
-        rc = tide_db_run(&self->db, stmt, err);
-        if (rc == TIDE_OK && changes != NULL)
-            rc = report_cycle(self, entry->cycle, changes, err);
+        TIDE_TRY(tide_db_run(&self->db, stmt, err));
+        if (changes != NULL)
+            TIDE_TRY(report_cycle(self, entry->cycle, changes, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status write_release(struct tide_sqlite *self, uint64_t job, uint64_t count,
@@ -212,14 +209,13 @@ static tide_status write_releases(struct tide_sqlite *self, size_t from,
         if (!tide_map_put(&self->tally_map, job, count + 1))
             return tide_sql_no_memory(err);
     }
-    tide_status rc = TIDE_OK;
-    for (size_t i = from; rc == TIDE_OK && i < kept; i++) {
+    for (size_t i = from; i < kept; i++) {
         uint32_t count = 0;
         bool found = tide_map_get(&self->tally_map, self->tally_released[i], &count);
         TIDE_ASSERT(found);
-        rc = write_release(self, self->tally_released[i], count, changes, err);
+        TIDE_TRY(write_release(self, self->tally_released[i], count, changes, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_sql_tally_write(struct tide_sqlite *self, struct tally_mark mark,
@@ -249,9 +245,9 @@ static tide_status claim_get(struct tide_sqlite *self, const struct tide_finish 
     sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_GET);
     tide_bind_u64(stmt, 1, finish->id);
     tide_bind_u64(stmt, 2, finish->token);
-    tide_status rc = tide_db_step(&self->db, stmt, found_out, err);
-    if (rc != TIDE_OK || !*found_out)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, found_out, err));
+    if (!*found_out)
+        return TIDE_OK;
     claimed_out->started = tide_column_u64(stmt, 0);
     claimed_out->cycle = tide_column_u64(stmt, 1);
     claimed_out->noted = tide_column_u64(stmt, 2) != 0;
@@ -325,24 +321,21 @@ tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_fini
     sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_DELETE);
     tide_bind_u64(stmt, 1, finish->id);
     tide_bind_u64(stmt, 2, finish->token);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
     /* The fence (E1.8): without a claim row of that job and token nothing is changed. */
-    if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
+    if (sqlite3_changes(self->db.handle) != 1)
         return tide_error_set(err, TIDE_STALE, "job %" PRIu64 ": its claim was lost", finish->id);
-    if (rc == TIDE_OK)
-        rc = write_detail(self, finish, &claimed->noted, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(write_detail(self, finish, &claimed->noted, err));
     if (finish->state == TIDE_ROW_DONE && finish->payload.bytes == 0 && finish->attempts_add == 0)
-        rc = write_done(self, finish, claimed, now_unix_ms, err);
+        TIDE_TRY(write_done(self, finish, claimed, now_unix_ms, err));
     else
-        rc = write_other(self, finish, claimed, now_unix_ms, err);
-    if (rc == TIDE_OK && finish->state == TIDE_ROW_DONE)
-        rc = tide_sql_tally_release(self, finish->id, err);
-    if (rc == TIDE_OK && claimed->cycle != 0 && finish->state != TIDE_ROW_PENDING)
-        rc = tide_sql_tally_cycle(self, claimed->cycle, 0, -1,
-                                  finish->state == TIDE_ROW_DONE ? 0 : 1, err);
-    return rc;
+        TIDE_TRY(write_other(self, finish, claimed, now_unix_ms, err));
+    if (finish->state == TIDE_ROW_DONE)
+        TIDE_TRY(tide_sql_tally_release(self, finish->id, err));
+    if (claimed->cycle != 0 && finish->state != TIDE_ROW_PENDING)
+        TIDE_TRY(tide_sql_tally_cycle(self, claimed->cycle, 0, -1,
+                                      finish->state == TIDE_ROW_DONE ? 0 : 1, err));
+    return TIDE_OK;
 }
 
 static tide_status savepoint_end(struct tide_sqlite *self, bool keep, tide_error *err)
@@ -369,9 +362,9 @@ static tide_status wait_for_part(struct tide_sqlite *self, uint64_t dependent, u
     tide_bind_u64(stmt, 1, part);
     tide_bind_u64(stmt, 2, dependent);
     self->deps_any = true;
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc != TIDE_OK || sqlite3_changes(self->db.handle) == 0)
-        return rc;
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
+    if (sqlite3_changes(self->db.handle) == 0)
+        return TIDE_OK;
     stmt = sql_of(self, SQL_JOB_RELEASE);
     tide_bind_u64(stmt, 1, dependent);
     (void)sqlite3_bind_int64(stmt, 2, -1);
@@ -387,17 +380,17 @@ static tide_status part_can_come(struct tide_sqlite *self, uint64_t part, tide_e
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ALL_NEEDS);
     bool row = false;
     tide_bind_u64(stmt, 1, part);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
+    while (row) {
         uint64_t needed = tide_column_u64(stmt, 0);
         uint32_t what = 0;
         if (tide_map_get(&self->tally_map, needed, &what) && (what & WAITS) != 0) {
             tide_db_end(stmt);
             return tide_part_refused(needed, part, err);
         }
-        rc = tide_db_step(&self->db, stmt, &row, err);
+        TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static bool mark(struct tide_sqlite *self, uint64_t id, uint32_t mark)
@@ -516,16 +509,15 @@ static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t i
 static tide_status cancel_look(struct tide_sqlite *self, const struct tide_finish *finish,
                                tide_status *own_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_WANTED);
+    tide_auto_stmt *stmt = sql_of(self, SQL_CLAIM_WANTED);
     bool wanted = false;
     tide_bind_u64(stmt, 1, finish->id);
     tide_bind_u64(stmt, 2, finish->token);
-    tide_status rc = tide_db_step(&self->db, stmt, &wanted, err);
-    tide_db_end(stmt);
-    if (rc == TIDE_OK && wanted)
+    TIDE_TRY(tide_db_step(&self->db, stmt, &wanted, err));
+    if (wanted)
         *own_out =
             tide_error_set(err, TIDE_CANCELED, "job %" PRIu64 " is to be canceled", finish->id);
-    return rc;
+    return TIDE_OK;
 }
 
 /* One finish.  *own_out gets a failure of the finish itself; a failure of the store is
@@ -536,15 +528,14 @@ static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
 {
     struct claimed claimed = {0};
     bool found = false;
-    tide_status rc = claim_get(self, finish, &claimed, &found, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(claim_get(self, finish, &claimed, &found, err));
     if (!found) {
         *own_out =
             tide_error_set(err, TIDE_STALE, "job %" PRIu64 ": its claim was lost", finish->id);
         return TIDE_OK;
     }
     *own_out = tide_finish_check(finish, err);
+    tide_status rc = TIDE_OK;
     if (*own_out == TIDE_OK && tide_finish_goes_on(finish))
         rc = cancel_look(self, finish, own_out, err);
     if (rc != TIDE_OK || *own_out != TIDE_OK)

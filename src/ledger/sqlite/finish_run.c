@@ -73,13 +73,12 @@ static void bind_ids(sqlite3_stmt *stmt, const struct plain_end *first, size_t l
 static tide_status run_held(struct tide_sqlite *self, const struct plain_end *first, size_t length,
                             bool *held_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_RUN_COUNT);
+    tide_auto_stmt *stmt = sql_of(self, SQL_CLAIM_RUN_COUNT);
     bool row = false;
     bind_ids(stmt, first, length);
     (void)sqlite3_bind_int64(stmt, 3, (int64_t)first->token - (int64_t)first->id);
     tide_status rc = tide_db_step(&self->db, stmt, &row, err);
     *held_out = rc == TIDE_OK && row && tide_column_u64(stmt, 0) == length;
-    tide_db_end(stmt);
     return rc;
 }
 
@@ -88,21 +87,19 @@ static tide_status run_write(struct tide_sqlite *self, const struct plain_end *f
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_RUN_DELETE);
     bind_ids(stmt, first, length);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
     stmt = sql_of(self, SQL_FINISH_DONE_RUN);
     bind_ids(stmt, first, length);
     tide_bind_u64(stmt, 3, first->claimed.started);
     tide_bind_u64(stmt, 4, now_unix_ms);
     tide_bind_u64(stmt, 5, first->claimed.run);
-    rc = tide_db_run(&self->db, stmt, err);
-    for (size_t i = 0; rc == TIDE_OK && i < length; i++) {
-        rc = tide_sql_tally_release(self, first[i].id, err);
-        if (rc == TIDE_OK && first[i].claimed.cycle != 0)
-            rc = tide_sql_tally_cycle(self, first[i].claimed.cycle, 0, -1, 0, err);
+    TIDE_TRY(tide_db_run(&self->db, stmt, err));
+    for (size_t i = 0; i < length; i++) {
+        TIDE_TRY(tide_sql_tally_release(self, first[i].id, err));
+        if (first[i].claimed.cycle != 0)
+            TIDE_TRY(tide_sql_tally_cycle(self, first[i].claimed.cycle, 0, -1, 0, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_sql_finish_runs(struct tide_sqlite *self, const struct tide_finish *finishes,
@@ -111,26 +108,22 @@ tide_status tide_sql_finish_runs(struct tide_sqlite *self, const struct tide_fin
 {
     for (size_t i = 0; i < count; i++)
         applied_out[i] = false;
-    void *plain = self->plain;
     if (count < RUN_MIN)
         return TIDE_OK;
-    if (!tide_mem_grow(self->mem, &plain, &self->plain_capacity, count, ENDS_MAX,
-                       sizeof self->plain[0]))
+    if (!TIDE_GROW_IN(self->mem, self->plain, self->plain_capacity, count, ENDS_MAX))
         return tide_sql_no_memory(err);
-    self->plain = plain;
     size_t ends = collect(self, finishes, count);
-    tide_status rc = TIDE_OK;
-    for (size_t at = 0; rc == TIDE_OK && at < ends;) {
+    for (size_t at = 0; at < ends;) {
         const struct plain_end *first = &self->plain[at];
         size_t length = run_length(first, ends - at);
         bool held = false;
         at += length;
         if (length >= RUN_MIN)
-            rc = run_held(self, first, length, &held, err);
-        if (rc == TIDE_OK && held)
-            rc = run_write(self, first, length, now_unix_ms, err);
-        for (size_t i = 0; rc == TIDE_OK && held && i < length; i++)
+            TIDE_TRY(run_held(self, first, length, &held, err));
+        if (held)
+            TIDE_TRY(run_write(self, first, length, now_unix_ms, err));
+        for (size_t i = 0; held && i < length; i++)
             applied_out[first[i].index] = true;
     }
-    return rc;
+    return TIDE_OK;
 }

@@ -124,9 +124,7 @@ tide_status tide_sql_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *
     sqlite3_stmt *stmt = sql_of(self, SQL_BRIEF);
     bool row = false;
     tide_bind_u64(stmt, 1, id);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no unfinished job %" PRIu64, id);
     tide_sql_brief_read(stmt, brief_out);
@@ -138,11 +136,9 @@ tide_status tide_sql_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *
 
 static struct picked *pick_add(struct tide_sqlite *self)
 {
-    void *picks = self->picks;
-    if (!tide_mem_grow(self->mem, &picks, &self->picks_capacity, self->picks_count + 1, PICKS_MAX,
-                       sizeof self->picks[0]))
+    if (!TIDE_GROW_IN(self->mem, self->picks, self->picks_capacity, self->picks_count + 1,
+                      PICKS_MAX))
         return NULL;
-    self->picks = picks;
     self->picks[self->picks_count] = (struct picked){0};
     return &self->picks[self->picks_count++];
 }
@@ -204,16 +200,15 @@ static tide_status retry_one(struct tide_sqlite *self, const struct picked *pick
         return tide_db_do(&self->db, err, SQL_RETRY_SOON, picked->id);
     enum tide_sql texts[] = {SQL_RETRY_ONE, SQL_RETRY_KEYLESS};
     bool conflict = true;
-    tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && conflict && i < 2; i++) {
+    for (int i = 0; conflict && i < 2; i++) {
         /* Another job of its key was enqueued since; both have to run (LED5). */
         sqlite3_stmt *stmt = sql_of(self, texts[i]);
         tide_bind_u64(stmt, 1, picked->id);
-        rc = tide_db_try(&self->db, stmt, &conflict, err);
+        TIDE_TRY(tide_db_try(&self->db, stmt, &conflict, err));
     }
-    if (rc == TIDE_OK && picked->cycle != 0)
-        rc = tide_sql_tally_cycle(self, picked->cycle, 0, 1, -1, err);
-    return rc;
+    if (picked->cycle != 0)
+        TIDE_TRY(tide_sql_tally_cycle(self, picked->cycle, 0, 1, -1, err));
+    return TIDE_OK;
 }
 
 tide_status tide_sql_retry(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
@@ -244,10 +239,10 @@ tide_status tide_sql_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
 static tide_status cancel_one(struct tide_sqlite *self, const struct picked *picked,
                               uint64_t now_unix_ms, tide_error *err)
 {
-    tide_status rc = tide_db_do(&self->db, err, SQL_CANCEL_ONE, picked->id, now_unix_ms);
-    if (rc == TIDE_OK && picked->cycle != 0)
-        rc = tide_sql_tally_cycle(self, picked->cycle, 0, -1, 1, err);
-    return rc;
+    TIDE_TRY(tide_db_do(&self->db, err, SQL_CANCEL_ONE, picked->id, now_unix_ms));
+    if (picked->cycle != 0)
+        TIDE_TRY(tide_sql_tally_cycle(self, picked->cycle, 0, -1, 1, err));
+    return TIDE_OK;
 }
 
 static tide_status cancel_running(struct tide_sqlite *self, uint64_t id, tide_error *err)
@@ -297,12 +292,11 @@ tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, u
 static tide_status accept_one(struct tide_sqlite *self, const struct picked *picked,
                               uint64_t now_unix_ms, tide_error *err)
 {
-    tide_status rc = tide_db_do(&self->db, err, SQL_ACCEPT_ONE, picked->id, now_unix_ms);
-    if (rc == TIDE_OK)
-        rc = tide_db_do(&self->db, err, SQL_DEP_CLEAR_JOB, picked->id);
-    if (rc == TIDE_OK && picked->cycle != 0)
-        rc = tide_sql_tally_cycle(self, picked->cycle, 0, 0, -1, err);
-    return rc;
+    TIDE_TRY(tide_db_do(&self->db, err, SQL_ACCEPT_ONE, picked->id, now_unix_ms));
+    TIDE_TRY(tide_db_do(&self->db, err, SQL_DEP_CLEAR_JOB, picked->id));
+    if (picked->cycle != 0)
+        TIDE_TRY(tide_sql_tally_cycle(self, picked->cycle, 0, 0, -1, err));
+    return TIDE_OK;
 }
 
 tide_status tide_sql_accept(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
@@ -367,11 +361,9 @@ static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t
 static tide_status over_budget_add(struct tide_changes *changes, const struct picked *picked,
                                    bool failed, tide_error *err)
 {
-    void *array = changes->over_budget;
-    if (!tide_mem_grow(changes->mem, &array, &changes->over_budget_capacity,
-                       changes->over_budget_count + 1, PICKS_MAX, sizeof changes->over_budget[0]))
+    if (!TIDE_GROW_IN(changes->mem, changes->over_budget, changes->over_budget_capacity,
+                      changes->over_budget_count + 1, PICKS_MAX))
         return tide_sql_no_memory(err);
-    changes->over_budget = array;
     changes->over_budget[changes->over_budget_count++] =
         (struct tide_over_budget){.id = picked->id, .kind = picked->kind, .failed = failed};
     return TIDE_OK;
@@ -399,10 +391,10 @@ static tide_status reclaim_one(struct tide_sqlite *self, const struct picked *pi
         finish.status = TIDE_CANCELED;
     }
     struct claimed claimed = {picked->started, picked->cycle, picked->run, picked->noted};
-    tide_status rc = tide_sql_finish_row(self, &finish, &claimed, now_unix_ms, err);
-    if (rc == TIDE_OK && over)
-        rc = over_budget_add(changes, picked, fails, err);
-    return rc;
+    TIDE_TRY(tide_sql_finish_row(self, &finish, &claimed, now_unix_ms, err));
+    if (over)
+        TIDE_TRY(over_budget_add(changes, picked, fails, err));
+    return TIDE_OK;
 }
 
 tide_status tide_sql_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
@@ -453,7 +445,7 @@ static tide_status purge_kept(struct tide_sqlite *self, const struct picked *pic
 static tide_status purge_look(struct tide_sqlite *self, uint64_t before, size_t count_max,
                               uint64_t newest, tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_PURGE_SCAN);
+    tide_auto_stmt *stmt = sql_of(self, SQL_PURGE_SCAN);
     size_t looked = 0;
     size_t young = 0;
     bool row = false;
@@ -479,7 +471,6 @@ static tide_status purge_look(struct tide_sqlite *self, uint64_t before, size_t 
         self->purge_after = id;
         rc = tide_db_step(&self->db, stmt, &row, err);
     }
-    tide_db_end(stmt);
     self->base.purge_more = row && young < PURGE_YOUNG_MAX;
     if (!row && looked == PURGE_LOOK_MAX)
         self->base.purge_more = true;
@@ -494,10 +485,9 @@ static tide_status purge_one(struct tide_sqlite *self, const struct picked *pick
                                           SQL_DEP_CLEAR_JOB};
     /* Only a failed or canceled one may still wait for others. */
     size_t count = picked->state == TIDE_ROW_DONE ? 3 : 4;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
-        rc = tide_db_do(&self->db, err, texts[i], picked->id);
-    return rc;
+    for (size_t i = 0; i < count; i++)
+        TIDE_TRY(tide_db_do(&self->db, err, texts[i], picked->id));
+    return TIDE_OK;
 }
 
 tide_status tide_sql_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,

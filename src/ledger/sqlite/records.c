@@ -14,9 +14,7 @@ static tide_status by_id(struct tide_sqlite *self, enum tide_sql text, const cha
     sqlite3_stmt *stmt = sql_of(self, text);
     bool row = false;
     tide_bind_u64(stmt, 1, id);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %u", what, id);
     *value_out = tide_column_u32(stmt, 0);
@@ -29,9 +27,7 @@ tide_status tide_sql_kind_scope(struct tide_sqlite *self, uint32_t kind, uint32_
 {
     if (kind != 0 && tide_map_get(&self->kinds, kind, scope_out))
         return TIDE_OK;
-    tide_status rc = by_id(self, SQL_KIND_BY_ID, "kind", kind, scope_out, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(by_id(self, SQL_KIND_BY_ID, "kind", kind, scope_out, err));
     return tide_map_put(&self->kinds, kind, *scope_out) ? TIDE_OK : tide_sql_no_memory(err);
 }
 
@@ -40,9 +36,7 @@ tide_status tide_sql_account_exists(struct tide_sqlite *self, uint32_t account, 
     uint32_t ignored = 0;
     if (tide_map_get(&self->accounts, account, &ignored))
         return TIDE_OK;
-    tide_status rc = by_id(self, SQL_ACCOUNT_BY_ID, "account", account, &ignored, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(by_id(self, SQL_ACCOUNT_BY_ID, "account", account, &ignored, err));
     return tide_map_put(&self->accounts, account, 0) ? TIDE_OK : tide_sql_no_memory(err);
 }
 
@@ -112,13 +106,12 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
     sqlite3_stmt *stmt = sql_of(self, SQL_JOB_ACCOUNT_KIND);
     bool row = false;
     tide_bind_u64(stmt, 1, job);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     TIDE_ASSERT(row); /* its claim was there a moment ago */
     uint64_t account = tide_column_u64(stmt, 0);
     uint64_t kind = tide_column_u64(stmt, 1);
     tide_db_end(stmt);
+    tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         rc = tide_item_check(&items[i], err);
         if (rc != TIDE_OK)
@@ -186,11 +179,11 @@ tide_status tide_sql_intent_find(tide_ledger *ledger, tide_text tag, tide_intent
                                  tide_buf *outcome_out, tide_error *err)
 {
     bool found = false;
-    tide_status rc = intent_read(sqlite_of(ledger), tag, &found, state_out, outcome_out, err);
-    if (rc == TIDE_OK && !found)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
-                            tag.data);
-    return rc;
+    TIDE_TRY(intent_read(sqlite_of(ledger), tag, &found, state_out, outcome_out, err));
+    if (!found)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
+                              tag.data);
+    return TIDE_OK;
 }
 
 /* ---- schedules ------------------------------------------------------------------ */

@@ -48,9 +48,7 @@ static tide_status remember(struct tide_sqlite *self, tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_DATA_VERSION);
     bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     TIDE_ASSERT(row);
     uint64_t version = tide_column_u64(stmt, 0);
     tide_db_end(stmt);
@@ -73,9 +71,7 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
             "%s: an earlier write could not be synced to disk; stop, check the disk "
             "and start again",
             self->db.path);
-    tide_status rc = tide_db_run(&self->db, sql_of(self, SQL_BEGIN), err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&self->db, sql_of(self, SQL_BEGIN), err));
     self->in_tx = true;
     self->tx_failed = TIDE_OK;
     self->tx_over = false;
@@ -84,7 +80,7 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->deps_known = false;
     self->tally_cycles_count = 0;
     self->tally_released_count = 0;
-    rc = remember(self, err);
+    tide_status rc = remember(self, err);
     if (rc != TIDE_OK) {
         rollback(&self->tx);
         return rc;
@@ -273,19 +269,17 @@ static void destroy(struct tide_sqlite *self)
 static tide_status check_after_crash(struct tide_sqlite *self, tide_error *err)
 {
     int64_t running = 0;
-    tide_status rc =
-        tide_db_number(&self->db, "SELECT count(*) FROM note WHERE key = 'running'", &running, err);
-    if (rc != TIDE_OK || running == 0)
-        return rc;
+    TIDE_TRY(tide_db_number(&self->db, "SELECT count(*) FROM note WHERE key = 'running'", &running,
+                            err));
+    if (running == 0)
+        return TIDE_OK;
     TIDE_SEEN("ledger: checked after an unclean stop");
-    tide_buf problems;
-    tide_buf_init(&problems, self->mem, 16 << 10);
-    rc = tide_db_quick_check(&self->db, &problems, err);
-    if (rc == TIDE_OK && problems.bytes > 0)
-        rc = tide_error_set(err, TIDE_CORRUPT, "%s: damaged (%.150s); restore it from a backup",
-                            self->db.path, tide_buf_cstr(&problems));
-    tide_buf_done(&problems);
-    return rc;
+    tide_auto_buf problems = tide_buf_in(self->mem, 16 << 10);
+    TIDE_TRY(tide_db_quick_check(&self->db, &problems, err));
+    if (problems.bytes > 0)
+        return tide_error_set(err, TIDE_CORRUPT, "%s: damaged (%.150s); restore it from a backup",
+                              self->db.path, tide_buf_cstr(&problems));
+    return TIDE_OK;
 }
 
 /* Marks the run, so that the next start knows whether this one ended cleanly. */
@@ -294,13 +288,11 @@ static tide_status record_start(struct tide_sqlite *self, const struct tide_ledg
 {
     const char *run_id = options->run_id == NULL ? "" : options->run_id;
     tide_tx *tx = NULL;
-    tide_status rc = begin(&self->base, &tx, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(begin(&self->base, &tx, err));
     sqlite3_stmt *stmt = sql_of(self, SQL_RUN_ADD);
     tide_bind_text(stmt, 1, tide_text_of(run_id));
     tide_bind_u64(stmt, 2, options->now_unix_ms);
-    rc = tide_db_run(&self->db, stmt, err);
+    tide_status rc = tide_db_run(&self->db, stmt, err);
     self->run = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
     if (rc == TIDE_OK)
         rc = tide_ledger_note(tx, running_key, tide_text_of(run_id[0] == '\0' ? "?" : run_id), err);
@@ -317,9 +309,7 @@ static tide_status look_for_copy(struct tide_sqlite *self,
                                  struct tide_schema *schema, tide_error *err)
 {
     int64_t application = 0;
-    tide_status rc = tide_db_number(&self->db, "PRAGMA application_id", &application, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_number(&self->db, "PRAGMA application_id", &application, err));
     if (application == TIDE_LEDGER_COPYING_ID && !options->building)
         return tide_error_set(err, TIDE_BUSY,
                               "%s: a copy into it has not ended; finish it with `tidemark ledger "
@@ -334,9 +324,7 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
                              tide_error *err)
 {
     bool exists = false;
-    tide_status rc = tide_db_exists(options->path, self->vfs, &exists, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_exists(options->path, self->vfs, &exists, err));
     if (!exists && (options->must_exist || options->read_only))
         return tide_error_set(err, TIDE_NOT_FOUND,
                               "%s: there is no such file; start the engine "
@@ -355,15 +343,11 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
         .busy_timeout_ms = 2000,
         .cache_kib = 8192,
     };
-    rc = tide_db_open(&db, self->mem, &self->db, err);
+    TIDE_TRY(tide_db_open(&db, self->mem, &self->db, err));
     uint32_t version = 0;
     struct tide_schema schema = tide_ledger_schema;
-    if (rc == TIDE_OK)
-        rc = look_for_copy(self, options, &schema, err);
-    if (rc == TIDE_OK)
-        rc = tide_migrate_look(&self->db, &schema, &version, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(look_for_copy(self, options, &schema, err));
+    TIDE_TRY(tide_migrate_look(&self->db, &schema, &version, err));
     if (options->read_only)
         return version == tide_ledger_schema.steps_count
                    ? TIDE_OK
@@ -372,16 +356,12 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
                                     "to upgrade it",
                                     options->path, version, tide_ledger_schema.steps_count);
     if (version > 0)
-        rc = check_after_crash(self, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_wal(&self->db, err);
-    if (rc == TIDE_OK)
-        rc = tide_migrate(&self->db, &schema, version, err);
+        TIDE_TRY(check_after_crash(self, err));
+    TIDE_TRY(tide_db_wal(&self->db, err));
+    TIDE_TRY(tide_migrate(&self->db, &schema, version, err));
     db.must_exist = true;
     db.cache_kib = 512;
-    if (rc == TIDE_OK)
-        rc = tide_db_open(&db, self->mem, &self->side, err);
-    return rc;
+    return tide_db_open(&db, self->mem, &self->side, err);
 }
 
 static const struct tide_ledger_ops sqlite_ops;
@@ -476,9 +456,7 @@ tide_status tide_sql_backup(tide_ledger *ledger, const char *path, tide_error *e
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     bool exists = false;
-    tide_status rc = tide_db_exists(path, self->vfs, &exists, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_exists(path, self->vfs, &exists, err));
     if (exists)
         return tide_error_set(err, TIDE_EXISTS, "%s: already exists; name a new file", path);
 
@@ -491,7 +469,7 @@ tide_status tide_sql_backup(tide_ledger *ledger, const char *path, tide_error *e
     tide_db target = {0};
     struct tide_db_options options = {
         .path = self->db.path, .vfs = self->vfs, .read_only = true, .busy_timeout_ms = 2000};
-    rc = tide_db_open(&options, self->mem, &source, err);
+    tide_status rc = tide_db_open(&options, self->mem, &source, err);
     options.path = partial;
     options.read_only = false;
     if (rc == TIDE_OK)
@@ -556,30 +534,28 @@ static tide_status check_rule(struct tide_sqlite *self, const struct rule *rule,
                               tide_error *err)
 {
     enum { SHOWN_MAX = 5 };
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(self->db.handle, rule->sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(&self->db, code, "prepare a check", err);
     for (int shown = 0; (code = sqlite3_step(stmt)) == SQLITE_ROW && shown < SHOWN_MAX; shown++)
         (void)tide_buf_print(problems, "%s: %" PRIu64 "\n", rule->name, tide_column_u64(stmt, 0));
-    tide_status rc = code == SQLITE_ROW || code == SQLITE_DONE
-                         ? TIDE_OK
-                         : tide_db_failed(&self->db, code, "check", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return code == SQLITE_ROW || code == SQLITE_DONE
+               ? TIDE_OK
+               : tide_db_failed(&self->db, code, "check", err);
 }
 
 tide_status tide_sql_check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     const size_t before = problems->bytes;
-    tide_status rc = tide_db_quick_check(&self->db, problems, err);
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof rules / sizeof rules[0]; i++)
-        rc = check_rule(self, &rules[i], problems, err);
-    if (rc == TIDE_OK && problems->bytes > before)
-        rc = tide_error_set(err, TIDE_CORRUPT, "%s: %.200s", self->db.path,
-                            tide_buf_cstr(problems) + before);
-    return rc;
+    TIDE_TRY(tide_db_quick_check(&self->db, problems, err));
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        TIDE_TRY(check_rule(self, &rules[i], problems, err));
+    if (problems->bytes > before)
+        return tide_error_set(err, TIDE_CORRUPT, "%s: %.200s", self->db.path,
+                              tide_buf_cstr(problems) + before);
+    return TIDE_OK;
 }
 
 static const struct tide_ledger_ops sqlite_ops = {

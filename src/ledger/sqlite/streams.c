@@ -27,18 +27,16 @@ static tide_status stream_find(struct tide_sqlite *self, uint32_t account, const
     tide_db_end(stmt); /* it still holds the texts of the last answer */
     tide_bind_u64(stmt, 1, account);
     tide_bind_text(stmt, 2, tide_text_of(name));
-    tide_status rc = tide_db_step(&self->db, stmt, found_out, err);
-    if (rc == TIDE_OK && *found_out)
+    TIDE_TRY(tide_db_step(&self->db, stmt, found_out, err));
+    if (*found_out)
         stream_read(stmt, row_out);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status stream_add(struct tide_sqlite *self, uint32_t account, const char *name,
                               tide_text floor, tide_error *err)
 {
-    tide_status rc = account == 0 ? TIDE_OK : tide_sql_account_exists(self, account, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(account == 0 ? TIDE_OK : tide_sql_account_exists(self, account, err));
     return tide_db_do(&self->db, err, SQL_STREAM_ADD, account, name, tide_value_or_null(floor));
 }
 
@@ -74,9 +72,7 @@ static tide_status stream_ordinals(struct tide_sqlite *self, uint64_t stream, ui
     sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_BY_ID);
     bool row = false;
     tide_bind_u64(stmt, 1, stream);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no stream %" PRIu64, stream);
     *ordinal_out = tide_column_u64(stmt, 0);
@@ -120,9 +116,7 @@ static tide_status span_finished(struct tide_sqlite *self, uint64_t stream, uint
     tide_bind_u64(stmt, 1, stream);
     tide_bind_u64(stmt, 2, from);
     tide_bind_u64(stmt, 3, to);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     TIDE_ASSERT(row); /* an aggregate always has one */
     uint64_t count = tide_column_u64(stmt, 0);
     uint64_t unfinished = tide_column_u64(stmt, 1);
@@ -172,9 +166,7 @@ static tide_status reachable(struct tide_sqlite *self, uint64_t stream, uint64_t
     bool row = false;
     tide_bind_u64(stmt, 1, stream);
     tide_bind_u64(stmt, 2, from);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     *to_out = row ? tide_column_u64(stmt, 0) : next;
     if (row)
         tide_db_end(stmt);
@@ -184,18 +176,14 @@ static tide_status reachable(struct tide_sqlite *self, uint64_t stream, uint64_t
 static tide_status cursor_get(struct tide_sqlite *self, uint64_t stream, tide_buf *cursor_out,
                               tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_CURSOR);
+    tide_auto_stmt *stmt = sql_of(self, SQL_STREAM_CURSOR);
     bool row = false;
     tide_bind_u64(stmt, 1, stream);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&self->db, stmt, &row, err));
     TIDE_ASSERT(row); /* its ordinals were read a moment ago */
     tide_text value = tide_column_text(stmt, 0);
     tide_buf_clear(cursor_out);
-    rc = tide_buf_add(cursor_out, value.data, value.bytes);
-    tide_db_end(stmt);
-    return rc;
+    return tide_buf_add(cursor_out, value.data, value.bytes);
 }
 
 tide_status tide_sql_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,

@@ -143,22 +143,20 @@ static tide_status writer_open(tide_archive *archive, tide_error *err)
     if (writer->cuts == NULL ||
         (!archive->options.index_later && tide_recent_init(archive) != TIDE_OK))
         return no_memory(&archive->options, err);
-    tide_status rc = tide_packer_new(archive->mem, archive->options.level, &writer->packer, err);
-    if (rc == TIDE_OK && (tide_cond_new(archive->world, &writer->work) != TIDE_OK ||
-                          tide_cond_new(archive->world, &writer->news) != TIDE_OK))
-        rc = no_memory(&archive->options, err);
-    if (rc == TIDE_OK)
-        rc = tide_dir_make(archive->world, archive->options.dir, err);
-    if (rc == TIDE_OK)
-        rc = lock_directory(archive, err);
-    return rc == TIDE_OK ? tide_shards_look(&writer->shards, err) : rc;
+    TIDE_TRY(tide_packer_new(archive->mem, archive->options.level, &writer->packer, err));
+    if (tide_cond_new(archive->world, &writer->work) != TIDE_OK ||
+        tide_cond_new(archive->world, &writer->news) != TIDE_OK)
+        return no_memory(&archive->options, err);
+    TIDE_TRY(tide_dir_make(archive->world, archive->options.dir, err));
+    TIDE_TRY(lock_directory(archive, err));
+    return tide_shards_look(&writer->shards, err);
 }
 
 /* Checks the account where it costs nothing: on the newest shard.  The others are checked when they
  * are opened. */
 static tide_status check_account(tide_archive *archive, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status strange = TIDE_OK;
     bool found = false;
     tide_status rc = tide_reader_take(archive, &reader, err);
@@ -172,7 +170,6 @@ static tide_status check_account(tide_archive *archive, tide_error *err)
         if (shard->broken[0] != '\0' && shard->broken_rc != TIDE_CORRUPT)
             strange = shard->broken_rc;
     }
-    tide_reader_drop(reader);
     /* Only foreign files or files of a newer version: this is not our archive. */
     return rc == TIDE_OK && !found ? strange : rc;
 }
@@ -180,12 +177,12 @@ static tide_status check_account(tide_archive *archive, tide_error *err)
 static tide_status threads_start(tide_archive *archive, tide_error *err)
 {
     struct tide_writer *writer = archive->writer;
-    tide_status rc = tide_world_thread(archive->world, "archive", tide_archive_writer_run, archive,
-                                       &writer->thread, err);
-    if (rc == TIDE_OK && !archive->options.index_later)
-        rc = tide_world_thread(archive->world, "archive-index", tide_archive_indexer_run, archive,
-                               &writer->indexer, err);
-    return rc;
+    TIDE_TRY(tide_world_thread(archive->world, "archive", tide_archive_writer_run, archive,
+                               &writer->thread, err));
+    if (!archive->options.index_later)
+        TIDE_TRY(tide_world_thread(archive->world, "archive-index", tide_archive_indexer_run,
+                                   archive, &writer->indexer, err));
+    return TIDE_OK;
 }
 
 tide_status tide_archive_open(const struct tide_archive_options *options, tide_mem *mem,
@@ -248,13 +245,12 @@ static tide_status shard_number(struct tide_reader *reader, size_t wanted, size_
 
 size_t tide_archive_shards(tide_archive *archive)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *last = NULL;
     size_t count = 0;
     (void)tide_reader_take_all(archive, &reader, NULL); /* on failure use the known ones */
     if (reader != NULL)
         (void)shard_number(reader, SIZE_MAX, &count, &last, NULL);
-    tide_reader_drop(reader);
     return count;
 }
 
@@ -279,7 +275,7 @@ tide_status tide_archive_broken(tide_archive *archive,
                                               void *arg),
                                 void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     if (rc == TIDE_OK)
         broken_gather(archive, reader);
@@ -292,7 +288,6 @@ tide_status tide_archive_broken(tide_archive *archive,
         if (shard->broken[0] != '\0')
             visit(shard->name, shard->broken_rc, shard->broken, arg);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -300,14 +295,11 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
                                tide_error *err)
 {
     uint64_t bytes = 0;
-    tide_status rc = tide_shard_state_load(shard, err);
-    if (rc == TIDE_OK)
-        rc = tide_shard_bytes(shard, &bytes, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_shard_state_load(shard, err));
+    TIDE_TRY(tide_shard_bytes(shard, &bytes, err));
     sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_SPAN);
     bool there = false;
-    rc = tide_db_step(&shard->db, row, &there, err);
+    tide_status rc = tide_db_step(&shard->db, row, &there, err);
     const int64_t oldest_ms = there ? sqlite3_column_int64(row, 0) : 0;
     const int64_t newest_ms = there ? sqlite3_column_int64(row, 1) : 0;
     const uint64_t gone = there ? tide_column_u64(row, 2) : 0;
@@ -335,14 +327,10 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
 tide_status tide_archive_shard(tide_archive *archive, size_t index,
                                struct tide_shard_state *state_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
     size_t before = 0;
-    tide_status rc = tide_reader_take_all(archive, &reader, err);
-    if (rc == TIDE_OK)
-        rc = shard_number(reader, index, &before, &shard, err);
-    if (rc == TIDE_OK)
-        rc = shard_state(shard, state_out, err);
-    tide_reader_drop(reader);
-    return rc;
+    TIDE_TRY(tide_reader_take_all(archive, &reader, err));
+    TIDE_TRY(shard_number(reader, index, &before, &shard, err));
+    return shard_state(shard, state_out, err);
 }

@@ -241,9 +241,7 @@ static tide_status liner_add(struct liner *liner, const uint8_t *bytes, size_t c
             if (liner->line != 0)
                 liner->in_line += (uint32_t)run;
         }
-        tide_status rc = liner->write(liner->arg, lines, used);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(liner->write(liner->arg, lines, used));
     }
     return TIDE_OK;
 }
@@ -404,22 +402,19 @@ tide_status tide_content_join(tide_text left, const struct tide_cut *cuts, size_
                               void *write_arg, tide_error *err)
 {
     size_t done = 0;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < cuts_count; i++) {
+    for (size_t i = 0; i < cuts_count; i++) {
         if (cuts[i].at < done || cuts[i].at > left.bytes)
             return tide_error_set(err, TIDE_CORRUPT, "a piece has an invalid position");
         if (cuts[i].at > done)
-            rc = write(write_arg, left.data + done, cuts[i].at - done);
+            TIDE_TRY(write(write_arg, left.data + done, cuts[i].at - done));
         done = cuts[i].at;
         tide_text bytes = TIDE_TEXT_NONE;
-        if (rc == TIDE_OK)
-            rc = piece(piece_arg, i, &bytes, err);
+        TIDE_TRY(piece(piece_arg, i, &bytes, err));
         struct liner liner = {
             .line = cuts[i].line, .crlf = cuts[i].crlf, .write = write, .arg = write_arg};
-        if (rc == TIDE_OK)
-            rc = liner_add(&liner, (const uint8_t *)bytes.data, bytes.bytes);
+        TIDE_TRY(liner_add(&liner, (const uint8_t *)bytes.data, bytes.bytes));
     }
-    if (rc == TIDE_OK && left.bytes > done)
-        rc = write(write_arg, left.data + done, left.bytes - done);
-    return rc;
+    if (left.bytes > done)
+        TIDE_TRY(write(write_arg, left.data + done, left.bytes - done));
+    return TIDE_OK;
 }

@@ -62,14 +62,11 @@ tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t s
 tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored *stored,
                              uint64_t said_bytes, uint64_t bytes, int64_t now_ms, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (!is_short(said_bytes, bytes))
         return tide_db_do(&shard->db, err, TIDE_SHARD_DOUBT_DROP, stored->rowid);
     if (!is_doubted(stored->copy))
         return TIDE_OK; /* the stored copy is better, and stays */
-    rc = doubt_put(shard, stored->rowid, TIDE_COPY_SHORT, said_bytes, now_ms, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(doubt_put(shard, stored->rowid, TIDE_COPY_SHORT, said_bytes, now_ms, err));
     return tide_db_do(&shard->db, err, TIDE_SHARD_DOUBT_TRIED, stored->rowid, now_ms);
 }
 
@@ -85,10 +82,10 @@ static tide_status visit_shard(struct tide_shard *shard,
                                bool (*visit)(const struct tide_doubted *doubted, void *arg),
                                void *arg, bool *go_on, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBTED);
+    tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBTED);
     bool there = false;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    while (rc == TIDE_OK && there && *go_on) {
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    while (there && *go_on) {
         const int copy = sqlite3_column_int(row, 1);
         struct tide_doubted doubted = {
             .copy = copy > 0 && copy < TIDE_COPIES ? (tide_copy)copy : TIDE_COPY_DAMAGED,
@@ -100,23 +97,21 @@ static tide_status visit_shard(struct tide_shard *shard,
         };
         tide_column_copy(row, 0, doubted.gmail_id, sizeof doubted.gmail_id);
         *go_on = visit(&doubted, arg);
-        rc = tide_db_step(&shard->db, row, &there, err);
+        TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
     }
-    tide_db_end(row);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_archive_doubted(tide_archive *archive,
                                  bool (*visit)(const struct tide_doubted *doubted, void *arg),
                                  void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     bool go_on = true;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          go_on && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);)
         rc = visit_shard(shard, visit, arg, &go_on, err);
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -151,11 +146,10 @@ static tide_status tidy_one(tide_archive *archive, struct tide_shard *shard, int
 
 static tide_status tidy_shard(tide_archive *archive, struct tide_shard *shard, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     int64_t at = 0;
-    for (bool there = true; rc == TIDE_OK && there;)
-        rc = tidy_one(archive, shard, &at, &there, err);
-    return rc;
+    for (bool there = true; there;)
+        TIDE_TRY(tidy_one(archive, shard, &at, &there, err));
+    return TIDE_OK;
 }
 
 tide_status tide_archive_tidy(tide_archive *archive, const tide_cancel *cancel, tide_error *err)

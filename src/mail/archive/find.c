@@ -5,7 +5,7 @@
 tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
                              bool *has_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     bool has = false;
     tide_status rc = tide_reader_take(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
@@ -15,7 +15,6 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
         rc = tide_db_step(&shard->db, row, &has, err);
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     if (rc == TIDE_OK)
         *has_out = has;
     return rc;
@@ -27,19 +26,18 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
 static tide_status thread_next(struct tide_shard *shard, tide_text thread_id, bool *there_out,
                                struct tide_stored *stored, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_THREAD, thread_id, stored->rowid);
-    const tide_status rc = tide_db_step(&shard->db, row, there_out, err);
-    if (rc == TIDE_OK && *there_out)
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_THREAD, thread_id, stored->rowid);
+    TIDE_TRY(tide_db_step(&shard->db, row, there_out, err));
+    if (*there_out)
         tide_shard_stored(shard, row, stored);
-    tide_db_end(row);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_archive_thread(tide_archive *archive, tide_text thread_id,
                                 bool (*visit)(const struct tide_stored *stored, void *arg),
                                 void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     /* Years in order; parts of a year one after the other, which is the order of time except for
      * the few late messages. */
@@ -53,7 +51,6 @@ tide_status tide_archive_thread(tide_archive *archive, tide_text thread_id,
                 go_on = visit(&stored, arg);
         }
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -76,26 +73,21 @@ static tide_status label_walk(struct tide_shard *shard, sqlite3_stmt *row, tide_
 tide_status tide_archive_label_rows(tide_archive *archive, const struct tide_stored *stored,
                                     tide_label_visit *visit, void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
-    tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
-    if (rc == TIDE_OK) {
-        sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_ROWS, stored->rowid);
-        rc = label_walk(shard, row, visit, arg, err);
-    }
-    tide_reader_drop(reader);
-    return rc;
+    TIDE_TRY(tide_reader_take_at(archive, stored->shard, &reader, &shard, err));
+    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_ROWS, stored->rowid);
+    return label_walk(shard, row, visit, arg, err);
 }
 
 tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *visit, void *arg,
                                     tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          tide_reader_next(reader, TIDE_OLDEST_FIRST, &shard, &rc, err);)
         rc = label_walk(shard, tide_db_stmt(&shard->db, TIDE_SHARD_LABELS_ALL), visit, arg, err);
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -105,7 +97,7 @@ tide_status tide_archive_gone_ids(tide_archive *archive, uint32_t shard,
                                   void (*visit)(const char *gmail_id, void *arg), void *arg,
                                   tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *found = NULL;
     tide_status rc = tide_reader_take_at(archive, shard, &reader, &found, err);
     if (rc == TIDE_OK) {
@@ -116,6 +108,5 @@ tide_status tide_archive_gone_ids(tide_archive *archive, uint32_t shard,
             visit(id, arg);
         }
     }
-    tide_reader_drop(reader);
     return rc;
 }

@@ -107,12 +107,12 @@ static tide_status recover(tide_archive *archive, struct tide_shard *shard, tide
 /* Picks the next messages of this shard; a suspect is picked alone. */
 static tide_status pick(struct tide_shard *shard, struct batch *batch, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TO_INDEX, batch->wanted);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TO_INDEX, batch->wanted);
     uint64_t bytes = 0;
     bool there = false;
     batch->count = 0;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    while (rc == TIDE_OK && there && batch->count < batch->wanted) {
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    while (there && batch->count < batch->wanted) {
         bool suspect = sqlite3_column_int(row, 4) > 0;
         bytes += tide_column_u64(row, 3);
         if (batch->count > 0 && (suspect || bytes > TIDE_INDEX_GROUP_BYTES))
@@ -124,10 +124,9 @@ static tide_status pick(struct tide_shard *shard, struct batch *batch, tide_erro
         tide_shard_hash(row, 5, item->hash);
         if (suspect)
             break;
-        rc = tide_db_step(&shard->db, row, &there, err);
+        TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
     }
-    tide_db_end(row);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status run_mark(tide_archive *archive, struct tide_work *work, tide_error *err)
@@ -181,16 +180,14 @@ static tide_status keep(struct batch *batch, tide_text text, tide_text *kept_out
 static tide_status fold(tide_archive *archive, struct batch *batch, tide_buf *room,
                         const tide_text *texts, size_t count, tide_text *kept_out)
 {
-    tide_status rc = TIDE_OK;
     tide_buf_clear(room);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (texts[i].bytes == 0)
             continue;
-        rc = archive->options.indexer->fold(texts[i], room);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(room, " ", 1);
+        TIDE_TRY(archive->options.indexer->fold(texts[i], room));
+        TIDE_TRY(tide_buf_add(room, " ", 1));
     }
-    return rc == TIDE_OK ? keep(batch, tide_buf_text(room), kept_out) : rc;
+    return keep(batch, tide_buf_text(room), kept_out);
 }
 
 /* A message without an id gets one from its content: equal bytes get equal ids (M8). */
@@ -227,14 +224,11 @@ static tide_status keep_words(tide_archive *archive, struct batch *batch, struct
     size_t count = 0;
     for (; count < message->attachments_count && count < TIDE_MESSAGE_ATTACHMENTS_MAX; count++)
         names[count] = message->attachments[count].name;
-    tide_status rc = fold(archive, batch, room, &message->subject, 1, &item->words_subject);
-    if (rc == TIDE_OK)
-        rc = fold(archive, batch, room, &message->from, 1, &item->words_from);
-    if (rc == TIDE_OK)
-        rc = fold(archive, batch, room, to, 3, &item->words_to);
-    if (rc == TIDE_OK)
-        rc = fold(archive, batch, room, &message->text, 1, &item->text);
-    return rc == TIDE_OK ? fold(archive, batch, room, names, count, &item->names) : rc;
+    TIDE_TRY(fold(archive, batch, room, &message->subject, 1, &item->words_subject));
+    TIDE_TRY(fold(archive, batch, room, &message->from, 1, &item->words_from));
+    TIDE_TRY(fold(archive, batch, room, to, 3, &item->words_to));
+    TIDE_TRY(fold(archive, batch, room, &message->text, 1, &item->text));
+    return fold(archive, batch, room, names, count, &item->names);
 }
 
 /* The bytes of a message, from memory if they were just stored, else from its shard; NONE and a
@@ -297,19 +291,12 @@ static tide_status parse(tide_archive *archive, struct batch *batch, struct item
 
 static tide_status parse_all(tide_archive *archive, struct batch *batch, tide_error *err)
 {
-    tide_arena arena;
-    tide_buf raw;
-    tide_buf room;
-    tide_arena_init(&arena, archive->mem, ARENA_BYTES_MAX);
-    tide_buf_init(&raw, archive->mem, TIDE_MESSAGE_BYTES_MAX);
-    tide_buf_init(&room, archive->mem, FOLDED_BYTES_MAX);
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
-        rc = parse(archive, batch, &batch->items[i], &arena, &raw, &room, err);
-    tide_buf_done(&room);
-    tide_buf_done(&raw);
-    tide_arena_done(&arena);
-    return rc;
+    tide_auto_arena arena = tide_arena_in(archive->mem, ARENA_BYTES_MAX);
+    tide_auto_buf raw = tide_buf_in(archive->mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_auto_buf room = tide_buf_in(archive->mem, FOLDED_BYTES_MAX);
+    for (size_t i = 0; i < batch->count; i++)
+        TIDE_TRY(parse(archive, batch, &batch->items[i], &arena, &raw, &room, err));
+    return TIDE_OK;
 }
 
 /* ---- writing (on the writer's thread) ------------------------------------------------- */
@@ -317,11 +304,11 @@ static tide_status parse_all(tide_archive *archive, struct batch *batch, tide_er
 static tide_status words_add(struct tide_shard *shard, const struct item *item, tide_error *err)
 {
     tide_db *db = &shard->db;
-    tide_status rc = tide_db_do(db, err, TIDE_SHARD_HEAD_ADD, item->id, item->message_id,
-                                tide_value_if(item->has_date, (uint64_t)item->date_ms), item->from,
-                                item->to, item->cc, item->bcc, item->subject, item->files);
-    if (rc != TIDE_OK || sqlite3_changes(db->handle) == 0)
-        return rc; /* it has its words */
+    TIDE_TRY(tide_db_do(db, err, TIDE_SHARD_HEAD_ADD, item->id, item->message_id,
+                        tide_value_if(item->has_date, (uint64_t)item->date_ms), item->from,
+                        item->to, item->cc, item->bcc, item->subject, item->files));
+    if (sqlite3_changes(db->handle) == 0)
+        return TIDE_OK;
     shard->untidy = true;
     return tide_db_do(db, err, TIDE_SHARD_WORDS_ADD, item->id, item->text, item->words_subject,
                       item->words_from, item->words_to, item->names);
@@ -333,20 +320,18 @@ static tide_status run_write(tide_archive *archive, struct tide_work *work, tide
     tide_shards *shards = &archive->writer->shards;
     struct tide_shard *shard = tide_shards_get(shards, batch->key);
     TIDE_ASSERT(shard != NULL);
-    tide_status rc = tide_shards_open(shards, shard, err);
-    if (rc == TIDE_OK)
-        rc = tide_writer_begin(archive, shard, err);
+    TIDE_TRY(tide_shards_open(shards, shard, err));
+    TIDE_TRY(tide_writer_begin(archive, shard, err));
     /* Picked newest first, written oldest first: FTS5 buffers rows in memory only while ids ascend,
      * and otherwise writes a segment per message. */
-    for (size_t left = batch->count; rc == TIDE_OK && left > 0; left--) {
+    for (size_t left = batch->count; left > 0; left--) {
         const struct item *item = &batch->items[left - 1];
         if (item->has_words)
-            rc = words_add(shard, item, err);
-        if (rc == TIDE_OK)
-            rc = mark_set(shard, item->id, item->mark,
-                          item->problem[0] == '\0' ? NULL : item->problem, err);
+            TIDE_TRY(words_add(shard, item, err));
+        TIDE_TRY(mark_set(shard, item->id, item->mark,
+                          item->problem[0] == '\0' ? NULL : item->problem, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Removes the marks: nothing crashed, the group just could not be read. */
@@ -398,9 +383,7 @@ static tide_status index_group(tide_archive *archive, size_t wanted, size_t *cou
             batch_free(&batch->work);
         return rc;
     }
-    rc = ask(archive, batch, run_write, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(ask(archive, batch, run_write, err));
     batch_free(&batch->work);
     *count_out = count;
     return TIDE_OK;
@@ -444,9 +427,8 @@ static tide_status index_some(tide_archive *archive, uint64_t count_max, bool ma
 {
     uint64_t done = 0;
     size_t count = 1;
-    tide_status rc = index_turn(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(index_turn(archive, err));
+    tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && count > 0 && done < count_max &&
            !(may_stop && index_stopped(archive))) {
         uint64_t wanted = count_max - done;
@@ -509,9 +491,7 @@ static tide_status tidy_step(tide_archive *archive, bool *more_out, tide_error *
         return no_memory(err);
     tidying->mem = archive->mem;
     tidying->work = (struct tide_work){.run = run_tidy, .free = tidying_free};
-    tide_status rc = tide_archive_work(archive, &tidying->work, NULL, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_archive_work(archive, &tidying->work, NULL, err));
     *more_out = tidying->more;
     tidying_free(&tidying->work);
     return TIDE_OK;
@@ -603,20 +583,17 @@ void tide_archive_indexer_run(void *arg)
 static tide_status unmark_all(tide_archive *archive, struct tide_shard *shard, tide_error *err)
 {
     shard->indexed = false;
-    const tide_status rc = tide_writer_begin(archive, shard, err);
-    return rc == TIDE_OK ? tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_AGAIN), err)
-                         : rc;
+    TIDE_TRY(tide_writer_begin(archive, shard, err));
+    return tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_AGAIN), err);
 }
 
 tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *cancel,
                                      tide_error *err)
 {
-    const tide_status rc = tide_archive_each(archive, unmark_all, false, cancel, err);
-    if (rc == TIDE_OK) {
-        tide_lock_take(archive->world, archive->lock);
-        archive->writer->index_all = true; /* makes the indexer look at all shards again */
-        tide_cond_wake_all(archive->world, archive->writer->news);
-        tide_lock_drop(archive->world, archive->lock);
-    }
-    return rc;
+    TIDE_TRY(tide_archive_each(archive, unmark_all, false, cancel, err));
+    tide_lock_take(archive->world, archive->lock);
+    archive->writer->index_all = true; /* makes the indexer look at all shards again */
+    tide_cond_wake_all(archive->world, archive->writer->news);
+    tide_lock_drop(archive->world, archive->lock);
+    return TIDE_OK;
 }

@@ -188,6 +188,12 @@ tide_status tide_reader_take_at(tide_archive *archive, uint32_t key,
                                 struct tide_reader **reader_out, struct tide_shard **shard_out,
                                 tide_error *err);
 void tide_reader_drop(struct tide_reader *reader); /* NULL is fine */
+static inline void tide_reader_drop_at(struct tide_reader **reader)
+{
+    tide_reader_drop(*reader);
+}
+/* Given back at the end of its block. */
+#define tide_auto_reader __attribute__((cleanup(tide_reader_drop_at))) struct tide_reader
 /* Opens the shard with that key. */
 tide_status tide_reader_at(struct tide_reader *reader, uint32_t key, struct tide_shard **shard_out,
                            tide_error *err);

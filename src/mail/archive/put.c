@@ -51,23 +51,22 @@ static tide_status check_text(tide_text text, const char *what, size_t least, si
 static tide_status check_incoming(const struct tide_incoming *message, tide_error *err)
 {
     size_t raw_bytes = message->take != NULL ? message->take->bytes : message->raw.bytes;
-    tide_status rc = check_text(message->gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
-    if (rc == TIDE_OK)
-        rc = check_text(message->thread_id, "a thread id", 0, TIDE_GMAIL_ID_BYTES_MAX, err);
-    if (rc == TIDE_OK)
-        rc =
-            check_text(message->history_id, "a history id", 0, TIDE_ARCHIVE_HISTORY_BYTES_MAX, err);
-    if (rc == TIDE_OK && message->labels_count > TIDE_ARCHIVE_LABELS_MAX)
-        rc = tide_error_set(err, TIDE_INVALID, "a message with %zu labels", message->labels_count);
-    for (size_t i = 0; rc == TIDE_OK && i < message->labels_count; i++)
-        rc = check_text(message->labels[i], "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err);
-    if (rc == TIDE_OK && raw_bytes > TIDE_MESSAGE_BYTES_MAX)
-        rc = tide_error_set(err, TIDE_INVALID, "a message of %zu bytes", raw_bytes);
-    if (rc == TIDE_OK && (message->internal_ms < tide_shard_year_ms(1) ||
-                          message->internal_ms >= tide_shard_year_ms(TIDE_SHARD_YEAR_MAX + 1)))
-        rc = tide_error_set(err, TIDE_INVALID,
-                            "a message with a date outside of the supported years");
-    return rc;
+    TIDE_TRY(check_text(message->gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err));
+    TIDE_TRY(check_text(message->thread_id, "a thread id", 0, TIDE_GMAIL_ID_BYTES_MAX, err));
+    TIDE_TRY(
+        check_text(message->history_id, "a history id", 0, TIDE_ARCHIVE_HISTORY_BYTES_MAX, err));
+    if (message->labels_count > TIDE_ARCHIVE_LABELS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a message with %zu labels",
+                              message->labels_count);
+    for (size_t i = 0; i < message->labels_count; i++)
+        TIDE_TRY(check_text(message->labels[i], "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err));
+    if (raw_bytes > TIDE_MESSAGE_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a message of %zu bytes", raw_bytes);
+    if (message->internal_ms < tide_shard_year_ms(1) ||
+        message->internal_ms >= tide_shard_year_ms(TIDE_SHARD_YEAR_MAX + 1))
+        return tide_error_set(err, TIDE_INVALID,
+                              "a message with a date outside of the supported years");
+    return TIDE_OK;
 }
 
 static tide_status message_entry(tide_archive *archive, tide_entry_kind kind,
@@ -200,30 +199,24 @@ tide_status tide_archive_put(tide_archive *archive, const struct tide_incoming *
                              const tide_cancel *cancel, uint64_t *ticket_out, tide_error *err)
 {
     struct tide_entry *entry = NULL;
-    tide_status rc = check_writable(archive, err);
-    if (rc == TIDE_OK)
-        rc = check_incoming(message, err);
-    if (rc == TIDE_OK)
-        rc = message_entry(archive, TIDE_ENTRY_MESSAGE, message, &entry, err);
-    return rc == TIDE_OK ? enqueue(archive, entry, message->take, cancel, ticket_out, err) : rc;
+    TIDE_TRY(check_writable(archive, err));
+    TIDE_TRY(check_incoming(message, err));
+    TIDE_TRY(message_entry(archive, TIDE_ENTRY_MESSAGE, message, &entry, err));
+    return enqueue(archive, entry, message->take, cancel, ticket_out, err);
 }
 
 tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_change *changes,
                                 size_t count, uint64_t *ticket_out, tide_error *err)
 {
     size_t room = count * sizeof *changes;
-    tide_status rc = check_writable(archive, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        rc = check_text(changes[i].gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
-        if (rc == TIDE_OK)
-            rc = check_text(changes[i].label, "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err);
-        if (rc == TIDE_OK)
-            rc = check_text(changes[i].history_id, "a history id", 0,
-                            TIDE_ARCHIVE_HISTORY_BYTES_MAX, err);
+    TIDE_TRY(check_writable(archive, err));
+    for (size_t i = 0; i < count; i++) {
+        TIDE_TRY(check_text(changes[i].gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err));
+        TIDE_TRY(check_text(changes[i].label, "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err));
+        TIDE_TRY(check_text(changes[i].history_id, "a history id", 0,
+                            TIDE_ARCHIVE_HISTORY_BYTES_MAX, err));
         room += changes[i].gmail_id.bytes + changes[i].label.bytes + changes[i].history_id.bytes;
     }
-    if (rc != TIDE_OK)
-        return rc;
     struct tide_entry *entry = entry_new(archive, TIDE_ENTRY_LABELS, room);
     if (entry == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue %zu labels", count);
@@ -243,11 +236,8 @@ tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_c
 static tide_status tell_of(tide_archive *archive, tide_entry_kind kind, tide_text gmail_id,
                            int64_t at_ms, uint64_t *ticket_out, tide_error *err)
 {
-    tide_status rc = check_writable(archive, err);
-    if (rc == TIDE_OK)
-        rc = check_text(gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(check_writable(archive, err));
+    TIDE_TRY(check_text(gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err));
     struct tide_entry *entry = entry_new(archive, kind, gmail_id.bytes);
     if (entry == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue a change");
@@ -277,36 +267,30 @@ tide_status tide_archive_back(tide_archive *archive, const struct tide_incoming 
     struct tide_incoming told = *message;
     told.raw = TIDE_TEXT_NONE;
     told.take = NULL;
-    tide_status rc = check_writable(archive, err);
-    if (rc == TIDE_OK)
-        rc = check_incoming(&told, err);
-    if (rc == TIDE_OK)
-        rc = message_entry(archive, TIDE_ENTRY_BACK, &told, &entry, err);
-    return rc == TIDE_OK ? enqueue(archive, entry, NULL, NULL, ticket_out, err) : rc;
+    TIDE_TRY(check_writable(archive, err));
+    TIDE_TRY(check_incoming(&told, err));
+    TIDE_TRY(message_entry(archive, TIDE_ENTRY_BACK, &told, &entry, err));
+    return enqueue(archive, entry, NULL, NULL, ticket_out, err);
 }
 
 static tide_status check_renaming(const struct tide_renaming *renaming, tide_error *err)
 {
-    tide_status rc = check_text(renaming->old_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
-    if (rc == TIDE_OK)
-        rc = check_text(renaming->new_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
-    if (rc == TIDE_OK)
-        rc = check_text(renaming->thread_id, "a thread id", 0, TIDE_GMAIL_ID_BYTES_MAX, err);
-    if (rc == TIDE_OK && renaming->labels_count > TIDE_ARCHIVE_LABELS_MAX)
-        rc = tide_error_set(err, TIDE_INVALID, "a message with %zu labels", renaming->labels_count);
-    for (size_t i = 0; rc == TIDE_OK && i < renaming->labels_count; i++)
-        rc = check_text(renaming->labels[i], "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err);
-    return rc;
+    TIDE_TRY(check_text(renaming->old_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err));
+    TIDE_TRY(check_text(renaming->new_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err));
+    TIDE_TRY(check_text(renaming->thread_id, "a thread id", 0, TIDE_GMAIL_ID_BYTES_MAX, err));
+    if (renaming->labels_count > TIDE_ARCHIVE_LABELS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a message with %zu labels",
+                              renaming->labels_count);
+    for (size_t i = 0; i < renaming->labels_count; i++)
+        TIDE_TRY(check_text(renaming->labels[i], "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err));
+    return TIDE_OK;
 }
 
 tide_status tide_archive_rename(tide_archive *archive, const struct tide_renaming *renaming,
                                 uint64_t *ticket_out, tide_error *err)
 {
-    tide_status rc = check_writable(archive, err);
-    if (rc == TIDE_OK)
-        rc = check_renaming(renaming, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(check_writable(archive, err));
+    TIDE_TRY(check_renaming(renaming, err));
     size_t room = renaming->old_id.bytes + renaming->new_id.bytes + renaming->thread_id.bytes +
                   renaming->labels_count * sizeof(tide_text);
     for (size_t i = 0; i < renaming->labels_count; i++)
@@ -330,15 +314,10 @@ tide_status tide_archive_rename(tide_archive *archive, const struct tide_renamin
 tide_status tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
                                     tide_text type, uint64_t *ticket_out, tide_error *err)
 {
-    tide_status rc = check_writable(archive, err);
-    if (rc == TIDE_OK)
-        rc = check_text(id, "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err);
-    if (rc == TIDE_OK)
-        rc = check_text(name, "a label's name", 0, TIDE_ARCHIVE_LABEL_BYTES_MAX, err);
-    if (rc == TIDE_OK)
-        rc = check_text(type, "a label's type", 0, TIDE_ARCHIVE_LABEL_BYTES_MAX, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(check_writable(archive, err));
+    TIDE_TRY(check_text(id, "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err));
+    TIDE_TRY(check_text(name, "a label's name", 0, TIDE_ARCHIVE_LABEL_BYTES_MAX, err));
+    TIDE_TRY(check_text(type, "a label's type", 0, TIDE_ARCHIVE_LABEL_BYTES_MAX, err));
     struct tide_entry *entry =
         entry_new(archive, TIDE_ENTRY_NAME, id.bytes + name.bytes + type.bytes);
     if (entry == NULL)
@@ -354,9 +333,7 @@ tide_status tide_archive_sync(tide_archive *archive, uint64_t ticket, const tide
                               tide_error *err)
 {
     struct tide_writer *writer = archive->writer;
-    tide_status rc = check_writable(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(check_writable(archive, err));
     tide_lock_take(archive->world, archive->lock);
     TIDE_ASSERT(ticket <= writer->ticket_last);
     const uint64_t failures = writer->failures;
@@ -364,6 +341,7 @@ tide_status tide_archive_sync(tide_archive *archive, uint64_t ticket, const tide
         writer->ticket_hurry = ticket;
         tide_cond_wake_one(archive->world, writer->work);
     }
+    tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && writer->ticket_done < ticket) {
         if (writer->broken || writer->failures != failures)
             rc = tell(writer, err);
@@ -430,29 +408,24 @@ static tide_status each_run(tide_archive *archive, struct tide_work *work, tide_
 {
     const struct each_work *each = (const struct each_work *)work;
     tide_shards *shards = &archive->writer->shards;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < shards->count; i++) {
-        rc = tide_shards_open(shards, shards->list[i], err);
-        if (rc == TIDE_OK)
-            rc = each->one(archive, shards->list[i], err);
+    for (size_t i = 0; i < shards->count; i++) {
+        TIDE_TRY(tide_shards_open(shards, shards->list[i], err));
+        TIDE_TRY(each->one(archive, shards->list[i], err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_archive_each(tide_archive *archive, tide_shard_work *one, bool alone,
                               const tide_cancel *cancel, tide_error *err)
 {
-    tide_status rc = check_writable(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(check_writable(archive, err));
     struct each_work *each = tide_mem_new(archive->mem, sizeof *each);
     if (each == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue work for the writer");
     *each = (struct each_work){.work = {.run = each_run, .free = each_free, .alone = alone},
                                .mem = archive->mem,
                                .one = one};
-    rc = tide_archive_work(archive, &each->work, cancel, err);
-    if (rc == TIDE_OK)
-        each_free(&each->work);
-    return rc;
+    TIDE_TRY(tide_archive_work(archive, &each->work, cancel, err));
+    each_free(&each->work);
+    return TIDE_OK;
 }

@@ -33,36 +33,32 @@ static tide_status find_in_all(struct tide_reader *reader, tide_text gmail_id, b
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_stored stored;
     bool found = false;
-    tide_status rc = tide_reader_take_all(archive, &reader, err);
-    if (rc == TIDE_OK)
-        rc = find_in_all(reader, gmail_id, false, &found, &stored, err);
-    if (rc == TIDE_OK && !found)
-        rc = find_in_all(reader, gmail_id, true, &found, &stored, err);
-    tide_reader_drop(reader);
-    if (rc == TIDE_OK && !found)
+    TIDE_TRY(tide_reader_take_all(archive, &reader, err));
+    TIDE_TRY(find_in_all(reader, gmail_id, false, &found, &stored, err));
+    if (!found)
+        TIDE_TRY(find_in_all(reader, gmail_id, true, &found, &stored, err));
+    if (!found)
         return tide_error_set(err, TIDE_NOT_FOUND, "no message %.*s is stored", (int)gmail_id.bytes,
                               gmail_id.data);
-    if (rc == TIDE_OK)
-        *stored_out = stored;
-    return rc;
+    *stored_out = stored;
+    return TIDE_OK;
 }
 
 /* Reads the first and the last Gmail id of a shard.  Ids of one server grow with time, so for most
  * shards these two answer the lookup. */
 static tide_status ids_look(struct tide_shard *shard, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_IDS);
+    tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_IDS);
     bool there = false;
-    const tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    if (rc == TIDE_OK && there) {
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    if (there) {
         tide_column_copy(row, 0, shard->id_least, sizeof shard->id_least);
         tide_column_copy(row, 1, shard->id_greatest, sizeof shard->id_greatest);
     }
-    tide_db_end(row);
-    return rc;
+    return TIDE_OK;
 }
 
 /* Looks up the ids in one shard, in one snapshot. */
@@ -71,10 +67,8 @@ static tide_status missing_in(struct tide_shard *shard, tide_shard_sql sql, cons
 {
     tide_db *db = &shard->db;
     sqlite3_stmt *row = tide_db_stmt(db, sql);
-    tide_status rc = tide_db_run(db, tide_db_stmt(db, TIDE_SHARD_BEGIN), err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = ids_look(shard, err);
+    TIDE_TRY(tide_db_run(db, tide_db_stmt(db, TIDE_SHARD_BEGIN), err));
+    tide_status rc = ids_look(shard, err);
     for (size_t i = 0; rc == TIDE_OK && *left > 0 && i < count; i++) {
         if (!missing[i] || !tide_shard_may_have(shard, ids[i]))
             continue;
@@ -96,7 +90,7 @@ static tide_status missing_in(struct tide_shard *shard, tide_shard_sql sql, cons
 static tide_status not_found_by(tide_archive *archive, tide_shard_sql sql, const tide_text *ids,
                                 size_t count, bool *missing_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     size_t left = count;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (size_t i = 0; i < count; i++)
@@ -104,7 +98,6 @@ static tide_status not_found_by(tide_archive *archive, tide_shard_sql sql, const
     for (struct tide_shard *shard = NULL;
          left > 0 && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);)
         rc = missing_in(shard, sql, ids, count, missing_out, &left, err);
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -137,18 +130,15 @@ tide_status tide_reader_raw(struct tide_reader *reader, const struct tide_stored
 tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *stored, tide_buf *out,
                              tide_error *err)
 {
-    struct tide_reader *reader = NULL;
-    tide_status rc = tide_reader_take(archive, &reader, err);
-    if (rc == TIDE_OK)
-        rc = tide_reader_raw(reader, stored, out, err);
-    tide_reader_drop(reader);
-    return rc;
+    tide_auto_reader *reader = NULL;
+    TIDE_TRY(tide_reader_take(archive, &reader, err));
+    return tide_reader_raw(reader, stored, out, err);
 }
 
 tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stored *stored,
                                    tide_buf *out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
     tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
     if (rc == TIDE_OK) {
@@ -165,7 +155,6 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
         }
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -174,7 +163,7 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
 tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
                                    int64_t *stored_ms_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_shard *shard = NULL;
     bool there = false;
     tide_status rc = tide_reader_take_at(archive, stored->shard, &reader, &shard, err);
@@ -187,14 +176,13 @@ tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stor
             rc = tide_error_set(err, TIDE_NOT_FOUND, "no message %s is stored", stored->gmail_id);
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
 tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
                                     char thread_out[TIDE_GMAIL_ID_BYTES_MAX + 1], tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     char thread[TIDE_GMAIL_ID_BYTES_MAX + 1] = "";
     bool itself = thread_id.bytes == 0;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
@@ -209,7 +197,6 @@ tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
         }
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     if (rc == TIDE_OK)
         memcpy(thread_out, thread, sizeof thread);
     return rc;
@@ -218,7 +205,7 @@ tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
 tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
                                       struct tide_label_called *called_out, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     bool found = false;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
@@ -233,7 +220,6 @@ tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
         }
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     if (rc == TIDE_OK && !found)
         return tide_error_set(err, TIDE_NOT_FOUND, "the name of label %.*s is not known",
                               (int)label.bytes, label.data);
@@ -267,11 +253,10 @@ static tide_status part_fill(struct tide_reader *reader, struct part *part, tide
     }
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_WALK, part->next, part->last, PAGE,
-                                    part->from_ms, part->to_ms);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_WALK, part->next, part->last, PAGE,
+                                      part->from_ms, part->to_ms);
     while (part->count < PAGE && tide_db_next(&shard->db, row, &rc, err))
         tide_shard_stored(shard, row, &part->page[part->count++]);
-    tide_db_end(row);
     part->over = part->count < PAGE;
     if (part->count > 0)
         part->next = part->page[part->count - 1].rowid + 1;
@@ -294,11 +279,8 @@ static tide_status walk_parts(struct tide_reader *reader, struct part *parts, si
         struct part *least = NULL;
         for (size_t i = 0; i < count; i++) {
             struct part *part = &parts[i];
-            if (part->at == part->count && !part->over) {
-                tide_status rc = part_fill(reader, part, err);
-                if (rc != TIDE_OK)
-                    return rc;
-            }
+            if (part->at == part->count && !part->over)
+                TIDE_TRY(part_fill(reader, part, err));
             if (part->at < part->count &&
                 (least == NULL || part->page[part->at].rowid < least->page[least->at].rowid))
                 least = part;
@@ -336,7 +318,7 @@ tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                               tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     const size_t all = rc == TIDE_OK ? reader->shards.count : 0;
     bool go_on = true;
@@ -347,7 +329,6 @@ tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to
         if (shards[0]->end_ms > from_ms && shards[0]->start_ms < to_ms)
             rc = walk_year(reader, shards, count, from_ms, to_ms, visit, arg, &go_on, err);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 
@@ -358,7 +339,7 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                                                   const char *problem, void *arg),
                                     void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
@@ -377,6 +358,5 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                 visit(&stored, problem, arg);
         }
     }
-    tide_reader_drop(reader);
     return rc;
 }

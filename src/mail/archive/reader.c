@@ -68,11 +68,8 @@ tide_status tide_reader_take(tide_archive *archive, struct tide_reader **reader_
         archive->idle[i] = NULL;
     }
     tide_lock_drop(archive->world, archive->lock);
-    if (reader == NULL) {
-        const tide_status rc = reader_open(archive, &reader, err);
-        if (rc != TIDE_OK)
-            return rc;
-    }
+    if (reader == NULL)
+        TIDE_TRY(reader_open(archive, &reader, err));
     for (size_t i = 0; reader->forgets != forgets && i < reader->shards.count; i++)
         tide_shards_close(&reader->shards, reader->shards.list[i]); /* ARC8 */
     reader->forgets = forgets;
@@ -83,20 +80,16 @@ tide_status tide_reader_take(tide_archive *archive, struct tide_reader **reader_
 tide_status tide_reader_take_all(tide_archive *archive, struct tide_reader **reader_out,
                                  tide_error *err)
 {
-    tide_status rc = tide_reader_take(archive, reader_out, err);
-    if (rc == TIDE_OK)
-        rc = tide_shards_look(&(*reader_out)->shards, err);
-    return rc;
+    TIDE_TRY(tide_reader_take(archive, reader_out, err));
+    return tide_shards_look(&(*reader_out)->shards, err);
 }
 
 tide_status tide_reader_take_at(tide_archive *archive, uint32_t key,
                                 struct tide_reader **reader_out, struct tide_shard **shard_out,
                                 tide_error *err)
 {
-    tide_status rc = tide_reader_take(archive, reader_out, err);
-    if (rc == TIDE_OK)
-        rc = tide_reader_at(*reader_out, key, shard_out, err);
-    return rc;
+    TIDE_TRY(tide_reader_take(archive, reader_out, err));
+    return tide_reader_at(*reader_out, key, shard_out, err);
 }
 
 void tide_reader_drop(struct tide_reader *reader)
@@ -129,11 +122,10 @@ tide_status tide_reader_at(struct tide_reader *reader, uint32_t key, struct tide
     if (rc == TIDE_OK && shard == NULL)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "%s: there is no shard %u-%u", reader->shards.dir,
                             key / TIDE_SHARD_PARTS_MAX, key % TIDE_SHARD_PARTS_MAX);
-    if (rc == TIDE_OK)
-        rc = tide_shards_open(&reader->shards, shard, err);
-    if (rc == TIDE_OK)
-        *shard_out = shard;
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_shards_open(&reader->shards, shard, err));
+    *shard_out = shard;
+    return TIDE_OK;
 }
 
 bool tide_reader_next(struct tide_reader *reader, tide_order order, struct tide_shard **shard,

@@ -41,14 +41,12 @@ static tide_status rows_add(struct salvage *salvage, const char *sql, tide_error
         return TIDE_OK; /* this path is unreadable; the others remain */
     tide_error damage = {TIDE_OK, 0, ""};
     while (tide_db_next(db, row, &rc, &damage)) {
-        void *rows = salvage->rows;
-        if (!tide_mem_grow(salvage->to->mem, &rows, &salvage->rows_capacity,
-                           salvage->rows_count + 1, ROWS_MAX, sizeof *salvage->rows)) {
+        if (!TIDE_GROW_IN(salvage->to->mem, salvage->rows, salvage->rows_capacity,
+                          salvage->rows_count + 1, ROWS_MAX)) {
             rc = tide_error_set(&damage, TIDE_NO_MEMORY, "no memory for %zu messages",
                                 salvage->rows_count);
             break;
         }
-        salvage->rows = rows;
         salvage->rows[salvage->rows_count++] = sqlite3_column_int64(row, 0);
     }
     (void)sqlite3_finalize(row);
@@ -97,26 +95,24 @@ static tide_status rows_find(struct salvage *salvage, tide_error *err)
 static int64_t number_of(struct salvage *salvage, const char *sql, int64_t message,
                          int64_t otherwise)
 {
-    sqlite3_stmt *row = NULL;
+    tide_auto_prepared *row = NULL;
     int64_t number = otherwise;
     if (sqlite3_prepare_v2(salvage->shard->db.handle, sql, -1, &row, NULL) != SQLITE_OK)
         return otherwise;
     (void)sqlite3_bind_int64(row, 1, message);
     if (sqlite3_step(row) == SQLITE_ROW)
         number = sqlite3_column_int64(row, 0);
-    (void)sqlite3_finalize(row);
     return number;
 }
 
 static tide_status read_row(struct salvage *salvage, int64_t id, bool *there_out,
                             struct tide_stored *stored, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&salvage->shard->db, TIDE_SHARD_AT, id);
-    const tide_status rc = tide_db_step(&salvage->shard->db, row, there_out, err);
-    if (rc == TIDE_OK && *there_out)
+    tide_auto_stmt *row = tide_db_ask(&salvage->shard->db, TIDE_SHARD_AT, id);
+    TIDE_TRY(tide_db_step(&salvage->shard->db, row, there_out, err));
+    if (*there_out)
         tide_shard_stored(salvage->shard, row, stored);
-    tide_db_end(row);
-    return rc;
+    return TIDE_OK;
 }
 
 /* The readable labels; a message without its labels is better than none. */
@@ -149,10 +145,7 @@ static tide_status put(struct salvage *salvage, const struct tide_stored *stored
                        tide_text thread, int64_t content, tide_error *err)
 {
     tide_buf_clear(&salvage->raw);
-    const tide_status rc =
-        tide_shard_raw(salvage->shard, salvage->packer, content, &salvage->raw, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_shard_raw(salvage->shard, salvage->packer, content, &salvage->raw, err));
     const struct tide_incoming incoming = {
         .gmail_id = id,
         .thread_id = thread,
@@ -204,7 +197,7 @@ struct former {
 
 static bool read_former(struct salvage *salvage, int64_t message, struct former *former)
 {
-    sqlite3_stmt *row = NULL;
+    tide_auto_prepared *row = NULL;
     if (sqlite3_prepare_v2(salvage->shard->db.handle,
                            "SELECT gmail_id, thread_id, until_ms FROM former WHERE message = ?1"
                            " ORDER BY until_ms DESC LIMIT 1",
@@ -217,7 +210,6 @@ static bool read_former(struct salvage *salvage, int64_t message, struct former 
         tide_column_copy(row, 1, former->thread, sizeof former->thread);
         former->until_ms = sqlite3_column_int64(row, 2);
     }
-    (void)sqlite3_finalize(row);
     return there && former->id[0] != '\0';
 }
 
@@ -239,22 +231,21 @@ static tide_status copy_message(struct salvage *salvage, const struct tide_store
     const tide_text id = tide_text_of(stored->gmail_id);
     struct former former;
     const bool renamed = read_former(salvage, stored->rowid, &former);
-    tide_status rc = read_labels(salvage, stored->rowid, err);
-    if (rc == TIDE_OK && !renamed)
-        rc = put_earlier(salvage, stored, err);
-    if (rc == TIDE_OK)
-        rc = put(salvage, stored, renamed ? tide_text_of(former.id) : id,
-                 tide_text_of(renamed ? former.thread : stored->thread_id), stored->content, err);
-    if (rc == TIDE_OK && renamed)
-        rc = rename_back(salvage, stored, &former, err);
-    if (rc == TIDE_OK && stored->copy == TIDE_COPY_DAMAGED)
-        rc = tide_archive_doubt(salvage->to, id, &salvage->ticket, err);
-    if (rc == TIDE_OK && stored->gone)
-        rc = tide_archive_gone(salvage->to, id,
-                               number_of(salvage, "SELECT gone_ms FROM message WHERE id = ?1",
-                                         stored->rowid, stored->internal_ms),
-                               &salvage->ticket, err);
-    return rc;
+    TIDE_TRY(read_labels(salvage, stored->rowid, err));
+    if (!renamed)
+        TIDE_TRY(put_earlier(salvage, stored, err));
+    TIDE_TRY(put(salvage, stored, renamed ? tide_text_of(former.id) : id,
+                 tide_text_of(renamed ? former.thread : stored->thread_id), stored->content, err));
+    if (renamed)
+        TIDE_TRY(rename_back(salvage, stored, &former, err));
+    if (stored->copy == TIDE_COPY_DAMAGED)
+        TIDE_TRY(tide_archive_doubt(salvage->to, id, &salvage->ticket, err));
+    if (stored->gone)
+        TIDE_TRY(tide_archive_gone(salvage->to, id,
+                                   number_of(salvage, "SELECT gone_ms FROM message WHERE id = ?1",
+                                             stored->rowid, stored->internal_ms),
+                                   &salvage->ticket, err));
+    return TIDE_OK;
 }
 
 static tide_status copy_row(struct salvage *salvage, int64_t id, tide_error *err)
@@ -287,7 +278,7 @@ static tide_status copy_row(struct salvage *salvage, int64_t id, tide_error *err
 
 static tide_status copy_label_names(struct salvage *salvage, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_LABELS_ALL);
+    tide_auto_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_LABELS_ALL);
     tide_status rc = TIDE_OK;
     tide_status put_rc = TIDE_OK;
     while (put_rc == TIDE_OK && tide_db_next(&salvage->shard->db, row, &rc, NULL))
@@ -295,16 +286,15 @@ static tide_status copy_label_names(struct salvage *salvage, tide_error *err)
             put_rc = tide_archive_label_name(salvage->to, tide_column_text(row, 0),
                                              tide_column_text(row, 1), tide_column_text(row, 2),
                                              &salvage->ticket, err);
-    tide_db_end(row);
     return put_rc;
 }
 
 static tide_status copy_shard(struct salvage *salvage, tide_error *err)
 {
-    tide_status rc = rows_find(salvage, err);
-    for (size_t i = 0; rc == TIDE_OK && i < salvage->rows_count; i++)
-        rc = copy_row(salvage, salvage->rows[i], err);
-    return rc == TIDE_OK ? copy_label_names(salvage, err) : rc;
+    TIDE_TRY(rows_find(salvage, err));
+    for (size_t i = 0; i < salvage->rows_count; i++)
+        TIDE_TRY(copy_row(salvage, salvage->rows[i], err));
+    return copy_label_names(salvage, err);
 }
 
 static tide_status copy_shards(struct salvage *salvage, tide_error *err)

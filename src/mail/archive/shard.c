@@ -217,12 +217,11 @@ static tide_status state_load(struct tide_shard *shard, const char *account, tid
 {
     sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_STATE);
     bool there = false;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
     if (!there)
         return tide_error_set(err, TIDE_NOT_FOUND, "%s: not completely created", shard->db.path);
     tide_text owner = tide_column_text(row, 1);
+    tide_status rc = TIDE_OK;
     if (account != NULL && !tide_text_equal(owner, tide_text_of(account)))
         rc = tide_error_set(err, TIDE_INVALID,
                             "%s: contains the mail of %.*s, not of %s; move the file away",
@@ -265,21 +264,19 @@ static tide_status state_make(const tide_shards *shards, struct tide_shard *shar
 static tide_status size_look(struct tide_shard *shard, uint64_t bytes_max, tide_error *err)
 {
     uint64_t bytes = 0;
-    tide_status rc = tide_shard_bytes(shard, &bytes, err);
-    if (rc == TIDE_OK)
-        shard->full = bytes >= bytes_max && shard->messages > 0; /* an empty one is never full */
-    return rc;
+    TIDE_TRY(tide_shard_bytes(shard, &bytes, err));
+    shard->full = bytes >= bytes_max && shard->messages > 0; /* an empty one is never full */
+    return TIDE_OK;
 }
 
 tide_status tide_shard_bytes(struct tide_shard *shard, uint64_t *bytes_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_BYTES);
+    tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_BYTES);
     bool there = false;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    if (rc == TIDE_OK && there)
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    if (there)
         *bytes_out = tide_column_u64(row, 0);
-    tide_db_end(row);
-    return rc;
+    return TIDE_OK;
 }
 
 static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
@@ -294,19 +291,13 @@ static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
 static tide_status open_to_write(const tide_shards *shards, struct tide_shard *shard,
                                  uint32_t version, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (version == 0) /* larger pages waste less space next to large values (measured) */
-        rc = tide_db_exec(&shard->db, "PRAGMA page_size = " TIDE_SHARD_PAGE_BYTES, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_wal(&shard->db, err);
-    if (rc == TIDE_OK)
-        rc = tide_migrate(&shard->db, &tide_shard_schema, version, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_statements(&shard->db, statements, TIDE_SHARD_SQL, err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(tide_db_exec(&shard->db, "PRAGMA page_size = " TIDE_SHARD_PAGE_BYTES, err));
+    TIDE_TRY(tide_db_wal(&shard->db, err));
+    TIDE_TRY(tide_migrate(&shard->db, &tide_shard_schema, version, err));
+    TIDE_TRY(tide_db_statements(&shard->db, statements, TIDE_SHARD_SQL, err));
     (void)sqlite3_wal_hook(shard->db.handle, log_grew, shard);
-    rc = state_load(shard, shards->account, err);
+    tide_status rc = state_load(shard, shards->account, err);
     if (rc == TIDE_NOT_FOUND) {
         TIDE_SEEN("shard: made in two steps");
         rc = state_make(shards, shard, err);
@@ -319,7 +310,6 @@ static tide_status open_to_write(const tide_shards *shards, struct tide_shard *s
 static tide_status open_to_read(const tide_shards *shards, struct tide_shard *shard,
                                 uint32_t version, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (version == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "%s: not completely created", shard->db.path);
     /* Tables that an earlier version lacks are empty temporary tables of this connection: nothing
@@ -327,13 +317,13 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
      * so the shard is opened again (tide_shards_open()). */
     shard->older = version < tide_shard_schema.steps_count;
     if (shard->older)
-        rc = tide_db_exec(&shard->db,
-                          "CREATE TEMP TABLE doubt (message INTEGER PRIMARY KEY, kind, said_bytes,"
-                          " since_ms, tries, next_ms)",
-                          err);
-    if (rc == TIDE_OK)
-        rc = tide_db_statements(&shard->db, statements, TIDE_SHARD_READ_SQL, err);
-    return rc == TIDE_OK ? state_load(shard, shards->account, err) : rc;
+        TIDE_TRY(
+            tide_db_exec(&shard->db,
+                         "CREATE TEMP TABLE doubt (message INTEGER PRIMARY KEY, kind, said_bytes,"
+                         " since_ms, tries, next_ms)",
+                         err));
+    TIDE_TRY(tide_db_statements(&shard->db, statements, TIDE_SHARD_READ_SQL, err));
+    return state_load(shard, shards->account, err);
 }
 
 /* Only the first steps of creating a shard use a rollback journal.  A read-only process cannot roll
@@ -358,9 +348,7 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
 {
     TIDE_ASSERT(!shard->open);
     char path[TIDE_SHARD_PATH_BYTES];
-    tide_status rc = path_of(shards, shard, path, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(path_of(shards, shard, path, err));
     const struct tide_db_options options = {
         .path = path,
         .vfs = tide_world_vfs(shards->world),
@@ -370,7 +358,7 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
     };
     uint32_t version = 0;
     tide_error failure = {0};
-    rc = tide_db_open(&options, shards->mem, &shard->db, &failure);
+    tide_status rc = tide_db_open(&options, shards->mem, &shard->db, &failure);
     if (rc != TIDE_OK)
         return failed_to_open(shards, shard, path, &failure, err);
     rc = tide_migrate_look(&shard->db, &tide_shard_schema, &version, &failure);
@@ -417,12 +405,10 @@ tide_status tide_shard_begin(struct tide_shard *shard, tide_error *err)
 {
     TIDE_ASSERT(shard->open);
     TIDE_ASSERT(!shard->in_tx);
-    tide_status rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_WRITE), err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_WRITE), err));
     shard->in_tx = true;
     /* Read again, because a failed transaction may have left wrong numbers. */
-    rc = state_load(shard, NULL, err);
+    tide_status rc = state_load(shard, NULL, err);
     if (rc != TIDE_OK)
         tide_shard_rollback(shard);
     return rc;
@@ -436,13 +422,10 @@ tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide
     tide_bind_u64(stmt, 2, shard->messages);
     tide_bind_u64(stmt, 3, shard->raw_bytes);
     (void)sqlite3_bind_int64(stmt, 4, shard->late);
-    tide_status rc = tide_db_run(&shard->db, stmt, err);
-    if (rc == TIDE_OK && sqlite3_changes(shard->db.handle) != 1)
-        rc = tide_error_set(err, TIDE_CORRUPT, "%s: its state row is missing", shard->db.path);
-    if (rc == TIDE_OK)
-        rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_COMMIT), err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_run(&shard->db, stmt, err));
+    if (sqlite3_changes(shard->db.handle) != 1)
+        return tide_error_set(err, TIDE_CORRUPT, "%s: its state row is missing", shard->db.path);
+    TIDE_TRY(tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_COMMIT), err));
     shard->in_tx = false;
     return size_look(shard, bytes_max, err);
 }
@@ -504,16 +487,13 @@ tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int6
     const int64_t wanted = tide_shard_wanted(shard, internal_ms);
     struct tide_shard_run *run = run_at(shard, wanted);
     int64_t id = run == NULL ? wanted : run->end;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TAKEN, id);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_TAKEN, id);
     bool there = false;
-    tide_status rc = tide_db_step(&shard->db, row, &there, err);
-    while (rc == TIDE_OK && there && sqlite3_column_int64(row, 0) == id) {
+    TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
+    while (there && sqlite3_column_int64(row, 0) == id) {
         id++;
-        rc = tide_db_step(&shard->db, row, &there, err);
+        TIDE_TRY(tide_db_step(&shard->db, row, &there, err));
     }
-    tide_db_end(row);
-    if (rc != TIDE_OK)
-        return rc;
     if (run == NULL && id > wanted) {
         TIDE_SEEN("shard: a time is taken");
         run = &shard->runs[shard->run_next++ % TIDE_SHARD_RUNS];
@@ -570,12 +550,11 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
 static tide_status find_by(struct tide_shard *shard, tide_shard_sql sql, tide_text gmail_id,
                            bool *found_out, struct tide_stored *stored_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, sql, gmail_id);
-    tide_status rc = tide_db_step(&shard->db, row, found_out, err);
-    if (rc == TIDE_OK && *found_out)
+    tide_auto_stmt *row = tide_db_ask(&shard->db, sql, gmail_id);
+    TIDE_TRY(tide_db_step(&shard->db, row, found_out, err));
+    if (*found_out)
         tide_shard_stored(shard, row, stored_out);
-    tide_db_end(row);
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
@@ -611,7 +590,7 @@ static tide_status read_cuts(struct reading *reading, int64_t content, tide_erro
 {
     struct tide_shard *shard = reading->shard;
     tide_mem *mem = shard->db.mem;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CUTS, content);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CUTS, content);
     tide_status rc = TIDE_OK;
     for (bool there = false;;) {
         rc = tide_db_step(&shard->db, row, &there, err);
@@ -633,7 +612,6 @@ static tide_status read_cuts(struct reading *reading, int64_t content, tide_erro
         reading->pieces[count - 1] = sqlite3_column_int64(row, 1);
         reading->cuts_count = count;
     }
-    tide_db_end(row);
     return rc;
 }
 
@@ -655,18 +633,16 @@ static tide_status give_piece(void *arg, size_t index, tide_text *piece_out, tid
 {
     struct reading *reading = arg;
     struct tide_shard *shard = reading->shard;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_PIECE, reading->pieces[index]);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_PIECE, reading->pieces[index]);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     tide_buf_clear(&reading->piece);
     if (rc == TIDE_OK && !there)
         rc = tide_error_set(err, TIDE_CORRUPT, "a piece of it is missing");
-    if (rc == TIDE_OK)
-        rc = unpack_row(reading, row, 0, &reading->piece, err);
-    tide_db_end(row);
-    if (rc == TIDE_OK)
-        *piece_out = tide_buf_text(&reading->piece);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(unpack_row(reading, row, 0, &reading->piece, err));
+    *piece_out = tide_buf_text(&reading->piece);
+    return TIDE_OK;
 }
 
 static tide_status take_bytes(void *arg, const char *bytes, size_t count)
@@ -752,24 +728,20 @@ static bool is_damage(tide_status rc)
 tide_status tide_shard_content_is(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                   tide_text raw, bool *is_out, tide_error *err)
 {
-    tide_buf read;
-    tide_buf_init(&read, shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_auto_buf read = tide_buf_in(shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
     const tide_status rc = tide_shard_raw(shard, packer, content, &read, err);
     *is_out = rc == TIDE_OK && tide_text_equal(tide_buf_text(&read), raw);
-    tide_buf_done(&read);
     return is_damage(rc) ? TIDE_OK : rc;
 }
 
 tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                     tide_text raw, bool *adds_out, tide_error *err)
 {
-    tide_buf read;
-    tide_buf_init(&read, shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_auto_buf read = tide_buf_in(shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
     const tide_status rc = tide_shard_raw(shard, packer, content, &read, err);
     const tide_text old = tide_buf_text(&read);
     *adds_out = rc == TIDE_OK && (old.bytes > raw.bytes ||
                                   (old.bytes > 0 && memcmp(old.data, raw.data, old.bytes) != 0));
-    tide_buf_done(&read);
     return is_damage(rc) ? TIDE_OK : rc;
 }
 

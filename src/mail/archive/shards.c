@@ -241,7 +241,6 @@ static tide_status open_one(tide_shards *shards, struct tide_shard *shard, tide_
 
 tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     shard->used = ++shards->uses;
     if (shards->read_only && shard->pins == 0 && tide_shard_outdated(shard)) {
         tide_shards_close(shards, shard);
@@ -250,10 +249,9 @@ tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide
     if (shard->broken[0] != '\0')
         return tide_error_set(err, TIDE_NOT_FOUND, "%s", shard->broken);
     if (!shard->open)
-        rc = open_one(shards, shard, err);
-    if (rc == TIDE_OK)
-        warm(shards, shard);
-    return rc;
+        TIDE_TRY(open_one(shards, shard, err));
+    warm(shards, shard);
+    return TIDE_OK;
 }
 
 tide_status tide_shards_make(tide_shards *shards, int32_t year, uint32_t part,
@@ -261,15 +259,12 @@ tide_status tide_shards_make(tide_shards *shards, int32_t year, uint32_t part,
 {
     TIDE_ASSERT(!shards->read_only);
     struct tide_shard *shard = tide_shards_get(shards, tide_shard_key(year, part));
-    tide_status rc = TIDE_OK;
     if (part >= TIDE_SHARD_PARTS_MAX)
-        rc = tide_error_set(err, TIDE_FULL, "%s: more than %d parts of %d", shards->dir,
-                            TIDE_SHARD_PARTS_MAX - 1, year);
-    if (rc == TIDE_OK && shard == NULL)
-        rc = add(shards, year, part, &shard, err);
-    if (rc == TIDE_OK)
-        rc = tide_shards_open(shards, shard, err);
-    if (rc == TIDE_OK)
-        *shard_out = shard;
-    return rc;
+        return tide_error_set(err, TIDE_FULL, "%s: more than %d parts of %d", shards->dir,
+                              TIDE_SHARD_PARTS_MAX - 1, year);
+    if (shard == NULL)
+        TIDE_TRY(add(shards, year, part, &shard, err));
+    TIDE_TRY(tide_shards_open(shards, shard, err));
+    *shard_out = shard;
+    return TIDE_OK;
 }

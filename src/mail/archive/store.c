@@ -22,17 +22,12 @@ static tide_status find_stored(tide_archive *archive, tide_text gmail_id,
     for (size_t left = shards->count; left > 0; left--) { /* the newest is the most likely */
         struct tide_shard *shard = shards->list[left - 1];
         /* Its id range is known once it was open, and stays known. */
-        tide_status rc = shard->known ? TIDE_OK : tide_shards_open(shards, shard, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(shard->known ? TIDE_OK : tide_shards_open(shards, shard, err));
         if (!tide_shard_may_have(shard, gmail_id))
             continue;
         bool found = false;
-        rc = tide_shards_open(shards, shard, err);
-        if (rc == TIDE_OK)
-            rc = tide_shard_find(shard, gmail_id, &found, stored_out, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_shards_open(shards, shard, err));
+        TIDE_TRY(tide_shard_find(shard, gmail_id, &found, stored_out, err));
         if (found) {
             *shard_out = shard;
             return TIDE_OK;
@@ -118,9 +113,7 @@ static tide_status add_piece(struct storing *storing, tide_text piece, int64_t *
         rc = tide_shard_piece_is(shard, packer, *id_out, piece, &whole, err);
     if (rc != TIDE_OK || (*id_out != 0 && whole))
         return rc;
-    rc = tide_content_pack(packer, piece, &packed, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_content_pack(packer, piece, &packed, err));
     const int64_t old = *id_out;
     sqlite3_stmt *stmt =
         tide_db_stmt(&shard->db, old == 0 ? TIDE_SHARD_PIECE_ADD : TIDE_SHARD_PIECE_MEND);
@@ -142,11 +135,8 @@ static tide_status store_piece(void *arg, size_t index, tide_text *piece_out, ti
     const struct tide_cut *cut = &writer->cuts[index];
     int64_t piece = 0;
     tide_buf_rest(&writer->piece);
-    tide_status rc = tide_cut_decode(storing->raw, cut, &writer->piece, err);
-    if (rc == TIDE_OK)
-        rc = add_piece(storing, tide_buf_text(&writer->piece), &piece, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_cut_decode(storing->raw, cut, &writer->piece, err));
+    TIDE_TRY(add_piece(storing, tide_buf_text(&writer->piece), &piece, err));
     sqlite3_stmt *stmt = tide_db_ask(&storing->shard->db, TIDE_SHARD_CUT_ADD, storing->content,
                                      cut->at, piece, cut->line, cut->crlf);
     *piece_out = tide_buf_text(&writer->piece);
@@ -158,9 +148,7 @@ static tide_status add_content(struct storing *storing, tide_text body,
 {
     struct tide_shard *shard = storing->shard;
     struct tide_packed packed;
-    tide_status rc = tide_content_pack(storing->archive->writer->packer, body, &packed, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_content_pack(storing->archive->writer->packer, body, &packed, err));
     sqlite3_stmt *stmt = tide_db_stmt(&shard->db, storing->damaged == 0 ? TIDE_SHARD_CONTENT_ADD
                                                                         : TIDE_SHARD_CONTENT_MEND);
     if (storing->damaged != 0)
@@ -170,10 +158,8 @@ static tide_status add_content(struct storing *storing, tide_text body,
     tide_bind_u64(stmt, 3, body.bytes);
     (void)sqlite3_bind_int(stmt, 4, (int)packed.codec);
     bind_body(stmt, 5, packed.body);
-    rc =
-        add_row(&shard->db, stmt, "content", packed.body, storing->damaged, &storing->content, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(add_row(&shard->db, stmt, "content", packed.body, storing->damaged, &storing->content,
+                     err));
     /* Cuts of the damaged content, or of a lost row that had the same id. */
     return tide_db_do(&shard->db, err, TIDE_SHARD_CUTS_DROP, storing->content);
 }
@@ -202,14 +188,12 @@ static tide_status store_cut(struct storing *storing, const uint8_t hash[TIDE_CO
                              bool *exact_out, tide_error *err)
 {
     struct tide_writer *writer = storing->archive->writer;
-    tide_status rc = leave_out(storing, err);
-    if (rc == TIDE_OK)
-        rc = add_content(storing, tide_buf_text(&writer->scratch), hash, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(leave_out(storing, err));
+    TIDE_TRY(add_content(storing, tide_buf_text(&writer->scratch), hash, err));
     struct tide_comparison with = {storing->raw, 0, false};
-    rc = tide_content_join(tide_buf_text(&writer->scratch), writer->cuts, storing->cuts_count,
-                           store_piece, storing, tide_content_compare, &with, err);
+    tide_status rc =
+        tide_content_join(tide_buf_text(&writer->scratch), writer->cuts, storing->cuts_count,
+                          store_piece, storing, tide_content_compare, &with, err);
     *exact_out = rc == TIDE_OK && with.at == with.raw.bytes;
     return with.differs ? TIDE_OK : rc;
 }
@@ -221,13 +205,13 @@ static tide_status find_content(struct storing *storing,
 {
     struct tide_shard *shard = storing->shard;
     bool whole = false;
-    tide_status rc = find_hash(shard, TIDE_SHARD_CONTENT_FIND, hash, &storing->content, err);
-    if (rc != TIDE_OK || storing->content == 0)
-        return rc;
-    rc = tide_shard_content_is(shard, storing->archive->writer->packer, storing->content,
-                               storing->raw, &whole, err);
-    if (rc != TIDE_OK || whole)
-        return rc;
+    TIDE_TRY(find_hash(shard, TIDE_SHARD_CONTENT_FIND, hash, &storing->content, err));
+    if (storing->content == 0)
+        return TIDE_OK;
+    TIDE_TRY(tide_shard_content_is(shard, storing->archive->writer->packer, storing->content,
+                                   storing->raw, &whole, err));
+    if (whole)
+        return TIDE_OK;
     TIDE_SEEN("archive: damaged bytes were written again");
     storing->damaged = storing->content;
     storing->content = 0;
@@ -256,8 +240,8 @@ static tide_status store_content(struct storing *storing,
     if (rc != TIDE_OK)
         return rc; /* the whole transaction is rolled back */
     TIDE_SEEN("archive: a message could not be cut exactly");
-    rc = tide_db_exec(db, "ROLLBACK TO cut; RELEASE cut", err);
-    return rc == TIDE_OK ? add_content(storing, storing->raw, hash, err) : rc;
+    TIDE_TRY(tide_db_exec(db, "ROLLBACK TO cut; RELEASE cut", err));
+    return add_content(storing, storing->raw, hash, err);
 }
 
 /* ---- labels -------------------------------------------------------------------------- */
@@ -314,11 +298,11 @@ static tide_status label_row(tide_archive *archive, struct tide_shard *shard, ti
 static tide_status label_set(struct tide_shard *shard, int64_t message, int64_t label, bool added,
                              bool *changed_out, tide_error *err)
 {
-    tide_status rc = tide_db_do(
-        &shard->db, err, added ? TIDE_SHARD_LABEL_PUT : TIDE_SHARD_LABEL_TAKE, message, label);
-    if (rc == TIDE_OK && changed_out != NULL)
+    TIDE_TRY(tide_db_do(&shard->db, err, added ? TIDE_SHARD_LABEL_PUT : TIDE_SHARD_LABEL_TAKE,
+                        message, label));
+    if (changed_out != NULL)
         *changed_out = sqlite3_changes(shard->db.handle) > 0;
-    return rc;
+    return TIDE_OK;
 }
 
 struct change {
@@ -338,11 +322,9 @@ static tide_status change_add(struct tide_shard *shard, const struct change *cha
 static tide_status change_known(struct tide_shard *shard, const struct change *change,
                                 bool *known_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CHANGE_FIND, change->message,
-                                    change->label, change->added, change->history_id);
-    tide_status rc = tide_db_step(&shard->db, row, known_out, err);
-    tide_db_end(row);
-    return rc;
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_CHANGE_FIND, change->message,
+                                      change->label, change->added, change->history_id);
+    return tide_db_step(&shard->db, row, known_out, err);
 }
 
 /* Reads the labels that a message has first, because removing while reading would change what is
@@ -351,14 +333,13 @@ static tide_status labels_now(struct tide_shard *shard, int64_t message,
                               int64_t labels[TIDE_ARCHIVE_LABELS_MAX], size_t *count_out,
                               tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABELS_NOW, message);
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABELS_NOW, message);
     bool there = false;
     tide_status rc = tide_db_step(&shard->db, row, &there, err);
     for (*count_out = 0; rc == TIDE_OK && there && *count_out < TIDE_ARCHIVE_LABELS_MAX;) {
         labels[(*count_out)++] = sqlite3_column_int64(row, 0);
         rc = tide_db_step(&shard->db, row, &there, err);
     }
-    tide_db_end(row);
     return rc;
 }
 
@@ -402,12 +383,12 @@ static tide_status is_back(tide_archive *archive, struct tide_shard *shard,
                            const struct tide_stored *stored, const struct tide_incoming *incoming,
                            int64_t now_ms, tide_error *err)
 {
-    tide_status rc = tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored->rowid);
-    if (rc != TIDE_OK || earlier(incoming->history_id, tide_text_of(stored->history_id)))
-        return rc;
-    rc = tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_AGAIN, stored->rowid, incoming->thread_id,
-                    incoming->history_id);
-    return rc == TIDE_OK ? labels_follow(archive, shard, stored->rowid, incoming, now_ms, err) : rc;
+    TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored->rowid));
+    if (earlier(incoming->history_id, tide_text_of(stored->history_id)))
+        return TIDE_OK;
+    TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_AGAIN, stored->rowid,
+                        incoming->thread_id, incoming->history_id));
+    return labels_follow(archive, shard, stored->rowid, incoming, now_ms, err);
 }
 
 /* The shard for a new message and its position there. */
@@ -421,13 +402,10 @@ static tide_status find_place(tide_archive *archive, int64_t internal_ms,
         part++;
     for (;; part++) { /* terminates: tide_shards_make() refuses too many */
         struct tide_shard *shard = NULL;
-        tide_status rc = tide_shards_make(shards, year, part, &shard, err);
-        if (rc == TIDE_OK && shard->full)
+        TIDE_TRY(tide_shards_make(shards, year, part, &shard, err));
+        if (shard->full)
             continue;
-        if (rc == TIDE_OK)
-            rc = tide_writer_begin(archive, shard, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_writer_begin(archive, shard, err));
         *shard_out = shard;
         return tide_shard_place(shard, internal_ms, id_out, err);
     }
@@ -452,15 +430,12 @@ static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
     const tide_text raw = tide_buf_text(&entry->as.message.raw);
     struct storing storing = {.archive = archive, .raw = raw};
     int64_t id = 0;
-    tide_status rc = find_place(archive, incoming->internal_ms, &storing.shard, &id, err);
-    if (rc == TIDE_OK)
-        rc = store_content(&storing, hash, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(find_place(archive, incoming->internal_ms, &storing.shard, &id, err));
+    TIDE_TRY(store_content(&storing, hash, err));
     struct tide_shard *shard = storing.shard;
-    rc = tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_ADD, id, incoming->gmail_id,
-                    incoming->thread_id, incoming->history_id, incoming->internal_ms,
-                    storing.content, raw.bytes, now_ms);
+    tide_status rc = tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_ADD, id, incoming->gmail_id,
+                                incoming->thread_id, incoming->history_id, incoming->internal_ms,
+                                storing.content, raw.bytes, now_ms);
     for (size_t i = 0; rc == TIDE_OK && i < incoming->labels_count; i++) {
         int64_t label = 0;
         rc = label_row(archive, shard, incoming->labels[i], &label, err);
@@ -498,16 +473,13 @@ static tide_status refer_to(struct storing *storing, const struct tide_stored *s
     struct tide_shard *shard = storing->shard;
     const bool was_short = stored->copy == TIDE_COPY_SHORT;
     bool adds = false;
-    tide_status rc =
-        tide_shard_content_adds(shard, storing->archive->writer->packer, stored->content,
-                                was_short ? storing->raw : TIDE_TEXT_NONE, &adds, err);
-    if (rc == TIDE_OK && adds)
-        rc = tide_db_do(&shard->db, err, TIDE_SHARD_EARLIER_ADD, stored->rowid, stored->content,
-                        now_ms);
-    if (rc == TIDE_OK && was_short)
-        rc = index_anew(shard, stored->rowid, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_shard_content_adds(shard, storing->archive->writer->packer, stored->content,
+                                     was_short ? storing->raw : TIDE_TEXT_NONE, &adds, err));
+    if (adds)
+        TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_EARLIER_ADD, stored->rowid, stored->content,
+                            now_ms));
+    if (was_short)
+        TIDE_TRY(index_anew(shard, stored->rowid, err));
     shard->raw_bytes += storing->raw.bytes - stored->bytes;
     return tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_CONTENT, stored->rowid, storing->content,
                       storing->raw.bytes);
@@ -533,12 +505,11 @@ static tide_status put_again(tide_archive *archive, struct tide_shard *shard,
                              tide_text raw, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
                              int64_t now_ms, tide_error *err)
 {
-    tide_status rc = tide_writer_begin(archive, shard, err);
-    if (rc == TIDE_OK && tide_doubt_is_better(stored, incoming->said_bytes, raw.bytes))
-        rc = put_bytes(archive, shard, stored, raw, hash, now_ms, err);
-    if (rc == TIDE_OK)
-        rc = tide_doubt_again(shard, stored, incoming->said_bytes, raw.bytes, now_ms, err);
-    return rc == TIDE_OK ? is_back(archive, shard, stored, incoming, now_ms, err) : rc;
+    TIDE_TRY(tide_writer_begin(archive, shard, err));
+    if (tide_doubt_is_better(stored, incoming->said_bytes, raw.bytes))
+        TIDE_TRY(put_bytes(archive, shard, stored, raw, hash, now_ms, err));
+    TIDE_TRY(tide_doubt_again(shard, stored, incoming->said_bytes, raw.bytes, now_ms, err));
+    return is_back(archive, shard, stored, incoming, now_ms, err);
 }
 
 static tide_status apply_message(tide_archive *archive, struct tide_entry *entry, tide_error *err)
@@ -549,11 +520,8 @@ static tide_status apply_message(tide_archive *archive, struct tide_entry *entry
     uint8_t hash[TIDE_CONTENT_HASH_BYTES];
     struct tide_shard *shard = NULL;
     struct tide_stored stored;
-    tide_status rc = tide_content_hash(archive->writer->packer, raw, hash, err);
-    if (rc == TIDE_OK)
-        rc = find_stored(archive, incoming->gmail_id, &shard, &stored, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_content_hash(archive->writer->packer, raw, hash, err));
+    TIDE_TRY(find_stored(archive, incoming->gmail_id, &shard, &stored, err));
     entry->as.message.content = 0; /* it may have been added in a transaction that failed */
     if (shard != NULL)
         return put_again(archive, shard, &stored, incoming, raw, hash, now_ms, err);
@@ -567,31 +535,28 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
 {
     struct tide_shard *shard = NULL;
     struct tide_stored stored;
-    tide_status rc = find_stored(archive, told->gmail_id, &shard, &stored, err);
-    if (rc != TIDE_OK || shard == NULL)
-        return rc;
+    TIDE_TRY(find_stored(archive, told->gmail_id, &shard, &stored, err));
+    if (shard == NULL)
+        return TIDE_OK;
     struct change change = {.message = stored.rowid,
                             .added = told->added,
                             .at_ms = told->at_ms,
                             .history_id = told->history_id};
     bool known = false;
-    rc = tide_writer_begin(archive, shard, err);
-    if (rc == TIDE_OK)
-        rc = label_row(archive, shard, told->label, &change.label, err);
-    if (rc == TIDE_OK && told->history_id.bytes > 0)
-        rc = change_known(shard, &change, &known, err);
-    if (rc != TIDE_OK || known)
-        return rc;
-    rc = change_add(shard, &change, err);
-    if (rc != TIDE_OK || earlier(told->history_id, tide_text_of(stored.history_id)))
-        return rc; /* the stored message is newer */
-    rc = label_set(shard, stored.rowid, change.label, told->added, NULL, err);
-    if (rc != TIDE_OK || told->history_id.bytes == 0)
-        return rc;
+    TIDE_TRY(tide_writer_begin(archive, shard, err));
+    TIDE_TRY(label_row(archive, shard, told->label, &change.label, err));
+    if (told->history_id.bytes > 0)
+        TIDE_TRY(change_known(shard, &change, &known, err));
+    if (known)
+        return TIDE_OK;
+    TIDE_TRY(change_add(shard, &change, err));
+    if (earlier(told->history_id, tide_text_of(stored.history_id)))
+        return TIDE_OK;
+    TIDE_TRY(label_set(shard, stored.rowid, change.label, told->added, NULL, err));
+    if (told->history_id.bytes == 0)
+        return TIDE_OK;
     /* A message whose labels change exists (M21); a later deletion is applied later. */
-    rc = tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored.rowid);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored.rowid));
     return tide_db_do(&shard->db, err, TIDE_SHARD_HISTORY, stored.rowid, told->history_id);
 }
 
@@ -636,12 +601,10 @@ static tide_status apply_back(tide_archive *archive, const struct tide_incoming 
 static tide_status rename_row(struct tide_shard *shard, const struct tide_stored *stored,
                               const struct tide_renaming *renaming, tide_error *err)
 {
-    tide_status rc = tide_db_do(&shard->db, err, TIDE_SHARD_FORMER_ADD, stored->rowid,
-                                renaming->old_id, stored->thread_id, renaming->at_ms);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_db_do(&shard->db, err, TIDE_SHARD_RENAME, stored->rowid, renaming->new_id,
-                    renaming->thread_id);
+    TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_FORMER_ADD, stored->rowid, renaming->old_id,
+                        stored->thread_id, renaming->at_ms));
+    tide_status rc = tide_db_do(&shard->db, err, TIDE_SHARD_RENAME, stored->rowid, renaming->new_id,
+                                renaming->thread_id);
     span_add(shard, renaming->new_id);
     return rc;
 }
@@ -657,22 +620,20 @@ static tide_status apply_rename(tide_archive *archive, const struct tide_renamin
     struct tide_stored other;
     if (tide_text_equal(renaming->old_id, renaming->new_id))
         return TIDE_OK;
-    tide_status rc = find_stored(archive, renaming->old_id, &shard, &stored, err);
-    if (rc == TIDE_OK && shard != NULL)
-        rc = find_stored(archive, renaming->new_id, &taken, &other, err);
-    if (rc != TIDE_OK || shard == NULL)
-        return rc;
-    rc = tide_writer_begin(archive, shard, err);
-    if (rc == TIDE_OK && taken != NULL) {
+    TIDE_TRY(find_stored(archive, renaming->old_id, &shard, &stored, err));
+    if (shard != NULL)
+        TIDE_TRY(find_stored(archive, renaming->new_id, &taken, &other, err));
+    if (shard == NULL)
+        return TIDE_OK;
+    TIDE_TRY(tide_writer_begin(archive, shard, err));
+    if (taken != NULL) {
         TIDE_SEEN("archive: a message came back before its new id was known");
         return mark_gone(shard, stored.rowid, renaming->at_ms, err);
     }
-    if (rc == TIDE_OK)
-        rc = rename_row(shard, &stored, renaming, err);
+    TIDE_TRY(rename_row(shard, &stored, renaming, err));
     const struct tide_incoming now = {.labels = renaming->labels,
                                       .labels_count = renaming->labels_count};
-    return rc == TIDE_OK ? labels_follow(archive, shard, stored.rowid, &now, renaming->at_ms, err)
-                         : rc;
+    return labels_follow(archive, shard, stored.rowid, &now, renaming->at_ms, err);
 }
 
 /* Remembers it for shards that do not have the label yet. */
@@ -714,12 +675,10 @@ static tide_status label_learn(tide_archive *archive, const struct tide_entry *e
 static tide_status name_differs(struct tide_shard *shard, const struct tide_entry *entry,
                                 bool *differs_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_DIFFERS, entry->as.name.id,
-                                    tide_value_or_null(entry->as.name.name),
-                                    tide_value_or_null(entry->as.name.type));
-    tide_status rc = tide_db_step(&shard->db, row, differs_out, err);
-    tide_db_end(row);
-    return rc;
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_DIFFERS, entry->as.name.id,
+                                      tide_value_or_null(entry->as.name.name),
+                                      tide_value_or_null(entry->as.name.type));
+    return tide_db_step(&shard->db, row, differs_out, err);
 }
 
 static tide_status apply_name(tide_archive *archive, const struct tide_entry *entry,

@@ -4,7 +4,7 @@
 tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
                                tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     struct tide_archive_tally tally = {0};
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
@@ -22,7 +22,6 @@ tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally 
         }
         tide_db_end(row);
     }
-    tide_reader_drop(reader);
     if (rc == TIDE_OK)
         *tally_out = tally;
     return rc;

@@ -67,18 +67,16 @@ static tide_status page_read(struct verifying *verifying, struct tide_shard *sha
                              size_t *count_out, tide_error *err)
 {
     *count_out = 0;
-    tide_status rc = tide_shards_open(&verifying->reader->shards, shard, err);
-    if (rc != TIDE_OK)
-        return rc;
-    sqlite3_stmt *row = tide_db_ask(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK,
-                                    *next, INT64_MAX / 2, (sqlite3_int64)room);
+    TIDE_TRY(tide_shards_open(&verifying->reader->shards, shard, err));
+    tide_auto_stmt *row = tide_db_ask(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK,
+                                      *next, INT64_MAX / 2, (sqlite3_int64)room);
     if (!replaced) {
         (void)sqlite3_bind_int64(row, 4, INT64_MIN);
         (void)sqlite3_bind_int64(row, 5, INT64_MAX);
     }
+    tide_status rc = TIDE_OK;
     while (*count_out < room && tide_db_next(&shard->db, row, &rc, err))
         tide_shard_stored(shard, row, &page[(*count_out)++]);
-    tide_db_end(row);
     if (*count_out > 0)
         *next = replaced ? *next + (int64_t)*count_out : page[*count_out - 1].rowid + 1;
     return rc;
@@ -88,20 +86,16 @@ static tide_status page_read(struct verifying *verifying, struct tide_shard *sha
 static tide_status check_file(struct verifying *verifying, struct tide_shard *shard,
                               tide_error *err)
 {
-    tide_buf problems;
     int64_t wrong = 0;
-    tide_buf_init(&problems, verifying->raw.mem, 8 << 10);
-    tide_status rc = tide_shards_open(&verifying->reader->shards, shard, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_quick_check(&shard->db, &problems, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_number(&shard->db, wrong_sql, &wrong, err);
-    if (rc == TIDE_OK && problems.bytes > 0)
+    tide_auto_buf problems = tide_buf_in(verifying->raw.mem, 8 << 10);
+    TIDE_TRY(tide_shards_open(&verifying->reader->shards, shard, err));
+    TIDE_TRY(tide_db_quick_check(&shard->db, &problems, err));
+    TIDE_TRY(tide_db_number(&shard->db, wrong_sql, &wrong, err));
+    if (problems.bytes > 0)
         report(verifying, shard->name, "", tide_buf_cstr(&problems));
-    if (rc == TIDE_OK && wrong != 0)
+    if (wrong != 0)
         report(verifying, shard->name, "", "its counts or the order of its rows are wrong");
-    tide_buf_done(&problems);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status check_rows(struct verifying *verifying, struct tide_shard *shard, bool replaced,
@@ -142,7 +136,7 @@ tide_status tide_archive_check(tide_archive *archive,
                                              void *arg),
                                void *arg, tide_error *err)
 {
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          rc == TIDE_OK &&
@@ -161,7 +155,6 @@ tide_status tide_archive_check(tide_archive *archive,
         rc = rc == TIDE_CORRUPT || rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
         tide_buf_done(&problems);
     }
-    tide_reader_drop(reader);
     return rc;
 }
 

@@ -52,18 +52,16 @@ static tide_status add_filter(struct cli *cli, tide_buf *query, const char *flag
 static tide_status query_add_words(struct cli *cli, tide_buf *query)
 {
     const bool filtered = query->bytes > 0;
-    tide_status rc = TIDE_OK;
-    for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
-        rc =
-            tide_buf_print(query, "%s%s%s", i == 0 && filtered ? " (" : (i > 0 ? " " : ""),
-                           cli->arguments[i], filtered && i + 1 == cli->arguments_count ? ")" : "");
-    return rc;
+    for (unsigned i = 0; i < cli->arguments_count; i++)
+        TIDE_TRY(tide_buf_print(query, "%s%s%s", i == 0 && filtered ? " (" : (i > 0 ? " " : ""),
+                                cli->arguments[i],
+                                filtered && i + 1 == cli->arguments_count ? ")" : ""));
+    return TIDE_OK;
 }
 
 static tide_status query_of(struct cli *cli, char query_out[TIDE_ARCHIVING_QUERY_BYTES + 1])
 {
-    tide_buf query;
-    tide_buf_init(&query, cli->mem, TIDE_ARCHIVING_QUERY_BYTES);
+    tide_auto_buf query = tide_buf_in(cli->mem, TIDE_ARCHIVING_QUERY_BYTES);
     tide_status rc = add_filter(cli, &query, "older-than", "older_than");
     if (rc == TIDE_OK)
         rc = add_filter(cli, &query, "label", "label");
@@ -82,7 +80,6 @@ static tide_status query_of(struct cli *cli, char query_out[TIDE_ARCHIVING_QUERY
     }
     if (rc == TIDE_OK)
         (void)snprintf(query_out, TIDE_ARCHIVING_QUERY_BYTES + 1, "%s", tide_buf_cstr(&query));
-    tide_buf_done(&query);
     return rc;
 }
 
@@ -104,10 +101,10 @@ static tide_status read_flags(struct archiving *archiving)
                      "a run keeps its own query and flags; --resume", cli_flag(cli, "resume"));
     if (resume)
         return cli_number(cli, cli_flag(cli, "resume"), "--resume", &archiving->manifest.id);
-    tide_status rc = mode_of(cli, &archiving->ask.mode);
-    if (rc == TIDE_OK && limit != NULL)
-        rc = cli_number(cli, limit, "--limit", &archiving->ask.limit);
-    return rc == TIDE_OK ? query_of(cli, archiving->query) : rc;
+    TIDE_TRY(mode_of(cli, &archiving->ask.mode));
+    if (limit != NULL)
+        TIDE_TRY(cli_number(cli, limit, "--limit", &archiving->ask.limit));
+    return query_of(cli, archiving->query);
 }
 
 /* ---- the guard ---- */
@@ -138,9 +135,7 @@ static tide_status confirm(struct archiving *archiving)
     char size[TIDE_SIZE_TEXT_BYTES];
     char typed[64] = "";
     char wanted[32];
-    const tide_status rc = stored_in(archiving, &stored);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(stored_in(archiving, &stored));
     const uint64_t guard = tide_tuning_engine(cli->settings).archive_guard;
     const bool much = messages > guard || messages > stored / 4;
     const bool final = archiving->ask.mode == TIDE_REMOVE_FOR_GOOD;
@@ -189,13 +184,13 @@ static tide_status remove_all(struct archiving *archiving)
     tide_status rc = batches(archiving);
     if (rc != TIDE_OK)
         return archiving_stopped(archiving, rc);
-    rc = archiving_sync(archiving); /* the archive learns the new labels */
-    return rc == TIDE_OK ? archiving_report(archiving) : rc;
+    TIDE_TRY(archiving_sync(archiving)); /* the archive learns the new labels */
+    return archiving_report(archiving);
 }
 
 static tide_status new_run(struct archiving *archiving)
 {
-    json_t *result = NULL;
+    json_auto_t *result = NULL;
     tide_status rc = archiving_choose(archiving, &result);
     if (rc == TIDE_OK && archiving->dry) {
         rc = archiving_dry(archiving, result);
@@ -208,7 +203,6 @@ static tide_status new_run(struct archiving *archiving)
         if (rc == TIDE_OK)
             rc = remove_all(archiving);
     }
-    json_decref(result);
     return rc;
 }
 
@@ -248,12 +242,11 @@ static tide_status aim_resume(struct archiving *archiving)
                       "manifest %" PRIu64 " is finished, or is not a run of `mail archive`",
                       archiving->manifest.id);
     archiving->ask.mode = archiving->manifest.mode;
-    if (rc == TIDE_OK)
-        rc = tide_mail_row_get(archiving_rows(archiving), archiving->manifest.account, &row,
-                               &cli->err);
-    if (rc == TIDE_OK)
-        memcpy(archiving->email, row.email, sizeof row.email);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(
+        tide_mail_row_get(archiving_rows(archiving), archiving->manifest.account, &row, &cli->err));
+    memcpy(archiving->email, row.email, sizeof row.email);
+    return TIDE_OK;
 }
 
 static tide_status must_be_synced(struct archiving *archiving)
@@ -313,28 +306,23 @@ static tide_status take_aim(struct archiving *archiving)
 static tide_status run(struct archiving *archiving)
 {
     const bool resume = archiving->manifest.id != 0;
-    tide_status rc = take_aim(archiving);
-    if (rc == TIDE_OK)
-        rc = archiving_open(archiving);
-    if (rc == TIDE_OK)
-        rc = archiving_sync(archiving);
-    if (rc == TIDE_OK && !resume)
+    TIDE_TRY(take_aim(archiving));
+    TIDE_TRY(archiving_open(archiving));
+    TIDE_TRY(archiving_sync(archiving));
+    if (!resume)
         return new_run(archiving);
-    if (rc == TIDE_OK)
-        rc = confirm(archiving);
-    return rc == TIDE_OK ? remove_all(archiving) : rc;
+    TIDE_TRY(confirm(archiving));
+    return remove_all(archiving);
 }
 
 tide_status cli_mail_archive(struct cli *cli)
 {
     struct archiving archiving = {.cli = cli};
-    tide_status rc = read_flags(&archiving);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(read_flags(&archiving));
     archiving.home.archiver = true;
     archiving.home.no_sync = !archiving.sync;
     (void)cli_interruptible(cli);
-    rc = run(&archiving);
+    tide_status rc = run(&archiving);
     if (rc == TIDE_STOPPED && cli_interrupted())
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     if (archiving.home.engine != NULL)

@@ -168,7 +168,7 @@ tide_status archiving_dry(struct archiving *archiving, const json_t *result)
 {
     struct cli *cli = archiving->cli;
     tide_archive *archive = NULL;
-    json_t *names = json_object();
+    json_auto_t *names = json_object();
     struct mail_home places = {.engine = NULL};
     char email[256];
     tide_status rc = mail_home_archive(cli, &places, archiving->email, email, &archive);
@@ -177,7 +177,6 @@ tide_status archiving_dry(struct archiving *archiving, const json_t *result)
     (void)tide_archive_close(archive, NULL);
     if (rc == TIDE_OK)
         show_dry(archiving, result, names);
-    json_decref(names);
     return rc;
 }
 

@@ -88,12 +88,10 @@ static tide_status show(struct cli *cli, const struct cli_names *names, const ch
     struct cli_bad bad = {
         .account = account, .prefix = "mail.", .item = item, .full = item != NULL};
     struct unreadable seen = {.cli = cli, .only = item, .full = item != NULL};
-    tide_status rc = cli_bad_show(cli, &bad);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_bad_show(cli, &bad));
     tide_json_array(&seen.list);
     cli_table_begin(cli, headings, 6);
-    rc = unreadable_visit(&seen, names);
+    tide_status rc = unreadable_visit(&seen, names);
     cli_table_end(cli, "no unreadable messages");
     if (seen.count > UNREADABLE_SHOWN)
         cli_print(cli, "and %" PRIu64 " more; --json has all of them\n",
@@ -164,13 +162,11 @@ static tide_status retry(struct cli *cli, const struct cli_names *names, const c
     uint64_t left = 0;
     tide_status rc = cli_bad_change(cli, &bad, TIDE_BAD_RETRYING, &runs);
     cli_ledger_close(cli); /* releases the lock before an archive is opened */
-    if (rc == TIDE_OK)
-        rc = retry_unreadable(cli, names, item, &unreadable, &left, &handed);
-    if (rc == TIDE_OK && item != NULL && bad.count + unreadable == 0)
+    TIDE_TRY(rc);
+    TIDE_TRY(retry_unreadable(cli, names, item, &unreadable, &left, &handed));
+    if (item != NULL && bad.count + unreadable == 0)
         return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows the bad messages.",
                         "there is no bad message \"%.100s\"", item);
-    if (rc != TIDE_OK)
-        return rc;
     if (!cli->quiet && bad.count > 0)
         cli_print(cli, "retrying %" PRIu64 " message%s%s\n", bad.count, bad.count == 1 ? "" : "s",
                   runs             ? ""

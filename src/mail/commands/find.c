@@ -47,8 +47,7 @@ static tide_status search_pages(struct cli *cli, tide_archive *archive, const ti
     struct finding finding = {.cli = cli};
     uint64_t limit = PAGE_DEFAULT;
     bool more = false;
-    tide_buf next;
-    tide_buf_init(&next, cli->mem, 4096);
+    tide_auto_buf next = tide_buf_in(cli->mem, 4096);
     tide_json_array(&finding.list);
     tide_status rc = TIDE_OK;
     if (cli_flag(cli, "limit") != NULL)
@@ -70,7 +69,6 @@ static tide_status search_pages(struct cli *cli, tide_archive *archive, const ti
     tide_json_set(&cli->json, "messages", &finding.list);
     if (more)
         tide_json_set_text(&cli->json, "next", tide_buf_text(&next));
-    tide_buf_done(&next);
     return rc;
 }
 
@@ -80,8 +78,7 @@ tide_status cli_mail_search(struct cli *cli)
     char email[256];
     tide_archive *archive = NULL;
     tide_query *query = NULL;
-    tide_buf words;
-    tide_buf_init(&words, cli->mem, TIDE_QUERY_BYTES_MAX);
+    tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
     tide_status rc = TIDE_OK;
     for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_buf_print(&words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
@@ -98,7 +95,6 @@ tide_status cli_mail_search(struct cli *cli)
     if (rc == TIDE_OK)
         rc = mail_home_broken(cli, archive);
     tide_query_free(query);
-    tide_buf_done(&words);
     const tide_status closed = tide_archive_close(archive, &cli->err);
     return rc == TIDE_OK ? closed : rc;
 }
@@ -219,12 +215,9 @@ tide_status cli_mail_verify(struct cli *cli)
     char email[256];
     tide_archive *archive = NULL;
     uint64_t sample = 0;
-    tide_status rc = TIDE_OK;
     if (cli_flag(cli, "sample") != NULL)
-        rc = cli_number(cli, cli_flag(cli, "sample"), "--sample", &sample);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
+        TIDE_TRY(cli_number(cli, cli_flag(cli, "sample"), "--sample", &sample));
+    tide_status rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
     if (rc == TIDE_NOT_FOUND)
         return verify_nothing(cli, cli_flag(cli, "account"));
     if (rc == TIDE_OK)

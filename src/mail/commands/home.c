@@ -52,8 +52,8 @@ enum { TICK_MS = 100, TURNS_MAX = 3, SIGNED_OUT_MS = 3000 };
 
 static tide_status start_for(struct cli *cli, struct mail_home *home, const char *email)
 {
-    tide_status rc = tide_engine_only(home->engine, &email, 1, &cli->err);
-    return rc == TIDE_OK ? tide_engine_start(home->engine, &cli->err) : rc;
+    TIDE_TRY(tide_engine_only(home->engine, &email, 1, &cli->err));
+    return tide_engine_start(home->engine, &cli->err);
 }
 
 tide_status mail_home_ask(struct cli *cli, struct mail_home *home, const char *email,
@@ -63,8 +63,8 @@ tide_status mail_home_ask(struct cli *cli, struct mail_home *home, const char *e
     for (unsigned turn = 0; rc == TIDE_NOT_FOUND && turn < TURNS_MAX; turn++) {
         const tide_status opened = mail_home_open(cli, home);
         if (opened == TIDE_OK) {
-            rc = start_for(cli, home, email);
-            return rc == TIDE_OK ? cli_ask_open(cli, home->engine, ask_out) : rc;
+            TIDE_TRY(start_for(cli, home, email));
+            return cli_ask_open(cli, home->engine, ask_out);
         }
         if (opened != TIDE_BUSY)
             return opened;
@@ -140,10 +140,10 @@ tide_status mail_home_wait(struct cli *cli, struct mail_home *home, struct cli_a
     tide_status rc = cli_ask_look(ask);
     if (rc != TIDE_TIMEOUT)
         return rc;
-    rc = mail_home_can_run(cli, home, ask->email);
-    if (rc == TIDE_OK && waited == TIDE_OK)
+    TIDE_TRY(mail_home_can_run(cli, home, ask->email));
+    if (waited == TIDE_OK)
         return cannot_run(cli, ask->email);
-    return rc == TIDE_OK ? TIDE_TIMEOUT : rc;
+    return TIDE_TIMEOUT;
 }
 
 /* ---- which account ---- */
@@ -193,11 +193,8 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
                               char email_out[256], tide_archive **archive_out)
 {
     char dir[CLI_PATH_BYTES + 300];
-    tide_status rc = mail_home_places(cli, home);
-    if (rc == TIDE_OK)
-        rc = mail_home_account(cli, home, named, email_out);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mail_home_places(cli, home));
+    TIDE_TRY(mail_home_account(cli, home, named, email_out));
     (void)snprintf(dir, sizeof dir, "%s/%s", home->archive_dir, email_out);
     if (access(dir, F_OK) != 0 && errno == ENOENT)
         return cli_fail(cli, TIDE_NOT_FOUND,
@@ -209,7 +206,7 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
                         "there is no archive of %.200s here", email_out);
     const struct tide_archive_options options = {
         .dir = dir, .account = email_out, .world = cli->world, .read_only = true};
-    rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
+    tide_status rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
     if (rc == TIDE_INVALID || rc == TIDE_NEWER)
         return cli_hint(cli, rc, mail_home_broken_remedy(rc));
     return cli_hint(cli, rc,

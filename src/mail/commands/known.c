@@ -95,10 +95,7 @@ static tide_status copies_show(struct known *known, tide_json *one)
     struct cli *cli = known->cli;
     struct tide_archive_tally tally = {0};
     tide_json json;
-    const tide_status rc =
-        ask->archive == NULL ? TIDE_OK : tide_archive_tally(ask->archive, &tally, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(ask->archive == NULL ? TIDE_OK : tide_archive_tally(ask->archive, &tally, &cli->err));
     uint64_t inexact = 0;
     for (int copy = TIDE_COPY_HELD; copy < TIDE_COPIES; copy++)
         inexact += tally.copies[copy];
@@ -142,12 +139,9 @@ static tide_status unlisted_show(const struct known *known, tide_json *one)
     const struct tide_mail_look *look = known->ask->look;
     const bool all = look->since_ms == 0 && look->tidemark_ms > 0 && look->cycles_open == 0;
     uint64_t missing = 0;
-    tide_status rc = TIDE_OK;
     if (all)
-        rc = mail_known_missing(look, known->ask->archive, known->ask->stored, &missing,
-                                &known->cli->err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(mail_known_missing(look, known->ask->archive, known->ask->stored, &missing,
+                                    &known->cli->err));
     const uint64_t unlisted = tide_mail_unlisted(missing, look->messages_total);
     tide_json_set_u64(one, "unlisted", unlisted);
     if (unlisted > 0)

@@ -160,16 +160,13 @@ tide_status cli_mail_manifest(struct cli *cli)
     struct listing listing = {.cli = cli, .account = cli_flag(cli, "account")};
     uint64_t id = 0;
     bool has = false;
-    tide_status rc = state_of(cli, &listing.state);
-    if (rc == TIDE_OK && cli->arguments_count > 0)
-        rc = cli_number(cli, cli->arguments[0], "the manifest", &id);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli); /* reports a missing ledger */
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(state_of(cli, &listing.state));
+    if (cli->arguments_count > 0)
+        TIDE_TRY(cli_number(cli, cli->arguments[0], "the manifest", &id));
+    TIDE_TRY(cli_ledger_read(cli)); /* reports a missing ledger */
     listing.db = tide_ledger_rows(cli->ledger);
     tide_json_array(&listing.list);
-    rc = tide_rows_has(listing.db, "mail_removal", WHAT, &has, &cli->err);
+    tide_status rc = tide_rows_has(listing.db, "mail_removal", WHAT, &has, &cli->err);
     if (rc == TIDE_OK && !has)
         rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail archive` creates one.",
                       "there is no manifest yet");

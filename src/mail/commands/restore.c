@@ -251,14 +251,12 @@ static tide_status run_job(struct restoring *self)
 {
     char dedupe[64];
     tide_json payload;
-    tide_status rc = cli_ask_clear(&self->ask, TIDE_MAIL_RESTORE, self->state.email);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_ask_clear(&self->ask, TIDE_MAIL_RESTORE, self->state.email));
     tide_restore_dedupe(self->account, dedupe);
     tide_json_object(&payload);
     tide_restore_ask(&self->wanted, &payload);
-    rc = cli_ask_job(&self->ask, TIDE_MAIL_RESTORE, self->state.email, dedupe, &payload);
-    return rc == TIDE_OK ? wait_for_job(self) : rc;
+    TIDE_TRY(cli_ask_job(&self->ask, TIDE_MAIL_RESTORE, self->state.email, dedupe, &payload));
+    return wait_for_job(self);
 }
 
 /* In our engine, or in the process that has the directory; if that ends first, in ours. */
@@ -306,11 +304,9 @@ static tide_status plan(struct restoring *self, tide_archive **archive_out)
     struct cli *cli = self->cli;
     bool has = false;
     char email[256];
-    tide_status rc = cli_ledger_read(cli);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(cli_ledger_read(cli));
     const tide_rows db = tide_ledger_rows(cli->ledger);
-    rc = tide_rows_has(db, "mail_removal", "the manifests", &has, &cli->err);
+    tide_status rc = tide_rows_has(db, "mail_removal", "the manifests", &has, &cli->err);
     if (rc == TIDE_OK && !has)
         return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark account add gmail EMAIL` adds one.",
                         "there is no mail account");
@@ -336,9 +332,7 @@ static tide_status do_wanted(struct restoring *self)
         print_plan(self);
         return TIDE_OK;
     }
-    const tide_status rc = planned > 0 ? confirm(self) : TIDE_OK;
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(planned > 0 ? confirm(self) : TIDE_OK);
     if (planned == 0 && self->state.planned[TIDE_DEED_REFUSE].messages == 0) {
         print_result(self);
         return TIDE_OK;
@@ -351,8 +345,7 @@ tide_status cli_mail_restore(struct cli *cli)
     struct restoring self = {.cli = cli};
     tide_archive *archive = NULL;
     char email[256] = "";
-    tide_buf words;
-    tide_buf_init(&words, cli->mem, 1024);
+    tide_auto_buf words = tide_buf_in(cli->mem, 1024);
     tide_status rc = mail_home_places(cli, &self.home);
     if (rc == TIDE_OK)
         rc = read_wanted(cli, &self.home, email, &words, &self.wanted);
@@ -366,6 +359,5 @@ tide_status cli_mail_restore(struct cli *cli)
     cli_display_close(&self.shown.display);
     json_decref(self.result);
     const tide_status closed = mail_home_close(cli, &self.home);
-    tide_buf_done(&words);
     return rc == TIDE_OK ? closed : rc;
 }

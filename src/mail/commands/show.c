@@ -107,8 +107,7 @@ static tide_status show_one(struct cli *cli, tide_archive *archive,
 {
     struct tide_message message;
     tide_arena arena;
-    tide_buf labels;
-    tide_buf_init(&labels, cli->mem, 64 << 10);
+    tide_auto_buf labels = tide_buf_in(cli->mem, 64 << 10);
     tide_status rc = parse(cli, raw, &arena, &message);
     if (rc == TIDE_OK)
         rc = tide_archive_label_rows(archive, stored, label_line, &labels, &cli->err);
@@ -125,7 +124,6 @@ static tide_status show_one(struct cli *cli, tide_archive *archive,
         tide_json_set_text(&cli->json, "text", message.text);
     }
     tide_arena_done(&arena);
-    tide_buf_done(&labels);
     return rc;
 }
 
@@ -174,11 +172,9 @@ static tide_status show_turn(struct conversation *conversation, const struct tid
     char subject[256];
     tide_json one;
     tide_buf_clear(&conversation->raw);
-    tide_status rc = tide_archive_raw(conversation->archive, stored, &conversation->raw, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_archive_raw(conversation->archive, stored, &conversation->raw, &cli->err));
     const tide_text raw = tide_buf_text(&conversation->raw);
-    rc = parse(cli, raw, &arena, &message);
+    tide_status rc = parse(cli, raw, &arena, &message);
     if (rc == TIDE_OK) {
         tide_json_object(&one);
         cli_print(cli, "---- %u  %s  %s\n", ++conversation->count,
@@ -304,9 +300,8 @@ static tide_status save_all(struct cli *cli, const char *dir, tide_text raw)
 {
     struct tide_message message;
     tide_arena arena;
-    tide_buf content;
     tide_json list;
-    tide_buf_init(&content, cli->mem, RAW_BYTES_MAX);
+    tide_auto_buf content = tide_buf_in(cli->mem, RAW_BYTES_MAX);
     tide_json_array(&list);
     tide_status rc = parse(cli, raw, &arena, &message);
     if (rc == TIDE_OK)
@@ -337,7 +332,6 @@ static tide_status save_all(struct cli *cli, const char *dir, tide_text raw)
         cli_print(cli, "the message has no attachments\n");
     tide_json_set(&cli->json, "saved", &list);
     tide_arena_done(&arena);
-    tide_buf_done(&content);
     return cli_hint(cli, rc, "Check that the directory belongs to you and has free space.");
 }
 
@@ -347,10 +341,9 @@ tide_status cli_mail_show(struct cli *cli)
     char email[256];
     tide_archive *archive = NULL;
     struct tide_stored stored;
-    tide_buf raw;
     const char *save_dir = cli_flag(cli, "save-attachments");
     const bool thread = cli_flag(cli, "thread") != NULL;
-    tide_buf_init(&raw, cli->mem, RAW_BYTES_MAX);
+    tide_auto_buf raw = tide_buf_in(cli->mem, RAW_BYTES_MAX);
     tide_message_start();
     tide_status rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
     if (rc == TIDE_OK)
@@ -375,7 +368,6 @@ tide_status cli_mail_show(struct cli *cli)
         rc = save_all(cli, save_dir, tide_buf_text(&raw));
     else if (rc == TIDE_OK)
         rc = show_one(cli, archive, &stored, tide_buf_text(&raw));
-    tide_buf_done(&raw);
     const tide_status closed = tide_archive_close(archive, &cli->err);
     return rc == TIDE_OK ? closed : rc;
 }

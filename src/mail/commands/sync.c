@@ -114,10 +114,9 @@ static tide_status index_all(void *arg, void *state)
 {
     struct mail_sync *sync = arg;
     uint64_t indexed = 1;
-    tide_status rc = TIDE_OK;
-    while (rc == TIDE_OK && indexed > 0 && !cli_interrupted() && !cli_work_is_late(&sync->work))
-        rc = tide_mail_index(state, &indexed, &sync->cli->err);
-    return rc;
+    while (indexed > 0 && !cli_interrupted() && !cli_work_is_late(&sync->work))
+        TIDE_TRY(tide_mail_index(state, &indexed, &sync->cli->err));
+    return TIDE_OK;
 }
 
 /* ---- the commands ---- */
@@ -125,15 +124,10 @@ static tide_status index_all(void *arg, void *state)
 static tide_status prepare(struct mail_sync *sync)
 {
     struct cli *cli = sync->cli;
-    tide_status rc = sync->wanted.heal ? TIDE_OK : run_wanted(sync);
-    if (rc == TIDE_OK)
-        rc = deadline_wanted(cli, &sync->work.deadline_ms);
-    if (rc == TIDE_OK)
-        rc = cli_work_names(&sync->work);
-    if (rc == TIDE_OK)
-        rc = mail_home_places(cli, &sync->places);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(sync->wanted.heal ? TIDE_OK : run_wanted(sync));
+    TIDE_TRY(deadline_wanted(cli, &sync->work.deadline_ms));
+    TIDE_TRY(cli_work_names(&sync->work));
+    TIDE_TRY(mail_home_places(cli, &sync->places));
     sync->accounts = tide_mem_array(cli->mem, sync->work.count, sizeof *sync->accounts);
     if (sync->accounts == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");

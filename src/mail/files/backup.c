@@ -45,22 +45,18 @@ static tide_status copy_shard(struct copying *copying, const struct tide_shard_s
         (size_t)snprintf(partial, sizeof partial, "%s/%s.partial", wanted->to, state->name) >=
             sizeof partial)
         return tide_error_set(copying->err, TIDE_INVALID, "path too long: %.100s...", wanted->to);
-    tide_status rc = TIDE_OK;
     if (wanted->free_min_bytes > 0)
-        rc = tide_room_check(copying->world, wanted->to, wanted->free_min_bytes + state->bytes,
-                             copying->err);
-    if (rc == TIDE_OK && wanted->progress != NULL)
+        TIDE_TRY(tide_room_check(copying->world, wanted->to, wanted->free_min_bytes + state->bytes,
+                                 copying->err));
+    if (wanted->progress != NULL)
         wanted->progress(state->name, state->bytes, wanted->progress_arg);
-    if (rc == TIDE_OK)
-        rc = tide_db_copy(copying->world, from, partial, wanted->mem, copying->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_db_copy(copying->world, from, partial, wanted->mem, copying->err));
     /* Remove what a user's sqlite3 left next to the old copy: it does not belong to the new one. */
     (void)snprintf(beside, sizeof beside, "%s-wal", to);
     (void)tide_file_remove(copying->world, beside, NULL);
     (void)snprintf(beside, sizeof beside, "%s-shm", to);
     (void)tide_file_remove(copying->world, beside, NULL);
-    rc = tide_userfile_replace(partial, to, copying->err);
+    tide_status rc = tide_userfile_replace(partial, to, copying->err);
     copying->done->files += rc == TIDE_OK;
     copying->done->bytes += rc == TIDE_OK ? state->bytes : 0;
     return rc;

@@ -102,8 +102,8 @@ static void names_add(const char *name, void *arg)
     struct names *names = arg;
     const size_t bytes = strlen(names->part) + 1 + strlen(name) + 1;
     char *path = names->no_memory ? NULL : tide_mem_new(names->mem, bytes);
-    if (path == NULL || !tide_mem_grow(names->mem, (void **)&names->list, &names->capacity,
-                                       names->count + 1, SIZE_MAX / 16, sizeof *names->list)) {
+    if (path == NULL ||
+        !TIDE_GROW_IN(names->mem, names->list, names->capacity, names->count + 1, SIZE_MAX / 16)) {
         names->no_memory = true;
         tide_mem_free(names->mem, path, bytes);
         return;
@@ -127,10 +127,7 @@ static tide_status names_read(struct exporting *exporting)
         char dir[PATH_BYTES + 8];
         names->part = parts[i];
         (void)snprintf(dir, sizeof dir, "%s/%s", exporting->wanted->path, parts[i]);
-        const tide_status rc =
-            tide_dir_list(exporting->world, dir, names_add, names, exporting->err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_dir_list(exporting->world, dir, names_add, names, exporting->err));
     }
     if (names->no_memory)
         return tide_error_set(exporting->err, TIDE_NO_MEMORY, "no memory for the names in %.200s",
@@ -181,9 +178,9 @@ static tide_status name_again(struct exporting *exporting, const char *former, c
     char old[PATH_BYTES + 300];
     struct tide_path_info info;
     (void)snprintf(old, sizeof old, "%s/%s", exporting->wanted->path, former);
-    const tide_status rc = tide_path_look(path, &info, exporting->err);
-    if (rc != TIDE_OK || info.kind != TIDE_PATH_NONE)
-        return rc;
+    TIDE_TRY(tide_path_look(path, &info, exporting->err));
+    if (info.kind != TIDE_PATH_NONE)
+        return TIDE_OK;
     return tide_userfile_replace(old, path, exporting->err);
 }
 
@@ -245,9 +242,9 @@ static tide_status export_file(struct exporting *exporting, const struct tide_st
         tide_writing_drop(writing);
         return rc;
     }
-    rc = file_end(exporting, writing, stored->internal_ms, &same, &kept);
-    if (rc != TIDE_OK || kept)
-        return rc;
+    TIDE_TRY(file_end(exporting, writing, stored->internal_ms, &same, &kept));
+    if (kept)
+        return TIDE_OK;
     exporting->exported.written += !same;
     exporting->exported.there += same;
     exporting->exported.files += !same;
@@ -272,9 +269,7 @@ static tide_status mbox_close(struct exporting *exporting)
     exporting->mbox = NULL;
     if (writing == NULL)
         return TIDE_OK;
-    tide_status rc = file_end(exporting, writing, exporting->mbox_ms, &same, &kept);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(file_end(exporting, writing, exporting->mbox_ms, &same, &kept));
     exporting->exported.files += !same && !kept;
     if (same || kept) { /* they were counted as written */
         exporting->exported.written -= exporting->mbox_messages;
@@ -292,9 +287,7 @@ static tide_status mbox_open(struct exporting *exporting, const struct tide_stor
     const bool one = is_one_file(exporting->wanted);
     if (exporting->mbox != NULL && (one || exporting->mbox_year == year))
         return TIDE_OK;
-    tide_status rc = mbox_close(exporting);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mbox_close(exporting));
     const int used =
         one ? snprintf(path, sizeof path, "%s", exporting->wanted->path)
             : snprintf(path, sizeof path, "%s/%04d.mbox", exporting->wanted->path, (int)year);
@@ -360,11 +353,8 @@ static tide_status export_to_mbox(struct exporting *exporting, const struct tide
                                              .internal_ms = stored->internal_ms,
                                              .labels = tide_buf_text(&exporting->labels)}};
     memcpy(entry.note.hash, stored->hash, sizeof entry.note.hash);
-    tide_status rc = mbox_open(exporting, stored);
-    if (rc == TIDE_OK)
-        rc = tide_mbox_write(&entry, &exporting->top, to_mbox, exporting, exporting->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mbox_open(exporting, stored));
+    TIDE_TRY(tide_mbox_write(&entry, &exporting->top, to_mbox, exporting, exporting->err));
     exporting->mbox_ms = stored->internal_ms;
     exporting->mbox_messages++;
     exporting->mbox_bytes += raw.bytes;
@@ -381,12 +371,10 @@ static tide_status read_one(struct exporting *exporting, const struct tide_store
 {
     tide_error why = {TIDE_OK, 0, ""};
     char text[500];
-    tide_status rc = labels_read(exporting, stored);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = id_is_plain(stored->gmail_id)
-             ? tide_archive_raw(exporting->archive, stored, &exporting->raw, &why)
-             : tide_error_set(&why, TIDE_CORRUPT, "its id cannot be a file name");
+    TIDE_TRY(labels_read(exporting, stored));
+    tide_status rc = id_is_plain(stored->gmail_id)
+                         ? tide_archive_raw(exporting->archive, stored, &exporting->raw, &why)
+                         : tide_error_set(&why, TIDE_CORRUPT, "its id cannot be a file name");
     *readable_out = rc == TIDE_OK;
     if (rc == TIDE_CORRUPT || rc == TIDE_NOT_FOUND) {
         (void)snprintf(text, sizeof text, "message %.60s is left out: %.400s", stored->gmail_id,
@@ -404,16 +392,15 @@ static tide_status export_one(struct exporting *exporting, const struct tide_sto
 {
     bool readable = false;
     tide_buf_clear(&exporting->raw);
-    tide_status rc = tide_room_spend(&exporting->room, stored->bytes, exporting->err);
-    if (rc == TIDE_OK)
-        rc = read_one(exporting, stored, &readable);
-    if (rc != TIDE_OK || !readable)
-        return rc;
-    rc = exporting->wanted->format == TIDE_EXPORT_MBOX ? export_to_mbox(exporting, stored)
-                                                       : export_file(exporting, stored);
-    if (rc == TIDE_OK && exporting->wanted->progress != NULL)
+    TIDE_TRY(tide_room_spend(&exporting->room, stored->bytes, exporting->err));
+    TIDE_TRY(read_one(exporting, stored, &readable));
+    if (!readable)
+        return TIDE_OK;
+    TIDE_TRY(exporting->wanted->format == TIDE_EXPORT_MBOX ? export_to_mbox(exporting, stored)
+                                                           : export_file(exporting, stored));
+    if (exporting->wanted->progress != NULL)
         exporting->wanted->progress(&exporting->exported, exporting->wanted->progress_arg);
-    return rc;
+    return TIDE_OK;
 }
 
 static bool visit(const struct tide_found *found, void *arg)
@@ -457,10 +444,8 @@ static tide_status make_dirs(struct exporting *exporting, char dir[PATH_BYTES])
 
 static tide_status export_pages(struct exporting *exporting)
 {
-    tide_buf next;
-    tide_buf token;
-    tide_buf_init(&next, exporting->mem, 4096);
-    tide_buf_init(&token, exporting->mem, 4096);
+    tide_auto_buf next = tide_buf_in(exporting->mem, 4096);
+    tide_auto_buf token = tide_buf_in(exporting->mem, 4096);
     tide_status rc = TIDE_OK;
     for (bool more = true; rc == TIDE_OK && more;) {
         const struct tide_search search = {.query = exporting->wanted->query,
@@ -476,8 +461,6 @@ static tide_status export_pages(struct exporting *exporting)
         if (rc == TIDE_OK)
             rc = tide_buf_add(&token, tide_buf_cstr(&next), next.bytes);
     }
-    tide_buf_done(&next);
-    tide_buf_done(&token);
     return rc;
 }
 

@@ -103,7 +103,6 @@ static tide_status import_mbox(struct tide_importing *importing, tide_reading *r
 static tide_status import_eml(struct tide_importing *importing, tide_reading *reading,
                               const struct tide_path_info *info, const char *flags)
 {
-    tide_buf raw;
     size_t count = 0;
     importing->imported.read_bytes += info->bytes;
     if (info->bytes > TIDE_MBOX_MESSAGE_BYTES_MAX) {
@@ -111,7 +110,7 @@ static tide_status import_eml(struct tide_importing *importing, tide_reading *re
         importing->imported.too_long++;
         return TIDE_OK;
     }
-    tide_buf_init(&raw, importing->mem, TIDE_MBOX_MESSAGE_BYTES_MAX + 1);
+    tide_auto_buf raw = tide_buf_in(importing->mem, TIDE_MBOX_MESSAGE_BYTES_MAX + 1);
     char *room = tide_buf_reserve(&raw, (size_t)info->bytes + 1);
     tide_status rc =
         room == NULL ? tide_error_set(importing->err, TIDE_NO_MEMORY,
@@ -126,7 +125,6 @@ static tide_status import_eml(struct tide_importing *importing, tide_reading *re
         rc = tide_import_message(importing, &one);
         progress(importing);
     }
-    tide_buf_done(&raw);
     return rc;
 }
 
@@ -153,9 +151,7 @@ static tide_status kind_of(struct tide_importing *importing, tide_reading *readi
 {
     char begin[SNIFF_BYTES];
     size_t count = 0;
-    tide_status rc = tide_reading_at(reading, 0, begin, sizeof begin, &count, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_reading_at(reading, 0, begin, sizeof begin, &count, importing->err));
     if (begins(begin, count, "%PDF-", 5))
         *kind_out = FILE_UNKNOWN; /* a document, whatever its name */
     else if (ends_with(path, ".eml"))
@@ -232,9 +228,7 @@ static void level_free(tide_mem *mem, struct level *level)
 
 static tide_status level_fill(struct tide_importing *importing, struct level *level)
 {
-    tide_status rc = tide_dir_list(importing->world, level->path, name_seen, level, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_dir_list(importing->world, level->path, name_seen, level, importing->err));
     if (level->count == 0)
         return TIDE_OK;
     level->capacity = level->count;
@@ -317,11 +311,8 @@ static tide_status level_next(struct walk *walk, struct level *level)
     const int used = snprintf(path, sizeof path, "%s/%s", level->path, name);
     if (used < 0 || (size_t)used >= sizeof path)
         return tide_error_set(importing->err, TIDE_INVALID, "path too long: %.100s...", path);
-    tide_status rc = canceled(importing);
-    if (rc == TIDE_OK)
-        rc = tide_path_look(path, &info, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(canceled(importing));
+    TIDE_TRY(tide_path_look(path, &info, importing->err));
     if (info.kind == TIDE_PATH_DIR && !info.link)
         return level_push(walk, path);
     if (name[0] == '.') /* private files of programs */
@@ -359,9 +350,7 @@ static tide_status import_dir(struct tide_importing *importing, const char *path
 static tide_status import_path(struct tide_importing *importing, const char *path)
 {
     struct tide_path_info info;
-    tide_status rc = tide_path_look(path, &info, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_path_look(path, &info, importing->err));
     switch (info.kind) {
     case TIDE_PATH_FILE:
         return import_file(importing, path, true, NULL);

@@ -178,8 +178,8 @@ tide_status tide_import_label_name(struct tide_importing *importing, tide_text n
     }
     if (name.bytes == 0 || memchr(name.data, '\0', name.bytes) != NULL)
         return TIDE_OK;
-    tide_status rc = label_of(importing, name, &id);
-    return rc == TIDE_OK ? tide_import_label_id(importing, id) : rc;
+    TIDE_TRY(label_of(importing, name, &id));
+    return tide_import_label_id(importing, id);
 }
 
 /* Names separated by commas; one that contains a comma is in quotes, with quotes inside doubled.

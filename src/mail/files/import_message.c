@@ -48,9 +48,7 @@ static tide_status note_take(struct tide_importing *importing, const struct tide
     tide_text rest = found->rest;
     if (rest.bytes == note->bytes + 1) /* the line end that an mbox needs */
         rest.bytes--;
-    tide_status rc = tide_content_hash(importing->packer, rest, found->hash, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_content_hash(importing->packer, rest, found->hash, importing->err));
     if (memcmp(found->hash, note->hash, sizeof found->hash) == 0)
         found->rest = rest;
     else
@@ -93,17 +91,14 @@ static tide_status takeout_take(struct tide_importing *importing, struct found *
         struct tide_mail_header header = {TIDE_TEXT_NONE, TIDE_TEXT_NONE};
         size_t bytes = 0;
         size_t lines = 0;
-        tide_status rc = TIDE_OK;
         if (tide_header_read(found->rest, '\n', &header, &bytes, &lines) != TIDE_HEADER_LINE_NAMED)
             break;
         if (tide_text_equal_nocase(header.name, "x-gm-thrid"))
             (void)hex_of(header.value, found->thread, sizeof found->thread);
         else if (tide_text_equal_nocase(header.name, "x-gmail-labels"))
-            rc = tide_import_labels_takeout(importing, header.value);
+            TIDE_TRY(tide_import_labels_takeout(importing, header.value));
         else
             break;
-        if (rc != TIDE_OK)
-            return rc;
         found->rest.data += bytes;
         found->rest.bytes -= bytes;
         cut = true;
@@ -196,10 +191,9 @@ static tide_status thread_find(struct tide_importing *importing, const struct he
     uint8_t hash[TIDE_CONTENT_HASH_BYTES];
     if (found->thread[0] != '\0' || root.bytes == 0)
         return TIDE_OK;
-    tide_status rc = tide_content_hash(importing->packer, root, hash, importing->err);
-    if (rc == TIDE_OK)
-        id_of(hash, found->thread);
-    return rc;
+    TIDE_TRY(tide_content_hash(importing->packer, root, hash, importing->err));
+    id_of(hash, found->thread);
+    return TIDE_OK;
 }
 
 /* ---- stored before? -------------------------------------------------------------------- */
@@ -230,23 +224,23 @@ static tide_status labels_add(struct tide_importing *importing, const struct fou
     struct missing missing = {.importing = importing};
     struct tide_label_change changes[TIDE_IMPORT_LABELS_MAX];
     size_t count = 0;
-    tide_status rc = TIDE_OK;
     if (importing->wanted->dry_run || importing->ends_count == 0)
         return TIDE_OK;
     if (stored != NULL)
-        rc = tide_archive_label_rows(importing->wanted->archive, stored, label_there, &missing,
-                                     importing->err);
-    for (size_t i = 0; rc == TIDE_OK && i < importing->ends_count; i++)
+        TIDE_TRY(tide_archive_label_rows(importing->wanted->archive, stored, label_there, &missing,
+                                         importing->err));
+    for (size_t i = 0; i < importing->ends_count; i++) {
         if (!missing.has[i])
             changes[count++] = (struct tide_label_change){.gmail_id = tide_text_of(found->id),
                                                           .label = label_at(importing, i),
                                                           .added = true,
                                                           .at_ms = importing->wanted->now_ms,
                                                           .history_id = TIDE_TEXT("")};
-    if (rc == TIDE_OK && count > 0)
-        rc = tide_archive_labels(importing->wanted->archive, changes, count, &importing->ticket,
-                                 importing->err);
-    return rc;
+    }
+    if (count > 0)
+        TIDE_TRY(tide_archive_labels(importing->wanted->archive, changes, count, &importing->ticket,
+                                     importing->err));
+    return TIDE_OK;
 }
 
 static uint64_t bits(const uint8_t *bytes, size_t count)
@@ -306,15 +300,15 @@ static tide_status flags_take(struct tide_importing *importing, const char *flag
         char flag;
         const char *label;
     } known[] = {{'F', "STARRED"}, {'T', "TRASH"}, {'D', "DRAFT"}};
-    tide_status rc = TIDE_OK;
     if (flags == NULL)
         return TIDE_OK;
     if (strchr(flags, 'S') == NULL)
-        rc = tide_import_label_id(importing, TIDE_TEXT("UNREAD"));
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof known / sizeof known[0]; i++)
+        TIDE_TRY(tide_import_label_id(importing, TIDE_TEXT("UNREAD")));
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strchr(flags, known[i].flag) != NULL)
-            rc = tide_import_label_id(importing, tide_text_of(known[i].label));
-    return rc;
+            TIDE_TRY(tide_import_label_id(importing, tide_text_of(known[i].label)));
+    }
+    return TIDE_OK;
 }
 
 static tide_status store(struct tide_importing *importing, struct tide_import_one *one,
@@ -355,18 +349,16 @@ static tide_status unwrap(struct tide_importing *importing, struct tide_import_o
                           struct found *found)
 {
     struct tide_mbox_note note;
-    tide_status rc = TIDE_OK;
     tide_import_labels_clear(importing);
     const bool in_mbox = one->sender.bytes > 0;
     if (in_mbox && tide_mbox_note_read(found->rest, &note, &found->rest))
-        rc = note_take(importing, &note, found);
+        TIDE_TRY(note_take(importing, &note, found));
     else if (in_mbox && takeout_sender(one->sender, found->gmail_id))
-        rc = takeout_take(importing, found);
-    if (rc == TIDE_OK)
-        rc = flags_take(importing, one->flags);
-    if (rc == TIDE_OK && importing->wanted->label != NULL)
-        rc = tide_import_label_name(importing, tide_text_of(importing->wanted->label));
-    return rc;
+        TIDE_TRY(takeout_take(importing, found));
+    TIDE_TRY(flags_take(importing, one->flags));
+    if (importing->wanted->label != NULL)
+        TIDE_TRY(tide_import_label_name(importing, tide_text_of(importing->wanted->label)));
+    return TIDE_OK;
 }
 
 tide_status tide_import_message(struct tide_importing *importing, struct tide_import_one *one)
@@ -379,23 +371,17 @@ tide_status tide_import_message(struct tide_importing *importing, struct tide_im
         importing->imported.empty++;
         return TIDE_OK;
     }
-    tide_status rc = tide_room_spend(&importing->room, found.rest.bytes, importing->err);
-    if (rc == TIDE_OK)
-        rc = unwrap(importing, one, &found);
-    if (rc == TIDE_OK)
-        rc = tide_content_hash(importing->packer, found.rest, found.hash, importing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_room_spend(&importing->room, found.rest.bytes, importing->err));
+    TIDE_TRY(unwrap(importing, one, &found));
+    TIDE_TRY(tide_content_hash(importing->packer, found.rest, found.hash, importing->err));
     id_of(found.hash, found.id);
-    rc = is_there(importing, &found, &there);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(is_there(importing, &found, &there));
     if (there) {
         importing->imported.there++;
         return TIDE_OK;
     }
     heads_read(found.rest, &heads);
     date_find(importing, one, &heads, &found);
-    rc = thread_find(importing, &heads, &found);
-    return rc == TIDE_OK ? store(importing, one, &found) : rc;
+    TIDE_TRY(thread_find(importing, &heads, &found));
+    return store(importing, one, &found);
 }

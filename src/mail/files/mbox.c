@@ -174,10 +174,8 @@ static tide_status look(tide_mbox *mbox, tide_error *err)
     mbox->at = 0;
     mbox->count = left;
     size_t got = 0;
-    tide_status rc = mbox->source(mbox->source_arg, mbox->base + left, mbox->window + left,
-                                  WINDOW_BYTES - left, &got, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mbox->source(mbox->source_arg, mbox->base + left, mbox->window + left,
+                          WINDOW_BYTES - left, &got, err));
     TIDE_ASSERT(got <= WINDOW_BYTES - left);
     mbox->count += got;
     mbox->ended = mbox->count < WINDOW_BYTES;
@@ -334,9 +332,7 @@ static tide_status length_holds(tide_mbox *mbox, bool *holds_out, tide_error *er
     size_t count = 0;
     *holds_out = false;
     const uint64_t end = tide_mbox_at(mbox) + mbox->length;
-    tide_status rc = mbox->source(mbox->source_arg, end, there, sizeof there, &count, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mbox->source(mbox->source_arg, end, there, sizeof there, &count, err));
     tide_text text = {there, count};
     while (text.bytes > 0 && (text.data[0] == '\n' || text.data[0] == '\r')) {
         text.data++;
@@ -353,7 +349,7 @@ static tide_status length_holds(tide_mbox *mbox, bool *holds_out, tide_error *er
         *holds_out = true;
         return TIDE_OK;
     }
-    rc = mbox->source(mbox->source_arg, end - 1, &last, 1, &got, err);
+    tide_status rc = mbox->source(mbox->source_arg, end - 1, &last, 1, &got, err);
     *holds_out = rc == TIDE_OK && got == 1;
     return rc;
 }
@@ -504,9 +500,7 @@ static tide_status take_lines(tide_mbox *mbox, tide_error *err)
 tide_status tide_mbox_next(tide_mbox *mbox, struct tide_mbox_message *message_out, tide_error *err)
 {
     struct tide_mbox_message message = {0};
-    tide_status rc = mbox->began ? look(mbox, err) : start(mbox, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(mbox->began ? look(mbox, err) : start(mbox, err));
     if (seen(mbox).bytes == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "the mailbox has no more messages");
     message.at = tide_mbox_at(mbox);
@@ -520,14 +514,11 @@ tide_status tide_mbox_next(tide_mbox *mbox, struct tide_mbox_message *message_ou
     mbox->last_line = 0;
     /* Without a From_ line only at the start of a file that is not a mailbox. */
     if (is_from(seen(mbox)))
-        rc = take_from(mbox, &message, err);
-    if (rc == TIDE_OK && message.sender.bytes > 4 &&
+        TIDE_TRY(take_from(mbox, &message, err));
+    if (message.sender.bytes > 4 &&
         memcmp(message.sender.data + message.sender.bytes - 4, "@xxx", 4) == 0)
         mbox->in_head = false; /* Google quotes, and writes no lengths */
-    if (rc == TIDE_OK)
-        rc = take_lines(mbox, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(take_lines(mbox, err));
     message.too_long = mbox->too_long;
     message.bytes = mbox->bytes;
     message.raw = &mbox->raw;

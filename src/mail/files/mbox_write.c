@@ -11,20 +11,18 @@
 
 tide_status tide_mbox_encode(tide_text piece, tide_buf *out)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < piece.bytes; i++) {
+    for (size_t i = 0; i < piece.bytes; i++) {
         char escaped[4] = "%";
         tide_hex(&piece.data[i], 1, escaped + 1);
-        rc = tide_is_plain(piece.data[i], "-_./") ? tide_buf_add(out, &piece.data[i], 1)
-                                                  : tide_buf_add(out, escaped, 3);
+        TIDE_TRY(tide_is_plain(piece.data[i], "-_./") ? tide_buf_add(out, &piece.data[i], 1)
+                                                      : tide_buf_add(out, escaped, 3));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_mbox_decode(tide_text piece, tide_buf *out)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < piece.bytes; i++) {
+    for (size_t i = 0; i < piece.bytes; i++) {
         char c = piece.data[i];
         const tide_text behind = {piece.data + i + 1, piece.bytes - i - 1};
         const int byte = c == '%' ? tide_hex_byte(behind) : -1;
@@ -32,9 +30,9 @@ tide_status tide_mbox_decode(tide_text piece, tide_buf *out)
             c = (char)byte;
             i += 2;
         }
-        rc = tide_buf_add(out, &c, 1);
+        TIDE_TRY(tide_buf_add(out, &c, 1));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- reading the note ------------------------------------------------------------------ */
@@ -152,28 +150,20 @@ static tide_status write_top(const struct tide_mbox_entry *entry, tide_buf *out)
     char hash[TIDE_CONTENT_HASH_BYTES * 2 + 1];
     tide_hex(note->hash, TIDE_CONTENT_HASH_BYTES, hash);
     date_text(note->internal_ms, date);
-    tide_status rc = tide_buf_add_text(out, "From ");
-    if (rc == TIDE_OK)
-        rc = add_sender(entry->sender, out);
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(out, " %s\nStatus: %sO\n", date, entry->is_read ? "R" : "");
-    if (rc == TIDE_OK && (entry->is_starred || entry->is_draft || entry->is_trash))
-        rc = tide_buf_print(out, "X-Status: %s%s%s\n", entry->is_starred ? "F" : "",
-                            entry->is_draft ? "T" : "", entry->is_trash ? "D" : "");
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(out, "X-Tidemark: 1; bytes=%zu; sha256=%s; ms=%" PRId64 "; id=",
-                            entry->raw.bytes, hash, note->internal_ms);
-    if (rc == TIDE_OK)
-        rc = tide_mbox_encode(note->id, out);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add_text(out, "; thread=");
-    if (rc == TIDE_OK)
-        rc = tide_mbox_encode(note->thread, out);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add_text(out, "; labels=");
-    if (rc == TIDE_OK)
-        rc = tide_buf_add(out, note->labels.data, note->labels.bytes);
-    return rc == TIDE_OK ? tide_buf_add_text(out, "\n") : rc;
+    TIDE_TRY(tide_buf_add_text(out, "From "));
+    TIDE_TRY(add_sender(entry->sender, out));
+    TIDE_TRY(tide_buf_print(out, " %s\nStatus: %sO\n", date, entry->is_read ? "R" : ""));
+    if (entry->is_starred || entry->is_draft || entry->is_trash)
+        TIDE_TRY(tide_buf_print(out, "X-Status: %s%s%s\n", entry->is_starred ? "F" : "",
+                                entry->is_draft ? "T" : "", entry->is_trash ? "D" : ""));
+    TIDE_TRY(tide_buf_print(out, "X-Tidemark: 1; bytes=%zu; sha256=%s; ms=%" PRId64 "; id=",
+                            entry->raw.bytes, hash, note->internal_ms));
+    TIDE_TRY(tide_mbox_encode(note->id, out));
+    TIDE_TRY(tide_buf_add_text(out, "; thread="));
+    TIDE_TRY(tide_mbox_encode(note->thread, out));
+    TIDE_TRY(tide_buf_add_text(out, "; labels="));
+    TIDE_TRY(tide_buf_add(out, note->labels.data, note->labels.bytes));
+    return tide_buf_add_text(out, "\n");
 }
 
 /* Whether a line is "From " after any number of ">". */

@@ -56,14 +56,13 @@ static tide_status add_separator(struct reader *reader)
 /* A name in quotes if commas or brackets in it would be misread. */
 static tide_status add_quoted(tide_text name, tide_buf *out)
 {
-    tide_status rc = tide_buf_add(out, "\"", 1);
-    for (size_t i = 0; rc == TIDE_OK && i < name.bytes; i++) {
+    TIDE_TRY(tide_buf_add(out, "\"", 1));
+    for (size_t i = 0; i < name.bytes; i++) {
         if (name.data[i] == '"' || name.data[i] == '\\')
-            rc = tide_buf_add(out, "\\", 1);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(out, &name.data[i], 1);
+            TIDE_TRY(tide_buf_add(out, "\\", 1));
+        TIDE_TRY(tide_buf_add(out, &name.data[i], 1));
     }
-    return rc == TIDE_OK ? tide_buf_add(out, "\"", 1) : rc;
+    return tide_buf_add(out, "\"", 1);
 }
 
 static bool needs_quotes(tide_text name)
@@ -79,8 +78,7 @@ static bool needs_quotes(tide_text name)
 static tide_status add_name(struct reader *reader, tide_text raw)
 {
     /* Decode into a separate buffer: the output is scanned again. */
-    tide_buf name;
-    tide_buf_init(&name, reader->decoder->mem, TIDE_MESSAGE_TEXT_BYTES_MAX);
+    tide_auto_buf name = tide_buf_in(reader->decoder->mem, TIDE_MESSAGE_TEXT_BYTES_MAX);
     tide_status rc = tide_header_words(reader->decoder, raw, &name);
     trim_end(&name, 0);
     if (rc == TIDE_OK && name.bytes > 0)
@@ -88,7 +86,6 @@ static tide_status add_name(struct reader *reader, tide_text raw)
                                                 : tide_buf_add(reader->out, name.data, name.bytes);
     if (rc == TIDE_OK && name.bytes > 0)
         rc = tide_buf_add(reader->out, " ", 1);
-    tide_buf_done(&name);
     return rc;
 }
 
@@ -106,10 +103,9 @@ static tide_status add_address(struct reader *reader, tide_text raw)
 {
     tide_buf *tight = &reader->item.tight;
     tide_buf_clear(tight);
-    tide_status rc = TIDE_OK;
     unsigned depth = 0;
     bool quoted = false;
-    for (size_t i = 0; rc == TIDE_OK && i < raw.bytes; i++) {
+    for (size_t i = 0; i < raw.bytes; i++) {
         char c = raw.data[i];
         quoted ^= c == '"' && depth == 0;
         depth += !quoted && c == '(';
@@ -122,26 +118,25 @@ static tide_status add_address(struct reader *reader, tide_text raw)
                 tight->bytes--;
         }
         if (!dropped)
-            rc = tide_buf_add(tight, &c, 1);
+            TIDE_TRY(tide_buf_add(tight, &c, 1));
     }
-    return rc == TIDE_OK ? add_clean(reader, tide_buf_text(tight)) : rc;
+    return add_clean(reader, tide_buf_text(tight));
 }
 
 /* "Name <address>", or just the address if the name adds nothing. */
 static tide_status add_pair(struct reader *reader, tide_text name, tide_text address)
 {
-    tide_status rc = add_separator(reader);
+    TIDE_TRY(add_separator(reader));
     size_t begin = reader->out->bytes;
-    if (rc == TIDE_OK && !tide_text_equal(name, address))
-        rc = add_name(reader, name);
+    if (!tide_text_equal(name, address))
+        TIDE_TRY(add_name(reader, name));
     bool named = reader->out->bytes > begin;
-    if (rc == TIDE_OK && named)
-        rc = tide_buf_add(reader->out, "<", 1);
-    if (rc == TIDE_OK)
-        rc = add_address(reader, address);
-    if (rc == TIDE_OK && named)
-        rc = tide_buf_add(reader->out, ">", 1);
-    return rc;
+    if (named)
+        TIDE_TRY(tide_buf_add(reader->out, "<", 1));
+    TIDE_TRY(add_address(reader, address));
+    if (named)
+        TIDE_TRY(tide_buf_add(reader->out, ">", 1));
+    return TIDE_OK;
 }
 
 /* Writes the item at a comma, a semicolon or the end. */
@@ -301,9 +296,8 @@ static tide_status read_run(struct reader *reader)
         reader->at++;
     }
     TIDE_ASSERT(reader->at > begin);
-    tide_status rc = tide_buf_add(&reader->item.name, value.data + begin, reader->at - begin);
-    return rc == TIDE_OK ? tide_buf_add(&reader->item.plain, value.data + begin, reader->at - begin)
-                         : rc;
+    TIDE_TRY(tide_buf_add(&reader->item.name, value.data + begin, reader->at - begin));
+    return tide_buf_add(&reader->item.plain, value.data + begin, reader->at - begin);
 }
 
 static tide_status read_next(struct reader *reader)

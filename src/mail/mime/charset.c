@@ -84,8 +84,8 @@ static tide_status add_run(const char *run, size_t bytes, tide_buf *out)
         return tide_buf_add(out, run, bytes);
     while (room > 0 && ((unsigned char)run[room] & 0xc0) == 0x80)
         room--;
-    tide_status rc = tide_buf_add(out, run, room);
-    return rc == TIDE_OK ? TIDE_FULL : rc;
+    TIDE_TRY(tide_buf_add(out, run, room));
+    return TIDE_FULL;
 }
 
 /* The unclean sequence at the front: its length and its replacement. */
@@ -427,13 +427,13 @@ static tide_status add_iconv(tide_decoder *decoder, const char *name, tide_text 
     if (errors > 0 && census.utf8 && !census.ascii)
         return tide_clean_add(bytes, how, out);
     tide_status clean_rc = tide_clean_add(tide_buf_text(&decoder->wide), how, out);
-    if (rc == TIDE_OK)
-        rc = clean_rc;
-    if (rc == TIDE_OK && rest.bytes > 0) {
+    TIDE_TRY(rc);
+    TIDE_TRY(clean_rc);
+    if (rest.bytes > 0) {
         TIDE_SEEN("charset: label given up");
-        rc = add_unlabelled(decoder, &census, rest, how, out);
+        TIDE_TRY(add_unlabelled(decoder, &census, rest, how, out));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status add_guess(tide_decoder *decoder, const struct census *census, tide_text bytes,

@@ -196,13 +196,11 @@ tide_status tide_header_words(tide_decoder *decoder, tide_text value, tide_buf *
         at += word.bytes;
         plain = at;
     }
-    if (rc == TIDE_OK)
-        rc = word_flush(decoder, charset, out);
-    if (rc == TIDE_OK)
-        rc = tide_charset_add(decoder, TIDE_TEXT(""),
-                              (tide_text){value.data + plain, value.bytes - plain}, TIDE_CLEAN_LINE,
-                              out);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(word_flush(decoder, charset, out));
+    return tide_charset_add(decoder, TIDE_TEXT(""),
+                            (tide_text){value.data + plain, value.bytes - plain}, TIDE_CLEAN_LINE,
+                            out);
 }
 
 /* ---- types and parameters ---- */
@@ -359,23 +357,21 @@ static void pieces_collect(tide_text value, const char *name, struct pieces *pie
 static tide_status unquote(const struct param *param, tide_buf *out)
 {
     tide_text text = param->value;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < text.bytes; i++) {
+    for (size_t i = 0; i < text.bytes; i++) {
         char c = text.data[i];
         if (c == '\r' || c == '\n')
             continue;
         if (param->quoted && c == '\\' && i + 1 < text.bytes &&
             (text.data[i + 1] == '"' || text.data[i + 1] == '\\'))
             c = text.data[++i];
-        rc = tide_buf_add(out, &c, 1);
+        TIDE_TRY(tide_buf_add(out, &c, 1));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status unpercent(tide_text text, tide_buf *out)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < text.bytes; i++) {
+    for (size_t i = 0; i < text.bytes; i++) {
         char c = text.data[i];
         const tide_text behind = {text.data + i + 1, text.bytes - i - 1};
         const int byte = c == '%' ? tide_hex_byte(behind) : -1;
@@ -384,9 +380,9 @@ static tide_status unpercent(tide_text text, tide_buf *out)
             i += 2;
         }
         if (c != '\r' && c != '\n')
-            rc = tide_buf_add(out, &c, 1);
+            TIDE_TRY(tide_buf_add(out, &c, 1));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* charset'language'text: removes the first two. */
@@ -415,14 +411,13 @@ static tide_status gather(tide_text value, const char *name, tide_buf *out, tide
     *found_out = pieces.has[0] || pieces.has_plain;
     if (!pieces.has[0])
         return pieces.has_plain ? unquote(&pieces.plain, out) : TIDE_OK;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < PARAM_PIECES_MAX && pieces.has[i]; i++) {
+    for (size_t i = 0; i < PARAM_PIECES_MAX && pieces.has[i]; i++) {
         if (i == 0 && pieces.encoded[0])
             *charset_out = extended_charset(&pieces.piece[0].value);
-        rc = pieces.encoded[i] ? unpercent(pieces.piece[i].value, out)
-                               : unquote(&pieces.piece[i], out);
+        TIDE_TRY(pieces.encoded[i] ? unpercent(pieces.piece[i].value, out)
+                                   : unquote(&pieces.piece[i], out));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_header_param_raw(tide_text value, const char *name, tide_buf *out, bool *found_out)
@@ -438,9 +433,9 @@ tide_status tide_header_param(tide_decoder *decoder, tide_text value, const char
     tide_text charset;
     bool extended = false;
     tide_buf_clear(&decoder->bytes);
-    tide_status rc = gather(value, name, &decoder->bytes, &charset, &extended, found_out);
-    if (rc != TIDE_OK || !*found_out)
-        return rc;
+    TIDE_TRY(gather(value, name, &decoder->bytes, &charset, &extended, found_out));
+    if (!*found_out)
+        return TIDE_OK;
     tide_text bytes = tide_text_trimmed(tide_buf_text(&decoder->bytes));
     if (extended && charset.bytes > 0)
         return tide_charset_add(decoder, charset, bytes, TIDE_CLEAN_LINE, out);

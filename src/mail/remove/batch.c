@@ -110,14 +110,14 @@ static tide_status load_run(tide_transaction *transaction, void *arg, tide_error
 
 static tide_status below_tidemark(struct batch *batch, tide_error *err)
 {
-    const tide_status rc =
-        tide_archiver_standing(batch->mail, tide_job_account(batch->job), &batch->standing, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+    TIDE_TRY(
+        tide_archiver_standing(batch->mail, tide_job_account(batch->job), &batch->standing, err));
+    for (size_t i = 0; i < batch->count; i++) {
         const int64_t at_ms = batch->entries[i].removal.internal_ms;
         if (at_ms < 0 || (uint64_t)at_ms >= batch->standing.tidemark_ms)
             refuse(&batch->entries[i], TIDE_REFUSED_PAST);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- 2: the history ---- */
@@ -182,10 +182,9 @@ static tide_status unchanged(struct batch *batch, tide_error *err)
             return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a batch");
     batch->seen_ms = tide_world_now_ms(world);
     batch->seen_unix_ms = tide_world_now_unix_ms(world);
-    const tide_status rc =
-        tide_archiver_history(batch->user, batch->job, batch->standing.history_id,
-                              &batch->waited_ms, batch->mail->mem, see_change, batch, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+    TIDE_TRY(tide_archiver_history(batch->user, batch->job, batch->standing.history_id,
+                                   &batch->waited_ms, batch->mail->mem, see_change, batch, err));
+    for (size_t i = 0; i < batch->count; i++) {
         struct entry *entry = &batch->entries[i];
         if (!entry->changed)
             continue;
@@ -196,7 +195,7 @@ static tide_status unchanged(struct batch *batch, tide_error *err)
             refuse(entry, entry->deleted ? TIDE_REFUSED_GONE : TIDE_REFUSED_CHANGED);
         }
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- 3: the registry of bad items, and the archive ---- */
@@ -207,12 +206,13 @@ static tide_status not_bad(struct batch *batch, tide_error *err)
     bool bad[TIDE_REMOVE_IDS];
     for (size_t i = 0; i < batch->count; i++)
         ids[i] = tide_text_of(batch->entries[i].removal.gmail_id);
-    const tide_status rc = tide_items_bad(batch->mail->engine, tide_job_account(batch->job), ids,
-                                          batch->count, bad, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
+    TIDE_TRY(tide_items_bad(batch->mail->engine, tide_job_account(batch->job), ids, batch->count,
+                            bad, err));
+    for (size_t i = 0; i < batch->count; i++) {
         if (bad[i])
             refuse(&batch->entries[i], TIDE_REFUSED_BAD);
-    return rc;
+    }
+    return TIDE_OK;
 }
 
 /* RMV4, according to a later sync: the adopted id has passed our own change. */
@@ -267,11 +267,11 @@ static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_e
 
 static tide_status as_chosen(struct batch *batch, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
+    for (size_t i = 0; i < batch->count; i++) {
         if (batch->entries[i].fate != FATE_THERE)
-            rc = look_at_copy(batch, &batch->entries[i], err);
-    return rc;
+            TIDE_TRY(look_at_copy(batch, &batch->entries[i], err));
+    }
+    return TIDE_OK;
 }
 
 /* ---- asking the server ---- */
@@ -363,9 +363,7 @@ static tide_status ask_server(struct batch *batch, struct entry *entry, struct a
 static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_error *err)
 {
     struct answer answer;
-    const tide_status rc = ask_server(batch, entry, &answer, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(ask_server(batch, entry, &answer, err));
     if (entry->fate == FATE_THERE) {
         TIDE_SEEN("archiver: a batch recognised its own work behind a gap");
     } else if (answer.gone) {
@@ -379,28 +377,27 @@ static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_err
 
 static tide_status sure(struct batch *batch, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
+    for (size_t i = 0; i < batch->count; i++) {
         if (batch->entries[i].unsure && batch->entries[i].fate == FATE_REMOVE)
-            rc = ask_labels(batch, &batch->entries[i], err);
-    return rc;
+            TIDE_TRY(ask_labels(batch, &batch->entries[i], err));
+    }
+    return TIDE_OK;
 }
 
 /* RMV6: whatever forbids removing an asked message, it may already be removed, and history and
  * archive may not show that: after a gap, or because a user changed it again. */
 static tide_status settled(struct batch *batch, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+    for (size_t i = 0; i < batch->count; i++) {
         struct entry *entry = &batch->entries[i];
         struct answer answer;
         if (!was_asked(entry) || entry->fate != FATE_REFUSE || entry->answered)
             continue;
-        rc = ask_server(batch, entry, &answer, err);
-        if (rc == TIDE_OK && entry->fate == FATE_THERE)
+        TIDE_TRY(ask_server(batch, entry, &answer, err));
+        if (entry->fate == FATE_THERE)
             TIDE_SEEN("archiver: a batch recognised its own work instead of refusing it");
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- 4: verifying the copies ---- */
@@ -458,12 +455,12 @@ static tide_status ask_run(tide_transaction *transaction, void *arg, tide_error 
     const tide_rows db = tide_transaction_rows(transaction);
     const uint64_t now_ms = tide_world_now_unix_ms(batch->mail->world);
     struct tide_mail_row row;
-    tide_status rc = tide_mail_row_get(db, batch->manifest.account, &row, err);
-    if (rc == TIDE_OK && row.epoch != batch->standing.row.epoch)
-        rc = tide_error_set(err, TIDE_AGAIN, "the tidemark of %s was reset", row.email);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
-        rc = move_entry(db, &batch->entries[i], now_ms, err);
-    return rc;
+    TIDE_TRY(tide_mail_row_get(db, batch->manifest.account, &row, err));
+    if (row.epoch != batch->standing.row.epoch)
+        return tide_error_set(err, TIDE_AGAIN, "the tidemark of %s was reset", row.email);
+    for (size_t i = 0; i < batch->count; i++)
+        TIDE_TRY(move_entry(db, &batch->entries[i], now_ms, err));
+    return TIDE_OK;
 }
 
 /* After a suspended machine or a slow disk the history that was read is too old. */
@@ -489,10 +486,9 @@ static tide_status removed_run(tide_transaction *transaction, void *arg, tide_er
     const struct removed *removed = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     const uint64_t now_ms = tide_world_now_unix_ms(removed->mail->world);
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < removed->count; i++)
-        rc = tide_removal_move(db, removed->ids[i], TIDE_REMOVAL_REMOVED, "", now_ms, err);
-    return rc;
+    for (size_t i = 0; i < removed->count; i++)
+        TIDE_TRY(tide_removal_move(db, removed->ids[i], TIDE_REMOVAL_REMOVED, "", now_ms, err));
+    return TIDE_OK;
 }
 
 static tide_status call(struct batch *batch, const tide_text *ids, size_t count, tide_error *err)
@@ -567,34 +563,27 @@ static tide_status end(struct batch *batch, tide_error *err)
 /* Steps 1 to 3: none of them takes long. */
 static tide_status still_so(struct batch *batch, tide_error *err)
 {
-    tide_status rc = below_tidemark(batch, err);
-    if (rc == TIDE_OK)
-        rc = unchanged(batch, err);
-    if (rc == TIDE_OK)
-        rc = not_bad(batch, err);
-    return rc == TIDE_OK ? as_chosen(batch, err) : rc;
+    TIDE_TRY(below_tidemark(batch, err));
+    TIDE_TRY(unchanged(batch, err));
+    TIDE_TRY(not_bad(batch, err));
+    return as_chosen(batch, err);
 }
 
 static tide_status steps(struct batch *batch, tide_error *err)
 {
-    tide_status rc =
-        tide_archiver_standing(batch->mail, tide_job_account(batch->job), &batch->standing, err);
-    if (rc == TIDE_OK)
-        rc = tide_transact(batch->mail->engine, load_run, batch, err);
-    if (rc == TIDE_OK && batch->count == 0)
+    TIDE_TRY(
+        tide_archiver_standing(batch->mail, tide_job_account(batch->job), &batch->standing, err));
+    TIDE_TRY(tide_transact(batch->mail->engine, load_run, batch, err));
+    if (batch->count == 0)
         return end(batch, err);
-    if (rc == TIDE_OK)
-        rc = still_so(batch, err);
-    if (rc == TIDE_OK)
-        rc = sure(batch, err);
-    if (rc == TIDE_OK)
-        rc = proven(batch, err);
+    TIDE_TRY(still_so(batch, err));
+    TIDE_TRY(sure(batch, err));
+    TIDE_TRY(proven(batch, err));
     /* A slow disk: the verified copies are still valid, the rest is checked again. */
-    if (rc == TIDE_OK && is_stale(batch))
-        rc = still_so(batch, err);
-    if (rc == TIDE_OK)
-        rc = settled(batch, err);
-    return rc == TIDE_OK ? remove_them(batch, err) : rc;
+    if (is_stale(batch))
+        TIDE_TRY(still_so(batch, err));
+    TIDE_TRY(settled(batch, err));
+    return remove_them(batch, err);
 }
 
 /* RMV7: a command that is alive asks again.  A clock that was set back would let it begin later. */
@@ -608,14 +597,13 @@ static bool is_late(const struct batch *batch)
 static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
 {
     struct batch batch = {.mail = mail, .job = job};
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "manifest", &batch.manifest.id, err);
     batch.wanted = (uint64_t)json_integer_value(json_object_get(payload, "ids"));
     batch.until_ms = (uint64_t)json_integer_value(json_object_get(payload, "until"));
     const bool here = tide_engine_asked_here(mail->engine, payload); /* RMV7 */
-    json_decref(payload);
     if (rc != TIDE_OK)
         return rc;
     if (!here)

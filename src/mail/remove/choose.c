@@ -92,12 +92,13 @@ static tide_status page_bad(struct choosing *choosing)
     bool bad[PAGE];
     for (size_t i = 0; i < choosing->count; i++)
         ids[i] = tide_text_of(choosing->page[i].stored.gmail_id);
-    const tide_status rc = tide_items_bad(choosing->mail->engine, choosing->user->account, ids,
-                                          choosing->count, bad, choosing->err);
-    for (size_t i = 0; rc == TIDE_OK && i < choosing->count; i++)
+    TIDE_TRY(tide_items_bad(choosing->mail->engine, choosing->user->account, ids, choosing->count,
+                            bad, choosing->err));
+    for (size_t i = 0; i < choosing->count; i++) {
         if (bad[i] && choosing->page[i].refused == NULL)
             choosing->page[i].refused = TIDE_REFUSED_BAD;
-    return rc;
+    }
+    return TIDE_OK;
 }
 
 static tide_status page_prove(struct choosing *choosing)
@@ -109,12 +110,13 @@ static tide_status page_prove(struct choosing *choosing)
         memcpy(choosing->proofs[i].hash, choosing->page[i].stored.hash,
                sizeof choosing->proofs[i].hash);
     }
-    const tide_status rc = tide_archiver_prove(choosing->mail, choosing->user, choosing->job,
-                                               choosing->proofs, choosing->count, choosing->err);
-    for (size_t i = 0; rc == TIDE_OK && i < choosing->count; i++)
+    TIDE_TRY(tide_archiver_prove(choosing->mail, choosing->user, choosing->job, choosing->proofs,
+                                 choosing->count, choosing->err));
+    for (size_t i = 0; i < choosing->count; i++) {
         if (!choosing->proofs[i].proven && choosing->page[i].refused == NULL)
             choosing->page[i].refused = choosing->proofs[i].reason;
-    return rc;
+    }
+    return TIDE_OK;
 }
 
 static tide_status page_run(struct choosing *choosing, tide_buf *token, bool *more_out,
@@ -173,10 +175,8 @@ static tide_status query_take(struct choosing *choosing)
 {
     const struct tide_archiving *ask = choosing->ask;
     const tide_text text = tide_text_of(ask->query);
-    tide_status rc = tide_query_parse(text, (int64_t)ask->now_ms, 0, choosing->mail->mem,
-                                      &choosing->query, choosing->err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_query_parse(text, (int64_t)ask->now_ms, 0, choosing->mail->mem, &choosing->query,
+                              choosing->err));
     choosing->denies_words = tide_query_denies_words(choosing->query);
     if (tide_query_is_all(choosing->query))
         return tide_error_set(choosing->err, TIDE_INVALID,
@@ -219,9 +219,8 @@ tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *a
                                 .ask = ask,
                                 .left = ask->limit == 0 ? UINT64_MAX : ask->limit,
                                 .err = err};
-    tide_buf token;
     bool more = true;
-    tide_buf_init(&token, mail->mem, 4096);
+    tide_auto_buf token = tide_buf_in(mail->mem, 4096);
     tide_map_init(&choosing.changed, mail->mem);
     tide_status rc = open_all(&choosing);
     if (rc == TIDE_OK && ask->with_history)
@@ -234,7 +233,6 @@ tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *a
             rc = tide_error_set(err, TIDE_CANCELED, "canceled");
     }
     tide_map_done(&choosing.changed);
-    tide_buf_done(&token);
     tide_mem_free(mail->mem, choosing.page, PAGE * sizeof *choosing.page);
     tide_mem_free(mail->mem, choosing.proofs, PAGE * sizeof *choosing.proofs);
     tide_query_free(choosing.query);

@@ -169,7 +169,7 @@ static tide_status choose_run(tide_job *job, tide_mail *mail, tide_error *err)
     struct tide_archiving ask = {.email = NULL};
     struct tide_mail_user *user = NULL;
     struct tide_manifest manifest = {.id = 0};
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     bool is_dry = false;
     tide_json result;
     tide_json_object(&result);
@@ -190,7 +190,6 @@ static tide_status choose_run(tide_job *job, tide_mail *mail, tide_error *err)
         rc = tide_result_put(mail->engine, job, &result, err);
     else
         tide_json_done(&result);
-    json_decref(payload);
     return rc;
 }
 

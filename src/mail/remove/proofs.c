@@ -33,16 +33,11 @@ tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
 {
     struct tide_archiver_standing standing = {.history_id = ""};
     struct tide_stream_state state = {.cycles_finished = 0};
-    tide_status rc = tide_mail_row_read(mail, account, &standing.row, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_stream(mail, &standing.row, &standing.stream, err);
-    if (rc == TIDE_OK)
-        rc = tide_stream_state(mail->engine, standing.stream, &state, err);
+    TIDE_TRY(tide_mail_row_read(mail, account, &standing.row, err));
+    TIDE_TRY(tide_mail_stream(mail, &standing.row, &standing.stream, err));
+    TIDE_TRY(tide_stream_state(mail->engine, standing.stream, &state, err));
     struct mark_ask ask = {standing.stream, state.cycles_finished, &standing};
-    if (rc == TIDE_OK)
-        rc = tide_transact(mail->engine, mark_run, &ask, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_transact(mail->engine, mark_run, &ask, err));
     if (!tide_text_to_u64(tide_text_of(state.cursor), &standing.tidemark_ms))
         standing.tidemark_ms = 0; /* no tidemark yet: everything is past it */
     if (standing.row.lost && standing.row.lost_ms < standing.tidemark_ms)
@@ -137,14 +132,13 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
                                   uint64_t *waited_ms, tide_mem *mem, tide_history_visit *visit,
                                   void *arg, tide_error *err)
 {
-    tide_buf token;
     tide_status rc = TIDE_OK;
     bool more = true;
     if (start[0] == '\0')
         return tide_error_set(err, TIDE_PERMANENT,
                               "%s is not completely synced yet: run `tidemark mail sync` first",
                               user->email);
-    tide_buf_init(&token, mem, 16 << 10);
+    tide_auto_buf token = tide_buf_in(mem, 16 << 10);
     for (size_t pages = 0; rc == TIDE_OK && more; pages++) {
         struct tide_gmail_history page = {.value = NULL};
         if (pages == TIDE_REMOVE_PAGES_MAX)
@@ -166,7 +160,6 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
                                 "`tidemark mail sync` first",
                                 user->email);
     }
-    tide_buf_done(&token);
     return rc;
 }
 
@@ -212,10 +205,7 @@ static tide_status compare(struct reader *reader, const struct tide_stored *stor
                            struct tide_proof *proof, tide_error *err)
 {
     uint8_t hash[TIDE_CONTENT_HASH_BYTES];
-    const tide_status rc =
-        tide_content_hash(reader->packer, tide_buf_text(&reader->raw), hash, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_content_hash(reader->packer, tide_buf_text(&reader->raw), hash, err));
     if (reader->raw.bytes != stored->bytes)
         unproven(proof, TIDE_REFUSED_DAMAGED, "its length differs from its row");
     else if (memcmp(hash, stored->hash, sizeof hash) != 0 ||
@@ -322,17 +312,13 @@ tide_status tide_archiver_prove(tide_mail *mail, struct tide_mail_user *user, ti
 tide_status tide_archiver_labels(tide_archive *archive, const struct tide_stored *stored,
                                  tide_mem *mem, char labels_out[2048], tide_error *err)
 {
-    tide_buf lines;
-    tide_buf_init(&lines, mem, 2048 - 1);
-    tide_status rc = tide_archive_labels_of(archive, stored, &lines, err);
-    if (rc == TIDE_OK) {
-        size_t bytes = lines.bytes > 0 ? lines.bytes - 1 : 0; /* without the last line's end */
-        for (size_t i = 0; i < bytes; i++)
-            labels_out[i] = lines.data[i] == '\n' ? ' ' : lines.data[i];
-        labels_out[bytes] = '\0';
-    }
-    tide_buf_done(&lines);
-    return rc;
+    tide_auto_buf lines = tide_buf_in(mem, 2048 - 1);
+    TIDE_TRY(tide_archive_labels_of(archive, stored, &lines, err));
+    size_t bytes = lines.bytes > 0 ? lines.bytes - 1 : 0; /* without the last line's end */
+    for (size_t i = 0; i < bytes; i++)
+        labels_out[i] = lines.data[i] == '\n' ? ' ' : lines.data[i];
+    labels_out[bytes] = '\0';
+    return TIDE_OK;
 }
 
 bool tide_archiver_has_label(const char *labels, const char *label)

@@ -31,10 +31,9 @@ static tide_status add_entries(tide_transaction *transaction, void *arg, tide_er
 {
     const struct planning *planning = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < planning->count; i++)
-        rc = tide_removal_add(db, &planning->entries[i], err);
-    return rc;
+    for (size_t i = 0; i < planning->count; i++)
+        TIDE_TRY(tide_removal_add(db, &planning->entries[i], err));
+    return TIDE_OK;
 }
 
 static tide_status end_planning(tide_transaction *transaction, void *arg, tide_error *err)
@@ -59,10 +58,9 @@ static tide_status forget_some(tide_transaction *transaction, void *arg, tide_er
 tide_status tide_archiver_forget_unplanned(tide_mail *mail, uint32_t account, tide_error *err)
 {
     struct forgetting forgetting = {.account = account, .more = true};
-    tide_status rc = TIDE_OK;
-    while (rc == TIDE_OK && forgetting.more)
-        rc = tide_transact(mail->engine, forget_some, &forgetting, err);
-    return rc;
+    while (forgetting.more)
+        TIDE_TRY(tide_transact(mail->engine, forget_some, &forgetting, err));
+    return TIDE_OK;
 }
 
 static tide_status write_entries(struct planning *planning)

@@ -58,17 +58,15 @@ static tide_status note_inserted(tide_transaction *transaction, const struct not
     const uint32_t account = note->restore->account;
     const char *ids[] = {piece->removal.gmail_id,
                          piece->stored_known ? piece->stored.gmail_id : ""};
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         if (ids[i][0] == '\0' || strcmp(ids[i], note->new_id) == 0)
             continue;
-        rc =
-            tide_removal_restored(tide_transaction_rows(transaction), account, tide_text_of(ids[i]),
-                                  tide_text_of(note->new_id), note->now_ms, err);
-        if (rc == TIDE_OK)
-            rc = note_intent(transaction, note->restore, ids[i], note->new_id, err);
+        TIDE_TRY(tide_removal_restored(tide_transaction_rows(transaction), account,
+                                       tide_text_of(ids[i]), tide_text_of(note->new_id),
+                                       note->now_ms, err));
+        TIDE_TRY(note_intent(transaction, note->restore, ids[i], note->new_id, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status note_one(tide_rows db, uint64_t entry, const char *id, uint64_t now_ms,
@@ -82,16 +80,15 @@ static tide_status note_run(tide_transaction *transaction, void *arg, tide_error
 {
     const struct note *note = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = TIDE_OK;
     if (note->new_id != NULL && strcmp(note->new_id, note->pieces[0]->removal.gmail_id) != 0)
         return note_inserted(transaction, note, err);
-    for (size_t i = 0; rc == TIDE_OK && i < note->count; i++) {
+    for (size_t i = 0; i < note->count; i++) {
         const struct tide_piece *piece = note->pieces[i];
-        rc = note_one(db, piece->removal.id, piece->removal.gmail_id, note->now_ms, err);
-        if (rc == TIDE_OK && piece->origin != 0)
-            rc = note_one(db, piece->origin, piece->removal.gmail_id, note->now_ms, err);
+        TIDE_TRY(note_one(db, piece->removal.id, piece->removal.gmail_id, note->now_ms, err));
+        if (piece->origin != 0)
+            TIDE_TRY(note_one(db, piece->origin, piece->removal.gmail_id, note->now_ms, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* Durable when it returns (RST3: the archive was synced before). */
@@ -106,12 +103,12 @@ static tide_status note_restored(struct work *work, struct tide_piece *const *pi
                         .now_ms = tide_world_now_unix_ms(restore->world)};
     if (count == 0)
         return TIDE_OK;
-    const tide_status rc = tide_transact(restore->mail->engine, note_run, &note, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+    TIDE_TRY(tide_transact(restore->mail->engine, note_run, &note, err));
+    for (size_t i = 0; i < count; i++) {
         pieces[i]->over = true;
         tide_restore_count(restore, pieces[i]->deed, pieces[i]->removal.bytes);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- failures ---- */
@@ -267,13 +264,14 @@ static tide_status relabel_next(struct work *work, struct tide_piece *first, tid
     for (struct tide_piece *piece = first; piece < work->pieces + work->count; piece++)
         if (!piece->over && count < TIDE_RESTORE_LABELED && same_change(first, piece))
             group[count++] = piece;
-    tide_status rc = relabel_of(work, first, &relabel, err);
-    if (rc == TIDE_OK && count > 1)
-        rc = relabel_many(work, group, count, &relabel, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+    TIDE_TRY(relabel_of(work, first, &relabel, err));
+    if (count > 1)
+        TIDE_TRY(relabel_many(work, group, count, &relabel, err));
+    for (size_t i = 0; i < count; i++) {
         if (!group[i]->over)
-            rc = relabel_one(work, group[i], &relabel, err);
-    return rc;
+            TIDE_TRY(relabel_one(work, group[i], &relabel, err));
+    }
+    return TIDE_OK;
 }
 
 /* ---- inserts ---- */
@@ -304,10 +302,10 @@ static tide_status adopt(struct work *work, struct tide_piece *piece,
     if (rc != TIDE_OK)
         return rc;
     const bool twice = now.shard != piece->stored.shard || now.rowid != piece->stored.rowid;
-    rc = note_restored(work, &piece, 1, as->id, err);
-    if (rc == TIDE_OK && twice)
+    TIDE_TRY(note_restored(work, &piece, 1, as->id, err));
+    if (twice)
         work->restore->state.twice++;
-    return rc;
+    return TIDE_OK;
 }
 
 /* Whether a failed insert certainly did not happen: it was not sent, or it was refused. */
@@ -324,15 +322,12 @@ static tide_status insert_call(struct work *work, struct tide_piece *piece, tide
 {
     tide_restore *restore = work->restore;
     char thread_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
-    tide_buf id;
-    tide_buf thread;
-    tide_status rc = tide_archive_thread_now(
-        restore->archive, tide_text_of(piece->removal.thread_id), thread_id, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
-    tide_buf_init(&thread, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
+    TIDE_TRY(tide_archive_thread_now(restore->archive, tide_text_of(piece->removal.thread_id),
+                                     thread_id, err));
+    tide_auto_buf id = tide_buf_in(restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
+    tide_auto_buf thread = tide_buf_in(restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
     restore->unsent = 0; /* cleared until the outcome is known */
+    tide_status rc = TIDE_OK;
     do
         rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
                                tide_text_of(thread_id), &id, &thread, err);
@@ -350,8 +345,6 @@ static tide_status insert_call(struct work *work, struct tide_piece *piece, tide
         (void)snprintf(as_out->id, sizeof as_out->id, "%s", tide_buf_cstr(&id));
         (void)snprintf(as_out->thread_id, sizeof as_out->thread_id, "%s", tide_buf_cstr(&thread));
     }
-    tide_buf_done(&thread);
-    tide_buf_done(&id);
     return rc;
 }
 
@@ -364,11 +357,9 @@ static tide_status insert_raw(struct work *work, struct tide_piece *piece, tide_
     struct tide_found_again as = {.id = ""};
     char tag[128];
     tag_of(restore, piece->stored.gmail_id, tag);
-    tide_status rc =
-        tide_restore_labels(restore, work->job, piece->removal.labels, true, labels, &count, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_job_intent(work->job, tag, piece->removal.gmail_id, err);
+    TIDE_TRY(
+        tide_restore_labels(restore, work->job, piece->removal.labels, true, labels, &count, err));
+    tide_status rc = tide_job_intent(work->job, tag, piece->removal.gmail_id, err);
     if (rc == TIDE_EXISTS && restore->unsent != piece->removal.id) {
         rc = tide_restore_look(restore, work->job, piece, raw, &as, err);
         if (rc == TIDE_OK) {
@@ -380,8 +371,8 @@ static tide_status insert_raw(struct work *work, struct tide_piece *piece, tide_
     } else if (rc != TIDE_OK && rc != TIDE_EXISTS) {
         return rc;
     }
-    rc = insert_call(work, piece, raw, labels, count, &as, err);
-    return rc == TIDE_OK ? adopt(work, piece, &as, labels, count, err) : rc;
+    TIDE_TRY(insert_call(work, piece, raw, labels, count, &as, err));
+    return adopt(work, piece, &as, labels, count, err);
 }
 
 /* Whether Gmail has it after all: it came back by itself, or was never gone (M21).  Records that in
@@ -429,16 +420,13 @@ static tide_status insert(struct work *work, struct tide_piece *piece, tide_erro
         if (rc != TIDE_OK || piece->deed != TIDE_DEED_INSERT)
             return rc;
     }
-    tide_buf raw;
-    tide_buf_init(&raw, work->restore->mem, TIDE_RESTORE_RAW_BYTES_MAX);
+    tide_auto_buf raw = tide_buf_in(work->restore->mem, TIDE_RESTORE_RAW_BYTES_MAX);
     tide_status rc = tide_piece_raw(work->restore, piece, &raw, err);
     if (rc == TIDE_CORRUPT || rc == TIDE_NEWER || rc == TIDE_INVALID || rc == TIDE_FULL) {
         refuse(work, piece, err->text);
         rc = TIDE_OK;
-    } else if (rc == TIDE_OK) {
+    } else if (rc == TIDE_OK)
         rc = insert_raw(work, piece, tide_buf_text(&raw), err);
-    }
-    tide_buf_done(&raw);
     return rc;
 }
 
@@ -483,18 +471,17 @@ static tide_status do_pieces(struct work *work, tide_error *err)
 
 static tide_status decide_all(struct work *work, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < work->count; i++) {
+    for (size_t i = 0; i < work->count; i++) {
         struct tide_piece *piece = &work->pieces[i];
         char reason[256] = "";
         piece->over = tide_restore_was_refused(work->restore, piece->removal.id);
         if (piece->over)
             continue;
-        rc = tide_piece_decide(work->restore, piece, reason, err);
-        if (rc == TIDE_OK && piece->deed == TIDE_DEED_REFUSE)
+        TIDE_TRY(tide_piece_decide(work->restore, piece, reason, err));
+        if (piece->deed == TIDE_DEED_REFUSE)
             refuse(work, piece, reason);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 struct reading {
@@ -512,16 +499,15 @@ static tide_status read_pieces(tide_rows db, void *arg, tide_error *err)
         struct tide_piece *piece = &work->pieces[work->count];
         struct tide_removal origin;
         *piece = (struct tide_piece){.mode = work->restore->state.mode};
-        tide_status rc = tide_removal_get(db, reading->entries[i], &piece->removal, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_removal_get(db, reading->entries[i], &piece->removal, err));
         if (piece->removal.state != TIDE_REMOVAL_REMOVED)
             continue;
         work->count++;
         if (piece->mode != TIDE_REMOVE_NOTHING)
             continue;
-        rc = tide_removal_origin(db, work->restore->account, tide_text_of(piece->removal.gmail_id),
-                                 &origin, &piece->origin_mode, err);
+        tide_status rc =
+            tide_removal_origin(db, work->restore->account, tide_text_of(piece->removal.gmail_id),
+                                &origin, &piece->origin_mode, err);
         piece->origin = rc == TIDE_OK ? origin.id : 0;
         if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
             return rc;

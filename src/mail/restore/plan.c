@@ -75,9 +75,8 @@ static tide_status plan_piece(tide_restore *restore, struct tide_piece *piece, t
 {
     char reason[256] = "";
     tide_error damage = {TIDE_OK, 0, ""};
-    tide_status rc = tide_piece_decide(restore, piece, reason, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_piece_decide(restore, piece, reason, err));
+    tide_status rc = TIDE_OK;
     if (piece->deed == TIDE_DEED_INSERT) {
         tide_buf raw;
         tide_buf_init(&raw, restore->mem, TIDE_RESTORE_RAW_BYTES_MAX);
@@ -135,13 +134,13 @@ static tide_status page_read(tide_rows db, void *arg, tide_error *err)
 {
     struct entries_page *page = arg;
     page->count = 0;
-    tide_status rc = tide_removal_list(db, page->manifest, (int)page->state, page->after, PAGE,
-                                       page_entry, page, err);
-    for (size_t i = 0; rc == TIDE_OK && i < page->count; i++) {
+    TIDE_TRY(tide_removal_list(db, page->manifest, (int)page->state, page->after, PAGE, page_entry,
+                               page, err));
+    for (size_t i = 0; i < page->count; i++) {
         page->pieces[i].mode = page->restore->state.mode;
-        rc = page_origin(db, page->restore->account, &page->pieces[i], err);
+        TIDE_TRY(page_origin(db, page->restore->account, &page->pieces[i], err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static bool is_named(const tide_restore *restore, const char *gmail_id)
@@ -240,8 +239,7 @@ static bool match_take(const struct tide_found *found, void *arg)
 /* The labels a message has in the archive; those that do not fit are left out. */
 static tide_status match_labels(tide_restore *restore, struct tide_piece *piece, tide_error *err)
 {
-    tide_buf labels;
-    tide_buf_init(&labels, restore->mem, 1 << 20);
+    tide_auto_buf labels = tide_buf_in(restore->mem, 1 << 20);
     const tide_status rc = tide_archive_labels_of(restore->archive, &piece->stored, &labels, err);
     size_t used = labels.bytes < sizeof piece->removal.labels ? labels.bytes
                                                               : sizeof piece->removal.labels - 1;
@@ -251,7 +249,6 @@ static tide_status match_labels(tide_restore *restore, struct tide_piece *piece,
         piece->removal.labels[i] = labels.data[i] == '\n' ? ' ' : labels.data[i];
     if (used > 0)
         piece->removal.labels[used - 1] = '\0';
-    tide_buf_done(&labels);
     return rc;
 }
 
@@ -305,12 +302,12 @@ static tide_status matches_sort(tide_rows db, void *arg, tide_error *err)
 static tide_status matches_write(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct matches *matches = arg;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < matches->found_count; i++)
+    for (size_t i = 0; i < matches->found_count; i++) {
         if (!matches->found[i].over)
-            rc = tide_removal_add(tide_transaction_rows(transaction), &matches->found[i].removal,
-                                  err);
-    return rc;
+            TIDE_TRY(tide_removal_add(tide_transaction_rows(transaction),
+                                      &matches->found[i].removal, err));
+    }
+    return TIDE_OK;
 }
 
 static tide_status matches_page(struct matches *matches, tide_error *err)
@@ -340,9 +337,7 @@ static tide_status query_of(tide_restore *restore, tide_query **query_out, tide_
     char text[sizeof restore->query + 32];
     const int64_t now_ms = (int64_t)tide_world_now_unix_ms(restore->world);
     (void)snprintf(text, sizeof text, "%s", restore->query);
-    tide_status rc = tide_query_parse(tide_text_of(text), now_ms, 0, restore->mem, query_out, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_query_parse(tide_text_of(text), now_ms, 0, restore->mem, query_out, err));
     tide_query_free(*query_out);
     (void)snprintf(text, sizeof text, "(%s) in:anywhere", restore->query);
     return tide_query_parse(tide_text_of(text), now_ms, 0, restore->mem, query_out, err);
@@ -354,12 +349,10 @@ static tide_status each_match(struct matches *matches, tide_error *err)
     tide_query *query = NULL;
     bool more = true;
     char after[4096] = "";
-    tide_buf next;
-    tide_status rc = query_of(restore, &query, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_buf_init(&next, restore->mem, sizeof after - 1);
+    TIDE_TRY(query_of(restore, &query, err));
+    tide_auto_buf next = tide_buf_in(restore->mem, sizeof after - 1);
     matches->found = tide_mem_array(restore->mem, PAGE, sizeof *matches->found);
+    tide_status rc = TIDE_OK;
     if (matches->found == NULL)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory to search");
     while (rc == TIDE_OK && more && (restore->limit == 0 || matches->count < restore->limit)) {
@@ -373,7 +366,6 @@ static tide_status each_match(struct matches *matches, tide_error *err)
             rc = matches_page(matches, err);
     }
     tide_mem_free(restore->mem, matches->found, PAGE * sizeof *matches->found);
-    tide_buf_done(&next);
     tide_query_free(query);
     return rc;
 }
@@ -401,15 +393,14 @@ static uint64_t planned_count(const tide_restore *restore)
 
 tide_status tide_restore_plan(tide_restore *restore, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (restore->query[0] != '\0')
-        rc = tide_restore_read(restore, unfinished, restore, err);
-    if (rc == TIDE_OK && restore->state.manifest != 0)
-        rc = tide_restore_each(restore, plan_piece, err);
-    if (rc == TIDE_OK && restore->query[0] == '\0')
-        rc = each_in(restore, TIDE_REMOVAL_ASKED, plan_asked, err);
-    if (rc != TIDE_OK || restore->query[0] == '\0')
-        return rc;
+        TIDE_TRY(tide_restore_read(restore, unfinished, restore, err));
+    if (restore->state.manifest != 0)
+        TIDE_TRY(tide_restore_each(restore, plan_piece, err));
+    if (restore->query[0] == '\0')
+        TIDE_TRY(each_in(restore, TIDE_REMOVAL_ASKED, plan_asked, err));
+    if (restore->query[0] == '\0')
+        return TIDE_OK;
     struct matches matches = {.restore = restore, .count = planned_count(restore)};
     return each_match(&matches, err);
 }
@@ -421,21 +412,17 @@ static tide_status add_manifest(tide_transaction *transaction, void *arg, tide_e
                                      .mode = TIDE_REMOVE_NOTHING,
                                      .made_ms = tide_world_now_unix_ms(restore->world)};
     (void)snprintf(manifest.query, sizeof manifest.query, "%s", restore->query);
-    const tide_status rc = tide_manifest_add(tide_transaction_rows(transaction), &manifest, err);
-    if (rc == TIDE_OK)
-        restore->state.manifest = manifest.id;
-    return rc;
+    TIDE_TRY(tide_manifest_add(tide_transaction_rows(transaction), &manifest, err));
+    restore->state.manifest = manifest.id;
+    return TIDE_OK;
 }
 
 static tide_status collect_piece(tide_restore *restore, struct tide_piece *piece, tide_error *err)
 {
-    void *entries = restore->entries;
-    if (!tide_mem_grow(restore->mem, &entries, &restore->entries_capacity,
-                       restore->entries_count + 1, TIDE_RESTORE_ENTRIES_MAX,
-                       sizeof *restore->entries))
+    if (!TIDE_GROW_IN(restore->mem, restore->entries, restore->entries_capacity,
+                      restore->entries_count + 1, TIDE_RESTORE_ENTRIES_MAX))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu messages",
                               restore->entries_count + 1);
-    restore->entries = entries;
     restore->entries[restore->entries_count++] = piece->removal.id;
     return TIDE_OK;
 }

@@ -13,11 +13,8 @@
 void tide_restore_refuse(tide_restore *restore, uint64_t entry, const char *gmail_id,
                          uint64_t bytes, const char *reason)
 {
-    void *refusals = restore->refusals;
-    if (tide_mem_grow(restore->mem, &refusals, &restore->refusals_capacity,
-                      restore->refusals_count + 1, TIDE_RESTORE_REFUSALS_MAX,
-                      sizeof *restore->refusals)) {
-        restore->refusals = refusals;
+    if (TIDE_GROW_IN(restore->mem, restore->refusals, restore->refusals_capacity,
+                     restore->refusals_count + 1, TIDE_RESTORE_REFUSALS_MAX)) {
         struct tide_refusal *refusal = &restore->refusals[restore->refusals_count++];
         *refusal = (struct tide_refusal){.entry = entry};
         (void)snprintf(refusal->gmail_id, sizeof refusal->gmail_id, "%s", gmail_id);
@@ -142,13 +139,12 @@ static tide_status aim_at_manifest(tide_rows db, uint64_t manifest, const char *
                                    struct tide_manifest *found, tide_error *err)
 {
     struct tide_mail_row row;
-    tide_status rc = tide_manifest_get(db, manifest, found, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_row_get(db, found->account, &row, err);
-    if (rc == TIDE_OK && email != NULL && strcmp(email, row.email) != 0)
-        rc = tide_error_set(err, TIDE_INVALID, "manifest %" PRIu64 " is of %s, not of %.100s",
-                            manifest, row.email, email);
-    return rc;
+    TIDE_TRY(tide_manifest_get(db, manifest, found, err));
+    TIDE_TRY(tide_mail_row_get(db, found->account, &row, err));
+    if (email != NULL && strcmp(email, row.email) != 0)
+        return tide_error_set(err, TIDE_INVALID, "manifest %" PRIu64 " is of %s, not of %.100s",
+                              manifest, row.email, email);
+    return TIDE_OK;
 }
 
 tide_status tide_restore_aim(tide_restore *restore, tide_rows db, uint64_t manifest,
@@ -158,9 +154,7 @@ tide_status tide_restore_aim(tide_restore *restore, tide_rows db, uint64_t manif
     restore->state.mode = TIDE_REMOVE_NOTHING;
     if (manifest == 0)
         return aim_at_query(db, email, &restore->account, err);
-    const tide_status rc = aim_at_manifest(db, manifest, email, &found, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(aim_at_manifest(db, manifest, email, &found, err));
     restore->account = found.account;
     restore->state.manifest = found.id;
     restore->state.mode = found.mode;
@@ -172,11 +166,8 @@ tide_status tide_restore_account(tide_rows db, const struct tide_restore_wanted 
 {
     struct tide_restore aim = {.account = 0};
     struct tide_mail_row row;
-    tide_status rc = tide_restore_aim(&aim, db, wanted->manifest, wanted->email, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_row_get(db, aim.account, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_restore_aim(&aim, db, wanted->manifest, wanted->email, err));
+    TIDE_TRY(tide_mail_row_get(db, aim.account, &row, err));
     *account_out = aim.account;
     memcpy(email_out, row.email, sizeof row.email);
     return TIDE_OK;
@@ -263,13 +254,11 @@ tide_status tide_restore_open(tide_world *world, tide_rows db, tide_archive *arc
                               tide_restore **restore_out, tide_error *err)
 {
     tide_restore *restore = NULL;
-    tide_status rc = tide_restore_new(wanted, mem, &restore, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_restore_new(wanted, mem, &restore, err));
     restore->world = world;
     restore->db = db;
     restore->archive = archive;
-    rc = tide_restore_aim(restore, db, wanted->manifest, wanted->email, err);
+    tide_status rc = tide_restore_aim(restore, db, wanted->manifest, wanted->email, err);
     if (rc == TIDE_OK)
         rc = tide_restore_plan(restore, err);
     if (rc != TIDE_OK) {

@@ -106,14 +106,12 @@ static tide_status open_wanted(tide_mail *mail, tide_job *job,
                                tide_error *err)
 {
     tide_restore *restore = NULL;
-    tide_status rc = tide_restore_new(wanted, mail->mem, &restore, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_restore_new(wanted, mail->mem, &restore, err));
     restore->mail = mail;
     restore->world = mail->world;
     restore->job = tide_job_id(job);
     struct aim_ask ask = {restore, wanted->manifest, user->email};
-    rc = tide_restore_read(restore, aim_read, &ask, err);
+    tide_status rc = tide_restore_read(restore, aim_read, &ask, err);
     if (rc != TIDE_OK) {
         tide_restore_close(restore);
         return rc;
@@ -164,10 +162,10 @@ static tide_status end_manifest(tide_transaction *transaction, void *arg, tide_e
     const tide_restore *restore = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     struct tide_manifest manifest;
-    const tide_status rc = tide_manifest_get(db, restore->state.manifest, &manifest, err);
-    if (rc != TIDE_OK || manifest.mode != TIDE_REMOVE_NOTHING || manifest.ended_ms != 0 ||
+    TIDE_TRY(tide_manifest_get(db, restore->state.manifest, &manifest, err));
+    if (manifest.mode != TIDE_REMOVE_NOTHING || manifest.ended_ms != 0 ||
         manifest.entries[TIDE_REMOVAL_REMOVED] > 0)
-        return rc; /* the archiver ends its own manifests */
+        return TIDE_OK;
     return tide_manifest_end(db, manifest.id, tide_world_now_unix_ms(restore->world), err);
 }
 
@@ -180,11 +178,10 @@ static tide_status some(tide_restore *restore, tide_job *job, tide_error *err)
                             : TIDE_RESTORE_ENTRIES;
     const size_t left = restore->entries_count - restore->entries_next;
     const size_t count = left < most ? left : most;
-    const tide_status rc =
-        tide_restore_entries(restore, job, restore->entries + restore->entries_next, count, err);
-    if (rc == TIDE_OK)
-        restore->entries_next += count;
-    return rc;
+    TIDE_TRY(
+        tide_restore_entries(restore, job, restore->entries + restore->entries_next, count, err));
+    restore->entries_next += count;
+    return TIDE_OK;
 }
 
 static tide_status tell(tide_restore *restore, tide_job *job, tide_error *err)
@@ -231,19 +228,15 @@ static tide_status run(tide_mail *mail, tide_job *job, const json_t *payload, ti
     struct tide_mail_user *user = NULL;
     tide_restore *restore = NULL;
     bool busy = false;
-    tide_status rc = tide_mail_user(mail, tide_job_account(job), &user, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_user(mail, tide_job_account(job), &user, err));
     restore = take(mail, tide_job_id(job), &busy);
     if (busy)
         return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
     if (restore == NULL)
-        rc = open_payload(mail, job, payload, user, &restore, err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(open_payload(mail, job, payload, user, &restore, err));
     restore->user = user;
     restore->archive = user->archive;
-    rc = step(restore, job, err);
+    tide_status rc = step(restore, job, err);
     give_back(mail, restore, !passes(rc));
     return rc;
 }
@@ -251,13 +244,12 @@ static tide_status run(tide_mail *mail, tide_job *job, const json_t *payload, ti
 tide_status tide_mail_restore(tide_job *job, void *context, tide_error *err)
 {
     tide_mail *mail = context;
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_error own = {TIDE_OK, 0, ""};
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, &own);
     const bool here = rc == TIDE_OK && tide_engine_asked_here(mail->engine, payload);
     if (here)
         rc = run(mail, job, payload, &own);
-    json_decref(payload);
     /* RST4.  What is left is in the manifest. */
     if (rc == TIDE_OK && !here)
         return TIDE_OK;

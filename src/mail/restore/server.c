@@ -52,11 +52,9 @@ static const char *label_there(const tide_restore *restore, const char *key, con
 
 static tide_status made_add(tide_restore *restore, const char *was, const char *is, tide_error *err)
 {
-    void *made = restore->made;
-    if (!tide_mem_grow(restore->mem, &made, &restore->made_capacity, restore->made_count + 1,
-                       MADE_MAX, sizeof *restore->made))
+    if (!TIDE_GROW_IN(restore->mem, restore->made, restore->made_capacity, restore->made_count + 1,
+                      MADE_MAX))
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a label");
-    restore->made = made;
     struct tide_label_made *one = &restore->made[restore->made_count++];
     (void)snprintf(one->was, sizeof one->was, "%s", was);
     (void)snprintf(one->is, sizeof one->is, "%s", is);
@@ -68,9 +66,8 @@ static tide_status made_add(tide_restore *restore, const char *was, const char *
 static tide_status label_make(tide_restore *restore, tide_job *job, const char *was,
                               const char *name, tide_error *err)
 {
-    tide_buf id;
     uint64_t ticket = 0;
-    tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
+    tide_auto_buf id = tide_buf_in(restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
     tide_status rc = TIDE_OK;
     do
         rc = tide_gmail_label_create(restore->user->gmail, job, tide_text_of(name), &id, err);
@@ -86,7 +83,6 @@ static tide_status label_make(tide_restore *restore, tide_job *job, const char *
     if (rc == TIDE_EXISTS) /* a name that differs in case, or created just now */
         rc =
             tide_error_set(err, TIDE_SERVER, "the label \"%.100s\" exists but is not listed", name);
-    tide_buf_done(&id);
     return rc;
 }
 
@@ -150,17 +146,16 @@ tide_status tide_restore_labels(tide_restore *restore, tide_job *job, const char
                                 size_t *count_out, tide_error *err)
 {
     tide_text label;
-    tide_status rc = TIDE_OK;
     /* All labels first: recorded texts may move while others are added. */
-    for (const char *list = labels; rc == TIDE_OK && label_next(&list, &label);) {
+    for (const char *list = labels; label_next(&list, &label);) {
         char was[TIDE_GMAIL_ID_BYTES_MAX + 1];
         if (!label_wanted(label, insert))
             continue;
         (void)snprintf(was, sizeof was, "%.*s", (int)label.bytes, label.data);
-        rc = label_care(restore, job, was, err);
+        TIDE_TRY(label_care(restore, job, was, err));
     }
     size_t count = 0;
-    for (const char *list = labels; rc == TIDE_OK && label_next(&list, &label);) {
+    for (const char *list = labels; label_next(&list, &label);) {
         char was[TIDE_GMAIL_ID_BYTES_MAX + 1];
         if (!label_wanted(label, insert) || count == TIDE_RESTORE_LABELS_MAX)
             continue;
@@ -170,9 +165,8 @@ tide_status tide_restore_labels(tide_restore *restore, tide_job *job, const char
         if (now.bytes > 0)
             labels_out[count++] = now;
     }
-    if (rc == TIDE_OK)
-        *count_out = count;
-    return rc;
+    *count_out = count;
+    return TIDE_OK;
 }
 
 /* ---- an insert whose answer was lost ---- */
@@ -240,12 +234,12 @@ static tide_status look_candidate(struct look *look, const char *id, tide_error 
     bool known = false;
     if (ask.gmail_id.bytes == 0 || ask.gmail_id.bytes > TIDE_GMAIL_ID_BYTES_MAX)
         return tide_error_set(err, TIDE_SERVER, "a listing has an entry without an id");
-    tide_status rc = tide_transact(look->restore->mail->engine, facts_read, &ask, err);
-    if (rc != TIDE_OK || ask.facts.claimed || was_compared(look->restore, id))
-        return rc; /* another message of ours, or compared before */
-    rc = look_local(look, id, &known, err);
-    if (rc != TIDE_OK || known)
-        return rc;
+    TIDE_TRY(tide_transact(look->restore->mail->engine, facts_read, &ask, err));
+    if (ask.facts.claimed || was_compared(look->restore, id))
+        return TIDE_OK;
+    TIDE_TRY(look_local(look, id, &known, err));
+    if (known)
+        return TIDE_OK;
     if (look->count == TIDE_RESTORE_COMPARED_MAX) {
         look->too_many = true;
         return TIDE_OK;
@@ -357,7 +351,6 @@ tide_status tide_restore_look(tide_restore *restore, tide_job *job, const struct
     struct facts_ask ask = {.account = restore->account,
                             .gmail_id = tide_text_of(piece->removal.gmail_id)};
     struct tide_message message;
-    tide_arena arena;
     if (restore->looking != piece->removal.id) {
         restore->looking = piece->removal.id;
         restore->compared_count = 0;
@@ -368,7 +361,7 @@ tide_status tide_restore_look(tide_restore *restore, tide_job *job, const struct
     look->restore = restore;
     look->job = job;
     look->piece = piece;
-    tide_arena_init(&arena, restore->mem, ARENA_BYTES_MAX);
+    tide_auto_arena arena = tide_arena_in(restore->mem, ARENA_BYTES_MAX);
     tide_status rc = tide_transact(restore->mail->engine, facts_read, &ask, err);
     look->first_ms = ask.facts.first_ms;
     if (rc == TIDE_OK)
@@ -386,7 +379,6 @@ tide_status tide_restore_look(tide_restore *restore, tide_job *job, const struct
                             piece->removal.gmail_id);
     else if (rc == TIDE_OK)
         rc = TIDE_NOT_FOUND;
-    tide_arena_done(&arena);
     tide_mem_free(restore->mem, look, sizeof *look);
     return rc;
 }

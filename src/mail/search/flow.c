@@ -146,11 +146,10 @@ static tide_status set_load(struct tide_walk *walk, tide_flow *flow, bool *few_o
     const size_t few = walk->searching->steps.set;
     size_t count = 0;
     bool more = true;
-    tide_status rc = prepare(walk, set_text, &stmt);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(prepare(walk, set_text, &stmt));
     bind(stmt, flow);
     (void)sqlite3_bind_int64(stmt, 5, (int64_t)few + 1);
+    tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && count <= few) {
         rc = tide_db_step(&shard->db, stmt, &more, walk->searching->err);
         if (rc != TIDE_OK || !more)
@@ -185,10 +184,9 @@ static tide_status leaf_open(struct tide_walk *walk, tide_flow *flow)
         if (rc != TIDE_OK || few)
             return rc;
     }
-    const tide_status rc = prepare(walk, texts[kind][walk->searching->descending], &flow->stmt);
-    if (rc == TIDE_OK)
-        bind(flow->stmt, flow);
-    return rc;
+    TIDE_TRY(prepare(walk, texts[kind][walk->searching->descending], &flow->stmt));
+    bind(flow->stmt, flow);
+    return TIDE_OK;
 }
 
 /* The ids that a plan's dates allow, and those among them whose dates are certain to be inside
@@ -221,9 +219,7 @@ static tide_status list_open(struct tide_walk *walk, const struct tide_plan *pla
 {
     tide_flow **at = list_out;
     for (const struct tide_plan *plan = plans; plan != NULL; plan = plan->next) {
-        const tide_status rc = tide_flow_open(walk, plan, low, high, at);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_flow_open(walk, plan, low, high, at));
         at = &(*at)->next;
     }
     return TIDE_OK;
@@ -246,9 +242,8 @@ tide_status tide_flow_open(struct tide_walk *walk, const struct tide_plan *plan,
     if (plan->kind != TIDE_PLAN_AND && plan->kind != TIDE_PLAN_OR)
         return leaf_open(walk, flow);
     TIDE_ASSERT(plan->first != NULL); /* SPL2 */
-    const tide_status rc = list_open(walk, plan->first, flow->low, flow->high, &flow->first);
-    return rc == TIDE_OK ? list_open(walk, plan->excludes, flow->low, flow->high, &flow->excludes)
-                         : rc;
+    TIDE_TRY(list_open(walk, plan->first, flow->low, flow->high, &flow->first));
+    return list_open(walk, plan->excludes, flow->low, flow->high, &flow->excludes);
 }
 
 /* ---- seeking ---- */
@@ -303,24 +298,18 @@ static tide_status column_check(struct tide_walk *walk, const tide_flow *flow, b
     const size_t index = flow->plan->column[0] == 'b';
     struct tide_shard *shard = walk->shard;
     tide_error *err = walk->searching->err;
-    tide_status rc = TIDE_OK;
     if (walk->columns[index] == NULL)
-        rc = prepare(walk, column_texts[index], &walk->columns[index]);
-    if (rc != TIDE_OK)
-        return rc;
-    sqlite3_stmt *stmt = walk->columns[index];
-    tide_buf sequence;
-    tide_buf_init(&sequence, walk->searching->mem, 64 << 20);
+        TIDE_TRY(prepare(walk, column_texts[index], &walk->columns[index]));
+    tide_auto_stmt *stmt = walk->columns[index];
+    tide_auto_buf sequence = tide_buf_in(walk->searching->mem, 64 << 20);
     bool row = false;
     (void)sqlite3_bind_int64(stmt, 1, tide_key_of(walk->searching->descending, flow->key));
-    rc = tide_db_step(&shard->db, stmt, &row, err);
+    tide_status rc = tide_db_step(&shard->db, stmt, &row, err);
     if (rc == TIDE_OK && row)
         rc =
             tide_words_sequence(&walk->searching->words, tide_column_text(stmt, 0), &sequence, err);
     *holds_out =
         rc == TIDE_OK && tide_sequence_contains(tide_buf_text(&sequence), flow->plan->sequence);
-    tide_db_end(stmt);
-    tide_buf_done(&sequence);
     return rc;
 }
 
@@ -342,9 +331,7 @@ static tide_status or_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     int64_t least = TIDE_KEY_END;
     for (tide_flow *child = flow->first; child != NULL; child = child->next) {
-        const tide_status rc = tide_flow_seek(walk, child, key);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_flow_seek(walk, child, key));
         least = child->key < least ? child->key : least;
     }
     flow->key = least;
@@ -423,10 +410,9 @@ static tide_status and_agree(struct tide_walk *walk, tide_flow *flow, int64_t *k
 static tide_status and_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     for (;;) {
-        tide_status rc = and_agree(walk, flow, &key);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(and_agree(walk, flow, &key));
         bool excluded = false;
+        tide_status rc = TIDE_OK;
         for (tide_flow *child = flow->excludes; child != NULL && !excluded && key != TIDE_KEY_END;
              child = child->next) {
             int64_t at = TIDE_KEY_END;
@@ -471,12 +457,11 @@ static tide_status date_check(struct tide_walk *walk, const tide_flow *flow, boo
     if (*holds_out)
         return TIDE_OK;
     tide_db *db = &walk->shard->db;
-    sqlite3_stmt *row = tide_db_stmt(db, TIDE_SHARD_DATE);
+    tide_auto_stmt *row = tide_db_stmt(db, TIDE_SHARD_DATE);
     bool there = false;
     (void)sqlite3_bind_int64(row, 1, id);
     const tide_status rc = tide_db_step(db, row, &there, walk->searching->err);
     const int64_t ms = rc == TIDE_OK && there ? sqlite3_column_int64(row, 0) : INT64_MIN;
-    tide_db_end(row);
     *holds_out = there && ms >= flow->plan->low_ms && ms < flow->plan->high_ms;
     return rc;
 }

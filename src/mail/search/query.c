@@ -441,9 +441,7 @@ tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_
                              tide_query **query_out, tide_error *err)
 {
     TIDE_ASSERT(query_out != NULL);
-    tide_status rc = text_check(text, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(text_check(text, err));
     tide_query *query = tide_mem_new(mem, sizeof *query);
     if (query == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a query");

@@ -44,16 +44,14 @@ struct ranking {
 static bool candidate_add(void *arg, const struct tide_place *place)
 {
     struct ranking *ranking = arg;
-    void *list = ranking->list;
     if (ranking->count == TIDE_SEARCH_RANKED_MAX)
         return false;
-    if (!tide_mem_grow(ranking->searching->mem, &list, &ranking->capacity, ranking->count + 1,
-                       2 * TIDE_SEARCH_RANKED_MAX, sizeof *ranking->list)) {
+    if (!TIDE_GROW_IN(ranking->searching->mem, ranking->list, ranking->capacity, ranking->count + 1,
+                      2 * TIDE_SEARCH_RANKED_MAX)) {
         ranking->rc = tide_error_set(ranking->searching->err, TIDE_NO_MEMORY,
                                      "no memory to rank %zu messages", ranking->count + 1);
         return false;
     }
-    ranking->list = list;
     ranking->list[ranking->count++].place = *place;
     return true;
 }
@@ -136,7 +134,7 @@ static void hits_count(const Fts5ExtensionApi *api, Fts5Context *fts, sqlite3_co
 static int function_add(sqlite3 *handle)
 {
     fts5_api *api = NULL;
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     int code = sqlite3_prepare_v2(handle, "SELECT fts5(?1)", -1, &stmt, NULL);
     if (code == SQLITE_OK) {
         (void)sqlite3_bind_pointer(stmt, 1, &api, "fts5_api_ptr", NULL);
@@ -144,7 +142,6 @@ static int function_add(sqlite3 *handle)
         code = api == NULL ? SQLITE_ERROR
                            : api->xCreateFunction(api, "tide_hits", NULL, hits_count, NULL);
     }
-    (void)sqlite3_finalize(stmt);
     return code;
 }
 
@@ -190,12 +187,10 @@ static tide_status shard_hits(struct ranking *ranking, size_t first, size_t end)
     TIDE_ASSERT(shard != NULL);
     struct tide_walk walk;
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = tide_walk_open(&walk, searching, shard);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_walk_open(&walk, searching, shard));
     struct wanted wanted = {.phrases = ranking->phrases};
     int64_t at = INT64_MAX;
-    rc = hits_prepare(&shard->db, &stmt, searching->err);
+    tide_status rc = hits_prepare(&shard->db, &stmt, searching->err);
     if (rc == TIDE_OK) {
         tide_bind_text(stmt, 1, searching->plan.hits);
         (void)sqlite3_bind_int64(stmt, 2, ranking->list[first].place.id);

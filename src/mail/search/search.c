@@ -118,9 +118,7 @@ static bool page_add(void *arg, const struct tide_place *place)
 static tide_status page_find(struct page *page)
 {
     struct tide_searching *searching = &page->searching;
-    tide_status rc = tide_plan_make(searching, page->search->query);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_plan_make(searching, page->search->query));
     if (!page->search->ranked) {
         page->list = tide_mem_array(searching->mem, page->limit, sizeof *page->list);
         if (page->list == NULL)
@@ -130,9 +128,7 @@ static tide_status page_find(struct page *page)
                                 page);
     }
     size_t count = 0;
-    rc = tide_search_rank(searching, &page->token.start, &page->list, &count, &page->anchor);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_search_rank(searching, &page->token.start, &page->list, &count, &page->anchor));
     page->list_count = count;
     const size_t offset = page->token.offset < count ? (size_t)page->token.offset : count;
     page->count = count - offset < page->limit ? count - offset : page->limit;
@@ -155,7 +151,7 @@ struct shown {
 static tide_status head_read(struct tide_shard *shard, int64_t id, struct shown *shown,
                              tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     const int code = sqlite3_prepare_v2(
         shard->db.handle, "SELECT \"from\", subject FROM head WHERE id = ?1", -1, &stmt, NULL);
     if (code != SQLITE_OK)
@@ -172,7 +168,6 @@ static tide_status head_read(struct tide_shard *shard, int64_t id, struct shown 
             (void)tide_error_set(err, rc, "no memory for the headers of a match");
         shown->from_bytes = from.bytes;
     }
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
@@ -212,16 +207,14 @@ static tide_status snippet_make(struct page *page, struct shown *shown)
         return TIDE_OK;
     if (rc != TIDE_OK)
         return rc;
-    tide_arena arena;
     struct tide_message message;
-    tide_arena_init(&arena, searching->mem, PARSE_BYTES_MAX);
+    tide_auto_arena arena = tide_arena_in(searching->mem, PARSE_BYTES_MAX);
     rc = tide_message_parse(tide_buf_text(&shown->raw), &arena, &message);
     if (rc == TIDE_OK)
         rc = tide_search_snippet(searching, message.text, &shown->snippet);
     else
         (void)tide_error_set(searching->err, rc, "no memory to read %s",
                              shown->found.stored.gmail_id);
-    tide_arena_done(&arena);
     return rc;
 }
 
@@ -265,11 +258,10 @@ static tide_status page_run(struct page *page,
                             bool (*visit)(const struct tide_found *found, void *arg), void *arg,
                             tide_buf *next)
 {
-    tide_status rc = page_find(page);
-    if (rc == TIDE_OK)
-        rc = page_show(page, visit, arg);
-    if (rc != TIDE_OK || !page->more || next == NULL)
-        return rc;
+    TIDE_TRY(page_find(page));
+    TIDE_TRY(page_show(page, visit, arg));
+    if (!page->more || next == NULL)
+        return TIDE_OK;
     const struct tide_place *place =
         page->search->ranked ? &page->anchor : &page->list[page->count - 1].place;
     return token_write(token_kind(page->search), place, page->token.offset + page->count, next);
@@ -361,7 +353,7 @@ tide_status tide_search_count(tide_archive *archive, const tide_query *query, ui
                               uint64_t *bytes_out, tide_error *err)
 {
     struct counting counting = {.rc = TIDE_OK};
-    struct tide_reader *reader = NULL;
+    tide_auto_reader *reader = NULL;
     tide_status rc = tide_reader_take_all(archive, &reader, err);
     if (rc == TIDE_OK)
         rc = tide_searching_init(&counting.searching, &reader->shards, archive->mem, err);
@@ -374,7 +366,6 @@ tide_status tide_search_count(tide_archive *archive, const tide_query *query, ui
         counting_leave(&counting);
         tide_searching_done(&counting.searching);
     }
-    tide_reader_drop(reader);
     rc = rc == TIDE_OK ? counting.rc : rc;
     if (rc == TIDE_OK) {
         *count_out = counting.count;

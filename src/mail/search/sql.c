@@ -483,7 +483,7 @@ static void labels_of_shard(struct maker *maker, struct tide_shard *shard, struc
             maker->rc = TIDE_OK;
         return;
     }
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     const int code =
         sqlite3_prepare_v2(shard->db.handle, "SELECT label, name FROM label", -1, &stmt, NULL);
     if (code != SQLITE_OK)
@@ -495,7 +495,6 @@ static void labels_of_shard(struct maker *maker, struct tide_shard *shard, struc
     }
     if (maker->rc == TIDE_CORRUPT)
         maker->rc = tide_shards_pass(searching->shards, shard, maker->rc, searching->err);
-    (void)sqlite3_finalize(stmt);
 }
 
 static struct tide_plan *label_plan(struct maker *maker, tide_text id)

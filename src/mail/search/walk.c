@@ -51,11 +51,9 @@ static tide_status part_open(struct year *year, size_t index, const struct tide_
     tide_status rc = tide_walk_open(&part->walk, searching, shard);
     if (rc == TIDE_NOT_FOUND) /* its writer is still creating it (mail/archive/shard.h SHD3) */
         return TIDE_OK;
-    if (rc == TIDE_OK)
-        rc = tide_flow_open(&part->walk, plan, 0, INT64_MAX - 1, &part->flow);
-    if (rc == TIDE_OK)
-        rc = tide_flow_seek(&part->walk, part->flow, key_first(year, shard, start));
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_flow_open(&part->walk, plan, 0, INT64_MAX - 1, &part->flow));
+    return tide_flow_seek(&part->walk, part->flow, key_first(year, shard, start));
 }
 
 /* A part that turns out to be damaged returns no more matches; the others do (SHD5). */

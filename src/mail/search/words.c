@@ -11,12 +11,11 @@ static const char *const arguments[] = {"remove_diacritics", "2"};
 static fts5_api *api_of(sqlite3 *handle)
 {
     fts5_api *api = NULL;
-    sqlite3_stmt *stmt = NULL;
+    tide_auto_prepared *stmt = NULL;
     if (sqlite3_prepare_v2(handle, "SELECT fts5(?1)", -1, &stmt, NULL) == SQLITE_OK) {
         (void)sqlite3_bind_pointer(stmt, 1, &api, "fts5_api_ptr", NULL);
         (void)sqlite3_step(stmt);
     }
-    (void)sqlite3_finalize(stmt);
     return api;
 }
 

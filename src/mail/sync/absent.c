@@ -81,11 +81,8 @@ static tide_status page_read(struct absent *absent, tide_error *err)
     absent->texts = tide_job_memory(absent->job, PAGE_MAX * sizeof *absent->texts);
     if (absent->ids == NULL || absent->seen == NULL || absent->texts == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a page of the archive");
-    const tide_status rc =
-        tide_archive_walk(absent->user->archive, (int64_t)absent->from_ms,
-                          (int64_t)absent->listing.begun_ms, page_visit, absent, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_archive_walk(absent->user->archive, (int64_t)absent->from_ms,
+                               (int64_t)absent->listing.begun_ms, page_visit, absent, err));
     for (size_t i = 0; i < absent->count; i++)
         absent->texts[i] = tide_text_of(absent->ids[i]);
     return absent->count == 0 ? TIDE_OK : tide_transact(absent->mail->engine, look_up, absent, err);
@@ -111,20 +108,19 @@ static tide_status page_judge(struct absent *absent, tide_error *err)
     tide_text part[CONFIRM_IDS];
     const char *known = absent->known[0] == '\0' ? NULL : absent->known;
     size_t count = 0;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < absent->count; i++) {
+    for (size_t i = 0; i < absent->count; i++) {
         if (!absent->seen[i])
             part[count++] = absent->texts[i];
         if (count < CONFIRM_IDS)
             continue;
-        rc = tide_mail_items_job(absent->mail, absent->job, absent->mail->confirm_kind, part, count,
-                                 known, err);
+        TIDE_TRY(tide_mail_items_job(absent->mail, absent->job, absent->mail->confirm_kind, part,
+                                     count, known, err));
         count = 0;
     }
-    if (rc == TIDE_OK && count > 0)
-        rc = tide_mail_items_job(absent->mail, absent->job, absent->mail->confirm_kind, part, count,
-                                 known, err);
-    return rc == TIDE_OK ? next_job(absent, err) : rc;
+    if (count > 0)
+        TIDE_TRY(tide_mail_items_job(absent->mail, absent->job, absent->mail->confirm_kind, part,
+                                     count, known, err));
+    return next_job(absent, err);
 }
 
 /* ---- the job ---- */
@@ -134,10 +130,10 @@ static tide_status write_forget(tide_transaction *transaction, void *arg, tide_e
 {
     struct absent *absent = arg;
     bool empty = true;
-    tide_status rc = tide_mail_seen_forget(tide_transaction_rows(transaction), absent->listing.id,
-                                           FORGET_MAX, &empty, err);
-    if (rc != TIDE_OK || empty)
-        return rc;
+    TIDE_TRY(tide_mail_seen_forget(tide_transaction_rows(transaction), absent->listing.id,
+                                   FORGET_MAX, &empty, err));
+    if (empty)
+        return TIDE_OK;
     char payload[128];
     (void)snprintf(payload, sizeof payload, "{\"listing\":%" PRIu64 ",\"forget\":true}",
                    absent->listing.id);
@@ -152,10 +148,8 @@ static tide_status read_listing(tide_transaction *transaction, void *arg, tide_e
 {
     struct absent *absent = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    const tide_status rc = tide_mail_listing_get(db, absent->listing.id, &absent->listing, err);
-    return rc == TIDE_OK
-               ? tide_mail_seen_some(db, absent->listing.id, &absent->named, absent->known, err)
-               : rc;
+    TIDE_TRY(tide_mail_listing_get(db, absent->listing.id, &absent->listing, err));
+    return tide_mail_seen_some(db, absent->listing.id, &absent->named, absent->known, err);
 }
 
 /* ---- an incomplete listing ---- */
@@ -194,16 +188,13 @@ static tide_status check_length(struct absent *absent, bool *again_out, tide_err
 
 static tide_status absent_read(struct absent *absent, tide_error *err)
 {
-    json_t *payload = NULL;
-    tide_status rc = tide_json_parse(tide_job_payload(absent->job), &payload, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "listing", &absent->listing.id, err);
-    if (rc == TIDE_OK)
-        (void)tide_json_get_bool(payload, "forget", &absent->forget, NULL);
-    if (rc == TIDE_OK && tide_json_get_u64(payload, "from", &absent->from_ms, NULL) != TIDE_OK)
+    json_auto_t *payload = NULL;
+    TIDE_TRY(tide_json_parse(tide_job_payload(absent->job), &payload, err));
+    TIDE_TRY(tide_json_get_u64(payload, "listing", &absent->listing.id, err));
+    (void)tide_json_get_bool(payload, "forget", &absent->forget, NULL);
+    if (tide_json_get_u64(payload, "from", &absent->from_ms, NULL) != TIDE_OK)
         absent->from_ms = 0;
-    json_decref(payload);
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status absent_run(tide_job *job, void *context, tide_error *err)
@@ -224,17 +215,16 @@ static tide_status absent_run(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_OK && absent->listing.left > 0)
         rc = tide_error_set(err, TIDE_INVALID, "a listing of %" PRIu64 " spans is not complete",
                             absent->listing.left);
-    if (rc == TIDE_OK)
-        rc = tide_mail_user(absent->mail, tide_job_account(job), &absent->user, err);
-    if (rc == TIDE_OK && absent->from_ms < absent->listing.from_ms)
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_mail_user(absent->mail, tide_job_account(job), &absent->user, err));
+    if (absent->from_ms < absent->listing.from_ms)
         absent->from_ms = absent->listing.from_ms;
     bool again = false;
-    if (rc == TIDE_OK)
-        rc = check_length(absent, &again, err);
-    if (rc != TIDE_OK || again)
-        return rc;
-    rc = page_read(absent, err);
-    return rc == TIDE_OK ? page_judge(absent, err) : rc;
+    TIDE_TRY(check_length(absent, &again, err));
+    if (again)
+        return TIDE_OK;
+    TIDE_TRY(page_read(absent, err));
+    return page_judge(absent, err);
 }
 
 tide_status tide_mail_absent(tide_job *job, void *context, tide_error *err)
@@ -319,10 +309,8 @@ static tide_status prove(struct confirm *confirm, tide_error *err)
 static tide_status confirm_one(struct confirm *confirm, size_t i, tide_error *err)
 {
     const tide_text id = tide_job_item(confirm->job, i);
-    tide_status rc = prove(confirm, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = ask_for(confirm, id, err);
+    TIDE_TRY(prove(confirm, err));
+    tide_status rc = ask_for(confirm, id, err);
     if (rc != TIDE_GONE || confirm->denied)
         return rc;
     confirm->gone[i] = true;
@@ -352,36 +340,34 @@ static tide_status confirm_all(struct confirm *confirm, tide_error *err)
 
 static void confirm_read(struct confirm *confirm)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_text known = TIDE_TEXT_NONE;
     if (tide_json_parse(tide_job_payload(confirm->job), &payload, NULL) == TIDE_OK &&
         tide_json_get_text(payload, "known", &known, NULL) == TIDE_OK &&
         known.bytes < sizeof confirm->known)
         memcpy(confirm->known, known.data, known.bytes);
-    json_decref(payload);
 }
 
 /* Only synced marks count as done (MAIL2), and only when the ledger remembers what is gone: also when
  * the loop ended early, so that no item is requested twice. */
 static tide_status settle(struct confirm *confirm, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (confirm->ticket > 0)
-        rc = tide_mail_archived(confirm->user,
-                                tide_archive_sync(confirm->user->archive, confirm->ticket,
-                                                  tide_job_cancellation(confirm->job), err),
-                                err);
-    if (rc == TIDE_OK && confirm->ticket > 0)
-        rc = tide_mail_remember(confirm->mail, confirm->user, confirm->job, err);
-    if (rc == TIDE_OK && confirm->ticket > 0)
-        rc = tide_mail_remember_gone(confirm->mail, confirm->user, confirm->job, err);
-    for (size_t i = 0; rc == TIDE_OK && i < tide_job_items(confirm->job); i++) {
+        TIDE_TRY(tide_mail_archived(confirm->user,
+                                    tide_archive_sync(confirm->user->archive, confirm->ticket,
+                                                      tide_job_cancellation(confirm->job), err),
+                                    err));
+    if (confirm->ticket > 0)
+        TIDE_TRY(tide_mail_remember(confirm->mail, confirm->user, confirm->job, err));
+    if (confirm->ticket > 0)
+        TIDE_TRY(tide_mail_remember_gone(confirm->mail, confirm->user, confirm->job, err));
+    for (size_t i = 0; i < tide_job_items(confirm->job); i++) {
         if (confirm->asked[i] && confirm->gone[i])
             tide_job_item_skipped(confirm->job, i); /* nothing to compare other items with */
         else if (confirm->asked[i])
             tide_job_item_done(confirm->job, i);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 static tide_status confirm_run(tide_job *job, void *context, tide_error *err)

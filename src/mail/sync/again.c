@@ -27,9 +27,7 @@ static tide_status request_read(tide_text payload, struct run_request *request_o
     json_t *json = NULL;
     struct run_request request = {.force = false};
     uint64_t since_ms = 0;
-    const tide_status rc = tide_json_parse(payload, &json, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_json_parse(payload, &json, err));
     (void)tide_json_get_bool(json, "force", &request.force, NULL);
     (void)tide_json_get_bool(json, "heal", &request.heal, NULL);
     (void)tide_json_get_u64(json, "since", &since_ms, NULL);

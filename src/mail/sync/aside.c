@@ -71,17 +71,15 @@ struct damaged {
 static void note_damaged(const char *shard, tide_status why, const char *text, void *arg)
 {
     struct damaged *damaged = arg;
-    void *names = damaged->names;
     (void)text;
     if (why != TIDE_CORRUPT)
         return; /* not ours to move: a foreign file, or one of a newer version */
     for (size_t i = 0; i < damaged->count; i++)
         if (strcmp(damaged->names[i], shard) == 0)
             return;
-    if (!tide_mem_grow(damaged->mem, &names, &damaged->capacity, damaged->count + 1,
-                       TIDE_ARCHIVE_SHARDS_MAX, sizeof *damaged->names))
+    if (!TIDE_GROW_IN(damaged->mem, damaged->names, damaged->capacity, damaged->count + 1,
+                      TIDE_ARCHIVE_SHARDS_MAX))
         return; /* the next heal finds it again */
-    damaged->names = names;
     (void)snprintf(damaged->names[damaged->count++], sizeof *damaged->names, "%s", shard);
 }
 
@@ -122,10 +120,8 @@ static void note_dir(const char *name, void *arg)
 
 static bool is_copied(tide_mail *mail, const char *mark)
 {
-    tide_buf none;
-    tide_buf_init(&none, mail->mem, 256);
+    tide_auto_buf none = tide_buf_in(mail->mem, 256);
     const bool there = tide_file_read(mail->world, mark, 256, &none, NULL) == TIDE_OK;
-    tide_buf_done(&none);
     return there;
 }
 
@@ -138,21 +134,16 @@ static tide_status copy_dir(struct asides *asides, const char *email, const char
     char mark[4096 + 420];
     const struct tide_archive_options options = {
         .dir = asides->dir, .account = email, .world = mail->world, .index_later = true};
-    tide_status rc = TIDE_OK;
     (void)snprintf(dir, sizeof dir, "%s/%s", asides->dir, name);
     (void)snprintf(mark, sizeof mark, "%s/%s", dir, COPIED);
     if (is_copied(mail, mark))
         return TIDE_OK;
     if (*archive == NULL)
-        rc = tide_archive_open(&options, mail->mem, archive, err);
-    if (rc == TIDE_OK)
-        rc = tide_archive_salvage(*archive, dir, salvaged, err);
-    if (rc == TIDE_OK)
-        rc = tide_file_replace(
-            mail->world, mark,
-            TIDE_TEXT("The readable messages of these files are in the archive again.\n"), 0600,
-            err);
-    return rc;
+        TIDE_TRY(tide_archive_open(&options, mail->mem, archive, err));
+    TIDE_TRY(tide_archive_salvage(*archive, dir, salvaged, err));
+    return tide_file_replace(
+        mail->world, mark,
+        TIDE_TEXT("The readable messages of these files are in the archive again.\n"), 0600, err);
 }
 
 static tide_status copy_all(struct asides *asides, const char *email,

@@ -28,13 +28,11 @@ struct shards {
 static void shards_add(const struct tide_shard_state *shard, void *arg)
 {
     struct shards *shards = arg;
-    void *list = shards->list;
-    if (shards->full || !tide_mem_grow(shards->mem, &list, &shards->capacity, shards->count + 1,
-                                       TIDE_ARCHIVE_SHARDS_MAX, sizeof *shards->list)) {
+    if (shards->full || !TIDE_GROW_IN(shards->mem, shards->list, shards->capacity,
+                                      shards->count + 1, TIDE_ARCHIVE_SHARDS_MAX)) {
         shards->full = true;
         return;
     }
-    shards->list = list;
     shards->list[shards->count++] = *shard;
 }
 
@@ -49,9 +47,7 @@ static tide_status shards_now(tide_archive *archive, struct shards *now, tide_er
     const size_t count = tide_archive_shards(archive);
     for (size_t i = 0; i < count; i++) {
         struct tide_shard_state shard;
-        const tide_status rc = tide_archive_shard(archive, i, &shard, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_archive_shard(archive, i, &shard, err));
         shards_add(&shard, now);
     }
     return now->full ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu shards", count)
@@ -78,9 +74,7 @@ static tide_status read_remembered(tide_transaction *transaction, void *arg, tid
     struct tide_mail_row row;
     const tide_rows db = tide_transaction_rows(transaction);
     proof->remembered.count = 0;
-    const tide_status rc = tide_mail_row_get(db, proof->account, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_row_get(db, proof->account, &row, err));
     proof->last_run_ms = row.last_run_ms;
     return tide_mail_shards(db, proof->account, shards_add, &proof->remembered, err);
 }
@@ -239,32 +233,29 @@ static tide_status write_lost(tide_transaction *transaction, void *arg, tide_err
 {
     const struct proof *proof = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = TIDE_OK;
     uint64_t rewind_ms = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < proof->remembered.count; i++) {
+    for (size_t i = 0; i < proof->remembered.count; i++) {
         const struct tide_shard_state *seen = &proof->remembered.list[i];
         const struct tide_shard_state *now = shard_of(&proof->now, seen->name);
         if (doubt(now, seen)[0] == '\0')
             continue;
-        rc = tide_mail_loss_put(db, proof->account, seen->name, year_total(proof, seen),
-                                proof->now_ms, err);
-        if (rc == TIDE_OK && now != NULL)
-            rc = labels_since(db, proof, now, &rewind_ms, err);
-        if (rc == TIDE_OK)
-            rc = now == NULL ? tide_mail_shard_forget(db, proof->account, seen->name, err)
-                             : tide_mail_shard_put(db, proof->account, now, err);
+        TIDE_TRY(tide_mail_loss_put(db, proof->account, seen->name, year_total(proof, seen),
+                                    proof->now_ms, err));
+        if (now != NULL)
+            TIDE_TRY(labels_since(db, proof, now, &rewind_ms, err));
+        TIDE_TRY(now == NULL ? tide_mail_shard_forget(db, proof->account, seen->name, err)
+                             : tide_mail_shard_put(db, proof->account, now, err));
     }
-    for (size_t i = 0; rc == TIDE_OK && i < proof->now.count; i++) {
+    for (size_t i = 0; i < proof->now.count; i++) {
         const struct tide_shard_state *now = &proof->now.list[i];
         if (!is_unknown(proof, now))
             continue;
         if (is_foreign(proof, now))
-            rc = tide_gap_put(db, proof->account, proof->now_ms, err);
-        if (rc == TIDE_OK)
-            rc = tide_mail_shard_put(db, proof->account, now, err);
+            TIDE_TRY(tide_gap_put(db, proof->account, proof->now_ms, err));
+        TIDE_TRY(tide_mail_shard_put(db, proof->account, now, err));
     }
-    if (rc != TIDE_OK || proof->unproven == 0)
-        return rc;
+    if (proof->unproven == 0)
+        return TIDE_OK;
     return tide_mail_lost_put(db, proof->account, proof->lost_ms, rewind_ms, proof->notice, err);
 }
 
@@ -302,14 +293,13 @@ static tide_status write_memory(tide_transaction *transaction, void *arg, tide_e
 {
     const struct memory *memory = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < memory->count; i++) {
-        rc = tide_mail_shard_note(db, memory->account, &memory->list[i], err);
-        if (rc == TIDE_OK && memory->history_id[0] != '\0')
-            rc = tide_mail_proof_put(db, memory->account, &memory->list[i], memory->now_ms,
-                                     tide_text_of(memory->history_id), err);
+    for (size_t i = 0; i < memory->count; i++) {
+        TIDE_TRY(tide_mail_shard_note(db, memory->account, &memory->list[i], err));
+        if (memory->history_id[0] != '\0')
+            TIDE_TRY(tide_mail_proof_put(db, memory->account, &memory->list[i], memory->now_ms,
+                                         tide_text_of(memory->history_id), err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* The job's memory, with room for so many.  NULL: there is none. */

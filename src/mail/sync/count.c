@@ -18,12 +18,10 @@ tide_status tide_mail_missing(const struct tide_mail_count *count, uint64_t *mis
                               tide_error *err)
 {
     struct tide_archive_tally tally = {0};
-    tide_status rc = TIDE_OK;
     if (count->archive != NULL)
-        rc = tide_archive_tally(count->archive, &tally, err);
+        TIDE_TRY(tide_archive_tally(count->archive, &tally, err));
     const uint64_t here = count->stored > tally.gone ? count->stored - tally.gone : 0;
     const uint64_t known = here + count->recorded;
-    if (rc == TIDE_OK)
-        *missing_out = count->total > known ? count->total - known : 0;
-    return rc;
+    *missing_out = count->total > known ? count->total - known : 0;
+    return TIDE_OK;
 }

@@ -30,8 +30,7 @@ enum {
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
                                 size_t count, const char *known, tide_error *err)
 {
-    tide_buf payload;
-    tide_buf_init(&payload, mail->mem, 64 << 10);
+    tide_auto_buf payload = tide_buf_in(mail->mem, 64 << 10);
     tide_status rc = tide_buf_add_text(&payload, "{");
     if (rc == TIDE_OK && known != NULL)
         rc = tide_buf_add_text(&payload, "\"known\":");
@@ -54,7 +53,6 @@ tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, c
     } else {
         (void)tide_error_set(err, rc, "no memory for a job of %zu messages", count);
     }
-    tide_buf_done(&payload);
     return rc;
 }
 
@@ -63,24 +61,24 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
 {
     tide_text part[FETCH_IDS_MAX];
     size_t part_count = 0;
-    tide_status rc = TIDE_OK;
     TIDE_ASSERT(mail->fetch_ids > 0 && mail->fetch_ids <= FETCH_IDS_MAX);
-    for (size_t from = 0; rc == TIDE_OK && from < count; from += TIDE_GMAIL_PAGE_MAX) {
+    for (size_t from = 0; from < count; from += TIDE_GMAIL_PAGE_MAX) {
         bool missing[TIDE_GMAIL_PAGE_MAX];
         const size_t some = count - from < TIDE_GMAIL_PAGE_MAX ? count - from : TIDE_GMAIL_PAGE_MAX;
-        rc = tide_archive_missing(user->archive, ids + from, some, missing, err);
-        for (size_t i = 0; rc == TIDE_OK && i < some; i++) {
+        TIDE_TRY(tide_archive_missing(user->archive, ids + from, some, missing, err));
+        for (size_t i = 0; i < some; i++) {
             if (missing[i])
                 part[part_count++] = ids[from + i];
             if (part_count == mail->fetch_ids) {
-                rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err);
+                TIDE_TRY(
+                    tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err));
                 part_count = 0;
             }
         }
     }
-    if (rc == TIDE_OK && part_count > 0)
-        rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err);
-    return rc;
+    if (part_count > 0)
+        TIDE_TRY(tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err));
+    return TIDE_OK;
 }
 
 /* ---- a span of time ---- */
@@ -162,7 +160,7 @@ static tide_status keep_ids(struct span *span, const tide_text *ids, size_t coun
 static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t depth, bool check,
                             const struct tide_mail_page *page, tide_error *err)
 {
-    tide_json payload;
+    tide_auto_json payload;
     tide_json_object(&payload);
     tide_json_set_u64(&payload, "after", slice.after_s);
     tide_json_set_u64(&payload, "before", slice.before_s);
@@ -175,12 +173,9 @@ static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t
         tide_json_set_u64(&payload, "tries", span->tries);
     if (check)
         tide_json_set_bool(&payload, "check", true);
-    tide_status rc =
-        tide_mail_page_job(span->mail, span->job, span->mail->list_kind, &payload, page, err);
-    tide_json_done(&payload);
-    if (rc == TIDE_OK)
-        span->more++;
-    return rc;
+    TIDE_TRY(tide_mail_page_job(span->mail, span->job, span->mail->list_kind, &payload, page, err));
+    span->more++;
+    return TIDE_OK;
 }
 
 static bool may_cut(const struct span *span, struct tide_slice halves[2])
@@ -196,10 +191,9 @@ static tide_status cut(struct span *span, tide_error *err)
     struct tide_slice halves[2];
     if (!may_cut(span, halves))
         return span_job(span, span->slice, HALVES_MAX, false, &first, err);
-    tide_status rc = TIDE_OK;
-    for (int i = 0; rc == TIDE_OK && i < 2; i++)
-        rc = span_job(span, halves[i], span->depth + 1, false, &first, err);
-    return rc;
+    for (int i = 0; i < 2; i++)
+        TIDE_TRY(span_job(span, halves[i], span->depth + 1, false, &first, err));
+    return TIDE_OK;
 }
 
 /* A page with few ids and a next page is not halved at once: a server that always sends a token
@@ -210,9 +204,7 @@ static tide_status take_page(struct span *span, const struct tide_gmail_page *pa
     struct tide_mail_page next = {0};
     tide_text ids[TIDE_GMAIL_PAGE_MAX];
     size_t count = 0;
-    tide_status rc = page_ids(page, ids, &count, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(page_ids(page, ids, &count, err));
     if (page->next.bytes > 0 && !tide_mail_page_next(&span->page, page->next, &next)) {
         (void)tide_error_set(err, TIDE_SERVER, "a listing repeats a page");
         return tide_mail_over(span->job, span->tries, err);
@@ -221,11 +213,10 @@ static tide_status take_page(struct span *span, const struct tide_gmail_page *pa
         return span_job(span, span->slice, span->depth, true, &next, err);
     if (span->check || (page->next.bytes > 0 && may_cut(span, halves)))
         return cut(span, err); /* the halves list what this page listed */
-    rc = keep_ids(span, ids, count, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err);
-    if (rc != TIDE_OK || page->next.bytes == 0)
-        return rc;
+    TIDE_TRY(keep_ids(span, ids, count, err));
+    TIDE_TRY(tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err));
+    if (page->next.bytes == 0)
+        return TIDE_OK;
     return span_job(span, span->slice, span->depth, false, &next, err);
 }
 
@@ -274,20 +265,16 @@ static tide_status write_span(tide_transaction *transaction, void *arg, tide_err
 
 static tide_status span_read(struct span *span, tide_error *err)
 {
-    tide_status rc = tide_json_parse(tide_job_payload(span->job), &span->payload, err);
+    TIDE_TRY(tide_json_parse(tide_job_payload(span->job), &span->payload, err));
     const json_t *payload = span->payload;
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "after", &span->slice.after_s, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "before", &span->slice.before_s, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_json_get_u64(payload, "after", &span->slice.after_s, err));
+    TIDE_TRY(tide_json_get_u64(payload, "before", &span->slice.before_s, err));
     (void)tide_json_get_bool(payload, "all", &span->all, NULL);
     (void)tide_json_get_u64(payload, "listing", &span->listing, NULL);
     (void)tide_json_get_u64(payload, "depth", &span->depth, NULL);
     (void)tide_json_get_u64(payload, "tries", &span->tries, NULL);
     (void)tide_json_get_bool(payload, "check", &span->check, NULL);
-    rc = tide_mail_page_read(payload, &span->page, err);
+    tide_status rc = tide_mail_page_read(payload, &span->page, err);
     if (rc == TIDE_OK)
         tide_mail_over_begin(span->job, &span->page, &span->tries);
     if (span->page.number == 0)
@@ -480,27 +467,24 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
     fetch->ended = claims_ended(fetch->mail, fetch->user);
     for (size_t i = 0; i < some; i++)
         ids[i] = tide_job_item(fetch->job, from + i);
-    const tide_status rc = tide_archive_missing(fetch->user->archive, ids, some, missing, err);
-    for (size_t i = 0; rc == TIDE_OK && i < some; i++)
+    TIDE_TRY(tide_archive_missing(fetch->user->archive, ids, some, missing, err));
+    for (size_t i = 0; i < some; i++) {
         if (!missing[i])
             tide_job_item_skipped(fetch->job, from + i);
-    return rc;
+    }
+    return TIDE_OK;
 }
 
 /* Only synced messages count as done (MAIL2), and only in shards that the ledger remembers: what
  * leaves the job is fetched again only if their loss is noticed (MAIL3). */
 static tide_status settle(struct fetch *fetch, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
     if (fetch->last > 0)
-        rc = tide_mail_archived(fetch->user,
-                                tide_archive_sync(fetch->user->archive, fetch->last,
-                                                  tide_job_cancellation(fetch->job), err),
-                                err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_remember(fetch->mail, fetch->user, fetch->job, err);
-    if (rc != TIDE_OK)
-        return rc;
+        TIDE_TRY(tide_mail_archived(fetch->user,
+                                    tide_archive_sync(fetch->user->archive, fetch->last,
+                                                      tide_job_cancellation(fetch->job), err),
+                                    err));
+    TIDE_TRY(tide_mail_remember(fetch->mail, fetch->user, fetch->job, err));
     for (size_t i = 0; i < fetch->count; i++)
         if (fetch->tickets[i] != 0)
             tide_job_item_done(fetch->job, i);
@@ -526,9 +510,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
     fetch->claimed[i] = true;
     bool missing = true;
     if (ended != fetch->ended) { /* perhaps it was the claim of this id */
-        const tide_status rc = tide_archive_missing(fetch->user->archive, &id, 1, &missing, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_archive_missing(fetch->user->archive, &id, 1, &missing, err));
     }
     if (!missing) {
         release(fetch, i);

@@ -47,16 +47,16 @@ static tide_status write_history(tide_transaction *transaction, void *arg, tide_
                                             .from_ms = history->row.since_ms,
                                             .now_ms = (uint64_t)history->now_ms,
                                             .dates = history->dates};
-    tide_status rc = TIDE_OK;
     if (history->relist)
-        rc = tide_mail_relist(transaction, history->mail, &relist, err);
+        TIDE_TRY(tide_mail_relist(transaction, history->mail, &relist, err));
     /* The id that will be adopted is not reached by reading the history. */
-    if (rc == TIDE_OK && history->relist)
-        rc = tide_gap_put(tide_transaction_rows(transaction), relist.account, relist.now_ms, err);
-    if (rc == TIDE_OK && history->end[0] != '\0')
-        rc = tide_mail_mark_put(tide_transaction_rows(transaction), history->stream,
-                                history->ordinal, tide_text_of(history->end), err);
-    return rc;
+    if (history->relist)
+        TIDE_TRY(
+            tide_gap_put(tide_transaction_rows(transaction), relist.account, relist.now_ms, err));
+    if (history->end[0] != '\0')
+        TIDE_TRY(tide_mail_mark_put(tide_transaction_rows(transaction), history->stream,
+                                    history->ordinal, tide_text_of(history->end), err));
+    return TIDE_OK;
 }
 
 /* ---- records ---- */
@@ -207,11 +207,8 @@ static tide_status named_add(struct named *named, const json_t *record, const ch
     const json_t *entry = NULL;
     json_array_foreach(json_object_get(record, key), index, entry)
     {
-        void *ids = named->ids;
-        if (!tide_mem_grow(named->mem, &ids, &named->capacity, named->count + 1, IDS_MAX,
-                           sizeof *named->ids))
+        if (!TIDE_GROW_IN(named->mem, named->ids, named->capacity, named->count + 1, IDS_MAX))
             return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu ids", named->count);
-        named->ids = ids;
         named->ids[named->count++] = id_of(entry);
     }
     return TIDE_OK;
@@ -274,34 +271,28 @@ static bool is_behind(tide_text a, tide_text b)
 static tide_status take_page(struct history *history, const struct tide_gmail_history *page,
                              tide_error *err)
 {
-    tide_status rc = tide_mail_history_ids(page->records, err);
-    if (rc == TIDE_OK)
-        rc = take_named(history, page->records, err);
-    if (rc == TIDE_OK)
-        rc = take_records(history, page->records, err);
-    if (rc == TIDE_OK &&
-        (page->history_id.bytes == 0 || page->history_id.bytes >= sizeof history->end))
-        rc = tide_error_set(err, TIDE_SERVER, "the history does not name its last id");
-    if (rc == TIDE_OK)
-        (void)snprintf(history->end, sizeof history->end, "%.*s", (int)page->history_id.bytes,
-                       page->history_id.data);
-    return rc;
+    TIDE_TRY(tide_mail_history_ids(page->records, err));
+    TIDE_TRY(take_named(history, page->records, err));
+    TIDE_TRY(take_records(history, page->records, err));
+    if (page->history_id.bytes == 0 || page->history_id.bytes >= sizeof history->end)
+        return tide_error_set(err, TIDE_SERVER, "the history does not name its last id");
+    (void)snprintf(history->end, sizeof history->end, "%.*s", (int)page->history_id.bytes,
+                   page->history_id.data);
+    return TIDE_OK;
 }
 
 /* The next page is a separate job of the same cycle; only the last one records the id to adopt. */
 static tide_status page_job(struct history *history, const struct tide_mail_page *page,
                             tide_error *err)
 {
-    tide_json payload;
+    tide_auto_json payload;
     tide_json_object(&payload);
     tide_json_set_cstr(&payload, "start", history->start);
     tide_json_set_u64(&payload, "stream", history->stream);
     tide_json_set_u64(&payload, "ordinal", history->ordinal);
     tide_json_set_u64(&payload, "tries", history->tries);
-    tide_status rc = tide_mail_page_job(history->mail, history->job, history->mail->history_kind,
-                                        &payload, page, err);
-    tide_json_done(&payload);
-    return rc;
+    return tide_mail_page_job(history->mail, history->job, history->mail->history_kind, &payload,
+                              page, err);
 }
 
 static tide_status go_on(struct history *history, tide_text next, tide_error *err)
@@ -343,10 +334,7 @@ static tide_status walk(struct history *history, tide_error *err)
 static tide_status expired(struct history *history, tide_error *err)
 {
     struct tide_mail_position position = {0};
-    const tide_status rc =
-        tide_mail_position(history->mail, history->user, history->job, &position, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_position(history->mail, history->user, history->job, &position, err));
     memcpy(history->end, position.history_id, sizeof history->end);
     history->dates = position.dates;
     history->relist = true;
@@ -373,25 +361,18 @@ static tide_status walk_or_relist(struct history *history, tide_error *err)
 static tide_status read_payload(struct history *history, tide_error *err)
 {
     tide_text start;
-    tide_status rc = tide_json_parse(tide_job_payload(history->job), &history->payload, err);
+    TIDE_TRY(tide_json_parse(tide_job_payload(history->job), &history->payload, err));
     const json_t *payload = history->payload;
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(payload, "start", &start, err);
-    if (rc == TIDE_OK && (start.bytes == 0 || start.bytes >= sizeof history->start))
-        rc = tide_error_set(err, TIDE_INVALID, "a history id of %zu bytes", start.bytes);
-    if (rc == TIDE_OK)
-        memcpy(history->start, start.data, start.bytes);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "stream", &history->stream, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "ordinal", &history->ordinal, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_json_get_text(payload, "start", &start, err));
+    if (start.bytes == 0 || start.bytes >= sizeof history->start)
+        return tide_error_set(err, TIDE_INVALID, "a history id of %zu bytes", start.bytes);
+    memcpy(history->start, start.data, start.bytes);
+    TIDE_TRY(tide_json_get_u64(payload, "stream", &history->stream, err));
+    TIDE_TRY(tide_json_get_u64(payload, "ordinal", &history->ordinal, err));
     (void)tide_json_get_u64(payload, "tries", &history->tries, NULL);
-    rc = tide_mail_page_read(payload, &history->page, err);
-    if (rc == TIDE_OK)
-        tide_mail_over_begin(history->job, &history->page, &history->tries);
-    return rc;
+    TIDE_TRY(tide_mail_page_read(payload, &history->page, err));
+    tide_mail_over_begin(history->job, &history->page, &history->tries);
+    return TIDE_OK;
 }
 
 static tide_status history_run(tide_job *job, void *context, tide_error *err)

@@ -55,36 +55,30 @@ struct known {
 
 static struct year *year_of(struct known *known, int32_t number)
 {
-    void *years = known->years;
     for (size_t i = 0; i < known->years_count; i++)
         if (known->years[i].year == number)
             return &known->years[i];
-    if (!tide_mem_grow(known->ask->mem, &years, &known->years_capacity, known->years_count + 1,
-                       YEARS_MAX, sizeof *known->years)) {
+    if (!TIDE_GROW_IN(known->ask->mem, known->years, known->years_capacity, known->years_count + 1,
+                      YEARS_MAX)) {
         known->full = true;
         return NULL;
     }
-    known->years = years;
     known->years[known->years_count] = (struct year){.year = number};
     return &known->years[known->years_count++];
 }
 
 static void id_add(struct known *known, const char *id, int32_t year)
 {
-    void *ids = known->ids;
-    void *of = known->of;
-    if (known->full || !tide_mem_grow(known->ask->mem, &ids, &known->ids_capacity,
-                                      known->ids_count + 1, IDS_MAX, sizeof *known->ids)) {
+    if (known->full || !TIDE_GROW_IN(known->ask->mem, known->ids, known->ids_capacity,
+                                     known->ids_count + 1, IDS_MAX)) {
         known->full = true;
         return;
     }
-    known->ids = ids;
-    if (!tide_mem_grow(known->ask->mem, &of, &known->of_capacity, known->ids_count + 1, IDS_MAX,
-                       sizeof *known->of)) {
+    if (!TIDE_GROW_IN(known->ask->mem, known->of, known->of_capacity, known->ids_count + 1,
+                      IDS_MAX)) {
         known->full = true;
         return;
     }
-    known->of = of;
     known->of[known->ids_count] = year;
     (void)snprintf(known->ids[known->ids_count++], sizeof known->ids[0], "%s", id);
 }
@@ -113,7 +107,7 @@ static void doubted_shard(const struct tide_shard_state *seen, const char *why, 
 
 static tide_status losses_read(struct known *known, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(known->ask->db, WHAT, &stmt, err,
                                    "SELECT name, messages FROM mail_loss WHERE account = ?1",
                                    known->ask->account);
@@ -128,7 +122,6 @@ static tide_status losses_read(struct known *known, tide_error *err)
             year->before = tide_rows_get_u64(&stmt, 1);
         memcpy(year->name, name, sizeof name);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -162,7 +155,7 @@ static bool wanted(const struct known *known, int32_t number)
 /* Messages that were gone from the server when their shard was last recorded. */
 static tide_status gone_read(struct known *known, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         known->ask->db, WHAT, &stmt, err,
         "SELECT gmail_id, shard FROM mail_only WHERE account = ?1 AND accepted_ms = 0",
@@ -175,7 +168,6 @@ static tide_status gone_read(struct known *known, tide_error *err)
         if (wanted(known, year_number(shard)))
             id_add(known, id, year_number(shard));
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -272,21 +264,19 @@ static tide_status known_read(struct known *known, tide_error *err)
 {
     const struct tide_lost_ask *ask = known->ask;
     bool has = false;
-    tide_status rc = tide_mail_shards_doubted(ask->db, ask->archive, ask->account, ask->mem,
-                                              doubted_shard, known, err);
-    if (rc == TIDE_OK)
-        rc = tide_rows_has(ask->db, "mail_loss", WHAT, &has, err);
-    if (rc == TIDE_OK && has)
-        rc = losses_read(known, err);
-    if (rc == TIDE_OK)
-        rc = years_count(known, err);
-    if (rc == TIDE_OK && has)
-        rc = gone_read(known, err);
-    if (rc == TIDE_OK && has)
-        rc = removed_read(known, err);
-    if (rc == TIDE_OK && known->full)
-        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the list of lost messages");
-    return rc == TIDE_OK ? keep_absent(known, err) : rc;
+    TIDE_TRY(tide_mail_shards_doubted(ask->db, ask->archive, ask->account, ask->mem, doubted_shard,
+                                      known, err));
+    TIDE_TRY(tide_rows_has(ask->db, "mail_loss", WHAT, &has, err));
+    if (has)
+        TIDE_TRY(losses_read(known, err));
+    TIDE_TRY(years_count(known, err));
+    if (has)
+        TIDE_TRY(gone_read(known, err));
+    if (has)
+        TIDE_TRY(removed_read(known, err));
+    if (known->full)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the list of lost messages");
+    return keep_absent(known, err);
 }
 
 tide_status tide_mail_lost(const struct tide_lost_ask *ask, tide_lost_visit *visit, void *arg,

@@ -46,8 +46,7 @@ tide_status tide_mail_page_read(const json_t *payload, struct tide_mail_page *pa
 tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, tide_json *payload,
                                const struct tide_mail_page *page, tide_error *err)
 {
-    tide_buf line;
-    tide_buf_init(&line, mail->mem, 16 << 10);
+    tide_auto_buf line = tide_buf_in(mail->mem, 16 << 10);
     if (page->number > 0) {
         tide_json_set_u64(payload, "page", page->number);
         tide_json_set_text(payload, "token", page->token);
@@ -60,7 +59,6 @@ tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, ti
         .kind = kind, .account = tide_job_account(job), .payload = tide_buf_cstr(&line)};
     if (rc == TIDE_OK)
         rc = tide_job_enqueue(job, &spec, err);
-    tide_buf_done(&line);
     return rc;
 }
 

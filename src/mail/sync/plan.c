@@ -176,8 +176,8 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                                               .from_ms = relist->dates ? relist->from_ms : 0,
                                               .begun_ms = relist->now_ms,
                                               .left = slices.count};
-    tide_status rc = tide_mail_listing_put(tide_transaction_rows(transaction), &listing, err);
-    for (size_t i = 0; rc == TIDE_OK && i < slices.count; i++) {
+    TIDE_TRY(tide_mail_listing_put(tide_transaction_rows(transaction), &listing, err));
+    for (size_t i = 0; i < slices.count; i++) {
         const struct tide_slice slice = tide_slices_at(&slices, i);
         char payload[160];
         (void)snprintf(payload, sizeof payload,
@@ -189,9 +189,9 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                                        .account = relist->account,
                                        .cycle = relist->cycle,
                                        .payload = payload};
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+        TIDE_TRY(tide_transaction_enqueue(transaction, &spec, 1, NULL, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- resuming after a wait ----
@@ -201,9 +201,8 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
 
 static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error *err)
 {
-    tide_json kept;
-    tide_buf line;
-    tide_buf_init(&line, plan->mail->mem, 4096);
+    tide_auto_json kept;
+    tide_auto_buf line = tide_buf_in(plan->mail->mem, 4096);
     tide_json_object(&kept);
     tide_json_set_u64(&kept, "now", plan->now_ms);
     tide_json_set_cstr(&kept, "history_id", plan->position.history_id);
@@ -213,40 +212,30 @@ static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error 
     tide_json_set_u64(&kept, "some", plan->some_s);
     tide_json_set_bool(&kept, "labels", plan->labels);
     tide_status rc = tide_json_line(&kept, &line);
-    tide_json_done(&kept);
-    rc = rc == TIDE_OK ? tide_job_resume_set(job, tide_buf_text(&line), err)
-                       : tide_error_set(err, rc, "no memory for a plan");
-    tide_buf_done(&line);
-    return rc;
+    return rc == TIDE_OK ? tide_job_resume_set(job, tide_buf_text(&line), err)
+                         : tide_error_set(err, rc, "no memory for a plan");
 }
 
 static tide_status plan_resume(struct plan *plan, tide_job *job, tide_error *err)
 {
-    json_t *kept = NULL;
+    json_auto_t *kept = NULL;
     tide_text history_id = TIDE_TEXT_NONE;
     if (tide_job_resume(job).bytes == 0)
         return TIDE_OK;
-    tide_status rc = tide_json_parse(tide_job_resume(job), &kept, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "now", &plan->now_ms, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "messages", &plan->position.messages, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(kept, "dates", &plan->position.dates, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "none", &plan->none_s, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "some", &plan->some_s, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_bool(kept, "labels", &plan->labels, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_text(kept, "history_id", &history_id, err);
-    if (rc == TIDE_OK && history_id.bytes < sizeof plan->position.history_id)
+    plan->asked = false;
+    TIDE_TRY(tide_json_parse(tide_job_resume(job), &kept, err));
+    TIDE_TRY(tide_json_get_u64(kept, "now", &plan->now_ms, err));
+    TIDE_TRY(tide_json_get_u64(kept, "messages", &plan->position.messages, err));
+    TIDE_TRY(tide_json_get_bool(kept, "dates", &plan->position.dates, err));
+    TIDE_TRY(tide_json_get_u64(kept, "none", &plan->none_s, err));
+    TIDE_TRY(tide_json_get_u64(kept, "some", &plan->some_s, err));
+    TIDE_TRY(tide_json_get_bool(kept, "labels", &plan->labels, err));
+    TIDE_TRY(tide_json_get_text(kept, "history_id", &history_id, err));
+    if (history_id.bytes < sizeof plan->position.history_id)
         (void)snprintf(plan->position.history_id, sizeof plan->position.history_id, "%.*s",
                        (int)history_id.bytes, history_id.data);
-    plan->asked = rc == TIDE_OK && plan->some_s > 0;
-    json_decref(kept);
-    return rc;
+    plan->asked = plan->some_s > 0;
+    return TIDE_OK;
 }
 
 /* ---- what to do ---- */
@@ -259,11 +248,9 @@ static tide_status read_marks(tide_transaction *transaction, void *arg, tide_err
         tide_mail_mark_get(db, plan->stream, plan->state.cycles_finished, plan->history_id, err);
     if (rc == TIDE_NOT_FOUND)
         rc = TIDE_OK;
-    if (rc == TIDE_OK)
-        rc = tide_mail_listing_open(db, plan->row.account, &plan->listing, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_recorded(db, plan->row.account, &plan->recorded, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_mail_listing_open(db, plan->row.account, &plan->listing, err));
+    return tide_mail_recorded(db, plan->row.account, &plan->recorded, err);
 }
 
 /* The start of the history of a new epoch: the adopted id; while the first run is not finished, the
@@ -354,9 +341,7 @@ static tide_status decide(struct plan *plan, tide_error *err)
     bool too_few = false;
     if (open == 0) {
         plan->row.notice[0] = '\0'; /* the loss it reports is healed */
-        const tide_status rc = was_short(plan, &too_few, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(was_short(plan, &too_few, err));
     }
     if (plan->listing)
         plan->work = PLAN_NOTHING;
@@ -405,16 +390,12 @@ static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *er
                                     plan->row.since_ms / 1000);
         (void)snprintf(query + used, sizeof query - used, "before:%" PRIu64, middle_s);
         bool some = false;
-        tide_status rc = ask_some(plan, job, query, &some, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(ask_some(plan, job, query, &some, err));
         if (some)
             plan->some_s = middle_s;
         else
             plan->none_s = middle_s;
-        rc = plan_keep(plan, job, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(plan_keep(plan, job, err));
     }
     return TIDE_OK;
 }
@@ -526,18 +507,16 @@ static tide_status open_range(tide_transaction *transaction, const struct plan *
 {
     char start[32];
     char end[32];
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < range->slices.count; i++) {
+    for (size_t i = 0; i < range->slices.count; i++) {
         const struct tide_slice slice = tide_slices_at(&range->slices, i);
         const bool last = i + 1 == range->slices.count;
         uint64_t cycle = 0;
         (void)snprintf(start, sizeof start, "%" PRIu64, slice.after_s * 1000);
         (void)snprintf(end, sizeof end, "%" PRIu64, last ? range->end_ms : slice.before_s * 1000);
-        rc = tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err);
-        if (rc == TIDE_OK)
-            rc = open_list(transaction, plan, range, i, cycle, err);
+        TIDE_TRY(tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err));
+        TIDE_TRY(open_list(transaction, plan, range, i, cycle, err));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* A cycle that ends now and has no jobs yet. */
@@ -554,9 +533,8 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
                                 uint64_t ordinal, tide_error *err)
 {
     tide_json payload;
-    tide_buf line;
     uint64_t cycle = 0;
-    tide_buf_init(&line, plan->mail->mem, 4096);
+    tide_auto_buf line = tide_buf_in(plan->mail->mem, 4096);
     tide_json_object(&payload);
     tide_json_set_cstr(&payload, "start", plan->history_id);
     tide_json_set_u64(&payload, "stream", plan->stream);
@@ -564,17 +542,13 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
     tide_status rc = tide_json_line(&payload, &line);
     tide_json_done(&payload);
     if (rc != TIDE_OK)
-        rc = tide_error_set(err, rc, "no memory for a history run");
-    if (rc == TIDE_OK)
-        rc = open_cycle(transaction, plan, &cycle, err);
+        return tide_error_set(err, rc, "no memory for a history run");
+    TIDE_TRY(open_cycle(transaction, plan, &cycle, err));
     const struct tide_spec spec = {.kind = plan->mail->history_kind,
                                    .account = plan->row.account,
                                    .cycle = cycle,
                                    .payload = tide_buf_cstr(&line)};
-    if (rc == TIDE_OK)
-        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
-    tide_buf_done(&line);
-    return rc;
+    return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
 /* Everything is listed: the id adopted with it is not reached by reading the history
@@ -594,8 +568,8 @@ static tide_status open_listing(tide_transaction *transaction, const struct plan
                                       .from_ms = plan->row.since_ms,
                                       .now_ms = plan->now_ms,
                                       .dates = plan->position.dates};
-    const tide_status rc = open_cycle(transaction, plan, &relist.cycle, err);
-    return rc == TIDE_OK ? tide_mail_relist(transaction, plan->mail, &relist, err) : rc;
+    TIDE_TRY(open_cycle(transaction, plan, &relist.cycle, err));
+    return tide_mail_relist(transaction, plan->mail, &relist, err);
 }
 
 /* The history id read before the listing is recorded with the last cycle; a new epoch continues the
@@ -604,21 +578,20 @@ static tide_status open_slices(tide_transaction *transaction, const struct plan 
                                tide_error *err)
 {
     uint64_t ordinal = plan->state.cycles_opened;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < plan->ranges_count; i++) {
-        rc = open_range(transaction, plan, &plan->ranges[i], err);
+    for (size_t i = 0; i < plan->ranges_count; i++) {
+        TIDE_TRY(open_range(transaction, plan, &plan->ranges[i], err));
         ordinal += plan->ranges[i].slices.count;
     }
-    if (rc == TIDE_OK && plan->compares) {
-        rc = open_listing(transaction, plan, err);
+    if (plan->compares) {
+        TIDE_TRY(open_listing(transaction, plan, err));
         ordinal++;
     }
-    if (rc == TIDE_OK && plan->history_id[0] != '\0')
+    if (plan->history_id[0] != '\0')
         return open_history(transaction, plan, ordinal, err);
-    if (rc == TIDE_OK && plan->position.history_id[0] != '\0')
-        rc = tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream, ordinal - 1,
-                                tide_text_of(plan->position.history_id), err);
-    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
+    if (plan->position.history_id[0] != '\0')
+        TIDE_TRY(tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream, ordinal - 1,
+                                    tide_text_of(plan->position.history_id), err));
+    return note_gap(transaction, plan, err);
 }
 
 static tide_status open_relist(tide_transaction *transaction, const struct plan *plan,
@@ -632,23 +605,20 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
         rc = tide_mail_mark_first(tide_transaction_rows(transaction), plan->stream, earlier, err);
     if (rc != TIDE_NOT_FOUND || plan->position.history_id[0] == '\0')
         return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
-    rc =
-        tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream,
-                           plan->state.cycles_opened, tide_text_of(plan->position.history_id), err);
-    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
+    TIDE_TRY(tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream,
+                                plan->state.cycles_opened, tide_text_of(plan->position.history_id),
+                                err));
+    return note_gap(transaction, plan, err);
 }
 
 static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct plan *plan = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = tide_mail_row_put(db, &plan->row, err);
-    if (rc == TIDE_OK && plan->stream_before > 0)
-        rc = tide_mail_mark_prune(db, plan->stream_before, UINT64_MAX, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_mark_prune(db, plan->stream, plan->state.cycles_finished, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(tide_mail_row_put(db, &plan->row, err));
+    if (plan->stream_before > 0)
+        TIDE_TRY(tide_mail_mark_prune(db, plan->stream_before, UINT64_MAX, err));
+    TIDE_TRY(tide_mail_mark_prune(db, plan->stream, plan->state.cycles_finished, err));
     switch (plan->work) {
     case PLAN_NOTHING:
         break;
@@ -666,7 +636,7 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
 
 static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
     uint64_t days = 0;
     if (rc == TIDE_OK) {
@@ -677,7 +647,6 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
         (void)tide_json_get_u64(payload, "since", &plan->since_ms, NULL);
         plan->slice_days = (uint32_t)days;
     }
-    json_decref(payload);
     if (rc == TIDE_OK)
         rc = tide_mail_user(plan->mail, tide_job_account(job), &plan->user, err);
     if (rc == TIDE_OK)
@@ -688,13 +657,10 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
         plan->since_ms = plan->row.since_ms; /* 0 for a new account */
     else if (plan->since_ms == TIDE_MAIL_EVERYTHING)
         plan->since_ms = 0;
-    if (rc == TIDE_OK)
-        rc = tide_mail_stream(plan->mail, &plan->row, &plan->stream, err);
-    if (rc == TIDE_OK)
-        rc = tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err);
-    if (rc == TIDE_OK)
-        rc = tide_transact(plan->mail->engine, read_marks, plan, err);
-    return rc;
+    TIDE_TRY(rc);
+    TIDE_TRY(tide_mail_stream(plan->mail, &plan->row, &plan->stream, err));
+    TIDE_TRY(tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err));
+    return tide_transact(plan->mail->engine, read_marks, plan, err);
 }
 
 static tide_status look_for_mail(struct plan *plan, tide_error *err)
@@ -724,43 +690,33 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
     plan->mail = context;
     plan->now_ms = tide_world_now_unix_ms(plan->mail->world);
-    tide_status rc = tide_mail_retry_failed(plan->mail, job, err);
-    if (rc == TIDE_OK)
-        rc = plan_read(plan, job, err);
+    TIDE_TRY(tide_mail_retry_failed(plan->mail, job, err));
+    TIDE_TRY(plan_read(plan, job, err));
     const bool settled = plan->state.cycles_opened > 0 && plan->history_id[0] != '\0' &&
                          plan->state.cycles_opened == plan->state.cycles_finished &&
                          !plan->row.lost;
-    if (rc == TIDE_OK && settled)
-        rc = tide_mail_remember_proof(plan->mail, plan->user, job, plan->history_id, plan->now_ms,
-                                      err);
-    if (rc == TIDE_OK && settled)
-        rc = tide_mail_settle(plan->mail, plan->user, err);
-    if (rc == TIDE_OK)
-        rc = look_for_mail(plan, err);
-    if (rc == TIDE_OK)
-        rc = decide(plan, err);
-    if (rc == TIDE_OK)
-        rc = plan_resume(plan, job, err);
-    if (rc == TIDE_OK && plan->work == PLAN_SLICES)
-        rc = plan_slices(plan, job, err);
-    if (rc == TIDE_OK && plan->work == PLAN_RELIST && !plan->asked)
-        rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
-    if (rc == TIDE_OK && plan->work == PLAN_RELIST)
+    if (settled)
+        TIDE_TRY(tide_mail_remember_proof(plan->mail, plan->user, job, plan->history_id,
+                                          plan->now_ms, err));
+    if (settled)
+        TIDE_TRY(tide_mail_settle(plan->mail, plan->user, err));
+    TIDE_TRY(look_for_mail(plan, err));
+    TIDE_TRY(decide(plan, err));
+    TIDE_TRY(plan_resume(plan, job, err));
+    if (plan->work == PLAN_SLICES)
+        TIDE_TRY(plan_slices(plan, job, err));
+    if (plan->work == PLAN_RELIST && !plan->asked)
+        TIDE_TRY(tide_mail_position(plan->mail, plan->user, job, &plan->position, err));
+    if (plan->work == PLAN_RELIST)
         plan->row.messages_total = plan->position.messages;
-    if (rc == TIDE_OK && plan->work == PLAN_HISTORY)
+    if (plan->work == PLAN_HISTORY)
         plan->row.messages_total = counted(plan->user, job);
-    if (rc == TIDE_OK)
-        rc = read_labels(plan, job, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err);
-    if (rc == TIDE_OK && plan->heal)
-        rc = tide_mail_heal_job(plan->mail, job, 0, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_remember_gone(plan->mail, plan->user, job, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_accept_failed(plan->mail, job, plan->now_ms, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(read_labels(plan, job, err));
+    TIDE_TRY(tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err));
+    if (plan->heal)
+        TIDE_TRY(tide_mail_heal_job(plan->mail, job, 0, err));
+    TIDE_TRY(tide_mail_remember_gone(plan->mail, plan->user, job, err));
+    TIDE_TRY(tide_mail_accept_failed(plan->mail, job, plan->now_ms, err));
     plan->row.last_run_ms = plan->now_ms;
     return tide_job_effect(job, write_plan, plan, err);
 }

@@ -166,17 +166,12 @@ static tide_status heal_page(struct healing *healing, tide_error *err)
 static tide_status heal_run(tide_job *job, tide_mail *mail, tide_error *err)
 {
     struct healing healing = {.mail = mail, .job = job, .rc = TIDE_OK, .err = err};
-    json_t *payload = NULL;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "from", &healing.from_ms, err);
-    json_decref(payload);
-    if (rc == TIDE_OK)
-        rc = tide_mail_user(mail, tide_job_account(job), &healing.user, err);
-    if (rc != TIDE_OK)
-        return rc;
+    json_auto_t *payload = NULL;
+    TIDE_TRY(tide_json_parse(tide_job_payload(job), &payload, err));
+    TIDE_TRY(tide_json_get_u64(payload, "from", &healing.from_ms, err));
+    TIDE_TRY(tide_mail_user(mail, tide_job_account(job), &healing.user, err));
     tide_buf_init(&healing.raw, mail->mem, TIDE_MESSAGE_BYTES_MAX);
-    rc = heal_page(&healing, err);
+    tide_status rc = heal_page(&healing, err);
     tide_buf_done(&healing.raw);
     return rc;
 }
@@ -207,19 +202,18 @@ static tide_status accept_run(tide_transaction *transaction, void *arg, tide_err
 static tide_status accept(tide_mail *mail, uint32_t account, tide_error *err)
 {
     struct accepting accepting = {.mail = mail};
-    const tide_status rc = tide_mail_user(mail, account, &accepting.user, err);
-    return rc == TIDE_OK ? tide_transact(mail->engine, accept_run, &accepting, err) : rc;
+    TIDE_TRY(tide_mail_user(mail, account, &accepting.user, err));
+    return tide_transact(mail->engine, accept_run, &accepting, err);
 }
 
 /* A job that an engine left when it ended accepts nothing: the command that asked has done it itself,
  * or said that it was not done. */
 static bool accept_asked(const tide_mail *mail, tide_job *job)
 {
-    json_t *payload = NULL;
+    json_auto_t *payload = NULL;
     const bool named = tide_json_parse(tide_job_payload(job), &payload, NULL) == TIDE_OK &&
                        json_object_get(payload, "engine") != NULL;
     const bool asked = !named || tide_engine_asked_here(mail->engine, payload);
-    json_decref(payload);
     return asked;
 }
 
@@ -233,8 +227,8 @@ tide_status tide_mail_accept(tide_job *job, void *context, tide_error *err)
 tide_status tide_mail_lost_accepted(tide_mail *mail, const char *email, tide_error *err)
 {
     uint32_t account = 0;
-    const tide_status rc = tide_engine_account(mail->engine, email, "gmail", &account, err);
-    return rc == TIDE_OK ? accept(mail, account, err) : rc;
+    TIDE_TRY(tide_engine_account(mail->engine, email, "gmail", &account, err));
+    return accept(mail, account, err);
 }
 
 static tide_status settle_run(tide_transaction *transaction, void *arg, tide_error *err)

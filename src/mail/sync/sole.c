@@ -35,13 +35,11 @@ struct change {
 static void list_add(const char *id, void *arg)
 {
     struct list *list = arg;
-    void *ids = list->ids;
-    if (list->full || !tide_mem_grow(list->mem, &ids, &list->capacity, list->count + 1, IDS_MAX,
-                                     sizeof *list->ids)) {
+    if (list->full ||
+        !TIDE_GROW_IN(list->mem, list->ids, list->capacity, list->count + 1, IDS_MAX)) {
         list->full = true;
         return;
     }
-    list->ids = ids;
     (void)snprintf(list->ids[list->count++], sizeof list->ids[0], "%s", id);
 }
 
@@ -65,7 +63,7 @@ struct noted {
 
 static tide_status noted_ids(tide_rows db, struct noted *noted, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc =
         tide_rows_ask(db, WHAT, &stmt, err,
                       "SELECT gmail_id FROM mail_only WHERE account = ?1 AND shard = ?2"
@@ -77,7 +75,6 @@ static tide_status noted_ids(tide_rows db, struct noted *noted, tide_error *err)
         tide_rows_get_copy(&stmt, 0, id, sizeof id);
         list_add(id, &noted->list);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -97,7 +94,7 @@ struct seen {
 static tide_status seen_read(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct seen *seen = arg;
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(
         tide_transaction_rows(transaction), WHAT, &stmt, err,
         "SELECT name, gone, gone_sum FROM mail_only_seen WHERE account = ?1", seen->account);
@@ -111,7 +108,6 @@ static tide_status seen_read(tide_transaction *transaction, void *arg, tide_erro
                 seen->same[i] = tide_rows_get_u64(&stmt, 1) == seen->shards[i].gone &&
                                 tide_rows_get_u64(&stmt, 2) == seen->shards[i].gone_sum;
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -120,7 +116,7 @@ static tide_status seen_read(tide_transaction *transaction, void *arg, tide_erro
 static tide_status write_ids(tide_rows db, const char *sql, const struct change *change,
                              const tide_text *ids, size_t count, tide_error *err)
 {
-    tide_rows_stmt stmt;
+    tide_auto_rows stmt;
     tide_status rc = tide_rows_ask(db, WHAT, &stmt, err, sql, change->account, change->shard.name);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         bool row = false;
@@ -128,7 +124,6 @@ static tide_status write_ids(tide_rows db, const char *sql, const struct change 
         rc = tide_rows_step(&stmt, &row, err);
         tide_rows_again(&stmt);
     }
-    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -136,24 +131,22 @@ static tide_status write_change(tide_transaction *transaction, void *arg, tide_e
 {
     const struct change *change = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_status rc = write_ids(db,
-                               "DELETE FROM mail_only WHERE account = ?1 AND shard = ?2"
-                               " AND gmail_id = ?3 AND accepted_ms = 0",
-                               change, change->taken, change->taken_count, err);
-    if (rc == TIDE_OK) /* a message accepted as lost is back */
-        rc = write_ids(db,
+    TIDE_TRY(write_ids(db,
+                       "DELETE FROM mail_only WHERE account = ?1 AND shard = ?2"
+                       " AND gmail_id = ?3 AND accepted_ms = 0",
+                       change, change->taken, change->taken_count, err));
+    /* a message accepted as lost is back */
+    TIDE_TRY(write_ids(db,
                        "INSERT INTO mail_only(account, shard, gmail_id, accepted_ms)"
                        " VALUES(?1, ?2, ?3, 0) ON CONFLICT(account, gmail_id) DO UPDATE"
                        " SET shard = excluded.shard, accepted_ms = 0",
-                       change, change->added, change->added_count, err);
-    if (rc == TIDE_OK)
-        rc = tide_rows_do(db, WHAT, err,
-                          "INSERT INTO mail_only_seen(account, name, gone, gone_sum)"
-                          " VALUES(?1, ?2, ?3, ?4) ON CONFLICT(account, name) DO UPDATE"
-                          " SET gone = excluded.gone, gone_sum = excluded.gone_sum",
-                          change->account, change->shard.name, change->shard.gone,
-                          change->shard.gone_sum);
-    return rc;
+                       change, change->added, change->added_count, err));
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO mail_only_seen(account, name, gone, gone_sum)"
+                        " VALUES(?1, ?2, ?3, ?4) ON CONFLICT(account, name) DO UPDATE"
+                        " SET gone = excluded.gone, gone_sum = excluded.gone_sum",
+                        change->account, change->shard.name, change->shard.gone,
+                        change->shard.gone_sum);
 }
 
 /* Copies the ids of `list` that `other` does not have into the job's memory; both are sorted. */

@@ -62,11 +62,9 @@ tide_status tide_api_ask_named(const struct tide_api_ask *ask, tide_status rc, t
 
 tide_status tide_api_ask_json(struct tide_api_ask *ask, json_t **value_out, tide_error *err)
 {
-    tide_status rc = tide_api_ask_send(ask, err);
-    if (rc == TIDE_OK)
-        rc = tide_api_ask_named(
-            ask, tide_api_object(tide_buf_text(&ask->response.body), value_out, err), err);
-    return rc;
+    TIDE_TRY(tide_api_ask_send(ask, err));
+    return tide_api_ask_named(
+        ask, tide_api_object(tide_buf_text(&ask->response.body), value_out, err), err);
 }
 
 tide_status tide_api_object(tide_text body, json_t **value_out, tide_error *err)

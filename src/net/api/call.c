@@ -123,9 +123,9 @@ static tide_status judge(void *arg, const struct tide_response *response,
 {
     const struct sending *sending = arg;
     const struct tide_api_call *call = sending->call;
-    const tide_status rc = sending->api->provider->judge(response, retry_after_ms_out, err);
-    if (rc != TIDE_OK || call->judge == NULL)
-        return rc;
+    TIDE_TRY(sending->api->provider->judge(response, retry_after_ms_out, err));
+    if (call->judge == NULL)
+        return TIDE_OK;
     return call->judge(call->judge_arg, response, retry_after_ms_out, err);
 }
 
@@ -159,9 +159,8 @@ static tide_status send_request(struct sending *sending, const struct tide_reque
                                     call->parts > 0 ? call->parts : 1, call->method, judge, sending,
                                     request, sending->response, err);
     uint64_t wait_ms = 0;
-    const tide_status rc =
-        tide_world_call(sending->api->world, request, sending->response, call->cancel, err);
-    return rc == TIDE_OK ? judge(sending, sending->response, &wait_ms, err) : rc;
+    TIDE_TRY(tide_world_call(sending->api->world, request, sending->response, call->cancel, err));
+    return judge(sending, sending->response, &wait_ms, err);
 }
 
 static tide_status send_signed(struct sending *sending, tide_error *err)
@@ -240,11 +239,9 @@ static tide_status call_once(struct sending *sending, bool *again_out, tide_erro
         call->rewind(call->source_arg);
     if (call->restart != NULL)
         call->restart(call->sink_arg);
-    tide_status rc = bearer_get(sending, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(bearer_get(sending, err));
     sending->response->http = 0; /* of this try: a charge that fails leaves it */
-    rc = send_signed(sending, err);
+    tide_status rc = send_signed(sending, err);
     const int http = sending->response->http;
     if (rc == TIDE_AUTH && http != 0)
         *again_out = api->tokens != NULL && refused_first(sending);
@@ -259,11 +256,10 @@ tide_status tide_api_call(tide_api *api, tide_job *job, const struct tide_api_ca
     TIDE_ASSERT(call->method < api->provider->methods_count);
     struct tide_mem_wiping wiping;
     struct sending sending = {.api = api, .job = job, .call = call, .response = response};
-    tide_buf url;
     tide_mem_wiping_init(&wiping, api->mem);
     tide_buf_init(&sending.bearer, &wiping.base, BEARER_BYTES_MAX);
     tide_buf_init(&sending.authorization, &wiping.base, BEARER_BYTES_MAX + 8);
-    tide_buf_init(&url, api->mem, TIDE_URL_BYTES_MAX);
+    tide_auto_buf url = tide_buf_in(api->mem, TIDE_URL_BYTES_MAX);
     tide_status rc = tide_buf_print(&url, "%s%s", api->endpoint, call->path);
     sending.url = tide_buf_cstr(&url);
     if (rc != TIDE_OK) {
@@ -277,7 +273,6 @@ tide_status tide_api_call(tide_api *api, tide_job *job, const struct tide_api_ca
             rc = call_once(&sending, &again, err);
         }
     }
-    tide_buf_done(&url);
     tide_buf_done(&sending.authorization);
     tide_buf_done(&sending.bearer);
     return rc;

@@ -131,11 +131,8 @@ static tide_status on_answer(void *arg, const char *bytes, size_t count)
     const struct tide_batch_format *format = batch->batcher->format;
     if (batch->reader == NULL) {
         const struct tide_batch_events events = {on_part, on_bytes, on_end, batch};
-        const tide_status rc =
-            format->reader_new(tide_response_header(&batch->response, "Content-Type"), &events,
-                               batch->batcher->mem, &batch->reader, NULL);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(format->reader_new(tide_response_header(&batch->response, "Content-Type"), &events,
+                                    batch->batcher->mem, &batch->reader, NULL));
         batch->read = true;
     }
     return format->reader_write(batch->reader, bytes, count);
@@ -178,10 +175,8 @@ static tide_status on_judge(void *arg, const struct tide_response *response,
 tide_status tide_batch_send(struct tide_batch *batch, tide_error *err)
 {
     tide_batcher *self = batch->batcher;
-    tide_buf type;
-    tide_buf body;
-    tide_buf_init(&type, self->mem, TYPE_BYTES_MAX);
-    tide_buf_init(&body, self->mem, REQUEST_BYTES_MAX);
+    tide_auto_buf type = tide_buf_in(self->mem, TYPE_BYTES_MAX);
+    tide_auto_buf body = tide_buf_in(self->mem, REQUEST_BYTES_MAX);
     tide_response_init(&batch->response, self->mem);
     tide_response_init(&batch->part, self->mem);
     batch->part.body.bytes_max = TIDE_BATCH_REFUSAL_BYTES_MAX;
@@ -208,7 +203,5 @@ tide_status tide_batch_send(struct tide_batch *batch, tide_error *err)
     batch->batcher->format->reader_free(batch->reader);
     tide_response_done(&batch->response);
     tide_response_done(&batch->part);
-    tide_buf_done(&body);
-    tide_buf_done(&type);
     return rc;
 }

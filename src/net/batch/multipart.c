@@ -38,19 +38,17 @@ typedef struct tide_multipart {
 static tide_status write_request(const struct tide_batch_part *parts, unsigned count,
                                  const char *boundary, tide_buf *type_out, tide_buf *body_out)
 {
-    tide_status rc = tide_buf_print(type_out, "multipart/mixed; boundary=%s", boundary);
-    for (unsigned i = 0; rc == TIDE_OK && i < count; i++) {
-        rc =
+    TIDE_TRY(tide_buf_print(type_out, "multipart/mixed; boundary=%s", boundary));
+    for (unsigned i = 0; i < count; i++) {
+        TIDE_TRY(
             tide_buf_print(body_out,
                            "--%s\r\nContent-Type: application/http\r\nContent-ID: <q%u>\r\n\r\n"
                            "%s %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-                           boundary, i, parts[i].verb, parts[i].path, parts[i].body.bytes);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(body_out, parts[i].body.data, parts[i].body.bytes);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add_text(body_out, "\r\n");
+                           boundary, i, parts[i].verb, parts[i].path, parts[i].body.bytes));
+        TIDE_TRY(tide_buf_add(body_out, parts[i].body.data, parts[i].body.bytes));
+        TIDE_TRY(tide_buf_add_text(body_out, "\r\n"));
     }
-    return rc == TIDE_OK ? tide_buf_print(body_out, "--%s--\r\n", boundary) : rc;
+    return tide_buf_print(body_out, "--%s--\r\n", boundary);
 }
 
 /* ---- create and free ---- */

@@ -79,11 +79,8 @@ static tide_status client_object(const struct tide_oauth_provider *provider, con
                                  const json_t **object_out, tide_error *err)
 {
     *object_out = file;
-    if (provider->client_object != NULL) {
-        tide_status rc = provider->client_object(file, object_out, err);
-        if (rc != TIDE_OK)
-            return rc;
-    }
+    if (provider->client_object != NULL)
+        TIDE_TRY(provider->client_object(file, object_out, err));
     if (!json_is_object(*object_out))
         return tide_error_set(err, TIDE_INVALID, "the client file contains no client object");
     return TIDE_OK;

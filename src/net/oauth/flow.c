@@ -74,8 +74,8 @@ static tide_status challenge_add(const char *verifier, tide_buf *out)
 
 static tide_status link_write(tide_oauth_flow *self, const struct tide_oauth_ask *ask)
 {
-    tide_buf form;
-    tide_buf challenge;
+    tide_auto_buf form;
+    tide_auto_buf challenge;
     tide_buf_init(&form, &self->wiping.base, LINK_BYTES_MAX);
     tide_buf_init(&challenge, &self->wiping.base, RANDOM_TEXT_BYTES);
     tide_status rc = challenge_add(self->verifier, &challenge);
@@ -101,8 +101,6 @@ static tide_status link_write(tide_oauth_flow *self, const struct tide_oauth_ask
         rc =
             tide_buf_print(&self->link, "%s%c%s%s%s", url, strchr(url, '?') == NULL ? '?' : '&',
                            tide_buf_cstr(&form), more == NULL ? "" : "&", more == NULL ? "" : more);
-    tide_buf_done(&challenge);
-    tide_buf_done(&form);
     return rc;
 }
 
@@ -133,9 +131,7 @@ static tide_status link_open(tide_oauth_flow *self, const struct tide_oauth_ask 
 {
     unsigned port = PASTE_PORT;
     if (self->way == TIDE_OAUTH_BROWSER) {
-        tide_status rc = tide_loopback_open(self->mem, &self->loopback, err);
-        if (rc != TIDE_OK)
-            return rc;
+        TIDE_TRY(tide_loopback_open(self->mem, &self->loopback, err));
         port = tide_loopback_port(self->loopback);
     }
     (void)snprintf(self->redirect, sizeof self->redirect, "http://127.0.0.1:%u/", port);
@@ -309,23 +305,17 @@ static tide_loopback_verdict look(void *arg, tide_text target, const char **sent
 static tide_status redeem_form(const tide_oauth_flow *self, tide_buf *form)
 {
     const bool device = self->way == TIDE_OAUTH_DEVICE;
-    tide_status rc =
-        tide_form_add(form, "grant_type",
-                      tide_text_of(device ? "urn:ietf:params:oauth:grant-type:device_code"
-                                          : "authorization_code"));
-    if (rc == TIDE_OK)
-        rc = tide_form_add(form, "client_id", tide_text_of(self->client.client_id));
-    if (rc == TIDE_OK && self->client.client_secret[0] != '\0')
-        rc = tide_form_add(form, "client_secret", tide_text_of(self->client.client_secret));
-    if (rc == TIDE_OK && device)
+    TIDE_TRY(tide_form_add(form, "grant_type",
+                           tide_text_of(device ? "urn:ietf:params:oauth:grant-type:device_code"
+                                               : "authorization_code")));
+    TIDE_TRY(tide_form_add(form, "client_id", tide_text_of(self->client.client_id)));
+    if (self->client.client_secret[0] != '\0')
+        TIDE_TRY(tide_form_add(form, "client_secret", tide_text_of(self->client.client_secret)));
+    if (device)
         return tide_form_add(form, "device_code", tide_buf_text(&self->device.code));
-    if (rc == TIDE_OK)
-        rc = tide_form_add(form, "code", tide_buf_text(&self->code));
-    if (rc == TIDE_OK)
-        rc = tide_form_add(form, "redirect_uri", tide_text_of(self->redirect));
-    if (rc == TIDE_OK)
-        rc = tide_form_add(form, "code_verifier", tide_text_of(self->verifier));
-    return rc;
+    TIDE_TRY(tide_form_add(form, "code", tide_buf_text(&self->code)));
+    TIDE_TRY(tide_form_add(form, "redirect_uri", tide_text_of(self->redirect)));
+    return tide_form_add(form, "code_verifier", tide_text_of(self->verifier));
 }
 
 static tide_status browser_wait(tide_oauth_flow *self, uint64_t wait_ms, const tide_cancel *cancel,
@@ -360,12 +350,10 @@ tide_status tide_oauth_flow_wait(tide_oauth_flow *self, uint64_t wait_ms, const 
 {
     TIDE_ASSERT(self->way != TIDE_OAUTH_PASTE);
     TIDE_ASSERT(self->phase == PHASE_ASKING);
-    const tide_status rc = self->way == TIDE_OAUTH_DEVICE
-                               ? device_wait(self, wait_ms, cancel, err)
-                               : browser_wait(self, wait_ms, cancel, err);
-    if (rc == TIDE_OK)
-        self->phase = PHASE_ANSWERED;
-    return rc;
+    TIDE_TRY(self->way == TIDE_OAUTH_DEVICE ? device_wait(self, wait_ms, cancel, err)
+                                            : browser_wait(self, wait_ms, cancel, err));
+    self->phase = PHASE_ANSWERED;
+    return TIDE_OK;
 }
 
 static bool is_padding(char c)
@@ -441,10 +429,9 @@ static tide_status grant_fill(const tide_oauth_flow *self, struct tide_grant *gr
     };
     grant->type = TIDE_GRANT_USER;
     grant->expires_unix_ms = answer->asked_unix_ms + answer->life_ms;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof texts / sizeof texts[0]; i++)
-        rc = tide_buf_set(texts[i].field, texts[i].value);
-    return rc;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        TIDE_TRY(tide_buf_set(texts[i].field, texts[i].value));
+    return TIDE_OK;
 }
 
 /* Builds the grant.  The request was answered, so the code is used up even if this fails. */
@@ -500,10 +487,7 @@ tide_status tide_oauth_flow_finish(tide_oauth_flow *self, const tide_cancel *can
     if (self->phase != PHASE_ANSWERED)
         return tide_error_set(err, TIDE_INVALID, "there is no answer to redeem");
     /* A device code was redeemed by the last poll. */
-    tide_status rc = self->way == TIDE_OAUTH_DEVICE ? TIDE_OK : code_redeem(self, cancel, err);
-    if (rc == TIDE_OK) {
-        self->phase = PHASE_FINISHED;
-        rc = grant_give(self, grant_out, scopes_out, err);
-    }
-    return rc;
+    TIDE_TRY(self->way == TIDE_OAUTH_DEVICE ? TIDE_OK : code_redeem(self, cancel, err));
+    self->phase = PHASE_FINISHED;
+    return grant_give(self, grant_out, scopes_out, err);
 }

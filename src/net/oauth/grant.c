@@ -131,15 +131,15 @@ tide_status tide_grant_read(tide_text json, struct tide_grant *grant, tide_error
 /* Written by hand: a JSON object would be another copy of every secret. */
 static tide_status field_write(tide_buf *out, const char *name, tide_text text)
 {
-    tide_status rc = tide_buf_print(out, ",\"%s\":\"", name);
-    for (size_t i = 0; rc == TIDE_OK && i < text.bytes; i++) {
+    TIDE_TRY(tide_buf_print(out, ",\"%s\":\"", name));
+    for (size_t i = 0; i < text.bytes; i++) {
         const unsigned char c = (unsigned char)text.data[i];
         if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f)
-            rc = tide_buf_print(out, "\\u%04x", c);
+            TIDE_TRY(tide_buf_print(out, "\\u%04x", c));
         else
-            rc = tide_buf_add(out, &text.data[i], 1);
+            TIDE_TRY(tide_buf_add(out, &text.data[i], 1));
     }
-    return rc == TIDE_OK ? tide_buf_add(out, "\"", 1) : rc;
+    return tide_buf_add(out, "\"", 1);
 }
 
 tide_status tide_grant_write(const struct tide_grant *grant, tide_buf *out, tide_error *err)

@@ -61,15 +61,14 @@ bool tide_oauth_is_url(tide_text url)
 
 tide_status tide_form_add(tide_buf *form, const char *name, tide_text value)
 {
-    tide_status rc = tide_buf_print(form, "%s%s=", form->bytes == 0 ? "" : "&", name);
-    return rc == TIDE_OK ? tide_percent_add(form, value, TIDE_URL_UNRESERVED) : rc;
+    TIDE_TRY(tide_buf_print(form, "%s%s=", form->bytes == 0 ? "" : "&", name));
+    return tide_percent_add(form, value, TIDE_URL_UNRESERVED);
 }
 
 tide_status tide_form_decode(tide_text from, tide_buf *out)
 {
-    tide_status rc = TIDE_OK;
     tide_buf_clear(out);
-    for (size_t i = 0; rc == TIDE_OK && i < from.bytes; i++) {
+    for (size_t i = 0; i < from.bytes; i++) {
         char c = from.data[i] == '+' ? ' ' : from.data[i];
         if (c == '%') {
             const int byte = tide_hex_byte((tide_text){from.data + i + 1, from.bytes - i - 1});
@@ -78,9 +77,9 @@ tide_status tide_form_decode(tide_text from, tide_buf *out)
             c = (char)byte;
             i += 2;
         }
-        rc = tide_buf_add(out, &c, 1);
+        TIDE_TRY(tide_buf_add(out, &c, 1));
     }
-    return rc;
+    return TIDE_OK;
 }
 
 tide_status tide_form_get(tide_text form, const char *name, tide_buf *value_out)
@@ -209,7 +208,7 @@ static tide_status refused(const struct tide_oauth_provider *provider,
                            const struct tide_response *response,
                            char code_out[TIDE_OAUTH_ERROR_BYTES], tide_error *err)
 {
-    json_t *object = NULL;
+    json_auto_t *object = NULL;
     (void)tide_json_parse(tide_buf_text(&response->body), &object, NULL);
     const char *code = json_string_value(json_object_get(object, "error"));
     const char *description = json_string_value(json_object_get(object, "error_description"));
@@ -226,7 +225,6 @@ static tide_status refused(const struct tide_oauth_provider *provider,
     }
     if (err != NULL)
         err->code = response->http;
-    json_decref(object);
     return rc;
 }
 

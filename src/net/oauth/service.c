@@ -79,15 +79,13 @@ static void set_buf(tide_json *json, const char *name, const tide_buf *value)
 /* Appends one half of the token: the object in base64url. */
 static tide_status half_add(tide_json *json, tide_buf *jwt)
 {
-    tide_buf text;
-    tide_buf_init(&text, jwt->mem, JWT_BYTES_MAX);
+    tide_auto_buf text = tide_buf_in(jwt->mem, JWT_BYTES_MAX);
     tide_status rc = tide_json_line(json, &text);
     if (rc == TIDE_OK && jwt->bytes > 0)
         rc = tide_buf_add(jwt, ".", 1);
     if (rc == TIDE_OK)
         rc = tide_base64_add(jwt, (tide_text){text.data, text.bytes - 1}, tide_base64_url,
                              false); /* without its newline */
-    tide_buf_done(&text);
     tide_json_done(json);
     return rc;
 }
@@ -174,15 +172,10 @@ static tide_status key_file_read(const json_t *file, struct tide_grant *grant, t
     const char *type = json_string_value(json_object_get(file, "type"));
     if (!json_is_object(file) || type == NULL || strcmp(type, "service_account") != 0)
         return wrong("is of another kind: its \"type\" is not \"service_account\"", err);
-    tide_status rc = take(file, "client_email", true, &grant->email, err);
-    if (rc == TIDE_OK)
-        rc = take(file, "private_key", true, &grant->private_key, err);
-    if (rc == TIDE_OK)
-        rc = take(file, "private_key_id", false, &grant->key_id, err);
-    if (rc == TIDE_OK)
-        rc = take(file, "token_uri", true, &grant->token_url, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(take(file, "client_email", true, &grant->email, err));
+    TIDE_TRY(take(file, "private_key", true, &grant->private_key, err));
+    TIDE_TRY(take(file, "private_key_id", false, &grant->key_id, err));
+    TIDE_TRY(take(file, "token_uri", true, &grant->token_url, err));
     if (!tide_oauth_is_token(tide_buf_text(&grant->email)) ||
         (grant->key_id.bytes > 0 && !tide_oauth_is_token(tide_buf_text(&grant->key_id))))
         return wrong("has a malformed \"client_email\" or \"private_key_id\"", err);

@@ -161,12 +161,12 @@ struct refreshed {
 static tide_status scopes_add(const struct tide_oauth_provider *provider,
                               const struct tide_grant *grant, tide_buf *form)
 {
-    tide_status rc = tide_form_add(form, "scope", tide_buf_text(&grant->scopes));
-    if (rc == TIDE_OK && provider->more_scopes != NULL)
-        rc = tide_buf_add_text(form, "%20");
-    if (rc == TIDE_OK && provider->more_scopes != NULL)
-        rc = tide_percent_add(form, tide_text_of(provider->more_scopes), TIDE_URL_UNRESERVED);
-    return rc;
+    TIDE_TRY(tide_form_add(form, "scope", tide_buf_text(&grant->scopes)));
+    if (provider->more_scopes != NULL)
+        TIDE_TRY(tide_buf_add_text(form, "%20"));
+    if (provider->more_scopes != NULL)
+        TIDE_TRY(tide_percent_add(form, tide_text_of(provider->more_scopes), TIDE_URL_UNRESERVED));
+    return TIDE_OK;
 }
 
 static tide_status refresh_form(const struct tide_oauth_provider *provider,
@@ -316,9 +316,7 @@ static bool replaced(tide_tokens *self, struct refreshed *next)
 static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct refreshed *next,
                            tide_error *err)
 {
-    tide_status rc = grant_load(self, &next->grant, err);
-    if (rc != TIDE_OK)
-        return rc;
+    TIDE_TRY(grant_load(self, &next->grant, err));
     next->good_until_ms = good_until(self, &next->grant, tide_world_now_ms(self->world));
     const bool same = tide_grant_same(&self->grant, &next->grant);
     if (is_news(self, next))
@@ -331,7 +329,7 @@ static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct 
         next->ended = true;
         return needs_sign_in(self, "the fixed token is no longer accepted", err);
     }
-    rc = ask_provider(self, cancel, next, err);
+    tide_status rc = ask_provider(self, cancel, next, err);
     if (rc == TIDE_AUTH && next->ended && replaced(self, next)) {
         if (next->good_until_ms != 0)
             return TIDE_OK;
