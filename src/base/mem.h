@@ -34,13 +34,7 @@ bool tide_mem_grow(tide_mem *mem, void **array, size_t *capacity, size_t count, 
 
 /* The same for an array of any type and the variable that has its capacity. */
 #define TIDE_GROW_IN(mem, array, capacity, count, count_max)                                       \
-    __extension__({                                                                                \
-        void *grow_array = (array);                                                                \
-        const bool grow_ok =                                                                       \
-            tide_mem_grow(mem, &grow_array, &(capacity), count, count_max, sizeof *(array));       \
-        (array) = grow_array;                                                                      \
-        grow_ok;                                                                                   \
-    })
+    tide_mem_grow(mem, (void **)&(array), &(capacity), count, count_max, sizeof *(array))
 #define TIDE_GROW(array, capacity, count, count_max)                                               \
     TIDE_GROW_IN(tide_mem_heap(), array, capacity, count, count_max)
 
