@@ -161,9 +161,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                                                         .labels = &inbox,
                                                         .labels_count = 0});
     ask_method(cloud, method_of(fuzz_text(&input, '\n')), &input);
-    if (!fuzz_cloud_is_large(cloud))
-        fuzz_cloud_end(cloud);
-    else
-        box_cloud_free(cloud);
+    fuzz_cloud_end(cloud);
     return 0;
 }

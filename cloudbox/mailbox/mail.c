@@ -64,7 +64,9 @@ static tide_status user_open(struct box_user *user, json_t *settings, void **par
     const uint64_t seed = (options->seed * 31 ^ tide_hash_key(tide_text_of(user->email))) >> 1;
     struct box_mailbox_options settled = {0};
     uint64_t messages = 0, size = 0;
-    tide_status rc = settle(settings, "messages", 0, BOX_MAILBOX_MESSAGES_MAX, &messages, err);
+    const uint64_t messages_max = options->mailbox_messages_max > 0 ? options->mailbox_messages_max
+                                                                    : BOX_MAILBOX_MESSAGES_MAX;
+    tide_status rc = settle(settings, "messages", 0, messages_max, &messages, err);
     if (rc == TIDE_OK)
         rc = settle(settings, "size", 0, BOX_MAILBOX_SIZE_MAX, &size, err);
     if (rc == TIDE_OK)

@@ -22,9 +22,10 @@
  *         owed, so it does not block forever.  So does one without any other item to compare with.
  *   BAD6  an order is repeated until it was carried out: a probe until it is answered, a halt until
  *         tide_badness_halted().
- *   BAD7  while another item fails too, an item is bad only after three errors of its own.  The
- *         attempts that a part inherits from its batch (E6.1) may all be the fault of that other
- *         item.  They are the fault of an item that fails while no other one does.
+ *   BAD7  while another item fails too, an item is bad only after three errors of its own, or
+ *         after `attempts_max` if that is less.  The attempts that a part inherits from its batch
+ *         (E6.1) may all be the fault of that other item.  They are the fault of an item that
+ *         fails while no other one does.
  *
  * BAD7 and the bound of E6.3: with n items, L = log2 n rounded up, and k > 1 bad ones, the batch
  * costs 3 extra requests, its halves at most 2 (k L - k + 1), and each bad item 2 more alone.

@@ -367,6 +367,35 @@ TEST(a_kept_site_comes_back)
     box_cloud_free(cloud);
 }
 
+/* However a mailbox is asked for: options, the control page, a kept line. */
+TEST(a_mailbox_has_at_most_as_many_messages_as_the_cloud_allows)
+{
+    static const struct {
+        uint32_t allowed, at_most;
+    } limits[] = {{0, BOX_MAILBOX_MESSAGES_MAX}, {20, 20}};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        struct box_options options = plain;
+        options.mailbox_messages_max = limits[i].allowed;
+        box_cloud *cloud = cloud_with(&options);
+        tide_error err = {0};
+        char line[160];
+        const struct box_mailbox_options more = {.messages = limits[i].at_most + 1};
+        assert_int_equal(box_cloud_add_mailbox(cloud, TIDE_TEXT("c@x.org"), &more, &err),
+                         TIDE_INVALID);
+        assert_non_null(strstr(err.text, "\"messages\" of a mailbox cannot be "));
+        (void)snprintf(line, sizeof line, "{\"email\":\"c@x.org\",\"messages\":%u}", more.messages);
+        post_only(cloud, START_MS, 400, "/_cloud/users", line);
+        (void)snprintf(line, sizeof line,
+                       "{\"op\":\"user\",\"email\":\"c@x.org\",\"messages\":%u,\"now\":1}",
+                       more.messages);
+        assert_int_equal(box_cloud_replay(cloud, tide_text_of(line), &err), TIDE_INVALID);
+        assert_null(box_cloud_user(cloud, TIDE_TEXT("c@x.org")));
+        const struct box_mailbox_options few = {.messages = 20};
+        assert_ok(box_cloud_add_mailbox(cloud, TIDE_TEXT("c@x.org"), &few, &err));
+        box_cloud_free(cloud);
+    }
+}
+
 /* ---- what an administrator does ---- */
 
 /* A user signed in to `client` for Gmail and has a refresh token. */

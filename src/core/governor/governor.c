@@ -230,12 +230,13 @@ static bool lease_covers(const tide_governor *governor, uint32_t units)
     return !has_window(governor) || tide_lease_covers(&governor->lease, units);
 }
 
-/* When a call of this size may be sent: `now_ms`, later, or UINT64_MAX when that depends on an
- * answer, a save or a command. */
+/* When an account that is not halted may send a call of this size: `now_ms`, later, or UINT64_MAX
+ * when that depends on an answer, a save or a command. */
 static uint64_t fits_at_ms(const tide_governor *governor, uint64_t now_ms, unsigned level,
                            uint32_t units, uint32_t calls)
 {
-    if (governor->halted || !has_place(governor, level, calls) || !lease_covers(governor, units))
+    TIDE_ASSERT(!governor->halted); /* each caller has its own answer for that */
+    if (!has_place(governor, level, calls) || !lease_covers(governor, units))
         return UINT64_MAX;
     uint64_t at_ms = tide_breaker_allows_at_ms(&governor->breaker, now_ms);
     at_ms = later(at_ms, bucket_at_ms(governor, now_ms, level, units));

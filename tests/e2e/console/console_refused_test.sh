@@ -57,22 +57,49 @@ t console status >"$dir/out" || fail "status"
 grep -q refused "$dir/out" && fail "status still says refused: $(cat "$dir/out")"
 
 # ---- pages that are refused, by 403 or 404: the mark stays before them, and the next run fetches them
+# All days are final, so that it does not matter whose page is refused: their order is that of threads.
+final="--from $(date -u -d '-31 days' +%F) --to $(date -u -d '-20 days' +%F)"
+# refuse WHICH: queries that are refused, as fields of a rule of the cloud.
+refuse() {
+    curl -sSf -o /dev/null -d "{\"method\":\"webmasters.searchanalytics.query\",$1}" "$first/_cloud/faults" || fail "faults"
+}
+accept() { curl -sSf -o /dev/null -X DELETE "$first/_cloud/faults" || fail "faults"; }
+# The day that the error of the last run names.
+named() { grep -Eo "$one 20[0-9]{2}-[0-9]{2}-[0-9]{2}:" "$dir/err" | head -n 1 | grep -Eo '[0-9]{4}(-[0-9]{2}){2}'; }
+stored() { sqlite3 "$(file "$one")" "SELECT count(*) FROM day WHERE date = '$1'"; }
+mark() { t console status --json | jq -r '.series[0].tidemark'; }
 for code in 403 404; do
     home=pages$code
     t account add console "$one" "$two" --endpoint "$first" --bearer "$token" >/dev/null || fail "account add"
-    curl -sSf -X POST -d "{\"method\":\"webmasters.searchanalytics.query\",\"after\":18,\"count\":1,\"fault\":\"$code\"}" "$first/_cloud/faults" >/dev/null
-    t console backfill "$one" --days 12 --workers 1 --quiet >"$dir/out" 2>"$dir/err" && fail "a page with $code: $(cat "$dir/out")"
-    curl -sSf -X DELETE "$first/_cloud/faults" >/dev/null
-    grep -Eq "$one.* 20[0-9]{2}-[0-9]{2}-[0-9]{2}:" "$dir/err" || fail "$code: the day is not named: $(cat "$dir/err")"
-    [ "$(days "$one")" -gt 0 ] && [ "$(days "$one")" -lt 12 ] || fail "$code: $(days "$one") days are stored"
-    mark=$(t console status --json | jq -r '.series[0].tidemark')
-    [ "$(sqlite3 "$(file "$one")" "WITH RECURSIVE d(x) AS (SELECT min(date) FROM day UNION ALL SELECT date(x, '+1 day') FROM d WHERE x < '$mark')
-        SELECT count(*) FROM d WHERE x <= '$mark' AND x NOT IN (SELECT date FROM day WHERE final)")" -eq 0 ] ||
+    # The plan asks once and each day twice: of the 18 queries that are answered, at least five complete a day.
+    refuse "\"after\":18,\"count\":1,\"fault\":\"$code\""
+    t console backfill "$one" $final --workers 1 --quiet >"$dir/out" 2>"$dir/err" && fail "a page with $code: $(cat "$dir/out")"
+    accept
+    day=$(named)
+    [ -n "$day" ] || fail "$code: the day is not named: $(cat "$dir/err")"
+    [ "$(stored "$day")" -eq 0 ] || fail "$code: $day was refused and is stored"
+    [ "$(days "$one")" -ge 5 ] && [ "$(days "$one")" -lt 12 ] || fail "$code: $(days "$one") days are stored"
+    [[ "$(mark)" < "$day" ]] || fail "$code: the mark passed $day: $(t console status)"
+    [ "$(sqlite3 "$(file "$one")" "WITH RECURSIVE d(x) AS (SELECT min(date) FROM day UNION ALL SELECT date(x, '+1 day') FROM d WHERE x < '$(mark)')
+        SELECT count(*) FROM d WHERE x <= '$(mark)' AND x NOT IN (SELECT date FROM day WHERE final)")" -eq 0 ] ||
         fail "$code: the mark passed a day that is not stored: $(t console status)"
-    t console backfill "$one" --days 12 --quiet >"$dir/out" 2>&1 || fail "after $code: $(cat "$dir/out")"
+    t console backfill "$one" $final --quiet >"$dir/out" 2>&1 || fail "after $code: $(cat "$dir/out")"
     [ "$(days "$one")" -eq 12 ] || fail "$code: $(days "$one") days in the end"
     [ "$(t console status --json | jq -r '.series[0].days_left')" -eq 0 ] || fail "$code: days are left: $(t console status)"
 done
+
+# ---- the days that are not final are refused: the final ones and the mark stay, and the next run fetches them
+t console sync --quiet >"$dir/out" 2>&1 || fail "sync: $(cat "$dir/out")"
+sqlite3 "$(file "$one")" "DELETE FROM day WHERE NOT final" || fail "sqlite3"
+before="$(days "$one") $(mark)"
+refuse '"after":1,"fault":"404"' # all but the plan's query
+t console sync --quiet >"$dir/out" 2>"$dir/err" && fail "days that are not final, with 404: $(cat "$dir/out")"
+accept
+day=$(named)
+[ -n "$day" ] && [ "$(stored "$day")" -eq 0 ] || fail "'$day' was refused: $(cat "$dir/err")"
+[ "$(days "$one") $(mark)" = "$before" ] || fail "final days and mark were $before: $(t console status)"
+t console sync --quiet >"$dir/out" 2>&1 || fail "after days that are not final: $(cat "$dir/out")"
+[ "$(stored "$day")" -eq 1 ] || fail "$day is not fetched again"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

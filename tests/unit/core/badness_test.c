@@ -176,6 +176,34 @@ CASE(an_item_is_not_bad_for_a_batch_that_another_one_made_fail)
     assert_int_equal(feed(badness, 43, TIDE_SERVER, 5, NOW + 10 * MINUTE - 1).kind, TIDE_ITEM_BAD);
 }
 
+/* BAD7: the clock was set back after the other one failed.  That failure is not ten minutes old. */
+CASE(an_error_with_a_later_time_is_recent)
+{
+    (void)feed(badness, 41, TIDE_SERVER, 5, NOW + MINUTE);
+    (void)feed(badness, 42, TIDE_SERVER, 5, NOW);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 42, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 42, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_BAD);
+}
+
+/* BAD7: an item that may be tried twice need not fail three times. */
+CASE(as_many_errors_as_attempts_are_allowed_are_enough)
+{
+    struct tide_badness_settings settings = tide_badness_defaults();
+    settings.attempts_max = 2;
+    OK(tide_badness_set(badness, &settings));
+    (void)feed(badness, 41, TIDE_SERVER, 1, NOW);
+    (void)feed(badness, 42, TIDE_SERVER, 2, NOW);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 42, TIDE_SERVER, 2, NOW).kind, TIDE_ITEM_BAD);
+    (void)feed(badness, 43, TIDE_SERVER, 1, NOW);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    settings.attempts_max = 3; /* two are not enough again */
+    OK(tide_badness_set(badness, &settings));
+    assert_int_equal(feed(badness, 43, TIDE_SERVER, 3, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 43, TIDE_SERVER, 3, NOW).kind, TIDE_ITEM_BAD);
+}
+
 /* E6.3: one bad item in a batch costs no request more than before. */
 CASE(an_item_that_fails_alone_is_bad_for_its_batch)
 {

@@ -146,6 +146,23 @@ CASE(a_new_period_goes_on_from_the_last_slot)
     tide_schedules_check(schedule);
 }
 
+CASE(a_new_period_before_the_first_firing_starts_at_the_anchor)
+{
+    struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 100};
+    OK(tide_schedules_put(schedule, &entry));
+    entry.period_ms = 40;
+    OK(tide_schedules_put(schedule, &entry));
+    assert_int_equal(tide_schedules_count(schedule), 1);
+    assert_false(tide_schedules_find(schedule, 9)->fired); /* a change of settings fires nothing */
+    assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), 1040);
+    struct tide_firing firing;
+    assert_false(tide_schedules_next(schedule, 1039, &firing));
+    assert_true(tide_schedules_next(schedule, 1040, &firing));
+    assert_int_equal(firing.slot, 1);
+    assert_int_equal(firing.missed, 0);
+    tide_schedules_check(schedule);
+}
+
 CASE(entries_are_bounded_and_checked)
 {
     struct tide_schedule_entry entry = {.id = 0, .period_ms = 1};

@@ -80,6 +80,18 @@ TEST(sending_is_paced_and_the_answer_says_when_to_come_back)
     tide_governor_free(governor);
 }
 
+/* The dispatcher would otherwise wake at once, again and again, for an account without jobs. */
+CASE(what_fits_already_waits_for_no_time, "default", 1000)
+{
+    assert_true(tide_governor_wake_at_ms(governor, 1000) == UINT64_MAX);
+    while (charge(governor, 1000, 1) == TIDE_OK)
+        answer(governor, 1000, 1, TIDE_OK, 0);
+    const uint64_t wake_ms = tide_governor_wake_at_ms(governor, 1000);
+    assert_true(wake_ms > 1000 && wake_ms < UINT64_MAX);
+    assert_true(tide_governor_wake_at_ms(governor, wake_ms) == UINT64_MAX);
+    OK(charge(governor, wake_ms, 1));
+}
+
 CASE(nothing_is_spent_before_a_promise_for_it_is_on_disk, "gmail", 1000)
 {
     uint64_t again_ms = 0;
