@@ -51,8 +51,10 @@ static void move(struct run *run, uint64_t id, uint8_t how)
     } else if (where == CLAIMING || where == PARKED) {
         if (tide_lanes_held(run->lanes, &run->briefs[id]) == TIDE_OK)
             run->where[id] = HELD;
+    } else if (where == RUNNING && how % 4 == 2) {
+        tide_lanes_charged(run->lanes, id);
     } else if (where == RUNNING) {
-        tide_lanes_parked(run->lanes, id);
+        tide_lanes_parked(run->lanes, id, how & 4);
         run->where[id] = PARKED;
     } else if (where == WANTED) {
         run->briefs[id].priority = (uint8_t)fuzz_below(&run->input, TIDE_PRIORITY_MAX + 1);

@@ -31,7 +31,8 @@ struct slot {
     uint8_t level; /* index: 0 means a user waits */
     uint8_t priority;
     bool preemptible;
-    bool named; /* its preemption was requested */
+    bool named;       /* its preemption was requested */
+    bool lacks_units; /* SHORT: parked for units, and no call of it was charged since */
 };
 
 struct account {
@@ -41,6 +42,7 @@ struct account {
     uint32_t running;
     uint32_t named; /* running, preemption requested */
     uint32_t parked[LEVELS];
+    uint32_t lacks_units[LEVELS];
     uint32_t wants[LEVELS];               /* WANTED */
     uint32_t pending[TIDE_LANES][LEVELS]; /* HELD and CLAIMING */
     uint32_t wanted[TIDE_LANES][LEVELS];  /* roots */
@@ -175,8 +177,9 @@ static void account_settle(tide_lanes *lanes, uint32_t index, uint32_t changed)
 {
     struct account *account = &lanes->accounts[index];
     uint8_t level = 0;
-    while (level < LEVELS &&
-           account->wants[level] + account->pending[0][level] + account->pending[1][level] == 0)
+    while (level < LEVELS && account->wants[level] + account->pending[0][level] +
+                                     account->pending[1][level] + account->lacks_units[level] ==
+                                 0)
         level++;
     account->level = level;
     uint32_t key[HEAPS] = {NONE, NONE, NONE, NONE, NONE, NONE};
@@ -345,6 +348,16 @@ static void slot_move(tide_lanes *lanes, uint32_t index, job_state to)
     account_settle(lanes, slot->account, NONE);
 }
 
+/* The caller settles the account. */
+static void slot_lacks_units(tide_lanes *lanes, uint32_t index, bool lacks)
+{
+    struct slot *slot = &lanes->slots[index];
+    uint32_t *count = &lanes->accounts[slot->account].lacks_units[slot->level];
+    *count -= slot->lacks_units;
+    slot->lacks_units = lacks;
+    *count += lacks;
+}
+
 static uint32_t slot_find(const tide_lanes *lanes, uint64_t id)
 {
     uint32_t index = 0;
@@ -402,12 +415,22 @@ tide_status tide_lanes_held(tide_lanes *lanes, const struct tide_brief *brief)
     return TIDE_OK;
 }
 
-void tide_lanes_parked(tide_lanes *lanes, uint64_t id)
+void tide_lanes_parked(tide_lanes *lanes, uint64_t id, bool for_units)
 {
     uint32_t index = slot_find(lanes, id);
     TIDE_ASSERT(index != NONE);
     TIDE_ASSERT(lanes->slots[index].state == RUNNING);
+    slot_lacks_units(lanes, index, for_units);
     slot_move(lanes, index, PARKED);
+}
+
+void tide_lanes_charged(tide_lanes *lanes, uint64_t id)
+{
+    uint32_t index = slot_find(lanes, id);
+    if (index == NONE || !lanes->slots[index].lacks_units)
+        return;
+    slot_lacks_units(lanes, index, false);
+    account_settle(lanes, lanes->slots[index].account, NONE);
 }
 
 void tide_lanes_left(tide_lanes *lanes, uint64_t id)
@@ -415,6 +438,7 @@ void tide_lanes_left(tide_lanes *lanes, uint64_t id)
     uint32_t index = slot_find(lanes, id);
     if (index == NONE)
         return;
+    slot_lacks_units(lanes, index, false);
     slot_move(lanes, index, FREE);
     lanes->accounts[lanes->slots[index].account].jobs--;
     tide_map_remove(&lanes->ids, id);
@@ -645,6 +669,7 @@ static void recount_account(const tide_lanes *lanes, uint32_t index, struct acco
         sum->running += slot->state == RUNNING;
         sum->named += slot->named;
         sum->parked[slot->level] += slot->state == PARKED;
+        sum->lacks_units[slot->level] += slot->lacks_units;
         sum->wants[slot->level] += slot->state == WANTED;
         sum->pending[slot->lane][slot->level] += slot->state == HELD || slot->state == CLAIMING;
     }
@@ -659,6 +684,7 @@ static bool check_account(const tide_lanes *lanes, uint32_t index)
     if (sum.jobs != account->jobs || sum.running != account->running ||
         sum.named != account->named ||
         memcmp(sum.parked, account->parked, sizeof sum.parked) != 0 ||
+        memcmp(sum.lacks_units, account->lacks_units, sizeof sum.lacks_units) != 0 ||
         memcmp(sum.wants, account->wants, sizeof sum.wants) != 0 ||
         memcmp(sum.pending, account->pending, sizeof sum.pending) != 0)
         return false;

@@ -6,7 +6,8 @@
  *
  * A job here is WANTED (needs a claim), HELD (has one, may start) or RUNNING.  Parked
  * jobs (TIDE_AGAIN) are not here but still count against their account: the caller
- * reports them with tide_lanes_parked().
+ * reports them with tide_lanes_parked().  One that is parked for units is SHORT from then until
+ * its call is charged: a job of a lower level would spend the units that it waits for.
  *
  * Worker rule, W workers, r reserved for each lane:
  *   - a lane may run up to W - r(other) jobs;
@@ -25,8 +26,8 @@
  *   LAN3  per account, HELD + RUNNING + PARKED <= admitted, except where the number was lowered
  *         afterwards, and except that a job is claimed past HELD and PARKED jobs of lower levels,
  *         which wait for it anyway (LAN4); RUNNING alone stays <= admitted.
- *   LAN4  no job of an account starts while a HELD or WANTED job of that account with a smaller
- *         level number (a user waits) exists (E3.3).
+ *   LAN4  no job of an account starts while a HELD, WANTED or SHORT job of that account with a
+ *         smaller level number (a user waits) exists (E3.3).
  *   LAN5  a lane with something to start and fewer than r running is given a worker, or a
  *         preemption of a borrowed one has been requested.
  */
@@ -59,8 +60,10 @@ tide_status tide_lanes_wanted(tide_lanes *lanes,
                               const struct tide_brief *brief); /* needs a claim */
 tide_status tide_lanes_held(tide_lanes *lanes,
                             const struct tide_brief *brief); /* has one (also after a park) */
-void tide_lanes_parked(tide_lanes *lanes,
-                       uint64_t id); /* was RUNNING; keeps its place in the account's count */
+/* Was RUNNING; keeps its place in the account's count.  Not `for_units`: it waits for something
+ * of its own, which a job of a lower level may have to bring about. */
+void tide_lanes_parked(tide_lanes *lanes, uint64_t id, bool for_units);
+void tide_lanes_charged(tide_lanes *lanes, uint64_t id); /* is RUNNING, and no longer SHORT */
 void tide_lanes_left(tide_lanes *lanes,
                      uint64_t id); /* ended, evicted, canceled: from any state; unknown is fine */
 void tide_lanes_priority(tide_lanes *lanes, uint64_t id, uint8_t priority); /* while WANTED */

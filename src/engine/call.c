@@ -21,6 +21,15 @@ static void save_if_due(tide_engine *engine, const struct tide_account *account,
         tide_cond_wake_one(engine->world, engine->write);
 }
 
+/* Jobs of lower levels were held back, so that they do not spend the units that this one waited
+ * for (E3.3). */
+static void got_units(tide_job *job, uint64_t now_ms)
+{
+    job->parked_for_units = false;
+    tide_lanes_charged(job->engine->lanes, job->brief.id);
+    tide_dispatch(job->engine, now_ms);
+}
+
 static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_error *err)
 {
     if (job->account == NULL)
@@ -31,6 +40,9 @@ static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_er
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_status rc = tide_governor_charge_batch(job->account->governor, now_ms, job->brief.level,
                                                 units, parts, &again_at_ms);
+    job->lacks_units = rc == TIDE_AGAIN;
+    if (rc == TIDE_OK && job->parked_for_units && !job->given_up)
+        got_units(job, now_ms);
     save_if_due(engine, job->account, now_ms);
     tide_lock_drop(engine->world, engine->lock);
     if (rc == TIDE_STOPPED)

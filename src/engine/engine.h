@@ -239,6 +239,8 @@ struct tide_job {
     uint64_t queued_ms; /* since when it waits for room in `queue`; 0: it does not */
     const char *queue;
     uint64_t again_at_ms;
+    bool lacks_units;          /* its last call in this run was not charged */
+    bool parked_for_units;     /* and none was since */
     uint32_t stalled_after_ms; /* without a beat: the limit by which it was canceled */
 
     /* its end */

@@ -567,7 +567,9 @@ static bool park(tide_job *job, uint64_t now_ms)
     uint64_t at_ms = job->again_at_ms > now_ms ? job->again_at_ms : now_ms + 1;
     job->again_at_ms = 0;
     tide_tracker_parked(engine->tracker, job->brief.id, at_ms, now_ms);
-    tide_lanes_parked(engine->lanes, job->brief.id);
+    tide_lanes_parked(engine->lanes, job->brief.id, job->lacks_units);
+    job->parked_for_units = job->lacks_units;
+    job->lacks_units = false;
     return true;
 }
 

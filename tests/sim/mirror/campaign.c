@@ -51,6 +51,9 @@ static const uint64_t named_seeds[] = {
     /* An item was bad after two errors by chance: it had inherited the attempts of a batch that
      * its neighbour made fail. */
     7012491,
+    /* Jobs of lower levels started while a click waited for units; and a click behind six older
+     * ones, each of which waited up to 20 s for its units, had to start within a minute. */
+    7124684,
 };
 
 /* Marks that the simulated mirror cannot reach, and why. */
@@ -198,6 +201,7 @@ static const struct plant_case {
     {"a claim the window knows nothing of", "SIM3:", PLANT_CLAIM_FORGOTTEN, 6},
     {"handlers ignore their cancellation", "SIM7:", PLANT_CANCEL_IGNORED, 12},
     {"a stale claim is taken for a valid one", "SIM3:", PLANT_FENCE_GONE, 1},
+    {"lower jobs start while a click waits for units", "SIM8:", PLANT_UNITS_TAKEN, 7124684},
 };
 enum { PLANT_CASES = sizeof plant_cases / sizeof plant_cases[0] };
 static_assert(PLANT_CASES == PLANTS - 1, "every plant is tried");

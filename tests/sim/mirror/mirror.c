@@ -615,27 +615,10 @@ static tide_status take_step(struct mirror *mirror, tide_job *job, tide_error *e
 
 static tide_status answer_click(struct mirror *mirror, tide_job *job, tide_error *err)
 {
+    mirror_click_starts(mirror, job);
     json_t *json = NULL;
     tide_status rc = tide_json_parse(tide_job_payload(job), &json, err);
-    uint64_t at_ms = (uint64_t)json_integer_value(json_object_get(json, "at"));
-    uint64_t life = (uint64_t)json_integer_value(json_object_get(json, "life"));
-    uint64_t disturbed_ms = mirror->disturbed_ms;
     json_t *id = json_object_get(json, "id");
-    uint64_t now_ms = tide_job_now_ms(job);
-    if (tide_job_attempt(job) == 1 && tide_job_resume(job).bytes == 0 &&
-        life == tide_sim_life(mirror->sim) && at_ms > disturbed_ms) {
-        mirror->totals.clicks++;
-        if (now_ms - at_ms > mirror->totals.click_wait_ms_max)
-            mirror->totals.click_wait_ms_max = now_ms - at_ms;
-        /* What fails of itself may open the breaker, and that holds clicks back too. */
-        const struct tide_sim_provider_options *options =
-            &mirror->plan
-                 .provider[mirror_account_of(mirror, tide_job_account(job)) - mirror->accounts];
-        bool healthy =
-            options->poison_500_permille + options->stalls_permille + options->resets_permille == 0;
-        if (mirror->plan.calm && !mirror->faults && now_ms - at_ms > (healthy ? 60000 : 600000))
-            tide_sim_fail(mirror->sim, "SIM8: a click waited for %" PRIu64 " ms", now_ms - at_ms);
-    }
     (void)tide_job_resume_set(job, TIDE_TEXT("seen"), err);
     json_t *fetched = json_array();
     rc = get_item(mirror, job, (tide_text){json_string_value(id), json_string_length(id)}, fetched,
@@ -644,6 +627,9 @@ static tide_status answer_click(struct mirror *mirror, tide_job *job, tide_error
     json_decref(json);
     if (rc == TIDE_GONE)
         rc = TIDE_OK;
+    mirror_click_ends(mirror, job, rc);
+    if (mirror->plan.plant == PLANT_UNITS_TAKEN)
+        job->lacks_units = false;
     return rc == TIDE_OK ? done_once(mirror, job, err) : rc;
 }
 
@@ -665,6 +651,8 @@ static tide_status run_counted(struct mirror *mirror, tide_job *job, work *run, 
     struct mirror_account *account = mirror_account_of(mirror, tide_job_account(job));
     if (account != NULL)
         account->running++;
+    if (account != NULL && run != answer_click)
+        mirror_lower_starts(mirror, job);
     tide_sim_note(mirror->sim, "job %" PRIu64 " %s starts", tide_job_id(job), job->kind->kind.name);
     tide_status rc = run(mirror, job, err);
     tide_sim_note(mirror->sim, "job %" PRIu64 " ends: %s", tide_job_id(job), tide_status_name(rc));
@@ -779,6 +767,7 @@ static tide_status open_accounts(struct mirror *mirror, tide_error *err)
         struct mirror_account *account = &mirror->accounts[i];
         char sql[120];
         account->running = 0;
+        account->clicks = NULL;
         rc =
             tide_engine_account(mirror->engine, account->name, account->profile, &account->id, err);
         /* The listings end before the start, and the feed answers for what follows `since`:

@@ -22,7 +22,8 @@
  *         bad, gone or owed (E5.1)       (after each life)
  *   SIM6  the provider's own count of units stays below its limit (E4.3)
  *   SIM7  a halt stops an account within 5 s, a stop the engine (E4.6, E7.4)
- *   SIM8  a click starts within a bound, whatever else waits (E3.3)
+ *   SIM8  a click starts within a bound of its turn, and while it waits for units nothing lower of
+ *         its account starts (E3.2, E3.3)                     (mirror_click.c)
  *   SIM9  G1..G7 of the ledger                                  (after each life)
  *   SIM10 in the end the mirror equals the provider item by item, what is bad or
  *       owed is exactly what was planted, and no note was posted twice
@@ -54,6 +55,7 @@ enum mirror_plant {
     PLANT_CLAIM_FORGOTTEN, /* a claim the window knows nothing of */
     PLANT_CANCEL_IGNORED,  /* handlers of a halted account continue */
     PLANT_FENCE_GONE,      /* a stale claim is taken for a valid one */
+    PLANT_UNITS_TAKEN,     /* a click that waits for units holds no lower job back */
     PLANTS,
 };
 
@@ -88,7 +90,8 @@ struct mirror_account {
     uint64_t stream;
     uint64_t cursor_seen; /* SIM5, over all lives */
     uint64_t ordinal_seen;
-    uint32_t running; /* handlers of this life */
+    uint32_t running;            /* handlers of this life */
+    struct mirror_click *clicks; /* of this life */
 };
 
 struct mirror_kinds {
@@ -115,7 +118,7 @@ struct mirror_totals {
     uint64_t clicks;
     uint64_t strict_quotas;
     uint64_t rescues;
-    uint64_t click_wait_ms_max;
+    uint64_t click_wait_ms_max; /* from its turn on */
     uint64_t stop_ms_max;
     uint64_t halt_ms_max;
     uint64_t quota_permille_max; /* of the limit, by the provider's count */
@@ -167,6 +170,11 @@ void mirror_shard_give(struct mirror *mirror, struct sqlite3 *shard, bool good);
 void mirror_operator_main(void *arg);
 tide_status mirror_audit(struct mirror *mirror); /* SIM3 */
 tide_status mirror_pause(struct mirror *mirror, const char *account, const char *kind, bool paused);
+
+/* ---- mirror_click.c: SIM8 ---- */
+void mirror_click_starts(struct mirror *mirror, tide_job *job);
+void mirror_click_ends(struct mirror *mirror, tide_job *job, tide_status status);
+void mirror_lower_starts(struct mirror *mirror, tide_job *job); /* a job of no click */
 
 /* ---- mirror_check.c ---- */
 void mirror_check_at_rest(struct mirror *mirror); /* no engine runs; SIM4, SIM5, SIM6, SIM9 */

@@ -488,7 +488,7 @@ static void worker_park(struct world *world, struct worker *worker)
     if (world->bug != START_TWICE_AFTER_PARK)
         *worker = (struct worker){0, 0};
     tide_tracker_parked(world->tracker, id, NOW_MS, NOW_MS);
-    tide_lanes_parked(world->lanes, id);
+    tide_lanes_parked(world->lanes, id, true);
 }
 
 /* The lease was missed: the row is free again, and the worker does not know. */

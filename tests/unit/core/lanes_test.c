@@ -152,7 +152,7 @@ CASE(a_parked_job_keeps_its_place_in_the_account, 16, 2, 2)
     OK(tide_lanes_admit(lanes, 1, 1));
     hold(lanes, job(1, B, 1, 30));
     assert_int_equal(start(lanes), 1);
-    tide_lanes_parked(lanes, 1);
+    tide_lanes_parked(lanes, 1, true);
     assert_int_equal(tide_lanes_running(lanes, B), 0);
     assert_int_equal(tide_lanes_explain(lanes, 1), TIDE_WHY_UNKNOWN);
     want(lanes, job(2, B, 1, 90));
@@ -181,12 +181,62 @@ CASE(while_a_person_waits_nothing_lower_of_that_account_starts, 16, 2, 2)
     assert_int_equal(start(lanes), 1);
 }
 
+/* The lower one would spend the units that the person waits for. */
+CASE(a_person_without_units_still_has_the_account_alone, 16, 2, 2)
+{
+    struct tide_brief person = job(1, I, 1, 50);
+    person.level = 1;
+    hold(lanes, person);
+    assert_int_equal(start(lanes), 1);
+    tide_lanes_parked(lanes, 1, true);
+    hold(lanes, job(2, B, 1, 99));
+    want(lanes, job(3, B, 1, 99));
+    hold(lanes, job(4, B, 2, 10));
+    assert_int_equal(tide_lanes_explain(lanes, 2), TIDE_WHY_LEVEL);
+    assert_int_equal(start(lanes), 4); /* other accounts run */
+    assert_int_equal(start(lanes), 0);
+    assert_int_equal(claim(lanes), 0);
+    struct tide_brief other = person;
+    other.id = 5;
+    hold(lanes, other);
+    assert_int_equal(start(lanes), 5); /* its own level runs */
+    tide_lanes_charged(lanes, 5);
+    hold(lanes, person);
+    assert_int_equal(start(lanes), 1);
+    assert_int_equal(start(lanes), 0); /* it may be refused again */
+    tide_lanes_charged(lanes, 1);
+    assert_int_equal(start(lanes), 2);
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(a_person_who_waits_for_something_else_holds_nothing_back, 16, 2, 2)
+{
+    struct tide_brief person = job(1, I, 1, 50);
+    person.level = 1;
+    hold(lanes, job(2, B, 1, 10));
+    for (int i = 0; i < 2; i++) {
+        hold(lanes, person);
+        assert_int_equal(start(lanes), 1);
+        tide_lanes_parked(lanes, 1, i == 0);
+    }
+    assert_int_equal(start(lanes), 2); /* it may wait for this very job */
+    tide_lanes_left(lanes, 2);
+    hold(lanes, person);
+    assert_int_equal(start(lanes), 1);
+    tide_lanes_parked(lanes, 1, true);
+    hold(lanes, job(3, B, 1, 10));
+    assert_int_equal(start(lanes), 0);
+    tide_lanes_left(lanes, 1); /* canceled */
+    assert_int_equal(start(lanes), 3);
+    assert_true(tide_lanes_check(lanes));
+}
+
 CASE(a_person_passes_held_and_parked_jobs_of_a_full_account, 16, 2, 2)
 {
     OK(tide_lanes_admit(lanes, 1, 2));
     hold(lanes, job(1, B, 1, 30));
     assert_int_equal(start(lanes), 1);
-    tide_lanes_parked(lanes, 1);
+    tide_lanes_parked(lanes, 1, true);
     hold(lanes, job(2, B, 1, 30));
     struct tide_brief person = job(3, I, 1, 95);
     person.level = 1;
@@ -419,6 +469,7 @@ struct entry {
     struct tide_brief brief;
     where where;
     bool named;
+    bool lacks_units;
 };
 
 struct model {
@@ -472,8 +523,8 @@ static int first_level(const struct model *model, uint32_t account)
 {
     int first = 9;
     for (int i = 0; i < JOBS; i++)
-        if (waits(&model->jobs[i]) && model->jobs[i].brief.account == account &&
-            level(&model->jobs[i]) < first)
+        if ((waits(&model->jobs[i]) || model->jobs[i].lacks_units) &&
+            model->jobs[i].brief.account == account && level(&model->jobs[i]) < first)
             first = level(&model->jobs[i]);
     return first;
 }
@@ -694,7 +745,7 @@ static void step_arrive(struct model *model)
         entry->brief.level =
             (uint8_t)(tide_rng_chance(&model->rng, 3, 4) ? 4 : 1 + tide_rng_below(&model->rng, 3));
         entry->brief.preemptible = tide_rng_chance(&model->rng, 1, 2);
-        entry->named = false;
+        entry->named = entry->lacks_units = false;
         bool held = tide_rng_chance(&model->rng, 1, 8);
         entry->where = held ? HELD : WANTED;
         if (held)
@@ -714,13 +765,18 @@ static void step_move(struct model *model)
     if (leaves) {
         tide_lanes_left(model->lanes, entry->brief.id);
         entry->where = NOWHERE;
+        entry->lacks_units = false;
     } else if (entry->where == CLAIMING || entry->where == PARKED) {
         hold(model->lanes, entry->brief);
         entry->where = HELD;
     } else if (entry->where == RUNNING && tide_rng_chance(&model->rng, 1, 4)) {
-        tide_lanes_parked(model->lanes, entry->brief.id);
+        entry->lacks_units = tide_rng_chance(&model->rng, 1, 2);
+        tide_lanes_parked(model->lanes, entry->brief.id, entry->lacks_units);
         entry->where = PARKED;
         entry->named = false;
+    } else if (entry->where == RUNNING && tide_rng_chance(&model->rng, 1, 2)) {
+        tide_lanes_charged(model->lanes, entry->brief.id);
+        entry->lacks_units = false;
     } else if (entry->where == WANTED) {
         entry->brief.priority = (uint8_t)tide_rng_below(&model->rng, 6);
         tide_lanes_priority(model->lanes, entry->brief.id, entry->brief.priority);

@@ -426,6 +426,60 @@ CASE(while_a_person_waits_no_lower_level_of_the_account_runs)
     assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
 }
 
+struct large_call {
+    const char *url;
+    uint64_t *others_answered;
+    uint64_t others_before; /* answered before the large one was */
+    uint64_t parked;
+};
+
+enum { LARGE_UNITS = 30 };
+
+static tide_status large_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct large_call *large = context;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    struct tide_request request = {.method = "GET", .url = large->url};
+    const uint64_t before = get(large->others_answered);
+    tide_status rc = tide_job_call(job, LARGE_UNITS, 0, NULL, &request, &response, err);
+    tide_response_done(&response);
+    if (rc == TIDE_OK)
+        large->others_before = before;
+    if (rc == TIDE_AGAIN)
+        (void)add(&large->parked, 1);
+    return rc;
+}
+
+/* E3.3.  A read whose call costs more than those of the syncs waits for its units, for about three
+ * seconds.  Syncs that started meanwhile would spend them, and the read would be answered after the
+ * last sync.  A few may start before the read is parked.  Calls take 300 ms, so that the account
+ * may run three jobs at once (E4.3a). */
+CASE(while_a_person_waits_for_units_no_lower_level_spends_them)
+{
+    enum { SYNCS = 20 };
+    test_http *server = test_http_start();
+    struct fetch fetch = {.url = test_http_url(server, "/delay?ms=300")};
+    struct large_call large = {.url = fetch.url, .others_answered = &fetch.answered};
+    fixture_settings(f, "governor.default.rate_start=10;governor.default.rate_max=40");
+    fixture_open(f);
+    uint32_t sync = DEFINE(f, "sync", fetch_handler, .context = &fetch);
+    uint32_t read = DEFINE(f, "read", large_handler, .context = &large, .level = 1,
+                           .lane = TIDE_KIND_INTERACTIVE);
+    uint32_t account = account_of(f, "default");
+    ENQUEUE(f, .kind = read, .account = account);
+    start(f);
+    UNTIL(get(&large.parked) > 0);
+    struct tide_spec specs[SYNCS];
+    for (int i = 0; i < SYNCS; i++)
+        specs[i] = (struct tide_spec){.kind = sync, .account = account};
+    OK(tide_enqueue(f->engine, specs, SYNCS, NULL, err));
+    finish(f);
+    assert_int_equal(get(&fetch.answered), SYNCS);
+    assert_in_range(large.others_before, 0, SYNCS / 2);
+    test_http_stop(server);
+}
+
 /* ---- halt (E4.6) ----------------------------------------------------------------------------- */
 
 OPENED(a_halt_ends_an_accounts_jobs_and_survives_a_restart)
