@@ -63,7 +63,8 @@ tide_status tide_lanes_held(tide_lanes *lanes,
 /* Was RUNNING; keeps its place in the account's count.  Not `for_units`: it waits for something
  * of its own, which a job of a lower level may have to bring about. */
 void tide_lanes_parked(tide_lanes *lanes, uint64_t id, bool for_units);
-void tide_lanes_charged(tide_lanes *lanes, uint64_t id); /* is RUNNING, and no longer SHORT */
+/* Is RUNNING, and no longer SHORT; unknown is fine. */
+void tide_lanes_charged(tide_lanes *lanes, uint64_t id);
 void tide_lanes_left(tide_lanes *lanes,
                      uint64_t id); /* ended, evicted, canceled: from any state; unknown is fine */
 void tide_lanes_priority(tide_lanes *lanes, uint64_t id, uint8_t priority); /* while WANTED */
