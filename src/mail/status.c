@@ -310,6 +310,9 @@ bool tide_mail_look_settled(const struct tide_mail_look *look)
     for (size_t i = 0; i < look->spans_count; i++)
         if (look->spans[i].jobs_left > 0)
             return false;
+    /* The engine moves the tidemark in the commit after the one that ends the last job. */
+    if (look->spans_count > 0 && look->spans[0].state == TIDE_SPAN_COVERED)
+        return false;
     /* An owed message has a job of its own outside of cycles, which no run waits for. */
     return !look->listing && look->jobs_healing <= look->owed;
 }

@@ -123,7 +123,7 @@ for ((i = 1; done_kills < kills && i <= kills * 2; i++)); do
         -d "{\"method\":\"gmail.users.messages.get\",\"after\":$((wanted + 5)),\"fault\":\"stall-start\",\"ms\":600000}" || fail "hold it up"
     "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/out" 2>&1 &
     sync_pid=$!
-    if [ $((RANDOM % 4)) -eq 0 ]; then
+    if [ $((i % 4)) -eq 0 ]; then
         rest "0.$(printf '%03d' $((RANDOM % 200)))" # early: in the opening, the plan, the listing
     else
         while fetched && [ "$count" -lt $((before + wanted)) ] && kill -0 "$sync_pid" 2>/dev/null; do

@@ -306,6 +306,29 @@ CASE(a_run_waits_for_what_it_heals_and_not_for_what_is_owed)
     assert_false(tide_mail_look_settled(&look));
 }
 
+/* Otherwise it says that parts are not synced, and begins no second pass. */
+CASE(a_run_waits_until_the_tidemark_is_moved)
+{
+    make_account(f);
+    begin(f);
+    const uint64_t first = add_job(f, f->list, add_cycle(f, 0, 10 * DAY), "{}");
+    const uint64_t second = add_job(f, f->list, add_cycle(f, 10 * DAY, 20 * DAY), "{}");
+    commit(f);
+    end_job(f, second, TIDE_ROW_FAILED, NULL);
+    end_job(f, first, TIDE_ROW_DONE, NULL);
+    struct tide_mail_look seen = look(f);
+    assert_int_equal(seen.jobs_left, 0);
+    assert_false(tide_mail_look_settled(&seen));
+    tide_mail_look_done(&seen);
+    begin(f);
+    OK(tide_ledger_cursor_move(f->tx, f->stream, 0, 1, NOW, NULL, &f->err));
+    commit(f);
+    seen = look(f);
+    assert_true(tide_mail_look_settled(&seen)); /* the failed one is for the next run */
+    assert_int_equal(seen.cycles_open, 1);
+    tide_mail_look_done(&seen);
+}
+
 CASE(halts_and_refused_sign_ins_are_told)
 {
     make_account(f);
