@@ -20,7 +20,7 @@ int main(void)
         tide_engine_kind(engine, &kind, &spec.kind, &err) != TIDE_OK ||
         tide_enqueue(engine, &spec, 1, NULL, &err) != TIDE_OK || /* from here on it is durable */
         tide_engine_start(engine, &err) != TIDE_OK ||
-        tide_engine_wait(engine, TIDE_WAIT_FOR_EVER, &err) != TIDE_OK)
+        tide_engine_wait(engine, TIDE_WAIT_FOREVER, &err) != TIDE_OK)
         (void)fprintf(stderr, "%s\n", err.text);
     return tide_engine_close(engine) == TIDE_OK && err.status == TIDE_OK ? 0 : 1;
 }

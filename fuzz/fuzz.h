@@ -19,6 +19,9 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+/* A target that has it says, after its corpus was replayed, whether the seeds reach all that they must;
+ * what is missing goes to standard error. */
+bool fuzz_corpus_is_whole(void) __attribute__((weak));
 
 struct fuzz_input {
     const uint8_t *data;

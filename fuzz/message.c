@@ -37,10 +37,6 @@ static void check_attachments(tide_text raw, const struct tide_message *message)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static bool started;
-    if (!started)
-        tide_message_start();
-    started = true;
     tide_text raw = fuzz_exact((tide_text){(const char *)data, bytes});
     tide_arena arena;
     struct tide_message message;

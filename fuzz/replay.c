@@ -59,6 +59,8 @@ int main(int argc, char **argv)
         struct stat info;
         if (stat(argv[i], &info) == 0 && S_ISDIR(info.st_mode)) {
             ok = replay_dir(argv[i], &count) && ok;
+            if (fuzz_corpus_is_whole != NULL && count > 0)
+                ok = fuzz_corpus_is_whole() && ok;
         } else {
             ok = replay_file(argv[i]) && ok;
             count++;

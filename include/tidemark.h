@@ -12,7 +12,7 @@
  *                      &hello, &err);
  *     tide_enqueue(engine, &(struct tide_spec){.kind = hello}, 1, NULL, &err);
  *     tide_engine_start(engine, &err);
- *     tide_engine_wait(engine, TIDE_WAIT_FOR_EVER, &err);
+ *     tide_engine_wait(engine, TIDE_WAIT_FOREVER, &err);
  *     tide_engine_close(engine);
  *
  * A handler is linear C on a worker thread: fetch, decode, store, return a
@@ -126,7 +126,7 @@ tide_status tide_engine_open(const struct tide_engine_options *options, tide_eng
  *   ledger statuses */
 tide_status tide_engine_start(tide_engine *engine, tide_error *err);
 
-#define TIDE_WAIT_FOR_EVER UINT64_MAX
+#define TIDE_WAIT_FOREVER UINT64_MAX
 /* Waits until no pending or running job is left that could run without a command (a retry, a
  * resume).  What is left then is failed, canceled, paused, halted, or blocked by one of these.  An
  * account that waits for quota, the network or a sign-in is waited for.  On a shared ledger only

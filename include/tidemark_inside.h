@@ -60,6 +60,12 @@ tide_status tide_engine_only(tide_engine *engine, const char *const *names, size
 tide_status tide_engine_provider(tide_engine *engine, const struct tide_provider_limits *limits,
                                  tide_error *err);
 
+/* Names the methods of a provider for display, by the numbers that calls have; NULL: it has no such
+ * method.  Without this they are shown as numbers.  `name_of` is called under the engine's lock. */
+typedef const char *tide_method_name(uint32_t method);
+tide_status tide_engine_methods(tide_engine *engine, const char *provider,
+                                tide_method_name *name_of, tide_error *err);
+
 /* The random name of this start of the engine, as `ping` answers it (engine/control/control.h). */
 const char *tide_engine_run(const tide_engine *engine);
 /* For a job that must not continue by itself after the process that was asked for it died: its
@@ -71,6 +77,21 @@ bool tide_engine_asked_here(const tide_engine *engine, const struct json_t *payl
 typedef void tide_snapshot_fn(struct json_t *object, void *arg);
 tide_status tide_engine_snapshot_add(tide_engine *engine, const char *name, tide_snapshot_fn *fill,
                                      void *arg, tide_error *err);
+
+/* For a process that stays: calls `changed` when the engine starts a job after a rest, when it rests
+ * again, and when it stops.  It is called under the engine's lock: it must be brief and must
+ * not call the engine.  Call this before the start. */
+void tide_engine_watch(tide_engine *engine, void (*changed)(void *arg), void *arg);
+/* The caller watches the settings file, or the system's clock, and reports changes; the engine then
+ * never wakes up to check it. */
+void tide_engine_settings_watched(tide_engine *engine);
+void tide_engine_settings_changed(tide_engine *engine);
+/* A setting (settings/settings.h) as it counts for an account now (E11.2); account 0: for all. */
+uint64_t tide_engine_setting_u64(tide_engine *engine, uint32_t account, int setting);
+void tide_engine_setting_text(tide_engine *engine, uint32_t account, int setting, char *text_out,
+                              size_t text_bytes);
+void tide_engine_clock_watched(tide_engine *engine);
+void tide_engine_clock_changed(tide_engine *engine); /* it was set, or the machine was suspended */
 
 /* Whether other processes work on the same ledger. */
 bool tide_engine_shared(const tide_engine *engine);
@@ -90,5 +111,44 @@ bool tide_engine_uses(tide_engine *engine, uint32_t account);
  * the process that started it died. */
 tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const char *account,
                                 tide_error *err);
+
+/* ---- notices of alerts (E6.4) ----
+ *
+ * The engine decides when a user is told of an alert outside of this program, and stores that
+ * durably before and after; the program brings the function that sends.  On a shared ledger one
+ * process sends each notice.  None is sent while the settings name nowhere to send them. */
+struct tide_notice {
+    const char *condition; /* "bad_rate" */
+    const char *account;   /* "": it concerns none */
+    const char *text;      /* the line of `tidemark alerts` */
+    const char *tag;       /* 32 hexadecimal digits, the same when it is repeated */
+    int level;             /* 1 warning, 2 critical; 0: the condition has ended */
+    bool still;            /* it was told before, and still holds */
+    bool again; /* this notice may have been sent before: look first, if that is possible */
+    uint64_t since_unix_ms, ended_unix_ms; /* ended: 0 unless the level is 0 */
+    uint64_t made_unix_ms;                 /* the same when it is repeated */
+};
+struct tide_notifier {
+    /* Sends one and waits, for at most two minutes.
+     *   TIDE_OK         it was sent
+     *   TIDE_UNKNOWN, TIDE_TIMEOUT, TIDE_CANCELED, TIDE_STOPPED   it may have been sent
+     *   TIDE_PERMANENT, TIDE_AUTH, TIDE_INVALID, TIDE_NOT_FOUND   refused: a user has to look
+     *   else            not sent; tried again later */
+    tide_status (*send)(void *arg, const struct tide_notice *notice,
+                        const struct tide_cancel *cancel, tide_error *err);
+    void *arg;
+};
+/* Call it before the start; the struct is copied. */
+tide_status tide_engine_notifier(tide_engine *engine, const struct tide_notifier *notifier,
+                                 tide_error *err);
+
+/* The settings of such mail as they are now. */
+enum { TIDE_ALERT_MAIL_TEXT_BYTES = 256 };
+struct tide_alert_mail {
+    char to[TIDE_ALERT_MAIL_TEXT_BYTES], from[TIDE_ALERT_MAIL_TEXT_BYTES];
+    char server[TIDE_ALERT_MAIL_TEXT_BYTES], ca_file[TIDE_ALERT_MAIL_TEXT_BYTES];
+    char account[TIDE_ALERT_MAIL_TEXT_BYTES];
+};
+void tide_engine_alert_mail(tide_engine *engine, struct tide_alert_mail *mail_out);
 
 #endif

@@ -31,6 +31,10 @@ typedef tide_status tide_sink_write(void *arg, const char *bytes, size_t count);
 /* Gives the next part of an upload; writes at most `room` bytes, 0 at its end. */
 typedef tide_status tide_source_read(void *arg, char *bytes, size_t room, size_t *count_out);
 
+struct sockaddr;
+/* Whether a call may connect to this address.  Runs on the network thread. */
+typedef bool tide_may_connect(const struct sockaddr *address);
+
 /* Bytes that several calls may hold in memory together.  Opaque: Tidemark's own systems
  * use it. */
 typedef struct tide_byte_budget tide_byte_budget;
@@ -57,7 +61,11 @@ struct tide_request {
      * TIDE_UNKNOWN. */
     bool repeatable;
     uint8_t reserved_flags[3]; /* zero */
-    uint64_t reserved[6];      /* zero */
+    /* Asked for every address before its socket is opened; NULL: any.  If none is allowed, nothing
+     * is sent and the status is TIDE_INVALID.  Such a call uses no proxy and no connection of
+     * another call. */
+    tide_may_connect *may_connect;
+    uint64_t reserved[5]; /* zero */
 };
 
 struct tide_response;

@@ -65,3 +65,59 @@ tide_status tide_base64_add(tide_buf *out, tide_text bytes, const char *alphabet
     out->bytes += count;
     return TIDE_OK;
 }
+
+/* -1: not a digit of either alphabet. */
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
+/* Whether all digits were some and no bits are left over. */
+static bool decode_digits(tide_text text, char *to)
+{
+    uint32_t bits = 0;
+    unsigned held = 0;
+    for (size_t i = 0; i < text.bytes; i++) {
+        const int digit = base64_digit(text.data[i]);
+        if (digit < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)digit;
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            *to++ = (char)(bits >> held & 0xff);
+        }
+    }
+    return (bits & ((UINT32_C(1) << held) - 1)) == 0;
+}
+
+static size_t without_padding(tide_text text)
+{
+    size_t bytes = text.bytes;
+    for (int i = 0; i < 2 && text.bytes % 4 == 0 && bytes > 0 && text.data[bytes - 1] == '='; i++)
+        bytes--;
+    return bytes;
+}
+
+tide_status tide_base64_read(tide_buf *out, tide_text text)
+{
+    const size_t digits = without_padding(text);
+    const size_t count = digits / 4 * 3 + (digits % 4 == 0 ? 0 : digits % 4 - 1);
+    if (digits % 4 == 1)
+        return TIDE_INVALID;
+    char *to = tide_buf_reserve(out, count);
+    if (to == NULL)
+        return count > out->bytes_max - out->bytes ? TIDE_FULL : TIDE_NO_MEMORY;
+    if (!decode_digits((tide_text){text.data, digits}, to)) {
+        *to = '\0'; /* it wrote behind the end */
+        return TIDE_INVALID;
+    }
+    out->bytes += count;
+    return TIDE_OK;
+}

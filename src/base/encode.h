@@ -33,5 +33,8 @@ tide_status tide_percent_add(tide_buf *out, tide_text text, const char *others);
 extern const char tide_base64_standard[65];
 extern const char tide_base64_url[65];
 tide_status tide_base64_add(tide_buf *out, tide_text bytes, const char *alphabet, bool padded);
+/* Appends the bytes of `text`, in either alphabet, padded in full or not at all.  TIDE_INVALID:
+ * another character, a length that no bytes have, or bits left over; `out` is then unchanged. */
+tide_status tide_base64_read(tide_buf *out, tide_text text);
 
 #endif

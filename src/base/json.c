@@ -34,6 +34,15 @@ size_t tide_utf8_bytes(tide_text text)
     return 0;
 }
 
+tide_text tide_utf8_cut(tide_text text, size_t bytes_max)
+{
+    if (text.bytes <= bytes_max)
+        return text;
+    while (bytes_max > 0 && is_tail((unsigned char)text.data[bytes_max]))
+        bytes_max--;
+    return (tide_text){text.data, bytes_max};
+}
+
 /* A zero byte is valid UTF-8 but ends a C string: many readers, ours included, refuse it or see
  * only the text before it. */
 static size_t clean_bytes(tide_text text)

@@ -45,6 +45,16 @@ static const struct cli_command *command_find(const struct cli *cli, const char 
     return NULL;
 }
 
+/* A command with that verb in a group that is a command itself: `alerts` and `alerts test`. */
+static const struct cli_command *verb_find(const struct cli *cli, const char *group,
+                                           const char *verb)
+{
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
+        if (strcmp((*c)->group, group) == 0 && (*c)->verb != NULL && strcmp((*c)->verb, verb) == 0)
+            return *c;
+    return NULL;
+}
+
 /* The most similar word of all groups, or of one group's verbs; NULL: none is similar. */
 static const char *nearest_word(const struct cli *cli, const char *group, const char *word)
 {
@@ -95,6 +105,12 @@ static int argument_bytes(const struct cli_flag *flag)
     return (int)strcspn(flag->argument, ":");
 }
 
+/* Whether its arguments are another command, which may have flags of its own. */
+static bool takes_command(const struct cli_command *command)
+{
+    return command != NULL && strncmp(command->arguments, "[--] ", 5) == 0;
+}
+
 static tide_status unknown_flag(struct cli *cli, tide_text name)
 {
     const struct cli_flag *lists[] = {cli->command == NULL ? NULL : cli->command->flags,
@@ -113,7 +129,14 @@ static tide_status unknown_flag(struct cli *cli, tide_text name)
     char hint[200];
     const char *group = cli->command == NULL ? "" : cli->command->group;
     const char *verb = cli->command == NULL || cli->command->verb == NULL ? "" : cli->command->verb;
-    if (nearest != NULL)
+    if (takes_command(cli->command) && cli->arguments_count > 0)
+        (void)snprintf(hint, sizeof hint,
+                       "A command with flags goes after `--`: `tidemark %s %s ... -- %.60s%s%.60s "
+                       "--%.*s ...`.",
+                       group, verb, cli->arguments[0], cli->arguments_count > 1 ? " " : "",
+                       cli->arguments_count > 1 ? cli->arguments[1] : "",
+                       (int)(name.bytes > 30 ? 30 : name.bytes), name.data);
+    else if (nearest != NULL)
         (void)snprintf(hint, sizeof hint, "Did you mean --%s?", nearest);
     else
         (void)snprintf(hint, sizeof hint, "See `tidemark %s%s%s%s--help`.", group,
@@ -233,6 +256,13 @@ static tide_status argument_take(struct cli *cli, const char **group, const char
     if (cli->command == NULL) {
         cli->command = command_find(cli, *group, word);
         return cli->command != NULL ? TIDE_OK : unknown_word(cli, *group, word);
+    }
+    if (cli->command->verb == NULL && cli->arguments_count == 0 && cli->values_count == 0) {
+        const struct cli_command *command = verb_find(cli, *group, word);
+        if (command != NULL) {
+            cli->command = command;
+            return TIDE_OK;
+        }
     }
     if (cli->arguments_count == cli->command->arguments_max) {
         char hint[200];
@@ -355,6 +385,19 @@ static void help_providers(struct cli *cli)
     }
 }
 
+/* The other commands of a group that is a command itself. */
+static void help_verbs(struct cli *cli, const struct cli_command *command)
+{
+    bool any = false;
+    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
+        if (command->verb != NULL || *c == command || strcmp((*c)->group, command->group) != 0)
+            continue;
+        cli_print(cli, "%s", any ? "" : "\nCommands:\n");
+        help_command_line(cli, *c);
+        any = true;
+    }
+}
+
 static void help_command(struct cli *cli, const struct cli_command *command)
 {
     cli_print(cli, "tidemark %s%s%s%s%s%s\n%s\n", command->group, command->verb == NULL ? "" : " ",
@@ -366,6 +409,7 @@ static void help_command(struct cli *cli, const struct cli_command *command)
         cli_print(cli, "\nFlags:\n");
         help_flags(cli, command->flags);
     }
+    help_verbs(cli, command);
 }
 
 void cli_help(struct cli *cli)

@@ -19,16 +19,18 @@ static void on_signal(int number)
 
 const tide_cancel *cli_interruptible(struct cli *cli)
 {
-    (void)cli;
+    if (cli->cancel != NULL)
+        return cli->cancel;
     __atomic_store_n(&interrupted.reason, (int)TIDE_CANCEL_NONE, __ATOMIC_RELEASE);
     (void)signal(SIGINT, on_signal);
     (void)signal(SIGTERM, on_signal);
     return &interrupted;
 }
 
-bool cli_interrupted(void)
+bool cli_interrupted(const struct cli *cli)
 {
-    return __atomic_load_n(&interrupted.reason, __ATOMIC_ACQUIRE) != TIDE_CANCEL_NONE;
+    const tide_cancel *cancel = cli->cancel != NULL ? cli->cancel : &interrupted;
+    return __atomic_load_n(&cancel->reason, __ATOMIC_ACQUIRE) != TIDE_CANCEL_NONE;
 }
 
 uint64_t cli_free_min(const struct cli *cli)

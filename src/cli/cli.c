@@ -100,17 +100,22 @@ tide_status cli_start(struct cli *cli)
     tide_status rc = tide_world_real_new(cli->mem, &cli->world, &cli->err);
     if (rc != TIDE_OK)
         return cli_hint(cli, rc, "Free some memory and try again.");
-    cli->now_unix_ms = tide_world_now_unix_ms(cli->world);
+    cli->now_unix_ms = cli->asked_unix_ms = tide_world_now_unix_ms(cli->world);
     return dirs_find(cli);
 }
 
-void cli_end(struct cli *cli)
+void cli_release(struct cli *cli)
 {
     cli_ledger_close(cli);
     cli_log_file_close(cli);
     tide_settings_free(cli->settings);
     tide_json_done(&cli->json);
     tide_buf_done(&cli->out);
+}
+
+void cli_end(struct cli *cli)
+{
+    cli_release(cli);
     if (cli->world != NULL)
         tide_world_real_free(cli->world);
 }
@@ -277,7 +282,23 @@ static tide_status answer_line(void *arg, tide_text line)
     return tide_buf_add(answer, line.data, line.bytes);
 }
 
-tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, json_t **answer_out)
+/* The engine is in this process. */
+static tide_status ask_here(struct cli *cli, tide_json *request, json_t **answer_out)
+{
+    json_t *answer = tide_control_here(cli->inside, request->value);
+    tide_json_done(request);
+    const tide_status rc = answer == NULL
+                               ? cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory")
+                               : tide_control_answer(answer, &cli->err);
+    if (rc == TIDE_OK)
+        *answer_out = answer;
+    else
+        json_decref(answer);
+    return rc;
+}
+
+static tide_status ask_there(struct cli *cli, tide_json *request, bool *runs_out,
+                             json_t **answer_out)
 {
     char path[CLI_PATH_BYTES];
     tide_buf line, answer;
@@ -313,6 +334,13 @@ tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, 
     tide_buf_done(&line);
     tide_buf_done(&answer);
     return rc;
+}
+
+tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, json_t **answer_out)
+{
+    *runs_out = true;
+    return cli->inside != NULL ? ask_here(cli, request, answer_out)
+                               : ask_there(cli, request, runs_out, answer_out);
 }
 
 bool cli_engine_ended(tide_status rc)

@@ -30,6 +30,8 @@
 #include "system/system.h"
 #include "world/world.h"
 
+#include <stdio.h>
+
 enum {
     CLI_ARGUMENTS_MAX = 64,
     CLI_FLAGS_MAX = 16,
@@ -108,6 +110,8 @@ struct cli {
     char ledger_path[CLI_PATH_BYTES];
     char config_path[CLI_PATH_BYTES];
     uint64_t now_unix_ms; /* read once */
+    uint64_t
+        asked_unix_ms; /* when the user asked: now, or before a crash interrupted this request */
 
     bool ledger_chosen;  /* `shared` is final */
     bool ledger_reached; /* the shared one answered */
@@ -119,17 +123,29 @@ struct cli {
     tide_json json;
     struct cli_table *table;
     tide_error err;
-    char hint[400];       /* what to do about it */
-    int exit_code;        /* of a command that succeeded */
-    uint64_t progress_ms; /* when the progress line was last written; 0: there is none */
+    char hint[400]; /* what to do about it */
+    int exit_code;  /* of a command that succeeded */
+    void **kept; /* what a process that stays keeps for each of `systems`; NULL: it does not stay */
+    tide_engine *inside; /* of this process, for a command inside it; NULL: by the control socket */
+    const tide_cancel *cancel; /* of a command inside another process (run/call.h); NULL: signals */
+    uint64_t progress_ms;      /* when the progress line was last written; 0: there is none */
     struct cli_log_file *log_file;
     struct tide_system_home account_home; /* of the engine, for run/account_change.h */
+    void (*schedules_changed)(void *arg); /* by a request to this engine; NULL: no matter */
+    void *schedules_changed_arg;
 };
 
 /* ---- the whole program (program.c) ---- */
 
 /* Runs the command line with these systems; returns the exit code. */
 int cli_program(const struct tide_system *const *systems, int argc, char **argv);
+
+/* ---- what a process that stays keeps (kept.c) ---- */
+
+tide_status cli_kept_begin(struct cli *cli);
+void cli_kept_end(struct cli *cli);
+/* What the system keeps; NULL: nothing. */
+void *cli_kept(const struct cli *cli, const struct tide_system *system);
 
 /* ---- arguments (args.c) ---- */
 
@@ -149,6 +165,7 @@ void cli_completion(struct cli *cli);
 
 tide_status cli_start(struct cli *cli);
 void cli_end(struct cli *cli);
+void cli_release(struct cli *cli); /* all but the world, which may be another command's */
 /* Sets the error and a hint on what to do about it; returns `status`. */
 tide_status cli_fail(struct cli *cli, tide_status status, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -158,6 +175,9 @@ tide_status cli_wrong(struct cli *cli, const char *hint, const char *format, ...
 /* Adds a hint to an error that came from below, unless it has one. */
 tide_status cli_hint(struct cli *cli, tide_status status, const char *hint);
 tide_status cli_settings(struct cli *cli); /* loads them once */
+/* Writes a setting to the configuration file; a running engine notices it (commands/config.c).
+ * Call cli_settings() afterwards to see it, if it was not called before. */
+tide_status cli_config_write(struct cli *cli, const char *name, const char *value);
 
 tide_status cli_ledger_read(struct cli *cli);
 /* Sends a request to the engine of this directory.  TIDE_OK: *answer_out is its answer, owned.
@@ -203,7 +223,7 @@ tide_status cli_tell(struct cli *cli, tide_tx *tx, tide_hint hint, uint32_t acco
 /* From now on the first SIGINT or SIGTERM cancels the token; a second one ends the program at once.
  * What is stored stays stored in both cases. */
 const tide_cancel *cli_interruptible(struct cli *cli);
-bool cli_interrupted(void);
+bool cli_interrupted(const struct cli *cli);
 /* The setting `disk.free_min`; the settings are loaded. */
 uint64_t cli_free_min(const struct cli *cli);
 /* A line on a terminal that the next one overwrites, at most five times a second; nothing
@@ -220,9 +240,14 @@ void cli_cell_text(struct cli *cli, tide_text text);
 void cli_table_end(struct cli *cli, const char *when_empty);
 /* "2026-05-04 03:02:01" in the user's time zone (TZ), "-" for 0.  JSON has UTC. */
 const char *cli_time(uint64_t unix_ms, char text[32]);
+/* Prints active alerts and the text so far, for commands that show it more than once. */
+void cli_show(struct cli *cli, FILE *to);
 /* Puts active alerts into the first line or the field "alerts"; then prints
  * everything.  Returns the exit code. */
 int cli_finish(struct cli *cli, tide_status rc);
+/* The first half of it: the exit code, and the object of --json with the error and the alerts. */
+int cli_conclude(struct cli *cli, tide_status *rc);
+void cli_json_conclude(struct cli *cli, tide_status rc);
 void cli_json_alerts(struct cli *cli, tide_json *array);
 int cli_exit_code(tide_status status);
 
@@ -247,7 +272,12 @@ tide_status cli_jobs_stats(struct cli *cli);
 tide_status cli_jobs_purge(struct cli *cli);
 tide_status cli_jobs_doctor(struct cli *cli);
 tide_status cli_alerts(struct cli *cli);
+tide_status cli_alerts_setup(struct cli *cli);
+tide_status cli_alerts_test(struct cli *cli);
 tide_status cli_status(struct cli *cli);
+tide_status cli_series(struct cli *cli);
+tide_status cli_stream_list(struct cli *cli);
+tide_status cli_stream_cycles(struct cli *cli);
 tide_status cli_bad_list(struct cli *cli);
 tide_status cli_bad_explain(struct cli *cli);
 tide_status cli_bad_retry(struct cli *cli);
@@ -255,6 +285,7 @@ tide_status cli_bad_accept(struct cli *cli);
 tide_status cli_account_list(struct cli *cli);
 tide_status cli_account_halt(struct cli *cli);
 tide_status cli_account_resume(struct cli *cli);
+tide_status cli_account_sync(struct cli *cli);
 tide_status cli_config_list(struct cli *cli);
 tide_status cli_config_get(struct cli *cli);
 tide_status cli_config_set(struct cli *cli);
@@ -265,7 +296,18 @@ tide_status cli_ledger_verify(struct cli *cli);
 tide_status cli_ledger_migrate(struct cli *cli);
 tide_status cli_ledger_members(struct cli *cli);
 tide_status cli_worker(struct cli *cli);
+tide_status cli_serve(struct cli *cli);
+tide_status cli_metrics(struct cli *cli);
+tide_status cli_schedule_list(struct cli *cli);
+tide_status cli_schedule_add(struct cli *cli);
+tide_status cli_schedule_remove(struct cli *cli);
+tide_status cli_schedule_run(struct cli *cli);
+tide_status cli_open(struct cli *cli);
+tide_status cli_token_list(struct cli *cli);
+tide_status cli_token_add(struct cli *cli);
+tide_status cli_token_revoke(struct cli *cli);
 tide_status cli_ledger_copy(struct cli *cli);
+tide_status cli_mcp(struct cli *cli);
 tide_status cli_completion_bash(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);

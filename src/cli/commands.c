@@ -22,7 +22,7 @@ static const struct cli_flag jobs_list_flags[] = {
     {"account", "ACCOUNT", "list only jobs of this account"},
     {"cycle", "N", "list only jobs of this cycle"},
     {"limit", "N", "list at most N jobs (default 100)"},
-    {"before", "ID", "list only jobs older than ID (the next page)"},
+    {"after", "ID", "continue after this job, with older ones (the next page)"},
     {NULL, NULL, NULL},
 };
 
@@ -31,7 +31,9 @@ static const struct cli_flag jobs_change_flags[] = {
     {"kind", "KIND", "select jobs of this kind"},
     {"account", "ACCOUNT", "select jobs of this account"},
     {"cycle", "N", "select jobs of this cycle"},
+    {"item", "ITEM", "select jobs that work on this item: a message id or a path"},
     {"all", NULL, "select all jobs, when there is no ID and no other flag"},
+    {"expect", "N", "change nothing unless N jobs match: the \"total\" of `jobs list --json`"},
     {NULL, NULL, NULL},
 };
 
@@ -47,7 +49,29 @@ static const struct cli_flag jobs_purge_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag series_flags[] = {
+    {"account", "ACCOUNT", "show only this account"},
+    {"span", "SPAN:hour day",
+     "show the last hour in steps of 10 s, or the last day in steps of 5 min"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag stream_list_flags[] = {
+    {"account", "ACCOUNT", "list only streams of this account"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag bad_list_flags[] = {
+    {"kind", "KIND", "select only items of this kind"},
+    {"account", "ACCOUNT", "select only items of this account"},
+    {"state", "STATE:bad gone owed accepted retrying",
+     "select only items that are bad, gone, owed, accepted or retrying"},
+    {"limit", "N", "list at most N items (default: all)"},
+    {"after", "CURSOR", "continue after \"next\" of --json (the next page)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag bad_explain_flags[] = {
     {"kind", "KIND", "select only items of this kind"},
     {"account", "ACCOUNT", "select only items of this account"},
     {"state", "STATE:bad gone owed accepted retrying",
@@ -58,7 +82,10 @@ static const struct cli_flag bad_list_flags[] = {
 static const struct cli_flag bad_change_flags[] = {
     {"kind", "KIND", "select only items of this kind"},
     {"account", "ACCOUNT", "select only items of this account"},
+    {"state", "STATE:bad gone owed accepted retrying",
+     "select only items that are bad, gone, owed, accepted or retrying"},
     {"all", NULL, "select all items, when there is no ITEM and no other flag"},
+    {"expect", "N", "change nothing unless N items match: the \"total\" of `bad list --json`"},
     {NULL, NULL, NULL},
 };
 
@@ -105,13 +132,63 @@ static const struct cli_flag worker_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag serve_flags[] = {
+    {"listen", "127.0.0.1:PORT",
+     "serve the page at this port; 0: any free one (default: the setting serve.listen)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag open_flags[] = {
+    {"address", NULL, "only print the address of the page"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag schedule_add_flags[] = {
+    {"at", "TIME",
+     "run it at: \"every 15min\", \"daily 03:30\", \"weekly sun 04:00\", \"30 3 * * 1-5\""},
+    {"name", "NAME", "name the schedule (default: the words of the command)"},
+    {"jitter", "DURATION",
+     "delay each run by a random time of at most this, such as 10m (default: 0)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag schedule_run_flags[] = {
+    {"no-wait", NULL, "ask `tidemark serve` to run it, and do not wait for the end"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag token_add_flags[] = {
+    {"scope", "SCOPE:metrics look work",
+     "allow metrics, look (everything but mail) or work (actions, too)"},
+    {"days", "N", "let it expire after N days (default: never)"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag log_flags[] = {
     {"run", "ID", "show only lines of this run; the first digits are enough"},
     {"account", "ACCOUNT", "show only lines about this account"},
     {"level", "LEVEL:debug info warn error",
      "show only lines of this level or above: debug, info, warn or error"},
     {"limit", "N", "show the last N lines (default 100)"},
+    {"after", "PLACE", "show only lines after \"next\" of --json"},
     {"follow", NULL, "then print new lines as they are written, until Ctrl-C"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag status_flags[] = {
+    {"watch", NULL, "look again every second, until Ctrl-C"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag alerts_setup_flags[] = {
+    {"to", "ADDRESS", "send it to this address"},
+    {"server", "URL", "through this mail server: smtp://HOST:587 (STARTTLS) or smtps://HOST:465"},
+    {"from", "ADDRESS", "with this sender (default: the address it is sent to)"},
+    {"user", "NAME", "sign in to the server as NAME; the password is asked for"},
+    {"password-file", "FILE", "read the password from FILE, or with - from standard input"},
+    {"ca-file", "FILE", "check the server's certificate against those in FILE"},
+    {"account", "ACCOUNT", "instead of a server: let ACCOUNT send it to itself"},
+    {"off", NULL, "send no more mail, and remove the stored password"},
     {NULL, NULL, NULL},
 };
 
@@ -131,8 +208,12 @@ const struct cli_command cli_commands_first[] = {
     {"account", "halt", "ACCOUNT", 1, 1, account_halt_flags,
      "Stop all work of an account within seconds; nothing in flight is lost.", cli_account_halt},
     {"account", "resume", "ACCOUNT", 1, 1, NULL, "Resume a halted account.", cli_account_resume},
-    {"status", NULL, "", 0, 0, NULL,
-     "Show all accounts, one line each: tidemark, gaps, stored, quota, what runs and why.",
+    {"account", "sync", "ACCOUNT", 1, 1, NULL,
+     "Ask the running process, such as `tidemark serve`, to sync an account now.",
+     cli_account_sync},
+    {"status", NULL, "", 0, 0, status_flags,
+     "Show all accounts, one line each: tidemark, gaps, stored, quota, time left, what runs and "
+     "why.",
      cli_status},
     {NULL, NULL, NULL, 0, 0, NULL, NULL, NULL},
 };
@@ -145,22 +226,34 @@ const struct cli_command cli_commands[] = {
      "Restore a home from a copy made by `backup DIR`; sign in again afterwards.", cli_restore},
     {"log", NULL, "", 0, 0, log_flags, "Show the log of this home: what its runs did.", cli_log},
     {"alerts", NULL, "", 0, 0, NULL, "List active alerts.", cli_alerts},
+    {"alerts", "setup", "", 0, 0, alerts_setup_flags,
+     "Set up mail about alerts: through a mail server, or from an account to itself.",
+     cli_alerts_setup},
+    {"alerts", "test", "", 0, 0, NULL,
+     "Send a test mail as alerts are sent, and show what the server answered.", cli_alerts_test},
+    {"series", NULL, "CHART", 1, 1, series_flags,
+     "Show the last hour or day: rate (items stored), quota (units used) or held (items so far).",
+     cli_series},
+    {"stream", "list", "", 0, 0, stream_list_flags,
+     "List streams: how far each is, and how many of its cycles are open.", cli_stream_list},
+    {"stream", "cycles", "ID", 1, 1, NULL,
+     "List the unfinished cycles of a stream: what keeps its mark from moving.", cli_stream_cycles},
     {"bad", "list", "", 0, 0, bad_list_flags,
      "List bad items: those that fail while others succeed.", cli_bad_list},
-    {"bad", "explain", "ITEM", 1, 1, bad_list_flags,
+    {"bad", "explain", "ITEM", 1, 1, bad_explain_flags,
      "Explain why an item is bad and what can be done.", cli_bad_explain},
-    {"bad", "retry", "[ITEM]", 0, 1, bad_change_flags, "Retry bad items.", cli_bad_retry},
-    {"bad", "accept", "[ITEM]", 0, 1, bad_change_flags,
+    {"bad", "retry", "[ITEM...]", 0, 50, bad_change_flags, "Retry bad items.", cli_bad_retry},
+    {"bad", "accept", "[ITEM...]", 0, 50, bad_change_flags,
      "Accept bad items, so that their cycle can finish without them.", cli_bad_accept},
     {"jobs", "list", "", 0, 0, jobs_list_flags, "List jobs, newest first.", cli_jobs_list},
     {"jobs", "show", "ID", 1, 1, NULL, "Show all details of a job.", cli_jobs_show},
     {"jobs", "explain", "ID", 1, 1, NULL, "Explain why a job is not running and what would help.",
      cli_jobs_explain},
-    {"jobs", "retry", "[ID]", 0, 1, jobs_change_flags,
+    {"jobs", "retry", "[ID...]", 0, 50, jobs_change_flags,
      "Retry failed and canceled jobs; start delayed ones at once.", cli_jobs_retry},
-    {"jobs", "cancel", "[ID]", 0, 1, jobs_change_flags, "Cancel waiting and running jobs.",
+    {"jobs", "cancel", "[ID...]", 0, 50, jobs_change_flags, "Cancel waiting and running jobs.",
      cli_jobs_cancel},
-    {"jobs", "accept", "[ID]", 0, 1, jobs_change_flags,
+    {"jobs", "accept", "[ID...]", 0, 50, jobs_change_flags,
      "Accept failed jobs, so that their cycle can finish without them.", cli_jobs_accept},
     {"jobs", "pause", "", 0, 0, jobs_pause_flags,
      "Pause a kind or an account: start no more of its jobs.", cli_jobs_pause},
@@ -178,8 +271,34 @@ const struct cli_command cli_commands[] = {
      "Write a setting to the configuration file, keeping every other line.", cli_config_set},
     {"config", "check", "", 0, 0, NULL, "Check the settings in file, environment and flags.",
      cli_config_check},
+    {"serve", NULL, "", 0, 0, serve_flags,
+     "Run all jobs of this home until stopped, with a local page; other commands hand over to it.",
+     cli_serve},
+    {"schedule", "list", "", 0, 0, NULL,
+     "List what `tidemark serve` runs by itself: when next, how the last run ended.",
+     cli_schedule_list},
+    {"schedule", "add", "[--] COMMAND...", 1, 60, schedule_add_flags,
+     "Schedule a command; `schedule list --verbose` shows which commands can be scheduled.",
+     cli_schedule_add},
+    {"schedule", "remove", "NAME", 1, 1, NULL, "Remove a schedule.", cli_schedule_remove},
+    {"schedule", "run", "NAME", 1, 1, schedule_run_flags, "Run the command of a schedule now.",
+     cli_schedule_run},
+    {"open", NULL, "", 0, 0, open_flags,
+     "Pair a browser with the page of `tidemark serve`, by comparing a code.", cli_open},
+    {"token", "list", "", 0, 0, NULL,
+     "List the browsers and programs that may use the page and its API.", cli_token_list},
+    {"token", "add", "NAME", 1, 1, token_add_flags,
+     "Make a token for a program that uses the API; it is printed once.", cli_token_add},
+    {"token", "revoke", "ID", 1, 1, NULL, "Revoke a token or a browser, at once.",
+     cli_token_revoke},
+    {"metrics", NULL, "", 0, 0, NULL,
+     "Print the metrics of the running process, as Prometheus text.", cli_metrics},
     {"worker", NULL, "", 0, 0, worker_flags,
      "Run jobs of a shared ledger until stopped, as one member of a fleet.", cli_worker},
+    {"mcp", NULL, "", 0, 0, NULL,
+     "Let an assistant read mail and status, by the Model Context Protocol (MCP) on stdin and "
+     "stdout.",
+     cli_mcp},
     {"ledger", "check", "", 0, 0, NULL, "Check the ledger for damage and inconsistent rows.",
      cli_ledger_verify},
     {"ledger", "migrate", "", 0, 0, ledger_migrate_flags,

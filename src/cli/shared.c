@@ -85,7 +85,7 @@ tide_status cli_shared_only(struct cli *cli)
 
 const char *cli_shared_name(const struct cli *cli)
 {
-    static char name[TIDE_SETTING_TEXT_BYTES * 2];
+    static _Thread_local char name[TIDE_SETTING_TEXT_BYTES * 2];
     tide_ledger_name(cli->shared, name, sizeof name);
     return name;
 }

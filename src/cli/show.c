@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/clocktext.h"
+#include "cli/advice.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -199,7 +200,10 @@ static const char *level_name(int level)
 
 static bool alert_to_json(const struct tide_alert_row *row, void *arg)
 {
+    const struct cli_advice *advice = cli_advice(row->condition);
+    char command[300];
     tide_json alert;
+    cli_advice_command(advice, row->account == 0 ? "" : row->account_name, command, sizeof command);
     tide_json_object(&alert);
     tide_json_set_cstr(&alert, "condition", row->condition);
     tide_json_set_cstr(&alert, "level", level_name(row->level));
@@ -207,6 +211,9 @@ static bool alert_to_json(const struct tide_alert_row *row, void *arg)
     tide_json_set_cstr(&alert, "text", row->text);
     tide_json_set_u64(&alert, "since_unix_ms", row->since_unix_ms);
     tide_json_set_u64(&alert, "notified_unix_ms", row->notified_unix_ms);
+    tide_json_set_cstr(&alert, "means", advice->means);
+    tide_json_set_cstr(&alert, "to_do", advice->to_do);
+    tide_json_set_cstr(&alert, "command", command);
     tide_json_append(arg, &alert);
     return true;
 }
@@ -231,10 +238,9 @@ static bool alert_to_line(const struct tide_alert_row *row, void *arg)
     return true;
 }
 
-static void print_alert_line(struct cli *cli)
+static void print_alert_line(struct cli *cli, FILE *to)
 {
     struct alert_line line = {.count = 0};
-    FILE *to = cli->exact_output ? stderr : stdout;
     if (cli->ledger == NULL ||
         tide_ledger_alerts(cli->ledger, alert_to_line, &line, NULL) != TIDE_OK || line.count == 0)
         return;
@@ -245,6 +251,12 @@ static void print_alert_line(struct cli *cli)
     if (line.count > 1)
         (void)fprintf(to, " (and %u more: `tidemark alerts`)", line.count - 1);
     (void)fprintf(to, "\n");
+}
+
+void cli_show(struct cli *cli, FILE *to)
+{
+    print_alert_line(cli, to);
+    write_plain(to, tide_buf_text(&cli->out));
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -270,7 +282,7 @@ static bool is_closed_pipe(void)
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
-static void print_json(struct cli *cli, tide_status rc)
+void cli_json_conclude(struct cli *cli, tide_status rc)
 {
     tide_json alerts;
     if (rc != TIDE_OK) {
@@ -285,6 +297,10 @@ static void print_json(struct cli *cli, tide_status rc)
     }
     cli_json_alerts(cli, &alerts);
     tide_json_set(&cli->json, "alerts", &alerts);
+}
+
+static void print_json(struct cli *cli)
+{
     tide_buf_clear(&cli->out);
     if (tide_json_line(&cli->json, &cli->out) == TIDE_OK)
         (void)fwrite(cli->out.data, 1, cli->out.bytes, stdout);
@@ -292,11 +308,11 @@ static void print_json(struct cli *cli, tide_status rc)
         (void)fprintf(stderr, "tidemark: out of memory\n");
 }
 
-int cli_finish(struct cli *cli, tide_status rc)
+int cli_conclude(struct cli *cli, tide_status *rc_io)
 {
-    if (rc == TIDE_OK && cli->err.status != TIDE_OK && cli->err.status == TIDE_FULL)
-        rc = TIDE_FULL; /* the output did not fit */
-    int code = rc == TIDE_OK || cli->exit_code != 0 ? cli->exit_code : cli_exit_code(rc);
+    if (*rc_io == TIDE_OK && cli->err.status == TIDE_FULL)
+        *rc_io = TIDE_FULL; /* the output did not fit */
+    const tide_status rc = *rc_io;
     /* Every command shows alerts; one that needs no ledger tries to read them
      * and ignores errors. */
     if (cli->ledger == NULL && cli->command != NULL && rc == TIDE_OK) {
@@ -307,10 +323,17 @@ int cli_finish(struct cli *cli, tide_status rc)
         cli->err = kept;
         cli->hint[0] = '\0';
     }
+    return rc == TIDE_OK || cli->exit_code != 0 ? cli->exit_code : cli_exit_code(rc);
+}
+
+int cli_finish(struct cli *cli, tide_status rc)
+{
+    int code = cli_conclude(cli, &rc);
     if (cli->want_json) {
-        print_json(cli, rc);
+        cli_json_conclude(cli, rc);
+        print_json(cli);
     } else if (rc == TIDE_OK) {
-        print_alert_line(cli);
+        print_alert_line(cli, cli->exact_output ? stderr : stdout);
         if (cli->out.bytes > 0 && cli->exact_output)
             (void)fwrite(cli->out.data, 1, cli->out.bytes, stdout);
         else

@@ -44,6 +44,9 @@ enum {
     TIDE_GMAIL_MESSAGE_BYTES_MAX = 160 << 20,
 };
 
+/* "messages.get"; NULL: there is none. */
+const char *tide_gmail_method_name(uint32_t method);
+
 /* A client for one account; shared by all threads.  `endpoint` is scheme, host and port
  * ("http://127.0.0.1:4443"); NULL: Google's.  `tokens` is borrowed and outlives it. */
 tide_status tide_gmail_open(const char *endpoint, tide_tokens *tokens, tide_mem *mem,
@@ -112,6 +115,10 @@ tide_status tide_gmail_history(tide_gmail *gmail, tide_job *job, tide_text start
 /* {"labels":[{"id","name",...}]}; owned by the caller. */
 tide_status tide_gmail_labels(tide_gmail *gmail, tide_job *job, json_t **labels_out,
                               tide_error *err);
+/* Asks Gmail to publish changes of the mailbox to a topic, "projects/P/topics/T", for seven days;
+ * again: for seven more.  TIDE_GONE, TIDE_PERMANENT: no such topic, or Gmail may not publish there. */
+tide_status tide_gmail_watch(tide_gmail *gmail, tide_job *job, const char *topic, tide_error *err);
+
 /* TIDE_EXISTS: a label of that name exists (409).  TIDE_UNKNOWN: check the labels. */
 tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text name,
                                     tide_buf *id_out, tide_error *err);
@@ -136,5 +143,20 @@ tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text 
 tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
                               const tide_text *labels, size_t labels_count, tide_text thread_id,
                               tide_buf *id_out, tide_buf *thread_out, tide_error *err);
+
+/* A message of the account itself, sent outside of any job: one call of 100 units that no governor
+ * counts.  It is for mail about alerts, a few in an hour, which the share of the window that is
+ * never used has room for. */
+struct tide_gmail_send {
+    tide_text message;      /* RFC 5322 */
+    const char *message_id; /* "<id@host>", as in the message */
+    bool again;             /* it may have been sent: it is looked for first (E1.9) */
+    const tide_cancel *cancel;
+};
+/* *id_out: Gmail's id; nothing is added when it had been sent before.  TIDE_UNKNOWN: it may have been
+ * sent. */
+tide_status tide_gmail_send(tide_world *world, const char *endpoint, tide_tokens *tokens,
+                            const struct tide_gmail_send *send, tide_mem *mem, tide_buf *id_out,
+                            tide_error *err);
 
 #endif

@@ -73,6 +73,28 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
     return rc;
 }
 
+tide_status tide_gmail_watch(tide_gmail *gmail, tide_job *job, const char *topic, tide_error *err)
+{
+    struct tide_api_ask ask;
+    json_t *value = NULL;
+    tide_json wanted;
+    tide_buf body;
+    tide_buf_init(&body, tide_api_mem(gmail), TIDE_API_SMALL_BYTES_MAX);
+    tide_json_object(&wanted);
+    tide_json_set_cstr(&wanted, "topicName", topic);
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_WATCH,
+                      "/gmail/v1/users/me/watch?prettyPrint=false&fields=expiration");
+    if (ask.failed == TIDE_OK)
+        ask.failed = tide_json_line(&wanted, &body);
+    ask.call.body = tide_buf_text(&body);
+    const tide_status rc = tide_api_ask_json(&ask, &value, err);
+    json_decref(value);
+    tide_json_done(&wanted);
+    tide_buf_done(&body);
+    tide_api_ask_done(&ask);
+    return rc;
+}
+
 /* ---- changing messages --------------------------------------------------------------- */
 
 /* NULL: no memory, or not UTF-8. */

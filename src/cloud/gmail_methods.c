@@ -22,6 +22,8 @@ static const struct tide_api_method methods[TIDE_GMAIL_METHODS] = {
     [TIDE_GMAIL_DELETE] = {"messages.delete", "DELETE", 10, true},
     [TIDE_GMAIL_BATCH_DELETE] = {"messages.batchDelete", "POST", 50, true},
     [TIDE_GMAIL_INSERT] = {"messages.insert", "POST", 25, false},
+    [TIDE_GMAIL_SEND] = {"messages.send", "POST", 100, false},
+    [TIDE_GMAIL_WATCH] = {"users.watch", "POST", 100, true},
 };
 
 const struct tide_provider_net tide_gmail_api = {
@@ -31,6 +33,11 @@ const struct tide_provider_net tide_gmail_api = {
     .methods = methods,
     .methods_count = TIDE_GMAIL_METHODS,
 };
+
+const char *tide_gmail_method_name(uint32_t method)
+{
+    return method < TIDE_GMAIL_METHODS ? methods[method].name : NULL;
+}
 
 tide_status tide_gmail_open(const char *endpoint, tide_tokens *tokens, tide_mem *mem,
                             tide_gmail **gmail_out, tide_error *err)

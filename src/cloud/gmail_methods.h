@@ -3,6 +3,7 @@
  *   gmail_methods.c  the methods and their costs
  *   gmail.c          reads: profile, lists, history, messages, labels
  *   gmail_change.c   writes: labels, changes, deletes, inserts
+ *   gmail_send.c     sends mail about alerts
  *   gmail_answer.c   checks answers (GML3)
  *   gmail_raw.c      takes the bytes of a message out of its JSON while it streams in */
 #ifndef TIDE_CLOUD_GMAIL_METHODS_H
@@ -25,6 +26,8 @@ enum tide_gmail_method {
     TIDE_GMAIL_DELETE = 10,
     TIDE_GMAIL_BATCH_DELETE = 11,
     TIDE_GMAIL_INSERT = 12,
+    TIDE_GMAIL_SEND = 13,
+    TIDE_GMAIL_WATCH = 14,
     TIDE_GMAIL_METHODS,
 };
 

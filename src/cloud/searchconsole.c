@@ -27,6 +27,11 @@ static const struct tide_provider_net searchconsole_api = {
     .methods_count = METHODS,
 };
 
+const char *tide_searchconsole_method_name(uint32_t method)
+{
+    return method < METHODS ? methods[method].name : NULL;
+}
+
 enum {
     SITES_BYTES_MAX = 4 << 20,
     TRY_TIMEOUT_MS = 30000,
@@ -130,6 +135,11 @@ void tide_searchconsole_close(tide_searchconsole *client)
     tide_batcher_close(client->batcher);
     tide_api_close(client->api);
     tide_mem_free(client->mem, client, sizeof *client);
+}
+
+void tide_searchconsole_tune(tide_searchconsole *client, unsigned requests, unsigned parts)
+{
+    tide_batcher_tune(client->batcher, requests, parts);
 }
 
 void tide_searchconsole_batches(tide_searchconsole *client, struct tide_batch_state *state_out)

@@ -16,6 +16,9 @@
 
 typedef struct tide_searchconsole tide_searchconsole;
 
+/* "searchanalytics.query"; NULL: there is none. */
+const char *tide_searchconsole_method_name(uint32_t method);
+
 enum {
     TIDE_SC_ROWS_MAX = 25000, /* of one page */
     TIDE_SC_DAY_ROWS_MAX = 50000,
@@ -56,6 +59,8 @@ tide_status tide_searchconsole_open(const char *endpoint, tide_tokens *tokens, t
                                     const struct tide_batch_options *batches, tide_mem *mem,
                                     tide_searchconsole **client_out, tide_error *err);
 void tide_searchconsole_close(tide_searchconsole *client); /* NULL is fine */
+/* Other limits of its batches from now on (net/batch/batch.h). */
+void tide_searchconsole_tune(tide_searchconsole *client, unsigned requests, unsigned parts);
 void tide_searchconsole_batches(tide_searchconsole *client, struct tide_batch_state *state_out);
 
 /* Visits the properties of the account; level as Google spells it ("siteOwner"). */

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "console/console_inside.h"
 #include "net/oauth/google.h"
+#include "settings/settings.h"
 #include "system/system.h"
 
 #include <inttypes.h>
@@ -147,12 +148,8 @@ tide_status tide_console_open(const struct tide_console_options *options, tide_m
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for Search Console");
     console->mem = mem;
     console->options = *options;
-    if (console->options.workers == 0)
-        console->options.workers = 3;
     if (console->options.workers > TIDE_CONSOLE_WORKERS_MAX)
         console->options.workers = TIDE_CONSOLE_WORKERS_MAX;
-    if (console->options.batch_max == 0)
-        console->options.batch_max = options->workers == 1 ? 1 : TIDE_CONSOLE_BATCH_MAX;
     (void)snprintf(console->dir, sizeof console->dir, "%s/console", options->archive_dir);
     tide_status rc = tide_lock_new(options->world, &console->lock);
     if (rc == TIDE_OK)
@@ -319,6 +316,24 @@ tide_status tide_console_site(tide_engine *engine, const char *site,
 
 /* ---- open sites and sign-ins; under the lock ---- */
 
+/* What a command asked for goes first, then the settings of the account (B12).  With one worker a
+ * batch has one query: the way back to sequential. */
+static void limits_of(tide_console *console, uint32_t account, unsigned *workers_out,
+                      unsigned *batch_out)
+{
+    tide_engine *engine = console->options.engine;
+    unsigned workers = console->options.workers;
+    unsigned batch = console->options.batch_max;
+    if (workers == 0)
+        workers = (unsigned)tide_engine_setting_u64(engine, account, TIDE_SET_CONSOLE_WORKERS);
+    if (batch == 0 && workers == 1)
+        batch = 1;
+    if (batch == 0)
+        batch = (unsigned)tide_engine_setting_u64(engine, account, TIDE_SET_CONSOLE_BATCH);
+    *workers_out = workers;
+    *batch_out = batch;
+}
+
 static tide_status user_open(tide_console *console, const struct tide_console_site *site,
                              struct tide_console_user **user_out, tide_error *err)
 {
@@ -346,11 +361,8 @@ static tide_status user_open(tide_console *console, const struct tide_console_si
                                                .sign_in = sign_in};
     tide_status rc = tide_tokens_open(console->options.world, console->options.secrets, &tokens,
                                       console->mem, &user->tokens, err);
-    const struct tide_batch_options batches = {
-        .in_flight_max = console->options.workers,
-        .size_max = console->options.batch_max,
-        .bytes_max = 32ull << 20,
-    };
+    struct tide_batch_options batches = {.bytes_max = 32ull << 20};
+    limits_of(console, site->account, &batches.in_flight_max, &batches.size_max);
     if (rc == TIDE_OK)
         rc = tide_searchconsole_open(site->endpoint[0] == '\0' ? NULL : site->endpoint,
                                      user->tokens, console->options.world, &batches, console->mem,
@@ -439,6 +451,9 @@ tide_status tide_console_use(tide_console *console, uint64_t id, uint32_t accoun
     struct tide_console_open_site *site = site_known(console, id);
     tide_lock_drop(world, console->lock);
     if (site != NULL && site->row.account == account) {
+        unsigned workers = 0, batch = 0;
+        limits_of(console, account, &workers, &batch);
+        tide_searchconsole_tune(site->user->client, workers, batch);
         *site_out = site;
         return TIDE_OK;
     }

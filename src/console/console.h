@@ -43,8 +43,8 @@ struct tide_console_options {
     tide_world *world;
     tide_secrets *secrets;
     const char *archive_dir; /* its folder console/ */
-    unsigned workers;        /* HTTP requests in flight; 0: 3 */
-    unsigned batch_max;      /* requests per batch; 0: 50, or 1 with one worker */
+    unsigned workers;        /* HTTP requests in flight; 0: the account's setting */
+    unsigned batch_max;      /* requests per batch; 0: likewise, or 1 with one worker (B12) */
     /* Receives each finished day (B2); any status but TIDE_OK halts the account, and err says why.
      * Called on a worker's thread; may be NULL. */
     tide_status (*on_day)(const char *site, const struct tide_console_set *set, const char *date,

@@ -1,6 +1,7 @@
 /* bad_items.c - bad items of the ledger: try them again, accept them, ask for them (E6). */
 #include "engine/engine.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,18 +18,19 @@ struct bad_change {
     const struct tide_bad_filter *filter;
     bool marked; /* at start: those that a command marked for a retry */
     tide_bad_state to;
-    struct bad_key {
-        uint32_t account, kind;
-        tide_text item;
-    } keys[SLICE];
+    struct tide_bad_key keys[SLICE];
     size_t count;
-    struct bad_key after; /* at start: the last row of the slice before; rows keep their state */
+    bool later;        /* not the first slice */
+    uint64_t left_max; /* how many more may be changed */
+    uint64_t matched;  /* while they are counted */
+    /* At start: the last row of the slice before; rows keep their state. */
+    struct tide_bad_key after;
     char after_item[TIDE_ITEM_BYTES_MAX + 1];
     tide_arena arena;
 };
 
 /* Rows come in order of account, kind and item. */
-static bool comes_after(const struct tide_bad_row *row, const struct bad_key *key)
+static bool comes_after(const struct tide_bad_row *row, const struct tide_bad_key *key)
 {
     if (row->account != key->account)
         return row->account > key->account;
@@ -39,15 +41,45 @@ static bool comes_after(const struct tide_bad_row *row, const struct bad_key *ke
     return order != 0 ? order > 0 : row->item.bytes > key->item.bytes;
 }
 
+static bool is_meant(const struct tide_bad_filter *filter, const struct tide_bad_row *row)
+{
+    return (filter->item.bytes == 0 || tide_text_equal(filter->item, row->item)) &&
+           (!filter->has_state || filter->state == row->state);
+}
+
+static bool bad_match(const struct tide_bad_row *row, void *arg)
+{
+    struct bad_change *change = arg;
+    change->matched += is_meant(change->filter, row);
+    return true;
+}
+
+/* In the transaction of the first slice, so that what is changed is what was counted. */
+static tide_status bad_expect(tide_transaction *transaction, struct bad_change *change,
+                              tide_error *err)
+{
+    const struct tide_bad_filter *filter = change->filter;
+    change->matched = 0;
+    if (!filter->expects || change->later)
+        return TIDE_OK;
+    const tide_status rc = tide_ledger_bad_list(transaction->engine->ledger, filter->account,
+                                                filter->kind, bad_match, change, err);
+    return rc != TIDE_OK || change->matched == filter->expected
+               ? rc
+               : tide_error_set(err, TIDE_STALE,
+                                "%" PRIu64 " item%s now, not %" PRIu64 "; nothing was changed",
+                                change->matched, change->matched == 1 ? " matches" : "s match",
+                                filter->expected);
+}
+
 static bool bad_collect(const struct tide_bad_row *row, void *arg)
 {
     struct bad_change *change = arg;
-    const tide_text only = change->filter->item;
     if (change->marked ? row->state != TIDE_BAD_RETRYING : row->state == change->to)
         return true;
     if (change->marked && !comes_after(row, &change->after))
         return true;
-    if (only.bytes > 0 && !tide_text_equal(only, row->item))
+    if (!is_meant(change->filter, row))
         return true;
     struct tide_kind_entry *kind = tide_engine_kind_of(change->engine, row->kind);
     if (change->to == TIDE_BAD_RETRYING && (kind == NULL || !kind->kind.items))
@@ -56,11 +88,11 @@ static bool bad_collect(const struct tide_bad_row *row, void *arg)
     if (item == NULL)
         return false;
     change->keys[change->count++] =
-        (struct bad_key){row->account, row->kind, {item, row->item.bytes}};
-    return change->count < SLICE;
+        (struct tide_bad_key){row->account, row->kind, {item, row->item.bytes}};
+    return change->count < SLICE && change->count < change->left_max;
 }
 
-static tide_status bad_retry_one(tide_transaction *transaction, const struct bad_key *key,
+static tide_status bad_retry_one(tide_transaction *transaction, const struct tide_bad_key *key,
                                  tide_error *err)
 {
     json_t *payload = json_pack("{s:[s%]}", "items", key->item.data, key->item.bytes);
@@ -83,10 +115,11 @@ static tide_status bad_run(tide_transaction *transaction, void *arg, tide_error 
     struct bad_change *change = arg;
     tide_arena_reset(&change->arena);
     change->count = 0;
+    TIDE_TRY(bad_expect(transaction, change, err));
     TIDE_TRY(tide_ledger_bad_list(transaction->engine->ledger, change->filter->account,
                                   change->filter->kind, bad_collect, change, err));
     for (size_t i = 0; i < change->count; i++) {
-        const struct bad_key *key = &change->keys[i];
+        const struct tide_bad_key *key = &change->keys[i];
         TIDE_TRY(tide_ledger_bad_state(transaction->tx, key->account, key->kind, key->item,
                                        change->to, transaction->now_unix_ms, err));
         if (change->to == TIDE_BAD_RETRYING)
@@ -97,10 +130,10 @@ static tide_status bad_run(tide_transaction *transaction, void *arg, tide_error 
 
 static void remember_last(struct bad_change *change)
 {
-    const struct bad_key *last = &change->keys[change->count - 1];
+    const struct tide_bad_key *last = &change->keys[change->count - 1];
     const int bytes = snprintf(change->after_item, sizeof change->after_item, "%.*s",
                                (int)last->item.bytes, last->item.data);
-    change->after = (struct bad_key){
+    change->after = (struct tide_bad_key){
         last->account, last->kind, {change->after_item, bytes < 0 ? 0 : (size_t)bytes}};
 }
 
@@ -114,6 +147,7 @@ static tide_status bad_change(tide_engine *engine, const struct tide_bad_filter 
     change->filter = filter;
     change->marked = marked;
     change->to = to;
+    change->left_max = filter->expects && filter->expected > 0 ? filter->expected : UINT64_MAX;
     tide_arena_init(&change->arena, engine->mem, 4 << 20);
     tide_status rc = TIDE_OK;
     *count_out = 0;
@@ -122,7 +156,9 @@ static tide_status bad_change(tide_engine *engine, const struct tide_bad_filter 
         *count_out += rc == TIDE_OK ? change->count : 0;
         if (rc == TIDE_OK && change->count > 0)
             remember_last(change);
-    } while (rc == TIDE_OK && change->count == SLICE);
+        change->later = true;
+        change->left_max -= change->count;
+    } while (rc == TIDE_OK && change->count == SLICE && change->left_max > 0);
     tide_arena_done(&change->arena);
     tide_mem_free(engine->mem, change, sizeof *change);
     return rc;

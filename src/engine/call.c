@@ -41,6 +41,8 @@ static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_er
     tide_status rc = tide_governor_charge_batch(job->account->governor, now_ms, job->brief.level,
                                                 units, parts, &again_at_ms);
     job->lacks_units = rc == TIDE_AGAIN;
+    if (rc == TIDE_OK)
+        tide_account_series_add(engine, job->account, now_ms, 0, units);
     if (rc == TIDE_OK && job->parked_for_units && !job->given_up)
         got_units(job, now_ms);
     save_if_due(engine, job->account, now_ms);
@@ -80,7 +82,8 @@ static tide_text host_of(const char *url)
     return (tide_text){host, strcspn(host, "/?#")};
 }
 
-static void answered(tide_job *job, const struct tide_answer *answer, const char *url,
+/* `up` are the bytes that were sent; all others of the answer came. */
+static void answered(tide_job *job, const struct tide_answer *answer, uint64_t up, const char *url,
                      const char *text)
 {
     if (job->account == NULL)
@@ -93,6 +96,7 @@ static void answered(tide_job *job, const struct tide_answer *answer, const char
     job->account->calls++;
     if (answer->status == TIDE_THROTTLED)
         job->account->refused++;
+    tide_meters_called(engine, job->account, answer, answer->bytes - up, up);
     tide_account_came_to(engine, job->account, answer->status, host_of(url), text);
     tide_account_refresh(engine, job->account, now_ms);
     tide_dispatch(engine, now_ms);
@@ -118,10 +122,12 @@ static uint64_t retry_after_ms(const struct tide_response *response)
 /* Caps a wait that comes from the Retry-After header at `governor.retry_after_max`; after it one
  * call probes whether the server still refuses.  A wait that the judge took from elsewhere (a
  * daily quota) is longer than the header's and is not capped. */
-static uint64_t header_capped(const tide_engine *engine, const struct tide_response *response,
+static uint64_t header_capped(const tide_job *job, const struct tide_response *response,
                               uint64_t wait_ms)
 {
-    const uint64_t max_ms = __atomic_load_n(&engine->retry_after_ms_max, __ATOMIC_RELAXED);
+    const uint64_t *setting =
+        job->account != NULL ? &job->account->retry_after_ms_max : &job->engine->retry_after_ms_max;
+    const uint64_t max_ms = __atomic_load_n(setting, __ATOMIC_RELAXED);
     return wait_ms > max_ms && wait_ms <= retry_after_ms(response) ? max_ms : wait_ms;
 }
 
@@ -169,14 +175,14 @@ tide_status tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts, 
     tide_status rc = tide_transfer_call(job, request, response, &why);
     if (rc == TIDE_OK)
         rc = judge(judge_arg, response, &answer.retry_after_ms, &why);
-    answer.retry_after_ms = header_capped(job->engine, response, answer.retry_after_ms);
+    answer.retry_after_ms = header_capped(job, response, answer.retry_after_ms);
     answer.latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
     answer.status = rc;
     answer.refusal = refusal_of(rc, &why, response->http);
     answer.http = response->http;
-    answer.bytes = response->body_bytes +
-                   (request->source != NULL ? request->source_bytes : request->body.bytes);
-    answered(job, &answer, request->url, why.text);
+    const uint64_t up = request->source != NULL ? request->source_bytes : request->body.bytes;
+    answer.bytes = response->body_bytes + up;
+    answered(job, &answer, up, request->url, why.text);
     if (rc != TIDE_OK && err != NULL)
         *err = why;
     tide_job_beat(job, 0);

@@ -118,6 +118,7 @@ void tide_account_refresh(tide_engine *engine, struct tide_account *account, uin
     if (admitted > 0 && admitted != account->admitted)
         engine->stuff_to_claim = true;
     account->admitted = admitted;
+    tide_meters_blocked(account, now_ms);
     /* The dispatcher must wake up when a pause of the account ends. */
     if (tide_governor_wake_at_ms(account->governor, now_ms) < engine->pump_at_ms)
         tide_cond_wake_one(engine->world, engine->pump);
@@ -185,6 +186,7 @@ static void stop_step(tide_engine *engine, uint64_t now_ms)
         for (uint32_t i = 0; i < engine->workers_count; i++)
             if (engine->workers[i].job != NULL)
                 tide_world_cancel(engine->world, &engine->workers[i].job->cancel, TIDE_CANCEL_STOP);
+        tide_notifying_cancel(engine);
     }
     /* A stop does not wait either for a server that was lost in the middle of a commit. */
     if (engine->phase == TIDE_PHASE_CANCEL && engine->writer_busy && !anything_runs(engine) &&
@@ -193,7 +195,8 @@ static void stop_step(tide_engine *engine, uint64_t now_ms)
     /* On a full disk jobs cannot be put back: the next start reclaims them. */
     bool cannot_write = engine->phase == TIDE_PHASE_CANCEL && engine->retry_writes_at_ms != 0;
     bool idle = !anything_runs(engine) && engine->ended_count == 0 &&
-                engine->writes_first == NULL && !engine->writer_busy;
+                engine->writes_first == NULL && !engine->writer_busy &&
+                !(engine->phase == TIDE_PHASE_GRACE && tide_notifying_busy(engine));
     if (idle || engine->fatal != TIDE_OK || (cannot_write && !anything_runs(engine)))
         engine->phase = TIDE_PHASE_ENDED;
 }
@@ -246,5 +249,6 @@ void tide_dispatcher_main(void *arg)
     tide_cond_wake_all(engine->world, engine->write);
     tide_cond_wake_all(engine->world, engine->keeper);
     tide_cond_wake_all(engine->world, engine->news);
+    tide_notifying_cancel(engine);
     tide_lock_drop(engine->world, engine->lock);
 }

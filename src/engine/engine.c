@@ -69,6 +69,7 @@ static tide_status kind_add(tide_engine *engine, const struct tide_kind *kind, u
     entry->kind = *kind;
     entry->kind.name = name;
     entry->id = id;
+    entry->system = tide_meters_system(&engine->meters, name);
     const uint8_t priority = tide_tuning_priority(&engine->tuning, kind->name);
     if (priority != 0)
         entry->kind.priority = priority;
@@ -450,6 +451,7 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
     TIDE_TRY(tide_fleet_listen(engine, err));
     TIDE_TRY(tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
                                &engine->dispatcher_thread, err));
+    TIDE_TRY(tide_notifying_start(engine, err));
     for (uint32_t i = 0; i < engine->workers_count; i++) {
         struct tide_worker *worker = &engine->workers[i];
         worker->engine = engine;
@@ -511,6 +513,36 @@ void tide_engine_quiet(tide_engine *engine)
         tide_cond_wake_one(engine->world, engine->pump);
 }
 
+static void tell_changed(tide_engine *engine)
+{
+    if (engine->changed != NULL)
+        engine->changed(engine->changed_arg);
+}
+
+void tide_engine_watch(tide_engine *engine, void (*changed)(void *arg), void *arg)
+{
+    tide_lock_take(engine->world, engine->lock);
+    engine->changed_arg = arg;
+    engine->changed = changed;
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+void tide_engine_rests(tide_engine *engine)
+{
+    if (engine->resting || busy(engine))
+        return;
+    engine->resting = true;
+    tell_changed(engine);
+}
+
+void tide_engine_wakes(tide_engine *engine)
+{
+    if (!engine->resting)
+        return;
+    engine->resting = false;
+    tell_changed(engine);
+}
+
 tide_status tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err)
 {
     uint64_t now_us = tide_world_now_us(engine->world);
@@ -549,6 +581,7 @@ void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error 
     else if (engine->phase == TIDE_PHASE_RUN)
         engine->phase = TIDE_PHASE_GRACE;
     engine->stop_at_ms = 0;
+    tell_changed(engine);
     tide_cond_wake_all(engine->world, engine->pump);
     tide_cond_wake_all(engine->world, engine->news);
 }
@@ -569,6 +602,7 @@ void tide_engine_stop(tide_engine *engine)
         engine->stop_at_ms = tide_world_now_ms(engine->world) + engine->tuning.stop_grace_ms;
         tide_alerting_save_all(engine, tide_world_now_ms(engine->world));
     }
+    tell_changed(engine);
     tide_cond_wake_all(engine->world, engine->pump);
     tide_lock_drop(engine->world, engine->lock);
 }
@@ -607,6 +641,7 @@ static void free_engine(tide_engine *engine, bool clean)
         tide_ledger_close(engine->ledger, clean);
     tide_writer_free(engine);
     tide_alerting_free(engine);
+    tide_notifying_free(engine);
     tide_scheduler_free(engine);
     tide_tracker_free(engine->tracker);
     tide_lanes_free(engine->lanes);
@@ -702,6 +737,11 @@ tide_status tide_engine_close(tide_engine *engine)
     tide_control_stop(engine);
     tide_fleet_listen_stop(engine);
     join(world, &engine->dispatcher_thread);
+    if (engine->notifying.thread != NULL) {
+        /* Without a dispatcher no thread has canceled what it sends. */
+        tide_notifying_cancel(engine);
+        join(world, &engine->notifying.thread);
+    }
     join(world, &engine->writer_thread);
     join(world, &engine->keeper_thread);
     if (join_workers(engine))

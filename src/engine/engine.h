@@ -27,7 +27,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/rng.h"
-#include "core/alerts.h"
+#include "core/alerts/alerts.h"
 #include "core/badness.h"
 #include "core/governor/bandwidth.h"
 #include "core/frontier.h"
@@ -35,7 +35,9 @@
 #include "core/lanes.h"
 #include "core/retry.h"
 #include "core/schedule.h"
+#include "core/series.h"
 #include "core/tracker.h"
+#include "engine/meters.h"
 #include "ledger/account_totals.h"
 #include "ledger/ledger.h"
 #include "ledger/outcome.h"
@@ -47,6 +49,7 @@
 struct tide_kind_entry {
     struct tide_kind kind; /* name is owned */
     uint32_t id;           /* the ledger's */
+    uint8_t system;        /* its place in tide_engine.meters */
 };
 
 /* An item for which a call succeeded: for probes (E6.2). */
@@ -107,6 +110,11 @@ struct tide_account {
     bool paused;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];
+    struct tide_common_limit *common; /* of its project (E4.1); NULL: none */
+    /* Settings that count for it (engine/accounts/settings.c). */
+    uint64_t small_below_bytes, large_above_bytes;
+    uint64_t metadata_budget_bytes;
+    uint64_t retry_after_ms_max;          /* atomic */
     uint64_t calls, refused;              /* since the last look of the alerts */
     uint64_t failed, retried, split, bad; /* since start, for display (E9.1) */
     struct tide_account_totals totals;    /* up to the last look, of all processes (M4) */
@@ -116,16 +124,30 @@ struct tide_account {
     struct tide_queued queued;
     struct tide_metadata metadata;
     struct tide_account_jobs jobs;
+    struct tide_account_series *series; /* NULL: nothing happened yet (engine/accounts/series.c) */
+    struct tide_account_meters meters;
 };
 
-/* A limit that all accounts of a provider have in common: a project's (E4.1). */
+/* What an account did over time, for charts. */
+struct tide_account_series {
+    struct tide_series items; /* stored, or found gone */
+    struct tide_series units; /* of quota that its calls were charged */
+    uint64_t items_total;     /* since the engine opened */
+};
+/* Adds to them; under the lock.  Without memory the chart has a gap. */
+void tide_account_series_add(tide_engine *engine, struct tide_account *account, uint64_t now_ms,
+                             uint32_t items, uint32_t units);
+
+/* A limit that accounts of a provider have in common: a project's (E4.1). */
 struct tide_common_limit {
     const struct tide_provider_limits *provider;
+    char project[64]; /* governor.project; "": that of all accounts without one */
+    char key[100];    /* its name on a shared ledger and for display */
     struct tide_limit limit;
     uint64_t units_max; /* of the whole project */
     uint32_t window_ms;
 };
-enum { TIDE_COMMON_LIMITS = 8 };
+enum { TIDE_COMMON_LIMITS = 8 + TIDE_SETTINGS_ACCOUNTS_MAX };
 
 /* A provider that a system or a program brought (engine/accounts/quota.c). */
 struct tide_provider {
@@ -269,6 +291,21 @@ struct tide_worker {
     uint64_t canceled_ms; /* when the supervisor asked, 0: never */
 };
 
+/* The thread that passes notices of alerts to the program (engine/accounts/notifier.c). */
+struct tide_notifying {
+    struct tide_notifier notifier; /* send NULL: the program brought none */
+    tide_cond *wake;
+    void *ask; /* of the thread */
+    tide_cancel cancel;
+    tide_thread *thread;
+    /* under the lock */
+    bool shown;   /* the ledger has an alert that notices could not be sent */
+    bool on;      /* the thread runs */
+    bool look;    /* alerts or settings changed */
+    bool fresh;   /* the settings did */
+    bool working; /* it takes or sends one */
+};
+
 typedef enum tide_phase {
     TIDE_PHASE_OPEN, /* not started */
     TIDE_PHASE_RUN,
@@ -336,9 +373,14 @@ struct tide_engine {
     struct tide_provider providers[TIDE_PROVIDERS_MAX]; /* likewise */
     size_t providers_count;
     struct tide_tuning tuning;
-    uint64_t settings_print;   /* hash of the file at the keeper's last look; the keeper's own */
-    uint64_t settings_refused; /* hash of the last error logged about it; 0: none */
-    uint64_t settings_look_ms; /* when the keeper looks again */
+    uint64_t settings_print;    /* hash of the file at the keeper's last look; the keeper's own */
+    uint64_t settings_refused;  /* hash of the last error logged about it; 0: none */
+    uint64_t settings_look_ms;  /* when the keeper looks again */
+    bool settings_watched;      /* another thread says when it changed */
+    bool clock_watched;         /* likewise for the wall clock */
+    void (*changed)(void *arg); /* tide_engine_watch(); NULL: none */
+    void *changed_arg;
+    bool resting; /* `changed` was told that nothing runs */
     tide_schedules *schedules;
     struct tide_schedule_plan *plans;
     tide_map kind_index;
@@ -386,11 +428,13 @@ struct tide_engine {
     uint32_t wal_pages; /* of them those that were written since the last checkpoint */
     bool wal_copying;   /* keeper or writer copies it: one at a time, they share a connection */
     bool wal_short;     /* the keeper copied most of the log: the writer copies the rest */
+    struct tide_notifying notifying;
     struct tide_queued queued; /* of jobs without account, and of ends that wait for the writer */
     uint32_t waiters;          /* callers in tide_engine_wait() */
 
     /* counters since start */
     struct tide_progress counts;
+    struct tide_meters meters;
 };
 
 /* ---- engine.c ---- */
@@ -401,6 +445,10 @@ void tide_engine_cache_settings(tide_engine *engine);
 bool tide_engine_check(tide_engine *engine); /* ENG1, ENG2, from memory alone; under the lock */
 /* Wakes callers of tide_engine_wait() when the engine may be quiet. */
 void tide_engine_quiet(tide_engine *engine);
+/* Nothing runs and nothing is to be written; and a job starts.  For tide_engine_watch(); under the
+ * lock. */
+void tide_engine_rests(tide_engine *engine);
+void tide_engine_wakes(tide_engine *engine);
 void tide_job_log(const tide_job *job, tide_log_level level, const char *event, tide_text detail);
 /* Stops the engine because of an error; tide_engine_wait() returns it.  Under the lock. */
 void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error *err);
@@ -482,8 +530,18 @@ void tide_scheduler_free(tide_engine *engine);
 tide_status tide_alerting_new(tide_engine *engine);
 void tide_alerting_free(tide_engine *engine);
 void tide_alerting_reload(tide_engine *engine); /* the settings changed */
+/* Thresholds of its own, or those of all accounts (E11.2). */
+void tide_alerting_own(tide_engine *engine, const struct tide_account *account);
 /* The account of alerts that concern no account; their row in the ledger has account 0. */
 enum { TIDE_ALERTS_NO_ACCOUNT = INT32_MAX };
+/* ---- engine/accounts/notifier.c; under the lock, but for start and free ---- */
+tide_status tide_notifying_start(tide_engine *engine, tide_error *err);
+void tide_notifying_free(tide_engine *engine);
+void tide_notifying_look(tide_engine *engine);   /* an alert changed */
+void tide_notifying_reload(tide_engine *engine); /* the settings changed */
+void tide_notifying_cancel(tide_engine *engine); /* a stop waits no longer */
+/* Whether a notice is being sent, or may be due. */
+bool tide_notifying_busy(const tide_engine *engine);
 /* ---- engine/accounts/metadata.c ---- */
 /* Requests a measure of the accounts that need one; returns when to look again. */
 uint64_t tide_metadata_look(tide_engine *engine, uint64_t now_ms);
@@ -593,8 +651,17 @@ void tide_accounts_count(tide_engine *engine);
 /* The limits of a provider; NULL: this process does not know it. */
 const struct tide_provider_limits *tide_engine_limits_of(const tide_engine *engine,
                                                          const char *provider);
-/* The numbers of an account at that provider: those of "default" if it is not known. */
-struct tide_governor_profile tide_engine_profile(const tide_engine *engine, const char *provider);
+/* The numbers of an account at its provider: those of "default" if it is not known. */
+struct tide_governor_profile tide_account_profile(const tide_engine *engine,
+                                                  const struct tide_account *account);
+
+/* ---- engine/accounts/settings.c; under the lock ---- */
+/* What counts for it: its own settings, else the common ones (E11.2).  Borrowed until the next
+ * reload. */
+const tide_settings *tide_account_settings(const tide_engine *engine,
+                                           const struct tide_account *account);
+/* Its fields that are settings. */
+void tide_account_tune(tide_engine *engine, struct tide_account *account);
 
 /* ---- engine/accounts/limits.c ---- */
 tide_status tide_limits_new(tide_engine *engine, tide_error *err);
@@ -603,7 +670,7 @@ tide_status tide_limits_add(tide_engine *engine, const struct tide_provider_limi
                             tide_error *err);
 void tide_limits_free(tide_engine *engine);
 void tide_limits_reload(tide_engine *engine); /* the settings changed */
-/* Charges the account's calls also to the limit its provider's accounts have in common. */
+/* Charges the account's calls also to the limit that the accounts of its project have in common. */
 tide_status tide_limits_bind(tide_engine *engine, struct tide_account *account);
 /* On a shared ledger: the most units of a common limit this process could use; 0: none. */
 uint64_t tide_limits_wanted(const tide_engine *engine, size_t index);
@@ -618,8 +685,9 @@ void tide_accounts_reload(tide_engine *engine);
 
 /* ---- jobs.c ---- */
 enum { TIDE_JOBS_RUNNING_MAX = TIDE_CLAIM_MAX };
-/* Changes all jobs that the filter matches, in slices.  TIDE_NOT_FOUND: it names a job that does
- * not exist. */
+/* Changes all jobs that the filter matches, in slices.
+ *   TIDE_NOT_FOUND  it names a job that does not exist
+ *   TIDE_STALE      it expects another count; nothing was changed */
 tide_status tide_jobs_retry(tide_engine *engine, const struct tide_job_filter *filter,
                             uint64_t *count_out, tide_error *err);
 /* Failed and canceled ones become done (E5.2). */
@@ -643,6 +711,10 @@ struct tide_bad_filter {
     uint32_t account; /* UINT32_MAX: any */
     uint32_t kind;    /* 0: any */
     tide_text item;   /* empty: any */
+    bool has_state;   /* only those in `state` */
+    tide_bad_state state;
+    bool expects; /* so many must match, or nothing is changed (TIDE_STALE) */
+    uint64_t expected;
 };
 /* Enqueues the items that the filter matches; accepts them as they are. */
 tide_status tide_bad_retry(tide_engine *engine, const struct tide_bad_filter *filter,

@@ -518,6 +518,7 @@ static void count_items(tide_job *job, uint64_t now_ms)
     job->account->split += split;
     job->account->windows_changed = true;
     count_metadata(job);
+    tide_account_series_add(engine, job->account, now_ms, job->items_stored, 0);
     (void)tide_alerts_items(engine->alerts, job->account->id, job->items_stored, job->items_bad,
                             now_ms);
 }
@@ -525,19 +526,23 @@ static void count_items(tide_job *job, uint64_t now_ms)
 void tide_job_count(tide_job *job, uint64_t now_ms)
 {
     struct tide_progress *counts = &job->engine->counts;
+    struct tide_meter_system *system = &job->engine->meters.systems[job->kind->system];
     const struct tide_finish *finish = &job->finish;
     if (!job->counted)
         return; /* it did not run */
     if (finish->state == TIDE_ROW_DONE) {
         counts->done++;
+        system->done++;
         tide_job_log(job, TIDE_LOG_DEBUG,
                      finish->status == TIDE_SUPERSEDED ? "job split" : "job done", finish->error);
     } else if (finish->state == TIDE_ROW_FAILED) {
         counts->failed++;
+        system->failed++;
         if (job->account != NULL)
             job->account->failed++;
         tide_job_log(job, TIDE_LOG_ERROR, "job failed", finish->error);
     } else if (finish->state == TIDE_ROW_CANCELED) {
+        system->canceled++;
         tide_job_log(job, TIDE_LOG_INFO, "job canceled", finish->error);
     } else if (finish->attempts_add > 0) {
         counts->retried++;

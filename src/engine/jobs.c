@@ -58,7 +58,8 @@ struct change {
     void *is_over_arg;
     uint64_t over[SLICE];
     struct tide_changes changes;
-    size_t count; /* of this slice */
+    size_t count;      /* of this slice */
+    uint64_t left_max; /* how many more may be changed */
     uint64_t running[TIDE_JOBS_RUNNING_MAX];
     size_t running_count;
 };
@@ -142,9 +143,10 @@ static tide_status change_run(tide_transaction *transaction, void *arg, tide_err
     struct change *change = arg;
     tide_changes_clear(&change->changes);
     change->count = 0;
-    change->filter.count_max = SLICE;
+    change->filter.count_max = change->left_max < SLICE ? (size_t)change->left_max : SLICE;
     if (change->filter.id != 0)
         TIDE_TRY(job_must_exist(transaction->engine->ledger, change->filter.id, err));
+    TIDE_TRY(tide_ledger_jobs_expect(transaction->engine->ledger, &change->filter, err));
     TIDE_TRY(change->is_over != NULL ? accept_over(transaction, change, err)
                                      : change_kinds(transaction, change, err));
     if (change->count + change->running_count > 0)
@@ -184,11 +186,20 @@ static tide_status change_slices(tide_engine *engine, struct change *change, uin
     tide_status rc = TIDE_OK;
     *total_out = 0;
     change->count = SLICE;
-    while (rc == TIDE_OK && change->count >= SLICE) {
+    change->left_max = change->filter.expects ? change->filter.expected : UINT64_MAX;
+    if (change->filter.expects && change->filter.expected == 0)
+        change->left_max = SLICE; /* none: the first slice says so */
+    while (rc == TIDE_OK && change->count >= SLICE && change->left_max > 0) {
         change->count = 0;
         struct tide_write write = {.run = change_run, .arg = change, .apply = change_apply};
         rc = tide_write_run(engine, &write, err);
-        *total_out += rc == TIDE_OK ? change->count : 0;
+        if (rc != TIDE_OK)
+            break;
+        *total_out += change->count;
+        /* The count was compared in the transaction of the first slice.  Jobs that come to match
+         * between two slices must not make more of them than the user saw. */
+        change->filter.expects = false;
+        change->left_max -= change->left_max < change->count ? change->left_max : change->count;
     }
     return rc;
 }

@@ -33,6 +33,7 @@ static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])
     (void)tide_tracker_refill_set(engine->tracker, engine->tuning.refill_below_permille,
                                   engine->tuning.refill_to_permille);
     tide_alerting_reload(engine);
+    tide_notifying_reload(engine);
     engine->look_at_ms = 0; /* so that new thresholds apply to the present counts */
     tide_transfer_settings(engine);
     tide_limits_reload(engine);
@@ -44,14 +45,13 @@ static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])
     tide_cond_wake_one(engine->world, engine->pump);
 }
 
-static void tell(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT],
-                 const bool restart[TIDE_SETTINGS_COUNT])
+static void tell(void *arg, const char *account, tide_setting setting, bool later)
 {
-    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
-        if (changed[i] || restart[i])
-            tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
-                           changed[i] ? "setting changed" : "setting changes at the next start",
-                           TIDE_F_CSTR("name", tide_setting_info((tide_setting)i)->name));
+    tide_engine *engine = arg;
+    tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                   later ? "setting changes at the next start" : "setting changed",
+                   TIDE_F_CSTR("name", tide_setting_info(setting)->name),
+                   TIDE_F_CSTR("account", account == NULL ? "" : account));
 }
 
 tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTINGS_COUNT],
@@ -64,9 +64,9 @@ tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTIN
     if (rc == TIDE_OK)
         apply(engine, changed_out);
     tide_lock_drop(engine->world, engine->lock);
-    tide_settings_free(fresh);
     if (rc == TIDE_OK)
-        tell(engine, changed_out, restart_out);
+        tide_settings_changes(fresh, tell, engine);
+    tide_settings_free(fresh);
     return rc;
 }
 
@@ -124,11 +124,32 @@ uint64_t tide_reload_look(tide_engine *engine, uint64_t now_ms)
     /* Not before the start: opening an engine reads the settings without the lock. */
     if (engine->phase == TIDE_PHASE_OPEN)
         return TIDE_NEVER;
-    if (now_ms >= engine->settings_look_ms) {
+    const uint64_t asked_ms = engine->settings_look_ms;
+    if (now_ms >= asked_ms) {
         tide_lock_drop(engine->world, engine->lock);
         look(engine, path);
         tide_lock_take(engine->world, engine->lock);
-        engine->settings_look_ms = now_ms + engine->tuning.reload_every_ms;
+        if (engine->settings_look_ms == asked_ms)
+            engine->settings_look_ms = engine->settings_watched && engine->settings_print != 0
+                                           ? TIDE_NEVER
+                                           : now_ms + engine->tuning.reload_every_ms;
     }
     return engine->settings_look_ms;
+}
+
+void tide_engine_settings_watched(tide_engine *engine)
+{
+    tide_lock_take(engine->world, engine->lock);
+    engine->settings_watched = true;
+    tide_lock_drop(engine->world, engine->lock);
+    tide_engine_settings_changed(engine); /* it may have, before the caller watched it */
+}
+
+void tide_engine_settings_changed(tide_engine *engine)
+{
+    tide_lock_take(engine->world, engine->lock);
+    /* Another value than the last one, so that a look that is under way is not the last. */
+    engine->settings_look_ms = engine->settings_look_ms == 0 ? 1 : 0;
+    tide_cond_wake_one(engine->world, engine->keeper);
+    tide_lock_drop(engine->world, engine->lock);
 }

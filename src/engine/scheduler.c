@@ -216,6 +216,8 @@ static void fire(tide_engine *engine, const struct tide_firing *firing)
     tide_write_push(engine, &fire->write);
 }
 
+enum { CLOCK_LOOK_MS = 60000 };
+
 uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms)
 {
     uint64_t now_unix_ms = tide_world_now_unix_ms(engine->world);
@@ -229,7 +231,24 @@ uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms)
     uint64_t at_unix_ms = tide_schedules_wake_at_unix_ms(engine->schedules);
     if (at_unix_ms == UINT64_MAX)
         return TIDE_NEVER;
-    /* Wall time may jump, so look again at least every minute. */
-    uint64_t wait_ms = at_unix_ms > now_unix_ms ? at_unix_ms - now_unix_ms : 0;
-    return now_ms + (wait_ms < 60000 ? wait_ms : 60000);
+    /* Wall time may jump, so look again at least every minute, unless another thread watches it. */
+    const uint64_t wait_ms = at_unix_ms > now_unix_ms ? at_unix_ms - now_unix_ms : 0;
+    const uint64_t wait_ms_max = engine->clock_watched ? TIDE_NEVER - now_ms : CLOCK_LOOK_MS;
+    return now_ms + (wait_ms < wait_ms_max ? wait_ms : wait_ms_max);
+}
+
+void tide_engine_clock_watched(tide_engine *engine)
+{
+    tide_lock_take(engine->world, engine->lock);
+    engine->clock_watched = true;
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+void tide_engine_clock_changed(tide_engine *engine)
+{
+    tide_lock_take(engine->world, engine->lock);
+    engine->look_at_ms = 0;
+    tide_cond_wake_one(engine->world, engine->pump);
+    tide_notifying_look(engine);
+    tide_lock_drop(engine->world, engine->lock);
 }

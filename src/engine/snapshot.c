@@ -96,6 +96,20 @@ static void outcome_json(json_t *json, const struct tide_outcome *outcome)
     }
 }
 
+/* In the last six steps that are over. */
+static uint64_t items_last_minute(const struct tide_account *account, uint64_t now_ms)
+{
+    uint32_t values[TIDE_SERIES_STEPS_MAX];
+    uint64_t sum = 0;
+    if (account->series == NULL)
+        return 0;
+    const size_t steps =
+        tide_series_read(&account->series->items, TIDE_SERIES_HOUR, now_ms, values);
+    for (size_t i = steps - 7; i < steps - 1; i++)
+        sum += values[i];
+    return sum;
+}
+
 static json_t *account_json(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
     const struct tide_account_jobs *jobs = &account->jobs;
@@ -125,6 +139,7 @@ static json_t *account_json(tide_engine *engine, struct tide_account *account, u
     put(json, "delayed", number(jobs->states[TIDE_JOB_WAITING]));
     put(json, "blocked", number(jobs->states[TIDE_JOB_BLOCKED]));
     put(json, "bytes", number(jobs->bytes));
+    put(json, "items_last_minute", number(items_last_minute(account, now_ms)));
     put(json, "rate_units_per_s", json_real(view.rate));
     put(json, "rate_max_units_per_s", json_real(view.rate_max));
     put(json, "tokens", json_real(view.tokens));
@@ -136,6 +151,8 @@ static json_t *account_json(tide_engine *engine, struct tide_account *account, u
     put(json, "calls", number(view.calls));
     put(json, "calls_by_class", classes_json(&view));
     put(json, "methods", methods_json(account->governor));
+    tide_meters_blocked(account, now_ms);
+    tide_account_meters_json(engine, account, json);
     struct tide_badness_view badness = tide_badness_view(account->badness);
     put(json, "failing_items", number(badness.suspects));
     put(json, "failed", number(account->failed));
@@ -261,6 +278,7 @@ json_t *tide_engine_snapshot_json(tide_engine *engine)
     for (size_t i = 0; i < engine->accounts_count; i++)
         (void)json_array_append_new(accounts, account_json(engine, engine->accounts[i], now_ms));
     put(json, "accounts", accounts);
+    tide_meters_json(engine, now_ms, json);
     put_streams(json, engine, now_ms);
     tide_lock_drop(engine->world, engine->lock);
     put_systems(json, engine);

@@ -4,13 +4,24 @@
 #include "base/check.h"
 #include "base/limits.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define U32(id) tide_setting_u32(settings, TIDE_SET_##id)
 #define U64(id) tide_setting_u64(settings, TIDE_SET_##id)
+#define TEXT(field, id)                                                                            \
+    (void)snprintf(tuning.field, sizeof tuning.field, "%s",                                        \
+                   tide_setting_text(settings, TIDE_SET_##id))
 
+_Static_assert((int)TIDE_SETTING_TEXT_BYTES <= (int)TIDE_ALERT_MAIL_TEXT_BYTES,
+               "every text of the settings fits");
 _Static_assert((int)TIDE_SETTING_WINDOWS_MAX <= (int)TIDE_BANDWIDTH_SPANS_MAX,
                "every schedule that is accepted fits");
+
+static bool is_set(const tide_settings *settings, tide_setting setting)
+{
+    return tide_setting_text(settings, setting)[0] != '\0';
+}
 
 struct tide_tuning tide_tuning_engine(const tide_settings *settings)
 {
@@ -44,14 +55,26 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .fleet_poll_ms = U64(FLEET_POLL),
         .reload_every_ms = U64(SETTINGS_RELOAD_EVERY),
         .archive_guard = U64(ARCHIVE_GUARD),
+        .console_workers = U32(CONSOLE_WORKERS),
+        .console_batch = U32(CONSOLE_BATCH),
         .log_file_bytes = U64(LOG_FILE_BYTES),
         .log_files = U32(LOG_FILES),
-        .ledger_is_shared = tide_setting_text(settings, TIDE_SET_LEDGER_URL)[0] != '\0',
+        .ledger_is_shared = is_set(settings, TIDE_SET_LEDGER_URL),
+        .notices_wanted = is_set(settings, TIDE_SET_ALERTS_MAIL_ACCOUNT) ||
+                          (is_set(settings, TIDE_SET_ALERTS_MAIL_TO) &&
+                           is_set(settings, TIDE_SET_ALERTS_MAIL_SERVER)),
         .log_level_given = tide_setting_layer(settings, TIDE_SET_LOG_LEVEL) != TIDE_ORIGIN_DEFAULT,
     };
     bool known = tide_log_level_parse(tide_text_of(tide_setting_text(settings, TIDE_SET_LOG_LEVEL)),
                                       &tuning.log_level);
     TIDE_ASSERT(known); /* the table's choices are these names */
+    TEXT(serve_listen, SERVE_LISTEN);
+    TEXT(webhook.listen, SERVE_WEBHOOK_LISTEN);
+    TEXT(webhook.audience, SERVE_WEBHOOK_AUDIENCE);
+    TEXT(webhook.sender, SERVE_WEBHOOK_SENDER);
+    TEXT(webhook.keys, SERVE_WEBHOOK_KEYS);
+    TEXT(mail_push_topic, MAIL_PUSH_TOPIC);
+    TEXT(project, GOVERNOR_PROJECT);
     return tuning;
 }
 
@@ -206,7 +229,26 @@ struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings)
     alerts.metadata_budget_bytes = U64(ALERTS_METADATA_BUDGET);
     alerts.metadata_warn_ppm = U32(ALERTS_METADATA_WARN) * 1000;
     alerts.metadata_critical_ppm = U32(ALERTS_METADATA_CRITICAL) * 1000;
+    alerts.notify_every_ms = U64(ALERTS_MAIL_EVERY);
+    alerts.notify_still_ms = U64(ALERTS_MAIL_STILL);
     return alerts;
+}
+
+static void text_copy(const tide_settings *settings, tide_setting setting,
+                      char out[TIDE_ALERT_MAIL_TEXT_BYTES])
+{
+    (void)snprintf(out, TIDE_ALERT_MAIL_TEXT_BYTES, "%s", tide_setting_text(settings, setting));
+}
+
+struct tide_alert_mail tide_tuning_alert_mail(const tide_settings *settings)
+{
+    struct tide_alert_mail mail = {.to = ""};
+    text_copy(settings, TIDE_SET_ALERTS_MAIL_TO, mail.to);
+    text_copy(settings, TIDE_SET_ALERTS_MAIL_FROM, mail.from);
+    text_copy(settings, TIDE_SET_ALERTS_MAIL_SERVER, mail.server);
+    text_copy(settings, TIDE_SET_ALERTS_MAIL_CA_FILE, mail.ca_file);
+    text_copy(settings, TIDE_SET_ALERTS_MAIL_ACCOUNT, mail.account);
+    return mail;
 }
 
 /* ---- lanes, bandwidth (E3.1, E4.7) --------------------------------------------------- */

@@ -15,13 +15,14 @@
 #define TIDE_ENGINE_TUNING_H
 
 #include "base/log.h"
-#include "core/alerts.h"
+#include "core/alerts/alerts.h"
 #include "core/badness.h"
 #include "core/governor/bandwidth.h"
 #include "core/lanes.h"
 #include "core/retry.h"
 #include "engine/providers.h"
 #include "settings/settings.h"
+#include "tidemark_inside.h"
 
 /* Numbers that the engine itself reads, outside of any part of the core. */
 struct tide_tuning {
@@ -49,6 +50,14 @@ struct tide_tuning {
     uint64_t log_file_bytes; /* for programs that keep the log in files */
     uint32_t log_files;
     bool ledger_is_shared; /* for commands: ledger.url names one */
+    char serve_listen[32]; /* for `tidemark serve`, as the next */
+    struct {
+        char listen[32], audience[256], sender[256], keys[256];
+    } webhook;
+    char mail_push_topic[256];               /* for the mail system */
+    uint32_t console_workers, console_batch; /* for the console system */
+    char project[64];    /* of the account at its provider (engine/accounts/limits.c) */
+    bool notices_wanted; /* the settings say where mail about alerts goes */
 };
 struct tide_tuning tide_tuning_engine(const tide_settings *settings);
 
@@ -61,6 +70,8 @@ uint64_t tide_tuning_shared(const tide_settings *settings,
                             const struct tide_provider_limits *limits, uint32_t *window_ms_out);
 struct tide_badness_settings tide_tuning_badness(const tide_settings *settings);
 struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings);
+/* For the program, which sends the mail. */
+struct tide_alert_mail tide_tuning_alert_mail(const tide_settings *settings);
 struct tide_retry_policy tide_tuning_retry(const tide_settings *settings);
 /* The priority that the settings give to the kind of that name; 0: none. */
 uint8_t tide_tuning_priority(const struct tide_tuning *tuning, const char *kind);

@@ -23,6 +23,7 @@ static tide_job *next_job(tide_engine *engine, uint64_t now_ms)
         (engine->fleet != NULL ? job->brief.attempts >= job->brief.attempts_max
                                : tide_map_get(&engine->died_often, job->brief.id, &died));
     tide_tracker_started(engine->tracker, id, now_ms);
+    tide_engine_wakes(engine);
     if (engine->workers_idle > 0 && tide_lanes_can_start(engine->lanes))
         tide_cond_wake_one(engine->world, engine->work);
     if (engine->look_at_ms > now_ms + 1000) {
@@ -62,6 +63,7 @@ static tide_status run_handler(tide_job *job)
 static void run_one(struct tide_worker *worker, tide_job *job, uint64_t now_ms)
 {
     tide_engine *engine = worker->engine;
+    const uint64_t started_ms = now_ms;
     worker->job = job;
     worker->canceled_ms = 0;
     __atomic_store_n(&job->beat_ms, now_ms, __ATOMIC_RELAXED);
@@ -86,6 +88,7 @@ static void run_one(struct tide_worker *worker, tide_job *job, uint64_t now_ms)
     }
     worker->job = NULL;
     now_ms = tide_world_now_ms(engine->world);
+    tide_meters_ran(job, now_ms - started_ms);
     if (tide_job_conclude(job, status, now_ms))
         tide_ended_push(engine, job);
     tide_dispatch(engine, now_ms);

@@ -333,7 +333,7 @@ static tide_status ask_shares(struct look *look, tide_tx *tx, uint64_t now_unix_
     for (size_t i = 0; i < engine->limits_count; i++) {
         const struct tide_common_limit *common = &engine->limits[i];
         if (look->asks[i])
-            TIDE_TRY(tide_ledger_grant(tx, common->provider->name, look->owner, look->units_max[i],
+            TIDE_TRY(tide_ledger_grant(tx, common->key, look->owner, look->units_max[i],
                                        look->wanted[i], common->window_ms, look->lease_ms,
                                        now_unix_ms, &look->granted[i], err));
     }

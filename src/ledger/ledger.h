@@ -355,8 +355,14 @@ struct tide_job_filter {
     uint64_t cycle;     /* 0: any */
     uint64_t before_id; /* paging: ids below; 0: from the newest */
     size_t count_max;   /* 0: 100 */
+    /* For changes: so many must match, or nothing is changed (TIDE_STALE). */
+    bool expects;
+    uint64_t expected;
 };
-#define TIDE_JOB_FILTER_ANY ((struct tide_job_filter){0, UINT32_MAX, 0, -1, 0, 0, 0})
+#define TIDE_JOB_FILTER_ANY ((struct tide_job_filter){0, UINT32_MAX, 0, -1, 0, 0, 0, false, 0})
+/* TIDE_STALE: the filter expects another count.  Call it in the transaction of the first change. */
+tide_status tide_ledger_jobs_expect(tide_ledger *ledger, const struct tide_job_filter *filter,
+                                    tide_error *err);
 
 /* Purge checks a bounded number of rows a call (E2.5), and the next call continues there:
  * true until all rows were checked, however few rows the last call deleted. */
@@ -404,6 +410,12 @@ typedef enum tide_bad_state {
     TIDE_BAD_ACCEPTED = 3, /* accepted by a user (E5.2) */
     TIDE_BAD_RETRYING = 4,
 } tide_bad_state;
+
+/* Names a row of bad items; also a place between two of them. */
+struct tide_bad_key {
+    uint32_t account, kind;
+    tide_text item;
+};
 
 struct tide_bad_row {
     uint32_t account;

@@ -270,8 +270,14 @@ WRITE(cursor_advance,
 
 /* ---- bad items ---- */
 
+/* In the order of account, kind and item. */
 COMMON_READ(bad_list, (uint32_t account, uint32_t kind,
                        bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg))
+/* The same from behind a row on, which need not exist any more. */
+COMMON_READ(bad_after, (uint32_t account, uint32_t kind, const struct tide_bad_key *after,
+                        bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg))
+/* state -1: any. */
+COMMON_READ(bad_count, (uint32_t account, uint32_t kind, int state, uint64_t *count_out))
 COMMON_WRITE(bad_state, (uint32_t account, uint32_t kind, tide_text item, tide_bad_state state,
                          uint64_t now_unix_ms))
 
@@ -318,11 +324,16 @@ COMMON_READ(note_get, (const char *key, tide_buf *value_out))
 /* Newest first.  Texts are borrowed during the call.  `visit` returns false to stop. */
 COMMON_READ(jobs, (const struct tide_job_filter *filter,
                    bool (*visit)(const struct tide_job_row *row, void *arg), void *arg))
+/* How many match; reads no more than an index where there is one for the state. */
+COMMON_READ(jobs_count, (const struct tide_job_filter *filter, uint64_t *count_out))
 /* What the job waits for: unfinished, failed and canceled dependencies, at most
  * `count_max` ids with their states. */
 COMMON_READ(needs, (uint64_t job, struct tide_need *needs_out, size_t count_max, size_t *count_out))
 COMMON_READ(counts, (uint64_t now_unix_ms,
                      bool (*visit)(const struct tide_job_count *row, void *arg), void *arg))
+/* The same without jobs that are done, of which a history may have many. */
+COMMON_READ(counts_left, (uint64_t now_unix_ms,
+                          bool (*visit)(const struct tide_job_count *row, void *arg), void *arg))
 /* The size of what is stored for an account besides its jobs: streams, unfinished cycles, bad
  * items, its governor and its notes, as bytes of text plus 8 for each number (E6.4), and whether
  * there are records of its items.  Reads all of it. */

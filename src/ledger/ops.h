@@ -49,7 +49,8 @@ struct tide_ledger_ops {
      * ?6 cycle or 0, ?7 the last id, ?8 the number of rows.  counts: ?1 now.  The others: ?1 the
      * account. */
     const char *(*jobs_text)(const struct tide_job_filter *filter);
-    const char *counts_text, *work_left_text, *metadata_text;
+    const char *(*jobs_count_text)(const struct tide_job_filter *filter);
+    const char *counts_text, *counts_left_text, *work_left_text, *metadata_text;
 
     /* ---- operations: required; SHARED_... NULL: the ledger is not shared ---- */
 #define OP(ledger, name, params, args) tide_status(*name) params;

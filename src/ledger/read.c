@@ -4,6 +4,8 @@
  * of jobs and their indexes are not the same. */
 #include "ledger/common.h"
 
+#include <inttypes.h>
+
 tide_status tide_ledger_ask_with(tide_ledger *ledger, tide_rows_stmt *stmt_out, tide_error *err,
                                  const tide_value *values, size_t count)
 {
@@ -78,12 +80,44 @@ tide_status tide_ledger_jobs(tide_ledger *ledger, const struct tide_job_filter *
     return tide_ledger_end_rows(ledger, &stmt, rc);
 }
 
-tide_status tide_ledger_counts(tide_ledger *ledger, uint64_t now_unix_ms,
+tide_status tide_ledger_jobs_count(tide_ledger *ledger, const struct tide_job_filter *filter,
+                                   uint64_t *count_out, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    uint64_t count = 0;
+    const uint64_t last = filter->id != 0 ? filter->id : INT64_MAX;
+    tide_status rc =
+        tide_ledger_ask(ledger, &stmt, err, ledger->ops->jobs_count_text(filter), filter->id,
+                        filter->account == UINT32_MAX ? 0 : filter->account, filter->account,
+                        filter->kind, filter->state, filter->cycle, last);
+    if (tide_rows_next(&stmt, &rc, err))
+        count = tide_rows_get_u64(&stmt, 0);
+    rc = tide_ledger_end_rows(ledger, &stmt, rc);
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return rc;
+}
+
+tide_status tide_ledger_jobs_expect(tide_ledger *ledger, const struct tide_job_filter *filter,
+                                    tide_error *err)
+{
+    uint64_t count = 0;
+    if (!filter->expects)
+        return TIDE_OK;
+    const tide_status rc = tide_ledger_jobs_count(ledger, filter, &count, err);
+    return rc != TIDE_OK || count == filter->expected
+               ? rc
+               : tide_error_set(err, TIDE_STALE,
+                                "%" PRIu64 " job%s now, not %" PRIu64 "; nothing was changed",
+                                count, count == 1 ? " matches" : "s match", filter->expected);
+}
+
+static tide_status counts_read(tide_ledger *ledger, const char *text, uint64_t now_unix_ms,
                                bool (*visit)(const struct tide_job_count *row, void *arg),
                                void *arg, tide_error *err)
 {
     tide_rows_stmt stmt;
-    tide_status rc = tide_ledger_ask(ledger, &stmt, err, ledger->ops->counts_text, now_unix_ms);
+    tide_status rc = tide_ledger_ask(ledger, &stmt, err, text, now_unix_ms);
     while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_job_count count = {
             .account = tide_rows_get_u32(&stmt, 0),
@@ -102,6 +136,20 @@ tide_status tide_ledger_counts(tide_ledger *ledger, uint64_t now_unix_ms,
             break;
     }
     return tide_ledger_end_rows(ledger, &stmt, rc);
+}
+
+tide_status tide_ledger_counts(tide_ledger *ledger, uint64_t now_unix_ms,
+                               bool (*visit)(const struct tide_job_count *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    return counts_read(ledger, ledger->ops->counts_text, now_unix_ms, visit, arg, err);
+}
+
+tide_status tide_ledger_counts_left(tide_ledger *ledger, uint64_t now_unix_ms,
+                                    bool (*visit)(const struct tide_job_count *row, void *arg),
+                                    void *arg, tide_error *err)
+{
+    return counts_read(ledger, ledger->ops->counts_left_text, now_unix_ms, visit, arg, err);
 }
 
 /* ---- streams --------------------------------------------------------------------- */

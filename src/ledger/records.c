@@ -252,6 +252,32 @@ tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t
                                  bool (*visit)(const struct tide_bad_row *row, void *arg),
                                  void *arg, tide_error *err)
 {
+    const struct tide_bad_key first = {0, 0, TIDE_TEXT("")}; /* before all: kinds begin at 1 */
+    return tide_ledger_bad_after(ledger, account, kind, &first, visit, arg, err);
+}
+
+tide_status tide_ledger_bad_count(tide_ledger *ledger, uint32_t account, uint32_t kind, int state,
+                                  uint64_t *count_out, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    uint64_t count = 0;
+    tide_status rc = tide_ledger_ask(ledger, &stmt, err,
+                                     "SELECT count(*) FROM bad WHERE account BETWEEN ?1 AND ?2"
+                                     " AND (?3 = 0 OR kind = ?3) AND (?4 < 0 OR state = ?4)",
+                                     account == UINT32_MAX ? 0 : account, account, kind, state);
+    if (tide_rows_next(&stmt, &rc, err))
+        count = tide_rows_get_u64(&stmt, 0);
+    rc = tide_ledger_end_rows(ledger, &stmt, rc);
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return rc;
+}
+
+tide_status tide_ledger_bad_after(tide_ledger *ledger, uint32_t account, uint32_t kind,
+                                  const struct tide_bad_key *after,
+                                  bool (*visit)(const struct tide_bad_row *row, void *arg),
+                                  void *arg, tide_error *err)
+{
     tide_rows_stmt stmt;
     tide_status rc = tide_ledger_ask(
         ledger, &stmt, err,
@@ -259,8 +285,10 @@ tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t
         " a.name, k.name, b.item, b.reason FROM bad b"
         " LEFT JOIN account a ON a.id = b.account LEFT JOIN kind k ON k.id = b.kind"
         " WHERE b.account BETWEEN ?1 AND ?2 AND (?3 = 0 OR b.kind = ?3)"
+        " AND (b.account, b.kind, b.item COLLATE BINARY) > (?4, ?5, ?6)"
         " ORDER BY b.account, b.kind, b.item COLLATE BINARY",
-        account == UINT32_MAX ? 0 : account, account, kind);
+        account == UINT32_MAX ? 0 : account, account, kind, after->account, after->kind,
+        after->item);
     while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_bad_row bad = {
             .account = tide_rows_get_u32(&stmt, 0),

@@ -14,8 +14,8 @@
 #ifndef TIDE_MAIL_INSIDE_H
 #define TIDE_MAIL_INSIDE_H
 
-#include "base/map.h"
 #include "engine/accounts/archive_id.h"
+#include "mail/claims.h"
 #include "mail/mail.h"
 #include "mail/rows.h"
 #include "mail/slice.h"
@@ -28,8 +28,7 @@ struct tide_mail_user {
     tide_tokens *tokens;
     tide_gmail *gmail;
     tide_archive *archive;
-    tide_map claims;       /* ids that a job is fetching; guarded by the mail system's lock */
-    uint64_t claims_ended; /* likewise */
+    struct tide_claims claims; /* ids that a job is fetching; guarded by the mail system's lock */
     struct tide_mail_budget *budget; /* likewise; of the run in progress; NULL: no limit */
     bool broken; /* atomic: the archive accepts no more writes in this process (E1.10) */
     /* Guarded by the mail system's lock (mail/sync/identity.c). */
@@ -38,6 +37,9 @@ struct tide_mail_user {
     struct tide_gmail_profile profile; /* the server's answer */
     bool profile_none;                 /* the server has no profile call */
     uint64_t profile_job;              /* the last job that got an answer; 0: none */
+    /* Guarded likewise (mail/sync/watch.c). */
+    uint64_t watch_due_ms;   /* 0: Gmail was not asked yet */
+    char watch_refused[200]; /* what it answered; "": it publishes */
 };
 
 /* A kind whose jobs call the server. */
@@ -66,7 +68,6 @@ struct tide_mail {
     uint32_t index_kind;
     uint32_t heal_kind, accept_kind;
     uint32_t remove_kind, choose_kind; /* 0: this process does not run the kind */
-    uint32_t fetch_ids;                /* ids per mail.fetch job (M2) */
     tide_lock *lock;                   /* guards users and their claims */
     bool opening;                      /* a thread is opening an account; under lock */
     tide_cond *opened;                 /* signaled when that account is open */
@@ -219,6 +220,10 @@ void tide_mail_over_begin(tide_job *job, struct tide_mail_page *page, uint64_t *
 tide_status tide_mail_history_ids(const json_t *records, tide_error *err);
 
 /* ---- mail/sync/refetch.c ---- */
+
+/* Renews the watch of the mailbox if that is due, and says in `notice` that Gmail refuses it. */
+tide_status tide_mail_watch(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                            char notice[TIDE_MAIL_NOTICE_BYTES], tide_error *err);
 
 /* Adds mail.fetch children for messages whose copy is incomplete or damaged, if a retry is due or
  * `all` is set. */

@@ -15,7 +15,6 @@
 #include <string.h>
 
 enum { BUSY_MS = 2000 };
-enum { GET_UNITS = 20, QUOTA_UNITS = 6000, QUOTA_MS = 60000 }; /* Gmail's, since May 2026 */
 
 /* ---- rows ---- */
 
@@ -159,7 +158,6 @@ static tide_status cancel_leftovers(tide_mail *mail, tide_error *err)
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
                            tide_mail **mail_out, tide_error *err)
 {
-    tide_message_start(); /* before any thread parses */
     tide_mail *mail = tide_mem_new(mem, sizeof *mail);
     if (mail == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the mail system");
@@ -169,10 +167,6 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
     mail->secrets = options->secrets;
     mail->options = *options;
     (void)snprintf(mail->archive_dir, sizeof mail->archive_dir, "%s", options->archive_dir);
-    mail->fetch_ids =
-        options->window_ms == 0
-            ? tide_slice_fetch_ids(QUOTA_UNITS, QUOTA_MS, GET_UNITS)
-            : tide_slice_fetch_ids(options->window_units, options->window_ms, GET_UNITS);
     tide_status rc = tide_lock_new(mail->world, &mail->lock);
     if (rc == TIDE_OK)
         rc = tide_cond_new(mail->world, &mail->opened);
@@ -199,7 +193,7 @@ static tide_status user_close(tide_mail *mail, struct tide_mail_user *user, tide
     const tide_status rc = tide_archive_close(user->archive, err);
     tide_gmail_close(user->gmail);
     tide_tokens_close(user->tokens);
-    tide_map_done(&user->claims);
+    tide_claims_done(&user->claims);
     tide_mem_free(mail->mem, user, sizeof *user);
     return rc;
 }
@@ -263,7 +257,7 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     if (user == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", row->email);
     user->account = row->account;
-    tide_map_init(&user->claims, mail->mem);
+    tide_claims_init(&user->claims, mail->mem);
     (void)snprintf(user->email, sizeof user->email, "%s", row->email);
     tide_mail_dir(mail->archive_dir, row->email, dir, sizeof dir);
     bool shared = false;
@@ -493,6 +487,37 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
     return TIDE_OK;
 }
 
+struct changed_ask {
+    const char *wanted;
+    char name[sizeof((struct tide_mail_row *)0)->email]; /* "": none */
+};
+
+static void changed_visit(const struct tide_mail_row *row, void *arg)
+{
+    struct changed_ask *ask = arg;
+    if (tide_mail_same_mailbox(row->email, ask->wanted))
+        (void)snprintf(ask->name, sizeof ask->name, "%s", row->email);
+}
+
+static tide_status changed_find(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_mail_rows(tide_transaction_rows(transaction), changed_visit, arg, err);
+}
+
+tide_status tide_mail_changed(tide_mail *mail, const char *email, bool whole, tide_error *err)
+{
+    struct changed_ask ask = {.wanted = email};
+    const tide_status rc = tide_transact(mail->engine, changed_find, &ask, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (ask.name[0] == '\0')
+        return tide_error_set(err, TIDE_NOT_FOUND, "%.200s is not an account of the mail system",
+                              email);
+    /* The job opens the archive, also if that is here: this caller must not wait for it. */
+    const struct tide_mail_run run = {.email = ask.name, .force = whole, .elsewhere = true};
+    return tide_mail_run(mail, &run, err);
+}
+
 enum { INDEX_GROUP = 200 }; /* so that the caller can stop between two groups */
 
 tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err)
@@ -557,23 +582,21 @@ static tide_status state_mark(tide_transaction *transaction, void *arg, tide_err
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
+static void state_add(const struct tide_shard_state *shard, void *arg)
+{
+    struct tide_mail_state *state = arg;
+    state->shards++;
+    state->stored += shard->messages;
+    state->raw_bytes += shard->raw_bytes;
+    state->archive_bytes += shard->bytes;
+}
+
 static tide_status state_archive(tide_mail *mail, uint32_t account, struct tide_mail_state *state,
                                  tide_error *err)
 {
     struct tide_mail_user *user = NULL;
     TIDE_TRY(tide_mail_user(mail, account, &user, err));
-    state->shards = tide_archive_shards(user->archive);
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < state->shards; i++) {
-        struct tide_shard_state shard;
-        rc = tide_archive_shard(user->archive, i, &shard, err);
-        if (rc != TIDE_OK)
-            break;
-        state->stored += shard.messages;
-        state->raw_bytes += shard.raw_bytes;
-        state->archive_bytes += shard.bytes;
-    }
-    return rc;
+    return tide_archive_states(user->archive, state_add, state, err);
 }
 
 tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail_state *state_out,

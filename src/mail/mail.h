@@ -49,8 +49,6 @@ struct tide_mail_options {
     tide_world *world;       /* borrowed */
     tide_secrets *secrets;   /* borrowed */
     const char *archive_dir; /* each account has a folder there */
-    uint64_t window_units;   /* quota: units per window_ms; 0: no limit */
-    uint64_t window_ms;      /* 0: Gmail's own quota */
     bool archiver;           /* on a shared ledger: has the handlers of removals and restores */
     bool no_sync;            /* no sync handlers: sync jobs stay in the ledger */
 };
@@ -120,6 +118,10 @@ void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
                        struct tide_mail_request *request_out);
 /* Enqueues the plan.  An account has one run at a time; a second call joins it. */
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err);
+
+/* Enqueues the plan of the account with this mailbox, whichever process has its archive; `whole`:
+ * list all of it.  TIDE_NOT_FOUND: there is none. */
+tide_status tide_mail_changed(tide_mail *mail, const char *email, bool whole, tide_error *err);
 
 /* Indexes one group of stored messages that are not indexed yet, of the accounts that this process
  * has used.  *done_out: how many; 0: none is left. */

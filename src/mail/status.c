@@ -336,24 +336,23 @@ bool tide_mail_look_check(const struct tide_mail_look *look)
     return gaps || jobs == 0; /* MST3 */
 }
 
+static void kept_add(const struct tide_shard_state *shard, void *arg)
+{
+    struct tide_mail_kept *kept = arg;
+    if (shard->messages > 0 && (kept->oldest_ms == 0 || shard->oldest_ms < kept->oldest_ms))
+        kept->oldest_ms = shard->oldest_ms;
+    if (shard->messages > 0 && shard->newest_ms > kept->newest_ms)
+        kept->newest_ms = shard->newest_ms;
+    kept->shards++;
+    kept->stored += shard->messages;
+    kept->raw_bytes += shard->raw_bytes;
+    kept->archive_bytes += shard->bytes;
+}
+
 tide_status tide_mail_kept(tide_archive *archive, struct tide_mail_kept *kept_out, tide_error *err)
 {
-    struct tide_mail_kept kept = {.shards = tide_archive_shards(archive)};
-    for (size_t i = 0; i < kept.shards; i++) {
-        struct tide_shard_state shard;
-        const tide_status rc = tide_archive_shard(archive, i, &shard, err);
-        if (rc == TIDE_NOT_FOUND)
-            break; /* the account was removed meanwhile */
-        if (rc != TIDE_OK)
-            return rc;
-        if (shard.messages > 0 && (kept.oldest_ms == 0 || shard.oldest_ms < kept.oldest_ms))
-            kept.oldest_ms = shard.oldest_ms;
-        if (shard.messages > 0 && shard.newest_ms > kept.newest_ms)
-            kept.newest_ms = shard.newest_ms;
-        kept.stored += shard.messages;
-        kept.raw_bytes += shard.raw_bytes;
-        kept.archive_bytes += shard.bytes;
-    }
+    struct tide_mail_kept kept = {0};
+    const tide_status rc = tide_archive_states(archive, kept_add, &kept, err);
     *kept_out = kept;
-    return TIDE_OK;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* the account was removed meanwhile */
 }

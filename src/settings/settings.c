@@ -1,4 +1,4 @@
-#include "settings/settings.h"
+#include "settings/inside.h"
 
 #include "base/check.h"
 #include "settings/schedule.h"
@@ -9,41 +9,36 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define ROW_N(id, n, t, def, lo, hi, u, l, m)                                                      \
+/* What `when` of the table means, as bits. */
+enum {
+    WHEN_NEXT_START = 0,
+    WHEN_LIVE = 1,
+    WHEN_NEXT_START_OWN = 2,
+    WHEN_LIVE_OWN = WHEN_LIVE | WHEN_NEXT_START_OWN,
+};
+
+#define ROW_N(id, n, t, def, lo, hi, u, w, m)                                                      \
     {.name = (n),                                                                                  \
      .type = TIDE_TYPE_##t,                                                                        \
      .number = (def),                                                                              \
      .min = (lo),                                                                                  \
      .max = (hi),                                                                                  \
      .unit = (u),                                                                                  \
-     .live = (l),                                                                                  \
+     .live = (WHEN_##w & WHEN_LIVE) != 0,                                                          \
+     .own = (WHEN_##w & WHEN_NEXT_START_OWN) != 0,                                                 \
      .meaning = (m)},
-#define ROW_T(id, n, t, def, bytes_max, c, l, m)                                                   \
+#define ROW_T(id, n, t, def, bytes_max, c, w, m)                                                   \
     {.name = (n),                                                                                  \
      .type = TIDE_TYPE_##t,                                                                        \
      .text = (def),                                                                                \
      .max = (bytes_max),                                                                           \
      .unit = "",                                                                                   \
      .choices = (c),                                                                               \
-     .live = (l),                                                                                  \
+     .live = (WHEN_##w & WHEN_LIVE) != 0,                                                          \
+     .own = (WHEN_##w & WHEN_NEXT_START_OWN) != 0,                                                 \
      .meaning = (m)},
 
 static const struct tide_setting_info table[TIDE_SETTINGS_COUNT] = {TIDE_SETTINGS(ROW_N, ROW_T)};
-
-struct value {
-    uint64_t number;
-    char text[TIDE_SETTING_TEXT_BYTES];
-    tide_origin_layer layer;
-    unsigned line; /* of the file */
-};
-
-struct tide_settings {
-    tide_mem *mem;
-    struct value values[TIDE_SETTINGS_COUNT];
-    tide_arena arena; /* copies of the sources */
-    struct tide_settings_sources sources;
-    bool loaded; /* from these sources, which can be read again */
-};
 
 enum { SOURCES_BYTES_MAX = 1 << 20, ENVIRONMENT_MAX = 4096 };
 
@@ -68,9 +63,9 @@ bool tide_setting_find(tide_text name, tide_setting *setting_out)
 
 const char *tide_setting_type_name(tide_setting_type type)
 {
-    static const char *const names[] = {"integer", "size", "duration", "permille",
-                                        "bool",    "text", "schedule", "url"};
-    TIDE_ASSERT(type <= TIDE_TYPE_URL);
+    static const char *const names[] = {"integer", "size",     "duration", "permille", "bool",
+                                        "text",    "schedule", "url",      "address",  "server"};
+    TIDE_ASSERT(type <= TIDE_TYPE_SERVER);
     return names[type];
 }
 
@@ -87,31 +82,40 @@ void tide_setting_env_name(tide_setting setting, char name_out[TIDE_SETTING_TEXT
     }
 }
 
-const char *tide_setting_nearest(tide_text name)
+/* Keeps *best_io and returns NULL unless a known name is nearer. */
+static const char *nearer(tide_text name, size_t *best_io)
 {
     const char *nearest = NULL;
-    size_t best = name.bytes / 3 + 2; /* a larger distance is another word */
+    const size_t most = name.bytes / 3 + 2; /* a larger distance is another word */
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
-        size_t distance = tide_text_distance(name, tide_text_of(table[i].name));
-        if (distance < best) {
-            best = distance;
+        const size_t distance = tide_text_distance(name, tide_text_of(table[i].name));
+        if (distance < *best_io && distance < most) {
+            *best_io = distance;
             nearest = table[i].name;
         }
     }
     return nearest;
 }
 
+const char *tide_setting_nearest(tide_text name)
+{
+    size_t best = SIZE_MAX;
+    const char *nearest = nearer(name, &best);
+    /* Of a setting of one account, where the setting's name begins is not known. */
+    const bool own = name.bytes > 9 && memcmp(name.data, "accounts.", 9) == 0;
+    for (size_t i = 9; own && i + 1 < name.bytes; i++) {
+        const char *other = name.data[i] != '.'
+                                ? NULL
+                                : nearer((tide_text){name.data + i + 1, name.bytes - i - 1}, &best);
+        nearest = other != NULL ? other : nearest;
+    }
+    return nearest;
+}
+
 /* ---- one value ------------------------------------------------------------------ */
 
-/* Where a value comes from, for messages. */
-struct place {
-    tide_origin_layer layer;
-    const char *path; /* file */
-    unsigned line;
-    const char *variable; /* environment */
-};
-
-static const char *place_text(const struct place *place, char text[TIDE_SETTING_TEXT_BYTES])
+static const char *place_text(const struct tide_setting_place *place,
+                              char text[TIDE_SETTING_TEXT_BYTES])
 {
     switch (place->layer) {
     case TIDE_ORIGIN_FILE:
@@ -130,33 +134,69 @@ static const char *place_text(const struct place *place, char text[TIDE_SETTING_
     return text;
 }
 
-/* Sets a value from a layer; higher layers are added later (SET3). */
-static tide_status value_set(tide_settings *settings, tide_text name, tide_text text,
-                             const struct place *place, tide_error *err)
+static tide_status unknown(tide_text name, const struct tide_setting_place *place, tide_error *err)
+{
+    char where[TIDE_SETTING_TEXT_BYTES];
+    const char *nearest = tide_setting_nearest(name);
+    return tide_error_set(err, TIDE_INVALID, "%s: there is no setting \"%.*s\"%s%s%s",
+                          place_text(place, where), (int)(name.bytes > 120 ? 120 : name.bytes),
+                          name.data == NULL ? "" : name.data,
+                          nearest == NULL ? "" : "; did you mean \"",
+                          nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?");
+}
+
+/* What `name` sets, and for whom. */
+static tide_status target_of(tide_settings *settings, tide_text name,
+                             const struct tide_setting_place *place, tide_settings **target_out,
+                             tide_setting *setting_out, tide_error *err)
+{
+    char where[TIDE_SETTING_TEXT_BYTES];
+    tide_text account = TIDE_TEXT_NONE;
+    *target_out = settings;
+    if (tide_setting_find(name, setting_out))
+        return TIDE_OK;
+    if (!tide_setting_find_own(name, &account, setting_out))
+        return unknown(name, place, err);
+    if (!table[*setting_out].own)
+        return tide_error_set(err, TIDE_INVALID,
+                              "%s: %s is for all accounts together: it cannot be set for one alone",
+                              place_text(place, where), table[*setting_out].name);
+    tide_error why = {TIDE_OK, 0, ""};
+    const tide_status rc = tide_settings_own(settings, account, target_out, &why);
+    return rc == TIDE_OK ? rc
+                         : tide_error_set(err, rc, "%s: %s", place_text(place, where), why.text);
+}
+
+/* NULL, or why `text` cannot be the value. */
+static const char *refusal_of(tide_setting setting, tide_text text, uint64_t *number,
+                              char reason[TIDE_SETTING_TEXT_BYTES])
+{
+    const struct tide_setting_info *info = &table[setting];
+    return info->text != NULL
+               ? tide_setting_text_refusal(info, text, reason, TIDE_SETTING_TEXT_BYTES)
+               : tide_setting_number_refusal(info, text, number, reason, TIDE_SETTING_TEXT_BYTES);
+}
+
+tide_status tide_setting_set(tide_settings *settings, tide_text name, tide_text text,
+                             const struct tide_setting_place *place, tide_error *err)
 {
     char where[TIDE_SETTING_TEXT_BYTES], reason[TIDE_SETTING_TEXT_BYTES];
     tide_setting setting = TIDE_SETTINGS_COUNT;
-    if (!tide_setting_find(name, &setting)) {
-        const char *nearest = tide_setting_nearest(name);
-        return tide_error_set(err, TIDE_INVALID, "%s: there is no setting \"%.*s\"%s%s%s",
-                              place_text(place, where), (int)(name.bytes > 80 ? 80 : name.bytes),
-                              name.data == NULL ? "" : name.data,
-                              nearest == NULL ? "" : "; did you mean \"",
-                              nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?");
-    }
+    tide_settings *target = NULL;
+    TIDE_TRY(target_of(settings, name, place, &target, &setting, err));
     const struct tide_setting_info *info = &table[setting];
     uint64_t number = 0;
-    const char *why = info->text != NULL
-                          ? tide_setting_text_refusal(info, text, reason, sizeof reason)
-                          : tide_setting_number_refusal(info, text, &number, reason, sizeof reason);
-    if (why != NULL && info->type == TIDE_TYPE_URL) /* it may have a password, mistyped or not */
-        return tide_error_set(err, TIDE_INVALID, "%s: %s: its value %s", place_text(place, where),
-                              info->name, why);
+    const char *why = refusal_of(setting, text, &number, reason);
+    const int name_bytes = (int)name.bytes;
+    /* It may have a password, mistyped or not. */
+    if (why != NULL && (info->type == TIDE_TYPE_URL || info->type == TIDE_TYPE_SERVER))
+        return tide_error_set(err, TIDE_INVALID, "%s: %.*s: its value %s", place_text(place, where),
+                              name_bytes, name.data, why);
     if (why != NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: %s: \"%.*s\" %s", place_text(place, where),
-                              info->name, (int)(text.bytes > 60 ? 60 : text.bytes),
+        return tide_error_set(err, TIDE_INVALID, "%s: %.*s: \"%.*s\" %s", place_text(place, where),
+                              name_bytes, name.data, (int)(text.bytes > 60 ? 60 : text.bytes),
                               text.bytes == 0 ? "" : text.data, why);
-    struct value *value = &settings->values[setting];
+    struct tide_setting_value *value = &target->values[setting];
     value->number = number;
     if (info->text != NULL) {
         TIDE_ASSERT(text.bytes < sizeof value->text);
@@ -166,15 +206,18 @@ static tide_status value_set(tide_settings *settings, tide_text name, tide_text 
     }
     value->layer = place->layer;
     value->line = place->line;
+    value->own = target != settings;
+    tide_settings_follow(settings, setting);
     return TIDE_OK;
 }
 
 /* ---- layers --------------------------------------------------------------------- */
 
-static void values_default(struct value values[TIDE_SETTINGS_COUNT])
+static void values_default(struct tide_setting_value values[TIDE_SETTINGS_COUNT])
 {
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
-        values[i] = (struct value){.number = table[i].number, .layer = TIDE_ORIGIN_DEFAULT};
+        values[i] =
+            (struct tide_setting_value){.number = table[i].number, .layer = TIDE_ORIGIN_DEFAULT};
         if (table[i].text != NULL)
             (void)snprintf(values[i].text, sizeof values[i].text, "%s", table[i].text);
     }
@@ -197,6 +240,7 @@ void tide_settings_free(tide_settings *settings)
 {
     if (settings == NULL)
         return;
+    tide_settings_accounts_free(settings);
     tide_arena_done(&settings->arena);
     tide_mem_free(settings->mem, settings, sizeof *settings);
 }
@@ -209,8 +253,8 @@ struct yaml_target {
 static tide_status yaml_entry_set(void *arg, const struct tide_yaml_entry *entry, tide_error *err)
 {
     const struct yaml_target *target = arg;
-    struct place place = {TIDE_ORIGIN_FILE, target->path, entry->line, NULL};
-    return value_set(target->settings, entry->name, entry->value, &place, err);
+    struct tide_setting_place place = {TIDE_ORIGIN_FILE, target->path, entry->line, NULL};
+    return tide_setting_set(target->settings, entry->name, entry->value, &place, err);
 }
 
 tide_status tide_settings_add_yaml(tide_settings *settings, const char *path, tide_text yaml,
@@ -223,14 +267,13 @@ tide_status tide_settings_add_yaml(tide_settings *settings, const char *path, ti
             return tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading %s", path);
     }
     /* SET4: a file that is refused in the middle sets nothing. */
-    struct value *before = tide_mem_array(settings->mem, TIDE_SETTINGS_COUNT, sizeof *before);
-    if (before == NULL)
+    tide_settings *before = NULL;
+    if (tide_settings_copy(settings, &before) != TIDE_OK)
         return tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading %s", path);
-    memcpy(before, settings->values, sizeof settings->values);
-    tide_status rc = tide_yaml_walk(path, yaml, yaml_entry_set, &target, err);
+    const tide_status rc = tide_yaml_walk(path, yaml, yaml_entry_set, &target, err);
     if (rc != TIDE_OK)
-        memcpy(settings->values, before, sizeof settings->values);
-    tide_mem_free(settings->mem, before, TIDE_SETTINGS_COUNT * sizeof *before);
+        tide_settings_swap(settings, before);
+    tide_settings_free(before);
     return rc;
 }
 
@@ -260,9 +303,15 @@ tide_status tide_settings_add_environment(tide_settings *settings, const char *c
         char shown[100];
         (void)snprintf(shown, sizeof shown, "%.*s",
                        (int)(variable.bytes > 99 ? 99 : variable.bytes), variable.data);
-        struct place place = {TIDE_ORIGIN_ENV, NULL, 0, shown};
-        TIDE_TRY(
-            value_set(settings, name_of_variable(variable), tide_text_of(equals + 1), &place, err));
+        struct tide_setting_place place = {TIDE_ORIGIN_ENV, NULL, 0, shown};
+        /* Names of accounts have characters that names of variables lack. */
+        if (strncmp(shown, "TIDEMARK_ACCOUNTS_", 18) == 0)
+            return tide_error_set(err, TIDE_INVALID,
+                                  "environment %s: what is set for one account alone is given in "
+                                  "the file or with --set",
+                                  shown);
+        TIDE_TRY(tide_setting_set(settings, name_of_variable(variable), tide_text_of(equals + 1),
+                                  &place, err));
     }
     return TIDE_OK;
 }
@@ -270,11 +319,11 @@ tide_status tide_settings_add_environment(tide_settings *settings, const char *c
 tide_status tide_settings_add_flag(tide_settings *settings, const char *assignment, tide_error *err)
 {
     const char *equals = strchr(assignment, '=');
-    struct place place = {TIDE_ORIGIN_FLAG, NULL, 0, NULL};
+    struct tide_setting_place place = {TIDE_ORIGIN_FLAG, NULL, 0, NULL};
     if (equals == NULL)
         return tide_error_set(err, TIDE_INVALID, "--set %.100s: expected name=value", assignment);
-    return value_set(settings, (tide_text){assignment, (size_t)(equals - assignment)},
-                     tide_text_of(equals + 1), &place, err);
+    return tide_setting_set(settings, (tide_text){assignment, (size_t)(equals - assignment)},
+                            tide_text_of(equals + 1), &place, err);
 }
 
 /* All four layers from settings->sources into `settings`, which has defaults. */
@@ -359,7 +408,8 @@ tide_status tide_settings_load(tide_world *world, const struct tide_settings_sou
     return TIDE_OK;
 }
 
-static bool value_equal(tide_setting setting, const struct value *a, const struct value *b)
+bool tide_setting_value_equal(tide_setting setting, const struct tide_setting_value *a,
+                              const struct tide_setting_value *b)
 {
     return table[setting].text != NULL ? strcmp(a->text, b->text) == 0 : a->number == b->number;
 }
@@ -374,46 +424,82 @@ tide_status tide_settings_again(const tide_settings *settings, tide_world *world
 {
     if (settings->loaded)
         return tide_settings_load(world, &settings->sources, settings->mem, fresh_out, err);
-    tide_status rc = tide_settings_new(settings->mem, fresh_out);
-    if (rc != TIDE_OK)
-        return tide_error_set(err, rc, "out of memory while reading settings");
-    memcpy((*fresh_out)->values, settings->values, sizeof settings->values);
-    return TIDE_OK;
+    const tide_status rc = tide_settings_copy(settings, fresh_out);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "out of memory while reading settings");
 }
 
 /* Not live, or a change between a window and none: a governor cannot do that while it runs. */
-static bool counts_at_next_start(tide_setting setting, const struct value *old,
-                                 const struct value *new)
+static bool counts_at_next_start(tide_setting setting, const struct tide_setting_value *old,
+                                 const struct tide_setting_value *new)
 {
     return !table[setting].live || ((setting == TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS ||
                                      setting == TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS) &&
                                     (old->number == 0) != (new->number == 0));
 }
 
+/* Exchanges the values that apply from now on; `fresh` keeps the old ones, and what is new. */
+static void take_values(tide_settings *settings, tide_settings *fresh,
+                        bool changed_out[TIDE_SETTINGS_COUNT],
+                        bool restart_out[TIDE_SETTINGS_COUNT])
+{
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
+        const struct tide_setting_value old = settings->values[i];
+        struct tide_setting_value *new = &fresh->values[i];
+        const bool equal = tide_setting_value_equal((tide_setting)i, &old, new);
+        const bool later = !equal && counts_at_next_start((tide_setting)i, &old, new);
+        const bool concerns = settings->common == NULL || old.own || new->own;
+        if (!later)
+            settings->values[i] = *new;
+        else if (settings->common != NULL && !old.own)
+            settings->values[i] = settings->common->values[i]; /* SET6 */
+        *new = old;
+        new->news = equal || !concerns ? TIDE_VALUE_SAME
+                    : later            ? TIDE_VALUE_LATER
+                                       : TIDE_VALUE_CHANGED;
+        changed_out[i] = changed_out[i] || new->news == TIDE_VALUE_CHANGED;
+        restart_out[i] = restart_out[i] || new->news == TIDE_VALUE_LATER;
+    }
+}
+
 tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
                                bool changed_out[TIDE_SETTINGS_COUNT],
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
 {
+    memset(changed_out, 0, TIDE_SETTINGS_COUNT * sizeof *changed_out);
+    memset(restart_out, 0, TIDE_SETTINGS_COUNT * sizeof *restart_out);
+    TIDE_TRY(tide_settings_align(settings, fresh, err));
+    take_values(settings, fresh, changed_out, restart_out);
+    for (size_t i = 0; i < settings->accounts_count; i++) {
+        tide_settings *own = settings->accounts[i];
+        size_t at = 0;
+        while (strcmp(fresh->accounts[at]->account, own->account) != 0)
+            at++; /* ends: it is there */
+        take_values(own, fresh->accounts[at], changed_out, restart_out);
+    }
     /* The new live values may not agree with the old fixed ones (SET5): check the combination
      * before it applies. */
-    struct value before;
-    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
-        bool equal = value_equal((tide_setting)i, &settings->values[i], &fresh->values[i]);
-        bool later = counts_at_next_start((tide_setting)i, &settings->values[i], &fresh->values[i]);
-        changed_out[i] = !equal && !later;
-        restart_out[i] = !equal && later;
-        before = settings->values[i];
-        if (!restart_out[i])
-            settings->values[i] = fresh->values[i];
-        fresh->values[i] = before;
-    }
-    tide_status rc = tide_settings_check(settings, err);
+    const tide_status rc = tide_settings_check(settings, err);
     if (rc != TIDE_OK) {
-        memcpy(settings->values, fresh->values, sizeof settings->values);
+        tide_settings_swap(settings, fresh);
         memset(changed_out, 0, TIDE_SETTINGS_COUNT * sizeof *changed_out);
         memset(restart_out, 0, TIDE_SETTINGS_COUNT * sizeof *restart_out);
     }
     return rc;
+}
+
+static void each_change(const tide_settings *taken, tide_settings_change *visit, void *arg)
+{
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+        if (taken->values[i].news != TIDE_VALUE_SAME)
+            visit(arg, taken->common == NULL ? NULL : taken->account, (tide_setting)i,
+                  taken->values[i].news == TIDE_VALUE_LATER);
+}
+
+void tide_settings_changes(const tide_settings *taken, tide_settings_change *visit, void *arg)
+{
+    each_change(taken, visit, arg);
+    for (size_t i = 0; i < taken->accounts_count; i++)
+        each_change(taken->accounts[i], visit, arg);
 }
 
 /* ---- checking -------------------------------------------------------------------- */
@@ -437,24 +523,80 @@ static const struct pair {
     {TIDE_SET_ALERTS_BAD_WARN, TIDE_SET_ALERTS_BAD_CRITICAL, false},
 };
 
-static tide_status pair_refused(const tide_settings *settings, tide_setting small,
-                                tide_setting large, const char *relation, tide_error *err)
+/* "governor.cut = 50% (config.yaml:3)". */
+enum { SHOWN_BYTES = 480 };
+static void value_show(const tide_settings *settings, tide_setting setting, char out[SHOWN_BYTES])
 {
-    char a[TIDE_SETTING_TEXT_BYTES], b[TIDE_SETTING_TEXT_BYTES];
-    char a_origin[TIDE_SETTING_TEXT_BYTES * 2], b_origin[TIDE_SETTING_TEXT_BYTES * 2];
-    tide_setting_print(settings, small, a);
-    tide_setting_print(settings, large, b);
-    tide_setting_origin(settings, small, a_origin);
-    tide_setting_origin(settings, large, b_origin);
-    return tide_error_set(err, TIDE_INVALID, "%s = %.20s (%.100s) must be %s %s = %.20s (%.100s)",
-                          table[small].name, a, a_origin, relation, table[large].name, b, b_origin);
+    char name[TIDE_SETTING_NAME_BYTES], value[TIDE_SETTING_TEXT_BYTES];
+    char origin[TIDE_SETTING_TEXT_BYTES * 2];
+    tide_setting_name(settings, setting, name);
+    tide_setting_print(settings, setting, value);
+    tide_setting_origin(settings, setting, origin);
+    (void)snprintf(out, SHOWN_BYTES, "%s = %.20s (%.100s)", name, value, origin);
 }
 
-tide_status tide_settings_check(const tide_settings *settings, tide_error *err)
+static tide_status check_pairs(const tide_settings *settings, tide_error *err)
+{
+    char a[SHOWN_BYTES], b[SHOWN_BYTES];
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const uint64_t small = settings->values[pairs[i].small].number;
+        const uint64_t large = settings->values[pairs[i].large].number;
+        if (small < large || (!pairs[i].strictly && small == large))
+            continue;
+        value_show(settings, pairs[i].small, a);
+        value_show(settings, pairs[i].large, b);
+        return tide_error_set(err, TIDE_INVALID, "%s must be %s %s", a,
+                              pairs[i].strictly ? "below" : "at most", b);
+    }
+    return TIDE_OK;
+}
+
+/* With fewer units than the most expensive call or a batch costs, that would wait forever. */
+static tide_status check_units(const tide_settings *settings, tide_setting setting, uint64_t least,
+                               tide_error *err)
+{
+    char shown[SHOWN_BYTES];
+    const uint64_t units = settings->values[setting].number;
+    if (units == 0 || units >= least)
+        return TIDE_OK;
+    value_show(settings, setting, shown);
+    return tide_error_set(err, TIDE_INVALID,
+                          "%s must be 0 (no limit is known) or at least %" PRIu64, shown, least);
+}
+
+/* Accounts of one project have one quota together: the project of an account with another quota
+ * needs a name (E11.2). */
+static tide_status check_project(const tide_settings *settings, tide_setting units, tide_error *err)
+{
+    char shown[SHOWN_BYTES];
+    if (!settings->values[units].own || settings->values[TIDE_SET_GOVERNOR_PROJECT].text[0] != '\0')
+        return TIDE_OK;
+    value_show(settings, units, shown);
+    return tide_error_set(err, TIDE_INVALID,
+                          "%s: name the project of this account as well, with accounts.%s.%s",
+                          shown, settings->account, table[TIDE_SET_GOVERNOR_PROJECT].name);
+}
+
+/* E3.1: both lanes keep their workers, unless there is only one. */
+static tide_status check_workers(const tide_settings *settings, tide_error *err)
+{
+    const uint64_t workers = settings->values[TIDE_SET_WORKERS_COUNT].number;
+    const uint64_t reserved = settings->values[TIDE_SET_WORKERS_RESERVED_INTERACTIVE].number +
+                              settings->values[TIDE_SET_WORKERS_RESERVED_BULK].number;
+    if (workers > 1 && reserved >= workers)
+        return tide_error_set(err, TIDE_INVALID,
+                              "workers.reserved_interactive + workers.reserved_bulk = %" PRIu64
+                              " must be below workers.count = %" PRIu64,
+                              reserved, workers);
+    return TIDE_OK;
+}
+
+/* SET1. */
+static tide_status check_bounds(const tide_settings *settings, tide_error *err)
 {
     char reason[TIDE_SETTING_TEXT_BYTES];
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
-        const struct value *value = &settings->values[i];
+        const struct tide_setting_value *value = &settings->values[i];
         bool wrong = table[i].text != NULL
                          ? tide_setting_text_refusal(&table[i], tide_text_of(value->text), reason,
                                                      sizeof reason) != NULL
@@ -462,35 +604,41 @@ tide_status tide_settings_check(const tide_settings *settings, tide_error *err)
         if (wrong)
             return tide_error_set(err, TIDE_BUG, "setting %s is out of its bounds", table[i].name);
     }
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        uint64_t small = settings->values[pairs[i].small].number;
-        uint64_t large = settings->values[pairs[i].large].number;
-        if (small > large || (pairs[i].strictly && small == large))
-            return pair_refused(settings, pairs[i].small, pairs[i].large,
-                                pairs[i].strictly ? "below" : "at most", err);
+    return TIDE_OK;
+}
+
+/* SET6. */
+static tide_status check_inherited(const tide_settings *own, tide_error *err)
+{
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+        if (own->values[i].own ? !table[i].own
+                               : !tide_setting_value_equal((tide_setting)i, &own->values[i],
+                                                           &own->common->values[i]))
+            return tide_error_set(err, TIDE_BUG, "setting %s of %s is not its own", table[i].name,
+                                  own->account);
+    return TIDE_OK;
+}
+
+static tide_status check_one(const tide_settings *settings, tide_error *err)
+{
+    TIDE_TRY(check_bounds(settings, err));
+    TIDE_TRY(check_pairs(settings, err));
+    TIDE_TRY(check_units(settings, TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS,
+                         TIDE_SETTING_CONSOLE_UNITS_MIN, err));
+    TIDE_TRY(check_units(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS,
+                         TIDE_SETTING_GMAIL_UNITS_MIN, err));
+    TIDE_TRY(check_project(settings, TIDE_SET_GOVERNOR_GMAIL_PROJECT_UNITS, err));
+    TIDE_TRY(check_project(settings, TIDE_SET_GOVERNOR_CONSOLE_PROJECT_UNITS, err));
+    return check_workers(settings, err);
+}
+
+tide_status tide_settings_check(const tide_settings *settings, tide_error *err)
+{
+    TIDE_TRY(check_one(settings, err));
+    for (size_t i = 0; i < settings->accounts_count; i++) {
+        TIDE_TRY(check_inherited(settings->accounts[i], err));
+        TIDE_TRY(check_one(settings->accounts[i], err));
     }
-    /* With fewer units than a batch costs, the batch would wait forever. */
-    uint64_t queries = settings->values[TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS].number;
-    if (queries > 0 && queries < TIDE_SETTING_CONSOLE_UNITS_MIN)
-        return tide_error_set(err, TIDE_INVALID,
-                              "%s = %" PRIu64 " must be 0 (no limit is known) or at least %d",
-                              table[TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS].name, queries,
-                              TIDE_SETTING_CONSOLE_UNITS_MIN);
-    /* With fewer units than the most expensive call costs, that call would wait forever. */
-    uint64_t units = settings->values[TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS].number;
-    if (units > 0 && units < TIDE_SETTING_GMAIL_UNITS_MIN)
-        return tide_error_set(
-            err, TIDE_INVALID, "%s = %" PRIu64 " must be 0 (no limit is known) or at least %d",
-            table[TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS].name, units, TIDE_SETTING_GMAIL_UNITS_MIN);
-    /* E3.1: both lanes keep their workers, unless there is only one. */
-    uint64_t workers = settings->values[TIDE_SET_WORKERS_COUNT].number;
-    uint64_t reserved = settings->values[TIDE_SET_WORKERS_RESERVED_INTERACTIVE].number +
-                        settings->values[TIDE_SET_WORKERS_RESERVED_BULK].number;
-    if (workers > 1 && reserved >= workers)
-        return tide_error_set(err, TIDE_INVALID,
-                              "workers.reserved_interactive + workers.reserved_bulk = %" PRIu64
-                              " must be below workers.count = %" PRIu64,
-                              reserved, workers);
     return TIDE_OK;
 }
 
@@ -533,7 +681,7 @@ void tide_setting_print(const tide_settings *settings, tide_setting setting,
                         char value_out[TIDE_SETTING_TEXT_BYTES])
 {
     TIDE_ASSERT(setting < TIDE_SETTINGS_COUNT);
-    const struct value *value = &settings->values[setting];
+    const struct tide_setting_value *value = &settings->values[setting];
     if (table[setting].type == TIDE_TYPE_URL)
         tide_url_masked(tide_text_of(value->text), value_out, TIDE_SETTING_TEXT_BYTES);
     else if (table[setting].text != NULL)
@@ -547,8 +695,9 @@ void tide_setting_origin(const tide_settings *settings, tide_setting setting,
 {
     TIDE_ASSERT(setting < TIDE_SETTINGS_COUNT);
     char env_name[TIDE_SETTING_TEXT_BYTES];
-    const struct value *value = &settings->values[setting];
-    const char *file = settings->sources.file == NULL ? "file" : settings->sources.file;
+    const struct tide_setting_value *value = &settings->values[setting];
+    const tide_settings *common = settings->common == NULL ? settings : settings->common;
+    const char *file = common->sources.file == NULL ? "file" : common->sources.file;
     switch (value->layer) {
     case TIDE_ORIGIN_FILE:
         (void)snprintf(origin_out, TIDE_SETTING_TEXT_BYTES * 2, "%.400s:%u", file, value->line);
@@ -570,144 +719,4 @@ tide_origin_layer tide_setting_layer(const tide_settings *settings, tide_setting
 {
     TIDE_ASSERT(setting < TIDE_SETTINGS_COUNT);
     return settings->values[setting].layer;
-}
-
-/* ---- editing the file ------------------------------------------------------------- */
-
-struct edit_search {
-    tide_text name;
-    struct tide_yaml_entry found; /* its texts are gone after the walk */
-    bool is_found;
-};
-
-static tide_status edit_find(void *arg, const struct tide_yaml_entry *entry, tide_error *err)
-{
-    struct edit_search *search = arg;
-    (void)err;
-    if (tide_text_equal(entry->name, search->name)) {
-        search->found = *entry;
-        search->is_found = true;
-    }
-    return TIDE_OK;
-}
-
-/* Numbers, booleans and choices need no quotes; other texts get single quotes, in which only
- * the quote itself is special. */
-static tide_status add_yaml_value(tide_buf *out, const struct tide_setting_info *info,
-                                  tide_text value)
-{
-    if (info->text == NULL || info->choices != NULL)
-        return tide_buf_add(out, value.data, value.bytes);
-    TIDE_TRY(tide_buf_add_text(out, "'"));
-    for (size_t i = 0; i < value.bytes; i++)
-        TIDE_TRY(value.data[i] == '\'' ? tide_buf_add_text(out, "''")
-                                       : tide_buf_add(out, &value.data[i], 1));
-    return tide_buf_add_text(out, "'");
-}
-
-static tide_status edit_write(tide_text yaml, const struct edit_search *search, tide_text value,
-                              const struct tide_setting_info *info, tide_buf *edited)
-{
-    tide_buf_clear(edited);
-    size_t head = search->is_found ? search->found.start : yaml.bytes;
-    size_t tail = search->is_found ? search->found.end : yaml.bytes;
-    TIDE_ASSERT(head <= tail && tail <= yaml.bytes);
-    TIDE_TRY(head == 0 ? TIDE_OK : tide_buf_add(edited, yaml.data, head));
-    if (!search->is_found) {
-        if (yaml.bytes > 0 && yaml.data[yaml.bytes - 1] != '\n')
-            TIDE_TRY(tide_buf_add_text(edited, "\n"));
-        TIDE_TRY(tide_buf_print(edited, "%s: ", info->name));
-    }
-    TIDE_TRY(add_yaml_value(edited, info, value));
-    if (search->is_found && tail < yaml.bytes)
-        TIDE_TRY(tide_buf_add(edited, yaml.data + tail, yaml.bytes - tail));
-    if (!search->is_found)
-        TIDE_TRY(tide_buf_add_text(edited, "\n"));
-    return TIDE_OK;
-}
-
-/* The edited text must mean the same as before but for this one setting. */
-static tide_status edit_verify(const char *path, const tide_settings *before, tide_setting setting,
-                               tide_text value, tide_text edited, tide_error *err)
-{
-    tide_settings *after = NULL;
-    tide_settings *wanted = NULL;
-    struct place place = {TIDE_ORIGIN_FILE, path, 1, NULL};
-    tide_status rc = tide_settings_new(before->mem, &after);
-    if (rc == TIDE_OK)
-        rc = tide_settings_new(before->mem, &wanted);
-    if (rc == TIDE_OK)
-        rc = tide_settings_add_yaml(after, path, edited, err);
-    if (rc == TIDE_OK)
-        rc = value_set(wanted, tide_text_of(table[setting].name), value, &place, err);
-    if (rc == TIDE_OK)
-        rc = tide_settings_check(after, err);
-    for (int i = 0; rc == TIDE_OK && i < TIDE_SETTINGS_COUNT; i++) {
-        const struct value *expected = i == (int)setting ? &wanted->values[i] : &before->values[i];
-        if (!value_equal((tide_setting)i, expected, &after->values[i]))
-            rc = tide_error_set(err, TIDE_INVALID,
-                                "%s cannot be edited safely; set %s there by hand", path,
-                                table[setting].name);
-    }
-    /* A value that equals its default would look right even if the file lost it. */
-    if (rc == TIDE_OK && tide_setting_layer(after, setting) != TIDE_ORIGIN_FILE)
-        rc = tide_error_set(err, TIDE_INVALID, "%s cannot be edited safely; set %s there by hand",
-                            path, table[setting].name);
-    tide_settings_free(after);
-    tide_settings_free(wanted);
-    return rc;
-}
-
-tide_status tide_settings_edit_yaml(const char *path, tide_text yaml, tide_text name,
-                                    tide_text value, tide_mem *mem, tide_buf *edited,
-                                    tide_error *err)
-{
-    tide_settings *before = NULL;
-    tide_setting setting = TIDE_SETTINGS_COUNT;
-    struct edit_search search = {.name = name};
-    struct place place = {TIDE_ORIGIN_FLAG, NULL, 0, NULL};
-    tide_status rc = tide_settings_new(mem, &before);
-    if (rc != TIDE_OK)
-        return tide_error_set(err, rc, "out of memory while editing %s", path);
-
-    rc = value_set(before, name, value, &place, err); /* is it a setting and a value at all? */
-    if (rc == TIDE_OK) {
-        values_default(before->values);
-        rc = tide_settings_add_yaml(before, path, yaml, err);
-    }
-    if (rc == TIDE_OK)
-        rc = tide_yaml_walk(path, yaml, edit_find, &search, err);
-    if (rc == TIDE_OK && search.is_found && !search.found.editable)
-        rc = tide_error_set(err, TIDE_INVALID,
-                            "%s:%u: the value spans lines; change it there by hand", path,
-                            search.found.line);
-    if (rc == TIDE_OK) {
-        bool known = tide_setting_find(name, &setting);
-        TIDE_ASSERT(known);
-        rc = edit_write(yaml, &search, value, &table[setting], edited);
-        if (rc != TIDE_OK)
-            (void)tide_error_set(err, rc, "the edited %s would be too large", path);
-    }
-    if (rc == TIDE_OK)
-        rc = edit_verify(path, before, setting, value, tide_buf_text(edited), err);
-    tide_settings_free(before);
-    return rc;
-}
-
-tide_status tide_settings_edit_file(tide_world *world, const char *path, tide_text name,
-                                    tide_text value, tide_mem *mem, tide_error *err)
-{
-    tide_buf content, edited;
-    tide_buf_init(&content, mem, TIDE_SETTINGS_FILE_BYTES_MAX);
-    tide_buf_init(&edited, mem, TIDE_SETTINGS_FILE_BYTES_MAX);
-    tide_status rc = tide_file_read(world, path, TIDE_SETTINGS_FILE_BYTES_MAX, &content, err);
-    if (rc == TIDE_NOT_FOUND)
-        rc = TIDE_OK;
-    if (rc == TIDE_OK)
-        rc = tide_settings_edit_yaml(path, tide_buf_text(&content), name, value, mem, &edited, err);
-    if (rc == TIDE_OK)
-        rc = tide_file_replace(world, path, tide_buf_text(&edited), 0600, err);
-    tide_buf_done(&content);
-    tide_buf_done(&edited);
-    return rc;
 }

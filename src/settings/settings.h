@@ -9,6 +9,11 @@
  * the same.  In the environment dots become underscores in upper case:
  * TIDEMARK_WORKERS_COUNT=8.  TIDEMARK_HOME is not a setting.
  *
+ * Some settings can be set for one account alone: `accounts:` with the account's name beneath it
+ * and the same names beneath that, or --set accounts.NAME.KEY=VALUE; KEY is the longest part that
+ * is the name of a setting, because names of accounts have dots, too.  It replaces the common
+ * value of any layer for that account; tide_settings_of() gives what counts for it (E11.2).
+ *
  * One thread at a time: the owner reloads and passes changed values on.
  *
  * Invariants (tide_settings_check()):
@@ -17,6 +22,8 @@
  *   SET3  a value's origin is the highest layer that gave one.
  *   SET4  a refused input changes nothing: neither values nor files.
  *   SET5  values that bound each other agree (refill_below < refill_to, ...).
+ *   SET6  a value of an account is its own or the common one; only settings with `own` in the
+ *         table are ever its own.
  */
 #ifndef TIDE_ENGINE_SETTINGS_H
 #define TIDE_ENGINE_SETTINGS_H
@@ -30,8 +37,8 @@
 
 typedef struct tide_settings tide_settings;
 
-#define TIDE_SETTING_ENUM_N(id, name, type, def, min, max, unit, live, meaning)     TIDE_SET_##id,
-#define TIDE_SETTING_ENUM_T(id, name, type, def, bytes_max, choices, live, meaning) TIDE_SET_##id,
+#define TIDE_SETTING_ENUM_N(id, name, type, def, min, max, unit, when, meaning)     TIDE_SET_##id,
+#define TIDE_SETTING_ENUM_T(id, name, type, def, bytes_max, choices, when, meaning) TIDE_SET_##id,
 typedef enum tide_setting {
     TIDE_SETTINGS(TIDE_SETTING_ENUM_N, TIDE_SETTING_ENUM_T) TIDE_SETTINGS_COUNT
 } tide_setting;
@@ -45,17 +52,20 @@ typedef enum tide_setting_type {
     TIDE_TYPE_TEXT,
     TIDE_TYPE_SCHEDULE, /* text that tide_setting_windows() understands */
     TIDE_TYPE_URL,      /* text; of a database; its password is never printed */
+    TIDE_TYPE_ADDRESS,  /* text; of e-mail: ada@example.com */
+    TIDE_TYPE_SERVER,   /* text; of a mail server, without user and password: smtp://HOST:587 */
 } tide_setting_type;
 
 struct tide_setting_info {
     const char *name;
     tide_setting_type type;
     uint64_t number;   /* the default */
-    const char *text;  /* the default of TEXT, SCHEDULE and URL, else NULL */
+    const char *text;  /* the default of a type that is a text, else NULL */
     uint64_t min, max; /* max: bytes of a text */
     const char *unit;
     const char *choices; /* "a|b|c"; NULL: any */
     bool live;
+    bool own; /* it can be set for one account alone */
     const char *meaning;
 };
 
@@ -68,6 +78,8 @@ typedef enum tide_origin_layer {
 
 enum {
     TIDE_SETTING_TEXT_BYTES = 256, /* room for any value, terminator included */
+    TIDE_SETTING_NAME_BYTES = 320, /* and for accounts.NAME.KEY */
+    TIDE_SETTINGS_ACCOUNTS_MAX = 128,
     TIDE_SETTINGS_FILE_BYTES_MAX = 1 << 20,
     TIDE_SETTINGS_FLAGS_MAX = 64,
     TIDE_SETTING_WINDOWS_MAX = 16,
@@ -79,6 +91,8 @@ enum {
 
 const struct tide_setting_info *tide_setting_info(tide_setting setting);
 bool tide_setting_find(tide_text name, tide_setting *setting_out);
+/* "accounts.ada@example.com.governor.share"; false: not of that form, or no setting. */
+bool tide_setting_find_own(tide_text name, tide_text *account_out, tide_setting *setting_out);
 const char *tide_setting_type_name(tide_setting_type type);
 /* "TIDEMARK_WORKERS_COUNT". */
 void tide_setting_env_name(tide_setting setting, char name_out[TIDE_SETTING_TEXT_BYTES]);
@@ -102,13 +116,17 @@ tide_status tide_settings_load(tide_world *world, const struct tide_settings_sou
 /* A reload in two steps, for callers with a lock.  The first reads the sources again and checks
  * them; settings that were built layer by layer have none, and `fresh` is a copy.  The second
  * takes the values over and changes `fresh`, which the caller frees.  changed_out[s]: the value
- * of a live setting changed and applies from now on.  restart_out[s]: it changed but is not live;
- * the old value stays.  On a failure everything stays as it was. */
+ * of a live setting changed, for all or for an account, and applies from now on.  restart_out[s]:
+ * it changed but is not live; the old value stays.  On a failure everything stays as it was. */
 tide_status tide_settings_again(const tide_settings *settings, tide_world *world,
                                 tide_settings **fresh_out, tide_error *err);
 tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
                                bool changed_out[TIDE_SETTINGS_COUNT],
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);
+/* What the second step changed, from its `fresh`.  `account` NULL: for all; `later`: it needs a
+ * restart. */
+typedef void tide_settings_change(void *arg, const char *account, tide_setting setting, bool later);
+void tide_settings_changes(const tide_settings *taken, tide_settings_change *visit, void *arg);
 /* The file that tide_settings_load() was given; NULL: none.  Never changes. */
 const char *tide_settings_file(const tide_settings *settings);
 
@@ -122,8 +140,22 @@ tide_status tide_settings_add_environment(tide_settings *settings, const char *c
                                           tide_error *err);
 tide_status tide_settings_add_flag(tide_settings *settings, const char *assignment,
                                    tide_error *err);
-/* S1..S5; err names the pair that does not agree. */
+/* SET1..SET6; err names the pair that does not agree. */
 tide_status tide_settings_check(const tide_settings *settings, tide_error *err);
+
+/* ---- one account ---- */
+
+/* What counts for that account: its own values, else the common ones.  Borrowed until the next
+ * reload. */
+const tide_settings *tide_settings_of(const tide_settings *settings, const char *account);
+/* The accounts that have values of their own, one per call; NULL: no more.  `*cursor_io` starts at
+ * 0. */
+const char *tide_settings_account(const tide_settings *settings, size_t *cursor_io);
+/* Of the settings of an account: whether this value is its own. */
+bool tide_setting_is_own(const tide_settings *settings, tide_setting setting);
+/* "governor.share", or "accounts.NAME.governor.share" where the value is an account's own. */
+void tide_setting_name(const tide_settings *settings, tide_setting setting,
+                       char name_out[TIDE_SETTING_NAME_BYTES]);
 
 /* ---- reading ---- */
 

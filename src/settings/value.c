@@ -57,6 +57,8 @@ static bool number_parse(tide_setting_type type, tide_text text, uint64_t *numbe
     case TIDE_TYPE_TEXT:
     case TIDE_TYPE_SCHEDULE:
     case TIDE_TYPE_URL:
+    case TIDE_TYPE_ADDRESS:
+    case TIDE_TYPE_SERVER:
         break;
     }
     return false;
@@ -71,7 +73,9 @@ static const char *type_hint(tide_setting_type type)
                                         "true or false",
                                         "a text",
                                         "a schedule",
-                                        "a URL"};
+                                        "a URL",
+                                        "an e-mail address",
+                                        "a mail server"};
     return hints[type];
 }
 
@@ -123,6 +127,41 @@ static bool is_database_url(tide_text text)
     return false;
 }
 
+/* One address, without a name or comments: what a mail server takes as it is. */
+static bool is_address(tide_text text)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < text.bytes; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        if (c <= 0x20 || c >= 0x7f || strchr("<>()[],;:\\\"", c) != NULL)
+            return false;
+        if (c == '@' && at != 0)
+            return false;
+        at = c == '@' ? i : at;
+    }
+    return at > 0 && at + 1 < text.bytes;
+}
+
+/* Why it is not smtp://HOST[:PORT] or smtps://HOST[:PORT]; NULL: it is. */
+static const char *server_refusal(tide_text text)
+{
+    static const char *const starts[] = {"smtp://", "smtps://"};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+        if (text.bytes >= strlen(starts[i]) && memcmp(text.data, starts[i], strlen(starts[i])) == 0)
+            at = strlen(starts[i]);
+    if (at == 0)
+        return "must begin with smtp:// or smtps://";
+    if (memchr(text.data, '@', text.bytes) != NULL)
+        return "must not contain a user or a password";
+    for (size_t i = at; i < text.bytes; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        if (c <= 0x20 || c >= 0x7f || strchr("/?#%\\\"", c) != NULL)
+            return "must be smtp://HOST:PORT or smtps://HOST:PORT, and nothing after it";
+    }
+    return at < text.bytes && text.data[at] != ':' ? NULL : "must name a host";
+}
+
 const char *tide_setting_text_refusal(const struct tide_setting_info *info, tide_text text,
                                       char *reason, size_t reason_bytes)
 {
@@ -144,6 +183,10 @@ const char *tide_setting_text_refusal(const struct tide_setting_info *info, tide
         return why;
     if (info->type == TIDE_TYPE_URL && text.bytes > 0 && !is_database_url(text))
         return "must begin with postgres://";
+    if (info->type == TIDE_TYPE_ADDRESS && text.bytes > 0 && !is_address(text))
+        return "is not an e-mail address like ada@example.com";
+    if (info->type == TIDE_TYPE_SERVER && text.bytes > 0)
+        return server_refusal(text);
     return NULL;
 }
 

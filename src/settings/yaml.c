@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEPTH_MAX = 4, KEYS_MAX = 512, KEY_BYTES = 120 };
+/* accounts, its name, and the parts of a setting's name. */
+enum { DEPTH_MAX = 6, KEYS_MAX = 2048, KEY_BYTES = TIDE_SETTING_NAME_BYTES };
 
 struct key {
     char name[KEY_BYTES];

@@ -18,10 +18,12 @@
 
 #include "db/rows.h"
 #include "ledger/ledger.h"
+#include "mcp/tool.h"
 #include "net/oauth/oauth.h"
 #include "settings/settings.h"
 #include "system/copy.h"
-#include "tidemark.h"
+#include "system/ruler.h"
+#include "tidemark_inside.h"
 
 enum { TIDE_SYSTEMS_MAX = 16, TIDE_ENDPOINT_BYTES = 512 };
 
@@ -33,6 +35,7 @@ struct tide_system_home {
     tide_secrets *secrets;
     const tide_settings *settings;
     const char *archive_dir;
+    void *kept;          /* what keep() made, for status(); NULL: nothing is kept */
     const void *options; /* during open(): the system's own; NULL: its defaults */
 };
 
@@ -42,14 +45,20 @@ struct tide_account_status {
     char tidemark[32];         /* a tidemark that is not a time: "2026-05-01"; "": none */
     uint64_t gaps;             /* parts beyond the tidemark that are not complete */
     uint64_t left;             /* what is known to be left to fetch */
+    uint64_t left_units;       /* quota units that each of them costs at least; 0: unknown */
     bool more;                 /* more may be left: it is not all listed yet */
     uint64_t stored;           /* units */
+    uint64_t inexact;          /* of these: not, or not known to be, what the server has */
     uint64_t bad;              /* items that cannot be had, or not yet */
     char note[200];            /* what the user should know; "": nothing */
+    struct tide_ruler ruler;   /* the stream, or the least complete one of several */
 };
 
 struct cli;
 struct cli_command;
+struct cli_api;
+struct cli_page_part;
+struct tide_metrics;
 
 /* An account that a user adds. */
 struct tide_account_request {
@@ -62,8 +71,27 @@ struct tide_account_request {
 /* What a sign-in is for, and the OAuth scope that it needs. */
 struct tide_purpose {
     const char *name;  /* "sync" */
-    const char *scope; /* one; the wider ones include the narrower */
+    const char *scope; /* separated by spaces; the wider ones include the narrower */
     const char *words; /* "to read mail, and nothing else" */
+};
+
+/* A command that users may schedule (`tidemark schedule add`). */
+struct tide_action {
+    const char *command; /* "mail sync" */
+    const char *needs;   /* a flag without which it would ask a user: "yes"; NULL: none */
+    const char *at;      /* an example: "every 15min" */
+    const char *words;   /* "fetches new mail" */
+    /* What the command demands of its words beyond its parser, as far as it can be known before it
+     * runs; reads only.  NULL: nothing. */
+    tide_status (*check)(struct cli *cli);
+};
+
+/* A mail about an alert, which an account sends to itself (E6.4). */
+struct tide_self_mail {
+    tide_text message;      /* RFC 5322 */
+    const char *message_id; /* "<id@host>", as in the message */
+    bool again;             /* it may have been sent before: looked for first */
+    const struct tide_cancel *cancel;
 };
 
 struct tide_system {
@@ -71,14 +99,30 @@ struct tide_system {
     const char *provider; /* required: "gmail"; its accounts have this one */
     /* The provider's limits; NULL: the engine knows them by its name (engine/providers.c). */
     const struct tide_quota *quota;
+    /* Names of its provider's methods, by the numbers that calls have; NULL: they are shown by number. */
+    tide_method_name *method_name;
     const char *subject; /* required: "EMAIL", "SITE..."; what `account add` names */
     const char *next;    /* what to run after `account add`; NULL: "NAME sync" */
+    /* How its command `sync` names an account: by this flag, or with "" by its argument.  NULL: it has
+     * no such command. */
+    const char *sync_by;
     const struct tide_oauth_provider *oauth; /* required: how to sign in */
     const struct tide_purpose *purposes;     /* required: the first is the default; ends with a NULL
                                                 name */
     const char *unit;                        /* required: "messages"; what a copy counts */
     const char *unit_json;                   /* the name of that count in --json; NULL: the same */
     const struct cli_command *commands;      /* required: ends with a NULL group (cli/cli.h) */
+    const struct tide_action *actions;       /* ends with a NULL command; NULL: none */
+
+    /* What programs may read through `tidemark mcp`; ends with a NULL name.  Their names begin
+     * with the name of the system.  NULL: nothing. */
+    const struct tide_tool *tools;
+
+    /* What the page of `tidemark serve` shows of it: routes that run its commands (cli/serve/api.h) and
+     * parts of an item that a browser loads by itself (cli/serve/page.h).  Each ends with a NULL path
+     * or name; NULL: none. */
+    const struct cli_api *api;
+    const struct cli_page_part *parts;
 
     /* Makes its tables beside the ledger, or does nothing where they exist.  One of them is
      * NAME_account, a row for each account, with its `account` (the ledger's number) and `endpoint`.
@@ -93,6 +137,15 @@ struct tide_system {
     tide_status (*rest)(void *state, tide_error *err);
     /* A piece of work for times when no job runs; NULL: none. */
     tide_status (*idle)(void *state, bool *more_out, tide_error *err);
+    /* Something of `subject` changed at the provider, as it says itself: enqueues what brings the
+     * account up to date, and does not wait for that.  `whole`: compares all of it.  Any thread.
+     * TIDE_NOT_FOUND: no account has this subject.  NULL: the provider tells nothing. */
+    tide_status (*changed)(void *state, const char *subject, bool whole, tide_error *err);
+
+    /* What a process that stays keeps between the commands it runs, to be quick: open files.  Used by
+     * any number of threads at once.  NULL: nothing. */
+    tide_status (*keep)(tide_world *world, tide_mem *mem, void **kept_out, tide_error *err);
+    void (*keep_end)(void *kept);
 
     /* Checks the subjects and sets the name of the account: `named` (the flag --name; may be NULL), or
      * its own choice.  NULL: `named`, or the first subject. */
@@ -111,10 +164,20 @@ struct tide_system {
     /* Removes one of the subjects of an account; NULL: an account has only one. */
     tide_status (*subject_remove)(const struct tide_system_home *home, const char *subject,
                                   tide_error *err);
+    /* Sends a mail from the account to itself; `answer` gets what the provider said.  NULL: its accounts
+     * have no mail.  TIDE_AUTH: the sign-in does not allow it; the error has the command. */
+    tide_status (*mail_self)(const struct tide_system_home *home, const char *name,
+                             const char *endpoint, const struct tide_self_mail *mail,
+                             tide_buf *answer, tide_error *err);
     /* Required: how far the account is; reads only, while an engine runs or not. */
     tide_status (*status)(const struct tide_system_home *home, tide_ledger *ledger,
                           const struct tide_account_row *account, struct tide_account_status *out,
                           tide_error *err);
+
+    /* Metrics of its own, beside those that all systems have: lines made from `shown`, its object in
+     * the engine's snapshot (tide_engine_snapshot_add()).  Names begin with its own; LIN1 holds for
+     * labels.  NULL: none. */
+    void (*metrics)(const struct json_t *shown, struct tide_metrics *metrics);
 
     /* The directory of the account's archive, and whether an entry of archive/ is its own.  NULL:
      * archive/NAME, for all accounts. */

@@ -160,6 +160,21 @@ static tide_status body_set(struct pump *pump)
     return TIDE_OK;
 }
 
+/* For a request that may not connect everywhere.  A kept connection was opened under other rules, and
+ * behind a proxy the address would be the proxy's. */
+static tide_status fences_set(struct pump *pump)
+{
+    CURL *easy = pump->call->easy;
+    if (pump->request->may_connect == NULL)
+        return TIDE_OK;
+    SET(CURLOPT_OPENSOCKETFUNCTION, net_on_open);
+    SET(CURLOPT_OPENSOCKETDATA, pump->call);
+    SET(CURLOPT_FRESH_CONNECT, 1L);
+    SET(CURLOPT_FORBID_REUSE, 1L);
+    SET(CURLOPT_PROXY, "");
+    return TIDE_OK;
+}
+
 static tide_status options_set(struct pump *pump)
 {
     const struct tide_request *request = pump->request;
@@ -213,6 +228,8 @@ static tide_status call_set_up(struct pump *pump, tide_error *err)
     tide_status rc = headers_set(pump);
     if (rc == TIDE_OK)
         rc = options_set(pump);
+    if (rc == TIDE_OK)
+        rc = fences_set(pump);
     if (rc == TIDE_OK)
         rc = body_set(pump);
     if (rc == TIDE_INVALID)
@@ -435,6 +452,8 @@ static tide_status status_of(const struct net_call *call, bool sent, bool answer
             return TIDE_INVALID;
         break;
     default:
+        if (call->code == CURLE_COULDNT_CONNECT && call->kept_out)
+            return TIDE_INVALID;
         if (is_before_sending(call->code))
             return TIDE_NETWORK;
         break;
@@ -466,6 +485,9 @@ static tide_status outcome_of_curl(struct pump *pump, tide_error *err)
         return rc;
     if (rc == TIDE_FULL)
         return tide_error_set(err, rc, "%s: the head of the answer is too long", pump->what);
+    if (rc == TIDE_INVALID && call->kept_out)
+        return tide_error_set(err, rc, "%s: the request may not connect to the address of its host",
+                              pump->what);
     const char *why = is_before_sending(call->code) && call->curl_text[0] != '\0'
                           ? call->curl_text
                           : curl_easy_strerror(call->code);

@@ -318,6 +318,18 @@ size_t net_on_send(char *bytes, size_t size, size_t count, void *arg)
     return got;
 }
 
+/* The last point at which an address is known and nothing was sent to it: whatever name, redirect
+ * or answer of a name server led here. */
+curl_socket_t net_on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct net_call *call = arg;
+    if (purpose != CURLSOCKTYPE_IPCXN || !call->request->may_connect(&address->addr)) {
+        call->kept_out = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 /* libcurl begins to send.  When a kept connection dies before the first byte of an answer,
  * libcurl sends the request again on a new one, whatever the method; but the server may have
  * carried it out before it closed.  So a request that may not be repeated ends here instead (RNET3,
@@ -594,6 +606,7 @@ static void call_clear(struct net_call *call)
     call->head_lines = 0;
     call->head_whole = false;
     call->refused = TIDE_OK;
+    call->kept_out = false;
     call->in.start = 0;
     call->in.used = 0;
     call->out.start = 0;

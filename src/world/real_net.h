@@ -75,6 +75,7 @@ struct net_call {
     size_t head_lines;
     bool head_whole;
     tide_status refused; /* why our callback ended the transfer */
+    bool kept_out;       /* the request forbids an address of its host */
 
     /* Under `lock`. */
     pthread_mutex_t lock;
@@ -133,6 +134,7 @@ size_t net_on_body(char *bytes, size_t size, size_t count, void *arg);
 size_t net_on_header(char *bytes, size_t size, size_t count, void *arg);
 size_t net_on_send(char *bytes, size_t size, size_t count, void *arg);
 int net_on_begin(void *arg, char *local_ip, char *remote_ip, int local_port, int remote_port);
+curl_socket_t net_on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address);
 void net_buffered_sub(struct real_net *net, size_t bytes);
 
 void net_budget_join(struct net_call *call);

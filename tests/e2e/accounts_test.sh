@@ -113,7 +113,7 @@ t account halt eve@example.com --reason away >/dev/null || fail halt
 ends 1 mail sync eve@example.com --quiet
 ends 0 account remove eve@example.com
 t mail status --json | jq -e '[.accounts[].account] == ["ada@example.com","bob@example.com"]' >/dev/null || fail "removed beside a sync: $(t mail status --json)"
-t jobs list --account eve@example.com --json | jq -e '.jobs | all(.state == "done" or .state == "canceled")' >/dev/null ||
+t jobs list --account eve@example.com --json | jq -e '.items | all(.state == "done" or .state == "canceled")' >/dev/null ||
     fail "jobs of a removed account: $(t jobs list --account eve@example.com)"
 ends 0 account remove console
 ends 1 account remove console

@@ -44,8 +44,8 @@ run 0 --help; says "jobs list"
 [ "$("$tidemark" --help | grep -oE '^  (account add|status|mail sync|console sites|jobs list) ' | tr -s ' \n' ' ')" = ' account add status mail sync console sites jobs list ' ] ||
     fail "the order of --help"
 run 0 jobs --help; says "jobs explain ID"
-run 0 jobs list --help; says "--before ID"
-run 0 help jobs list; says "--before ID"
+run 0 jobs list --help; says "--after ID"
+run 0 help jobs list; says "--after ID"
 run 0 help; says "findings"
 # One column of sentences, whatever stands before it.
 "$tidemark" --help | awk '/^  [a-z].*[^.][.]$/ && substr($0, 29, 1) != " " { bad = 1; print } END { exit bad }' >&2 ||
@@ -85,13 +85,13 @@ run 1 --home "$tmp/file" jobs stats; complains "Not a directory"; complains "--h
 
 # ---- looking
 fresh
-both 0 'ID' '.jobs | length == 10' jobs list
-says '"next_before":null'
-both 0 'failed' '[.jobs[].id] == [2]' jobs list --state failed
-both 0 'mail.fetch' '.jobs | length > 0 and all(.kind == "mail.fetch")' jobs list --kind mail.fetch
-both 0 'halted@' '[.jobs[].id] == [8]' jobs list --account halted@example.com
-both 0 'older ones: --before 9' '[.jobs[].id] == [10, 9] and .next_before == 9' jobs list --limit 2
-both 0 '7' '[.jobs[].id] == [8, 7]' jobs list --limit 2 --before 9
+both 0 'ID' '(.items | length) == 10 and .total == 10' jobs list
+says '"next":null'
+both 0 'failed' '[.items[].id] == [2] and .total == 1' jobs list --state failed
+both 0 'mail.fetch' '.items | length > 0 and all(.kind == "mail.fetch")' jobs list --kind mail.fetch
+both 0 'halted@' '[.items[].id] == [8]' jobs list --account halted@example.com
+both 0 '10 in all; older ones: --after 9' '[.items[].id] == [10, 9] and .next == "9" and .total == 10' jobs list --limit 2
+both 0 '7' '[.items[].id] == [8, 7]' jobs list --limit 2 --after 9
 both 0 'the provider said 500' '.job.error == "the provider said 500" and .job.payload.items == ["a","b"]' jobs show 2
 # Times are in the user's zone for people, in UTC for programs.
 created() { TZ=$1 "$tidemark" --home "$home" jobs show 2 | sed -n 's/^created *//p'; }
@@ -278,7 +278,7 @@ run 0 --home "$home" jobs retry --all --json; holds '.count == 42 and .engine'
 run 0 --home "$home" jobs explain 6; says "no units until the next window"
 run 0 --home "$home" jobs explain 6 --json; holds '.reasons[0].why == "quota"'
 run 1 --home "$home" account halt me@example.com; complains "the engine knows no such account"; complains "account list"
-run 0 --home "$home" jobs list --json; holds '.jobs | length == 10'
+run 0 --home "$home" jobs list --json; holds '.items | length == 10'
 run 0 --home "$home" jobs show 2 --json; holds '.job.state == "failed"' # the engine decided, not we
 kill -9 "$engine_pid"; wait "$engine_pid" 2>/dev/null; engine_pid=
 run 0 --home "$home" jobs retry 2 --json; holds '.engine == false and .count == 1' # a dead socket is no engine

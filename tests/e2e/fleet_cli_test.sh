@@ -114,7 +114,7 @@ TIDEMARK_LEDGER_URL=postgres://nowhere.invalid/x run 0 --ledger "$url" jobs list
 # ---- looking and changing, without any process that works
 "$seed" "$url" || fail "seed"
 on 0 jobs list; says "mail.fetch"; says "the provider said 500"
-on 0 jobs list --state failed --json; holds '.jobs | length == 1 and .[0].id == 2'
+on 0 jobs list --state failed --json; holds '.items | length == 1 and .[0].id == 2'
 on 0 jobs show 6; says "payload"
 on 0 jobs explain 6; says "no member works on this ledger"
 on 0 jobs explain 3 --json; holds '.reasons[0].why == "blocked_by_failed"'
@@ -241,7 +241,7 @@ run 0 --ledger "$few" account list; says "process $worker"
 curl -sSf -o "$dir/out" "$little_cloud/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":600000}' || fail "a slow cloud"
 "$tidemark" --home "$dir/home" --ledger "$few" mail sync --quiet >"$dir/out" 2>&1 &
 asker=$!
-runs() { "$tidemark" --home "$dir/home" --ledger "$few" jobs list --kind mail.plan --state running --json | jq -e '.jobs | length == 1'; }
+runs() { "$tidemark" --home "$dir/home" --ledger "$few" jobs list --kind mail.plan --state running --json | jq -e '.items | length == 1'; }
 until_true 20 runs || fail "nothing is asked for: $(cat "$dir/out")"
 run 0 --ledger "$few" jobs cancel --kind mail.plan; says "asked to stop"
 wait "$asker"; code=$?

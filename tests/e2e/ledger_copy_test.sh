@@ -127,7 +127,7 @@ killed_copy() {
         fi
     done
     "$tidemark" ledger copy --json "$from" "$to" >"$dir/last.json" 2>"$dir/err" ||
-        grep -q "rows of its own" "$dir/err" || fail "it did not continue: $(cat "$dir/err")"
+        grep -q "rows of its own" "$dir/last.json" || fail "it did not continue: $(cat "$dir/err" "$dir/last.json")"
     jq -r '"resumed with \(.rows_resumed) of \(.rows) rows there"' "$dir/last.json" 2>/dev/null
     equal "$from" "$to"
 }

@@ -16,7 +16,7 @@ jq -e '.lines | length > 0 and any(.event == "engine started") and all(has("time
     "$dir/out" >/dev/null || fail "lines: $(cat "$dir/out")"
 run=$(jq -r '.lines[-1].run' "$dir/out")
 [ ${#run} -eq 32 ] || fail "a run is named $run"
-job=$(t jobs list --json | jq '.jobs[0].id')
+job=$(t jobs list --json | jq '.items[0].id')
 [ "$(t jobs show "$job" --json | jq -r ".job.run // .run")" = "$run" ] ||
     fail "no job row has the run of the log"
 t log | grep -q 'engine started' || fail "nothing for people"
@@ -58,6 +58,31 @@ printf '\n{"time":"x","level":"info","run":"r","event":"e","detail":"\\u001b[31m
 t log >"$dir/out" || fail "a log with a damaged line"
 grep -q $'\033' "$dir/out" && fail "control bytes reach the terminal"
 [ "$(t log --json | jq .unreadable)" = 1 ] || fail "the damaged line is not counted"
+
+# ---- from a place on, also after the file was set aside, and from the beginning when it is gone
+line() { printf '{"time":"2026-11-16T00:00:0%s.000Z","level":"info","run":"r","event":"line %s"}\n' "$1" "$1" >>"$dir/home/tidemark.log"; }
+tail_is() { # EVENTS: of what came since the last time
+    t log --json ${place:+--after "$place"} >"$dir/out" || fail "log --after: $(cat "$dir/out")"
+    place=$(jq -r .next "$dir/out")
+    [ "$(jq -c '[.lines[].event]' "$dir/out")" = "$1" ] || fail "line ${BASH_LINENO[0]}: since the last time: $(cat "$dir/out")"
+}
+place=$(t log --json --limit 1 | jq -r .next)
+tail_is '[]'
+line 1
+tail_is '["line 1"]'
+printf '{"time":"x","level":"info","run":"r","ev' >>"$dir/home/tidemark.log"
+tail_is '[]'
+printf 'ent":"whole"}\n' >>"$dir/home/tidemark.log"
+tail_is '["whole"]'
+line 2
+mv "$dir/home/tidemark.log" "$dir/home/tidemark.log.1"
+tail_is '["line 2"]'
+line 3
+tail_is '["line 3"]'
+rm "$dir/home/tidemark.log"
+mv "$dir/home/tidemark.log.1" "$dir/home/tidemark.log"
+t log --json --after "$place" | jq -e '.lines | map(.event) | index("line 1") != null' >/dev/null || fail "a place that is gone"
+ends 2 log --after nonsense
 
 # ---- it does not grow without end
 TIDEMARK_LOG_FILE_BYTES=65536 TIDEMARK_LOG_FILES=2 TIDEMARK_LOG_LEVEL=debug t mail sync --force \

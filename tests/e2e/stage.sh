@@ -68,6 +68,35 @@ leave_postgres() {
     "$cluster" stop "$url"
     rm -rf "$dir"
 }
+# start_serve ARGUMENT...: `tidemark serve` on that home and a free port; its process is $server, its page is
+# at $page (without a slash at the end), and what it says is in $dir/serve.log.
+start_serve() {
+    : >"$dir/serve.log"
+    "$tidemark" --home "$dir/home" serve --listen 127.0.0.1:0 "$@" >"$dir/serve.out" 2>"$dir/serve.log" &
+    server=$!
+    stage_pids+=("$server")
+    until_true 60 grep -q 'serving' "$dir/serve.log" || { echo "it does not serve: $(cat "$dir/serve.log")" >&2; exit 1; }
+    page=$(sed -n 's#.*serving.*\(http://127.0.0.1:[0-9]*\)/.*#\1#p' "$dir/serve.log")
+}
+# stop_serve CODE: ends it as a service manager does.
+stop_serve() {
+    local code
+    kill -TERM "$server"
+    wait "$server"
+    code=$?
+    [ "$code" -eq "$1" ] || fail "serve ended with $code, not $1: $(cat "$dir/serve.log" "$dir/serve.out")"
+}
+# ask_page CURL-ARGUMENT...: the status of an answer of the page.  One that is not ready in time is asked for again, as a
+# client does: a loaded machine is slow.
+ask_page() {
+    local code
+    for _ in $(seq 100); do
+        code=$(curl -sS -w '%{http_code}' "$@")
+        [ "$code" = 503 ] || break
+        pause
+    done
+    echo "$code"
+}
 # t ARGUMENT...: tidemark with the home of this test.
 t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
 # ends CODE ARGUMENT...: the same, with this exit code; its output is in $dir/out and $dir/err.

@@ -19,7 +19,8 @@ ends 0 account add console sc-domain:example.com --endpoint "$origin" --bearer t
 
 # ---- before the first sync
 is '(.engine | not) and ([.accounts[] | {(.account): .system}] | add) == {"ada@example.com":"mail","bob@example.com":"mail","console":"console"}'
-is '.accounts | all(.tidemark == null and .stored == 0 and .now == "idle")'
+is '.accounts | all(.tidemark == null and .stored == 0 and .now == "idle" and .ruler == null and .pace == null)'
+is '[.systems[].name] == ["mail", "console"] and .lanes == null and .jobs.running == 0 and .jobs.failed == 0'
 
 # ---- synced, fetched, halted
 ends 0 mail sync --quiet
@@ -29,6 +30,13 @@ ends 0 account halt bob@example.com --reason 'on holiday'
 is "$(of ada@example.com) | .stored == 12 and .gaps == 0 and .left == 0 and .left_is_known and .tidemark_unix_ms > 0 and .now == \"idle\""
 is "$(of bob@example.com) | .now == \"halted\" and (.why | test(\"on holiday\"))"
 is "$(of console) | .stored > 0 and .left == 0 and .unit == \"rows of search analytics\" and (.tidemark | test(\"^20[0-9]{2}-[0-9]{2}-[0-9]{2}$\"))"
+# How complete each is, for a display; nothing of it has a gap.
+is "$(of ada@example.com) | .ruler | (.cells | test(\"^={96}$\")) and .from_unix_ms < .to_unix_ms"
+is "$(of console) | .ruler | (.cells | test(\"^={96}$\")) and .to_unix_ms - .from_unix_ms == 4 * 86400000"
+is "$(of bob@example.com) | .halted_unix_ms > 0 and .halt_reason == \"on holiday\""
+is "$(of ada@example.com) | .halted_unix_ms == null and .halt_reason == null"
+ends 0 console status --json
+jq -e '.series[0].calendar == "===="' "$dir/out" >/dev/null || fail "the days: $(cat "$dir/out")"
 ends 0 status
 grep -Eq '^ada@example.com +mail +2[0-9-]{9} .* 12 messages .* idle$' "$dir/out" || fail "ada's line: $(cat "$dir/out")"
 grep -Eq '^bob@example.com .* halted: on holiday$' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
@@ -42,7 +50,7 @@ t mail sync ada@example.com --quiet >"$dir/first.out" 2>&1 &
 first=$!
 seen=
 for _ in $(seq 100); do
-    t status --json 2>/dev/null | jq -e ".engine and ($(of ada@example.com) | .now == \"running\" and .jobs_running > 0 and .quota_max_units == 60000)" >/dev/null && seen=1 && break
+    t status --json 2>/dev/null | jq -e ".engine and ($(of ada@example.com) | .now == \"running\" and .jobs_running > 0 and .quota_max_units == 60000 and .pace.in_flight_max > 0 and (.ruler.cells | test(\"/$\"))) and .lanes.bulk.running + .lanes.interactive.running > 0 and .jobs.running > 0" >/dev/null && seen=1 && break
     kill -0 "$first" 2>/dev/null || break
     pause
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# systemd_test.sh TIDEMARK CLOUD UNIT SYSUSERS USER_UNIT: the units under a systemd of its own.
+# systemd_test.sh TIDEMARK CLOUD SYSUSERS SERVE WORKER USER_SERVE USER_WORKER: the units under a systemd of its own.
 # It is process 1 of private namespaces, on a copy of this machine's files that nobody else
 # sees (an overlay in memory), with a network of its own; whatever happens in there ends with
 # it.  Shown: it waits for its server, is ready when it says so, works inside its sandbox with a
@@ -45,7 +45,7 @@ if [ "${1:-}" = inside ]; then
 fi
 
 . "$(dirname "$0")/stage.sh"
-unit=$3 sysusers=$4 unit_user=$5
+sysusers=$3 unit_serve=$4 unit=$5 unit_serve_user=$6 unit_user=$7
 rm -rf "$dir"
 [ "$(id -u)" = 0 ] || skip "only root can make such a place"
 systemd=$(ls /usr/lib/systemd/systemd /lib/systemd/systemd 2>/dev/null | head -n 1)
@@ -92,8 +92,10 @@ rm -rf "$root/etc/systemd/system" "$root"/usr/lib/systemd/system-generators "$ro
     "$root/var/lib/tidemark"
 mkdir -p "$root/etc/systemd/system/tidemark-worker.service.d" "$root/usr/lib/sysusers.d" "$root/etc/tidemark"
 cp "$unit" "$root/etc/systemd/system/tidemark-worker.service"
+cp "$unit_serve" "$root/etc/systemd/system/tidemark.service"
 mkdir -p "$root/etc/systemd/user"
 cp "$unit_user" "$root/etc/systemd/user/tidemark-worker.service"
+cp "$unit_serve_user" "$root/etc/systemd/user/tidemark.service"
 program=$(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' "$unit")
 mkdir -p "$root$(dirname "$program")"
 cp "$tidemark" "$root$program"
@@ -110,6 +112,8 @@ RestartSec=200ms
 WatchdogSec=4s
 ExecStopPost=+/bin/sh -c 'echo "$SERVICE_RESULT $EXIT_CODE $EXIT_STATUS" >/run/ended'
 CONF
+mkdir -p "$root/etc/systemd/system/tidemark.service.d"
+cp "$root/etc/systemd/system/tidemark-worker.service.d/quick.conf" "$root/etc/systemd/system/tidemark.service.d/"
 echo "*:*:*:tidemark:dr1ftwood" >"$root/etc/tidemark/pgpass"
 chmod 600 "$root/etc/tidemark/pgpass"
 chown "$(awk -F: '$1 == "tidemark" { print $3 }' "$root/etc/passwd")" "$root/etc/tidemark/pgpass"
@@ -130,9 +134,10 @@ booted() {
 }
 until_true 20 booted || skip "systemd does not come up in a place like this: $(cat "$dir/log")"
 
-show() { in_there systemctl show -P "$1" tidemark-worker; }
+name=tidemark-worker # of the unit that is tried
+show() { in_there systemctl show -P "$1" "$name"; }
 is() { [ "$(show "$1")" = "$2" ]; }
-journal() { in_there journalctl --no-pager -o cat -u tidemark-worker | tail -n "${1:-8}"; }
+journal() { in_there journalctl --no-pager -o cat -u "$name" | tail -n "${1:-8}"; }
 server_do() {
     local ctl
     ctl=$(ls /usr/lib/postgresql/*/bin/pg_ctl "$(pg_config --bindir 2>/dev/null)/pg_ctl" 2>/dev/null | sort -V | tail -1)
@@ -197,6 +202,53 @@ in_there kill -STOP "$(main)"
 until_true 30 again || fail "not restarted by the watchdog: $(journal)"
 [[ "$(in_there cat /run/ended)" == watchdog* ]] || fail "that was not the watchdog: $(in_there cat /run/ended)"
 
+# ---- the resident process: no server at all, and the same sandbox; its start stops the worker of that home
+name=tidemark
+in_there mv /var/lib/tidemark/archive /var/lib/tidemark/archive.worker # belongs to the ledger of the other one
+alone() { in_there runuser -u tidemark -- "$program" --home /var/lib/tidemark "$@"; }
+in_there systemctl start tidemark || fail "serve does not start: $(journal)"
+is ActiveState active || fail "serve is $(show ActiveState)"
+worker_ended() { [ "$(in_there systemctl show -P ActiveState tidemark-worker)" = inactive ]; }
+until_true 20 worker_ended || fail "a worker beside serve"
+health() { in_there curl -sSf http://127.0.0.1:7433/healthz | grep -qF '{"ok":true}'; }
+health || fail "ready, and the page does not answer: $(journal)"
+[ "$(status_of CapBnd)" = 0000000000000000 ] || fail "serve could have capabilities: $(status_of CapBnd)"
+[ "$(status_of Seccomp)" = 2 ] || fail "serve has no filter of system calls"
+alone account add gmail "$user" --endpoint "$origin" --bearer ta >"$dir/out" 2>&1 || fail "account add: $(cat "$dir/out")"
+alone schedule add --at 'every 1s' mail sync >"$dir/out" 2>&1 || fail "schedule add: $(cat "$dir/out")"
+scheduled() { alone mail status --json | jq -e '.accounts[0].stored == 60'; }
+until_true 60 scheduled || fail "the schedule did not fetch: $(alone schedule list --json) $(journal)"
+in_there systemctl reload tidemark || fail "reload: $(journal)"
+reloaded() { journal 50 | grep -q 'settings reloaded'; }
+until_true 20 reloaded || fail "not reloaded: $(journal)"
+restarts=$(show NRestarts)
+in_there kill -KILL "$(main)"
+until_true 20 again || fail "serve is not restarted after kill -9: $(journal)"
+restarts=$(show NRestarts)
+in_there kill -STOP "$(main)"
+until_true 30 again || fail "serve is not restarted by the watchdog: $(journal)"
+[[ "$(in_there cat /run/ended)" == watchdog* ]] || fail "that was not the watchdog: $(in_there cat /run/ended)"
+# Stopped in the middle of a scheduled run, it ends within 6 s (and systemd's own moment), with its job put back.
+in_there curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":600000}' || fail "a slow cloud"
+struck() { in_there curl -sS "$origin/_cloud/faults" | jq -e '[.. | .struck? // 0] | add > 0'; }
+until_true 60 struck || fail "no job waits for the cloud: $(journal)"
+before=$(date +%s%N)
+in_there systemctl stop tidemark || fail "stop with a job: $(journal)"
+took_ms=$((($(date +%s%N) - before) / 1000000))
+[ "$took_ms" -lt 7000 ] || fail "the stop took $took_ms ms"
+ended "success exited 5" || fail "with a job serve ended: $(in_there cat /run/ended): $(journal)"
+in_there curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "a quick cloud"
+in_there systemctl start tidemark || fail "serve does not start again: $(journal)"
+alone schedule remove mail-sync >"$dir/out" 2>&1 || fail "schedule remove: $(cat "$dir/out")"
+resting() { alone status --json | jq -e '.accounts[0] | .jobs_running + .jobs_waiting == 0'; }
+until_true 30 resting || fail "it does not rest: $(alone status --json)"
+in_there systemctl stop tidemark || fail "stop: $(journal)"
+ended "success exited 0" || fail "an idle serve ended: $(in_there cat /run/ended): $(journal)"
+in_there rm -rf /var/lib/tidemark/archive /var/lib/tidemark/state.db
+in_there mv /var/lib/tidemark/archive.worker /var/lib/tidemark/archive
+name=tidemark-worker
+in_there systemctl start tidemark-worker || fail "the worker does not start again: $(journal)"
+
 # ---- both ends are good ones: nothing ran, or something was put back
 # It leaves at once; those that were killed above may count until their leases end.
 newest=$(by_hand ledger members --json | jq -r '.members | max_by(.joined_unix_ms) | .owner')
@@ -211,7 +263,8 @@ timeout 60 nsenter -a -t "$init" runuser -u tidemark -- env "TIDEMARK_LEDGER_URL
 watcher=$!
 struck() { in_there curl -sS "$origin/_cloud/faults" | jq -e '[.. | .struck? // 0] | add > 0'; }
 until_true 30 struck || fail "no job waits for the cloud: $(journal)"
-kill -KILL "$watcher" # now no process waits for it or does it instead
+# Now no process waits for it or does it instead.  Its parents are not enough: it would outlive them.
+in_there pkill -KILL -u tidemark -f 'mail sync --quiet' || fail "the command ended"
 wait "$watcher" 2>/dev/null
 in_there systemctl stop tidemark-worker || fail "stop with a job: $(journal)"
 ended "success exited 5" || fail "with a job it ended: $(in_there cat /run/ended): $(journal)"
@@ -232,6 +285,21 @@ person systemctl --user show -P StatusText tidemark-worker | grep -q "working on
 at=$(person systemctl --user show -P MainPID tidemark-worker)
 [ "$(in_there sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/$at/status")" = 2 ] || fail "the user's unit has no filter of system calls"
 person systemctl --user stop tidemark-worker || fail "the user's unit does not stop"
+in_there rm -f /var/lib/tidemark/.config/tidemark/config.yaml # without the ledger that is shared
+person systemctl --user start tidemark 2>"$dir/out" || fail "the user's serve does not start: $(cat "$dir/out") $(in_there journalctl --no-pager -o cat | tail -n 8)"
+health || fail "the user's serve does not answer"
+person systemctl --user show -P StatusText tidemark | grep -q "working on" || fail "the user's serve says nothing"
+at=$(person systemctl --user show -P MainPID tidemark)
+[ "$(in_there sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/$at/status")" = 2 ] || fail "the user's serve has no filter of system calls"
+reloads() { in_there journalctl --no-pager -o cat | grep -c 'settings reloaded'; }
+reloads_before=$(reloads)
+person systemctl --user reload tidemark || fail "the user's serve does not reload"
+reloaded() { [ "$(reloads)" -gt "$reloads_before" ]; }
+until_true 20 reloaded || fail "the user's serve did not reload: $(in_there journalctl --no-pager -o cat | tail -n 8)"
+in_there kill -KILL "$at"
+restarted() { [ "$(person systemctl --user show -P NRestarts tidemark)" -ge 1 ] && health; }
+until_true 30 restarted || fail "the user's serve is not restarted after kill -9"
+person systemctl --user stop tidemark || fail "the user's serve does not stop"
 
 echo "under systemd $(systemctl --version | awk 'NR == 1 { print $2 }'): failed $failed"
 [ "$failed" -eq 0 ]

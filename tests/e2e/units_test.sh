@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The units for systemd are accepted by systemd itself, and say what docs/fleet.md promises
-# of them.
+# units_test.sh TIDEMARK SERVE WORKER USER_SERVE USER_WORKER: the units for systemd are accepted by systemd
+# itself, and say what docs/serve.md and docs/fleet.md promise of them.
 set -uo pipefail
-tidemark=$(realpath "$1") system=$2 user=$3
+tidemark=$(realpath "$1") systems=("$2" "$3") users=("$4" "$5")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
@@ -15,30 +15,39 @@ fail() {
 for line in Type=notify ProtectSystem=strict NoNewPrivileges=yes PrivateTmp=yes \
     CapabilityBoundingSet= MemoryDenyWriteExecute=yes SystemCallFilter=@system-service \
     'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6' StateDirectory=tidemark \
-    Environment=PGPASSFILE=/etc/tidemark/pgpass User=tidemark Restart=on-failure SuccessExitStatus=5; do
-    grep -qxF -- "$line" "$system" || fail "the system's unit lacks $line"
+    User=tidemark Restart=on-failure SuccessExitStatus=5 WatchdogSec=60s; do
+    for unit in "${systems[@]}"; do
+        grep -qxF -- "$line" "$unit" || fail "$unit lacks $line"
+    done
 done
+grep -qxF Environment=PGPASSFILE=/etc/tidemark/pgpass "${systems[1]}" || fail "no password file"
 for line in Type=notify NoNewPrivileges=yes MemoryDenyWriteExecute=yes \
-    SystemCallFilter=@system-service Restart=on-failure SuccessExitStatus=5; do
-    grep -qxF -- "$line" "$user" || fail "the user's unit lacks $line"
+    SystemCallFilter=@system-service Restart=on-failure SuccessExitStatus=5 WatchdogSec=60s; do
+    for unit in "${users[@]}"; do
+        grep -qxF -- "$line" "$unit" || fail "$unit lacks $line"
+    done
 done
-# Passwords never in argv: neither unit names a URL there.
-grep -hE '^ExecStart=.*(://|--ledger)' "$system" "$user" && fail "a ledger in ExecStart"
+for unit in "${systems[0]}" "${users[0]}"; do
+    grep -qE '^ExecStart=.*/tidemark .*serve$' "$unit" && grep -qxF 'ExecReload=/bin/kill -HUP $MAINPID' "$unit" ||
+        fail "$unit does not start or reload serve"
+done
+# Passwords never in argv: no unit names a URL there.
+grep -hE '^ExecStart=.*(://|--ledger)' "${systems[@]}" "${users[@]}" && fail "a ledger in ExecStart"
 
 if ! command -v systemd-analyze >/dev/null; then
     [ "$failed" = 0 ] && echo "skipped: systemd-analyze is not installed; the rest is good"
     exit $failed
 fi
 # Verified with the program that was built: the installed one may not be there.
-for unit in "$system" "$user"; do
+for unit in "${systems[@]}" "${users[@]}"; do
     name=$dir/$(basename "$unit" | sed 's/\.user\././')
     sed -E "s|^ExecStart=[^ ]*/tidemark |ExecStart=$tidemark |" "$unit" >"$name"
     scope=()
-    [ "$unit" = "$user" ] && scope=(--user)
+    [[ $unit == *.user.service ]] && scope=(--user)
     said=$(XDG_RUNTIME_DIR=$dir systemd-analyze verify --man=no ${scope[@]+"${scope[@]}"} "$name" 2>&1)
     status=$?
     # Complaints about other units of this machine are not ours.
-    ours=$(grep -F tidemark-worker <<<"$said")
+    ours=$(grep -E 'tidemark(-worker)?\.service' <<<"$said")
     { [ "$status" = 0 ] && [ -z "$ours" ]; } || fail "systemd-analyze verify $unit: $said"
     rm "$name"
 done

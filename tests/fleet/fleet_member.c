@@ -1,8 +1,9 @@
 /* fleet_member MODE URL ...: a program of its own on a shared ledger, for the campaign
  * that kills it (script/fleet).  It uses nothing but the public header and libpq.
  *
- *   fill URL DIR JOBS           JOBS jobs in cycles of a hundred: half of them of no account
- *                               in one stream, half of ten accounts, each with a stream
+ *   fill URL DIR JOBS [FIRST]   JOBS jobs, or those from number FIRST on, in cycles of a hundred: half
+ *                               of them of no account in one stream, half of ten accounts, each
+ *                               with a stream
  *   work URL DIR SLEEP_MS       a member: each job sleeps up to SLEEP_MS and then writes one row
  *                               into a table of this program's own, with its `done`
  *   tick URL DIR PERIOD_MS      a member that brings a schedule: a row each PERIOD_MS, by whichever
@@ -102,7 +103,7 @@ static tide_status fill_cycle(tide_engine *engine, uint32_t kind, uint32_t accou
     return tide_cycle_open(engine, stream, start, end, specs, CYCLE_JOBS, NULL, err);
 }
 
-static int fill(const char *url, const char *dir, unsigned jobs)
+static int fill(const char *url, const char *dir, unsigned jobs, unsigned first)
 {
     tide_engine *engine = NULL;
     tide_error err = {TIDE_OK, 0, ""};
@@ -119,7 +120,7 @@ static int fill(const char *url, const char *dir, unsigned jobs)
         if (rc == TIDE_OK)
             rc = tide_stream_open(engine, accounts[i], "progress", NULL, &streams[i], &err);
     }
-    for (unsigned first = 0; rc == TIDE_OK && first < jobs; first += CYCLE_JOBS) {
+    for (; rc == TIDE_OK && first < jobs; first += CYCLE_JOBS) {
         unsigned cycle = first / CYCLE_JOBS;
         unsigned whose = cycle % 2 == 0 ? 0 : 1 + cycle / 2 % ACCOUNTS;
         rc = fill_cycle(engine, kind, accounts[whose], streams[whose], cycle, first, &err);
@@ -246,8 +247,9 @@ static int with_connection(const char *url, int64_t jobs)
 
 int main(int argc, char **argv)
 {
-    if (argc == 5 && strcmp(argv[1], "fill") == 0)
-        return fill(argv[2], argv[3], (unsigned)strtoul(argv[4], NULL, 10));
+    if ((argc == 5 || argc == 6) && strcmp(argv[1], "fill") == 0)
+        return fill(argv[2], argv[3], (unsigned)strtoul(argv[4], NULL, 10),
+                    argc == 5 ? 0 : (unsigned)strtoul(argv[5], NULL, 10));
     if (argc == 5 && strcmp(argv[1], "work") == 0)
         return work_until_told(argv[2], argv[3], (uint32_t)strtoul(argv[4], NULL, 10), 0);
     if (argc == 5 && strcmp(argv[1], "tick") == 0)

@@ -282,9 +282,14 @@ CASE(a_member_that_was_declared_dead_starts_anew)
           0);
 }
 
+/* An offer lasts as long as the time between two looks of the one that makes it, and one that no
+ * process takes is repeated after two leases: the poor one looks ten times during an offer. */
 CASE(accounts_are_shared_out)
 {
+    (void)setenv("TIDEMARK_FLEET_LEASE", "30s", 1);
+    (void)setenv("TIDEMARK_FLEET_LOOK", "2s", 1);
     open_process(f, 0);
+    (void)setenv("TIDEMARK_FLEET_LOOK", "200ms", 1);
     open_process(f, 1);
     uint32_t accounts[8] = {0};
     for (int i = 0; i < 8; i++) {
@@ -302,7 +307,7 @@ CASE(accounts_are_shared_out)
     static const char poorest[] =
         "SELECT min(n) FROM (SELECT count(a.id) AS n FROM tidemark.member m"
         " LEFT JOIN tidemark.account a ON a.owner = m.owner WHERE NOT m.dead GROUP BY m.owner) c";
-    for (int round = 0; round < 200 && pg_test_exec(f->url, poorest) < 3; round++) {
+    for (int round = 0; round < 1500 && pg_test_exec(f->url, poorest) < 3; round++) {
         for (int i = 0; i < 8; i++)
             enqueue(f, 0, f->p[0].kind, accounts[i], 20, NULL);
         (void)usleep(100000);
@@ -483,10 +488,11 @@ CASE(a_schedule_fires_once_for_a_tick_on_two_machines)
           "SELECT (count(*) >= 6)::int FROM tidemark.job_done d JOIN tidemark.kind k"
           " ON k.id = d.kind WHERE k.name = 'quick'",
           1);
-    /* As many as ticks have passed: not one more. */
+    /* As many as ticks have passed: not one more.  The first may be late, by less than a period: later it
+     * is left to the next tick. */
     assert_int_equal(
         pg_test_exec(f->url,
-                     "SELECT (count(*) <= (max(d.created) - min(d.created)) / 500.0 + 1.5)::int"
+                     "SELECT (count(*) <= (max(d.created) - min(d.created)) / 500.0 + 2)::int"
                      " FROM tidemark.job_done d JOIN tidemark.kind k ON k.id = d.kind"
                      " WHERE k.name = 'quick'"),
         1);

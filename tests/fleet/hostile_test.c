@@ -291,7 +291,7 @@ static tide_status sleep_for_ever(tide_job *job, void *context, tide_error *err)
 {
     (void)err;
     atomic_fetch_add(&((struct fixture *)context)->ran, 1);
-    tide_status rc = tide_job_sleep(job, TIDE_WAIT_FOR_EVER);
+    tide_status rc = tide_job_sleep(job, TIDE_WAIT_FOREVER);
     atomic_fetch_add(&((struct fixture *)context)->woke, 1);
     return rc;
 }

@@ -478,7 +478,7 @@ static void pending_child(struct pending *pending, const char *dir, uint64_t cou
     free(specs);
     if (tide_engine_start(engine, &err) != TIDE_OK)
         wrong("start: %s", err.text);
-    (void)tide_engine_wait(engine, TIDE_WAIT_FOR_EVER, &err);
+    (void)tide_engine_wait(engine, TIDE_WAIT_FOREVER, &err);
 }
 
 static int pending_main(uint64_t count, const char *dir)

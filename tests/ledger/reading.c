@@ -76,6 +76,42 @@ static bool add_counts(const struct tide_job_count *row, void *arg)
     return true;
 }
 
+static uint64_t counted(struct fixture *f, struct tide_job_filter filter)
+{
+    uint64_t count = 0;
+    OK(tide_ledger_jobs_count(f->ledger, &filter, &count, &f->err));
+    return count;
+}
+
+/* A count has its own statement for each state. */
+static void counted_as_listed(struct fixture *f, uint64_t id)
+{
+    const uint32_t accounts[] = {UINT32_MAX, 0, f->account};
+    const uint32_t kinds[] = {0, f->once, f->alone};
+    const uint64_t jobs[] = {0, id, 999};
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.count_max = 1000;
+    for (filter.state = -1; filter.state <= 4; filter.state++)
+        for (int i = 0; i < 27; i++) {
+            filter.account = accounts[i % 3];
+            filter.kind = kinds[i / 3 % 3];
+            filter.id = jobs[i / 9];
+            assert_int_equal(counted(f, filter), list(f, filter));
+        }
+}
+
+CASE(a_filter_that_expects_another_count_is_stale)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    for (int i = 0; i < 3; i++)
+        (void)add_plain(f);
+    OK(tide_ledger_jobs_expect(f->ledger, &filter, &f->err)); /* it expects nothing */
+    filter.expects = true;
+    for (filter.expected = 0; filter.expected < 5; filter.expected++)
+        assert_int_equal(tide_ledger_jobs_expect(f->ledger, &filter, &f->err),
+                         filter.expected == 3 ? TIDE_OK : TIDE_STALE);
+}
+
 CASE(lists_and_counts_agree)
 {
     uint64_t ids[6];
@@ -96,12 +132,17 @@ CASE(lists_and_counts_agree)
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
     for (int i = 0; i < 7; i++)
         assert_int_equal(sums[i], wanted[i]);
+    memset(sums, 0, sizeof sums);
+    OK(tide_ledger_counts_left(f->ledger, NOW, add_counts, sums, &f->err));
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(sums[i], i == TIDE_ROW_DONE ? 0 : wanted[i]);
     for (filter.state = 0; filter.state <= 4; filter.state++)
         assert_int_equal(list(f, filter), wanted[filter.state]);
     filter.state = -1;
     assert_int_equal(list(f, filter), 8);
     filter.account = 0;
     assert_int_equal(list(f, filter), 1);
+    counted_as_listed(f, ids[2]);
     filter.account = UINT32_MAX;
     filter.before_id = ids[2];
     assert_int_equal(list(f, filter), 2);

@@ -1,6 +1,9 @@
 /* records.c - bad items, intents, schedules, alerts and accounts. */
 #include "ledger_fixture.h"
 
+#include <stdio.h>
+#include <string.h>
+
 struct seen_bad {
     struct tide_bad_row row;
     size_t count;
@@ -204,4 +207,51 @@ CASE(what_is_remembered_of_an_account_is_measured)
     OK(tide_ledger_metadata(f->ledger, f->account + 1000, &after, &bad, &f->err));
     assert_int_equal(after, 0);
     assert_false(bad);
+}
+
+/* ---- pages of bad items ---- */
+
+struct bad_page {
+    char items[200];
+    char last[8];
+    struct tide_bad_key key;
+    size_t count, count_max;
+};
+
+static bool page_row(const struct tide_bad_row *row, void *arg)
+{
+    struct bad_page *page = arg;
+    (void)snprintf(page->last, sizeof page->last, "%.*s", (int)row->item.bytes, row->item.data);
+    (void)strncat(page->items, page->last, 8);
+    page->key = (struct tide_bad_key){row->account, row->kind, tide_text_of(page->last)};
+    return ++page->count < page->count_max;
+}
+
+/* In the order of bytes on every store, also where a locale would sort otherwise. */
+CASE(bad_items_come_in_pages_that_continue_behind_a_row)
+{
+    static const char *const names[] = {"b", "A", "a", "\xc3\xa4", "B", "a-1", "a1"};
+    struct bad_page page = {.count_max = 2};
+    uint64_t count = 0;
+    for (size_t i = 0; i < 7; i++) {
+        uint64_t id = add_plain(f);
+        struct tide_item_report item = {tide_text_of(names[i]), TIDE_TEXT("why"),
+                                        i == 0 ? TIDE_GONE : TIDE_PERMANENT};
+        assert_true(finish(f, &(struct tide_finish){.id = id,
+                                                    .token = claim(f, id),
+                                                    .state = TIDE_ROW_DONE,
+                                                    .items = &item,
+                                                    .items_count = 1}));
+    }
+    for (page.count = 2; page.count == 2;) {
+        page.count = 0;
+        OK(tide_ledger_bad_after(f->ledger, UINT32_MAX, 0, &page.key, page_row, &page, &f->err));
+    }
+    assert_string_equal(page.items, "ABaa-1a1b\xc3\xa4");
+    OK(tide_ledger_bad_count(f->ledger, UINT32_MAX, 0, -1, &count, &f->err));
+    assert_int_equal(count, 7);
+    OK(tide_ledger_bad_count(f->ledger, f->account, f->once, TIDE_BAD_GONE, &count, &f->err));
+    assert_int_equal(count, 1);
+    OK(tide_ledger_bad_count(f->ledger, f->account, f->alone, -1, &count, &f->err));
+    assert_int_equal(count, 0);
 }

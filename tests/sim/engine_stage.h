@@ -20,6 +20,10 @@ struct found_alerts {
 };
 
 void engine_stage_open(struct engine_stage *stage, const struct tide_kind *kind); /* not started */
+/* The same in two steps, with settings; the second again after a reboot of the world. */
+void engine_stage_world(struct engine_stage *stage, uint64_t seed, const char *const *flags,
+                        size_t flags_count);
+void engine_stage_engine(struct engine_stage *stage, const struct tide_kind *kind);
 void engine_stage_start(struct engine_stage *stage);
 void engine_stage_add(struct engine_stage *stage, const char *payload); /* a job of the account */
 void engine_stage_close(struct engine_stage *stage); /* after all jobs have ended */

@@ -169,6 +169,44 @@ static struct MHD_Response *echo_new(struct MHD_Connection *connection, const ch
     return response;
 }
 
+/* Bytes that begin like a PNG image, with the headers of the request behind them if asked for. */
+static struct MHD_Response *image_new(struct MHD_Connection *connection, size_t bytes)
+{
+    static const char magic[8] = "\x89PNG\r\n\x1a\n";
+    if (number_of(connection, "headers", 0) == 0) {
+        char *body = pattern_new(bytes < sizeof magic ? sizeof magic : bytes);
+        memcpy(body, magic, sizeof magic);
+        return MHD_create_response_from_buffer(bytes < sizeof magic ? sizeof magic : bytes, body,
+                                               MHD_RESPMEM_MUST_FREE);
+    }
+    struct upload text = {malloc(sizeof magic), sizeof magic};
+    must(text.bytes != NULL, "memory");
+    memcpy(text.bytes, magic, sizeof magic);
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, header_list, &text);
+    return MHD_create_response_from_buffer(text.count, text.bytes, MHD_RESPMEM_MUST_FREE);
+}
+
+/* A redirect to the next hop, at last to an image; or to the URL that the request names. */
+static struct MHD_Response *hop_new(struct MHD_Connection *connection, const char *path,
+                                    unsigned *code)
+{
+    char next[64];
+    const uint64_t left = number_of(connection, "left", 0);
+    const char *url = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "url");
+    if (strcmp(path, "/hops") == 0 && left == 0)
+        return image_new(connection, 100);
+    (void)snprintf(next, sizeof next, "hops?left=%" PRIu64, left - 1);
+    *code = 302;
+    struct MHD_Response *response = plain_new(5);
+    if (strcmp(path, "/hops") == 0)
+        MHD_add_response_header(response, "Location", next);
+    else if (url != NULL)
+        MHD_add_response_header(response, "Location", url);
+    if (number_of(connection, "cookie", 0) != 0)
+        MHD_add_response_header(response, "Set-Cookie", "seen=1; Path=/");
+    return response;
+}
+
 static struct MHD_Response *answer_new(test_http *server, struct MHD_Connection *connection,
                                        const char *path, const char *method, struct upload *upload,
                                        unsigned *code)
@@ -192,6 +230,12 @@ static struct MHD_Response *answer_new(test_http *server, struct MHD_Connection 
         return echo_new(connection, method, upload);
     if (strcmp(path, "/headers") == 0)
         return headers_new(connection);
+    if (strcmp(path, "/image") == 0)
+        return image_new(connection, (size_t)bytes);
+    if (strcmp(path, "/hops") == 0 || strcmp(path, "/to") == 0) {
+        pause_for(server, ms);
+        return hop_new(connection, path, code);
+    }
     if (strcmp(path, "/redirect") == 0) {
         *code = 302;
         struct MHD_Response *response = plain_new(5);

@@ -8,6 +8,11 @@
  *     /plain?bytes=N        N bytes of a known pattern (default 5), X-Test: yes
  *     /status?code=N        that code, a short body, Retry-After: 7; or after=S
  *     /redirect             302 to /plain
+ *     /image?bytes=N        N bytes (at least 8) that begin like a PNG image; with
+ *                           headers=1 its first 8 and the request's headers
+ *     /hops?left=N          N redirects, then an image; with ms=M each takes so
+ *                           long, with cookie=1 each sets one
+ *     /to?url=URL           302 to URL; without one, without a Location
  *     /delay?ms=N           /plain, N ms later
  *     /slow?bytes=N&ms=M    one byte every M ms
  *     /gzip?bytes=N         the pattern, gzip if asked for

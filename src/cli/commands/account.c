@@ -1,8 +1,9 @@
-/* account.c - `tidemark account list|halt|resume` (E4.6). */
+/* account.c - `tidemark account list|halt|resume|sync` (E4.6). */
 #include "cli/account_seen.h"
 #include "cli/archive_here.h"
 
 #include "base/limits.h"
+#include "cli/run/call.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +111,37 @@ static void place_cells(struct accounts *accounts, const struct tide_account_row
     cli_cell(accounts->cli, "%s", holder == NULL ? "-" : holder);
 }
 
+/* How long the calls of each method take (E9.1); null: no engine runs. */
+static void methods_json(const struct cli *cli, const json_t *live, const char *provider,
+                         tide_json *json)
+{
+    static const char *const fields[] = {"calls", "p50_ms", "p95_ms", "p99_ms"};
+    const json_t *methods = json_object_get(live, "methods");
+    const struct tide_system *system = tide_system_of_provider(cli->systems, provider);
+    tide_json list;
+    if (methods == NULL) {
+        tide_json_set_null(json, "methods");
+        return;
+    }
+    tide_json_array(&list);
+    for (size_t i = 0; i < json_array_size(methods); i++) {
+        const json_t *method = json_array_get(methods, i);
+        const uint32_t number = (uint32_t)json_integer_value(json_object_get(method, "method"));
+        const char *name =
+            system == NULL || system->method_name == NULL ? NULL : system->method_name(number);
+        char by_number[16];
+        tide_json one;
+        (void)snprintf(by_number, sizeof by_number, "%u", number);
+        tide_json_object(&one);
+        tide_json_set_cstr(&one, "method", name == NULL ? by_number : name);
+        for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
+            tide_json_set_u64(&one, fields[k],
+                              (uint64_t)json_integer_value(json_object_get(method, fields[k])));
+        tide_json_append(&list, &one);
+    }
+    tide_json_set(json, "methods", &list);
+}
+
 static void account_row(struct accounts *accounts, const struct tide_account_row *row)
 {
     struct cli *cli = accounts->cli;
@@ -138,6 +170,7 @@ static void account_row(struct accounts *accounts, const struct tide_account_row
         place_cells(accounts, row, here, &json);
     const uint64_t ok_ms = seen.outcome.ok_unix_ms;
     account_seen_json(&seen, &json);
+    methods_json(cli, account_in_snapshot(accounts->snapshot, row->name), row->provider, &json);
     tide_json_append(&accounts->list, &json);
     cli_cell(cli, "%s", row->halted ? cli_time(row->halted_unix_ms, when) : "-");
     cli_cell(cli, "%s", row->halted ? row->halt_reason : "-");
@@ -250,4 +283,51 @@ tide_status cli_account_halt(struct cli *cli)
 tide_status cli_account_resume(struct cli *cli)
 {
     return halt_set(cli, false, "");
+}
+
+/* ---- sync ---- */
+
+struct provider {
+    const char *name;
+    char found[sizeof((struct tide_account_row *)0)->provider];
+};
+
+static bool provider_find(const struct tide_account_row *row, void *arg)
+{
+    struct provider *provider = arg;
+    if (strcmp(row->name, provider->name) != 0)
+        return true;
+    (void)snprintf(provider->found, sizeof provider->found, "%s", row->provider);
+    return false;
+}
+
+/* Runs the command `sync` of the account's system, without waiting for its end. */
+tide_status cli_account_sync(struct cli *cli)
+{
+    struct provider provider = {.name = cli->arguments[0]};
+    char flag[400] = "--";
+    struct cli_called called;
+    tide_status rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, provider_find, &provider, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    cli_ledger_close(cli);
+    const struct tide_system *system = tide_system_of_provider(cli->systems, provider.found);
+    if (provider.found[0] == '\0' || system == NULL || system->sync_by == NULL)
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark account list` shows the accounts.",
+                        "there is no account \"%.200s\" that can be synced", provider.name);
+    if (system->sync_by[0] != '\0')
+        (void)snprintf(flag, sizeof flag, "--%s=%.300s", system->sync_by, provider.name);
+    const char *const words[] = {system->name, "sync", "--no-wait", flag, provider.name};
+    rc = cli_call(cli, words, system->sync_by[0] == '\0' ? 5 : 4, cli_interruptible(cli), &called);
+    if (rc != TIDE_OK)
+        return cli_fail(cli, rc, "Free some memory.", "out of memory");
+    tide_json_done(&cli->json);
+    cli->json = called.json;
+    cli->exit_code = called.exit_code;
+    if (called.status != TIDE_OK)
+        return cli_fail(cli, called.status, called.hint, "%s", called.line);
+    cli_print(cli, "%s\n", called.line);
+    return TIDE_OK;
 }

@@ -2,6 +2,7 @@
 #include "cli/bad.h"
 
 #include "base/check.h"
+#include "base/limits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +12,8 @@ struct bad_scope {
     struct cli_bad *bad;
     uint32_t account, kind;
     tide_json items;
+    char
+        next[24 + TIDE_ITEM_BYTES_MAX]; /* the last row of a page that is full; "": all are shown */
 };
 
 static tide_status scope_find(struct bad_scope *scope)
@@ -77,8 +80,7 @@ static bool bad_row(const struct tide_bad_row *row, void *arg)
     tide_json json;
     if (!scope_has(scope, row))
         return true;
-    if (scope->bad->count++ >= CLI_LIST_MAX)
-        return false;
+    scope->bad->count++;
     bad_to_json(row, &json);
     if (scope->bad->full)
         tide_json_set_cstr(&json, "advice", state_advice(row->state));
@@ -93,7 +95,41 @@ static bool bad_row(const struct tide_bad_row *row, void *arg)
     cli_cell_text(cli, row->reason);
     if (scope->bad->full)
         cli_print(cli, "%s\n", state_advice(row->state));
+    if (scope->bad->count < scope->bad->limit)
+        return true;
+    (void)snprintf(scope->next, sizeof scope->next, "%" PRIu32 ".%" PRIu32 ".%.*s", row->account,
+                   row->kind, (int)row->item.bytes, row->item.data);
+    return false;
+}
+
+/* "ACCOUNT.KIND.ITEM", as numbers of the ledger: a place in the order of the rows. */
+static bool cursor_read(const char *text, struct tide_bad_key *key)
+{
+    uint32_t *const numbers[] = {&key->account, &key->kind};
+    for (size_t i = 0; i < 2; i++) {
+        const char *dot = strchr(text, '.');
+        uint64_t number = 0;
+        if (dot == NULL || !tide_text_to_u64((tide_text){text, (size_t)(dot - text)}, &number) ||
+            number > UINT32_MAX)
+            return false;
+        *numbers[i] = (uint32_t)number;
+        text = dot + 1;
+    }
+    key->item = tide_text_of(text);
     return true;
+}
+
+static tide_status total_of(struct bad_scope *scope, uint64_t *total_out)
+{
+    const struct cli_bad *bad = scope->bad;
+    tide_bad_state state = TIDE_BAD_BAD;
+    *total_out = bad->count;
+    if (bad->item != NULL || bad->prefix != NULL)
+        return TIDE_OK; /* these have one page */
+    const bool has_state =
+        bad->state != NULL && tide_bad_state_parse(tide_text_of(bad->state), &state);
+    return tide_ledger_bad_count(scope->cli->ledger, scope->account, scope->kind,
+                                 has_state ? (int)state : -1, total_out, &scope->cli->err);
 }
 
 tide_status cli_bad_show(struct cli *cli, struct cli_bad *bad)
@@ -101,14 +137,26 @@ tide_status cli_bad_show(struct cli *cli, struct cli_bad *bad)
     static const char *const headings[] = {"ITEM",    "STATE",      "ACCOUNT",    "KIND",
                                            "RETRIES", "FIRST SEEN", "LAST TRIED", "REASON"};
     struct bad_scope scope = {.cli = cli, .bad = bad};
+    struct tide_bad_key after = {0, 0, TIDE_TEXT("")};
+    uint64_t total = 0;
+    if (bad->after != NULL && !cursor_read(bad->after, &after))
+        return cli_wrong(cli, "Give the \"next\" of the page before.",
+                         "--after %.60s is not a place in the list", bad->after);
+    bad->limit = bad->limit == 0 ? CLI_LIST_MAX : bad->limit;
     TIDE_TRY(cli_ledger_read(cli));
     TIDE_TRY(scope_find(&scope));
     tide_json_array(&scope.items);
     cli_table_begin(cli, headings, 8);
-    tide_status rc =
-        tide_ledger_bad_list(cli->ledger, scope.account, scope.kind, bad_row, &scope, &cli->err);
+    tide_status rc = tide_ledger_bad_after(cli->ledger, scope.account, scope.kind, &after, bad_row,
+                                           &scope, &cli->err);
+    if (rc == TIDE_OK)
+        rc = total_of(&scope, &total);
     cli_table_end(cli, "no bad items");
+    if (scope.next[0] != '\0' && !cli->quiet)
+        cli_print(cli, "(%" PRIu64 " in all; the next ones: --after %s)\n", total, scope.next);
     tide_json_set(&cli->json, "items", &scope.items);
+    tide_json_set_cstr(&cli->json, "next", scope.next[0] == '\0' ? NULL : scope.next);
+    tide_json_set_u64(&cli->json, "total", total);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
 }
 
@@ -120,18 +168,11 @@ static struct cli_bad flags_of(struct cli *cli)
                             .item = cli->arguments_count > 0 ? cli->arguments[0] : NULL};
 }
 
-static bool bad_state_is_known(const char *name)
-{
-    for (int state = 0; state <= TIDE_BAD_RETRYING; state++)
-        if (strcmp(name, tide_bad_state_name((tide_bad_state)state)) == 0)
-            return true;
-    return false;
-}
-
 static tide_status bad_state_flag(struct cli *cli, const char **state_out)
 {
+    tide_bad_state state;
     *state_out = cli_flag(cli, "state");
-    if (*state_out == NULL || bad_state_is_known(*state_out))
+    if (*state_out == NULL || tide_bad_state_parse(tide_text_of(*state_out), &state))
         return TIDE_OK;
     cli->exit_code = CLI_EXIT_USAGE;
     return cli_fail(cli, TIDE_INVALID, "States are bad, gone, owed, accepted, retrying.",
@@ -141,7 +182,15 @@ static tide_status bad_state_flag(struct cli *cli, const char **state_out)
 tide_status cli_bad_list(struct cli *cli)
 {
     struct cli_bad bad = flags_of(cli);
+    uint64_t limit = CLI_LIST_MAX;
     TIDE_TRY(bad_state_flag(cli, &bad.state));
+    bad.after = cli_flag(cli, "after");
+    if (cli_flag(cli, "limit") != NULL)
+        TIDE_TRY(cli_number(cli, cli_flag(cli, "limit"), "--limit", &limit));
+    if (limit == 0 || limit > CLI_LIST_MAX)
+        return cli_wrong(cli, "Use --after for the next page.", "--limit must be between 1 and %d",
+                         CLI_LIST_MAX);
+    bad.limit = (size_t)limit;
     return cli_bad_show(cli, &bad);
 }
 
@@ -175,13 +224,17 @@ struct bad_keys {
         size_t item_at, item_bytes;
     } * keys;
     size_t count, capacity;
+    uint64_t matched;
     bool failed;
 };
 
 static bool key_collect(const struct tide_bad_row *row, void *arg)
 {
     struct bad_keys *list = arg;
-    if (!scope_has(&list->scope, row) || row->state == list->to)
+    if (!scope_has(&list->scope, row))
+        return true;
+    list->matched++;
+    if (row->state == list->to)
         return true;
     if (!TIDE_GROW_IN(list->scope.cli->mem, list->keys, list->capacity, list->count + 1,
                       CLI_LIST_MAX)) {
@@ -232,6 +285,10 @@ static tide_status bad_write(struct cli *cli, struct cli_bad *bad, tide_bad_stat
                                   &list, &cli->err);
     if (rc == TIDE_OK && list.failed)
         rc = cli_fail(cli, TIDE_FULL, "Name an account or kind.", "too many items for one command");
+    if (rc == TIDE_OK && bad->expects && list.matched != bad->expected)
+        rc = tide_error_set(
+            &cli->err, TIDE_STALE, "%" PRIu64 " item%s now, not %" PRIu64 "; nothing was changed",
+            list.matched, list.matched == 1 ? " matches" : "s match", bad->expected);
     if (rc == TIDE_OK)
         rc = keys_write(cli, &list);
     bad->count = list.count;
@@ -276,6 +333,10 @@ static tide_status ask_engine(struct cli *cli, const struct cli_bad *bad, const 
         tide_json_set_cstr(&request, "kind", kind);
     if (bad->account != NULL)
         tide_json_set_cstr(&request, "account", bad->account);
+    if (bad->state != NULL)
+        tide_json_set_cstr(&request, "state", bad->state);
+    if (bad->expects)
+        tide_json_set_u64(&request, "expect", bad->expected);
     tide_status rc = cli_change_ask(cli, &request, runs, &answer);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(answer, "count", &changed, &cli->err);
@@ -310,13 +371,27 @@ static tide_status bad_change(struct cli *cli, tide_bad_state to, const char *pa
 {
     struct cli_bad bad = flags_of(cli);
     bool runs = false;
-    if (bad.item == NULL && cli->values_count == 0) {
+    uint64_t count = 0;
+    TIDE_TRY(bad_state_flag(cli, &bad.state));
+    bad.expects = cli_flag(cli, "expect") != NULL;
+    if (bad.expects)
+        TIDE_TRY(cli_number(cli, cli_flag(cli, "expect"), "--expect", &bad.expected));
+    if (bad.expects && bad.item != NULL)
+        return cli_wrong(cli, "Omit it.", "--expect counts what flags select, not named items");
+    if (bad.item == NULL && cli->values_count == (bad.expects ? 1u : 0u)) {
         cli->exit_code = CLI_EXIT_USAGE;
-        return cli_fail(cli, TIDE_INVALID, "Give an ITEM, --kind, --account or --all.",
+        return cli_fail(cli, TIDE_INVALID, "Give an ITEM, --kind, --account, --state or --all.",
                         "no items selected");
     }
     TIDE_TRY(cli_bad_change(cli, &bad, to, &runs));
-    if (bad.count == 0 && bad.item != NULL)
+    count = bad.count;
+    for (unsigned i = 1; i < cli->arguments_count; i++) {
+        bad.item = cli->arguments[i];
+        TIDE_TRY(cli_bad_change(cli, &bad, to, &runs));
+        count += bad.count;
+    }
+    bad.count = count;
+    if (bad.count == 0 && bad.item != NULL && cli->arguments_count == 1)
         return no_item(cli, bad.item);
     if (!cli->quiet)
         cli_print(cli, "%s %" PRIu64 " item%s%s\n", past, bad.count, bad.count == 1 ? "" : "s",

@@ -1,24 +1,30 @@
 /* config.c - `tidemark config list|get|set|check` (E11). */
 #include "cli/cli.h"
 
+#include "base/limits.h"
+#include "ledger/ledger.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-static void setting_to_json(struct cli *cli, tide_setting setting, tide_json *json)
+/* `settings`: of all accounts, or of one (E11.2). */
+static void setting_to_json(const tide_settings *settings, tide_setting setting, tide_json *json)
 {
     const struct tide_setting_info *info = tide_setting_info(setting);
     static const char *const layers[] = {"default", "file", "env", "flag"};
+    char name[TIDE_SETTING_NAME_BYTES];
     char value[TIDE_SETTING_TEXT_BYTES], origin[TIDE_SETTING_TEXT_BYTES * 2];
     char env_name[TIDE_SETTING_TEXT_BYTES];
-    tide_setting_print(cli->settings, setting, value);
-    tide_setting_origin(cli->settings, setting, origin);
+    tide_setting_name(settings, setting, name);
+    tide_setting_print(settings, setting, value);
+    tide_setting_origin(settings, setting, origin);
     tide_setting_env_name(setting, env_name);
     tide_json_object(json);
-    tide_json_set_cstr(json, "name", info->name);
+    tide_json_set_cstr(json, "name", name);
     tide_json_set_cstr(json, "value", value);
     if (info->text == NULL) {
-        tide_json_set_u64(json, "number", tide_setting_u64(cli->settings, setting));
+        tide_json_set_u64(json, "number", tide_setting_u64(settings, setting));
         tide_json_set_u64(json, "min", info->min);
         tide_json_set_u64(json, "max", info->max);
     }
@@ -26,10 +32,31 @@ static void setting_to_json(struct cli *cli, tide_setting setting, tide_json *js
     tide_json_set_cstr(json, "unit", info->unit);
     tide_json_set_cstr(json, "choices", info->choices);
     tide_json_set_bool(json, "live", info->live);
-    tide_json_set_cstr(json, "layer", layers[tide_setting_layer(cli->settings, setting)]);
+    tide_json_set_bool(json, "per_account", info->own);
+    tide_json_set_cstr(json, "layer", layers[tide_setting_layer(settings, setting)]);
     tide_json_set_cstr(json, "origin", origin);
-    tide_json_set_cstr(json, "environment", env_name);
+    if (!tide_setting_is_own(settings, setting))
+        tide_json_set_cstr(json, "environment", env_name);
     tide_json_set_cstr(json, "meaning", info->meaning);
+}
+
+static void list_one(struct cli *cli, const tide_settings *settings, tide_setting setting,
+                     tide_json *list)
+{
+    char name[TIDE_SETTING_NAME_BYTES];
+    char value[TIDE_SETTING_TEXT_BYTES], origin[TIDE_SETTING_TEXT_BYTES * 2];
+    tide_json json;
+    setting_to_json(settings, setting, &json);
+    tide_json_append(list, &json);
+    tide_setting_name(settings, setting, name);
+    tide_setting_print(settings, setting, value);
+    tide_setting_origin(settings, setting, origin);
+    cli_cell(cli, "%s", name);
+    cli_cell(cli, "%s", value);
+    cli_cell(cli, "%s", tide_setting_info(setting)->unit);
+    cli_cell(cli, "%s", origin);
+    if (cli->verbose)
+        cli_cell(cli, "%s", tide_setting_info(setting)->meaning);
 }
 
 tide_status cli_config_list(struct cli *cli)
@@ -40,58 +67,76 @@ tide_status cli_config_list(struct cli *cli)
     TIDE_TRY(cli_settings(cli));
     tide_json_array(&list);
     cli_table_begin(cli, headings, cli->verbose ? 5 : 4);
-    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
-        tide_setting setting = (tide_setting)i;
-        char value[TIDE_SETTING_TEXT_BYTES], origin[TIDE_SETTING_TEXT_BYTES * 2];
-        tide_json json;
-        if (changed_only && tide_setting_layer(cli->settings, setting) == TIDE_ORIGIN_DEFAULT)
-            continue;
-        setting_to_json(cli, setting, &json);
-        tide_json_append(&list, &json);
-        tide_setting_print(cli->settings, setting, value);
-        tide_setting_origin(cli->settings, setting, origin);
-        cli_cell(cli, "%s", tide_setting_info(setting)->name);
-        cli_cell(cli, "%s", value);
-        cli_cell(cli, "%s", tide_setting_info(setting)->unit);
-        cli_cell(cli, "%s", origin);
-        if (cli->verbose)
-            cli_cell(cli, "%s", tide_setting_info(setting)->meaning);
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+        if (!changed_only ||
+            tide_setting_layer(cli->settings, (tide_setting)i) != TIDE_ORIGIN_DEFAULT)
+            list_one(cli, cli->settings, (tide_setting)i, &list);
+    size_t cursor = 0;
+    const char *account = NULL;
+    while ((account = tide_settings_account(cli->settings, &cursor)) != NULL) {
+        const tide_settings *own = tide_settings_of(cli->settings, account);
+        for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+            if (tide_setting_is_own(own, (tide_setting)i))
+                list_one(cli, own, (tide_setting)i, &list);
     }
     cli_table_end(cli, "every setting is at its default");
     tide_json_set(&cli->json, "settings", &list);
     return TIDE_OK;
 }
 
-static tide_status setting_named(struct cli *cli, const char *name, tide_setting *setting_out)
+/* What a name of the command line means: a setting, of all accounts or of one. */
+struct named {
+    tide_setting setting;
+    char account[TIDE_NAME_BYTES_MAX + 1]; /* "": of all */
+};
+
+static tide_status setting_named(struct cli *cli, const char *name, struct named *named_out)
 {
-    if (tide_setting_find(tide_text_of(name), setting_out))
+    tide_text account = TIDE_TEXT_NONE;
+    if (tide_setting_find(tide_text_of(name), &named_out->setting))
         return TIDE_OK;
+    if (tide_setting_find_own(tide_text_of(name), &account, &named_out->setting) &&
+        account.bytes <= TIDE_NAME_BYTES_MAX) {
+        if (!tide_setting_info(named_out->setting)->own)
+            return cli_wrong(cli, "Set it without `accounts.NAME`.",
+                             "%s is for all accounts together: it cannot be set for one alone",
+                             tide_setting_info(named_out->setting)->name);
+        memcpy(named_out->account, account.data, account.bytes);
+        return TIDE_OK;
+    }
     const char *nearest = tide_setting_nearest(tide_text_of(name));
     char hint[200];
     if (nearest != NULL)
         (void)snprintf(hint, sizeof hint, "Did you mean %s?", nearest);
     else
         (void)snprintf(hint, sizeof hint, "`tidemark config list` shows all of them.");
-    return cli_fail(cli, TIDE_NOT_FOUND, hint, "there is no setting \"%.80s\"", name);
+    return cli_fail(cli, TIDE_NOT_FOUND, hint, "there is no setting \"%.120s\"", name);
+}
+
+static const tide_settings *settings_of(const struct cli *cli, const struct named *named)
+{
+    return named->account[0] == '\0' ? cli->settings
+                                     : tide_settings_of(cli->settings, named->account);
 }
 
 tide_status cli_config_get(struct cli *cli)
 {
-    tide_setting setting = TIDE_SETTINGS_COUNT;
+    struct named named = {.account = ""};
     char value[TIDE_SETTING_TEXT_BYTES], origin[TIDE_SETTING_TEXT_BYTES * 2];
     tide_json json;
-    TIDE_TRY(setting_named(cli, cli->arguments[0], &setting));
+    TIDE_TRY(setting_named(cli, cli->arguments[0], &named));
     TIDE_TRY(cli_settings(cli));
-    tide_setting_print(cli->settings, setting, value);
-    tide_setting_origin(cli->settings, setting, origin);
+    const tide_settings *settings = settings_of(cli, &named);
+    const struct tide_setting_info *info = tide_setting_info(named.setting);
+    tide_setting_print(settings, named.setting, value);
+    tide_setting_origin(settings, named.setting, origin);
     if (cli->quiet)
         cli_print(cli, "%s\n", value);
     else
-        cli_print(cli, "%s = %s%s%s (%s)\n%s%s\n", tide_setting_info(setting)->name, value,
-                  tide_setting_info(setting)->unit[0] ? " " : "", tide_setting_info(setting)->unit,
-                  origin, tide_setting_info(setting)->meaning,
-                  tide_setting_info(setting)->live ? "; a running engine follows changes" : "");
-    setting_to_json(cli, setting, &json);
+        cli_print(cli, "%s = %s%s%s (%s)\n%s%s\n", cli->arguments[0], value,
+                  info->unit[0] ? " " : "", info->unit, origin, info->meaning,
+                  info->live ? "; a running engine follows changes" : "");
+    setting_to_json(settings, named.setting, &json);
     tide_json_set(&cli->json, "setting", &json);
     return TIDE_OK;
 }
@@ -125,19 +170,24 @@ static tide_status edit_file(struct cli *cli, const char *name, const char *valu
     return cli_hint(cli, rc, "The file was not changed.");
 }
 
+tide_status cli_config_write(struct cli *cli, const char *name, const char *value)
+{
+    TIDE_TRY(config_dir_make(cli));
+    return edit_file(cli, name, value);
+}
+
 tide_status cli_config_set(struct cli *cli)
 {
     const char *name = cli->arguments[0];
     const char *value = cli->arguments[1];
-    tide_setting setting = TIDE_SETTINGS_COUNT;
+    struct named named = {.account = ""};
     bool runs = false;
     tide_json request, json;
     json_t *answer = NULL;
-    TIDE_TRY(setting_named(cli, name, &setting));
-    if (tide_setting_info(setting)->type == TIDE_TYPE_URL)
+    TIDE_TRY(setting_named(cli, name, &named));
+    if (tide_setting_info(named.setting)->type == TIDE_TYPE_URL)
         TIDE_TRY(cli_url_refuse_password(cli, value));
-    TIDE_TRY(config_dir_make(cli));
-    TIDE_TRY(edit_file(cli, name, value));
+    TIDE_TRY(cli_config_write(cli, name, value));
     TIDE_TRY(cli_settings(cli));
     /* Only a hint: a running engine notices the changed file by itself (E11.1). */
     tide_control_request(TIDE_OP_RELOAD, &request);
@@ -145,18 +195,68 @@ tide_status cli_config_set(struct cli *cli)
     json_decref(answer);
     cli->hint[0] = '\0';
 
-    bool higher = tide_setting_layer(cli->settings, setting) > TIDE_ORIGIN_FILE;
+    const tide_settings *settings = settings_of(cli, &named);
+    bool higher = tide_setting_layer(settings, named.setting) > TIDE_ORIGIN_FILE;
     if (!cli->quiet)
         cli_print(cli, "%s = %s in %s\n", name, value, cli->config_path);
     if (higher)
         cli_print(cli, "but the environment or a flag overrides it\n");
-    else if (runs && !tide_setting_info(setting)->live)
+    else if (runs && !tide_setting_info(named.setting)->live)
         cli_print(cli, "it takes effect at the next start of the engine\n");
-    setting_to_json(cli, setting, &json);
+    setting_to_json(settings, named.setting, &json);
     tide_json_set(&cli->json, "setting", &json);
     tide_json_set_cstr(&cli->json, "file", cli->config_path);
     tide_json_set_bool(&cli->json, "engine", runs && reloaded == TIDE_OK);
     return TIDE_OK;
+}
+
+struct known {
+    const char *name;
+    bool found;
+};
+
+static bool see_account(const struct tide_account_row *row, void *arg)
+{
+    struct known *known = arg;
+    known->found = known->found || strcmp(row->name, known->name) == 0;
+    return !known->found;
+}
+
+/* An account without settings of its own may be added later: that is no error of the file. */
+static tide_status tell_unknown(struct cli *cli)
+{
+    size_t cursor = 0;
+    tide_json unknown;
+    tide_json_array(&unknown);
+    struct known known = {.found = false};
+    const bool any = tide_settings_account(cli->settings, &cursor) != NULL;
+    const tide_status rc = any ? cli_ledger_read(cli) : TIDE_OK;
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        return rc;
+    for (cursor = 0; (known.name = tide_settings_account(cli->settings, &cursor)) != NULL;) {
+        known.found = false;
+        if (rc == TIDE_OK)
+            TIDE_TRY(tide_ledger_accounts(cli->ledger, see_account, &known, &cli->err));
+        if (known.found)
+            continue;
+        tide_json_append_cstr(&unknown, known.name);
+        cli_print(cli, "there is no account %s: its settings have no effect until it is added\n",
+                  known.name);
+    }
+    cli->hint[0] = '\0';
+    tide_json_set(&cli->json, "unknown_accounts", &unknown);
+    return TIDE_OK;
+}
+
+static unsigned count_own(const struct cli *cli)
+{
+    size_t cursor = 0;
+    unsigned count = 0;
+    const char *account = NULL;
+    while ((account = tide_settings_account(cli->settings, &cursor)) != NULL)
+        for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+            count += tide_setting_is_own(tide_settings_of(cli->settings, account), (tide_setting)i);
+    return count;
 }
 
 tide_status cli_config_check(struct cli *cli)
@@ -165,11 +265,16 @@ tide_status cli_config_check(struct cli *cli)
     TIDE_TRY(cli_settings(cli));
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
         changed += tide_setting_layer(cli->settings, (tide_setting)i) != TIDE_ORIGIN_DEFAULT;
+    const unsigned own = count_own(cli);
     cli_print(cli, "%d settings are valid, %u of them not at their default\n", TIDE_SETTINGS_COUNT,
               changed);
+    if (own > 0)
+        cli_print(cli, "%u value%s for one account alone %s valid\n", own, own == 1 ? "" : "s",
+                  own == 1 ? "is" : "are");
     tide_json_set_bool(&cli->json, "good", true);
     tide_json_set_u64(&cli->json, "settings", TIDE_SETTINGS_COUNT);
     tide_json_set_u64(&cli->json, "changed", changed);
+    tide_json_set_u64(&cli->json, "own", own);
     tide_json_set_cstr(&cli->json, "file", cli->config_path);
-    return TIDE_OK;
+    return tell_unknown(cli);
 }

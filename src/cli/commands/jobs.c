@@ -102,17 +102,17 @@ static tide_status list_filter(struct cli *cli, struct tide_job_filter *filter)
         .kind = cli_flag(cli, "kind"),
         .state = cli_flag(cli, "state"),
     };
-    uint64_t limit = 100, before = 0;
+    uint64_t limit = 100, after = 0;
     tide_status rc = cli_state_check(cli, named.state);
     if (rc == TIDE_OK && cli_flag(cli, "cycle") != NULL)
         rc = cli_number(cli, cli_flag(cli, "cycle"), "--cycle", &named.cycle);
     if (rc == TIDE_OK && cli_flag(cli, "limit") != NULL)
         rc = cli_number(cli, cli_flag(cli, "limit"), "--limit", &limit);
-    if (rc == TIDE_OK && cli_flag(cli, "before") != NULL)
-        rc = cli_number(cli, cli_flag(cli, "before"), "--before", &before);
+    if (rc == TIDE_OK && cli_flag(cli, "after") != NULL)
+        rc = cli_number(cli, cli_flag(cli, "after"), "--after", &after);
     if (rc == TIDE_OK && (limit == 0 || limit > CLI_LIST_MAX)) {
         cli->exit_code = CLI_EXIT_USAGE;
-        rc = cli_fail(cli, TIDE_INVALID, "Use --before for the next page.",
+        rc = cli_fail(cli, TIDE_INVALID, "Use --after for the next page.",
                       "--limit must be between 1 and %d", CLI_LIST_MAX);
     }
     if (rc == TIDE_OK)
@@ -120,7 +120,7 @@ static tide_status list_filter(struct cli *cli, struct tide_job_filter *filter)
     if (rc == TIDE_OK)
         rc = tide_control_filter_find(&named, cli->ledger, filter, &cli->err);
     filter->count_max = (size_t)limit;
-    filter->before_id = before;
+    filter->before_id = after;
     return cli_hint(cli, rc, "`tidemark account list` and `tidemark jobs stats` show the names.");
 }
 
@@ -131,18 +131,21 @@ tide_status cli_jobs_list(struct cli *cli)
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
     TIDE_TRY(list_filter(cli, &filter));
     struct listing listing = {.cli = cli};
+    uint64_t total = 0;
+    char next[24] = "";
     tide_json_array(&listing.jobs);
     cli_table_begin(cli, headings, 8);
     tide_status rc = tide_ledger_jobs(cli->ledger, &filter, list_row, &listing, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_jobs_count(cli->ledger, &filter, &total, &cli->err);
     cli_table_end(cli, "no jobs");
-    tide_json_set(&cli->json, "jobs", &listing.jobs);
-    bool more = listing.count == filter.count_max;
-    if (more && !cli->quiet)
-        cli_print(cli, "(older ones: --before %" PRIu64 ")\n", listing.last_id);
-    if (more)
-        tide_json_set_u64(&cli->json, "next_before", listing.last_id);
-    else
-        tide_json_set_null(&cli->json, "next_before");
+    if (listing.count == filter.count_max)
+        (void)snprintf(next, sizeof next, "%" PRIu64, listing.last_id);
+    if (next[0] != '\0' && !cli->quiet)
+        cli_print(cli, "(%" PRIu64 " in all; older ones: --after %s)\n", total, next);
+    tide_json_set(&cli->json, "items", &listing.jobs);
+    tide_json_set_cstr(&cli->json, "next", next[0] == '\0' ? NULL : next);
+    tide_json_set_u64(&cli->json, "total", total);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
 }
 

@@ -1,7 +1,7 @@
 /* jobs_change.c - `tidemark jobs retry|cancel|accept|pause|resume|purge`: change the ledger,
  * through the running engine if there is one.  A shared ledger is changed directly, with a hint
  * to all its members. */
-#include "cli/cli.h"
+#include "cli/commands/jobs_item.h"
 
 #include "base/check.h"
 #include "base/clocktext.h"
@@ -16,6 +16,7 @@ enum {
     LOST_MAX = 10,
     END_WAIT_MS = 30000, /* a handler that is canceled ends within seconds */
     END_TICK_US = 50000,
+    ITEM_TURNS_MAX = 5,
 };
 
 struct change {
@@ -39,12 +40,18 @@ static tide_status filter_of_flags(struct cli *cli, struct tide_control_filter *
         rc = cli_fail(cli, TIDE_NOT_FOUND, "Ids start at 1.", "there is no job 0");
     if (rc == TIDE_OK && cli_flag(cli, "cycle") != NULL)
         rc = cli_number(cli, cli_flag(cli, "cycle"), "--cycle", &named->cycle);
+    named->expects = cli_flag(cli, "expect") != NULL;
+    if (rc == TIDE_OK && named->expects)
+        rc = cli_number(cli, cli_flag(cli, "expect"), "--expect", &named->expected);
+    if (rc == TIDE_OK && named->expects &&
+        (cli->arguments_count > 0 || cli_flag(cli, "item") != NULL))
+        rc = cli_wrong(cli, "Omit it.", "--expect counts what flags select, not named jobs");
     if (rc != TIDE_OK)
         return rc;
-    if (cli->arguments_count == 0 && cli->values_count == 0) {
+    if (cli->arguments_count == 0 && cli->values_count == (named->expects ? 1u : 0u)) {
         cli->exit_code = CLI_EXIT_USAGE;
         return cli_fail(cli, TIDE_INVALID,
-                        "Give an ID, --kind, --account, --state, --cycle or --all.",
+                        "Give an ID, --item, --kind, --account, --state, --cycle or --all.",
                         "no jobs selected");
     }
     return TIDE_OK;
@@ -129,6 +136,11 @@ static tide_status write_slice(struct cli *cli, tide_control_op op,
     if (rc != TIDE_OK)
         return rc;
     tide_changes_clear(changes);
+    rc = tide_ledger_jobs_expect(cli->ledger, filter, &cli->err);
+    if (rc != TIDE_OK) {
+        tide_tx_rollback(tx);
+        return rc;
+    }
     if (op == TIDE_OP_RETRY)
         rc = tide_ledger_retry(tx, filter, cli->now_unix_ms, count_out, changes, &cli->err);
     else if (op == TIDE_OP_ACCEPT)
@@ -182,17 +194,20 @@ static tide_status write_with_filter(struct cli *cli, tide_control_op op, struct
         rc = tide_control_filter_find(&change->named, cli->ledger, &filter, &cli->err);
     if (rc == TIDE_OK && op == TIDE_OP_CANCEL && cli->shared == NULL)
         rc = reclaim_all(cli, &changes);
-    filter.count_max = TIDE_CLAIM_MAX;
+    uint64_t left_max = filter.expects && filter.expected > 0 ? filter.expected : UINT64_MAX;
     unsigned lost = 0;
     for (int slice = 0; rc == TIDE_OK && slice < SLICES_MAX; slice++) {
         size_t count = 0;
+        filter.count_max = left_max < TIDE_CLAIM_MAX ? (size_t)left_max : TIDE_CLAIM_MAX;
         rc = write_slice(cli, op, &filter, change, &changes, &count);
         if (rc == TIDE_BUSY && cli->shared != NULL && ++lost < LOST_MAX) {
             rc = TIDE_OK; /* conflict with another process: try again */
             continue;
         }
         change->count += rc == TIDE_OK ? count : 0;
-        if (count < filter.count_max)
+        filter.expects = false; /* compared in the transaction of the first slice */
+        left_max -= count;
+        if (count < filter.count_max || left_max == 0)
             break;
     }
     tide_changes_done(&changes);
@@ -233,20 +248,143 @@ static tide_status explain_none(struct cli *cli, uint64_t id, const char *verb)
     return TIDE_OK;
 }
 
+/* Through the running engine, or here if none runs. */
+static tide_status change_once(struct cli *cli, tide_control_op op, struct change *change)
+{
+    bool runs = false;
+    const tide_status rc = ask_with_filter(cli, op, change, &runs);
+    return runs ? rc : write_with_filter(cli, op, change);
+}
+
+/* ---- by item ---- */
+
+/* In which states a job can be changed. */
+static bool may_change(tide_control_op op, tide_row_state state)
+{
+    if (op == TIDE_OP_CANCEL)
+        return state == TIDE_ROW_PENDING || state == TIDE_ROW_RUNNING;
+    return state == TIDE_ROW_FAILED || state == TIDE_ROW_CANCELED ||
+           (op == TIDE_OP_RETRY && state == TIDE_ROW_PENDING);
+}
+
+static tide_status item_find(struct cli *cli, tide_control_op op,
+                             const struct tide_control_filter *named, struct jobs_item *list)
+{
+    tide_status rc = TIDE_OK;
+    for (int at = 0; rc == TIDE_OK && at <= (int)TIDE_ROW_CANCELED; at++) {
+        const tide_row_state state = (tide_row_state)at;
+        if (may_change(op, state) &&
+            (named->state == NULL || strcmp(named->state, tide_row_state_name(state)) == 0))
+            rc = jobs_item_find(cli, named, state, list);
+    }
+    return rc;
+}
+
+static void change_add(struct change *change, const struct change *one)
+{
+    change->count += one->count;
+    change->by_engine = one->by_engine;
+    for (size_t k = 0; k < one->running_count && change->running_count < RUNNING_MAX; k++)
+        change->running[change->running_count++] = one->running[k];
+}
+
+/* The jobs that were found, one by one; what they are in the end is in `change`. */
+static tide_status item_change(struct cli *cli, tide_control_op op, const struct jobs_item *list,
+                               size_t first, struct change *change)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = first; rc == TIDE_OK && i < list->count; i++) {
+        struct change one = {.named = {.id = list->jobs[i].id}};
+        rc = change_once(cli, op, &one);
+        change_add(change, &one);
+    }
+    return rc;
+}
+
+/* Those that the command names.  Of several, one that is gone or cannot be changed is not counted; the
+ * others are changed all the same. */
+static tide_status change_by_ids(struct cli *cli, tide_control_op op, struct change *change)
+{
+    tide_status rc = TIDE_OK;
+    for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++) {
+        struct change one = {.named = change->named};
+        rc = cli_number(cli, cli->arguments[i], "the id", &one.named.id);
+        if (rc == TIDE_OK && one.named.id != 0)
+            rc = change_once(cli, op, &one);
+        if (rc == TIDE_NOT_FOUND) {
+            cli->err = (tide_error){TIDE_OK, 0, ""};
+            cli->hint[0] = '\0';
+            rc = TIDE_OK;
+        }
+        change_add(change, &one);
+    }
+    change->named.id = 0;
+    return rc;
+}
+
+static void item_show(struct cli *cli, const struct jobs_item *list, const char *past)
+{
+    tide_json jobs;
+    tide_json_array(&jobs);
+    for (size_t i = 0; i < list->count; i++) {
+        const uint64_t others = list->jobs[i].items - 1;
+        tide_json_append_u64(&jobs, list->jobs[i].id);
+        if (!cli->quiet && others > 0)
+            cli_print(cli, "job %" PRIu64 " has %" PRIu64 " other item%s: %s with it\n",
+                      list->jobs[i].id, others, others == 1 ? "" : "s", past);
+    }
+    tide_json_set_cstr(&cli->json, "item", list->item);
+    tide_json_set(&cli->json, "jobs", &jobs);
+}
+
+/* A job may be split in two between the look and the change; the next turn finds its parts. */
+static tide_status change_by_item(struct cli *cli, tide_control_op op, const char *past,
+                                  struct change *change)
+{
+    struct jobs_item *list = tide_mem_new(cli->mem, sizeof *list);
+    size_t first = 0;
+    tide_status rc = TIDE_OK;
+    if (list == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    list->item = cli_flag(cli, "item");
+    for (int turn = 0; rc == TIDE_OK && turn < ITEM_TURNS_MAX; turn++) {
+        cli_ledger_close(cli); /* the change may have opened it for writing */
+        rc = item_find(cli, op, &change->named, list);
+        if (rc != TIDE_OK || list->count == first)
+            break;
+        rc = item_change(cli, op, list, first, change);
+        first = list->count;
+    }
+    if (rc == TIDE_OK && list->count == 0)
+        rc = cli_fail(cli, TIDE_NOT_FOUND,
+                      "`tidemark jobs list` and `tidemark bad explain ITEM` show what is known.",
+                      "no job that can be %s has the item \"%.200s\"", past, list->item);
+    if (rc == TIDE_OK)
+        item_show(cli, list, past);
+    tide_mem_free(cli->mem, list, sizeof *list);
+    return rc;
+}
+
 static tide_status change_jobs(struct cli *cli, tide_control_op op, const char *verb,
                                const char *past)
 {
     struct change change = {.count = 0};
-    bool runs = false;
     tide_json running;
     tide_status rc = filter_of_flags(cli, &change.named);
     if (rc != TIDE_OK)
         return rc;
-    rc = ask_with_filter(cli, op, &change, &runs);
-    if (!runs)
-        rc = write_with_filter(cli, op, &change);
+    if (cli_flag(cli, "item") != NULL && cli_flag(cli, "item")[0] == '\0')
+        return cli_wrong(cli, "Give a message id or a path.", "--item is empty");
+    if (cli_flag(cli, "item") != NULL)
+        rc = change_by_item(cli, op, op == TIDE_OP_RETRY ? "retried" : past, &change);
+    else
+        rc = cli->arguments_count > 1 ? change_by_ids(cli, op, &change)
+                                      : change_once(cli, op, &change);
     if (rc != TIDE_OK)
-        return cli_hint(cli, rc, "`tidemark account list` and `tidemark jobs stats` show names.");
+        return cli_hint(cli, rc,
+                        rc == TIDE_STALE
+                            ? "`tidemark jobs list` shows what matches now."
+                            : "`tidemark account list` and `tidemark jobs stats` show names.");
 
     if (change.count == 0 && change.running_count == 0 && change.named.id != 0)
         rc = explain_none(cli, change.named.id, verb);
@@ -282,22 +420,15 @@ tide_status cli_jobs_accept(struct cli *cli)
     return change_jobs(cli, TIDE_OP_ACCEPT, "accept", "accepted");
 }
 
-static tide_status end_step(struct cli *cli, tide_control_op op, struct change *change)
-{
-    bool runs = false;
-    const tide_status rc = ask_with_filter(cli, op, change, &runs);
-    return runs ? rc : write_with_filter(cli, op, change);
-}
-
 tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *named)
 {
     const uint64_t give_up_ms = tide_world_now_ms(cli->world) + END_WAIT_MS;
     struct change change = {.named = *named};
     for (;;) {
         change.running_count = 0;
-        tide_status rc = end_step(cli, TIDE_OP_CANCEL, &change);
+        tide_status rc = change_once(cli, TIDE_OP_CANCEL, &change);
         if (rc == TIDE_OK && change.running_count == 0)
-            rc = end_step(cli, TIDE_OP_ACCEPT, &change);
+            rc = change_once(cli, TIDE_OP_ACCEPT, &change);
         /* An engine that ends does not answer any more; the next step is ours. */
         if (!cli_engine_ended(rc) && (rc != TIDE_OK || change.running_count == 0))
             return rc;

@@ -1,8 +1,9 @@
 /* ledger_copy.c - `tidemark ledger copy`. */
-#include "cli/cli.h"
+#include "cli/serve/serve.h"
 
 #include "base/clocktext.h"
 #include "ledger/copy/copy.h"
+#include "ledger/notices.h"
 #include "ledger/rows.h"
 
 #include <inttypes.h>
@@ -18,6 +19,10 @@ tide_status cli_systems_tables(struct cli *cli)
     for (size_t i = 0; rc == TIDE_OK && cli->systems[i] != NULL; i++)
         rc = tide_system_tables(cli->systems[i], tide_tx_rows(tx), &cli->err);
     if (rc == TIDE_OK)
+        rc = cli_serve_tables(tide_tx_rows(tx), &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_notices_tables(tide_tx_rows(tx), &cli->err);
+    if (rc == TIDE_OK)
         return tide_tx_commit(tx, &cli->err);
     tide_tx_rollback(tx);
     return rc;
@@ -26,6 +31,18 @@ tide_status cli_systems_tables(struct cli *cli)
 static tide_status make_tables(const void *system, tide_rows db, tide_error *err)
 {
     return tide_system_tables(system, db, err);
+}
+
+static tide_status make_serve(const void *none, tide_rows db, tide_error *err)
+{
+    (void)none;
+    return cli_serve_tables(db, err);
+}
+
+static tide_status make_notices(const void *none, tide_rows db, tide_error *err)
+{
+    (void)none;
+    return tide_notices_tables(db, err);
 }
 
 /* ---- telling ---- */
@@ -155,10 +172,12 @@ tide_status cli_ledger_copy(struct cli *cli)
     struct tide_copy_report *report = tide_mem_new(cli->mem, sizeof *report);
     if (report == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory and try again.", "out of memory");
-    struct tide_copy_system systems[TIDE_SYSTEMS_MAX];
-    const size_t systems_count = tide_systems_count(cli->systems);
+    struct tide_copy_system systems[TIDE_SYSTEMS_MAX + 2];
+    size_t systems_count = tide_systems_count(cli->systems);
     for (size_t i = 0; i < systems_count; i++)
         systems[i] = (struct tide_copy_system){cli->systems[i]->name, make_tables, cli->systems[i]};
+    systems[systems_count++] = (struct tide_copy_system){CLI_SERVE_TABLES, make_serve, NULL};
+    systems[systems_count++] = (struct tide_copy_system){TIDE_NOTICES_TABLES, make_notices, NULL};
     const struct tide_ledger_copy copy = {
         .from = cli->arguments[0],
         .to = cli->arguments[1],

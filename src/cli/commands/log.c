@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,26 @@ struct log_view {
     json_t **lines; /* the last `limit` that match, as a ring */
     uint64_t count; /* that matched in all */
     uint64_t unreadable;
+    struct place {
+        uint64_t file, offset; /* the inode, and the bytes of it that were read */
+    } after, next;             /* --after, and where to continue; 0: from the beginning */
 };
 
 /* ---- which lines ---- */
+
+/* "FILE-OFFSET", as print_kept() writes it. */
+static tide_status after_read(struct cli *cli, struct place *after)
+{
+    const char *text = cli_flag(cli, "after");
+    const char *dash = text == NULL ? NULL : strchr(text, '-');
+    if (text == NULL)
+        return TIDE_OK;
+    if (dash != NULL && tide_text_to_u64((tide_text){text, (size_t)(dash - text)}, &after->file) &&
+        tide_text_to_u64(tide_text_of(dash + 1), &after->offset) && after->offset <= LONG_MAX)
+        return TIDE_OK;
+    return cli_wrong(cli, "Give \"next\" of `tidemark log --json`.",
+                     "--after \"%.60s\" is no place in a log", text);
+}
 
 static tide_status flags_read(struct log_view *view)
 {
@@ -32,6 +50,7 @@ static tide_status flags_read(struct log_view *view)
     view->run = cli_flag(cli, "run");
     view->account = cli_flag(cli, "account");
     view->limit = LIMIT_DEFAULT;
+    TIDE_TRY(after_read(cli, &view->after));
     if (level != NULL &&
         (!tide_log_level_parse(tide_text_of(level), &view->level) || view->level == TIDE_LOG_NONE))
         return cli_wrong(cli, "Levels: debug, info, warn, error.", "there is no level \"%.40s\"",
@@ -130,7 +149,10 @@ static tide_status print_kept(struct log_view *view, bool lines_only)
         tide_json_done(&array);
         return TIDE_OK;
     }
+    char next[48];
+    (void)snprintf(next, sizeof next, "%" PRIu64 "-%" PRIu64, view->next.file, view->next.offset);
     tide_json_set(&cli->json, "lines", &array);
+    tide_json_set_cstr(&cli->json, "next", next);
     tide_json_set_u64(&cli->json, "unreadable", view->unreadable);
     return TIDE_OK;
 }
@@ -190,6 +212,41 @@ static bool was_set_aside(const struct cli *cli, FILE *file)
            (named.st_ino != ours.st_ino || named.st_dev != ours.st_dev);
 }
 
+/* Whether the place is in a file that is still there. */
+static bool place_exists(const struct cli *cli, const struct place *place)
+{
+    for (unsigned number = 0; number <= FILES_MAX; number++) {
+        char path[CLI_PATH_BYTES + 32];
+        struct stat named;
+        cli_log_path(cli, number, path);
+        if (stat(path, &named) == 0 && named.st_ino == place->file)
+            return (uint64_t)named.st_size >= place->offset;
+    }
+    return false;
+}
+
+/* Opens a log file and reads it, from --after on: files before that one are skipped.  If it is renamed
+ * meanwhile, nothing is read, and the place stays for the next time. */
+static FILE *open_and_read(struct log_view *view, unsigned number)
+{
+    FILE *file = open_log(view->cli, number);
+    struct stat info;
+    if (file == NULL || fstat(fileno(file), &info) != 0)
+        return file;
+    const bool here = info.st_ino == view->after.file;
+    if (view->after.file != 0 && !here) {
+        (void)fclose(file);
+        errno = ENOENT;
+        return NULL;
+    }
+    if (here)
+        (void)fseek(file, (long)view->after.offset, SEEK_SET);
+    view->after.file = 0;
+    read_lines(view, file);
+    view->next = (struct place){info.st_ino, (uint64_t)ftell(file)};
+    return file;
+}
+
 static void forget_kept(struct log_view *view)
 {
     for (uint64_t i = 0; i < view->limit; i++) {
@@ -231,19 +288,18 @@ tide_status cli_log(struct cli *cli)
     view.lines = calloc(view.limit, sizeof(json_t *));
     if (view.lines == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Use a smaller --limit.", "out of memory for the log");
+    if (!place_exists(cli, &view.after))
+        view.after = (struct place){0, 0}; /* it was removed: all that is left is newer */
+    view.next = view.after;
     bool any = false;
     for (unsigned number = FILES_MAX; number > 0; number--) {
-        FILE *older = open_log(cli, number);
-        if (older == NULL)
-            continue;
-        any = true;
-        read_lines(&view, older);
-        (void)fclose(older);
+        FILE *older = open_and_read(&view, number);
+        any = any || older != NULL;
+        if (older != NULL)
+            (void)fclose(older);
     }
-    FILE *file = open_log(cli, 0);
+    FILE *file = open_and_read(&view, 0);
     const int why = errno;
-    if (file != NULL)
-        read_lines(&view, file);
     tide_status rc = TIDE_OK;
     if (cli_flag(cli, "follow") != NULL) {
         rc = follow(&view, file);

@@ -232,7 +232,8 @@ bool cli_ask_cancel(struct cli_ask *ask)
     json_decref(answer);
     cli->err = kept;
     cli->hint[0] = '\0';
-    return true;
+    /* In this process: a command is interrupted when its engine stops, which puts the job back. */
+    return cli->inside == NULL;
 }
 
 /* ---- one short job ---- */

@@ -53,7 +53,8 @@ tide_status cli_ask_job(struct cli_ask *ask, const char *kind, const char *email
 tide_status cli_ask_look(struct cli_ask *ask);
 /* Between two jobs: TIDE_NOT_FOUND with `gone`: another process has ended.  Asks it once a second. */
 tide_status cli_ask_is_there(struct cli_ask *ask);
-/* Cancels the job; it then ends soon.  false: it is another command's, ours was not enqueued yet. */
+/* Cancels the job; it then ends soon.  false: do not wait for that.  It is another command's, and ours was
+ * not enqueued yet; or the engine is of this process and stops, too. */
 bool cli_ask_cancel(struct cli_ask *ask);
 
 /* Has another process do one short job, and waits for it.  If it was not done, it never will be: it

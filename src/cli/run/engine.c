@@ -1,6 +1,7 @@
 #include "cli/run/engine.h"
 
 #include "cli/run/account_change.h"
+#include "cli/run/schedule_change.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -15,10 +16,18 @@ static tide_status systems_open(struct cli *cli, struct cli_engine *engine)
                                       .settings = cli->settings,
                                       .archive_dir = engine->archive_dir};
     tide_status rc = account_job_define(cli, home);
+    if (rc == TIDE_OK)
+        rc = schedule_op_add(cli, engine->engine);
+    if (rc == TIDE_OK)
+        rc = alert_mailer_bind(cli, &engine->mailer, engine->engine, engine->secrets);
     /* Accounts of all systems may be added, whichever are open. */
     for (size_t i = 0; rc == TIDE_OK && cli->systems[i] != NULL; i++)
         if (cli->systems[i]->quota != NULL)
             rc = tide_engine_quota(engine->engine, cli->systems[i]->quota, &cli->err);
+    for (size_t i = 0; rc == TIDE_OK && cli->systems[i] != NULL; i++)
+        if (cli->systems[i]->method_name != NULL)
+            rc = tide_engine_methods(engine->engine, cli->systems[i]->provider,
+                                     cli->systems[i]->method_name, &cli->err);
     for (size_t i = 0; rc == TIDE_OK && i < engine->here.taken_count; i++) {
         home->options = i == 0 ? engine->options : NULL;
         rc = engine->here.taken[i]->open(home, &engine->states[i], &cli->err);

@@ -3,6 +3,7 @@
 #define TIDE_CLI_RUN_ENGINE_H
 
 #include "base/log.h"
+#include "cli/alerts/mailer.h"
 #include "cli/archive_here.h"
 
 /* Zeroed, then the first part is set. */
@@ -16,6 +17,7 @@ struct cli_engine {
 
     tide_engine *engine;
     tide_secrets *secrets;
+    struct alert_mailer mailer;
     struct tide_system_home home;   /* of the systems that are open */
     void *states[TIDE_SYSTEMS_MAX]; /* of here.taken[i]; NULL: not open */
     char archive_dir[CLI_PATH_BYTES], secrets_dir[CLI_PATH_BYTES];

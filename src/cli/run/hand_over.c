@@ -40,6 +40,8 @@ tide_status cli_begin_requests(struct cli_work *work, size_t account, tide_engin
                                     work->accounts[account].name, wanted.dedupe, wanted.payload};
         uint64_t id = 0;
         rc = cli_enqueue(work->cli, engine, &job, &id, runs_out);
+        if (rc == TIDE_OK && work->asked != NULL)
+            tide_json_append_u64(work->asked, id);
     }
     return rc;
 }
@@ -67,7 +69,7 @@ static tide_status watch(struct cli_work *work)
 {
     struct cli *cli = work->cli;
     tide_status rc = TIDE_OK;
-    while (rc == TIDE_OK && !cli_interrupted() && !cli_work_is_late(work)) {
+    while (rc == TIDE_OK && !cli_interrupted(cli) && !cli_work_is_late(work)) {
         rc = cli_watch_tick(work, false);
         if (rc != TIDE_OK || work->gone || cli_watch_all_over(work))
             break;
@@ -76,6 +78,32 @@ static tide_status watch(struct cli_work *work)
             (void)tide_world_sleep_until(
                 cli->world, tide_world_now_us(cli->world) + CLI_TICK_MS * 1000ull, NULL);
     }
+    return rc;
+}
+
+/* The jobs have dedupe keys: asking twice begins the work once (RUN2). */
+tide_status cli_work_ask(struct cli_work *work)
+{
+    struct cli *cli = work->cli;
+    const uint64_t pid = engine_pid(cli);
+    tide_json accounts;
+    tide_json jobs;
+    if (pid == 0)
+        return cli_fail(cli, TIDE_NOT_FOUND, "Start `tidemark serve`, or omit --no-wait.",
+                        "no process runs in %.300s", cli->state_dir);
+    tide_status rc = work->hand_over == NULL ? TIDE_OK : work->hand_over(work->arg, pid);
+    tide_json_array(&accounts);
+    tide_json_array(&jobs);
+    work->asked = &jobs;
+    if (rc == TIDE_OK)
+        rc = ask_all(work);
+    work->asked = NULL;
+    for (size_t i = 0; i < work->count; i++)
+        tide_json_append_cstr(&accounts, work->accounts[i].name);
+    if (rc == TIDE_OK)
+        cli_print(cli, "asked process %" PRIu64 "; `tidemark status` shows how far it is\n", pid);
+    tide_json_set(&cli->json, "accounts", &accounts);
+    tide_json_set(&cli->json, "jobs", &jobs);
     return rc;
 }
 
@@ -102,7 +130,7 @@ tide_status cli_hand_over(struct cli_work *work)
                       pid);
     cli_watch_look_soon(work); /* the work is there only now */
     rc = watch(work);
-    if (work->gone && !cli_watch_settled(work) && !cli_interrupted() && !cli_work_is_late(work))
+    if (work->gone && !cli_watch_settled(work) && !cli_interrupted(cli) && !cli_work_is_late(work))
         return TIDE_NOT_FOUND;
     work->gone = false;
     return rc;

@@ -69,6 +69,23 @@ tide_status cli_names(struct cli *cli, const struct tide_system *system, const c
     return rc;
 }
 
+tide_status cli_names_later(struct cli *cli, const struct tide_system *system,
+                            const char *const *wanted, size_t count, bool one)
+{
+    struct cli_names names;
+    tide_status rc = cli_names(cli, system, wanted, count, &names);
+    if (rc == TIDE_NOT_FOUND && count == 0) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+        rc = TIDE_OK;
+    } else if (rc == TIDE_OK && one && names.count > 1) {
+        rc = cli_wrong(cli, "Name one with --account.", "there are %zu %s accounts", names.count,
+                       system->name);
+    }
+    cli_names_done(&names);
+    return rc;
+}
+
 void cli_names_done(struct cli_names *names)
 {
     if (names->mem != NULL)

@@ -57,7 +57,7 @@ static void tell_unfinished(const struct cli_work *work)
 {
     struct cli *cli = work->cli;
     const char *stored = cli_work_words(work)->stored;
-    const char *why = cli_interrupted()        ? "Interrupted."
+    const char *why = cli_interrupted(cli)     ? "Interrupted."
                       : cli_work_is_late(work) ? "Out of time."
                                                : "Not finished.";
     if (work->handed_over && work->pid == 0)
@@ -85,11 +85,11 @@ void cli_work_report(struct cli_work *work)
         report_account(work, i, &ended, &list);
     }
     tide_json_set(&cli->json, "accounts", &list);
-    tide_json_set_bool(&cli->json, "interrupted", cli_interrupted());
+    tide_json_set_bool(&cli->json, "interrupted", cli_interrupted(cli));
     tide_json_set_bool(&cli->json, "timed_out", cli_work_is_late(work) && unfinished);
     tide_json_set_bool(&cli->json, "handed_over", work->handed_over);
-    if (cli_interrupted())
+    if (cli_interrupted(cli))
         cli->exit_code = cli_outcome_worse(cli->exit_code, CLI_EXIT_INTERRUPTED);
-    if (cli_interrupted() || unfinished)
+    if (cli_interrupted(cli) || unfinished)
         tell_unfinished(work);
 }

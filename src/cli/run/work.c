@@ -113,7 +113,7 @@ static void stop_when_due(struct cli_work *work, tide_error *failed)
         }
     }
     const bool early =
-        cli_interrupted() || cli_work_is_late(work) || work->enough || failed->status != TIDE_OK;
+        cli_interrupted(cli) || cli_work_is_late(work) || work->enough || failed->status != TIDE_OK;
     if (work->stopping || !(early || cli_watch_all_over(work)))
         return;
     if (!early && begin_more(work))
@@ -203,7 +203,7 @@ static tide_status here_or_there(struct cli_work *work)
         cli_watch_restart(work);
         cli->err = busy;
         cli->hint[0] = '\0';
-        if (now_ms >= give_up_ms || cli_interrupted())
+        if (now_ms >= give_up_ms || cli_interrupted(cli))
             break;
         (void)tide_world_sleep_until(cli->world,
                                      tide_world_now_us(cli->world) + CLI_TICK_MS * 1000ull, NULL);

@@ -137,6 +137,7 @@ struct cli_work {
     bool gone;     /* the engine that was watched has ended */
     bool soon;     /* the next tick looks at everything */
     uint64_t sampled_ms, looked_ms;
+    tide_json *asked;     /* gets the ids of jobs that are enqueued; NULL: not wanted */
     uint64_t unserved_ms; /* since when no process does work elsewhere; 0: one does */
 };
 
@@ -145,6 +146,9 @@ tide_status cli_work_accounts(struct cli_work *work, size_t count);
 tide_status cli_work_names(struct cli_work *work);
 /* Does the work; the ledger is open for reading.  TIDE_OK also if accounts are not finished. */
 tide_status cli_work_run(struct cli_work *work);
+/* Asks the process that has the directory to do the work, and ends: its text and JSON say which jobs
+ * begin it.  TIDE_NOT_FOUND: no process runs there. */
+tide_status cli_work_ask(struct cli_work *work);
 /* Closes the engine and frees; after the summary.  A zeroed one is fine. */
 tide_status cli_work_done(struct cli_work *work);
 

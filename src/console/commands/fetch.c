@@ -197,6 +197,12 @@ tide_status console_fetch_run(struct console_fetch *fetch, const char *account)
     return console_fetch_conclude(fetch);
 }
 
+tide_status console_fetch_ask(struct console_fetch *fetch)
+{
+    const tide_status rc = accounts_of(fetch, NULL);
+    return rc == TIDE_OK ? cli_work_ask(&fetch->work) : rc;
+}
+
 tide_status console_fetch_done(struct console_fetch *fetch)
 {
     if (fetch == NULL)

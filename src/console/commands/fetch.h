@@ -57,6 +57,8 @@ tide_status console_fetch_add(struct console_fetch *fetch, size_t site,
 /* Does the work for the sign-ins of the sites, or for this one; then sets the exit code, or returns
  * an error that says what is left. */
 tide_status console_fetch_run(struct console_fetch *fetch, const char *account);
+/* Only asks the running process to do it (cli_work_ask()). */
+tide_status console_fetch_ask(struct console_fetch *fetch);
 tide_status console_fetch_conclude(struct console_fetch *fetch); /* the second half of it */
 /* Sets the numbers of the run in the JSON, and prints them if `rc` is TIDE_OK. */
 void console_fetch_report(struct console_fetch *fetch, tide_status rc);

@@ -92,7 +92,7 @@ tide_status console_fetch_conclude(struct console_fetch *fetch)
         bad = bad || has_failed(fetch, watched);
     }
     TIDE_TRY(refused(fetch));
-    if (cli_interrupted())
+    if (cli_interrupted(cli))
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     else if (left > 0)
         return cli_fail(

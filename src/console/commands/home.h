@@ -15,6 +15,7 @@ extern const struct cli_command console_commands[]; /* table.c */
 tide_status cli_console_sites(struct cli *cli);
 tide_status cli_console_backfill(struct cli *cli);
 tide_status cli_console_sync(struct cli *cli);
+tide_status cli_console_sync_check(struct cli *cli); /* struct tide_action.check */
 tide_status cli_console_status(struct cli *cli);
 tide_status cli_console_report(struct cli *cli);
 tide_status cli_console_remove(struct cli *cli);

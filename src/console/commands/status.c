@@ -2,11 +2,12 @@
 #include "cli/run/account_change.h"
 #include "console/commands/fetch.h"
 #include "console/commands/home.h"
+#include "console/dates.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { SITES_MAX = TIDE_CONSOLE_SITES_MAX };
+enum { SITES_MAX = TIDE_CONSOLE_SITES_MAX, CALENDAR_BYTES_MAX = 8 << 10 };
 
 /* ---- status ---- */
 
@@ -37,11 +38,29 @@ struct extent {
     uint64_t incomplete; /* days that lack rows */
     uint64_t cut;        /* days with as many rows as the server returns at most */
     double clicks, hidden;
+    /* A character a day from `first` on: "=" final, "-" not final yet, "x" lacks rows,
+     * "." not stored. */
+    tide_buf calendar;
+    int32_t next; /* day */
 };
+
+/* Twenty years of days fit; a store that has more shows the first ones. */
+static void calendar_add(struct extent *extent, const struct tide_console_day_row *row)
+{
+    int32_t day = 0;
+    if (!tide_date_parse(row->date, &day))
+        return;
+    while (extent->calendar.bytes > 0 && extent->next < day &&
+           tide_buf_add(&extent->calendar, ".", 1) == TIDE_OK)
+        extent->next++;
+    (void)tide_buf_add(&extent->calendar, row->missing > 0 ? "x" : row->final ? "=" : "-", 1);
+    extent->next = day + 1;
+}
 
 static bool take_extent(const struct tide_console_day_row *day, void *arg)
 {
     struct extent *extent = arg;
+    calendar_add(extent, day);
     if (extent->first[0] == '\0')
         memcpy(extent->first, day->date, sizeof extent->first);
     memcpy(extent->last, day->date, sizeof extent->last);
@@ -56,49 +75,58 @@ static bool take_extent(const struct tide_console_day_row *day, void *arg)
     return true;
 }
 
+static void show_one(struct standing *standing, const struct tide_console_set *set, uint64_t days,
+                     uint64_t rows, const struct tide_console_mark *mark,
+                     const struct extent *extent)
+{
+    tide_json one;
+    char share[32] = "-";
+    if (extent->clicks > 0)
+        (void)snprintf(share, sizeof share, "%.1f %%", 100 * extent->hidden / extent->clicks);
+    cli_cell(standing->cli, "%s", standing->site->site);
+    cli_cell(standing->cli, "%s", tide_sc_type_name(set->type));
+    cli_cell(standing->cli, "%s", mark->tidemark[0] == '\0' ? "none yet" : mark->tidemark);
+    cli_cell(standing->cli, "%s .. %s", extent->first, extent->last);
+    cli_cell(standing->cli, "%" PRIu64, days);
+    cli_cell(standing->cli, "%" PRIu64, mark->days_left);
+    cli_cell(standing->cli, "%" PRIu64, extent->open);
+    cli_cell(standing->cli, "%" PRIu64, rows);
+    cli_cell(standing->cli, "%" PRIu64, extent->missing);
+    cli_cell(standing->cli, "%s", share);
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "site", standing->site->site);
+    tide_json_set_cstr(&one, "type", tide_sc_type_name(set->type));
+    tide_json_set_cstr(&one, "floor", mark->floor);
+    tide_json_set_cstr(&one, "tidemark", mark->tidemark);
+    tide_json_set_cstr(&one, "first", extent->first);
+    tide_json_set_cstr(&one, "last", extent->last);
+    tide_json_set_u64(&one, "days", days);
+    tide_json_set_u64(&one, "days_left", mark->days_left);
+    tide_json_set_u64(&one, "days_not_final", extent->open);
+    tide_json_set_u64(&one, "rows", rows);
+    tide_json_set_u64(&one, "rows_missing", extent->missing);
+    tide_json_set_u64(&one, "days_incomplete", extent->incomplete);
+    tide_json_set_u64(&one, "days_cut", extent->cut);
+    tide_json_set_text(&one, "calendar", tide_buf_text(&extent->calendar));
+    tide_json_append(&standing->list, &one);
+}
+
 static void show_series(const struct tide_console_set *set, uint64_t days, uint64_t rows, void *arg)
 {
     struct standing *standing = arg;
     struct tide_console_mark mark = {.floor = ""};
     struct extent extent = {.first = ""};
-    tide_json one;
-    char share[32] = "-";
     if (standing->rc != TIDE_OK)
         return;
     standing->rc = tide_console_look_mark(standing->cli->ledger, standing->site, set, &mark,
                                           &standing->cli->err);
+    tide_buf_init(&extent.calendar, standing->cli->mem, CALENDAR_BYTES_MAX);
     if (standing->rc == TIDE_OK)
         standing->rc = tide_console_store_days(standing->store, set, NULL, NULL, take_extent,
                                                &extent, &standing->cli->err);
-    if (standing->rc != TIDE_OK)
-        return;
-    if (extent.clicks > 0)
-        (void)snprintf(share, sizeof share, "%.1f %%", 100 * extent.hidden / extent.clicks);
-    cli_cell(standing->cli, "%s", standing->site->site);
-    cli_cell(standing->cli, "%s", tide_sc_type_name(set->type));
-    cli_cell(standing->cli, "%s", mark.tidemark[0] == '\0' ? "none yet" : mark.tidemark);
-    cli_cell(standing->cli, "%s .. %s", extent.first, extent.last);
-    cli_cell(standing->cli, "%" PRIu64, days);
-    cli_cell(standing->cli, "%" PRIu64, mark.days_left);
-    cli_cell(standing->cli, "%" PRIu64, extent.open);
-    cli_cell(standing->cli, "%" PRIu64, rows);
-    cli_cell(standing->cli, "%" PRIu64, extent.missing);
-    cli_cell(standing->cli, "%s", share);
-    tide_json_object(&one);
-    tide_json_set_cstr(&one, "site", standing->site->site);
-    tide_json_set_cstr(&one, "type", tide_sc_type_name(set->type));
-    tide_json_set_cstr(&one, "floor", mark.floor);
-    tide_json_set_cstr(&one, "tidemark", mark.tidemark);
-    tide_json_set_cstr(&one, "first", extent.first);
-    tide_json_set_cstr(&one, "last", extent.last);
-    tide_json_set_u64(&one, "days", days);
-    tide_json_set_u64(&one, "days_left", mark.days_left);
-    tide_json_set_u64(&one, "days_not_final", extent.open);
-    tide_json_set_u64(&one, "rows", rows);
-    tide_json_set_u64(&one, "rows_missing", extent.missing);
-    tide_json_set_u64(&one, "days_incomplete", extent.incomplete);
-    tide_json_set_u64(&one, "days_cut", extent.cut);
-    tide_json_append(&standing->list, &one);
+    if (standing->rc == TIDE_OK)
+        show_one(standing, set, days, rows, &mark, &extent);
+    tide_buf_done(&extent.calendar);
 }
 
 struct refusals {

@@ -26,6 +26,24 @@ static tide_status read_sites(struct console_fetch *fetch)
     return rc == TIDE_OK ? tide_console_look_sites(cli->ledger, take_site, fetch, &cli->err) : rc;
 }
 
+/* Those of a sign-in. */
+static tide_status sites_of(struct console_fetch *fetch, const char *name)
+{
+    struct cli *cli = fetch->cli;
+    if (cli->arguments_count > 0)
+        return cli_wrong(cli, "Give one of them.", "both SITE and --name");
+    const tide_status rc = read_sites(fetch);
+    size_t count = 0;
+    for (size_t i = 0; i < fetch->sites_count; i++)
+        if (strcmp(fetch->sites[i].account_name, name) == 0)
+            fetch->sites[count++] = fetch->sites[i];
+    fetch->sites_count = count;
+    if (rc == TIDE_OK && count == 0)
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark account list` shows the accounts.",
+                        "there is no site with the sign-in \"%.100s\"", name);
+    return rc;
+}
+
 /* Those that the command names. */
 static tide_status named_sites(struct console_fetch *fetch)
 {
@@ -252,18 +270,39 @@ static tide_status add_site(struct console_fetch *fetch, size_t site)
     return rc == TIDE_OK ? series.rc : rc;
 }
 
+/* Reads the flags and finds the sites. */
+static tide_status sync_wanted(struct cli *cli, struct console_fetch *fetch)
+{
+    const char *name = cli_flag(cli, "name");
+    if (fetch == NULL)
+        return TIDE_NO_MEMORY;
+    TIDE_TRY(number_flag(cli, "workers", TIDE_CONSOLE_WORKERS_MAX, &fetch->options.workers));
+    if (name != NULL)
+        return sites_of(fetch, name);
+    return cli->arguments_count > 0 ? named_sites(fetch) : read_sites(fetch);
+}
+
+tide_status cli_console_sync_check(struct cli *cli)
+{
+    struct console_fetch *fetch = console_fetch_new(cli);
+    const tide_status rc = sync_wanted(cli, fetch);
+    const tide_status closed = console_fetch_done(fetch);
+    return rc == TIDE_OK ? closed : rc;
+}
+
 tide_status cli_console_sync(struct cli *cli)
 {
     struct console_fetch *fetch = console_fetch_new(cli);
-    tide_status rc = fetch == NULL ? TIDE_NO_MEMORY : TIDE_OK;
-    if (rc == TIDE_OK)
-        rc = number_flag(cli, "workers", TIDE_CONSOLE_WORKERS_MAX, &fetch->options.workers);
-    if (rc == TIDE_OK)
-        rc = cli->arguments_count > 0 ? named_sites(fetch) : read_sites(fetch);
+    tide_status rc = sync_wanted(cli, fetch);
     for (size_t i = 0; rc == TIDE_OK && i < fetch->sites_count; i++)
         rc = add_site(fetch, i);
     if (rc == TIDE_OK && fetch->jobs_count == 0)
         rc = cli_fail(cli, TIDE_NOT_FOUND, "Start with `tidemark console backfill SITE`.",
                       "nothing has been fetched yet");
+    if (rc == TIDE_OK && cli_flag(cli, "no-wait") != NULL) {
+        rc = console_fetch_ask(fetch);
+        const tide_status closed = console_fetch_done(fetch);
+        return rc == TIDE_OK ? closed : rc;
+    }
     return run_and_report(fetch, rc);
 }

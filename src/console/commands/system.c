@@ -3,7 +3,9 @@
 
 #include "cloud/searchconsole.h"
 #include "console/console.h"
+#include "console/dates.h"
 #include "console/look.h"
+#include "metrics/lines.h"
 #include "net/oauth/google.h"
 
 #include <stdio.h>
@@ -120,6 +122,7 @@ struct standing {
     tide_ledger *ledger;
     const char *name;
     const struct tide_console_site *site;
+    tide_console_store *store;
     struct tide_account_status *out;
     bool started; /* a series was seen */
     bool none;    /* one of them has no tidemark yet */
@@ -127,22 +130,78 @@ struct standing {
     tide_error *err;
 };
 
+enum { DAY_MS = 86400000 };
+
+static uint64_t day_ms(int32_t day)
+{
+    return day < 0 ? 0 : (uint64_t)day * DAY_MS;
+}
+
+struct days {
+    struct tide_ruler *ruler;
+    int32_t next; /* the day after the last one that was seen */
+};
+
+static bool take_day(const struct tide_console_day_row *row, void *arg)
+{
+    struct days *days = arg;
+    int32_t day = 0;
+    if (!tide_date_parse(row->date, &day))
+        return true;
+    if (day > days->next)
+        tide_ruler_mark(days->ruler, day_ms(days->next), day_ms(day), TIDE_RULER_GAP);
+    if (row->missing > 0)
+        tide_ruler_mark(days->ruler, day_ms(day), day_ms(day + 1), TIDE_RULER_BAD);
+    else if (!row->final)
+        tide_ruler_mark(days->ruler, day_ms(day), day_ms(day + 1), TIDE_RULER_BEYOND);
+    days->next = day + 1;
+    return true;
+}
+
+/* From the first day that was planned to the last one that is opened: a series is final up to its
+ * tidemark, and has so many days left behind it. */
+static tide_status series_ruler(tide_console_store *store, const struct tide_console_set *set,
+                                const struct tide_console_mark *mark, struct tide_ruler *ruler,
+                                tide_error *err)
+{
+    int32_t first = 0;
+    int32_t last = 0;
+    if (!tide_date_parse(mark->floor, &first))
+        return TIDE_OK;
+    if (!tide_date_parse(mark->tidemark, &last))
+        last = first - 1;
+    const int32_t end = last + 1 + (mark->days_left < 10000 ? (int32_t)mark->days_left : 10000);
+    struct days days = {ruler, first};
+    tide_ruler_begin(ruler, day_ms(first), day_ms(end));
+    const tide_status rc =
+        tide_console_store_days(store, set, mark->floor, NULL, take_day, &days, err);
+    if (rc == TIDE_OK && days.next < end)
+        tide_ruler_mark(ruler, day_ms(days.next), day_ms(end), TIDE_RULER_GAP);
+    return rc;
+}
+
 static void take_series(const struct tide_console_set *set, uint64_t days, uint64_t rows, void *arg)
 {
     struct standing *standing = arg;
     struct tide_account_status *out = standing->out;
     struct tide_console_mark mark = {.floor = ""};
+    struct tide_ruler ruler = {.cells = ""};
     (void)days;
     if (standing->rc == TIDE_OK)
         standing->rc =
             tide_console_look_mark(standing->ledger, standing->site, set, &mark, standing->err);
+    if (standing->rc == TIDE_OK)
+        standing->rc = series_ruler(standing->store, set, &mark, &ruler, standing->err);
     standing->none = standing->none || mark.tidemark[0] == '\0';
     /* The earliest one: dates sort like text. */
-    if (!standing->started || strcmp(mark.tidemark, out->tidemark) < 0)
+    if (!standing->started || strcmp(mark.tidemark, out->tidemark) < 0) {
         (void)snprintf(out->tidemark, sizeof out->tidemark, "%s", mark.tidemark);
+        out->ruler = ruler;
+    }
     standing->started = true;
     out->stored += rows;
     out->left += mark.days_left;
+    out->left_units = 1;
     out->gaps += mark.days_left > 0 ? 1 : 0;
 }
 
@@ -160,6 +219,7 @@ static void take_site(const struct tide_console_site *site, void *arg)
         .dir = dir, .site = site->site, .world = standing->home->world, .read_only = true};
     standing->site = site;
     tide_status rc = tide_console_store_open(&options, standing->home->mem, &store, &why);
+    standing->store = store;
     if (rc == TIDE_OK)
         rc = tide_console_store_sets(store, take_series, standing, &why);
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
@@ -197,16 +257,44 @@ static const struct tide_purpose purposes[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct tide_action actions[] = {
+    {"console sync", NULL, "daily 06:00", "fetches the days that became final",
+     cli_console_sync_check},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+/* Of all sign-ins together: what waits for a place in a batch, and how large a batch may be (B8). */
+static void metrics(const json_t *shown, tide_metrics *lines)
+{
+    const char *user = NULL;
+    json_t *one = NULL;
+    double waiting = 0;
+    double size = 0;
+    json_object_foreach((json_t *)shown, user, one)
+    {
+        const double parts = json_number_value(json_object_get(one, "batch_size"));
+        waiting += json_number_value(json_object_get(one, "batches_waiting"));
+        size = parts > size ? parts : size;
+    }
+    tide_metric_single(lines, "console_queries_waiting", "gauge",
+                       "Queries that wait for a place in a batch.", waiting);
+    tide_metric_single(lines, "console_batch_size", "gauge",
+                       "Queries that a batch may have now; 0: no sign-in was used yet.", size);
+}
+
 const struct tide_system tide_console_system = {
     .name = "console",
     .provider = "console",
+    .method_name = tide_searchconsole_method_name,
     .subject = "SITE...",
     .next = "console backfill SITE",
+    .sync_by = "name",
     .oauth = &tide_oauth_google,
     .purposes = purposes,
     .unit = "rows of search analytics",
     .unit_json = "console_rows",
     .commands = console_commands,
+    .actions = actions,
     .tables = tide_console_tables,
     .open = open_console,
     .close = close_console,
@@ -217,5 +305,6 @@ const struct tide_system tide_console_system = {
     .account_drop = tide_console_account_drop,
     .subject_remove = subject_remove,
     .status = status,
+    .metrics = metrics,
     .file_units = file_units,
 };

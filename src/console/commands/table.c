@@ -13,8 +13,9 @@ static const struct cli_flag console_backfill_flags[] = {
     {"type", "TYPES",
      "fetch a list of web, image, video, news, discover, googleNews (default: web)"},
     {"dimensions", "LIST", "fetch by a list of query, page, country, device (default: all four)"},
-    {"workers", "N", "send N HTTP requests at once, 1 to 10 (default 3)"},
-    {"batch", "N", "put up to N queries into one HTTP request, 1 to 50 (default: grows to 50)"},
+    {"workers", "N", "send N HTTP requests at once, 1 to 10 (default: console.workers)"},
+    {"batch", "N",
+     "put up to N queries into one HTTP request, 1 to 50 (default: grows to console.batch)"},
     {"rows", "N", "request N rows per page, 1 to 25000 (default 25000)"},
     {"no-totals", NULL, "do not fetch the totals of each day"},
     {"again", NULL, "fetch days again that are stored and final"},
@@ -22,7 +23,9 @@ static const struct cli_flag console_backfill_flags[] = {
 };
 
 static const struct cli_flag console_sync_flags[] = {
-    {"workers", "N", "send N HTTP requests at once, 1 to 10 (default 3)"},
+    {"workers", "N", "send N HTTP requests at once, 1 to 10 (default: console.workers)"},
+    {"name", "NAME", "sync the sites of this sign-in, instead of SITE"},
+    {"no-wait", NULL, "ask the running process (`tidemark serve`) to do it, and do not wait"},
     {NULL, NULL, NULL},
 };
 

@@ -686,6 +686,14 @@ static enum tide_governor_state state_at(const tide_governor *governor, uint64_t
                                                                  : TIDE_GOVERNOR_PAUSED;
 }
 
+enum tide_governor_state tide_governor_state(const tide_governor *governor, uint64_t now_ms,
+                                             tide_status *why_out, uint64_t *until_ms_out)
+{
+    *why_out = governor->breaker.why;
+    *until_ms_out = governor->breaker.until_ms;
+    return state_at(governor, now_ms);
+}
+
 void tide_governor_view(const tide_governor *governor, uint64_t now_ms,
                         struct tide_governor_view *view_out)
 {

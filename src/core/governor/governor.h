@@ -137,6 +137,10 @@ enum tide_governor_state {
     TIDE_GOVERNOR_HALTED,
 };
 
+/* The state alone; why and until when are those of a pause or an open breaker. */
+enum tide_governor_state tide_governor_state(const tide_governor *governor, uint64_t now_ms,
+                                             tide_status *why_out, uint64_t *until_ms_out);
+
 /* State for display (E9.1). */
 struct tide_governor_view {
     enum tide_governor_state state;

@@ -35,11 +35,13 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     account->unwanted = !tide_engine_wants(engine, name);
     (void)snprintf(account->name, sizeof account->name, "%s", name);
     (void)snprintf(account->provider, sizeof account->provider, "%s", provider);
-    struct tide_governor_profile profile = tide_engine_profile(engine, provider);
+    tide_account_tune(engine, account);
+    struct tide_governor_profile profile = tide_account_profile(engine, account);
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &account->governor);
     if (rc == TIDE_OK) {
-        struct tide_badness_settings badness = tide_tuning_badness(engine->settings);
+        struct tide_badness_settings badness =
+            tide_tuning_badness(tide_account_settings(engine, account));
         rc = tide_badness_new(&badness, engine->mem, &account->badness);
     }
     if (rc == TIDE_OK)
@@ -62,6 +64,8 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
         return tide_error_set(err, rc, "account %s: %s", name, tide_status_name(rc));
     }
     engine->accounts[engine->accounts_count++] = account;
+    if (account->held)
+        tide_alerting_own(engine, account);
     tide_account_refresh(engine, account, now_ms);
     return TIDE_OK;
 }
@@ -71,7 +75,7 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
 tide_status tide_account_retune(tide_engine *engine, struct tide_account *account, tide_text saved,
                                 uint64_t now_ms)
 {
-    struct tide_governor_profile profile = tide_engine_profile(engine, account->provider);
+    struct tide_governor_profile profile = tide_account_profile(engine, account);
     tide_governor *governor = NULL;
     TIDE_TRY(tide_governor_new(&profile, now_ms, engine->mem, &governor));
     /* What the last holder had not recorded counts as spent (E4.3b). */
@@ -155,9 +159,30 @@ void tide_accounts_left(tide_engine *engine, uint64_t now_ms)
 
 /* ---- jobs of each account in the window ------------------------------------------------- */
 
+/* The system of the last job: most have the same as the one before. */
+struct counting {
+    tide_engine *engine;
+    uint32_t kind;
+    struct tide_meter_system *system; /* NULL: this process does not run the kind */
+};
+
+static void count_in_system(struct counting *counting, const struct tide_tracked *tracked)
+{
+    if (counting->kind != tracked->brief.kind) {
+        const struct tide_kind_entry *entry =
+            tide_engine_kind_of(counting->engine, tracked->brief.kind);
+        counting->kind = tracked->brief.kind;
+        counting->system = entry == NULL ? NULL : &counting->engine->meters.systems[entry->system];
+    }
+    if (counting->system != NULL)
+        counting->system->loaded[tracked->state]++;
+}
+
 static bool count_job(const struct tide_tracked *tracked, void *arg)
 {
-    tide_engine *engine = arg;
+    struct counting *counting = arg;
+    tide_engine *engine = counting->engine;
+    count_in_system(counting, tracked);
     struct tide_account *account = tide_engine_account_of(engine, tracked->brief.account);
     if (account == NULL)
         return true;
@@ -171,7 +196,10 @@ void tide_accounts_count(tide_engine *engine)
 {
     for (size_t i = 0; i < engine->accounts_count; i++)
         engine->accounts[i]->jobs = (struct tide_account_jobs){.claimed = 0};
-    tide_tracker_each(engine->tracker, count_job, engine);
+    for (size_t i = 0; i < engine->meters.systems_count; i++)
+        memset(engine->meters.systems[i].loaded, 0, sizeof engine->meters.systems[i].loaded);
+    struct counting counting = {.engine = engine};
+    tide_tracker_each(engine->tracker, count_job, &counting);
     /* A worker may still run a job that was taken from it (supervisor.c). */
     for (uint32_t i = 0; i < engine->workers_count; i++)
         if (engine->workers[i].job != NULL && engine->workers[i].job->account != NULL)
@@ -263,11 +291,13 @@ static void good_load(tide_engine *engine, struct tide_account *account)
 void tide_accounts_reload(tide_engine *engine)
 {
     uint64_t now_ms = tide_world_now_ms(engine->world);
-    struct tide_badness_settings badness = tide_tuning_badness(engine->settings);
     for (size_t i = 0; i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
+        const struct tide_badness_settings badness =
+            tide_tuning_badness(tide_account_settings(engine, account));
+        const struct tide_governor_profile profile = tide_account_profile(engine, account);
+        tide_account_tune(engine, account);
         (void)tide_badness_set(account->badness, &badness);
-        struct tide_governor_profile profile = tide_engine_profile(engine, account->provider);
         (void)tide_governor_limits_set(account->governor, &profile);
         tide_account_refresh(engine, account, now_ms);
     }
@@ -315,6 +345,10 @@ void tide_engine_accounts_free(tide_engine *engine)
     for (size_t i = 0; i < engine->accounts_count; i++) {
         tide_governor_free(engine->accounts[i]->governor);
         tide_badness_free(engine->accounts[i]->badness);
+        if (engine->accounts[i]->series != NULL)
+            tide_mem_free(engine->mem, engine->accounts[i]->series,
+                          sizeof *engine->accounts[i]->series);
+        tide_account_meters_free(&engine->accounts[i]->meters, engine->mem);
         tide_mem_free(engine->mem, engine->accounts[i], sizeof *engine->accounts[i]);
     }
     tide_mem_free(engine->mem, engine->accounts,

@@ -1,6 +1,6 @@
 /* alerting.c - durable alerts: conditions that an operator should look at (E6.4).
  *
- * core/alerts.h decides; each change of level becomes a row, so that every command can show
+ * core/alerts/alerts.h decides; each change of level becomes a row, so that every command can show
  * current alerts, also when no engine runs.  The windows behind an alert are saved with
  * each change, once a minute and at a stop; the next process continues them, and clears an
  * alert whose cause is gone. */
@@ -27,6 +27,18 @@ void tide_alerting_reload(tide_engine *engine)
 {
     struct tide_alerts_settings settings = tide_tuning_alerts(engine->settings);
     (void)tide_alerts_set(engine->alerts, &settings);
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        if (engine->accounts[i]->held)
+            tide_alerting_own(engine, engine->accounts[i]);
+}
+
+void tide_alerting_own(tide_engine *engine, const struct tide_account *account)
+{
+    const tide_settings *own = tide_account_settings(engine, account);
+    const struct tide_alerts_settings settings = tide_tuning_alerts(own);
+    /* Without memory the thresholds of all accounts apply, until the next change. */
+    (void)tide_alerts_set_own(engine->alerts, account->id,
+                              own == engine->settings ? NULL : &settings);
 }
 
 /* An alert that changed, the windows it follows from, or both. */
@@ -48,6 +60,14 @@ static tide_status alert_run(tide_transaction *transaction, void *arg, tide_erro
                                    account, (int)what->alert.level, what->text,
                                    transaction->now_unix_ms, err));
     return tide_alerting_saved_write(transaction->tx, &what->saved, err);
+}
+
+static void alert_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    const struct alert_write *what = arg;
+    (void)now_ms;
+    if (what->changed)
+        tide_notifying_look(engine);
 }
 
 static void alert_free(tide_engine *engine, struct alert_write *what)
@@ -76,7 +96,8 @@ static struct alert_write *write_new(tide_engine *engine, struct tide_account *a
     struct alert_write *what = tide_mem_new(engine->mem, sizeof *what);
     if (what == NULL)
         return NULL;
-    what->write = (struct tide_write){.run = alert_run, .arg = what, .drop = alert_drop};
+    what->write = (struct tide_write){
+        .run = alert_run, .arg = what, .apply = alert_apply, .drop = alert_drop};
     tide_alerting_saved_init(&what->saved, engine->mem);
     if (account == NULL)
         return what;
@@ -165,8 +186,8 @@ static bool count_demand(const struct tide_tracked *tracked, void *arg)
     if (account == NULL || tracked->state == TIDE_JOB_BLOCKED)
         return true;
     account->demand.jobs++;
-    account->demand.small += tracked->brief.size_bytes < engine->tuning.small_below_bytes;
-    account->demand.large += tracked->brief.size_bytes > engine->tuning.large_above_bytes;
+    account->demand.small += tracked->brief.size_bytes < account->small_below_bytes;
+    account->demand.large += tracked->brief.size_bytes > account->large_above_bytes;
     return true;
 }
 

@@ -4,9 +4,11 @@
  * with the alert rows that follow from them, so that a row and its windows agree after a crash. */
 #include "base/check.h"
 #include "engine/engine.h"
+#include "ledger/notices.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { WINDOWS_BYTES_MAX = 16 << 10, TOTALS_BYTES_MAX = 256, TOTALS_VERSION = 1 };
 
@@ -120,6 +122,7 @@ tide_status tide_alerting_saved_read(tide_ledger *ledger, uint32_t account,
 void tide_alerting_taken(tide_engine *engine, struct tide_account *account, tide_text windows,
                          tide_text totals, uint64_t now_ms)
 {
+    tide_alerting_own(engine, account); /* first: a window of another length starts empty */
     /* Windows that cannot be read start empty; that must not keep the account from running. */
     if (windows.bytes > 0 && tide_alerts_restore(engine->alerts, account->id, windows, now_ms,
                                                  tide_world_now_unix_ms(engine->world)) != TIDE_OK)
@@ -139,6 +142,7 @@ struct shown_list {
     size_t count, capacity;
     tide_mem *mem;
     bool failed;
+    bool notices; /* the alert of the notifier */
 };
 
 /* Collects the rows before they are used: a statement cannot be used again while it is read. */
@@ -146,6 +150,8 @@ static bool collect_shown(const struct tide_alert_row *row, void *arg)
 {
     struct shown_list *list = arg;
     enum tide_condition condition;
+    if (strcmp(row->condition, TIDE_NOTICES_CONDITION) == 0)
+        list->notices = true;
     if (!tide_condition_parse(row->condition, &condition))
         return true; /* not an alert of the engine: the system that raised it clears it */
     if (!TIDE_GROW_IN(list->mem, list->rows, list->capacity, list->count + 1,
@@ -171,6 +177,7 @@ static tide_status load_shown(tide_engine *engine, uint64_t now_ms, tide_error *
                               now_ms) != TIDE_OK)
             rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for alerts");
     }
+    engine->notifying.shown = list.notices;
     tide_mem_free(engine->mem, list.rows, list.capacity * sizeof *list.rows);
     return rc;
 }

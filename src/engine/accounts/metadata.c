@@ -77,13 +77,12 @@ static uint64_t due_at_ms(const struct tide_metadata *metadata, uint64_t budget)
 
 uint64_t tide_metadata_look(tide_engine *engine, uint64_t now_ms)
 {
-    const uint64_t budget = tide_tuning_alerts(engine->settings).metadata_budget_bytes;
     uint64_t next_ms = TIDE_NEVER;
     for (size_t i = 0; engine->phase == TIDE_PHASE_RUN && i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
         if (!account->held || account->unwanted)
             continue;
-        const uint64_t at_ms = due_at_ms(&account->metadata, budget);
+        const uint64_t at_ms = due_at_ms(&account->metadata, account->metadata_budget_bytes);
         if (at_ms <= now_ms)
             measure(engine, account, now_ms);
         else if (at_ms < next_ms)

@@ -14,10 +14,11 @@ const struct tide_provider_limits *tide_engine_limits_of(const tide_engine *engi
     return tide_provider_known(provider);
 }
 
-struct tide_governor_profile tide_engine_profile(const tide_engine *engine, const char *provider)
+struct tide_governor_profile tide_account_profile(const tide_engine *engine,
+                                                  const struct tide_account *account)
 {
-    const struct tide_provider_limits *limits = tide_engine_limits_of(engine, provider);
-    return tide_tuning_profile(engine->settings,
+    const struct tide_provider_limits *limits = tide_engine_limits_of(engine, account->provider);
+    return tide_tuning_profile(tide_account_settings(engine, account),
                                limits != NULL ? limits : tide_provider_known("default"));
 }
 

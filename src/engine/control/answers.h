@@ -20,6 +20,7 @@ TIDE_CONTROL_ANSWER(tide_control_bad_retry);
 TIDE_CONTROL_ANSWER(tide_control_bad_accept);
 TIDE_CONTROL_ANSWER(tide_control_enqueue);
 TIDE_CONTROL_ANSWER(tide_control_signed_in);
+TIDE_CONTROL_ANSWER(tide_control_series);
 /* The account that the field "account" names. */
 tide_status tide_control_account(tide_engine *engine, const struct json_t *request,
                                  uint32_t *id_out, tide_error *err);

@@ -5,6 +5,7 @@
 #include "engine/control/control.h"
 #include "base/check.h"
 #include "engine/control/answers.h"
+#include "engine/control/metrics.h"
 #include "engine/engine.h"
 #include "engine/reload.h"
 #include "fleet/fleet.h"
@@ -18,7 +19,16 @@
 enum { START_WAIT_MS = 10000, START_LOOK_MS = 50 };
 
 struct tide_control {
+    tide_engine *engine;
     tide_socket *socket;
+    /* under the engine's lock */
+    struct {
+        const char *name;
+        tide_control_fn *answer;
+        void *arg;
+    } added[TIDE_CONTROL_ADDED_MAX]; /* tide_control_add() */
+    size_t added_count;
+    uint32_t added_running;
 };
 
 typedef tide_status answer_fn(tide_engine *engine, const json_t *request, tide_json *answer,
@@ -209,6 +219,78 @@ static tide_status answer_reload(tide_engine *engine, const json_t *request, tid
     return TIDE_OK;
 }
 
+static tide_status answer_metrics(tide_engine *engine, const json_t *request, tide_json *answer,
+                                  tide_error *err)
+{
+    (void)request;
+    tide_buf text;
+    tide_buf_init(&text, engine->mem, TIDE_METRICS_BYTES_MAX);
+    const tide_status rc = tide_metrics_text(engine, &text, err);
+    if (rc == TIDE_OK)
+        tide_json_set_text(answer, "text", tide_buf_text(&text));
+    tide_buf_done(&text);
+    return rc;
+}
+
+/* ---- ops of the program ---------------------------------------------------------------- */
+
+tide_status tide_control_add(tide_engine *engine, const char *name, tide_control_fn *answer,
+                             void *arg, tide_error *err)
+{
+    struct tide_control *control = engine->control;
+    if (control == NULL)
+        return TIDE_OK; /* no command can reach this engine */
+    tide_lock_take(engine->world, engine->lock);
+    const bool full = control->added_count == TIDE_CONTROL_ADDED_MAX;
+    if (!full) {
+        control->added[control->added_count].name = name;
+        control->added[control->added_count].answer = answer;
+        control->added[control->added_count++].arg = arg;
+    }
+    tide_lock_drop(engine->world, engine->lock);
+    return full ? tide_error_set(err, TIDE_FULL, "more than %d added ops", TIDE_CONTROL_ADDED_MAX)
+                : TIDE_OK;
+}
+
+void tide_control_remove_added(tide_engine *engine)
+{
+    struct tide_control *control = engine->control;
+    if (control == NULL)
+        return;
+    tide_lock_take(engine->world, engine->lock);
+    control->added_count = 0;
+    while (control->added_running > 0 &&
+           tide_cond_wait(engine->world, engine->news, engine->lock, TIDE_NEVER) == TIDE_OK)
+        ;
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+/* false: the program has no such op. */
+static bool answer_added(struct tide_control *control, const json_t *request, tide_json *answer,
+                         tide_status *rc_out, tide_error *err)
+{
+    tide_engine *engine = control->engine;
+    const char *op = json_string_value(json_object_get(request, "op"));
+    tide_control_fn *run = NULL;
+    void *arg = NULL;
+    tide_lock_take(engine->world, engine->lock);
+    for (size_t i = 0; op != NULL && i < control->added_count; i++)
+        if (strcmp(op, control->added[i].name) == 0) {
+            run = control->added[i].answer;
+            arg = control->added[i].arg;
+        }
+    control->added_running += run != NULL;
+    tide_lock_drop(engine->world, engine->lock);
+    if (run == NULL)
+        return false;
+    *rc_out = run(arg, request, answer, err);
+    tide_lock_take(engine->world, engine->lock);
+    control->added_running--;
+    tide_cond_wake_all(engine->world, engine->news);
+    tide_lock_drop(engine->world, engine->lock);
+    return true;
+}
+
 /* ---- the socket ------------------------------------------------------------------------ */
 
 static answer_fn *const answers[TIDE_OPS] = {
@@ -230,6 +312,8 @@ static answer_fn *const answers[TIDE_OPS] = {
     [TIDE_OP_STOP] = answer_stop,
     [TIDE_OP_ENQUEUE] = tide_control_enqueue,
     [TIDE_OP_SIGNED_IN] = tide_control_signed_in,
+    [TIDE_OP_METRICS] = answer_metrics,
+    [TIDE_OP_SERIES] = tide_control_series,
 };
 
 /* Kinds are defined between opening and starting: these requests wait for the start. */
@@ -245,7 +329,7 @@ static tide_status wait_for_start(tide_engine *engine, tide_socket_reply *reply,
     const uint64_t until_ms = tide_world_now_ms(engine->world) + START_WAIT_MS;
     uint64_t now_ms = 0;
     tide_lock_take(engine->world, engine->lock);
-    while (engine->phase == TIDE_PHASE_OPEN && !tide_socket_gone(reply) &&
+    while (engine->phase == TIDE_PHASE_OPEN && (reply == NULL || !tide_socket_gone(reply)) &&
            (now_ms = tide_world_now_ms(engine->world)) < until_ms)
         (void)tide_cond_wait(engine->world, engine->news, engine->lock,
                              (now_ms + START_LOOK_MS) * 1000);
@@ -255,30 +339,51 @@ static tide_status wait_for_start(tide_engine *engine, tide_socket_reply *reply,
                 : TIDE_OK;
 }
 
+/* *answer gets the answer, also when it is a refusal.  `reply` NULL: the caller is in this process. */
+static void answer_request(struct tide_control *control, const json_t *request,
+                           tide_socket_reply *reply, tide_json *answer)
+{
+    tide_error own = {TIDE_OK, 0, ""};
+    tide_control_op op = TIDE_OPS;
+    tide_status rc = TIDE_OK;
+    tide_control_ok(answer);
+    if (!answer_added(control, request, answer, &rc, &own)) {
+        rc = tide_control_op_read(request, &op, &own);
+        if (rc == TIDE_OK && needs_kinds(op))
+            rc = wait_for_start(control->engine, reply, &own);
+        if (rc == TIDE_OK)
+            rc = answers[op](control->engine, request, answer, &own);
+    }
+    if (rc == TIDE_OK)
+        return;
+    tide_json_done(answer);
+    own.status = rc;
+    tide_control_refusal(&own, answer);
+}
+
+json_t *tide_control_here(tide_engine *engine, const json_t *request)
+{
+    tide_json answer = {.value = NULL};
+    if (engine->control != NULL)
+        answer_request(engine->control, request, NULL, &answer);
+    return answer.value;
+}
+
 static tide_status handle(void *arg, tide_text line, tide_socket_reply *reply, tide_error *err)
 {
-    tide_engine *engine = arg;
+    struct tide_control *control = arg;
     tide_error own = {TIDE_OK, 0, ""};
     json_t *request = NULL;
-    tide_control_op op = TIDE_OPS;
     tide_json answer;
-    tide_control_ok(&answer);
-    tide_status rc = tide_json_parse(line, &request, &own);
-    if (rc == TIDE_OK)
-        rc = tide_control_op_read(request, &op, &own);
-    if (rc == TIDE_OK && needs_kinds(op))
-        rc = wait_for_start(engine, reply, &own);
-    if (rc == TIDE_OK)
-        rc = answers[op](engine, request, &answer, &own);
-    if (rc != TIDE_OK) {
-        tide_json_done(&answer);
-        own.status = rc;
+    own.status = tide_json_parse(line, &request, &own);
+    if (own.status == TIDE_OK)
+        answer_request(control, request, reply, &answer);
+    else
         tide_control_refusal(&own, &answer);
-    }
     json_decref(request);
     tide_buf text;
-    tide_buf_init(&text, engine->mem, 64 << 20);
-    rc = tide_json_line(&answer, &text);
+    tide_buf_init(&text, control->engine->mem, 64 << 20);
+    tide_status rc = tide_json_line(&answer, &text);
     tide_json_done(&answer);
     if (rc == TIDE_OK && text.bytes > 0)
         rc = tide_socket_say(reply, (tide_text){text.data, text.bytes - 1}); /* no newline */
@@ -293,8 +398,9 @@ tide_status tide_control_start(tide_engine *engine, tide_error *err)
     struct tide_control *control = tide_mem_new(engine->mem, sizeof *control);
     if (control == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the control socket");
+    control->engine = engine;
     tide_status rc =
-        tide_socket_serve(engine->world, engine->mem, path, handle, engine, &control->socket, err);
+        tide_socket_serve(engine->world, engine->mem, path, handle, control, &control->socket, err);
     if (rc != TIDE_OK) {
         tide_mem_free(engine->mem, control, sizeof *control);
         return rc;

@@ -23,21 +23,29 @@
  *   halt            account, reason                -
  *   account_resume  account                        -
  *   purge           older_than_ms                  count
- *   bad_retry       account, kind, item            count
- *   bad_accept      account, kind, item            count
+ *   bad_retry       account, kind, item, state,    count
+ *                   expect
+ *   bad_accept      the same                       count
  *   alerts          -                              alerts (array, as in --json)
  *   reload          -                              changed, restart (arrays of names)
  *   stop            -                              - (answers before it stops)
  *   enqueue         kind; account, payload,        id (of the waiting job, for a
  *                   dedupe, force                  duplicate); an unknown kind: not_found
  *   signed_in       account                        lifted (a pause for a sign-in ended)
+ *   metrics         -                              text (metrics.h)
+ *   series          name ("rate", "quota",         step_ms, end_unix_ms, series
+ *                   "held"); span ("hour", "day"), [{account, values, window_max_units}]
+ *                   account
+ *
+ * The program that has the engine may add ops of its own (tide_control_add()).
  *
  * A filter is an object; every field may be missing and then means "any":
  *     id, cycle   numbers
  *     account     a name, or "" for jobs without an account
  *     kind        a name
  *     state       "pending", "running", "done", "failed", "canceled"
- * The fields account, kind and item of bad_* may be missing in the same way.
+ *     expect      so many jobs must match, or nothing is changed and the answer is "stale"
+ * The fields account, kind, item, state and expect of bad_* may be missing in the same way.
  * Requests carry names, not numbers, so that a log of requests can be read.
  *
  * The names of the socket and of the lock that a writer holds are in ledger/home.h.
@@ -70,6 +78,8 @@ typedef enum tide_control_op {
     TIDE_OP_STOP,
     TIDE_OP_ENQUEUE,
     TIDE_OP_SIGNED_IN,
+    TIDE_OP_METRICS,
+    TIDE_OP_SERIES,
     TIDE_OPS,
 } tide_control_op;
 
@@ -89,6 +99,7 @@ bool tide_control_op_parse(tide_text name, tide_control_op *op_out);
 const char *tide_row_state_name(tide_row_state state); /* "pending" */
 bool tide_row_state_parse(tide_text name, tide_row_state *state_out);
 const char *tide_bad_state_name(tide_bad_state state); /* "bad", "gone", "owed", ... */
+bool tide_bad_state_parse(tide_text name, tide_bad_state *state_out);
 
 /* ---- the command's side ---- */
 
@@ -99,6 +110,8 @@ struct tide_control_filter {
     const char *account;
     const char *kind;
     const char *state;
+    bool expects; /* `expected` must match */
+    uint64_t expected;
 };
 void tide_control_request(tide_control_op op, tide_json *request);
 void tide_control_filter_set(tide_json *request, const struct tide_control_filter *filter);
@@ -116,6 +129,19 @@ tide_status tide_control_filter_read(const json_t *request, tide_ledger *ledger,
 /* The same for a filter that is not part of a request. */
 tide_status tide_control_filter_find(const struct tide_control_filter *named, tide_ledger *ledger,
                                      struct tide_job_filter *filter_out, tide_error *err);
+/* Adds an op, or replaces one of the engine's; `name` is static.  `answer` runs on the thread of its
+ * connection, and may take up to TIDE_CONTROL_TIMEOUT_MS.  TIDE_FULL: TIDE_CONTROL_ADDED_MAX. */
+enum { TIDE_CONTROL_ADDED_MAX = 16 };
+typedef tide_status tide_control_fn(void *arg, const json_t *request, tide_json *answer,
+                                    tide_error *err);
+struct tide_engine;
+tide_status tide_control_add(struct tide_engine *engine, const char *name, tide_control_fn *answer,
+                             void *arg, tide_error *err);
+/* Answers a request of a command that runs in this process, without the socket.  The caller owns the
+ * answer; NULL: no memory, or the engine takes no requests. */
+json_t *tide_control_here(struct tide_engine *engine, const json_t *request);
+/* Removes the added ops and waits until none of them runs. */
+void tide_control_remove_added(struct tide_engine *engine);
 /* {"ok":true}, to which fields may be added; and a refusal. */
 void tide_control_ok(tide_json *answer);
 void tide_control_refusal(const tide_error *err, tide_json *answer);

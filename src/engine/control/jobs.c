@@ -163,6 +163,22 @@ static tide_status bad_names_run(tide_transaction *transaction, void *arg, tide_
     return tide_control_filter_find(&ask->named, transaction->engine->ledger, &ask->filter, err);
 }
 
+static tide_status bad_conditions(const json_t *request, struct tide_bad_filter *filter,
+                                  tide_error *err)
+{
+    tide_text state = TIDE_TEXT_NONE;
+    filter->has_state = json_object_get(request, "state") != NULL;
+    filter->expects = json_object_get(request, "expect") != NULL;
+    tide_status rc =
+        filter->has_state ? tide_json_get_text(request, "state", &state, err) : TIDE_OK;
+    if (rc == TIDE_OK && filter->has_state && !tide_bad_state_parse(state, &filter->state))
+        rc = tide_error_set(err, TIDE_INVALID, "there is no state \"%.*s\"",
+                            (int)(state.bytes > 40 ? 40 : state.bytes), state.data);
+    if (rc == TIDE_OK && filter->expects)
+        rc = tide_json_get_u64(request, "expect", &filter->expected, err);
+    return rc;
+}
+
 static tide_status bad_filter_of(tide_engine *engine, const json_t *request,
                                  struct tide_bad_filter *filter_out, tide_error *err)
 {
@@ -173,7 +189,7 @@ static tide_status bad_filter_of(tide_engine *engine, const json_t *request,
     const tide_status rc = tide_write_run(engine, &write, err);
     *filter_out = (struct tide_bad_filter){.account = ask.filter.account, .kind = ask.filter.kind};
     (void)tide_json_get_text(request, "item", &filter_out->item, NULL);
-    return rc;
+    return rc == TIDE_OK ? bad_conditions(request, filter_out, err) : rc;
 }
 
 tide_status tide_control_bad_retry(tide_engine *engine, const json_t *request, tide_json *answer,

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 static const char *const op_names[TIDE_OPS] = {
-    "ping",       "snapshot", "explain", "retry",          "cancel",  "accept",
-    "pause",      "resume",   "halt",    "account_resume", "purge",   "bad_retry",
-    "bad_accept", "alerts",   "reload",  "stop",           "enqueue", "signed_in",
+    "ping",   "snapshot", "explain",        "retry",     "cancel",    "accept",     "pause",
+    "resume", "halt",     "account_resume", "purge",     "bad_retry", "bad_accept", "alerts",
+    "reload", "stop",     "enqueue",        "signed_in", "metrics",   "series",
 };
 
 static const char *const row_state_names[] = {"pending", "running", "done", "failed", "canceled"};
@@ -59,6 +59,15 @@ const char *tide_bad_state_name(tide_bad_state state)
     return (unsigned)state <= TIDE_BAD_RETRYING ? bad_state_names[state] : "unknown";
 }
 
+bool tide_bad_state_parse(tide_text name, tide_bad_state *state_out)
+{
+    unsigned index = 0;
+    if (!name_find(bad_state_names, TIDE_BAD_RETRYING + 1, name, &index))
+        return false;
+    *state_out = (tide_bad_state)index;
+    return true;
+}
+
 /* ---- the command's side --------------------------------------------------------- */
 
 void tide_control_request(tide_control_op op, tide_json *request)
@@ -81,6 +90,8 @@ void tide_control_filter_set(tide_json *request, const struct tide_control_filte
         tide_json_set_cstr(&object, "kind", filter->kind);
     if (filter->state != NULL)
         tide_json_set_cstr(&object, "state", filter->state);
+    if (filter->expects)
+        tide_json_set_u64(&object, "expect", filter->expected);
     tide_json_set(request, "filter", &object);
 }
 
@@ -128,6 +139,8 @@ tide_status tide_control_filter_find(const struct tide_control_filter *named, ti
     tide_status rc = TIDE_OK;
     filter.id = named->id;
     filter.cycle = named->cycle;
+    filter.expects = named->expects;
+    filter.expected = named->expected;
     if (named->account != NULL && named->account[0] == '\0')
         filter.account = 0;
     else if (named->account != NULL)
@@ -156,7 +169,7 @@ tide_status tide_control_filter_find(const struct tide_control_filter *named, ti
 
 static bool filter_key_is_known(const char *key)
 {
-    static const char *const keys[] = {"id", "cycle", "account", "kind", "state"};
+    static const char *const keys[] = {"id", "cycle", "account", "kind", "state", "expect"};
     unsigned index = 0;
     return name_find(keys, sizeof keys / sizeof keys[0], tide_text_of(key), &index);
 }
@@ -184,6 +197,8 @@ tide_status tide_control_filter_read(const json_t *request, tide_ledger *ledger,
                                   json_object_iter_key(at));
     TIDE_TRY(optional(tide_json_get_u64(object, "id", &named.id, err)));
     TIDE_TRY(optional(tide_json_get_u64(object, "cycle", &named.cycle, err)));
+    named.expects = json_object_get(object, "expect") != NULL;
+    TIDE_TRY(optional(tide_json_get_u64(object, "expect", &named.expected, err)));
     TIDE_TRY(optional(tide_json_get_text(object, "account", &account, err)));
     TIDE_TRY(optional(tide_json_get_text(object, "kind", &kind, err)));
     TIDE_TRY(optional(tide_json_get_text(object, "state", &state, err)));

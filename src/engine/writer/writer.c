@@ -584,6 +584,7 @@ void tide_writer_main(void *arg)
             continue; /* work arrived while the refill read without the lock */
         tide_engine_quiet(engine);
         engine->writer_idle = true;
+        tide_engine_rests(engine);
         /* Before the start and at the end no dispatcher wakes the writer after a failure. */
         uint64_t until_us =
             engine->retry_writes_at_ms == 0 ? TIDE_NEVER : engine->retry_writes_at_ms * 1000;

@@ -246,7 +246,8 @@ void tide_pgl_forget_heads(struct tide_postgres *self);
 
 /* Texts for ledger/read.c. */
 const char *tide_pgl_jobs_text(const struct tide_job_filter *filter);
-extern const char tide_pgl_counts_text[], tide_pgl_work_left_text[];
+const char *tide_pgl_jobs_count_text(const struct tide_job_filter *filter);
+extern const char tide_pgl_counts_text[], tide_pgl_counts_left_text[], tide_pgl_work_left_text[];
 /* Free jobs may have become ready at any id: the next claim scans from the beginning. */
 void tide_pgl_look_again(struct tide_postgres *self);
 /* Job `id` of this lane and priority became ready: the next claim begins at or before it. */

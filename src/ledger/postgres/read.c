@@ -44,17 +44,27 @@ const char *tide_pgl_jobs_text(const struct tide_job_filter *filter)
     /* clang-format on */
 }
 
+const char *tide_pgl_jobs_count_text(const struct tide_job_filter *filter)
+{
+    if (filter->id == 0 && filter->state >= TIDE_ROW_FAILED)
+        return "SELECT count(*) FROM job WHERE state >= 3 AND state = ?5 AND" FILTER;
+    return "SELECT (SELECT count(*) FROM job WHERE ?5 <> 2 AND (?5 < 0 OR state = ?5) AND" FILTER
+           ") + (SELECT count(*) FROM job_done WHERE (?5 < 0 OR ?5 = 2) AND" FILTER ")";
+}
+
+#define COUNTS_OF(more)                                                                            \
+    "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name, a.paused,"      \
+    " a.halted, k.paused FROM ("                                                                   \
+    " SELECT account, kind, state, count(*) AS n,"                                                 \
+    "  count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"                            \
+    "  count(*) FILTER (WHERE state = 0 AND not_before > ?1) AS delayed"                           \
+    "  FROM job GROUP BY account, kind, state" more ") g"                                          \
+    " LEFT JOIN account a ON a.id = g.account"                                                     \
+    " LEFT JOIN kind k ON k.id = g.kind ORDER BY g.account, g.kind, g.state"
 const char tide_pgl_counts_text[] =
-    "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name, a.paused,"
-    " a.halted, k.paused FROM ("
-    " SELECT account, kind, state, count(*) AS n,"
-    "  count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"
-    "  count(*) FILTER (WHERE state = 0 AND not_before > ?1) AS delayed"
-    "  FROM job GROUP BY account, kind, state"
-    " UNION ALL SELECT account, kind, 2, count(*), 0, 0 FROM job_done"
-    "  GROUP BY account, kind) g"
-    " LEFT JOIN account a ON a.id = g.account"
-    " LEFT JOIN kind k ON k.id = g.kind ORDER BY g.account, g.kind, g.state";
+    COUNTS_OF(" UNION ALL SELECT account, kind, 2, count(*), 0, 0 FROM job_done"
+              "  GROUP BY account, kind");
+const char tide_pgl_counts_left_text[] = COUNTS_OF("");
 
 /* Every row of `job` is unfinished, failed or canceled (LPG1), so nothing done is read. */
 const char tide_pgl_work_left_text[] =

@@ -36,14 +36,44 @@ const char *tide_sql_jobs_text(const struct tide_job_filter *filter)
                 "ORDER BY j.id DESC LIMIT ?8";
 }
 
-const char tide_sql_counts_text[] =
-    "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name,"
-    " a.paused, a.halted, k.paused FROM (SELECT account, kind, state, count(*) AS n,"
-    " count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"
-    " count(*) FILTER (WHERE state = 0 AND not_before > ?1) AS delayed"
-    " FROM job GROUP BY account, kind, state) g"
-    " LEFT JOIN account a ON a.id = g.account LEFT JOIN kind k ON k.id = g.kind"
-    " ORDER BY g.account, g.kind, g.state";
+#define COUNT "SELECT count(*) FROM "
+/* Those that wait are counted from the two indexes that have them, without their rows' neighbours. */
+const char *tide_sql_jobs_count_text(const struct tide_job_filter *filter)
+{
+    if (filter->id != 0)
+        return COUNT "job j WHERE j.id = ?1 AND" LIST_FILTER;
+    if (filter->state == TIDE_ROW_RUNNING)
+        return COUNT "claim c CROSS JOIN job j ON j.id = c.job WHERE ?1 = 0 AND" LIST_FILTER;
+    if (filter->state == TIDE_ROW_FAILED || filter->state == TIDE_ROW_CANCELED)
+        return COUNT "job j INDEXED BY job_aside WHERE ?1 = 0 AND " ASIDE_OF(
+            "j.") " AND j.state >= 3 AND" LIST_FILTER;
+    if (filter->state == TIDE_ROW_PENDING)
+        return "SELECT (" COUNT "job j INDEXED BY job_ready WHERE ?1 = 0 AND j.state = 0"
+               " AND j.open_deps = 0 AND" LIST_FILTER ") + (" COUNT
+               "job j INDEXED BY job_aside WHERE " ASIDE_OF(
+                   "j.") " AND j.state = 0 AND j.open_deps > 0 AND" LIST_FILTER ")";
+    return COUNT "job j WHERE ?1 = 0 AND" LIST_FILTER;
+}
+
+#define COUNTS_OF(jobs)                                                                            \
+    "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name,"                \
+    " a.paused, a.halted, k.paused FROM (SELECT account, kind, state, count(*) AS n,"              \
+    " count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"                             \
+    " count(*) FILTER (WHERE state = 0 AND not_before > ?1) AS delayed"                            \
+    " FROM " jobs " GROUP BY account, kind, state) g"                                              \
+    " LEFT JOIN account a ON a.id = g.account LEFT JOIN kind k ON k.id = g.kind"                   \
+    " ORDER BY g.account, g.kind, g.state"
+const char tide_sql_counts_text[] = COUNTS_OF("job");
+
+/* As in the next one, done rows are never read: a history may have many. */
+const char tide_sql_counts_left_text[] = COUNTS_OF(
+    "(SELECT account, kind, 0 AS state, open_deps, not_before FROM job INDEXED BY job_ready"
+    "  WHERE state = 0 AND open_deps = 0"
+    " UNION ALL SELECT account, kind, 0, open_deps, not_before FROM job INDEXED BY job_aside"
+    "  WHERE " ASIDE " AND state = 0 AND open_deps > 0"
+    " UNION ALL SELECT j.account, j.kind, 1, 0, NULL FROM claim c CROSS JOIN job j ON j.id = c.job"
+    " UNION ALL SELECT account, kind, state, 0, NULL FROM job INDEXED BY job_aside"
+    "  WHERE " ASIDE " AND state >= 3)");
 
 /* Each part uses the index that has just these rows: done ones are never read. */
 const char tide_sql_work_left_text[] =

@@ -570,7 +570,9 @@ static const struct tide_ledger_ops sqlite_ops = {
     .rows_end = rows_end,
     .names_change = names_change,
     .jobs_text = tide_sql_jobs_text,
+    .jobs_count_text = tide_sql_jobs_count_text,
     .counts_text = tide_sql_counts_text,
+    .counts_left_text = tide_sql_counts_left_text,
     .work_left_text = tide_sql_work_left_text,
     .metadata_text = LEDGER_METADATA("length(CAST(", " AS BLOB))"),
 #define OP_SHARED(ledger, name, params, args)

@@ -159,7 +159,8 @@ extern const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS];
 
 /* Texts for ledger/read.c. */
 const char *tide_sql_jobs_text(const struct tide_job_filter *filter);
-extern const char tide_sql_counts_text[], tide_sql_work_left_text[];
+const char *tide_sql_jobs_count_text(const struct tide_job_filter *filter);
+extern const char tide_sql_counts_text[], tide_sql_counts_left_text[], tide_sql_work_left_text[];
 
 /* job.traits */
 enum {

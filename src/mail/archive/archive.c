@@ -6,7 +6,6 @@
 #include "mail/search/search.h"
 
 #include <stdio.h>
-#include <threads.h>
 
 /* ---- closing ------------------------------------------------------------------------ */
 
@@ -82,7 +81,6 @@ static tide_status no_memory(const struct tide_archive_options *options, tide_er
 }
 
 static const struct tide_indexer default_indexer = {tide_message_parse, tide_search_fold};
-static once_flag parser_started = ONCE_FLAG_INIT;
 
 /* Copies the options and their texts. */
 static tide_status keep_options(tide_archive *archive, const struct tide_archive_options *options,
@@ -196,8 +194,6 @@ tide_status tide_archive_open(const struct tide_archive_options *options, tide_m
         return no_memory(options, err);
     archive->mem = mem;
     archive->world = options->world;
-    if (!options->read_only)
-        call_once(&parser_started, tide_message_start);
     tide_status rc = keep_options(archive, options, err);
     if (rc == TIDE_OK)
         rc = tide_lock_new(archive->world, &archive->lock);
@@ -324,6 +320,22 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
     return TIDE_OK;
 }
 
+tide_status tide_archive_states(tide_archive *archive,
+                                void (*visit)(const struct tide_shard_state *shard, void *arg),
+                                void *arg, tide_error *err)
+{
+    tide_auto_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         rc == TIDE_OK && tide_reader_next(reader, TIDE_OLDEST_FIRST, &shard, &rc, err);) {
+        struct tide_shard_state state;
+        rc = shard_state(shard, &state, err);
+        if (rc == TIDE_OK)
+            visit(&state, arg);
+    }
+    return rc;
+}
+
 tide_status tide_archive_shard(tide_archive *archive, size_t index,
                                struct tide_shard_state *state_out, tide_error *err)
 {
@@ -333,4 +345,25 @@ tide_status tide_archive_shard(tide_archive *archive, size_t index,
     TIDE_TRY(tide_reader_take_all(archive, &reader, err));
     TIDE_TRY(shard_number(reader, index, &before, &shard, err));
     return shard_state(shard, state_out, err);
+}
+
+tide_status tide_archive_look(tide_archive *archive, tide_error *err)
+{
+    tide_auto_reader *reader = NULL;
+    return tide_reader_take_all(archive, &reader, err);
+}
+
+bool tide_archive_is_sound(tide_archive *archive, size_t *open_out)
+{
+    bool sound = true;
+    *open_out = 0;
+    tide_lock_take(archive->world, archive->lock);
+    for (size_t i = 0; i < TIDE_READERS_IDLE; i++)
+        for (size_t at = 0; archive->idle[i] != NULL && at < archive->idle[i]->shards.count; at++) {
+            const struct tide_shard *shard = archive->idle[i]->shards.list[at];
+            sound = sound && shard->broken[0] == '\0';
+            *open_out += shard->open;
+        }
+    tide_lock_drop(archive->world, archive->lock);
+    return sound;
 }

@@ -326,7 +326,19 @@ tide_status tide_archive_broken(tide_archive *archive,
                                 void (*visit)(const char *shard, tide_status rc, const char *why,
                                               void *arg),
                                 void *arg, tide_error *err);
-/* Looks for new shards and returns their number; they are in the order of their keys. */
+/* Looks for new and removed shards.  TIDE_NOT_FOUND: the archive itself was removed. */
+tide_status tide_archive_look(tide_archive *archive, tide_error *err);
+/* The same for everything that is kept open for calls to come, and closes what was replaced, moved or
+ * removed. */
+tide_status tide_archive_let_go(tide_archive *archive, tide_error *err);
+/* Whether no shard was found that cannot be read; and how many are open for calls to come. */
+bool tide_archive_is_sound(tide_archive *archive, size_t *open_out);
+/* Looks for new shards and visits the state of each, in the order of their keys. */
+tide_status tide_archive_states(tide_archive *archive,
+                                void (*visit)(const struct tide_shard_state *shard, void *arg),
+                                void *arg, tide_error *err);
+/* The same one by one, each time with a look for new shards; for callers that do something long in
+ * between. */
 size_t tide_archive_shards(tide_archive *archive);
 tide_status tide_archive_shard(tide_archive *archive, size_t index,
                                struct tide_shard_state *state_out, tide_error *err);

@@ -141,6 +141,34 @@ bool tide_reader_next(struct tide_reader *reader, tide_order order, struct tide_
     return false;
 }
 
+/* ---- letting go of files --------------------------------------------------------------- */
+
+static void close_outdated(tide_shards *shards)
+{
+    for (size_t i = 0; i < shards->count; i++)
+        if (tide_shard_outdated(shards->list[i]))
+            tide_shards_close(shards, shards->list[i]);
+}
+
+tide_status tide_archive_let_go(tide_archive *archive, tide_error *err)
+{
+    struct tide_reader *readers[TIDE_READERS_IDLE];
+    tide_status rc = TIDE_OK;
+    tide_lock_take(archive->world, archive->lock);
+    memcpy(readers, archive->idle, sizeof readers);
+    memset(archive->idle, 0, sizeof archive->idle);
+    tide_lock_drop(archive->world, archive->lock);
+    for (size_t i = 0; i < TIDE_READERS_IDLE; i++) {
+        if (readers[i] == NULL)
+            continue;
+        if (rc == TIDE_OK)
+            rc = tide_shards_look(&readers[i]->shards, err);
+        close_outdated(&readers[i]->shards);
+        tide_reader_drop(readers[i]);
+    }
+    return rc;
+}
+
 /* ---- forgetting ------------------------------------------------------------------------ */
 
 tide_status tide_archive_forget(tide_archive *archive, uint32_t shard, tide_error *err)

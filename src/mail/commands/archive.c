@@ -136,7 +136,8 @@ static tide_status confirm(struct archiving *archiving)
     char typed[64] = "";
     char wanted[32];
     TIDE_TRY(stored_in(archiving, &stored));
-    const uint64_t guard = tide_tuning_engine(cli->settings).archive_guard;
+    const uint64_t guard =
+        tide_tuning_engine(tide_settings_of(cli->settings, archiving->email)).archive_guard;
     const bool much = messages > guard || messages > stored / 4;
     const bool final = archiving->ask.mode == TIDE_REMOVE_FOR_GOOD;
     if (messages == 0 || cli_flag(cli, "yes") != NULL || (!much && !final))
@@ -315,6 +316,20 @@ static tide_status run(struct archiving *archiving)
     return remove_all(archiving);
 }
 
+tide_status cli_mail_archive_check(struct cli *cli)
+{
+    struct archiving archiving = {.cli = cli};
+    TIDE_TRY(read_flags(&archiving));
+    if (archiving.manifest.id != 0)
+        return cli_wrong(cli, "Resume that run by hand.", "--resume cannot be scheduled");
+    const tide_status rc = tide_archiver_query_check(&archiving.ask, cli->mem, &cli->err);
+    if (rc != TIDE_OK) {
+        cli->exit_code = CLI_EXIT_USAGE;
+        return cli_hint(cli, rc, "`man tidemark` lists the operators.");
+    }
+    return mail_home_account_later(cli, cli_flag(cli, "account"));
+}
+
 tide_status cli_mail_archive(struct cli *cli)
 {
     struct archiving archiving = {.cli = cli};
@@ -323,7 +338,7 @@ tide_status cli_mail_archive(struct cli *cli)
     archiving.home.no_sync = !archiving.sync;
     (void)cli_interruptible(cli);
     tide_status rc = run(&archiving);
-    if (rc == TIDE_STOPPED && cli_interrupted())
+    if (rc == TIDE_STOPPED && cli_interrupted(cli))
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     if (archiving.home.engine != NULL)
         tide_engine_stop(archiving.home.engine);

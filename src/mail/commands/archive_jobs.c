@@ -62,7 +62,7 @@ static tide_status wait_for_job(struct archiving *archiving)
 {
     struct cli *cli = archiving->cli;
     tide_status rc = TIDE_TIMEOUT;
-    while (rc == TIDE_TIMEOUT && !cli_interrupted()) {
+    while (rc == TIDE_TIMEOUT && !cli_interrupted(cli)) {
         archiving_show(archiving, false);
         rc = mail_home_wait(cli, &archiving->home, &archiving->ask_of);
     }
@@ -128,7 +128,7 @@ static tide_status wait_until_settled(struct archiving *archiving)
     bool over = false;
     tide_status rc = settled(archiving, &over);
     while (rc == TIDE_OK && !over) {
-        if (cli_interrupted())
+        if (cli_interrupted(cli))
             return cli_fail(cli, TIDE_STOPPED, NULL, "interrupted");
         if (engine == NULL) {
             (void)tide_world_sleep_until(cli->world,

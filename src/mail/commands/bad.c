@@ -113,7 +113,6 @@ static tide_status read_again(struct cli *cli, const struct mail_home *home, con
     (void)snprintf(dir, sizeof dir, "%s/%s", home->archive_dir, email);
     const struct tide_archive_options options = {
         .dir = dir, .account = email, .world = cli->world, .index_later = true};
-    tide_message_start(); /* before any thread parses */
     tide_status rc = tide_archive_open(&options, cli->mem, &archive, &cli->err);
     if (rc == TIDE_BUSY) { /* the process that has it open for writing reads them */
         const struct cli_job job = {TIDE_MAIL_INDEX_KIND, email, "index", ""};

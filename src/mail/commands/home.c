@@ -1,5 +1,6 @@
 #include "mail/commands/home.h"
 
+#include "mail/archive/shelf.h"
 #include "mail/status.h"
 #include "tidemark_inside.h"
 #include "world/free_space.h"
@@ -153,30 +154,41 @@ struct choice {
     char email[256];
 };
 
-/* The directories of the archive are named after accounts: reading mail needs no ledger. */
-static void choose(const char *dir, struct choice *choice)
+void mail_home_archives(const char *archive_dir, bool (*visit)(const char *email, void *arg),
+                        void *arg)
 {
-    DIR *folder = opendir(dir);
+    DIR *folder = opendir(archive_dir);
     if (folder == NULL)
         return;
-    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        if (strchr(entry->d_name, '@') == NULL)
-            continue;
-        choice->count++;
-        (void)snprintf(choice->email, sizeof choice->email, "%s", entry->d_name);
-    }
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
+        if (strchr(entry->d_name, '@') != NULL && !visit(entry->d_name, arg))
+            break;
     (void)closedir(folder);
+}
+
+static bool choose(const char *email, void *arg)
+{
+    struct choice *choice = arg;
+    choice->count++;
+    (void)snprintf(choice->email, sizeof choice->email, "%s", email);
+    return true;
 }
 
 tide_status mail_home_account(struct cli *cli, struct mail_home *home, const char *named,
                               char email_out[256])
 {
     struct choice choice = {0};
+    /* It becomes the name of a directory, and may come from a request (cli/serve/api.h).  One without
+     * '@' is the archive of another system, or, if it is empty, that of all. */
+    if (named != NULL && (named[0] == '.' || strchr(named, '/') != NULL ||
+                          strchr(named, '@') == NULL || strlen(named) > 255))
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark account list` shows the accounts.",
+                        "there is no mail account \"%.200s\"", named);
     if (named != NULL) {
         (void)snprintf(email_out, 256, "%s", named);
         return TIDE_OK;
     }
-    choose(home->archive_dir, &choice);
+    mail_home_archives(home->archive_dir, choose, &choice);
     if (choice.count == 0)
         return cli_fail(cli, TIDE_NOT_FOUND,
                         "Add one with `tidemark account add gmail EMAIL`, then run "
@@ -189,8 +201,22 @@ tide_status mail_home_account(struct cli *cli, struct mail_home *home, const cha
     return TIDE_OK;
 }
 
-tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const char *named,
-                              char email_out[256], tide_archive **archive_out)
+tide_status mail_home_account_later(struct cli *cli, const char *named)
+{
+    struct mail_home home = {0};
+    char email[256];
+    TIDE_TRY(cli_names_later(cli, &tide_mail_system, &named, named != NULL, true));
+    TIDE_TRY(mail_home_places(cli, &home));
+    const tide_status rc = mail_home_account(cli, &home, named, email);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    return TIDE_OK;
+}
+
+static tide_status archive_take(struct cli *cli, struct mail_home *home, tide_shelf *shelf,
+                                const char *named, char email_out[256], tide_archive **archive_out)
 {
     char dir[CLI_PATH_BYTES + 300];
     TIDE_TRY(mail_home_places(cli, home));
@@ -206,12 +232,29 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
                         "there is no archive of %.200s here", email_out);
     const struct tide_archive_options options = {
         .dir = dir, .account = email_out, .world = cli->world, .read_only = true};
-    tide_status rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
+    tide_status rc = tide_shelf_take(shelf, &options, cli->mem, archive_out, &cli->err);
     if (rc == TIDE_INVALID || rc == TIDE_NEWER)
         return cli_hint(cli, rc, mail_home_broken_remedy(rc));
     return cli_hint(cli, rc,
                     "`tidemark mail sync` creates the archive; `tidemark account list` "
                     "shows the accounts.");
+}
+
+tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const char *named,
+                              char email_out[256], tide_archive **archive_out)
+{
+    return archive_take(cli, home, NULL, named, email_out, archive_out);
+}
+
+tide_status mail_home_take(struct cli *cli, struct mail_home *home, const char *named,
+                           char email_out[256], tide_archive **archive_out)
+{
+    return archive_take(cli, home, cli_kept(cli, &tide_mail_system), named, email_out, archive_out);
+}
+
+void mail_home_give(struct cli *cli, tide_archive *archive)
+{
+    tide_shelf_give(cli_kept(cli, &tide_mail_system), archive);
 }
 
 /* ---- what cannot be read ---- */

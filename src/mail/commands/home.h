@@ -40,12 +40,24 @@ tide_status mail_home_sign_in(struct cli *cli, const char *email, const char *pu
 tide_status mail_home_wait(struct cli *cli, struct mail_home *home, struct cli_ask *ask);
 /* `home` may be zeroed. */
 tide_status mail_home_close(struct cli *cli, struct mail_home *home);
+/* Visits the accounts that have an archive here: its directories are named after them, so reading mail
+ * needs no ledger.  `visit` returns false to stop. */
+void mail_home_archives(const char *archive_dir, bool (*visit)(const char *email, void *arg),
+                        void *arg);
 /* The account of the command: the named one, or the only one. */
 tide_status mail_home_account(struct cli *cli, struct mail_home *home, const char *named,
                               char email_out[256]);
+/* The same for a command that runs later: fails if it is not clear which one that is, and not if there
+ * is none yet. */
+tide_status mail_home_account_later(struct cli *cli, const char *named);
 /* Opens its archive read-only; safe while other processes run.  The caller closes it. */
 tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const char *named,
                               char email_out[256], tide_archive **archive_out);
+/* The same for a command that only looks, and is asked often: a process that stays keeps it open.  The
+ * caller gives it back. */
+tide_status mail_home_take(struct cli *cli, struct mail_home *home, const char *named,
+                           char email_out[256], tide_archive **archive_out);
+void mail_home_give(struct cli *cli, tide_archive *archive); /* NULL is fine */
 /* Names the unreadable shards, on standard error and in the JSON; the command
  * then ends with CLI_EXIT_BAD_ITEMS. */
 tide_status mail_home_broken(struct cli *cli, tide_archive *archive);
@@ -58,6 +70,10 @@ const char *mail_home_broken_remedy(tide_status why);
 extern const struct tide_system tide_mail_system;
 extern const struct cli_command mail_commands[]; /* table.c */
 tide_status cli_mail_sync(struct cli *cli);
+/* struct tide_action.check */
+tide_status cli_mail_sync_check(struct cli *cli);
+tide_status cli_mail_verify_check(struct cli *cli);
+tide_status cli_mail_archive_check(struct cli *cli);
 tide_status cli_mail_status(struct cli *cli);
 tide_status cli_mail_bad(struct cli *cli);
 tide_status cli_mail_search(struct cli *cli);

@@ -149,7 +149,6 @@ tide_status cli_mail_import(struct cli *cli)
         rc = guard(cli);
     if (rc == TIDE_OK) {
         (void)snprintf(dir, sizeof dir, "%s/%s", home.archive_dir, email);
-        tide_message_start();
         rc = archive_of(cli, dir, email, wanted.dry_run, &archive);
     }
     if (rc == TIDE_OK) {

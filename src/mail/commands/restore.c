@@ -236,7 +236,7 @@ static tide_status wait_for_job(struct restoring *self)
         rc = mail_home_wait(cli, &self->home, &self->ask);
         take_result(self);
         show_progress(self, rc != TIDE_TIMEOUT);
-        if (!cli_interrupted() || stopping)
+        if (!cli_interrupted(cli) || stopping)
             continue;
         stopping = true;
         if (self->home.engine != NULL)
@@ -283,7 +283,7 @@ static tide_status drive(struct restoring *self)
         self->handed_over = self->home.engine == NULL;
         if (rc == TIDE_OK)
             rc = run_job(self);
-    } while (rc != TIDE_OK && self->ask.gone && !cli_interrupted());
+    } while (rc != TIDE_OK && self->ask.gone && !cli_interrupted(cli));
     if (self->denied || rc == TIDE_AUTH)
         return mail_home_sign_in(cli, email, "archive");
     if (rc == TIDE_OK || rc == TIDE_STOPPED)

@@ -291,8 +291,8 @@ static bool quota_saved(const struct tide_account_row *row, void *arg)
     tide_governor *governor = NULL;
     if (row->id != status->look.account)
         return true;
-    const struct tide_governor_profile profile =
-        tide_tuning_profile(status->cli->settings, tide_provider_known("gmail"));
+    const struct tide_governor_profile profile = tide_tuning_profile(
+        tide_settings_of(status->cli->settings, row->name), tide_provider_known("gmail"));
     if (tide_governor_new(&profile, ask->now_ms, status->cli->mem, &governor) != TIDE_OK)
         return false;
     if (row->governor.bytes > 0 && tide_governor_saved_parse(row->governor, &saved) == TIDE_OK)

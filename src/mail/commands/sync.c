@@ -114,7 +114,7 @@ static tide_status index_all(void *arg, void *state)
 {
     struct mail_sync *sync = arg;
     uint64_t indexed = 1;
-    while (indexed > 0 && !cli_interrupted() && !cli_work_is_late(&sync->work))
+    while (indexed > 0 && !cli_interrupted(sync->cli) && !cli_work_is_late(&sync->work))
         TIDE_TRY(tide_mail_index(state, &indexed, &sync->cli->err));
     return TIDE_OK;
 }
@@ -178,10 +178,14 @@ static tide_status run(struct cli *cli, bool heal)
                                    .line = mail_sync_line,
                                    .details = mail_sync_details};
     tide_status rc = prepare(sync);
-    if (rc == TIDE_OK)
-        rc = cli_work_run(&sync->work);
-    if (rc == TIDE_OK)
-        cli_work_report(&sync->work);
+    if (rc == TIDE_OK && !heal && cli_flag(cli, "no-wait") != NULL) {
+        rc = cli_work_ask(&sync->work);
+    } else {
+        if (rc == TIDE_OK)
+            rc = cli_work_run(&sync->work);
+        if (rc == TIDE_OK)
+            cli_work_report(&sync->work);
+    }
     const tide_status closed = done(sync);
     return rc == TIDE_OK ? closed : rc;
 }
@@ -195,4 +199,14 @@ tide_status cli_mail_sync(struct cli *cli)
 tide_status cli_mail_heal(struct cli *cli)
 {
     return run(cli, true);
+}
+
+tide_status cli_mail_sync_check(struct cli *cli)
+{
+    struct mail_sync sync = {.cli = cli};
+    TIDE_TRY(run_wanted(&sync));
+    TIDE_TRY(deadline_wanted(cli, &sync.work.deadline_ms));
+    if (sync.wanted.budget != NULL)
+        return cli_wrong(cli, "Omit it.", "a scheduled sync runs without --max");
+    return cli_names_later(cli, &tide_mail_system, cli->arguments, cli->arguments_count, false);
 }

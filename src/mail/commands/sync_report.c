@@ -112,7 +112,8 @@ void mail_sync_judge(void *arg, size_t index, struct cli_ended *ended)
     else if (over && is_short(account))
         too_few(account, ended);
     /* What --max leaves is left on purpose. */
-    else if (sync->work.enough && !cli_interrupted() && ended->outcome == CLI_OUTCOME_UNFINISHED)
+    else if (sync->work.enough && !cli_interrupted(sync->cli) &&
+             ended->outcome == CLI_OUTCOME_UNFINISHED)
         *ended = (struct cli_ended){.outcome = CLI_OUTCOME_DONE};
 }
 

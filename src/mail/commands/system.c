@@ -2,12 +2,17 @@
 #include "mail/commands/home.h"
 
 #include "cloud/gmail.h"
+#include "mail/archive/shelf.h"
 #include "mail/files/backup.h"
+#include "mail/inside.h"
 #include "mail/mail.h"
 #include "mail/manifest.h"
 #include "mail/result.h"
 #include "mail/rows.h"
 #include "mail/status.h"
+#include "mail/page/page.h"
+#include "mail/tools/tools.h"
+#include "net/judge_google.h"
 #include "net/oauth/google.h"
 
 #include <stdio.h>
@@ -25,17 +30,13 @@ static tide_status tables(tide_rows db, tide_error *err)
 
 static tide_status open_mail(const struct tide_system_home *home, void **state_out, tide_error *err)
 {
-    const tide_settings *settings = home->settings;
     const struct tide_mail_options *wanted = home->options;
-    const struct tide_mail_options options = {
-        .engine = home->engine,
-        .world = home->world,
-        .secrets = home->secrets,
-        .archive_dir = home->archive_dir,
-        .window_units = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
-        .window_ms = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
-        .archiver = wanted != NULL && wanted->archiver,
-        .no_sync = wanted != NULL && wanted->no_sync};
+    const struct tide_mail_options options = {.engine = home->engine,
+                                              .world = home->world,
+                                              .secrets = home->secrets,
+                                              .archive_dir = home->archive_dir,
+                                              .archiver = wanted != NULL && wanted->archiver,
+                                              .no_sync = wanted != NULL && wanted->no_sync};
     tide_mail *mail = NULL;
     const tide_status rc = tide_mail_open(&options, home->mem, &mail, err);
     *state_out = mail;
@@ -59,6 +60,24 @@ static tide_status idle(void *state, bool *more_out, tide_error *err)
     const tide_status rc = tide_mail_index(state, &done, err);
     *more_out = rc == TIDE_OK && done > 0;
     return rc;
+}
+
+static tide_status keep(tide_world *world, tide_mem *mem, void **kept_out, tide_error *err)
+{
+    tide_shelf *shelf = NULL;
+    const tide_status rc = tide_shelf_new(world, mem, TIDE_SHELF_REST_MS, &shelf, err);
+    *kept_out = shelf;
+    return rc;
+}
+
+static void keep_end(void *kept)
+{
+    tide_shelf_free(kept);
+}
+
+static tide_status changed(void *state, const char *subject, bool whole, tide_error *err)
+{
+    return tide_mail_changed(state, subject, whole, err);
 }
 
 /* ---- copies: a directory for each address ---- */
@@ -140,11 +159,36 @@ static tide_status account_try(struct cli *cli, const struct tide_account_reques
 
 /* ---- status ---- */
 
+/* What is before the first span is complete: its oldest message, or where syncing began. */
+static void status_ruler(const struct tide_mail_look *look, uint64_t oldest_ms,
+                         struct tide_ruler *ruler)
+{
+    uint64_t from_ms = look->since_ms > 0 ? look->since_ms : oldest_ms;
+    uint64_t to_ms = look->tidemark_ms;
+    for (size_t i = 0; i < look->spans_count; i++) {
+        const struct tide_mail_span *span = &look->spans[i];
+        if (span->from_ms > 0 && (from_ms == 0 || span->from_ms < from_ms))
+            from_ms = span->from_ms;
+        if (span->to_ms > to_ms)
+            to_ms = span->to_ms;
+    }
+    tide_ruler_begin(ruler, from_ms > 0 ? from_ms : to_ms, to_ms);
+    for (size_t i = 0; i < look->spans_count; i++) {
+        const struct tide_mail_span *span = &look->spans[i];
+        const char state = span->state == TIDE_SPAN_FAILED    ? TIDE_RULER_FAILED
+                           : span->state != TIDE_SPAN_COVERED ? TIDE_RULER_GAP
+                           : span->bad > 0                    ? TIDE_RULER_BAD
+                                                              : TIDE_RULER_BEYOND;
+        tide_ruler_mark(ruler, span->from_ms, span->to_ms, state);
+    }
+}
+
 static void status_of_look(const struct tide_mail_look *look, struct tide_account_status *out)
 {
     bool before = false; /* adjacent ones are one gap */
     out->tidemark_unix_ms = look->tidemark_ms;
     out->left = look->messages_left;
+    out->left_units = TIDE_GMAIL_GET_UNITS;
     out->more = look->listing;
     out->bad = look->bad + look->owed;
     for (size_t i = 0; i < look->spans_count; i++) {
@@ -156,24 +200,31 @@ static void status_of_look(const struct tide_mail_look *look, struct tide_accoun
 }
 
 /* An archive that cannot be read is noted: the other accounts are shown. */
-static void status_of_archive(const struct tide_system_home *home, const char *email,
-                              struct tide_account_status *out)
+static void status_of_archive(const struct tide_system_home *home,
+                              const struct tide_mail_look *look, struct tide_account_status *out)
 {
+    const char *email = look->email;
     char dir[4096 + 256];
     tide_error why = {TIDE_OK, 0, ""};
     struct tide_mail_kept kept = {.stored = 0};
+    struct tide_archive_tally tally = {.gone = 0};
     tide_archive *archive = NULL;
     tide_mail_dir(home->archive_dir, email, dir, sizeof dir);
     const struct tide_archive_options options = {
         .dir = dir, .account = email, .world = home->world, .read_only = true};
-    tide_status rc = tide_archive_open(&options, home->mem, &archive, &why);
+    tide_status rc = tide_shelf_take(home->kept, &options, home->mem, &archive, &why);
     if (rc == TIDE_OK)
         rc = tide_mail_kept(archive, &kept, &why);
+    if (rc == TIDE_OK)
+        rc = tide_archive_tally(archive, &tally, &why);
+    for (size_t i = 0; i < TIDE_COPIES; i++)
+        out->inexact += tally.copies[i];
     if (rc == TIDE_OK)
         out->stored = kept.stored;
     else if (rc != TIDE_NOT_FOUND)
         (void)snprintf(out->note, sizeof out->note, "%.150s: `tidemark mail verify`", why.text);
-    (void)tide_archive_close(archive, NULL);
+    tide_shelf_give(home->kept, archive);
+    status_ruler(look, kept.oldest_ms > 0 ? (uint64_t)kept.oldest_ms : 0, &out->ruler);
 }
 
 static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
@@ -185,41 +236,104 @@ static tide_status status(const struct tide_system_home *home, tide_ledger *ledg
     const tide_status rc = tide_mail_look(ledger, account->name, true, &look, err);
     if (rc == TIDE_OK) {
         status_of_look(&look, out);
-        status_of_archive(home, account->name, out);
+        status_of_archive(home, &look, out);
     }
     tide_mail_look_done(&look);
     return rc;
 }
 
-/* Least privilege (M15a): sync needs only to read.  The wider scopes include the
- * narrower ones, so one scope is requested. */
+/* ---- mail about alerts ---- */
+
+#define SCOPE_READ "https://www.googleapis.com/auth/gmail.readonly"
+#define SCOPE_SEND "https://www.googleapis.com/auth/gmail.send"
+
+static tide_status may_not_send(const char *email, tide_error *err)
+{
+    return tide_error_set(
+        err, TIDE_AUTH,
+        "the sign-in of %.100s does not allow to send mail; run `tidemark account "
+        "add gmail %.100s --for alerts`",
+        email, email);
+}
+
+static tide_status mail_self(const struct tide_system_home *home, const char *name,
+                             const char *endpoint, const struct tide_self_mail *mail,
+                             tide_buf *answer, tide_error *err)
+{
+    const struct tide_gmail_send send = {.message = mail->message,
+                                         .message_id = mail->message_id,
+                                         .again = mail->again,
+                                         .cancel = mail->cancel};
+    tide_tokens *tokens = NULL;
+    tide_buf id;
+    tide_buf_init(&id, home->mem, 256);
+    tide_status rc = tide_mail_tokens(home->world, home->secrets, name, home->mem, &tokens, err);
+    if (rc == TIDE_OK && !tide_tokens_cover(tokens, SCOPE_SEND))
+        rc = may_not_send(name, err);
+    if (rc == TIDE_OK)
+        rc = tide_gmail_send(home->world, endpoint[0] == '\0' ? NULL : endpoint, tokens, &send,
+                             home->mem, &id, err);
+    if (rc == TIDE_PERMANENT && err != NULL && tide_google_lacks_scope(err->text))
+        rc = may_not_send(name, err);
+    if (rc == TIDE_OK)
+        rc = id.bytes == 0 ? tide_buf_add_text(answer, "it had been sent before")
+                           : tide_buf_print(answer, "sent as message %.*s", (int)id.bytes, id.data);
+    tide_tokens_close(tokens);
+    tide_buf_done(&id);
+    return rc;
+}
+
+/* Least privilege (M15a): sync needs only to read, and only mail about alerts (E6.4) to send.  The
+ * wider scopes include the narrower ones, so one scope is requested where one is enough. */
 static const struct tide_purpose purposes[] = {
-    {"sync", "https://www.googleapis.com/auth/gmail.readonly", "to read mail, and nothing else"},
+    {"sync", SCOPE_READ, "to read mail, and nothing else"},
     {"archive", "https://www.googleapis.com/auth/gmail.modify",
      "to read mail, change its labels, move it to the trash and put it back; not to delete it for "
      "good"},
     {"delete", "https://mail.google.com/",
      "to read, change and put back mail, and to delete it for good"},
+    {"alerts", SCOPE_READ " " SCOPE_SEND,
+     "to read mail, and to send mail (to yourself, about alerts)"},
     {NULL, NULL, NULL},
+};
+
+static const struct tide_action actions[] = {
+    {"mail sync", NULL, "every 15min", "fetches new mail", cli_mail_sync_check},
+    {"mail verify", NULL, "monthly 1 05:00", "reads the archive back and compares it",
+     cli_mail_verify_check},
+    /* M11: it removes mail, so a user must say which and how, and that nobody is asked. */
+    {"mail archive", "yes", "weekly sun 04:00", "archives mail by a filter: --older-than 1y --yes",
+     cli_mail_archive_check},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 const struct tide_system tide_mail_system = {
     .name = "mail",
     .provider = "gmail",
+    .method_name = tide_gmail_method_name,
     .subject = "EMAIL",
+    .sync_by = "",
     .oauth = &tide_oauth_google,
     .purposes = purposes,
     .unit = "messages",
     .commands = mail_commands,
+    .actions = actions,
+    .tools = mail_tools,
+    .api = mail_page_api,
+    .parts = mail_page_parts,
     .tables = tables,
     .open = open_mail,
     .close = close_mail,
     .rest = rest,
     .idle = idle,
+    .changed = changed,
+    .keep = keep,
+    .keep_end = keep_end,
     .account_check = account_check,
     .account_try = account_try,
     .account_put = tide_mail_account_put,
     .account_drop = tide_mail_row_remove,
+    .mail_self = mail_self,
     .status = status,
     .archive_path = tide_mail_dir,
     .owns_entry = owns_entry,

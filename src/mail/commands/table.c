@@ -8,6 +8,7 @@ static const struct cli_flag mail_sync_flags[] = {
     {"max", "N", "fetch at most N messages in this run"},
     {"timeout", "DURATION",
      "stop after this time, such as 10m; the next run resumes (exit code 5)"},
+    {"no-wait", NULL, "ask the running process (`tidemark serve`) to do it, and do not wait"},
     {NULL, NULL, NULL},
 };
 
@@ -17,10 +18,10 @@ static const struct cli_flag mail_bad_flags[] = {
 };
 
 static const struct cli_flag mail_search_flags[] = {
-    {"account", "EMAIL", "search the archive of this account"},
+    {"account", "EMAIL", "search the archive of this account (default: all)"},
     {"limit", "N", "show at most N messages (default 20)"},
-    {"after-page", "TOKEN", "show the page after the one that printed this token"},
-    {"rank", NULL, "show the best matches first instead of the newest"},
+    {"after", "TOKEN", "show the page after the one that printed this token"},
+    {"rank", NULL, "show the best matches of one account first instead of the newest"},
     {"oldest-first", NULL, "show the oldest first"},
     {NULL, NULL, NULL},
 };
@@ -29,6 +30,8 @@ static const struct cli_flag mail_show_flags[] = {
     {"account", "EMAIL", "read from the archive of this account"},
     {"raw", NULL, "print the message byte for byte"},
     {"thread", NULL, "show the whole conversation, oldest first"},
+    {"html", NULL,
+     "write it as one HTML file that a browser can open offline, to FILE or standard output"},
     {"save-attachments", "DIR", "save the attachments in DIR; never overwrite a file"},
     {NULL, NULL, NULL},
 };
@@ -107,7 +110,7 @@ const struct cli_command mail_commands[] = {
     {"mail", "search", "QUERY...", 1, 4, mail_search_flags,
      "Find mail with Gmail's operators (from: subject: label: after: ...), newest first.",
      cli_mail_search},
-    {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},
+    {"mail", "show", "ID [FILE]", 1, 2, mail_show_flags, "Show a message.", cli_mail_show},
     {"mail", "verify", "", 0, 0, mail_verify_flags,
      "Read the archive back and compare it with hashes, ledger and manifests.", cli_mail_verify},
     {"mail", "heal", "[EMAIL...]", 0, 4, mail_heal_flags,

@@ -1,4 +1,5 @@
 /* import_labels.c - labels of imported mail: maps names in any language to ids. */
+#include "base/json.h"
 #include "mail/files/import_inside.h"
 #include "mail/files/mbox.h"
 
@@ -171,11 +172,7 @@ tide_status tide_import_label_name(struct tide_importing *importing, tide_text n
         id = tide_text_of(systems[i].id);
         return id.bytes == 0 ? TIDE_OK : tide_import_label_id(importing, id);
     }
-    if (name.bytes > 400) { /* Gmail's are 225 characters at most; cut at a whole character */
-        name.bytes = 400;
-        while (name.bytes > 0 && ((unsigned char)name.data[name.bytes] & 0xc0) == 0x80)
-            name.bytes--;
-    }
+    name = tide_utf8_cut(name, 400); /* Gmail's are 225 characters at most */
     if (name.bytes == 0 || memchr(name.data, '\0', name.bytes) != NULL)
         return TIDE_OK;
     TIDE_TRY(label_of(importing, name, &id));

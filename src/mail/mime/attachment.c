@@ -10,7 +10,8 @@ enum { STAGE_BYTES = 6000 };
 /* Collects decoded bytes before they go into the buffer, so that a limit is met exactly and the
  * buffer grows rarely. */
 struct stage {
-    tide_buf *out;
+    tide_buf *out;  /* NULL: only counted */
+    uint64_t total; /* bytes flushed */
     size_t bytes;
     char room[STAGE_BYTES];
 };
@@ -18,12 +19,18 @@ struct stage {
 static void stage_init(struct stage *stage, tide_buf *out)
 {
     stage->out = out;
+    stage->total = 0;
     stage->bytes = 0;
     stage->room[0] = '\0'; /* it is filled before it is read; zeroing all of it costs time */
 }
 
 static tide_status stage_flush(struct stage *stage)
 {
+    stage->total += stage->bytes;
+    if (stage->out == NULL) {
+        stage->bytes = 0;
+        return TIDE_OK;
+    }
     size_t room = stage->out->bytes_max - stage->out->bytes;
     bool fits = stage->bytes <= room;
     tide_status rc = tide_buf_add(stage->out, stage->room, fits ? stage->bytes : room);
@@ -78,19 +85,17 @@ static void base64_rest(uint32_t bits, unsigned count, struct stage *stage)
     }
 }
 
-static tide_status add_base64(tide_text encoded, tide_buf *out)
+static tide_status add_base64(tide_text encoded, struct stage *stage)
 {
     const uint8_t *s = (const uint8_t *)encoded.data;
-    struct stage stage;
-    stage_init(&stage, out);
     uint32_t bits = 0;
     unsigned count = 0; /* digits in `bits` */
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < encoded.bytes;) {
         if (count == 0)
-            i += base64_groups(s + i, encoded.bytes - i, &stage);
-        if (stage.bytes + 6 > STAGE_BYTES)
-            rc = stage_flush(&stage);
+            i += base64_groups(s + i, encoded.bytes - i, stage);
+        if (stage->bytes + 6 > STAGE_BYTES)
+            rc = stage_flush(stage);
         if (i == encoded.bytes || rc != TIDE_OK)
             break;
         uint8_t digit = digits[s[i]];
@@ -98,22 +103,22 @@ static tide_status add_base64(tide_text encoded, tide_buf *out)
             bits = bits << 6 | digit;
             count++;
         } else if (s[i] == '=') { /* padding ends a group; more base64 may follow */
-            base64_rest(bits, count, &stage);
+            base64_rest(bits, count, stage);
             count = 0;
             bits = 0;
         }
         i++;
         if (count == 4) {
-            stage.room[stage.bytes++] = (char)(bits >> 16);
-            stage.room[stage.bytes++] = (char)(bits >> 8);
-            stage.room[stage.bytes++] = (char)bits;
+            stage->room[stage->bytes++] = (char)(bits >> 16);
+            stage->room[stage->bytes++] = (char)(bits >> 8);
+            stage->room[stage->bytes++] = (char)bits;
             count = 0;
             bits = 0;
         }
     }
     if (rc == TIDE_OK) {
-        base64_rest(bits, count, &stage);
-        rc = stage_flush(&stage);
+        base64_rest(bits, count, stage);
+        rc = stage_flush(stage);
     }
     return rc;
 }
@@ -133,15 +138,13 @@ static size_t soft_break(tide_text encoded, size_t at)
     return 0;
 }
 
-static tide_status add_quoted(tide_text encoded, bool header, tide_buf *out)
+static tide_status add_quoted(tide_text encoded, bool header, struct stage *stage)
 {
-    struct stage stage;
-    stage_init(&stage, out);
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < encoded.bytes;) {
         char c = encoded.data[i++];
-        if (stage.bytes == STAGE_BYTES)
-            rc = stage_flush(&stage);
+        if (stage->bytes == STAGE_BYTES)
+            rc = stage_flush(stage);
         if (c == '_' && header)
             c = ' ';
         if (c == '=' && i < encoded.bytes) {
@@ -158,23 +161,27 @@ static tide_status add_quoted(tide_text encoded, bool header, tide_buf *out)
         } else if (c == '=' && !header) {
             continue; /* the line break that ends the part */
         }
-        stage.room[stage.bytes++] = c;
+        stage->room[stage->bytes++] = c;
     }
-    return rc == TIDE_OK ? stage_flush(&stage) : rc;
+    return rc == TIDE_OK ? stage_flush(stage) : rc;
 }
 
 tide_status tide_transfer_add_q(tide_text encoded, tide_buf *out)
 {
-    return add_quoted(encoded, true, out);
+    struct stage stage;
+    stage_init(&stage, out);
+    return add_quoted(encoded, true, &stage);
 }
 
 tide_status tide_transfer_add(tide_text encoded, tide_encoding encoding, tide_buf *out)
 {
+    struct stage stage;
+    stage_init(&stage, out);
     switch (encoding) {
     case TIDE_ENCODING_BASE64:
-        return add_base64(encoded, out);
+        return add_base64(encoded, &stage);
     case TIDE_ENCODING_QUOTED:
-        return add_quoted(encoded, false, out);
+        return add_quoted(encoded, false, &stage);
     case TIDE_ENCODING_PLAIN:
         break;
     }
@@ -182,6 +189,29 @@ tide_status tide_transfer_add(tide_text encoded, tide_encoding encoding, tide_bu
     bool fits = encoded.bytes <= room;
     tide_status rc = tide_buf_add(out, encoded.data, fits ? encoded.bytes : room);
     return rc == TIDE_OK && !fits ? TIDE_FULL : rc;
+}
+
+/* ---- attachments ---- */
+
+uint64_t tide_attachment_bytes(tide_text raw, const struct tide_attachment *attachment)
+{
+    if (attachment->begin > attachment->end || attachment->end > raw.bytes)
+        return 0;
+    const tide_text encoded = {raw.data + attachment->begin,
+                               (size_t)(attachment->end - attachment->begin)};
+    struct stage stage;
+    stage_init(&stage, NULL);
+    switch (attachment->encoding) {
+    case TIDE_ENCODING_BASE64:
+        (void)add_base64(encoded, &stage); /* without a buffer nothing can fail */
+        return stage.total;
+    case TIDE_ENCODING_QUOTED:
+        (void)add_quoted(encoded, false, &stage);
+        return stage.total;
+    case TIDE_ENCODING_PLAIN:
+        break;
+    }
+    return encoded.bytes;
 }
 
 tide_status tide_attachment_decode(tide_text raw, const struct tide_attachment *attachment,

@@ -456,6 +456,11 @@ static const char *utf16_order(tide_text bytes)
     return zeros[0] > zeros[1] ? "UTF-16BE" : "UTF-16LE";
 }
 
+bool tide_charset_tells(tide_text label)
+{
+    return set_of(label).kind != FAMILY_GUESS;
+}
+
 bool tide_charset_is_utf8(tide_text label, tide_text bytes)
 {
     family kind = set_of(label).kind;

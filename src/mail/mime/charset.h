@@ -43,6 +43,8 @@ tide_status tide_clean_add(tide_text utf8, tide_clean how, tide_buf *out);
 /* Bytes labeled with the set `label`; "": no label. */
 tide_status tide_charset_add(tide_decoder *decoder, tide_text label, tide_text bytes,
                              tide_clean how, tide_buf *out);
+/* Whether a label says more than the bytes do: it is known, and not ASCII. */
+bool tide_charset_tells(tide_text label);
 /* Whether tide_charset_add() would read these bytes as UTF-8. */
 bool tide_charset_is_utf8(tide_text label, tide_text bytes);
 

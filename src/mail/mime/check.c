@@ -181,8 +181,8 @@ static void note_header(struct scan *scan, struct tide_part *part,
     } else if (part->disposition.bytes == 0 &&
                tide_text_equal_nocase(header->name, "content-disposition")) {
         part->disposition = value_cut(scan, header->value);
-    } else if (tide_text_equal_nocase(header->name, "content-id")) {
-        part->has_id = true;
+    } else if (part->id.bytes == 0 && tide_text_equal_nocase(header->name, "content-id")) {
+        part->id = value_cut(scan, header->value);
     }
 }
 
@@ -376,7 +376,7 @@ static tide_status open_part(struct scan *scan, uint32_t parent, bool *held_out)
     uint32_t index = (uint32_t)scan->parts.count++;
     struct tide_part *part = &scan->parts.part[index];
     *part = (struct tide_part){.parent = parent, .depth = (uint32_t)scan->frames_count};
-    part->type = part->disposition = TIDE_TEXT("");
+    part->type = part->disposition = part->id = TIDE_TEXT("");
     if (parent != TIDE_PART_NONE)
         scan->parts.part[parent].children++;
     read_head(scan, part);

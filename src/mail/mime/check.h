@@ -38,7 +38,7 @@ struct tide_part {
     tide_text type;         /* the whole value of Content-Type; "" */
     tide_text major, minor; /* its halves, or the default */
     tide_text disposition;  /* the whole value of Content-Disposition; "" */
-    bool has_id;            /* has a Content-ID: another part refers to it */
+    tide_text id;           /* the whole value of Content-ID, by which others refer to it; "" */
     bool beyond;            /* a container that was not opened: too deep */
 };
 enum { TIDE_PART_NONE = 0x7fffffff };

@@ -1,17 +1,18 @@
 #include "mail/mime/message.h"
 #include "mail/mime/address.h"
-#include "mail/mime/check.h"
+#include "mail/mime/body.h"
+#include "mail/mime/part.h"
 #include "mail/mime/transfer.h"
 #include "base/check.h"
 
 #include <gmime/gmime.h>
+#include <threads.h>
 
 enum {
     DATE_BYTES_MAX = 120,
     NAME_BYTES_MAX = 200, /* of an attachment; file systems allow 255 */
     EXTENSION_BYTES_MAX = 16,
     HINT_BYTES_MAX = 60,
-    META_BYTES_MAX = 2048, /* where an HTML page declares its charset */
     TEXT_SOURCE_BYTES_MAX = 4 * TIDE_MESSAGE_TEXT_BYTES_MAX, /* read for the text of a message */
 };
 
@@ -31,11 +32,6 @@ struct work {
     struct tide_attachment *attachments;
     size_t attachments_count, attachments_capacity;
 };
-
-void tide_message_start(void)
-{
-    g_mime_init();
-}
 
 static void problem_set(struct work *work, const char *problem)
 {
@@ -250,6 +246,8 @@ bool tide_message_date(tide_text value, int64_t *date_ms_out)
     size_t bytes = date_settle(value, text);
     if (strcspn(text, "0123456789") == bytes)
         return false;
+    static once_flag started = ONCE_FLAG_INIT;
+    call_once(&started, g_mime_init);
     GDateTime *date = g_mime_utils_header_decode_date(text);
     if (date == NULL)
         return false;
@@ -285,35 +283,6 @@ static tide_status read_fields(struct work *work, struct tide_message *message)
 
 /* ---- text ---- */
 
-static bool is_type(const struct tide_part *part, const char *major, const char *minor)
-{
-    return tide_text_equal_nocase(part->major, major) &&
-           (minor == NULL || tide_text_equal_nocase(part->minor, minor));
-}
-
-static bool is_attached(const struct tide_part *part)
-{
-    return tide_text_starts_nocase(part->disposition, "attachment");
-}
-
-static bool is_text(const struct tide_part *part)
-{
-    if (part->kind != TIDE_PART_LEAF || part->beyond)
-        return false;
-    if (is_type(part, "multipart", NULL)) /* no boundary: treated as text */
-        return true;
-    if (is_type(part, "message", "delivery-status") ||
-        is_type(part, "message", "disposition-notification"))
-        return true;
-    return is_type(part, "text", NULL) && !is_type(part, "text", "rtf");
-}
-
-static bool is_html(const struct tide_part *part)
-{
-    return is_type(part, "text", "html") || is_type(part, "text", "enriched") ||
-           is_type(part, "text", "richtext");
-}
-
 /* The bytes of a part, borrowed from the raw message if they are not encoded. */
 static tide_status part_bytes(struct work *work, const struct tide_part *part, tide_text *bytes_out)
 {
@@ -339,28 +308,9 @@ static tide_status part_bytes(struct work *work, const struct tide_part *part, t
     return rc;
 }
 
-/* The charset that a page declares in its <meta>, if its part has none. */
-static tide_text html_charset(tide_text html)
-{
-    size_t looked = html.bytes < META_BYTES_MAX ? html.bytes : META_BYTES_MAX;
-    for (size_t i = 0; i + 8 < looked; i++) {
-        if ((html.data[i] | 0x20) != 'c' ||
-            !tide_text_starts_nocase((tide_text){html.data + i, looked - i}, "charset="))
-            continue;
-        size_t begin = i + 8;
-        begin += html.data[begin] == '"' || html.data[begin] == '\'';
-        size_t end = begin;
-        while (end < looked && strchr("\"'>;/ \t\r\n", html.data[end]) == NULL)
-            end++;
-        return (tide_text){html.data + begin, end - begin};
-    }
-    return TIDE_TEXT("");
-}
-
 static tide_status add_html(struct work *work, tide_text label, tide_text bytes)
 {
-    if (label.bytes == 0)
-        label = html_charset(bytes);
+    label = tide_part_html_charset(label, bytes);
     if (tide_charset_is_utf8(label, bytes))
         return tide_html_text(bytes, &work->text);
     tide_buf_clear(&work->utf8);
@@ -478,7 +428,7 @@ static tide_status take_place(struct work *work, size_t begin)
 static tide_status drop_repeated(struct work *work, const struct tide_part *part, size_t begin)
 {
     bool alternative = part->parent != TIDE_PART_NONE && part->parent == work->sibling &&
-                       is_type(&work->parts.part[part->parent], "multipart", "alternative");
+                       tide_part_is(&work->parts.part[part->parent], "multipart", "alternative");
     tide_text before = {work->text.data + work->sibling_begin,
                         work->sibling_end - work->sibling_begin};
     tide_text added = {work->text.data + begin, work->text.bytes - begin};
@@ -505,7 +455,7 @@ static tide_status add_text(struct work *work, const struct tide_part *part)
         return cut_when_full(work, rc, "more text than the limit");
     size_t begin = work->text.bytes;
     tide_text label = tide_buf_text(&work->field);
-    if (is_html(part))
+    if (tide_part_is_html(part))
         rc = add_html(work, label, bytes);
     else
         rc = tide_charset_add(&work->decoder, label, bytes, TIDE_CLEAN_TEXT, &work->text);
@@ -598,23 +548,23 @@ static tide_status keep_type(struct work *work, const struct tide_part *part, ti
 
 static bool is_inlined(const struct work *work, const struct tide_part *part)
 {
-    if (is_attached(part))
+    if (tide_part_is_attached(part))
         return false;
     if (part->parent != TIDE_PART_NONE &&
-        is_type(&work->parts.part[part->parent], "multipart", "related"))
+        tide_part_is(&work->parts.part[part->parent], "multipart", "related"))
         return true;
-    return part->has_id && tide_text_starts_nocase(part->disposition, "inline");
+    return part->id.bytes > 0 && tide_text_starts_nocase(part->disposition, "inline");
 }
 
 /* Text parts only if they are attached or named; all other parts. */
 static tide_status add_attachment(struct work *work, const struct tide_part *part)
 {
-    if (part->kind == TIDE_PART_MULTI || is_type(part, "multipart", NULL))
+    if (part->kind == TIDE_PART_MULTI || tide_part_is(part, "multipart", NULL))
         return TIDE_OK;
     tide_status rc = read_name(work, part);
     if (rc != TIDE_OK)
         return rc;
-    if (is_text(part) && !is_attached(part) && work->field.bytes == 0)
+    if (tide_part_is_text(part) && !tide_part_is_attached(part) && work->field.bytes == 0)
         return TIDE_OK;
     if (work->attachments_count == TIDE_MESSAGE_ATTACHMENTS_MAX) {
         problem_set(work, "more attachments than the limit");
@@ -627,6 +577,8 @@ static tide_status add_attachment(struct work *work, const struct tide_part *par
         .end = part->end,
     };
     rc = keep(work, tide_buf_text(&work->field), &attachment.name);
+    if (rc == TIDE_OK)
+        rc = read_ids(work, part->id, true, &attachment.id);
     if (rc == TIDE_OK)
         rc = keep_type(work, part, &attachment.type);
     void *array = work->attachments;
@@ -651,7 +603,7 @@ static tide_status read_parts(struct work *work)
                      work->parts.part[part->parent].kind == TIDE_PART_MESSAGE;
         if (inner)
             rc = add_inner_subject(work, part);
-        if (rc == TIDE_OK && is_text(part) && !is_attached(part))
+        if (rc == TIDE_OK && tide_part_is_text(part) && !tide_part_is_attached(part))
             rc = add_text(work, part);
         if (rc == TIDE_OK)
             rc = add_attachment(work, part);
@@ -689,6 +641,8 @@ static tide_status read_message(struct work *work, struct tide_message *message)
         rc = keep(work, tide_buf_text(&work->text), &message->text);
     if (rc == TIDE_OK)
         rc = keep_attachments(work, message);
+    if (rc == TIDE_OK)
+        rc = tide_body_has_html(&work->parts, work->arena->mem, &message->has_html);
     if (work->parts.part[0].headers == 0) {
         message->parsed = TIDE_PARSED_NOT;
         message->problem = "no header could be read";

@@ -35,9 +35,6 @@ enum {
     TIDE_MESSAGE_ATTACHMENTS_MAX = 500,
 };
 
-/* Call once per process, before any thread parses. */
-void tide_message_start(void);
-
 typedef enum tide_encoding {
     TIDE_ENCODING_PLAIN, /* 7bit, 8bit, binary */
     TIDE_ENCODING_BASE64,
@@ -47,6 +44,7 @@ typedef enum tide_encoding {
 struct tide_attachment {
     tide_text name; /* as a file name without slashes; "" when it has none */
     tide_text type; /* "application/pdf" */
+    tide_text id;   /* its Content-ID without <>; "": none */
     tide_encoding encoding;
     bool inlined;        /* shown inside the text, like the images of a page */
     uint64_t begin, end; /* MSG4 */
@@ -68,6 +66,7 @@ struct tide_message {
     int64_t date_ms; /* the Date header */
     tide_text text;  /* all text parts except attached ones; HTML as text, in place of an
                       * alternative plain text with the same words, whose links follow it */
+    bool has_html;   /* body.h has HTML to show */
     const struct tide_attachment *attachments;
     size_t attachments_count;
 };
@@ -83,6 +82,8 @@ bool tide_message_date(tide_text value, int64_t *date_ms_out);
  * TIDE_INVALID: it lies outside `raw`.  On failure `out` is unchanged. */
 tide_status tide_attachment_decode(tide_text raw, const struct tide_attachment *attachment,
                                    tide_buf *out, tide_error *err);
+/* How many bytes tide_attachment_decode() would append; 0 if it lies outside `raw`. */
+uint64_t tide_attachment_bytes(tide_text raw, const struct tide_attachment *attachment);
 /* Converts HTML to text: links as their text, block elements end lines, scripts and styles are left
  * out, images as their alternative text.  Accepts any input, is linear in it, and writes as MSG3
  * says.  TIDE_FULL: the part that fits is in `out`. */

@@ -171,20 +171,26 @@ static tide_status see_changes(struct choosing *choosing)
 
 /* ---- choosing ---- */
 
-static tide_status query_take(struct choosing *choosing)
+/* The query of a request; also after a failure the caller frees it. */
+static tide_status query_read(const struct tide_archiving *ask, tide_mem *mem,
+                              tide_query **query_out, tide_error *err)
 {
-    const struct tide_archiving *ask = choosing->ask;
     const tide_text text = tide_text_of(ask->query);
-    TIDE_TRY(tide_query_parse(text, (int64_t)ask->now_ms, 0, choosing->mail->mem, &choosing->query,
-                              choosing->err));
-    choosing->denies_words = tide_query_denies_words(choosing->query);
-    if (tide_query_is_all(choosing->query))
-        return tide_error_set(choosing->err, TIDE_INVALID,
+    TIDE_TRY(tide_query_parse(text, (int64_t)ask->now_ms, 0, mem, query_out, err));
+    if (tide_query_is_all(*query_out))
+        return tide_error_set(err, TIDE_INVALID,
                               "no messages selected; use in:anywhere to select all mail");
-    if (!tide_query_is_whole(choosing->query))
-        return tide_error_set(choosing->err, TIDE_INVALID,
+    if (!tide_query_is_whole(*query_out))
+        return tide_error_set(err, TIDE_INVALID,
                               "a term of the query has no letter and no digit; ignoring it would "
                               "select more mail than intended");
+    return TIDE_OK;
+}
+
+static tide_status query_take(struct choosing *choosing)
+{
+    TIDE_TRY(query_read(choosing->ask, choosing->mail->mem, &choosing->query, choosing->err));
+    choosing->denies_words = tide_query_denies_words(choosing->query);
     return TIDE_OK;
 }
 
@@ -236,5 +242,14 @@ tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *a
     tide_mem_free(mail->mem, choosing.page, PAGE * sizeof *choosing.page);
     tide_mem_free(mail->mem, choosing.proofs, PAGE * sizeof *choosing.proofs);
     tide_query_free(choosing.query);
+    return rc;
+}
+
+tide_status tide_archiver_query_check(const struct tide_archiving *ask, tide_mem *mem,
+                                      tide_error *err)
+{
+    tide_query *query = NULL;
+    const tide_status rc = query_read(ask, mem, &query, err);
+    tide_query_free(query);
     return rc;
 }

@@ -122,6 +122,10 @@ void tide_archiver_batch_ask(uint64_t manifest, uint32_t ids, uint64_t until_ms,
 /* Its key: an account has one batch at a time. */
 void tide_archiver_batch_dedupe(uint32_t account, char dedupe_out[64]);
 
+/* Whether ask->query can be read.  TIDE_INVALID: err says why not. */
+tide_status tide_archiver_query_check(const struct tide_archiving *ask, tide_mem *mem,
+                                      tide_error *err);
+
 /* Whether the account's sign-in covers a mode, if known (M15a).  TIDE_AUTH: it does not. */
 tide_status tide_archiver_allowed(tide_world *world, tide_secrets *secrets, const char *email,
                                   tide_removal_mode mode, tide_mem *mem, tide_error *err);

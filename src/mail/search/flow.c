@@ -281,8 +281,9 @@ static tide_status leaf_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
     }
     const int steps = flow->plan->kind == TIDE_PLAN_WORDS ? walk->searching->steps.words
                                                           : walk->searching->steps.rows;
-    tide_status rc = TIDE_OK;
-    if (flow->running)
+    /* Every search comes through here again and again, however it is nested. */
+    tide_status rc = tide_searching_wanted(walk->searching);
+    if (rc == TIDE_OK && flow->running)
         for (int i = 0; i < steps && rc == TIDE_OK && flow->key < key; i++)
             rc = leaf_step(walk, flow);
     if (rc != TIDE_OK || flow->key >= key)

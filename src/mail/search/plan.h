@@ -105,7 +105,8 @@ struct tide_searching {
     tide_arena arena; /* the plan */
     struct tide_planned plan;
     bool descending;
-    bool strict; /* refuse words without a letter or digit instead of ignoring them */
+    bool strict;               /* refuse words without a letter or digit instead of ignoring them */
+    const tide_cancel *cancel; /* NULL: nothing cancels it */
     tide_error *err;
 };
 
@@ -194,5 +195,7 @@ tide_status tide_search_snippet(struct tide_searching *searching, tide_text text
 tide_status tide_searching_init(struct tide_searching *searching, tide_shards *shards,
                                 tide_mem *mem, tide_error *err);
 void tide_searching_done(struct tide_searching *searching);
+/* TIDE_CANCELED: the caller no longer wants the result. */
+tide_status tide_searching_wanted(const struct tide_searching *searching);
 
 #endif

@@ -88,6 +88,14 @@ static tide_status token_write(char kind, const struct tide_place *place, uint64
                           (unsigned)(place->shard / TIDE_SHARD_PARTS_MAX), part, place->id, behind);
 }
 
+tide_status tide_search_token(const struct tide_search *search, const struct tide_stored *stored,
+                              tide_buf *token)
+{
+    const struct tide_place place = {stored->shard, stored->rowid};
+    TIDE_ASSERT(!search->ranked);
+    return token_write(token_kind(search), &place, 0, token);
+}
+
 /* ---- finding ---- */
 
 struct page {
@@ -230,7 +238,9 @@ static tide_status page_show(struct page *page,
     tide_buf_init(&shown.snippet, mem, SNIPPET_ROOM);
     for (size_t i = 0; i < page->count && rc == TIDE_OK && going; i++) {
         shown.found = (struct tide_found){.rank = page->list[i].rank};
-        rc = row_read(page, &page->list[i].place, &shown);
+        rc = tide_searching_wanted(&page->searching);
+        if (rc == TIDE_OK)
+            rc = row_read(page, &page->list[i].place, &shown);
         if (rc == TIDE_NOT_FOUND) { /* words without their message: skip */
             rc = TIDE_OK;
             continue;
@@ -289,6 +299,7 @@ tide_status tide_search_run(tide_archive *archive, const struct tide_search *sea
     if (rc == TIDE_OK) {
         page.searching.descending = !search->oldest_first;
         page.searching.strict = search->strict;
+        page.searching.cancel = search->cancel;
         rc = page_run(&page, visit, arg, next);
         tide_mem_free(archive->mem, page.list, page.list_count * sizeof *page.list);
         tide_searching_done(&page.searching);

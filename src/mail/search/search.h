@@ -62,7 +62,8 @@ struct tide_search {
     uint32_t limit;  /* 0: 50 */
     tide_text after; /* the token of the page before; empty: the first page */
     bool snippets;
-    bool strict; /* a word without a letter or digit is TIDE_INVALID, not ignored */
+    bool strict;               /* a word without a letter or digit is TIDE_INVALID, not ignored */
+    const tide_cancel *cancel; /* ends the search with TIDE_CANCELED; NULL: nothing does */
 };
 
 struct tide_found {
@@ -78,6 +79,9 @@ struct tide_found {
 tide_status tide_search_run(tide_archive *archive, const struct tide_search *search,
                             bool (*visit)(const struct tide_found *found, void *arg), void *arg,
                             tide_buf *next, bool *more_out, tide_error *err);
+/* Writes the token of the page after a message that was found; not for ranked searches. */
+tide_status tide_search_token(const struct tide_search *search, const struct tide_stored *stored,
+                              tide_buf *token);
 /* The number of matches and their bytes.  `query` NULL: everything. */
 tide_status tide_search_count(tide_archive *archive, const tide_query *query, uint64_t *count_out,
                               uint64_t *bytes_out, tide_error *err);

@@ -174,3 +174,10 @@ void tide_searching_done(struct tide_searching *searching)
     tide_words_done(&searching->words);
     tide_arena_done(&searching->arena);
 }
+
+tide_status tide_searching_wanted(const struct tide_searching *searching)
+{
+    return searching->cancel == NULL || tide_canceled(searching->cancel) == TIDE_CANCEL_NONE
+               ? TIDE_OK
+               : tide_error_set(searching->err, TIDE_CANCELED, "the search was canceled");
+}

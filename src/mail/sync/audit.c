@@ -44,13 +44,9 @@ static void shards_done(struct shards *shards)
 /* The current states of the shards. */
 static tide_status shards_now(tide_archive *archive, struct shards *now, tide_error *err)
 {
-    const size_t count = tide_archive_shards(archive);
-    for (size_t i = 0; i < count; i++) {
-        struct tide_shard_state shard;
-        TIDE_TRY(tide_archive_shard(archive, i, &shard, err));
-        shards_add(&shard, now);
-    }
-    return now->full ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu shards", count)
+    TIDE_TRY(tide_archive_states(archive, shards_add, now, err));
+    return now->full ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for more than %zu shards",
+                                      now->count)
                      : TIDE_OK;
 }
 

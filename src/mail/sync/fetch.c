@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "mail/inside.h"
+#include "settings/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,12 +57,22 @@ tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, c
     return rc;
 }
 
+/* By the account's quota (M2). */
+static uint32_t ids_per_job(tide_mail *mail, uint32_t account)
+{
+    enum { GET_UNITS = 20 };
+    return tide_slice_fetch_ids(
+        tide_engine_setting_u64(mail->engine, account, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+        tide_engine_setting_u64(mail->engine, account, TIDE_SET_GOVERNOR_GMAIL_WINDOW), GET_UNITS);
+}
+
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err)
 {
     tide_text part[FETCH_IDS_MAX];
     size_t part_count = 0;
-    TIDE_ASSERT(mail->fetch_ids > 0 && mail->fetch_ids <= FETCH_IDS_MAX);
+    const uint32_t ids_max = ids_per_job(mail, user->account);
+    TIDE_ASSERT(ids_max > 0 && ids_max <= FETCH_IDS_MAX);
     for (size_t from = 0; from < count; from += TIDE_GMAIL_PAGE_MAX) {
         bool missing[TIDE_GMAIL_PAGE_MAX];
         const size_t some = count - from < TIDE_GMAIL_PAGE_MAX ? count - from : TIDE_GMAIL_PAGE_MAX;
@@ -69,7 +80,7 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
         for (size_t i = 0; i < some; i++) {
             if (missing[i])
                 part[part_count++] = ids[from + i];
-            if (part_count == mail->fetch_ids) {
+            if (part_count == ids_max) {
                 TIDE_TRY(
                     tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err));
                 part_count = 0;
@@ -352,57 +363,45 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
 
 /* ---- claims: no message is requested twice at once ---- */
 
-enum { IN_FLIGHT = 1, PUT = 2 };
-
-/* Two ids with one key only wait for each other. */
-static uint64_t claim_key(tide_text id)
-{
-    return tide_hash_key(id);
-}
-
-/* How many claims have ended: a lookup made before this number grew is outdated. */
+/* How many claims have ended: what is looked up now includes what they stored. */
 static uint64_t claims_ended(tide_mail *mail, const struct tide_mail_user *user)
 {
     tide_lock_take(mail->world, mail->lock);
-    const uint64_t ended = user->claims_ended;
+    const uint64_t ended = user->claims.ended;
     tide_lock_drop(mail->world, mail->lock);
     return ended;
 }
 
-/* false: another job is fetching it. */
-static bool claim(tide_mail *mail, struct tide_mail_user *user, tide_text id, uint64_t *ended_out)
+/* false: another job is fetching it.  *ended_out: another job may have fetched it since. */
+static bool claim(tide_mail *mail, struct tide_mail_user *user, tide_text id, uint64_t since,
+                  bool *ended_out)
 {
-    uint32_t known = 0;
+    const uint64_t key = tide_hash_key(id);
     tide_lock_take(mail->world, mail->lock);
-    const bool free = !tide_map_get(&user->claims, claim_key(id), &known);
-    if (free)
-        (void)tide_map_put(&user->claims, claim_key(id),
-                           IN_FLIGHT); /* no memory: without a claim */
-    *ended_out = user->claims_ended;
+    const bool taken = tide_claim_take(&user->claims, key);
+    *ended_out = tide_claim_ended(&user->claims, key, since);
     tide_lock_drop(mail->world, mail->lock);
-    return free;
+    return taken;
 }
 
 static void claim_put(tide_mail *mail, struct tide_mail_user *user, tide_text id)
 {
     tide_lock_take(mail->world, mail->lock);
-    (void)tide_map_put(&user->claims, claim_key(id), PUT);
+    tide_claim_put(&user->claims, tide_hash_key(id));
     tide_lock_drop(mail->world, mail->lock);
 }
 
 static void claim_end(tide_mail *mail, struct tide_mail_user *user, tide_text id)
 {
     tide_lock_take(mail->world, mail->lock);
-    (void)tide_map_remove(&user->claims, claim_key(id));
-    user->claims_ended++;
+    tide_claim_end(&user->claims, tide_hash_key(id));
     tide_lock_drop(mail->world, mail->lock);
 }
 
 bool tide_mail_in_flight(tide_mail *mail, struct tide_mail_user *user, tide_text id)
 {
-    uint32_t known = 0;
     tide_lock_take(mail->world, mail->lock);
-    const bool in_flight = tide_map_get(&user->claims, claim_key(id), &known) && known == IN_FLIGHT;
+    const bool in_flight = tide_claim_in_flight(&user->claims, tide_hash_key(id));
     tide_lock_drop(mail->world, mail->lock);
     return in_flight;
 }
@@ -502,16 +501,15 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
 {
     const tide_text id = tide_job_item(fetch->job, i);
     const uint64_t now_ms = tide_job_now_ms(fetch->job);
-    uint64_t ended = 0;
-    if (!claim(fetch->mail, fetch->user, id, &ended)) {
+    bool ended = false;
+    if (!claim(fetch->mail, fetch->user, id, fetch->ended, &ended)) {
         fetch->again_ms = now_ms + AGAIN_MS;
         return TIDE_OK;
     }
     fetch->claimed[i] = true;
     bool missing = true;
-    if (ended != fetch->ended) { /* perhaps it was the claim of this id */
+    if (ended)
         TIDE_TRY(tide_archive_missing(fetch->user->archive, &id, 1, &missing, err));
-    }
     if (!missing) {
         release(fetch, i);
         tide_job_item_skipped(fetch->job, i);

@@ -125,21 +125,21 @@ static tide_status losses_read(struct known *known, tide_error *err)
     return rc;
 }
 
+static void years_add(const struct tide_shard_state *shard, void *arg)
+{
+    struct known *known = arg;
+    for (size_t i = 0; i < known->years_count; i++)
+        if (known->years[i].year == year_number(shard->name))
+            known->years[i].now += shard->messages;
+}
+
 static tide_status years_count(struct known *known, tide_error *err)
 {
     tide_archive *archive = known->ask->archive;
-    const size_t count = archive == NULL ? 0 : tide_archive_shards(archive);
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        struct tide_shard_state shard;
-        rc = tide_archive_shard(archive, i, &shard, err);
-        if (rc == TIDE_NOT_FOUND)
-            return TIDE_OK; /* the shard was removed meanwhile */
-        for (size_t k = 0; rc == TIDE_OK && k < known->years_count; k++)
-            if (known->years[k].year == year_number(shard.name))
-                known->years[k].now += shard.messages;
-    }
-    return rc;
+    if (archive == NULL)
+        return TIDE_OK;
+    const tide_status rc = tide_archive_states(archive, years_add, known, err);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* the directory was removed meanwhile */
 }
 
 static bool wanted(const struct known *known, int32_t number)

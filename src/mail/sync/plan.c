@@ -663,17 +663,17 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
     return tide_transact(plan->mail->engine, read_marks, plan, err);
 }
 
+static void mail_add(const struct tide_shard_state *shard, void *arg)
+{
+    struct plan *plan = arg;
+    plan->stored += shard->messages;
+}
+
 static tide_status look_for_mail(struct plan *plan, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    const size_t shards = tide_archive_shards(plan->user->archive);
-    for (size_t i = 0; rc == TIDE_OK && i < shards; i++) {
-        struct tide_shard_state shard;
-        rc = tide_archive_shard(plan->user->archive, i, &shard, err);
-        plan->stored += rc == TIDE_OK ? shard.messages : 0;
-    }
+    TIDE_TRY(tide_archive_states(plan->user->archive, mail_add, plan, err));
     plan->has_mail = plan->stored > 0;
-    return rc;
+    return TIDE_OK;
 }
 
 /* The server's number of messages, read when this job began (identity.c); 0: unknown. */
@@ -712,6 +712,7 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
     if (plan->work == PLAN_HISTORY)
         plan->row.messages_total = counted(plan->user, job);
     TIDE_TRY(read_labels(plan, job, err));
+    TIDE_TRY(tide_mail_watch(plan->mail, plan->user, job, plan->row.notice, err));
     TIDE_TRY(tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err));
     if (plan->heal)
         TIDE_TRY(tide_mail_heal_job(plan->mail, job, 0, err));

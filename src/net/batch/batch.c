@@ -20,6 +20,13 @@ static unsigned chosen(unsigned wanted, unsigned usual, unsigned most)
     return value < most ? value : most;
 }
 
+static void limits_set(tide_batcher *self, unsigned in_flight_max, unsigned size_max)
+{
+    self->in_flight_max = chosen(in_flight_max, IN_FLIGHT_DEFAULT, IN_FLIGHT_MAX);
+    self->size_max = chosen(size_max, SIZE_DEFAULT_MAX,
+                            chosen(self->format->parts_max, 1, TIDE_BATCH_PARTS_MAX));
+}
+
 tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem *mem,
                               tide_batcher **batcher_out, tide_error *err)
 {
@@ -31,9 +38,7 @@ tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem
     self->api = options->api;
     self->path = options->path;
     self->format = options->format;
-    self->in_flight_max = chosen(options->in_flight_max, IN_FLIGHT_DEFAULT, IN_FLIGHT_MAX);
-    self->size_max = chosen(options->size_max, SIZE_DEFAULT_MAX,
-                            chosen(options->format->parts_max, 1, TIDE_BATCH_PARTS_MAX));
+    limits_set(self, options->in_flight_max, options->size_max);
     self->state.size = chosen(options->size_start, SIZE_START, self->size_max);
     self->bytes_max = options->bytes_max == 0 ? ANSWER_BYTES_DEFAULT : options->bytes_max;
     tide_status rc = tide_lock_new(self->world, &self->lock);
@@ -82,7 +87,7 @@ bool tide_batcher_check(tide_batcher *batcher)
         good = good && caller->place == TIDE_BATCH_WAITING && caller != sender;
         waiting++;
     }
-    good = good && waiting == state->waiting && state->in_flight <= batcher->in_flight_max;
+    good = good && waiting == state->waiting && state->in_flight <= IN_FLIGHT_MAX;
     good = good && state->size >= 1 && state->size <= batcher->size_max;
     if (sender != NULL)
         good = good && room && sender->place == TIDE_BATCH_SENDER;
@@ -156,11 +161,30 @@ static void queue_remove(tide_batcher *self, struct tide_batch_caller *caller)
  * everything that adds a caller, ends a request or loses the sender. */
 static void sender_choose(tide_batcher *self)
 {
-    if (self->first == NULL || self->sender != NULL || self->state.in_flight == self->in_flight_max)
+    if (self->first == NULL || self->sender != NULL || self->state.in_flight >= self->in_flight_max)
         return;
     self->sender = queue_take_first(self);
     self->sender->place = TIDE_BATCH_SENDER;
     tide_cond_wake_all(self->world, self->news);
+}
+
+void tide_batcher_tune(tide_batcher *self, unsigned in_flight_max, unsigned size_max)
+{
+    tide_lock_take(self->world, self->lock);
+    const unsigned size_before = self->size_max;
+    limits_set(self, in_flight_max, size_max);
+    if (self->state.size > self->size_max)
+        self->state.size = self->size_max;
+    /* From batches of one the size grows as from the start. */
+    if (size_before == 1 && self->size_max > 1)
+        self->state.size = chosen(SIZE_START, SIZE_START, self->size_max);
+    if (self->sender != NULL && self->state.in_flight >= self->in_flight_max) {
+        struct tide_batch_caller *sender = self->sender;
+        self->sender = NULL;
+        queue_add_first(self, sender); /* BAT5 */
+    }
+    sender_choose(self);
+    tide_lock_drop(self->world, self->lock);
 }
 
 static void batch_add(struct tide_batch *batch, struct tide_batch_caller *caller)

@@ -23,14 +23,15 @@
  *
  * Invariants (tide_batcher_check()):
  *   BAT1  a caller gets exactly one outcome; after it returned, no thread writes to its memory.
- *   BAT2  at most `in_flight_max` requests are in flight, none with more parts than `size`, and
- *         none whose expected bytes exceed `bytes_max`, one part aside.
+ *   BAT2  a request is sent only while fewer than `in_flight_max` are in flight, none with more
+ *         parts than `size`, and none whose expected bytes exceed `bytes_max`, one part aside.
  *   BAT3  a part's outcome is its own: one missing, doubled or broken part changes nothing for the
  *         others.
  *   BAT4  1 <= size <= size_max.
  *   BAT5  a caller is in one place only: in the queue, as the sender, or in one batch.  There is at
  *         most one sender; it is not in the queue, so no batch takes it.  While there is one,
- *         in_flight < in_flight_max: it is chosen only then, and only the sender adds a request.
+ *         in_flight < in_flight_max: it is chosen only then, only the sender adds a request, and
+ *         tune() takes it back where that is lowered.
  *   BAT6  no caller waits while in_flight < in_flight_max and there is no sender.
  */
 #ifndef TIDE_NET_BATCH_H
@@ -62,6 +63,8 @@ struct tide_batch_options {
 tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem *mem,
                               tide_batcher **batcher_out, tide_error *err);
 void tide_batcher_close(tide_batcher *batcher); /* no caller is left; NULL is fine */
+/* Other limits from now on, as in the options.  Requests in flight end as they were sent. */
+void tide_batcher_tune(tide_batcher *batcher, unsigned in_flight_max, unsigned size_max);
 
 struct tide_batch_call {
     uint32_t method;  /* index into the provider's methods: verb, units */

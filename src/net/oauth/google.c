@@ -7,6 +7,7 @@
 #define SCOPE_MAIL       "https://mail.google.com/"
 #define SCOPE_MODIFY     "https://www.googleapis.com/auth/gmail.modify"
 #define SCOPE_READ       "https://www.googleapis.com/auth/gmail.readonly"
+#define SCOPE_SEND       "https://www.googleapis.com/auth/gmail.send"
 #define SCOPE_SITES      "https://www.googleapis.com/auth/webmasters"
 #define SCOPE_SITES_READ "https://www.googleapis.com/auth/webmasters.readonly"
 
@@ -14,10 +15,8 @@
 static bool scope_covers(tide_text given, tide_text asked)
 {
     static const char *const covers[][2] = {
-        {SCOPE_MAIL, SCOPE_MODIFY},
-        {SCOPE_MAIL, SCOPE_READ},
-        {SCOPE_MODIFY, SCOPE_READ},
-        {SCOPE_SITES, SCOPE_SITES_READ},
+        {SCOPE_MAIL, SCOPE_MODIFY}, {SCOPE_MAIL, SCOPE_READ},   {SCOPE_MAIL, SCOPE_SEND},
+        {SCOPE_MODIFY, SCOPE_READ}, {SCOPE_MODIFY, SCOPE_SEND}, {SCOPE_SITES, SCOPE_SITES_READ},
     };
     for (size_t i = 0; i < sizeof covers / sizeof covers[0]; i++)
         if (tide_text_equal(given, tide_text_of(covers[i][0])) &&

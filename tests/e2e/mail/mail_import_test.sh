@@ -91,7 +91,7 @@ first=$(t google mail search in:inbox is:unread label:Reçus --json | jq -r '.me
 t google mail show "$first" --raw | cmp -s - <(printf 'Subject: one\r\nMessage-ID: <1@t>\r\n\r\nFrom me\r\n') || fail "Google's headers stay"
 [ "$(t google mail search in:sent label:a,-b --json | jq '.messages | length')" -eq 1 ] || fail "a label with a comma"
 [ "$(t google mail show "$first" --json | jq .internal_unix_ms)" -eq 1509943378000 ] || fail "date of the From_ line"
-[ "$(t google mail show "$first" --thread --json | jq -c '[.messages[].Subject]')" = '["one","two"]' ] || fail "conversation"
+[ "$(t google mail show "$first" --thread --json | jq -c '[.messages[].subject]')" = '["one","two"]' ] || fail "conversation"
 t google mail show "$first" --thread >"$dir/out" || fail "conversation as text"
 grep -q 'Subject: two' "$dir/out" || fail "the second message is not shown"
 gzip -k "$dir/takeout.mbox"

@@ -65,3 +65,41 @@ TEST(base64_is_what_the_standard_says)
     assert_int_equal(tide_base64_add(&small, TIDE_TEXT("foo"), tide_base64_url, false), TIDE_FULL);
     tide_buf_done(&small);
 }
+
+TEST(base64_is_read_in_either_alphabet_and_nothing_else_is)
+{
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {"Zg", "f"},
+        {"Zg==", "f"},
+        {"Zm8=", "fo"},
+        {"Zm9v", "foo"},
+        {"Zm9vYg==", "foob"},
+        {"__4", "\xff\xfe"},
+        {"//4=", "\xff\xfe"},
+        {"----", "\xfb\xef\xbe"},
+        {"+-/_", "\xfb\xef\xff"},
+    };
+    static const char *const wrong[] = {
+        "Z",    "Zg=", "Zg===", "=",    "==",     "====",  "Z===",     "Zm8==", "Zm9v====",
+        "Zh==", "Zm9", "Z g=",  "Zg\n", "Zg==\n", "Zm9v=", "Zg==Zg==", "Zm.v",  "Zm9v\x80",
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        tide_buf out = heap_buf(100);
+        OK(tide_buf_add_text(&out, "before "));
+        OK(tide_base64_read(&out, tide_text_of(pairs[i][0])));
+        assert_string_equal(tide_buf_cstr(&out) + 7, pairs[i][1]);
+        tide_buf_done(&out);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        tide_buf out = heap_buf(100);
+        OK(tide_buf_add_text(&out, "before"));
+        if (tide_base64_read(&out, tide_text_of(wrong[i])) != TIDE_INVALID)
+            fail_msg("%s", wrong[i]);
+        assert_string_equal(tide_buf_cstr(&out), "before");
+        tide_buf_done(&out);
+    }
+    tide_buf small = heap_buf(2);
+    assert_int_equal(tide_base64_read(&small, TIDE_TEXT("Zm9v")), TIDE_FULL);
+    tide_buf_done(&small);
+}

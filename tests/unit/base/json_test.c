@@ -108,6 +108,18 @@ TEST(any_bytes_make_a_valid_json_line)
     }
 }
 
+TEST(a_cut_text_has_whole_characters)
+{
+    const tide_text text = TIDE_TEXT("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z");
+    const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        const tide_text cut = tide_utf8_cut(text, i);
+        assert_ptr_equal(cut.data, text.data);
+        assert_int_equal(cut.bytes, kept[i]);
+    }
+    assert_int_equal(tide_utf8_cut((tide_text){NULL, 0}, 0).bytes, 0);
+}
+
 TEST(a_long_line_is_cut_and_says_so)
 {
     static char text[10000];

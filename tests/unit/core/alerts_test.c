@@ -1,7 +1,7 @@
 /* Goal: alerts come at the thresholds of E6.4, stay while they matter, and go.
  * Method: examples at the very edges, then random news against a model that
  * keeps every event and counts again each time. */
-#include "core/alerts.h"
+#include "core/alerts/alerts.h"
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/rng.h"
@@ -253,6 +253,46 @@ TEST(nothing_starts_over_at_the_end_of_the_numbers)
     assert_int_equal(worst_of(alerts), TIDE_LEVEL_NONE);
     assert_int_equal(tide_alerts_wake_at_ms(alerts), UINT64_MAX);
     tide_alerts_free(alerts);
+}
+
+/* E11.2: thresholds and windows of one account alone, which changes for all leave as they are. */
+CASE(an_account_may_have_thresholds_of_its_own)
+{
+    struct tide_alerts_settings common = tide_alerts_defaults();
+    struct tide_alerts_settings own = common;
+    own.bad_warn_ppm = 500000;
+    own.bad_critical_ppm = 900000;
+    own.bad_window_items = 2000;
+    OK(tide_alerts_set_own(alerts, 2, &own));
+    for (uint64_t account = 1; account <= 3; account++)
+        OK(tide_alerts_items(alerts, account, 900, 100, NOW));
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_CRITICAL);
+    assert_int_equal(level_of(alerts, 2, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_NONE);
+    assert_int_equal(level_of(alerts, 3, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_CRITICAL);
+
+    common.bad_warn_ppm = common.bad_critical_ppm = 0;
+    common.bad_window_items = 3000;
+    OK(tide_alerts_set(alerts, &common));
+    own.bad_warn_ppm = 50000;
+    OK(tide_alerts_set_own(alerts, 2, &own));
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_NONE);
+    struct tide_alert alert;
+    assert_int_equal(level_of(alerts, 2, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_WARN);
+    assert_int_equal(alert.out_of, 1000); /* its window was kept */
+
+    /* Another process goes on with the same window, and then with that of all accounts. */
+    tide_auto_buf saved = heap_buf(1 << 16);
+    OK(tide_alerts_save(alerts, 2, NOW, NOW, &saved));
+    tide_alerts_forget(alerts, 2);
+    OK(tide_alerts_set_own(alerts, 2, &own));
+    OK(tide_alerts_restore(alerts, 2, tide_buf_text(&saved), NOW, NOW));
+    assert_int_equal(level_of(alerts, 2, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_WARN);
+    assert_int_equal(alert.out_of, 1000);
+    OK(tide_alerts_set_own(alerts, 2, NULL));
+    assert_int_equal(level_of(alerts, 2, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_NONE);
+    own.bad_window_items = 0;
+    assert_int_equal(tide_alerts_set_own(alerts, 2, &own), TIDE_INVALID);
+    tide_alerts_check(alerts);
 }
 
 TEST(a_mail_goes_out_once_an_hour_at_most)

@@ -2,7 +2,7 @@
  * Method: the defaults are taken, one field is set out of its range, and the whole must be
  * refused; what is exactly at the bound must not. */
 #include "base/limits.h"
-#include "core/alerts.h"
+#include "core/alerts/alerts.h"
 #include "core/badness.h"
 #include "core/lanes.h"
 #include "core/governor/profile.h"

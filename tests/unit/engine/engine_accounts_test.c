@@ -3,6 +3,7 @@
 #include "engine_fixture.h"
 
 #include "engine/control/control.h"
+#include "engine/engine.h"
 #include "ledger/outcome.h"
 #include "support/http_server.h"
 #include "tidemark_inside.h"
@@ -173,6 +174,124 @@ OPENED(what_calls_came_to_is_seen_and_outlives_the_engine)
     test_http_stop(server);
 }
 
+/* ---- counts for display (E9.1, meters.h) ---------------------------------------------- */
+
+static const char *method_name(uint32_t method)
+{
+    return method == 0 ? "things.get" : NULL;
+}
+
+static json_int_t calls_of(const json_t *account, const char *method, const char *class)
+{
+    const json_t *methods = json_object_get(account, "calls_by_method");
+    return json_integer_value(json_object_get(json_object_get(methods, method), class));
+}
+
+static json_int_t jobs_done(const json_t *snapshot, const char *system)
+{
+    const json_t *work = json_object_get(snapshot, "work");
+    for (size_t i = 0; i < json_array_size(work); i++) {
+        const json_t *one = json_array_get(work, i);
+        if (strcmp(json_string_value(json_object_get(one, "system")), system) == 0)
+            return json_integer_value(json_object_get(one, "done"));
+    }
+    fail_msg("no system %s", system);
+    return 0;
+}
+
+OPENED(calls_are_counted_by_method_and_never_go_back)
+{
+    test_http *server = test_http_start();
+    struct counted counted = {.url = test_http_url(server, "/plain")};
+    json_t *snapshot = NULL;
+    const uint32_t kind = DEFINE(f, "shop.work", counted_handler, .context = &counted);
+    const uint32_t account = new_account(f, "ada", "default");
+    OK(tide_engine_methods(f->engine, "default", method_name, err));
+    for (int i = 0; i < 3; i++)
+        ENQUEUE(f, .kind = kind, .account = account);
+    run_all(f);
+    json_t *ada = account_named(f, "ada", &snapshot);
+    assert_int_equal(calls_of(ada, "default.things.get", "ok"), 3);
+    assert_int_equal(json_integer_value(json_object_get(ada, "units")), 3);
+    assert_true(json_integer_value(json_object_get(ada, "bytes_down")) > 0);
+    assert_int_equal(json_integer_value(json_object_get(ada, "bytes_up")), 0);
+    assert_int_equal(jobs_done(snapshot, "shop"), 3);
+    json_decref(snapshot);
+
+    /* As when another process had the account meanwhile: its governor is a new one (MTR1). */
+    tide_lock_take(f->world, f->engine->lock);
+    const tide_status rc =
+        tide_account_retune(f->engine, tide_engine_account_of(f->engine, account), TIDE_TEXT_NONE,
+                            tide_world_now_ms(f->world));
+    tide_lock_drop(f->world, f->engine->lock);
+    assert_int_equal(rc, TIDE_OK);
+    ada = account_named(f, "ada", &snapshot);
+    assert_int_equal(json_integer_value(json_object_get(ada, "calls")), 0); /* the governor's own */
+    assert_int_equal(calls_of(ada, "default.things.get", "ok"), 3);
+    json_decref(snapshot);
+    fixture_close(f);
+    test_http_stop(server);
+}
+
+static json_int_t blocked_ms(struct fixture *f, const char *reason)
+{
+    json_t *snapshot = NULL;
+    const json_t *ada = account_named(f, "ada", &snapshot);
+    const json_int_t ms =
+        json_integer_value(json_object_get(json_object_get(ada, "blocked_ms"), reason));
+    json_decref(snapshot);
+    return ms;
+}
+
+OPENED(time_without_calls_is_counted_by_reason)
+{
+    struct counted counted = {.url = NULL};
+    (void)DEFINE(f, "work", counted_handler, .context = &counted);
+    (void)new_account(f, "ada", "default");
+    start(f);
+    assert_int_equal(blocked_ms(f, "paused"), 0);
+    OK(tide_engine_pause(f->engine, NULL, "ada", true, err));
+    UNTIL(blocked_ms(f, "paused") > 0);
+    OK(tide_engine_pause(f->engine, NULL, "ada", false, err));
+    const json_int_t once = blocked_ms(f, "paused");
+    test_pause();
+    test_pause();
+    assert_int_equal(blocked_ms(f, "paused"), once);
+    assert_int_equal(blocked_ms(f, "throttled"), 0);
+}
+
+/* A pause that has an end counts to that end, however late the next look is. */
+OPENED(a_pause_is_counted_to_its_end_and_not_beyond)
+{
+    struct counted counted = {.url = NULL};
+    (void)DEFINE(f, "work", counted_handler, .context = &counted);
+    const uint32_t id = new_account(f, "ada", "default");
+    tide_lock_take(f->world, f->engine->lock);
+    struct tide_account *account = tide_engine_account_of(f->engine, id);
+    const uint64_t now_ms = tide_world_now_ms(f->world);
+    tide_governor_pause(account->governor, now_ms + 700, TIDE_THROTTLED);
+    tide_meters_blocked(account, now_ms);
+    tide_meters_blocked(account, now_ms + 500);
+    assert_int_equal(account->meters.blocked_ms[TIDE_BLOCKED_THROTTLED], 500);
+    tide_meters_blocked(account, now_ms + 90000);
+    assert_int_equal(account->meters.blocked_ms[TIDE_BLOCKED_THROTTLED], 700);
+    tide_lock_drop(f->world, f->engine->lock);
+}
+
+TEST(systems_beyond_the_bound_are_one)
+{
+    static struct tide_meters meters;
+    for (int i = 0; i < TIDE_METER_SYSTEMS_MAX + 9; i++) {
+        char name[40];
+        (void)snprintf(name, sizeof name, "system%d.sync", i);
+        const uint8_t at = tide_meters_system(&meters, name);
+        assert_int_equal(at, i < TIDE_METER_SYSTEMS_MAX ? i : TIDE_METER_SYSTEMS_MAX - 1);
+        assert_int_equal(tide_meters_system(&meters, name), at);
+    }
+    assert_string_equal(meters.systems[0].name, "system0");
+    assert_string_equal(meters.systems[TIDE_METER_SYSTEMS_MAX - 1].name, "other");
+}
+
 TEST(an_outcome_is_written_when_fortune_turns)
 {
     struct tide_outcome outcome = {.ok_unix_ms = 0};
@@ -225,6 +344,44 @@ OPENED(two_accounts_of_a_quota_share_its_limit)
     run_all(f);
     assert_int_equal(test_http_requests(server), 20);
     assert_true(test_now_ms() - from_ms >= 3000); /* six in any second, of both together */
+    test_http_stop(server);
+}
+
+/* E11.2: with one project the last ten calls would wait for another minute. */
+CASE(accounts_of_two_projects_share_nothing)
+{
+    enum { CALLS = 10 };
+    test_http *server = test_http_start();
+    struct counted counted = {.url = test_http_url(server, "/plain")};
+    const char *const names[2] = {"ada", "bob"};
+    fixture_settings(f, "accounts.bob.governor.project=other");
+    fixture_open(f);
+    OK(tide_engine_quota(f->engine,
+                         &(struct tide_quota){.name = "weather",
+                                              .in_flight_max = 8,
+                                              .rate_start = 1000,
+                                              .rate_max = 1000,
+                                              .shared_units = CALLS,
+                                              .shared_window_ms = 60000},
+                         err));
+    const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
+    for (int i = 0; i < 2 * CALLS; i++) {
+        const uint32_t account = new_account(f, names[i % 2], "weather");
+        ENQUEUE(f, .kind = kind, .account = account);
+    }
+    const uint64_t from_ms = test_now_ms();
+    run_all(f);
+    assert_int_equal(test_http_requests(server), 2 * CALLS);
+    assert_true(test_now_ms() - from_ms < 60000);
+    tide_lock_take(f->world, f->engine->lock);
+    size_t used = 0;
+    for (size_t i = 0; i < f->engine->limits_count; i++) {
+        const struct tide_common_limit *common = &f->engine->limits[i];
+        if (strcmp(common->key, "weather") == 0 || strcmp(common->key, "weather/other") == 0)
+            used += tide_window_used(&common->limit.window, tide_world_now_ms(f->world)) == CALLS;
+    }
+    tide_lock_drop(f->world, f->engine->lock);
+    assert_int_equal(used, 2);
     test_http_stop(server);
 }
 

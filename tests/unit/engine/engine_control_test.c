@@ -3,8 +3,11 @@
 #include "engine_fixture.h"
 
 #include "engine/control/control.h"
+#include "tidemark_inside.h"
 #include "world/socket.h"
 #include "support/heap.h"
+
+#include <sched.h>
 
 /* ---- asking -------------------------------------------------------------------------- */
 
@@ -734,4 +737,142 @@ OPENED(a_pause_for_a_sign_in_ends_with_the_news_of_one)
     assert_int_equal(progress(f).done, 1);
     ask_status(f, "{\"op\":\"signed_in\",\"account\":\"nobody\"}", TIDE_NOT_FOUND);
     ask_status(f, "{\"op\":\"signed_in\"}", TIDE_INVALID);
+}
+
+/* ---- a process that stays ---------------------------------------------------------------- */
+
+struct host {
+    struct gate gate;
+    uint64_t asked;
+};
+
+static tide_status host_answer(void *arg, const json_t *request, tide_json *answer, tide_error *err)
+{
+    struct host *host = arg;
+    (void)add(&host->asked, 1);
+    if (json_is_true(json_object_get(request, "wait")))
+        while (get(&host->gate.opened) == 0)
+            (void)sched_yield();
+    if (json_is_true(json_object_get(request, "refuse")))
+        return tide_error_set(err, TIDE_FULL, "not now");
+    tide_json_set_cstr(answer, "said", "hello");
+    return TIDE_OK;
+}
+
+struct removal {
+    struct fixture *f;
+    uint64_t over;
+};
+
+static void *remove_ops(void *arg)
+{
+    struct removal *removal = arg;
+    tide_control_remove_added(removal->f->engine);
+    (void)add(&removal->over, 1);
+    return NULL;
+}
+
+static void *ask_and_wait(void *arg)
+{
+    return ask(arg, "{\"op\":\"greet\",\"wait\":true}");
+}
+
+static bool ping_is_the_engines(struct fixture *f)
+{
+    json_t *pong = ask(f, "{\"op\":\"ping\"}");
+    const bool own = json_object_get(pong, "run") != NULL;
+    json_decref(pong);
+    return own;
+}
+
+CASE(a_program_adds_ops_and_takes_them_back)
+{
+    struct host host = {0};
+    struct removal removal = {f, 0};
+    pthread_t asking, removing;
+    void *answer = NULL;
+    fixture_open(f);
+    start(f);
+    ask_status(f, "{\"op\":\"greet\"}", TIDE_INVALID);
+    OK(tide_control_add(f->engine, "greet", host_answer, &host, err));
+    ask_status(f, "{\"op\":\"greet\"}", TIDE_OK);
+    ask_status(f, "{\"op\":\"greet\",\"refuse\":true}", TIDE_FULL);
+    ask_status(f, "{\"op\":\"ping\"}", TIDE_OK);
+    /* One of the engine's can be replaced. */
+    OK(tide_control_add(f->engine, "ping", host_answer, &host, err));
+    json_t *pong = ask(f, "{\"op\":\"ping\"}");
+    assert_string_equal(json_string_value(json_object_get(pong, "said")), "hello");
+    json_decref(pong);
+    /* Taking them back waits for the one that runs. */
+    assert_int_equal(pthread_create(&asking, NULL, ask_and_wait, f), 0);
+    UNTIL(get(&host.asked) == 4);
+    assert_int_equal(pthread_create(&removing, NULL, remove_ops, &removal), 0);
+    UNTIL(ping_is_the_engines(f));
+    assert_int_equal(get(&removal.over), 0);
+    gate_open(&host.gate);
+    assert_int_equal(pthread_join(removing, NULL), 0);
+    assert_int_equal(pthread_join(asking, &answer), 0);
+    answer_is(answer, TIDE_OK);
+    json_decref(answer);
+    ask_status(f, "{\"op\":\"greet\"}", TIDE_INVALID);
+}
+
+static void count_change(void *arg)
+{
+    (void)add(arg, 1);
+}
+
+CASE(a_watcher_hears_of_work_and_of_rest)
+{
+    struct gate gate = {0};
+    uint64_t changes = 0;
+    struct tide_progress progress;
+    fixture_open(f);
+    uint32_t gated =
+        define(f, &(struct tide_kind){.name = "gated", .handler = gate_handler, .context = &gate});
+    tide_engine_watch(f->engine, count_change, &changes);
+    start(f);
+    UNTIL((tide_engine_progress(f->engine, &progress), progress.idle));
+    const uint64_t rested = get(&changes);
+    (void)enqueue(f, (struct tide_spec){.kind = gated});
+    UNTIL(get(&gate.arrived) == 1);
+    const uint64_t worked = get(&changes);
+    assert_true(worked > rested);
+    gate_open(&gate);
+    UNTIL(get(&changes) > worked);
+    UNTIL((tide_engine_progress(f->engine, &progress), progress.idle));
+    const uint64_t before = get(&changes);
+    tide_engine_stop(f->engine);
+    assert_true(get(&changes) > before);
+    fixture_close(f); /* until then it counts */
+}
+
+CASE(metrics_are_the_numbers_of_the_snapshot)
+{
+    struct world_seen seen = {0};
+    fixture_open(f);
+    uint32_t account = 0;
+    OK(tide_engine_account(f->engine, "an\"na", "gmail", &account, err));
+    uint32_t kind =
+        define(f, &(struct tide_kind){.name = "work", .handler = work_handler, .context = &seen});
+    gate_open(&seen.gate);
+    start(f);
+    (void)enqueue(f, (struct tide_spec){.kind = kind});
+    finish(f);
+    json_t *answer = ask(f, "{\"op\":\"metrics\"}");
+    answer_is(answer, TIDE_OK);
+    const char *text = json_string_value(json_object_get(answer, "text"));
+    assert_non_null(text);
+    const char *const lines[] = {
+        "\ntidemark_jobs_finished_total{system=\"work\",outcome=\"done\"} 1\n",
+        "\ntidemark_jobs{system=\"work\",state=\"running\"} 0\n",
+        "\ntidemark_job_duration_seconds_count{system=\"work\"} 1\n",
+        "\ntidemark_lane_jobs{lane=\"bulk\",state=\"running\"} 0\n",
+        "\ntidemark_account_state{account=\"an\\\"na\",state=\"running\"} 1\n",
+        "\n# TYPE tidemark_quota_used_ratio gauge\ntidemark_quota_used_ratio{account=",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (strstr(text, lines[i]) == NULL)
+            fail_msg("no %s in %s", lines[i], text);
+    json_decref(answer);
 }

@@ -122,6 +122,24 @@ CASE(a_number_of_workers_chosen_by_the_program_outlives_other_changes)
     finish(f);
 }
 
+CASE(a_watched_file_is_read_when_it_is_said_to_have_changed)
+{
+    load_settings(f, "workers.count: 2\n");
+    fixture_open(f);
+    tide_engine_settings_watched(f->engine);
+    start(f);
+    UNTIL(look_ms(f) ==
+          TIDE_NEVER); /* once, because it may have changed before; then never again */
+    for (uint32_t workers = 3; workers < 8; workers++) {
+        char yaml[40];
+        (void)snprintf(yaml, sizeof yaml, "workers.count: %u\n", workers);
+        write_settings(f, yaml);
+        assert_true(look_ms(f) == TIDE_NEVER);
+        tide_engine_settings_changed(f->engine);
+        UNTIL(workers_wanted(f) == workers && look_ms(f) == TIDE_NEVER);
+    }
+}
+
 CASE(a_new_threshold_judges_what_happened_before)
 {
     load_settings(f, "alerts.bad_warn: 100%\nalerts.bad_critical: 100%\n");
@@ -177,6 +195,105 @@ CASE(a_quota_that_goes_away_waits_for_the_next_start)
                               tide_world_now_ms(f->world), &view),
            tide_lock_drop(f->world, f->engine->lock), view.in_flight_max == 7));
     assert_int_equal(view.window_max, 6000);
+}
+
+static struct tide_governor_view view_of(struct fixture *f, uint32_t account)
+{
+    struct tide_governor_view view = {0};
+    tide_lock_take(f->world, f->engine->lock);
+    tide_governor_view(tide_engine_account_of(f->engine, account)->governor,
+                       tide_world_now_ms(f->world), &view);
+    tide_lock_drop(f->world, f->engine->lock);
+    return view;
+}
+
+/* What all accounts of the project of `account` may use together. */
+static uint64_t project_units(struct fixture *f, uint32_t account)
+{
+    tide_lock_take(f->world, f->engine->lock);
+    const uint64_t units = tide_engine_account_of(f->engine, account)->common->limit.units_max;
+    tide_lock_drop(f->world, f->engine->lock);
+    return units;
+}
+
+static uint64_t retry_after_max(struct fixture *f, uint32_t account)
+{
+    tide_lock_take(f->world, f->engine->lock);
+    const uint64_t ms = tide_engine_account_of(f->engine, account)->retry_after_ms_max;
+    tide_lock_drop(f->world, f->engine->lock);
+    return ms;
+}
+
+/* E11.2: two accounts of one provider, of two projects. */
+CASE(settings_of_one_account_change_that_account_alone)
+{
+    load_settings(f, "accounts:\n"
+                     "  bob@example.com:\n"
+                     "    governor:\n"
+                     "      gmail: {window_units: 15000, project_units: 20000}\n"
+                     "      project: old\n"
+                     "  eve@example.com:\n"
+                     "    governor.project: old\n");
+    fixture_open(f);
+    const uint32_t ada = new_account(f, "ada@example.com", "gmail");
+    const uint32_t bob = new_account(f, "bob@example.com", "gmail");
+    const uint32_t eve = new_account(f, "eve@example.com", "gmail");
+    start(f);
+    assert_int_equal(view_of(f, ada).window_max, 6000);
+    assert_int_equal(view_of(f, bob).window_max, 15000);
+    assert_int_equal(view_of(f, eve).window_max, 6000);
+    assert_int_equal(project_units(f, ada), 1200000);
+    assert_int_equal(project_units(f, bob), 20000);
+    assert_int_equal(project_units(f, eve), 20000); /* the least that its accounts know */
+
+    write_settings(f, "accounts:\n"
+                      "  bob@example.com:\n"
+                      "    governor: {gmail: {window_units: 9000, project_units: 30000, "
+                      "in_flight: 3}, project: old, retry_after_max: 7s}\n"
+                      "  eve@example.com: {governor.project: old}\n");
+    UNTIL(view_of(f, bob).window_max == 9000);
+    assert_int_equal(view_of(f, bob).in_flight_max, 3);
+    assert_int_equal(project_units(f, eve), 30000);
+    assert_int_equal(retry_after_max(f, bob), 7000);
+    assert_int_equal(retry_after_max(f, ada), TIDE_MS_HOUR);
+    assert_int_equal(view_of(f, ada).window_max, 6000);
+    assert_int_equal(view_of(f, ada).in_flight_max, 10);
+    assert_int_equal(project_units(f, ada), 1200000);
+    assert_int_equal(tide_engine_setting_u64(f->engine, bob, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+                     9000);
+    assert_int_equal(tide_engine_setting_u64(f->engine, ada, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+                     6000);
+
+    /* A change for all reaches those without a value of their own; one that is gone ends. */
+    write_settings(f, "governor.gmail.in_flight: 5\n"
+                      "accounts:\n"
+                      "  bob@example.com: {governor: {project: old, gmail.in_flight: 3}}\n"
+                      "  eve@example.com: {governor.project: old}\n");
+    UNTIL(view_of(f, ada).in_flight_max == 5);
+    assert_int_equal(view_of(f, bob).in_flight_max, 3);
+    assert_int_equal(view_of(f, bob).window_max, 6000);
+    assert_int_equal(project_units(f, bob), 1200000);
+    assert_int_equal(retry_after_max(f, bob), TIDE_MS_HOUR);
+}
+
+CASE(alert_thresholds_of_one_account_change_that_account_alone)
+{
+    load_settings(f, "alerts.bad_warn: 90%\nalerts.bad_critical: 100%\n");
+    fixture_open(f);
+    const uint32_t accounts[2] = {new_account(f, "ada", "gmail"), new_account(f, "bob", "gmail")};
+    start(f);
+    tide_lock_take(f->world, f->engine->lock);
+    for (int i = 0; i < 2; i++)
+        OK(tide_alerts_items(f->engine->alerts, accounts[i], 950, 50, tide_world_now_ms(f->world)));
+    tide_lock_drop(f->world, f->engine->lock);
+    wait_for_looks(f, 2);
+    assert_int_equal(sql(f, "SELECT count(*) FROM alert"), 0);
+    write_settings(f, "alerts.bad_warn: 90%\nalerts.bad_critical: 100%\n"
+                      "accounts.bob.alerts.bad_warn: 1%\n");
+    UNTIL(sql(f, "SELECT count(*) FROM alert WHERE condition = 'bad_rate'") == 1);
+    assert_int_equal(sql(f, "SELECT account FROM alert"), accounts[1]);
+    write_settings(f, "alerts.bad_warn: 90%\nalerts.bad_critical: 100%\n");
+    UNTIL(sql(f, "SELECT count(*) FROM alert") == 0);
 }
 
 struct lines {

@@ -31,7 +31,7 @@ OPENED(a_stop_before_the_start_ends_it)
     tide_engine_stop(f->engine);
     tide_engine_stop(f->engine);
     REFUSED(tide_engine_start(f->engine, err), TIDE_INVALID);
-    REFUSED(tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err), TIDE_STOPPED);
+    REFUSED(tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err), TIDE_STOPPED);
     fixture_close(f);
 }
 
@@ -41,7 +41,7 @@ OPENED(it_starts_once)
     REFUSED(tide_engine_start(f->engine, err), TIDE_INVALID);
     finish(f);
     tide_engine_stop(f->engine);
-    REFUSED(tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err), TIDE_STOPPED);
+    REFUSED(tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err), TIDE_STOPPED);
     REFUSED(tide_engine_start(f->engine, err), TIDE_INVALID);
 }
 

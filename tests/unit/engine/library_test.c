@@ -285,10 +285,10 @@ static tide_status ask(tide_job *job, void *context, tide_error *err)
     assert_int_equal(tide_response_code(response), 0);
     assert_string_equal(tide_response_body(response).data, "");
     struct tide_request request = {.method = "GET", .url = asked->url};
-    request.reserved[5] = 1;
+    request.reserved[4] = 1;
     asked->reserved_refused =
         tide_job_call(job, 1, 0, NULL, &request, response, NULL) == TIDE_INVALID;
-    request.reserved[5] = 0;
+    request.reserved[4] = 0;
     tide_status rc = tide_job_call(job, 1, 0, NULL, &request, response, err);
     asked->code = tide_response_code(response);
     (void)snprintf(asked->body, sizeof asked->body, "%s", tide_response_body(response).data);

@@ -19,6 +19,7 @@ struct parts {
     struct tide_governor_profile profiles[PROVIDERS];
     struct tide_badness_settings badness;
     struct tide_alerts_settings alerts;
+    struct tide_alert_mail mail;
     struct tide_retry_policy retry;
     struct tide_lanes_limits lanes;
     struct tide_tuning_bandwidth bandwidth;
@@ -36,6 +37,7 @@ static void parts_of(const tide_settings *settings, struct parts *parts)
         parts->profiles[i] = tide_tuning_profile(settings, tide_provider_known(providers[i]));
     parts->badness = tide_tuning_badness(settings);
     parts->alerts = tide_tuning_alerts(settings);
+    parts->mail = tide_tuning_alert_mail(settings);
     parts->retry = tide_tuning_retry(settings);
     parts->lanes = tide_tuning_lanes(settings, parts->engine.workers);
     tide_tuning_bandwidth(settings, &parts->bandwidth);
@@ -98,6 +100,16 @@ static const struct field fields[] = {
     FIELD(console_project, window_ms),
     FIELD(engine, log_level_given),
     FIELD(engine, ledger_is_shared),
+    FIELD(engine, serve_listen),
+    FIELD(engine, notices_wanted),
+    FIELD(engine, webhook.listen),
+    FIELD(engine, webhook.audience),
+    FIELD(engine, webhook.sender),
+    FIELD(engine, webhook.keys),
+    FIELD(engine, mail_push_topic),
+    FIELD(engine, console_workers),
+    FIELD(engine, console_batch),
+    FIELD(engine, project),
     FIELD(engine, log_level),
     FIELD(engine, archive_guard),
     FIELD(engine, log_file_bytes),
@@ -159,6 +171,12 @@ static const struct field fields[] = {
     FIELD(alerts, queue_clear_ms),
     FIELD(alerts, keep_percent),
     FIELD(alerts, notify_every_ms),
+    FIELD(alerts, notify_still_ms),
+    FIELD(mail, to),
+    FIELD(mail, from),
+    FIELD(mail, server),
+    FIELD(mail, ca_file),
+    FIELD(mail, account),
     FIELD(retry, attempts_max),
     FIELD(retry, pause_first_ms),
     FIELD(retry, pause_factor_permille),
@@ -262,6 +280,13 @@ static const struct effect {
     {"alerts.metadata_budget", "1MiB", "alerts.metadata_budget_bytes"},
     {"alerts.metadata_warn", "400", "alerts.metadata_warn_ppm"},
     {"alerts.metadata_critical", "900", "alerts.metadata_critical_ppm"},
+    {"alerts.mail.to", "ada@example.com", "mail.to"},
+    {"alerts.mail.from", "ada@example.com", "mail.from"},
+    {"alerts.mail.server", "smtps://mail.example.com", "mail.server"},
+    {"alerts.mail.ca_file", "/etc/ssl/ours.pem", "mail.ca_file"},
+    {"alerts.mail.account", "ada@example.com", "mail.account engine.notices_wanted"},
+    {"alerts.mail.every", "2h", "alerts.notify_every_ms"},
+    {"alerts.mail.still", "2d", "alerts.notify_still_ms"},
     {"stall.after", "1m", "engine.stall_after_ms"},
     {"stall.ignored_max", "30s", "engine.stall_ignored_ms"},
     {"retry.attempts_max", "7", "engine.attempts_max badness.attempts_max retry.attempts_max"},
@@ -274,6 +299,15 @@ static const struct effect {
     {"log.files", "2", "engine.log_files"},
     {"ledger.url", "postgres://host/db", "engine.ledger_is_shared"},
     {"settings.reload_every", "1s", "engine.reload_every_ms"},
+    {"serve.listen", "127.0.0.1:0", "engine.serve_listen"},
+    {"serve.webhook.listen", "127.0.0.1:0", "engine.webhook.listen"},
+    {"serve.webhook.audience", "https://mail.example.org/webhook/gmail", "engine.webhook.audience"},
+    {"serve.webhook.sender", "push@p.iam.gserviceaccount.com", "engine.webhook.sender"},
+    {"mail.push_topic", "projects/p/topics/mail", "engine.mail_push_topic"},
+    {"serve.webhook.keys", "https://example.org/certs", "engine.webhook.keys"},
+    {"console.workers", "5", "engine.console_workers"},
+    {"console.batch", "10", "engine.console_batch"},
+    {"governor.project", "other", "engine.project"},
 };
 enum { EFFECTS = sizeof effects / sizeof effects[0] };
 
@@ -307,6 +341,22 @@ static bool listed(const char *changes, const char *field)
     return false;
 }
 
+static void assert_effect(size_t effect, const char *changes, const struct parts *before,
+                          const struct parts *after)
+{
+    size_t changed = 0;
+    for (size_t f = 0; f < FIELDS; f++) {
+        bool differs = memcmp((const char *)before + fields[f].at,
+                              (const char *)after + fields[f].at, fields[f].bytes) != 0;
+        changed += differs;
+        if (differs != listed(changes, fields[f].name))
+            fail_msg("%s = %s: %s %s", effects[effect].name, effects[effect].value, fields[f].name,
+                     differs ? "changed" : "did not change");
+    }
+    /* A listed name that is no field is found out by this. */
+    assert_true(changed > 0 || changes[0] == '\0');
+}
+
 TEST(each_setting_changes_its_own_fields_and_no_others)
 {
     struct parts before, after;
@@ -317,17 +367,49 @@ TEST(each_setting_changes_its_own_fields_and_no_others)
         settings = settings_with(effects[i].name, effects[i].value);
         parts_of(settings, &after);
         tide_settings_free(settings);
-        size_t changed = 0;
-        for (size_t f = 0; f < FIELDS; f++) {
-            bool differs = memcmp((char *)&before + fields[f].at, (char *)&after + fields[f].at,
-                                  fields[f].bytes) != 0;
-            changed += differs;
-            if (differs != listed(effects[i].changes, fields[f].name))
-                fail_msg("%s = %s: %s %s", effects[i].name, effects[i].value, fields[f].name,
-                         differs ? "changed" : "did not change");
-        }
-        assert_true(changed > 0); /* a listed name that is no field is found out by this */
+        assert_effect(i, effects[i].changes, &before, &after);
     }
+}
+
+/* E11.2: whatever can be set for one account has its whole effect for that account, and none for
+ * another; all else is refused. */
+TEST(a_setting_of_one_account_changes_what_counts_for_it_alone)
+{
+    static const char account[] = "ada@example.com";
+    struct parts common, before, after;
+    char assignment[400];
+    size_t refused = 0;
+    for (size_t i = 0; i < EFFECTS; i++) {
+        tide_error err = {TIDE_OK, 0, ""};
+        tide_setting setting = TIDE_SETTINGS_COUNT;
+        assert_true(tide_setting_find(tide_text_of(effects[i].name), &setting));
+        /* The quota of a project needs a project. */
+        tide_settings *settings = settings_with("accounts.ada@example.com.governor.project", "p");
+        parts_of(tide_settings_of(settings, account), &before);
+        (void)snprintf(assignment, sizeof assignment, "accounts.%s.%s=%s", account, effects[i].name,
+                       effects[i].value);
+        const tide_status rc = tide_settings_add_flag(settings, assignment, &err);
+        if (!tide_setting_info(setting)->own) {
+            assert_int_equal(rc, TIDE_INVALID);
+            assert_non_null(strstr(err.text, "for all accounts together"));
+            refused++;
+            tide_settings_free(settings);
+            continue;
+        }
+        if (rc != TIDE_OK || tide_settings_check(settings, &err) != TIDE_OK)
+            fail_msg("%s: %s", assignment, err.text);
+        parts_of(tide_settings_of(settings, account), &after);
+        assert_effect(i, effects[i].changes, &before, &after);
+        parts_of(settings, &common);
+        tide_settings *defaults = settings_with(NULL, NULL);
+        parts_of(defaults, &after);
+        assert_effect(i, "", &common, &after);
+        parts_of(tide_settings_of(settings, "bob@example.com"), &after);
+        assert_effect(i, "", &common, &after);
+        tide_settings_free(defaults);
+        tide_settings_free(settings);
+    }
+    assert_true(refused > 0 && refused < EFFECTS);
 }
 
 TEST(no_setting_is_without_an_effect)

@@ -36,7 +36,6 @@ static void open_archive(struct fixture *f)
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    tide_message_start();
     (void)snprintf(f->dir, sizeof f->dir, "/tmp/tide-rename-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     OK(tide_world_real_new(tide_mem_heap(), &f->world, &f->err));

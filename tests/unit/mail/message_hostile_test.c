@@ -485,7 +485,6 @@ TEST(hostile_mail_costs_little)
 
 int main(void)
 {
-    tide_message_start();
     huge_bytes = scaled(100 * MB);
     return tests_run(NULL);
 }

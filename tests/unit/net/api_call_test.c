@@ -228,7 +228,7 @@ static tide_status run(struct fixture *f)
     const struct tide_spec spec = {.kind = f->kind, .account = f->account};
     f->requests = f->runs = 0;
     OK(f, tide_enqueue(f->engine, &spec, 1, NULL, err));
-    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
+    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
     assert_null(strstr(f->err.text, "bearer-"));
     return f->status;
 }

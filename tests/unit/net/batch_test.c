@@ -461,7 +461,7 @@ static void enqueue_all(struct fixture *f)
 static void ask_all(struct fixture *f)
 {
     enqueue_all(f);
-    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
+    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
     for (unsigned i = 0; i < ITEMS; i++) /* BAT1 */
         if (f->items[i].ended != 1)
             tide_sim_fail(f->sim, "item %u has %u outcomes", i, f->items[i].ended);
@@ -576,7 +576,7 @@ static uint32_t size_after(struct fixture *f, tide_status expect)
     f->once = true;
     f->expect = expect;
     OK(f, tide_enqueue(f->engine, &spec, 1, NULL, err));
-    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
+    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
     assert_int_equal(f->items[7].ended, 1);
     tide_batcher_state(f->batcher, &stats);
     finish(f);
@@ -677,7 +677,7 @@ TEST(a_grant_that_is_gone_is_told)
     const struct tide_spec spec = {.kind = f->kind, .account = f->account, .payload = payload};
     f->expect = TIDE_AUTH;
     OK(f, tide_enqueue(f->engine, &spec, 1, NULL, err));
-    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
+    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
     assert_int_equal(f->items[7].ended, 1);
     assert_int_equal(f->items[7].status, TIDE_AUTH);
     finish(f);
@@ -687,6 +687,41 @@ TEST(a_grant_that_is_gone_is_told)
 
 /* Cancels running jobs for good (user) or to be put back (preemption), several at the same instant, so
  * that two requests end before the caller that was chosen to send could wake up. */
+/* BAT2, BAT5, BAT6: other limits, also lower ones, while calls are in flight and a caller was just
+ * chosen to send (B12).  None waits forever, and a lower limit holds from the next request on. */
+TEST(limits_change_while_callers_wait)
+{
+    unsigned lowered = 0;
+    for (uint64_t seed = 1; seed <= scaled(60); seed++) {
+        const struct tide_sim_net_options net = {.latency_us_max = seed % 3 == 0 ? 800000 : 60000};
+        struct fixture *f = begin(seed, &net);
+        tide_world *world = tide_sim_world(f->sim);
+        tide_rng rng = tide_sim_rng(f->sim);
+        struct tide_batch_state stats;
+        unsigned most = IN_FLIGHT;
+        f->ungoverned = true;
+        enqueue_all(f);
+        for (unsigned round = 0; round < 40; round++) {
+            const uint64_t wait_us = tide_rng_below(&rng, 40000);
+            OK(f, tide_world_sleep_until(world, tide_world_now_us(world) + wait_us, NULL));
+            tide_batcher_state(f->batcher, &stats);
+            TIDE_SIM_EXPECT(f->sim, stats.in_flight <= most);
+            most = 1 + (unsigned)tide_rng_below(&rng, IN_FLIGHT + 2);
+            lowered += stats.in_flight > most;
+            tide_batcher_tune(f->batcher, most, 1 + (unsigned)tide_rng_below(&rng, SIZE_MAX_));
+            TIDE_SIM_EXPECT(f->sim, tide_batcher_check(f->batcher));
+            most = stats.in_flight > most ? stats.in_flight : most;
+        }
+        OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
+        for (unsigned i = 0; i < ITEMS; i++)
+            if (f->items[i].ended != 1)
+                tide_sim_fail(f->sim, "item %u has %u outcomes", i, f->items[i].ended);
+        assert_true(f->parts_most <= SIZE_MAX_);
+        finish(f);
+    }
+    assert_true(lowered > 0);
+}
+
 static void cancel_some(struct fixture *f, tide_rng *rng)
 {
     tide_world *world = tide_sim_world(f->sim);
@@ -716,7 +751,7 @@ TEST(cancels_harm_no_other_caller)
         f->fates = seed % 2 == 0 ? (unsigned)GONE_ : FINE + 1;
         enqueue_all(f);
         cancel_some(f, &rng);
-        OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
+        OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
         for (unsigned i = 0; i < ITEMS; i++) {
             const tide_status rc = tide_job_ended(f->engine, f->ids[i], NULL);
             canceled += rc == TIDE_CANCELED ? 1 : 0;

@@ -216,7 +216,7 @@ TEST(cancels_harm_no_other_caller)
     /* Every tenth job, whatever it is doing; the loop ends with the jobs. */
     for (unsigned i = 0; i < ITEMS; i += 10)
         OK(tide_cancel_job(stage.engine, stage.ids[i], NULL));
-    OK(tide_engine_wait(stage.engine, TIDE_WAIT_FOR_EVER, NULL));
+    OK(tide_engine_wait(stage.engine, TIDE_WAIT_FOREVER, NULL));
     unsigned done = 0;
     for (unsigned i = 0; i < ITEMS; i++) {
         const tide_status rc = tide_job_ended(stage.engine, stage.ids[i], NULL);

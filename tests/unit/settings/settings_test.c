@@ -124,7 +124,16 @@ TEST(a_wrong_file_is_refused_with_its_line)
         {"just words\n", "config.yaml:1", "expected"},
         {"log.level: loud\n", "config.yaml:1", "debug|info|warn|error|none"},
         {"bandwidth.schedule: \"moon 08:00-09:00 full\"\n", "config.yaml:1", "days are"},
-        {"a:\n b:\n  c:\n   d:\n    e: 1\n", "config.yaml:", "too deeply"},
+        {"a:\n b:\n  c:\n   d:\n    e:\n     f:\n      g: 1\n", "config.yaml:", "too deeply"},
+        {"accounts:\n  ada@example.com:\n    workers.count: 3\n", "config.yaml:3",
+         "workers.count is for all accounts together"},
+        {"accounts:\n  ada:\n    governor:\n      shar: 50%\n", "config.yaml:4",
+         "did you mean \"governor.share\""},
+        {"workers.count: 8\naccounts.ada.governor.share: 5%\n", "config.yaml:2",
+         "accounts.ada.governor.share: \"5%\" must be between"},
+        {"accounts:\n  ada: 3\n", "config.yaml:2", "there is no setting \"accounts.ada\""},
+        {"accounts.ada.governor.cut: 50%\naccounts: {ada: {governor: {cut: 40%}}}\n",
+         "config.yaml:2", "given twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_error err = {0};
@@ -150,6 +159,124 @@ CASE(a_wrong_variable_or_flag_is_refused_by_name)
     assert_int_equal(tide_settings_add_flag(settings, "workers.count", &err), TIDE_INVALID);
     assert_non_null(strstr(err.text, "name=value"));
     assert_int_equal(tide_settings_add_flag(settings, "workers.count=-1", &err), TIDE_INVALID);
+    const char *own[] = {"TIDEMARK_ACCOUNTS_ADA_GOVERNOR_SHARE=50%", NULL};
+    assert_int_equal(tide_settings_add_environment(settings, own, &err), TIDE_INVALID);
+    assert_non_null(strstr(err.text, "in the file or with --set"));
+}
+
+/* ---- one account alone (E11.2) ------------------------------------------------------------ */
+
+/* Names of accounts have dots: where the name of the setting begins is found only because no
+ * setting's name ends with another one. */
+TEST(no_name_of_a_setting_ends_with_another_one)
+{
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+        for (int j = 0; j < TIDE_SETTINGS_COUNT; j++) {
+            const char *name = tide_setting_info((tide_setting)i)->name;
+            const char *end = tide_setting_info((tide_setting)j)->name;
+            if (strlen(name) > strlen(end) && name[strlen(name) - strlen(end) - 1] == '.' &&
+                strcmp(name + strlen(name) - strlen(end), end) == 0)
+                fail_msg("%s ends with %s", name, end);
+        }
+}
+
+static uint64_t share_of(const tide_settings *settings, const char *account)
+{
+    return tide_setting_u64(tide_settings_of(settings, account), TIDE_SET_GOVERNOR_SHARE);
+}
+
+CASE(what_is_set_for_one_account_counts_for_it_whatever_counts_for_all)
+{
+    tide_error err = {0};
+    char text[TIDE_SETTING_TEXT_BYTES * 2], name[TIDE_SETTING_NAME_BYTES];
+    OK(yaml_of(settings,
+               "governor.share: 90%\n"
+               "accounts:\n"
+               "  ada@example.com:\n"
+               "    governor:\n"
+               "      share: 50%\n"
+               "      gmail.window_units: 15000\n"
+               "  'sc-domain:example.org':\n"
+               "    governor.share: 60%\n"
+               "accounts.bob.governor.share: 70%\n",
+               &err));
+    assert_int_equal(share_of(settings, "ada@example.com"), 500);
+    assert_int_equal(share_of(settings, "sc-domain:example.org"), 600);
+    assert_int_equal(share_of(settings, "bob"), 700);
+    assert_int_equal(share_of(settings, "eve"), 900);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_GOVERNOR_SHARE), 900);
+
+    const char *environment[] = {"TIDEMARK_GOVERNOR_SHARE=80%", "TIDEMARK_GOVERNOR_CUT=40%", NULL};
+    OK(tide_settings_add_environment(settings, environment, &err));
+    OK(tide_settings_add_flag(settings, "accounts.bob.governor.share=30%", &err));
+    assert_int_equal(share_of(settings, "ada@example.com"), 500);
+    assert_int_equal(share_of(settings, "bob"), 300);
+    assert_int_equal(share_of(settings, "eve"), 800);
+    const tide_settings *ada = tide_settings_of(settings, "ada@example.com");
+    assert_int_equal(tide_setting_u64(ada, TIDE_SET_GOVERNOR_CUT), 400); /* what it lacks */
+
+    tide_setting_origin(ada, TIDE_SET_GOVERNOR_SHARE, text);
+    assert_string_equal(text, "config.yaml:5");
+    tide_setting_name(ada, TIDE_SET_GOVERNOR_SHARE, name);
+    assert_string_equal(name, "accounts.ada@example.com.governor.share");
+    tide_setting_origin(ada, TIDE_SET_GOVERNOR_CUT, text);
+    assert_string_equal(text, "env TIDEMARK_GOVERNOR_CUT");
+    tide_setting_name(ada, TIDE_SET_GOVERNOR_CUT, name);
+    assert_string_equal(name, "governor.cut");
+    assert_true(tide_setting_is_own(ada, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS));
+    assert_false(tide_setting_is_own(ada, TIDE_SET_GOVERNOR_CUT));
+
+    size_t cursor = 0;
+    assert_string_equal(tide_settings_account(settings, &cursor), "ada@example.com");
+    assert_string_equal(tide_settings_account(settings, &cursor), "sc-domain:example.org");
+    assert_string_equal(tide_settings_account(settings, &cursor), "bob");
+    assert_null(tide_settings_account(settings, &cursor));
+    OK(tide_settings_check(settings, &err));
+
+    /* SET4: a file that is refused changes nothing for anyone. */
+    assert_int_equal(
+        yaml_of(settings, "accounts.ada@example.com.governor.share: 20%\nx: 1\n", &err),
+        TIDE_INVALID);
+    assert_int_equal(share_of(settings, "ada@example.com"), 500);
+    assert_int_equal(share_of(settings, "bob"), 300);
+}
+
+TEST(values_of_one_account_must_agree_with_those_of_all)
+{
+    static const char *const wrong[][3] = {
+        {"alerts.bad_critical=1%", "accounts.ada.alerts.bad_warn=5%",
+         "accounts.ada.alerts.bad_warn = 5% (flag) must be at most alerts.bad_critical = 1%"},
+        {"breaker.pause_max=5m", "accounts.ada.breaker.pause_first=10m", "must be at most"},
+        {"workers.count=8", "accounts.ada.governor.gmail.window_units=399",
+         "accounts.ada.governor.gmail.window_units = 399 (flag) must be 0"},
+        {"workers.count=8", "accounts.ada.governor.gmail.project_units=5000",
+         "accounts.ada.governor.project"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        tide_error err = {0};
+        tide_settings *settings = settings_of(tide_mem_heap());
+        OK(tide_settings_add_flag(settings, wrong[i][0], &err));
+        OK(tide_settings_add_flag(settings, wrong[i][1], &err));
+        if (tide_settings_check(settings, &err) != TIDE_INVALID ||
+            strstr(err.text, wrong[i][2]) == NULL)
+            fail_msg("case %zu: %s", i, err.text);
+        tide_settings_free(settings);
+    }
+}
+
+CASE(accounts_with_settings_of_their_own_have_a_bound)
+{
+    tide_error err = {0};
+    char flag[100];
+    for (int i = 0; i < TIDE_SETTINGS_ACCOUNTS_MAX; i++) {
+        (void)snprintf(flag, sizeof flag, "accounts.a%d.governor.share=50%%", i);
+        OK(tide_settings_add_flag(settings, flag, &err));
+    }
+    assert_int_equal(tide_settings_add_flag(settings, "accounts.more.governor.share=50%", &err),
+                     TIDE_FULL);
+    assert_int_equal(share_of(settings, "more"), 1000);
+    OK(tide_settings_add_flag(settings, "accounts.a7.governor.share=60%", &err));
+    assert_int_equal(share_of(settings, "a7"), 600);
 }
 
 TEST(values_that_bound_each_other_must_agree)
@@ -258,6 +385,17 @@ TEST(an_edit_changes_one_value_and_no_other_byte)
          "# only words\nbandwidth.schedule: '08:00-09:00 full'\n"},
         {"bandwidth:\n  schedule: ''\n", "bandwidth.schedule", "08:00-09:00 1MiB; 09:00-10:00 full",
          "bandwidth:\n  schedule: '08:00-09:00 1MiB; 09:00-10:00 full'\n"},
+        {"", "accounts.ada@example.com.governor.share", "50%",
+         "accounts.ada@example.com.governor.share: 50%\n"},
+        {"accounts:\n  ada@example.com:\n    governor:\n      share: 90% # most\n",
+         "accounts.ada@example.com.governor.share", "50%",
+         "accounts:\n  ada@example.com:\n    governor:\n      share: 50% # most\n"},
+        {"accounts:\n  ada:\n    governor.share: 90%\n", "accounts.bob.governor.share", "50%",
+         "accounts:\n  ada:\n    governor.share: 90%\naccounts.bob.governor.share: 50%\n"},
+        {"", "accounts.it's: # odd.governor.share", "50%",
+         "'accounts.it''s: # odd.governor.share': 50%\n"},
+        {"governor.share: 1000\n", "accounts.ada.governor.share", "1000",
+         "governor.share: 1000\naccounts.ada.governor.share: 1000\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_error err = {0};
@@ -282,6 +420,9 @@ TEST(an_edit_that_cannot_be_safe_is_refused)
         {"", "workers.count", "65"},
         {"", "workers.reserved_bulk", "14"}, /* does not agree with the others */
         {"", "no.such", "1"},
+        {"", "accounts.ada.no.such", "1"},
+        {"", "accounts.ada.workers.count", "8"},
+        {"accounts:\n  ada: {governor.share: 50%}\n...\n", "accounts.bob.governor.share", "50%"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_error err = {0};
@@ -483,6 +624,84 @@ TEST(a_reload_tells_what_changed)
     assert_int_equal(rmdir(dir), 0);
 }
 
+struct news {
+    char text[400];
+};
+
+static void take_news(void *arg, const char *account, tide_setting setting, bool later)
+{
+    struct news *news = arg;
+    const size_t used = strlen(news->text);
+    (void)snprintf(news->text + used, sizeof news->text - used, "%s %s%s;",
+                   account == NULL ? "all" : account, tide_setting_info(setting)->name,
+                   later ? " later" : "");
+}
+
+/* E11.2: the same for one account; what cannot change now stays as it counted for that account. */
+TEST(a_reload_changes_what_counts_for_one_account)
+{
+    static const struct {
+        const char *yaml, *news;
+        uint64_t ada_share, bob_share, ada_units, ada_window_ms;
+    } steps[] = {
+        {"accounts.ada.governor.share: 50%\n", "ada governor.share;", 500, 1000, 6000, 60000},
+        {"governor.share: 90%\naccounts.ada.governor.share: 50%\n", "all governor.share;", 500, 900,
+         6000, 60000},
+        {"governor.share: 80%\naccounts.bob.governor.share: 40%\n",
+         "all governor.share;bob governor.share;ada governor.share;", 800, 400, 6000, 60000},
+        {"governor.share: 80%\naccounts.bob.governor.share: 40%\n", "", 800, 400, 6000, 60000},
+        {"accounts.ada.governor.gmail: {window_units: 15000, window: 30s}\n",
+         "all governor.share;ada governor.gmail.window later;ada governor.gmail.window_units;"
+         "bob governor.share;",
+         1000, 1000, 15000, 60000},
+        /* A window that goes away waits for the next start, and the old value counts. */
+        {"accounts.ada.governor.gmail.window_units: 0\n", "ada governor.gmail.window_units later;",
+         1000, 1000, 15000, 60000},
+        {"governor.gmail.window_units: 7000\n",
+         "all governor.gmail.window_units;ada governor.gmail.window_units;", 1000, 1000, 7000,
+         60000},
+        {"governor.gmail.window_units: 8000\naccounts.ada.governor.gmail.window_units: 0\n",
+         "all governor.gmail.window_units;ada governor.gmail.window_units later;", 1000, 1000, 8000,
+         60000},
+    };
+    tide_error err = {0};
+    tide_world *world = NULL;
+    tide_settings *settings = NULL, *fresh = NULL;
+    bool changed[TIDE_SETTINGS_COUNT], restart[TIDE_SETTINGS_COUNT];
+    char dir[] = "/tmp/tide-settings-XXXXXX", path[64];
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/config.yaml", dir);
+    struct tide_settings_sources sources = {.file = path};
+    OK(tide_world_real_new(tide_mem_heap(), &world, &err));
+    OK(tide_settings_load(world, &sources, tide_mem_heap(), &settings, &err));
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct news news = {""};
+        write_file(world, path, steps[i].yaml);
+        OK(tide_settings_again(settings, world, &fresh, &err));
+        OK(tide_settings_take(settings, fresh, changed, restart, &err));
+        tide_settings_changes(fresh, take_news, &news);
+        tide_settings_free(fresh);
+        const tide_settings *ada = tide_settings_of(settings, "ada");
+        if (strcmp(news.text, steps[i].news) != 0)
+            fail_msg("step %zu: %s", i, news.text);
+        assert_int_equal(share_of(settings, "ada"), steps[i].ada_share);
+        assert_int_equal(share_of(settings, "bob"), steps[i].bob_share);
+        assert_int_equal(tide_setting_u64(ada, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+                         steps[i].ada_units);
+        assert_int_equal(tide_setting_u64(ada, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
+                         steps[i].ada_window_ms);
+    }
+    /* What agrees alone and not with what stays is refused as a whole. */
+    write_file(world, path, "governor.share: 70%\naccounts.ada.breaker.pause_first: 10m\n");
+    assert_int_equal(reload(settings, world, changed, restart, &err), TIDE_INVALID);
+    assert_non_null(strstr(err.text, "config.yaml:2"));
+    assert_int_equal(share_of(settings, "ada"), 1000);
+    tide_settings_free(settings);
+    tide_world_real_free(world);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 TEST(settings_survive_every_failed_allocation)
 {
     for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
@@ -490,7 +709,7 @@ TEST(settings_survive_every_failed_allocation)
         tide_error err = {0};
         tide_status rc = tide_settings_new(&mem.base, &settings);
         if (rc == TIDE_OK)
-            rc = yaml_of(settings, "workers.count: 8\n", &err);
+            rc = yaml_of(settings, "workers.count: 8\naccounts.ada.governor.share: 50%\n", &err);
         tide_settings_free(settings);
         assert_swept(mem, rc);
         if (!mem.fired)

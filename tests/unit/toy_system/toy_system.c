@@ -1,5 +1,6 @@
 /* toy_system.c - a whole system, and a program with nothing else (E12.1).  A sync adds a toy: a byte. */
 #include "cli/cli.h"
+#include "metrics/lines.h"
 #include "net/oauth/google.h"
 #include "world/userfile.h"
 
@@ -48,19 +49,55 @@ static tide_status status(const struct tide_system_home *home, tide_ledger *ledg
     return count(NULL, path, false, &out->stored, err);
 }
 
+/* Its metric; the snapshot has nothing of it. */
+static void metrics(const json_t *shown, tide_metrics *lines)
+{
+    tide_metric_single(lines, "toy_shown", "gauge", "Whether it shows something.", shown != NULL);
+}
+
 static const struct cli_command commands[] = {
     {"toy", "sync", "[NAME...]", 0, 60, NULL, "Add a toy.", cli_sync}, {.group = NULL}};
+static const struct tide_action actions[] = {
+    {"toy sync", NULL, "hourly", "adds a toy", NULL},
+    {.command = NULL},
+};
+
+/* Its tool: waits while the file TOY_HOLD exists, or until it is canceled. */
+static tide_status hold_run(struct tide_tool_call *call)
+{
+    struct cli *cli = call->cli;
+    const char *hold = getenv("TOY_HOLD");
+    while (hold != NULL && access(hold, F_OK) == 0) {
+        if (tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + 20000,
+                                   call->cancel) != TIDE_OK)
+            return tide_error_set(&cli->err, TIDE_CANCELED, "canceled");
+    }
+    tide_json_set_cstr(call->result, "word", tide_tool_text(call, "word"));
+    return TIDE_OK;
+}
+
+static const struct tide_tool_argument hold_arguments[] = {
+    {"word", TIDE_TOOL_TEXT, true, 1, 100, NULL, "Comes back."},
+    {.name = NULL},
+};
+static const struct tide_tool tools[] = {
+    {"toy_hold", "Hold", "Waits.", hold_arguments, "{\"type\":\"object\"}", hold_run},
+    {.name = NULL},
+};
 static const struct tide_system toy = {
     .name = "toy",
     .provider = "toy",
     .subject = "NAME",
     .unit = "toys",
     .commands = commands,
+    .actions = actions,
+    .tools = tools,
     .quota = &(const struct tide_quota){.name = "toy"},
     .oauth = &tide_oauth_google,
     .purposes = (const struct tide_purpose[]){{"play", "toys", "to play"}, {.name = NULL}},
     .open = open_toy,
     .status = status,
+    .metrics = metrics,
     .file_units = count};
 
 int main(int argc, char **argv)

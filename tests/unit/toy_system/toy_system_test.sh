@@ -35,9 +35,28 @@ jq -e '.handed_over' "$dir/second" >/dev/null || fail "not handed over: $(cat "$
 [ "$(of one .stored)" = 3 ] || fail "after both: $(t status)"
 [ "$(of two .stored)" = 0 ] || fail "the other account: $(t status)"
 
+# ---- a resident process runs it, and its schedule
+start_serve
+ends 0 toy sync one --json
+jq -e '.handed_over' "$dir/out" >/dev/null || fail "not handed over to serve: $(cat "$dir/out")"
+ends 0 metrics
+for line in 'tidemark_toy_shown 0' 'tidemark_items_stored_total{account="one"} 4' 'tidemark_jobs_finished_total{system="toy",outcome="done"} 1'; do
+    grep -qxF "$line" "$dir/out" || fail "no metric $line: $(cat "$dir/out")"
+done
+ends 2 schedule add --at hourly account list
+grep -q 'These can: backup, toy sync' "$dir/err" || fail "what can be scheduled: $(cat "$dir/err")"
+ends 0 schedule add --at 'every 1s' toy sync one
+scheduled() { [ "$(of one .stored)" -ge 6 ]; }
+until_true 60 scheduled || fail "its schedule: $(t schedule list) $(cat "$dir/serve.log")"
+ends 0 schedule remove toy-sync
+at_rest() { [ "$(of one .now)" = '"idle"' ]; }
+until_true 60 at_rest || fail "it does not rest: $(t status)"
+stop_serve 0
+stored=$(of one .stored)
+
 # ---- a copy, and a home from it
 ends 0 backup "$dir/copy"
-grep -q '3 toys' "$dir/out" || fail "backup: $(cat "$dir/out")"
+grep -q "$stored toys" "$dir/out" || fail "backup: $(cat "$dir/out")"
 head -c 40000 /dev/urandom >"$dir/home/archive/toy/large"
 sqlite3 "$dir/home/archive/toy/rows.db" 'CREATE TABLE one(n); INSERT INTO one VALUES(7)'
 ends 0 backup "$dir/more"
@@ -46,7 +65,43 @@ cmp -s "$dir/home/archive/toy/large" "$dir/more/archive/toy/large" || fail "a fi
 t account remove two >/dev/null 2>&1 || fail remove
 [ "$(t status --json | jq -c '[.accounts[].account]')" = '["one"]' ] || fail "removed: $(t status)"
 timeout 60 "$tidemark" --home "$dir/new" restore "$dir/copy" >"$dir/out" 2>&1 || fail "restore: $(cat "$dir/out")"
-[ "$(timeout 60 "$tidemark" --home "$dir/new" status --json | jq -c '[.accounts[] | [.account, .stored]]')" = '[["one",3],["two",0]]' ] ||
+[ "$(timeout 60 "$tidemark" --home "$dir/new" status --json | jq -c '[.accounts[] | [.account, .stored]]')" = "[[\"one\",$stored],[\"two\",0]]" ] ||
     fail "restored: $(timeout 60 "$tidemark" --home "$dir/new" status)"
+
+# ---- its tool, through `mcp`: calls run beside each other and the session, and can be canceled
+touch "$dir/hold"
+coproc mcp { TOY_HOLD=$dir/hold exec "$tidemark" --home "$dir/home" mcp 2>"$dir/mcp.err"; }
+mcp_pid=$!
+stage_pids+=("$mcp_pid")
+say() { printf '%s\n' "$1" >&"${mcp[1]}"; }
+hear() { # FILTER: of the next line
+    local line
+    read -rt 30 line <&"${mcp[0]}" || fail "no answer; $(cat "$dir/mcp.err")"
+    jq -e "$1" <<<"$line" >/dev/null || fail "line ${BASH_LINENO[0]}: not $1: $line"
+}
+call() { say '{"jsonrpc":"2.0","id":'"$1"',"method":"tools/call","params":{"name":"toy_hold","arguments":{"word":"w'"$1"'"}}}'; }
+say '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+hear '.id == 0 and .result.protocolVersion == "2025-11-25"'
+say '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+hear '[.result.tools[].name] == ["list_accounts","status","toy_hold"]'
+for id in $(seq 10 25); do call "$id"; done # as many as may wait
+say '{"jsonrpc":"2.0","id":2,"method":"ping"}'
+hear '.id == 2 and .result == {}'
+call 26
+hear '.id == 26 and .error.code == -32000'
+call 11
+hear '.id == 11 and .error.code == -32600'
+for id in $(seq 11 24); do # one runs, most wait
+    say '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":'"$id"'}}'
+done
+say '{"jsonrpc":"2.0","id":3,"method":"ping"}' # when this is answered, they are canceled
+hear '.id == 3'
+rm "$dir/hold"
+exec {mcp_in}>&"${mcp[1]}"- # the end of the input: what was asked is answered first
+exec {mcp_in}>&-
+answers=$(timeout 60 cat <&"${mcp[0]}")
+wait "$mcp_pid" || fail "mcp ended with $?: $(cat "$dir/mcp.err")"
+[ "$(jq -c '[.id, .result.structuredContent.word]' <<<"$answers" | sort)" = $'[10,"w10"]\n[25,"w25"]' ] ||
+    fail "not the answers to 10 and 25 alone: $answers"
 
 exit "$((failed > 0))"

@@ -159,7 +159,7 @@ tide_status run(struct fixture *f, play *call)
     f->requests = 0;
     const struct tide_spec spec = {.kind = f->kind, .account = f->account};
     OK(f, tide_enqueue(f->engine, &spec, 1, NULL, err));
-    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
+    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
     assert_null(strstr(f->err.text, "me-")); /* never a token */
     if (f->status != TIDE_OK) {
         assert_int_equal(f->err.status, f->status);

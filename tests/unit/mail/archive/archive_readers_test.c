@@ -307,7 +307,6 @@ OPENED(after_forgetting_every_reader_reads_the_disk)
 
 int main(void)
 {
-    tide_message_start();
     if (sqlite3_auto_extension((void (*)(void))watch_connection) != SQLITE_OK)
         return 1;
     return tests_run(NULL);

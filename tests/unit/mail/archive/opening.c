@@ -33,6 +33,58 @@ OPENED(a_reader_sees_what_is_committed_and_new_shards)
     assert_int_equal(tide_archive_shards(f->archive), 1);
 }
 
+struct states {
+    size_t count;
+    struct tide_shard_state list[4];
+};
+
+static void state_seen(const struct tide_shard_state *shard, void *arg)
+{
+    struct states *states = arg;
+    assert_true(states->count < sizeof states->list / sizeof states->list[0]);
+    states->list[states->count++] = *shard;
+}
+
+static struct states states_of(struct fixture *f)
+{
+    struct states states = {.count = 0};
+    OK(tide_archive_states(f->archive, state_seen, &states, &f->err));
+    return states;
+}
+
+OPENED(the_states_of_all_shards_are_those_of_each)
+{
+    assert_int_equal(states_of(f).count, 0);
+    put_text(f, "c", year_2020, "three");
+    put_text(f, "a", year_2019, "one");
+    sync_all(f);
+    assert_int_equal(states_of(f).count, 2); /* found though they are new */
+    put_text(f, "b", year_2019 + 5, "two");
+    sync_all(f);
+    const struct states states = states_of(f);
+    assert_int_equal(states.count, 2);
+    assert_string_equal(states.list[0].name, "2019");
+    assert_int_equal(states.list[0].messages, 2);
+    assert_string_equal(states.list[1].name, "2020");
+    for (size_t i = 0; i < states.count; i++) {
+        struct tide_shard_state one;
+        OK(tide_archive_shard(f->archive, i, &one, &f->err));
+        assert_string_equal(states.list[i].id, one.id);
+        assert_int_equal(states.list[i].key, one.key);
+        assert_int_equal(states.list[i].generation, one.generation);
+        assert_int_equal(states.list[i].messages, one.messages);
+        assert_int_equal(states.list[i].raw_bytes, one.raw_bytes);
+        assert_int_equal(states.list[i].oldest_ms, one.oldest_ms);
+        assert_int_equal(states.list[i].newest_ms, one.newest_ms);
+    }
+    close_archive(f);
+    assert_int_equal(unlink(textf("%s/2019.db", f->dir)), 0);
+    open_archive(f);
+    const struct states left = states_of(f);
+    assert_int_equal(left.count, 1);
+    assert_string_equal(left.list[0].name, "2020");
+}
+
 OPENED(generations_grow_and_tell_an_older_copy)
 {
     struct tide_shard_state before;

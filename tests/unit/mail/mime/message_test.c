@@ -3,8 +3,10 @@
 #include "support/test.h"
 #include "unit/mail/message_fixture.h"
 
+#include <gmime/gmime.h>
+
 int main(void)
 {
-    tide_message_start();
+    g_mime_init(); /* for the second opinion */
     return tests_run(NULL);
 }

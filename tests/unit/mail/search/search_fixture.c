@@ -237,7 +237,6 @@ int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
-    tide_message_start();
     f->mails = calloc(MAILS_MAX, sizeof *f->mails);
     assert_non_null(f->mails);
     f->rng = tide_rng_seeded(0x736561726368);

@@ -1,0 +1,251 @@
+// app.js - the frame around the views: menu, banner, keys, and where the address leads.
+import { alertsView } from './view_alerts.js'
+import { offlineSince } from './accounts.js'
+import { badView } from './view_bad.js'
+import { patterns } from './charts.js'
+import { h, render } from './dom.js'
+import { homeView } from './view_home.js'
+import { jobView, jobsView } from './view_jobs.js'
+import { enable, enabled, listenKeys } from './keys.js'
+import { schedulesView, settingsView } from './view_lists.js'
+import { connect, follow, live } from './live.js'
+import { logView } from './view_log.js'
+import { messageView, searchView } from './view_mail.js'
+import { empty, page } from './page.js'
+import { drawPairing } from './view_pair.js'
+import { announce } from './say.js'
+import { accountView, systemView } from './view_system.js'
+import { applyTheme } from './theme.js'
+import { clock, count, number, title } from './words.js'
+
+/** @typedef {import('./page.js').View} View */
+/** @typedef {import('./keys.js').Keys} Keys */
+
+/** @param {string} id */
+const place = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
+
+/** @type {View} */
+let view = { title: '', draw: () => [] }
+let route = ''
+let loaded = -1
+let loadedAt = 0
+/** @type {Map<string, number>} */
+const scrolled = new Map()
+
+// ---- where the address leads
+
+/** @param {string} address "/jobs?state=failed" @returns {View} */
+function viewOf(address) {
+  const [path, query] = address.split('?')
+  const parts = path.split('/').filter((part) => part !== '').map(decodeURIComponent)
+  const params = new URLSearchParams(query ?? '')
+  const [first, second, third] = parts
+  switch (first) {
+    case undefined: return homeView()
+    case 'jobs': return second ? jobView(second) : jobsView(params)
+    case 'bad': return badView(params)
+    case 'alerts': return alertsView()
+    case 'schedules': return schedulesView()
+    case 'settings': return settingsView()
+    case 'log': return logView(params)
+    case 'search': return searchView(params)
+    case 'message': if (second && third) return messageView(second, third)
+  }
+  if (live.state && !live.state.systems.some((system) => system.name === first)) return { title: 'Not found', draw: () => [empty()], up: '/' }
+  return second ? accountView(first, second) : systemView(first)
+}
+
+const address = () => (location.hash.startsWith('#/') ? location.hash.slice(1) : '/')
+
+function arrive() {
+  if (route) scrolled.set(route, scrollY)
+  const before = route
+  view.leave?.()
+  route = address()
+  view = viewOf(route)
+  loaded = -1
+  draw()
+  void load()
+  scrollTo(0, scrolled.get(route) ?? 0)
+  if (before === '' || before.split('?')[0] === route.split('?')[0]) return
+  announce(view.title)
+  const row = view.marks && view.marks.at ? document.querySelector('[role=row].marked') : null
+  const heading = row ?? document.querySelector('h1')
+  if (heading instanceof HTMLElement) heading.focus({ preventScroll: row === null })
+}
+
+/** Again when the state has changed, every two seconds at most. */
+async function load() {
+  if (!view.load || live.phase !== 'live' || loaded === live.version) return
+  if (loaded >= 0 && (!view.live || Date.now() - loadedAt < 2000)) {
+    if (view.live) setTimeout(() => void load(), 2100)
+    return
+  }
+  loaded = live.version
+  loadedAt = Date.now()
+  await view.load()
+}
+
+// ---- the frame
+
+/** Names of views that belong to no system, with their keys. */
+const PLACES = /** @type {[string, string, string][]} */ ([
+  ['/jobs', 'Jobs', 'j'], ['/bad', 'Bad', 'b'], ['/alerts', 'Alerts', 'l'], ['/schedules', 'Schedules', 't'], ['/settings', 'Settings', 'e'], ['/log', 'Log', 'o'],
+])
+
+/** @returns {[string, string, string][]} */
+function places() {
+  const taken = new Set(['h', ...PLACES.map(([, , key]) => key)])
+  const systems = (live.state?.systems ?? []).map((system) => {
+    const key = [...system.name].find((letter) => !taken.has(letter)) ?? ''
+    taken.add(key)
+    return /** @type {[string, string, string]} */ ([`/${system.name}`, title(system.name), key])
+  })
+  return [['/', 'Home', 'h'], ...systems, ...PLACES]
+}
+
+function drawMenu() {
+  const alerts = live.state?.alerts.length ?? 0
+  const here = (/** @type {string} */ to) => (to === '/' ? route === '/' : route === to || route.startsWith(to + '/') || route.startsWith(to + '?')) ||
+    (to === '/mail' && (route.startsWith('/search') || route.startsWith('/message')))
+  render(place('menu'), ...(live.state ? places().map(([to, name, key]) => h('li', { key: to },
+    h('a', { href: '#' + to, 'aria-current': here(to) ? 'page' : null, title: key ? `${name} (g ${key})` : name }, name, to === '/alerts' && alerts ? h('b', { class: 'badge' }, number(alerts)) : null))) : []))
+}
+
+function drawLive() {
+  const words = { starting: 'connecting', asking: 'not paired', refused: 'not paired', live: 'live', gone: 'not connected' }[live.phase]
+  render(place('live'), h('span', { class: 'dot ' + live.phase, 'aria-hidden': 'true' }), words)
+}
+
+function drawBanner() {
+  const since = live.phase === 'live' && live.state ? offlineSince(live.state.accounts) : null
+  render(place('banner'),
+    live.phase === 'gone' ? h('p', { class: 'banner bad' }, 'tidemark serve does not answer. Start it; this page goes on by itself.',
+      live.state ? h('span', { class: 'muted' }, ` What is shown was true at ${clock(live.since)}.`) : null) : null,
+    since !== null ? h('p', { class: 'banner warn' }, `Offline since ${clock(since)}. What is stored here works; ${count(live.state?.jobs.waiting ?? 0, 'action')} wait.`) : null)
+}
+
+function drawMain() {
+  const main = place('main')
+  document.title = (view.title && view.title !== 'Home' ? view.title + ' - ' : '') + 'Tidemark'
+  if (live.phase === 'asking' || live.phase === 'refused') {
+    render(main, h('h1', { tabindex: -1, key: 'h1' }, 'Tidemark'), ...drawPairing())
+    return
+  }
+  if (!live.state) {
+    render(main)
+    return
+  }
+  render(main, h('div', { class: view.title === 'Home' ? 'unseen' : 'title', key: 'title' },
+    view.up ? h('a', { class: 'up', href: '#' + view.up, 'aria-label': 'Back', title: 'Back (u)' }, '‹') : null,
+    h('h1', { tabindex: -1 }, view.title)), ...view.draw())
+}
+
+function draw() {
+  drawMenu()
+  drawLive()
+  drawBanner()
+  drawMain()
+}
+
+// ---- keys
+
+/** @param {string} key */
+const click = (key) => { const at = document.querySelector(key); if (at instanceof HTMLElement) at.focus() }
+
+/** @returns {Keys} */
+function keys() {
+  /** @type {Keys} */
+  const table = {
+    '?': { words: 'this list', run: showKeys },
+    '/': { words: 'find', run: find },
+    '.': { words: 'refresh', run: () => { loaded = -1; void load() } },
+    u: { words: 'back', run: () => { if (view.up) page.go(view.up) } },
+  }
+  for (const [to, name, key] of places()) if (key) table['g ' + key] = { words: name, run: () => page.go(to) }
+  if (view.marks) {
+    const marks = view.marks
+    table.j = { words: 'next', run: () => marks.move(1) }
+    table.k = { words: 'previous', run: () => marks.move(-1) }
+    table.Enter = { words: 'open', run: () => marks.open() }
+  }
+  return { ...table, ...view.keys?.() }
+}
+
+function find() {
+  if (document.querySelector('main input[type=search]')) click('main input[type=search]')
+  else if (live.state?.accounts.some((account) => account.system === 'mail')) page.go('/search')
+}
+
+/** @param {string} label @param {import('./dom.js').Child[]} content */
+function dialog(label, ...content) {
+  /** @type {HTMLDialogElement} */
+  const box = h('dialog', { 'aria-label': label, on: { close: () => box.remove(), click: (event) => { if (event.target === box) box.close() } } }, ...content)
+  document.body.append(box)
+  box.showModal()
+  return box
+}
+
+function showKeys() {
+  const close = h('button', { type: 'button', on: { click: () => box.close() } }, 'Close')
+  const box = dialog('Keys', h('h2', {}, 'Keys'),
+    h('dl', { class: 'keys' }, ...Object.entries({ ...keys(), 'Ctrl+K': { words: 'commands' } }).flatMap(([key, { words }]) => [h('dt', {}, ...key.split(' ').map((one) => h('kbd', {}, one))), h('dd', {}, words)])),
+    h('label', { class: 'check' }, h('input', { type: 'checkbox', checked: enabled(), on: { change: (event) => enable(event.target.checked) } }), 'Single keys'),
+    h('div', { class: 'buttons' }, close))
+}
+
+function showCommands() {
+  if (document.querySelector('dialog[open]') || !live.state) return
+  /** @type {[string, () => void][]} */
+  const all = [
+    ...places().map(([to, name]) => /** @type {[string, () => void]} */ (['Go to ' + name, () => page.go(to)])),
+    ...live.state.accounts.map((account) => /** @type {[string, () => void]} */ ([`Go to ${account.system} ${account.account}`, () => page.go(`/${account.system}/${encodeURIComponent(account.account)}`)])),
+    ...Object.entries(view.keys?.() ?? {}).map(([, one]) => /** @type {[string, () => void]} */ ([title(one.words), one.run])),
+    ['Keys', showKeys],
+  ]
+  const list = h('ul', { class: 'commands' })
+  const fill = (/** @type {string} */ text) => render(list, ...all.filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).slice(0, 12).map(([name, run]) =>
+    h('li', { key: name }, h('button', { type: 'button', class: 'plain', on: { click: () => { box.close(); run() } } }, name))))
+  const box = dialog('Commands', h('label', { class: 'unseen', for: 'command' }, 'Command'),
+    h('input', { id: 'command', type: 'text', autocomplete: 'off', placeholder: 'A command or a place', on: {
+      input: (event) => fill(event.target.value),
+      keydown: (event) => { if (event.key === 'Enter') { const first = list.querySelector('button'); if (first) { event.preventDefault(); first.click() } } },
+    } }), list)
+  fill('')
+}
+
+// ---- start
+
+let said = ''
+/** Alerts and the connection are told to who does not see them. */
+function tellChanges() {
+  const alerts = (live.state?.alerts ?? []).map((alert) => alert.text).join(' ')
+  const now = live.phase === 'gone' ? 'tidemark serve does not answer.' : live.phase === 'live' ? (alerts || 'Live.') : ''
+  if (now && now !== said) announce(now)
+  said = now || said
+}
+
+applyTheme()
+document.body.append(patterns())
+place('skip').addEventListener('click', (event) => { event.preventDefault(); place('main').focus() })
+render(place('tools'),
+  h('button', { type: 'button', class: 'plain', 'aria-keyshortcuts': '/', on: { click: find } }, 'Find', h('kbd', { 'aria-hidden': 'true' }, '/')),
+  h('button', { type: 'button', class: 'plain', 'aria-keyshortcuts': '?', on: { click: showKeys } }, 'Keys', h('kbd', { 'aria-hidden': 'true' }, '?')))
+page.redraw = drawMain
+page.arrive = arrive
+window.addEventListener('hashchange', arrive)
+listenKeys(keys, showCommands)
+let known = false
+follow(() => {
+  if (live.state && !known) {
+    known = true
+    arrive()
+  } else {
+    draw()
+    void load()
+  }
+  tellChanges()
+})
+setInterval(() => { if (!document.hidden && live.phase === 'live') drawMain() }, 1000)
+draw()
+void connect()
