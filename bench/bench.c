@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -180,6 +181,7 @@ struct server server_start(const char *const args[])
     expect(pipe(ends) == 0, "pipe");
     struct server server = {.pid = fork_checked()};
     if (server.pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not outlive a benchmark that fails */
         (void)dup2(ends[1], STDOUT_FILENO);
         (void)close(ends[0]);
         (void)execv(args[0], (char *const *)(uintptr_t)args);

@@ -150,7 +150,7 @@ static tide_engine *engine_in(const char *name, struct tide_settings *settings)
 static void wait_quiet(tide_engine *engine)
 {
     tide_error err = {.text = ""};
-    must(tide_engine_wait(engine, TIDE_WAIT_FOR_EVER, &err), "wait", &err);
+    must(tide_engine_wait(engine, TIDE_WAIT_FOREVER, &err), "wait", &err);
 }
 
 /* ---- the raw program ------------------------------------------------------------------ */

@@ -1,8 +1,9 @@
 /* message_bench.c - measures reading a message for the index (M9): a typical one of 10 kB with
  * plain text, an HTML page and an attachment, compared with GMime and libxml2 doing the same
- * work; HTML alone; folding; and decoding base64. */
+ * work; HTML alone, to text and washed for display; folding; and decoding base64. */
 #include "mail/mime/message.h"
 #include "mail/search/search.h"
+#include "mail/wash/wash.h"
 
 #include <gmime/gmime.h>
 #include <libxml/HTMLparser.h>
@@ -222,10 +223,62 @@ static tide_status base64_function(tide_text text, tide_buf *out)
     return tide_attachment_decode(text, &all, out, NULL);
 }
 
+/* ---- washing for display ---- */
+
+static tide_status wash_function(tide_text text, tide_buf *out)
+{
+    tide_arena arena;
+    struct tide_washed washed;
+    tide_arena_init(&arena, tide_mem_heap(), 64 << 20);
+    tide_status rc = tide_html_wash(text, &arena, out, &washed);
+    tide_arena_done(&arena);
+    return rc;
+}
+
+/* As newsletters are: more style than text. */
+static void add_newsletter(tide_buf *out, size_t bytes)
+{
+    (void)tide_buf_add_text(
+        out, "<!DOCTYPE html><html><head><title>News</title><style type=\"text/css\"><!--\n"
+             "body,table,td{margin:0;padding:0} #outlook a{padding:0;}\n"
+             "@media only screen and (max-width:600px){.wide{width:100% !important;}}\n"
+             "--></style></head><body bgcolor=\"#f4f4f4\" style=\"margin:0\">"
+             "<table width=\"100%\" cellpadding=\"0\" cellspacing=\"0\" border=\"0\">\n");
+    for (int row = 1; out->bytes < bytes; row++)
+        (void)tide_buf_print(
+            out,
+            "<tr><td class=\"wide\" align=\"center\" valign=\"top\" style=\"padding:20px 0 0 8px; "
+            "font-family:'Helvetica Neue',Arial,sans-serif; font-size:16px; color:#333333;\">"
+            "<!-- item --><img src=\"https://img.news.example/i/%d.png?w=600&amp;q=80\" "
+            "width=\"600\" "
+            "alt=\"Picture %d\" style=\"display:block;border:0\"><p>The harbour opens at %d "
+            "&ndash; "
+            "read on, and bring your neighbours; caf\303\251 and cake are free.</p>"
+            "<a href=\"https://click.news.example/c?u=7&amp;id=%d\" target=\"_blank\" style=\""
+            "color:#ffffff;background:#1a73e8 url(https://img.news.example/b.png) no-repeat;"
+            "text-decoration:none\">Read&nbsp;more</a></td></tr>\n",
+            row % 300, row, row, row * 7919);
+    (void)tide_buf_add_text(out, "</table></body></html>\n");
+}
+
+static void measure_wash(void)
+{
+    tide_buf newsletter, nested;
+    tide_buf_init(&newsletter, tide_mem_heap(), 8 << 20);
+    tide_buf_init(&nested, tide_mem_heap(), 8 << 20);
+    add_newsletter(&newsletter, 100 << 10);
+    report("wash_newsletter", speed(wash_function, tide_buf_text(&newsletter)), "MB/s", 0, "");
+    while (nested.bytes < 100000)
+        (void)tide_buf_add_text(&nested, "<div>");
+    report("wash_nested_div", speed(wash_function, tide_buf_text(&nested)), "MB/s", 0, "");
+    tide_buf_done(&newsletter);
+    tide_buf_done(&nested);
+}
+
 int main(void)
 {
-    tide_message_start();
     tide_buf raw, page, cjk, base64;
+    g_mime_init();
     tide_buf_init(&raw, tide_mem_heap(), 1 << 20);
     tide_buf_init(&page, tide_mem_heap(), 8 << 20);
     tide_buf_init(&cjk, tide_mem_heap(), 8 << 20);
@@ -236,6 +289,7 @@ int main(void)
     add_page(&page, 100 << 10);
     double libxml = speed(libxml_function, tide_buf_text(&page));
     report("html_text", speed(tide_html_text, tide_buf_text(&page)), "MB/s", libxml, "libxml2");
+    measure_wash();
     while (cjk.bytes < (1 << 20))
         (void)tide_buf_add_text(&cjk, "\346\227\245\346\234\254\350\252\236 mixed with words ");
     report("search_fold", speed(tide_search_fold, tide_buf_text(&cjk)), "MB/s", 0, "");
