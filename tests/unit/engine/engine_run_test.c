@@ -29,7 +29,8 @@ static tide_status fetch_handler(tide_job *job, void *context, tide_error *err)
     (void)add(&fetch->in_call, 1);
     tide_status rc = tide_job_call(job, 1, 0, NULL, &request, &response, err);
     (void)add(&fetch->in_call, UINT64_MAX);
-    __atomic_store_n(&fetch->last_http, (uint64_t)response.http, __ATOMIC_SEQ_CST);
+    if (response.http != 0) /* 0: the call was parked, and the last answer still is what it was */
+        __atomic_store_n(&fetch->last_http, (uint64_t)response.http, __ATOMIC_SEQ_CST);
     tide_response_done(&response);
     if (rc == TIDE_OK)
         (void)add(&fetch->answered, 1);
