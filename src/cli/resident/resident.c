@@ -57,7 +57,8 @@ static void log_open(struct cli_resident *resident)
 
 /* ---- between jobs ---- */
 
-/* Lets each system do a piece of what it has for idle times. */
+/* With --once: lets each system do a piece of what must be done before the process ends.  A process
+ * that stays has threads for it; this one must always be free for signals and the watchdog. */
 static tide_status idle_some(struct cli_resident *resident, bool *more_out)
 {
     tide_status rc = TIDE_OK;
@@ -129,22 +130,6 @@ static void report_alive(struct cli_resident *resident, uint64_t now_ms)
     keep_watchdog(resident, now_ms);
 }
 
-/* Indexing and the like.  A damaged archive must not end a process that serves others, too; with
- * --once the command reports it. */
-static tide_status idle_or_tell(struct cli_resident *resident, bool *more_out)
-{
-    struct cli *cli = resident->cli;
-    const tide_status rc = idle_some(resident, more_out);
-    if (rc == TIDE_OK || resident->once)
-        return rc;
-    if (strcmp(resident->idle_failed, cli->err.text) != 0)
-        cli_resident_tell(resident, TIDE_LOG_WARN, "idle work failed", "detail", cli->err.text);
-    (void)snprintf(resident->idle_failed, sizeof resident->idle_failed, "%s", cli->err.text);
-    cli->err = (tide_error){TIDE_OK, 0, ""};
-    *more_out = false;
-    return TIDE_OK;
-}
-
 static void reload(struct cli_resident *resident)
 {
     bool changed[TIDE_SETTINGS_COUNT] = {false};
@@ -210,15 +195,15 @@ static long wait_ms(const struct cli_resident *resident, bool more)
 static tide_status work(struct cli_resident *resident)
 {
     struct cli *cli = resident->cli;
-    bool more = false;
     for (;;) {
+        bool more = false;
         const uint64_t now_ms = tide_world_now_ms(cli->world);
         adopt(resident, now_ms);
         report_alive(resident, now_ms);
         tide_status rc = tide_engine_wait(resident->open.engine, 0, &cli->err);
         if (rc != TIDE_OK && rc != TIDE_TIMEOUT)
             return rc;
-        if (rc == TIDE_OK && resident->once && !more) {
+        if (rc == TIDE_OK && resident->once) {
             rc = idle_some(resident, &more);
             if (rc != TIDE_OK || !more)
                 return rc;
@@ -230,9 +215,6 @@ static tide_status work(struct cli_resident *resident)
         TIDE_TRY(home_check(resident));
         follow(resident, happened);
         rest(resident);
-        rc = idle_or_tell(resident, &more);
-        if (rc != TIDE_OK)
-            return rc;
     }
 }
 

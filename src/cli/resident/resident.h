@@ -1,14 +1,16 @@
 /* resident.h - the main loop of a process that stays: `tidemark serve` and `tidemark worker`.
  *
  * It opens the engine of the home, waits for a shared ledger that is out of reach, reports its
- * state to a service manager (cli/notify.h), gives systems their idle work, reloads settings on
- * SIGHUP, and on SIGTERM stops within workers.stop_grace and a moment.  It logs events to standard
- * error, one line each, with --json one object each, and to the log of the home.
+ * state to a service manager (cli/notify.h), reloads settings on SIGHUP, and on SIGTERM stops within
+ * workers.stop_grace and a moment.  It logs events to standard error, one line each, with --json one
+ * object each, and to the log of the home.
  *
  * Invariants:
  *   RES1  between two pieces of work it does not wake up: it waits for events (events.h).  On a
  *         shared ledger it looks once a second, because accounts come and go between machines.
  *   RES2  READY is reported after `started` returned TIDE_OK, so what it offers can be reached then.
+ *   RES3  its thread does no work of a system, so it is always ready for a signal and the watchdog;
+ *         with --once it does, after the last job (system.h, idle).
  */
 #ifndef TIDE_CLI_RESIDENT_RESIDENT_H
 #define TIDE_CLI_RESIDENT_RESIDENT_H
@@ -41,7 +43,6 @@ struct cli_resident {
     bool stuck; /* after the run: a handler does not return and uses all of this */
     uint64_t put_back;
     struct tide_progress progress;
-    char idle_failed[sizeof((tide_error *)0)->text]; /* what was logged of idle work last */
 };
 
 /* Runs until a signal or an error ends it, and fills in the result of the command. */

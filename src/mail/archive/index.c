@@ -390,16 +390,16 @@ static tide_status index_group(tide_archive *archive, size_t wanted, size_t *cou
 }
 
 /* One caller at a time: with two groups marked in one shard, a crash would make too many messages
- * suspects. */
+ * suspects.  Callers take turns, a group each: the indexer never keeps the others waiting, however
+ * fast mail arrives. */
 static tide_status index_turn(tide_archive *archive, tide_error *err)
 {
     struct tide_writer *writer = archive->writer;
     tide_status rc = TIDE_OK;
     tide_lock_take(archive->world, archive->lock);
-    while (writer->indexing && rc != TIDE_STOPPED)
+    const uint64_t turn = writer->index_turns++;
+    while (writer->index_turn_of != turn && rc != TIDE_STOPPED)
         rc = tide_cond_wait(archive->world, writer->news, archive->lock, TIDE_NEVER);
-    if (rc != TIDE_STOPPED)
-        writer->indexing = true;
     tide_lock_drop(archive->world, archive->lock);
     return rc == TIDE_STOPPED ? tide_error_set(err, rc, "the world stopped") : TIDE_OK;
 }
@@ -407,7 +407,7 @@ static tide_status index_turn(tide_archive *archive, tide_error *err)
 static void index_turn_drop(tide_archive *archive)
 {
     tide_lock_take(archive->world, archive->lock);
-    archive->writer->indexing = false;
+    archive->writer->index_turn_of++;
     tide_cond_wake_all(archive->world, archive->writer->news);
     tide_lock_drop(archive->world, archive->lock);
 }
@@ -427,21 +427,19 @@ static tide_status index_some(tide_archive *archive, uint64_t count_max, bool ma
 {
     uint64_t done = 0;
     size_t count = 1;
-    TIDE_TRY(index_turn(archive, err));
-    tide_status rc = TIDE_OK;
-    while (rc == TIDE_OK && count > 0 && done < count_max &&
-           !(may_stop && index_stopped(archive))) {
-        uint64_t wanted = count_max - done;
-        rc = index_group(archive, wanted > SIZE_MAX ? SIZE_MAX : (size_t)wanted, &count, err);
-        if (rc == TIDE_OK)
-            done += count;
+    while (count > 0 && done < count_max && !(may_stop && index_stopped(archive))) {
+        const uint64_t wanted = count_max - done;
+        TIDE_TRY(index_turn(archive, err));
+        const tide_status rc =
+            index_group(archive, wanted > SIZE_MAX ? SIZE_MAX : (size_t)wanted, &count, err);
+        index_turn_drop(archive);
+        if (rc != TIDE_OK)
+            return rc;
+        done += count;
     }
-    index_turn_drop(archive);
-    if (rc == TIDE_OK) {
-        *done_out = done;
-        *left_out = count > 0;
-    }
-    return rc;
+    *done_out = done;
+    *left_out = count > 0;
+    return TIDE_OK;
 }
 
 /* ---- merging --------------------------------------------------------------------------- */

@@ -144,7 +144,8 @@ struct tide_writer {
     bool broken;        /* permanently */
     bool closing;
     bool ended;
-    bool indexing; /* a caller is indexing */
+    uint64_t index_turns;   /* issued to callers that index, one at a time, in order */
+    uint64_t index_turn_of; /* the one that may index now */
     bool index_stop;
     bool index_all;             /* index all shards, not only what this process stored */
     struct tide_recent *recent; /* NULL: stored messages are not indexed */

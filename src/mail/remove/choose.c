@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PAGE = TIDE_REMOVE_IDS };
+enum {
+    PAGE = TIDE_REMOVE_IDS,
+    INDEX_GROUP = 200, /* so that the job can be canceled between two groups */
+};
 
 struct choosing {
     tide_mail *mail;
@@ -194,11 +197,32 @@ static tide_status query_take(struct choosing *choosing)
     return TIDE_OK;
 }
 
+static tide_status check_canceled(struct choosing *choosing)
+{
+    tide_job *job = choosing->job;
+    if (job == NULL)
+        return TIDE_OK;
+    tide_job_beat(job, 0);
+    return tide_job_canceled(job) ? tide_error_set(choosing->err, TIDE_CANCELED, "canceled")
+                                  : TIDE_OK;
+}
+
+/* So that the query sees what was just stored.  While a backfill stores faster than this indexes, it
+ * lasts as long as the backfill. */
+static tide_status index_all(struct choosing *choosing)
+{
+    uint64_t indexed = 1;
+    while (indexed > 0) {
+        TIDE_TRY(check_canceled(choosing));
+        TIDE_TRY(tide_archive_index(choosing->user->archive, INDEX_GROUP, &indexed, choosing->err));
+    }
+    return TIDE_OK;
+}
+
 static tide_status open_all(struct choosing *choosing)
 {
     tide_mail *mail = choosing->mail;
     uint32_t account = 0;
-    uint64_t indexed = 0;
     tide_status rc = query_take(choosing);
     if (rc == TIDE_OK)
         rc = tide_engine_account(mail->engine, choosing->ask->email, "gmail", &account,
@@ -207,8 +231,8 @@ static tide_status open_all(struct choosing *choosing)
         rc = tide_mail_user(mail, account, &choosing->user, choosing->err);
     if (rc == TIDE_OK)
         rc = tide_archiver_standing(mail, account, &choosing->standing, choosing->err);
-    if (rc == TIDE_OK) /* so that the query sees what was just stored */
-        rc = tide_archive_index(choosing->user->archive, UINT64_MAX, &indexed, choosing->err);
+    if (rc == TIDE_OK)
+        rc = index_all(choosing);
     choosing->page = tide_mem_array(mail->mem, PAGE, sizeof *choosing->page);
     choosing->proofs = tide_mem_array(mail->mem, PAGE, sizeof *choosing->proofs);
     if (rc == TIDE_OK && (choosing->page == NULL || choosing->proofs == NULL))
@@ -233,10 +257,8 @@ tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *a
         rc = see_changes(&choosing);
     while (rc == TIDE_OK && more) {
         rc = page_run(&choosing, &token, &more, visit, arg);
-        if (job != NULL)
-            tide_job_beat(job, 0);
-        if (rc == TIDE_OK && job != NULL && tide_job_canceled(job))
-            rc = tide_error_set(err, TIDE_CANCELED, "canceled");
+        if (rc == TIDE_OK)
+            rc = check_canceled(&choosing);
     }
     tide_map_done(&choosing.changed);
     tide_mem_free(mail->mem, choosing.page, PAGE * sizeof *choosing.page);
