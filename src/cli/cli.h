@@ -257,8 +257,9 @@ int cli_exit_code(tide_status status);
  * for all, and waits until no job of the system is left (run/work.h). */
 tide_status cli_sync(struct cli *cli);
 tide_status cli_log(struct cli *cli);
-/* Cancels jobs, waits until those that run have ended, and accepts them all: no command reports them
- * again. */
+/* Cancels jobs and waits until those that run have ended. */
+tide_status cli_jobs_stop(struct cli *cli, const struct tide_control_filter *named);
+/* The same, and accepts them all: no command reports them again. */
 tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *named);
 tide_status cli_jobs_list(struct cli *cli);
 tide_status cli_jobs_show(struct cli *cli);

@@ -147,8 +147,20 @@ trade() {
 }
 cp "$secret" "$dir/grant"
 [ "$(trade)" = 200 ] || fail "the grant does not live before its end"
+# A sync that waits for jobs of the account ends while the removal still waits for the provider: it must not
+# take the canceled jobs for done.
+fault '{"method":"gmail.users.labels.list","fault":"latency","ms":600000}'
+fault '{"method":"revoke","fault":"latency","ms":3000}'
+printf 'From: b@example.org\r\nSubject: x\r\n\r\nx\r\n' | curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' \
+    --data-binary @- "$origin/_cloud/mail?user=$user" || fail deliver
+t mail sync --quiet >"$dir/sync.out" 2>&1 &
+sync=$!
+struck() { curl -sS "$origin/_cloud/faults" | jq -e '[.. | .struck? // 0] | add > 0'; }
+until_true 60 struck || fail "no job waits for the cloud"
 t account remove "$user" >"$dir/out" 2>"$dir/err" || fail "removing: $(cat "$dir/err")"
 grep -q 'sign-in is revoked' "$dir/out" || fail "it was not revoked: $(cat "$dir/out" "$dir/err")"
+wait "$sync" && fail "a sync of an account that is being removed succeeds: $(cat "$dir/sync.out")"
+no_faults
 [ "$(trade)" = 400 ] || fail "the grant lives on at the provider"
 [ -z "$(find "$dir/home/secrets" -type f)" ] || fail "a secret is left"
 

@@ -251,6 +251,34 @@ static tide_status find_account(struct cli *cli, struct account_change *removed,
     return cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
 }
 
+/* The jobs are canceled before the account is removed, since they could only fail, and accepted
+ * after it: in between, a sync that waits for them sees that they were canceled, and then that the
+ * account is gone.  It never takes them for done.  Jobs that something else began meanwhile end,
+ * too. */
+static tide_status removed_end(struct cli *cli, const char *name)
+{
+    const tide_status rc = cli_jobs_end(cli, &(struct tide_control_filter){.account = name});
+    cli_ledger_close(cli);
+    return rc == TIDE_OK ? rc
+                         : cli_fail(cli, rc,
+                                    "End them with `tidemark jobs cancel --account` and `tidemark "
+                                    "jobs accept --account`.",
+                                    "%.200s is removed, but not all its jobs ended", name);
+}
+
+static void removed_show(struct cli *cli, const struct account_change *removed,
+                         const char *archive_dir, bool given_back)
+{
+    char dir[CLI_PATH_BYTES + 300];
+    const char *name = removed->request.name;
+    tide_system_archive_path(removed->system, archive_dir, name, dir, sizeof dir);
+    const bool here = access(dir, F_OK) == 0;
+    cli_print(cli, "removed %s; its sign-in is %s, its archive stays%s%s.\n", name,
+              given_back ? "revoked" : "removed", here ? " in " : " where it is", here ? dir : "");
+    tide_json_set_cstr(&cli->json, "removed", name);
+    tide_json_set_bool(&cli->json, "given_back", given_back);
+}
+
 tide_status cli_account_remove(struct cli *cli)
 {
     char endpoint[TIDE_ENDPOINT_BYTES] = "";
@@ -261,9 +289,8 @@ tide_status cli_account_remove(struct cli *cli)
     const char *name = removed.request.name;
     bool given_back = false;
     tide_status rc = find_account(cli, &removed, endpoint);
-    /* Its jobs could only fail. */
     if (rc == TIDE_OK)
-        rc = cli_jobs_end(cli, &(struct tide_control_filter){.account = name});
+        rc = cli_jobs_stop(cli, &(struct tide_control_filter){.account = name});
     cli_ledger_close(cli);
     if (rc == TIDE_OK)
         rc = account_change_open(cli, &opened);
@@ -275,16 +302,9 @@ tide_status cli_account_remove(struct cli *cli)
     }
     if (rc == TIDE_OK)
         rc = account_change(cli, &opened, &removed);
-    if (rc == TIDE_OK) {
-        char dir[CLI_PATH_BYTES + 300];
-        tide_system_archive_path(removed.system, opened.archive_dir, name, dir, sizeof dir);
-        const bool here = access(dir, F_OK) == 0;
-        cli_print(cli, "removed %s; its sign-in is %s, its archive stays%s%s.\n", name,
-                  given_back ? "revoked" : "removed", here ? " in " : " where it is",
-                  here ? dir : "");
-        tide_json_set_cstr(&cli->json, "removed", name);
-        tide_json_set_bool(&cli->json, "given_back", given_back);
-    }
+    if (rc == TIDE_OK)
+        removed_show(cli, &removed, opened.archive_dir, given_back);
     const tide_status closed = cli_engine_close(cli, &opened);
-    return rc == TIDE_OK ? closed : rc;
+    rc = rc == TIDE_OK ? closed : rc;
+    return rc == TIDE_OK ? removed_end(cli, name) : rc;
 }

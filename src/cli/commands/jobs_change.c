@@ -420,14 +420,15 @@ tide_status cli_jobs_accept(struct cli *cli)
     return change_jobs(cli, TIDE_OP_ACCEPT, "accept", "accepted");
 }
 
-tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *named)
+/* Cancels until none runs; then accepts them, if wanted. */
+static tide_status end_jobs(struct cli *cli, const struct tide_control_filter *named, bool accept)
 {
     const uint64_t give_up_ms = tide_world_now_ms(cli->world) + END_WAIT_MS;
     struct change change = {.named = *named};
     for (;;) {
         change.running_count = 0;
         tide_status rc = change_once(cli, TIDE_OP_CANCEL, &change);
-        if (rc == TIDE_OK && change.running_count == 0)
+        if (rc == TIDE_OK && change.running_count == 0 && accept)
             rc = change_once(cli, TIDE_OP_ACCEPT, &change);
         /* An engine that ends does not answer any more; the next step is ours. */
         if (!cli_engine_ended(rc) && (rc != TIDE_OK || change.running_count == 0))
@@ -440,6 +441,16 @@ tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *name
         cli_ledger_close(cli);
         (void)tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + END_TICK_US, NULL);
     }
+}
+
+tide_status cli_jobs_stop(struct cli *cli, const struct tide_control_filter *named)
+{
+    return end_jobs(cli, named, false);
+}
+
+tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *named)
+{
+    return end_jobs(cli, named, true);
 }
 
 /* ---- pause and resume -------------------------------------------------------------------- */
