@@ -50,13 +50,19 @@ static void system_cells(struct accounts *accounts, const struct tide_account_ro
     struct cli *cli = accounts->cli;
     char endpoint[TIDE_ENDPOINT_BYTES] = "";
     const struct tide_system *system = tide_system_of_provider(cli->systems, row->provider);
-    const bool known = system != NULL && tide_system_account_look(system, cli->ledger, row->name,
-                                                                  endpoint, NULL) == TIDE_OK;
+    char missing[500] = "";
+    const tide_status looked =
+        system == NULL ? TIDE_NOT_FOUND
+                       : tide_system_account_look(system, cli->ledger, row->name, endpoint, NULL);
+    const bool known = looked == TIDE_OK;
+    if (system != NULL && looked == TIDE_NOT_FOUND && account_is_kept(row))
+        account_rows_missing(system, row->name, missing, sizeof missing);
     const char *in = known ? signed_in(accounts, system, row->name, seen, elsewhere) : NULL;
     for (size_t i = 0; cli->systems[i] != NULL; i++)
         tide_json_set_bool(json, cli->systems[i]->name, known && cli->systems[i] == system);
     tide_json_set_cstr(json, "endpoint", known && endpoint[0] != '\0' ? endpoint : NULL);
     tide_json_set_cstr(json, "signed_in", in);
+    tide_json_set_cstr(json, "problem", missing[0] == '\0' ? NULL : missing);
     cli_cell(cli, "%s", known ? in : "-");
     cli_cell(cli, "%s", !known ? "-" : endpoint[0] == '\0' ? system->oauth->title : endpoint);
 }
