@@ -148,6 +148,16 @@ static void methods_json(const struct cli *cli, const json_t *live, const char *
     tide_json_set(json, "methods", &list);
 }
 
+/* The calls that failed since the process started, by HTTP code; null: no engine runs. */
+static void errors_json(const json_t *live, tide_json *json)
+{
+    json_t *codes = json_object_get(live, "errors_by_code");
+    if (codes == NULL)
+        tide_json_set_null(json, "errors_by_code");
+    else
+        tide_json_set(json, "errors_by_code", &(tide_json){.value = json_incref(codes)});
+}
+
 static void account_row(struct accounts *accounts, const struct tide_account_row *row)
 {
     struct cli *cli = accounts->cli;
@@ -176,7 +186,9 @@ static void account_row(struct accounts *accounts, const struct tide_account_row
         place_cells(accounts, row, here, &json);
     const uint64_t ok_ms = seen.outcome.ok_unix_ms;
     account_seen_json(&seen, &json);
-    methods_json(cli, account_in_snapshot(accounts->snapshot, row->name), row->provider, &json);
+    const json_t *live = account_in_snapshot(accounts->snapshot, row->name);
+    methods_json(cli, live, row->provider, &json);
+    errors_json(live, &json);
     tide_json_append(&accounts->list, &json);
     cli_cell(cli, "%s", row->halted ? cli_time(row->halted_unix_ms, when) : "-");
     cli_cell(cli, "%s", row->halted ? row->halt_reason : "-");
