@@ -18,6 +18,9 @@ tide_status tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts, 
                                  const struct tide_request *request, struct tide_response *response,
                                  tide_error *err);
 
+/* A part of a batch that the job sent was answered, and not with 2xx: for display (E9.1). */
+void tide_job_part_failed(tide_job *job, int http);
+
 /* Whether this job is a probe: its one item succeeded before, and the engine wants to know
  * whether it still does (E6.2).  The handler makes a real call and stores nothing. */
 bool tide_job_is_probe(tide_job *job);

@@ -20,6 +20,8 @@ export function standing(account) {
   const system = live.state?.systems.find((one) => one.name === account.system)
   const until = account.next_try_unix_ms
   switch (account.now) {
+    case 'broken':
+      return { level: 'bad', word: 'broken', words: [sentence(account.why)] }
     case 'halted':
       return { level: 'bad', word: 'halted', words: [`Halted at ${account.halted_unix_ms ? clock(account.halted_unix_ms) : '?'}: ${(account.halt_reason || 'no reason given').replace(/\.$/, '')}. `,
         button('resume', () => void resume(account.account), { label: 'Resume ' + account.account })] }
@@ -64,6 +66,7 @@ export const markAt = (account) => account.tidemark_unix_ms ?? (account.tidemark
 /** "37 to go, 5.0/s, done in 8 s"
  * @param {Account} account @returns {Child[]} */
 function progress(account) {
+  if (account.now === 'broken') return []
   const parts = [h('span', {}, h('b', {}, number(account.stored)), ' ' + account.unit)]
   const per_s = speed(named(account)) ?? (account.rate_per_minute ? account.rate_per_minute / 60 : null)
   const left = timeLeft(account)

@@ -9,7 +9,7 @@ import { Trouble, forget, get, key, pair, watch } from './api.js'
  *   next_try_unix_ms: number | null, halted_unix_ms: number | null, halt_reason: string | null,
  *   ruler: import('./charts.js').Ruler | null,
  *   pace: null | { rate_units_per_s: number, rate_max_units_per_s: number, in_flight: number, in_flight_max: number, workers: number,
- *     calls: number, calls_by_class: Record<string, number>, retried: number, split: number } }} Account */
+ *     calls: number, calls_by_class: Record<string, number>, errors_by_code: Record<string, number>, retried: number, split: number } }} Account */
 /** @typedef {{ condition: string, level: string, account: string | null, text: string, since_unix_ms: number, means: string, to_do: string, command: string }} Alert */
 /** @typedef {{ name: string, provider: string, unit: string, subject: string }} System */
 /** @typedef {{ engine: boolean, accounts: Account[], alerts: Alert[], systems: System[],

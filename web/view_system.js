@@ -56,6 +56,7 @@ function paceCard(account) {
   const pace = account.pace
   if (!pace) return card('Pace', [empty('No engine runs.')])
   const refused = Object.entries(pace.calls_by_class).filter(([name]) => name !== 'ok')
+  const codes = Object.entries(pace.errors_by_code ?? {}).map(([code, value]) => `${number(value)} × ${code === 'none' ? 'no answer' : code}`)
   return card('Pace', [
     h('div', { class: 'pace-bar' }, bar(used, max), h('span', {}, `${number(used)} of ${number(max)} units in the last minute`)),
     facts([
@@ -63,6 +64,7 @@ function paceCard(account) {
       ['Workers', `up to ${pace.workers}`],
       ['Rate', `${rate(pace.rate_units_per_s)} of ${rate(pace.rate_max_units_per_s)} units/s`],
       ['Calls', `${number(pace.calls)}${refused.length ? ', of them ' + refused.map(([name, value]) => `${number(value)} ${name}`).join(', ') : ', none refused'}`],
+      ...(codes.length ? /** @type {[string, string][]} */ ([['Errors by HTTP code', codes.join(', ')]]) : []),
       ['Retried, split', `${number(pace.retried)}, ${number(pace.split)}`],
       ['Last answer', ago(account.last_ok_unix_ms) + (account.last_failed_unix_ms > account.last_ok_unix_ms ? `; failed ${ago(account.last_failed_unix_ms)}: ${account.last_failure}` : '')],
     ]),

@@ -104,3 +104,18 @@ void account_seen_text(const struct account_seen *seen, char *out, size_t out_by
                    seen->next_try_ms == 0 ? "" : "; next try ",
                    seen->next_try_ms == 0 ? "" : cli_time(seen->next_try_ms, next));
 }
+
+bool account_is_kept(const struct tide_account_row *row)
+{
+    return row->archive[0] != '\0';
+}
+
+void account_rows_missing(const struct tide_system *system, const char *name, char *out,
+                          size_t out_bytes)
+{
+    (void)snprintf(out, out_bytes,
+                   "its entry in the %s system is missing: it was not added completely, or the "
+                   "entry was lost; add %.200s again with `tidemark account add %s %s`, its "
+                   "archive is kept",
+                   system->name, name, system->provider, system->subject);
+}

@@ -24,4 +24,11 @@ void account_seen_json(const struct account_seen *seen, tide_json *json);
 /* One sentence: when the server answered last, and how it fails since. */
 void account_seen_text(const struct account_seen *seen, char *out, size_t out_bytes);
 
+/* Whether the ledger knows an archive of the account.  It does from `account add` to `account remove`:
+ * an account that has one but no row in its system was added by half, or lost that row. */
+bool account_is_kept(const struct tide_account_row *row);
+/* What to say of such an account: what happened, and what to do. */
+void account_rows_missing(const struct tide_system *system, const char *name, char *out,
+                          size_t out_bytes);
+
 #endif

@@ -103,6 +103,15 @@ static void answered(tide_job *job, const struct tide_answer *answer, uint64_t u
     tide_lock_drop(engine->world, engine->lock);
 }
 
+void tide_job_part_failed(tide_job *job, int http)
+{
+    if (job->account == NULL)
+        return;
+    tide_lock_take(job->engine->world, job->engine->lock);
+    tide_meters_part_failed(job->engine, job->account, http);
+    tide_lock_drop(job->engine->world, job->engine->lock);
+}
+
 enum { RETRY_AFTER_S_MAX = 86400 };
 
 /* Seconds, or a date: then the wait counts from the answer's own Date header, so that our

@@ -6,7 +6,7 @@
  *   MTR1  a count never decreases, also when the governor of an account is replaced because another
  *         process had the account meanwhile.
  *   MTR2  bounded: the systems and methods that are seen first have a place each; the last place
- *         counts all others.
+ *         counts all others.  HTTP codes are a fixed list, whatever a server answers.
  */
 #ifndef TIDE_ENGINE_METERS_H
 #define TIDE_ENGINE_METERS_H
@@ -26,6 +26,7 @@ enum {
     TIDE_METER_METHODS_MAX = TIDE_METRICS_METHODS_MAX,
     TIDE_METER_PROVIDERS_MAX = 16,
     TIDE_METER_CLASSES = TIDE_CLASS_BUG + 1,
+    TIDE_METER_CODES = 32,
 };
 
 /* A system: the part of a kind's name before the first point. */
@@ -71,6 +72,7 @@ enum tide_blocked {
 /* The calls of an account; there from its first call on. */
 struct tide_meter_calls {
     uint64_t by_class[TIDE_METHODS_MAX][TIDE_METER_CLASSES];
+    uint64_t failed_by_code[TIDE_METER_CODES]; /* calls that failed, by the HTTP code */
     uint8_t method_at[TIDE_METHODS_MAX]; /* its place in tide_meters, from 1; 0: not looked up */
     uint64_t units, bytes_down, bytes_up;
 };
@@ -93,13 +95,15 @@ void tide_meters_ran(struct tide_job *job, uint64_t run_ms);
 /* A call was answered; the bytes are those of both bodies. */
 void tide_meters_called(struct tide_engine *engine, struct tide_account *account,
                         const struct tide_answer *answer, uint64_t bytes_down, uint64_t bytes_up);
+/* A part of a batch was answered, and not with 2xx. */
+void tide_meters_part_failed(struct tide_engine *engine, struct tide_account *account, int http);
 /* Adds the time since the last look, and looks again.  Call it when the account may have been blocked
  * or unblocked; the end of a pause is known before. */
 void tide_meters_blocked(struct tide_account *account, uint64_t now_ms);
 void tide_account_meters_free(struct tide_account_meters *meters, tide_mem *mem);
 
-/* For a snapshot: "work", "methods", "batches" and "limits" (of projects) of the engine; "calls_by_method", "units",
- * "bytes_down", "bytes_up" and "blocked_ms" of an account. */
+/* For a snapshot: "work", "methods", "batches" and "limits" (of projects) of the engine; "calls_by_method",
+ * "errors_by_code", "units", "bytes_down", "bytes_up" and "blocked_ms" of an account. */
 void tide_meters_json(struct tide_engine *engine, uint64_t now_ms, json_t *json);
 void tide_account_meters_json(struct tide_engine *engine, struct tide_account *account,
                               json_t *json);

@@ -8,6 +8,7 @@ export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no 
 start_cloud --seed 5 --mailbox "$user=40" --token tok-ada="$user"
 start_serve
 ends 0 account add gmail "$user" --endpoint "$origin" --bearer tok-ada
+fault '{"method":"gmail.users.messages.*","count":1,"fault":"503"}' # an error to be counted
 ends 0 mail sync --quiet
 ends 0 token add prometheus --scope metrics
 key=$(cat "$dir/out")
@@ -48,6 +49,7 @@ grep -q '^account$' "$dir/labels" || fail "labels: $(cat "$dir/labels")"
 for line in "tidemark_items_stored_total\{account=\"$user\"\} 40" "tidemark_items_left\{account=\"$user\"\} 0" \
     "tidemark_stream_mark_timestamp_seconds\{account=\"$user\",stream=\"mail\"\} [1-9]" \
     "tidemark_stream_gaps\{account=\"$user\",stream=\"mail\"\} 0" 'tidemark_queue_depth\{system="mail"\} 0' \
+    "tidemark_call_errors_total\{account=\"$user\",code=\"503\"\} [1-9]" \
     'tidemark_call_duration_seconds_count\{method="gmail.messages.get"\} [1-9]' \
     'tidemark_job_duration_seconds_bucket\{system="mail",le="\+Inf"\} [1-9]' 'tidemark_jobs_finished_total\{system="mail",outcome="done"\} [1-9]' \
     "tidemark_transfer_bytes_total\{account=\"$user\",direction=\"down\"\} [1-9]" "tidemark_quota_units_total\{account=\"$user\",limit=\"account\"\} [1-9]" \

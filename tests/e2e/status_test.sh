@@ -64,4 +64,33 @@ for shard in "$dir"/home/archive/ada@example.com/*.db; do echo broken >"$shard";
 is "$(of ada@example.com) | .note | test(\"mail verify\")"
 is "$(of console) | .stored > 0"
 
+# ---- an account whose entry in its system is lost, or names another one, says so and what to do; the others are shown
+start_serve
+ends 0 token add viewer --scope look
+look=$(cat "$dir/out")
+told() { # what the command and the API say of ada
+    is "$(of ada@example.com) | .now == \"broken\" and (.why | test(\"entry in the mail system is missing.*account add gmail\")) and .tidemark == null and (.left_is_known | not)"
+    is "$(of console) | .stored > 0 and .now == \"idle\""
+    local code
+    code=$(ask_page -o "$dir/state" -H "Authorization: Bearer $look" "$page/api/v1/state")
+    [ "$code" = 200 ] && cmp -s <(jq -S '[.accounts[] | {account, now, why}]' "$dir/state") <(jq -S '[.accounts[] | {account, now, why}]' "$dir/out") ||
+        fail "the state is $code: $(cat "$dir/state")"
+    [ "$(ask_page -o "$dir/metrics" -H "Authorization: Bearer $look" "$page/metrics")" = 200 ] && grep -qx 'tidemark_accounts_broken 1' "$dir/metrics" &&
+        grep -q '^tidemark_stream_gaps{account="console"' "$dir/metrics" && ! grep -q '^tidemark_stream_gaps{account="ada@example.com"' "$dir/metrics" ||
+        fail "the metrics: $(grep -v '^#' "$dir/metrics")"
+}
+state "UPDATE mail_account SET email = 'else@example.com' WHERE email = 'ada@example.com'"
+told
+state "DELETE FROM mail_account"
+told
+ends 0 account list --json
+jq -e '.accounts | map({(.account): .problem}) | add | (.["ada@example.com"] | test("account add gmail")) and .["bob@example.com"] == null and .console == null' "$dir/out" >/dev/null ||
+    fail "account list: $(cat "$dir/out")"
+stop_serve 0
+ends 0 status
+grep -Eq '^ada@example.com +mail .* its entry in the mail system is missing' "$dir/out" || fail "ada's line: $(cat "$dir/out")"
+# What it says helps.
+ends 0 account add gmail ada@example.com --endpoint "$origin" --bearer tok-ada
+is "$(of ada@example.com) | .now == \"idle\""
+
 exit "$((failed > 0))"

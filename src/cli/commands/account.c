@@ -50,13 +50,19 @@ static void system_cells(struct accounts *accounts, const struct tide_account_ro
     struct cli *cli = accounts->cli;
     char endpoint[TIDE_ENDPOINT_BYTES] = "";
     const struct tide_system *system = tide_system_of_provider(cli->systems, row->provider);
-    const bool known = system != NULL && tide_system_account_look(system, cli->ledger, row->name,
-                                                                  endpoint, NULL) == TIDE_OK;
+    char missing[500] = "";
+    const tide_status looked =
+        system == NULL ? TIDE_NOT_FOUND
+                       : tide_system_account_look(system, cli->ledger, row->name, endpoint, NULL);
+    const bool known = looked == TIDE_OK;
+    if (system != NULL && looked == TIDE_NOT_FOUND && account_is_kept(row))
+        account_rows_missing(system, row->name, missing, sizeof missing);
     const char *in = known ? signed_in(accounts, system, row->name, seen, elsewhere) : NULL;
     for (size_t i = 0; cli->systems[i] != NULL; i++)
         tide_json_set_bool(json, cli->systems[i]->name, known && cli->systems[i] == system);
     tide_json_set_cstr(json, "endpoint", known && endpoint[0] != '\0' ? endpoint : NULL);
     tide_json_set_cstr(json, "signed_in", in);
+    tide_json_set_cstr(json, "problem", missing[0] == '\0' ? NULL : missing);
     cli_cell(cli, "%s", known ? in : "-");
     cli_cell(cli, "%s", !known ? "-" : endpoint[0] == '\0' ? system->oauth->title : endpoint);
 }
@@ -142,6 +148,16 @@ static void methods_json(const struct cli *cli, const json_t *live, const char *
     tide_json_set(json, "methods", &list);
 }
 
+/* The calls that failed since the process started, by HTTP code; null: no engine runs. */
+static void errors_json(const json_t *live, tide_json *json)
+{
+    json_t *codes = json_object_get(live, "errors_by_code");
+    if (codes == NULL)
+        tide_json_set_null(json, "errors_by_code");
+    else
+        tide_json_set(json, "errors_by_code", &(tide_json){.value = json_incref(codes)});
+}
+
 static void account_row(struct accounts *accounts, const struct tide_account_row *row)
 {
     struct cli *cli = accounts->cli;
@@ -170,7 +186,9 @@ static void account_row(struct accounts *accounts, const struct tide_account_row
         place_cells(accounts, row, here, &json);
     const uint64_t ok_ms = seen.outcome.ok_unix_ms;
     account_seen_json(&seen, &json);
-    methods_json(cli, account_in_snapshot(accounts->snapshot, row->name), row->provider, &json);
+    const json_t *live = account_in_snapshot(accounts->snapshot, row->name);
+    methods_json(cli, live, row->provider, &json);
+    errors_json(live, &json);
     tide_json_append(&accounts->list, &json);
     cli_cell(cli, "%s", row->halted ? cli_time(row->halted_unix_ms, when) : "-");
     cli_cell(cli, "%s", row->halted ? row->halt_reason : "-");

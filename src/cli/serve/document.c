@@ -21,7 +21,8 @@ static const struct {
      "last_ok_unix_ms:integer last_failed_unix_ms:integer last_failure:string? "
      "next_try_unix_ms:integer?"},
     {"Account", "account:string provider:string paused:boolean halted:boolean halt_reason:string? "
-                "halted_unix_ms:integer? endpoint:string? signed_in:string? methods:array?"},
+                "halted_unix_ms:integer? endpoint:string? signed_in:string? problem:string? "
+                "methods:array? errors_by_code:object?"},
     {"Job", "id:integer state:string kind:string account:string? priority:integer lane:string "
             "level:integer attempts:integer attempts_max:integer open_deps:integer cycle:integer "
             "size_bytes:integer bytes_done:integer not_before_unix_ms:integer? "

@@ -18,6 +18,12 @@ static const char *word(const json_t *object, const char *field)
     return text == NULL ? "" : text;
 }
 
+/* Nothing is known of it: a 0 would be read as a figure. */
+static bool is_broken(const json_t *account)
+{
+    return strcmp(word(account, "now"), "broken") == 0;
+}
+
 /* ---- by system ---- */
 
 struct system_jobs {
@@ -77,6 +83,8 @@ static void marks(const json_t *accounts, tide_metrics *metrics)
                 "The tidemark: everything before it is stored; 0: none yet.");
     for (size_t i = 0; i < json_array_size(accounts) && i < TIDE_METRICS_ACCOUNTS_MAX; i++) {
         const json_t *account = json_array_get(accounts, i);
+        if (is_broken(account))
+            continue;
         tide_metric_line(metrics, mark_s(account),
                          TIDE_LABELS({"account", word(account, "account")},
                                      {"stream", word(account, "system")}));
@@ -85,6 +93,8 @@ static void marks(const json_t *accounts, tide_metrics *metrics)
                 "Parts beyond the tidemark that are not complete.");
     for (size_t i = 0; i < json_array_size(accounts) && i < TIDE_METRICS_ACCOUNTS_MAX; i++) {
         const json_t *account = json_array_get(accounts, i);
+        if (is_broken(account))
+            continue;
         tide_metric_line(metrics, number(account, "gaps"),
                          TIDE_LABELS({"account", word(account, "account")},
                                      {"stream", word(account, "system")}));
@@ -97,9 +107,20 @@ static void gauge(const json_t *accounts, const char *metric, const char *help, 
     tide_metric(metrics, metric, "gauge", help);
     for (size_t i = 0; i < json_array_size(accounts) && i < TIDE_METRICS_ACCOUNTS_MAX; i++) {
         const json_t *account = json_array_get(accounts, i);
+        if (is_broken(account))
+            continue;
         tide_metric_line(metrics, number(account, field),
                          TIDE_LABELS({"account", word(account, "account")}));
     }
+}
+
+static void broken(const json_t *accounts, tide_metrics *metrics)
+{
+    double count = 0;
+    for (size_t i = 0; i < json_array_size(accounts); i++)
+        count += is_broken(json_array_get(accounts, i)) ? 1 : 0;
+    tide_metric_single(metrics, "accounts_broken", "gauge",
+                       "Accounts whose state cannot be read; `tidemark status` says why.", count);
 }
 
 /* ---- what is stored ---- */
@@ -150,6 +171,7 @@ void cli_metrics_accounts(const json_t *status, struct cli_stored *stored, tide_
     const json_t *accounts = json_object_get(status, "accounts");
     tide_metric_single(metrics, "ledger_up", "gauge", "1 if the ledger could be read just now.",
                        status == NULL ? 0 : 1);
+    broken(accounts, metrics);
     jobs(accounts, metrics);
     marks(accounts, metrics);
     items_stored(accounts, stored, metrics);

@@ -58,15 +58,11 @@ void status_lanes(const json_t *snapshot, tide_json *json)
 
 void status_pace(const json_t *account, tide_json *json)
 {
-    static const char *const fields[] = {"rate_units_per_s",
-                                         "rate_max_units_per_s",
-                                         "in_flight",
-                                         "in_flight_max",
-                                         "workers",
-                                         "calls",
-                                         "calls_by_class",
-                                         "retried",
-                                         "split"};
+    static const char *const fields[] = {"rate_units_per_s", "rate_max_units_per_s",
+                                         "in_flight",        "in_flight_max",
+                                         "workers",          "calls",
+                                         "calls_by_class",   "errors_by_code",
+                                         "retried",          "split"};
     tide_json pace;
     if (account == NULL) {
         tide_json_set_null(json, "pace");

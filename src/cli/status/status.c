@@ -8,6 +8,7 @@
 
 #include "base/clocktext.h"
 #include "base/limits.h"
+#include "ledger/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 struct one {
     struct tide_account_row row;
     uint64_t running, waiting, failed; /* jobs */
+    const char *wrong;                 /* why its state cannot be read; NULL: it was read */
 };
 
 struct status {
@@ -72,6 +74,10 @@ static const char *now(const struct status *status, const struct one *one,
     char when[32];
     const bool refused = tide_outcome_is_bad(&seen->outcome) && seen->outcome.status == TIDE_AUTH;
     text[0] = '\0';
+    if (one->wrong != NULL) {
+        (void)snprintf(text, NOW_BYTES, "%s", one->wrong);
+        return "broken";
+    }
     if (one->row.halted) {
         (void)snprintf(text, NOW_BYTES, "halted: %.400s", one->row.halt_reason);
         return "halted";
@@ -276,6 +282,33 @@ static void show_line(struct status *status, const struct one *one,
     tide_json_append(&status->list, &json);
 }
 
+/* ---- one account that cannot be read ---- */
+
+/* What failed because of this account, and not for all of them. */
+static bool is_its_own(tide_status rc)
+{
+    const tide_class class = tide_status_class(rc);
+    return class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_GONE;
+}
+
+/* What happened, and what to do.  The other accounts are shown as they are. */
+static void show_wrong(struct status *status, const struct one *one,
+                       const struct tide_system *system, tide_status rc)
+{
+    const struct tide_account_status unknown = {.more = true};
+    struct one shown = *one;
+    char text[NOW_BYTES];
+    if (rc == TIDE_NOT_FOUND)
+        account_rows_missing(system, one->row.name, text, sizeof text);
+    else
+        (void)snprintf(text, sizeof text,
+                       "its state cannot be read: %.300s; run `tidemark ledger check`",
+                       status->cli->err.text);
+    shown.wrong = text;
+    show_line(status, &shown, system, &unknown);
+    status->cli->err = (tide_error){TIDE_OK, 0, ""};
+}
+
 /* Accounts that were removed, or belong to no system of this program, have no line. */
 static tide_status show_account(struct status *status, const struct one *one)
 {
@@ -287,13 +320,34 @@ static tide_status show_account(struct status *status, const struct one *one)
         return TIDE_OK;
     tide_status rc =
         tide_system_account_look(system, cli->ledger, one->row.name, endpoint, &cli->err);
-    if (rc == TIDE_NOT_FOUND)
+    if (rc == TIDE_NOT_FOUND && !account_is_kept(&one->row) && one->running + one->waiting == 0)
         return TIDE_OK;
     status->home.kept = cli_kept(cli, system);
     if (rc == TIDE_OK)
         rc = system->status(&status->home, cli->ledger, &one->row, &state, &cli->err);
     if (rc == TIDE_OK)
         show_line(status, one, system, &state);
+    else if (is_its_own(rc))
+        show_wrong(status, one, system, rc);
+    return is_its_own(rc) ? TIDE_OK : rc;
+}
+
+/* One snapshot for all: an account that is removed meanwhile is not half there. */
+static tide_status show_accounts(struct status *status)
+{
+    struct cli *cli = status->cli;
+    const tide_rows db = tide_ledger_rows(cli->ledger);
+    bool own = false;
+    tide_status rc = tide_rows_snapshot(db, "the accounts", &own, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, collect, status, &cli->err);
+    if (rc == TIDE_OK && status->failed)
+        rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    if (rc == TIDE_OK)
+        rc = tide_ledger_counts_left(cli->ledger, cli->now_unix_ms, count_jobs, status, &cli->err);
+    for (size_t i = 0; rc == TIDE_OK && i < status->count; i++)
+        rc = show_account(status, &status->accounts[i]);
+    tide_rows_snapshot_end(db, own);
     return rc;
 }
 
@@ -307,12 +361,6 @@ tide_status status_look(struct cli *cli, struct status_meters *meters)
     tide_status rc = archive_here_places(cli, archive_dir, secrets_dir);
     if (rc == TIDE_OK)
         rc = cli_ledger_read(cli);
-    if (rc == TIDE_OK)
-        rc = tide_ledger_accounts(cli->ledger, collect, &status, &cli->err);
-    if (rc == TIDE_OK && status.failed)
-        rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-    if (rc == TIDE_OK)
-        rc = tide_ledger_counts_left(cli->ledger, cli->now_unix_ms, count_jobs, &status, &cli->err);
     status.home = (struct tide_system_home){.world = cli->world,
                                             .mem = cli->mem,
                                             .settings = cli->settings,
@@ -321,8 +369,8 @@ tide_status status_look(struct cli *cli, struct status_meters *meters)
     tide_json_array(&status.list);
     if (rc == TIDE_OK)
         cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
-    for (size_t i = 0; rc == TIDE_OK && i < status.count; i++)
-        rc = show_account(&status, &status.accounts[i]);
+    if (rc == TIDE_OK)
+        rc = show_accounts(&status);
     if (rc == TIDE_OK)
         cli->err = (tide_error){TIDE_OK, 0, ""};
     if (rc == TIDE_OK || cli->table != NULL)

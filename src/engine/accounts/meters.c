@@ -2,6 +2,7 @@
 
 #include "engine/engine.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,13 @@ static const char *const class_names[TIDE_METER_CLASSES] = {
     "ok", "retry", "throttled", "auth", "network", "disk", "canceled", "gone", "permanent", "bug"};
 static const char *const blocked_names[TIDE_BLOCKED_REASONS] = {
     "not", "paused", "halted", "throttled", "server", "auth", "network", "disk", "other"};
+/* MTR2: what providers and the proxies before them are known to answer, and the rest by its hundred. */
+static const char *const code_names[] = {
+    "none", "400", "401", "403", "404", "405", "407", "408",
+    "409",  "410", "411", "412", "413", "414", "416", "421",
+    "422",  "428", "429", "431", "451", "500", "501", "502",
+    "503",  "504", "509", "2xx", "3xx", "4xx", "5xx", TIDE_METRICS_OTHER};
+static_assert(sizeof code_names / sizeof code_names[0] == TIDE_METER_CODES, "a place for each");
 
 /* ---- systems and jobs ---- */
 
@@ -91,20 +99,67 @@ static struct tide_meter_method *method_of(struct tide_meters *meters,
     return &meters->methods[*at - 1];
 }
 
+static struct tide_meter_calls *calls_of(tide_engine *engine, struct tide_account *account)
+{
+    if (account->meters.calls == NULL)
+        account->meters.calls = tide_mem_new(engine->mem, sizeof *account->meters.calls);
+    return account->meters.calls;
+}
+
+static size_t code_named(const char *name)
+{
+    size_t at = 0;
+    while (at < TIDE_METER_CODES - 1 && strcmp(code_names[at], name) != 0)
+        at++;
+    return at;
+}
+
+/* The place of an HTTP code; 0: no answer came. */
+static size_t code_place(int http)
+{
+    char name[16];
+    if (http == 0)
+        return code_named("none");
+    (void)snprintf(name, sizeof name, "%d", http);
+    const size_t exact = code_named(name);
+    if (exact < TIDE_METER_CODES - 1 || http < 200 || http > 599)
+        return exact;
+    (void)snprintf(name, sizeof name, "%dxx", http / 100);
+    return code_named(name);
+}
+
+/* A call that we gave up ourselves is no error.  A batch that was answered, but refused in parts, counts
+ * those (tide_meters_part_failed()). */
+static bool is_error(const struct tide_answer *answer)
+{
+    const tide_class class = tide_status_class(answer->status);
+    const bool in_parts = class == TIDE_CLASS_THROTTLED || class == TIDE_CLASS_AUTH;
+    if (class == TIDE_CLASS_OK || class == TIDE_CLASS_CANCELED)
+        return false;
+    return !(in_parts && answer->http >= 200 && answer->http < 300);
+}
+
+void tide_meters_part_failed(tide_engine *engine, struct tide_account *account, int http)
+{
+    struct tide_meter_calls *calls = calls_of(engine, account);
+    if (calls != NULL)
+        calls->failed_by_code[code_place(http)]++;
+}
+
 void tide_meters_called(tide_engine *engine, struct tide_account *account,
                         const struct tide_answer *answer, uint64_t bytes_down, uint64_t bytes_up)
 {
-    struct tide_meter_calls **calls = &account->meters.calls;
+    struct tide_meter_calls *calls = calls_of(engine, account);
     const uint32_t method = answer->method < TIDE_METHODS_MAX ? answer->method : 0;
-    if (*calls == NULL)
-        *calls = tide_mem_new(engine->mem, sizeof **calls);
-    if (*calls == NULL)
+    if (calls == NULL)
         return; /* without memory a call is not counted */
     const uint32_t count = answer->calls == 0 ? 1 : answer->calls;
-    (*calls)->by_class[method][tide_status_class(answer->status)] += count;
-    (*calls)->units += answer->units;
-    (*calls)->bytes_down += bytes_down;
-    (*calls)->bytes_up += bytes_up;
+    calls->by_class[method][tide_status_class(answer->status)] += count;
+    if (is_error(answer))
+        calls->failed_by_code[code_place(answer->http)] += count;
+    calls->units += answer->units;
+    calls->bytes_down += bytes_down;
+    calls->bytes_up += bytes_up;
     const uint64_t duration_us = answer->latency_ms * (uint64_t)1000;
     tide_histogram_add(&method_of(&engine->meters, account, method)->duration,
                        tide_histogram_work_us, duration_us);
@@ -272,13 +327,18 @@ void tide_account_meters_json(tide_engine *engine, struct tide_account *account,
     const struct tide_meter_calls *calls = account->meters.calls;
     json_t *by_method = json_object();
     json_t *blocked = json_object();
+    json_t *codes = json_object();
     if (calls != NULL)
         calls_json(&engine->meters, account, by_method);
     for (int i = TIDE_BLOCKED_NOT + 1; i < TIDE_BLOCKED_REASONS; i++)
         if (account->meters.blocked_ms[i] > 0)
             (void)json_object_set_new(blocked, blocked_names[i],
                                       number(account->meters.blocked_ms[i]));
+    for (size_t i = 0; calls != NULL && i < TIDE_METER_CODES; i++)
+        if (calls->failed_by_code[i] > 0)
+            (void)json_object_set_new(codes, code_names[i], number(calls->failed_by_code[i]));
     (void)json_object_set_new(json, "calls_by_method", by_method);
+    (void)json_object_set_new(json, "errors_by_code", codes);
     (void)json_object_set_new(json, "units", number(calls == NULL ? 0 : calls->units));
     (void)json_object_set_new(json, "bytes_down", number(calls == NULL ? 0 : calls->bytes_down));
     (void)json_object_set_new(json, "bytes_up", number(calls == NULL ? 0 : calls->bytes_up));

@@ -184,6 +184,31 @@ static void blocked(tide_metrics *metrics, const json_t *accounts)
     others_lines(metrics, others, "reason");
 }
 
+/* Which codes a server uses is its choice: lines beyond the bound are added up by code, which are a
+ * fixed list (MTR2). */
+static void errors(tide_metrics *metrics, const json_t *accounts)
+{
+    json_auto_t *others = json_object();
+    uint32_t lines = 0;
+    tide_metric(metrics, "call_errors_total", "counter",
+                "Calls that failed, by the HTTP code of the answer; none: no answer came.");
+    for (size_t i = 0; i < json_array_size(accounts); i++) {
+        const json_t *account = json_array_get(accounts, i);
+        const char *code = NULL;
+        json_t *count = NULL;
+        json_object_foreach(json_object_get(account, "errors_by_code"), code, count)
+        {
+            if (i < TIDE_METRICS_ACCOUNTS_MAX && lines++ < TIDE_METRICS_ERRORS_MAX)
+                tide_metric_line(
+                    metrics, json_number_value(count),
+                    TIDE_LABELS({"account", word(account, "account")}, {"code", code}));
+            else
+                add_to(others, code, json_number_value(count));
+        }
+    }
+    others_lines(metrics, others, "code");
+}
+
 static void transfers(tide_metrics *metrics, const json_t *accounts)
 {
     static const char *const directions[][2] = {{"down", "bytes_down"}, {"up", "bytes_up"}};
@@ -319,6 +344,7 @@ void tide_metrics_of(const json_t *snapshot, const json_t *alerts, tide_metrics 
     account_states(metrics, accounts);
     quota(metrics, snapshot);
     blocked(metrics, accounts);
+    errors(metrics, accounts);
     transfers(metrics, accounts);
     calls(metrics, snapshot);
 }

@@ -19,7 +19,7 @@
 #include <jansson.h>
 
 /* Room for calls_total alone, which has a line for each account, method and class. */
-enum { TIDE_METRICS_CALLS_MAX = 1000 };
+enum { TIDE_METRICS_CALLS_MAX = 1000, TIDE_METRICS_ERRORS_MAX = 500 };
 
 /* Of an engine, as a text of its own.  TIDE_NO_MEMORY, TIDE_FULL. */
 tide_status tide_metrics_text(tide_engine *engine, tide_buf *text, tide_error *err);

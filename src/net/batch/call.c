@@ -103,6 +103,8 @@ static tide_status on_end(void *arg, bool whole, const struct tide_header *heade
     uint64_t retry_after_ms = 0;
     caller->err.status = TIDE_OK;
     caller->err.code = batch->part.http;
+    if (!is_2xx(batch->part.http))
+        tide_job_part_failed(batch->job, batch->part.http);
     part_headers(batch, headers, headers_count);
     caller->status = is_2xx(batch->part.http)
                          ? batch->sink_failed

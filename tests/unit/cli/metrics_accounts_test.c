@@ -56,6 +56,23 @@ TEST(each_account_has_its_lines_and_each_system_its_sums)
     has(&text, "tidemark_bad_items{account=\"ada\"} 2");
 }
 
+TEST(of_a_broken_account_only_its_jobs_are_told)
+{
+    static struct cli_stored stored;
+    tide_auto_buf text = tide_buf_heap(TIDE_METRICS_BYTES_MAX);
+    json_auto_t *status = json_pack("{s:[o, o]}", "accounts", account_of("ada", "mail", 40),
+                                    account_of("bob", "mail", 0));
+    json_t *bob = json_array_get(json_object_get(status, "accounts"), 1);
+    (void)json_object_set_new(bob, "now", json_string("broken"));
+    text_of(status, &stored, &text);
+    has(&text, "tidemark_accounts_broken 1");
+    has(&text, "tidemark_queue_depth{system=\"mail\"} 6");
+    has(&text, "tidemark_items_left{account=\"ada\"} 5");
+    assert_null(strstr(tide_buf_cstr(&text), "tidemark_items_left{account=\"bob\"}"));
+    assert_null(strstr(tide_buf_cstr(&text), "seconds{account=\"bob\""));
+    assert_null(strstr(tide_buf_cstr(&text), "gaps{account=\"bob\""));
+}
+
 /* MAC1: mail can leave an archive, an account can be removed, and the ledger can be unreadable. */
 TEST(what_was_stored_never_goes_back)
 {

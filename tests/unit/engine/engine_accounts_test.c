@@ -233,6 +233,76 @@ OPENED(calls_are_counted_by_method_and_never_go_back)
     test_http_stop(server);
 }
 
+static json_int_t errors_of(struct fixture *f, const char *code)
+{
+    json_t *snapshot = NULL;
+    const json_t *ada = account_named(f, "ada", &snapshot);
+    const json_int_t count =
+        json_integer_value(json_object_get(json_object_get(ada, "errors_by_code"), code));
+    json_decref(snapshot);
+    return count;
+}
+
+/* MTR2: a server may answer with any number; those that are not usual are counted by their hundred. */
+OPENED(failed_calls_are_counted_by_code)
+{
+    static const struct {
+        tide_status status;
+        int http;
+        uint32_t calls;
+        const char *code; /* NULL: no error */
+    } answers[] = {
+        {TIDE_OK, 200, 0, NULL},
+        {TIDE_THROTTLED, 429, 0, "429"},
+        {TIDE_SERVER, 503, 3, "503"},
+        {TIDE_GONE, 404, 0, "404"},
+        {TIDE_PERMANENT, 418, 0, "4xx"},
+        {TIDE_PERMANENT, 499, 0, "4xx"},
+        {TIDE_SERVER, 599, 0, "5xx"},
+        {TIDE_PERMANENT, 302, 0, "3xx"},
+        {TIDE_SERVER, 204, 0, "2xx"},
+        {TIDE_PERMANENT, 999, 0, "other"},
+        {TIDE_PERMANENT, -7, 0, "other"},
+        {TIDE_NETWORK, 0, 0, "none"},
+        {TIDE_CANCELED, 0, 0, NULL},
+        {TIDE_THROTTLED, 200, 9, NULL}, /* its parts are counted */
+    };
+    const uint32_t account = new_account(f, "ada", "default");
+    struct tide_account *ada = tide_engine_account_of(f->engine, account);
+    tide_lock_take(f->world, f->engine->lock);
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        const struct tide_answer answer = {
+            .status = answers[i].status, .http = answers[i].http, .calls = answers[i].calls};
+        tide_meters_called(f->engine, ada, &answer, 0, 0);
+    }
+    tide_meters_part_failed(f->engine, ada, 429);
+    tide_lock_drop(f->world, f->engine->lock);
+    assert_int_equal(errors_of(f, "429"), 2);
+    assert_int_equal(errors_of(f, "503"), 3); /* a batch of three */
+    assert_int_equal(errors_of(f, "404"), 1);
+    assert_int_equal(errors_of(f, "4xx"), 2);
+    assert_int_equal(errors_of(f, "5xx"), 1);
+    assert_int_equal(errors_of(f, "3xx"), 1);
+    assert_int_equal(errors_of(f, "2xx"), 1);
+    assert_int_equal(errors_of(f, "other"), 2);
+    assert_int_equal(errors_of(f, "none"), 1);
+    assert_int_equal(errors_of(f, "200"), 0);
+}
+
+/* The whole way, from an answer to the snapshot. */
+OPENED(a_call_that_fails_has_its_code_in_the_snapshot)
+{
+    test_http *server = test_http_start();
+    struct counted counted = {.url = test_http_url(server, "/status?code=403")};
+    const uint32_t kind = DEFINE(f, "work", counted_handler, .context = &counted);
+    const uint32_t account = new_account(f, "ada", "default");
+    ENQUEUE(f, .kind = kind, .account = account);
+    run_all(f);
+    assert_int_equal(errors_of(f, "403"), get(&counted.runs));
+    fixture_close(f);
+    test_http_stop(server);
+}
+
 static json_int_t blocked_ms(struct fixture *f, const char *reason)
 {
     json_t *snapshot = NULL;

@@ -18,10 +18,11 @@ static json_t *account_of(int number, int methods)
         (void)snprintf(method, sizeof method, "gmail.method%d", i);
         (void)json_object_set_new(calls, method, json_pack("{s:i, s:i}", "ok", 10, "retry", 2));
     }
-    return json_pack("{s:s, s:s, s:i, s:i, s:o, s:i, s:i, s:{s:i}, s:i, s:i, s:i}", "account", name,
-                     "state", "running", "retried", 1, "workers", 3, "calls_by_method", calls,
-                     "window_used_units", 3, "window_max_units", 4, "blocked_ms", "throttled", 1500,
-                     "units", 20, "bytes_down", 100, "bytes_up", 7);
+    return json_pack("{s:s, s:s, s:i, s:i, s:o, s:i, s:i, s:{s:i}, s:i, s:i, s:i, s:{s:i, s:i}}",
+                     "account", name, "state", "running", "retried", 1, "workers", 3,
+                     "calls_by_method", calls, "window_used_units", 3, "window_max_units", 4,
+                     "blocked_ms", "throttled", 1500, "units", 20, "bytes_down", 100, "bytes_up", 7,
+                     "errors_by_code", "429", 3, "none", 1);
 }
 
 static json_t *snapshot_of(int accounts, int methods)
@@ -78,6 +79,41 @@ TEST(accounts_beyond_the_bound_are_one)
     assert_int_equal(count_of(all, "\ntidemark_governor_workers{"), TIDE_METRICS_ACCOUNTS_MAX);
     has(&text, "tidemark_quota_used_ratio{account=\"account 0\",limit=\"account\"} 0.75");
     has(&text, "tidemark_quota_used_ratio{account=\"gmail\",limit=\"project\"} 0.125");
+}
+
+TEST(errors_are_told_by_code)
+{
+    tide_auto_buf text = tide_buf_heap(TIDE_METRICS_BYTES_MAX);
+    json_auto_t *snapshot = snapshot_of(TIDE_METRICS_ACCOUNTS_MAX + 6, 0);
+    assert_int_equal(text_of(snapshot, NULL, &text), TIDE_OK);
+    has(&text, "tidemark_call_errors_total{account=\"account 3\",code=\"429\"} 3");
+    has(&text, "tidemark_call_errors_total{account=\"account 63\",code=\"none\"} 1");
+    has(&text, "tidemark_call_errors_total{account=\"other\",code=\"429\"} 18");
+    assert_int_equal(count_of(tide_buf_cstr(&text), "\ntidemark_call_errors_total{"),
+                     2 * TIDE_METRICS_ACCOUNTS_MAX + 2);
+}
+
+TEST(errors_of_many_codes_are_bounded_and_none_is_lost)
+{
+    enum { CODES = 20 };
+    tide_auto_buf text = tide_buf_heap(TIDE_METRICS_BYTES_MAX);
+    json_auto_t *snapshot = snapshot_of(TIDE_METRICS_ACCOUNTS_MAX, 0);
+    for (size_t i = 0; i < TIDE_METRICS_ACCOUNTS_MAX; i++) {
+        json_t *codes = json_object();
+        for (int k = 0; k < CODES; k++) {
+            char name[16];
+            (void)snprintf(name, sizeof name, "%d", 400 + k);
+            (void)json_object_set_new(codes, name, json_integer(1));
+        }
+        (void)json_object_set_new(json_array_get(json_object_get(snapshot, "accounts"), i),
+                                  "errors_by_code", codes);
+    }
+    assert_int_equal(text_of(snapshot, NULL, &text), TIDE_OK);
+    assert_int_equal(count_of(tide_buf_cstr(&text), "\ntidemark_call_errors_total{"),
+                     TIDE_METRICS_ERRORS_MAX + CODES);
+    /* 25 accounts have 20 lines each; the other 39 are in these. */
+    has(&text, "tidemark_call_errors_total{account=\"other\",code=\"419\"} 39");
+    has(&text, "tidemark_metrics_left_out 0");
 }
 
 TEST(calls_of_many_methods_are_bounded_and_none_is_lost)

@@ -4,6 +4,7 @@
  * Method: an engine in the simulated world whose jobs each ask for one item; the server
  * takes the request apart, decides a fate for every part from the seed, writes it down
  * and answers; every job compares what it got with what was written down. */
+#include "base/json.h"
 #include "base/rng.h"
 #include "net/batch/batch.h"
 #include "net/batch/multipart.h"
@@ -504,6 +505,18 @@ TEST(parts_fly_together_and_the_size_grows)
     finish(f);
 }
 
+/* Failed calls of the account, as the engine shows them (E9.1). */
+static uint64_t errors_of(struct fixture *f, const char *code)
+{
+    json_auto_t *snapshot = NULL;
+    tide_auto_buf text = tide_buf_heap(1 << 20);
+    OK(f, tide_engine_snapshot(f->engine, &text, err));
+    OK(f, tide_json_parse(tide_buf_text(&text), &snapshot, err));
+    const json_t *account = json_array_get(json_object_get(snapshot, "accounts"), 0);
+    return (uint64_t)json_integer_value(
+        json_object_get(json_object_get(account, "errors_by_code"), code));
+}
+
 /* BAT3: every fate beside every other one, in 40 worlds. */
 TEST(the_outcome_of_a_part_is_its_own)
 {
@@ -521,6 +534,10 @@ TEST(the_outcome_of_a_part_is_its_own)
         if (stats.missing != fates[MISSING] + fates[BROKEN] || stats.refused != fates[LIMITED])
             fail_msg("seed %" PRIu64 ": %" PRIu64 " missing, %" PRIu64 " refused", seed,
                      stats.missing, stats.refused);
+        assert_int_equal(errors_of(f, "404"), fates[GONE_]);
+        assert_int_equal(errors_of(f, "429"), fates[LIMITED]);
+        assert_int_equal(errors_of(f, "500"), fates[FAILED]);
+        assert_int_equal(errors_of(f, "2xx"), 0);
         for (unsigned i = 0; i < FATES; i++)
             seen[i] += fates[i];
         finish(f);
