@@ -34,15 +34,12 @@ tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, b
 {
     if (rows.sqlite == NULL)
         return tide_rows_pg_has(rows, table, what, has_out, err);
-    tide_auto_prepared *stmt = NULL;
-    if (sqlite3_prepare_v2(rows.sqlite, "SELECT 1 FROM sqlite_master WHERE name = ?1", -1, &stmt,
-                           NULL) != SQLITE_OK)
-        return failed(rows, what, err);
-    tide_bind_text(stmt, 1, tide_text_of(table));
-    const int code = sqlite3_step(stmt);
-    const bool well = code == SQLITE_ROW || code == SQLITE_DONE;
-    TIDE_TRY(well ? TIDE_OK : failed(rows, what, err));
-    *has_out = code == SQLITE_ROW;
+    tide_auto_rows stmt;
+    bool row = false;
+    TIDE_TRY(tide_rows_ask(rows, what, &stmt, err, "SELECT 1 FROM sqlite_master WHERE name = ?1",
+                           table));
+    TIDE_TRY(tide_rows_step(&stmt, &row, err));
+    *has_out = row;
     return TIDE_OK;
 }
 
@@ -69,15 +66,67 @@ void tide_rows_snapshot_end(tide_rows rows, bool own)
         (void)sqlite3_exec(rows.sqlite, "COMMIT", NULL, NULL, NULL);
 }
 
+/* ---- statements that are kept (RWS4) ---- */
+
+static struct sqlite3_stmt *kept_take(struct tide_rows_kept *kept, const char *sql)
+{
+    for (size_t i = 0; kept != NULL && i < kept->count; i++)
+        if (!kept->list[i].in_use && strcmp(sqlite3_sql(kept->list[i].stmt), sql) == 0) {
+            kept->list[i].in_use = true;
+            return kept->list[i].stmt;
+        }
+    return NULL;
+}
+
+static void kept_add(struct tide_rows_kept *kept, struct sqlite3_stmt *stmt)
+{
+    if (kept == NULL || kept->count == TIDE_ROWS_KEPT_MAX)
+        return;
+    kept->list[kept->count].stmt = stmt;
+    kept->list[kept->count++].in_use = true;
+}
+
+/* False: it is not among them. */
+static bool kept_give(struct tide_rows_kept *kept, struct sqlite3_stmt *stmt)
+{
+    for (size_t i = 0; kept != NULL && i < kept->count; i++)
+        if (kept->list[i].stmt == stmt) {
+            (void)sqlite3_reset(stmt);
+            (void)sqlite3_clear_bindings(stmt);
+            kept->list[i].in_use = false;
+            return true;
+        }
+    return false;
+}
+
+void tide_rows_kept_done(struct tide_rows_kept *kept)
+{
+    for (size_t i = 0; i < kept->count; i++) {
+        TIDE_ASSERT(!kept->list[i].in_use);
+        (void)sqlite3_finalize(kept->list[i].stmt);
+    }
+    kept->count = 0;
+}
+
+static tide_status prepare_sqlite(tide_rows rows, const char *sql, tide_rows_stmt *stmt,
+                                  tide_error *err)
+{
+    stmt->sqlite = kept_take(rows.kept, sql);
+    if (stmt->sqlite != NULL)
+        return TIDE_OK;
+    if (sqlite3_prepare_v2(rows.sqlite, sql, -1, &stmt->sqlite, NULL) != SQLITE_OK)
+        return failed(rows, stmt->what, err);
+    if (stmt->sqlite != NULL)
+        kept_add(rows.kept, stmt->sqlite);
+    return TIDE_OK;
+}
+
 tide_status tide_rows_prepare(tide_rows rows, const char *sql, const char *what,
                               tide_rows_stmt *stmt_out, tide_error *err)
 {
     tide_rows_stmt stmt = {.rows = rows, .what = what};
-    tide_status rc = TIDE_OK;
-    if (rows.sqlite == NULL)
-        rc = tide_rows_pg_prepare(sql, &stmt, err);
-    else if (sqlite3_prepare_v2(rows.sqlite, sql, -1, &stmt.sqlite, NULL) != SQLITE_OK)
-        rc = failed(rows, what, err);
+    const tide_status rc = rows.sqlite == NULL ? tide_rows_pg_prepare(sql, &stmt, err)
+                                               : prepare_sqlite(rows, sql, &stmt, err);
     *stmt_out = rc == TIDE_OK ? stmt : (tide_rows_stmt){.what = what};
     return rc;
 }
@@ -176,7 +225,7 @@ tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err)
 
 void tide_rows_end(tide_rows_stmt *stmt)
 {
-    if (stmt->sqlite != NULL)
+    if (stmt->sqlite != NULL && !kept_give(stmt->rows.kept, stmt->sqlite))
         (void)sqlite3_finalize(stmt->sqlite);
     if (stmt->pg != NULL)
         tide_rows_pg_end(stmt);

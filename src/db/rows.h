@@ -3,7 +3,8 @@
  * The systems on the engine keep rows of their own beside the ledger (E1.6) and get a
  * bare connection for the length of a transaction.  Their statements run a few times
  * in a run: preparing each when it is needed is simpler than keeping it.  Hot statements
- * use db.h and pg.h, which keep them prepared.
+ * use db.h and pg.h, which keep them prepared.  One look at many accounts runs the same ones
+ * for each of them; a connection that is only read may keep those (struct tide_rows_kept).
  *
  * A statement is written once, in the part of SQL that both databases read alike, with
  * ?1, ?2, ... for its parameters.  For PostgreSQL it is translated (tide_rows_translate()):
@@ -25,6 +26,8 @@
  *         makes sense (TIDE_NETWORK, TIDE_BUSY), so the caller must return it.
  *   RWS3  text that is not UTF-8 is stored too: PostgreSQL gets U+FFFD for each byte it would
  *         refuse (a message cut in the middle of a character must not fail a run).
+ *   RWS4  a kept statement is used by one caller at a time, and between two uses it is reset and
+ *         nothing is bound to it: it holds no lock and shows no value of the use before.
  */
 #ifndef TIDE_DB_ROWS_H
 #define TIDE_DB_ROWS_H
@@ -42,11 +45,26 @@ struct sqlite3;
 struct sqlite3_stmt;
 struct pg_conn;
 
+enum { TIDE_ROWS_KEPT_MAX = 32 };
+
+/* Statements of a SQLite connection that stay prepared; embedded, zeroed at first.  Those beyond
+ * the bound are prepared anew each time. */
+struct tide_rows_kept {
+    struct {
+        struct sqlite3_stmt *stmt;
+        bool in_use;
+    } list[TIDE_ROWS_KEPT_MAX];
+    size_t count;
+};
+/* Before the connection is closed; no statement is under way. */
+void tide_rows_kept_done(struct tide_rows_kept *kept);
+
 /* A connection; one of the two is NULL.  Both are: the server cannot be reached
  * now (TIDE_NETWORK). */
 typedef struct tide_rows {
     struct sqlite3 *sqlite;
-    struct pg_conn *postgres; /* PGconn */
+    struct pg_conn *postgres;    /* PGconn */
+    struct tide_rows_kept *kept; /* borrowed; NULL: none is */
 } tide_rows;
 
 enum { TIDE_ROWS_PARAMS_MAX = 16, TIDE_ROWS_SQL_BYTES_MAX = 64 << 10 };

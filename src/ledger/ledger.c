@@ -1,5 +1,6 @@
 /* ledger.c - passes each operation to the store behind the ledger, and does what is the
  * same for every store. */
+#include "ledger/rows.h"
 #include "ledger/ledger.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -301,6 +302,11 @@ struct sqlite3 *tide_tx_sqlite(tide_tx *tx)
 struct sqlite3 *tide_ledger_sqlite(tide_ledger *ledger)
 {
     return ledger->sqlite;
+}
+
+struct tide_rows_kept *tide_ledger_kept(tide_ledger *ledger)
+{
+    return ledger->kept;
 }
 
 bool tide_ledger_purge_more(const tide_ledger *ledger)

@@ -9,7 +9,7 @@
 tide_status tide_ledger_ask_with(tide_ledger *ledger, tide_rows_stmt *stmt_out, tide_error *err,
                                  const tide_value *values, size_t count)
 {
-    tide_rows rows = {NULL, NULL};
+    tide_rows rows = {.sqlite = NULL};
     *stmt_out = (tide_rows_stmt){.what = NULL};
     TIDE_TRY(ledger->ops->rows(ledger, &rows, err));
     return tide_rows_ask_with(rows, "the ledger", stmt_out, err, values, count);

@@ -16,7 +16,7 @@
 static tide_status change_with(tide_tx *tx, uint64_t *changed_out, tide_error *err,
                                const tide_value *values, size_t count)
 {
-    tide_rows rows = {NULL, NULL};
+    tide_rows rows = {.sqlite = NULL};
     tide_status rc = tx->ledger->ops->rows(tx->ledger, &rows, err);
     if (rc == TIDE_OK)
         rc = tide_rows_change_with(rows, "the ledger", changed_out, err, values, count);

@@ -22,11 +22,15 @@ static inline tide_rows tide_tx_rows(tide_tx *tx)
     struct sqlite3 *sqlite = tide_tx_sqlite(tx);
     return tide_rows_of(sqlite, sqlite != NULL ? NULL : tide_tx_postgres(tx));
 }
+/* The statements that a SQLite ledger keeps if it was opened with `read_only`; NULL. */
+struct tide_rows_kept *tide_ledger_kept(tide_ledger *ledger);
 /* Of a ledger that was opened with `read_only`; valid until its next operation. */
 static inline tide_rows tide_ledger_rows(tide_ledger *ledger)
 {
     struct sqlite3 *sqlite = tide_ledger_sqlite(ledger);
-    return tide_rows_of(sqlite, sqlite != NULL ? NULL : tide_ledger_postgres(ledger));
+    tide_rows rows = tide_rows_of(sqlite, sqlite != NULL ? NULL : tide_ledger_postgres(ledger));
+    rows.kept = tide_ledger_kept(ledger);
+    return rows;
 }
 
 #endif

@@ -71,6 +71,31 @@ static void first_line(tide_text text, char line[400])
                    bytes == 0 ? "" : text.data);
 }
 
+/* The command ran: what is left of it goes to the caller. */
+static void call_end(struct cli *call, tide_status rc, struct cli_called *called_out)
+{
+    called_out->exit_code = cli_conclude(call, &rc);
+    called_out->status = rc;
+    first_line(rc == TIDE_OK ? tide_buf_text(&call->out) : tide_text_of(call->err.text),
+               called_out->line);
+    (void)snprintf(called_out->hint, sizeof called_out->hint, "%s",
+                   rc == TIDE_OK ? "" : call->hint);
+    cli_json_conclude(call, rc);
+    called_out->json = call->json;
+    call->json = (tide_json){.value = NULL};
+}
+
+static tide_status call_run(struct cli *call, tide_status parsed)
+{
+    if (parsed != TIDE_OK) {
+        call->exit_code = CLI_EXIT_USAGE;
+        return parsed;
+    }
+    if (call->want_help || call->want_version || call->command == NULL)
+        return cli_wrong(call, "Name a command.", "nothing to run");
+    return call->command->run(call);
+}
+
 tide_status cli_call(const struct cli *host, const char *const *words, size_t words_count,
                      const tide_cancel *cancel, struct cli_called *called_out)
 {
@@ -85,25 +110,35 @@ tide_status cli_call_asked(const struct cli *host, const char *const *words, siz
     *called_out = (struct cli_called){.status = TIDE_NO_MEMORY};
     if (call == NULL)
         return TIDE_NO_MEMORY;
-    tide_status rc = parse(call, words, words_count);
+    const tide_status parsed = parse(call, words, words_count);
     take_home(host, call, cancel);
     if (asked_unix_ms != 0)
         call->asked_unix_ms = asked_unix_ms;
-    if (rc != TIDE_OK)
-        call->exit_code = CLI_EXIT_USAGE;
-    else if (call->want_help || call->want_version || call->command == NULL)
-        rc = cli_wrong(call, "Name a command.", "nothing to run");
-    else
-        rc = call->command->run(call);
-    called_out->exit_code = cli_conclude(call, &rc);
-    called_out->status = rc;
-    first_line(rc == TIDE_OK ? tide_buf_text(&call->out) : tide_text_of(call->err.text),
-               called_out->line);
-    (void)snprintf(called_out->hint, sizeof called_out->hint, "%s",
-                   rc == TIDE_OK ? "" : call->hint);
-    cli_json_conclude(call, rc);
-    called_out->json = call->json;
-    call->json = (tide_json){.value = NULL};
+    call_end(call, call_run(call, parsed), called_out);
+    cli_call_close(call);
+    return TIDE_OK;
+}
+
+tide_status cli_call_again(const struct cli *host, const char *const *words, size_t words_count,
+                           const tide_cancel *cancel, tide_ledger **ledger,
+                           struct cli_called *called_out)
+{
+    struct cli *call = call_new(host);
+    *called_out = (struct cli_called){.status = TIDE_NO_MEMORY};
+    if (call == NULL)
+        return TIDE_NO_MEMORY;
+    const tide_status parsed = parse(call, words, words_count);
+    take_home(host, call, cancel);
+    call->ledger = *ledger;
+    *ledger = NULL;
+    /* What opening it would do: settings are read, which may name another one. */
+    if (call->ledger != NULL && (cli_ledger_choose(call) != TIDE_OK || call->shared != NULL))
+        cli_ledger_close(call);
+    call_end(call, call_run(call, parsed), called_out);
+    if (called_out->status == TIDE_OK && call->shared == NULL && call->lock == NULL) {
+        *ledger = call->ledger;
+        call->ledger = NULL;
+    }
     cli_call_close(call);
     return TIDE_OK;
 }

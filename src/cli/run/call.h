@@ -31,6 +31,12 @@ tide_status cli_call(const struct cli *host, const char *const *words, size_t wo
 tide_status cli_call_asked(const struct cli *host, const char *const *words, size_t words_count,
                            uint64_t asked_unix_ms, const tide_cancel *cancel,
                            struct cli_called *called_out);
+/* The same for a command that only reads and is run again and again by one thread: *ledger, NULL at first,
+ * stays open between the calls.  The caller closes it (tide_ledger_close()); a call that fails does so
+ * itself, and the next one opens it anew.  A shared ledger is not kept. */
+tide_status cli_call_again(const struct cli *host, const char *const *words, size_t words_count,
+                           const tide_cancel *cancel, tide_ledger **ledger,
+                           struct cli_called *called_out);
 void cli_called_done(struct cli_called *called);
 
 /* The start and the end of such a command, for a caller that runs a function of its own: the home and

@@ -18,6 +18,7 @@ struct cli_live_state {
     tide_cond *news;
     tide_cancel cancel;
     bool watched[CLI_LIVE_TOPICS]; /* under the lock */
+    tide_ledger *ledger;           /* of the thread, while a page looks; NULL: not open */
     bool stopping;
 };
 
@@ -39,7 +40,7 @@ static void publish(struct cli_live_state *live, size_t topic)
     struct cli *cli = live->serve->cli;
     struct cli_called called;
     tide_buf text;
-    if (cli_call(cli, &commands[topic], 1, &live->cancel, &called) != TIDE_OK)
+    if (cli_call_again(cli, &commands[topic], 1, &live->cancel, &live->ledger, &called) != TIDE_OK)
         return;
     tide_buf_init(&text, cli->mem, CALL_BYTES_MAX);
     /* A state that does not fit is not published: the page asks for it. */
@@ -48,6 +49,14 @@ static void publish(struct cli_live_state *live, size_t topic)
                                  (tide_text){text.data, text.bytes - 1});
     tide_buf_done(&text);
     cli_called_done(&called);
+}
+
+/* Nobody looks any more. */
+static void ledger_close(struct cli_live_state *live)
+{
+    if (live->ledger != NULL)
+        tide_ledger_close(live->ledger, false);
+    live->ledger = NULL;
 }
 
 static void live_main(void *arg)
@@ -65,12 +74,15 @@ static void live_main(void *arg)
             publish(live, i);
             tide_lock_take(world, live->lock);
         }
+        if (!any)
+            ledger_close(live);
         if (!live->stopping)
             (void)tide_cond_wait(world, live->news, live->lock,
                                  any ? tide_world_now_us(world) + EVERY_MS * (uint64_t)1000
                                      : TIDE_NEVER);
     }
     tide_lock_drop(world, live->lock);
+    ledger_close(live);
 }
 
 tide_status cli_live_new(struct cli_serve *serve, tide_error *err)

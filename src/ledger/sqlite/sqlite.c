@@ -224,6 +224,7 @@ static tide_status rows_of(tide_ledger *ledger, tide_rows *rows_out, tide_error 
 {
     (void)err;
     rows_out->sqlite = ledger->sqlite;
+    rows_out->kept = ledger->kept;
     return TIDE_OK;
 }
 
@@ -245,6 +246,7 @@ static void names_change(tide_ledger *ledger)
 static void destroy(struct tide_sqlite *self)
 {
     tide_mem *mem = self->mem;
+    tide_rows_kept_done(&self->statements);
     tide_db_close(&self->side);
     tide_db_close(&self->db);
     tide_buf_done(&self->kept);
@@ -389,6 +391,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
         rc = tide_db_statements(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
     if (rc == TIDE_OK) {
         self->base.sqlite = self->db.handle;
+        self->base.kept = options->read_only ? &self->statements : NULL;
         (void)sqlite3_commit_hook(self->db.handle, commit_wanted, self);
         (void)sqlite3_rollback_hook(self->db.handle, rolled_back, self);
         (void)sqlite3_wal_hook(self->db.handle, log_grew, self);

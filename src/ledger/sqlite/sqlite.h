@@ -216,7 +216,8 @@ struct tide_sqlite {
     tide_ledger base; /* first */
     struct tide_tx tx;
     tide_db db;
-    tide_db side; /* checkpoints and backups; never used by the writer thread */
+    tide_db side;                     /* checkpoints and backups; never used by the writer thread */
+    struct tide_rows_kept statements; /* of `db`, if it is only read */
     tide_mem *mem;
     tide_world *world; /* borrowed */
     const char *vfs;   /* borrowed from the world */

@@ -149,9 +149,13 @@ tide_status mail_home_wait(struct cli *cli, struct mail_home *home, struct cli_a
 
 /* ---- which account ---- */
 
+/* Archives stay where accounts are removed: those of accounts that exist come first. */
 struct choice {
-    unsigned count;
+    unsigned count; /* archives */
     char email[256];
+    const struct cli_names *known; /* accounts that exist; NULL: archives are only counted */
+    unsigned known_count;          /* archives of these */
+    char known_email[256];
 };
 
 void mail_home_archives(const char *archive_dir, bool (*visit)(const char *email, void *arg),
@@ -171,7 +175,42 @@ static bool choose(const char *email, void *arg)
     struct choice *choice = arg;
     choice->count++;
     (void)snprintf(choice->email, sizeof choice->email, "%s", email);
+    for (size_t i = 0; choice->known != NULL && i < choice->known->count; i++)
+        if (strcmp(choice->known->list[i], email) == 0) {
+            choice->known_count++;
+            (void)snprintf(choice->known_email, sizeof choice->known_email, "%s", email);
+        }
     return true;
+}
+
+/* Which of several archives: that of the only account that exists.  A home whose ledger cannot be read
+ * has no known accounts. */
+static tide_status choose_known(struct cli *cli, const struct mail_home *home, char email_out[256])
+{
+    const tide_error kept = cli->err;
+    char hint[sizeof cli->hint];
+    struct cli_names names;
+    struct choice choice = {.known = &names};
+    const bool opens = cli->ledger == NULL && cli->lock == NULL;
+    memcpy(hint, cli->hint, sizeof hint);
+    if (cli_names(cli, &tide_mail_system, NULL, 0, &names) != TIDE_OK) {
+        cli->err = kept;
+        memcpy(cli->hint, hint, sizeof hint);
+    }
+    if (opens) /* the caller may open it to write */
+        cli_ledger_close(cli);
+    mail_home_archives(home->archive_dir, choose, &choice);
+    cli_names_done(&names);
+    if (choice.known_count > 1)
+        return cli_fail(cli, TIDE_INVALID, "Name one with --account EMAIL.",
+                        "there are %u mail accounts", choice.known_count);
+    if (choice.known_count == 0)
+        return cli_fail(
+            cli, TIDE_INVALID, "Name one with --account EMAIL.",
+            "there are %u mail archives, and none of them is of an account that is added here",
+            choice.count);
+    (void)snprintf(email_out, 256, "%s", choice.known_email);
+    return TIDE_OK;
 }
 
 tide_status mail_home_account(struct cli *cli, struct mail_home *home, const char *named,
@@ -195,8 +234,7 @@ tide_status mail_home_account(struct cli *cli, struct mail_home *home, const cha
                         "`tidemark mail sync`.",
                         "there is no mail archive in %s", home->archive_dir);
     if (choice.count > 1)
-        return cli_fail(cli, TIDE_INVALID, "Name one with --account EMAIL.",
-                        "there are %u mail accounts", choice.count);
+        return choose_known(cli, home, email_out);
     (void)snprintf(email_out, 256, "%s", choice.email);
     return TIDE_OK;
 }

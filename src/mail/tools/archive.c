@@ -7,11 +7,13 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- which account ---- */
 
 struct choice {
     const char *named; /* NULL: any */
+    const char *dir;   /* of the archives */
     unsigned count;
     char email[256];
     char list[400]; /* of names, for an error */
@@ -28,9 +30,9 @@ static void note(struct choice *choice, const char *name)
 
 /* The directories of the archive are named after accounts.  An argument is compared with them, and
  * never used as a path: it may come from a text in a mail. */
-static void choose(const char *dir, struct choice *choice)
+static void choose(struct choice *choice)
 {
-    DIR *folder = opendir(dir);
+    DIR *folder = opendir(choice->dir);
     if (folder == NULL)
         return;
     for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
@@ -40,11 +42,37 @@ static void choose(const char *dir, struct choice *choice)
     (void)closedir(folder);
 }
 
+static void note_existing(const char *name, void *arg)
+{
+    struct choice *choice = arg;
+    char dir[CLI_PATH_BYTES + 300];
+    tide_mail_dir(choice->dir, name, dir, sizeof dir);
+    if (access(dir, F_OK) == 0)
+        note(choice, name);
+}
+
+/* Archives stay where accounts are removed: of several, those of accounts that exist come first.  A
+ * ledger that cannot be read changes nothing. */
+static void prefer_existing(struct cli *cli, struct choice *choice)
+{
+    const tide_error kept = cli->err;
+    struct choice existing = {.dir = choice->dir};
+    const struct tide_system *mail = tide_system_named(cli->systems, TIDE_TEXT("mail"));
+    tide_status rc = mail == NULL ? TIDE_NOT_FOUND : cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_system_accounts(mail, cli->ledger, note_existing, &existing, &cli->err);
+    cli->err = kept;
+    if (rc == TIDE_OK && existing.count > 0)
+        *choice = existing;
+}
+
 static tide_status account_choose(struct tide_tool_call *call, const char *archive_dir,
                                   char email_out[256])
 {
-    struct choice choice = {.named = tide_tool_text(call, "account")};
-    choose(archive_dir, &choice);
+    struct choice choice = {.named = tide_tool_text(call, "account"), .dir = archive_dir};
+    choose(&choice);
+    if (choice.count > 1)
+        prefer_existing(call->cli, &choice);
     if (choice.count == 0 && choice.named != NULL)
         return cli_fail(call->cli, TIDE_NOT_FOUND, "list_accounts has the names.",
                         "there is no archive of mail of \"%.200s\" here", choice.named);

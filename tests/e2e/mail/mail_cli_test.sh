@@ -144,6 +144,15 @@ t account remove "$other" 2>"$dir/err" && fail "removed twice"
 t account list --json | jq -e ".accounts | all(.account != \"$other\" or (.mail | not))" >/dev/null || fail "it is listed"
 [ -d "$dir/home/archive/$other" ] || fail "its archive is gone"
 t mail sync --quiet --json | jq -e '.accounts | length == 1' >/dev/null || fail "a sync after a removal"
+# Its archive is read if it is named, and no reason to ask which account is meant.
+one=$(sqlite3 "$(ls "$dir/home/archive/$user"/*.db | head -n 1)" 'SELECT gmail_id FROM message LIMIT 1')
+left=$(sqlite3 "$(ls "$dir/home/archive/$other"/*.db | head -n 1)" 'SELECT gmail_id FROM message LIMIT 1')
+t mail show "$one" >"$dir/out" 2>"$dir/err" || fail "an archive that was left is in the way: $(cat "$dir/err")"
+t mail show "$left" --account "$other" >"$dir/out" 2>"$dir/err" || fail "an archive that was left: $(cat "$dir/err")"
+t account remove "$user" >/dev/null 2>&1 || fail "remove $user"
+t mail show "$one" >"$dir/out" 2>"$dir/err" && fail "one of two archives that were left was chosen"
+grep -q 'there are 2 mail archives' "$dir/err" && grep -q -- '--account' "$dir/err" || fail "no clear word: $(cat "$dir/err")"
+t mail show "$one" --account "$user" >"$dir/out" 2>"$dir/err" || fail "an archive that was left: $(cat "$dir/err")"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

@@ -4,6 +4,7 @@
 #include "support/heap.h"
 
 #include <libpq-fe.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,6 +239,67 @@ CASE(a_snapshot_in_a_transaction_is_that_transaction)
     OK(tide_rows_snapshot(*rows, WHAT, &own, err));
     assert_false(own);
     tide_rows_snapshot_end(*rows, rows->sqlite != NULL);
+}
+
+/* ---- SQLite alone: statements that are kept (RWS4) ---- */
+
+static uint64_t ask_kept(tide_rows rows, uint64_t number)
+{
+    tide_auto_rows stmt;
+    bool row = false;
+    OK(tide_rows_ask(rows, WHAT, &stmt, err, "SELECT ?1 + 1", number));
+    OK(tide_rows_step(&stmt, &row, err));
+    assert_true(row);
+    return tide_rows_get_u64(&stmt, 0);
+}
+
+CASE(a_kept_statement_is_used_again_and_shows_nothing_of_before)
+{
+    struct tide_rows_kept kept = {.count = 0};
+    tide_rows keeping = *rows;
+    if (rows->sqlite == NULL)
+        return;
+    keeping.kept = &kept;
+    assert_int_equal(ask_kept(keeping, 4), 5);
+    assert_int_equal(ask_kept(keeping, 40), 41);
+    assert_int_equal(kept.count, 1);
+
+    /* What is not bound is NULL, not the value of the use before. */
+    tide_rows_stmt stmt;
+    bool row = false;
+    OK(tide_rows_prepare(keeping, "SELECT ?1 + 1", WHAT, &stmt, err));
+    OK(tide_rows_step(&stmt, &row, err));
+    assert_int_equal(sqlite3_column_type(stmt.sqlite, 0), SQLITE_NULL);
+    /* While it is under way, another use of the same text has its own. */
+    assert_int_equal(ask_kept(keeping, 1), 2);
+    assert_int_equal(kept.count, 2);
+    tide_rows_end(&stmt);
+
+    /* Left in the middle it holds no lock: the connection can begin and end a transaction. */
+    assert_int_equal(sqlite3_exec(rows->sqlite, "BEGIN; COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(ask_kept(keeping, 7), 8);
+    assert_int_equal(kept.count, 2);
+    tide_rows_kept_done(&kept);
+    assert_int_equal(kept.count, 0);
+}
+
+CASE(statements_beyond_the_bound_are_not_kept)
+{
+    struct tide_rows_kept kept = {.count = 0};
+    tide_rows keeping = *rows;
+    if (rows->sqlite == NULL)
+        return;
+    keeping.kept = &kept;
+    for (int turn = 0; turn < 2; turn++)
+        for (unsigned i = 0; i < TIDE_ROWS_KEPT_MAX + 5; i++) {
+            tide_auto_rows stmt;
+            bool row = false;
+            OK(tide_rows_prepare(keeping, textf("SELECT %u", i), WHAT, &stmt, err));
+            OK(tide_rows_step(&stmt, &row, err));
+            assert_int_equal(tide_rows_get_u64(&stmt, 0), i);
+        }
+    assert_int_equal(kept.count, TIDE_ROWS_KEPT_MAX);
+    tide_rows_kept_done(&kept); /* the teardown finds whatever is left */
 }
 
 /* ---- PostgreSQL alone ---- */
