@@ -535,6 +535,21 @@ tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err
     return TIDE_OK;
 }
 
+tide_status tide_mail_index_soon(tide_mail *mail, bool *left_out, tide_error *err)
+{
+    *left_out = false;
+    for (size_t i = 0;; i++) {
+        bool left = false;
+        tide_lock_take(mail->world, mail->lock);
+        tide_archive *archive = i < mail->users_count ? mail->users[i]->archive : NULL;
+        tide_lock_drop(mail->world, mail->lock);
+        if (archive == NULL)
+            return TIDE_OK; /* that was the last */
+        TIDE_TRY(tide_archive_index_soon(archive, &left, err));
+        *left_out = *left_out || left;
+    }
+}
+
 /* An account that this process does not lease gets no jobs; its next use opens it again. */
 static struct tide_mail_user *user_resting(tide_mail *mail)
 {

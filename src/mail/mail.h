@@ -126,6 +126,9 @@ tide_status tide_mail_changed(tide_mail *mail, const char *email, bool whole, ti
 /* Indexes one group of stored messages that are not indexed yet, of the accounts that this process
  * has used.  *done_out: how many; 0: none is left. */
 tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err);
+/* Has the threads of these archives index now what is stored, and does not wait for them.  *left_out:
+ * not all of it is indexed yet. */
+tide_status tide_mail_index_soon(tide_mail *mail, bool *left_out, tide_error *err);
 /* Closes the archives of accounts that this process no longer leases, so that another process can
  * open them.  A process on a shared ledger calls it about every second. */
 tide_status tide_mail_rest(tide_mail *mail, tide_error *err);

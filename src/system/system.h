@@ -135,8 +135,8 @@ struct tide_system {
     tide_status (*close)(void *state, tide_error *err);
     /* Closes files of accounts that this process no longer leases; NULL: there are none. */
     tide_status (*rest)(void *state, tide_error *err);
-    /* A piece of the work that must be done after the last job, before `worker --once` may end;
-     * NULL: none. */
+    /* No job runs: begins what is left to do then, in a thread of its own, and does not wait for it;
+     * *more_out: it is not done yet.  NULL: nothing. */
     tide_status (*idle)(void *state, bool *more_out, tide_error *err);
     /* Something of `subject` changed at the provider, as it says itself: enqueues what brings the
      * account up to date, and does not wait for that.  `whole`: compares all of it.  Any thread.

@@ -14,8 +14,8 @@
 
 enum {
     TICK_MS = 1000,
-    ADOPT_MS = 60000, /* accounts may be added while we run */
-    STOP_TICK_MS = 50,
+    ADOPT_MS = 60000,    /* accounts may be added while we run */
+    STOP_TICK_MS = 50,   /* while it ends */
     STOP_MS_MAX = 60000, /* after that closing the engine waits */
     AWAY_FIRST_MS = 250, /* between two attempts to reach the server */
     AWAY_MS_MAX = 5000,
@@ -57,8 +57,7 @@ static void log_open(struct cli_resident *resident)
 
 /* ---- between jobs ---- */
 
-/* With --once: lets each system do a piece of what must be done before the process ends.  A process
- * that stays has threads for it; this one must always be free for signals and the watchdog. */
+/* Lets each system begin what it has for idle times (RES3). */
 static tide_status idle_some(struct cli_resident *resident, bool *more_out)
 {
     tide_status rc = TIDE_OK;
@@ -130,6 +129,22 @@ static void report_alive(struct cli_resident *resident, uint64_t now_ms)
     keep_watchdog(resident, now_ms);
 }
 
+/* Indexing and the like.  A damaged archive must not end a process that serves others, too; with
+ * --once the command reports it. */
+static tide_status idle_or_tell(struct cli_resident *resident, bool *more_out)
+{
+    struct cli *cli = resident->cli;
+    const tide_status rc = idle_some(resident, more_out);
+    if (rc == TIDE_OK || resident->once)
+        return rc;
+    if (strcmp(resident->idle_failed, cli->err.text) != 0)
+        cli_resident_tell(resident, TIDE_LOG_WARN, "idle work failed", "detail", cli->err.text);
+    (void)snprintf(resident->idle_failed, sizeof resident->idle_failed, "%s", cli->err.text);
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    *more_out = false;
+    return TIDE_OK;
+}
+
 static void reload(struct cli_resident *resident)
 {
     bool changed[TIDE_SETTINGS_COUNT] = {false};
@@ -183,8 +198,8 @@ static void home_watch(struct cli_resident *resident)
 static long wait_ms(const struct cli_resident *resident, bool more)
 {
     long wait = FOREVER;
-    if (more)
-        wait = 0;
+    if (more && resident->once)
+        wait = STOP_TICK_MS;
     else if (resident->cli->shared != NULL || resident->once || !resident->progress.idle)
         wait = TICK_MS;
     if (resident->watchdog_ms > 0 && (wait < 0 || (uint64_t)wait > resident->watchdog_ms))
@@ -203,11 +218,10 @@ static tide_status work(struct cli_resident *resident)
         tide_status rc = tide_engine_wait(resident->open.engine, 0, &cli->err);
         if (rc != TIDE_OK && rc != TIDE_TIMEOUT)
             return rc;
-        if (rc == TIDE_OK && resident->once) {
-            rc = idle_some(resident, &more);
-            if (rc != TIDE_OK || !more)
-                return rc;
-        }
+        if (rc == TIDE_OK)
+            rc = idle_or_tell(resident, &more);
+        if ((rc != TIDE_OK && rc != TIDE_TIMEOUT) || (rc == TIDE_OK && resident->once && !more))
+            return rc;
         const unsigned happened = cli_events_wait(&resident->events, wait_ms(resident, more));
         resident->interrupted = (happened & CLI_EVENT_STOP) != 0;
         if (resident->interrupted)

@@ -9,8 +9,7 @@
  *   RES1  between two pieces of work it does not wake up: it waits for events (events.h).  On a
  *         shared ledger it looks once a second, because accounts come and go between machines.
  *   RES2  READY is reported after `started` returned TIDE_OK, so what it offers can be reached then.
- *   RES3  its thread does no work of a system, so it is always ready for a signal and the watchdog;
- *         with --once it does, after the last job (system.h, idle).
+ *   RES3  its thread does no work of a system, so it is always ready for a signal and the watchdog.
  */
 #ifndef TIDE_CLI_RESIDENT_RESIDENT_H
 #define TIDE_CLI_RESIDENT_RESIDENT_H
@@ -43,6 +42,7 @@ struct cli_resident {
     bool stuck; /* after the run: a handler does not return and uses all of this */
     uint64_t put_back;
     struct tide_progress progress;
+    char idle_failed[sizeof((tide_error *)0)->text]; /* what was logged of idle work last */
 };
 
 /* Runs until a signal or an error ends it, and fills in the result of the command. */

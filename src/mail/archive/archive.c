@@ -177,6 +177,7 @@ static tide_status threads_start(tide_archive *archive, tide_error *err)
     struct tide_writer *writer = archive->writer;
     TIDE_TRY(tide_world_thread(archive->world, "archive", tide_archive_writer_run, archive,
                                &writer->thread, err));
+    writer->index_all = true; /* messages left by an earlier process */
     if (!archive->options.index_later)
         TIDE_TRY(tide_world_thread(archive->world, "archive-index", tide_archive_indexer_run,
                                    archive, &writer->indexer, err));

@@ -242,6 +242,9 @@ tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to
  * from then on (M9). */
 tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64_t *done_out,
                                tide_error *err);
+/* Has the archive's own thread index now what is stored, and does not wait for it.  *left_out: not
+ * all of it is indexed yet.  The error is that of the thread's last try, which it repeats. */
+tide_status tide_archive_index_soon(tide_archive *archive, bool *left_out, tide_error *err);
 /* Messages that could not be indexed, or only in part: each with the reason. */
 tide_status tide_archive_unreadable(tide_archive *archive,
                                     void (*visit)(const struct tide_stored *stored,

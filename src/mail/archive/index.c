@@ -515,15 +515,16 @@ tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64
 /* With the lock: waits until a group is full or some mail has waited long enough, or for a second
  * after a failure.  A small group costs nearly as much as a large one.  false: the world stopped,
  * or the archive is broken. */
-static bool wait_stored(tide_archive *archive, uint64_t seen, bool failed)
+static bool wait_stored(tide_archive *archive, bool failed)
 {
     struct tide_writer *writer = archive->writer;
     tide_status rc = TIDE_OK;
     uint64_t deadline_us =
         failed ? tide_world_now_us(archive->world) + TIDE_ARCHIVE_RETRY_MS * 1000u : TIDE_NEVER;
     while (rc == TIDE_OK && !writer->index_stop && !writer->broken) {
-        const uint64_t come = writer->stored - seen;
-        if (!failed && (writer->index_all || come >= TIDE_INDEX_GROUP_MESSAGES))
+        const uint64_t come = writer->stored - writer->index_seen;
+        if (!failed && (writer->index_all || come >= TIDE_INDEX_GROUP_MESSAGES ||
+                        (writer->index_now && come > 0)))
             break;
         if (come > 0 && deadline_us == TIDE_NEVER)
             deadline_us = tide_world_now_us(archive->world) + TIDE_INDEX_WAIT_MS * 1000u;
@@ -551,29 +552,52 @@ void tide_archive_indexer_run(void *arg)
     struct tide_writer *writer = archive->writer;
     bool failed = false;
     tide_lock_take(archive->world, archive->lock);
-    uint64_t seen = writer->stored;
-    uint64_t waiting = 0;     /* lower bound of messages stored by this process and not indexed */
-    writer->index_all = true; /* messages left by an earlier process */
-    while (wait_stored(archive, seen, failed)) {
+    uint64_t waiting = 0; /* lower bound of messages stored by this process and not indexed */
+    while (wait_stored(archive, failed)) {
         const bool last = writer->index_stop;
-        waiting += writer->stored - seen;
-        seen = writer->stored;
+        waiting += writer->stored - writer->index_seen;
+        const uint64_t seen = writer->index_seen = writer->stored;
         uint64_t wanted = writer->index_all || failed ? UINT64_MAX : waiting;
         if (last && wanted > TIDE_INDEX_LAST_MESSAGES)
             wanted = TIDE_INDEX_LAST_MESSAGES;
-        writer->index_all = false;
+        writer->index_all = writer->index_now = false;
+        writer->index_left = true;
+        tide_error err = {TIDE_OK, 0, ""};
         uint64_t done = 0;
         bool left = true;
         tide_lock_drop(archive->world, archive->lock);
-        failed = index_some(archive, wanted, !last, &done, &left, NULL) != TIDE_OK;
+        failed = index_some(archive, wanted, !last, &done, &left, &err) != TIDE_OK;
         waiting = failed ? waiting : left && waiting > done ? waiting - done : 0;
-        if (!failed && !last)
-            tidy_idle(archive, seen);
         tide_lock_take(archive->world, archive->lock);
+        writer->index_left = failed || waiting > 0;
+        writer->index_error = err;
         if (last)
             break;
+        tide_lock_drop(archive->world, archive->lock);
+        if (!failed)
+            tidy_idle(archive, seen);
+        tide_lock_take(archive->world, archive->lock);
     }
     tide_lock_drop(archive->world, archive->lock);
+}
+
+tide_status tide_archive_index_soon(tide_archive *archive, bool *left_out, tide_error *err)
+{
+    struct tide_writer *writer = archive->writer;
+    *left_out = false;
+    if (writer == NULL || writer->indexer == NULL)
+        return TIDE_OK;
+    tide_lock_take(archive->world, archive->lock);
+    *left_out = writer->index_all || writer->index_left || writer->stored != writer->index_seen;
+    const tide_error failure = writer->index_error;
+    if (writer->stored != writer->index_seen) {
+        writer->index_now = true;
+        tide_cond_wake_all(archive->world, writer->news);
+    }
+    tide_lock_drop(archive->world, archive->lock);
+    if (failure.status != TIDE_OK && err != NULL)
+        *err = failure;
+    return failure.status;
 }
 
 /* ---- retries ----------------------------------------------------------------------------- */

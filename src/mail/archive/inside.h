@@ -147,6 +147,10 @@ struct tide_writer {
     uint64_t index_turns;   /* issued to callers that index, one at a time, in order */
     uint64_t index_turn_of; /* the one that may index now */
     bool index_stop;
+    bool index_now;             /* do not wait for a group to fill */
+    uint64_t index_seen;        /* `stored` when the indexer looked last */
+    bool index_left;            /* it has not indexed all of that */
+    tide_error index_error;     /* of its last try; TIDE_OK: it succeeded */
     bool index_all;             /* index all shards, not only what this process stored */
     struct tide_recent *recent; /* NULL: stored messages are not indexed */
     size_t recent_bytes;

@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 
+enum { INDEXED_MS = 10000, INDEXED_TICK_US = 50000 };
+
 static const struct cli_columns columns = {.done = "stored",
                                            .done_json = "stored",
                                            .rate = "msg/s",
@@ -119,6 +121,25 @@ static tide_status index_all(void *arg, void *state)
     return TIDE_OK;
 }
 
+/* Another process stored the mail and indexes it by itself: it gets a moment for that. */
+static void wait_indexed(struct mail_sync *sync)
+{
+    struct cli *cli = sync->cli;
+    const uint64_t give_up_ms = tide_world_now_ms(cli->world) + INDEXED_MS;
+    for (size_t i = 0; sync->work.handed_over && i < sync->work.count;) {
+        struct tide_archive_tally tally;
+        tide_archive *archive = sync->accounts[i].archive;
+        if (archive == NULL || tide_archive_tally(archive, &tally, NULL) != TIDE_OK ||
+            tally.unindexed == 0)
+            i++;
+        else if (cli_interrupted(cli) || cli_work_is_late(&sync->work) ||
+                 tide_world_now_ms(cli->world) >= give_up_ms ||
+                 tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + INDEXED_TICK_US,
+                                        NULL) != TIDE_OK)
+            return;
+    }
+}
+
 /* ---- the commands ---- */
 
 static tide_status prepare(struct mail_sync *sync)
@@ -183,8 +204,10 @@ static tide_status run(struct cli *cli, bool heal)
     } else {
         if (rc == TIDE_OK)
             rc = cli_work_run(&sync->work);
-        if (rc == TIDE_OK)
+        if (rc == TIDE_OK) {
+            wait_indexed(sync);
             cli_work_report(&sync->work);
+        }
     }
     const tide_status closed = done(sync);
     return rc == TIDE_OK ? closed : rc;

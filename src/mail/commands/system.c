@@ -53,13 +53,10 @@ static tide_status rest(void *state, tide_error *err)
     return tide_mail_rest(state, err);
 }
 
-/* Indexes stored messages, one group at a time, so that searches find them. */
+/* Searches are to find what was stored. */
 static tide_status idle(void *state, bool *more_out, tide_error *err)
 {
-    uint64_t done = 0;
-    const tide_status rc = tide_mail_index(state, &done, err);
-    *more_out = rc == TIDE_OK && done > 0;
-    return rc;
+    return tide_mail_index_soon(state, more_out, err);
 }
 
 static tide_status keep(tide_world *world, tide_mem *mem, void **kept_out, tide_error *err)

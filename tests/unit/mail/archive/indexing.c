@@ -98,6 +98,31 @@ CASE(new_mail_is_indexed_without_being_asked)
     reopen(f);
 }
 
+/* Until the thread has nothing left to index. */
+static void index_all_soon(struct fixture *f)
+{
+    const uint64_t until_ms = tide_world_now_ms(f->options.world) + 60000;
+    bool left = true;
+    while (left && tide_world_now_ms(f->options.world) < until_ms)
+        OK(tide_archive_index_soon(f->archive, &left, &f->err));
+    assert_false(left);
+}
+
+CASE(mail_is_indexed_at_once_when_someone_asks)
+{
+    bool left = true;
+    f->options.index_later = false;
+    f->options.indexer = &simple_indexer;
+    open_archive(f);
+    index_all_soon(f);
+    put_text(f, "a", year_2019, letter);
+    sync_all(f);
+    OK(tide_archive_index_soon(f->archive, &left, &f->err));
+    assert_true(left || ask(f, "2019", "SELECT count(*) FROM message WHERE mark = 2") == 1);
+    index_all_soon(f);
+    assert_int_equal(ask(f, "2019", "SELECT count(*) FROM message WHERE mark = 2"), 1);
+}
+
 /* What came shortly before is found by the next one who searches. */
 CASE(closing_indexes_what_came)
 {
