@@ -10,6 +10,7 @@
 #include "cloudbox/gmail/gmail.h"
 #include "cloudbox/google/batch.h"
 #include "cloudbox/google/discovery.h"
+#include "cloudbox/graph/graph.h"
 #include "cloudbox/mailbox/mail.h"
 #include "cloudbox/push/push.h"
 #include "cloudbox/signin/auth.h"

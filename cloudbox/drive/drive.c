@@ -436,6 +436,12 @@ uint64_t box_drive_fetched(box_drive *drive, uint32_t slot, uint64_t bytes)
     return before;
 }
 
+void box_drive_fetched_reset(box_drive *drive)
+{
+    for (uint32_t i = 0; i < drive->items_count; i++)
+        drive->items[i].fetched_bytes = 0;
+}
+
 /* ---- the invariants ---- */
 
 static const char *check_item(const box_drive *drive, uint32_t slot, uint64_t *bytes_out,

@@ -131,6 +131,7 @@ uint32_t box_drive_log_at(const box_drive *drive, uint32_t line);
 void box_drive_show(box_drive *drive, uint32_t slot);
 /* The number of bytes that had been given out before. */
 uint64_t box_drive_fetched(box_drive *drive, uint32_t slot, uint64_t bytes);
+void box_drive_fetched_reset(box_drive *drive);
 
 /* Applies a change that `changed` was given, in the same order. */
 tide_status box_drive_replay(box_drive *drive, const json_t *change, tide_error *err);

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/encode.h"
+#include "cloudbox/microsoft/scopes.h"
 
 #include <string.h>
 
@@ -258,7 +259,7 @@ tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct bo
     } else {
         const struct box_secret fixed = {.kind = BOX_SECRET_FIXED,
                                          .user = user,
-                                         .scopes = BOX_SCOPE_ALL,
+                                         .scopes = BOX_SCOPE_ALL | BOX_SCOPE_MICROSOFT_ALL,
                                          .expires_ms = UINT64_MAX};
         if (box_secret_add(auth, token, &fixed) == 0)
             return TIDE_FULL;
