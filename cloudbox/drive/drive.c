@@ -26,7 +26,6 @@ box_drive *box_drive_new(const struct box_drive_spec *spec)
     tide_map_init(&drive->names, tide_mem_heap());
     const struct box_file_times times = {0};
     (void)box_drive_place(drive, BOX_ITEM_NONE, TIDE_TEXT("root"), NULL, times, spec->now_ms);
-    box_drive_generate(drive);
     return drive;
 }
 

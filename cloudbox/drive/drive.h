@@ -62,8 +62,6 @@ struct box_item {
 
 struct box_drive_spec {
     uint64_t seed;
-    uint64_t files;      /* generated */
-    uint64_t file_bytes; /* each exactly so large; 0: a spread */
     uint64_t total_bytes;
     uint64_t now_ms;
     bool business; /* else personal: other ids */
@@ -115,6 +113,9 @@ void box_drive_move(box_drive *drive, uint32_t slot, uint32_t parent, tide_text 
                     uint64_t now_ms);
 void box_drive_touch(box_drive *drive, uint32_t slot, struct box_file_times times, uint64_t now_ms);
 void box_drive_remove(box_drive *drive, uint32_t slot, uint64_t now_ms);
+/* Adds generated files, in folders of their own.  `file_bytes`: each exactly so large; 0: a spread.
+ * A name of theirs that was taken by hand ("folder-0000001") must not be in the root. */
+void box_drive_fill(box_drive *drive, uint64_t files, uint64_t file_bytes, uint64_t now_ms);
 void box_drive_quota(box_drive *drive, uint64_t total_bytes);
 
 /* ---- the log ---- */

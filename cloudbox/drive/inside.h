@@ -25,7 +25,6 @@ uint32_t box_drive_place(box_drive *drive, uint32_t parent, tide_text name,
                          uint64_t now_ms);
 
 /* generate.c */
-void box_drive_generate(box_drive *drive);
 tide_text box_drive_made_name(const box_drive *drive, uint32_t slot,
                               char room[BOX_NAME_BYTES_MAX + 1]);
 
@@ -35,6 +34,7 @@ void box_drive_tell_write(box_drive *drive, uint32_t slot, uint64_t now_ms);
 void box_drive_tell_move(box_drive *drive, uint32_t slot, uint64_t now_ms);
 void box_drive_tell_touch(box_drive *drive, uint32_t slot, uint64_t now_ms);
 void box_drive_tell_remove(box_drive *drive, uint32_t slot, uint64_t now_ms);
+void box_drive_tell_fill(box_drive *drive, uint64_t files, uint64_t file_bytes, uint64_t now_ms);
 void box_drive_tell_forget(box_drive *drive);
 void box_drive_tell_quota(box_drive *drive);
 

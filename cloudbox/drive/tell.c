@@ -104,6 +104,14 @@ void box_drive_tell_remove(box_drive *drive, uint32_t slot, uint64_t now_ms)
     tell(drive, change_of("remove", slot, now_ms));
 }
 
+void box_drive_tell_fill(box_drive *drive, uint64_t files, uint64_t file_bytes, uint64_t now_ms)
+{
+    json_t *change = change_of("fill", BOX_ITEM_ROOT, now_ms);
+    json_object_set_new(change, "files", json_integer((json_int_t)files));
+    json_object_set_new(change, "size", json_integer((json_int_t)file_bytes));
+    tell(drive, change);
+}
+
 void box_drive_tell_forget(box_drive *drive)
 {
     tell(drive, change_of("forget", BOX_ITEM_ROOT, drive->spec.now_ms));
@@ -241,6 +249,19 @@ static tide_status replay_quota(box_drive *drive, const struct change *change, t
     return rc;
 }
 
+static tide_status replay_fill(box_drive *drive, const struct change *change, tide_error *err)
+{
+    uint64_t files = 0, file_bytes = 0;
+    tide_status rc = tide_json_get_u64(change->json, "files", &files, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(change->json, "size", &file_bytes, err);
+    if (rc == TIDE_OK && (files > BOX_ITEMS_MAX / 2 - drive->items_count || change->now_ms == 0))
+        rc = corrupt(err, "too many files");
+    if (rc == TIDE_OK)
+        box_drive_fill(drive, files, file_bytes, change->now_ms);
+    return rc;
+}
+
 static tide_status replay(box_drive *drive, struct change *change, tide_error *err)
 {
     if (is(change, "add"))
@@ -249,6 +270,8 @@ static tide_status replay(box_drive *drive, struct change *change, tide_error *e
         box_drive_forget(drive);
         return TIDE_OK;
     }
+    if (is(change, "fill"))
+        return replay_fill(drive, change, err);
     if (is(change, "quota"))
         return replay_quota(drive, change, err);
     if (change->slot >= drive->items_count || drive->items[change->slot].gone)

@@ -75,9 +75,10 @@ static tide_text id_text(const struct box_call *call, const box_drive *drive, ui
     return tide_text_of(id);
 }
 
-void box_graph_judge_overwrite(const struct box_call *call, const box_drive *drive, uint32_t slot)
+void box_graph_judge_overwrite(const struct box_call *call, const box_drive *drive, uint32_t slot,
+                               bool checked)
 {
-    if (box_request_header(call->request, "If-Match").data == NULL)
+    if (!checked)
         box_call_violation(call, "overwrite-blind", id_text(call, drive, slot));
 }
 

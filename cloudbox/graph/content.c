@@ -239,7 +239,7 @@ bool box_graph_sink(struct box_call *call, struct box_sink *sink_out)
 {
     if (call->method->handle == box_graph_content_put)
         return box_graph_receive(PUT_BYTES_MAX, sink_out);
-    return false;
+    return box_graph_session_sink(call, sink_out);
 }
 
 void box_graph_content_put(struct box_call *call)
@@ -252,6 +252,7 @@ void box_graph_content_put(struct box_call *call)
         return;
     struct box_content content = box_content_stored(box_graph_received(call));
     const struct box_file_times now = {0};
-    box_graph_put(call, &place, &content, now, conflict);
+    box_graph_put(call, &place, &content, now, conflict,
+                  box_request_header(call->request, "If-Match").data != NULL);
     box_content_drop(&content);
 }

@@ -28,6 +28,15 @@ static const struct box_method methods[] = {
     METHOD("graph.drive.delta", BOX_GET, ITEM "/delta", READ, 1, box_graph_delta),
     METHOD("graph.drive.content.get", BOX_GET, ITEM "/content", READ, 1, box_graph_content_get),
     METHOD("graph.drive.content.put", BOX_PUT, ITEM "/content", WRITE, 2, box_graph_content_put),
+    METHOD("graph.drive.upload.create", BOX_POST, ITEM "/createUploadSession", WRITE, 2,
+           box_graph_session_create),
+    METHOD("graph.drive.upload.commit", BOX_PUT, ITEM, WRITE, 2, box_graph_session_adopt),
+    METHOD("graph.upload.put", BOX_PUT, "/_files/upload/{session}", 0, 0, box_graph_session_put),
+    METHOD("graph.upload.get", BOX_GET, "/_files/upload/{session}", 0, 0, box_graph_session_get),
+    METHOD("graph.upload.delete", BOX_DELETE, "/_files/upload/{session}", 0, 0,
+           box_graph_session_cancel),
+    METHOD("graph.upload.commit", BOX_POST, "/_files/upload/{session}", 0, 0,
+           box_graph_session_commit),
     METHOD("graph.download.get", BOX_GET, "/_files/download/{token}", 0, 0, box_graph_download),
 };
 #undef METHOD
@@ -37,10 +46,15 @@ static const struct {
     box_address_kind kind;
     const char *what;
 } asked[] = {
-    {BOX_ADDRESS_ME, ""},           {BOX_ADDRESS_DRIVES, ""},       {BOX_ADDRESS_DRIVE, ""},
-    {BOX_ADDRESS_ITEM, ""},         {BOX_ADDRESS_ITEM, ""},         {BOX_ADDRESS_ITEM, ""},
-    {BOX_ADDRESS_ITEM, "children"}, {BOX_ADDRESS_ITEM, "children"}, {BOX_ADDRESS_ITEM, "delta"},
-    {BOX_ADDRESS_ITEM, "content"},  {BOX_ADDRESS_ITEM, "content"},  {BOX_ADDRESS_PASS, "download"},
+    {BOX_ADDRESS_ME, ""},           {BOX_ADDRESS_DRIVES, ""},
+    {BOX_ADDRESS_DRIVE, ""},        {BOX_ADDRESS_ITEM, ""},
+    {BOX_ADDRESS_ITEM, ""},         {BOX_ADDRESS_ITEM, ""},
+    {BOX_ADDRESS_ITEM, "children"}, {BOX_ADDRESS_ITEM, "children"},
+    {BOX_ADDRESS_ITEM, "delta"},    {BOX_ADDRESS_ITEM, "content"},
+    {BOX_ADDRESS_ITEM, "content"},  {BOX_ADDRESS_ITEM, "createUploadSession"},
+    {BOX_ADDRESS_ITEM, ""},         {BOX_ADDRESS_PASS, "upload"},
+    {BOX_ADDRESS_PASS, "upload"},   {BOX_ADDRESS_PASS, "upload"},
+    {BOX_ADDRESS_PASS, "upload"},   {BOX_ADDRESS_PASS, "download"},
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 _Static_assert(METHODS == sizeof asked / sizeof asked[0], "every method has its address");
@@ -66,6 +80,8 @@ static struct box_user *pass_user(const struct box_call *call, const struct box_
 {
     if (box_is(address->what, "download"))
         return box_graph_download_user(call, address->more);
+    if (box_is(address->what, "upload"))
+        return box_graph_session_user(call, address->more);
     return NULL;
 }
 
@@ -111,6 +127,8 @@ const struct box_service box_graph = {
     .methods_count = METHODS,
     .style = &box_graph_style,
     .route = route,
+    .open = box_graph_open,
+    .close = box_graph_close,
     .user_open = box_graph_user_open,
     .user_close = box_graph_user_close,
     .limits = box_graph_limits,

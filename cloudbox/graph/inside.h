@@ -38,7 +38,8 @@ bool box_graph_conditions(struct box_call *call, const box_drive *drive, uint32_
 /* Whether a header's list of tags has one of the item. */
 bool box_graph_tag_fits(tide_text tags, const box_drive *drive, uint32_t slot);
 /* Writes down a change of something that the client might not know. */
-void box_graph_judge_overwrite(const struct box_call *call, const box_drive *drive, uint32_t slot);
+void box_graph_judge_overwrite(const struct box_call *call, const box_drive *drive, uint32_t slot,
+                               bool checked);
 void box_graph_judge_delete(const struct box_call *call, const box_drive *drive, uint32_t slot);
 
 typedef enum box_conflict {
@@ -59,10 +60,11 @@ tide_text box_graph_free_name(const struct box_call *call, const box_drive *driv
 bool box_graph_times(struct box_call *call, const json_t *body, struct box_file_times *times_out);
 /* Whether so many bytes more fit (507). */
 bool box_graph_fits(struct box_call *call, const box_drive *drive, uint64_t more, uint64_t less);
-/* Puts a finished content at a place and answers with the item: 201 when it is new. */
+/* Puts a finished content at a place and answers with the item: 201 when it is new.
+ * `checked`: the client said which version it replaces. */
 void box_graph_put(struct box_call *call, const struct box_spot *place,
                    const struct box_content *content, struct box_file_times times,
-                   box_conflict conflict);
+                   box_conflict conflict, bool checked);
 
 /* ---- handlers ---- */
 
@@ -92,6 +94,19 @@ void box_graph_download_url(const struct box_call *call, const box_drive *drive,
                             tide_buf *out);
 /* The user that a download address was made for; NULL: it is not one of ours. */
 struct box_user *box_graph_download_user(const struct box_call *call, tide_text token);
+
+/* ---- session.c ---- */
+
+void *box_graph_open(box_cloud *cloud);
+void box_graph_close(void *state);
+struct box_user *box_graph_session_user(const struct box_call *call, tide_text id);
+bool box_graph_session_sink(const struct box_call *call, struct box_sink *sink_out);
+void box_graph_session_create(struct box_call *call);
+void box_graph_session_adopt(struct box_call *call);
+void box_graph_session_put(struct box_call *call);
+void box_graph_session_get(struct box_call *call);
+void box_graph_session_cancel(struct box_call *call);
+void box_graph_session_commit(struct box_call *call);
 
 /* delta.c: 410, with the kind of resync */
 void box_graph_resync(struct box_call *call, const char *kind);

@@ -56,12 +56,8 @@ tide_status box_graph_user_open(struct box_user *user, json_t *settings, void **
         .keeps = options->keep != NULL, .changed = drive_changed, .changed_arg = user};
     const uint64_t seed = (options->seed * 37 ^ tide_hash_key(tide_text_of(user->email))) >> 1;
     uint64_t business = 0;
-    tide_status rc = settle(settings, "files", 0, BOX_ITEMS_MAX / 2, &spec.files, err);
-    if (rc == TIDE_OK)
-        rc = settle(settings, "file_bytes", 0, BOX_DRIVE_FILE_BYTES, &spec.file_bytes, err);
-    if (rc == TIDE_OK)
-        rc = settle(settings, "drive_bytes", BOX_DRIVE_TOTAL_BYTES, INT64_MAX, &spec.total_bytes,
-                    err);
+    tide_status rc =
+        settle(settings, "drive_bytes", BOX_DRIVE_TOTAL_BYTES, INT64_MAX, &spec.total_bytes, err);
     if (rc == TIDE_OK)
         rc = settle(settings, "drive_seed", seed, INT64_MAX, &spec.seed, err);
     if (rc == TIDE_OK)
@@ -71,8 +67,6 @@ tide_status box_graph_user_open(struct box_user *user, json_t *settings, void **
         rc = settle(settings, "business", 0, 1, &business, err);
     if (rc != TIDE_OK)
         return rc;
-    if (spec.files > 0 && spec.now_ms == 0)
-        spec.now_ms = UINT64_C(1790000000000); /* a cloud that never saw a time */
     spec.business = business == 1;
     struct box_graph_user *part = tide_mem_new(tide_mem_heap(), sizeof *part);
     TIDE_ASSERT(part != NULL);

@@ -209,7 +209,7 @@ static void put_new(struct box_call *call, const struct box_spot *place, tide_te
 
 void box_graph_put(struct box_call *call, const struct box_spot *place,
                    const struct box_content *content, struct box_file_times times,
-                   box_conflict conflict)
+                   box_conflict conflict, bool checked)
 {
     if (place->slot == BOX_ITEM_NONE) {
         put_new(call, place, place->name, content, times);
@@ -223,7 +223,7 @@ void box_graph_put(struct box_call *call, const struct box_spot *place,
     } else if (item->folder || (place->name.data != NULL && conflict == BOX_CONFLICT_FAIL)) {
         fail_taken(call);
     } else if (box_graph_fits(call, place->drive, content->bytes, item->content.bytes)) {
-        box_graph_judge_overwrite(call, place->drive, place->slot);
+        box_graph_judge_overwrite(call, place->drive, place->slot, checked);
         box_drive_write(place->drive, place->slot, content, times, call->now_ms);
         box_item_reply(call, place->drive, place->slot, 200);
     }

@@ -202,6 +202,7 @@ TEST(changes_that_cannot_be_are_refused)
         "{\"do\":\"remove\",\"item\":0,\"now\":1}",
         "{\"do\":\"remove\",\"item\":9,\"now\":1}",
         "{\"do\":\"move\",\"item\":0,\"now\":1,\"parent\":0,\"name\":\"a\"}",
+        "{\"do\":\"fill\",\"item\":0,\"now\":1,\"files\":100000000,\"size\":0}",
         "{\"do\":\"dance\",\"item\":0,\"now\":1}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

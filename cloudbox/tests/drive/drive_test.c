@@ -17,7 +17,9 @@ static void owned_drive(box_drive **drive)
 
 static box_drive *drive_of(uint64_t files)
 {
-    return box_drive_new(&(struct box_drive_spec){.seed = 4, .files = files, .now_ms = NOW_MS});
+    box_drive *drive = box_drive_new(&(struct box_drive_spec){.seed = 4, .now_ms = NOW_MS});
+    box_drive_fill(drive, files, 0, NOW_MS);
+    return drive;
 }
 
 static uint32_t add_file(box_drive *drive, uint32_t parent, const char *name, uint64_t bytes)
@@ -68,8 +70,9 @@ TEST(an_item_is_found_by_id_and_by_name_through_moves)
 TEST(ids_of_both_kinds_of_drives_are_read_back_and_others_are_not)
 {
     for (int business = 0; business < 2; business++) {
-        auto_drive *drive = box_drive_new(&(struct box_drive_spec){
-            .seed = 4, .files = 20, .now_ms = NOW_MS, .business = business == 1});
+        auto_drive *drive = box_drive_new(
+            &(struct box_drive_spec){.seed = 4, .now_ms = NOW_MS, .business = business == 1});
+        box_drive_fill(drive, 20, 0, NOW_MS);
         char id[BOX_ITEM_ID_BYTES];
         for (uint32_t slot = 0; slot < box_drive_slots(drive); slot++) {
             box_drive_id(drive, slot, id);

@@ -12,15 +12,15 @@ void world_init(struct world *world, const struct setup_options *options)
         &(struct box_options){.seed = 7, .quota = options->quota, .services = services});
     box_cloud_tell_time(world->cloud, NOW_MS);
     world->token = "alice-token";
-    json_t *settings =
-        json_pack("{s:I, s:I, s:I, s:i}", "files", (json_int_t)options->files, "file_bytes",
-                  (json_int_t)options->file_bytes, "drive_bytes", (json_int_t)options->drive_bytes,
-                  "business", (int)options->business);
+    json_t *settings = json_pack("{s:I, s:i}", "drive_bytes", (json_int_t)options->drive_bytes,
+                                 "business", (int)options->business);
     assert_ok(box_cloud_user_add(world->cloud, TIDE_TEXT("alice@example.com"), settings, NULL));
     assert_ok(box_cloud_add_token(world->cloud, TIDE_TEXT("alice-token"),
                                   TIDE_TEXT("alice@example.com"), NULL));
     assert_ok(box_cloud_add_token(world->cloud, TIDE_TEXT("bob-token"),
                                   TIDE_TEXT("bob@example.com"), NULL));
+    if (options->files > 0)
+        box_drive_fill(drive_of(world), options->files, options->file_bytes, NOW_MS);
     box_answer_init(&world->answer);
     tide_buf_init(&world->bytes, tide_mem_heap(), 64 << 20);
 }
@@ -184,6 +184,12 @@ const char *get_bytes(struct world *world, const char *path)
 json_int_t violations(struct world *world, const char *kind)
 {
     json_auto_t *stats = box_cloud_stats(world->cloud, NULL, false);
-    return json_integer_value(
-        json_object_get(json_object_get(json_object_get(stats, "violations"), "kinds"), kind));
+    size_t i = 0;
+    json_t *entry = NULL;
+    json_array_foreach(json_object_get(stats, "violations"), i, entry)
+    {
+        if (strcmp(json_string_value(json_object_get(entry, "kind")), kind) == 0)
+            return json_integer_value(json_object_get(entry, "count"));
+    }
+    return 0;
 }
