@@ -48,6 +48,14 @@ static tide_status settle(json_t *settings, const char *key, uint64_t fallback, 
     return rc;
 }
 
+/* When a drive was made: now, or for users of a cloud that has not begun, its first moment. */
+static uint64_t first_ms(const box_cloud *cloud)
+{
+    const uint64_t now_ms = box_cloud_now(cloud);
+    const uint64_t start_ms = box_cloud_options(cloud)->start_unix_ms;
+    return now_ms != 0 ? now_ms : start_ms != 0 ? start_ms : UINT64_C(1767225600000);
+}
+
 tide_status box_graph_user_open(struct box_user *user, json_t *settings, void **part_out,
                                 tide_error *err)
 {
@@ -61,8 +69,8 @@ tide_status box_graph_user_open(struct box_user *user, json_t *settings, void **
     if (rc == TIDE_OK)
         rc = settle(settings, "drive_seed", seed, INT64_MAX, &spec.seed, err);
     if (rc == TIDE_OK)
-        rc = settle(settings, "drive_now", box_cloud_now(user->cloud), BOX_CLOCK_MS_MAX,
-                    &spec.now_ms, err);
+        rc = settle(settings, "drive_now", first_ms(user->cloud), BOX_CLOCK_MS_MAX, &spec.now_ms,
+                    err);
     if (rc == TIDE_OK)
         rc = settle(settings, "business", 0, 1, &business, err);
     if (rc != TIDE_OK)

@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 
-static const struct box_service *const services[] = {&box_graph, &box_signin, NULL};
+static const struct box_service *const services[] = {&box_graph, &box_signin, &box_control, NULL};
 
 void world_init(struct world *world, const struct setup_options *options)
 {
