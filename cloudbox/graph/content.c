@@ -183,8 +183,6 @@ void box_graph_download(struct box_call *call)
         box_graph_fail(call, 401, "unauthenticated", NULL, "The download address has expired.");
         return;
     }
-    if (box_request_header(call->request, "Authorization").data != NULL)
-        box_call_violation(call, "token-leaked", TIDE_TEXT("download"));
     box_drive *drive = box_user_drive(call->user);
     if (pass.slot >= box_drive_slots(drive) || box_drive_at(drive, pass.slot)->gone ||
         box_drive_at(drive, pass.slot)->folder) {

@@ -118,7 +118,8 @@ static bool read_session(struct box_call *call, const json_t *body, struct sessi
     session->total = UINT64_MAX;
     if (json_is_integer(bytes) && json_integer_value(bytes) > 0)
         session->total = (uint64_t)json_integer_value(bytes);
-    return box_graph_conflict(call, item, BOX_CONFLICT_FAIL, &session->conflict) &&
+    /* Microsoft's page says "fail"; rclone replaces files and says nothing, which works. */
+    return box_graph_conflict(call, item, BOX_CONFLICT_REPLACE, &session->conflict) &&
            box_graph_times(call, item, &session->times);
 }
 
