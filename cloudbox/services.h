@@ -14,6 +14,7 @@
 #include "cloudbox/mailbox/mail.h"
 #include "cloudbox/push/push.h"
 #include "cloudbox/signin/auth.h"
+#include "cloudbox/signin/microsoft.h"
 
 extern const struct box_service *const box_services_all[]; /* NULL-terminated */
 

@@ -268,3 +268,17 @@ tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct bo
                                   box_json_text(token), "email", user->email));
     return TIDE_OK;
 }
+
+uint32_t box_signin_scopes_parse(tide_text text)
+{
+    return box_scopes_parse(text) | box_microsoft_scopes_parse(text);
+}
+
+void box_signin_scopes_text(uint32_t scopes, tide_buf *out)
+{
+    const uint32_t microsoft = scopes & BOX_SCOPE_MICROSOFT_ALL;
+    box_scopes_text(scopes & BOX_SCOPE_ALL, out);
+    if (microsoft != 0 && (scopes & BOX_SCOPE_ALL) != 0)
+        box_add_cstr(out, " ");
+    box_microsoft_scopes_text(microsoft, out);
+}

@@ -2,14 +2,17 @@
 
 #include "base/check.h"
 
-static const struct box_service *const services[] = {&box_graph, &box_signin, &box_control, NULL};
+static const struct box_service *const services[] = {&box_graph, &box_signin, &box_microsoft,
+                                                     &box_control, NULL};
 
 void world_init(struct world *world, const struct setup_options *options)
 {
     memset(world, 0, sizeof *world);
     world->now_ms = NOW_MS;
-    world->cloud = box_cloud_new(
-        &(struct box_options){.seed = 7, .quota = options->quota, .services = services});
+    world->cloud = box_cloud_new(&(struct box_options){.seed = 7,
+                                                       .auto_consent = options->auto_consent,
+                                                       .quota = options->quota,
+                                                       .services = services});
     box_cloud_tell_time(world->cloud, NOW_MS);
     world->token = "alice-token";
     json_t *settings = json_pack("{s:I, s:i}", "drive_bytes", (json_int_t)options->drive_bytes,

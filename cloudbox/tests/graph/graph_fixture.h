@@ -24,6 +24,7 @@ struct setup_options {
     uint64_t drive_bytes;
     bool business;
     box_quota_rules quota;
+    bool auto_consent;
 };
 void world_init(struct world *world, const struct setup_options *options);
 void world_done(struct world *world);
