@@ -78,6 +78,22 @@ static void no_removals(struct box_call *call, const struct box_strike *strike)
     box_answer_json(call->answer, 200, page, false);
 }
 
+/* As Microsoft's page says. */
+static void no_paths(struct box_call *call, const struct box_strike *strike)
+{
+    json_t *page = page_of(call);
+    (void)strike;
+    if (page == NULL)
+        return;
+    size_t i = 0;
+    json_t *item = NULL;
+    json_array_foreach(json_object_get(page, "value"), i, item)
+    {
+        json_object_del(json_object_get(item, "parentReference"), "path");
+    }
+    box_answer_json(call->answer, 200, page, false);
+}
+
 /* A hash that no bytes have. */
 static void wrong_hashes(struct box_call *call, const struct box_strike *strike)
 {
@@ -106,5 +122,6 @@ const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS] = {
     {"delta-repeat", BOX_ASKED, .fits = is_delta},
     {"delta-backwards", BOX_SPOILS, .fits = is_delta, .act = backwards},
     {"delta-no-removals", BOX_SPOILS, .fits = is_delta, .act = no_removals},
+    {"delta-no-paths", BOX_SPOILS, .fits = is_delta, .act = no_paths},
     {"wrong-hash", BOX_SPOILS, .fits = has_items, .act = wrong_hashes},
 };

@@ -133,7 +133,7 @@ extern const struct box_limit box_graph_limits[BOX_GRAPH_LIMITS];
 void box_graph_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
 
 /* faults.c */
-enum { BOX_GRAPH_FAULTS = 9 };
+enum { BOX_GRAPH_FAULTS = 10 };
 extern const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS];
 
 #endif

@@ -187,7 +187,9 @@ static void write_parent(struct writer *writer)
     if (writer->slot != BOX_ITEM_ROOT) {
         box_drive_id(writer->drive, writer->item->parent, id);
         box_print(writer->out, ",\"id\":\"%s\"", id);
-        if ((writer->how & BOX_ITEM_IN_DELTA) == 0)
+        /* Microsoft's page says that delta has no path; clients were written that need it, and
+         * personal drives give it. */
+        if ((writer->how & BOX_ITEM_IN_DELTA) == 0 || !box_drive_spec(writer->drive)->business)
             write_path(writer, writer->item->parent);
     }
     box_add_cstr(writer->out, "}");

@@ -6,7 +6,7 @@
 #include "cloudbox/gate/service.h"
 
 enum {
-    BOX_ITEM_IN_DELTA = 1, /* no path, no download address; a business drive has no cTag */
+    BOX_ITEM_IN_DELTA = 1, /* no download address; a business drive has no path and no cTag */
     BOX_TAG_BYTES = 80,
 };
 

@@ -290,7 +290,8 @@ const char *box_auth_code(struct box_auth *auth, const struct box_ask *ask, stru
         scopes |= granted_before(auth, user, ask->client, now_ms);
     box_secrets_sweep(auth, now_ms);
     tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
-    box_secret_text(auth, "4/0A", CODE_LETTERS, &text);
+    /* Each provider's form; clients look for Microsoft's without a slash. */
+    box_secret_text(auth, ask->microsoft ? "M.C5_BL2.2.U." : "4/0A", CODE_LETTERS, &text);
     const struct box_secret secret = {.kind = BOX_SECRET_CODE,
                                       .user = user,
                                       .client = ask->client,
