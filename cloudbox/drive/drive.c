@@ -378,6 +378,34 @@ static uint32_t walk_next(const box_drive *drive, uint32_t top, uint32_t slot)
     return slot == top ? BOX_ITEM_NONE : drive->items[slot].next;
 }
 
+static uint32_t copy_one(box_drive *drive, uint32_t slot, uint32_t parent, tide_text name,
+                         uint64_t now_ms)
+{
+    const struct box_item item = drive->items[slot]; /* the table may move */
+    const struct box_file_times times = {item.file_made_ms, item.file_changed_ms};
+    return box_drive_add(drive, parent, name, item.folder ? NULL : &item.content, times, now_ms);
+}
+
+uint32_t box_drive_copy(box_drive *drive, uint32_t slot, uint32_t parent, tide_text name,
+                        uint64_t now_ms)
+{
+    TIDE_ASSERT(slot != BOX_ITEM_ROOT && !drive->items[slot].gone);
+    TIDE_ASSERT(!box_drive_is_below(drive, parent, slot));
+    tide_auto_map copies; /* item + 1 -> its copy */
+    tide_map_init(&copies, tide_mem_heap());
+    char room[BOX_NAME_BYTES_MAX + 1];
+    const uint32_t made = copy_one(drive, slot, parent, name, now_ms);
+    TIDE_ASSERT(tide_map_put(&copies, (uint64_t)slot + 1, made));
+    for (uint32_t at = walk_next(drive, slot, slot); at != BOX_ITEM_NONE;
+         at = walk_next(drive, slot, at)) {
+        uint32_t into = BOX_ITEM_NONE;
+        TIDE_ASSERT(tide_map_get(&copies, (uint64_t)drive->items[at].parent + 1, &into));
+        const uint32_t copy = copy_one(drive, at, into, box_drive_name(drive, at, room), now_ms);
+        TIDE_ASSERT(tide_map_put(&copies, (uint64_t)at + 1, copy));
+    }
+    return made;
+}
+
 void box_drive_remove(box_drive *drive, uint32_t slot, uint64_t now_ms)
 {
     TIDE_ASSERT(slot != BOX_ITEM_ROOT && slot < drive->items_count && !drive->items[slot].gone);

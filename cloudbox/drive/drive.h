@@ -112,6 +112,9 @@ void box_drive_write(box_drive *drive, uint32_t slot, const struct box_content *
 void box_drive_move(box_drive *drive, uint32_t slot, uint32_t parent, tide_text name,
                     uint64_t now_ms);
 void box_drive_touch(box_drive *drive, uint32_t slot, struct box_file_times times, uint64_t now_ms);
+/* A copy of the item and of everything below it; `parent` is not below it.  The new item. */
+uint32_t box_drive_copy(box_drive *drive, uint32_t slot, uint32_t parent, tide_text name,
+                        uint64_t now_ms);
 void box_drive_remove(box_drive *drive, uint32_t slot, uint64_t now_ms);
 /* Adds generated files, in folders of their own.  `file_bytes`: each exactly so large; 0: a spread.
  * A name of theirs that was taken by hand ("folder-0000001") must not be in the root. */

@@ -19,25 +19,30 @@ struct pass {
     uint64_t until_ms;
 };
 
-static uint64_t seal(const struct box_call *call, const struct pass *pass)
+static uint64_t seal(const struct box_call *call, const char *what, const struct pass *pass)
 {
-    char text[96];
-    snprintf(text, sizeof text, "%" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu64,
+    char text[128];
+    snprintf(text, sizeof text, "%s %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu64, what,
              box_cloud_options(call->cloud)->seed, pass->user, pass->slot, pass->until_ms);
     return tide_hash_key(tide_text_of(text));
 }
 
-void box_graph_download_url(const struct box_call *call, const box_drive *drive, uint32_t slot,
-                            tide_buf *out)
+void box_graph_pass_url(const struct box_call *call, const char *what, uint32_t slot,
+                        uint64_t until_ms, tide_buf *out)
 {
-    const struct pass pass = {call->user->number, slot, call->now_ms + URL_LIFE_MS};
-    (void)drive;
-    box_print(out, "%.*s/_files/download/%08" PRIx32 "%08" PRIx32 "%016" PRIx64 "%016" PRIx64,
-              (int)call->request->origin.bytes, call->request->origin.data, pass.user, pass.slot,
-              pass.until_ms, seal(call, &pass));
+    const struct pass pass = {call->user->number, slot, until_ms};
+    box_print(out, "%.*s/_files/%s/%08" PRIx32 "%08" PRIx32 "%016" PRIx64 "%016" PRIx64,
+              (int)call->request->origin.bytes, call->request->origin.data, what, pass.user,
+              pass.slot, pass.until_ms, seal(call, what, &pass));
 }
 
-static bool pass_parse(const struct box_call *call, tide_text token, struct pass *pass_out)
+void box_graph_download_url(const struct box_call *call, uint32_t slot, tide_buf *out)
+{
+    box_graph_pass_url(call, "download", slot, call->now_ms + URL_LIFE_MS, out);
+}
+
+static bool pass_parse(const struct box_call *call, const char *what, tide_text token,
+                       struct pass *pass_out)
 {
     uint64_t words[3] = {0};
     if (token.bytes != 48)
@@ -49,13 +54,24 @@ static bool pass_parse(const struct box_call *call, tide_text token, struct pass
         words[i / 16] = words[i / 16] << 4 | (uint64_t)digit;
     }
     *pass_out = (struct pass){(uint32_t)(words[0] >> 32), (uint32_t)words[0], words[1]};
-    return words[2] == seal(call, pass_out);
+    return words[2] == seal(call, what, pass_out);
 }
 
-struct box_user *box_graph_download_user(const struct box_call *call, tide_text token)
+bool box_graph_pass_read(const struct box_call *call, const char *what, uint32_t *slot_out,
+                         uint64_t *until_ms_out)
 {
     struct pass pass;
-    if (!pass_parse(call, token, &pass) || pass.user == 0)
+    if (!pass_parse(call, what, call->args[0], &pass))
+        return false;
+    *slot_out = pass.slot;
+    *until_ms_out = pass.until_ms;
+    return true;
+}
+
+struct box_user *box_graph_pass_user(const struct box_call *call, const char *what, tide_text token)
+{
+    struct pass pass;
+    if (!pass_parse(call, what, token, &pass) || pass.user == 0)
         return NULL;
     return box_cloud_user_at(call->cloud, pass.user - 1);
 }
@@ -70,7 +86,7 @@ void box_graph_content_get(struct box_call *call)
         return;
     }
     tide_auto_buf url = tide_buf_heap(BOX_TARGET_BYTES_MAX);
-    box_graph_download_url(call, place.drive, place.slot, &url);
+    box_graph_download_url(call, place.slot, &url);
     box_answer_clear(call->answer);
     call->answer->status = 302;
     box_answer_header(call->answer, "Location", tide_buf_cstr(&url));
@@ -178,7 +194,7 @@ static void answer_bytes(struct box_call *call, const box_drive *drive, uint32_t
 void box_graph_download(struct box_call *call)
 {
     struct pass pass;
-    if (call->user == NULL || !pass_parse(call, call->args[0], &pass) ||
+    if (call->user == NULL || !pass_parse(call, "download", call->args[0], &pass) ||
         call->now_ms >= pass.until_ms) {
         box_graph_fail(call, 401, "unauthenticated", NULL, "The download address has expired.");
         return;

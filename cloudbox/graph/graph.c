@@ -37,6 +37,8 @@ static const struct box_method methods[] = {
            box_graph_session_cancel),
     METHOD("graph.upload.commit", BOX_POST, "/_files/upload/{session}", 0, 0,
            box_graph_session_commit),
+    METHOD("graph.drive.copy", BOX_POST, ITEM "/copy", WRITE, 2, box_graph_copy),
+    METHOD("graph.monitor.get", BOX_GET, "/_files/monitor/{token}", 0, 0, box_graph_monitor),
     METHOD("graph.download.get", BOX_GET, "/_files/download/{token}", 0, 0, box_graph_download),
 };
 #undef METHOD
@@ -54,7 +56,8 @@ static const struct {
     {BOX_ADDRESS_ITEM, "content"},  {BOX_ADDRESS_ITEM, "createUploadSession"},
     {BOX_ADDRESS_ITEM, ""},         {BOX_ADDRESS_PASS, "upload"},
     {BOX_ADDRESS_PASS, "upload"},   {BOX_ADDRESS_PASS, "upload"},
-    {BOX_ADDRESS_PASS, "upload"},   {BOX_ADDRESS_PASS, "download"},
+    {BOX_ADDRESS_PASS, "upload"},   {BOX_ADDRESS_ITEM, "copy"},
+    {BOX_ADDRESS_PASS, "monitor"},  {BOX_ADDRESS_PASS, "download"},
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 _Static_assert(METHODS == sizeof asked / sizeof asked[0], "every method has its address");
@@ -78,11 +81,10 @@ static void set_args(struct box_call *call, const struct box_address *address)
 /* Whom an address with its own permission was made for. */
 static struct box_user *pass_user(const struct box_call *call, const struct box_address *address)
 {
-    if (box_is(address->what, "download"))
-        return box_graph_download_user(call, address->more);
     if (box_is(address->what, "upload"))
         return box_graph_session_user(call, address->more);
-    return NULL;
+    const char *what = box_is(address->what, "monitor") ? "monitor" : "download";
+    return box_graph_pass_user(call, what, address->more);
 }
 
 static const struct box_method *route(struct box_call *call, bool *verb_wrong_out)
@@ -140,5 +142,6 @@ const struct box_service box_graph = {
     .record_reset = box_graph_record_reset,
     .ops = "drive",
     .replay = replay,
+    .batch = box_graph_batch,
     .sink = box_graph_sink,
 };

@@ -90,10 +90,26 @@ bool box_graph_sink(struct box_call *call, struct box_sink *sink_out);
 bool box_graph_receive(uint64_t bytes_max, struct box_sink *sink_out);
 const struct box_gather *box_graph_received(const struct box_call *call);
 /* The address of an item's bytes, good for an hour. */
-void box_graph_download_url(const struct box_call *call, const box_drive *drive, uint32_t slot,
-                            tide_buf *out);
-/* The user that a download address was made for; NULL: it is not one of ours. */
-struct box_user *box_graph_download_user(const struct box_call *call, tide_text token);
+void box_graph_download_url(const struct box_call *call, uint32_t slot, tide_buf *out);
+/* An address below /_files that carries the caller's permission, for `what` alone. */
+void box_graph_pass_url(const struct box_call *call, const char *what, uint32_t slot,
+                        uint64_t until_ms, tide_buf *out);
+/* What the call's address says; false: it was not made here, or for something else. */
+bool box_graph_pass_read(const struct box_call *call, const char *what, uint32_t *slot_out,
+                         uint64_t *until_ms_out);
+/* Whom such an address was made for; NULL: it is not one of ours. */
+struct box_user *box_graph_pass_user(const struct box_call *call, const char *what,
+                                     tide_text token);
+
+/* ---- copy.c ---- */
+
+void box_graph_copy(struct box_call *call);
+void box_graph_monitor(struct box_call *call);
+
+/* ---- batch.c ---- */
+
+bool box_graph_batch(box_cloud *cloud, const struct box_request *request,
+                     struct box_answer *answer);
 
 /* ---- session.c ---- */
 

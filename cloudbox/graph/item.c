@@ -263,7 +263,7 @@ static void write_more(struct writer *writer)
     if (!item->folder && (writer->how & BOX_ITEM_IN_DELTA) == 0 &&
         field(writer, F_URL, "@microsoft.graph.downloadUrl")) {
         box_add_cstr(writer->out, "\"");
-        box_graph_download_url(writer->call, writer->drive, writer->slot, writer->out);
+        box_graph_download_url(writer->call, writer->slot, writer->out);
         box_add_cstr(writer->out, "\"");
     }
 }
