@@ -193,10 +193,13 @@ void box_control_drive_fill(struct box_call *call)
     box_drive *drive = drive_of(call, body);
     uint64_t files = 0, bytes = 0;
     if (drive == NULL ||
-        !box_control_number(call, body, "files", 1, BOX_ITEMS_MAX / 2 - box_drive_slots(drive), 1,
-                            &files) ||
+        !box_control_number(call, body, "files", 1, box_drive_spec(drive)->files_max, 1, &files) ||
         !box_control_number(call, body, "size", 0, BOX_DRIVE_FILE_BYTES, 0, &bytes))
         return;
+    if (box_drive_slots(drive) > BOX_ITEMS_MAX / 2) {
+        box_fail_argument(call, "the drive has too many items");
+        return;
+    }
     box_drive_fill(drive, files, bytes, call->now_ms);
     box_call_reply(call, json_pack("{s:I}", "items", (json_int_t)box_drive_slots(drive)));
 }

@@ -21,6 +21,8 @@ box_drive *box_drive_new(const struct box_drive_spec *spec)
     drive->spec = *spec;
     if (drive->spec.total_bytes == 0)
         drive->spec.total_bytes = BOX_DRIVE_TOTAL_BYTES;
+    if (drive->spec.files_max == 0)
+        drive->spec.files_max = BOX_FILES_MAX;
     tide_rng rng = tide_rng_seeded(spec->seed);
     drive->cid = tide_rng_next(&rng);
     tide_map_init(&drive->names, tide_mem_heap());

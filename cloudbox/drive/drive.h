@@ -32,6 +32,7 @@ typedef struct box_drive box_drive;
 enum {
     BOX_ITEM_ROOT = 0,
     BOX_ITEMS_MAX = 20 * 1000 * 1000,
+    BOX_FILES_MAX = 5 * 1000 * 1000, /* generated at once */
     BOX_ITEM_ID_BYTES = 48,
     BOX_ITEM_DEPTH_MAX = 250,
 };
@@ -63,6 +64,7 @@ struct box_item {
 struct box_drive_spec {
     uint64_t seed;
     uint64_t total_bytes;
+    uint64_t files_max; /* that box_drive_replay() generates; 0: BOX_FILES_MAX */
     uint64_t now_ms;
     bool business; /* else personal: other ids */
     bool keeps;    /* changes go to a state file, so they carry what was uploaded */

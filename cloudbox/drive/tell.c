@@ -255,7 +255,8 @@ static tide_status replay_fill(box_drive *drive, const struct change *change, ti
     tide_status rc = tide_json_get_u64(change->json, "files", &files, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(change->json, "size", &file_bytes, err);
-    if (rc == TIDE_OK && (files > BOX_ITEMS_MAX / 2 - drive->items_count || change->now_ms == 0))
+    if (rc == TIDE_OK && (files > drive->spec.files_max || drive->items_count > BOX_ITEMS_MAX / 2 ||
+                          change->now_ms == 0))
         rc = corrupt(err, "too many files");
     if (rc == TIDE_OK)
         box_drive_fill(drive, files, file_bytes, change->now_ms);

@@ -77,7 +77,8 @@ void box_graph_resync(struct box_call *call, const char *kind)
     const char *bracket = memchr(path.data, '(', path.bytes);
     if (bracket != NULL)
         path.bytes = (size_t)(bracket - path.data);
-    box_add(&location, path.data, path.bytes);
+    /* It is encoded already; what cannot stand in a header is encoded now. */
+    (void)tide_percent_add(&location, path, TIDE_URL_UNRESERVED "/%:!$&'()*+,;=@");
     box_answer_header(call->answer, "Location", tide_buf_cstr(&location));
 }
 

@@ -119,6 +119,11 @@ bool box_graph_name(struct box_call *call, const box_drive *drive, uint32_t pare
         box_graph_fail(call, 400, "invalidRequest", "invalidPath", "%s", wrong);
         return false;
     }
+    if (box_drive_slots(drive) > BOX_ITEMS_MAX / 2) { /* a copy may still double them */
+        box_graph_fail(call, 507, "quotaLimitReached", "childItemCountExceeded",
+                       "There are too many items.");
+        return false;
+    }
     uint32_t units = box_name_units(name), depth = 1;
     for (uint32_t slot = parent; slot != BOX_ITEM_ROOT; slot = box_drive_at(drive, slot)->parent) {
         units += 1 + box_name_units(box_drive_name(drive, slot, room));

@@ -60,8 +60,10 @@ tide_status box_graph_user_open(struct box_user *user, json_t *settings, void **
                                 tide_error *err)
 {
     const struct box_options *options = box_cloud_options(user->cloud);
-    struct box_drive_spec spec = {
-        .keeps = options->keep != NULL, .changed = drive_changed, .changed_arg = user};
+    struct box_drive_spec spec = {.keeps = options->keep != NULL,
+                                  .files_max = options->mailbox_messages_max,
+                                  .changed = drive_changed,
+                                  .changed_arg = user};
     const uint64_t seed = (options->seed * 37 ^ tide_hash_key(tide_text_of(user->email))) >> 1;
     uint64_t business = 0;
     tide_status rc =

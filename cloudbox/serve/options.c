@@ -267,7 +267,7 @@ static tide_status take_drive(struct box_settings *settings, tide_text value, ti
     item.size_bytes = bytes;
     if (!split_last(rest, '=', &item.left, &count) || !is_email(item.left))
         return refuse(err, "drive", value, "give EMAIL=FILES or EMAIL=FILES,size=BYTES");
-    tide_status rc = take_u32("drive", count, 0, BOX_ITEMS_MAX / 4, &item.number, err);
+    tide_status rc = take_u32("drive", count, 0, BOX_FILES_MAX, &item.number, err);
     for (size_t i = 0; rc == TIDE_OK && i < settings->drives.count; i++)
         if (tide_text_equal(settings->drives.items[i].left, item.left))
             return refuse(err, "drive", value, "this address was given twice");
