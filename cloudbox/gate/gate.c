@@ -271,6 +271,8 @@ static void serve_method(struct box_call *call, tide_text user)
         add_latency(call);
         if (!box_faults_before(call->cloud->faults, call)) {
             handle(call);
+            if (call->service->answered != NULL)
+                call->service->answered(call);
             box_faults_after(call->cloud->faults, call);
         }
     }

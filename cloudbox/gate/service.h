@@ -144,6 +144,9 @@ struct box_service {
     /* Answers a call that is over a limit and would fit at `retry_at_ms`. */
     void (*refuse)(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
 
+    /* After the handler of a call that was not refused: adds what every answer has. */
+    void (*answered)(struct box_call *call);
+
     const struct box_fault *faults; /* of its own, beside those of the gate */
     size_t faults_count;
     const struct box_problem *rate; /* how fault "403-rate" answers; NULL: the gate's way */

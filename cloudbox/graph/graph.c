@@ -136,6 +136,7 @@ const struct box_service box_graph = {
     .limits = box_graph_limits,
     .limits_count = BOX_GRAPH_LIMITS,
     .refuse = box_graph_refuse,
+    .answered = box_graph_answered,
     .faults = box_graph_faults,
     .faults_count = BOX_GRAPH_FAULTS,
     .record = box_graph_record,

@@ -146,6 +146,7 @@ void box_graph_user_close(void *part);
 
 enum { BOX_METER_GRAPH = 1, BOX_GRAPH_LIMITS = 3 };
 extern const struct box_limit box_graph_limits[BOX_GRAPH_LIMITS];
+void box_graph_answered(struct box_call *call);
 void box_graph_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
 
 /* faults.c */

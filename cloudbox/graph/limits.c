@@ -46,3 +46,23 @@ void box_graph_refuse(struct box_call *call, const struct box_limit *limit, uint
     box_answer_header(call->answer, "RateLimit-Remaining", "0");
     box_quota_told(quota, call->user, call->now_ms, call->now_ms + wait_s * 1000);
 }
+
+/* From four fifths of a minute's units on, an answer says how many are left. */
+void box_graph_answered(struct box_call *call)
+{
+    struct box_quota *quota = box_cloud_quota(call->cloud);
+    const struct box_limit *limit = &box_graph_limits[APP_MINUTE];
+    if (call->method->meter != BOX_METER_GRAPH || box_quota_rules_now(quota) == BOX_QUOTA_OFF)
+        return;
+    const uint32_t most = box_quota_get(quota, limit->setting);
+    const uint32_t used = box_quota_used(quota, call, limit);
+    if ((uint64_t)used * 5 < (uint64_t)most * 4)
+        return;
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu32, most);
+    box_answer_header(call->answer, "RateLimit-Limit", text);
+    snprintf(text, sizeof text, "%" PRIu32, used < most ? most - used : 0);
+    box_answer_header(call->answer, "RateLimit-Remaining", text);
+    snprintf(text, sizeof text, "%d", MINUTE_MS / 1000);
+    box_answer_header(call->answer, "RateLimit-Reset", text);
+}

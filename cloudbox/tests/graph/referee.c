@@ -102,6 +102,20 @@ TEST(who_asks_too_often_is_told_to_wait_and_refused_until_then)
     assert_int_equal(call(&world, "GET", "", NULL), 200);
 }
 
+TEST(from_four_fifths_on_answers_say_what_is_left)
+{
+    WORLD(world, .quota = BOX_QUOTA_2026);
+    for (int i = 1; i < 1000; i++) {
+        call(&world, "GET", "", NULL);
+        assert_string_equal(header_of(&world, "RateLimit-Limit"), "");
+    }
+    call(&world, "GET", "", NULL);
+    assert_string_equal(header_of(&world, "RateLimit-Limit"), "1250");
+    assert_string_equal(header_of(&world, "RateLimit-Remaining"), "250");
+    call(&world, "GET", "/root/children", NULL); /* costs two */
+    assert_string_equal(header_of(&world, "RateLimit-Remaining"), "248");
+}
+
 TEST(the_gates_faults_speak_graph)
 {
     WORLD(world, 0);
