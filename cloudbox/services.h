@@ -10,9 +10,11 @@
 #include "cloudbox/gmail/gmail.h"
 #include "cloudbox/google/batch.h"
 #include "cloudbox/google/discovery.h"
+#include "cloudbox/graph/graph.h"
 #include "cloudbox/mailbox/mail.h"
 #include "cloudbox/push/push.h"
 #include "cloudbox/signin/auth.h"
+#include "cloudbox/signin/microsoft.h"
 
 extern const struct box_service *const box_services_all[]; /* NULL-terminated */
 

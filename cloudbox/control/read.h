@@ -46,6 +46,15 @@ void box_control_mail(struct box_call *call);
 void box_control_mail_delete(struct box_call *call);
 void box_control_mail_label(struct box_call *call);
 
+/* ---- drive.c ---- */
+void box_control_drive_tree(struct box_call *call);
+void box_control_drive_put(struct box_call *call);
+void box_control_drive_folder(struct box_call *call);
+void box_control_drive_move(struct box_call *call);
+void box_control_drive_delete(struct box_call *call);
+void box_control_drive_fill(struct box_call *call);
+void box_control_drive_set(struct box_call *call);
+
 /* ---- auth.c ---- */
 void box_control_auth(struct box_call *call);
 

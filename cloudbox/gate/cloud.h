@@ -40,7 +40,7 @@ struct box_options {
     uint64_t history_keep_ms;          /* 0: 7 days */
     uint32_t token_life_s;             /* 0: 3599 */
     uint32_t list_inversions_permille; /* neighbours swapped in a listing */
-    uint32_t mailbox_messages_max;     /* generated; 0: BOX_MAILBOX_MESSAGES_MAX */
+    uint32_t mailbox_messages_max;     /* generated, and files of a drive; 0: the services' own */
     /* Every change that --state keeps, as one JSON line without its newline.
      * NULL: nothing is kept. */
     void (*keep)(void *arg, tide_text line);

@@ -73,24 +73,36 @@ static bool pattern_matches(const char *pattern, struct box_call *call, tide_tex
 
 typedef enum route { ROUTE_FOUND, ROUTE_NO_PATH, ROUTE_NO_VERB } route;
 
+/* By the patterns of the service's table. */
+static const struct box_method *match(const struct box_service *service, struct box_call *call,
+                                      tide_text *user_out, bool *verb_wrong_out)
+{
+    for (size_t i = 0; i < service->methods_count; i++) {
+        const struct box_method *method = &service->methods[i];
+        if (!pattern_matches(method->path, call, user_out))
+            continue;
+        if (method->verb == call->request->verb)
+            return method;
+        *verb_wrong_out = true;
+    }
+    return NULL;
+}
+
 static route find_method(struct box_call *call, tide_text *user_out)
 {
-    route found = ROUTE_NO_PATH;
+    bool verb_wrong = false;
     const struct box_service *service = NULL;
     for (each_service(call->cloud, s, service)) {
-        for (size_t i = 0; i < service->methods_count; i++) {
-            const struct box_method *method = &service->methods[i];
-            if (!pattern_matches(method->path, call, user_out))
-                continue;
-            if (method->verb == call->request->verb) {
-                call->service = service;
-                call->method = method;
-                return ROUTE_FOUND;
-            }
-            found = ROUTE_NO_VERB;
+        const struct box_method *method = service->route != NULL
+                                              ? service->route(call, &verb_wrong)
+                                              : match(service, call, user_out, &verb_wrong);
+        if (method != NULL) {
+            call->service = service;
+            call->method = method;
+            return ROUTE_FOUND;
         }
     }
-    return found;
+    return verb_wrong ? ROUTE_NO_VERB : ROUTE_NO_PATH;
 }
 
 /* ---- who calls ---- */
@@ -259,6 +271,8 @@ static void serve_method(struct box_call *call, tide_text user)
         add_latency(call);
         if (!box_faults_before(call->cloud->faults, call)) {
             handle(call);
+            if (call->service->answered != NULL)
+                call->service->answered(call);
             box_faults_after(call->cloud->faults, call);
         }
     }

@@ -300,7 +300,8 @@ bool box_base64_decode(tide_text text, tide_buf *out)
 
 bool box_is(tide_text text, const char *word)
 {
-    return text.bytes == strlen(word) && strncasecmp(text.data, word, text.bytes) == 0;
+    return text.bytes == strlen(word) &&
+           (text.bytes == 0 || strncasecmp(text.data, word, text.bytes) == 0);
 }
 
 bool box_starts(tide_text text, const char *word)

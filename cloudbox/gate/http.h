@@ -26,8 +26,8 @@ enum {
     BOX_ANSWER_BYTES_MAX = 512 << 20, /* of an answer without a source: a batch of large ones */
     BOX_TARGET_BYTES_MAX = 64 << 10,  /* path and query */
     BOX_HEADERS_MAX = 64,
-    BOX_PARAMS_MAX = 256,  /* of one query string */
-    BOX_SEGMENTS_MAX = 12, /* of a path */
+    BOX_PARAMS_MAX = 256,   /* of one query string */
+    BOX_SEGMENTS_MAX = 260, /* of a path: files are addressed by theirs */
     BOX_ANSWER_HEADERS_MAX = 12,
     BOX_SCRATCH_BYTES_MAX = 1 << 30, /* of one call's arena */
 };

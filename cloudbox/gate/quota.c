@@ -191,6 +191,20 @@ static void charges_of(struct charges *charges, struct box_quota *quota,
     }
 }
 
+uint32_t box_quota_used(struct box_quota *quota, const struct box_call *call,
+                        const struct box_limit *limit)
+{
+    const uint32_t user = call->user == NULL ? 0 : call->user->number;
+    for (size_t i = 0; i < quota->rows_count; i++)
+        if (quota->rows[i].limit == limit) {
+            box_window *window =
+                window_of(quota, i, (limit->whose & BOX_PER_USER) != 0 ? user : 0,
+                          (limit->whose & BOX_PER_PROJECT) != 0 ? call->project : 0);
+            return (uint32_t)box_window_count(window, call->now_ms);
+        }
+    return 0;
+}
+
 /* The limit that enforces the user's "Retry after" time; NULL: none. */
 static const struct box_limit *binding(const struct box_call *call)
 {

@@ -28,6 +28,10 @@ void box_quota_free(struct box_quota *quota);
 /* Charges the call.  Not NULL: the limit that forbids it, and when it would fit. */
 const struct box_limit *box_quota_charge(struct box_quota *quota, const struct box_call *call,
                                          uint64_t *retry_at_ms_out);
+/* What the window of one of the service's limits holds for the call's user and project; it is not
+ * one per subject. */
+uint32_t box_quota_used(struct box_quota *quota, const struct box_call *call,
+                        const struct box_limit *limit);
 /* What a method costs under the rules in force. */
 uint32_t box_quota_units(const struct box_quota *quota, const struct box_method *method);
 /* Whether a limit of the service counts the call's units. */

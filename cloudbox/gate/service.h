@@ -5,8 +5,7 @@
  * and handlers, tables of limits and faults, and hooks for everything else.  A handler
  * reads its call and fills the answer; it never sees a socket.
  *
- * A new provider (Microsoft Graph, later) is one more struct box_service and one line in
- * cloudbox/services.c.
+ * A new provider is one more struct box_service and one line in cloudbox/services.c.
  */
 #ifndef BOX_SERVICE_H
 #define BOX_SERVICE_H
@@ -109,6 +108,13 @@ struct box_service {
     const struct box_style *style; /* NULL: that of the first service that has one */
     bool exempt;                   /* fault rules never mean it */
 
+    /* Finds the method of an address that no path pattern describes; the paths of the table
+     * are then only shown.  It fills the call's args, and may set the user of an address that
+     * carries its own permission.  NULL: not one of its addresses, or, with
+     * `verb_wrong_out` set, not with this verb.  If it sets the call's service, the
+     * refusal is in that service's style.  Called without an answer for `sink`. */
+    const struct box_method *(*route)(struct box_call *call, bool *verb_wrong_out);
+
     /* The service's state: box_cloud_state(). */
     void *(*open)(box_cloud *cloud);
     void (*close)(void *state);
@@ -137,6 +143,9 @@ struct box_service {
     uint32_t (*load)(const struct box_call *call); /* what BOX_LOAD counts */
     /* Answers a call that is over a limit and would fit at `retry_at_ms`. */
     void (*refuse)(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
+
+    /* After the handler of a call that was not refused: adds what every answer has. */
+    void (*answered)(struct box_call *call);
 
     const struct box_fault *faults; /* of its own, beside those of the gate */
     size_t faults_count;

@@ -143,7 +143,8 @@ bool box_gmail_metadata_bound(const struct box_call *call)
     /* Google keeps the refusal when a wider scope is held together with
      * gmail.metadata.  Fixed tokens have every scope there is and stand for
      * no grant in particular, so they are not bound. */
-    return (call->scopes & BOX_SCOPE_METADATA) != 0 && call->scopes != BOX_SCOPE_ALL;
+    return (call->scopes & BOX_SCOPE_METADATA) != 0 &&
+           (call->scopes & BOX_SCOPE_ALL) != BOX_SCOPE_ALL;
 }
 
 bool box_gmail_format(struct box_call *call, bool raw_allowed, box_format *format_out)

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "cloudbox/gate/clock.h"
+#include "cloudbox/graph/graph.h"
 #include "cloudbox/mailbox/mail.h"
 
 #include <arpa/inet.h>
@@ -255,6 +256,24 @@ static tide_status take_mailbox(struct box_settings *settings, tide_text value, 
     return rc == TIDE_OK ? list_add("mailbox", &settings->mailboxes, &item, err) : rc;
 }
 
+static tide_status take_drive(struct box_settings *settings, tide_text value, tide_error *err)
+{
+    struct box_setting item = {.left = TIDE_TEXT_NONE};
+    tide_text rest = value, size, count;
+    uint64_t bytes = 0;
+    if (cut_suffix(&rest, "size", &size) &&
+        (!tide_size_parse(size, &bytes) || bytes > BOX_DRIVE_FILE_BYTES))
+        return refuse(err, "drive", value, "a size is up to 250 GiB");
+    item.size_bytes = bytes;
+    if (!split_last(rest, '=', &item.left, &count) || !is_email(item.left))
+        return refuse(err, "drive", value, "give EMAIL=FILES or EMAIL=FILES,size=BYTES");
+    tide_status rc = take_u32("drive", count, 0, BOX_FILES_MAX, &item.number, err);
+    for (size_t i = 0; rc == TIDE_OK && i < settings->drives.count; i++)
+        if (tide_text_equal(settings->drives.items[i].left, item.left))
+            return refuse(err, "drive", value, "this address was given twice");
+    return rc == TIDE_OK ? list_add("drive", &settings->drives, &item, err) : rc;
+}
+
 static tide_status take_corpus(struct box_settings *settings, tide_text value, tide_error *err)
 {
     struct box_setting item = {.left = TIDE_TEXT_NONE};
@@ -346,6 +365,8 @@ static const struct option options[] = {
      .take = take_mailbox},
     {"corpus", "[EMAIL=]DIR", "real messages: every .eml, .msg and .txt below DIR",
      .take = take_corpus},
+    {"drive", "EMAIL=N[,size=BYTES]", "N generated files in the user's OneDrive; may be repeated",
+     .take = take_drive},
     {"token", "TOKEN=EMAIL", "a bearer token that never expires and may do everything",
      .take = take_token},
     {"service-account", "EMAIL=FILE", "make a service account and write its key to FILE",
@@ -470,6 +491,7 @@ static void list_done(struct box_setting_list *list)
 void box_settings_done(struct box_settings *settings)
 {
     list_done(&settings->mailboxes);
+    list_done(&settings->drives);
     list_done(&settings->corpora);
     list_done(&settings->tokens);
     list_done(&settings->sites);

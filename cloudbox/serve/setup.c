@@ -88,14 +88,38 @@ static tide_status add_mailboxes(const struct box_settings *settings, box_cloud 
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < settings->mailboxes.count; i++) {
         const struct box_setting *item = &settings->mailboxes.items[i];
-        struct box_mailbox_options options = {
-            .messages = item->number, .size_bytes = item->size_bytes, .now_unix_ms = now_unix_ms};
+        struct box_mailbox_options options = {.messages = item->number,
+                                              .size_bytes = (uint32_t)item->size_bytes,
+                                              .now_unix_ms = now_unix_ms};
         rc = box_cloud_add_mailbox(cloud, item->left, &options, err);
         json_array_append_new(list, json_pack("{s:s%,s:i,s:i}", "email", item->left.data,
                                               item->left.bytes, "messages", (int)item->number,
                                               "size", (int)item->size_bytes));
     }
     return rc;
+}
+
+/* A header has "drives" only when there are some, as those of earlier versions. */
+static tide_status add_drives(const struct box_settings *settings, box_cloud *cloud,
+                              uint64_t now_unix_ms, json_t *header, tide_error *err)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < settings->drives.count; i++) {
+        const struct box_setting *item = &settings->drives.items[i];
+        struct box_user *user = box_cloud_user_need(cloud, item->left, err);
+        if (user == NULL) {
+            json_decref(list);
+            return TIDE_INVALID;
+        }
+        box_drive_fill(box_user_drive(user), item->number, item->size_bytes, now_unix_ms);
+        json_array_append_new(list, json_pack("{s:s%,s:i,s:I}", "email", item->left.data,
+                                              item->left.bytes, "files", (int)item->number, "size",
+                                              (json_int_t)item->size_bytes));
+    }
+    if (settings->drives.count > 0)
+        json_object_set(header, "drives", list);
+    json_decref(list);
+    return TIDE_OK;
 }
 
 static tide_status add_corpora(const struct box_settings *settings, box_cloud *cloud, json_t *list,
@@ -173,14 +197,18 @@ static void describe(const json_t *header, tide_buf *out)
     }
     if (json_array_size(json_object_get(header, "corpora")) > 0)
         box_add_cstr(out, " and the same --corpus");
+    if (json_array_size(json_object_get(header, "drives")) > 0)
+        box_add_cstr(out, " and the same --drive");
 }
 
 static tide_status check_header(const struct box_settings *settings, const json_t *header,
                                 const json_t *made, tide_error *err)
 {
-    static const char *const names[] = {"seed", "mailboxes", "corpora"};
+    static const char *const names[] = {"seed", "mailboxes", "corpora", "drives"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (json_equal(json_object_get(header, names[i]), json_object_get(made, names[i])))
+        const json_t *then = json_object_get(header, names[i]);
+        const json_t *now = json_object_get(made, names[i]);
+        if (json_equal(then, now) || (then == NULL && now == NULL))
             continue;
         tide_auto_buf text = tide_buf_heap(4096);
         describe(header, &text);
@@ -224,6 +252,9 @@ static tide_status fill(const struct box_settings *settings, box_cloud *cloud, b
                       json_object_get(made, "mailboxes"), err);
     if (rc == TIDE_OK)
         rc = add_corpora(settings, cloud, json_object_get(made, "corpora"), err);
+    if (rc == TIDE_OK)
+        rc = add_drives(settings, cloud, clock_unix_ms > 0 ? clock_unix_ms : made_unix_ms, made,
+                        err);
     if (rc == TIDE_OK)
         rc = add_rest(settings, cloud, err);
     if (rc == TIDE_OK && header != NULL)

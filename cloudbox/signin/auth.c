@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/encode.h"
+#include "cloudbox/microsoft/scopes.h"
 
 #include <string.h>
 
@@ -258,7 +259,7 @@ tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct bo
     } else {
         const struct box_secret fixed = {.kind = BOX_SECRET_FIXED,
                                          .user = user,
-                                         .scopes = BOX_SCOPE_ALL,
+                                         .scopes = BOX_SCOPE_ALL | BOX_SCOPE_MICROSOFT_ALL,
                                          .expires_ms = UINT64_MAX};
         if (box_secret_add(auth, token, &fixed) == 0)
             return TIDE_FULL;
@@ -266,4 +267,18 @@ tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct bo
     box_auth_keep(auth, json_pack("{s:s, s:o, s:s}", "op", "auth-token", "token",
                                   box_json_text(token), "email", user->email));
     return TIDE_OK;
+}
+
+uint32_t box_signin_scopes_parse(tide_text text)
+{
+    return box_scopes_parse(text) | box_microsoft_scopes_parse(text);
+}
+
+void box_signin_scopes_text(uint32_t scopes, tide_buf *out)
+{
+    const uint32_t microsoft = scopes & BOX_SCOPE_MICROSOFT_ALL;
+    box_scopes_text(scopes & BOX_SCOPE_ALL, out);
+    if (microsoft != 0 && (scopes & BOX_SCOPE_ALL) != 0)
+        box_add_cstr(out, " ");
+    box_microsoft_scopes_text(microsoft, out);
 }

@@ -47,6 +47,10 @@ void box_auth_testing(struct box_auth *auth, bool on);
 void box_auth_sign(struct box_auth *auth, json_t *claims, tide_buf *out);
 json_t *box_auth_jwks(struct box_auth *auth);
 
+/* Scopes of all providers, by their own names, as grants have them. */
+uint32_t box_signin_scopes_parse(tide_text text);
+void box_signin_scopes_text(uint32_t scopes, tide_buf *out);
+
 /* ---- clients ---- */
 
 /* Any client is let in until the first one is registered; from then on only
@@ -75,6 +79,8 @@ struct box_ask {
     bool with_granted; /* include_granted_scopes */
     bool has_state;    /* an empty one is given back too */
     bool plain;        /* the challenge is the verifier itself */
+    bool microsoft;    /* asked for at Microsoft's address */
+    char device[16];   /* the code that a device shows; "": a redirect follows */
     char redirect_uri[BOX_REDIRECT_BYTES_MAX + 1];
     char challenge[BOX_CHALLENGE_BYTES_MAX + 1]; /* "": no PKCE */
     char state[BOX_STATE_BYTES_MAX + 1];
@@ -125,6 +131,13 @@ bool box_auth_redeem(struct box_auth *auth, const struct box_redeem *redeem, uin
 bool box_auth_refresh(struct box_auth *auth, uint32_t client, tide_text refresh, tide_text scope,
                       uint64_t now_ms, struct box_issue *issue_out,
                       struct box_oauth_error *error_out);
+/* The way of Microsoft: a new refresh token with each access token; the old one stays good. */
+bool box_auth_rotate(struct box_auth *auth, uint32_t client, tide_text refresh, uint64_t now_ms,
+                     struct box_issue *issue_out, struct box_oauth_error *error_out);
+/* Tokens for a person who agreed elsewhere than on a page with a redirect. */
+bool box_auth_issue(struct box_auth *auth, const struct box_ask *ask, struct box_user *user,
+                    uint64_t now_ms, struct box_issue *issue_out,
+                    struct box_oauth_error *error_out);
 /* A service account's signed assertion (RFC 7523). */
 bool box_auth_assert(struct box_auth *auth, tide_text assertion, tide_text origin, uint64_t now_ms,
                      struct box_issue *issue_out, struct box_oauth_error *error_out);

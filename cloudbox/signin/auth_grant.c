@@ -256,7 +256,7 @@ uint32_t box_code_add(struct box_auth *auth, tide_text code, const struct box_se
 static void keep_code(struct box_auth *auth, const struct box_secret *secret)
 {
     tide_auto_buf scopes = tide_buf_heap(BOX_SECRET_BYTES_MAX);
-    box_scopes_text(secret->scopes, &scopes);
+    box_signin_scopes_text(secret->scopes, &scopes);
     const struct box_ask *ask = secret->ask;
     box_auth_keep(auth, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I}", "op",
                                   "auth-code", "code", secret->text, "email", secret->user->email,
@@ -290,7 +290,8 @@ const char *box_auth_code(struct box_auth *auth, const struct box_ask *ask, stru
         scopes |= granted_before(auth, user, ask->client, now_ms);
     box_secrets_sweep(auth, now_ms);
     tide_buf text = tide_buf_heap(BOX_SECRET_BYTES_MAX);
-    box_secret_text(auth, "4/0A", CODE_LETTERS, &text);
+    /* Each provider's form; clients look for Microsoft's without a slash. */
+    box_secret_text(auth, ask->microsoft ? "M.C5_BL2.2.U." : "4/0A", CODE_LETTERS, &text);
     const struct box_secret secret = {.kind = BOX_SECRET_CODE,
                                       .user = user,
                                       .client = ask->client,
@@ -340,7 +341,7 @@ uint32_t box_access_issue(struct box_auth *auth, const struct box_secret *like, 
     if (slot != 0) {
         const char *token = auth->secrets[slot].text;
         tide_buf_clear(&text);
-        box_scopes_text(secret.scopes, &text);
+        box_signin_scopes_text(secret.scopes, &text);
         box_auth_keep(auth,
                       json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I}", "op", "auth-access",
                                 "token", token, "grant", (json_int_t)secret.grant, "email",
@@ -461,9 +462,9 @@ bool box_auth_redeem(struct box_auth *auth, const struct box_redeem *redeem, uin
     return true;
 }
 
-bool box_auth_refresh(struct box_auth *auth, uint32_t client, tide_text refresh, tide_text scope,
-                      uint64_t now_ms, struct box_issue *issue_out,
-                      struct box_oauth_error *error_out)
+/* The grant of a refresh token that is good for this client; 0: refused. */
+static uint32_t refresh_fits(const struct box_auth *auth, uint32_t client, tide_text refresh,
+                             uint64_t now_ms, struct box_oauth_error *error_out)
 {
     const uint32_t slot = box_secret_find(auth, refresh);
     if (slot == 0 || auth->secrets[slot].kind != BOX_SECRET_REFRESH)
@@ -473,9 +474,19 @@ bool box_auth_refresh(struct box_auth *auth, uint32_t client, tide_text refresh,
         return refuse(error_out, 401, "unauthorized_client", "Unauthorized");
     if (!box_grant_lives(auth, number, now_ms))
         return refuse(error_out, 400, "invalid_grant", "Token has been expired or revoked.");
+    return number;
+}
+
+bool box_auth_refresh(struct box_auth *auth, uint32_t client, tide_text refresh, tide_text scope,
+                      uint64_t now_ms, struct box_issue *issue_out,
+                      struct box_oauth_error *error_out)
+{
+    const uint32_t number = refresh_fits(auth, client, refresh, now_ms, error_out);
+    if (number == 0)
+        return false;
     uint32_t scopes = auth->grants[number].scopes;
     if (scope.bytes > 0) {
-        const uint32_t wanted = box_scopes_parse(scope);
+        const uint32_t wanted = box_signin_scopes_parse(scope);
         if (wanted == 0 || (wanted & ~scopes) != 0)
             return refuse(error_out, 400, "invalid_scope", "Bad Request");
         scopes = wanted;
@@ -488,6 +499,31 @@ bool box_auth_refresh(struct box_auth *auth, uint32_t client, tide_text refresh,
     if (auth->grants[number].expires_ms != UINT64_MAX)
         issue_out->refresh_expires_in_s = (auth->grants[number].expires_ms - now_ms) / 1000;
     return true;
+}
+
+/* By a code that nobody sees, so that it is kept like every other grant. */
+bool box_auth_issue(struct box_auth *auth, const struct box_ask *ask, struct box_user *user,
+                    uint64_t now_ms, struct box_issue *issue_out, struct box_oauth_error *error_out)
+{
+    const char *code = box_auth_code(auth, ask, user, ask->scopes, now_ms);
+    if (code == NULL)
+        return refuse_full(error_out);
+    const struct box_redeem redeem = {.code = tide_text_of(code),
+                                      .redirect_uri = tide_text_of(ask->redirect_uri),
+                                      .client = ask->client};
+    return box_auth_redeem(auth, &redeem, now_ms, issue_out, error_out);
+}
+
+bool box_auth_rotate(struct box_auth *auth, uint32_t client, tide_text refresh, uint64_t now_ms,
+                     struct box_issue *issue_out, struct box_oauth_error *error_out)
+{
+    const uint32_t number = refresh_fits(auth, client, refresh, now_ms, error_out);
+    if (number == 0)
+        return false;
+    struct box_grant *grant = &auth->grants[number];
+    const struct box_ask ask = {.client = client, .scopes = grant->scopes, .microsoft = true};
+    grant->used_ms = now_ms;
+    return box_auth_issue(auth, &ask, grant->user, now_ms, issue_out, error_out);
 }
 
 bool box_auth_revoke(struct box_auth *auth, tide_text token, uint64_t now_ms)

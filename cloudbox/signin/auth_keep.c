@@ -129,7 +129,7 @@ static tide_status get_owner(struct box_auth *auth, const json_t *change,
     if (rc != TIDE_OK)
         return rc;
     secret.client = box_client_need(auth, client);
-    secret.scopes = box_scopes_parse(scope);
+    secret.scopes = box_signin_scopes_parse(scope);
     if (secret.client == 0)
         return tide_error_set(err, TIDE_CORRUPT, "a token of no client");
     *secret_out = secret;
@@ -355,7 +355,8 @@ static tide_status replay_delegate(struct box_auth *auth, const json_t *change, 
         rc = tide_json_get_text(change, "account", &account, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_text(change, "scope", &scope, err);
-    if (rc == TIDE_OK && box_auth_delegate(auth, account, user, box_scopes_parse(scope)) != TIDE_OK)
+    if (rc == TIDE_OK &&
+        box_auth_delegate(auth, account, user, box_signin_scopes_parse(scope)) != TIDE_OK)
         rc = tide_error_set(err, TIDE_CORRUPT, "a delegation that cannot be");
     return rc;
 }

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "cloudbox/gate/user.h"
+#include "cloudbox/microsoft/scopes.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,6 +127,18 @@ static const char *scope_in_words(uint32_t scope)
         return "See and manage Search Console data";
     case BOX_SCOPE_CONSOLE_READONLY:
         return "See Search Console data";
+    case BOX_SCOPE_FILES_READ:
+    case BOX_SCOPE_FILES_READ_ALL:
+        return "See your files";
+    case BOX_SCOPE_FILES_WRITE:
+    case BOX_SCOPE_FILES_WRITE_ALL:
+        return "See, change and delete your files";
+    case BOX_SCOPE_SITES_READ_ALL:
+        return "See items in all site collections";
+    case BOX_SCOPE_USER_READ:
+        return "Sign you in and read your profile";
+    case BOX_SCOPE_OFFLINE:
+        return "Keep access to what you let it use";
     case BOX_SCOPE_OPENID:
         return "Know who you are";
     case BOX_SCOPE_EMAIL:
@@ -171,11 +184,11 @@ static void add_users(tide_buf *out, box_cloud *cloud, tide_text hint)
 static void add_scopes(tide_buf *out, uint32_t scopes, uint32_t ticked)
 {
     box_add_cstr(out, "<fieldset><legend>It asks for</legend>\n");
-    for (uint32_t scope = 1; scope < BOX_SCOPE_ALL; scope <<= 1) {
+    for (uint32_t scope = 1; scope < BOX_SCOPE_MICROSOFT_ALL; scope <<= 1) {
         if ((scopes & scope) == 0)
             continue;
         tide_auto_buf text = tide_buf_heap(256);
-        box_scopes_text(scope, &text);
+        box_signin_scopes_text(scope, &text);
         box_print(out,
                   "<label><input type=\"checkbox\" name=\"scope\" value=\"%s\"%s> %s"
                   "<small>%s</small></label>\n",
@@ -202,8 +215,30 @@ void box_page_consent(struct box_call *call, const struct box_ask *ask, tide_tex
     add_scopes(out, ask->scopes, ticked);
     box_add_cstr(out, "<button name=\"answer\" value=\"allow\">Allow</button>"
                       "<button class=\"quiet\" name=\"answer\" value=\"cancel\" formnovalidate>"
-                      "Cancel</button>\n</form>\n<p><small>Afterwards you return to ");
-    add_escaped(out, tide_text_of(ask->redirect_uri));
-    box_add_cstr(out, "</small></p>\n");
+                      "Cancel</button>\n</form>\n");
+    if (ask->redirect_uri[0] != '\0') {
+        box_add_cstr(out, "<p><small>Afterwards you return to ");
+        add_escaped(out, tide_text_of(ask->redirect_uri));
+        box_add_cstr(out, "</small></p>\n");
+    }
+    page_close(out);
+}
+
+void box_page_say(struct box_call *call, const char *title, const char *text)
+{
+    tide_buf *out = page_open(call, 200, title);
+    box_print(out, "<h1>%s</h1>\n<p>", title);
+    add_escaped(out, tide_text_of(text));
+    box_add_cstr(out, "</p>\n");
+    page_close(out);
+}
+
+void box_page_device(struct box_call *call)
+{
+    tide_buf *out = page_open(call, 200, "Enter code");
+    box_add_cstr(out, "<h1>Enter code</h1>\n<form method=\"post\" action=\"/devicelogin\">\n"
+                      "<fieldset><legend>Code</legend><label>The code that your app or device "
+                      "shows <input name=\"user_code\" required autofocus></label></fieldset>\n"
+                      "<button>Next</button>\n</form>\n");
     page_close(out);
 }

@@ -6,6 +6,8 @@
 #include "base/encode.h"
 #include "cloudbox/gate/user.h"
 #include "cloudbox/google/style.h"
+#include "cloudbox/microsoft/scopes.h"
+#include "cloudbox/signin/microsoft.h"
 
 #include <string.h>
 
@@ -48,6 +50,12 @@ static bool is_loopback(tide_text uri)
     return false;
 }
 
+/* BSGN2: Microsoft's page for programs without one of their own; it is here. */
+static bool is_native(tide_text uri)
+{
+    return box_is(uri, BOX_NATIVE_URI) || box_is(uri, BOX_NATIVE_URI_CONSUMERS);
+}
+
 /* One more name=value at the end of a URI's query. */
 static void add_param(tide_buf *uri, const char *name, const char *value)
 {
@@ -65,7 +73,7 @@ static void redirect(struct box_call *call, const struct box_ask *ask, const cha
     if (ask->has_state)
         add_param(&uri, "state", ask->state);
     add_param(&uri, name, value);
-    if (scopes != 0) {
+    if (scopes != 0 && !ask->microsoft) {
         tide_auto_buf text = tide_buf_heap(BOX_TARGET_BYTES_MAX);
         box_scopes_text(scopes, &text);
         add_param(&uri, "scope", tide_buf_cstr(&text));
@@ -101,9 +109,9 @@ static bool is_scope_like(tide_text word)
 
 /* Scopes of services that are not here are left out, as if they had not been
  * ticked; words that are no scopes at all are refused.  0: the answer is a page. */
-static uint32_t read_scopes(struct box_call *call, tide_text text)
+static uint32_t read_scopes(struct box_call *call, tide_text text, bool microsoft)
 {
-    tide_text rest = text;
+    tide_text rest = microsoft ? TIDE_TEXT_NONE : text; /* Microsoft's have no common form */
     while (rest.bytes > 0) {
         const tide_text word = tide_text_word(&rest);
         if (word.bytes > 0 && !is_scope_like(word)) {
@@ -112,7 +120,7 @@ static uint32_t read_scopes(struct box_call *call, tide_text text)
             return 0;
         }
     }
-    const uint32_t scopes = box_scopes_parse(text);
+    const uint32_t scopes = microsoft ? box_microsoft_scopes_parse(text) : box_scopes_parse(text);
     if (scopes == 0)
         box_page_error(call, 400, "invalid_scope", "No scope was asked for that this cloud knows.");
     return scopes;
@@ -181,7 +189,7 @@ static bool read_client(struct box_call *call, struct box_ask *ask)
         box_page_error(call, 400, "invalid_request", "Missing required parameter: redirect_uri");
         return false;
     }
-    if (!is_loopback(uri)) {
+    if (!is_loopback(uri) && !(ask->microsoft && is_native(uri))) {
         box_page_error(call, 400, "redirect_uri_mismatch",
                        "The redirect URI %.*s is not a loopback address; this cloud redirects "
                        "to no other.",
@@ -211,7 +219,7 @@ static bool read_ask(struct box_call *call, struct box_ask *ask)
         box_page_error(call, 400, "invalid_request", "Missing required parameter: scope");
         return false;
     }
-    ask->scopes = read_scopes(call, scope);
+    ask->scopes = read_scopes(call, scope, ask->microsoft);
     if (ask->scopes == 0 || !read_challenge(call, ask))
         return false;
     const tide_text state = box_call_param(call, "state");
@@ -233,11 +241,23 @@ static bool read_ask(struct box_call *call, struct box_ask *ask)
 
 /* ---- the two halves of consent ---- */
 
+static void deny(struct box_call *call, const struct box_ask *ask)
+{
+    if (ask->device[0] != '\0')
+        box_device_answer(call, ask->device, NULL, 0);
+    else
+        redirect(call, ask, "error", "access_denied", 0);
+}
+
 static void grant(struct box_call *call, const struct box_ask *ask, struct box_user *user,
                   uint32_t scopes)
 {
     if ((scopes & ask->scopes) == 0) {
-        redirect(call, ask, "error", "access_denied", 0);
+        deny(call, ask);
+        return;
+    }
+    if (ask->device[0] != '\0') {
+        box_device_answer(call, ask->device, user, scopes & ask->scopes);
         return;
     }
     struct box_auth *auth = box_cloud_auth(call->cloud);
@@ -258,14 +278,14 @@ static uint32_t ticked_of(const struct box_call *call, const struct box_ask *ask
         const tide_text untick = box_call_param_at(call, "box_untick", i);
         if (untick.data == NULL)
             return ticked;
-        ticked &= ~box_scopes_parse(untick);
+        ticked &= ~box_signin_scopes_parse(untick);
     }
 }
 
 /* GET: a page; or at once the answer, when the cloud consents by itself. */
-static void authorize(struct box_call *call)
+void box_signin_authorize(struct box_call *call, bool microsoft)
 {
-    struct box_ask ask = {0};
+    struct box_ask ask = {.microsoft = microsoft};
     if (!read_ask(call, &ask))
         return;
     const tide_text hint = box_call_param(call, "login_hint");
@@ -291,6 +311,11 @@ static void authorize(struct box_call *call)
     tide_auto_buf ticket = tide_buf_heap(256);
     box_auth_ticket(box_cloud_auth(call->cloud), &ask, call->now_ms, &ticket);
     box_page_consent(call, &ask, tide_buf_text(&ticket), hint, ticked_of(call, &ask));
+}
+
+static void authorize(struct box_call *call)
+{
+    box_signin_authorize(call, false);
 }
 
 /* Browsers say so when a foreign page sent the form (BSGN3, a second lock). */
@@ -323,7 +348,7 @@ static void consent(struct box_call *call)
         return;
     }
     if (!tide_text_equal(box_param(params, count, "answer"), TIDE_TEXT("allow"))) {
-        redirect(call, &ask, "error", "access_denied", 0);
+        deny(call, &ask);
         return;
     }
     struct box_user *user = box_cloud_user(call->cloud, box_param(params, count, "user"));
@@ -334,7 +359,7 @@ static void consent(struct box_call *call)
     uint32_t scopes = 0;
     for (size_t i = 0; i < count; i++) {
         if (tide_text_equal(params[i].name, TIDE_TEXT("scope")))
-            scopes |= box_scopes_parse(params[i].value);
+            scopes |= box_signin_scopes_parse(params[i].value);
     }
     grant(call, &ask, user, scopes);
 }

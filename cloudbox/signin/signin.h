@@ -2,8 +2,8 @@
  *
  * Invariants:
  *   BSGN1  nothing from outside reaches a page without being escaped.
- *   BSGN2  a redirect goes to a loopback address and nowhere else; a request for another one gets a
- *          page.
+ *   BSGN2  a redirect goes to a loopback address, or to Microsoft's page for native programs, which is
+ *          here, and nowhere else; a request for another one gets a page.
  *   BSGN3  consent is given only with a ticket that a page of ours carried, once.
  */
 #ifndef BOX_SIGNIN_H
@@ -19,6 +19,15 @@ void box_page_error(struct box_call *call, int status, const char *error, const 
 /* `hint`: the address that is chosen at first, or the empty text. */
 void box_page_consent(struct box_call *call, const struct box_ask *ask, tide_text ticket,
                       tide_text hint, uint32_t ticked);
+
+/* A page with one sentence. */
+void box_page_say(struct box_call *call, const char *title, const char *text);
+/* A page that asks for the code which a device shows. */
+void box_page_device(struct box_call *call);
+
+/* ---- asking (signin.c) ---- */
+
+void box_signin_authorize(struct box_call *call, bool microsoft);
 
 /* ---- endpoints for programs (token.c) ---- */
 

@@ -271,7 +271,7 @@ TEST(a_target_has_a_largest_length)
     assert_int_equal(ask_filled(*state, "GET /?", 'a', BOX_TARGET_BYTES_MAX - 2, after), 200);
     assert_int_equal(ask_filled(*state, "GET /?", 'a', BOX_TARGET_BYTES_MAX - 1, after), 414);
     assert_int_equal(ask_filled(*state, "GET /?", 'a', 200000, after), 414);
-    assert_int_equal(ask_filled(*state, "GET ", '/', 50, after), 400);
+    assert_int_equal(ask_filled(*state, "GET ", '/', BOX_SEGMENTS_MAX + 1, after), 400);
     assert_int_equal(ask_filled(*state, "GET " PROFILE "?", '&', 60000, after), 200);
     assert_well(*state);
 }

@@ -1,6 +1,7 @@
 /* Tokens, codes, grants and keys, asked directly. */
 #include "signin_help.h"
 
+#include "cloudbox/microsoft/scopes.h"
 #include "cloudbox/signin/auth_state.h"
 
 #define VERIFIER "abcdefghijklmnopqrstuvwxyz-._~0123456789ABCDEFG"
@@ -109,7 +110,7 @@ TEST(a_fixed_token_never_expires_and_may_do_everything)
     struct box_principal who;
     assert_true(box_auth_check(auth, TIDE_TEXT("secret"), UINT64_MAX - 1, &who));
     assert_ptr_equal(who.user, anna);
-    assert_int_equal(who.scopes, BOX_SCOPE_ALL);
+    assert_int_equal(who.scopes, BOX_SCOPE_ALL | BOX_SCOPE_MICROSOFT_ALL);
     assert_int_equal(who.project, 0);
     static const char *const wrong[] = {"", "secre", "secret ", "secrets", "Secret"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)

@@ -1,0 +1,127 @@
+/* faults.c - Graph's own faults: tokens that are no longer known, pages that are empty, come twice
+ * or backwards, removals that are not told, addresses that expire. */
+#include "base/check.h"
+#include "cloudbox/graph/inside.h"
+
+static bool is_delta(const struct box_call *call)
+{
+    return call->method->handle == box_graph_delta;
+}
+
+static bool is_download(const struct box_call *call)
+{
+    return call->method->handle == box_graph_download;
+}
+
+static bool has_items(const struct box_call *call)
+{
+    return is_delta(call) || call->method->handle == box_graph_children;
+}
+
+/* ---- instead of the answer ---- */
+
+static void resync_apply(struct box_call *call, const struct box_strike *strike)
+{
+    (void)strike;
+    box_graph_resync(call, "resyncChangesApplyDifferences");
+}
+
+static void resync_upload(struct box_call *call, const struct box_strike *strike)
+{
+    (void)strike;
+    box_graph_resync(call, "resyncChangesUploadDifferences");
+}
+
+static void url_expired(struct box_call *call, const struct box_strike *strike)
+{
+    (void)strike;
+    box_graph_fail(call, 401, "unauthenticated", NULL, "The download address has expired.");
+}
+
+/* ---- after it ---- */
+
+/* The answer's JSON with its items; NULL: it is a refusal. */
+static json_t *page_of(const struct box_call *call)
+{
+    json_t *page =
+        json_loadb(tide_buf_cstr(&call->answer->body), call->answer->body.bytes, 0, NULL);
+    if (json_is_array(json_object_get(page, "value")))
+        return page;
+    json_decref(page);
+    return NULL;
+}
+
+static void backwards(struct box_call *call, const struct box_strike *strike)
+{
+    json_t *page = page_of(call);
+    (void)strike;
+    if (page == NULL)
+        return;
+    json_t *turned = json_array();
+    const json_t *items = json_object_get(page, "value");
+    for (size_t i = json_array_size(items); i > 0; i--)
+        json_array_append(turned, json_array_get(items, i - 1));
+    json_object_set_new(page, "value", turned);
+    box_answer_json(call->answer, 200, page, false);
+}
+
+static void no_removals(struct box_call *call, const struct box_strike *strike)
+{
+    json_t *page = page_of(call);
+    (void)strike;
+    if (page == NULL)
+        return;
+    json_t *items = json_object_get(page, "value");
+    for (size_t i = json_array_size(items); i > 0; i--)
+        if (json_object_get(json_array_get(items, i - 1), "deleted") != NULL)
+            json_array_remove(items, i - 1);
+    box_answer_json(call->answer, 200, page, false);
+}
+
+/* As Microsoft's page says. */
+static void no_paths(struct box_call *call, const struct box_strike *strike)
+{
+    json_t *page = page_of(call);
+    (void)strike;
+    if (page == NULL)
+        return;
+    size_t i = 0;
+    json_t *item = NULL;
+    json_array_foreach(json_object_get(page, "value"), i, item)
+    {
+        json_object_del(json_object_get(item, "parentReference"), "path");
+    }
+    box_answer_json(call->answer, 200, page, false);
+}
+
+/* A hash that no bytes have. */
+static void wrong_hashes(struct box_call *call, const struct box_strike *strike)
+{
+    json_t *page = page_of(call);
+    (void)strike;
+    if (page == NULL)
+        return;
+    size_t i = 0;
+    json_t *item = NULL;
+    json_array_foreach(json_object_get(page, "value"), i, item)
+    {
+        json_t *hashes = json_object_get(json_object_get(item, "file"), "hashes");
+        if (hashes != NULL)
+            json_object_set_new(hashes, "quickXorHash",
+                                json_string("/////////////////////////////w=="));
+    }
+    box_answer_json(call->answer, 200, page, false);
+}
+
+const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS] = {
+    {"resync-apply", BOX_ANSWERS, .fits = is_delta, .act = resync_apply},
+    {"resync-upload", BOX_ANSWERS, .fits = is_delta, .act = resync_upload},
+    {"url-expired", BOX_ANSWERS, .fits = is_download, .act = url_expired},
+    {"no-range", BOX_ASKED, .fits = is_download},
+    {"delta-empty", BOX_ASKED, .fits = is_delta},
+    {"delta-repeat", BOX_ASKED, .fits = is_delta},
+    {"delta-backwards", BOX_SPOILS, .fits = is_delta, .act = backwards},
+    {"delta-no-removals", BOX_SPOILS, .fits = is_delta, .act = no_removals},
+    {"delta-no-paths", BOX_SPOILS, .fits = is_delta, .act = no_paths},
+    {"wrong-hash", BOX_SPOILS, .fits = has_items, .act = wrong_hashes},
+};
