@@ -2,6 +2,7 @@
 
 #include "base/clocktext.h"
 #include "base/json.h"
+#include "net/shown.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -222,32 +223,11 @@ static uint64_t wait_of(limit found, const struct refusal *refusal, uint64_t now
 
 /* ---- the verdict ---- */
 
-/* One line without control characters, cut between characters, without the text after "Bearer "
- * and without anything that looks like an access token. */
+/* Without the text after "Bearer " and without anything that looks like an access token. */
 static void show(const char *text, char shown_out[TEXT_SHOWN_BYTES])
 {
-    size_t bytes = 0;
-    tide_text rest = tide_text_of(text);
-    while (rest.bytes > 0) {
-        if (strncasecmp(rest.data, "bearer ", 7) == 0 || strncmp(rest.data, "ya29.", 5) == 0) {
-            const int more = snprintf(shown_out + bytes, TEXT_SHOWN_BYTES - bytes, "[hidden]");
-            bytes += (size_t)more < TEXT_SHOWN_BYTES - bytes ? (size_t)more : 0;
-            break;
-        }
-        size_t letter = tide_utf8_bytes(rest);
-        letter += letter == 0;
-        if (bytes + letter >= TEXT_SHOWN_BYTES)
-            break;
-        const unsigned char first = (unsigned char)rest.data[0];
-        if (letter == 1 && (first < 0x20 || first >= 0x7f))
-            shown_out[bytes] = ' ';
-        else
-            memcpy(shown_out + bytes, rest.data, letter);
-        bytes += letter;
-        rest.data += letter;
-        rest.bytes -= letter;
-    }
-    shown_out[bytes] = '\0';
+    static const char *const secrets[] = {"bearer ", "ya29.", NULL};
+    tide_shown(text, secrets, shown_out, TEXT_SHOWN_BYTES);
 }
 
 static tide_status verdict_of(int http, const struct refusal *refusal, limit found)

@@ -22,7 +22,11 @@ struct pump {
     char *what; /* "GET host/path", for error texts */
 };
 
-enum { WHAT_BYTES_MAX = 200 };
+enum {
+    WHAT_BYTES_MAX = 200,
+    SEGMENT_SHOWN_BYTES = 80, /* of a path; a longer one is cut to the next */
+    SEGMENT_HIDDEN_BYTES = 8,
+};
 
 /* ---- naming a call without its secrets ----------------------------------- */
 
@@ -37,9 +41,18 @@ static void what_of(const struct tide_request *request, char what[WHAT_BYTES_MAX
             at += i;
             break;
         }
-    const int bytes = (int)strcspn(at, "?#");
-    (void)snprintf(what, WHAT_BYTES_MAX, "%s %.*s", request->method,
-                   bytes < WHAT_BYTES_MAX ? bytes : WHAT_BYTES_MAX, at);
+    const size_t end = strcspn(at, "?#");
+    size_t bytes = (size_t)snprintf(what, WHAT_BYTES_MAX, "%s ", request->method);
+    for (size_t from = 0; from < end && bytes < WHAT_BYTES_MAX;) {
+        const size_t segment = strcspn(at + from, "/?#");
+        const bool slash = from + segment < end;
+        /* One that long is no name: URLs that are signed by themselves have their key in it. */
+        const bool hidden = from > 0 && segment > SEGMENT_SHOWN_BYTES;
+        bytes += (size_t)snprintf(what + bytes, WHAT_BYTES_MAX - bytes, "%.*s%s%s",
+                                  (int)(hidden ? SEGMENT_HIDDEN_BYTES : segment), at + from,
+                                  hidden ? "..." : "", slash ? "/" : "");
+        from += segment + slash;
+    }
     for (char *c = what; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';

@@ -46,7 +46,8 @@ tide_status tide_api_ask_send(struct tide_api_ask *ask, tide_error *err)
     if (ask->failed != TIDE_OK)
         return tide_error_set(err, ask->failed, "%s: the request is too long to be sent",
                               tide_api_ask_name(ask));
-    ask->call.path = tide_buf_cstr(&ask->path);
+    if (ask->call.url == NULL)
+        ask->call.path = tide_buf_cstr(&ask->path);
     return tide_api_call(ask->api, ask->job, &ask->call, &ask->response, err);
 }
 

@@ -11,7 +11,7 @@ enum {
     ENDPOINT_BYTES_MAX = 500,
     BEARER_BYTES_MAX = 16 << 10,
     REFUSAL_BYTES_MAX = 64 << 10, /* of an error's body, when the call has a sink */
-    HEADERS_MAX = 4,
+    HEADERS_MAX = 3 + TIDE_API_HEADERS_MAX,
     UNDER_WAY_MS_MAX = 60000, /* of a call whose token the server refuses */
 };
 
@@ -33,10 +33,15 @@ struct tide_api {
 
 /* ---- open and close ---- */
 
+static bool is_https(const char *url)
+{
+    return strncmp(url, "https://", 8) == 0;
+}
+
 /* The bytes of the endpoint without a slash at its end; 0: it is not an address. */
 static size_t endpoint_bytes(const char *endpoint)
 {
-    const bool https = strncmp(endpoint, "https://", 8) == 0;
+    const bool https = is_https(endpoint);
     const size_t host = https ? 8 : 7;
     size_t bytes = strlen(endpoint);
     if (bytes > 0 && endpoint[bytes - 1] == '/')
@@ -67,7 +72,7 @@ tide_status tide_api_open(const struct tide_api_options *options, tide_mem *mem,
     api->tokens = options->tokens;
     api->bearer = options->bearer;
     api->world = options->world;
-    api->compress = strncmp(endpoint, "https://", 8) == 0;
+    api->compress = is_https(endpoint);
     memcpy(api->endpoint, endpoint, bytes);
     *api_out = api;
     return TIDE_OK;
@@ -87,6 +92,32 @@ const struct tide_provider_net *tide_api_provider(const tide_api *api)
 tide_mem *tide_api_mem(const tide_api *api)
 {
     return api->mem;
+}
+
+tide_status tide_api_path_of(const tide_api *api, const char *link, const char **path_out,
+                             tide_error *err)
+{
+    const size_t bytes = strlen(api->endpoint);
+    /* Only "/" ends an origin here: "https://host.evil" and "https://host@evil" begin like it. */
+    if (strncmp(link, api->endpoint, bytes) != 0 || link[bytes] != '/' ||
+        strcspn(link, " \t\r\n") != strlen(link))
+        return tide_error_set(err, TIDE_SERVER, "the server named a link at another origin");
+    *path_out = link + bytes;
+    return TIDE_OK;
+}
+
+/* Whether a URL that the server named may be called: no user name that looks like a host, no step
+ * down from TLS. */
+static bool url_is_safe(const tide_api *api, const char *url)
+{
+    const size_t scheme = is_https(url) ? 8 : 7;
+    if (!is_https(url) && (is_https(api->endpoint) || strncmp(url, "http://", 7) != 0))
+        return false;
+    const size_t authority = strcspn(url + scheme, "/?#");
+    for (size_t i = 0; url[i] != '\0'; i++)
+        if (url[i] <= ' ' || url[i] >= 0x7f || url[i] == '\\')
+            return false;
+    return authority > 0 && memchr(url + scheme, '@', authority) == NULL;
 }
 
 /* ---- one call ---- */
@@ -123,7 +154,10 @@ static tide_status judge(void *arg, const struct tide_response *response,
 {
     const struct sending *sending = arg;
     const struct tide_api_call *call = sending->call;
-    TIDE_TRY(sending->api->provider->judge(response, retry_after_ms_out, err));
+    const struct tide_provider_net *provider = sending->api->provider;
+    tide_judge *const plain =
+        call->url != NULL && provider->url_judge != NULL ? provider->url_judge : provider->judge;
+    TIDE_TRY(plain(response, retry_after_ms_out, err));
     if (call->judge == NULL)
         return TIDE_OK;
     return call->judge(call->judge_arg, response, retry_after_ms_out, err);
@@ -132,19 +166,26 @@ static tide_status judge(void *arg, const struct tide_response *response,
 static size_t headers_of(const struct sending *sending, struct tide_header headers[HEADERS_MAX])
 {
     const struct tide_api_call *call = sending->call;
+    const char *agent = sending->api->provider->agent;
     size_t count = 0;
-    headers[count++] =
-        (struct tide_header){TIDE_TEXT("Authorization"), tide_buf_text(&sending->authorization)};
+    if (call->url == NULL) /* API4 */
+        headers[count++] = (struct tide_header){TIDE_TEXT("Authorization"),
+                                                tide_buf_text(&sending->authorization)};
     /* Google compresses only if User-Agent contains "gzip" too.  Without an Accept-Encoding
-     * here, the world requests compression and decodes it. */
+     * here, the world requests compression and decodes it.  What comes from a URL of its own is
+     * content, which is counted as it is stored. */
     headers[count++] =
-        sending->api->compress
-            ? (struct tide_header){TIDE_TEXT("User-Agent"), TIDE_TEXT(USER_AGENT)}
+        sending->api->compress && call->url == NULL
+            ? (struct tide_header){TIDE_TEXT("User-Agent"),
+                                   tide_text_of(agent != NULL ? agent : USER_AGENT)}
             : (struct tide_header){TIDE_TEXT("Accept-Encoding"), TIDE_TEXT("identity")};
     if (call->type != NULL || call->body.bytes > 0)
         headers[count++] = (struct tide_header){
             TIDE_TEXT("Content-Type"),
             tide_text_of(call->type != NULL ? call->type : "application/json; charset=UTF-8")};
+    TIDE_ASSERT(call->headers_count <= TIDE_API_HEADERS_MAX);
+    for (size_t i = 0; i < call->headers_count; i++)
+        headers[count++] = call->headers[i];
     TIDE_ASSERT(count <= HEADERS_MAX);
     return count;
 }
@@ -169,7 +210,9 @@ static tide_status send_signed(struct sending *sending, tide_error *err)
     const struct tide_api_method *method = &sending->api->provider->methods[call->method];
     struct tide_header headers[HEADERS_MAX];
     const struct tide_request request = {
-        .method = call->parts > 0 ? "POST" : method->verb,
+        .method = call->parts > 0      ? "POST"
+                  : call->verb != NULL ? call->verb
+                                       : method->verb,
         .url = sending->url,
         .headers = headers,
         .headers_count = headers_of(sending, headers),
@@ -239,10 +282,13 @@ static tide_status call_once(struct sending *sending, bool *again_out, tide_erro
         call->rewind(call->source_arg);
     if (call->restart != NULL)
         call->restart(call->sink_arg);
-    TIDE_TRY(bearer_get(sending, err));
+    if (call->url == NULL)
+        TIDE_TRY(bearer_get(sending, err));
     sending->response->http = 0; /* of this try: a charge that fails leaves it */
     tide_status rc = send_signed(sending, err);
     const int http = sending->response->http;
+    if (call->url != NULL)
+        return rc; /* API4 */
     if (rc == TIDE_AUTH && http != 0)
         *again_out = api->tokens != NULL && refused_first(sending);
     else if (http != 401 && http != 0 && http < 500)
@@ -260,9 +306,13 @@ tide_status tide_api_call(tide_api *api, tide_job *job, const struct tide_api_ca
     tide_buf_init(&sending.bearer, &wiping.base, BEARER_BYTES_MAX);
     tide_buf_init(&sending.authorization, &wiping.base, BEARER_BYTES_MAX + 8);
     tide_auto_buf url = tide_buf_in(api->mem, TIDE_URL_BYTES_MAX);
-    tide_status rc = tide_buf_print(&url, "%s%s", api->endpoint, call->path);
-    sending.url = tide_buf_cstr(&url);
-    if (rc != TIDE_OK) {
+    tide_status rc =
+        call->url != NULL ? TIDE_OK : tide_buf_print(&url, "%s%s", api->endpoint, call->path);
+    sending.url = call->url != NULL ? call->url : tide_buf_cstr(&url);
+    if (call->url != NULL && !url_is_safe(api, call->url)) {
+        rc = tide_error_set(err, TIDE_SERVER, "%s: the server named a URL that is not safe to use",
+                            api->provider->methods[call->method].name);
+    } else if (rc != TIDE_OK) {
         (void)tide_error_set(err, rc, "%s: the request is too long to be sent",
                              api->provider->methods[call->method].name);
     } else {

@@ -15,6 +15,8 @@
  *         here.  (Buffers of libcurl are not wiped.)
  *   API3  `rewind` and `restart` are called before each of the two: a source starts with its first
  *         byte, and a sink never has the bytes of two answers.
+ *   API4  a URL that is signed by itself gets no token, no error or log shows it, and its answers
+ *         say nothing about the account's token.
  */
 #ifndef TIDE_NET_API_CALL_H
 #define TIDE_NET_API_CALL_H
@@ -33,9 +35,11 @@ struct tide_api_method {
 
 /* What the calls of one API have in common; const. */
 struct tide_provider_net {
-    const char *name;  /* "Gmail API", for errors */
-    const char *url;   /* scheme and host */
-    tide_judge *judge; /* of an answer, and of each part of a batch */
+    const char *name;      /* "Gmail API", for errors */
+    const char *url;       /* scheme and host */
+    tide_judge *judge;     /* of an answer, and of each part of a batch */
+    tide_judge *url_judge; /* of an answer of a URL that is signed by itself; NULL: `judge` */
+    const char *agent;     /* User-Agent that its operator asks for; NULL: ours */
     const struct tide_api_method *methods;
     uint32_t methods_count;
 };
@@ -56,9 +60,22 @@ void tide_api_close(tide_api *api); /* NULL is fine */
 const struct tide_provider_net *tide_api_provider(const tide_api *api);
 tide_mem *tide_api_mem(const tide_api *api);
 
+/* The path of a link that the server named, for a call of its own.  TIDE_SERVER: the link is not at
+ * the endpoint's origin, so that no token may go there.  Borrowed from the link. */
+tide_status tide_api_path_of(const tide_api *api, const char *link, const char **path_out,
+                             tide_error *err);
+
+enum { TIDE_API_HEADERS_MAX = 4 };
+
 struct tide_api_call {
     uint32_t method;  /* index into the provider's methods */
+    const char *verb; /* NULL: the method's */
     const char *path; /* from the root, with parameters, escaped (base/encode.h) */
+    /* Instead of `path`: an absolute URL that is signed by itself (API4).  TIDE_SERVER: it is not
+     * https, and the endpoint is. */
+    const char *url;
+    const struct tide_header *headers; /* of this call alone, TIDE_API_HEADERS_MAX at most */
+    size_t headers_count;
     tide_text body;
     const char *type; /* of the body; NULL: JSON, if there is a body */
     tide_source_read *source;

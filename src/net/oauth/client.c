@@ -2,10 +2,13 @@
 #include "net/oauth/inside.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { TENANT_BYTES_MAX = 100 };
 
 struct client_field {
     const char *name;  /* in a file of ours */
@@ -75,6 +78,42 @@ static void url_at(const char *origin, size_t bytes, const char *provider_url, c
         out[0] = '\0';
 }
 
+/* Sets an endpoint to the provider's, at another tenant; NULL: the provider has none. */
+static void url_of_tenant(const struct tide_oauth_provider *provider, tide_text tenant,
+                          const char *provider_url, char *out, size_t room)
+{
+    char segment[64];
+    (void)snprintf(segment, sizeof segment, "/%s/", provider->tenant);
+    const char *at = provider_url == NULL ? NULL : strstr(provider_url, segment);
+    if (at == NULL || out[0] != '\0')
+        return;
+    const int bytes = snprintf(out, room, "%.*s/%.*s/%s", (int)(at - provider_url), provider_url,
+                               (int)tenant.bytes, tenant.data, at + strlen(segment));
+    TIDE_ASSERT(bytes > 0 && (size_t)bytes < room);
+}
+
+/* "tenant" of a client file: a name or a number of an organization. */
+static tide_status tenant_read(const struct tide_oauth_provider *provider, const json_t *object,
+                               struct tide_oauth_client *client, tide_error *err)
+{
+    tide_text tenant = TIDE_TEXT_NONE;
+    tide_status rc = provider->tenant == NULL ? TIDE_NOT_FOUND
+                                              : tide_json_get_text(object, "tenant", &tenant, err);
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK;
+    bool good = rc == TIDE_OK && tenant.bytes > 0 && tenant.bytes <= TENANT_BYTES_MAX;
+    for (size_t i = 0; good && i < tenant.bytes; i++)
+        good = tide_is_plain(tenant.data[i], "-.") && (i > 0 || tenant.data[i] != '.');
+    if (!good)
+        return tide_error_set(err, TIDE_INVALID, "\"tenant\" of the client file is malformed");
+    url_of_tenant(provider, tenant, provider->auth_url, client->auth_url, sizeof client->auth_url);
+    url_of_tenant(provider, tenant, provider->token_url, client->token_url,
+                  sizeof client->token_url);
+    url_of_tenant(provider, tenant, provider->device_url, client->device_url,
+                  sizeof client->device_url);
+    return TIDE_OK;
+}
+
 static tide_status client_object(const struct tide_oauth_provider *provider, const json_t *file,
                                  const json_t **object_out, tide_error *err)
 {
@@ -100,6 +139,8 @@ tide_status tide_oauth_client_read(const struct tide_oauth_provider *provider, t
     rc = client_object(provider, file, &object, err);
     for (size_t i = 0; rc == TIDE_OK && i < sizeof client_fields / sizeof client_fields[0]; i++)
         rc = client_field_read(object, &client_fields[i], &client, err);
+    if (rc == TIDE_OK)
+        rc = tenant_read(provider, object, &client, err);
     json_decref(file);
     if (rc != TIDE_OK)
         return rc;

@@ -134,7 +134,9 @@ static tide_status link_open(tide_oauth_flow *self, const struct tide_oauth_ask 
         TIDE_TRY(tide_loopback_open(self->mem, &self->loopback, err));
         port = tide_loopback_port(self->loopback);
     }
-    (void)snprintf(self->redirect, sizeof self->redirect, "http://127.0.0.1:%u/", port);
+    const char *host = self->provider->redirect_host;
+    (void)snprintf(self->redirect, sizeof self->redirect, "http://%s:%u%s",
+                   host == NULL ? "127.0.0.1" : host, port, host == NULL ? "/" : "");
     tide_status rc = random_text(self->world, &self->wiping.base, self->verifier);
     if (rc == TIDE_OK)
         rc = random_text(self->world, &self->wiping.base, self->state);

@@ -5,7 +5,7 @@
  * provider; a service account's key with delegation.  After that: access tokens, refreshed before
  * they expire, by one thread at a time however many ask.
  *
- * What differs between providers is in struct tide_oauth_provider; Google's is in google.h.  A
+ * What differs between providers is in struct tide_oauth_provider: google.h, microsoft.h.  A
  * stored sign-in ("grant") names its provider.
  *
  * Invariants:
@@ -45,9 +45,14 @@ struct tide_oauth_provider {
     const char *auth_params; /* added to the link, escaped: "prompt=consent"; NULL: none */
     const char *more_scopes; /* requested beside the caller's: "offline_access"; NULL: none */
     const char *client_help; /* required: how a user gets a client, for the command line */
-    bool service_accounts;   /* tide_oauth_service_account() */
-    bool client_secret;      /* false: its clients are public and must not send a secret */
-    bool refresh_scopes;     /* a refresh must name the scopes again */
+    /* The host of the redirect to this machine, which then has no path; NULL: 127.0.0.1, with the
+     * path "/". */
+    const char *redirect_host;
+    /* A segment of its addresses that "tenant" of a client file replaces: "common"; NULL: none. */
+    const char *tenant;
+    bool service_accounts; /* tide_oauth_service_account() */
+    bool client_secret;    /* false: its clients are public and must not send a secret */
+    bool refresh_scopes;   /* a refresh must name the scopes again */
     /* Codes of its own beside those of the RFCs; ends with a NULL code.  Any code that is not
      * listed needs the user: TIDE_AUTH.  NULL: none. */
     const struct tide_oauth_error *errors;

@@ -56,6 +56,9 @@ struct fixture {
     unsigned refreshes, requests;
     char tokens_seen[REQUESTS_MAX][32];
     char bodies_seen[REQUESTS_MAX][BYTES_MAX];
+    char urls_seen[REQUESTS_MAX][BYTES_MAX];
+    char headers_seen[REQUESTS_MAX][BYTES_MAX]; /* "Name: value;", the token aside */
+    char methods_seen[REQUESTS_MAX][16];
     /* what the job did */
     size_t source_at;
     unsigned rewinds, restarts;
@@ -80,10 +83,21 @@ struct fixture {
 static void note(struct fixture *f, const struct tide_request *request)
 {
     assert_true(f->requests < REQUESTS_MAX);
-    for (size_t i = 0; i < request->headers_count; i++)
-        if (tide_text_equal(request->headers[i].name, TIDE_TEXT("Authorization")))
+    char *others = f->headers_seen[f->requests];
+    f->tokens_seen[f->requests][0] = others[0] = '\0';
+    for (size_t i = 0; i < request->headers_count; i++) {
+        const struct tide_header *header = &request->headers[i];
+        const size_t bytes = strlen(others);
+        if (tide_text_equal(header->name, TIDE_TEXT("Authorization")))
             (void)snprintf(f->tokens_seen[f->requests], sizeof f->tokens_seen[0], "%.*s",
-                           (int)request->headers[i].value.bytes, request->headers[i].value.data);
+                           (int)header->value.bytes, header->value.data);
+        else
+            (void)snprintf(others + bytes, BYTES_MAX - bytes, "%.*s: %.*s;",
+                           (int)header->name.bytes, header->name.data, (int)header->value.bytes,
+                           header->value.data);
+    }
+    (void)snprintf(f->urls_seen[f->requests], BYTES_MAX, "%s", request->url);
+    (void)snprintf(f->methods_seen[f->requests], sizeof f->methods_seen[0], "%s", request->method);
     (void)snprintf(f->bodies_seen[f->requests], BYTES_MAX, "%.*s", (int)request->body.bytes,
                    request->body.data);
     f->requests++;
@@ -106,7 +120,8 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     }
     note(f, request);
     const char *sent = f->tokens_seen[f->requests - 1];
-    const bool good = f->token_good == NULL || strcmp(sent + 7, f->token_good) == 0;
+    const bool good =
+        f->token_good == NULL || sent[0] == '\0' || strcmp(sent + 7, f->token_good) == 0;
     if (!good && !f->part_refuses)
         answer->http = 401;
     else if (good && f->http != 0)
@@ -176,9 +191,19 @@ static const struct tide_api_method methods[] = {
     {"things.put", "POST", 1, false},
     {"things.all", "GET", UNITS_MAX, true},
 };
+/* A refusal of a URL that is signed by itself means something else. */
+static tide_status judge_url(const struct tide_response *response, uint64_t *retry_after_ms_out,
+                             tide_error *err)
+{
+    if (response->http == 401)
+        return tide_error_set(err, TIDE_GONE, "the URL no longer works");
+    return tide_http_judge(response, retry_after_ms_out, err);
+}
+
 static const struct tide_provider_net provider = {.name = "test API",
                                                   .url = ORIGIN,
                                                   .judge = tide_http_judge,
+                                                  .url_judge = judge_url,
                                                   .methods = methods,
                                                   .methods_count = 4};
 enum { GET = 1, PUT = 2, ALL = 3 };
@@ -358,4 +383,111 @@ CASE(outside_of_the_engine, GET)
     f->token_good = "bearer-8";
     assert_int_equal(run(f), TIDE_AUTH);
     assert_int_equal(f->requests, 1);
+}
+
+CASE(a_call_may_have_headers_and_a_verb_of_its_own, PUT)
+{
+    static const struct tide_header headers[TIDE_API_HEADERS_MAX] = {
+        {TIDE_TEXT("If-Match"), TIDE_TEXT("\"tag\"")}, {TIDE_TEXT("Prefer"), TIDE_TEXT("x")}};
+    f->call.headers = headers;
+    f->call.headers_count = 2;
+    f->call.verb = "PATCH";
+    f->call.body = TIDE_TEXT("{}");
+    f->token_good = "bearer-1"; /* both tries have them */
+    assert_int_equal(run(f), TIDE_OK);
+    assert_int_equal(f->requests, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_string_equal(f->headers_seen[i],
+                            "Accept-Encoding: identity;Content-Type: application/json; "
+                            "charset=UTF-8;If-Match: \"tag\";Prefer: x;");
+        assert_string_equal(f->methods_seen[i], "PATCH");
+    }
+}
+
+/* API4 */
+CASE(a_url_that_is_signed_by_itself_gets_no_token, GET)
+{
+    f->call.url = "http://other.example:99/key?tempauth=secret";
+    download(f);
+    assert_int_equal(run(f), TIDE_OK);
+    assert_int_equal(f->requests, 1);
+    assert_string_equal(f->urls_seen[0], f->call.url);
+    assert_string_equal(f->tokens_seen[0], "");
+    assert_string_equal(f->headers_seen[0], "Accept-Encoding: identity;");
+    assert_string_equal(f->sunk, "answer 1");
+    /* Its 401 is not about the token: there is no second call, and no refresh. */
+    f->http = 401;
+    assert_int_equal(run(f), TIDE_GONE);
+    assert_int_equal(f->requests, 1);
+    assert_int_equal(f->refreshes, 0);
+    /* Nor does it end the doubt about a refused one. */
+    f->call.url = NULL;
+    f->http = 0;
+    f->token_good = "none";
+    assert_int_equal(run(f), TIDE_AUTH);
+    assert_int_equal(f->requests, 2);
+    f->call.url = "http://other.example:99/key";
+    assert_int_equal(run(f), TIDE_OK);
+    f->call.url = NULL;
+    assert_int_equal(run(f), TIDE_AUTH);
+    assert_int_equal(f->requests, 1);
+}
+
+CASE(a_url_that_the_server_named_must_be_safe, GET)
+{
+    static const char *const bad[] = {"",
+                                      "ftp://x/",
+                                      "//x/y",
+                                      "/relative",
+                                      "http://",
+                                      "https:///x",
+                                      "https://user@x/",
+                                      "https://x\\y/",
+                                      "https://x/a b",
+                                      "https://x/\r\nHost: y",
+                                      "https://x/\xc3\xa9"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        f->call.url = bad[i];
+        assert_int_equal(run(f), TIDE_SERVER);
+        assert_int_equal(f->requests, 0);
+    }
+    f->call.url = "https://x/a@b";
+    assert_int_equal(run(f), TIDE_OK);
+    /* From an endpoint with TLS there is no way down. */
+    tide_api_close(f->api);
+    const struct tide_api_options api = {.provider = &provider,
+                                         .endpoint = "https://api.example",
+                                         .tokens = f->tokens,
+                                         .world = tide_sim_world(f->sim)};
+    OK(f, tide_api_open(&api, &f->mem.base, &f->api, err));
+    f->call.url = "http://127.0.0.1/x";
+    assert_int_equal(run(f), TIDE_SERVER);
+    assert_int_equal(f->requests, 0);
+    f->call.url = "https://127.0.0.1/x";
+    assert_int_equal(run(f), TIDE_OK);
+}
+
+CASE(a_link_is_followed_at_the_endpoints_origin_only, GET)
+{
+    static const char *const bad[] = {"",
+                                      ORIGIN,
+                                      ORIGIN "0/x",
+                                      ORIGIN "@evil.example/x",
+                                      ORIGIN "?x",
+                                      ORIGIN ".evil.example/x",
+                                      "https://127.0.0.1:4443/x",
+                                      "http://127.0.0.1/x",
+                                      "http://evil.example/" ORIGIN "/x",
+                                      ORIGIN "/x y",
+                                      ORIGIN "/x\r\n",
+                                      "/x"};
+    const char *path = NULL;
+    tide_error err = {0};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(tide_api_path_of(f->api, bad[i], &path, &err), TIDE_SERVER);
+        assert_null(path);
+    }
+    assert_int_equal(tide_api_path_of(f->api, ORIGIN "/v1.0/delta?token='x'", &path, &err),
+                     TIDE_OK);
+    assert_string_equal(path, "/v1.0/delta?token='x'");
 }

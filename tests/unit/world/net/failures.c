@@ -72,6 +72,11 @@ CASE(what_cannot_be_reached_is_a_network_failure)
     assert_int_equal(fetch(f, "POST", "http://name.invalid/x?key=s3cr3t", &err), TIDE_NETWORK);
     assert_null(strstr(err.text, "s3cr3t"));
     assert_non_null(strstr(err.text, "POST name.invalid/x"));
+    /* The key of a URL that is signed by itself may be in its path. */
+    char signed_url[400];
+    (void)snprintf(signed_url, sizeof signed_url, "http://name.invalid/up/%0200d/s?x", 7);
+    assert_int_equal(fetch(f, "PUT", signed_url, &err), TIDE_NETWORK);
+    assert_non_null(strstr(err.text, "PUT name.invalid/up/00000000.../s:"));
     /* A self-signed certificate: verification is on. */
     assert_int_equal(fetch(f, "GET", test_http_tls_url(f->server, "/plain"), &err), TIDE_NETWORK);
     assert_non_null(strstr(err.text, "certificate"));
