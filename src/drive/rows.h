@@ -89,6 +89,7 @@ struct tide_drive_base {
     struct tide_drive_content remote; /* as OneDrive has it */
     struct tide_drive_content local;  /* as the disk has it; differs where the server rewrote it */
     struct tide_drive_identity identity;
+    uint64_t row; /* its local row then; only whether it is still that one counts */
     tide_drive_kind kind;
     bool local_gone; /* proved absent at its own path (S13) */
 };

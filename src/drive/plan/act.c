@@ -87,10 +87,12 @@ static tide_status moves(struct tide_planner *planner, uint32_t at)
     return TIDE_OK;
 }
 
-/* Whether the baseline says what both sides have. */
-static bool is_recorded(const struct tide_plan_node *node)
+/* Whether the baseline says what both sides have.  In a folder that was moved here all rows are new
+ * ones, although nothing in it changed. */
+static bool is_recorded(const struct tide_planner *planner, const struct tide_plan_node *node)
 {
-    return node->base != TIDE_PLAN_NONE && !node->rekeyed && !node->moved_r && !node->moved_l;
+    return node->base != TIDE_PLAN_NONE && !node->rekeyed && !node->moved_r && !node->moved_l &&
+           planner->trees->bases[node->base].row == planner->trees->locals[node->local].row;
 }
 
 static bool same_bytes_as_base(const struct tide_planner *planner,
@@ -114,7 +116,8 @@ static tide_status act_both(struct tide_planner *planner, uint32_t at)
         return content(planner, at, TIDE_DRIVE_UP);
     const bool moves_now = node->structure[TIDE_PLAN_REMOTE] != TIDE_PLAN_NONE ||
                            node->structure[TIDE_PLAN_LOCAL] != TIDE_PLAN_NONE;
-    if ((is_recorded(node) || (moves_now && node->base != TIDE_PLAN_NONE && !node->rekeyed)) &&
+    if ((is_recorded(planner, node) ||
+         (moves_now && node->base != TIDE_PLAN_NONE && !node->rekeyed)) &&
         same_bytes_as_base(planner, node))
         return TIDE_OK;
     uint32_t action = 0;

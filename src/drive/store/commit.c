@@ -16,6 +16,14 @@ static tide_status forget(tide_rows db, uint64_t item, tide_error *err)
                         "DELETE FROM drive_remote WHERE item = ?1 AND state IN (2, 3)", item);
 }
 
+/* The local row is this item's: another item that had it is proved gone here. */
+static tide_status take_row(tide_rows db, const struct tide_drive_outcome *outcome, tide_error *err)
+{
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "UPDATE drive_base SET row = 0 WHERE row = ?1 AND item <> ?2", outcome->row,
+                        outcome->item);
+}
+
 /* Both sides are one: place and content. */
 static tide_status write_base(tide_rows db, const struct tide_drive_outcome *outcome,
                               tide_error *err)
@@ -27,9 +35,7 @@ static tide_status write_base(tide_rows db, const struct tide_drive_outcome *out
                               "UPDATE drive_base SET parent = ?2 WHERE parent = ?1",
                               outcome->was_item, outcome->item));
     }
-    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
-                          "DELETE FROM drive_base WHERE row = ?1 AND item <> ?2", outcome->row,
-                          outcome->item));
+    TIDE_TRY(take_row(db, outcome, err));
     TIDE_TRY(tide_rows_change(
         db, TIDE_DRIVE_ROWS, &changed, err,
         "INSERT OR REPLACE INTO drive_base SELECT r.item, r.parent, r.name, r.key, r.kind, r.bytes,"
@@ -47,6 +53,7 @@ static tide_status write_content(tide_rows db, const struct tide_drive_outcome *
                                  tide_error *err)
 {
     uint64_t changed = 0;
+    TIDE_TRY(take_row(db, outcome, err));
     TIDE_TRY(tide_rows_change(
         db, TIDE_DRIVE_ROWS, &changed, err,
         "UPDATE drive_base SET (bytes, qxh, etag, ctag, mtime_s, row, local_bytes, local_qxh,"
@@ -63,6 +70,7 @@ static tide_status write_content(tide_rows db, const struct tide_drive_outcome *
 static tide_status write_place(tide_rows db, const struct tide_drive_outcome *outcome,
                                tide_error *err)
 {
+    TIDE_TRY(take_row(db, outcome, err));
     return tide_rows_do(
         db, TIDE_DRIVE_ROWS, err,
         "UPDATE drive_base SET (parent, name, key, row, local_name) = (SELECT r.parent, r.name,"

@@ -152,6 +152,17 @@ static tide_status read_local(struct loader *loader, const tide_rows_stmt *stmt)
     return push(loader, LOCAL, row.row, out->trees.locals_count++);
 }
 
+/* Whether nothing of it is at its own path: missing for long enough, or something else is there.  If
+ * what is there turns out to be the item, the planner claims it and does not ask. */
+static bool is_gone(const struct loader *loader, const tide_rows_stmt *stmt)
+{
+    const int64_t state = tide_rows_get_i64(stmt, 16);
+    if (tide_rows_get_u64(stmt, 9) == 0 || state == TIDE_DRIVE_LOCAL_LIVE)
+        return true;
+    return state == TIDE_DRIVE_LOCAL_GONE &&
+           loader->now_ms >= tide_rows_get_u64(stmt, 17) + TIDE_DRIVE_GONE_MS;
+}
+
 static tide_status read_base(struct loader *loader, const tide_rows_stmt *stmt)
 {
     struct tide_drive_loaded *out = loader->out;
@@ -166,8 +177,8 @@ static tide_status read_base(struct loader *loader, const tide_rows_stmt *stmt)
         .mtime_s = tide_rows_get_u64(stmt, 8),
         .identity = {tide_rows_get_u64(stmt, 13), tide_rows_get_u64(stmt, 14),
                      tide_rows_get_u64(stmt, 15)},
-        .local_gone = tide_rows_get_i64(stmt, 16) == TIDE_DRIVE_LOCAL_GONE &&
-                      loader->now_ms >= tide_rows_get_u64(stmt, 17) + TIDE_DRIVE_GONE_MS,
+        .row = tide_rows_get_u64(stmt, 9),
+        .local_gone = is_gone(loader, stmt),
     };
     tide_drive_content_read(stmt, 5, 6, -1, &row.remote);
     tide_drive_content_read(stmt, 10, 11, 12, &row.local);

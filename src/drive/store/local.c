@@ -112,3 +112,44 @@ tide_status tide_drive_scan_end(tide_rows db, uint64_t scan, bool complete, uint
                         " drive_local.row) AND NOT EXISTS (SELECT 1 FROM drive_local AS c"
                         " WHERE c.parent = drive_local.row)");
 }
+
+/* Items whose rows were at or beneath this one are proved gone: their rows go, row 0 says so. */
+static tide_status clear_place(tide_rows db, uint64_t row, tide_error *err)
+{
+#define BENEATH                                                                                    \
+    "WITH RECURSIVE dead(row) AS (SELECT ?1 UNION SELECT l.row FROM drive_local AS l JOIN dead"    \
+    " ON l.parent = dead.row) "
+    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                          BENEATH "UPDATE drive_base SET row = 0 WHERE row IN"
+                                  " (SELECT row FROM dead)",
+                          row));
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        BENEATH "DELETE FROM drive_local WHERE row IN (SELECT row FROM dead)", row);
+#undef BENEATH
+}
+
+tide_status tide_drive_local_moved(tide_rows db, uint64_t row, uint64_t parent, tide_text name,
+                                   tide_error *err)
+{
+    uint64_t other = 0;
+    tide_auto_buf key = tide_buf_heap(KEY_BYTES_MAX);
+    TIDE_TRY(tide_drive_key_add(&key, name));
+    const tide_status rc = tide_rows_number(
+        db, TIDE_DRIVE_ROWS, &other, err,
+        "SELECT row FROM drive_local WHERE parent = ?1 AND name = ?2 AND row <> ?3", parent,
+        tide_drive_bytes_value(name), row);
+    if (rc == TIDE_OK)
+        TIDE_TRY(clear_place(db, other, err));
+    else if (rc != TIDE_NOT_FOUND)
+        return rc;
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "UPDATE drive_local SET parent = ?2, name = ?3, key = ?4, aside = NULL"
+                        " WHERE row = ?1",
+                        row, parent, tide_drive_bytes_value(name),
+                        tide_drive_bytes_value(tide_buf_text(&key)));
+}
+
+tide_status tide_drive_local_removed(tide_rows db, uint64_t row, tide_error *err)
+{
+    return clear_place(db, row, err);
+}

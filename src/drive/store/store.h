@@ -117,6 +117,11 @@ tide_status tide_drive_scan_read(tide_rows db, uint64_t scan, uint64_t row, tide
 tide_status tide_drive_scan_end(tide_rows db, uint64_t scan, bool complete, uint64_t now_ms,
                                 tide_error *err);
 
+/* An action moved or removed the entry.  Whatever had the new place is gone: it was free. */
+tide_status tide_drive_local_moved(tide_rows db, uint64_t row, uint64_t parent, tide_text name,
+                                   tide_error *err);
+tide_status tide_drive_local_removed(tide_rows db, uint64_t row, tide_error *err);
+
 /* ---- load.c: rows for the planner ---- */
 
 /* Owned; the texts live in the arena. */

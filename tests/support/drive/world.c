@@ -338,6 +338,7 @@ static void base_rows(struct drive_world *world)
             .remote = content_of(record->content, false, false),
             .local = content_of(record->content, true, false),
             .identity = {1, record->birth, record->birth},
+            .row = record->row,
             .kind = record->kind,
             .local_gone = !world->scan_incomplete};
     }
