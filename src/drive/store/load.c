@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/map.h"
 #include "drive/names/key.h"
+#include "drive/names/names.h"
 #include "drive/store/store_inside.h"
 
 #include <stdlib.h>
@@ -105,11 +106,18 @@ static tide_status push(struct loader *loader, uint8_t tree, uint64_t number, si
     return TIDE_OK;
 }
 
+/* It was to step aside, and did: its name is ours.  Else it never left, or a user renamed it. */
+static bool steps_aside(const tide_rows_stmt *stmt, int aside_at)
+{
+    return !tide_rows_get_null(stmt, aside_at) &&
+           tide_drive_name_is_ours(tide_rows_get_text(stmt, 2));
+}
+
 static tide_status read_remote(struct loader *loader, const tide_rows_stmt *stmt)
 {
     struct tide_drive_loaded *out = loader->out;
     bool ok = true;
-    const bool aside = !tide_rows_get_null(stmt, 9);
+    const bool aside = steps_aside(stmt, 9);
     struct tide_drive_remote row = {
         .item = tide_rows_get_u64(stmt, 0),
         .parent = tide_rows_get_u64(stmt, 1),
@@ -132,7 +140,7 @@ static tide_status read_local(struct loader *loader, const tide_rows_stmt *stmt)
 {
     struct tide_drive_loaded *out = loader->out;
     bool ok = true;
-    const bool aside = !tide_rows_get_null(stmt, 12);
+    const bool aside = steps_aside(stmt, 12);
     struct tide_drive_local row = {
         .row = tide_rows_get_u64(stmt, 0),
         .parent = tide_rows_get_u64(stmt, 1),
@@ -199,7 +207,7 @@ static tide_status read_base(struct loader *loader, const tide_rows_stmt *stmt)
 
 static bool has(const struct loader *loader, int tree, uint64_t number, uint32_t *index_out)
 {
-    return tide_map_get(&loader->at[tree], number, index_out);
+    return number != 0 && tide_map_get(&loader->at[tree], number, index_out);
 }
 
 static tide_status parent_of(struct loader *loader, int tree, uint64_t number, uint64_t *parent_out,
@@ -277,8 +285,8 @@ static tide_status visit_place(struct loader *loader, enum sql place, int tree, 
 static uint64_t row_of_item(struct loader *loader, uint64_t item)
 {
     uint32_t index = 0;
-    if (item == TIDE_DRIVE_ROOT)
-        return TIDE_DRIVE_ROOT;
+    if (item <= TIDE_DRIVE_ROOT)
+        return item;
     if (has(loader, BASE, item, &index))
         return loader->base_rows[index];
     return tide_map_get(&loader->pair_of_item, item, &index) ? loader->out->locals[index].row : 0;
@@ -288,7 +296,7 @@ static tide_status item_of_row(struct loader *loader, uint64_t row, uint64_t *it
 {
     uint32_t index = 0;
     *item_out = row == TIDE_DRIVE_ROOT ? TIDE_DRIVE_ROOT : 0;
-    if (*item_out != 0)
+    if (row <= TIDE_DRIVE_ROOT)
         return TIDE_OK;
     if (tide_map_get(&loader->pair_of_row, row, &index)) {
         *item_out = loader->out->remotes[index].item;

@@ -4,6 +4,7 @@
  * was not found is gone if its folder was read to its end, or is gone itself; otherwise it is
  * unsure. */
 #include "drive/names/key.h"
+#include "drive/names/names.h"
 #include "drive/store/store_inside.h"
 
 enum { KEY_BYTES_MAX = 8 << 10 };
@@ -42,10 +43,33 @@ tide_status tide_drive_scan_known(tide_rows db, uint64_t parent, tide_text name,
     return TIDE_OK;
 }
 
+/* An entry with a name of ours may have stepped aside just before a crash (D24): it keeps its row, and
+ * with it the name that it had. */
+static tide_status find_aside(tide_rows db, const struct tide_drive_found *found, tide_error *err)
+{
+    uint64_t row = 0;
+    char was[TIDE_DRIVE_NAME_BYTES_MAX + 1];
+    if (!tide_drive_name_is_ours(found->name))
+        return TIDE_OK;
+    const tide_status rc = tide_rows_number(
+        db, TIDE_DRIVE_ROWS, &row, err,
+        "SELECT row FROM drive_local WHERE aside IS NOT NULL AND inode = ?1 AND dev = ?2"
+        " AND NOT (parent = ?3 AND name = ?4) AND state <> 4",
+        found->identity.inode, found->identity.dev, found->parent,
+        tide_drive_bytes_value(found->name));
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    TIDE_TRY(tide_rows_copy(db, TIDE_DRIVE_ROWS, was, sizeof was, err,
+                            "SELECT aside FROM drive_local WHERE row = ?1", row));
+    TIDE_TRY(tide_drive_local_moved(db, row, found->parent, found->name, err));
+    return tide_drive_aside_local(db, row, tide_text_of(was), err);
+}
+
 tide_status tide_drive_scan_put(tide_rows db, uint64_t scan, const struct tide_drive_found *found,
                                 uint64_t *row_out, tide_error *err)
 {
     tide_auto_buf key = tide_buf_heap(KEY_BYTES_MAX);
+    TIDE_TRY(find_aside(db, found, err));
     TIDE_TRY(tide_drive_key_add(&key, found->name));
     TIDE_TRY(tide_rows_do(
         db, TIDE_DRIVE_ROWS, err,
@@ -82,13 +106,15 @@ tide_status tide_drive_scan_read(tide_rows db, uint64_t scan, uint64_t row, tide
 tide_status tide_drive_scan_end(tide_rows db, uint64_t scan, bool complete, uint64_t now_ms,
                                 tide_error *err)
 {
-    /* Not found, in a folder that was read: gone, first seen now. */
+    /* Not found, in a folder that was read, or that is a file by now: gone, first seen now. */
     if (complete)
         TIDE_TRY(tide_rows_do(
             db, TIDE_DRIVE_ROWS, err,
             "UPDATE drive_local SET state = 4, gone_ms = ?2 WHERE scan < ?1 AND state <> 4"
             " AND (CASE parent WHEN 1 THEN (SELECT root_read FROM drive_state)"
-            " ELSE (SELECT p.read_scan FROM drive_local AS p WHERE p.row = drive_local.parent) END)"
+            " ELSE (SELECT CASE p.kind WHEN 1 THEN p.scan ELSE p.read_scan END FROM drive_local AS "
+            "p"
+            " WHERE p.row = drive_local.parent) END)"
             " = ?1",
             scan, now_ms));
     if (complete)
