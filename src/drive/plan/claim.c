@@ -162,6 +162,24 @@ static bool by_own_path(struct claim *claim, uint32_t base)
     return true;
 }
 
+/* What is at the item's path is another item by its identity, and where that one is now could not be
+ * seen: perhaps the two changed places, and the item is where nobody looked.  To take the stranger's
+ * bytes for its own would lose one of them (S2). */
+static bool is_doubtful(const struct claim *claim, uint32_t base, uint32_t local)
+{
+    const struct tide_drive_identity *identity = &local_at(claim, local)->identity;
+    uint32_t old = tide_index_first(&claim->old_inodes, inode_hash(identity));
+    for (; old != TIDE_INDEX_END; old = tide_index_next(&claim->old_inodes, old)) {
+        const uint32_t now = claim->planner->local_of_base[old];
+        if (old == base || !same_identity(&base_at(claim, old)->identity, identity))
+            continue;
+        if (now == TIDE_PLAN_NONE ? !base_at(claim, old)->local_gone
+                                  : local_at(claim, now)->state == TIDE_DRIVE_LOCAL_UNSURE)
+            return true;
+    }
+    return false;
+}
+
 /* The only new file with its bytes: moved by a program that copies and deletes. */
 static bool by_content(struct claim *claim, uint32_t base)
 {
@@ -248,6 +266,10 @@ static tide_status claim_all(struct claim *claim, uint32_t *parents)
     apply(claim, TIDE_DRIVE_FOLDER, folders, 4);
     for (size_t i = 0; i < sizeof file_rules / sizeof file_rules[0]; i++)
         apply(claim, TIDE_DRIVE_FILE, &file_rules[i], 1);
+    for (uint32_t i = 0; i < claim->planner->trees->bases_count; i++) {
+        const uint32_t local = claim->planner->local_of_base[i];
+        claim->planner->doubtful[i] = local != TIDE_PLAN_NONE && is_doubtful(claim, i, local);
+    }
     return TIDE_OK;
 }
 
@@ -263,11 +285,12 @@ tide_status tide_plan_claim(struct tide_planner *planner)
     tide_map_init(&claim.base_of_item, planner->mem);
     planner->local_of_base = tide_mem_array(planner->mem, bases + 1, 4);
     planner->base_of_local = tide_mem_array(planner->mem, locals + 1, 4);
+    planner->doubtful = tide_mem_array(planner->mem, bases + 1, sizeof *planner->doubtful);
     claim.order = tide_mem_array(planner->mem, bases + 1, 4);
     uint32_t *parents = tide_mem_array(planner->mem, bases + 1, 4);
     tide_status rc = TIDE_OK;
-    if (planner->local_of_base == NULL || planner->base_of_local == NULL || claim.order == NULL ||
-        parents == NULL) {
+    if (planner->local_of_base == NULL || planner->base_of_local == NULL ||
+        planner->doubtful == NULL || claim.order == NULL || parents == NULL) {
         rc = tide_plan_no_memory(planner);
     } else {
         memset(planner->local_of_base, 0xff, (bases + 1) * 4);

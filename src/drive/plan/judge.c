@@ -71,7 +71,8 @@ static void judge_local(struct tide_planner *planner, struct tide_plan_node *nod
         return;
     }
     node->here[TIDE_PLAN_LOCAL] = row->state == TIDE_DRIVE_LOCAL_LIVE;
-    node->fixed = node->fixed || row->state != TIDE_DRIVE_LOCAL_LIVE;
+    node->fixed = node->fixed || row->state != TIDE_DRIVE_LOCAL_LIVE ||
+                  (base != NULL && planner->doubtful[node->base]);
     if (base == NULL || !node->here[TIDE_PLAN_LOCAL])
         return;
     node->changed_l = local_changed(row, base);

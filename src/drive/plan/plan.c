@@ -106,6 +106,8 @@ static void planner_done(struct tide_planner *planner)
     tide_mem *mem = planner->mem;
     tide_mem_free(mem, planner->local_of_base, (planner->trees->bases_count + 1) * 4);
     tide_mem_free(mem, planner->base_of_local, (planner->trees->locals_count + 1) * 4);
+    tide_mem_free(mem, planner->doubtful,
+                  (planner->trees->bases_count + 1) * sizeof *planner->doubtful);
     tide_mem_free(mem, planner->nodes, planner->nodes_capacity * sizeof *planner->nodes);
     tide_mem_free(mem, planner->node_of_action,
                   planner->node_of_action_capacity * sizeof *planner->node_of_action);

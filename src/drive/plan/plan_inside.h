@@ -54,6 +54,7 @@ struct tide_planner {
 
     uint32_t *local_of_base; /* claim.c */
     uint32_t *base_of_local;
+    bool *doubtful; /* by baseline: what is at its path may be another item */
 
     struct tide_plan_node *nodes;
     size_t nodes_count, nodes_capacity;

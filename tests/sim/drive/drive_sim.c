@@ -54,27 +54,29 @@ static bool holds(const struct drive_side *side, uint64_t content)
     return drive_has_content(side, content);
 }
 
+/* What a user deletes or replaces may be lost.  A content that is there twice counts as replaced when
+ * one of the two is: they may be one file that was moved, and seen as two for a while. */
 static void act(struct drive_stage *stage, struct drive_side *side, uint64_t edit)
 {
     struct drive_world *world = stage->world;
-    bool had[CONTENTS_MAX];
     const uint64_t before = world->next_content;
+    const size_t count = side->count;
     if (before >= CONTENTS_MAX - 2)
         return;
-    for (uint64_t c = 1; c < before; c++)
-        had[c] = holds(side, c);
+    struct drive_item *was = calloc(count + 1, sizeof *was);
+    if (count > 0)
+        memcpy(was, side->items, count * sizeof *was);
     if (edit != 0)
         drive_edit(world, side, edit, false);
     else
         drive_act(world, side, &stage->rng);
     drive_feed_look(stage);
-    for (uint64_t c = 1; c < world->next_content; c++) {
-        const bool has = holds(side, c);
-        if (c >= before)
-            stage->made[c] = has;
-        else if (had[c] && !has)
-            stage->replaced[c] = true; /* deleted or replaced, by a user */
-    }
+    for (size_t i = 0; i < count; i++)
+        if (was[i].alive && (!side->items[i].alive || side->items[i].content != was[i].content))
+            stage->replaced[was[i].content] = true;
+    for (uint64_t c = before; c < world->next_content; c++)
+        stage->made[c] = holds(side, c);
+    free(was);
 }
 
 void drive_user(struct drive_stage *stage, struct drive_side *side)
