@@ -25,8 +25,21 @@ const char *const drive_plant_names[PLANTS] = {"none",
                                                "guard-ignored",
                                                "move-onto"};
 const char *const drive_plant_rules[PLANTS] = {
-    "",       "rule I",  "rule I", "rule I", "rule I",  "rule I16", "rule I1",
-    "rule I", "rule I1", "rule I", "rule I", "rule I1", "rule I5",  "rule I1"};
+    [PLANT_NONE] = "",
+    [PLANT_TOKEN_FIRST] = "DRI",
+    [PLANT_INCOMPLETE_SCAN] = "DRI",
+    [PLANT_NO_DIRECTORY_SYNC] = "DRI",
+    [PLANT_ASIDE_UNRECORDED] = "DRI16",
+    [PLANT_UPLOAD_TWICE] = "DRI16",
+    [PLANT_DELETE_UNCHECKED] = "DRI1",
+    [PLANT_OVERWRITE_BY_NAME] = "DRI",
+    [PLANT_PLACE_UNCHECKED] = "DRI1",
+    [PLANT_EMPTY_TOKEN] = "DRI",
+    [PLANT_BASE_OF_LATER] = "DRI",
+    [PLANT_RECURSIVE_DELETE] = "DRI1",
+    [PLANT_GUARD_IGNORED] = "DRI5",
+    [PLANT_MOVE_ONTO] = "DRI1",
+};
 const char *const drive_fault_names[FAULTS] = {
     "F1",  "F2",  "F3",  "F5",  "F6",  "F7",  "F9",  "F10", "F11", "F12", "F14",
     "F17", "F18", "F19", "F25", "F27", "F28", "F29", "F30", "F31", "F32", "F40"};
@@ -54,6 +67,21 @@ static bool holds(const struct drive_side *side, uint64_t content)
     return drive_has_content(side, content);
 }
 
+/* An editor that renames (F19); an item created again online under its name (F30). */
+static void count_acts(struct drive_stage *stage, const struct drive_side *side,
+                       const struct drive_item *was, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        stage->totals.faults[F19_EDITOR_RENAME] +=
+            side == &stage->world->here && side->items[i].birth != was[i].birth;
+    for (size_t i = count; i < side->count; i++)
+        for (size_t k = 0; k < count; k++)
+            stage->totals.faults[F30_CREATED_AGAIN] +=
+                side == &stage->world->online && was[k].alive && !side->items[k].alive &&
+                was[k].parent == side->items[i].parent && was[k].kind == side->items[i].kind &&
+                strcmp(was[k].name, side->items[i].name) == 0;
+}
+
 /* What a user deletes or replaces may be lost.  A content that is there twice counts as replaced when
  * one of the two is: they may be one file that was moved, and seen as two for a while. */
 static void act(struct drive_stage *stage, struct drive_side *side, uint64_t edit)
@@ -74,6 +102,7 @@ static void act(struct drive_stage *stage, struct drive_side *side, uint64_t edi
     for (size_t i = 0; i < count; i++)
         if (was[i].alive && (!side->items[i].alive || side->items[i].content != was[i].content))
             stage->replaced[was[i].content] = true;
+    count_acts(stage, side, was, count);
     for (uint64_t c = before; c < world->next_content; c++)
         stage->made[c] = holds(side, c);
     free(was);
@@ -186,7 +215,7 @@ static tide_status run_actions(struct drive_stage *stage, const struct tide_driv
             !is_consented(guard, action->item))
             stage->unconsented++;
         if (stage->unconsented >= 10 && stage->unconsented > stage->largest / 2)
-            tide_sim_fail(stage->sim, "rule I5: %" PRIu64 " deletions of %" PRIu64 " items",
+            tide_sim_fail(stage->sim, "DRI5: %" PRIu64 " deletions of %" PRIu64 " items",
                           stage->unconsented, stage->largest);
         done[pick] = 1;
         stage->totals.actions++;
@@ -272,7 +301,7 @@ static void live(struct drive_stage *stage)
         rc = one_round(stage, &actions, &err);
     }
     if (rc != TIDE_OK && !tide_world_dead(tide_sim_world(stage->sim)))
-        tide_sim_fail(stage->sim, "rule I20: a life ended by itself: %s", err.text);
+        tide_sim_fail(stage->sim, "DRI20: a life ended by itself: %s", err.text);
     close_state(stage);
     tide_sim_reboot(stage->sim);
     stage->totals.lives++;
@@ -319,8 +348,8 @@ static void check_content(struct drive_stage *stage)
     for (uint64_t c = 1; c < world->next_content && c < CONTENTS_MAX; c++) {
         const bool online = holds(&world->online, c), here = holds(&world->here, c);
         if (stage->made[c] && !stage->replaced[c] && (!online || !here))
-            tide_sim_fail(stage->sim, "rule I1: content %" PRIu64 " is lost (%s online, %s here)",
-                          c, online ? "is" : "not", here ? "is" : "not");
+            tide_sim_fail(stage->sim, "DRI1: content %" PRIu64 " is lost (%s online, %s here)", c,
+                          online ? "is" : "not", here ? "is" : "not");
     }
 }
 
@@ -361,7 +390,7 @@ static void check_names(struct drive_stage *stage)
                            strcmp(item->name, "\xc3\x84") == 0 ||
                            strncmp(item->name, "zz-", 3) == 0;
         if (!known && !tide_drive_is_conflict_name(tide_text_of(item->name)))
-            tide_sim_fail(stage->sim, "rule I16: a name that no user gave: %s", item->name);
+            tide_sim_fail(stage->sim, "DRI16: a name that no user gave: %s", item->name);
     }
 }
 
@@ -377,13 +406,13 @@ static void rest(struct drive_stage *stage)
     for (int round = 0; rc == TIDE_OK && quiet < 2; round++) {
         if (round == REST_ROUNDS) {
             explain(stage);
-            tide_sim_fail(stage->sim, "rule I20: it does not come to rest");
+            tide_sim_fail(stage->sim, "DRI20: it does not come to rest");
         }
         rc = one_round(stage, &actions, &err);
         quiet = actions == 0 ? quiet + 1 : 0;
     }
     if (rc != TIDE_OK)
-        tide_sim_fail(stage->sim, "rule I20: the calm life failed: %s", err.text);
+        tide_sim_fail(stage->sim, "DRI20: the calm life failed: %s", err.text);
     if (getenv("TIDE_SIM_EXPLAIN") != NULL)
         explain(stage);
     check_names(stage);
@@ -391,7 +420,7 @@ static void rest(struct drive_stage *stage)
     const char *differs = differs_at(stage->world, TIDE_DRIVE_ROOT, TIDE_DRIVE_ROOT);
     if (differs != NULL) {
         explain(stage);
-        tide_sim_fail(stage->sim, "rule I2: the trees differ: %s", differs);
+        tide_sim_fail(stage->sim, "DRI2: the trees differ: %s", differs);
     }
     uint64_t bases = 0, alive = 0;
     (void)tide_rows_number(drive_db(stage), "sim", &bases, NULL, "SELECT count(*) FROM drive_base");
@@ -400,7 +429,7 @@ static void rest(struct drive_stage *stage)
     if (bases != alive)
         explain(stage);
     if (bases != alive)
-        tide_sim_fail(stage->sim, "rule I3: %" PRIu64 " recorded, %" PRIu64 " there", bases, alive);
+        tide_sim_fail(stage->sim, "DRI3: %" PRIu64 " recorded, %" PRIu64 " there", bases, alive);
     close_state(stage);
 }
 
@@ -426,6 +455,7 @@ void drive_sim_run(uint64_t seed, enum plant plant, struct drive_totals *totals_
     tide_sim_free(stage.sim);
     drive_world_free(stage.world);
     free(stage.shadow);
+    free(stage.previous);
     free(stage.versions);
     free(stage.rows);
 }

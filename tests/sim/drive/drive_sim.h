@@ -5,14 +5,12 @@
  * with its gates (S10) and one transaction; users go on meanwhile.  It may die at any step.  A last,
  * calm life comes to rest.  Rules, by the invariants of the spec:
  *
- *   I1   content that a user made and none deleted or replaced is on both sides in the end
- *   I2   both trees are equal, and I3 the baseline is what both have
- *   I4   no deletion while the scan was incomplete; I5 none over the guard without consent
- *   I8   the remote rows are the server's
- *   I11  at rest a plan is empty; I12 actions keep their edges
- *   I15  no upload replaces an item by its name
- *   I16  no temporary name at rest, and no new name but conflict names
- *   I20  it comes to rest
+ *   DRI1  content that a user made and none deleted or replaced is on both sides in the end (I1).
+ *   DRI2  both trees are equal (I2).
+ *   DRI3  the baseline has what both have, and no more (I3, I8).
+ *   DRI5  no deletion over the guard without consent (I5).
+ *   DRI16  no temporary name at rest, and no new name but conflict names (I15, I16).
+ *   DRI20  it comes to rest, and then a plan is empty (I11, I20).
  */
 #ifndef TIDE_TESTS_SIM_DRIVE_SIM_H
 #define TIDE_TESTS_SIM_DRIVE_SIM_H
@@ -87,7 +85,8 @@ struct drive_stage {
     struct drive_totals totals;
 
     /* feed.c */
-    struct drive_item *shadow; /* as the feed last showed them */
+    struct drive_item *shadow;   /* as the feed last showed them */
+    struct drive_item *previous; /* and before that */
     uint64_t *versions;
     size_t shadow_count, shadow_capacity;
     uint64_t feed_clock;

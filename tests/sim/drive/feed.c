@@ -14,6 +14,8 @@ void drive_feed_look(struct drive_stage *stage)
     if (online->count > stage->shadow_capacity) {
         stage->shadow_capacity = 2 * online->count + 64;
         stage->shadow = realloc(stage->shadow, stage->shadow_capacity * sizeof *stage->shadow);
+        stage->previous =
+            realloc(stage->previous, stage->shadow_capacity * sizeof *stage->previous);
         stage->versions =
             realloc(stage->versions, stage->shadow_capacity * sizeof *stage->versions);
     }
@@ -25,6 +27,7 @@ void drive_feed_look(struct drive_stage *stage)
                 was->content == is->content && strcmp(was->name, is->name) == 0)
                 continue;
         }
+        stage->previous[i] = i < stage->shadow_count ? stage->shadow[i] : *is;
         stage->shadow[i] = *is;
         stage->versions[i] = ++stage->feed_clock;
     }
@@ -78,6 +81,13 @@ static void collect(struct drive_stage *stage, uint64_t token, bool full, struct
             older.alive = true;
             (void)snprintf(older.name, sizeof older.name, "older");
             push(stage, feed, &older);
+        }
+        if (!full && item->alive && stage->previous[i].alive &&
+            drive_happens(stage, F31_ECHO, 20)) {
+            push(stage, feed,
+                 &stage->previous[i]); /* as it was; the truth comes with a later round */
+            stage->versions[i] = ++stage->feed_clock;
+            continue;
         }
         push(stage, feed, item);
     }
