@@ -1,0 +1,92 @@
+/* guard.c - actions that must wait: many deletions (S15), writes that the mode forbids (D20), and all
+ * that comes after one of these. */
+#include "base/check.h"
+#include "drive/plan/plan_inside.h"
+
+#include <stdlib.h>
+
+enum { DELETIONS_MAX = 1000, DELETIONS_FEW = 10 };
+
+static bool is_delete(tide_drive_verb verb)
+{
+    return verb == TIDE_DRIVE_DEL_LOCAL || verb == TIDE_DRIVE_DEL_REMOTE;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static bool is_consented(const struct tide_drive_guard *guard, uint64_t item)
+{
+    return guard->consented_count > 0 &&
+           bsearch(&item, guard->consented, guard->consented_count, sizeof item, by_number) != NULL;
+}
+
+static void guard_deletions(struct tide_planner *planner)
+{
+    const struct tide_drive_guard *guard = &planner->options->guard;
+    struct tide_drive_plan *plan = planner->plan;
+    uint64_t count = guard->done_24h;
+    for (size_t i = 0; i < plan->actions_count; i++)
+        count += is_delete(plan->actions[i].verb) && !is_consented(guard, plan->actions[i].item);
+    plan->deletions = count;
+    plan->guarded =
+        count > DELETIONS_MAX || (count > guard->largest_24h / 2 && count >= DELETIONS_FEW);
+    for (size_t i = 0; plan->guarded && i < plan->actions_count; i++)
+        if (is_delete(plan->actions[i].verb) && !is_consented(guard, plan->actions[i].item))
+            plan->actions[i].state = TIDE_DRIVE_WAITS_CONSENT;
+}
+
+static void hold_by_mode(struct tide_planner *planner)
+{
+    const tide_drive_mode mode = planner->options->mode;
+    struct tide_drive_plan *plan = planner->plan;
+    for (size_t i = 0; i < plan->actions_count; i++) {
+        const tide_drive_verb verb = plan->actions[i].verb;
+        if ((mode == TIDE_DRIVE_DOWNLOAD_ONLY && tide_drive_verb_is_remote(verb)) ||
+            (mode == TIDE_DRIVE_UPLOAD_ONLY && tide_drive_verb_is_local(verb)))
+            plan->actions[i].state = TIDE_DRIVE_HELD_MODE;
+    }
+}
+
+/* Passes over the edges until nothing changes: a chain of waiting actions is short. */
+static tide_status hold_after(struct tide_planner *planner)
+{
+    struct tide_drive_plan *plan = planner->plan;
+    const size_t count = plan->actions_count;
+    uint32_t *rooms = tide_mem_array(planner->mem, 3 * count + 1, 4);
+    size_t sorted = 0;
+    if (rooms == NULL)
+        return tide_plan_no_memory(planner);
+    uint32_t *order = rooms, *rank = rooms + count;
+    tide_status rc = tide_plan_sort(planner, order, rooms + 2 * count, &sorted);
+    if (rc == TIDE_OK) {
+        TIDE_ASSERT(sorted == count); /* DPL3 */
+        for (uint32_t i = 0; i < count; i++)
+            rank[order[i]] = i;
+        bool more = true;
+        for (size_t pass = 0; more && pass <= count; pass++) {
+            more = false;
+            for (size_t i = 0; i < planner->edges_count; i++) {
+                const struct tide_plan_edge *edge = &planner->edges[i];
+                TIDE_ASSERT(rank[edge->before] < rank[edge->after]);
+                if (plan->actions[edge->before].state != TIDE_DRIVE_READY &&
+                    plan->actions[edge->after].state == TIDE_DRIVE_READY) {
+                    plan->actions[edge->after].state = TIDE_DRIVE_HELD_OTHER;
+                    more = true;
+                }
+            }
+        }
+    }
+    tide_mem_free(planner->mem, rooms, (3 * count + 1) * 4);
+    return rc;
+}
+
+tide_status tide_plan_guard(struct tide_planner *planner)
+{
+    guard_deletions(planner);
+    hold_by_mode(planner);
+    return hold_after(planner);
+}

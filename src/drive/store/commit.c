@@ -1,0 +1,159 @@
+/* commit.c - the outcome of an action becomes baseline (D3, I3).
+ *
+ * The baseline of an item is written from its remote and its local row as they are in the database,
+ * never from what was planned. */
+#include "base/check.h"
+#include "drive/store/store_inside.h"
+
+enum { HOUR_MS = 3600000 };
+
+static tide_status forget(tide_rows db, uint64_t item, tide_error *err)
+{
+    TIDE_TRY(
+        tide_rows_do(db, TIDE_DRIVE_ROWS, err, "DELETE FROM drive_base WHERE item = ?1", item));
+    /* The proof of its absence has served. */
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "DELETE FROM drive_remote WHERE item = ?1 AND state IN (2, 3)", item);
+}
+
+/* The local row is this item's: another item that had it is proved gone here. */
+static tide_status take_row(tide_rows db, const struct tide_drive_outcome *outcome, tide_error *err)
+{
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "UPDATE drive_base SET row = 0 WHERE row = ?1 AND item <> ?2", outcome->row,
+                        outcome->item);
+}
+
+/* Both sides are one: place and content. */
+static tide_status write_base(tide_rows db, const struct tide_drive_outcome *outcome,
+                              tide_error *err)
+{
+    uint64_t changed = 0;
+    if (outcome->was_item != 0 && outcome->was_item != outcome->item) {
+        TIDE_TRY(forget(db, outcome->was_item, err));
+        TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                              "UPDATE drive_base SET parent = ?2 WHERE parent = ?1",
+                              outcome->was_item, outcome->item));
+    }
+    TIDE_TRY(take_row(db, outcome, err));
+    TIDE_TRY(tide_rows_change(
+        db, TIDE_DRIVE_ROWS, &changed, err,
+        "INSERT OR REPLACE INTO drive_base SELECT r.item, r.parent, r.name, r.key, r.kind, r.bytes,"
+        " r.qxh, r.etag, r.ctag, r.mtime_s, l.row, l.name, l.bytes, l.qxh, l.strong, l.dev,"
+        " l.inode, l.birth_ns, ?3 FROM drive_remote AS r JOIN drive_local AS l ON l.row = ?2"
+        " WHERE r.item = ?1 AND r.state = 1 AND l.state <> 4 AND r.kind = l.kind",
+        outcome->item, outcome->row, outcome->rewritten ? 1 : 0));
+    if (changed != 1)
+        return tide_error_set(err, TIDE_SUPERSEDED, "the item changed before it was recorded");
+    return TIDE_OK;
+}
+
+/* Only its bytes were made equal: the place stays as it was agreed. */
+static tide_status write_content(tide_rows db, const struct tide_drive_outcome *outcome,
+                                 tide_error *err)
+{
+    uint64_t changed = 0;
+    TIDE_TRY(take_row(db, outcome, err));
+    TIDE_TRY(tide_rows_change(
+        db, TIDE_DRIVE_ROWS, &changed, err,
+        "UPDATE drive_base SET (bytes, qxh, etag, ctag, mtime_s, row, local_bytes, local_qxh,"
+        " strong, dev, inode, birth_ns, rewritten) = (SELECT r.bytes, r.qxh, r.etag, r.ctag,"
+        " r.mtime_s, l.row, l.bytes, l.qxh, l.strong, l.dev, l.inode, l.birth_ns, ?3"
+        " FROM drive_remote AS r JOIN drive_local AS l ON l.row = ?2 WHERE r.item = ?1)"
+        " WHERE item = ?1 AND EXISTS (SELECT 1 FROM drive_remote WHERE item = ?1 AND state = 1)"
+        " AND EXISTS (SELECT 1 FROM drive_local WHERE row = ?2 AND state <> 4)",
+        outcome->item, outcome->row, outcome->rewritten ? 1 : 0));
+    return changed == 1 ? TIDE_OK : write_base(db, outcome, err);
+}
+
+/* Moved on one side: the place is recorded when the other side has it too (I3). */
+static tide_status write_place(tide_rows db, const struct tide_drive_outcome *outcome,
+                               tide_error *err)
+{
+    TIDE_TRY(take_row(db, outcome, err));
+    return tide_rows_do(
+        db, TIDE_DRIVE_ROWS, err,
+        "UPDATE drive_base SET (parent, name, key, row, local_name) = (SELECT r.parent, r.name,"
+        " r.key, l.row, l.name FROM drive_remote AS r JOIN drive_local AS l ON l.row = ?2"
+        " WHERE r.item = ?1) WHERE item = ?1"
+        " AND EXISTS (SELECT 1 FROM drive_remote AS r JOIN drive_local AS l ON l.row = ?2"
+        " WHERE r.item = ?1 AND r.key = l.key AND r.aside IS NULL AND l.aside IS NULL"
+        " AND l.parent = (CASE r.parent WHEN 1 THEN 1 ELSE"
+        " (SELECT p.row FROM drive_base AS p WHERE p.item = r.parent) END))",
+        outcome->item, outcome->row);
+}
+
+static tide_status note_deletion(tide_rows db, const struct tide_drive_outcome *outcome,
+                                 tide_error *err)
+{
+    if (!outcome->consented)
+        TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                              "INSERT INTO drive_deleted(at_ms) VALUES(?1)", outcome->now_ms));
+    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                          "DELETE FROM drive_deleted WHERE at_ms + ?2 <= ?1", outcome->now_ms,
+                          TIDE_DRIVE_DAY_MS));
+    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err, "DELETE FROM drive_consent WHERE item = ?1",
+                          outcome->item));
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err, "DELETE FROM drive_deletion WHERE item = ?1",
+                        outcome->item);
+}
+
+/* How large the baseline was before the first deletion of an hour: T of the guard (S15).  It is not
+ * counted for each deletion: that would be quadratic. */
+static tide_status note_size(tide_rows db, uint64_t now_ms, tide_error *err)
+{
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "INSERT INTO drive_size SELECT ?1, (SELECT count(*) FROM drive_base)"
+                        " WHERE NOT EXISTS (SELECT 1 FROM drive_size WHERE hour = ?1)",
+                        now_ms / HOUR_MS);
+}
+
+tide_status tide_drive_commit(tide_rows db, const struct tide_drive_outcome *outcome,
+                              tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    switch (outcome->verb) {
+    case TIDE_DRIVE_NEW:
+    case TIDE_DRIVE_MKDIR_REMOTE:
+    case TIDE_DRIVE_MKDIR_LOCAL:
+    case TIDE_DRIVE_BASE:
+        rc = write_base(db, outcome, err);
+        break;
+    case TIDE_DRIVE_UP:
+    case TIDE_DRIVE_DOWN:
+        rc =
+            outcome->was_item != 0 ? write_base(db, outcome, err) : write_content(db, outcome, err);
+        break;
+    case TIDE_DRIVE_MOVE_REMOTE:
+    case TIDE_DRIVE_MOVE_LOCAL:
+        return write_place(db, outcome, err);
+    case TIDE_DRIVE_DEL_REMOTE:
+    case TIDE_DRIVE_DEL_LOCAL:
+        TIDE_TRY(note_size(db, outcome->now_ms, err)); /* before it shrinks */
+        rc = note_deletion(db, outcome, err);
+        if (rc == TIDE_OK)
+            rc = tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                              "DELETE FROM drive_local WHERE state = 4 AND row ="
+                              " (SELECT row FROM drive_base WHERE item = ?1)",
+                              outcome->item);
+        return rc == TIDE_OK ? forget(db, outcome->item, err) : rc;
+    case TIDE_DRIVE_DROP:
+        return forget(db, outcome->item, err);
+    }
+    return rc;
+}
+
+tide_status tide_drive_aside_remote(tide_rows db, uint64_t item, tide_text was_name,
+                                    tide_error *err)
+{
+    return tide_rows_do(
+        db, TIDE_DRIVE_ROWS, err, "UPDATE drive_remote SET aside = ?2 WHERE item = ?1", item,
+        was_name.bytes == 0 ? tide_value_or_null(was_name) : tide_drive_bytes_value(was_name));
+}
+
+tide_status tide_drive_aside_local(tide_rows db, uint64_t row, tide_text was_name, tide_error *err)
+{
+    return tide_rows_do(
+        db, TIDE_DRIVE_ROWS, err, "UPDATE drive_local SET aside = ?2 WHERE row = ?1", row,
+        was_name.bytes == 0 ? tide_value_or_null(was_name) : tide_drive_bytes_value(was_name));
+}

@@ -1,0 +1,216 @@
+/* store.h - the durable state of a drive: what was seen on both sides, what both agreed on, what is
+ * owed, what waits for consent (D4, D10, D13, D31).
+ *
+ * Its tables are beside the ledger of the drive, in one database, so that an action's `done` and its
+ * baseline are one transaction (D3).  Functions take the connection of a transaction that the caller
+ * begins and ends; a function that returns a failure leaves its transaction to be rolled back.
+ * SQLite only: a folder is on one machine, and so is its state.
+ *
+ * The parts: store.c set-up and versions; remote.c delta pages and rounds; local.c scans; load.c rows
+ * for the planner; commit.c outcomes of actions; lists.c owed items, consent, conflicts.
+ *
+ * Invariants (tests/unit/drive/drive_store_test.c; with crashes tests/sim/drive):
+ *   DST1  a page's rows and its link become durable together; the rows are seen by the planner only
+ *         when the link that ends the round is (D31).  Rows + feed from the token = server (I8).
+ *   DST2  a remote row is `gone` only by a tombstone in a finished round, or because a finished full
+ *         enumeration did not have it (S12); before the end of a round nothing is.
+ *   DST3  a local row is `gone` only if its folder was read to its end in a scan that finished, or is
+ *         itself gone (S13); a row that was not looked at is unsure, not absent (S2).
+ *   DST4  a baseline row is written only by the outcome of an action, with both sides' facts (I3).
+ *   DST5  an item number or row number is never given twice.
+ *   DST6  a database of a newer version is not written to.
+ */
+#ifndef TIDE_DRIVE_STORE_STORE_H
+#define TIDE_DRIVE_STORE_STORE_H
+
+#include "base/mem.h"
+#include "db/rows.h"
+#include "drive/plan/plan.h"
+
+enum {
+    TIDE_DRIVE_ID_BYTES_MAX = 256,
+    TIDE_DRIVE_LINK_BYTES_MAX = 8 << 10,
+    TIDE_DRIVE_GONE_MS = 10000, /* how long a local file must be missing (S13) */
+    TIDE_DRIVE_DAY_MS = 86400000,
+};
+
+/* ---- store.c ---- */
+
+struct tide_drive_home {
+    const char *drive_id; /* OneDrive's, normalized */
+    const char *root_id;
+    const char *marker; /* random, also in .tidemark-root (S14) */
+};
+/* Creates missing tables.  TIDE_NEWER. */
+tide_status tide_drive_store_tables(tide_rows db, tide_error *err);
+/* Once, at set-up; later it compares.  TIDE_INVALID: the state of another drive (D35). */
+tide_status tide_drive_store_set_up(tide_rows db, const struct tide_drive_home *home,
+                                    tide_error *err);
+
+/* ---- remote.c: the delta feed ---- */
+
+typedef enum tide_drive_round {
+    TIDE_DRIVE_ROUND_NONE = 0,
+    TIDE_DRIVE_ROUND_DELTA = 1,
+    TIDE_DRIVE_ROUND_FULL = 2,   /* missing at its end: gone (S12, ApplyDifferences) */
+    TIDE_DRIVE_ROUND_FORGOT = 3, /* missing at its end: forgotten by the server (D34) */
+} tide_drive_round;
+
+/* An item of a page; empty texts are missing fields (D32). */
+struct tide_drive_seen {
+    tide_text id;
+    tide_text parent_id;
+    tide_text name;
+    tide_text etag;
+    tide_text ctag;
+    uint64_t mtime_s;
+    struct tide_drive_content content;
+    tide_drive_kind kind;
+    tide_drive_remote_state state; /* LIVE, SKIPPED, UNSURE, or GONE: a tombstone */
+};
+struct tide_drive_feed {
+    tide_drive_round round;
+    char next_link[TIDE_DRIVE_LINK_BYTES_MAX];  /* of the round that runs; "" */
+    char delta_link[TIDE_DRIVE_LINK_BYTES_MAX]; /* of the last finished one; "": none */
+    uint64_t full_at_ms;                        /* the last full enumeration that finished */
+};
+tide_status tide_drive_feed_read(tide_rows db, struct tide_drive_feed *feed_out, tide_error *err);
+/* Begins a round; drops what an unfinished one brought (dead nextLink, 410). */
+tide_status tide_drive_round_begin(tide_rows db, tide_drive_round round, tide_error *err);
+/* One page.  Either link is empty; with `delta_link` the round ends and its rows take effect.  A round
+ * without any item keeps the old token (D33). */
+tide_status tide_drive_page(tide_rows db, const struct tide_drive_seen *items, size_t count,
+                            tide_text next_link, tide_text delta_link, uint64_t now_ms,
+                            tide_error *err);
+/* Ids that a GET must complete: no name, or a parent that is unknown (D32); at most `count` of them
+ * are visited. */
+tide_status tide_drive_incomplete(tide_rows db, size_t count,
+                                  void (*visit)(tide_text id, void *arg), void *arg,
+                                  tide_error *err);
+/* The answer of a GET outside of a round: the row as it is now. */
+tide_status tide_drive_remote_put(tide_rows db, const struct tide_drive_seen *seen,
+                                  uint64_t *item_out, tide_error *err);
+/* The number of an id; TIDE_NOT_FOUND. */
+tide_status tide_drive_item_of(tide_rows db, tide_text id, uint64_t *item_out, tide_error *err);
+
+/* ---- local.c: scans ---- */
+
+struct tide_drive_found {
+    uint64_t parent; /* row of its folder */
+    tide_text name;
+    struct tide_drive_identity identity;
+    struct tide_drive_content content;
+    uint64_t mtime_ns, ctime_ns, hashed_ns;
+    uint32_t nlink, mode;
+    tide_drive_kind kind;
+    tide_drive_local_state state;
+};
+tide_status tide_drive_scan_begin(tide_rows db, uint64_t *scan_out, tide_error *err);
+/* What the last scan knew of this entry, so that it need not be hashed again; TIDE_NOT_FOUND. */
+tide_status tide_drive_scan_known(tide_rows db, uint64_t parent, tide_text name,
+                                  struct tide_drive_found *found_out, tide_error *err);
+tide_status tide_drive_scan_put(tide_rows db, uint64_t scan, const struct tide_drive_found *found,
+                                uint64_t *row_out, tide_error *err);
+/* The folder was read to its end without an error. */
+tide_status tide_drive_scan_read(tide_rows db, uint64_t scan, uint64_t row, tide_error *err);
+/* `complete`: the root and its marker were right before and after (S14).  Else nothing is gone. */
+tide_status tide_drive_scan_end(tide_rows db, uint64_t scan, bool complete, uint64_t now_ms,
+                                tide_error *err);
+
+/* An action moved or removed the entry.  Whatever had the new place is gone: it was free. */
+tide_status tide_drive_local_moved(tide_rows db, uint64_t row, uint64_t parent, tide_text name,
+                                   tide_error *err);
+tide_status tide_drive_local_removed(tide_rows db, uint64_t row, tide_error *err);
+
+/* ---- load.c: rows for the planner ---- */
+
+/* Owned; the texts live in the arena. */
+struct tide_drive_loaded {
+    tide_mem *mem;
+    tide_arena arena;
+    struct tide_drive_trees trees;
+    struct tide_drive_remote *remotes;
+    struct tide_drive_local *locals;
+    struct tide_drive_base *bases;
+    size_t remotes_room, locals_room, bases_room;
+    bool more; /* new items were left out: plan again when these are done */
+};
+/* The working set of plan.h: all that differs, and of items without baseline at most `news_max`, with
+ * what they meet.  TIDE_FULL: too many changes. */
+tide_status tide_drive_load(tide_rows db, size_t news_max, uint64_t now_ms, tide_mem *mem,
+                            struct tide_drive_loaded *loaded_out, tide_error *err);
+void tide_drive_loaded_done(struct tide_drive_loaded *loaded); /* a zeroed one is fine */
+
+/* ---- commit.c: outcomes ---- */
+
+/* What an action did, with the rows as they are now.  The caller has put the remote row
+ * (tide_drive_remote_put) and the local one (tide_drive_scan_put) where they changed. */
+struct tide_drive_outcome {
+    tide_drive_verb verb;
+    uint64_t item; /* its remote item now; 0: none */
+    uint64_t row;
+    uint64_t was_item; /* baseline that this replaces; 0 */
+    bool rewritten;    /* the server changed the bytes (D40) */
+    bool consented;    /* of a deletion */
+    uint64_t now_ms;
+};
+tide_status tide_drive_commit(tide_rows db, const struct tide_drive_outcome *outcome,
+                              tide_error *err);
+/* Before an item steps aside (D24): it keeps the name it had; and when it no longer does.
+ * The empty text ends it. */
+tide_status tide_drive_aside_remote(tide_rows db, uint64_t item, tide_text was_name,
+                                    tide_error *err);
+tide_status tide_drive_aside_local(tide_rows db, uint64_t row, tide_text was_name, tide_error *err);
+
+/* ---- lists.c ---- */
+
+struct tide_drive_owed {
+    uint64_t item, row;
+    tide_drive_verb verb;
+    tide_text name;
+    tide_text error;
+    uint32_t attempts;
+    uint64_t next_ms;
+};
+tide_status tide_drive_owe(tide_rows db, const struct tide_drive_owed *owed, tide_error *err);
+tide_status tide_drive_owed_paid(tide_rows db, uint64_t item, uint64_t row, tide_error *err);
+tide_status tide_drive_owed_each(tide_rows db,
+                                 void (*visit)(const struct tide_drive_owed *owed, void *arg),
+                                 void *arg, tide_error *err);
+
+/* Deletions that wait for consent are exactly those of the last plan (S16). */
+struct tide_drive_deletion {
+    uint64_t item;
+    tide_drive_verb verb;
+    tide_text name;
+};
+tide_status tide_drive_deletions_set(tide_rows db, const struct tide_drive_deletion *deletions,
+                                     size_t count, tide_error *err);
+/* A number that stands for the whole list; changes with it. */
+tide_status tide_drive_deletions_fingerprint(tide_rows db, uint64_t *fingerprint_out,
+                                             tide_error *err);
+/* TIDE_STALE: the list is another one by now. */
+tide_status tide_drive_deletions_accept(tide_rows db, uint64_t fingerprint, uint64_t now_ms,
+                                        tide_error *err);
+/* The numbers of the guard; `consented` is owned by the caller, of `mem`, `count` large. */
+tide_status tide_drive_guard_read(tide_rows db, uint64_t now_ms, tide_mem *mem,
+                                  struct tide_drive_guard *guard_out, tide_error *err);
+void tide_drive_guard_done(struct tide_drive_guard *guard, tide_mem *mem);
+
+struct tide_drive_conflict {
+    uint64_t id;
+    tide_drive_notice notice;
+    uint64_t item;
+    tide_text name;
+    tide_text copy;
+    uint64_t at_ms;
+};
+tide_status tide_drive_conflict_add(tide_rows db, const struct tide_drive_conflict *conflict,
+                                    tide_error *err);
+tide_status tide_drive_conflict_end(tide_rows db, uint64_t id, tide_error *err);
+tide_status tide_drive_conflicts_each(tide_rows db,
+                                      void (*visit)(const struct tide_drive_conflict *conflict,
+                                                    void *arg),
+                                      void *arg, tide_error *err);
+
+#endif

@@ -1,0 +1,172 @@
+/* feed.c - the delta feed of the world online, with its bad habits. */
+#include "drive_sim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PAGE_ITEMS = 3, ITEMS_MAX = 4096 };
+
+/* Notes what changed since the feed last looked; a new version for each. */
+void drive_feed_look(struct drive_stage *stage)
+{
+    const struct drive_side *online = &stage->world->online;
+    if (online->count > stage->shadow_capacity) {
+        stage->shadow_capacity = 2 * online->count + 64;
+        stage->shadow = realloc(stage->shadow, stage->shadow_capacity * sizeof *stage->shadow);
+        stage->previous =
+            realloc(stage->previous, stage->shadow_capacity * sizeof *stage->previous);
+        stage->versions =
+            realloc(stage->versions, stage->shadow_capacity * sizeof *stage->versions);
+    }
+    for (size_t i = 0; i < online->count; i++) {
+        const struct drive_item *is = &online->items[i];
+        if (i < stage->shadow_count) {
+            const struct drive_item *was = &stage->shadow[i];
+            if (was->alive == is->alive && was->parent == is->parent &&
+                was->content == is->content && strcmp(was->name, is->name) == 0)
+                continue;
+        }
+        stage->previous[i] = i < stage->shadow_count ? stage->shadow[i] : *is;
+        stage->shadow[i] = *is;
+        stage->versions[i] = ++stage->feed_clock;
+    }
+    stage->shadow_count = online->count;
+}
+
+void drive_seen_of(struct drive_stage *stage, const struct drive_item *item,
+                   struct tide_drive_seen *seen_out, char texts[2][32])
+{
+    (void)snprintf(texts[0], 32, "%" PRIu64, item->id);
+    (void)snprintf(texts[1], 32, "%" PRIu64, item->parent);
+    *seen_out = (struct tide_drive_seen){
+        .id = tide_text_of(texts[0]),
+        .parent_id = tide_text_of(texts[1]),
+        .name = tide_text_of(item->name),
+        .etag = TIDE_TEXT("e"),
+        .ctag = drive_happens(stage, F32_TAG_ALONE, 20) ? TIDE_TEXT("c2") : TIDE_TEXT("c"),
+        .kind = item->kind,
+        .state = item->alive ? TIDE_DRIVE_REMOTE_LIVE : TIDE_DRIVE_REMOTE_GONE,
+        .content = {.bytes = item->content == 0 ? 0 : 10 + item->content % 3, .has_qxh = true}};
+    memcpy(seen_out->content.qxh, &item->content, sizeof item->content);
+}
+
+struct feed {
+    struct tide_drive_seen items[ITEMS_MAX];
+    char texts[ITEMS_MAX][2][32];
+    size_t count;
+};
+
+static void push(struct drive_stage *stage, struct feed *feed, const struct drive_item *item)
+{
+    if (feed->count == ITEMS_MAX)
+        abort();
+    drive_seen_of(stage, item, &feed->items[feed->count], feed->texts[feed->count]);
+    feed->count++;
+}
+
+/* What changed after `token`, or everything that is alive. */
+static void collect(struct drive_stage *stage, uint64_t token, bool full, struct feed *feed)
+{
+    for (size_t i = 0; i < stage->shadow_count; i++) {
+        const struct drive_item *item = &stage->shadow[i];
+        if (full ? !item->alive : stage->versions[i] <= token)
+            continue;
+        if (!item->alive && !stage->calm && drive_happens(stage, F29_TOMBSTONE_LOST, 30)) {
+            stage->lost_tombstone = true;
+            continue;
+        }
+        if (drive_happens(stage, F28_REORDERED, 6)) { /* an older state first: the last one wins */
+            struct drive_item older = *item;
+            older.alive = true;
+            (void)snprintf(older.name, sizeof older.name, "older");
+            push(stage, feed, &older);
+        }
+        if (!full && item->alive && stage->previous[i].alive &&
+            drive_happens(stage, F31_ECHO, 20)) {
+            push(stage, feed,
+                 &stage->previous[i]); /* as it was; the truth comes with a later round */
+            stage->versions[i] = ++stage->feed_clock;
+            continue;
+        }
+        push(stage, feed, item);
+    }
+    /* Children before parents, as long as the last state of an id stays the last. */
+    for (size_t i = 1; i < feed->count && !stage->calm; i++) {
+        const struct tide_drive_seen one = feed->items[i - 1];
+        if (tide_rng_chance(&stage->rng, 1, 3) && !tide_text_equal(one.id, feed->items[i].id)) {
+            feed->items[i - 1] = feed->items[i];
+            feed->items[i] = one;
+        }
+    }
+}
+
+static tide_status in_transaction(struct drive_stage *stage, tide_status rc, tide_error *err)
+{
+    if (rc == TIDE_OK)
+        rc = tide_db_exec(&stage->db, "COMMIT", err);
+    if (rc != TIDE_OK && stage->db.handle != NULL && !sqlite3_get_autocommit(stage->db.handle))
+        (void)sqlite3_exec(stage->db.handle, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+static tide_status give_page(struct drive_stage *stage, const struct feed *feed, size_t from,
+                             size_t count, const char *next, const char *delta, tide_error *err)
+{
+    if (stage->plant == PLANT_TOKEN_FIRST && *delta != '\0') {
+        char sql[128];
+        (void)snprintf(sql, sizeof sql, "UPDATE drive_state SET delta_link = '%s', round = 0",
+                       delta);
+        TIDE_TRY(tide_db_exec(&stage->db, sql, err));
+        if (drive_may_die(stage, F1_BETWEEN_PAGES))
+            return TIDE_STOPPED;
+    }
+    TIDE_TRY(tide_db_exec(&stage->db, "BEGIN IMMEDIATE", err));
+    tide_status rc = tide_drive_page(drive_db(stage), feed->items + from, count, tide_text_of(next),
+                                     tide_text_of(delta), stage->world->now_ms, err);
+    if (rc == TIDE_OK && stage->plant == PLANT_EMPTY_TOKEN && *delta != '\0' && feed->count == 0) {
+        char sql[128];
+        (void)snprintf(sql, sizeof sql, "UPDATE drive_state SET delta_link = '%s'", delta);
+        rc = tide_db_exec(&stage->db, sql, err);
+    }
+    return in_transaction(stage, rc, err);
+}
+
+static tide_status begin(struct drive_stage *stage, tide_drive_round round, tide_error *err)
+{
+    TIDE_TRY(tide_db_exec(&stage->db, "BEGIN IMMEDIATE", err));
+    return in_transaction(stage, tide_drive_round_begin(drive_db(stage), round, err), err);
+}
+
+/* One round.  Links are "token:position"; a round that was begun in an earlier life goes on. */
+tide_status drive_observe_online(struct drive_stage *stage, tide_error *err)
+{
+    static struct feed feed;
+    struct tide_drive_feed state;
+    TIDE_TRY(tide_drive_feed_read(drive_db(stage), &state, err));
+    const bool gone = drive_happens(stage, F27_GONE_TOKEN, 25);
+    const bool full = state.delta_link[0] == '\0' || gone ||
+                      (stage->calm && stage->lost_tombstone) ||
+                      state.round >= TIDE_DRIVE_ROUND_FULL;
+    /* The feed may lag: it answers as if nothing had happened, with a newer token (D33). */
+    const bool lags = !full && !stage->calm && tide_rng_chance(&stage->rng, 1, 6);
+    drive_feed_look(stage);
+    feed.count = 0;
+    const uint64_t end = stage->feed_clock;
+    if (!lags)
+        collect(stage, full ? 0 : strtoull(state.delta_link, NULL, 10), full, &feed);
+    TIDE_TRY(begin(stage, full ? TIDE_DRIVE_ROUND_FULL : TIDE_DRIVE_ROUND_DELTA, err));
+    char next[32], delta[32];
+    (void)snprintf(delta, sizeof delta, "%" PRIu64, end);
+    size_t at = 0;
+    for (; at + PAGE_ITEMS < feed.count; at += PAGE_ITEMS) {
+        (void)snprintf(next, sizeof next, "next:%zu", at);
+        TIDE_TRY(give_page(stage, &feed, at, PAGE_ITEMS, next, "", err));
+        if (drive_may_die(stage, F1_BETWEEN_PAGES))
+            return TIDE_STOPPED;
+    }
+    TIDE_TRY(give_page(stage, &feed, at, feed.count - at, "", delta, err));
+    if (full)
+        stage->lost_tombstone = false;
+    return TIDE_OK;
+}

@@ -1,0 +1,540 @@
+/* drive_plan_test.c - whole plans: random worlds, moves, circles, guards, size (DPL1 to DPL5).
+ *
+ * Goal: whatever two users do to two trees, plans carried out in any order that keeps their edges,
+ * and interrupted anywhere, end in one tree in which nothing is lost (I1, I2, I11, I12).
+ * Method: users from a seed; an executor in memory (support/drive/world.h) that supersedes what no
+ * longer holds.  What must not be lost is written down before the sync: every content that a user
+ * made and that neither user deleted or replaced. */
+#include "support/drive/world.h"
+#include "drive/names/names.h"
+#include "support/heap.h"
+#include "support/ok.h"
+#include "support/scale.h"
+#include "support/sweep.h"
+#include "support/test.h"
+
+static void plan_of(struct drive_world *world, struct tide_drive_plan *plan)
+{
+    const struct tide_drive_plan_options options = drive_options(world);
+    OK(tide_drive_plan(drive_rows(world), &options, tide_mem_heap(), plan, NULL));
+}
+
+/* ---- what a plan promises by itself ---- */
+
+/* DPL3: the edges have no circle; DPL4: one action for each verb of an item. */
+static void check_plan(const struct tide_drive_plan *plan)
+{
+    uint32_t *waits = calloc(plan->actions_count + 1, sizeof *waits);
+    size_t left = plan->actions_count;
+    for (size_t i = 0; i < plan->edges_count; i++) {
+        waits[plan->edges[i].after]++;
+        if (plan->actions[plan->edges[i].before].state != TIDE_DRIVE_READY)
+            assert_int_not_equal(plan->actions[plan->edges[i].after].state, TIDE_DRIVE_READY);
+    }
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t a = 0; a < plan->actions_count; a++) {
+            if (waits[a] != 0)
+                continue;
+            waits[a] = UINT32_MAX;
+            left--;
+            more = true;
+            for (size_t i = 0; i < plan->edges_count; i++)
+                if (plan->edges[i].before == a)
+                    waits[plan->edges[i].after]--;
+        }
+    }
+    assert_int_equal(left, 0);
+    free(waits);
+    for (size_t i = 0; i < plan->actions_count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const struct tide_drive_action *a = &plan->actions[i], *b = &plan->actions[k];
+            assert_false(a->verb == b->verb && a->item == b->item && a->row == b->row &&
+                         a->step_aside == b->step_aside);
+        }
+}
+
+/* ---- what must not be lost ---- */
+
+struct kept {
+    uint64_t contents[512];
+    size_t count;
+};
+
+/* New or changed against the baseline, on either side (I1). */
+static void note_new(struct drive_world *world, struct kept *kept)
+{
+    struct drive_side *sides[] = {&world->online, &world->here};
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < sides[s]->count; i++) {
+            const struct drive_item *item = &sides[s]->items[i];
+            bool known = item->kind == TIDE_DRIVE_FOLDER || !item->alive;
+            for (size_t k = 0; k < world->records_count && !known; k++)
+                known = world->records[k].alive && world->records[k].content == item->content;
+            if (!known && kept->count < 512)
+                kept->contents[kept->count++] = item->content;
+        }
+}
+
+static void check_end(struct drive_world *world, const struct kept *kept, uint64_t seed)
+{
+    const char *differs = drive_differs(world);
+    if (differs != NULL) {
+        drive_print(world, NULL);
+        fail_msg("seed %" PRIu64 ": %s differs", seed, differs);
+    }
+    for (size_t i = 0; i < kept->count; i++)
+        if (!drive_has_content(&world->online, kept->contents[i]) ||
+            !drive_has_content(&world->here, kept->contents[i])) {
+            drive_print(world, NULL);
+            fail_msg("seed %" PRIu64 ": content %" PRIu64 " is lost", seed, kept->contents[i]);
+        }
+    for (size_t i = 0; i < world->online.count; i++) /* I16 */
+        if (world->online.items[i].alive)
+            assert_false(tide_drive_name_is_ours(tide_text_of(world->online.items[i].name)));
+}
+
+static void converge(struct drive_world *world, tide_rng *rng, uint64_t seed)
+{
+    for (int round = 0; round < 12; round++) {
+        struct tide_drive_plan plan;
+        plan_of(world, &plan);
+        check_plan(&plan);
+        const size_t count = plan.actions_count;
+        (void)drive_run(world, &plan, rng, SIZE_MAX);
+        if (round == 11 && count > 0) {
+            drive_print(world, &plan);
+            fail_msg("seed %" PRIu64 " does not end", seed);
+        }
+        tide_drive_plan_done(&plan);
+        if (count == 0)
+            return;
+    }
+}
+
+TEST(random_worlds_end_in_one_tree_in_which_nothing_is_lost)
+{
+    for (uint64_t seed = 1; seed <= scaled(2000); seed++) {
+        tide_rng rng = tide_rng_seeded(seed);
+        struct drive_world *world = drive_world_new();
+        for (int day = 0; day < 4; day++) {
+            struct kept kept = {.count = 0};
+            for (uint64_t acts = tide_rng_below(&rng, 14); acts > 0; acts--)
+                drive_act(world, tide_rng_chance(&rng, 1, 2) ? &world->online : &world->here, &rng);
+            note_new(world, &kept);
+            converge(world, &rng, seed);
+            check_end(world, &kept, seed);
+            world->now_ms += 1000;
+        }
+        drive_world_free(world);
+    }
+}
+
+/* Interrupted after any number of actions, with users who go on meanwhile. */
+TEST(interrupted_anywhere_it_still_ends_and_loses_nothing)
+{
+    for (uint64_t seed = 1; seed <= scaled(2000); seed++) {
+        tide_rng rng = tide_rng_seeded(seed + 1000000);
+        struct drive_world *world = drive_world_new();
+        for (int i = 0; i < 14; i++)
+            drive_act(world, &world->online, &rng);
+        converge(world, &rng, seed);
+        for (int life = 0; life < 5; life++) {
+            struct tide_drive_plan plan;
+            for (uint64_t acts = tide_rng_below(&rng, 5); acts > 0; acts--)
+                drive_act(world, tide_rng_chance(&rng, 1, 2) ? &world->online : &world->here, &rng);
+            plan_of(world, &plan);
+            check_plan(&plan);
+            (void)drive_run(world, &plan, &rng, (size_t)tide_rng_below(&rng, 6));
+            tide_drive_plan_done(&plan);
+            world->now_ms += 1000;
+        }
+        struct kept kept = {.count = 0};
+        note_new(world, &kept);
+        converge(world, &rng, seed);
+        check_end(world, &kept, seed);
+        drive_world_free(world);
+    }
+}
+
+/* ---- S1, S2, S13: what is not proved ---- */
+
+static struct drive_world *synced(uint64_t files, uint64_t folders)
+{
+    struct drive_world *world = drive_world_new();
+    tide_rng rng = tide_rng_seeded(files);
+    for (uint64_t f = 0; f < folders; f++) {
+        const uint64_t folder = drive_add(world, &world->online, TIDE_DRIVE_ROOT,
+                                          textf("d%" PRIu64, f), TIDE_DRIVE_FOLDER, 0)
+                                    ->id;
+        for (uint64_t i = 0; i < files; i++)
+            (void)drive_add(world, &world->online, folder, textf("f%" PRIu64, i), TIDE_DRIVE_FILE,
+                            world->next_content++);
+    }
+    assert_true(drive_sync(world, &rng) > 0);
+    return world;
+}
+
+TEST(nothing_missing_in_an_incomplete_scan_is_deleted)
+{
+    struct drive_world *world = synced(5, 3);
+    struct tide_drive_plan plan;
+    for (size_t i = 0; i < world->here.count; i++)
+        world->here.items[i].alive = false; /* the disk is not mounted */
+    world->scan_incomplete = true;
+    plan_of(world, &plan);
+    assert_int_equal(plan.actions_count, 0);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+TEST(an_item_without_a_remote_row_is_not_taken_for_deleted)
+{
+    struct drive_world *world = synced(5, 3);
+    struct tide_drive_plan plan;
+    struct tide_drive_trees trees = *drive_rows(world);
+    const struct tide_drive_plan_options options = drive_options(world);
+    trees.remotes_count = 0; /* a listing that broke off */
+    OK(tide_drive_plan(&trees, &options, tide_mem_heap(), &plan, NULL));
+    assert_int_equal(plan.actions_count, 0);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+TEST(beneath_a_folder_that_is_unsure_nothing_is_deleted_or_moved)
+{
+    struct drive_world *world = synced(5, 3);
+    struct tide_drive_plan plan;
+    struct drive_item *folder = drive_child(&world->here, TIDE_DRIVE_ROOT, "d1");
+    folder->unsure = true;
+    drive_delete(&world->online, drive_child(&world->online, TIDE_DRIVE_ROOT, "d1")->id);
+    plan_of(world, &plan);
+    assert_int_equal(plan.actions_count, 0);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+/* D34: the server forgot everything; nothing is deleted here, everything goes up again. */
+TEST(what_the_server_forgot_is_uploaded)
+{
+    struct drive_world *world = synced(3, 2);
+    tide_rng rng = tide_rng_seeded(1);
+    for (size_t i = 0; i < world->online.count; i++) {
+        world->online.items[i].alive = false;
+        world->online.items[i].forgotten = true;
+    }
+    const uint64_t before = world->uploads;
+    assert_true(drive_sync(world, &rng) > 0);
+    assert_null(drive_differs(world));
+    assert_int_equal(world->uploads - before, 6);
+    assert_int_equal(world->deletions, 0);
+    drive_world_free(world);
+}
+
+/* ---- moves (D22, D24, D26; I6) ---- */
+
+TEST(renaming_a_folder_moves_one_thing_and_transfers_nothing)
+{
+    struct drive_world *world = synced(100, 2);
+    struct tide_drive_plan plan;
+    const struct drive_item *folder = drive_child(&world->here, TIDE_DRIVE_ROOT, "d0");
+    assert_true(drive_move(&world->here, folder->id, TIDE_DRIVE_ROOT, "renamed"));
+    plan_of(world, &plan);
+    assert_int_equal(plan.actions_count, 1);
+    assert_int_equal(plan.actions[0].verb, TIDE_DRIVE_MOVE_REMOTE);
+    assert_int_equal(plan.deletions, 0);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+TEST(two_names_that_are_exchanged_need_one_step_aside)
+{
+    struct drive_world *world = synced(2, 1);
+    struct tide_drive_plan plan;
+    tide_rng rng = tide_rng_seeded(2);
+    const uint64_t folder = drive_child(&world->here, TIDE_DRIVE_ROOT, "d0")->id;
+    struct drive_item *a = drive_child(&world->here, folder, "f0");
+    struct drive_item *b = drive_child(&world->here, folder, "f1");
+    (void)snprintf(a->name, sizeof a->name, "f1");
+    (void)snprintf(b->name, sizeof b->name, "f0");
+    plan_of(world, &plan);
+    check_plan(&plan);
+    assert_int_equal(plan.actions_count, 3);
+    unsigned asides = 0;
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(plan.actions[i].verb, TIDE_DRIVE_MOVE_REMOTE);
+        asides += plan.actions[i].step_aside;
+    }
+    assert_int_equal(asides, 1);
+    tide_drive_plan_done(&plan);
+    const uint64_t moved = world->uploads + world->downloads;
+    assert_true(drive_sync(world, &rng) > 0);
+    assert_null(drive_differs(world));
+    assert_int_equal(world->uploads + world->downloads, moved); /* I6 */
+    drive_world_free(world);
+}
+
+/* F38: d0 goes into d1 here, d1 into d0 online. */
+TEST(folders_moved_into_each_other_keep_the_place_online)
+{
+    struct drive_world *world = synced(1, 2);
+    struct tide_drive_plan plan;
+    tide_rng rng = tide_rng_seeded(3);
+    const uint64_t here0 = drive_child(&world->here, TIDE_DRIVE_ROOT, "d0")->id;
+    const uint64_t here1 = drive_child(&world->here, TIDE_DRIVE_ROOT, "d1")->id;
+    const uint64_t online0 = drive_child(&world->online, TIDE_DRIVE_ROOT, "d0")->id;
+    const uint64_t online1 = drive_child(&world->online, TIDE_DRIVE_ROOT, "d1")->id;
+    assert_true(drive_move(&world->here, here0, here1, "d0"));
+    assert_true(drive_move(&world->online, online1, online0, "d1"));
+    plan_of(world, &plan);
+    check_plan(&plan);
+    assert_int_equal(plan.actions_count, 2); /* d0 back out, then d1 into it */
+    assert_int_equal(plan.edges_count, 1);
+    tide_drive_plan_done(&plan);
+    assert_true(drive_sync(world, &rng) > 0);
+    assert_null(drive_differs(world));
+    assert_non_null(drive_child(&world->here, here0, "d1"));
+    drive_world_free(world);
+}
+
+/* D26: deleted and created again online: new bytes over the old, no deletion. */
+TEST(a_file_created_again_online_is_the_same_file_here)
+{
+    struct drive_world *world = synced(1, 1);
+    struct tide_drive_plan plan;
+    const uint64_t folder = drive_child(&world->online, TIDE_DRIVE_ROOT, "d0")->id;
+    const uint64_t old = drive_child(&world->online, folder, "f0")->id;
+    drive_delete(&world->online, old);
+    (void)drive_add(world, &world->online, folder, "F0", TIDE_DRIVE_FILE, world->next_content++);
+    plan_of(world, &plan);
+    assert_int_equal(plan.actions[plan.actions_count - 1].verb, TIDE_DRIVE_DOWN);
+    assert_int_equal(plan.actions[plan.actions_count - 1].was_item, old);
+    assert_int_equal(plan.deletions, 0);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+/* D22: an inode that was used again, with the size of the old file (F21). */
+TEST(an_inode_alone_is_no_move)
+{
+    struct drive_world *world = synced(2, 1);
+    struct tide_drive_plan plan;
+    const uint64_t folder = drive_child(&world->here, TIDE_DRIVE_ROOT, "d0")->id;
+    const uint64_t birth = drive_child(&world->here, folder, "f0")->birth;
+    drive_delete(&world->here, drive_child(&world->here, folder, "f0")->id);
+    struct drive_item *other =
+        drive_add(world, &world->here, folder, "new", TIDE_DRIVE_FILE, world->next_content++);
+    const uint64_t row = other->id;
+    (void)drive_rows(world);
+    for (size_t i = 0; i < world->trees.locals_count; i++)
+        if (world->locals[i].row == row)
+            world->locals[i].identity = (struct tide_drive_identity){1, birth, 77};
+    const struct tide_drive_plan_options options = drive_options(world);
+    OK(tide_drive_plan(&world->trees, &options, tide_mem_heap(), &plan, NULL));
+    assert_int_equal(plan.actions_count, 2); /* delR of the one, upload of the other */
+    for (size_t i = 0; i < 2; i++)
+        assert_true(plan.actions[i].verb == TIDE_DRIVE_DEL_REMOTE ||
+                    plan.actions[i].verb == TIDE_DRIVE_NEW);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+/* D22: copied and deleted, as mv between file systems does. */
+TEST(the_only_new_file_with_the_bytes_is_the_moved_one)
+{
+    struct drive_world *world = synced(2, 1);
+    struct tide_drive_plan plan;
+    const uint64_t folder = drive_child(&world->here, TIDE_DRIVE_ROOT, "d0")->id;
+    const struct drive_item old = *drive_child(&world->here, folder, "f0");
+    drive_delete(&world->here, old.id);
+    (void)drive_add(world, &world->here, TIDE_DRIVE_ROOT, "g", TIDE_DRIVE_FILE, old.content);
+    plan_of(world, &plan);
+    assert_int_equal(plan.actions_count, 1);
+    assert_int_equal(plan.actions[0].verb, TIDE_DRIVE_MOVE_REMOTE);
+    tide_drive_plan_done(&plan);
+    /* Of two such files neither is it. */
+    (void)drive_add(world, &world->here, TIDE_DRIVE_ROOT, "h", TIDE_DRIVE_FILE, old.content);
+    plan_of(world, &plan);
+    assert_int_equal(plan.actions_count, 3);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+TEST(two_local_names_with_one_key_are_held_and_one_with_a_baseline_syncs_on)
+{
+    struct drive_world *world = synced(1, 1);
+    struct tide_drive_plan plan;
+    const uint64_t folder = drive_child(&world->here, TIDE_DRIVE_ROOT, "d0")->id;
+    (void)drive_add(world, &world->here, folder, "Twin", TIDE_DRIVE_FILE, 900);
+    (void)drive_add(world, &world->here, folder, "twin", TIDE_DRIVE_FILE, 901);
+    (void)drive_add(world, &world->here, folder, "F0", TIDE_DRIVE_FILE, 902);
+    drive_edit(world, &world->here, drive_child(&world->here, folder, "f0")->id, false);
+    plan_of(world, &plan);
+    assert_int_equal(plan.actions_count, 1);
+    assert_int_equal(plan.actions[0].verb, TIDE_DRIVE_UP);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+/* D25: composed here, decomposed online. */
+TEST(a_rename_in_unicode_form_only_is_not_sent)
+{
+    struct drive_world *world = drive_world_new();
+    struct tide_drive_plan plan;
+    tide_rng rng = tide_rng_seeded(4);
+    const uint64_t item =
+        drive_add(world, &world->online, TIDE_DRIVE_ROOT, "a\xcc\x88", TIDE_DRIVE_FILE, 1)->id;
+    assert_true(drive_sync(world, &rng) > 0);
+    struct drive_item *here = drive_find(&world->here, drive_record_of(world, item)->row);
+    (void)snprintf(here->name, sizeof here->name, "\xc3\xa4");
+    plan_of(world, &plan);
+    for (size_t i = 0; i < plan.actions_count; i++)
+        assert_int_equal(plan.actions[i].verb, TIDE_DRIVE_BASE);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+/* ---- the guard (S15), with the examples of the spec ---- */
+
+static void guard_says(struct drive_world *world, uint64_t largest, uint64_t done, uint64_t count,
+                       bool waits)
+{
+    struct tide_drive_plan_options options = drive_options(world);
+    struct tide_drive_plan plan;
+    options.guard.largest_24h = largest;
+    options.guard.done_24h = done;
+    OK(tide_drive_plan(drive_rows(world), &options, tide_mem_heap(), &plan, NULL));
+    assert_int_equal(plan.deletions, count);
+    assert_int_equal(plan.guarded, waits);
+    for (size_t i = 0; i < plan.actions_count; i++) {
+        const bool deletes = plan.actions[i].verb == TIDE_DRIVE_DEL_LOCAL ||
+                             plan.actions[i].verb == TIDE_DRIVE_DEL_REMOTE;
+        assert_int_equal(plan.actions[i].state == TIDE_DRIVE_WAITS_CONSENT, deletes && waits);
+        if (!deletes)
+            assert_int_equal(plan.actions[i].state, TIDE_DRIVE_READY); /* all else flows */
+    }
+    tide_drive_plan_done(&plan);
+}
+
+static void delete_folders(struct drive_world *world, struct drive_side *side, unsigned from,
+                           unsigned to)
+{
+    for (unsigned i = from; i < to; i++)
+        drive_delete(side, drive_child(side, TIDE_DRIVE_ROOT, textf("d%u", i))->id);
+    (void)world;
+}
+
+TEST(the_guard_counts_items_of_both_sides_and_of_24_hours)
+{
+    struct drive_world *world = synced(100, 16);
+    delete_folders(world, &world->here, 0, 15); /* 15 folders of 100 */
+    guard_says(world, 5000, 0, 1515, true);
+    drive_world_free(world);
+
+    world = synced(100, 12);
+    delete_folders(world, &world->here, 0, 5);
+    delete_folders(world, &world->online, 5, 10); /* 505 here, 505 online */
+    guard_says(world, 5000, 0, 1010, true);
+    drive_world_free(world);
+
+    world = synced(100, 4);
+    delete_folders(world, &world->here, 0, 3); /* 303, after 606 and after 707 in the same day */
+    guard_says(world, 5000, 606, 909, false);
+    guard_says(world, 5000, 707, 1010, true);
+    drive_world_free(world);
+
+    world = synced(160, 1);
+    delete_folders(world, &world->online, 0, 1); /* of 300 */
+    guard_says(world, 300, 0, 161, true);
+    guard_says(world, 400, 0, 161, false);
+    drive_world_free(world);
+
+    world = synced(4, 1);
+    delete_folders(world, &world->online, 0, 1); /* 5 of 5 */
+    guard_says(world, 5, 0, 5, false);
+    drive_world_free(world);
+}
+
+TEST(a_folder_gone_here_with_files_edited_online_counts_what_is_deleted)
+{
+    struct drive_world *world = synced(1200, 1);
+    const uint64_t folder = drive_child(&world->online, TIDE_DRIVE_ROOT, "d0")->id;
+    delete_folders(world, &world->here, 0, 1);
+    for (unsigned i = 0; i < 300; i++)
+        drive_edit(world, &world->online, drive_child(&world->online, folder, textf("f%u", i))->id,
+                   false);
+    guard_says(world, 5000, 0, 900, false);
+    drive_world_free(world);
+}
+
+TEST(consent_frees_exactly_the_items_it_names)
+{
+    struct drive_world *world = synced(20, 1);
+    struct tide_drive_plan_options options = drive_options(world);
+    struct tide_drive_plan plan;
+    uint64_t consented[64];
+    size_t count = 0;
+    delete_folders(world, &world->here, 0, 1);
+    (void)drive_rows(world);
+    for (size_t i = 0; i < world->trees.bases_count; i++)
+        if (i % 2 == 0)
+            consented[count++] = world->bases[i].item;
+    options.guard = (struct tide_drive_guard){
+        .done_24h = 1000, .largest_24h = 21, .consented = consented, .consented_count = count};
+    OK(tide_drive_plan(&world->trees, &options, tide_mem_heap(), &plan, NULL));
+    assert_int_equal(plan.deletions, 1000 + 21 - count);
+    size_t ready = 0;
+    for (size_t i = 0; i < plan.actions_count; i++)
+        ready += plan.actions[i].state == TIDE_DRIVE_READY;
+    assert_in_range(ready, count - 1, count); /* the folder waits for its files */
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
+/* ---- memory ---- */
+
+static tide_status scenario(struct drive_world *world, tide_mem *mem)
+{
+    const struct tide_drive_plan_options options = drive_options(world);
+    struct tide_drive_plan plan;
+    const tide_status rc = tide_drive_plan(&world->trees, &options, mem, &plan, NULL);
+    tide_drive_plan_done(&plan);
+    return rc;
+}
+
+TEST(every_failed_allocation_is_reported)
+{
+    tide_rng rng = tide_rng_seeded(9);
+    struct drive_world *world = synced(3, 3);
+    for (int i = 0; i < 12; i++)
+        drive_act(world, i % 2 == 0 ? &world->online : &world->here, &rng);
+    (void)drive_rows(world);
+    for (struct tide_mem_faulty mem = {0}; sweep_next(&mem);) {
+        const tide_status rc = scenario(world, &mem.base);
+        assert_swept(mem, rc);
+    }
+    drive_world_free(world);
+}
+
+TEST(the_same_trees_have_the_same_plan)
+{
+    tide_rng rng = tide_rng_seeded(10);
+    struct drive_world *world = synced(5, 5);
+    for (int i = 0; i < 40; i++)
+        drive_act(world, i % 2 == 0 ? &world->online : &world->here, &rng);
+    struct tide_drive_plan one, two;
+    plan_of(world, &one);
+    plan_of(world, &two);
+    assert_int_equal(one.actions_count, two.actions_count);
+    assert_int_equal(one.edges_count, two.edges_count);
+    for (size_t i = 0; i < one.actions_count; i++) {
+        struct tide_drive_action a = one.actions[i], b = two.actions[i];
+        assert_true(tide_text_equal(a.name, b.name));
+        a.name = b.name;
+        assert_true(a.verb == b.verb && a.item == b.item && a.row == b.row && a.state == b.state &&
+                    a.notice == b.notice && a.parent_item == b.parent_item);
+    }
+    tide_drive_plan_done(&one);
+    tide_drive_plan_done(&two);
+    drive_world_free(world);
+}

@@ -1,0 +1,341 @@
+/* drive_scan_test.c - the scanner and the trash, on real files (DSC1 to DSC3, S14, S17).
+ *
+ * Goal: what a scan reports is what is there; what it could not see is never reported as absent.
+ * Method: a real folder and a real store; each trouble as a short story: a folder without
+ * permission, a disk that is not mounted, a file that grows while it is hashed, links, hostile
+ * names; hashes compared with openssl's on the side. */
+#include "drive/local/hash.h"
+#include "drive/local/scan.h"
+#include "drive/local/trash.h"
+#include "support/heap.h"
+#include "support/ok.h"
+#include "support/temp_dir.h"
+#include "support/test.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct fixture {
+    char dir[64], root[80];
+    sqlite3 *handle;
+    tide_rows db;
+    tide_error err;
+    uint64_t scan_number, hashed;
+    uint64_t clock_ns; /* added to the wall clock */
+    bool complete;
+    unsigned skips[8];
+    bool folder_vanishes, root_vanishes; /* as soon as "d" was seen */
+    tide_ignore *ignore;
+};
+
+static void put_file(struct fixture *f, const char *path, const char *text)
+{
+    FILE *file = fopen(textf("%s/%s", f->root, path), "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    (void)fclose(file);
+}
+
+static tide_status known(void *arg, uint64_t parent, tide_text name, struct tide_drive_found *found,
+                         tide_error *err)
+{
+    struct fixture *f = arg;
+    return tide_drive_scan_known(f->db, parent, name, found, err);
+}
+
+static tide_status put(void *arg, const struct tide_drive_found *found, uint64_t *row,
+                       tide_error *err)
+{
+    struct fixture *f = arg;
+    if (f->folder_vanishes && tide_text_equal(found->name, TIDE_TEXT("d")))
+        assert_int_equal(rename(textf("%s/d", f->root), textf("%s/away", f->dir)), 0);
+    if (f->root_vanishes && tide_text_equal(found->name, TIDE_TEXT("d"))) {
+        assert_int_equal(rename(f->root, textf("%s/away", f->dir)), 0);
+        assert_int_equal(mkdir(f->root, 0700), 0);
+    }
+    return tide_drive_scan_put(f->db, f->scan_number, found, row, err);
+}
+
+static tide_status read_folder(void *arg, uint64_t row, tide_error *err)
+{
+    struct fixture *f = arg;
+    return tide_drive_scan_read(f->db, f->scan_number, row, err);
+}
+
+static void skipped(void *arg, tide_text path, tide_drive_skip why, tide_drive_refusal refusal)
+{
+    struct fixture *f = arg;
+    (void)path;
+    (void)refusal;
+    f->skips[why]++;
+}
+
+static const struct tide_drive_scan_ops ops = {known, put, read_folder, skipped};
+
+static tide_status scan_now(struct fixture *f)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    const struct tide_drive_scan scan = {.root = f->root,
+                                         .marker = "marker",
+                                         .ignore = f->ignore,
+                                         .now_ns = (uint64_t)now.tv_sec * 1000000000u +
+                                                   (uint64_t)now.tv_nsec + f->clock_ns,
+                                         .ops = &ops,
+                                         .arg = f};
+    memset(f->skips, 0, sizeof f->skips);
+    OK(tide_drive_scan_begin(f->db, &f->scan_number, &f->err));
+    f->complete = false;
+    const tide_status rc =
+        tide_drive_scan(&scan, tide_mem_heap(), &f->complete, &f->hashed, &f->err);
+    OK(tide_drive_scan_end(f->db, f->scan_number, rc == TIDE_OK && f->complete, 1000, &f->err));
+    return rc;
+}
+
+static int setup(void **state)
+{
+    static const struct tide_drive_home home = {"drive", "root", "marker"};
+    struct fixture *f = calloc(1, sizeof *f);
+    (void)snprintf(f->dir, sizeof f->dir, "/tmp/drive-scan-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    (void)snprintf(f->root, sizeof f->root, "%s/root", f->dir);
+    assert_int_equal(mkdir(f->root, 0700), 0);
+    assert_int_equal(sqlite3_open(":memory:", &f->handle), SQLITE_OK);
+    f->db.sqlite = f->handle;
+    OK(tide_drive_store_tables(f->db, &f->err));
+    OK(tide_drive_store_set_up(f->db, &home, &f->err));
+    OK(tide_drive_marker_make(f->root, "marker", &f->err));
+    f->clock_ns = UINT64_C(10) * 1000000000u; /* files are older than the scan */
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    tide_ignore_free(f->ignore);
+    assert_int_equal(sqlite3_close(f->handle), SQLITE_OK);
+    (void)chmod(textf("%s/d", f->root), 0700);
+    assert_int_equal(temp_dir_remove(f->dir), 0);
+    free(f);
+    return 0;
+}
+
+static uint64_t count(struct fixture *f, const char *where)
+{
+    uint64_t number = 0;
+    OK(tide_rows_number(f->db, "a test", &number, &f->err,
+                        textf("SELECT count(*) FROM drive_local WHERE %s", where)));
+    return number;
+}
+
+TEST_ON(a_tree_is_reported_as_it_is, struct fixture *f, setup, teardown)
+{
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/d/e", f->root), 0700), 0);
+    put_file(f, "d/e/deep", "hello world");
+    put_file(f, "top", "x");
+    OK(scan_now(f));
+    assert_true(f->complete);
+    assert_int_equal(count(f, "state = 1"), 4); /* the marker is ours, not the user's */
+    assert_int_equal(count(f, "kind = 2 AND read_scan = scan"), 2);
+    assert_int_equal(f->hashed, 12);
+    /* SHA-256 of "hello world". */
+    assert_int_equal(count(f,
+                           "strong = X'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2e"
+                           "fcde9'"),
+                     1);
+    OK(scan_now(f));
+    assert_int_equal(f->hashed, 0); /* nothing changed: nothing is read */
+}
+
+/* D14: written in the same moment as hashed. */
+TEST_ON(a_file_as_young_as_its_hash_is_hashed_again, struct fixture *f, setup, teardown)
+{
+    f->clock_ns = 0;
+    put_file(f, "x", "one");
+    OK(scan_now(f));
+    OK(scan_now(f));
+    assert_int_equal(f->hashed, 3);
+}
+
+TEST_ON(a_changed_file_is_hashed_again, struct fixture *f, setup, teardown)
+{
+    put_file(f, "x", "one");
+    OK(scan_now(f));
+    put_file(f, "x", "two!");
+    OK(scan_now(f));
+    assert_int_equal(f->hashed, 4);
+}
+
+TEST_ON(an_unmounted_folder_is_incomplete_not_empty, struct fixture *f, setup, teardown)
+{
+    put_file(f, "x", "one");
+    OK(scan_now(f));
+    assert_int_equal(rename(f->root, textf("%s/away", f->dir)), 0);
+    assert_int_equal(mkdir(f->root, 0700), 0); /* the empty mount point */
+    assert_int_equal(scan_now(f), TIDE_INVALID);
+    assert_non_null(strstr(f->err.text, "not mounted"));
+    assert_int_equal(count(f, "state = 4"), 0);
+    assert_int_equal(rmdir(f->root), 0);
+    assert_int_equal(scan_now(f), TIDE_NOT_FOUND);
+    assert_int_equal(count(f, "state = 4"), 0);
+    assert_int_equal(rename(textf("%s/away", f->dir), f->root), 0);
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 1"), 1);
+}
+
+TEST_ON(the_content_of_an_unreadable_folder_is_unsure, struct fixture *f, setup, teardown)
+{
+    if (geteuid() == 0)
+        skip(); /* root may read everything */
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    put_file(f, "d/x", "one");
+    OK(scan_now(f));
+    assert_int_equal(chmod(textf("%s/d", f->root), 0), 0);
+    OK(scan_now(f));
+    assert_true(f->complete);
+    assert_int_equal(f->skips[TIDE_DRIVE_SKIP_UNREADABLE], 1);
+    assert_int_equal(count(f, "state = 4"), 0);
+    assert_int_equal(count(f, "state = 3"), 1); /* x */
+}
+
+/* The same for any user: the folder is there when it is listed, and not when it is opened. */
+TEST_ON(the_content_of_a_folder_that_vanishes_is_unsure, struct fixture *f, setup, teardown)
+{
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    put_file(f, "d/x", "one");
+    OK(scan_now(f));
+    f->folder_vanishes = true;
+    OK(scan_now(f));
+    assert_int_equal(f->skips[TIDE_DRIVE_SKIP_UNREADABLE], 1);
+    assert_int_equal(count(f, "state = 4"), 0);
+    assert_int_equal(count(f, "state = 3"), 1);
+}
+
+TEST_ON(a_disk_that_vanishes_during_a_scan_makes_it_incomplete, struct fixture *f, setup, teardown)
+{
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    put_file(f, "x", "one");
+    put_file(f, "d/y", "two");
+    OK(scan_now(f));
+    f->root_vanishes = true;
+    OK(scan_now(f));
+    assert_false(f->complete);
+    assert_int_equal(count(f, "state = 4"), 0);
+}
+
+TEST_ON(what_is_no_file_or_has_a_refused_name_is_shown_and_skipped, struct fixture *f, setup,
+        teardown)
+{
+    assert_int_equal(symlink("/etc/passwd", textf("%s/link", f->root)), 0);
+    assert_int_equal(symlink("/", textf("%s/out", f->root)), 0);
+    assert_int_equal(mkfifo(textf("%s/pipe", f->root), 0600), 0);
+    put_file(f, "a:b", "x");
+    put_file(f, "\xff", "x");
+    put_file(f, "fine", "x");
+    put_file(f, ".tidemark-00000000.partial", "x");
+    assert_int_equal(mkdir(textf("%s/CON", f->root), 0700), 0);
+    put_file(f, "CON/inside", "x");
+    OK(tide_ignore_new(TIDE_TEXT("*.tmp\n"), tide_mem_heap(), &f->ignore, &f->err));
+    put_file(f, "a.tmp", "x");
+    OK(scan_now(f));
+    assert_int_equal(f->skips[TIDE_DRIVE_SKIP_LINK], 2);
+    assert_int_equal(f->skips[TIDE_DRIVE_SKIP_OTHER], 1);
+    assert_int_equal(f->skips[TIDE_DRIVE_SKIP_NAME], 3); /* CON with all beneath it */
+    assert_int_equal(f->skips[TIDE_DRIVE_SKIP_IGNORED], 1);
+    assert_int_equal(count(f, "state = 1"), 1);
+    assert_int_equal(count(f, "state = 2"), 7); /* their names stay taken */
+    assert_int_equal(f->hashed, 1);
+}
+
+TEST_ON(a_very_deep_path_is_shown_and_skipped, struct fixture *f, setup, teardown)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s", f->root);
+    for (int i = 0; i < 5; i++) {
+        const size_t used = strlen(path);
+        path[used] = '/';
+        memset(path + used + 1, 'a', 90);
+        path[used + 91] = '\0';
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    OK(scan_now(f));
+    assert_int_equal(f->skips[TIDE_DRIVE_SKIP_NAME], 1); /* 5 * 90 + 4 > 400 */
+    assert_int_equal(count(f, "state = 1"), 4);
+}
+
+/* ---- hashing and the trash ---- */
+
+TEST_ON(a_file_that_is_deleted_is_in_the_trash, struct fixture *f, setup, teardown)
+{
+    struct tide_entry entry;
+    int root = -1;
+    struct stat info;
+    put_file(f, "x", "one");
+    OK(tide_folder_open(f->root, &root, &f->err));
+    OK(tide_folder_look(root, TIDE_TEXT("x"), &entry, &f->err));
+    struct tide_drive_trash trash = {.root = root, .path = f->root, .now_unix_ms = 1777863721000};
+    OK(tide_drive_trash_file(&trash, root, TIDE_TEXT_NONE, TIDE_TEXT("x"), &entry, &f->err));
+    assert_int_equal(stat(textf("%s/" TIDE_DRIVE_TRASH "/x", f->root), &info), 0);
+    /* A second one of that name does not replace the first; then a desktop's trash. */
+    put_file(f, "x", "two");
+    OK(tide_folder_look(root, TIDE_TEXT("x"), &entry, &f->err));
+    OK(tide_drive_trash_file(&trash, root, TIDE_TEXT_NONE, TIDE_TEXT("x"), &entry, &f->err));
+    assert_int_equal(stat(textf("%s/" TIDE_DRIVE_TRASH "/x.2", f->root), &info), 0);
+    const char *desktop = textf("%s/Trash", f->dir);
+    assert_int_equal(mkdir(desktop, 0700), 0);
+    assert_int_equal(mkdir(textf("%s/files", desktop), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/info", desktop), 0700), 0);
+    trash.desktop = desktop;
+    put_file(f, "x y", "three");
+    OK(tide_folder_look(root, TIDE_TEXT("x y"), &entry, &f->err));
+    OK(tide_drive_trash_file(&trash, root, TIDE_TEXT_NONE, TIDE_TEXT("x y"), &entry, &f->err));
+    assert_int_equal(stat(textf("%s/files/x y", desktop), &info), 0);
+    FILE *record = fopen(textf("%s/info/x y.trashinfo", desktop), "r");
+    assert_non_null(record);
+    char text[512] = "";
+    assert_true(fread(text, 1, sizeof text - 1, record) > 0);
+    (void)fclose(record);
+    assert_non_null(strstr(text, "/root/x%20y\nDeletionDate=2026-05-04T03:02:01\n"));
+    tide_folder_close(root);
+}
+
+TEST_ON(a_file_that_changed_is_not_deleted, struct fixture *f, setup, teardown)
+{
+    struct tide_entry entry;
+    int root = -1;
+    put_file(f, "x", "one");
+    OK(tide_folder_open(f->root, &root, &f->err));
+    OK(tide_folder_look(root, TIDE_TEXT("x"), &entry, &f->err));
+    put_file(f, "x", "more bytes");
+    const struct tide_drive_trash trash = {.root = root, .path = f->root};
+    assert_int_equal(
+        tide_drive_trash_file(&trash, root, TIDE_TEXT_NONE, TIDE_TEXT("x"), &entry, &f->err),
+        TIDE_STALE);
+    assert_int_equal(access(textf("%s/x", f->root), F_OK), 0);
+    tide_folder_close(root);
+}
+
+TEST_ON(both_hashes_are_made_in_one_pass, struct fixture *f, setup, teardown)
+{
+    struct tide_drive_content content;
+    struct tide_entry entry;
+    int root = -1;
+    put_file(f, "x", "hello world");
+    OK(tide_folder_open(f->root, &root, &f->err));
+    OK(tide_drive_hash_file(root, TIDE_TEXT("x"), &content, &entry, &f->err));
+    assert_int_equal(content.bytes, 11);
+    assert_int_equal(content.qxh[0], 0x68); /* base64 aCgDG... */
+    assert_int_equal(content.strong[0], 0xb9);
+    assert_int_equal(tide_drive_hash_file(root, TIDE_TEXT("none"), &content, &entry, &f->err),
+                     TIDE_NOT_FOUND);
+    tide_folder_close(root);
+}
+
+TEST_ON(the_marker_is_made_once, struct fixture *f, setup, teardown)
+{
+    assert_int_equal(tide_drive_marker_make(f->root, "other", &f->err), TIDE_EXISTS);
+}
