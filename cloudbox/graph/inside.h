@@ -150,7 +150,7 @@ void box_graph_answered(struct box_call *call);
 void box_graph_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
 
 /* faults.c */
-enum { BOX_GRAPH_FAULTS = 10 };
+enum { BOX_GRAPH_FAULTS = 14 };
 extern const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS];
 
 #endif
