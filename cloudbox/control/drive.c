@@ -184,6 +184,19 @@ void box_control_drive_delete(struct box_call *call)
     box_call_reply(call, json_object());
 }
 
+/* The eTag moves and nothing else: what a service does on its own account. */
+void box_control_drive_touch(struct box_call *call)
+{
+    static const char *const fields[] = {"user", "path", NULL};
+    json_auto_t *body = box_control_body(call, fields);
+    struct spot spot;
+    const struct box_file_times same = {0};
+    if (body == NULL || !read_item(call, body, "path", &spot))
+        return;
+    box_drive_touch(spot.drive, spot.slot, same, call->now_ms);
+    reply_id(call, &spot, spot.slot);
+}
+
 /* ---- the drive as a whole ---- */
 
 void box_control_drive_fill(struct box_call *call)

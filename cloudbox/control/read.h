@@ -52,6 +52,7 @@ void box_control_drive_put(struct box_call *call);
 void box_control_drive_folder(struct box_call *call);
 void box_control_drive_move(struct box_call *call);
 void box_control_drive_delete(struct box_call *call);
+void box_control_drive_touch(struct box_call *call);
 void box_control_drive_fill(struct box_call *call);
 void box_control_drive_set(struct box_call *call);
 

@@ -98,6 +98,25 @@ struct box_principal {
     uint32_t project; /* 0 for fixed tokens */
 };
 
+/* ---- what the cloud itself sends ---- */
+
+struct box_delivery {
+    uint64_t id;
+    char url[1024];
+    char bearer[2048]; /* "": none */
+    tide_buf body;     /* the caller's */
+};
+/* The next delivery that is due, of any service.  The caller sends it, then reports.  Times are on
+ * the caller's clock. */
+bool box_cloud_next_delivery(box_cloud *cloud, uint64_t now_unix_ms,
+                             struct box_delivery *delivery_out);
+/* `status` 0: no answer; `body`: the first BOX_DELIVERY_BODY_BYTES of the answer's. */
+enum { BOX_DELIVERY_BODY_BYTES = 1024 };
+void box_cloud_delivered(box_cloud *cloud, uint64_t id, int status, tide_text body,
+                         uint64_t now_unix_ms);
+/* When to ask again if nothing is served until then; UINT64_MAX: not before. */
+uint64_t box_cloud_wake_at_ms(box_cloud *cloud, uint64_t now_unix_ms);
+
 /* ---- the service ---- */
 
 /* Members that are not set do nothing. */
@@ -160,6 +179,13 @@ struct box_service {
      * longest `ops` with which the change's "op" begins gets it. */
     const char *ops;
     tide_status (*replay)(box_cloud *cloud, const json_t *change, tide_error *err);
+
+    /* What it sends by itself, all three or none: the next delivery that is due, with an id below
+     * 2^56; how it ended; when the next is due (UINT64_MAX: none).  On the cloud's clock. */
+    bool (*delivery_next)(box_cloud *cloud, uint64_t now_ms, struct box_delivery *delivery_out);
+    void (*delivery_ended)(box_cloud *cloud, uint64_t id, int status, tide_text body,
+                           uint64_t now_ms);
+    uint64_t (*delivery_wake_at_ms)(box_cloud *cloud);
 
     /* Serves a request that holds several calls (box_gate_call() serves each).  false: it
      * is no such request. */

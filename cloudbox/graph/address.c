@@ -144,8 +144,9 @@ bool box_address_parse(const struct box_target *target, tide_arena *arena,
         if (address_out->drive.bytes > 0)
             parse_drive(&rest, arena, address_out);
     } else if (take_word(&rest, "subscriptions")) {
-        address_out->kind = BOX_ADDRESS_SUBSCRIPTIONS;
         address_out->more = take(&rest);
+        address_out->kind =
+            address_out->more.bytes > 0 ? BOX_ADDRESS_SUBSCRIPTION : BOX_ADDRESS_SUBSCRIPTIONS;
     }
     return true;
 }

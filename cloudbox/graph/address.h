@@ -19,7 +19,8 @@ typedef enum box_address_kind {
     BOX_ADDRESS_DRIVE,
     BOX_ADDRESS_ITEM,
     BOX_ADDRESS_SUBSCRIPTIONS,
-    BOX_ADDRESS_PASS, /* /_files/{what}/{more}: carries its own permission */
+    BOX_ADDRESS_SUBSCRIPTION, /* /subscriptions/{more} */
+    BOX_ADDRESS_PASS,         /* /_files/{what}/{more}: carries its own permission */
 } box_address_kind;
 
 struct box_address {

@@ -38,6 +38,49 @@ static void url_expired(struct box_call *call, const struct box_strike *strike)
     box_graph_fail(call, 401, "unauthenticated", NULL, "The download address has expired.");
 }
 
+static bool has_match(const struct box_call *call)
+{
+    return box_request_header(call->request, "If-Match").data != NULL;
+}
+
+static bool gives_bytes(const struct box_call *call)
+{
+    return is_download(call) || call->method->handle == box_graph_content_get;
+}
+
+static bool changes_item(const struct box_call *call)
+{
+    return call->method->handle == box_graph_update || call->method->handle == box_graph_remove ||
+           call->method->handle == box_graph_content_put;
+}
+
+static bool is_upload(const struct box_call *call)
+{
+    return call->method->handle == box_graph_content_put ||
+           call->method->handle == box_graph_session_put;
+}
+
+/* The tag was right. */
+static void wrong_match(struct box_call *call, const struct box_strike *strike)
+{
+    (void)strike;
+    box_graph_fail(call, 412, "resourceModified", "entityTagDoesNotMatch",
+                   "ETag does not match current item's value");
+}
+
+static void malware(struct box_call *call, const struct box_strike *strike)
+{
+    (void)strike;
+    box_graph_fail(call, 403, "malwareDetected", "virusSuspicious",
+                   "The file contains malware and cannot be downloaded.");
+}
+
+static void locked(struct box_call *call, const struct box_strike *strike)
+{
+    (void)strike;
+    box_graph_fail(call, 423, "resourceLocked", NULL, "The item is checked out or locked.");
+}
+
 /* ---- after it ---- */
 
 /* The answer's JSON with its items; NULL: it is a refusal. */
@@ -116,6 +159,10 @@ static void wrong_hashes(struct box_call *call, const struct box_strike *strike)
 const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS] = {
     {"resync-apply", BOX_ANSWERS, .fits = is_delta, .act = resync_apply},
     {"resync-upload", BOX_ANSWERS, .fits = is_delta, .act = resync_upload},
+    {"412", BOX_ANSWERS, .fits = has_match, .act = wrong_match},
+    {"malware", BOX_ANSWERS, .means = BOX_BY_ITEM, .fits = gives_bytes, .act = malware},
+    {"locked", BOX_ANSWERS, .fits = changes_item, .act = locked},
+    {"rewrite", BOX_ASKED, .fits = is_upload},
     {"url-expired", BOX_ANSWERS, .fits = is_download, .act = url_expired},
     {"no-range", BOX_ASKED, .fits = is_download},
     {"delta-empty", BOX_ASKED, .fits = is_delta},

@@ -37,6 +37,16 @@ static const struct box_method methods[] = {
            box_graph_session_cancel),
     METHOD("graph.upload.commit", BOX_POST, "/_files/upload/{session}", 0, 0,
            box_graph_session_commit),
+    METHOD("graph.subscriptions.create", BOX_POST, "/v1.0/subscriptions", READ, 1,
+           box_graph_subscribe),
+    METHOD("graph.subscriptions.list", BOX_GET, "/v1.0/subscriptions", READ, 1,
+           box_graph_subscriptions),
+    METHOD("graph.subscriptions.get", BOX_GET, "/v1.0/subscriptions/{id}", READ, 1,
+           box_graph_subscription_get),
+    METHOD("graph.subscriptions.update", BOX_PATCH, "/v1.0/subscriptions/{id}", READ, 1,
+           box_graph_subscription_renew),
+    METHOD("graph.subscriptions.delete", BOX_DELETE, "/v1.0/subscriptions/{id}", READ, 1,
+           box_graph_subscription_delete),
     METHOD("graph.drive.copy", BOX_POST, ITEM "/copy", WRITE, 2, box_graph_copy),
     METHOD("graph.monitor.get", BOX_GET, "/_files/monitor/{token}", 0, 0, box_graph_monitor),
     METHOD("graph.download.get", BOX_GET, "/_files/download/{token}", 0, 0, box_graph_download),
@@ -48,16 +58,31 @@ static const struct {
     box_address_kind kind;
     const char *what;
 } asked[] = {
-    {BOX_ADDRESS_ME, ""},           {BOX_ADDRESS_DRIVES, ""},
-    {BOX_ADDRESS_DRIVE, ""},        {BOX_ADDRESS_ITEM, ""},
-    {BOX_ADDRESS_ITEM, ""},         {BOX_ADDRESS_ITEM, ""},
-    {BOX_ADDRESS_ITEM, "children"}, {BOX_ADDRESS_ITEM, "children"},
-    {BOX_ADDRESS_ITEM, "delta"},    {BOX_ADDRESS_ITEM, "content"},
-    {BOX_ADDRESS_ITEM, "content"},  {BOX_ADDRESS_ITEM, "createUploadSession"},
-    {BOX_ADDRESS_ITEM, ""},         {BOX_ADDRESS_PASS, "upload"},
-    {BOX_ADDRESS_PASS, "upload"},   {BOX_ADDRESS_PASS, "upload"},
-    {BOX_ADDRESS_PASS, "upload"},   {BOX_ADDRESS_ITEM, "copy"},
-    {BOX_ADDRESS_PASS, "monitor"},  {BOX_ADDRESS_PASS, "download"},
+    {BOX_ADDRESS_ME, ""},
+    {BOX_ADDRESS_DRIVES, ""},
+    {BOX_ADDRESS_DRIVE, ""},
+    {BOX_ADDRESS_ITEM, ""},
+    {BOX_ADDRESS_ITEM, ""},
+    {BOX_ADDRESS_ITEM, ""},
+    {BOX_ADDRESS_ITEM, "children"},
+    {BOX_ADDRESS_ITEM, "children"},
+    {BOX_ADDRESS_ITEM, "delta"},
+    {BOX_ADDRESS_ITEM, "content"},
+    {BOX_ADDRESS_ITEM, "content"},
+    {BOX_ADDRESS_ITEM, "createUploadSession"},
+    {BOX_ADDRESS_ITEM, ""},
+    {BOX_ADDRESS_PASS, "upload"},
+    {BOX_ADDRESS_PASS, "upload"},
+    {BOX_ADDRESS_PASS, "upload"},
+    {BOX_ADDRESS_PASS, "upload"},
+    {BOX_ADDRESS_SUBSCRIPTIONS, ""},
+    {BOX_ADDRESS_SUBSCRIPTIONS, ""},
+    {BOX_ADDRESS_SUBSCRIPTION, ""},
+    {BOX_ADDRESS_SUBSCRIPTION, ""},
+    {BOX_ADDRESS_SUBSCRIPTION, ""},
+    {BOX_ADDRESS_ITEM, "copy"},
+    {BOX_ADDRESS_PASS, "monitor"},
+    {BOX_ADDRESS_PASS, "download"},
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 _Static_assert(METHODS == sizeof asked / sizeof asked[0], "every method has its address");
@@ -110,6 +135,24 @@ static const struct box_method *route(struct box_call *call, bool *verb_wrong_ou
 
 /* ---- the service ---- */
 
+static void *open_graph(box_cloud *cloud)
+{
+    (void)cloud;
+    struct box_graph_state *state = tide_mem_new(tide_mem_heap(), sizeof *state);
+    TIDE_ASSERT(state != NULL);
+    state->sessions = box_sessions_new();
+    state->subscriptions = box_subscriptions_new();
+    return state;
+}
+
+static void close_graph(void *arg)
+{
+    struct box_graph_state *state = arg;
+    box_sessions_free(state->sessions);
+    box_subscriptions_free(state->subscriptions);
+    tide_mem_free(tide_mem_heap(), state, sizeof *state);
+}
+
 static tide_status replay(box_cloud *cloud, const json_t *change, tide_error *err)
 {
     tide_text email;
@@ -129,8 +172,12 @@ const struct box_service box_graph = {
     .methods_count = METHODS,
     .style = &box_graph_style,
     .route = route,
-    .open = box_graph_open,
-    .close = box_graph_close,
+    .open = open_graph,
+    .close = close_graph,
+    .changed = box_graph_changed,
+    .delivery_next = box_graph_delivery_next,
+    .delivery_ended = box_graph_delivery_ended,
+    .delivery_wake_at_ms = box_graph_delivery_wake_at_ms,
     .user_open = box_graph_user_open,
     .user_close = box_graph_user_close,
     .limits = box_graph_limits,

@@ -111,10 +111,31 @@ void box_graph_monitor(struct box_call *call);
 bool box_graph_batch(box_cloud *cloud, const struct box_request *request,
                      struct box_answer *answer);
 
+/* The service's state. */
+struct box_graph_state {
+    struct box_sessions *sessions;
+    struct box_subscriptions *subscriptions;
+};
+
+/* ---- subscriptions.c ---- */
+
+struct box_subscriptions *box_subscriptions_new(void);
+void box_subscriptions_free(struct box_subscriptions *self);
+void box_graph_subscribe(struct box_call *call);
+void box_graph_subscriptions(struct box_call *call);
+void box_graph_subscription_get(struct box_call *call);
+void box_graph_subscription_renew(struct box_call *call);
+void box_graph_subscription_delete(struct box_call *call);
+void box_graph_changed(box_cloud *cloud, struct box_user *user);
+bool box_graph_delivery_next(box_cloud *cloud, uint64_t now_ms, struct box_delivery *delivery_out);
+void box_graph_delivery_ended(box_cloud *cloud, uint64_t id, int status, tide_text body,
+                              uint64_t now_ms);
+uint64_t box_graph_delivery_wake_at_ms(box_cloud *cloud);
+
 /* ---- session.c ---- */
 
-void *box_graph_open(box_cloud *cloud);
-void box_graph_close(void *state);
+struct box_sessions *box_sessions_new(void);
+void box_sessions_free(struct box_sessions *sessions);
 struct box_user *box_graph_session_user(const struct box_call *call, tide_text id);
 bool box_graph_session_sink(const struct box_call *call, struct box_sink *sink_out);
 void box_graph_session_create(struct box_call *call);
@@ -150,7 +171,7 @@ void box_graph_answered(struct box_call *call);
 void box_graph_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
 
 /* faults.c */
-enum { BOX_GRAPH_FAULTS = 10 };
+enum { BOX_GRAPH_FAULTS = 14 };
 extern const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS];
 
 #endif

@@ -42,9 +42,8 @@ struct box_sessions {
 
 /* ---- life ---- */
 
-void *box_graph_open(box_cloud *cloud)
+struct box_sessions *box_sessions_new(void)
 {
-    (void)cloud;
     struct box_sessions *sessions = tide_mem_new(tide_mem_heap(), sizeof *sessions);
     TIDE_ASSERT(sessions != NULL);
     return sessions;
@@ -57,17 +56,22 @@ static void drop(struct session *session)
     *session = (struct session){0};
 }
 
-void box_graph_close(void *state)
+void box_sessions_free(struct box_sessions *sessions)
 {
-    struct box_sessions *sessions = state;
     for (size_t i = 0; i < SESSIONS_MAX; i++)
         drop(&sessions->list[i]);
     tide_mem_free(tide_mem_heap(), sessions, sizeof *sessions);
 }
 
+static struct box_sessions *sessions_of(const struct box_call *call)
+{
+    const struct box_graph_state *state = box_cloud_state(call->cloud, &box_graph);
+    return state->sessions;
+}
+
 static struct session *find(const struct box_call *call, tide_text id)
 {
-    struct box_sessions *sessions = box_cloud_state(call->cloud, &box_graph);
+    struct box_sessions *sessions = sessions_of(call);
     for (size_t i = 0; i < SESSIONS_MAX && id.bytes > 0; i++)
         if (tide_text_equal(tide_text_of(sessions->list[i].id), id))
             return &sessions->list[i];
@@ -83,7 +87,7 @@ struct box_user *box_graph_session_user(const struct box_call *call, tide_text i
 /* A free one; what has expired makes room. */
 static struct session *place_for(const struct box_call *call)
 {
-    struct box_sessions *sessions = box_cloud_state(call->cloud, &box_graph);
+    struct box_sessions *sessions = sessions_of(call);
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         struct session *session = &sessions->list[i];
         if (session->id[0] != '\0' && call->now_ms >= session->expires_ms)

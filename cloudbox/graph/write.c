@@ -196,6 +196,19 @@ void box_graph_remove(struct box_call *call)
 
 /* ---- files ---- */
 
+/* On request the service changes what was uploaded, as it does with documents into which it writes
+ * properties: the answer has the client's version, delta the other. */
+static void rewrite(struct box_call *call, box_drive *drive, uint32_t slot)
+{
+    const struct box_item *item = box_drive_at(drive, slot);
+    if (!box_faults_strikes(box_cloud_faults(call->cloud), call, "rewrite"))
+        return;
+    const struct box_content content =
+        box_content_made(item->content.bytes + slot, item->content.bytes + 100);
+    const struct box_file_times times = {.changed_ms = item->file_changed_ms};
+    box_drive_write(drive, slot, &content, times, call->now_ms);
+}
+
 static void put_new(struct box_call *call, const struct box_spot *place, tide_text name,
                     const struct box_content *content, struct box_file_times times)
 {
@@ -205,6 +218,7 @@ static void put_new(struct box_call *call, const struct box_spot *place, tide_te
     const uint32_t slot =
         box_drive_add(place->drive, place->parent, name, content, times, call->now_ms);
     box_item_reply(call, place->drive, slot, 201);
+    rewrite(call, place->drive, slot);
 }
 
 void box_graph_put(struct box_call *call, const struct box_spot *place,
@@ -226,5 +240,6 @@ void box_graph_put(struct box_call *call, const struct box_spot *place,
         box_graph_judge_overwrite(call, place->drive, place->slot, checked);
         box_drive_write(place->drive, place->slot, content, times, call->now_ms);
         box_item_reply(call, place->drive, place->slot, 200);
+        rewrite(call, place->drive, place->slot);
     }
 }

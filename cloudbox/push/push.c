@@ -561,12 +561,9 @@ static void add_body(const struct box_push_item *item, const struct topic *topic
     box_add_cstr(body, "}");
 }
 
-bool box_cloud_next_delivery(box_cloud *cloud, uint64_t now_unix_ms,
-                             struct box_delivery *delivery_out)
+static bool delivery_next(box_cloud *cloud, uint64_t now_ms, struct box_delivery *delivery_out)
 {
-    box_cloud_tell_time(cloud, now_unix_ms);
     struct box_push *push = box_cloud_push(cloud);
-    const uint64_t now_ms = box_cloud_now(cloud);
     const struct box_push_item *item = box_push_queue_next(&push->queue, now_ms);
     if (item == NULL)
         return false;
@@ -582,18 +579,17 @@ bool box_cloud_next_delivery(box_cloud *cloud, uint64_t now_unix_ms,
     return true;
 }
 
-void box_cloud_delivered(box_cloud *cloud, uint64_t id, int status, uint64_t now_unix_ms)
+static void delivery_ended(box_cloud *cloud, uint64_t id, int status, tide_text body,
+                           uint64_t now_ms)
 {
-    box_cloud_tell_time(cloud, now_unix_ms);
+    (void)body;
     box_push_queue_ended(&box_cloud_push(cloud)->queue, id,
-                         status == 102 || (status >= 200 && status <= 299), box_cloud_now(cloud));
+                         status == 102 || (status >= 200 && status <= 299), now_ms);
 }
 
-uint64_t box_cloud_wake_at_ms(box_cloud *cloud, uint64_t now_unix_ms)
+static uint64_t delivery_wake_at_ms(box_cloud *cloud)
 {
-    box_cloud_tell_time(cloud, now_unix_ms);
-    return box_clock_outside(box_cloud_clock(cloud),
-                             box_push_queue_wake_at_ms(&box_cloud_push(cloud)->queue));
+    return box_push_queue_wake_at_ms(&box_cloud_push(cloud)->queue);
 }
 
 /* ---- the record ---- */
@@ -700,6 +696,9 @@ const struct box_service box_pubsub = {
     .faults = faults,
     .faults_count = sizeof faults / sizeof faults[0],
     .record = record,
+    .delivery_next = delivery_next,
+    .delivery_ended = delivery_ended,
+    .delivery_wake_at_ms = delivery_wake_at_ms,
     .ops = "push-",
     .replay = replay,
 };

@@ -44,21 +44,4 @@ void box_push_expire(struct box_push *push, const struct box_user *user);
 /* Where notifications for a topic go. */
 tide_status box_cloud_add_topic(box_cloud *cloud, tide_text topic, tide_text url, tide_error *err);
 
-/* ---- what the cloud itself sends ---- */
-
-struct box_delivery {
-    uint64_t id;
-    char url[1024];
-    char bearer[2048]; /* the signed token */
-    tide_buf body;     /* the caller's */
-};
-/* The next delivery that is due.  The caller sends it, then reports.  Times are on the
- * caller's clock. */
-bool box_cloud_next_delivery(box_cloud *cloud, uint64_t now_unix_ms,
-                             struct box_delivery *delivery_out);
-/* `status` 0: no answer. */
-void box_cloud_delivered(box_cloud *cloud, uint64_t id, int status, uint64_t now_unix_ms);
-/* When to ask again if nothing is served until then; UINT64_MAX: not before. */
-uint64_t box_cloud_wake_at_ms(box_cloud *cloud, uint64_t now_unix_ms);
-
 #endif

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { SLEEP_MS_MAX = 60000 };
 
@@ -14,6 +15,8 @@ struct post {
     CURL *easy; /* NULL: free */
     struct curl_slist *headers;
     struct box_delivery delivery;
+    char answer[BOX_DELIVERY_BODY_BYTES]; /* the beginning of it */
+    size_t answer_bytes;
 };
 
 struct box_deliver {
@@ -27,9 +30,13 @@ struct box_deliver {
     size_t posts_count;
 };
 
-static size_t ignore_body(char *data, size_t size, size_t count, void *arg)
+static size_t take_body(char *data, size_t size, size_t count, void *arg)
 {
-    (void)data, (void)arg;
+    struct post *post = arg;
+    const size_t room = sizeof post->answer - post->answer_bytes;
+    const size_t taken = size * count < room ? size * count : room;
+    memcpy(post->answer + post->answer_bytes, data, taken);
+    post->answer_bytes += taken;
     return size * count;
 }
 
@@ -61,7 +68,8 @@ static void post_begin(box_deliver *deliver, struct post *post)
     (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                            (curl_off_t)post->delivery.body.bytes);
     (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, tide_buf_cstr(&post->delivery.body));
-    (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore_body);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, post);
     (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)BOX_DELIVERY_TIMEOUT_MS);
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)post);
@@ -121,6 +129,7 @@ static bool report_ended(box_deliver *deliver)
                     status == 0 ? curl_easy_strerror(message->data.result) : "");
         (void)pthread_mutex_lock(&deliver->shared->lock);
         box_cloud_delivered(deliver->shared->cloud, post->delivery.id, (int)status,
+                            (tide_text){post->answer, post->answer_bytes},
                             box_shared_now(deliver->shared));
         (void)pthread_mutex_unlock(&deliver->shared->lock);
         post_end(deliver, post);

@@ -12,9 +12,15 @@ void world_init(struct world *world, const struct setup_options *options)
     world->cloud = box_cloud_new(&(struct box_options){.seed = 7,
                                                        .auto_consent = options->auto_consent,
                                                        .quota = options->quota,
+                                                       .keep = options->keep,
+                                                       .keep_arg = options->keep_arg,
                                                        .services = services});
     box_cloud_tell_time(world->cloud, NOW_MS);
     world->token = "alice-token";
+    box_answer_init(&world->answer);
+    tide_buf_init(&world->bytes, tide_mem_heap(), 64 << 20);
+    if (options->empty)
+        return;
     json_t *settings = json_pack("{s:I, s:i}", "drive_bytes", (json_int_t)options->drive_bytes,
                                  "business", (int)options->business);
     assert_ok(box_cloud_user_add(world->cloud, TIDE_TEXT("alice@example.com"), settings, NULL));
@@ -24,8 +30,6 @@ void world_init(struct world *world, const struct setup_options *options)
                                   TIDE_TEXT("bob@example.com"), NULL));
     if (options->files > 0)
         box_drive_fill(drive_of(world), options->files, options->file_bytes, NOW_MS);
-    box_answer_init(&world->answer);
-    tide_buf_init(&world->bytes, tide_mem_heap(), 64 << 20);
 }
 
 void world_done(struct world *world)

@@ -25,6 +25,9 @@ struct setup_options {
     bool business;
     box_quota_rules quota;
     bool auto_consent;
+    bool empty; /* no users: they come from a replay */
+    void (*keep)(void *arg, tide_text line);
+    void *keep_arg;
 };
 void world_init(struct world *world, const struct setup_options *options);
 void world_done(struct world *world);

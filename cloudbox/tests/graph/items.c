@@ -43,7 +43,9 @@ TEST(addresses_of_every_form_are_read)
         {"/v1.0/me/drive/root/microsoft.graph.delta()", "4||||delta||"},
         {"/v1.0/me/drive/items", "0||||||"},
         {"/v1.0/me/messages", "0||||||"},
-        {"/_files/download/xyz", "6||||download|xyz|"},
+        {"/_files/download/xyz", "7||||download|xyz|"},
+        {"/v1.0/subscriptions", "5||||||"},
+        {"/v1.0/subscriptions/abc", "6|||||abc|"},
         {"/gmail/v1/users/me", "none"},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

@@ -143,6 +143,34 @@ TEST(the_gates_faults_speak_graph)
     assert_int_equal(call(&world, "GET", "/root", NULL), 200);
 }
 
+TEST(faults_on_changes_are_what_a_client_must_survive)
+{
+    WORLD(world, 0);
+    const char *id = put_file(&world, "a.txt", "12");
+    const char *etag = kept(text_at(&world, "eTag"));
+    const char *path = printed("/v1.0/me/drive/items/%s", id);
+    add_fault(world.cloud, "{\"fault\":\"412\",\"count\":1}");
+    call_with(&world, "DELETE", path, HEADERS("If-Match", etag), TIDE_TEXT_NONE);
+    assert_refused(&world, 412, "resourceModified", "entityTagDoesNotMatch");
+    add_fault(world.cloud, "{\"fault\":\"locked\",\"count\":1}");
+    call_with(&world, "DELETE", path, HEADERS("If-Match", etag), TIDE_TEXT_NONE);
+    assert_refused(&world, 423, "resourceLocked", "");
+    add_fault(world.cloud, "{\"fault\":\"malware\"}");
+    call(&world, "GET", printed("/items/%s/content", id), NULL);
+    assert_refused(&world, 403, "malwareDetected", "virusSuspicious");
+    add_fault(world.cloud, "{\"fault\":\"rewrite\",\"count\":1}");
+    put_file(&world, "b.txt", "12");
+    assert_int_equal(number_at(&world, "size"), 2);
+    call(&world, "GET", "/root:/b.txt", NULL);
+    assert_int_equal(number_at(&world, "size"), 102);
+    call_with(&world, "POST", "/_cloud/drive/touch", NULL,
+              TIDE_TEXT("{\"user\":\"alice@example.com\",\"path\":\"a.txt\"}"));
+    assert_int_equal(world.answer.status, 200);
+    call(&world, "GET", "/root:/a.txt", NULL);
+    assert_string_not_equal(text_at(&world, "eTag"), etag);
+    assert_int_equal(number_at(&world, "size"), 2);
+}
+
 /* ---- another device ---- */
 
 static int control(struct world *world, const char *path, const char *body)

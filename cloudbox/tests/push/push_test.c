@@ -81,7 +81,7 @@ static bool receive(struct help *help, struct seen *seen)
 
 static void answer(struct help *help, const struct seen *seen, int status)
 {
-    box_cloud_delivered(help->cloud, seen->id, status, help->now_ms);
+    box_cloud_delivered(help->cloud, seen->id, status, TIDE_TEXT_NONE, help->now_ms);
 }
 
 /* Takes and acknowledges everything that is due; how many there were. */
