@@ -147,11 +147,13 @@ tide_status tide_onedrive_children(tide_onedrive *onedrive, tide_job *job, tide_
                                    tide_text id, const char *link,
                                    const struct tide_onedrive_sink *sink,
                                    struct tide_onedrive_page *page, tide_error *err);
-/* A page of changes.  `link`: of the page or the round before; "": everything.  TIDE_OK: the page was
+/* A page of changes in a drive, or below the folder `id`, which another user shares (D16).  `link`: of
+ * the page or the round before; "": everything.  TIDE_OK: the page was
  * whole, and exactly one of `next` and `delta` is set (D31).  TIDE_GONE: enumerate again;
  * tide_graph_reason_of() says which kind of resync (D34). */
 tide_status tide_onedrive_delta(tide_onedrive *onedrive, tide_job *job, tide_text drive,
-                                const char *link, const struct tide_onedrive_sink *sink,
+                                tide_text id, const char *link,
+                                const struct tide_onedrive_sink *sink,
                                 struct tide_onedrive_page *page, tide_error *err);
 
 /* ---- changes ---- */
@@ -187,6 +189,7 @@ struct tide_onedrive_target {
     tide_text parent;   /* in this folder, */
     tide_text name;     /* with this name */
     tide_text if_match; /* of a replacement: cTag or eTag; empty: in any state */
+    bool personal;      /* the drive is: its server checks the room before the first byte */
 };
 
 /* An upload in progress; embedded value. */
