@@ -43,7 +43,7 @@ struct tide_onedrive_options {
     tide_tokens *tokens;  /* borrowed, outlives it; NULL: `bearer` */
     tide_text bearer;     /* borrowed: of a sign-in that is not stored yet */
     tide_world *world;    /* for calls without a job, and for batches; else NULL */
-    /* Items are created, changed and deleted in batches, when a job does it: the sizes (the rest is
+    /* Items are read, created, changed and deleted in batches, when a job does it: the sizes (the rest is
      * set here).  NULL: each call is a request of its own. */
     const struct tide_batch_options *batches;
 };
