@@ -5,15 +5,18 @@
 #define CONFLICT "@microsoft.graph.conflictBehavior"
 
 /* Sends a call with a JSON body and reads the item. */
-static tide_status send_json(struct tide_api_ask *ask, tide_json *json,
+static tide_status send_json(tide_onedrive *onedrive, struct tide_api_ask *ask, tide_json *json,
                              struct tide_onedrive_answer *answer_out, tide_error *err)
 {
-    tide_auto_buf body = tide_buf_in(tide_api_mem(ask->api), 0);
-    const tide_status rc = tide_onedrive_body(json, &body, err);
+    tide_auto_buf body = tide_buf_in(onedrive->mem, 0);
+    tide_onedrive_answer_done(answer_out);
+    tide_status rc = tide_onedrive_body(json, &body, err);
     if (rc != TIDE_OK)
         return tide_api_ask_named(ask, rc, err);
     ask->call.body = tide_buf_text(&body);
-    return tide_onedrive_ask_answer(ask, answer_out, err);
+    rc = tide_onedrive_send_batched(onedrive, ask, err);
+    ask->call.body = TIDE_TEXT_NONE;
+    return rc == TIDE_OK ? tide_onedrive_answer_read(ask, answer_out, err) : rc;
 }
 
 tide_status tide_onedrive_folder_create(tide_onedrive *onedrive, tide_job *job, tide_text drive,
@@ -31,7 +34,7 @@ tide_status tide_onedrive_folder_create(tide_onedrive *onedrive, tide_job *job, 
     tide_onedrive_ask(&ask, onedrive, job, TIDE_ONEDRIVE_CREATE, drive);
     tide_onedrive_ask_item(&ask, parent);
     tide_api_ask_add(&ask, "/children");
-    const tide_status rc = send_json(&ask, &json, answer_out, err);
+    const tide_status rc = send_json(onedrive, &ask, &json, answer_out, err);
     tide_api_ask_done(&ask);
     return rc;
 }
@@ -70,7 +73,7 @@ tide_status tide_onedrive_update(tide_onedrive *onedrive, tide_job *job, tide_te
     tide_onedrive_ask(&ask, onedrive, job, TIDE_ONEDRIVE_UPDATE, drive);
     tide_onedrive_ask_item(&ask, id);
     tide_onedrive_if_match(&ask, update->if_match, &header);
-    const tide_status rc = send_json(&ask, &json, answer_out, err);
+    const tide_status rc = send_json(onedrive, &ask, &json, answer_out, err);
     tide_api_ask_done(&ask);
     return rc;
 }
@@ -84,7 +87,7 @@ tide_status tide_onedrive_delete(tide_onedrive *onedrive, tide_job *job, tide_te
     tide_onedrive_ask(&ask, onedrive, job, TIDE_ONEDRIVE_DELETE, drive);
     tide_onedrive_ask_item(&ask, id);
     tide_onedrive_if_match(&ask, if_match, &header);
-    const tide_status rc = tide_api_ask_named(&ask, tide_api_ask_send(&ask, err), err);
+    const tide_status rc = tide_onedrive_send_batched(onedrive, &ask, err);
     tide_api_ask_done(&ask);
     return rc;
 }

@@ -36,6 +36,7 @@ enum tide_onedrive_method {
 struct tide_onedrive {
     tide_mem *mem;
     tide_api *api;
+    tide_batcher *batcher; /* NULL: there are no batches */
 };
 
 /* Begins a call at a drive. */
@@ -45,7 +46,14 @@ void tide_onedrive_ask(struct tide_api_ask *ask, tide_onedrive *onedrive, tide_j
 void tide_onedrive_ask_item(struct tide_api_ask *ask, tide_text id);
 void tide_onedrive_ask_below(struct tide_api_ask *ask, tide_text id, tide_text path);
 
-/* Sends, and reads an item out of the answer. */
+/* Sends as a part of a batch if the client has batches and the call has a job, else alone.  The
+ * body of the answer is in ask->response.  Errors begin with the name of the method. */
+tide_status tide_onedrive_send_batched(tide_onedrive *onedrive, struct tide_api_ask *ask,
+                                       tide_error *err);
+/* Reads an item out of an answer. */
+tide_status tide_onedrive_answer_read(const struct tide_api_ask *ask,
+                                      struct tide_onedrive_answer *answer_out, tide_error *err);
+/* Sends alone, and reads an item out of the answer. */
 tide_status tide_onedrive_ask_answer(struct tide_api_ask *ask,
                                      struct tide_onedrive_answer *answer_out, tide_error *err);
 /* The body of a call.  TIDE_INVALID: a text in it is too long. */

@@ -3,6 +3,7 @@
 #include "base/clocktext.h"
 #include "base/encode.h"
 #include "base/limits.h"
+#include "net/batch/json.h"
 #include "net/judge_graph.h"
 
 #include <assert.h>
@@ -10,7 +11,10 @@
 static_assert((int)TIDE_ONEDRIVE_METHODS <= (int)TIDE_METHODS_MAX,
               "every method has a latency of its own");
 
-enum { BODY_BYTES_MAX = 64 << 10 };
+enum {
+    BODY_BYTES_MAX = 64 << 10,
+    PART_BYTES_GUESS = 4 << 10, /* of an item in the answer to a batch */
+};
 
 /* Names as in Graph's reference; units as SharePoint counts them: a read of one item costs one, a
  * list or a write two. */
@@ -59,7 +63,15 @@ tide_status tide_onedrive_open(const struct tide_onedrive_options *options, tide
                                          .tokens = options->tokens,
                                          .bearer = options->bearer,
                                          .world = options->world};
-    const tide_status rc = tide_api_open(&api, mem, &onedrive->api, err);
+    tide_status rc = tide_api_open(&api, mem, &onedrive->api, err);
+    if (rc == TIDE_OK && options->batches != NULL) {
+        struct tide_batch_options batches = *options->batches;
+        batches.api = onedrive->api;
+        batches.path = "/v1.0/$batch";
+        batches.format = &tide_batch_json;
+        batches.world = options->world;
+        rc = tide_batcher_open(&batches, mem, &onedrive->batcher, err);
+    }
     if (rc != TIDE_OK) {
         tide_onedrive_close(onedrive);
         return rc;
@@ -72,8 +84,19 @@ void tide_onedrive_close(tide_onedrive *onedrive)
 {
     if (onedrive == NULL)
         return;
+    tide_batcher_close(onedrive->batcher);
     tide_api_close(onedrive->api);
     tide_mem_free(onedrive->mem, onedrive, sizeof *onedrive);
+}
+
+void tide_onedrive_tune(tide_onedrive *onedrive, unsigned requests, unsigned parts)
+{
+    tide_batcher_tune(onedrive->batcher, requests, parts);
+}
+
+void tide_onedrive_batches(tide_onedrive *onedrive, struct tide_batch_state *state_out)
+{
+    tide_batcher_state(onedrive->batcher, state_out);
 }
 
 /* ---- calls ---- */
@@ -101,19 +124,61 @@ void tide_onedrive_ask_below(struct tide_api_ask *ask, tide_text id, tide_text p
     tide_api_ask_add(ask, ":");
 }
 
-tide_status tide_onedrive_ask_answer(struct tide_api_ask *ask,
-                                     struct tide_onedrive_answer *answer_out, tide_error *err)
+static tide_status part_write(void *arg, const char *bytes, size_t count)
+{
+    struct tide_api_ask *ask = arg;
+    return tide_buf_add(&ask->response.body, bytes, count);
+}
+
+static void part_restart(void *arg)
+{
+    struct tide_api_ask *ask = arg;
+    tide_buf_clear(&ask->response.body);
+}
+
+tide_status tide_onedrive_send_batched(tide_onedrive *onedrive, struct tide_api_ask *ask,
+                                       tide_error *err)
+{
+    if (onedrive->batcher == NULL || ask->job == NULL || ask->failed != TIDE_OK)
+        return tide_api_ask_named(ask, tide_api_ask_send(ask, err), err);
+    ask->response.body.bytes_max = TIDE_API_SMALL_BYTES_MAX;
+    const struct tide_batch_call call = {
+        .method = ask->call.method,
+        .path = tide_buf_cstr(&ask->path),
+        .body = ask->call.body,
+        .headers = ask->call.headers,
+        .headers_count = ask->call.headers_count,
+        .expected_bytes = PART_BYTES_GUESS,
+        .sink = part_write,
+        .restart = part_restart,
+        .sink_arg = ask,
+    };
+    return tide_api_ask_named(ask, tide_batch_ask(onedrive->batcher, ask->job, &call, err), err);
+}
+
+tide_status tide_onedrive_answer_read(const struct tide_api_ask *ask,
+                                      struct tide_onedrive_answer *answer_out, tide_error *err)
 {
     json_t *value = NULL;
     tide_onedrive_answer_done(answer_out);
-    tide_status rc = tide_api_ask_json(ask, &value, err);
+    tide_status rc = tide_api_object(tide_buf_text(&ask->response.body), &value, err);
     if (rc == TIDE_OK)
-        rc = tide_api_ask_named(ask, tide_onedrive_item_read(value, &answer_out->item, err), err);
+        rc = tide_onedrive_item_read(value, &answer_out->item, err);
     if (rc == TIDE_OK)
         answer_out->value = value;
     else
         json_decref(value);
-    return rc;
+    return tide_api_ask_named(ask, rc, err);
+}
+
+tide_status tide_onedrive_ask_answer(struct tide_api_ask *ask,
+                                     struct tide_onedrive_answer *answer_out, tide_error *err)
+{
+    tide_onedrive_answer_done(answer_out);
+    const tide_status rc = tide_api_ask_send(ask, err);
+    if (rc != TIDE_OK)
+        return tide_api_ask_named(ask, rc, err);
+    return tide_onedrive_answer_read(ask, answer_out, err);
 }
 
 void tide_onedrive_answer_done(struct tide_onedrive_answer *answer)

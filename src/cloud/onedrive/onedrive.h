@@ -21,6 +21,7 @@
 #define TIDE_CLOUD_ONEDRIVE_H
 
 #include "base/json.h"
+#include "net/batch/batch.h"
 #include "net/oauth/oauth.h"
 #include "tidemark.h"
 
@@ -41,11 +42,17 @@ struct tide_onedrive_options {
     const char *endpoint; /* SCHEME://HOST[:PORT]; NULL: Microsoft's */
     tide_tokens *tokens;  /* borrowed, outlives it; NULL: `bearer` */
     tide_text bearer;     /* borrowed: of a sign-in that is not stored yet */
-    tide_world *world;    /* for calls without a job; else NULL */
+    tide_world *world;    /* for calls without a job, and for batches; else NULL */
+    /* Items are read, created, changed and deleted in batches, when a job does it: the sizes (the rest is
+     * set here).  NULL: each call is a request of its own. */
+    const struct tide_batch_options *batches;
 };
 tide_status tide_onedrive_open(const struct tide_onedrive_options *options, tide_mem *mem,
                                tide_onedrive **onedrive_out, tide_error *err);
 void tide_onedrive_close(tide_onedrive *onedrive); /* NULL is fine */
+/* Other limits of its batches from now on (net/batch/batch.h); it was opened with some. */
+void tide_onedrive_tune(tide_onedrive *onedrive, unsigned requests, unsigned parts);
+void tide_onedrive_batches(tide_onedrive *onedrive, struct tide_batch_state *state_out);
 /* "items.delta"; NULL: there is none. */
 const char *tide_onedrive_method_name(uint32_t method);
 
@@ -140,16 +147,19 @@ tide_status tide_onedrive_children(tide_onedrive *onedrive, tide_job *job, tide_
                                    tide_text id, const char *link,
                                    const struct tide_onedrive_sink *sink,
                                    struct tide_onedrive_page *page, tide_error *err);
-/* A page of changes.  `link`: of the page or the round before; "": everything.  TIDE_OK: the page was
+/* A page of changes in a drive, or below the folder `id`, which another user shares (D16).  `link`: of
+ * the page or the round before; "": everything.  TIDE_OK: the page was
  * whole, and exactly one of `next` and `delta` is set (D31).  TIDE_GONE: enumerate again;
  * tide_graph_reason_of() says which kind of resync (D34). */
 tide_status tide_onedrive_delta(tide_onedrive *onedrive, tide_job *job, tide_text drive,
-                                const char *link, const struct tide_onedrive_sink *sink,
+                                tide_text id, const char *link,
+                                const struct tide_onedrive_sink *sink,
                                 struct tide_onedrive_page *page, tide_error *err);
 
 /* ---- changes ---- */
 
-/* TIDE_EXISTS: the name is taken (D30).  After TIDE_UNKNOWN the folder may exist. */
+/* TIDE_EXISTS: the name is taken (D30), possibly by an earlier try: a batch whose answer is lost may be
+ * sent again, and after TIDE_UNKNOWN or TIDE_SERVER the folder may exist. */
 tide_status tide_onedrive_folder_create(tide_onedrive *onedrive, tide_job *job, tide_text drive,
                                         tide_text parent, tide_text name,
                                         struct tide_onedrive_answer *answer_out, tide_error *err);
@@ -165,7 +175,8 @@ struct tide_onedrive_update {
 tide_status tide_onedrive_update(tide_onedrive *onedrive, tide_job *job, tide_text drive,
                                  tide_text id, const struct tide_onedrive_update *update,
                                  struct tide_onedrive_answer *answer_out, tide_error *err);
-/* Moves to the recycle bin (S17).  TIDE_SUPERSEDED: the tag is another one; TIDE_GONE. */
+/* Moves to the recycle bin (S17).  TIDE_SUPERSEDED: the tag is another one.  TIDE_GONE: it is not
+ * there, possibly since an earlier try. */
 tide_status tide_onedrive_delete(tide_onedrive *onedrive, tide_job *job, tide_text drive,
                                  tide_text id, tide_text if_match, tide_error *err);
 
@@ -178,6 +189,7 @@ struct tide_onedrive_target {
     tide_text parent;   /* in this folder, */
     tide_text name;     /* with this name */
     tide_text if_match; /* of a replacement: cTag or eTag; empty: in any state */
+    bool personal;      /* the drive is: its server checks the room before the first byte */
 };
 
 /* An upload in progress; embedded value. */

@@ -42,9 +42,12 @@ tide_status tide_onedrive_get(tide_onedrive *onedrive, tide_job *job, tide_text 
                               struct tide_onedrive_answer *answer_out, tide_error *err)
 {
     struct tide_api_ask ask;
+    tide_onedrive_answer_done(answer_out);
     tide_onedrive_ask(&ask, onedrive, job, TIDE_ONEDRIVE_GET, drive);
     tide_onedrive_ask_item(&ask, id);
-    const tide_status rc = tide_onedrive_ask_answer(&ask, answer_out, err);
+    tide_status rc = tide_onedrive_send_batched(onedrive, &ask, err); /* S10 */
+    if (rc == TIDE_OK)
+        rc = tide_onedrive_answer_read(&ask, answer_out, err);
     tide_api_ask_done(&ask);
     return rc;
 }
@@ -202,12 +205,14 @@ tide_status tide_onedrive_children(tide_onedrive *onedrive, tide_job *job, tide_
 }
 
 tide_status tide_onedrive_delta(tide_onedrive *onedrive, tide_job *job, tide_text drive,
-                                const char *link, const struct tide_onedrive_sink *sink,
+                                tide_text id, const char *link,
+                                const struct tide_onedrive_sink *sink,
                                 struct tide_onedrive_page *page, tide_error *err)
 {
     struct tide_api_ask ask;
     tide_onedrive_ask(&ask, onedrive, job, TIDE_ONEDRIVE_DELTA, drive);
-    tide_api_ask_add(&ask, "/root/delta?" SELECT);
+    tide_onedrive_ask_item(&ask, id);
+    tide_api_ask_add(&ask, "/delta?" SELECT);
     const tide_status rc = page_get(onedrive, &ask, link, sink, page, err);
     tide_api_ask_done(&ask);
     return rc;

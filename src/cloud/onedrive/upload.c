@@ -36,9 +36,9 @@ static void ask_target(struct tide_api_ask *ask, const struct tide_onedrive_targ
     tide_onedrive_if_match(ask, target->if_match, header);
 }
 
-/* {"item":{"@microsoft.graph.conflictBehavior":..,"name":..,"fileSystemInfo":{..}}} */
-static void session_write(const struct tide_onedrive_target *target, uint64_t modified_unix_ms,
-                          tide_json *json)
+/* {"item":{"@microsoft.graph.conflictBehavior":..,"name":..,"fileSize":..,"fileSystemInfo":{..}}} */
+static void session_write(const struct tide_onedrive_target *target, uint64_t bytes,
+                          uint64_t modified_unix_ms, tide_json *json)
 {
     tide_auto_json item;
     tide_json_object(&item);
@@ -46,6 +46,8 @@ static void session_write(const struct tide_onedrive_target *target, uint64_t mo
                        target->id.bytes > 0 ? "replace" : "fail");
     if (target->name.bytes > 0)
         tide_json_set_text(&item, "name", target->name);
+    if (target->personal)
+        tide_json_set_u64(&item, "fileSize", bytes);
     if (modified_unix_ms != 0) {
         tide_auto_json times;
         tide_json_object(&times);
@@ -83,7 +85,7 @@ tide_status tide_onedrive_session_create(tide_onedrive *onedrive, tide_job *job,
     tide_auto_json json;
     tide_auto_buf body = tide_buf_in(onedrive->mem, 0);
     tide_json_object(&json);
-    session_write(target, modified_unix_ms, &json);
+    session_write(target, bytes, modified_unix_ms, &json);
     tide_onedrive_ask(&ask, onedrive, job, TIDE_ONEDRIVE_SESSION, target->drive);
     ask_target(&ask, target, &header);
     tide_api_ask_add(&ask, "/createUploadSession");

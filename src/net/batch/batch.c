@@ -348,10 +348,22 @@ static void leave(tide_batcher *self, struct tide_batch_caller *caller)
     sender_choose(self);
 }
 
+/* Visible ASCII and spaces: nothing that ends a line, and so the header. */
+static bool is_header(tide_text text)
+{
+    for (size_t i = 0; i < text.bytes; i++)
+        if (text.data[i] < ' ' || text.data[i] > '~')
+            return false;
+    return text.bytes > 0;
+}
+
 tide_status tide_batch_ask(tide_batcher *batcher, tide_job *job, const struct tide_batch_call *call,
                            tide_error *err)
 {
     TIDE_ASSERT(call->sink != NULL);
+    for (size_t i = 0; i < call->headers_count; i++)
+        if (!is_header(call->headers[i].name) || !is_header(call->headers[i].value))
+            return tide_error_set(err, TIDE_INVALID, "the request has an invalid header");
     struct tide_batch_caller caller = {.job = job, .call = call};
     tide_lock_take(batcher->world, batcher->lock);
     queue_add(batcher, &caller);

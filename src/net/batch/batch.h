@@ -70,6 +70,9 @@ struct tide_batch_call {
     uint32_t method;  /* index into the provider's methods: verb, units */
     const char *path; /* from the root, percent-encoded */
     tide_text body;   /* JSON; may be empty */
+    /* Of this part alone.  TIDE_INVALID: one is not fit to be a header. */
+    const struct tide_header *headers;
+    size_t headers_count;
     uint64_t expected_bytes;
     /* The body of a 2xx answer, as it arrives; runs on the sender's thread while this one waits.
      * `restart` is called before the body starts again from the beginning. */

@@ -19,7 +19,8 @@ static tide_status write_request(const struct tide_batch *batch, tide_buf *type,
     char boundary[40];
     for (unsigned i = 0; i < batch->count; i++) {
         const struct tide_batch_call *call = batch->callers[i]->call;
-        parts[i] = (struct tide_batch_part){methods[call->method].verb, call->path, call->body};
+        parts[i] = (struct tide_batch_part){methods[call->method].verb, call->path, call->body,
+                                            call->headers, call->headers_count};
     }
     tide_world_random(self->world, &random, sizeof random);
     (void)snprintf(boundary, sizeof boundary, "tidemark-%016" PRIx64, random);

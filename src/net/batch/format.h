@@ -20,8 +20,10 @@
 
 struct tide_batch_part {
     const char *verb;
-    const char *path; /* from the root, percent-encoded */
-    tide_text body;   /* JSON; may be empty */
+    const char *path;                  /* from the root, percent-encoded */
+    tide_text body;                    /* JSON; may be empty */
+    const struct tide_header *headers; /* of this part alone */
+    size_t headers_count;
 };
 
 struct tide_batch_events {

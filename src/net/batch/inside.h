@@ -3,6 +3,7 @@
  *   batch.c  the queue, the sender, what a batch teaches
  *   call.c   one request, its answer part by part
  *   multipart.c  Google's wire format (format.h)
+ *   json.c       Microsoft Graph's
  */
 #ifndef TIDE_NET_BATCH_INSIDE_H
 #define TIDE_NET_BATCH_INSIDE_H

@@ -43,8 +43,14 @@ static tide_status write_request(const struct tide_batch_part *parts, unsigned c
         TIDE_TRY(
             tide_buf_print(body_out,
                            "--%s\r\nContent-Type: application/http\r\nContent-ID: <q%u>\r\n\r\n"
-                           "%s %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                           "%s %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n",
                            boundary, i, parts[i].verb, parts[i].path, parts[i].body.bytes));
+        for (size_t j = 0; j < parts[i].headers_count; j++)
+            TIDE_TRY(tide_buf_print(body_out, "%.*s: %.*s\r\n", (int)parts[i].headers[j].name.bytes,
+                                    parts[i].headers[j].name.data,
+                                    (int)parts[i].headers[j].value.bytes,
+                                    parts[i].headers[j].value.data));
+        TIDE_TRY(tide_buf_add_text(body_out, "\r\n"));
         TIDE_TRY(tide_buf_add(body_out, parts[i].body.data, parts[i].body.bytes));
         TIDE_TRY(tide_buf_add_text(body_out, "\r\n"));
     }

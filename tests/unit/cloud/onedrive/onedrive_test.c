@@ -65,8 +65,8 @@ static tide_status handler(tide_job *job, void *context, tide_error *err)
     struct tide_onedrive_page page;
     tide_onedrive_page_init(&page, tide_mem_heap());
     work->err = (tide_error){TIDE_OK, 0, ""};
-    work->status =
-        tide_onedrive_delta(work->f->onedrive, job, TIDE_TEXT(""), "", &sink, &page, &work->err);
+    work->status = tide_onedrive_delta(work->f->onedrive, job, TIDE_TEXT(""), TIDE_TEXT(""), "",
+                                       &sink, &page, &work->err);
     tide_onedrive_page_done(&page);
     *err = work->err;
     return work->status == TIDE_AGAIN ? TIDE_AGAIN : TIDE_OK;
@@ -134,7 +134,8 @@ static tide_status read_a_page(struct fixture *f)
     answers(f, 200, "{\"value\":[" ITEM "],\"@odata.deltaLink\":\"" ORIGIN "/d\"}");
     tide_status rc = tide_onedrive_open(&options, f->mem, &f->onedrive, &f->err);
     if (rc == TIDE_OK)
-        rc = tide_onedrive_delta(f->onedrive, NULL, TIDE_TEXT(""), "", &sink, &page, &f->err);
+        rc = tide_onedrive_delta(f->onedrive, NULL, TIDE_TEXT(""), TIDE_TEXT(""), "", &sink, &page,
+                                 &f->err);
     tide_onedrive_page_done(&page);
     return rc;
 }

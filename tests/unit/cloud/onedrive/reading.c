@@ -91,8 +91,8 @@ struct listed {
 static tide_status delta(struct fixture *f, struct listed *listed, const char *link)
 {
     const struct tide_onedrive_sink sink = {see, see_restart, &listed->seen};
-    return tide_onedrive_delta(f->onedrive, NULL, TIDE_TEXT(""), link, &sink, &listed->page,
-                               &f->err);
+    return tide_onedrive_delta(f->onedrive, NULL, TIDE_TEXT(""), TIDE_TEXT(""), link, &sink,
+                               &listed->page, &f->err);
 }
 
 static tide_status children(struct fixture *f, struct listed *listed, const char *link)
@@ -131,6 +131,12 @@ CASE(changes_come_page_by_page)
     assert_string_equal(listed.seen.names, "");
     assert_int_equal(listed.page.next.bytes, 0);
     assert_string_equal(tide_buf_cstr(&listed.page.delta), ORIGIN "/v1.0/d?t=2");
+    /* Of a folder that another user shares. */
+    const struct tide_onedrive_sink sink = {see, see_restart, &listed.seen};
+    EXPECT(tide_onedrive_delta(f->onedrive, NULL, TIDE_TEXT("b!d"), TIDE_TEXT("F"), "", &sink,
+                               &listed.page, &f->err),
+           TIDE_OK);
+    assert_asked(f, "GET", "/v1.0/drives/b%21d/items/F/delta" SELECTED);
     tide_onedrive_page_done(&listed.page);
 }
 

@@ -7,6 +7,7 @@
 
 static const struct tide_onedrive_target fresh = {.parent = TIDE_TEXT("P"),
                                                   .name = TIDE_TEXT("a b.txt")};
+static const struct tide_onedrive_target personal = {.name = TIDE_TEXT("n"), .personal = true};
 static const struct tide_onedrive_target old = {
     .drive = TIDE_TEXT("D"), .id = TIDE_TEXT("A"), .if_match = TIDE_TEXT("\"c1\"")};
 
@@ -22,6 +23,9 @@ CASE(a_session_creates_by_name_and_replaces_by_id)
         {&fresh, UINT64_C(1777863721000), "/v1.0/me/drive/items/P:/a%20b.txt:/createUploadSession",
          "{\"item\":{\"@microsoft.graph.conflictBehavior\":\"fail\",\"name\":\"a b.txt\","
          "\"fileSystemInfo\":{\"lastModifiedDateTime\":\"2026-05-04T03:02:01.000Z\"}}}"},
+        {&personal, 0, "/v1.0/me/drive/root:/n:/createUploadSession",
+         "{\"item\":{\"@microsoft.graph.conflictBehavior\":\"fail\",\"name\":\"n\",\"fileSize\":7}"
+         "}"},
         {&old, 0, "/v1.0/drives/D/items/A/createUploadSession",
          "{\"item\":{\"@microsoft.graph.conflictBehavior\":\"replace\"}}"},
     };
