@@ -90,7 +90,7 @@ struct drive_stage {
     uint64_t *versions;
     size_t shadow_count, shadow_capacity;
     uint64_t feed_clock;
-    bool lost_tombstone; /* only a full listing can tell */
+    bool lost_tombstone; /* only a full listing can tell what is there */
 
     /* rows of the store and of the world */
     uint64_t (*rows)[2];
