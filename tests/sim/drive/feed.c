@@ -84,8 +84,8 @@ static void collect(struct drive_stage *stage, uint64_t token, bool full, struct
         if (drive_happens(stage, F28_REORDERED, 6)) { /* an older state first: the last one wins */
             struct drive_item older = *item;
             older.alive = true;
-            (void)snprintf(older.name, sizeof older.name, "older");
             push(stage, feed, &older);
+            feed->items[feed->count - 1].name = TIDE_TEXT("older");
         }
         if (!full && item->alive && stage->previous[i].alive &&
             drive_happens(stage, F31_ECHO, 20)) {
