@@ -128,6 +128,9 @@ static tide_status read_remote(struct loader *loader, const tide_rows_stmt *stmt
         .mtime_s = tide_rows_get_u64(stmt, 8),
         .stepped_aside = aside,
     };
+    /* A name of ours that nothing records is an echo of the feed: it never crosses (names.h). */
+    if (!aside && tide_drive_name_is_ours(row.name) && row.state == TIDE_DRIVE_REMOTE_LIVE)
+        row.state = TIDE_DRIVE_REMOTE_UNSURE;
     tide_drive_content_read(stmt, 5, 6, -1, &row.content);
     if (!ok || !TIDE_GROW_IN(loader->mem, out->remotes, out->remotes_room,
                              out->trees.remotes_count + 1, TIDE_DRIVE_PLAN_ROWS_MAX))
@@ -152,6 +155,8 @@ static tide_status read_local(struct loader *loader, const tide_rows_stmt *stmt)
         .nlink = tide_rows_get_u32(stmt, 11),
         .stepped_aside = aside,
     };
+    if (!aside && tide_drive_name_is_ours(row.name) && row.state == TIDE_DRIVE_LOCAL_LIVE)
+        row.state = TIDE_DRIVE_LOCAL_UNSURE;
     tide_drive_content_read(stmt, 5, 6, 7, &row.content);
     if (!ok || !TIDE_GROW_IN(loader->mem, out->locals, out->locals_room,
                              out->trees.locals_count + 1, TIDE_DRIVE_PLAN_ROWS_MAX))

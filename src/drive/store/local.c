@@ -157,8 +157,16 @@ static tide_status clear_place(tide_rows db, uint64_t row, tide_error *err)
 tide_status tide_drive_local_moved(tide_rows db, uint64_t row, uint64_t parent, tide_text name,
                                    tide_error *err)
 {
-    uint64_t other = 0;
+    uint64_t other = 0, circle = 0;
     tide_auto_buf key = tide_buf_heap(KEY_BYTES_MAX);
+    /* A user moved the target out of the moved folder after the last scan: rows would be a circle. */
+    TIDE_TRY(tide_rows_number(db, TIDE_DRIVE_ROWS, &circle, err,
+                              "WITH RECURSIVE up(row) AS (SELECT ?2 UNION SELECT l.parent"
+                              " FROM drive_local AS l JOIN up ON l.row = up.row)"
+                              " SELECT count(*) FROM up WHERE row = ?1",
+                              row, parent));
+    if (circle > 0)
+        return tide_error_set(err, TIDE_SUPERSEDED, "the folder changed since it was scanned");
     TIDE_TRY(tide_drive_key_add(&key, name));
     const tide_status rc = tide_rows_number(
         db, TIDE_DRIVE_ROWS, &other, err,

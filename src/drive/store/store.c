@@ -50,7 +50,7 @@ static const char tables[] =
     ") STRICT;"
     "CREATE INDEX IF NOT EXISTS drive_base_place ON drive_base(parent, key);"
     /* Row 0: another item has its place here, so it is proved gone. */
-    "CREATE UNIQUE INDEX IF NOT EXISTS drive_base_row ON drive_base(row) WHERE row <> 0;"
+    "CREATE INDEX IF NOT EXISTS drive_base_row ON drive_base(row);"
     "CREATE TABLE IF NOT EXISTS drive_owed("
     " item INTEGER NOT NULL, row INTEGER NOT NULL, verb INTEGER NOT NULL, name BLOB NOT NULL,"
     " error TEXT NOT NULL, attempts INTEGER NOT NULL, next_ms INTEGER NOT NULL,"

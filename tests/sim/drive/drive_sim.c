@@ -157,7 +157,8 @@ static tide_status open_state(struct drive_stage *stage, tide_error *err)
     TIDE_TRY(tide_drive_store_tables(drive_db(stage), err));
     TIDE_TRY(tide_db_exec(&stage->db, "BEGIN IMMEDIATE", err));
     TIDE_TRY(tide_drive_store_set_up(drive_db(stage), &home, err));
-    return tide_db_exec(&stage->db, "COMMIT", err);
+    TIDE_TRY(tide_db_exec(&stage->db, "COMMIT", err));
+    return drive_finish_upload(stage, err);
 }
 
 static void close_state(struct drive_stage *stage)

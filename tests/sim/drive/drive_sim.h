@@ -90,7 +90,7 @@ struct drive_stage {
     uint64_t *versions;
     size_t shadow_count, shadow_capacity;
     uint64_t feed_clock;
-    bool lost_tombstone; /* only a full listing can tell */
+    bool lost_tombstone; /* only a full listing can tell what is there */
 
     /* rows of the store and of the world */
     uint64_t (*rows)[2];
@@ -99,7 +99,10 @@ struct drive_stage {
     bool *made;                    /* by content: by a user */
     bool *replaced;                /* by content: a user deleted or replaced it */
     uint64_t unconsented, largest; /* deletions, and the baseline (I5) */
-    struct drive_item undo;        /* a local effect that is not durable yet */
+    /* The job of an upload that overwrites: it is in the ledger, and runs again after a crash (D38). */
+    struct tide_drive_action upload;
+    uint64_t upload_content; /* 0: none */
+    struct drive_item undo;  /* a local effect that is not durable yet */
     bool undo_pending, undo_is_new;
 };
 
@@ -125,6 +128,7 @@ tide_status drive_observe_here(struct drive_stage *stage, tide_error *err);
 tide_status drive_put_row(struct drive_stage *stage, uint64_t scan, uint64_t parent,
                           const struct drive_item *item, uint64_t *row_out, tide_error *err);
 /* exec.c */
+tide_status drive_finish_upload(struct drive_stage *stage, tide_error *err);
 tide_status drive_carry_out(struct drive_stage *stage, const struct tide_drive_action *action,
                             const struct tide_drive_trees *trees, tide_error *err);
 

@@ -212,7 +212,9 @@ static tide_status upload(struct run *run)
     struct drive_world *world = stage->world;
     if (!here_as_planned(run) || !online_as_planned(run))
         return TIDE_SUPERSEDED;
-    drive_find(&world->online, run->item)->content = drive_find(&world->here, run->row)->content;
+    stage->upload = *run->action;
+    stage->upload_content = drive_find(&world->here, run->row)->content;
+    drive_find(&world->online, run->item)->content = stage->upload_content;
     stage->totals.transfers++;
     if (drive_may_die(stage, F5_ANSWERED_NOT_COMMITTED))
         return TIDE_STOPPED;
@@ -413,6 +415,31 @@ static tide_status effect(struct run *run)
     return TIDE_BUG;
 }
 
+/* D38: an upload without an answer is looked up before anything is observed or planned.  If the item
+ * has our bytes, the baseline is that of the rows as they were planned. */
+tide_status drive_finish_upload(struct drive_stage *stage, tide_error *err)
+{
+    struct run run = {.stage = stage, .action = &stage->upload, .err = err};
+    const uint64_t content = stage->upload_content;
+    run.item = content == 0 ? 0 : world_item(stage, stage->upload.item);
+    const struct drive_item *online = drive_find(&stage->world->online, run.item);
+    if (content == 0 || online == NULL || online->content != content) {
+        stage->upload_content = 0;
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_db_exec(&stage->db, "BEGIN IMMEDIATE", err));
+    tide_status rc = put_online(&run, run.item);
+    if (rc == TIDE_OK)
+        rc = commit(&run, run.store_item, stage->upload.row, stage->upload.was_item);
+    if (rc == TIDE_OK)
+        rc = tide_db_exec(&stage->db, "COMMIT", err);
+    if (rc != TIDE_OK && !sqlite3_get_autocommit(stage->db.handle))
+        (void)sqlite3_exec(stage->db.handle, "ROLLBACK", NULL, NULL, NULL);
+    if (rc == TIDE_OK || rc == TIDE_SUPERSEDED)
+        stage->upload_content = 0;
+    return rc == TIDE_SUPERSEDED ? TIDE_OK : rc;
+}
+
 tide_status drive_carry_out(struct drive_stage *stage, const struct tide_drive_action *action,
                             const struct tide_drive_trees *trees, tide_error *err)
 {
@@ -441,5 +468,7 @@ tide_status drive_carry_out(struct drive_stage *stage, const struct tide_drive_a
         rc = tide_db_exec(&stage->db, "COMMIT", err);
     if (rc != TIDE_OK && !sqlite3_get_autocommit(stage->db.handle))
         (void)sqlite3_exec(stage->db.handle, "ROLLBACK", NULL, NULL, NULL);
+    if (rc == TIDE_OK || rc == TIDE_SUPERSEDED)
+        stage->upload_content = 0;
     return rc;
 }

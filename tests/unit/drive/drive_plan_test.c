@@ -538,3 +538,20 @@ TEST(the_same_trees_have_the_same_plan)
     tide_drive_plan_done(&two);
     drive_world_free(world);
 }
+
+/* Found by the simulation: two files changed places, and the scan broke off after the first of them. */
+TEST(a_stranger_at_the_path_of_an_item_is_not_taken_for_it)
+{
+    struct drive_world *world = synced(2, 1);
+    struct tide_drive_plan plan;
+    const uint64_t folder = drive_child(&world->here, TIDE_DRIVE_ROOT, "d0")->id;
+    const struct drive_item a = *drive_child(&world->here, folder, "f0");
+    const struct drive_item b = *drive_child(&world->here, folder, "f1");
+    drive_find(&world->here, a.id)->birth = b.birth;
+    drive_find(&world->here, a.id)->content = b.content;
+    drive_find(&world->here, b.id)->unsure = true; /* as the last scan knew it */
+    plan_of(world, &plan);
+    assert_int_equal(plan.actions_count, 0);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
