@@ -7,6 +7,7 @@
  *
  *   download.c  content from OneDrive into a partial file; checks it
  *   place.c     gives the partial file its name; what it displaced
+ *   change.c    folders, moves, deletions, on both sides
  *   gate.c      compares what is there with what was planned
  *
  * Statuses of all of them:
@@ -45,6 +46,9 @@ struct tide_drive_act {
     int root;                /* of the folder */
     uint64_t free_min_bytes; /* that stay free on its disk (S6) */
     tide_mem *mem;
+    const char *path;     /* of the root, absolute: for the record in the trash */
+    const char *desktop;  /* the desktop's trash; NULL: there is none */
+    uint64_t now_unix_ms; /* also for that record */
 };
 
 /* ---- download.c, place.c ---- */
@@ -84,5 +88,47 @@ tide_status tide_drive_download(const struct tide_drive_act *act,
 tide_status tide_drive_displaced_end(const struct tide_drive_act *act, tide_text folder,
                                      const char *displaced, const struct tide_entry *entry,
                                      tide_text copy, bool *kept_out, tide_error *err);
+
+/* ---- change.c ---- */
+
+/* An item as its remote row has it. */
+struct tide_drive_online {
+    tide_text id;
+    tide_text parent_id;
+    tide_text name;
+    tide_drive_kind kind;
+    struct tide_drive_content content; /* of a file */
+    tide_text ctag;
+};
+/* An entry as its local row has it. */
+struct tide_drive_here {
+    tide_text folder; /* below the root */
+    tide_text name;
+    struct tide_entry entry; /* of a folder only its identity counts */
+};
+
+/* Creates a folder; one that is there already is taken: folders without baseline merge (D24).
+ * `answer_out` is zeroed or done. */
+tide_status tide_drive_mkdir_remote(const struct tide_drive_act *act, tide_text parent_id,
+                                    tide_text name, struct tide_onedrive_answer *answer_out,
+                                    tide_error *err);
+tide_status tide_drive_mkdir_local(const struct tide_drive_act *act, tide_text folder,
+                                   tide_text name, struct tide_entry *entry_out, tide_error *err);
+/* Moves and renames.  TIDE_OK also if it is at its new place already. */
+tide_status tide_drive_move_remote(const struct tide_drive_act *act,
+                                   const struct tide_drive_online *was, tide_text parent_id,
+                                   tide_text name, struct tide_onedrive_answer *answer_out,
+                                   tide_error *err);
+tide_status tide_drive_move_local(const struct tide_drive_act *act,
+                                  const struct tide_drive_here *was, tide_text folder,
+                                  tide_text name, struct tide_entry *entry_out, tide_error *err);
+/* To the recycle bin; a folder only if it is empty (S18).  TIDE_OK also if it is gone. */
+tide_status tide_drive_delete_remote(const struct tide_drive_act *act,
+                                     const struct tide_drive_online *was, tide_error *err);
+/* To the trash, a file only if it has the content of the baseline now (S4); a folder only if it
+ * is empty.  TIDE_OK also if it is gone. */
+tide_status tide_drive_delete_local(const struct tide_drive_act *act,
+                                    const struct tide_drive_here *was,
+                                    const struct tide_drive_content *baseline, tide_error *err);
 
 #endif

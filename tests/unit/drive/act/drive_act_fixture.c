@@ -42,7 +42,8 @@ struct fixture *begin(void)
     const struct tide_onedrive_options client = {
         .endpoint = ORIGIN, .bearer = TIDE_TEXT("bearer-1"), .world = tide_sim_world(f->sim)};
     OK(tide_onedrive_open(&client, tide_mem_heap(), &f->onedrive, &f->err));
-    f->act = (struct tide_drive_act){.onedrive = f->onedrive, .mem = tide_mem_heap()};
+    f->act =
+        (struct tide_drive_act){.onedrive = f->onedrive, .mem = tide_mem_heap(), .path = f->root};
     OK(tide_folder_open(f->root, &f->act.root, &f->err));
     return f;
 }
