@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -236,6 +237,15 @@ tide_status tide_folder_write(int dir, tide_text name, uint64_t offset, tide_tex
     if (close(file) != 0 && rc == TIDE_OK)
         rc = failed(errno, "write", text.text, err);
     return rc;
+}
+
+tide_status tide_folder_free(int dir, uint64_t *bytes_out, tide_error *err)
+{
+    struct statvfs info;
+    if (fstatvfs(dir, &info) != 0)
+        return tide_error_os(err, errno, "ask for the free space of a folder");
+    *bytes_out = (uint64_t)info.f_bavail * info.f_frsize;
+    return TIDE_OK;
 }
 
 /* ---- changes ---- */

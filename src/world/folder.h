@@ -61,6 +61,9 @@ tide_status tide_folder_read(int dir, tide_text name,
 tide_status tide_folder_write(int dir, tide_text name, uint64_t offset, tide_text bytes,
                               tide_error *err);
 
+/* What this user may still write to the disk of `dir`. */
+tide_status tide_folder_free(int dir, uint64_t *bytes_out, tide_error *err);
+
 /* Gives a finished file its name: syncs it, sets its modification time, renames, syncs the directory.
  * `expected` NULL: the name must be free (TIDE_EXISTS).  Else what is there must be that entry
  * (TIDE_STALE, nothing changed); then it is exchanged, and what was displaced now has the name

@@ -60,6 +60,7 @@ static tide_status on_bytes(void *arg, const char *bytes, size_t count)
         TIDE_TRY(begin(getting));
     if (count > download->size - got->at - got->bytes) {
         getting->wrong = "the content is longer than its item says";
+        got->misfit = true;
         return TIDE_SERVER;
     }
     TIDE_TRY(download->sink(download->arg, bytes, count));
@@ -90,6 +91,7 @@ static tide_status ended(struct getting *getting)
     if (getting->got->at + getting->got->bytes == getting->download->size)
         return TIDE_OK;
     getting->wrong = "the content is shorter than its item says";
+    getting->got->misfit = true;
     return TIDE_SERVER;
 }
 

@@ -254,8 +254,9 @@ struct tide_onedrive_download {
     void *arg;
 };
 struct tide_onedrive_got {
-    uint64_t at;                                /* where the first byte belonged */
-    uint64_t bytes;                             /* how many came */
+    uint64_t at;    /* where the first byte belonged */
+    uint64_t bytes; /* how many came */
+    bool misfit;    /* TIDE_SERVER, because the answer has more or fewer bytes than the item says */
     char etag[TIDE_ONEDRIVE_TAG_BYTES_MAX + 1]; /* of the content, for the next try; "" */
 };
 /* Downloads into the sink.  TIDE_OK: all bytes up to `size` came; whether they are the right ones

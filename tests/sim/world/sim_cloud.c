@@ -85,23 +85,38 @@ static void date(uint64_t now_unix_ms, struct tide_sim_answer *answer)
     tide_sim_answer_header(answer, "Date", text);
 }
 
+/* The body, also one that the wire would stream. */
+static void carry_body(const struct box_answer *from, tide_buf *out)
+{
+    char piece[4096];
+    const struct box_source *source = &from->source;
+    if (source->read == NULL)
+        TIDE_ASSERT(tide_buf_add(out, tide_buf_cstr(&from->body), from->body.bytes) == TIDE_OK);
+    for (uint64_t at = 0; source->read != NULL && at < source->bytes;) {
+        const uint64_t left = source->bytes - at;
+        const size_t count = left < sizeof piece ? (size_t)left : sizeof piece;
+        source->read(source->arg, at, piece, count);
+        TIDE_ASSERT(tide_buf_add(out, piece, count) == TIDE_OK);
+        at += count;
+    }
+}
+
 static void carry(const struct box_answer *from, struct tide_sim_answer *answer)
 {
     const struct box_plan *plan = &from->plan;
     answer->http = from->status;
-    TIDE_ASSERT(tide_buf_add(&answer->body, tide_buf_cstr(&from->body), from->body.bytes) ==
-                TIDE_OK);
+    carry_body(from, &answer->body);
     if (from->type[0] != '\0')
         tide_sim_answer_header(answer, "Content-Type", from->type);
     for (size_t i = 0; i < from->headers_count; i++)
         tide_sim_answer_header(answer, from->headers[i].name, from->headers[i].value);
     answer->think_us += (uint64_t)plan->delay_ms * 1000;
     if (plan->bytes_per_s > 0)
-        answer->think_us += (uint64_t)from->body.bytes * 1000000 / plan->bytes_per_s;
+        answer->think_us += answer->body.bytes * 1000000 / plan->bytes_per_s;
     answer->stall = plan->fate == BOX_FATE_STALL;
     answer->reset = plan->fate == BOX_FATE_RESET;
     if (plan->fate == BOX_FATE_TRUNCATE)
-        answer->truncate_from = from->body.bytes / 2;
+        answer->truncate_from = answer->body.bytes / 2;
 }
 
 void tide_sim_cloud_call(void *arg, const struct tide_request *request, uint64_t now_unix_ms,
