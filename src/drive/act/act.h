@@ -20,7 +20,7 @@
  *   TIDE_EXISTS      the name is taken online, though it was thought free (D30)
  *   else             of the calls and of the disk: try again, nothing is lost
  *
- * Invariants (tests/unit/drive/act):
+ * Invariants (tests/unit/drive/act; DAC3 with kills in drive_act_kill_test.c):
  *   DAC1  right before an effect the stamp of the local entry, and for what replaces or removes an item
  *         the item itself, is compared with the plan (S10).
  *   DAC2  no name of a user ever has partial bytes (I7), and no byte leaves the root (I18).
