@@ -180,6 +180,36 @@ bool tide_entry_same(const struct tide_entry *a, const struct tide_entry *b)
 
 /* ---- contents ---- */
 
+tide_status tide_folder_open_file(int dir, tide_text name, int *file_out, tide_error *err)
+{
+    struct name text;
+    struct tide_entry entry;
+    TIDE_TRY(name_of(name, &text, err));
+    TIDE_TRY(look(dir, text.text, 0, &entry, err));
+    if (entry.kind != TIDE_ENTRY_FILE) /* opening a pipe would wait for its other end */
+        return tide_error_set(err, TIDE_STALE, "%.200s is not a file", text.text);
+    const int file =
+        openat(dir, text.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0)
+        return failed(errno, "open", text.text, err);
+    *file_out = file;
+    return TIDE_OK;
+}
+
+tide_status tide_folder_read_at(int file, uint64_t offset, char *bytes, size_t count,
+                                tide_error *err)
+{
+    for (size_t done = 0; done < count;) {
+        const ssize_t got = pread(file, bytes + done, count - done, (off_t)(offset + done));
+        if (got < 0 && errno != EINTR)
+            return tide_error_os(err, errno, "read a file");
+        if (got == 0)
+            return tide_error_set(err, TIDE_STALE, "a file became shorter while it was read");
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_folder_read(int dir, tide_text name,
                              void (*take)(const void *bytes, size_t count, void *arg), void *arg,
                              struct tide_entry *entry_out, tide_error *err)

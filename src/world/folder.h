@@ -57,6 +57,11 @@ tide_status tide_folder_list(int dir, bool (*visit)(tide_text name, void *arg), 
 tide_status tide_folder_read(int dir, tide_text name,
                              void (*take)(const void *bytes, size_t count, void *arg), void *arg,
                              struct tide_entry *entry_out, tide_error *err);
+/* Opens a file to be read at offsets; close with tide_folder_close().  TIDE_STALE: it is no file. */
+tide_status tide_folder_open_file(int dir, tide_text name, int *file_out, tide_error *err);
+/* TIDE_STALE: the file ends before. */
+tide_status tide_folder_read_at(int file, uint64_t offset, char *bytes, size_t count,
+                                tide_error *err);
 /* Creates or continues a file of ours ("….partial"): writes `bytes` at `offset`. */
 tide_status tide_folder_write(int dir, tide_text name, uint64_t offset, tide_text bytes,
                               tide_error *err);

@@ -8,6 +8,8 @@
  *   download.c  content from OneDrive into a partial file; checks it
  *   place.c     gives the partial file its name; what it displaced
  *   change.c    folders, moves, deletions, on both sides
+ *   upload.c    content to OneDrive in fragments; checks what was sent
+ *   session.c   begins, resumes and looks up uploads
  *   gate.c      compares what is there with what was planned
  *
  * Statuses of all of them:
@@ -18,7 +20,7 @@
  *   TIDE_EXISTS      the name is taken online, though it was thought free (D30)
  *   else             of the calls and of the disk: try again, nothing is lost
  *
- * Invariants (tests/unit/drive/act):
+ * Invariants (tests/unit/drive/act; DAC3 with kills in drive_act_kill_test.c):
  *   DAC1  right before an effect the stamp of the local entry, and for what replaces or removes an item
  *         the item itself, is compared with the plan (S10).
  *   DAC2  no name of a user ever has partial bytes (I7), and no byte leaves the root (I18).
@@ -36,6 +38,9 @@ enum {
     TIDE_DRIVE_MISFITS_MAX = 3,      /* downloads of content that does not fit (D41) */
     /* Content of this size takes a while: the item is read again before it is placed. */
     TIDE_DRIVE_LONG_BYTES = 10 << 20,
+    /* Of an upload; held in memory, so that exactly what was hashed is sent (D39). */
+    TIDE_DRIVE_FRAGMENT_BYTES = 16 * TIDE_ONEDRIVE_FRAGMENT_UNIT,
+    TIDE_DRIVE_LOOKED_UP_MS = 120000, /* how long a finished upload is looked for (D38) */
 };
 
 /* What an action works with; all of it is borrowed. */
@@ -49,6 +54,13 @@ struct tide_drive_act {
     const char *path;     /* of the root, absolute: for the record in the trash */
     const char *desktop;  /* the desktop's trash; NULL: there is none */
     uint64_t now_unix_ms; /* also for that record */
+
+    /* Of an upload: its session (D6). */
+    tide_text resume; /* what an earlier run saved; empty: nothing */
+    /* Durable when it returns; then the session is found again after a crash. */
+    tide_status (*save)(void *arg, tide_text resume, tide_error *err);
+    tide_status (*sleep)(void *arg, uint64_t wait_ms); /* fails when the job must end */
+    void *arg;
 };
 
 /* ---- download.c, place.c ---- */
@@ -88,6 +100,34 @@ tide_status tide_drive_download(const struct tide_drive_act *act,
 tide_status tide_drive_displaced_end(const struct tide_drive_act *act, tide_text folder,
                                      const char *displaced, const struct tide_entry *entry,
                                      tide_text copy, bool *kept_out, tide_error *err);
+
+/* ---- upload.c, session.c ---- */
+
+struct tide_drive_upload {
+    tide_text id;                       /* whose content is replaced; empty: a new item */
+    tide_text parent_id, name;          /* of a new item */
+    struct tide_drive_content replaces; /* the remote row's, which is replaced */
+    tide_text ctag;                     /* of that row */
+    tide_text folder, here;             /* the file: its folder below the root, its name */
+    struct tide_entry entry;            /* as it was when it was hashed */
+    struct tide_drive_content content;  /* of the file, both hashes */
+    bool business;                      /* a drive whose server rewrites some files (D40) */
+};
+/* Embedded; a zeroed one is done. */
+struct tide_drive_uploaded {
+    struct tide_onedrive_answer
+        live;            /* as it is online now, also with TIDE_SUPERSEDED; may be empty */
+    bool rewritten;      /* the server changed the bytes (D40) */
+    uint64_t sent_bytes; /* over the network, in this run */
+};
+void tide_drive_uploaded_done(struct tide_drive_uploaded *uploaded);
+
+/* Uploads by session: nothing is visible before the last fragment (S7), and that one is sent only if
+ * all bytes together have the planned strong hash (D39).  A replacement is guarded by If-Match (D36).
+ * An upload that an earlier run finished is found and not repeated (D38). */
+tide_status tide_drive_upload(const struct tide_drive_act *act,
+                              const struct tide_drive_upload *plan, struct tide_drive_uploaded *out,
+                              tide_error *err);
 
 /* ---- change.c ---- */
 
