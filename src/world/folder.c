@@ -216,17 +216,14 @@ tide_status tide_folder_read(int dir, tide_text name,
 {
     struct name text;
     struct tide_entry before, after;
+    int file = -1;
     TIDE_TRY(name_of(name, &text, err));
-    TIDE_TRY(look(dir, text.text, 0, &before, err));
-    if (before.kind != TIDE_ENTRY_FILE) /* opening a pipe would wait for its other end */
-        return tide_error_set(err, TIDE_STALE, "%.200s is not a file", text.text);
-    const int file =
-        openat(dir, text.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (file < 0)
-        return failed(errno, "open", text.text, err);
+    TIDE_TRY(tide_folder_open_file(dir, name, &file, err));
+    tide_status rc = look(file, "", AT_EMPTY_PATH, &before, err);
+    if (rc == TIDE_OK && before.kind != TIDE_ENTRY_FILE)
+        rc = tide_error_set(err, TIDE_STALE, "%.200s is not a file", text.text);
     char *room = tide_mem_new(tide_mem_heap(), READ_BYTES);
-    tide_status rc = TIDE_OK;
-    if (room == NULL)
+    if (room == NULL && rc == TIDE_OK)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory to read %.200s", text.text);
     while (rc == TIDE_OK) {
         const ssize_t count = read(file, room, READ_BYTES);

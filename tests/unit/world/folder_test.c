@@ -152,6 +152,33 @@ TEST_ON(a_file_is_replaced_only_if_it_is_the_expected_one, struct fixture *f, se
     assert_int_equal(entry.bytes, 9);
 }
 
+TEST_ON(a_file_is_read_at_offsets_and_not_beyond_its_end, struct fixture *f, setup, teardown)
+{
+    int file = -1;
+    char bytes[8] = "";
+    put_file(textf("%s/a", f->root_path), "0123456789");
+    OK(tide_folder_open_file(f->root, TIDE_TEXT("a"), &file, &f->err));
+    OK(tide_folder_read_at(file, 6, bytes, 4, &f->err));
+    assert_string_equal(bytes, "6789");
+    assert_int_equal(tide_folder_read_at(file, 7, bytes, 4, &f->err), TIDE_STALE);
+    tide_folder_close(file);
+    assert_int_equal(tide_folder_open_file(f->root, TIDE_TEXT("d"), &file, &f->err), TIDE_STALE);
+    assert_int_equal(tide_folder_open_file(f->root, TIDE_TEXT("file-link"), &file, &f->err),
+                     TIDE_STALE);
+    assert_int_equal(tide_folder_open_file(f->root, TIDE_TEXT("../outside/secret"), &file, &f->err),
+                     TIDE_INVALID);
+    assert_int_equal(mkfifo(textf("%s/pipe", f->root_path), 0600), 0);
+    assert_int_equal(tide_folder_open_file(f->root, TIDE_TEXT("pipe"), &file, &f->err), TIDE_STALE);
+}
+
+TEST_ON(the_free_space_is_that_of_the_folders_disk, struct fixture *f, setup, teardown)
+{
+    uint64_t bytes = 0;
+    OK(tide_folder_free(f->root, &bytes, &f->err));
+    assert_true(bytes > 0);
+    assert_int_equal(tide_folder_free(-1, &bytes, &f->err), TIDE_IO);
+}
+
 TEST_ON(a_folder_that_is_not_empty_stays, struct fixture *f, setup, teardown)
 {
     struct tide_entry entry;

@@ -353,6 +353,25 @@ CASE(a_partial_file_of_other_content_is_not_continued)
     end(&s);
 }
 
+/* The rows knew of the change before the next run: what is left of the old content is not touched. */
+CASE(a_partial_file_is_known_by_its_content)
+{
+    struct story s = big_story(f);
+    f->after = break_off;
+    f->only = 1;
+    f->cut = 2000000;
+    EXPECT(run(f, &s), TIDE_SERVER);
+    end(&s);
+    f->after = NULL;
+    same_size(f);
+    s = story_of(f, "big.bin", NULL);
+    EXPECT(run(f, &s), TIDE_OK);
+    assert_int_equal(f->seen, 1); /* no misfit first */
+    assert_int_equal(s.out.fetched_bytes, BIG);
+    assert_int_equal(temporaries(f, ""), 1);
+    end(&s);
+}
+
 CASE(a_file_that_is_gone_online_is_superseded)
 {
     struct story s = big_story(f);

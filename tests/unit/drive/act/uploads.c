@@ -371,6 +371,24 @@ CASE(a_session_without_a_tag_is_finished_only_after_a_look)
     }
 }
 
+CASE(a_full_drive_and_a_missing_folder_are_told_apart)
+{
+    make_big(f, "big.bin");
+    struct story *s = story_of(f, "big.bin");
+    json_decref(tide_sim_cloud_control(f->cloud, f->sim, "POST", "/_cloud/drive",
+                                       TIDE_TEXT("{\"user\":\"" ME "\",\"total\":1000}")));
+    EXPECT(run(f, s), TIDE_DISK_FULL);
+    assert_false(is_online(f, "big.bin"));
+    online(f, "folder", "{\"path\":\"d\"}");
+    struct tide_onedrive_answer folder = item_at(f, "d");
+    s->plan.parent_id = folder.item.id;
+    s->saved[0] = '\0';
+    online(f, "delete", "{\"path\":\"d\"}");
+    EXPECT(run(f, s), TIDE_SUPERSEDED);
+    tide_onedrive_answer_done(&folder);
+    end(s);
+}
+
 /* ---- the server's own ideas ---- */
 
 static void other_hash(struct fixture *f, const struct tide_request *request,
