@@ -161,7 +161,8 @@ static struct tide_onedrive_answer only_file(struct fixture *f)
     struct tide_onedrive_page page;
     struct tide_onedrive_answer item = {.value = NULL};
     tide_onedrive_page_init(&page, tide_mem_heap());
-    OK(tide_onedrive_delta(f->onedrive, NULL, TIDE_TEXT(""), "", &sink, &page, &f->err));
+    OK(tide_onedrive_delta(f->onedrive, NULL, TIDE_TEXT(""), TIDE_TEXT(""), "", &sink, &page,
+                           &f->err));
     tide_onedrive_page_done(&page);
     OK(tide_onedrive_get(f->onedrive, NULL, TIDE_TEXT(""), tide_text_of(id), &item, &f->err));
     assert_int_equal(item.item.size, BYTES);
