@@ -30,6 +30,16 @@ static void got_units(tide_job *job, uint64_t now_ms)
     tide_dispatch(job->engine, now_ms);
 }
 
+/* Whether the account waits for a sign-in.  That ends when the user signs in, not at a time. */
+static bool waits_for_sign_in(const struct tide_account *account, uint64_t now_ms)
+{
+    tide_status why = TIDE_OK;
+    uint64_t until_ms = 0;
+    return tide_governor_state(account->governor, now_ms, &why, &until_ms) !=
+               TIDE_GOVERNOR_RUNNING &&
+           why == TIDE_AUTH;
+}
+
 static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_error *err)
 {
     if (job->account == NULL)
@@ -41,6 +51,9 @@ static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_er
     tide_status rc = tide_governor_charge_batch(job->account->governor, now_ms, job->brief.level,
                                                 units, parts, &again_at_ms);
     job->lacks_units = rc == TIDE_AGAIN;
+    /* The next process tries at once; a time in the row of this job would make it wait. */
+    if (rc == TIDE_AGAIN && waits_for_sign_in(job->account, now_ms))
+        again_at_ms = TIDE_NEVER;
     if (rc == TIDE_OK)
         tide_account_series_add(engine, job->account, now_ms, 0, units);
     if (rc == TIDE_OK && job->parked_for_units && !job->given_up)

@@ -167,6 +167,47 @@ OPENED(a_refusal_pauses_the_account_and_costs_no_attempt)
     test_http_stop(server);
 }
 
+struct late_fetch {
+    struct gate gate;
+    struct fetch fetch;
+};
+
+static tide_status late_fetch_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct late_fetch *late = context;
+    const tide_status rc = gate_pass(&late->gate, job);
+    return rc == TIDE_OK ? fetch_handler(job, &late->fetch, err) : rc;
+}
+
+/* The next process tries an account that waits for a sign-in at once: no job of it may have a time
+ * in its row that makes it wait longer. */
+OPENED(a_wait_for_a_sign_in_is_not_in_the_rows)
+{
+    test_http *server = test_http_start();
+    struct fetch fetch = {.url = test_http_url(server, "/status?code=401")};
+    struct late_fetch late = {.fetch = {.url = fetch.url}};
+    uint32_t kind = DEFINE(f, "fetch", fetch_handler, .context = &fetch);
+    uint32_t late_kind = DEFINE(f, "late", late_fetch_handler, .context = &late);
+    uint32_t account = account_of(f, "default");
+    start(f);
+    ENQUEUE(f, .kind = late_kind, .account = account);
+    UNTIL(get(&late.gate.arrived) == 1);
+    ENQUEUE(f, .kind = kind, .account = account);
+    UNTIL(get(&fetch.last_http) == 401 && progress(f).running[0] + progress(f).running[1] == 1);
+    gate_open(&late.gate);
+    UNTIL(get(&late.fetch.parked) == 1);
+    REFUSED(tide_engine_wait(f->engine, 600, err), TIDE_TIMEOUT);
+    assert_int_equal(get(&late.fetch.parked), 1); /* it is not tried while the account waits */
+    assert_int_equal(test_http_requests(server), 1);
+    fixture_close(f);
+    fixture_open(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 0"), 2);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE not_before > "
+                            "(julianday('now') - 2440587.5) * 86400000 + 10000"),
+                     0);
+    test_http_stop(server);
+}
+
 struct crowd {
     const char *url;
     uint64_t last_code; /* of a refusal, as the handler saw it */
