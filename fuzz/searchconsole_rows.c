@@ -1,4 +1,4 @@
-/* searchconsole_rows.c - any bytes as an answer of search analytics (GSR1, GSR2): the result does
+/* searchconsole_rows.c - any bytes as an answer of search analytics (GSR1, LST2): the result does
  * not depend on how they are split, and accepted text is JSON to the library too.  The first
  * byte says how the text is split. */
 #include "fuzz.h"

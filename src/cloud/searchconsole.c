@@ -253,7 +253,7 @@ tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
     } else {
         rc = tide_error_set(err, TIDE_INVALID, "the name of site %.100s is too long", query->site);
     }
-    if (rc == TIDE_OK || (rc == TIDE_SERVER && rows.wrong != NULL))
+    if (rc == TIDE_OK || (rc == TIDE_SERVER && rows.list.failed == TIDE_SERVER))
         rc = tide_sc_rows_end(&rows, page_out, err);
     tide_sc_rows_done(&rows);
     return rc;

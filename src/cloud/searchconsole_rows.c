@@ -7,20 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static tide_status give_row(void *arg, tide_text text);
+
 void tide_sc_rows_init(struct tide_sc_rows *self, uint32_t dimensions,
                        const struct tide_sc_sink *sink, tide_mem *mem)
 {
     *self = (struct tide_sc_rows){.dimensions = dimensions, .sink = sink};
-    tide_buf_init(&self->row, mem, TIDE_SC_ROW_BYTES_MAX);
-    tide_buf_init(&self->rest, mem, TIDE_SC_REST_BYTES_MAX);
+    tide_api_list_init_text(&self->list, "rows", TIDE_SC_ROW_BYTES_MAX, give_row, self, mem);
+    self->list.optional = true; /* Google leaves it out where there are none */
     for (int i = 0; i < TIDE_SC_DIMENSIONS; i++)
         tide_buf_init(&self->text[i], mem, TIDE_SC_KEY_BYTES_MAX);
 }
 
 void tide_sc_rows_done(struct tide_sc_rows *self)
 {
-    tide_buf_done(&self->row);
-    tide_buf_done(&self->rest);
+    tide_api_list_done(&self->list);
     for (int i = 0; i < TIDE_SC_DIMENSIONS; i++)
         tide_buf_done(&self->text[i]);
 }
@@ -28,12 +29,9 @@ void tide_sc_rows_done(struct tide_sc_rows *self)
 void tide_sc_rows_restart(void *arg)
 {
     struct tide_sc_rows *self = arg;
-    struct tide_sc_rows fresh = {
-        .dimensions = self->dimensions, .sink = self->sink, .row = self->row, .rest = self->rest};
-    memcpy(fresh.text, self->text, sizeof fresh.text);
-    *self = fresh;
-    tide_buf_clear(&self->row);
-    tide_buf_clear(&self->rest);
+    tide_api_list_restart(&self->list);
+    self->wrong = NULL;
+    self->bytes = 0;
     if (self->sink->restart != NULL)
         self->sink->restart(self->sink->arg);
 }
@@ -41,7 +39,6 @@ void tide_sc_rows_restart(void *arg)
 static tide_status wrong(struct tide_sc_rows *self, const char *why)
 {
     self->wrong = why;
-    self->failed = TIDE_SERVER;
     return TIDE_SERVER;
 }
 
@@ -242,9 +239,10 @@ static bool take_member(struct tide_sc_rows *self, struct cursor *in, struct tid
     return skip_value(in);
 }
 
-static tide_status give_row(struct tide_sc_rows *self, const char *bytes, size_t count)
+static tide_status give_row(void *arg, tide_text text)
 {
-    struct cursor in = {bytes, bytes + count};
+    struct tide_sc_rows *self = arg;
+    struct cursor in = {text.data, text.data + text.bytes};
     struct tide_sc_row row = {.position = NAN};
     /* Without dimensions there is one row, and it has no keys. */
     const unsigned needed = self->dimensions == 0 ? 6u : 7u;
@@ -255,136 +253,19 @@ static tide_status give_row(struct tide_sc_rows *self, const char *bytes, size_t
     while (good && take_byte(&in, ','));
     if (!good || !take_byte(&in, '}') || (seen & needed) != needed)
         return wrong(self, "a row is malformed");
-    if (self->rows == TIDE_SC_ROWS_MAX)
+    if (self->list.elements > TIDE_SC_ROWS_MAX)
         return wrong(self, "more rows than a page may have");
-    self->rows++;
     const tide_status rc = self->sink->visit(&row, self->sink->arg);
-    if (rc != TIDE_OK) {
+    if (rc != TIDE_OK)
         self->wrong = "the rows could not be stored";
-        self->failed = rc;
-    }
     return rc;
-}
-
-/* ---- finding rows ---- */
-
-/* Scans inside a row; returns how many bytes belong to it. */
-static size_t row_part(struct tide_sc_rows *self, const char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char byte = bytes[i];
-        if (self->escaped) {
-            self->escaped = false;
-        } else if (self->in_string) {
-            self->escaped = byte == '\\';
-            self->in_string = byte != '"';
-        } else if (byte == '"') {
-            self->in_string = true;
-        } else if (byte == '{' || byte == '[') {
-            self->row_depth++;
-        } else if ((byte == '}' || byte == ']') && --self->row_depth == 0) {
-            self->in_row = false;
-            return i + 1;
-        }
-    }
-    return count;
-}
-
-static tide_status rows_bytes(struct tide_sc_rows *self, const char *bytes, size_t count,
-                              size_t *used_out)
-{
-    tide_status rc = TIDE_OK;
-    size_t i = 0;
-    while (rc == TIDE_OK && i < count && self->in_rows) {
-        if (self->in_row) {
-            const size_t part = row_part(self, bytes + i, count - i);
-            if (self->in_row || self->row.bytes > 0)
-                rc = tide_buf_add(&self->row, bytes + i, part);
-            if (rc != TIDE_OK)
-                return wrong(self, "a row is too long");
-            if (!self->in_row) {
-                const tide_text whole =
-                    self->row.bytes > 0 ? tide_buf_text(&self->row) : (tide_text){bytes + i, part};
-                rc = give_row(self, whole.data, whole.bytes);
-                tide_buf_clear(&self->row);
-                self->want_comma = true;
-            }
-            i += part;
-            continue;
-        }
-        const char byte = bytes[i];
-        if (byte == '{' && !self->want_comma) {
-            self->in_row = true;
-            self->row_depth = 0;
-            continue; /* this byte is part of the row */
-        }
-        if (byte == ',' && self->want_comma)
-            self->want_comma = false;
-        else if (byte == ']' && (self->want_comma || self->rows == 0))
-            self->in_rows = false;
-        else if (strchr(" \t\r\n", byte) == NULL || byte == '\0')
-            return wrong(self, "the list of rows is malformed");
-        i++;
-    }
-    *used_out = i;
-    return rc;
-}
-
-/* One byte outside of rows: copies it and looks for the name "rows". */
-static tide_status rest_byte(struct tide_sc_rows *self, char byte)
-{
-    if (tide_buf_add(&self->rest, &byte, 1) != TIDE_OK)
-        return wrong(self, "the answer is too long");
-    if (self->in_string) {
-        if (self->escaped) {
-            self->escaped = false;
-        } else if (byte == '\\') {
-            self->escaped = true;
-        } else if (byte == '"') {
-            self->in_string = false;
-            return TIDE_OK;
-        }
-        if (self->key_bytes < sizeof self->key)
-            self->key[self->key_bytes] = byte;
-        self->key_bytes++;
-        return TIDE_OK;
-    }
-    if (byte == '"') {
-        self->in_string = true;
-        self->key_bytes = 0;
-    } else if (byte == ':') {
-        self->rows_next =
-            self->depth == 1 && self->key_bytes == 4 && memcmp(self->key, "rows", 4) == 0;
-    } else if (byte == '[' && self->rows_next) {
-        if (self->rows_seen)
-            return wrong(self, "\"rows\" occurs twice");
-        self->rows_seen = true;
-        self->rows_next = false;
-        self->in_rows = true;
-        self->want_comma = false;
-        return tide_buf_add(&self->rest, "]", 1);
-    } else if (byte == '{' || byte == '[') {
-        self->depth++;
-    } else if (byte == '}' || byte == ']') {
-        self->depth--;
-    }
-    return TIDE_OK;
 }
 
 tide_status tide_sc_rows_write(void *arg, const char *bytes, size_t count)
 {
     struct tide_sc_rows *self = arg;
-    size_t i = 0;
     self->bytes += count;
-    while (self->failed == TIDE_OK && i < count) {
-        size_t used = 1;
-        const tide_status rc = self->in_rows ? rows_bytes(self, bytes + i, count - i, &used)
-                                             : rest_byte(self, bytes[i]);
-        if (rc != TIDE_OK && self->failed == TIDE_OK)
-            self->failed = rc;
-        i += used;
-    }
-    return self->failed;
+    return tide_api_list_write(&self->list, bytes, count);
 }
 
 /* ---- the end ---- */
@@ -405,18 +286,11 @@ tide_status tide_sc_rows_end(struct tide_sc_rows *self, struct tide_sc_page *pag
                              tide_error *err)
 {
     json_t *rest = NULL;
-    if (self->failed == TIDE_OK && self->in_rows)
-        (void)wrong(self, "the answer is cut off");
-    if (self->failed == TIDE_OK &&
-        (tide_json_parse(tide_buf_text(&self->rest), &rest, NULL) != TIDE_OK ||
-         !json_is_object(rest)))
-        (void)wrong(self, "the answer is not a JSON object");
-    if (self->failed != TIDE_OK) {
-        json_decref(rest);
-        return tide_error_set(err, self->failed, "search analytics: %s",
-                              self->wrong == NULL ? "no memory" : self->wrong);
-    }
-    *page_out = (struct tide_sc_page){.rows = self->rows, .bytes = self->bytes};
+    const tide_status rc = tide_api_list_end(&self->list, &rest, NULL);
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "search analytics: %s",
+                              self->wrong != NULL ? self->wrong : self->list.wrong);
+    *page_out = (struct tide_sc_page){.rows = (uint32_t)self->list.elements, .bytes = self->bytes};
     const char *by = json_string_value(json_object_get(rest, "responseAggregationType"));
     page_out->by_page = by != NULL && equals_folded(by, "bypage");
     const json_t *metadata = json_object_get(rest, "metadata");

@@ -9,41 +9,25 @@
  *
  * Invariants:
  *   GSR1  TIDE_OK at the end means: the whole text is one JSON object, and every row of "rows" was
- *         passed to the sink, in order, once.
- *   GSR2  the result does not depend on how the text is split.
- *   GSR3  a failure is final.
- *   GSR4  memory: one row and 64 KiB for the rest.
+ *         passed to the sink, in order, once; and the other promises of net/api/list.h.
  */
 #ifndef TIDE_CLOUD_SEARCHCONSOLE_ROWS_H
 #define TIDE_CLOUD_SEARCHCONSOLE_ROWS_H
 
 #include "base/json.h"
 #include "cloud/searchconsole.h"
+#include "net/api/list.h"
 
-enum {
-    TIDE_SC_ROW_BYTES_MAX = 256 << 10,
-    TIDE_SC_REST_BYTES_MAX = 64 << 10,
-};
+enum { TIDE_SC_ROW_BYTES_MAX = 256 << 10 };
 
-/* Embedded; use only `rows` and `wrong`. */
+/* Embedded. */
 struct tide_sc_rows {
     uint32_t dimensions;
-    const struct tide_sc_sink *sink;   /* borrowed */
-    tide_buf row;                      /* a row that arrived in several parts */
-    tide_buf rest;                     /* the answer with an empty "rows" */
+    const struct tide_sc_sink *sink; /* borrowed */
+    struct tide_api_list list;
     tide_buf text[TIDE_SC_DIMENSIONS]; /* unescaped keys */
-    tide_status failed;
-    const char *wrong; /* why; a literal */
-    uint32_t rows;
+    const char *wrong;                 /* with a row; a literal */
     uint64_t bytes;
-    unsigned depth; /* outside of rows */
-    unsigned row_depth;
-    bool in_rows, in_row, in_string, escaped;
-    bool want_comma; /* between rows */
-    bool rows_next;  /* the value of "rows" follows */
-    bool rows_seen;
-    char key[8]; /* of the outermost object, when short */
-    size_t key_bytes;
 };
 
 void tide_sc_rows_init(struct tide_sc_rows *self, uint32_t dimensions,

@@ -13,6 +13,13 @@ void tide_api_list_init(struct tide_api_list *self, const char *name, size_t ele
     tide_buf_init(&self->rest, mem, TIDE_API_LIST_REST_BYTES_MAX);
 }
 
+void tide_api_list_init_text(struct tide_api_list *self, const char *name, size_t element_bytes_max,
+                             tide_api_element_text *text, void *arg, tide_mem *mem)
+{
+    tide_api_list_init(self, name, element_bytes_max, NULL, arg, mem);
+    self->text = text;
+}
+
 void tide_api_list_done(struct tide_api_list *self)
 {
     tide_buf_done(&self->element);
@@ -25,7 +32,9 @@ void tide_api_list_restart(void *arg)
     const struct tide_api_list old = *self;
     *self = (struct tide_api_list){.name = old.name,
                                    .visit = old.visit,
+                                   .text = old.text,
                                    .arg = old.arg,
+                                   .optional = old.optional,
                                    .element = old.element,
                                    .rest = old.rest};
     tide_buf_rest(&self->element);
@@ -63,7 +72,7 @@ static size_t element_part(struct tide_api_list *self, const char *bytes, size_t
     return count;
 }
 
-static tide_status element_give(struct tide_api_list *self, tide_text text)
+static tide_status element_parse(struct tide_api_list *self, tide_text text)
 {
     json_t *element = NULL;
     tide_status rc = tide_json_parse(text, &element, NULL);
@@ -73,10 +82,19 @@ static tide_status element_give(struct tide_api_list *self, tide_text text)
         json_decref(element);
         return fail(self, TIDE_SERVER, "an element of the list is malformed");
     }
-    self->elements++;
     rc = self->visit(self->arg, element);
     json_decref(element);
-    return rc == TIDE_OK ? rc : fail(self, rc, "an element of the list was not accepted");
+    return rc;
+}
+
+static tide_status element_give(struct tide_api_list *self, tide_text text)
+{
+    self->elements++;
+    const tide_status rc =
+        self->text != NULL ? self->text(self->arg, text) : element_parse(self, text);
+    if (rc != TIDE_OK && self->failed == TIDE_OK)
+        return fail(self, rc, "an element of the list was not accepted");
+    return rc;
 }
 
 /* Takes bytes of an element.  One that is whole in `bytes` is not copied. */
@@ -214,7 +232,8 @@ tide_status tide_api_list_end(struct tide_api_list *self, json_t **rest_out, tid
         else if (rc != TIDE_OK || !json_is_object(rest))
             (void)fail(self, TIDE_SERVER, "the answer is not a JSON object");
         /* A name with escapes was not recognized: its elements must not be taken for none. */
-        else if (!self->list_seen || json_array_size(json_object_get(rest, self->name)) != 0)
+        else if ((!self->list_seen && !self->optional) ||
+                 json_array_size(json_object_get(rest, self->name)) != 0)
             (void)fail(self, TIDE_SERVER, "the answer has no list");
     }
     if (self->failed != TIDE_OK) {

@@ -1,8 +1,8 @@
 /* list.h - takes an answer with one long list apart while it streams in.
  *
  * A page of changes is an object with a list of up to thousands of objects and a few texts around
- * it.  A JSON library would build all of it first; here each element is parsed alone and passed on,
- * so that a page costs the memory of its largest element.
+ * it.  A JSON library would build all of it first; here each element is passed on alone, parsed or as
+ * its text, so that a page costs the memory of its largest element.
  *
  * It repairs nothing: text that is not JSON, a list that is missing or occurs twice, or an element
  * that is not an object, is TIDE_SERVER.
@@ -26,12 +26,16 @@ enum {
 
 /* An element, borrowed for the call.  Another status ends the answer with it. */
 typedef tide_status tide_api_element_visit(void *arg, const json_t *element);
+/* The same for a caller with a parser of its own: braces that match, and nothing else is checked. */
+typedef tide_status tide_api_element_text(void *arg, tide_text element);
 
-/* Embedded; use only `elements`, `failed` and `wrong`. */
+/* Embedded; use only `optional`, `elements`, `failed` and `wrong`. */
 struct tide_api_list {
-    const char *name; /* of the list, in the outermost object; borrowed */
-    tide_api_element_visit *visit;
+    const char *name;              /* of the list, in the outermost object; borrowed */
+    tide_api_element_visit *visit; /* one of these two */
+    tide_api_element_text *text;
     void *arg;
+    bool optional;    /* an answer without the list has no elements */
     tide_buf element; /* one that arrived in several parts */
     tide_buf rest;    /* the answer with an empty list */
     tide_status failed;
@@ -50,6 +54,8 @@ struct tide_api_list {
 
 void tide_api_list_init(struct tide_api_list *self, const char *name, size_t element_bytes_max,
                         tide_api_element_visit *visit, void *arg, tide_mem *mem);
+void tide_api_list_init_text(struct tide_api_list *self, const char *name, size_t element_bytes_max,
+                             tide_api_element_text *text, void *arg, tide_mem *mem);
 void tide_api_list_done(struct tide_api_list *self); /* a zeroed one is fine */
 void tide_api_list_restart(void *self);              /* another answer begins */
 /* A tide_sink_write.  TIDE_SERVER, or what `visit` returned. */

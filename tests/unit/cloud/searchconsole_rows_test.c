@@ -1,4 +1,4 @@
-/* The extractor of search analytics rows (GSR1 to GSR4 of searchconsole_rows.h).
+/* The extractor of search analytics rows (GSR1 of searchconsole_rows.h, LST1 to LST4 of net/api/list.h).
  *
  * Goal: it gives out exactly the rows that a JSON library sees, however the text is cut,
  * and refuses what the library refuses.
