@@ -4,45 +4,18 @@
 #   MESSAGES LIEER_WALL_S LIEER_CPU_S OUR_WALL_S OUR_CPU_S
 # Both use https to Google's own host names, in a network namespace with a hosts file
 # and a temporary certificate authority; both store and index.
-# Exits with 77 and a line on stderr where the machine cannot do that.
+# Exits with 77 and a line where the machine cannot do that.
 set -euo pipefail
 build=$(realpath "$1")
 messages=$2
 size=$3
 here=$(realpath "$0")
 
-if [ -z "${LIEER_INSIDE:-}" ]; then
-    for tool in gmi notmuch openssl unshare ip curl; do
-        command -v "$tool" >/dev/null || { echo "$tool is not installed" >&2; exit 77; }
-    done
-    if [ "$(id -u)" -eq 0 ]; then
-        apart=(unshare --mount --net --pid --fork --kill-child)
-    else
-        apart=(unshare --user --map-root-user --mount --net --pid --fork --kill-child)
-    fi
-    "${apart[@]}" true 2>/dev/null || { echo "this machine allows no namespaces" >&2; exit 77; }
-    LIEER_INSIDE=1 exec "${apart[@]}" "$here" "$build" "$messages" "$size"
-fi
-
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-ip link set lo up
-names=(accounts.google.com oauth2.googleapis.com www.googleapis.com gmail.googleapis.com)
-{
-    echo "127.0.0.1 localhost"
-    printf '127.0.0.1 %s\n' "${names[@]}"
-} >"$dir/hosts"
-mount --bind "$dir/hosts" /etc/hosts
-
-cd "$dir"
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj '/CN=A test authority' \
-    -keyout ca.key -out ca.pem 2>/dev/null
-openssl req -newkey rsa:2048 -nodes -subj '/CN=localhost' -keyout key.pem -out req.pem 2>/dev/null
-printf 'subjectAltName=%s' "$(printf ',DNS:%s' "${names[@]}" | cut -c 2-)" >ext
-openssl x509 -req -in req.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext \
-    -out cert.pem 2>/dev/null
+# shellcheck source=tests/support/private_names.sh
+. "$(dirname "$here")/../tests/support/private_names.sh"
+enter_namespace "gmi notmuch" "$here" "$build" "$messages" "$size"
+make_names "${google_names[@]}"
 mount --bind ca.pem /etc/ssl/certs/ca-certificates.crt
-export HTTPLIB2_CA_CERTS=$dir/ca.pem SSL_CERT_FILE=$dir/ca.pem CURL_CA_BUNDLE=$dir/ca.pem
 
 user=reader@example.com
 mailbox=$user=$messages
@@ -52,7 +25,7 @@ exec 3< <(exec "$build/cloudbox/serve/tidemark-cloud" --listen 127.0.0.1:443 --t
     --mailbox "$mailbox" 2>cloud.log)
 read -r _ <&3 || { cat cloud.log >&2; exit 1; }
 
-export HOME=$dir NOTMUCH_CONFIG=$dir/notmuch-config BROWSER="curl -sSL -o /dev/null %s &"
+export NOTMUCH_CONFIG=$dir/notmuch-config BROWSER="curl -sSL -o /dev/null %s &"
 mkdir mail
 cat >"$NOTMUCH_CONFIG" <<CONFIG
 [database]

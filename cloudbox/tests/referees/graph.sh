@@ -8,7 +8,7 @@ here=$(realpath "$0")
 # shellcheck source=cloudbox/tests/referees/microsoft.sh
 . "$(dirname "$here")/microsoft.sh"
 
-if [ -z "${MICROSOFT_INSIDE:-}" ]; then
+if [ -z "${PRIVATE_NAMES:-}" ]; then
     command -v npm >/dev/null || skip "npm is not installed"
     mkdir -p "$work"
     work=$(realpath "$work")
@@ -19,8 +19,8 @@ if [ -z "${MICROSOFT_INSIDE:-}" ]; then
         cp "$work/package-lock.json" "$work/node_modules/.installed"
     fi
 fi
-enter_namespace "$here" "$cloud" "$work" node
-make_names
+enter_namespace "node jq" "$here" "$cloud" "$work"
+make_names "${microsoft_names[@]}"
 start_cloud "$cloud" 450
 cd "$work"
 NODE_EXTRA_CA_CERTS=$dir/ca.pem node graph.mjs referee 450

@@ -3,50 +3,15 @@
 # signs in at the cloud and pulls a whole mailbox, then the changes since.  It
 # knows only Google's host names and https, so it runs in a network namespace of
 # its own, with a hosts file and a certificate authority made for the occasion.
-#
-# Ends with status 77 (skipped) and a line where the machine cannot do that.
 set -euo pipefail
 cloud=$(realpath "$1")
 messages=${2:-2000}
 here=$(realpath "$0")
 
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
-
-if [ -z "${LIEER_INSIDE:-}" ]; then
-    for tool in gmi notmuch openssl unshare ip curl jq; do
-        command -v "$tool" >/dev/null || skip "$tool is not installed"
-    done
-    if [ "$(id -u)" -eq 0 ]; then
-        apart=(unshare --mount --net --pid --fork --kill-child)
-    else
-        apart=(unshare --user --map-root-user --mount --net --pid --fork --kill-child)
-    fi
-    "${apart[@]}" true 2>/dev/null || skip "this machine allows no namespaces"
-    LIEER_INSIDE=1 exec "${apart[@]}" "$here" "$cloud" "$messages"
-fi
-
-# ---- inside: nothing but loopback, and Google's names point to it ----
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-ip link set lo up
-names=(accounts.google.com oauth2.googleapis.com www.googleapis.com gmail.googleapis.com)
-{
-    echo "127.0.0.1 localhost"
-    printf '127.0.0.1 %s\n' "${names[@]}"
-} >"$dir/hosts"
-mount --bind "$dir/hosts" /etc/hosts
-
-cd "$dir"
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj '/CN=A test authority' \
-    -keyout ca.key -out ca.pem 2>/dev/null
-openssl req -newkey rsa:2048 -nodes -subj '/CN=localhost' -keyout key.pem -out req.pem 2>/dev/null
-printf 'subjectAltName=%s' "$(printf ',DNS:%s' "${names[@]}" | cut -c 2-)" >ext
-openssl x509 -req -in req.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext \
-    -out cert.pem 2>/dev/null
-export HTTPLIB2_CA_CERTS=$dir/ca.pem SSL_CERT_FILE=$dir/ca.pem CURL_CA_BUNDLE=$dir/ca.pem
+# shellcheck source=tests/support/private_names.sh
+. "$(dirname "$here")/../../../tests/support/private_names.sh"
+enter_namespace "gmi notmuch jq" "$here" "$cloud" "$messages"
+make_names "${google_names[@]}"
 
 user=reader@example.com
 exec 3< <(exec "$cloud" --listen 127.0.0.1:443 --tls cert.pem,key.pem --auto-consent --quota off \
@@ -54,7 +19,7 @@ exec 3< <(exec "$cloud" --listen 127.0.0.1:443 --tls cert.pem,key.pem --auto-con
 read -r _ <&3 || { cat cloud.log; exit 1; }
 
 # ---- sign in through the page, as a person would; the browser is curl ----
-export HOME=$dir NOTMUCH_CONFIG=$dir/notmuch-config BROWSER="curl -sSL -o /dev/null %s &"
+export NOTMUCH_CONFIG=$dir/notmuch-config BROWSER="curl -sSL -o /dev/null %s &"
 mkdir mail
 cat >"$NOTMUCH_CONFIG" <<CONFIG
 [database]

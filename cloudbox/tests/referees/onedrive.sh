@@ -7,8 +7,8 @@ files=${2:-200}
 here=$(realpath "$0")
 # shellcheck source=cloudbox/tests/referees/microsoft.sh
 . "$(dirname "$here")/microsoft.sh"
-enter_namespace "$here" "$cloud" "$files" onedrive
-make_names
+enter_namespace "onedrive jq" "$here" "$cloud" "$files"
+make_names "${microsoft_names[@]}"
 mount --bind "$dir/ca.pem" /etc/ssl/certs/ca-certificates.crt # libcurl's own default
 start_cloud "$cloud" "$files"
 

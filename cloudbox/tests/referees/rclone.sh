@@ -7,8 +7,8 @@ files=${2:-300}
 here=$(realpath "$0")
 # shellcheck source=cloudbox/tests/referees/microsoft.sh
 . "$(dirname "$here")/microsoft.sh"
-enter_namespace "$here" "$cloud" "$files" rclone
-make_names
+enter_namespace "rclone jq" "$here" "$cloud" "$files"
+make_names "${microsoft_names[@]}"
 start_cloud "$cloud" "$files"
 drive=$(curl -sSf -H 'Authorization: Bearer referee' $api/v1.0/me/drive | jq -r .id)
 # For a business drive it compares QuickXorHash; this version knows only SHA-1 for personal ones.
