@@ -190,18 +190,26 @@ static tide_status page_get(tide_onedrive *onedrive, struct tide_api_ask *ask, c
     return tide_api_ask_named(ask, rc, err);
 }
 
+static tide_status list_get(tide_onedrive *onedrive, tide_job *job, uint32_t method,
+                            tide_text drive, tide_text id, const char *link,
+                            const struct tide_onedrive_sink *sink, struct tide_onedrive_page *page,
+                            tide_error *err)
+{
+    struct tide_api_ask ask;
+    tide_onedrive_ask(&ask, onedrive, job, method, drive);
+    tide_onedrive_ask_item(&ask, id);
+    tide_api_ask_add(&ask, method == TIDE_ONEDRIVE_DELTA ? "/delta?" SELECT : "/children?" SELECT);
+    const tide_status rc = page_get(onedrive, &ask, link, sink, page, err);
+    tide_api_ask_done(&ask);
+    return rc;
+}
+
 tide_status tide_onedrive_children(tide_onedrive *onedrive, tide_job *job, tide_text drive,
                                    tide_text id, const char *link,
                                    const struct tide_onedrive_sink *sink,
                                    struct tide_onedrive_page *page, tide_error *err)
 {
-    struct tide_api_ask ask;
-    tide_onedrive_ask(&ask, onedrive, job, TIDE_ONEDRIVE_CHILDREN, drive);
-    tide_onedrive_ask_item(&ask, id);
-    tide_api_ask_add(&ask, "/children?" SELECT);
-    const tide_status rc = page_get(onedrive, &ask, link, sink, page, err);
-    tide_api_ask_done(&ask);
-    return rc;
+    return list_get(onedrive, job, TIDE_ONEDRIVE_CHILDREN, drive, id, link, sink, page, err);
 }
 
 tide_status tide_onedrive_delta(tide_onedrive *onedrive, tide_job *job, tide_text drive,
@@ -209,11 +217,5 @@ tide_status tide_onedrive_delta(tide_onedrive *onedrive, tide_job *job, tide_tex
                                 const struct tide_onedrive_sink *sink,
                                 struct tide_onedrive_page *page, tide_error *err)
 {
-    struct tide_api_ask ask;
-    tide_onedrive_ask(&ask, onedrive, job, TIDE_ONEDRIVE_DELTA, drive);
-    tide_onedrive_ask_item(&ask, id);
-    tide_api_ask_add(&ask, "/delta?" SELECT);
-    const tide_status rc = page_get(onedrive, &ask, link, sink, page, err);
-    tide_api_ask_done(&ask);
-    return rc;
+    return list_get(onedrive, job, TIDE_ONEDRIVE_DELTA, drive, id, link, sink, page, err);
 }
