@@ -254,6 +254,10 @@ struct box_user *box_cloud_user_need(box_cloud *cloud, tide_text email, tide_err
 /* A part of the user changed: keeps the change (taken) under the user's address, and
  * tells the services after the request. */
 void box_user_changed(struct box_user *user, json_t *change);
+/* Reads a number that a user was made with, and settles it in `settings`; 0 or missing: `fallback`.
+ * `what`: whose it is, for the error. */
+tide_status box_user_setting(json_t *settings, const char *what, const char *key, uint64_t fallback,
+                             uint64_t max, uint64_t *number_out, tide_error *err);
 
 /* Whom a bearer token stands for.  false: unknown, expired or revoked. */
 bool box_cloud_identify(box_cloud *cloud, tide_text token, struct box_principal *principal_out);

@@ -197,3 +197,19 @@ void box_users_tell(box_cloud *cloud)
         user->changed = false;
     }
 }
+
+tide_status box_user_setting(json_t *settings, const char *what, const char *key, uint64_t fallback,
+                             uint64_t max, uint64_t *number_out, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    *number_out = 0;
+    if (json_object_get(settings, key) != NULL)
+        rc = tide_json_get_u64(settings, key, number_out, err);
+    if (rc == TIDE_OK && *number_out > max)
+        rc = tide_error_set(err, TIDE_INVALID, "\"%s\" of a %s cannot be %llu", key, what,
+                            (unsigned long long)*number_out);
+    if (*number_out == 0)
+        *number_out = fallback;
+    json_object_set_new(settings, key, json_integer((json_int_t)*number_out));
+    return rc;
+}

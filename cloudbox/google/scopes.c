@@ -2,11 +2,7 @@
 
 #include "cloudbox/gate/http.h"
 
-static const struct {
-    uint32_t scope;
-    const char *text;
-    const char *alias; /* as OpenID writes it, or NULL */
-} scopes_known[] = {
+static const struct box_scope_text scopes_known[] = {
     {BOX_SCOPE_MAIL, "https://mail.google.com/", NULL},
     {BOX_SCOPE_MODIFY, "https://www.googleapis.com/auth/gmail.modify", NULL},
     {BOX_SCOPE_READONLY, "https://www.googleapis.com/auth/gmail.readonly", NULL},
@@ -44,15 +40,21 @@ uint32_t box_scopes_parse(tide_text text)
     return scopes;
 }
 
-void box_scopes_text(uint32_t scopes, tide_buf *out)
+void box_scopes_list(const struct box_scope_text *known, size_t count, uint32_t scopes,
+                     tide_buf *out)
 {
     bool first = true;
-    for (size_t i = 0; i < SCOPES_COUNT; i++) {
-        if ((scopes & scopes_known[i].scope) == 0)
+    for (size_t i = 0; i < count; i++) {
+        if ((scopes & known[i].scope) == 0)
             continue;
         if (!first)
             box_add_cstr(out, " ");
-        box_add_cstr(out, scopes_known[i].text);
+        box_add_cstr(out, known[i].text);
         first = false;
     }
+}
+
+void box_scopes_text(uint32_t scopes, tide_buf *out)
+{
+    box_scopes_list(scopes_known, SCOPES_COUNT, scopes, out);
 }

@@ -22,6 +22,15 @@ enum {
     BOX_SCOPE_ALL = (1 << 13) - 1,
 };
 
+struct box_scope_text {
+    uint32_t scope;
+    const char *text;
+    const char *alias; /* as OpenID writes it, or NULL */
+};
+/* The texts of these bits, with a space between them. */
+void box_scopes_list(const struct box_scope_text *known, size_t count, uint32_t scopes,
+                     tide_buf *out);
+
 /* "https://www.googleapis.com/auth/gmail.readonly openid" <-> bits.  Unknown
  * scopes are left out. */
 uint32_t box_scopes_parse(tide_text text);

@@ -83,77 +83,84 @@ static void locked(struct box_call *call, const struct box_strike *strike)
 
 /* ---- after it ---- */
 
-/* The answer's JSON with its items; NULL: it is a refusal. */
-static json_t *page_of(const struct box_call *call)
+/* Changes the items of a page, unless the answer is a refusal. */
+static void spoil(struct box_call *call, void (*change)(json_t *items))
 {
     json_t *page =
         json_loadb(tide_buf_cstr(&call->answer->body), call->answer->body.bytes, 0, NULL);
-    if (json_is_array(json_object_get(page, "value")))
-        return page;
-    json_decref(page);
-    return NULL;
+    json_t *items = json_object_get(page, "value");
+    if (json_is_array(items)) {
+        change(items);
+        box_answer_json(call->answer, 200, page, false);
+    } else {
+        json_decref(page);
+    }
+}
+
+static void turn(json_t *items)
+{
+    json_t *turned = json_array();
+    for (size_t i = json_array_size(items); i > 0; i--)
+        json_array_append(turned, json_array_get(items, i - 1));
+    json_array_clear(items);
+    json_array_extend(items, turned);
+    json_decref(turned);
 }
 
 static void backwards(struct box_call *call, const struct box_strike *strike)
 {
-    json_t *page = page_of(call);
     (void)strike;
-    if (page == NULL)
-        return;
-    json_t *turned = json_array();
-    const json_t *items = json_object_get(page, "value");
+    spoil(call, turn);
+}
+
+static void drop_removals(json_t *items)
+{
     for (size_t i = json_array_size(items); i > 0; i--)
-        json_array_append(turned, json_array_get(items, i - 1));
-    json_object_set_new(page, "value", turned);
-    box_answer_json(call->answer, 200, page, false);
+        if (json_object_get(json_array_get(items, i - 1), "deleted") != NULL)
+            json_array_remove(items, i - 1);
 }
 
 static void no_removals(struct box_call *call, const struct box_strike *strike)
 {
-    json_t *page = page_of(call);
     (void)strike;
-    if (page == NULL)
-        return;
-    json_t *items = json_object_get(page, "value");
-    for (size_t i = json_array_size(items); i > 0; i--)
-        if (json_object_get(json_array_get(items, i - 1), "deleted") != NULL)
-            json_array_remove(items, i - 1);
-    box_answer_json(call->answer, 200, page, false);
+    spoil(call, drop_removals);
+}
+
+static void drop_paths(json_t *items)
+{
+    size_t i = 0;
+    json_t *item = NULL;
+    json_array_foreach(items, i, item)
+    {
+        json_object_del(json_object_get(item, "parentReference"), "path");
+    }
 }
 
 /* As Microsoft's page says. */
 static void no_paths(struct box_call *call, const struct box_strike *strike)
 {
-    json_t *page = page_of(call);
     (void)strike;
-    if (page == NULL)
-        return;
-    size_t i = 0;
-    json_t *item = NULL;
-    json_array_foreach(json_object_get(page, "value"), i, item)
-    {
-        json_object_del(json_object_get(item, "parentReference"), "path");
-    }
-    box_answer_json(call->answer, 200, page, false);
+    spoil(call, drop_paths);
 }
 
 /* A hash that no bytes have. */
-static void wrong_hashes(struct box_call *call, const struct box_strike *strike)
+static void falsify_hashes(json_t *items)
 {
-    json_t *page = page_of(call);
-    (void)strike;
-    if (page == NULL)
-        return;
     size_t i = 0;
     json_t *item = NULL;
-    json_array_foreach(json_object_get(page, "value"), i, item)
+    json_array_foreach(items, i, item)
     {
         json_t *hashes = json_object_get(json_object_get(item, "file"), "hashes");
         if (hashes != NULL)
             json_object_set_new(hashes, "quickXorHash",
                                 json_string("/////////////////////////////w=="));
     }
-    box_answer_json(call->answer, 200, page, false);
+}
+
+static void wrong_hashes(struct box_call *call, const struct box_strike *strike)
+{
+    (void)strike;
+    spoil(call, falsify_hashes);
 }
 
 const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS] = {

@@ -31,23 +31,6 @@ static void drive_changed(void *arg, json_t *change)
     box_user_changed(arg, change);
 }
 
-/* Reads a number that need not be there, and settles it. */
-static tide_status settle(json_t *settings, const char *key, uint64_t fallback, uint64_t max,
-                          uint64_t *number_out, tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    *number_out = 0;
-    if (json_object_get(settings, key) != NULL)
-        rc = tide_json_get_u64(settings, key, number_out, err);
-    if (rc == TIDE_OK && *number_out > max)
-        rc = tide_error_set(err, TIDE_INVALID, "\"%s\" of a drive cannot be %llu", key,
-                            (unsigned long long)*number_out);
-    if (*number_out == 0)
-        *number_out = fallback;
-    json_object_set_new(settings, key, json_integer((json_int_t)*number_out));
-    return rc;
-}
-
 /* When a drive was made: now, or for users of a cloud that has not begun, its first moment. */
 static uint64_t first_ms(const box_cloud *cloud)
 {
@@ -66,15 +49,15 @@ tide_status box_graph_user_open(struct box_user *user, json_t *settings, void **
                                   .changed_arg = user};
     const uint64_t seed = (options->seed * 37 ^ tide_hash_key(tide_text_of(user->email))) >> 1;
     uint64_t business = 0;
-    tide_status rc =
-        settle(settings, "drive_bytes", BOX_DRIVE_TOTAL_BYTES, INT64_MAX, &spec.total_bytes, err);
+    tide_status rc = box_user_setting(settings, "drive", "drive_bytes", BOX_DRIVE_TOTAL_BYTES,
+                                      INT64_MAX, &spec.total_bytes, err);
     if (rc == TIDE_OK)
-        rc = settle(settings, "drive_seed", seed, INT64_MAX, &spec.seed, err);
+        rc = box_user_setting(settings, "drive", "drive_seed", seed, INT64_MAX, &spec.seed, err);
     if (rc == TIDE_OK)
-        rc = settle(settings, "drive_now", first_ms(user->cloud), BOX_CLOCK_MS_MAX, &spec.now_ms,
-                    err);
+        rc = box_user_setting(settings, "drive", "drive_now", first_ms(user->cloud),
+                              BOX_CLOCK_MS_MAX, &spec.now_ms, err);
     if (rc == TIDE_OK)
-        rc = settle(settings, "business", 0, 1, &business, err);
+        rc = box_user_setting(settings, "drive", "business", 0, 1, &business, err);
     if (rc != TIDE_OK)
         return rc;
     spec.business = business == 1;

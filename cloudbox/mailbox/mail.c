@@ -40,22 +40,6 @@ static void mailbox_changed(void *arg, json_t *change)
     box_user_changed(arg, change);
 }
 
-/* Reads a number that need not be there, and settles it. */
-static tide_status settle(json_t *settings, const char *key, uint64_t fallback, uint64_t max,
-                          uint64_t *number_out, tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    if (json_object_get(settings, key) != NULL)
-        rc = tide_json_get_u64(settings, key, number_out, err);
-    if (rc == TIDE_OK && *number_out > max)
-        rc = tide_error_set(err, TIDE_INVALID, "\"%s\" of a mailbox cannot be %llu", key,
-                            (unsigned long long)*number_out);
-    if (*number_out == 0)
-        *number_out = fallback;
-    json_object_set_new(settings, key, json_integer((json_int_t)*number_out));
-    return rc;
-}
-
 static tide_status user_open(struct box_user *user, json_t *settings, void **part_out,
                              tide_error *err)
 {
@@ -66,14 +50,15 @@ static tide_status user_open(struct box_user *user, json_t *settings, void **par
     uint64_t messages = 0, size = 0;
     const uint64_t messages_max = options->mailbox_messages_max > 0 ? options->mailbox_messages_max
                                                                     : BOX_MAILBOX_MESSAGES_MAX;
-    tide_status rc = settle(settings, "messages", 0, messages_max, &messages, err);
+    tide_status rc =
+        box_user_setting(settings, "mailbox", "messages", 0, messages_max, &messages, err);
     if (rc == TIDE_OK)
-        rc = settle(settings, "size", 0, BOX_MAILBOX_SIZE_MAX, &size, err);
+        rc = box_user_setting(settings, "mailbox", "size", 0, BOX_MAILBOX_SIZE_MAX, &size, err);
     if (rc == TIDE_OK)
-        rc = settle(settings, "seed", seed, INT64_MAX, &settled.seed, err);
+        rc = box_user_setting(settings, "mailbox", "seed", seed, INT64_MAX, &settled.seed, err);
     if (rc == TIDE_OK)
-        rc = settle(settings, "now", box_cloud_now(user->cloud), BOX_CLOCK_MS_MAX,
-                    &settled.now_unix_ms, err);
+        rc = box_user_setting(settings, "mailbox", "now", box_cloud_now(user->cloud),
+                              BOX_CLOCK_MS_MAX, &settled.now_unix_ms, err);
     if (rc == TIDE_OK && size != 0 && size < BOX_MAILBOX_SIZE_MIN)
         rc = tide_error_set(err, TIDE_INVALID, "messages of %llu bytes are too small",
                             (unsigned long long)size);

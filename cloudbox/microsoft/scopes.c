@@ -3,20 +3,17 @@
 #include "cloudbox/gate/http.h"
 #include "cloudbox/google/scopes.h"
 
-static const struct {
-    uint32_t scope;
-    const char *text;
-} scopes_known[] = {
-    {BOX_SCOPE_FILES_READ, "Files.Read"},
-    {BOX_SCOPE_FILES_READ_ALL, "Files.Read.All"},
-    {BOX_SCOPE_FILES_WRITE, "Files.ReadWrite"},
-    {BOX_SCOPE_FILES_WRITE_ALL, "Files.ReadWrite.All"},
-    {BOX_SCOPE_SITES_READ_ALL, "Sites.Read.All"},
-    {BOX_SCOPE_USER_READ, "User.Read"},
-    {BOX_SCOPE_OFFLINE, "offline_access"},
-    {BOX_SCOPE_OPENID, "openid"},
-    {BOX_SCOPE_PROFILE, "profile"},
-    {BOX_SCOPE_EMAIL, "email"},
+static const struct box_scope_text scopes_known[] = {
+    {BOX_SCOPE_FILES_READ, "Files.Read", NULL},
+    {BOX_SCOPE_FILES_READ_ALL, "Files.Read.All", NULL},
+    {BOX_SCOPE_FILES_WRITE, "Files.ReadWrite", NULL},
+    {BOX_SCOPE_FILES_WRITE_ALL, "Files.ReadWrite.All", NULL},
+    {BOX_SCOPE_SITES_READ_ALL, "Sites.Read.All", NULL},
+    {BOX_SCOPE_USER_READ, "User.Read", NULL},
+    {BOX_SCOPE_OFFLINE, "offline_access", NULL},
+    {BOX_SCOPE_OPENID, "openid", NULL},
+    {BOX_SCOPE_PROFILE, "profile", NULL},
+    {BOX_SCOPE_EMAIL, "email", NULL},
 };
 
 enum { SCOPES_COUNT = sizeof scopes_known / sizeof scopes_known[0] };
@@ -42,13 +39,5 @@ uint32_t box_microsoft_scopes_parse(tide_text text)
 
 void box_microsoft_scopes_text(uint32_t scopes, tide_buf *out)
 {
-    bool first = true;
-    for (size_t i = 0; i < SCOPES_COUNT; i++) {
-        if ((scopes & scopes_known[i].scope) == 0)
-            continue;
-        if (!first)
-            box_add_cstr(out, " ");
-        box_add_cstr(out, scopes_known[i].text);
-        first = false;
-    }
+    box_scopes_list(scopes_known, SCOPES_COUNT, scopes, out);
 }
