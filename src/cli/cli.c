@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* How long an engine may take from its lock to its socket, and how often it is looked for. */
+enum { STARTING_US = 10000000, STARTING_LOOK_US = 20000 };
+
 extern char **environ;
 
 /* ---- errors ----------------------------------------------------------------------- */
@@ -238,11 +241,16 @@ void cli_ledger_close(struct cli *cli)
     cli->lock = NULL;
 }
 
+static void lock_holder(char holder[80])
+{
+    (void)snprintf(holder, 80, "tidemark command, process %d", (int)getpid());
+}
+
 static tide_status lock_take(struct cli *cli)
 {
     char path[CLI_PATH_BYTES], holder[80];
     TIDE_TRY(path_join(cli, path, cli->state_dir, TIDE_CONTROL_LOCK));
-    (void)snprintf(holder, sizeof holder, "tidemark command, process %d", (int)getpid());
+    lock_holder(holder);
     tide_status rc = tide_home_lock(cli->world, path, holder, true, &cli->lock, &cli->err);
     if (rc == TIDE_BUSY)
         return cli_hint(cli, rc,
@@ -297,24 +305,41 @@ static tide_status ask_here(struct cli *cli, tide_json *request, json_t **answer
     return rc;
 }
 
-static tide_status ask_there(struct cli *cli, tide_json *request, bool *runs_out,
+/* Asks once; if `patient`, an engine that is starting is waited for. */
+static tide_status socket_ask(struct cli *cli, tide_text request, bool patient, tide_buf *answer)
+{
+    char path[CLI_PATH_BYTES], lock[CLI_PATH_BYTES], holder[80];
+    const uint64_t give_up_us = tide_world_now_us(cli->world) + STARTING_US;
+    TIDE_TRY(path_join(cli, path, cli->state_dir, TIDE_CONTROL_SOCKET));
+    TIDE_TRY(path_join(cli, lock, cli->state_dir, TIDE_CONTROL_LOCK));
+    lock_holder(holder);
+    for (;;) {
+        const tide_status rc =
+            tide_socket_ask(cli->world, cli->mem, path, request, TIDE_CONTROL_TIMEOUT_MS, NULL,
+                            answer_line, answer, &cli->err);
+        const uint64_t now_us = tide_world_now_us(cli->world);
+        if (rc != TIDE_NOT_FOUND || !patient || now_us >= give_up_us ||
+            !tide_home_has_engine(cli->world, lock, holder))
+            return rc;
+        if (tide_world_sleep_until(cli->world, now_us + STARTING_LOOK_US, NULL) != TIDE_OK)
+            return rc;
+    }
+}
+
+static tide_status ask_there(struct cli *cli, tide_json *request, bool patient, bool *runs_out,
                              json_t **answer_out)
 {
-    char path[CLI_PATH_BYTES];
     tide_buf line, answer;
     json_t *parsed = NULL;
     tide_buf_init(&line, cli->mem, 1 << 16);
     tide_buf_init(&answer, cli->mem, 64 << 20);
     *runs_out = true;
 
-    tide_status rc = path_join(cli, path, cli->state_dir, TIDE_CONTROL_SOCKET);
-    if (rc == TIDE_OK)
-        rc = tide_json_line(request, &line);
+    tide_status rc = tide_json_line(request, &line);
     if (rc == TIDE_OK) {
         tide_text text = tide_buf_text(&line);
         text.bytes--; /* tide_socket_ask() adds the line end */
-        rc = tide_socket_ask(cli->world, cli->mem, path, text, TIDE_CONTROL_TIMEOUT_MS, NULL,
-                             answer_line, &answer, &cli->err);
+        rc = socket_ask(cli, text, patient, &answer);
         if (rc == TIDE_NOT_FOUND)
             *runs_out = false;
         else if (rc != TIDE_OK)
@@ -336,11 +361,17 @@ static tide_status ask_there(struct cli *cli, tide_json *request, bool *runs_out
     return rc;
 }
 
-tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, json_t **answer_out)
+static tide_status engine_ask(struct cli *cli, tide_json *request, bool patient, bool *runs_out,
+                              json_t **answer_out)
 {
     *runs_out = true;
     return cli->inside != NULL ? ask_here(cli, request, answer_out)
-                               : ask_there(cli, request, runs_out, answer_out);
+                               : ask_there(cli, request, patient, runs_out, answer_out);
+}
+
+tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, json_t **answer_out)
+{
+    return engine_ask(cli, request, false, runs_out, answer_out);
 }
 
 bool cli_engine_ended(tide_status rc)
@@ -353,7 +384,7 @@ tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out, 
     *runs_out = false;
     const tide_status rc = cli_ledger_choose(cli);
     if (rc == TIDE_OK && cli->shared == NULL)
-        return cli_engine_ask(cli, request, runs_out, answer_out);
+        return engine_ask(cli, request, true, runs_out, answer_out);
     tide_json_done(request);
     *runs_out = rc != TIDE_OK; /* on an error the caller must not write either */
     return rc != TIDE_OK ? rc : TIDE_NOT_FOUND;

@@ -187,7 +187,7 @@ tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
 /* Whether an engine ended instead of answering; what was asked may have been done. */
 bool cli_engine_ended(tide_status rc);
 /* The same for a change that a command makes itself on a shared ledger: then no engine gets the
- * request, and *runs_out is false. */
+ * request, and *runs_out is false.  Waits for an engine that is starting. */
 tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out,
                            json_t **answer_out);
 /* Opens the ledger for writing; no engine can start meanwhile.  A shared ledger has no such lock

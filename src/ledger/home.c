@@ -1,11 +1,14 @@
 #include "ledger/home.h"
 
 #include "world/process.h"
+#include "world/userfile.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { WAIT_US = 3000000, LOOK_US = 20000 };
+
+static const char engine_mark[] = "engine, process";
 
 static long pid_in(const char *holder)
 {
@@ -29,10 +32,25 @@ tide_status tide_home_lock(tide_world *world, const char *path, const char *hold
         if (rc != TIDE_OK && err != NULL)
             *err = busy;
         if (rc != TIDE_BUSY || now_us >= give_up_us ||
-            (!engines && strstr(busy.text, "engine, process") != NULL))
+            (!engines && strstr(busy.text, engine_mark) != NULL))
             return rc;
         rc = tide_world_sleep_until(world, now_us + LOOK_US, NULL);
         if (rc != TIDE_OK)
             return tide_error_set(err, rc, "stopped while waiting for %.200s", path);
     }
+}
+
+bool tide_home_has_engine(tide_world *world, const char *path, const char *holder)
+{
+    struct tide_path_info info = {.kind = TIDE_PATH_NONE};
+    tide_file_lock *lock = NULL;
+    tide_error busy = {TIDE_OK, 0, ""};
+    /* Taking the lock would make the file. */
+    if (tide_path_look(path, &info, NULL) != TIDE_OK || info.kind == TIDE_PATH_NONE)
+        return false;
+    const tide_status rc = tide_file_lock_take(world, path, tide_text_of(holder), &lock, &busy);
+    if (rc == TIDE_OK)
+        tide_file_lock_drop(world, lock);
+    return rc == TIDE_BUSY && strstr(busy.text, engine_mark) != NULL &&
+           !tide_process_is_stopped(pid_in(busy.text));
 }

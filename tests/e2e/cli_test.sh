@@ -155,6 +155,33 @@ run 0 --home "$home" jobs stats; says "account paused, kind paused"
 run 0 --home "$home" account list --json; holds '.accounts[] | select(.account == "me@example.com").paused'
 both 0 'resumed kind mail.fetch' '.paused == false' jobs resume --kind mail.fetch --account me@example.com
 run 2 --home "$home" jobs pause; complains "--kind"
+# An engine that is starting has the lock and not yet the socket: a change waits for it.
+cat >"$tmp/starting.py" <<'PYTHON'
+import fcntl, os, socket, sys, time
+home = sys.argv[1]
+lock = open(home + "/engine.lock", "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+lock.write("engine, process %d, run 0\n" % os.getpid())
+lock.flush()
+print("held", flush=True)
+sys.stdin.readline()  # the command runs
+time.sleep(0.3)       # so that it finds no socket
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(home + "/engine.sock")
+listener.listen()
+client = listener.accept()[0]
+print(client.makefile().readline(), end="", flush=True)
+client.sendall(b'{"ok":true}\n{"end":"ok"}\n')
+os.unlink(home + "/engine.sock")
+PYTHON
+coproc STARTING { exec python3 "$tmp/starting.py" "$home"; }
+engine_pid=$STARTING_PID
+read -r _ <&"${STARTING[0]}"
+echo >&"${STARTING[1]}"
+run 0 --home "$home" jobs pause --kind mail.fetch
+read -t 10 -r asked <&"${STARTING[0]}" && [[ $asked == *mail.fetch* ]] || fail "the engine that was starting was not asked: $asked"
+kill "$engine_pid" 2>/dev/null
+engine_pid=
 run 0 --home "$home" jobs purge --json; holds '.count == 1'
 run 1 --home "$home" jobs show 1; complains "there is no job 1"
 run 2 --home "$home" jobs purge --older-than soon; complains "7d"

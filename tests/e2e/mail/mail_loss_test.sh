@@ -134,7 +134,8 @@ begin_sync() {
     "$tidemark" --home "$dir/home" mail sync --json >/dev/null 2>"$dir/sync.err" &
     started+=($!)
     stage_pids+=($!)
-    until_true 20 grep -q event "$dir/sync.err" || fail "no sync: $(cat "$dir/sync.err")"
+    # It need not listen yet: a command waits for an engine that is starting.
+    until_true 20 grep -q "engine, process $!," "$dir/home/engine.lock" || fail "no sync: $(cat "$dir/sync.err")"
 }
 is_asked() { [ "$(sqlite3 "$dir/home/state.db" "SELECT count(*) FROM job JOIN kind ON kind.id = kind WHERE name = 'mail.accept' AND state = 0")" -gt 0 ]; }
 # ask_to_accept: a command that waits for the sync, which cannot do it yet.
