@@ -39,8 +39,8 @@ size_t tide_series_read(const struct tide_series *series, tide_series_span span,
     const uint64_t newest = step > last ? step : last;
     for (size_t i = 0; i < steps; i++) {
         const uint64_t back = steps - 1 - i; /* how many steps before the newest */
-        const uint64_t at = newest - back;   /* wraps below 0: then it is above `last` */
-        const bool held = ring != NULL && back <= newest && at <= last && last - at < steps;
+        const uint64_t at = newest - back;   /* at most `steps` before `last`, so the ring has it */
+        const bool held = ring != NULL && back <= newest && at <= last;
         values_out[i] = held ? ring[at % steps] : 0;
     }
     return steps;

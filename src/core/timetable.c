@@ -11,7 +11,7 @@ enum {
     HOUR_S = 3600,
     DAY_S = 86400,
     JUMP_S_MAX = 3 * HOUR_S, /* local time jumps by less */
-    WORD_BYTES_MAX = 64,
+    WORD_BYTES_MAX = 256,    /* "0,1,2,...,59" has 169 */
     FIELDS = 5,
 };
 static const int64_t horizon_s = (int64_t)9 * 366 * DAY_S;
@@ -22,7 +22,7 @@ struct words {
     tide_text rest;
 };
 
-/* The next word in small letters; "" at the end, or one that is too long. */
+/* The next word in small letters; "" at the end; one that is too long is "?", which nothing takes. */
 static void word_next(struct words *words, char word[WORD_BYTES_MAX])
 {
     size_t used = 0;
@@ -30,11 +30,16 @@ static void word_next(struct words *words, char word[WORD_BYTES_MAX])
         words->rest.data++;
         words->rest.bytes--;
     }
-    while (words->rest.bytes > 0 && words->rest.data[0] != ' ' && used + 1 < WORD_BYTES_MAX) {
+    for (; words->rest.bytes > 0 && words->rest.data[0] != ' '; used++) {
         const char c = words->rest.data[0];
-        word[used++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        if (used < WORD_BYTES_MAX)
+            word[used] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
         words->rest.data++;
         words->rest.bytes--;
+    }
+    if (used >= WORD_BYTES_MAX) {
+        word[0] = '?';
+        used = 1;
     }
     word[used] = '\0';
 }
@@ -153,8 +158,10 @@ static tide_status cron_parse(tide_text text, struct tide_timetable *timetable, 
         const tide_status rc = field_parse(&fields[i], word, &bits[i], err);
         if (rc != TIDE_OK)
             return rc;
-        timetable->any_day = timetable->any_day || (i == 2 && word[0] == '*');
-        timetable->any_weekday = timetable->any_weekday || (i == 4 && word[0] == '*');
+        if (i == 2)
+            timetable->any_day = word[0] == '*';
+        if (i == 4)
+            timetable->any_weekday = word[0] == '*';
     }
     if (!ends(&words))
         return tide_error_set(err, TIDE_INVALID, "a time in the form of cron has five fields");

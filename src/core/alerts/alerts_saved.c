@@ -172,7 +172,7 @@ tide_status tide_alerts_restore(tide_alerts *alerts, uint64_t account, tide_text
     const struct tide_alerts_settings *settings = &record.settings;
     struct restoring from = {.rest = saved, .settings = settings, .now_ms = now_ms};
     uint32_t at = 0;
-    if (account != 0 && tide_map_get(&alerts->places, account, &at)) {
+    if (tide_map_get(&alerts->places, account, &at)) {
         record.settings = alerts->records[at].settings;
         record.own = alerts->records[at].own;
     }

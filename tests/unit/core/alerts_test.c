@@ -289,6 +289,7 @@ CASE(an_account_may_have_thresholds_of_its_own)
     assert_int_equal(level_of(alerts, 2, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_WARN);
     assert_int_equal(alert.out_of, 1000);
     OK(tide_alerts_set_own(alerts, 2, NULL));
+    OK(tide_alerts_set_own(alerts, 999, NULL)); /* nothing is known of it */
     assert_int_equal(level_of(alerts, 2, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_NONE);
     own.bad_window_items = 0;
     assert_int_equal(tide_alerts_set_own(alerts, 2, &own), TIDE_INVALID);
@@ -575,6 +576,8 @@ static tide_status alert_on_twenty(tide_mem *mem, enum tide_level *worst_out)
     struct tide_alerts_settings settings = tide_alerts_defaults();
     tide_alerts *alerts = NULL;
     tide_status rc = tide_alerts_new(&settings, mem, &alerts);
+    if (rc == TIDE_OK)
+        rc = tide_alerts_set_own(alerts, 21, &settings);
     for (uint64_t account = 1; rc == TIDE_OK && account <= 20; account++) {
         rc = tide_alerts_metadata(alerts, account, account == 20 ? 60 << 20 : 0, NOW);
         tide_alerts_check(alerts);

@@ -95,6 +95,10 @@ TEST(a_refused_one_is_tried_again_with_growing_pauses)
         assert_int_equal(mark.failures, i + 1);
         assert_int_equal(next(&mark, 1, NOW).at_unix_ms, NOW + pauses[i] * MINUTE);
     }
+    mark.failures = UINT32_MAX; /* does not begin again at 0 */
+    tide_notice_ended(&mark, 1, false, TIDE_NOTICE_REFUSED, NOW);
+    assert_int_equal(mark.failures, UINT32_MAX);
+    assert_int_equal(next(&mark, 1, NOW).at_unix_ms, NOW + 15 * MINUTE);
     tide_notice_ended(&mark, 1, false, TIDE_NOTICE_SENT, NOW);
     assert_int_equal(mark.failures, 0);
 }

@@ -27,6 +27,14 @@ static int32_t utc_ahead(void *arg, int64_t unix_s)
     return 0;
 }
 
+static int32_t lima_ahead(void *arg, int64_t unix_s)
+{
+    (void)arg;
+    (void)unix_s;
+    return -5 * HOUR_S;
+}
+
+static const struct tide_zone lima = {lima_ahead, NULL};
 static const struct tide_zone berlin = {berlin_ahead, NULL};
 static const struct tide_zone utc = {utc_ahead, NULL};
 
@@ -67,6 +75,7 @@ TEST(words_and_fields_say_the_same)
         {"monthly 1,15 05:00", "0 5 1,15 * *"},
         {"*/15 * * * *", "0,15,30,45 * * * *"},
         {"5/20 * * * *", "5,25,45 * * * *"},
+        {"5-40/20 * * * *", "5,25 * * * *"},
         {"0 0 1 jan-mar *", "0 0 1 1-3 *"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
@@ -87,12 +96,17 @@ TEST(what_is_not_a_time_is_refused_with_a_reason)
                                  "daily",
                                  "daily 24:00",
                                  "daily 3",
+                                 "daily x",
+                                 "daily 03:",
+                                 "daily 03:60",
+                                 "daily 03:30x",
                                  "daily 03:30 x",
                                  "weekly 04:00",
                                  "weekly moon 04:00",
                                  "every",
                                  "every 0min",
                                  "every 5 weeks",
+                                 "every 5min x",
                                  "every -5min",
                                  "hourly 5",
                                  "60 * * * *",
@@ -104,6 +118,8 @@ TEST(what_is_not_a_time_is_refused_with_a_reason)
                                  "* * * * * *",
                                  "5-1 * * * *",
                                  "*/0 * * * *",
+                                 "*/x * * * *",
+                                 "* * * * sun~",
                                  "1,,2 * * * *",
                                  "1- * * * *",
                                  "9999999999 * * * *",
@@ -115,6 +131,20 @@ TEST(what_is_not_a_time_is_refused_with_a_reason)
             fail_msg("\"%s\" was taken", wrong[i]);
         assert_true(err.text[0] != '\0');
     }
+}
+
+TEST(a_word_may_list_every_minute_and_one_that_is_too_long_is_not_cut_in_two)
+{
+    char text[400] = "0";
+    for (int minute = 1; minute < 60; minute++)
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), ",%d", minute);
+    (void)snprintf(text + strlen(text), sizeof text - strlen(text), " * * * *");
+    assert_int_equal(parsed(text).minutes, parsed("* * * * *").minutes);
+    struct tide_timetable timetable;
+    (void)snprintf(text, sizeof text, "%0300d * * *", 1);
+    assert_int_equal(tide_timetable_parse(tide_text_of(text), &timetable, NULL), TIDE_INVALID);
+    (void)snprintf(text, sizeof text, "daily 03:30 %0300d", 1);
+    assert_int_equal(tide_timetable_parse(tide_text_of(text), &timetable, NULL), TIDE_INVALID);
 }
 
 TEST(a_slot_is_after_the_time_that_was_asked_about)
@@ -129,6 +159,9 @@ TEST(a_slot_is_after_the_time_that_was_asked_about)
     /* Day and weekday: one of them suffices; with a star the other one decides. */
     next_is("0 0 13 * fri", &utc, utc_ms(2026, 11, 16, 0, 0), utc_ms(2026, 11, 20, 0, 0));
     next_is("0 0 13 * fri", &utc, utc_ms(2026, 12, 11, 1, 0), utc_ms(2026, 12, 13, 0, 0));
+    /* The ends of time: local time is before 1970, or a slot has no number. */
+    next_is("daily 03:30", &lima, 0, utc_ms(1970, 1, 1, 8, 30));
+    next_is("daily 03:30", &utc, UINT64_MAX, TIDE_TIMETABLE_NEVER);
 }
 
 TEST(every_counts_from_its_creation)
@@ -150,6 +183,8 @@ TEST(a_jump_of_local_time_neither_loses_nor_repeats_a_slot)
 {
     /* 02:30 does not exist on 29 March: its slot is at the end of the jump. */
     next_is("daily 02:30", &berlin, utc_ms(2026, 3, 28, 12, 0), (uint64_t)summer_s * 1000);
+    /* Two hours after the jump back nothing is repeated. */
+    next_is("daily 04:00", &berlin, utc_ms(2026, 10, 25, 0, 0), utc_ms(2026, 10, 25, 3, 0));
     next_is("daily 02:30", &berlin, (uint64_t)summer_s * 1000, utc_ms(2026, 3, 30, 0, 30));
     /* It comes twice on 25 October: the first counts. */
     next_is("daily 02:30", &berlin, utc_ms(2026, 10, 24, 12, 0), utc_ms(2026, 10, 25, 0, 30));
