@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "world/socket.h"
+#include "world/userfile.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -305,21 +306,29 @@ static tide_status ask_here(struct cli *cli, tide_json *request, json_t **answer
     return rc;
 }
 
+static bool engine_is_starting(struct cli *cli, const char *lock)
+{
+    struct tide_path_info info = {.kind = TIDE_PATH_NONE};
+    char holder[80];
+    lock_holder(holder);
+    return tide_path_look(lock, &info, NULL) == TIDE_OK && info.kind != TIDE_PATH_NONE &&
+           tide_home_has_engine(cli->world, lock, holder);
+}
+
 /* Asks once; if `patient`, an engine that is starting is waited for. */
 static tide_status socket_ask(struct cli *cli, tide_text request, bool patient, tide_buf *answer)
 {
-    char path[CLI_PATH_BYTES], lock[CLI_PATH_BYTES], holder[80];
+    char path[CLI_PATH_BYTES], lock[CLI_PATH_BYTES];
     const uint64_t give_up_us = tide_world_now_us(cli->world) + STARTING_US;
     TIDE_TRY(path_join(cli, path, cli->state_dir, TIDE_CONTROL_SOCKET));
     TIDE_TRY(path_join(cli, lock, cli->state_dir, TIDE_CONTROL_LOCK));
-    lock_holder(holder);
     for (;;) {
         const tide_status rc =
             tide_socket_ask(cli->world, cli->mem, path, request, TIDE_CONTROL_TIMEOUT_MS, NULL,
                             answer_line, answer, &cli->err);
         const uint64_t now_us = tide_world_now_us(cli->world);
         if (rc != TIDE_NOT_FOUND || !patient || now_us >= give_up_us ||
-            !tide_home_has_engine(cli->world, lock, holder))
+            !engine_is_starting(cli, lock))
             return rc;
         if (tide_world_sleep_until(cli->world, now_us + STARTING_LOOK_US, NULL) != TIDE_OK)
             return rc;

@@ -1,7 +1,6 @@
 #include "ledger/home.h"
 
 #include "world/process.h"
-#include "world/userfile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +41,8 @@ tide_status tide_home_lock(tide_world *world, const char *path, const char *hold
 
 bool tide_home_has_engine(tide_world *world, const char *path, const char *holder)
 {
-    struct tide_path_info info = {.kind = TIDE_PATH_NONE};
     tide_file_lock *lock = NULL;
     tide_error busy = {TIDE_OK, 0, ""};
-    /* Taking the lock would make the file. */
-    if (tide_path_look(path, &info, NULL) != TIDE_OK || info.kind == TIDE_PATH_NONE)
-        return false;
     const tide_status rc = tide_file_lock_take(world, path, tide_text_of(holder), &lock, &busy);
     if (rc == TIDE_OK)
         tide_file_lock_drop(world, lock);

@@ -17,7 +17,8 @@
  * TIDE_BUSY: `err` names the process. */
 tide_status tide_home_lock(tide_world *world, const char *path, const char *holder, bool engines,
                            tide_file_lock **lock_out, tide_error *err);
-/* Whether an engine holds the lock now, which may be starting or ending: then its socket is not there. */
+/* Whether an engine holds the lock now, which may be starting or ending: then its socket is not there.
+ * Makes the file. */
 bool tide_home_has_engine(tide_world *world, const char *path, const char *holder);
 
 #endif

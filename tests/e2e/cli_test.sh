@@ -176,12 +176,14 @@ os.unlink(home + "/engine.sock")
 PYTHON
 coproc STARTING { exec python3 "$tmp/starting.py" "$home"; }
 engine_pid=$STARTING_PID
-read -r _ <&"${STARTING[0]}"
-echo >&"${STARTING[1]}"
+exec 7<&"${STARTING[0]}" 8>&"${STARTING[1]}" # bash forgets them when it ends
+read -r _ <&7
+echo >&8
 run 0 --home "$home" jobs pause --kind mail.fetch
-read -t 10 -r asked <&"${STARTING[0]}" && [[ $asked == *mail.fetch* ]] || fail "the engine that was starting was not asked: $asked"
+read -t 10 -r asked <&7 && [[ $asked == *mail.fetch* ]] || fail "the engine that was starting was not asked: $asked"
 kill "$engine_pid" 2>/dev/null
 engine_pid=
+exec 7<&- 8>&-
 run 0 --home "$home" jobs purge --json; holds '.count == 1'
 run 1 --home "$home" jobs show 1; complains "there is no job 1"
 run 2 --home "$home" jobs purge --older-than soon; complains "7d"
