@@ -170,8 +170,9 @@ extern const struct box_limit box_graph_limits[BOX_GRAPH_LIMITS];
 void box_graph_answered(struct box_call *call);
 void box_graph_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
 
-/* faults.c */
-enum { BOX_GRAPH_FAULTS = 14 };
+/* faults.c: 403 instead of a file's bytes */
+void box_graph_malware(struct box_call *call);
+enum { BOX_GRAPH_FAULTS = 15 };
 extern const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS];
 
 #endif

@@ -15,6 +15,9 @@
  *     as on SQLite, BLOB is bytea; INTEGER PRIMARY KEY gives numbers by itself; STRICT and
  *     WITHOUT ROWID are removed.
  *   - COLLATE BINARY, byte by byte, is COLLATE "C".
+ * Tables that exist several times have "_@_" in their names, and in those of their indexes:
+ * "drive_@_item".  In every text that these functions take, its '@' becomes the number of `rows`; a
+ * text with it and rows without a number are a bug.
  * Do not write what only one of them knows: INSERT OR ..., min(a, b), iif, json_each, and
  * sum() without CAST(... AS bigint); in ON CONFLICT ... WHERE qualify a column of the
  * existing row by its table.
@@ -65,6 +68,7 @@ typedef struct tide_rows {
     struct sqlite3 *sqlite;
     struct pg_conn *postgres;    /* PGconn */
     struct tide_rows_kept *kept; /* borrowed; NULL: none is */
+    uint32_t number;             /* what '@' stands for; 0: nothing */
 } tide_rows;
 
 enum { TIDE_ROWS_PARAMS_MAX = 16, TIDE_ROWS_SQL_BYTES_MAX = 64 << 10 };

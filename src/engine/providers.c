@@ -49,15 +49,20 @@ const struct tide_provider_limits tide_providers_known[TIDE_PROVIDERS_KNOWN] = {
      .batch_parts = 50,
      .shared_by_setting = true,
      .shared_setting = TIDE_SET_GOVERNOR_CONSOLE_PROJECT_UNITS},
-    /* Nothing is published for personal drives: start fast, obey Retry-After. */
-    {.name = "graph",
-     .profile = {.rate_min = 1,
-                 .rate_start = 50,
-                 .rate_max = 400,
-                 .in_flight_max = 16,
-                 .workers_max = 16,
+    /* Nothing is published for personal drives, and what a business has depends on its licences: the
+     * calls in flight limit the pace, and refusals halve both.  The rates are so high that they
+     * matter only after refusals. */
+    {.name = "onedrive",
+     .profile = {.rate_min = 2,
+                 .rate_start = 2000,
+                 .rate_max = 4000,
+                 .call_units = 2,
+                 .in_flight_max = 32,
+                 .workers_start = 16,
+                 .workers_max = 32,
                  .learn_bytes_per_day = true},
-     .settings = {AT_ONCE(GOVERNOR_GRAPH_IN_FLIGHT_START, GOVERNOR_GRAPH_IN_FLIGHT_MAX)}},
+     .settings = {ROW(U64, window_units_max, GOVERNOR_ONEDRIVE_WINDOW_UNITS),
+                  AT_ONCE(GOVERNOR_ONEDRIVE_IN_FLIGHT_START, GOVERNOR_ONEDRIVE_IN_FLIGHT_MAX)}},
     {.name = "chat",
      .profile = {.in_flight_max = 4, .workers_start = 4, .workers_max = 4},
      .settings = {AT_ONCE(GOVERNOR_CHAT_IN_FLIGHT, GOVERNOR_CHAT_IN_FLIGHT), DEFAULT_RATES}},

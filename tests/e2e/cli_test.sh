@@ -209,7 +209,7 @@ run 1 --home "$home" backup "$tmp/nowhere/copy.db"; complains "directory"
 
 # ---- settings
 both 0 'workers.count' '.settings | length > 60' config list
-both 0 '16' '.setting.number == 16 and .setting.origin == "default"' config get workers.count
+both 0 '32' '.setting.number == 32 and .setting.origin == "default"' config get workers.count
 run 0 --home "$home" --quiet --set workers.count=9 config get workers.count; says 9
 printf '# mine\nworkers:\n  count: 8 # eight\n' >"$home/config.yaml"
 run 0 --home "$home" config get workers.count; says "config.yaml:3"
@@ -325,8 +325,8 @@ completes() {
 completes "ledger" tidemark led
 completes "check copy" tidemark --ledger postgres://h/d ledger c
 completes "--verify" tidemark ledger copy --veri
-completes "gmail console" tidemark account add ""
-completes "mail mail,console" tidemark worker --kinds m
+completes "gmail console onedrive" tidemark account add ""
+completes "mail mail,console,drive" tidemark worker --kinds m
 completes "eml maildir mbox" tidemark mail export --format ""
 man_text=$(sed 's/\\-/-/g' "$man_page")
 while read -r group verb _; do

@@ -247,6 +247,7 @@ struct tide_onedrive_download {
     const char *url;  /* `download_url` of an item just read */
     uint64_t from;    /* the bytes before are there */
     uint64_t size;    /* of the whole content: more than that is refused */
+    bool any_size;    /* it is not: all that comes is taken */
     const char *etag; /* of the download before, so that `from` counts; NULL or "": none */
     /* Called once before the first byte: where it belongs, `from` or 0. */
     tide_status (*begin)(void *arg, uint64_t at);

@@ -134,6 +134,7 @@ static tide_status fetch_once(struct fetching *f, tide_error *err)
         .url = item->download_url.data, /* a string of jansson's: terminated */
         .from = f->have,
         .size = item->size,
+        .any_size = f->plan->accept,
         .begin = on_begin,
         .sink = on_bytes,
         .arg = f,

@@ -4,7 +4,8 @@
 
 enum {
     SESSIONS_MAX = 4, /* in one run */
-    REFUSED_MAX = 2,  /* with a tag; the next one goes without (D36) */
+    SMALL_BYTES = 64 << 10,
+    REFUSED_MAX = 2, /* with a tag; the next one goes without (D36) */
     STRONG_TEXT_BYTES = 2 * TIDE_DRIVE_STRONG_BYTES,
 };
 
@@ -157,8 +158,12 @@ tide_status tide_drive_session_find(struct tide_drive_sending *s, tide_error *er
 {
     if (!is_saved(s))
         return tide_drive_session_begin(s, err);
-    tide_status rc = tide_drive_session_ask(s, err);
     s->blind = s->id[0] != '\0'; /* whether it has a tag is not known any more */
+    /* Its few bytes sent again are cheaper than the question where it stands: a job that waits for
+     * quota comes back often. */
+    if (s->plan->content.bytes <= SMALL_BYTES)
+        return TIDE_OK;
+    tide_status rc = tide_drive_session_ask(s, err);
     if (rc != TIDE_GONE)
         return rc;
     /* It ended, perhaps because it was finished (D38). */

@@ -4,7 +4,7 @@
  *   whatever leaves or dies in a folder before its delete -> before_folder_dies()
  *   who frees a name before who takes it; conflict rename before download -> name_first()
  *   a move under Y after Y left the moved tree          -> leaves_first()
- *   steps of one item that build on each other          -> own_steps() */
+ *   steps of one item that build on each other, or must not run at a time (I10) -> own_steps() */
 #include "drive/plan/plan_inside.h"
 
 tide_status tide_plan_edge_add(struct tide_planner *planner, uint32_t before, uint32_t after,
@@ -13,7 +13,8 @@ tide_status tide_plan_edge_add(struct tide_planner *planner, uint32_t before, ui
     if (!TIDE_GROW_IN(planner->mem, planner->edges, planner->edges_capacity,
                       planner->edges_count + 1, UINT32_MAX))
         return tide_plan_no_memory(planner);
-    planner->edges[planner->edges_count++] = (struct tide_plan_edge){before, after, frees_name};
+    planner->edges[planner->edges_count++] =
+        (struct tide_plan_edge){.before = before, .after = after, .frees_name = frees_name};
     return TIDE_OK;
 }
 
@@ -105,6 +106,14 @@ static tide_status before_folder_dies(struct tide_planner *planner, uint32_t at,
     return tide_plan_edge_add(planner, node->structure[side], dies, false);
 }
 
+static tide_status order(struct tide_planner *planner, uint32_t before, uint32_t after,
+                         bool only_order)
+{
+    TIDE_TRY(tide_plan_edge_add(planner, before, after, false));
+    planner->edges[planner->edges_count - 1].only_order = only_order;
+    return TIDE_OK;
+}
+
 static tide_status own_steps(struct tide_planner *planner, uint32_t at)
 {
     const struct tide_plan_node *node = &planner->nodes[at];
@@ -119,10 +128,13 @@ static tide_status own_steps(struct tide_planner *planner, uint32_t at)
         if (is_move(here) && !is_move(there))
             TIDE_TRY(tide_plan_edge_add(planner, local, remote, false));
     }
-    if (node->content != TIDE_PLAN_NONE && local != TIDE_PLAN_NONE &&
-        action_at(planner, node->content)->verb == TIDE_DRIVE_DOWN)
-        return tide_plan_edge_add(planner, local, node->content, false);
-    return TIDE_OK;
+    if (node->content == TIDE_PLAN_NONE)
+        return TIDE_OK;
+    /* A download into a file that moves needs the move; everything else only must not run beside it. */
+    const bool down = action_at(planner, node->content)->verb == TIDE_DRIVE_DOWN;
+    if (local != TIDE_PLAN_NONE)
+        TIDE_TRY(order(planner, local, node->content, !down));
+    return remote == TIDE_PLAN_NONE ? TIDE_OK : order(planner, remote, node->content, true);
 }
 
 tide_status tide_plan_edges(struct tide_planner *planner)

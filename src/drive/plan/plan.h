@@ -9,7 +9,7 @@
  *   place.c   where it is to be: moves, folders that must live on, names wanted twice (D24)
  *   act.c     what each side lacks to look like that
  *   edges.c   what waits for what (D23), and who steps aside in a circle
- *   guard.c   deletions that need consent (S15), writes that the mode forbids (D20)
+ *   guard.c   deletions that need consent (S15), writes that the mode forbids (D20), what is owed
  *
  * So the matrix is nowhere as a table: a target tree is decided first, and actions are the
  * difference between it and each side.  tests/unit/drive/drive_matrix_test.c has the table.
@@ -46,6 +46,9 @@ struct tide_drive_trees {
     size_t locals_count;
     const struct tide_drive_base *bases;
     size_t bases_count;
+    /* What is owed and not to be tried yet (D4): items and rows, each sorted. */
+    const uint64_t *owed_items, *owed_rows;
+    size_t owed_items_count, owed_rows_count;
 };
 
 typedef enum tide_drive_mode {
@@ -101,6 +104,7 @@ typedef enum tide_drive_action_state {
     TIDE_DRIVE_HELD_MODE,     /* D20 */
     TIDE_DRIVE_HELD_NAME,     /* its name is taken by what is not synced, or twice (D16, D30) */
     TIDE_DRIVE_HELD_OTHER,    /* waits for an action that is held or waits */
+    TIDE_DRIVE_HELD_OWED,     /* it failed, and waits for its next try (D4) */
 } tide_drive_action_state;
 
 struct tide_drive_action {

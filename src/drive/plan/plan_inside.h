@@ -37,12 +37,13 @@ struct tide_plan_node {
 
     /* act.c: actions, TIDE_PLAN_NONE */
     uint32_t structure[TIDE_PLAN_SIDES]; /* MKDIR, NEW, DOWN that creates, MOVE, DEL */
-    uint32_t content;                    /* UP, DOWN that overwrites */
+    uint32_t content;                    /* UP, DOWN that overwrites, BASE */
 };
 
 struct tide_plan_edge {
     uint32_t before, after;
     bool frees_name;
+    bool only_order; /* `after` does not need what `before` does, it only must not run beside it */
 };
 
 struct tide_planner {

@@ -37,21 +37,21 @@ enum sql {
 
 static const char *const sql[SQLS] = {
     [REMOTE_GET] = "SELECT item, parent, name, kind, state, bytes, qxh, ctag, mtime_s, aside"
-                   " FROM drive_remote WHERE item = ?1 AND name IS NOT NULL AND parent > 0",
+                   " FROM drive_@_remote WHERE item = ?1 AND name IS NOT NULL AND parent > 0",
     [LOCAL_GET] = "SELECT row, parent, name, kind, state, bytes, qxh, strong, dev, inode, birth_ns,"
-                  " nlink, aside FROM drive_local WHERE row = ?1 AND state <> 4",
+                  " nlink, aside FROM drive_@_local WHERE row = ?1 AND state <> 4",
     [BASE_GET] =
         "SELECT b.item, b.parent, b.name, b.local_name, b.kind, b.bytes, b.qxh, b.ctag, b.mtime_s,"
         " b.row, b.local_bytes, b.local_qxh, b.strong, b.dev, b.inode, b.birth_ns,"
-        " coalesce(l.state, 3), coalesce(l.gone_ms, 0) FROM drive_base AS b"
-        " LEFT JOIN drive_local AS l ON l.row = b.row WHERE b.item = ?1",
-    [REMOTE_PLACE] = "SELECT item FROM drive_remote WHERE parent = ?1 AND key = ?2"
+        " coalesce(l.state, 3), coalesce(l.gone_ms, 0) FROM drive_@_base AS b"
+        " LEFT JOIN drive_@_local AS l ON l.row = b.row WHERE b.item = ?1",
+    [REMOTE_PLACE] = "SELECT item FROM drive_@_remote WHERE parent = ?1 AND key = ?2"
                      " AND state NOT IN (2, 3)",
-    [LOCAL_PLACE] = "SELECT row FROM drive_local WHERE parent = ?1 AND key = ?2 AND state <> 4",
-    [BASE_PLACE] = "SELECT item FROM drive_base WHERE parent = ?1 AND key = ?2",
-    [BASE_OF_ROW] = "SELECT item FROM drive_base WHERE row = ?1",
-    [LOCAL_INODE] = "SELECT row FROM drive_local WHERE inode = ?1 AND state <> 4",
-    [LOCAL_STRONG] = "SELECT row FROM drive_local WHERE strong = ?1 AND state <> 4 LIMIT 100",
+    [LOCAL_PLACE] = "SELECT row FROM drive_@_local WHERE parent = ?1 AND key = ?2 AND state <> 4",
+    [BASE_PLACE] = "SELECT item FROM drive_@_base WHERE parent = ?1 AND key = ?2",
+    [BASE_OF_ROW] = "SELECT item FROM drive_@_base WHERE row = ?1",
+    [LOCAL_INODE] = "SELECT row FROM drive_@_local WHERE inode = ?1 AND state <> 4",
+    [LOCAL_STRONG] = "SELECT row FROM drive_@_local WHERE strong = ?1 AND state <> 4 LIMIT 100",
 };
 
 struct loader {
@@ -172,8 +172,10 @@ static bool is_gone(const struct loader *loader, const tide_rows_stmt *stmt)
     const int64_t state = tide_rows_get_i64(stmt, 16);
     if (tide_rows_get_u64(stmt, 9) == 0 || state == TIDE_DRIVE_LOCAL_LIVE)
         return true;
-    return state == TIDE_DRIVE_LOCAL_GONE &&
-           loader->now_ms >= tide_rows_get_u64(stmt, 17) + TIDE_DRIVE_GONE_MS;
+    /* A time that has not come yet: the clock was put back since, and the file is still missing (F24). */
+    const uint64_t gone_ms = tide_rows_get_u64(stmt, 17);
+    return state == TIDE_DRIVE_LOCAL_GONE && (loader->now_ms >= gone_ms + TIDE_DRIVE_GONE_MS ||
+                                              gone_ms >= loader->now_ms + TIDE_DRIVE_GONE_MS);
 }
 
 static tide_status read_base(struct loader *loader, const tide_rows_stmt *stmt)
@@ -404,9 +406,9 @@ static tide_status expand_base(struct loader *loader, uint32_t index)
 /* ---- where to start ---- */
 
 static const char differing_bases[] =
-    "SELECT b.item FROM drive_base AS b LEFT JOIN drive_remote AS r ON r.item = b.item"
-    " LEFT JOIN drive_local AS l ON l.row = b.row"
-    " LEFT JOIN drive_base AS p ON p.item = b.parent"
+    "SELECT b.item FROM drive_@_base AS b LEFT JOIN drive_@_remote AS r ON r.item = b.item"
+    " LEFT JOIN drive_@_local AS l ON l.row = b.row"
+    " LEFT JOIN drive_@_base AS p ON p.item = b.parent"
     " WHERE r.item IS NULL OR r.state <> 1 OR r.parent <> b.parent OR r.name IS NOT b.name"
     " OR r.aside IS NOT NULL OR l.row IS NULL OR l.state <> 1 OR l.aside IS NOT NULL"
     " OR l.name <> b.local_name OR l.parent IS NOT (CASE b.parent WHEN 1 THEN 1 ELSE p.row END)"
@@ -417,21 +419,21 @@ static const char differing_bases[] =
 
 /* In a folder that may die something new must be seen, however much else is new (plan.h). */
 static const char new_in_dying_online[] =
-    "SELECT r.item FROM drive_remote AS r JOIN drive_base AS f ON f.item = r.parent"
-    " LEFT JOIN drive_local AS l ON l.row = f.row WHERE r.state NOT IN (2, 3)"
-    " AND coalesce(l.state, 4) = 4 AND NOT EXISTS (SELECT 1 FROM drive_base AS b"
+    "SELECT r.item FROM drive_@_remote AS r JOIN drive_@_base AS f ON f.item = r.parent"
+    " LEFT JOIN drive_@_local AS l ON l.row = f.row WHERE r.state NOT IN (2, 3)"
+    " AND coalesce(l.state, 4) = 4 AND NOT EXISTS (SELECT 1 FROM drive_@_base AS b"
     " WHERE b.item = r.item)";
 static const char new_in_dying_here[] =
-    "SELECT l.row FROM drive_local AS l JOIN drive_base AS f ON f.row = l.parent"
-    " LEFT JOIN drive_remote AS r ON r.item = f.item WHERE l.state <> 4"
-    " AND coalesce(r.state, 2) IN (2, 3) AND NOT EXISTS (SELECT 1 FROM drive_base AS b"
+    "SELECT l.row FROM drive_@_local AS l JOIN drive_@_base AS f ON f.row = l.parent"
+    " LEFT JOIN drive_@_remote AS r ON r.item = f.item WHERE l.state <> 4"
+    " AND coalesce(r.state, 2) IN (2, 3) AND NOT EXISTS (SELECT 1 FROM drive_@_base AS b"
     " WHERE b.row = l.row)";
 static const char new_online[] =
-    "SELECT item FROM drive_remote AS r WHERE state NOT IN (2, 3) AND NOT EXISTS"
-    " (SELECT 1 FROM drive_base AS b WHERE b.item = r.item) ORDER BY item LIMIT ?1";
+    "SELECT item FROM drive_@_remote AS r WHERE state NOT IN (2, 3) AND NOT EXISTS"
+    " (SELECT 1 FROM drive_@_base AS b WHERE b.item = r.item) ORDER BY item LIMIT ?1";
 static const char new_here[] =
-    "SELECT row FROM drive_local AS l WHERE state <> 4 AND NOT EXISTS"
-    " (SELECT 1 FROM drive_base AS b WHERE b.row = l.row) ORDER BY row LIMIT ?1";
+    "SELECT row FROM drive_@_local AS l WHERE state <> 4 AND NOT EXISTS"
+    " (SELECT 1 FROM drive_@_base AS b WHERE b.row = l.row) ORDER BY row LIMIT ?1";
 
 /* `most`: SIZE_MAX for all; *count_out: how many there were, up to one more than that. */
 static tide_status seed(struct loader *loader, const char *text, int tree, size_t most,
@@ -452,12 +454,47 @@ static tide_status seed(struct loader *loader, const char *text, int tree, size_
     return rc;
 }
 
+/* Items, or rows, whose next try is later; not one that is later than any can be: the clock was put back
+ * since (F24). */
+static tide_status read_owed(struct loader *loader, int which, const char *text, size_t *count_out)
+{
+    struct tide_drive_loaded *out = loader->out;
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc = TIDE_OK;
+    size_t count = 0;
+    TIDE_TRY(tide_rows_ask(loader->db, TIDE_DRIVE_ROWS, &stmt, loader->err, text, loader->now_ms,
+                           TIDE_DRIVE_OWED_MS_MAX, TIDE_DRIVE_DAY_MS));
+    while (tide_rows_next(&stmt, &rc, loader->err)) {
+        if (!TIDE_GROW_IN(loader->mem, out->owed[which], out->owed_room[which], count + 1,
+                          TIDE_DRIVE_PLAN_ROWS_MAX))
+            return no_memory(loader);
+        out->owed[which][count++] = tide_rows_get_u64(&stmt, 0);
+    }
+    *count_out = count;
+    return rc;
+}
+
 static tide_status fill(struct loader *loader, size_t news_max)
 {
+    struct tide_drive_trees *trees = &loader->out->trees;
     size_t count = 0;
     for (int i = 0; i < SQLS; i++)
         TIDE_TRY(
             tide_rows_prepare(loader->db, sql[i], TIDE_DRIVE_ROWS, &loader->stmts[i], loader->err));
+    TIDE_TRY(read_owed(loader, 0,
+                       "SELECT DISTINCT item FROM drive_@_owed WHERE next_ms > ?1 AND next_ms <= "
+                       "?1 + CASE loop WHEN 0 THEN ?2 ELSE ?3 END"
+                       " AND item <> 0"
+                       " ORDER BY item",
+                       &trees->owed_items_count));
+    TIDE_TRY(read_owed(loader, 1,
+                       "SELECT DISTINCT row FROM drive_@_owed WHERE next_ms > ?1 AND next_ms <= ?1 "
+                       "+ CASE loop WHEN 0 THEN ?2 ELSE ?3 END"
+                       " AND row <> 0"
+                       " ORDER BY row",
+                       &trees->owed_rows_count));
+    trees->owed_items = loader->out->owed[0];
+    trees->owed_rows = loader->out->owed[1];
     TIDE_TRY(seed(loader, differing_bases, BASE, SIZE_MAX, &count));
     TIDE_TRY(seed(loader, new_in_dying_online, REMOTE, SIZE_MAX, &count));
     TIDE_TRY(seed(loader, new_in_dying_here, LOCAL, SIZE_MAX, &count));
@@ -528,5 +565,7 @@ void tide_drive_loaded_done(struct tide_drive_loaded *loaded)
     tide_mem_free(loaded->mem, loaded->remotes, loaded->remotes_room * sizeof *loaded->remotes);
     tide_mem_free(loaded->mem, loaded->locals, loaded->locals_room * sizeof *loaded->locals);
     tide_mem_free(loaded->mem, loaded->bases, loaded->bases_room * sizeof *loaded->bases);
+    for (int i = 0; i < 2; i++)
+        tide_mem_free(loaded->mem, loaded->owed[i], loaded->owed_room[i] * sizeof *loaded->owed[i]);
     *loaded = (struct tide_drive_loaded){.mem = NULL};
 }

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void drive_sim_run(uint64_t seed, enum plant plant, struct drive_totals *totals_out);
-
 static void run(uint64_t seed, void *result, void *arg)
 {
     drive_sim_run(seed, *(enum plant *)arg, result);
@@ -29,9 +27,12 @@ static void add(uint64_t seed, const void *result, void *arg)
 static int report(bool need_all)
 {
     int missing = 0;
-    printf("%" PRIu64 " lives, %" PRIu64 " plans, %" PRIu64 " actions (%" PRIu64
-           " superseded), %" PRIu64 " transfers\n",
-           all.lives, all.plans, all.actions, all.superseded, all.transfers);
+    printf("%" PRIu64 " lives, %" PRIu64 " plans (%" PRIu64 " not due), %" PRIu64
+           " actions (%" PRIu64 " superseded), %" PRIu64 " transfers, %" PRIu64 " scans (%" PRIu64
+           " of some folders)\n",
+           all.lives, all.plans, all.spared, all.actions, all.superseded, all.transfers, all.scans,
+           all.folders);
+    missing += (all.spared == 0) + (all.folders == 0);
     for (int i = 0; i < FAULTS; i++) {
         printf("%s %" PRIu64 "%s", drive_fault_names[i], all.faults[i],
                i + 1 < FAULTS ? ", " : "\n");

@@ -39,7 +39,7 @@ static void stage_open(struct stage *stage)
     static const struct tide_drive_home home = {"drive", "root", "marker"};
     stage->items = scaled_at_least(100000, 20000);
     assert_int_equal(sqlite3_open(":memory:", &stage->handle), SQLITE_OK);
-    stage->db.sqlite = stage->handle;
+    stage->db = (tide_rows){.sqlite = stage->handle, .number = 1};
     OK(tide_drive_store_tables(stage->db, &stage->err));
     OK(tide_drive_store_set_up(stage->db, &home, &stage->err));
     exec(stage,
@@ -52,17 +52,18 @@ static void stage_open(struct stage *stage)
                " CAST(substr('00000000000000000000000000000000' || i, -32) AS BLOB) AS strong"
                " FROM n",
                200 + stage->items));
-    exec(stage, "INSERT INTO drive_item SELECT i, 'id' || i FROM n;"
-                "INSERT INTO drive_remote SELECT i, parent, name, name, kind, 1, 10, qxh, 'e', 'c',"
-                " 0, 1, NULL FROM n");
+    exec(stage,
+         "INSERT INTO drive_1_item SELECT i, 'id' || i FROM n;"
+         "INSERT INTO drive_1_remote SELECT i, parent, name, name, kind, 1, 10, qxh, 'e', 'c',"
+         " 0, 1, NULL FROM n");
 }
 
 static void add_here(struct stage *stage)
 {
     exec(stage,
-         "INSERT INTO drive_local SELECT i, parent, name, name, kind, 1, 10, qxh, strong, 0,"
-         " 0, 0, 1, i, i, 1, 0, 1, 1, 0, NULL FROM n;"
-         "INSERT INTO drive_base SELECT i, parent, name, name, kind, 10, qxh, 'e', 'c', 0, i,"
+         "INSERT INTO drive_1_local SELECT i, parent, name, name, kind, 1, 10, qxh, strong, 0,"
+         " 0, 0, 1, i, i, 1, 0, 1, 0, NULL FROM n;"
+         "INSERT INTO drive_1_base SELECT i, parent, name, name, kind, 10, qxh, 'e', 'c', 0, i,"
          " name, 10, qxh, strong, 1, i, i, 0 FROM n");
 }
 
@@ -98,8 +99,8 @@ TEST(a_plan_costs_what_changed)
     add_here(&stage);
     assert_int_equal(plan_now(&stage, 10000, &more, &peak, "none changed"), 0);
     assert_true(peak < 256 << 10);
-    exec(&stage, "UPDATE drive_remote SET bytes = 11 WHERE item % 5000 = 7;"
-                 "UPDATE drive_local SET name = CAST('moved' || row AS BLOB),"
+    exec(&stage, "UPDATE drive_1_remote SET bytes = 11 WHERE item % 5000 = 7;"
+                 "UPDATE drive_1_local SET name = CAST('moved' || row AS BLOB),"
                  " key = CAST('moved' || row AS BLOB) WHERE row % 5000 = 8");
     const size_t changed = plan_now(&stage, 10000, &more, &peak, "one of 2,500 changed");
     assert_int_equal(changed, 2 * (stage.items / 5000));

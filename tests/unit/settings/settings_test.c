@@ -57,7 +57,7 @@ CASE(the_highest_layer_wins_and_is_named)
     const char *environment[] = {"PATH=/bin", "TIDEMARK_WORKERS_COUNT=10", "TIDEMARK_HOME=/x",
                                  NULL};
 
-    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 16);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 32);
     tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
     assert_string_equal(origin, "default");
 
@@ -142,7 +142,7 @@ TEST(a_wrong_file_is_refused_with_its_line)
         if (rc != TIDE_INVALID || strstr(err.text, cases[i].where) == NULL ||
             strstr(err.text, cases[i].why) == NULL)
             fail_msg("case %zu: %d %s", i, (int)rc, err.text);
-        assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 16);
+        assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 32);
         tide_settings_free(settings);
     }
 }
@@ -241,6 +241,17 @@ CASE(what_is_set_for_one_account_counts_for_it_whatever_counts_for_all)
     assert_int_equal(share_of(settings, "bob"), 300);
 }
 
+CASE(a_former_name_sets_what_it_was_renamed_to)
+{
+    tide_error err = {0};
+    OK(yaml_of(settings, "governor.graph.in_flight_max: 12\n", &err));
+    OK(tide_settings_add_flag(settings, "accounts.bob.governor.graph.in_flight_start=3", &err));
+    assert_int_equal(tide_setting_u32(settings, TIDE_SET_GOVERNOR_ONEDRIVE_IN_FLIGHT_MAX), 12);
+    assert_int_equal(tide_setting_u32(tide_settings_of(settings, "bob"),
+                                      TIDE_SET_GOVERNOR_ONEDRIVE_IN_FLIGHT_START),
+                     3);
+}
+
 TEST(values_of_one_account_must_agree_with_those_of_all)
 {
     static const char *const wrong[][3] = {
@@ -249,6 +260,8 @@ TEST(values_of_one_account_must_agree_with_those_of_all)
         {"breaker.pause_max=5m", "accounts.ada.breaker.pause_first=10m", "must be at most"},
         {"workers.count=8", "accounts.ada.governor.gmail.window_units=399",
          "accounts.ada.governor.gmail.window_units = 399 (flag) must be 0"},
+        {"workers.count=8", "accounts.ada.governor.onedrive.window_units=99",
+         "accounts.ada.governor.onedrive.window_units = 99 (flag) must be 0"},
         {"workers.count=8", "accounts.ada.governor.gmail.project_units=5000",
          "accounts.ada.governor.project"},
     };
@@ -418,7 +431,7 @@ TEST(an_edit_that_cannot_be_safe_is_refused)
         {"bandwidth.schedule: |\n  08:00-09:00 full\n", "bandwidth.schedule", "09:00-10:00 full"},
         {"workers.cuont: 8\n", "stall.after", "1m"}, /* wrong already */
         {"", "workers.count", "65"},
-        {"", "workers.reserved_bulk", "14"}, /* does not agree with the others */
+        {"", "workers.reserved_bulk", "30"}, /* does not agree with the others */
         {"", "no.such", "1"},
         {"", "accounts.ada.no.such", "1"},
         {"", "accounts.ada.workers.count", "8"},
@@ -457,7 +470,7 @@ TEST(random_files_are_accepted_or_refused_whole)
         tide_error err = {0};
         tide_settings *settings = settings_of(tide_mem_heap());
         tide_status rc = tide_settings_add_yaml(settings, "x", (tide_text){yaml, bytes}, &err);
-        bool changed = tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT) != 16 ||
+        bool changed = tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT) != 32 ||
                        tide_setting_u64(settings, TIDE_SET_STALL_AFTER) != 10 * TIDE_MS_MINUTE;
         if (rc != TIDE_OK && (rc != TIDE_INVALID || err.text[0] == '\0' || changed))
             fail_msg("seed %" PRIu64 " round %ld: %d %s", seed, round, (int)rc, err.text);
@@ -583,7 +596,7 @@ TEST(a_reload_tells_what_changed)
     OK(tide_world_real_new(tide_mem_heap(), &world, &err));
     /* No file at all is fine. */
     OK(tide_settings_load(world, &sources, tide_mem_heap(), &settings, &err));
-    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 16);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 32);
 
     write_file(world, path, "workers.count: 8\ntracker.window_jobs: 500\nretry.attempts_max: 3\n");
     OK(reload(settings, world, changed, restart, &err));

@@ -8,7 +8,7 @@
 
 TEST(profiles_have_names_and_the_numbers_of_the_table)
 {
-    static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
+    static const char *const names[] = {"gmail", "console", "onedrive", "chat", "default"};
     for (int i = 0; i < 5; i++) {
         struct tide_governor_profile complete;
         assert_non_null(profile_named(names[i]));
