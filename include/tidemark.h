@@ -213,7 +213,7 @@ struct tide_quota {
  *   ledger statuses */
 tide_status tide_engine_quota(tide_engine *engine, const struct tide_quota *quota, tide_error *err);
 /* Finds or makes an account with the governor profile `provider` ("gmail",
- * "console", "graph", "chat", "default", or the name of a quota; NULL: "default").
+ * "console", "onedrive", "chat", "default", or the name of a quota; NULL: "default").
  *   TIDE_INVALID    the name has not 1 to 200 bytes, or there is no such provider
  *   TIDE_FULL       the ledger has 4096 accounts
  *   ledger statuses */

@@ -43,10 +43,17 @@ tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint3
                               size_t kinds_count, uint64_t *count_out, tide_error *err);
 
 /* Failed jobs of an account and of a kind become done, where `is_over` says that nothing of them
- * is left to do.  It is called in a transaction: it reads and decides, no more. */
-typedef bool tide_failed_fn(tide_text payload, uint64_t failed_unix_ms, void *arg);
+ * is left to do.  It is called in a transaction: it reads and decides, no more.
+ * `ended_unix_ms` is 0 for a job that waits. */
+typedef bool tide_over_fn(tide_text payload, uint64_t ended_unix_ms, void *arg);
 tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t kind,
-                               tide_failed_fn *is_over, void *arg, tide_error *err);
+                               tide_over_fn *is_over, void *arg, tide_error *err);
+/* The same for jobs of an account that wait, of all kinds. */
+tide_status tide_end_waiting(tide_engine *engine, uint32_t account, tide_over_fn *is_over,
+                             void *arg, tide_error *err);
+/* What a running job works with has changed: its waits and calls end, and it is tried again, as if
+ * it had not begun; what it saved stays.  A job that does not run is left alone.  Any thread. */
+void tide_job_restart(tide_engine *engine, uint64_t id);
 
 /* A call outside of any job succeeded for this account: a sign-in was tested. */
 tide_status tide_account_answered(tide_engine *engine, uint32_t account, tide_error *err);
@@ -75,6 +82,9 @@ const char *tide_engine_run(const tide_engine *engine);
  * payload names that start of the engine.  Whether it is this one. */
 struct json_t;
 bool tide_engine_asked_here(const tide_engine *engine, const struct json_t *payload);
+/* Call it before the start: the jobs of a system mostly wait for answers, and this many threads suit them.
+ * A number that a user set, or the program that opened the engine, stays. */
+void tide_engine_workers_want(tide_engine *engine, uint32_t workers);
 /* Adds an object to every snapshot, below "systems" (E9.1); `name` is static.  Call it before the
  * start; `fill` is called from any thread, without the engine's lock. */
 typedef void tide_snapshot_fn(struct json_t *object, void *arg);

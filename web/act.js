@@ -58,6 +58,31 @@ export const resume = (account) => attempt('resume ' + account, async () => {
   await post(`accounts/${path(account)}/resume`)
   return `${account} goes on.`
 })
+/** @param {string} drive */
+export const syncDrive = (drive) => attempt('sync ' + drive, async () => {
+  await post(`drive/${path(drive)}/sync`)
+  return `Syncing ${drive}.`
+})
+/** @param {string} drive @param {string} mode */
+export const setMode = (drive, mode) => attempt('mode of ' + drive, async () => {
+  await post(`drive/${path(drive)}/mode`, { mode })
+  return `${drive} is ${mode} from its next sync on.`
+})
+/** @param {string} drive @param {number} id @param {string} keep */
+export const resolveConflict = (drive, id, keep) => attempt('resolve', async () => {
+  await post(`drive/${path(drive)}/conflicts/${id}`, { keep })
+  return keep === 'both' ? 'Both stay.' : keep === 'local' ? 'Your version takes the place; the other one is in the trash.' : 'The version from OneDrive stays; yours is in the trash.'
+})
+/** @param {string} drive @param {'accept' | 'restore'} what @param {string} listed @param {number} many */
+export const decideDeletions = (drive, what, listed, many) => attempt(what === 'accept' ? 'delete' : 'bring back', async () => {
+  await post(`drive/${path(drive)}/deletions/${what}`, { listed })
+  return what === 'accept' ? `Deleting ${count(many, 'item')}.` : `Bringing ${count(many, 'item')} back.`
+})
+/** @param {string} drive @param {string} file */
+export const acceptOwed = (drive, file) => attempt('accept ' + file, async () => {
+  await post(`drive/${path(drive)}/accept`, { path: file })
+  return `${file} is taken as OneDrive sends it.`
+})
 /** @param {string} kind @param {boolean} paused */
 export const pauseKind = (kind, paused) => attempt(`${paused ? 'pause' : 'resume'} ${kind}`, async () => {
   await post(`kinds/${path(kind)}/${paused ? 'pause' : 'resume'}`)

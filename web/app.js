@@ -15,6 +15,7 @@ import { empty, page } from './page.js'
 import { drawPairing } from './view_pair.js'
 import { announce } from './say.js'
 import { accountView, systemView } from './view_system.js'
+import { driveView } from './view_drive.js'
 import { applyTheme } from './theme.js'
 import { clock, count, number, title } from './words.js'
 
@@ -49,7 +50,8 @@ function viewOf(address) {
     case 'settings': return settingsView()
     case 'log': return logView(params)
     case 'search': return searchView(params)
-    case 'message': if (second && third) return messageView(second, third)
+    case 'message': if (second && third) return messageView(second, third); else break
+    case 'drive': if (second && third) return driveView(second, third)
   }
   if (live.state && !live.state.systems.some((system) => system.name === first)) return { title: 'Not found', draw: () => [empty()], up: '/' }
   return second ? accountView(first, second) : systemView(first)

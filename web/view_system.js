@@ -10,6 +10,7 @@ import { live } from './live.js'
 import { Loader, button, card, empty, facts, link, marksOf, page, select } from './page.js'
 import { confirmed } from './say.js'
 import { coarser, series } from './series.js'
+import { drivePanels } from './view_drive.js'
 import { ago, count, date, number, rate, sentence, size, time, title } from './words.js'
 
 /** @typedef {import('./dom.js').Child} Child */
@@ -30,7 +31,7 @@ export function systemView(system) {
       return [
         system === 'mail' && accounts.length > 0 ? searchBox() : null,
         accounts.length === 0
-          ? h('section', { class: 'card first' }, h('p', {}, 'No account yet. Run: ', h('code', {}, `tidemark account add ${provider} ${system === 'mail' ? 'you@example.com' : 'NAME'}`)))
+          ? h('section', { class: 'card first' }, h('p', {}, 'No account yet. Run: ', h('code', {}, `tidemark account add ${provider} ${system === 'console' ? 'SITE' : 'you@example.com'}`)))
           : grid({ label: `Accounts of ${system}`, columns: [{ name: 'Account', hidden: true }], rows: worstFirst(accounts).map(accountRow), marks, class: 'accounts' }),
       ]
     },
@@ -178,7 +179,7 @@ function consolePanels(status) {
 
 /** Panels that one system has beside those of all; the route `NAME/status` has their data.
  * @type {Record<string, (status: any, account: Account) => Child[]>} */
-const panels = { mail: mailPanels, console: consolePanels }
+const panels = { mail: mailPanels, console: consolePanels, drive: drivePanels }
 
 /** @param {any[]} items */
 function badCard(items, /** @type {Account} */ account) {

@@ -197,6 +197,82 @@ void box_control_drive_touch(struct box_call *call)
     reply_id(call, &spot, spot.slot);
 }
 
+/* ---- odd items ---- */
+
+/* "as": a notebook, malware, a hash that is not final; "none": no longer. */
+void box_control_drive_mark(struct box_call *call)
+{
+    static const char *const fields[] = {"user", "path", "as", NULL};
+    json_auto_t *body = box_control_body(call, fields);
+    struct spot spot;
+    tide_text word;
+    box_mark mark = BOX_MARK_NONE;
+    if (body == NULL || !read_item(call, body, "path", &spot) ||
+        !box_control_text(call, body, "as", &word))
+        return;
+    if (!box_mark_find(word, &mark) || mark == BOX_MARK_SHORTCUT) {
+        box_fail_argument(call, "\"as\" must be none, package, malware or pending");
+        return;
+    }
+    if (!box_drive_mark_fits(spot.drive, spot.slot, mark)) {
+        box_fail_argument(call, "a package is a folder; malware and pending are files");
+        return;
+    }
+    box_drive_mark(spot.drive, spot.slot, mark, call->now_ms);
+    reply_id(call, &spot, spot.slot);
+}
+
+/* The item that "to" names, as a lead. */
+static bool read_lead(struct box_call *call, const json_t *body, struct box_lead *lead)
+{
+    static const char *const fields[] = {"user", "path", NULL};
+    const json_t *to = json_object_get(body, "to");
+    struct spot spot;
+    if (!box_control_object(call, to, "to", fields) || !read_item(call, to, "path", &spot))
+        return false;
+    if (box_drive_at(spot.drive, spot.slot)->mark == BOX_MARK_SHORTCUT) {
+        box_fail_argument(call, "a shortcut cannot lead to a shortcut");
+        return false;
+    }
+    lead->folder = box_drive_at(spot.drive, spot.slot)->folder;
+    box_drive_own_id(spot.drive, lead->drive);
+    box_drive_id(spot.drive, spot.slot, lead->item);
+    return true;
+}
+
+/* Another user shared an item, and it was added to this drive; or "lost": it is no longer shared, but
+ * the shortcut is still there. */
+void box_control_drive_shortcut(struct box_call *call)
+{
+    static const char *const fields[] = {"user", "path", "to", "lost", NULL};
+    json_auto_t *body = box_control_body(call, fields);
+    box_drive *drive = drive_of(call, body);
+    struct box_lead lead = {.slot = BOX_ITEM_NONE};
+    struct spot spot;
+    tide_text path;
+    if (drive == NULL || !box_control_text(call, body, "path", &path) ||
+        !walk(call, drive, path, true, &spot))
+        return;
+    const bool lost = json_is_true(json_object_get(body, "lost"));
+    const struct box_lead *old =
+        spot.slot == BOX_ITEM_NONE ? NULL : box_drive_lead(drive, spot.slot);
+    if (lost ? old == NULL : spot.slot != BOX_ITEM_NONE || !box_drive_leads_fit(drive)) {
+        box_fail_argument(call, lost ? "there is no shortcut at \"path\""
+                                     : "there is an item already at \"path\", or too many");
+        return;
+    }
+    if (lost)
+        lead = *old;
+    else if (!read_lead(call, body, &lead))
+        return;
+    else
+        lead.slot = box_drive_add(drive, spot.parent, spot.name, NULL, (struct box_file_times){0},
+                                  call->now_ms);
+    lead.lost = lost;
+    box_drive_lead_set(drive, &lead, call->now_ms);
+    reply_id(call, &spot, lead.slot);
+}
+
 /* ---- the drive as a whole ---- */
 
 void box_control_drive_fill(struct box_call *call)
@@ -248,8 +324,23 @@ static void write_path(const box_drive *drive, uint32_t slot, tide_buf *out)
     }
 }
 
-/* A line for each item, for comparison with a folder: kind, size, hash, path. */
-void box_control_drive_tree(struct box_call *call)
+static const char *kind_of(const struct box_item *item)
+{
+    if (item->mark == BOX_MARK_SHORTCUT || item->mark == BOX_MARK_PACKAGE)
+        return box_mark_word((box_mark)item->mark);
+    return item->folder ? "folder" : "file";
+}
+
+/* How well a client knew it: it has all bytes, has seen it, or has never heard of it. */
+static const char *known_of(const struct box_item *item)
+{
+    if (!item->folder && item->fetched_bytes > 0 && item->fetched_bytes >= item->content.bytes)
+        return "fetched";
+    return item->shown ? "shown" : "unseen";
+}
+
+/* A line for each item that is there, or that is gone: kind, size, hash, path. */
+static void write_tree(struct box_call *call, bool gone)
 {
     const struct box_user *user = box_control_user_of(call, box_call_param(call, "user"));
     if (user == NULL)
@@ -262,15 +353,29 @@ void box_control_drive_tree(struct box_call *call)
         const struct box_item *item = box_drive_at(drive, slot);
         uint8_t hash[BOX_QUICKXOR_BYTES];
         char text[BOX_QUICKXOR_TEXT_BYTES] = "-";
-        if (item->gone)
+        if (item->gone != gone)
             continue;
         if (!item->folder) {
             box_content_hash(&item->content, hash);
             box_quickxor_text(hash, text);
         }
-        box_print(out, "%s %" PRIu64 " %s ", item->folder ? "folder" : "file",
-                  item->folder ? 0 : item->content.bytes, text);
+        box_print(out, "%s %" PRIu64 " %s ", kind_of(item), item->folder ? 0 : item->content.bytes,
+                  text);
+        if (gone)
+            box_print(out, "%s ", known_of(item));
         write_path(drive, slot, out);
         box_add_cstr(out, "\n");
     }
+}
+
+/* For comparison with a folder. */
+void box_control_drive_tree(struct box_call *call)
+{
+    write_tree(call, false);
+}
+
+/* The recycle bin, with all that was below removed folders. */
+void box_control_drive_bin(struct box_call *call)
+{
+    write_tree(call, true);
 }

@@ -48,6 +48,9 @@ void box_control_mail_label(struct box_call *call);
 
 /* ---- drive.c ---- */
 void box_control_drive_tree(struct box_call *call);
+void box_control_drive_bin(struct box_call *call);
+void box_control_drive_mark(struct box_call *call);
+void box_control_drive_shortcut(struct box_call *call);
 void box_control_drive_put(struct box_call *call);
 void box_control_drive_folder(struct box_call *call);
 void box_control_drive_move(struct box_call *call);

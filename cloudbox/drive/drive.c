@@ -45,6 +45,7 @@ void box_drive_free(box_drive *drive)
     tide_mem_free(tide_mem_heap(), drive->items, drive->items_capacity * sizeof *drive->items);
     tide_mem_free(tide_mem_heap(), drive->log, drive->log_capacity * sizeof *drive->log);
     tide_map_done(&drive->names);
+    box_drive_odd_done(drive);
     tide_mem_free(tide_mem_heap(), drive, sizeof *drive);
 }
 
@@ -255,14 +256,14 @@ static void log_add(box_drive *drive, uint32_t slot)
     drive->log[drive->log_end++] = slot;
 }
 
-static void changed(box_drive *drive, uint32_t slot, uint64_t now_ms)
+void box_drive_changed(box_drive *drive, uint32_t slot, uint64_t now_ms)
 {
     drive->items[slot].version++;
     drive->items[slot].changed_ms = now_ms;
     log_add(drive, slot);
 }
 
-static char *copy_name(tide_text name)
+char *box_drive_copy_name(tide_text name)
 {
     if (name.data == NULL)
         return NULL;
@@ -281,7 +282,7 @@ uint32_t box_drive_place(box_drive *drive, uint32_t parent, tide_text name,
     drive->items_count++;
     struct box_item *item = &drive->items[slot];
     *item = (struct box_item){
-        .name = copy_name(name),
+        .name = box_drive_copy_name(name),
         .folder = content == NULL,
         .parent = parent,
         .first = BOX_ITEM_NONE,
@@ -301,7 +302,7 @@ uint32_t box_drive_place(box_drive *drive, uint32_t parent, tide_text name,
         link_in(drive, slot, parent);
         name_in(drive, slot);
     }
-    changed(drive, slot, now_ms);
+    box_drive_changed(drive, slot, now_ms);
     return slot;
 }
 
@@ -331,13 +332,14 @@ void box_drive_write(box_drive *drive, uint32_t slot, const struct box_content *
     struct box_item *item = &drive->items[slot];
     TIDE_ASSERT(slot < drive->items_count && !item->folder && !item->gone);
     const struct box_content held = box_content_hold(content);
+    box_drive_remember(drive, slot);
     swell(drive, item->parent, held.bytes, item->content.bytes);
     box_content_drop(&item->content);
     item->content = held;
     item->content_version++;
     item->fetched_bytes = 0;
     set_times(item, times, now_ms);
-    changed(drive, slot, now_ms);
+    box_drive_changed(drive, slot, now_ms);
     box_drive_tell_write(drive, slot, now_ms);
 }
 
@@ -348,7 +350,8 @@ void box_drive_move(box_drive *drive, uint32_t slot, uint32_t parent, tide_text 
     TIDE_ASSERT(slot != BOX_ITEM_ROOT && slot < drive->items_count && !item->gone);
     TIDE_ASSERT(!box_drive_is_below(drive, parent, slot));
     TIDE_ASSERT(box_name_wrong(name) == NULL);
-    char *copy = copy_name(name); /* it may be the item's own */
+    char *copy = box_drive_copy_name(name); /* it may be the item's own */
+    box_drive_remember(drive, slot);
     name_out(drive, slot);
     if (parent != item->parent) {
         link_out(drive, slot);
@@ -358,7 +361,7 @@ void box_drive_move(box_drive *drive, uint32_t slot, uint32_t parent, tide_text 
         tide_mem_free(tide_mem_heap(), item->name, strlen(item->name) + 1);
     item->name = copy;
     name_in(drive, slot);
-    changed(drive, slot, now_ms);
+    box_drive_changed(drive, slot, now_ms);
     box_drive_tell_move(drive, slot, now_ms);
 }
 
@@ -366,7 +369,7 @@ void box_drive_touch(box_drive *drive, uint32_t slot, struct box_file_times time
 {
     TIDE_ASSERT(slot < drive->items_count && !drive->items[slot].gone);
     set_times(&drive->items[slot], times, 0);
-    changed(drive, slot, now_ms);
+    box_drive_changed(drive, slot, now_ms);
     box_drive_tell_touch(drive, slot, now_ms);
 }
 
@@ -411,12 +414,13 @@ uint32_t box_drive_copy(box_drive *drive, uint32_t slot, uint32_t parent, tide_t
 void box_drive_remove(box_drive *drive, uint32_t slot, uint64_t now_ms)
 {
     TIDE_ASSERT(slot != BOX_ITEM_ROOT && slot < drive->items_count && !drive->items[slot].gone);
+    box_drive_remember(drive, slot);
     link_out(drive, slot);
     for (uint32_t at = slot; at != BOX_ITEM_NONE; at = walk_next(drive, slot, at)) {
         name_out(drive, at);
         drive->items[at].gone = true;
     }
-    changed(drive, slot, now_ms);
+    box_drive_changed(drive, slot, now_ms);
     box_drive_tell_remove(drive, slot, now_ms);
 }
 
@@ -424,6 +428,12 @@ void box_drive_quota(box_drive *drive, uint64_t total_bytes)
 {
     drive->spec.total_bytes = total_bytes;
     box_drive_tell_quota(drive);
+}
+
+void box_drive_business(box_drive *drive)
+{
+    TIDE_ASSERT(drive->items_count == 1 && !drive->items[BOX_ITEM_ROOT].shown);
+    drive->spec.business = true;
 }
 
 /* ---- the log and the record ---- */

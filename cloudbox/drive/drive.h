@@ -35,6 +35,7 @@ enum {
     BOX_FILES_MAX = 5 * 1000 * 1000, /* generated at once */
     BOX_ITEM_ID_BYTES = 48,
     BOX_ITEM_DEPTH_MAX = 250,
+    BOX_LEADS_MAX = 1000,
 };
 #define BOX_DRIVE_TOTAL_BYTES (UINT64_C(1) << 40)
 #define BOX_DRIVE_FILE_BYTES  (UINT64_C(250) << 30) /* of the largest file */
@@ -58,7 +59,27 @@ struct box_item {
     uint32_t born_at;         /* the line of the log that made it */
     uint32_t changed_at;      /* its latest line */
     bool folder, gone;
-    bool shown; /* a client has seen it */
+    bool shown;   /* a client has seen it */
+    uint8_t mark; /* box_mark */
+};
+
+/* What is odd about an item. */
+typedef enum box_mark {
+    BOX_MARK_NONE,
+    BOX_MARK_PACKAGE,  /* a folder that is a notebook */
+    BOX_MARK_MALWARE,  /* a file whose bytes are not given out */
+    BOX_MARK_PENDING,  /* a file whose hash is not final */
+    BOX_MARK_SHORTCUT, /* an empty folder that stands for an item of another drive */
+    BOX_MARKS,
+} box_mark;
+
+/* Where a shortcut leads. */
+struct box_lead {
+    uint32_t slot; /* of the shortcut */
+    bool folder;   /* that is what the other item is */
+    bool lost;     /* the other item is no longer shared */
+    char drive[BOX_ITEM_ID_BYTES];
+    char item[BOX_ITEM_ID_BYTES];
 };
 
 struct box_drive_spec {
@@ -122,6 +143,24 @@ void box_drive_remove(box_drive *drive, uint32_t slot, uint64_t now_ms);
  * A name of theirs that was taken by hand ("folder-0000001") must not be in the root. */
 void box_drive_fill(box_drive *drive, uint64_t files, uint64_t file_bytes, uint64_t now_ms);
 void box_drive_quota(box_drive *drive, uint64_t total_bytes);
+/* A new drive, of which nothing was shown yet, becomes one of a business. */
+void box_drive_business(box_drive *drive);
+
+/* ---- odd items ---- */
+
+const char *box_mark_word(box_mark mark); /* "package" */
+bool box_mark_find(tide_text word, box_mark *mark_out);
+/* A package is a folder, what is malware or pending is a file; a shortcut stays one. */
+bool box_drive_mark_fits(const box_drive *drive, uint32_t slot, box_mark mark);
+void box_drive_mark(box_drive *drive, uint32_t slot, box_mark mark, uint64_t now_ms);
+/* Makes an empty folder a shortcut, or changes one.  The lead is copied. */
+void box_drive_lead_set(box_drive *drive, const struct box_lead *lead, uint64_t now_ms);
+bool box_drive_leads_fit(const box_drive *drive);                             /* one more */
+const struct box_lead *box_drive_lead(const box_drive *drive, uint32_t slot); /* NULL: none */
+/* The shortcuts into a drive that can be followed, one per call; `*cursor_io` starts at 0. */
+const struct box_lead *box_drive_lead_to(const box_drive *drive, tide_text id, size_t *cursor_io);
+/* How the item was before its latest write, move or removal; NULL: that is not known any more. */
+const struct box_item *box_drive_former(const box_drive *drive, uint32_t slot);
 
 /* ---- the log ---- */
 

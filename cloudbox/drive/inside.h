@@ -5,6 +5,14 @@
 #include "base/map.h"
 #include "cloudbox/drive/drive.h"
 
+enum { BOX_FORMERS = 256 };
+
+struct box_former {
+    bool used;
+    uint32_t slot;
+    struct box_item item; /* with a name, also if it is generated, and a hold of its own */
+};
+
 struct box_drive {
     struct box_drive_spec spec;
     uint64_t cid; /* what ids begin with */
@@ -17,12 +25,24 @@ struct box_drive {
     size_t log_capacity;
     uint32_t epoch;
     uint32_t places; /* given so far */
+    struct box_lead *leads;
+    size_t leads_count, leads_capacity;
+    struct box_former formers[BOX_FORMERS]; /* a ring */
+    size_t formers_next;
 };
 
 /* drive.c: `name` NULL is a generated one; nothing is told. */
 uint32_t box_drive_place(box_drive *drive, uint32_t parent, tide_text name,
                          const struct box_content *content, struct box_file_times times,
                          uint64_t now_ms);
+
+char *box_drive_copy_name(tide_text name);
+/* The item has another version from now on, and a line in the log. */
+void box_drive_changed(box_drive *drive, uint32_t slot, uint64_t now_ms);
+
+/* odd.c: the item is about to change. */
+void box_drive_remember(box_drive *drive, uint32_t slot);
+void box_drive_odd_done(box_drive *drive);
 
 /* generate.c */
 tide_text box_drive_made_name(const box_drive *drive, uint32_t slot,
@@ -33,6 +53,8 @@ void box_drive_tell_add(box_drive *drive, uint32_t slot, uint64_t now_ms);
 void box_drive_tell_write(box_drive *drive, uint32_t slot, uint64_t now_ms);
 void box_drive_tell_move(box_drive *drive, uint32_t slot, uint64_t now_ms);
 void box_drive_tell_touch(box_drive *drive, uint32_t slot, uint64_t now_ms);
+void box_drive_tell_mark(box_drive *drive, uint32_t slot, uint64_t now_ms);
+void box_drive_tell_lead(box_drive *drive, const struct box_lead *lead, uint64_t now_ms);
 void box_drive_tell_remove(box_drive *drive, uint32_t slot, uint64_t now_ms);
 void box_drive_tell_fill(box_drive *drive, uint64_t files, uint64_t file_bytes, uint64_t now_ms);
 void box_drive_tell_forget(box_drive *drive);

@@ -99,6 +99,24 @@ void box_drive_tell_touch(box_drive *drive, uint32_t slot, uint64_t now_ms)
     tell(drive, change);
 }
 
+void box_drive_tell_mark(box_drive *drive, uint32_t slot, uint64_t now_ms)
+{
+    json_t *change = change_of("mark", slot, now_ms);
+    json_object_set_new(change, "as",
+                        json_string(box_mark_word((box_mark)drive->items[slot].mark)));
+    tell(drive, change);
+}
+
+void box_drive_tell_lead(box_drive *drive, const struct box_lead *lead, uint64_t now_ms)
+{
+    json_t *change = change_of("lead", lead->slot, now_ms);
+    json_object_set_new(change, "to_drive", json_string(lead->drive));
+    json_object_set_new(change, "to_item", json_string(lead->item));
+    json_object_set_new(change, "folder", json_integer(lead->folder));
+    json_object_set_new(change, "lost", json_integer(lead->lost));
+    tell(drive, change);
+}
+
 void box_drive_tell_remove(box_drive *drive, uint32_t slot, uint64_t now_ms)
 {
     tell(drive, change_of("remove", slot, now_ms));
@@ -240,6 +258,40 @@ static tide_status replay_move(box_drive *drive, struct change *change, tide_err
     return TIDE_OK;
 }
 
+static tide_status replay_mark(box_drive *drive, const struct change *change, tide_error *err)
+{
+    tide_text word;
+    box_mark mark = BOX_MARK_NONE;
+    TIDE_TRY(tide_json_get_text(change->json, "as", &word, err));
+    if (!box_mark_find(word, &mark) || mark == BOX_MARK_SHORTCUT ||
+        !box_drive_mark_fits(drive, change->slot, mark))
+        return corrupt(err, "a mark that cannot be");
+    box_drive_mark(drive, change->slot, mark, change->now_ms);
+    return TIDE_OK;
+}
+
+static tide_status replay_lead(box_drive *drive, const struct change *change, tide_error *err)
+{
+    struct box_lead lead = {.slot = change->slot};
+    tide_text other, item;
+    uint64_t folder = 0, lost = 0;
+    TIDE_TRY(tide_json_get_text(change->json, "to_drive", &other, err));
+    TIDE_TRY(tide_json_get_text(change->json, "to_item", &item, err));
+    TIDE_TRY(tide_json_get_u64(change->json, "folder", &folder, err));
+    TIDE_TRY(tide_json_get_u64(change->json, "lost", &lost, err));
+    const struct box_item *here = &drive->items[change->slot];
+    if (change->slot == BOX_ITEM_ROOT || !here->folder || here->count > 0 ||
+        other.bytes >= sizeof lead.drive || item.bytes >= sizeof lead.item ||
+        (here->mark != BOX_MARK_SHORTCUT && !box_drive_leads_fit(drive)))
+        return corrupt(err, "a shortcut that cannot be");
+    lead.folder = folder > 0;
+    lead.lost = lost > 0;
+    memcpy(lead.drive, other.data, other.bytes);
+    memcpy(lead.item, item.data, item.bytes);
+    box_drive_lead_set(drive, &lead, change->now_ms);
+    return TIDE_OK;
+}
+
 static tide_status replay_quota(box_drive *drive, const struct change *change, tide_error *err)
 {
     uint64_t total = 0;
@@ -281,6 +333,10 @@ static tide_status replay(box_drive *drive, struct change *change, tide_error *e
         return replay_write(drive, change, err);
     if (is(change, "move"))
         return replay_move(drive, change, err);
+    if (is(change, "mark"))
+        return replay_mark(drive, change, err);
+    if (is(change, "lead"))
+        return replay_lead(drive, change, err);
     if (is(change, "touch"))
         box_drive_touch(drive, change->slot, change->times, change->now_ms);
     else if (is(change, "remove") && change->slot != BOX_ITEM_ROOT)

@@ -157,5 +157,8 @@ const struct box_fault box_faults_known[] = {
     {"garbage", BOX_SPOILS, .act = garble},
     {"latency", BOX_ADDS, .takes = BOX_TAKES_MS | BOX_NEEDS_MS | BOX_TAKES_JITTER},
     {"slow", BOX_ADDS, .takes = BOX_NEEDS_SPEED},
+    {"batch-missing", BOX_ASKED, .means = BOX_OF_BATCH},
+    {"batch-extra", BOX_ASKED, .means = BOX_OF_BATCH},
+    {"batch-reorder", BOX_ASKED, .means = BOX_OF_BATCH},
 };
 const size_t box_faults_known_count = sizeof box_faults_known / sizeof box_faults_known[0];

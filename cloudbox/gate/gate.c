@@ -196,7 +196,7 @@ static const struct box_limit *charge(struct box_call *call)
 static void add_latency(struct box_call *call)
 {
     const struct box_options *options = &call->cloud->options;
-    if (call->method->meter == BOX_METER_NONE)
+    if (call->method->meter == BOX_METER_NONE && !call->service->distant)
         return;
     call->answer->plan.delay_ms += options->latency_ms;
     if (options->jitter_ms > 0)

@@ -78,6 +78,7 @@ void box_answer_done(struct box_answer *answer)
 void box_answer_clear(struct box_answer *answer)
 {
     answer->status = 200;
+    answer->settle = NULL;
     answer->type[0] = '\0';
     answer->headers_count = 0;
     source_done(answer);

@@ -120,6 +120,11 @@ struct box_answer {
     struct box_source source; /* instead of `body`, unless .read is NULL */
     struct box_plan plan;
     struct box_ticket ticket;
+    /* A provisional answer: whoever sends it asks until this is true, under the lock of the cloud, and it
+     * may replace the answer meanwhile.  NULL: it is final. */
+    bool (*settle)(void *arg, uint64_t id, struct box_answer *answer);
+    void *settle_arg;
+    uint64_t settle_id;
 };
 
 void box_answer_init(struct box_answer *answer);

@@ -126,6 +126,7 @@ struct box_service {
     size_t methods_count;
     const struct box_style *style; /* NULL: that of the first service that has one */
     bool exempt;                   /* fault rules never mean it */
+    bool distant;                  /* calls that no limit counts take the latency, too */
 
     /* Finds the method of an address that no path pattern describes; the paths of the table
      * are then only shown.  It fills the call's args, and may set the user of an address that

@@ -352,16 +352,8 @@ static bool serve_batch(box_cloud *cloud, const struct box_request *request,
     return true;
 }
 
-static const struct box_fault faults[] = {
-    {"batch-missing", BOX_ASKED, .means = BOX_OF_BATCH},
-    {"batch-extra", BOX_ASKED, .means = BOX_OF_BATCH},
-    {"batch-reorder", BOX_ASKED, .means = BOX_OF_BATCH},
-};
-
 const struct box_service box_batch = {
     .name = "batch",
     .style = &box_google_style,
-    .faults = faults,
-    .faults_count = sizeof faults / sizeof faults[0],
     .batch = serve_batch,
 };

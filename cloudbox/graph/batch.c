@@ -24,9 +24,14 @@ struct part {
     struct box_answer answer;
 };
 
+/* For faults on the request as a whole; nothing is charged for it. */
+static const struct box_method batch_method = {
+    .name = "batch", .verb = BOX_POST, .path = "/v1.0/$batch", .meter = BOX_METER_NONE};
+
 struct batch {
     box_cloud *cloud;
     const struct box_request *outer;
+    struct box_call call; /* the whole, as faults see it */
     tide_arena arena;
     struct part parts[PARTS_MAX];
     size_t count;
@@ -251,13 +256,58 @@ static void join_plans(const struct batch *batch, struct box_plan *whole)
     }
 }
 
-static void refuse(struct batch *batch, struct box_answer *answer, const char *text)
+static void call_init(struct batch *batch, struct box_answer *answer)
 {
-    struct box_call call;
-    box_call_init(&call, batch->cloud, batch->outer, answer);
-    call.service = &box_graph;
-    box_graph_fail(&call, 400, "invalidRequest", NULL, "%s", text);
+    struct box_call *call = &batch->call;
+    const tide_text header = box_request_header(batch->outer, "Authorization");
+    struct box_principal principal = {0};
+    box_call_init(call, batch->cloud, batch->outer, answer);
+    call->service = &box_graph;
+    call->method = &batch_method;
+    call->target.path = batch->outer->target;
+    if (header.bytes > 7 && strncasecmp(header.data, "Bearer ", 7) == 0 &&
+        box_cloud_identify(batch->cloud, (tide_text){header.data + 7, header.bytes - 7},
+                           &principal))
+        call->user = principal.user;
+}
+
+static void refuse(struct batch *batch, const char *text)
+{
+    box_graph_fail(&batch->call, 400, "invalidRequest", NULL, "%s", text);
     box_referee_stray(box_cloud_referee(batch->cloud), 400);
+}
+
+static bool strikes(struct batch *batch, const char *fault)
+{
+    return box_faults_strikes(box_cloud_faults(batch->cloud), &batch->call, fault);
+}
+
+/* In the order of the request, unless a fault leaves the last one out, turns them, or adds one that was not asked for. */
+static json_t *responses_of(struct batch *batch)
+{
+    json_t *responses = json_array();
+    const size_t count = batch->count - (strikes(batch, "batch-missing") ? 1 : 0);
+    const bool turned = strikes(batch, "batch-reorder");
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(responses, response_of(&batch->parts[turned ? count - 1 - i : i]));
+    if (count > 0 && strikes(batch, "batch-extra")) {
+        json_t *extra = response_of(&batch->parts[0]);
+        json_object_set_new(extra, "id", json_string("never-asked"));
+        json_array_append_new(responses, extra);
+    }
+    return responses;
+}
+
+static void serve_parts(struct batch *batch, struct box_answer *answer)
+{
+    while (run_some(batch)) /* each round runs at least one */
+        ;
+    if (!all_done(batch)) {
+        refuse(batch, "Requests depend on each other in a circle.");
+        return;
+    }
+    join_plans(batch, &answer->plan);
+    box_answer_json(answer, 200, json_pack("{s:o}", "responses", responses_of(batch)), false);
 }
 
 static void serve(struct batch *batch, struct box_answer *answer)
@@ -266,21 +316,15 @@ static void serve(struct batch *batch, struct box_answer *answer)
     const char *wrong = "The body is not JSON.";
     if (tide_json_parse(batch->outer->body, &body, NULL) == TIDE_OK)
         wrong = read_parts(batch, body);
+    struct box_faults *faults = box_cloud_faults(batch->cloud);
     if (wrong != NULL) {
-        refuse(batch, answer, wrong);
-        return;
+        refuse(batch, wrong);
+    } else if (box_faults_before(faults, &batch->call)) {
+        box_referee_stray(box_cloud_referee(batch->cloud), answer->status); /* no part ran */
+    } else {
+        serve_parts(batch, answer);
+        box_faults_after(faults, &batch->call);
     }
-    while (run_some(batch)) /* each round runs at least one */
-        ;
-    if (!all_done(batch)) {
-        refuse(batch, answer, "Requests depend on each other in a circle.");
-        return;
-    }
-    json_t *responses = json_array();
-    for (size_t i = 0; i < batch->count; i++)
-        json_array_append_new(responses, response_of(&batch->parts[i]));
-    join_plans(batch, &answer->plan);
-    box_answer_json(answer, 200, json_pack("{s:o}", "responses", responses), false);
 }
 
 bool box_graph_batch(box_cloud *cloud, const struct box_request *request, struct box_answer *answer)
@@ -296,6 +340,7 @@ bool box_graph_batch(box_cloud *cloud, const struct box_request *request, struct
     tide_arena_init(&batch->arena, tide_mem_heap(), BATCH_ARENA_BYTES);
     for (size_t i = 0; i < PARTS_MAX; i++)
         box_answer_init(&batch->parts[i].answer);
+    call_init(batch, answer);
     serve(batch, answer);
     for (size_t i = 0; i < PARTS_MAX; i++)
         box_answer_done(&batch->parts[i].answer);

@@ -85,6 +85,10 @@ void box_graph_content_get(struct box_call *call)
         box_graph_fail(call, 400, "invalidRequest", NULL, "You cannot get content for a folder");
         return;
     }
+    if (box_drive_at(place.drive, place.slot)->mark == BOX_MARK_MALWARE) {
+        box_graph_malware(call);
+        return;
+    }
     tide_auto_buf url = tide_buf_heap(BOX_TARGET_BYTES_MAX);
     box_graph_download_url(call, place.slot, &url);
     box_answer_clear(call->answer);
@@ -203,6 +207,10 @@ void box_graph_download(struct box_call *call)
     if (pass.slot >= box_drive_slots(drive) || box_drive_at(drive, pass.slot)->gone ||
         box_drive_at(drive, pass.slot)->folder) {
         box_graph_missing(call);
+        return;
+    }
+    if (box_drive_at(drive, pass.slot)->mark == BOX_MARK_MALWARE) {
+        box_graph_malware(call);
         return;
     }
     answer_bytes(call, drive, pass.slot);

@@ -117,6 +117,7 @@ struct page {
     uint32_t folder; /* of which the changes are asked */
     uint32_t select;
     bool parents;
+    bool old; /* items as they were before their latest change */
     bool first;
     tide_map written; /* slot + 1 */
     uint64_t items;
@@ -127,7 +128,8 @@ static void write_item(struct page *page, uint32_t slot)
     tide_buf *out = &page->call->answer->body;
     box_add_cstr(out, page->first ? "" : ",");
     page->first = false;
-    box_item_write(page->call, page->drive, slot, page->select, BOX_ITEM_IN_DELTA, out);
+    box_item_write(page->call, page->drive, slot, page->select,
+                   BOX_ITEM_IN_DELTA | (page->old ? BOX_ITEM_FORMER : 0), out);
     box_drive_show(page->drive, slot);
     (void)tide_map_put(&page->written, (uint64_t)slot + 1, 1);
     page->items++;
@@ -190,10 +192,12 @@ static void answer_page(struct page *page, struct token *token, uint64_t top)
                       "$metadata#Collection(driveItem)\",\"value\":[");
     const uint32_t end = box_drive_log_end(page->drive);
     const bool empty = began.line < end && strikes(page, "delta-empty");
+    page->old = !empty && began.line < end && strikes(page, "delta-old");
     if (!empty)
         write_page(page, token, top);
-    /* The same lines once more, on a page of their own. */
-    const bool again = !empty && began.line < token->line && strikes(page, "delta-repeat");
+    /* The same lines once more, on a page of their own; after old states the true ones. */
+    const bool again =
+        !empty && began.line < token->line && (page->old || strikes(page, "delta-repeat"));
     if (again)
         *token = began;
     box_add_cstr(out, "]");

@@ -18,6 +18,11 @@ static bool has_items(const struct box_call *call)
     return is_delta(call) || call->method->handle == box_graph_children;
 }
 
+static bool says_names(const struct box_call *call)
+{
+    return has_items(call) || call->method->handle == box_graph_get;
+}
+
 /* ---- instead of the answer ---- */
 
 static void resync_apply(struct box_call *call, const struct box_strike *strike)
@@ -68,11 +73,16 @@ static void wrong_match(struct box_call *call, const struct box_strike *strike)
                    "ETag does not match current item's value");
 }
 
+void box_graph_malware(struct box_call *call)
+{
+    box_graph_fail(call, 403, "malwareDetected", "virusSuspicious",
+                   "The file contains malware and cannot be downloaded.");
+}
+
 static void malware(struct box_call *call, const struct box_strike *strike)
 {
     (void)strike;
-    box_graph_fail(call, 403, "malwareDetected", "virusSuspicious",
-                   "The file contains malware and cannot be downloaded.");
+    box_graph_malware(call);
 }
 
 static void locked(struct box_call *call, const struct box_strike *strike)
@@ -174,8 +184,11 @@ const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS] = {
     {"no-range", BOX_ASKED, .fits = is_download},
     {"delta-empty", BOX_ASKED, .fits = is_delta},
     {"delta-repeat", BOX_ASKED, .fits = is_delta},
+    {"delta-old", BOX_ASKED, .fits = is_delta},
     {"delta-backwards", BOX_SPOILS, .fits = is_delta, .act = backwards},
     {"delta-no-removals", BOX_SPOILS, .fits = is_delta, .act = no_removals},
     {"delta-no-paths", BOX_SPOILS, .fits = is_delta, .act = no_paths},
     {"wrong-hash", BOX_SPOILS, .fits = has_items, .act = wrong_hashes},
+    {"hostile-names", BOX_SPOILS, .fits = says_names, .act = box_graph_hostile_names},
+    {"odd-times", BOX_SPOILS, .fits = says_names, .act = box_graph_odd_times},
 };

@@ -191,5 +191,6 @@ const struct box_service box_graph = {
     .ops = "drive",
     .replay = replay,
     .batch = box_graph_batch,
+    .distant = true,
     .sink = box_graph_sink,
 };

@@ -170,8 +170,12 @@ extern const struct box_limit box_graph_limits[BOX_GRAPH_LIMITS];
 void box_graph_answered(struct box_call *call);
 void box_graph_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
 
-/* faults.c */
-enum { BOX_GRAPH_FAULTS = 14 };
+/* faults.c: 403 instead of a file's bytes */
+void box_graph_malware(struct box_call *call);
+/* hostile.c: what a service should never say */
+void box_graph_hostile_names(struct box_call *call, const struct box_strike *strike);
+void box_graph_odd_times(struct box_call *call, const struct box_strike *strike);
+enum { BOX_GRAPH_FAULTS = 17 };
 extern const struct box_fault box_graph_faults[BOX_GRAPH_FAULTS];
 
 #endif

@@ -28,7 +28,11 @@ enum {
     F_TIMES = 1 << 14,
     F_DELETED = 1 << 15,
     F_URL = 1 << 16,
-    F_ALL = (1 << 17) - 1,
+    F_PACKAGE = 1 << 17,
+    F_MALWARE = 1 << 18,
+    F_PENDING = 1 << 19,
+    F_REMOTE = 1 << 20,
+    F_ALL = (1 << 21) - 1,
 };
 
 static const struct {
@@ -51,6 +55,10 @@ static const struct {
     {F_ROOT, "root"},
     {F_TIMES, "fileSystemInfo"},
     {F_DELETED, "deleted"},
+    {F_PACKAGE, "package"},
+    {F_MALWARE, "malware"},
+    {F_PENDING, "pendingOperations"},
+    {F_REMOTE, "remoteItem"},
     {F_URL, "@microsoft.graph.downloadUrl"},
     {F_URL, "content.downloadUrl"},
 };
@@ -84,19 +92,22 @@ uint32_t box_item_select(const struct box_call *call)
 
 /* ---- tags and times ---- */
 
-void box_item_etag(const box_drive *drive, uint32_t slot, char tag_out[BOX_TAG_BYTES])
+static void tag_of(const box_drive *drive, uint32_t slot, const char *lead, uint32_t version,
+                   char tag_out[BOX_TAG_BYTES])
 {
     char id[BOX_ITEM_ID_BYTES];
     box_drive_id(drive, slot, id);
-    snprintf(tag_out, BOX_TAG_BYTES, "{%s},%" PRIu32, id, box_drive_at(drive, slot)->version);
+    snprintf(tag_out, BOX_TAG_BYTES, "%s{%s},%" PRIu32, lead, id, version);
+}
+
+void box_item_etag(const box_drive *drive, uint32_t slot, char tag_out[BOX_TAG_BYTES])
+{
+    tag_of(drive, slot, "", box_drive_at(drive, slot)->version, tag_out);
 }
 
 void box_item_ctag(const box_drive *drive, uint32_t slot, char tag_out[BOX_TAG_BYTES])
 {
-    char id[BOX_ITEM_ID_BYTES];
-    box_drive_id(drive, slot, id);
-    snprintf(tag_out, BOX_TAG_BYTES, "c:{%s},%" PRIu32, id,
-             box_drive_at(drive, slot)->content_version);
+    tag_of(drive, slot, "c:", box_drive_at(drive, slot)->content_version, tag_out);
 }
 
 void box_seconds_text(uint64_t unix_ms, char text_out[BOX_SECONDS_TEXT_BYTES])
@@ -143,14 +154,14 @@ static void write_tags(struct writer *writer)
     const bool business = box_drive_spec(writer->drive)->business;
     const bool in_delta = (writer->how & BOX_ITEM_IN_DELTA) != 0;
     char tag[BOX_TAG_BYTES];
-    box_item_etag(writer->drive, writer->slot, tag);
+    tag_of(writer->drive, writer->slot, "", writer->item->version, tag);
     if (field(writer, F_ETAG, "eTag"))
         box_print(writer->out, "\"\\\"%s\\\"\"", tag);
     if (in_delta && (business || writer->item->gone))
         return;
     if (business && writer->item->folder)
         return;
-    box_item_ctag(writer->drive, writer->slot, tag);
+    tag_of(writer->drive, writer->slot, "c:", writer->item->content_version, tag);
     if (field(writer, F_CTAG, "cTag"))
         box_print(writer->out, "\"\\\"%s\\\"\"", tag);
 }
@@ -211,14 +222,51 @@ static const char *type_of(tide_text name)
     return "application/octet-stream";
 }
 
+/* A shortcut is neither file nor folder; what it leads to is. */
+static void write_remote(struct writer *writer)
+{
+    const struct box_lead *lead = box_drive_lead(writer->drive, writer->slot);
+    if (lead == NULL || !field(writer, F_REMOTE, "remoteItem"))
+        return;
+    box_print(writer->out, "{\"id\":\"%s\",\"name\":", lead->item);
+    box_add_json_text(writer->out, writer->name);
+    box_add_cstr(writer->out, lead->folder ? ",\"folder\":{\"childCount\":0}"
+                                           : ",\"file\":{\"mimeType\":"
+                                             "\"application/octet-stream\"}");
+    box_print(writer->out, ",\"parentReference\":{\"driveId\":\"%s\",\"driveType\":\"%s\"}}",
+              lead->drive, lead->drive[0] == 'b' ? "business" : "personal");
+}
+
+static void write_marks(struct writer *writer)
+{
+    char queued[BOX_SECONDS_TEXT_BYTES];
+    box_seconds_text(writer->item->changed_ms, queued);
+    if (writer->item->mark == BOX_MARK_MALWARE && field(writer, F_MALWARE, "malware"))
+        box_add_cstr(writer->out, "{\"description\":\"Virus:DOS/EICAR_Test_File\"}");
+    if (writer->item->mark == BOX_MARK_PENDING && field(writer, F_PENDING, "pendingOperations"))
+        box_print(writer->out, "{\"pendingContentUpdate\":{\"queuedDateTime\":\"%s\"}}", queued);
+}
+
+static void write_folder(struct writer *writer)
+{
+    const struct box_item *item = writer->item;
+    if (item->mark == BOX_MARK_SHORTCUT) {
+        write_remote(writer);
+    } else if (item->mark == BOX_MARK_PACKAGE) {
+        if (field(writer, F_PACKAGE, "package"))
+            box_add_cstr(writer->out, "{\"type\":\"oneNote\"}");
+    } else if (field(writer, F_FOLDER, "folder")) {
+        box_print(writer->out, "{\"childCount\":%" PRIu32 "}", item->count);
+    }
+    if (writer->slot == BOX_ITEM_ROOT && field(writer, F_ROOT, "root"))
+        box_add_cstr(writer->out, "{}");
+}
+
 static void write_kind(struct writer *writer)
 {
     const struct box_item *item = writer->item;
     if (item->folder) {
-        if (field(writer, F_FOLDER, "folder"))
-            box_print(writer->out, "{\"childCount\":%" PRIu32 "}", item->count);
-        if (writer->slot == BOX_ITEM_ROOT && field(writer, F_ROOT, "root"))
-            box_add_cstr(writer->out, "{}");
+        write_folder(writer);
         return;
     }
     if (!field(writer, F_FILE, "file"))
@@ -228,6 +276,8 @@ static void write_kind(struct writer *writer)
         uint8_t hash[BOX_QUICKXOR_BYTES];
         char text[BOX_QUICKXOR_TEXT_BYTES];
         box_content_hash(&item->content, hash);
+        if (item->mark == BOX_MARK_PENDING)
+            hash[0] ^= 0xff; /* that of bytes which are still to come */
         box_quickxor_text(hash, text);
         box_print(writer->out, ",\"hashes\":{\"quickXorHash\":\"%s\"}", text);
     }
@@ -296,6 +346,12 @@ void box_item_write(const struct box_call *call, const box_drive *drive, uint32_
                             .how = how,
                             .out = out,
                             .first = true};
+    const struct box_item *former =
+        (how & BOX_ITEM_FORMER) != 0 ? box_drive_former(drive, slot) : NULL;
+    if (former != NULL) {
+        writer.item = former;
+        writer.name = tide_text_of(former->name);
+    }
     box_drive_id(drive, slot, id);
     box_add_cstr(out, "{");
     if (field(&writer, F_ID, "id"))
@@ -310,6 +366,7 @@ void box_item_write(const struct box_call *call, const box_drive *drive, uint32_
         write_tags(&writer);
         write_parent(&writer);
         write_kind(&writer);
+        write_marks(&writer);
         write_more(&writer);
     }
     box_add_cstr(out, "}");

@@ -7,6 +7,7 @@
 
 enum {
     BOX_ITEM_IN_DELTA = 1, /* no download address; a business drive has no path and no cTag */
+    BOX_ITEM_FORMER = 2,   /* as it was before its latest change, if that is known */
     BOX_TAG_BYTES = 80,
 };
 

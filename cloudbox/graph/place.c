@@ -3,23 +3,51 @@
 
 #include <stdio.h>
 
-/* Only the caller's own drive is there. */
-static box_drive *drive_of(struct box_call *call, const struct box_address *address)
+/* ---- drives ---- */
+
+static struct box_user *user_with(const struct box_call *call, tide_text drive)
 {
-    box_drive *drive = box_user_drive(call->user);
+    struct box_user *user = NULL;
     char id[BOX_ITEM_ID_BYTES];
-    box_drive_own_id(drive, id);
+    for (size_t i = 0; (user = box_cloud_user_at(call->cloud, i)) != NULL; i++) {
+        box_drive_own_id(box_user_drive(user), id);
+        if (box_is(drive, id))
+            return user;
+    }
+    return NULL;
+}
+
+/* Whose drive it is; NULL: answered. */
+static struct box_user *owner_of(struct box_call *call, const struct box_address *address)
+{
     if (address->user.data != NULL && !box_is(address->user, call->user->email) &&
         !box_is(address->user, "me")) {
         box_graph_fail(call, 403, "accessDenied", NULL, "Access denied");
         return NULL;
     }
-    if (address->drive.data != NULL && !box_is(address->drive, id)) {
+    struct box_user *owner =
+        address->drive.data == NULL ? call->user : user_with(call, address->drive);
+    if (owner == NULL)
         box_graph_missing(call);
-        return NULL;
-    }
-    return drive;
+    return owner;
 }
+
+/* Whether the caller has a shortcut to what is at the place, or to a folder above it. */
+static bool is_shared(const struct box_call *call, const struct box_spot *place)
+{
+    const box_drive *own = box_user_drive(call->user);
+    const uint32_t inner = place->slot != BOX_ITEM_NONE ? place->slot : place->parent;
+    const struct box_lead *lead = NULL;
+    size_t cursor = 0;
+    while ((lead = box_drive_lead_to(own, place->address.drive, &cursor)) != NULL) {
+        const uint32_t top = box_drive_find(place->drive, tide_text_of(lead->item));
+        if (top != BOX_ITEM_NONE && box_drive_is_below(place->drive, inner, top))
+            return true;
+    }
+    return false;
+}
+
+/* ---- items ---- */
 
 /* Walks a path from `place->slot` on.  At its end nothing may be: then name and parent say where.
  * false: a folder on the way is missing. */
@@ -56,13 +84,20 @@ bool box_graph_place(struct box_call *call, struct box_spot *place_out)
     struct box_spot *place = place_out;
     *place = (struct box_spot){.slot = BOX_ITEM_NONE, .parent = BOX_ITEM_NONE};
     (void)box_address_parse(&call->target, call->scratch, &place->address);
-    place->drive = drive_of(call, &place->address);
-    if (place->drive == NULL)
+    struct box_user *owner = owner_of(call, &place->address);
+    if (owner == NULL)
         return false;
+    place->drive = box_user_drive(owner);
     if (!begin(place) || !walk(place, place->address.path)) {
         box_graph_missing(call);
         return false;
     }
+    if (owner != call->user && !is_shared(call, place)) {
+        box_graph_fail(call, 403, "accessDenied", NULL, "Access denied");
+        return false;
+    }
+    /* What follows concerns the owner's drive: the record, and addresses that are given away. */
+    call->user = owner;
     return true;
 }
 
@@ -115,6 +150,10 @@ bool box_graph_name(struct box_call *call, const box_drive *drive, uint32_t pare
 {
     const char *wrong = box_name_wrong(name);
     char room[BOX_NAME_BYTES_MAX + 1];
+    if (box_drive_at(drive, parent)->mark == BOX_MARK_SHORTCUT) {
+        box_graph_fail(call, 400, "invalidRequest", NULL, "The item is in another drive.");
+        return false;
+    }
     if (wrong != NULL) {
         box_graph_fail(call, 400, "invalidRequest", "invalidPath", "%s", wrong);
         return false;

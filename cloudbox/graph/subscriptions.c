@@ -3,8 +3,8 @@
  *   validating --the address gives the token back--> active --expiry, DELETE--> gone
  *        |--anything else--> gone
  *
- * The service validates before it answers the request that creates a subscription; ours answers 201 at
- * once and forgets a subscription whose address does not give the token back.  A notification says
+ * Like the service, it validates before it answers the request that creates a subscription: 201, or 400 if
+ * the address does not give the token back within 10 s.  A notification says
  * only that something changed.  It is repeated after 1, 2, 4 ... 60 s for 15 minutes, then dropped.
  * Subscriptions do not outlive the program. */
 #include "base/check.h"
@@ -24,6 +24,7 @@ enum {
     RETRY_MS = 1000,
     RETRY_MS_MAX = 60000,
     GIVE_UP_MS = 15 * 60 * 1000,
+    VALIDATE_MS = 10000,
 };
 #define LIFE_MS_MAX (UINT64_C(42300) * 60 * 1000)
 
@@ -132,6 +133,30 @@ static bool read_subscription(struct box_call *call, const json_t *body, struct 
     return false;
 }
 
+/* The answer waits for the handshake; its subscription is known by its token. */
+static bool validation_ended(void *arg, uint64_t token, struct box_answer *answer)
+{
+    box_cloud *cloud = arg;
+    struct box_subscriptions *self = all_of(cloud);
+    for (size_t i = 0; i < SUBSCRIPTIONS_MAX; i++) {
+        struct subscription *one = &self->list[i];
+        if (one->id[0] == '\0' || one->token != token)
+            continue;
+        if (one->active)
+            return true;
+        if (box_cloud_now(cloud) - one->first_ms < VALIDATE_MS)
+            return false;
+        *one = (struct subscription){0};
+    }
+    box_answer_clear(answer);
+    box_answer_json(answer, 400,
+                    json_pack("{s:{s:s, s:s}}", "error", "code", "ValidationError", "message",
+                              "Subscription validation request failed. The notification URL did "
+                              "not give the token back."),
+                    false);
+    return true;
+}
+
 void box_graph_subscribe(struct box_call *call)
 {
     struct box_subscriptions *self = all_of(call->cloud);
@@ -158,6 +183,9 @@ void box_graph_subscribe(struct box_call *call)
     made.first_ms = call->now_ms;
     *one = made;
     box_answer_json(call->answer, 201, json_of(one), false);
+    call->answer->settle = validation_ended;
+    call->answer->settle_arg = call->cloud;
+    call->answer->settle_id = one->token;
 }
 
 void box_graph_subscriptions(struct box_call *call)

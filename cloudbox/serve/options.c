@@ -261,12 +261,14 @@ static tide_status take_drive(struct box_settings *settings, tide_text value, ti
     struct box_setting item = {.left = TIDE_TEXT_NONE};
     tide_text rest = value, size, count;
     uint64_t bytes = 0;
+    item.business = rest.bytes > 9 && memcmp(rest.data + rest.bytes - 9, ",business", 9) == 0;
+    rest.bytes -= item.business ? 9 : 0;
     if (cut_suffix(&rest, "size", &size) &&
         (!tide_size_parse(size, &bytes) || bytes > BOX_DRIVE_FILE_BYTES))
         return refuse(err, "drive", value, "a size is up to 250 GiB");
     item.size_bytes = bytes;
     if (!split_last(rest, '=', &item.left, &count) || !is_email(item.left))
-        return refuse(err, "drive", value, "give EMAIL=FILES or EMAIL=FILES,size=BYTES");
+        return refuse(err, "drive", value, "give EMAIL=FILES[,size=BYTES][,business]");
     tide_status rc = take_u32("drive", count, 0, BOX_FILES_MAX, &item.number, err);
     for (size_t i = 0; rc == TIDE_OK && i < settings->drives.count; i++)
         if (tide_text_equal(settings->drives.items[i].left, item.left))
@@ -365,7 +367,8 @@ static const struct option options[] = {
      .take = take_mailbox},
     {"corpus", "[EMAIL=]DIR", "real messages: every .eml, .msg and .txt below DIR",
      .take = take_corpus},
-    {"drive", "EMAIL=N[,size=BYTES]", "N generated files in the user's OneDrive; may be repeated",
+    {"drive", "EMAIL=N[,size=BYTES][,business]",
+     "N generated files in the user's OneDrive, personal or of a business; may be repeated",
      .take = take_drive},
     {"token", "TOKEN=EMAIL", "a bearer token that never expires and may do everything",
      .take = take_token},

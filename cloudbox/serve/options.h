@@ -26,6 +26,7 @@ struct box_setting {
     tide_text right;
     uint32_t number; /* messages of a mailbox, files of a drive, rows of a site */
     uint64_t size_bytes;
+    bool business; /* a drive of work or school */
 };
 
 struct box_setting_list {
@@ -41,7 +42,7 @@ struct box_settings {
     char *tls_cert; /* file names; NULL: no TLS */
     char *tls_key;
     struct box_setting_list mailboxes;        /* EMAIL, N, size */
-    struct box_setting_list drives;           /* EMAIL, N, size */
+    struct box_setting_list drives;           /* EMAIL, N, size, business */
     struct box_setting_list corpora;          /* EMAIL or nothing, DIR */
     struct box_setting_list tokens;           /* TOKEN, EMAIL */
     struct box_setting_list sites;            /* SITE, EMAIL, rows */

@@ -355,6 +355,21 @@ static void serve(struct box_exchange *exchange)
         box_deliver_wake_by(server->deliver, wake_at_ms);
 }
 
+bool box_server_settled(struct box_exchange *exchange)
+{
+    struct box_shared *shared = exchange->server->shared;
+    struct box_answer *answer = &exchange->answer;
+    if (answer->settle == NULL)
+        return true;
+    (void)pthread_mutex_lock(&shared->lock);
+    box_cloud_tell_time(shared->cloud, box_shared_now(shared));
+    const bool settled = answer->settle(answer->settle_arg, answer->settle_id, answer);
+    (void)pthread_mutex_unlock(&shared->lock);
+    if (settled)
+        answer->settle = NULL;
+    return settled;
+}
+
 void box_server_read(struct box_exchange *exchange, uint64_t at, char *bytes, size_t count)
 {
     struct box_shared *shared = exchange->server->shared;

@@ -41,7 +41,7 @@ static void take_mailboxes(struct box_settings *settings, const json_t *header)
 static void add_demo(struct box_settings *settings, uint32_t messages)
 {
     struct box_setting mailbox = {.left = TIDE_TEXT(BOX_DEMO_EMAIL), .number = messages};
-    struct box_setting token = {TIDE_TEXT(BOX_DEMO_TOKEN), TIDE_TEXT(BOX_DEMO_EMAIL), 0, 0};
+    struct box_setting token = {TIDE_TEXT(BOX_DEMO_TOKEN), TIDE_TEXT(BOX_DEMO_EMAIL), 0, 0, false};
     box_settings_add(&settings->mailboxes, &mailbox);
     if (settings->tokens.count < BOX_SETTINGS_MAX)
         box_settings_add(&settings->tokens, &token);
@@ -111,10 +111,14 @@ static tide_status add_drives(const struct box_settings *settings, box_cloud *cl
             json_decref(list);
             return TIDE_INVALID;
         }
+        json_t *drive = json_pack("{s:s%,s:i,s:I}", "email", item->left.data, item->left.bytes,
+                                  "files", (int)item->number, "size", (json_int_t)item->size_bytes);
+        if (item->business) {
+            box_drive_business(box_user_drive(user));
+            json_object_set_new(drive, "business", json_true());
+        }
         box_drive_fill(box_user_drive(user), item->number, item->size_bytes, now_unix_ms);
-        json_array_append_new(list, json_pack("{s:s%,s:i,s:I}", "email", item->left.data,
-                                              item->left.bytes, "files", (int)item->number, "size",
-                                              (json_int_t)item->size_bytes));
+        json_array_append_new(list, drive);
     }
     if (settings->drives.count > 0)
         json_object_set(header, "drives", list);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 enum {
+    SETTLE_MS = 10, /* between two looks at an answer that is not final */
     READER_BLOCK_BYTES = 64 << 10,
     TRICKLE_STEP_MS = 50, /* between two portions of a trickle, unless it is slower */
     HEAD_BYTES_MAX = 16 << 10,
@@ -242,6 +243,10 @@ enum MHD_Result box_wire_answer(struct box_exchange *exchange)
     if (exchange->timer.vanished || exchange->unkept || box_server_is_stopping(exchange->server) ||
         exchange->stage == BOX_STAGE_ENDING)
         return MHD_NO; /* closes */
+    if (!box_server_settled(exchange)) {
+        wait_for(exchange, SETTLE_MS);
+        return MHD_YES;
+    }
     if (exchange->stage == BOX_STAGE_BODY && plan->delay_ms > 0) {
         exchange->stage = BOX_STAGE_WAITING;
         wait_for(exchange, plan->delay_ms);

@@ -4,6 +4,8 @@
 #include "../../tests/support/temp_dir.h"
 #include "../fuzz.h"
 #include "cli/run/engine.h"
+#include "drive/drives.h"
+#include "drive/local/scan.h"
 #include "mail/archive/archive.h"
 #include "mail/commands/home.h"
 #include "mail/mail.h"
@@ -222,6 +224,32 @@ static tide_status schedule_add(tide_transaction *transaction, void *arg, tide_e
 }
 
 /* Wants of the running process: keys, a sign-in, a schedule. */
+/* A drive with something of each kind that a user decides. */
+static tide_status drive_add(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const tide_rows db = tide_transaction_rows(transaction);
+    struct tide_drive_row row = {.account = 1, .drive_id = "d", .root_id = "r", .marker = "m"};
+    static const struct tide_drive_deletion deletion = {7, TIDE_DRIVE_DEL_REMOTE, {"gone", 4}};
+    static const struct tide_drive_conflict conflict = {
+        .notice = TIDE_DRIVE_K3, .item = 7, .name = {"kept", 4}, .copy = {"", 0}, .at_ms = 1};
+    static const struct tide_drive_owed owed = {
+        .item = 7, .verb = TIDE_DRIVE_DOWN, .name = {"owed", 4}, .error = {"x", 1}, .next_ms = 1};
+    (void)arg;
+    (void)snprintf(row.name, sizeof row.name, "One");
+    (void)snprintf(row.dir, sizeof row.dir, "%s", path_of("One"));
+    TIDE_TRY(tide_drives_add(db, &row, err));
+    TIDE_ASSERT(mkdir(row.dir, 0700) == 0);
+    TIDE_TRY(tide_drive_marker_make(row.dir, row.marker, err));
+    const tide_rows own = tide_drives_rows(db, row.number);
+    TIDE_TRY(tide_rows_do(own, "the drive", err,
+                          "INSERT INTO drive_@_remote(item, parent, name, key, kind, state, bytes,"
+                          " etag, ctag, mtime_s, round) VALUES(7, 1, CAST('owed' AS BLOB),"
+                          " CAST('owed' AS BLOB), 0, 0, 1, 'e', 'c', 1, 1)"));
+    TIDE_TRY(tide_drive_deletions_set(own, &deletion, 1, err));
+    TIDE_TRY(tide_drive_conflict_add(own, &conflict, err));
+    return tide_drive_owe(own, &owed, err);
+}
+
 static void fill(void)
 {
     struct cli_serve *serve = &home.both->serve;
@@ -243,6 +271,7 @@ static void fill(void)
     home.secrets[count++] = GRANT;
     home.secrets[count++] = BEARER;
     MUST(tide_transact(serve->engine, schedule_add, &now_unix_ms, &home.cli.err));
+    MUST(tide_transact(serve->engine, drive_add, NULL, &home.cli.err));
 }
 
 static int copy_one(const char *path, const struct stat *info, int type, struct FTW *walk)

@@ -41,7 +41,7 @@
 typedef struct tide_lanes tide_lanes;
 
 struct tide_lanes_limits {
-    uint32_t workers;     /* default 16 */
+    uint32_t workers;     /* default 32 */
     uint32_t reserved[2]; /* per lane, default 2 and 2; their sum < workers, or workers == 1 */
 };
 

@@ -4,6 +4,7 @@
 #include "db/db.h"
 #include "db/rows_pg.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,8 +22,44 @@ static tide_status failed(tide_rows rows, const char *what, tide_error *err)
     return status;
 }
 
+/* ---- numbered tables ---- */
+
+/* Of a name; other texts of a statement may have an @. */
+static const char mark[] = "_@_";
+
+static tide_status add_numbered(tide_buf *room, const char *text, uint32_t number)
+{
+    char digits[16];
+    TIDE_ASSERT(number > 0);
+    (void)snprintf(digits, sizeof digits, "%" PRIu32, number);
+    for (const char *at = strstr(text, mark); at != NULL; at = strstr(text, mark)) {
+        TIDE_TRY(tide_buf_add(room, text, (size_t)(at - text) + 1));
+        TIDE_TRY(tide_buf_add_text(room, digits));
+        text = at + 2;
+    }
+    return tide_buf_add_text(room, text);
+}
+
+/* The text with its number.  *text_out is `text` itself, or in `room`, which the caller owns. */
+static tide_status numbered(tide_rows rows, const char *text, const char *what, tide_buf *room,
+                            const char **text_out, tide_error *err)
+{
+    *text_out = text;
+    if (strstr(text, mark) == NULL)
+        return TIDE_OK;
+    const tide_status rc = add_numbered(room, text, rows.number);
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "%s: no memory for a statement", what);
+    *text_out = tide_buf_cstr(room);
+    return TIDE_OK;
+}
+
+/* ---- tables ---- */
+
 tide_status tide_rows_tables(tide_rows rows, const char *sql, const char *what, tide_error *err)
 {
+    tide_auto_buf room = tide_buf_heap(TIDE_ROWS_SQL_BYTES_MAX);
+    TIDE_TRY(numbered(rows, sql, what, &room, &sql, err));
     if (rows.sqlite == NULL)
         return tide_rows_pg_tables(rows, sql, what, err);
     return sqlite3_exec(rows.sqlite, sql, NULL, NULL, NULL) == SQLITE_OK ? TIDE_OK
@@ -32,6 +69,8 @@ tide_status tide_rows_tables(tide_rows rows, const char *sql, const char *what, 
 tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, bool *has_out,
                           tide_error *err)
 {
+    tide_auto_buf room = tide_buf_heap(TIDE_ROWS_SQL_BYTES_MAX);
+    TIDE_TRY(numbered(rows, table, what, &room, &table, err));
     if (rows.sqlite == NULL)
         return tide_rows_pg_has(rows, table, what, has_out, err);
     tide_auto_rows stmt;
@@ -73,6 +112,7 @@ static struct sqlite3_stmt *kept_take(struct tide_rows_kept *kept, const char *s
     for (size_t i = 0; kept != NULL && i < kept->count; i++)
         if (!kept->list[i].in_use && strcmp(sqlite3_sql(kept->list[i].stmt), sql) == 0) {
             kept->list[i].in_use = true;
+            kept->list[i].used = ++kept->uses;
             return kept->list[i].stmt;
         }
     return NULL;
@@ -80,10 +120,23 @@ static struct sqlite3_stmt *kept_take(struct tide_rows_kept *kept, const char *s
 
 static void kept_add(struct tide_rows_kept *kept, struct sqlite3_stmt *stmt)
 {
-    if (kept == NULL || kept->count == TIDE_ROWS_KEPT_MAX)
+    if (kept == NULL)
         return;
-    kept->list[kept->count].stmt = stmt;
-    kept->list[kept->count++].in_use = true;
+    size_t at = kept->count;
+    if (at == TIDE_ROWS_KEPT_MAX) {
+        for (size_t i = 0; i < kept->count; i++)
+            if (!kept->list[i].in_use &&
+                (at == TIDE_ROWS_KEPT_MAX || kept->list[i].used < kept->list[at].used))
+                at = i;
+        if (at == TIDE_ROWS_KEPT_MAX)
+            return;
+        (void)sqlite3_finalize(kept->list[at].stmt);
+    } else {
+        kept->count++;
+    }
+    kept->list[at].stmt = stmt;
+    kept->list[at].used = ++kept->uses;
+    kept->list[at].in_use = true;
 }
 
 /* False: it is not among them. */
@@ -125,8 +178,11 @@ tide_status tide_rows_prepare(tide_rows rows, const char *sql, const char *what,
                               tide_rows_stmt *stmt_out, tide_error *err)
 {
     tide_rows_stmt stmt = {.rows = rows, .what = what};
-    const tide_status rc = rows.sqlite == NULL ? tide_rows_pg_prepare(sql, &stmt, err)
-                                               : prepare_sqlite(rows, sql, &stmt, err);
+    tide_auto_buf room = tide_buf_heap(TIDE_ROWS_SQL_BYTES_MAX);
+    tide_status rc = numbered(rows, sql, what, &room, &sql, err);
+    if (rc == TIDE_OK)
+        rc = rows.sqlite == NULL ? tide_rows_pg_prepare(sql, &stmt, err)
+                                 : prepare_sqlite(rows, sql, &stmt, err);
     *stmt_out = rc == TIDE_OK ? stmt : (tide_rows_stmt){.what = what};
     return rc;
 }

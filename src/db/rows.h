@@ -4,7 +4,8 @@
  * bare connection for the length of a transaction.  Their statements run a few times
  * in a run: preparing each when it is needed is simpler than keeping it.  Hot statements
  * use db.h and pg.h, which keep them prepared.  One look at many accounts runs the same ones
- * for each of them; a connection that is only read may keep those (struct tide_rows_kept).
+ * for each of them, and so do the ends of many jobs: a connection may keep those (struct
+ * tide_rows_kept).
  *
  * A statement is written once, in the part of SQL that both databases read alike, with
  * ?1, ?2, ... for its parameters.  For PostgreSQL it is translated (tide_rows_translate()):
@@ -15,6 +16,9 @@
  *     as on SQLite, BLOB is bytea; INTEGER PRIMARY KEY gives numbers by itself; STRICT and
  *     WITHOUT ROWID are removed.
  *   - COLLATE BINARY, byte by byte, is COLLATE "C".
+ * Tables that exist several times have "_@_" in their names, and in those of their indexes:
+ * "drive_@_item".  In every text that these functions take, its '@' becomes the number of `rows`; a
+ * text with it and rows without a number are a bug.
  * Do not write what only one of them knows: INSERT OR ..., min(a, b), iif, json_each, and
  * sum() without CAST(... AS bigint); in ON CONFLICT ... WHERE qualify a column of the
  * existing row by its table.
@@ -45,16 +49,18 @@ struct sqlite3;
 struct sqlite3_stmt;
 struct pg_conn;
 
-enum { TIDE_ROWS_KEPT_MAX = 32 };
+enum { TIDE_ROWS_KEPT_MAX = 64 };
 
-/* Statements of a SQLite connection that stay prepared; embedded, zeroed at first.  Those beyond
- * the bound are prepared anew each time. */
+/* Statements of a SQLite connection that stay prepared; embedded, zeroed at first.  Beyond the bound a
+ * new one takes the place of the one that was used longest ago. */
 struct tide_rows_kept {
     struct {
         struct sqlite3_stmt *stmt;
+        uint64_t used; /* when, by `uses` */
         bool in_use;
     } list[TIDE_ROWS_KEPT_MAX];
     size_t count;
+    uint64_t uses;
 };
 /* Before the connection is closed; no statement is under way. */
 void tide_rows_kept_done(struct tide_rows_kept *kept);
@@ -65,6 +71,7 @@ typedef struct tide_rows {
     struct sqlite3 *sqlite;
     struct pg_conn *postgres;    /* PGconn */
     struct tide_rows_kept *kept; /* borrowed; NULL: none is */
+    uint32_t number;             /* what '@' stands for; 0: nothing */
 } tide_rows;
 
 enum { TIDE_ROWS_PARAMS_MAX = 16, TIDE_ROWS_SQL_BYTES_MAX = 64 << 10 };

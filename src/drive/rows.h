@@ -40,6 +40,15 @@ struct tide_drive_identity {
     uint64_t birth_ns; /* 0: the file system has none */
 };
 
+/* Why an item online is not synced (D16); 0: it is ignored, or its name cannot be placed here. */
+typedef enum tide_drive_reason {
+    TIDE_DRIVE_REASON_NONE = 0,
+    TIDE_DRIVE_REASON_SHARED_FOLDER = 1, /* a shortcut; not followed */
+    TIDE_DRIVE_REASON_SHARED_FILE = 2,
+    TIDE_DRIVE_REASON_MALWARE = 3,
+    TIDE_DRIVE_REASON_NOTEBOOK = 4, /* a package, or a part of one */
+} tide_drive_reason;
+
 typedef enum tide_drive_remote_state {
     TIDE_DRIVE_REMOTE_LIVE = 1,
     TIDE_DRIVE_REMOTE_GONE = 2,      /* a tombstone, or missing in a finished enumeration (S12) */

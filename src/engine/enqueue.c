@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "core/deps.h"
 #include "engine/options.h"
+#include "ledger/rows.h"
 
 #include <inttypes.h>
 
@@ -477,6 +478,11 @@ tide_status tide_transact(tide_engine *engine, tide_transact_fn *run, void *arg,
 struct sqlite3 *tide_transaction_sqlite(tide_transaction *transaction)
 {
     return tide_tx_sqlite(transaction->tx);
+}
+
+struct tide_rows_kept *tide_transaction_kept(tide_transaction *transaction)
+{
+    return tide_tx_kept(transaction->tx);
 }
 
 struct pg_conn *tide_transaction_postgres(tide_transaction *transaction)

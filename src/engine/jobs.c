@@ -47,16 +47,18 @@ void tide_window_reload(tide_engine *engine, uint64_t now_ms)
 
 /* ---- retry, accept, cancel ------------------------------------------------------------ */
 
-enum change_kind { RETRY, ACCEPT, CANCEL };
+enum change_kind { RETRY, ACCEPT, CANCEL, END };
 
 struct change {
     enum change_kind change;
     struct tide_job_filter filter;
     const uint32_t *kinds; /* jobs of each of these kinds; a kind 0 means any */
     size_t kinds_count;
-    tide_failed_fn *is_over; /* not NULL: only those for which it says so */
+    tide_over_fn *is_over; /* not NULL: only those for which it says so */
     void *is_over_arg;
     uint64_t over[SLICE];
+    size_t asked; /* rows of this slice for which it was asked */
+    bool more;    /* rows are left for which it was not */
     struct tide_changes changes;
     size_t count;      /* of this slice */
     uint64_t left_max; /* how many more may be changed */
@@ -96,31 +98,46 @@ static tide_status change_kind(tide_transaction *transaction, struct change *cha
         return tide_ledger_accept(transaction->tx, &change->filter, now, count_out,
                                   &change->changes, err);
     case CANCEL:
+    case END:
         break;
     }
     return tide_ledger_cancel(transaction->tx, &change->filter, now, count_out, change->running,
                               TIDE_JOBS_RUNNING_MAX, &change->running_count, &change->changes, err);
 }
 
-static bool failed_seen(const struct tide_job_row *row, void *arg)
+static bool row_seen(const struct tide_job_row *row, void *arg)
 {
     struct change *change = arg;
+    change->asked++;
+    change->filter.before_id = row->id; /* the next slice begins below */
     if (change->is_over(row->payload, row->finished_unix_ms, change->is_over_arg))
         change->over[change->count++] = row->id;
-    return change->count < SLICE;
+    return true;
 }
 
-static tide_status accept_over(tide_transaction *transaction, struct change *change,
+/* A job that waits is canceled first: only what failed or was canceled can be accepted. */
+static tide_status end_one(tide_transaction *transaction, struct change *change, uint64_t id,
+                           tide_error *err)
+{
+    const uint64_t now = transaction->now_unix_ms;
+    struct tide_job_filter one = TIDE_JOB_FILTER_ANY;
+    size_t count = 0, running = 0;
+    one.id = id;
+    if (change->change == END)
+        TIDE_TRY(tide_ledger_cancel(transaction->tx, &one, now, &count, NULL, 0, &running,
+                                    &change->changes, err));
+    return tide_ledger_accept(transaction->tx, &one, now, &count, &change->changes, err);
+}
+
+static tide_status change_over(tide_transaction *transaction, struct change *change,
                                tide_error *err)
 {
     struct tide_job_filter filter = change->filter;
-    TIDE_TRY(tide_ledger_jobs(transaction->engine->ledger, &filter, failed_seen, change, err));
-    for (size_t i = 0; i < change->count; i++) {
-        size_t count = 0;
-        filter.id = change->over[i];
-        TIDE_TRY(tide_ledger_accept(transaction->tx, &filter, transaction->now_unix_ms, &count,
-                                    &change->changes, err));
-    }
+    change->asked = 0;
+    TIDE_TRY(tide_ledger_jobs(transaction->engine->ledger, &filter, row_seen, change, err));
+    change->more = change->asked == filter.count_max;
+    for (size_t i = 0; i < change->count; i++)
+        TIDE_TRY(end_one(transaction, change, change->over[i], err));
     return TIDE_OK;
 }
 
@@ -147,7 +164,7 @@ static tide_status change_run(tide_transaction *transaction, void *arg, tide_err
     if (change->filter.id != 0)
         TIDE_TRY(job_must_exist(transaction->engine->ledger, change->filter.id, err));
     TIDE_TRY(tide_ledger_jobs_expect(transaction->engine->ledger, &change->filter, err));
-    TIDE_TRY(change->is_over != NULL ? accept_over(transaction, change, err)
+    TIDE_TRY(change->is_over != NULL ? change_over(transaction, change, err)
                                      : change_kinds(transaction, change, err));
     if (change->count + change->running_count > 0)
         TIDE_TRY(tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err));
@@ -189,7 +206,7 @@ static tide_status change_slices(tide_engine *engine, struct change *change, uin
     change->left_max = change->filter.expects ? change->filter.expected : UINT64_MAX;
     if (change->filter.expects && change->filter.expected == 0)
         change->left_max = SLICE; /* none: the first slice says so */
-    while (rc == TIDE_OK && change->count >= SLICE && change->left_max > 0) {
+    while (rc == TIDE_OK && (change->count >= SLICE || change->more) && change->left_max > 0) {
         change->count = 0;
         struct tide_write write = {.run = change_run, .arg = change, .apply = change_apply};
         rc = tide_write_run(engine, &write, err);
@@ -332,15 +349,12 @@ tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint3
     return rc;
 }
 
-tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t kind,
-                               tide_failed_fn *is_over, void *arg, tide_error *err)
+static tide_status change_where(tide_engine *engine, enum change_kind kind,
+                                const struct tide_job_filter *filter, tide_over_fn *is_over,
+                                void *arg, tide_error *err)
 {
-    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
     uint64_t count = 0;
-    filter.account = account;
-    filter.kind = kind;
-    filter.state = TIDE_ROW_FAILED;
-    struct change *change = change_new(engine, ACCEPT, &filter, err);
+    struct change *change = change_new(engine, kind, filter, err);
     if (change == NULL)
         return TIDE_NO_MEMORY;
     change->is_over = is_over;
@@ -348,6 +362,34 @@ tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t k
     const tide_status rc = change_slices(engine, change, &count, err);
     change_free(engine, change);
     return rc;
+}
+
+tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t kind,
+                               tide_over_fn *is_over, void *arg, tide_error *err)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.account = account;
+    filter.kind = kind;
+    filter.state = TIDE_ROW_FAILED;
+    return change_where(engine, ACCEPT, &filter, is_over, arg, err);
+}
+
+tide_status tide_end_waiting(tide_engine *engine, uint32_t account, tide_over_fn *is_over,
+                             void *arg, tide_error *err)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.account = account;
+    filter.state = TIDE_ROW_PENDING;
+    return change_where(engine, END, &filter, is_over, arg, err);
+}
+
+void tide_job_restart(tide_engine *engine, uint64_t id)
+{
+    tide_lock_take(engine->world, engine->lock);
+    const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
+    if (tracked != NULL && tracked->body != NULL && tracked->state == TIDE_JOB_RUNNING)
+        tide_world_cancel(engine->world, &((tide_job *)tracked->body)->cancel, TIDE_CANCEL_PREEMPT);
+    tide_lock_drop(engine->world, engine->lock);
 }
 
 tide_status tide_cancel_job(tide_engine *engine, uint64_t id, tide_error *err)

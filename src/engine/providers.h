@@ -28,7 +28,7 @@ struct tide_provider_setting {
 struct tide_provider_limits {
     const char *name;
     /* A window whose units a setting makes 0 is none: the provider is called as fast as it
-     * answers. */
+     * answers.  Units that a setting gives to a provider without a window are those of a minute. */
     struct tide_governor_profile profile;
     struct tide_provider_setting settings[TIDE_PROVIDER_SETTINGS_MAX];
     unsigned batch_parts; /* a call waits for a batch of so many, served in sequence [1] */
@@ -41,7 +41,7 @@ struct tide_provider_limits {
 
 enum { TIDE_PROVIDERS_KNOWN = 5 };
 extern const struct tide_provider_limits tide_providers_known[TIDE_PROVIDERS_KNOWN];
-/* "gmail", "console", "graph", "chat", "default"; NULL: not one of them. */
+/* "gmail", "console", "onedrive", "chat", "default"; NULL: not one of them. */
 const struct tide_provider_limits *tide_provider_known(const char *name);
 
 #endif

@@ -1,8 +1,10 @@
 /* reload.c - reads the settings file again and applies what changed (reload.h). */
 #include "engine/reload.h"
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "engine/engine.h"
+#include "tidemark_inside.h"
 
 /* ---- applying -------------------------------------------------------------------- */
 
@@ -21,6 +23,17 @@ void tide_reload_workers(tide_engine *engine)
     struct tide_lanes_limits limits =
         tide_tuning_lanes(engine->settings, wanted < have ? wanted : have);
     tide_lanes_limits_set(engine->lanes, &limits);
+}
+
+void tide_engine_workers_want(tide_engine *engine, uint32_t workers)
+{
+    TIDE_ASSERT(engine->phase == TIDE_PHASE_OPEN);
+    TIDE_ASSERT(workers <= TIDE_WORKERS_MAX);
+    if (tide_setting_layer(engine->settings, TIDE_SET_WORKERS_COUNT) != TIDE_ORIGIN_DEFAULT ||
+        engine->workers_wanted != engine->tuning.workers || workers <= engine->workers_wanted)
+        return;
+    engine->workers_wanted = workers;
+    tide_reload_workers(engine);
 }
 
 static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])

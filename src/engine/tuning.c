@@ -57,6 +57,9 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .archive_guard = U64(ARCHIVE_GUARD),
         .console_workers = U32(CONSOLE_WORKERS),
         .console_batch = U32(CONSOLE_BATCH),
+        .drive_watch = U32(DRIVE_WATCH) != 0,
+        .drive_poll_ms = U64(DRIVE_POLL),
+        .drive_rescan_ms = U64(DRIVE_RESCAN),
         .log_file_bytes = U64(LOG_FILE_BYTES),
         .log_files = U32(LOG_FILES),
         .ledger_is_shared = is_set(settings, TIDE_SET_LEDGER_URL),
@@ -70,6 +73,7 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
     TIDE_ASSERT(known); /* the table's choices are these names */
     TEXT(serve_listen, SERVE_LISTEN);
     TEXT(webhook.listen, SERVE_WEBHOOK_LISTEN);
+    TEXT(webhook.url, SERVE_WEBHOOK_URL);
     TEXT(webhook.audience, SERVE_WEBHOOK_AUDIENCE);
     TEXT(webhook.sender, SERVE_WEBHOOK_SENDER);
     TEXT(webhook.keys, SERVE_WEBHOOK_KEYS);
@@ -153,6 +157,8 @@ static struct tide_governor_profile tuned(const tide_settings *settings,
     profile_general(&profile, settings);
     for (size_t i = 0; i < TIDE_PROVIDER_SETTINGS_MAX; i++)
         profile_setting(&profile, settings, &limits->settings[i]);
+    if (limits->profile.window_ms == 0 && profile.window_units_max > 0)
+        profile.window_ms = TIDE_MS_MINUTE;
     profile.workers_start = smaller(profile.workers_start, profile.workers_max);
     profile.workers_min = smaller(profile.workers_min, profile.workers_start);
     if (limits->batch_parts > 1)

@@ -52,10 +52,12 @@ struct tide_tuning {
     bool ledger_is_shared; /* for commands: ledger.url names one */
     char serve_listen[32]; /* for `tidemark serve`, as the next */
     struct {
-        char listen[32], audience[256], sender[256], keys[256];
+        char listen[32], url[256], audience[256], sender[256], keys[256];
     } webhook;
     char mail_push_topic[256];               /* for the mail system */
     uint32_t console_workers, console_batch; /* for the console system */
+    bool drive_watch;                        /* for the drive system, as the next */
+    uint64_t drive_poll_ms, drive_rescan_ms;
     char project[64];    /* of the account at its provider (engine/accounts/limits.c) */
     bool notices_wanted; /* the settings say where mail about alerts goes */
 };

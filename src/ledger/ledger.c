@@ -304,6 +304,11 @@ struct sqlite3 *tide_ledger_sqlite(tide_ledger *ledger)
     return ledger->sqlite;
 }
 
+struct tide_rows_kept *tide_tx_kept(tide_tx *tx)
+{
+    return tx->ledger->tx_kept;
+}
+
 struct tide_rows_kept *tide_ledger_kept(tide_ledger *ledger)
 {
     return ledger->kept;

@@ -59,11 +59,12 @@ struct tide_ledger_ops {
 
 struct tide_ledger {
     const struct tide_ledger_ops *ops;
-    bool shared;                 /* tide_ledger_shared() */
-    bool purge_more;             /* tide_ledger_purge_more(); set by each purge */
-    uint32_t log_pages;          /* tide_ledger_log_pages(); 0 where there is no log */
-    struct sqlite3 *sqlite;      /* tide_ledger_sqlite() */
-    struct tide_rows_kept *kept; /* tide_ledger_kept() */
+    bool shared;                    /* tide_ledger_shared() */
+    bool purge_more;                /* tide_ledger_purge_more(); set by each purge */
+    uint32_t log_pages;             /* tide_ledger_log_pages(); 0 where there is no log */
+    struct sqlite3 *sqlite;         /* tide_ledger_sqlite() */
+    struct tide_rows_kept *kept;    /* tide_ledger_kept() */
+    struct tide_rows_kept *tx_kept; /* tide_tx_kept() */
 };
 
 struct tide_tx {

@@ -17,6 +17,17 @@ static inline tide_rows tide_transaction_rows(tide_transaction *transaction)
     struct sqlite3 *sqlite = tide_transaction_sqlite(transaction);
     return tide_rows_of(sqlite, sqlite != NULL ? NULL : tide_transaction_postgres(transaction));
 }
+/* Statements of a SQLite ledger's transactions that stay prepared; NULL.  Transactions come one after the
+ * other, so each has them for itself. */
+struct tide_rows_kept *tide_tx_kept(tide_tx *tx);
+struct tide_rows_kept *tide_transaction_kept(tide_transaction *transaction);
+/* For what many jobs write when they end. */
+static inline tide_rows tide_transaction_rows_often(tide_transaction *transaction)
+{
+    tide_rows rows = tide_transaction_rows(transaction);
+    rows.kept = tide_transaction_kept(transaction);
+    return rows;
+}
 static inline tide_rows tide_tx_rows(tide_tx *tx)
 {
     struct sqlite3 *sqlite = tide_tx_sqlite(tx);

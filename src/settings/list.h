@@ -45,6 +45,8 @@
     /* J6 pushes */ \
     T(SERVE_WEBHOOK_LISTEN, "serve.webhook.listen", TEXT, "", 24, NULL, NEXT_START, \
       "where `tidemark serve` takes pushes of Pub/Sub, as 127.0.0.1:7434; empty: nowhere") /* J6 */ \
+    T(SERVE_WEBHOOK_URL, "serve.webhook.url", TEXT, "", 250, NULL, NEXT_START, \
+      "the public address that leads to it, as https://sync.example.org, where OneDrive posts notifications; empty: drives are polled") /* D9 */ \
     T(SERVE_WEBHOOK_AUDIENCE, "serve.webhook.audience", TEXT, "", 250, NULL, NEXT_START, \
       "the audience that the token of a push must have, as the subscription has it") /* J6 */ \
     T(SERVE_WEBHOOK_SENDER, "serve.webhook.sender", TEXT, "", 250, NULL, NEXT_START, \
@@ -154,9 +156,11 @@
       "batches of Search Console queries in flight at once") /* B12 */ \
     N(CONSOLE_BATCH, "console.batch", INTEGER, 50, 1, 50, "queries", LIVE_OWN, \
       "queries in one batch at most; it starts smaller and grows") /* B12 */ \
-    N(GOVERNOR_GRAPH_IN_FLIGHT_START, "governor.graph.in_flight_start", INTEGER, 8, 1, 1000, "calls", LIVE_OWN, \
-      "drive calls at once at the start") /* E4.2 */ \
-    N(GOVERNOR_GRAPH_IN_FLIGHT_MAX, "governor.graph.in_flight_max", INTEGER, 16, 1, 1000, "calls", LIVE_OWN, \
+    N(GOVERNOR_ONEDRIVE_WINDOW_UNITS, "governor.onedrive.window_units", INTEGER, 0, 0, 100000000, "units", NEXT_START_OWN, \
+      "units a drive account has per minute, as 1250 in a small business; 0: no limit is known") /* E4.2 */ \
+    N(GOVERNOR_ONEDRIVE_IN_FLIGHT_START, "governor.onedrive.in_flight_start", INTEGER, 16, 1, 1000, "calls", LIVE_OWN, \
+      "drive calls at once at the start, or the most if that is less") /* E4.2 */ \
+    N(GOVERNOR_ONEDRIVE_IN_FLIGHT_MAX, "governor.onedrive.in_flight_max", INTEGER, 32, 1, 1000, "calls", LIVE_OWN, \
       "drive calls at once at most") /* E4.2 */ \
     N(GOVERNOR_CHAT_IN_FLIGHT, "governor.chat.in_flight", INTEGER, 4, 1, 1000, "calls", LIVE_OWN, \
       "calls to a chat model at once") /* E4.2 */ \
@@ -236,6 +240,13 @@
       "commands that write much stop before the disk has less than this left; 0: no check") /* E7.2 */ \
     T(MAIL_PUSH_TOPIC, "mail.push_topic", TEXT, "", 250, NULL, NEXT_START_OWN, \
       "the Pub/Sub topic to which Gmail publishes changes, as projects/P/topics/T; empty: none") /* J4 */ \
+    /* D1, D9: drives */ \
+    N(DRIVE_WATCH, "drive.watch", BOOL, 1, 0, 1, "", NEXT_START, \
+      "whether `tidemark serve` watches the folders of drives and syncs what changes") /* D9 */ \
+    N(DRIVE_POLL, "drive.poll", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", NEXT_START, \
+      "how often a watched drive is asked for changes online") /* D9 */ \
+    N(DRIVE_RESCAN, "drive.rescan", DURATION, TIDE_MS_HOUR, TIDE_MS_MINUTE, 30 * TIDE_MS_DAY, "", NEXT_START, \
+      "how often the whole folder of a watched drive is scanned; at least every 5 minutes where not all can be watched") /* D1 */ \
     /* M11: the archiver of mail */ \
     N(ARCHIVE_GUARD, "archive.guard", INTEGER, 1000, 1, 1000000000, "messages", LIVE_OWN, \
       "removing more than this from Gmail in one run has to be confirmed") /* M11 */ \

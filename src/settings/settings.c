@@ -50,6 +50,25 @@ const struct tide_setting_info *tide_setting_info(tide_setting setting)
     return &table[setting];
 }
 
+/* Names of earlier versions, which files still have. */
+static bool find_former(tide_text name, tide_setting *setting_out)
+{
+    static const struct {
+        const char *name;
+        tide_setting setting;
+    } former[] = {
+        {"governor.graph.in_flight_start", TIDE_SET_GOVERNOR_ONEDRIVE_IN_FLIGHT_START},
+        {"governor.graph.in_flight_max", TIDE_SET_GOVERNOR_ONEDRIVE_IN_FLIGHT_MAX},
+    };
+    for (size_t i = 0; i < sizeof former / sizeof former[0]; i++) {
+        if (tide_text_equal(name, tide_text_of(former[i].name))) {
+            *setting_out = former[i].setting;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tide_setting_find(tide_text name, tide_setting *setting_out)
 {
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
@@ -58,7 +77,7 @@ bool tide_setting_find(tide_text name, tide_setting *setting_out)
             return true;
         }
     }
-    return false;
+    return find_former(name, setting_out);
 }
 
 const char *tide_setting_type_name(tide_setting_type type)
@@ -517,7 +536,6 @@ static const struct pair {
     {TIDE_SET_GOVERNOR_DEFAULT_WORKERS_START, TIDE_SET_GOVERNOR_DEFAULT_WORKERS_MAX, false},
     {TIDE_SET_GOVERNOR_DEFAULT_RATE_MIN, TIDE_SET_GOVERNOR_DEFAULT_RATE_START, false},
     {TIDE_SET_GOVERNOR_DEFAULT_RATE_START, TIDE_SET_GOVERNOR_DEFAULT_RATE_MAX, false},
-    {TIDE_SET_GOVERNOR_GRAPH_IN_FLIGHT_START, TIDE_SET_GOVERNOR_GRAPH_IN_FLIGHT_MAX, false},
     {TIDE_SET_GOVERNOR_SAVE_EVERY, TIDE_SET_GOVERNOR_SPEND_LEASE, false},
     {TIDE_SET_GOVERNOR_SMALL_BELOW, TIDE_SET_GOVERNOR_LARGE_ABOVE, false},
     {TIDE_SET_ALERTS_BAD_WARN, TIDE_SET_ALERTS_BAD_CRITICAL, false},
@@ -627,6 +645,8 @@ static tide_status check_one(const tide_settings *settings, tide_error *err)
                          TIDE_SETTING_CONSOLE_UNITS_MIN, err));
     TIDE_TRY(check_units(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS,
                          TIDE_SETTING_GMAIL_UNITS_MIN, err));
+    TIDE_TRY(check_units(settings, TIDE_SET_GOVERNOR_ONEDRIVE_WINDOW_UNITS,
+                         TIDE_SETTING_ONEDRIVE_UNITS_MIN, err));
     TIDE_TRY(check_project(settings, TIDE_SET_GOVERNOR_GMAIL_PROJECT_UNITS, err));
     TIDE_TRY(check_project(settings, TIDE_SET_GOVERNOR_CONSOLE_PROJECT_UNITS, err));
     return check_workers(settings, err);

@@ -83,8 +83,9 @@ enum {
     TIDE_SETTINGS_FILE_BYTES_MAX = 1 << 20,
     TIDE_SETTINGS_FLAGS_MAX = 64,
     TIDE_SETTING_WINDOWS_MAX = 16,
-    TIDE_SETTING_GMAIL_UNITS_MIN = 400,   /* unless it is 0 */
-    TIDE_SETTING_CONSOLE_UNITS_MIN = 100, /* the same */
+    TIDE_SETTING_GMAIL_UNITS_MIN = 400,    /* unless it is 0 */
+    TIDE_SETTING_CONSOLE_UNITS_MIN = 100,  /* the same */
+    TIDE_SETTING_ONEDRIVE_UNITS_MIN = 100, /* the same */
 };
 
 /* ---- the table ---- */

@@ -1,6 +1,7 @@
 #include "settings/yaml.h"
 
 #include "base/check.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "settings/settings.h"
 
@@ -168,6 +169,29 @@ static tide_status walk_events(struct walk *walk, struct fy_diag *diag, tide_err
     return rc;
 }
 
+tide_status tide_yaml_check(const char *path, tide_text yaml, tide_error *err)
+{
+    struct walk walk = {.path = path, .line = 1};
+    bool front = true; /* of a line */
+    for (size_t at = 0; at < yaml.bytes;) {
+        const tide_text rest = {yaml.data + at, yaml.bytes - at};
+        const size_t bytes = tide_utf8_bytes(rest);
+        const unsigned char c = (unsigned char)rest.data[0];
+        if (bytes == 0)
+            return refuse(&walk, err, "not YAML: a byte is not UTF-8");
+        if (c == '\0')
+            return refuse(&walk, err, "not YAML: the file contains a zero byte");
+        if ((c < ' ' && c != '\n' && c != '\r' && c != '\t') || c == 0x7f)
+            return refuse(&walk, err, "not YAML: the file contains a control character");
+        if (front && c == '%')
+            return refuse(&walk, err, "directives are not used here");
+        front = c == '\n' || c == '\r';
+        walk.line += c == '\n';
+        at += bytes;
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_yaml_walk(const char *path, tide_text yaml, tide_yaml_visit *visit, void *arg,
                            tide_error *err)
 {
@@ -177,8 +201,7 @@ tide_status tide_yaml_walk(const char *path, tide_text yaml, tide_yaml_visit *vi
         return TIDE_OK;
     if (yaml.bytes > TIDE_SETTINGS_FILE_BYTES_MAX)
         return refuse(&walk, err, "the file is too large");
-    if (memchr(yaml.data, '\0', yaml.bytes) != NULL)
-        return refuse(&walk, err, "not YAML: the file contains a zero byte");
+    TIDE_TRY(tide_yaml_check(path, yaml, err));
 
     tide_status rc = tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading %s", path);
     struct fy_diag_cfg diag_cfg;

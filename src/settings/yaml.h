@@ -17,6 +17,8 @@ struct tide_yaml_entry {
     bool editable;     /* on one line, plain or quoted */
 };
 
+/* Refuses bytes that are not text, and directives ("%"): libfyaml does not end on some of them. */
+tide_status tide_yaml_check(const char *path, tide_text yaml, tide_error *err);
 /* Calls `visit` for each entry until it fails; its status is returned. */
 typedef tide_status tide_yaml_visit(void *arg, const struct tide_yaml_entry *entry,
                                     tide_error *err);

@@ -25,7 +25,7 @@
 #include "system/ruler.h"
 #include "tidemark_inside.h"
 
-enum { TIDE_SYSTEMS_MAX = 16, TIDE_ENDPOINT_BYTES = 512 };
+enum { TIDE_SYSTEMS_MAX = 16, TIDE_ENDPOINT_BYTES = 512, TIDE_SUBJECT_BYTES = 255 };
 
 /* What the hooks work with; all borrowed. */
 struct tide_system_home {
@@ -35,8 +35,9 @@ struct tide_system_home {
     tide_secrets *secrets;
     const tide_settings *settings;
     const char *archive_dir;
-    void *kept;          /* what keep() made, for status(); NULL: nothing is kept */
-    const void *options; /* during open(): the system's own; NULL: its defaults */
+    const char *state_dir; /* for open(): where the engine has its ledger */
+    void *kept;            /* what keep() made, for status(); NULL: nothing is kept */
+    const void *options;   /* during open(): the system's own; NULL: its defaults */
 };
 
 /* How far an account is. */
@@ -57,6 +58,7 @@ struct tide_account_status {
 struct cli;
 struct cli_command;
 struct cli_api;
+struct cli_api_object;
 struct cli_page_part;
 struct tide_metrics;
 
@@ -94,6 +96,13 @@ struct tide_self_mail {
     const struct tide_cancel *cancel;
 };
 
+/* Where a system that watches says what a user should know; `what` is what it watches, and `trouble`
+ * means that it cannot, or not fully.  Any thread; borrowed until watch_end(). */
+struct tide_system_teller {
+    void (*tell)(void *arg, const char *what, bool trouble, const char *text);
+    void *arg;
+};
+
 struct tide_system {
     const char *name;     /* required: "mail"; of its commands and of `worker --kinds` */
     const char *provider; /* required: "gmail"; its accounts have this one */
@@ -122,12 +131,17 @@ struct tide_system {
      * parts of an item that a browser loads by itself (cli/serve/page.h).  Each ends with a NULL path
      * or name; NULL: none. */
     const struct cli_api *api;
+    const struct cli_api_object *objects; /* in their answers; ends with a NULL name; NULL: none */
     const struct cli_page_part *parts;
 
     /* Makes its tables beside the ledger, or does nothing where they exist.  One of them is
      * NAME_account, a row for each account, with its `account` (the ledger's number) and `endpoint`.
      * NULL: that one, with the `name` (account.c). */
     tide_status (*tables)(tide_rows db, tide_error *err);
+
+    /* Whether a table of it must stay in its ledger: TIDE_EXISTS, and what to do before the ledger is
+     * copied (`ledger copy`).  NULL: all can be copied. */
+    tide_status (*table_stays)(const char *table, tide_error *err);
 
     /* Required: the system on an engine that is not started yet; `home` stays until close().  A state
      * of NULL is not closed. */
@@ -138,10 +152,23 @@ struct tide_system {
     /* No job runs: begins what is left to do then, in a thread of its own, and does not wait for it;
      * *more_out: it is not done yet.  NULL: nothing. */
     tide_status (*idle)(void *state, bool *more_out, tide_error *err);
+    /* The process stays, and its engine runs: begins to watch what may change on this machine, in
+     * threads of its own, which enqueue what they find.  watch_end() ends them; it is called before the
+     * engine stops, also after a failure of watch().  NULL: there is nothing to watch. */
+    tide_status (*watch)(void *state, const struct tide_system_teller *teller, tide_error *err);
+    void (*watch_end)(void *state);
     /* Something of `subject` changed at the provider, as it says itself: enqueues what brings the
      * account up to date, and does not wait for that.  `whole`: compares all of it.  Any thread.
-     * TIDE_NOT_FOUND: no account has this subject.  NULL: the provider tells nothing. */
+     * `subject`: an account, or what
+     * notified() gave.  TIDE_NOT_FOUND: there is none.  NULL: the provider tells nothing. */
     tide_status (*changed)(void *state, const char *subject, bool whole, tide_error *err);
+    /* From now on notifications of the provider reach this process at `url`; borrowed until close().
+     * NULL: the provider sends none. */
+    tide_status (*hear)(void *state, const char *url, tide_error *err);
+    /* Whether a notification is genuine: it names a subscription of ours with its secret.  Then
+     * `subject_out` is what changed() takes.  Any thread; waits for nothing. */
+    bool (*notified)(void *state, tide_text subscription, tide_text secret,
+                     char subject_out[TIDE_SUBJECT_BYTES]);
 
     /* What a process that stays keeps between the commands it runs, to be quick: open files.  Used by
      * any number of threads at once.  NULL: nothing. */

@@ -92,13 +92,22 @@ tide_status tide_folder_enter(int root, tide_text path, int *dir_out, tide_error
     return TIDE_OK;
 }
 
-tide_status tide_folder_list(int dir, bool (*visit)(tide_text name, void *arg), void *arg,
-                             tide_error *err)
+/* Whether it is a folder, if the directory itself says so; else it is asked. */
+static bool is_folder(int dir, const struct dirent *entry)
+{
+    struct stat info;
+    if (entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_DIR;
+    return fstatat(dir, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+}
+
+static tide_status list(int dir, bool folders, bool (*visit)(tide_text name, void *arg), void *arg,
+                        tide_error *err)
 {
     int copy = -1;
     TIDE_TRY(enter_one(dir, ".", &copy, err)); /* a position of its own */
-    DIR *list = fdopendir(copy);
-    if (list == NULL) {
+    DIR *entries = fdopendir(copy);
+    if (entries == NULL) {
         const int error = errno;
         tide_folder_close(copy);
         return failed(error, "list", "a folder", err);
@@ -107,19 +116,32 @@ tide_status tide_folder_list(int dir, bool (*visit)(tide_text name, void *arg), 
     bool more = true;
     while (more) {
         errno = 0;
-        const struct dirent *entry = readdir(list);
+        const struct dirent *entry = readdir(entries);
         if (entry == NULL) {
             error = errno;
             break;
         }
         const tide_text name = tide_text_of(entry->d_name);
-        if (!tide_text_equal(name, TIDE_TEXT(".")) && !tide_text_equal(name, TIDE_TEXT("..")))
+        if (!tide_text_equal(name, TIDE_TEXT(".")) && !tide_text_equal(name, TIDE_TEXT("..")) &&
+            (!folders || is_folder(dir, entry)))
             more = visit(name, arg);
     }
-    (void)closedir(list);
+    (void)closedir(entries);
     if (error != 0)
         return failed(error, "list", "a folder", err);
     return more ? TIDE_OK : tide_error_set(err, TIDE_CANCELED, "a folder was not read to its end");
+}
+
+tide_status tide_folder_list(int dir, bool (*visit)(tide_text name, void *arg), void *arg,
+                             tide_error *err)
+{
+    return list(dir, false, visit, arg, err);
+}
+
+tide_status tide_folder_list_folders(int dir, bool (*visit)(tide_text name, void *arg), void *arg,
+                                     tide_error *err)
+{
+    return list(dir, true, visit, arg, err);
 }
 
 /* ---- entries ---- */
@@ -249,11 +271,17 @@ tide_status tide_folder_write(int dir, tide_text name, uint64_t offset, tide_tex
                               tide_error *err)
 {
     struct name text;
+    struct stat info;
     TIDE_TRY(name_of(name, &text, err));
-    const int file = openat(dir, text.text, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int file = openat(dir, text.text,
+                            O_WRONLY | (offset == 0 ? O_CREAT : 0) | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
-        return failed(errno, "create", text.text, err);
+        return failed(errno, offset == 0 ? "create" : "write", text.text, err);
     tide_status rc = TIDE_OK;
+    if (fstat(file, &info) != 0)
+        rc = failed(errno, "write", text.text, err);
+    else if ((uint64_t)info.st_size < offset)
+        rc = tide_error_set(err, TIDE_STALE, "%.200s was cut short", text.text);
     for (size_t done = 0; rc == TIDE_OK && done < bytes.bytes;) {
         const ssize_t count =
             pwrite(file, bytes.data + done, bytes.bytes - done, (off_t)(offset + done));
@@ -334,7 +362,11 @@ tide_status tide_folder_place(int dir, tide_text partial, tide_text name, uint64
     struct name from, to;
     TIDE_TRY(name_of(partial, &from, err));
     TIDE_TRY(name_of(name, &to, err));
-    if (expected != NULL && fchmodat(dir, from.text, expected->mode & 0777u, 0) != 0)
+    struct tide_entry above = {.mode = 0};
+    if (expected == NULL)
+        TIDE_TRY(tide_folder_look_self(dir, &above, err));
+    if (fchmodat(dir, from.text, expected != NULL ? expected->mode & 0777u : above.mode & 0666u,
+                 0) != 0)
         return failed(errno, "set the mode of", from.text, err);
     TIDE_TRY(finish_file(dir, from.text, mtime_s, err));
     if (expected != NULL) {

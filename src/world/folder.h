@@ -51,6 +51,9 @@ tide_status tide_folder_look_self(int dir, struct tide_entry *entry_out, tide_er
  * directory was read to its end. */
 tide_status tide_folder_list(int dir, bool (*visit)(tide_text name, void *arg), void *arg,
                              tide_error *err);
+/* The same for folders alone, without a look at each file. */
+tide_status tide_folder_list_folders(int dir, bool (*visit)(tide_text name, void *arg), void *arg,
+                                     tide_error *err);
 
 /* Reads a file from its start; *entry_out is from before.  TIDE_STALE: it changed while it was read, or
  * is no file. */
@@ -62,7 +65,8 @@ tide_status tide_folder_open_file(int dir, tide_text name, int *file_out, tide_e
 /* TIDE_STALE: the file ends before. */
 tide_status tide_folder_read_at(int file, uint64_t offset, char *bytes, size_t count,
                                 tide_error *err);
-/* Creates or continues a file of ours ("….partial"): writes `bytes` at `offset`. */
+/* Creates or continues a file of ours ("….partial"): writes `bytes` at `offset`.  One that is continued
+ * must be there (TIDE_NOT_FOUND) with all bytes before (TIDE_STALE): a hole would become content. */
 tide_status tide_folder_write(int dir, tide_text name, uint64_t offset, tide_text bytes,
                               tide_error *err);
 
@@ -70,6 +74,8 @@ tide_status tide_folder_write(int dir, tide_text name, uint64_t offset, tide_tex
 tide_status tide_folder_free(int dir, uint64_t *bytes_out, tide_error *err);
 
 /* Gives a finished file its name: syncs it, sets its modification time, renames, syncs the directory.
+ * It gets the mode of the file that it replaces; a new one may be read and written by those who may read
+ * and write its directory, and by its owner.
  * `expected` NULL: the name must be free (TIDE_EXISTS).  Else what is there must be that entry
  * (TIDE_STALE, nothing changed); then it is exchanged, and what was displaced now has the name
  * `partial`. */

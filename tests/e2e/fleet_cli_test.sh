@@ -161,7 +161,7 @@ sql "UPDATE tidemark.meta m SET value = w.value FROM meta_was w WHERE w.key = m.
 on 0 jobs list
 
 # ---- a worker: flags, joining, telling its service manager, ending
-on 2 worker --kinds drive; complains "mail, console"
+on 2 worker --kinds calendar; complains "mail, console"
 on 2 worker --workers 0; complains "between 1"
 on 2 worker --accounts a@example.com,; complains "empty name"
 exec 4< <(exec python3 -c '

@@ -24,7 +24,7 @@ contents() { t mail export "$1" in:anywhere >/dev/null || fail "export"; }
 ends 0 ledger check
 ends 0 jobs doctor
 ends 0 config check
-json '[.settings[] | select(.origin != "default") | .name] | sort == ["governor.gmail.window_units", "governor.graph.in_flight_max", "retry.attempts_max", "workers.count"]' config list
+json '[.settings[] | select(.origin != "default") | .name] | sort == ["governor.gmail.window_units", "governor.onedrive.in_flight_max", "retry.attempts_max", "workers.count"]' config list
 json '[.accounts[].name] | length == 2' account list
 json '.accounts[0] | .stored == 48 and .bad == 1 and .gaps == [] and .last_run == "bad_items"' mail status
 json '.items | length == 1 and .[0].state == "bad"' mail bad

@@ -171,7 +171,7 @@ CASE(alerts_and_accounts_are_remembered)
     uint32_t again = 0;
     begin(f);
     OK(tide_ledger_alert(f->tx, "throttled", f->account, 0, "", NOW, &f->err));
-    OK(tide_ledger_account(f->tx, "a@example.com", "graph", &again, &f->err));
+    OK(tide_ledger_account(f->tx, "a@example.com", "onedrive", &again, &f->err));
     OK(tide_ledger_account_halt(f->tx, f->account, false, "", NOW, &f->err));
     commit(f);
     assert_int_equal(again, f->account);

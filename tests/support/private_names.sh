@@ -17,6 +17,12 @@ enter_namespace() {
     shift
     [ "$(id -u)" -eq 0 ] || apart+=(--user --map-root-user)
     "${apart[@]}" true 2>/dev/null || skip "this machine allows no namespaces"
+    # The leak sanitizer finds threads by their new numbers in /proc.
+    if "${apart[@]}" --mount-proc true 2>/dev/null; then
+        apart+=(--mount-proc)
+    else
+        export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+    fi
     PRIVATE_NAMES=1 exec "${apart[@]}" "$@"
 }
 

@@ -79,6 +79,8 @@ refuse 2 "from 0 to" --mailbox ada@example.com=many
 refuse 2 "50 MiB" --mailbox ada@example.com=1,size=1GiB
 refuse 2 "from 1000 bytes" --mailbox ada@example.com=1,size=999
 refuse 2 "twice" --mailbox a@example.com=1 --mailbox a@example.com=2
+refuse 2 "[,business]" --drive ada@example.com
+refuse 2 "from 0 to" --drive ada@example.com=1,private
 refuse 2 "2026, legacy or off" --quota 2025
 refuse 2 "TOKEN=EMAIL" --token secret
 refuse 2 "SITE=EMAIL" --site example.com
@@ -113,6 +115,16 @@ is "$(curl -sS -H 'Authorization: Bearer demo-token' "$gmail/profile" | jq .mess
 refuse 1 "port ${origin##*:} is taken" --listen "${origin#http://}"
 stop INT
 is "$code" 0
+
+# ---- drives -----------------------------------------------------------------------------
+start "${user[@]}" "${free[@]}" --drive ada@example.com=3,size=9,business --state drives
+is "$(get "$origin/v1.0/me/drive" | jq -r .driveType)" business
+is "$(get "$origin/_cloud/drive?user=ada@example.com" | grep -c '^file 9 ')" 3
+stop
+refuse 1 "drives differ" --listen 127.0.0.1:0 "${user[@]}" --drive ada@example.com=3,size=9 --state drives
+start "${user[@]}" "${free[@]}" --drive ada@example.com=3,size=9,business --state drives
+is "$(get "$origin/v1.0/me/drive" | jq -r .driveType)" business
+stop
 
 # ---- answers ---------------------------------------------------------------------------
 mkdir -p mail/sub

@@ -291,6 +291,7 @@ TEST(repeated_and_empty_pages_change_nothing)
 {
     random_world(1, "{\"method\":\"graph.drive.delta\",\"fault\":\"delta-repeat\",\"rate\":0.3}");
     random_world(2, "{\"method\":\"graph.drive.delta\",\"fault\":\"delta-empty\",\"rate\":0.3}");
+    random_world(3, "{\"method\":\"graph.drive.delta\",\"fault\":\"delta-old\",\"rate\":0.3}");
 }
 
 TEST(a_page_can_come_backwards_and_without_its_removals)

@@ -163,3 +163,16 @@ TEST(the_longest_path_is_taken_and_no_longer_one)
          printed("{\"name\":\"%sz\",\"folder\":{}}", name));
     assert_refused(&world, 400, "invalidRequest", "pathIsTooLong");
 }
+
+/* As far away as the API: what a transfer costs is not one call's latency. */
+TEST(addresses_of_bytes_take_the_latency_too)
+{
+    WORLD(world, .latency_ms = 30);
+    put_file(&world, "a.txt", "x");
+    assert_int_equal(world.answer.plan.delay_ms, 30);
+    call(&world, "GET", "/root:/a.txt", NULL);
+    call_with(&world, "GET", kept(text_at(&world, "@microsoft.graph.downloadUrl")), NULL,
+              TIDE_TEXT_NONE);
+    assert_int_equal(world.answer.status, 200);
+    assert_int_equal(world.answer.plan.delay_ms, 30);
+}

@@ -12,6 +12,7 @@ void world_init(struct world *world, const struct setup_options *options)
     world->cloud = box_cloud_new(&(struct box_options){.seed = 7,
                                                        .auto_consent = options->auto_consent,
                                                        .quota = options->quota,
+                                                       .latency_ms = options->latency_ms,
                                                        .keep = options->keep,
                                                        .keep_arg = options->keep_arg,
                                                        .services = services});

@@ -22,6 +22,7 @@ struct setup_options {
     uint64_t files;
     uint64_t file_bytes;
     uint64_t drive_bytes;
+    uint32_t latency_ms;
     bool business;
     box_quota_rules quota;
     bool auto_consent;

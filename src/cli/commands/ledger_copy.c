@@ -175,9 +175,14 @@ tide_status cli_ledger_copy(struct cli *cli)
     struct tide_copy_system systems[TIDE_SYSTEMS_MAX + 2];
     size_t systems_count = tide_systems_count(cli->systems);
     for (size_t i = 0; i < systems_count; i++)
-        systems[i] = (struct tide_copy_system){cli->systems[i]->name, make_tables, cli->systems[i]};
-    systems[systems_count++] = (struct tide_copy_system){CLI_SERVE_TABLES, make_serve, NULL};
-    systems[systems_count++] = (struct tide_copy_system){TIDE_NOTICES_TABLES, make_notices, NULL};
+        systems[i] = (struct tide_copy_system){.name = cli->systems[i]->name,
+                                               .make = make_tables,
+                                               .arg = cli->systems[i],
+                                               .stays = cli->systems[i]->table_stays};
+    systems[systems_count++] =
+        (struct tide_copy_system){.name = CLI_SERVE_TABLES, .make = make_serve};
+    systems[systems_count++] =
+        (struct tide_copy_system){.name = TIDE_NOTICES_TABLES, .make = make_notices};
     const struct tide_ledger_copy copy = {
         .from = cli->arguments[0],
         .to = cli->arguments[1],

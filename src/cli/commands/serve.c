@@ -36,7 +36,10 @@ static tide_status hook_of(struct cli *cli, const struct tide_tuning *tuning,
 {
     if (tuning->webhook.listen[0] == '\0')
         return TIDE_OK;
-    if (tuning->webhook.audience[0] == '\0' || tuning->webhook.sender[0] == '\0')
+    const bool drives_only = tuning->webhook.url[0] != '\0' &&
+                             tuning->webhook.audience[0] == '\0' &&
+                             tuning->webhook.sender[0] == '\0';
+    if (!drives_only && (tuning->webhook.audience[0] == '\0' || tuning->webhook.sender[0] == '\0'))
         return cli_wrong(cli,
                          "Set serve.webhook.audience and serve.webhook.sender to those of the "
                          "subscription.",
@@ -44,7 +47,11 @@ static tide_status hook_of(struct cli *cli, const struct tide_tuning *tuning,
     if (!tide_issuer_url_is_safe(tuning->webhook.keys))
         return cli_wrong(cli, "Give an https address, or omit serve.webhook.keys.",
                          "keys must not come from \"%.200s\"", tuning->webhook.keys);
+    if (tuning->webhook.url[0] != '\0' && !tide_issuer_url_is_safe(tuning->webhook.url))
+        return cli_wrong(cli, "Give an https address, without a path.",
+                         "notifications must not go to \"%.200s\"", tuning->webhook.url);
     serve->hook.on = true;
+    memcpy(serve->hook.url, tuning->webhook.url, sizeof serve->hook.url);
     memcpy(serve->hook.audience, tuning->webhook.audience, sizeof serve->hook.audience);
     memcpy(serve->hook.sender, tuning->webhook.sender, sizeof serve->hook.sender);
     memcpy(serve->hook.keys, tuning->webhook.keys, sizeof serve->hook.keys);

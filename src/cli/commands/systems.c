@@ -2,10 +2,12 @@
 #include "cli/cli.h"
 
 #include "console/commands/home.h"
+#include "drive/commands/home.h"
 #include "mail/commands/home.h"
 
 const struct tide_system *const cli_systems[] = {
     &tide_mail_system,
     &tide_console_system,
+    &tide_drive_system,
     NULL,
 };

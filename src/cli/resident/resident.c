@@ -55,6 +55,37 @@ static void log_open(struct cli_resident *resident)
     resident->log.also = cli_log_file(cli);
 }
 
+/* ---- watching ---- */
+
+static void tell_of_watch(void *arg, const char *what, bool trouble, const char *text)
+{
+    struct cli_resident *resident = arg;
+    tide_log_event(&resident->log, trouble ? TIDE_LOG_WARN : TIDE_LOG_INFO,
+                   tide_world_now_unix_ms(resident->cli->world),
+                   trouble ? "watching is in trouble" : "watching", TIDE_F_CSTR("what", what),
+                   TIDE_F_CSTR("detail", text));
+}
+
+/* Without it the process does its other work. */
+static void watch(struct cli_resident *resident)
+{
+    resident->teller = (struct tide_system_teller){tell_of_watch, resident};
+    for (size_t i = 0; !resident->once && i < resident->open.here.taken_count; i++) {
+        const struct tide_system *system = resident->open.here.taken[i];
+        tide_error err = {TIDE_OK, 0, ""};
+        if (system->watch != NULL &&
+            system->watch(resident->open.states[i], &resident->teller, &err) != TIDE_OK)
+            tell_of_watch(resident, system->name, true, err.text);
+    }
+}
+
+static void watch_end(struct cli_resident *resident)
+{
+    for (size_t i = 0; !resident->once && i < resident->open.here.taken_count; i++)
+        if (resident->open.here.taken[i]->watch_end != NULL)
+            resident->open.here.taken[i]->watch_end(resident->open.states[i]);
+}
+
 /* ---- between jobs ---- */
 
 /* Lets each system begin what it has for idle times (RES3). */
@@ -242,6 +273,7 @@ static void stop(struct cli_resident *resident)
     struct tide_progress before, now;
     (void)cli_notify("STOPPING=1\nSTATUS=stopping");
     cli_resident_tell(resident, TIDE_LOG_INFO, "stopping", "ledger", ledger_name(cli));
+    watch_end(resident);
     tide_engine_progress(resident->open.engine, &before);
     tide_engine_stop(resident->open.engine);
     if (resident->stopping != NULL)
@@ -380,6 +412,7 @@ static tide_status run(struct cli_resident *resident)
     if (resident->started != NULL)
         rc = resident->started(resident->arg);
     if (rc == TIDE_OK) {
+        watch(resident);
         (void)cli_notify("READY=1\nSTATUS=working on %s", ledger_name(cli));
         rc = work(resident);
     }

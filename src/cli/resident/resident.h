@@ -33,6 +33,7 @@ struct cli_resident {
     void *arg;
 
     tide_log log;
+    struct tide_system_teller teller;
     struct cli_events events;
     char lock_path[CLI_PATH_BYTES +
                    16]; /* the file whose lock makes the home ours, and which one it is */

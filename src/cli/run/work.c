@@ -2,11 +2,25 @@
 #include "cli/run/names.h"
 #include "cli/run/outcome.h"
 
+#include "base/clocktext.h"
 #include "tidemark_inside.h"
 
 #include <string.h>
 
 enum { ANSWER_MS = 10000 }; /* an engine that starts or ends does not answer for a moment */
+
+tide_status cli_work_deadline(struct cli *cli, uint64_t *deadline_ms)
+{
+    const char *timeout = cli_flag(cli, "timeout");
+    uint64_t wait_ms = 0;
+    if (timeout == NULL)
+        return TIDE_OK;
+    if (!tide_duration_parse(tide_text_of(timeout), &wait_ms) || wait_ms == 0)
+        return cli_wrong(cli, "Give a duration such as 30s, 10m or 2h.",
+                         "--timeout %.60s is not a duration", timeout);
+    *deadline_ms = tide_world_now_ms(cli->world) + wait_ms;
+    return TIDE_OK;
+}
 
 bool cli_work_is_late(const struct cli_work *work)
 {

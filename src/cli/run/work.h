@@ -165,6 +165,8 @@ void cli_shown_open(struct cli *cli, const struct tide_system *system, const str
 void cli_shown_tick(struct cli_shown *shown, tide_engine *engine, bool last);
 
 const struct cli_words *cli_work_words(const struct cli_work *work);
+/* Reads --timeout; without it, *deadline_ms stays. */
+tide_status cli_work_deadline(struct cli *cli, uint64_t *deadline_ms);
 /* Whether `deadline_ms` has passed. */
 bool cli_work_is_late(const struct cli_work *work);
 /* Whether it cannot continue without the user: halted, paused, signed out. */

@@ -157,7 +157,7 @@ const struct cli_api cli_api_table[] = {
     {.path = NULL},
 };
 
-enum { TABLE_MAX = 64 };
+enum { TABLE_MAX = 96 };
 
 struct cli_api_all {
     struct cli_api routes[TABLE_MAX];
@@ -288,6 +288,14 @@ static void table_add(struct cli_serve *serve, const struct cli_api *table,
     }
 }
 
+static bool has_path(const struct cli_api *table, const char *path)
+{
+    for (; table != NULL && table->path != NULL; table++)
+        if (strcmp(table->path, path) == 0)
+            return true;
+    return false;
+}
+
 /* The routes that a system brings; and every one that has a command "status" has a route for it. */
 static void system_add(struct cli_serve *serve, const struct tide_system *system, char path[64])
 {
@@ -299,7 +307,7 @@ static void system_add(struct cli_serve *serve, const struct tide_system *system
                                      {.path = NULL}};
     (void)snprintf(path, 64, V1 "%s/status", system->name);
     table_add(serve, system->api, system);
-    if (cli_api_command(serve->cli, &status[0]) != NULL)
+    if (!has_path(system->api, path) && cli_api_command(serve->cli, &status[0]) != NULL)
         table_add(serve, status, system);
 }
 

@@ -1,7 +1,7 @@
 /* api.h - /api/v1: what commands print with --json, and what they change, over HTTP (E9.1).
  *
  * A route names a command.  A parameter of the query is a flag of that command that takes a value, a
- * part of the path its argument; a POST has these in a JSON object instead.  So the API and the
+ * part of the path its argument; a POST has flags in a JSON object instead.  So the API and the
  * command line cannot differ: same code, same objects, same errors.
  *
  *     GET  /api/v1/jobs?state=failed&limit=20    tidemark jobs list --state=failed --limit=20 --json
@@ -38,20 +38,29 @@ enum {
 struct cli_api {
     const char *method, *path;
     const char *group, *verb; /* verb NULL: none */
+    const char *first;        /* a word before the command's arguments: "list"; NULL: none */
     const char *part;         /* of the path: the command's argument; NULL: none */
+    const char *part_next;    /* of the path: the argument after that; NULL: none */
     const char *flag_part;    /* of the path: the value of the flag of this name; NULL: none */
     const char *always;       /* a switch that is always given; NULL: none */
     const char *query;  /* a parameter that is the command's argument, and required; NULL: none */
     const char *params; /* flags that are parameters: "state limit"; NULL: none */
     bool view;          /* adds `view`: where the parts of the item are (page.h) */
     unsigned body;
-    int status; /* of a success; 0: 200 */
+    const char *values; /* fields of a POST's body that are flags: "keep"; NULL: none */
+    const char *last;   /* a field of it that is the last argument, and required; NULL: none */
+    int status;         /* of a success; 0: 200 */
     /* NONE: LOOK for a GET, WORK for a POST. */
     tide_httpd_scope scope;
     const char *fields;                /* of the answer (document.c) */
     const struct tide_system *system;  /* whose route it is; NULL: of none */
     struct cli_serve *serve;           /* set by cli_api_routes() */
     const struct cli_command *command; /* set by cli_api_routes() */
+};
+
+/* An object in answers, and its fields (document.c). */
+struct cli_api_object {
+    const char *name, *fields;
 };
 
 /* The arguments of a command. */

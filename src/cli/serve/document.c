@@ -7,11 +7,10 @@
 /* ---- objects ----
  *
  * The fields of an answer are a text, "items:[Job] next:string? total:integer": a name and a type
- * each; "?" may be null, [X] is a list of objects X.  Answers may have more fields. */
+ * each; "?" may be null, [X] is a list of objects X.  Answers may have more fields.  Systems bring
+ * their own objects. */
 
-static const struct {
-    const char *name, *fields;
-} objects[] = {
+static const struct cli_api_object objects[] = {
     {"Standing",
      "account:string system:string now:string why:string tidemark:string? gaps:integer "
      "left:integer left_is_known:boolean stored:integer exact:integer unit:string bad:integer "
@@ -51,6 +50,7 @@ static const struct {
                 "attachments:array problem:string?"},
     {"View", "path:string until_unix_ms:integer images:boolean"},
     {"Problem", "type:string title:string status:integer code:string detail:string"},
+    {NULL, NULL},
 };
 
 static void set_ref(tide_json *schema, const char *name, size_t bytes)
@@ -117,15 +117,22 @@ static void object_schema(const char *fields, tide_json *schema)
     tide_json_set(schema, "required", &required);
 }
 
-static void objects_set(tide_json *components)
+static void objects_add(tide_json *schemas, const struct cli_api_object *list)
+{
+    for (; list != NULL && list->name != NULL; list++) {
+        tide_json schema;
+        object_schema(list->fields, &schema);
+        tide_json_set(schemas, list->name, &schema);
+    }
+}
+
+static void objects_set(const struct cli_serve *serve, tide_json *components)
 {
     tide_json schemas;
     tide_json_object(&schemas);
-    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
-        tide_json schema;
-        object_schema(objects[i].fields, &schema);
-        tide_json_set(&schemas, objects[i].name, &schema);
-    }
+    objects_add(&schemas, objects);
+    for (size_t i = 0; serve->cli->systems[i] != NULL; i++)
+        objects_add(&schemas, serve->cli->systems[i]->objects);
     tide_json_set(components, "schemas", &schemas);
 }
 
@@ -216,6 +223,22 @@ static void content_set(tide_json *of, tide_json *schema)
     tide_json_set(of, "content", &content);
 }
 
+/* Fields that are flags of the command, or its last argument. */
+static void values(const struct cli_api *api, tide_json *properties)
+{
+    const struct cli_flag *flag = api->command->flags;
+    for (; flag != NULL && flag->name != NULL; flag++) {
+        tide_json schema;
+        if (!cli_api_lists(api->values, tide_text_of(flag->name)))
+            continue;
+        value_schema(flag->argument, &schema);
+        tide_json_set_cstr(&schema, "description", flag->meaning);
+        tide_json_set(properties, flag->name, &schema);
+    }
+    if (api->last != NULL)
+        property(properties, api->last, "string", "required");
+}
+
 static void body(const struct cli_api *api, tide_json *operation)
 {
     tide_json request;
@@ -233,6 +256,7 @@ static void body(const struct cli_api *api, tide_json *operation)
     }
     if ((api->body & CLI_API_REASON) != 0)
         property(&properties, "reason", "string", "shown until the account is resumed");
+    values(api, &properties);
     tide_json_set_cstr(&schema, "type", "object");
     tide_json_set(&schema, "properties", &properties);
     tide_json_set_bool(&schema, "additionalProperties", false);
@@ -295,8 +319,9 @@ static void route_document(const struct tide_httpd_route *route, tide_json *path
     tide_json_object(&operation);
     if (api != NULL) {
         char text[120];
-        (void)snprintf(text, sizeof text, "As `tidemark %s%s%s --json`.", api->group,
-                       api->verb == NULL ? "" : " ", api->verb == NULL ? "" : api->verb);
+        (void)snprintf(text, sizeof text, "As `tidemark %s%s%s%s%s --json`.", api->group,
+                       api->verb == NULL ? "" : " ", api->verb == NULL ? "" : api->verb,
+                       api->first == NULL ? "" : " ", api->first == NULL ? "" : api->first);
         tide_json_set_cstr(&operation, "summary", api->command->meaning);
         tide_json_set_cstr(&operation, "description", text);
     }
@@ -337,7 +362,7 @@ tide_status cli_api_document(const struct cli_serve *serve, tide_buf *text)
                        "from `tidemark token add`; scopes are metrics, look, work and page");
     tide_json_set(&schemes, "key", &key);
     tide_json_set(&components, "securitySchemes", &schemes);
-    objects_set(&components);
+    objects_set(serve, &components);
     tide_json_set(&all, "components", &components);
     const tide_status rc = tide_json_line(&all, text);
     tide_json_done(&all);

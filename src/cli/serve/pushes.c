@@ -1,4 +1,5 @@
-/* pushes.c - what tells that an account changed: Pub/Sub's pushes, and POST /api/sync (J6).
+/* pushes.c - what tells that an account changed: Pub/Sub's pushes (J6), notifications of OneDrive (D9), and
+ * POST /api/sync.
  *
  * Both only wake the systems that have the account; what changed they find out themselves. */
 #include "cli/serve/serve.h"
@@ -20,6 +21,34 @@ static tide_status tell_systems(struct cli_serve *serve, const char *subject, bo
             rc = told; /* the first failure counts */
     }
     return rc;
+}
+
+/* ---- notifications ---- */
+
+static bool notified(void *arg, tide_text subscription, tide_text secret,
+                     char subject_out[TIDE_SUBJECT_BYTES])
+{
+    struct cli_serve *serve = arg;
+    const struct cli_engine *open = &serve->resident->open;
+    for (size_t i = 0; i < open->here.taken_count; i++)
+        if (open->here.taken[i]->notified != NULL && open->states[i] != NULL &&
+            open->here.taken[i]->notified(open->states[i], subscription, secret, subject_out))
+            return true;
+    return false;
+}
+
+/* The listener runs: systems may ask their provider for notifications. */
+static void hear(struct cli_serve *serve)
+{
+    const struct cli_engine *open = &serve->resident->open;
+    for (size_t i = 0; serve->hook.url[0] != '\0' && i < open->here.taken_count; i++) {
+        const struct tide_system *system = open->here.taken[i];
+        tide_error err = {TIDE_OK, 0, ""};
+        if (system->hear != NULL && open->states[i] != NULL &&
+            system->hear(open->states[i], serve->hook.url, &err) != TIDE_OK)
+            cli_resident_tell(serve->resident, TIDE_LOG_WARN, "no notifications", "detail",
+                              err.text);
+    }
 }
 
 /* ---- Pub/Sub ---- */
@@ -44,6 +73,7 @@ tide_status cli_pushes_start(struct cli_serve *serve)
         .keys_url = serve->hook.keys,
         .log = &serve->resident->log,
         .wake = wake,
+        .notified = serve->hook.url[0] == '\0' ? NULL : notified,
         .arg = serve,
     };
     tide_webhook *webhook = NULL;
@@ -52,9 +82,11 @@ tide_status cli_pushes_start(struct cli_serve *serve)
         return cli_hint(cli, rc, "Name another port with the setting serve.webhook.listen.");
     /* Metrics ask for it from other threads. */
     __atomic_store_n(&serve->webhook, webhook, __ATOMIC_RELEASE);
-    (void)snprintf(address, sizeof address, "http://127.0.0.1:%u/webhook/gmail",
-                   (unsigned)tide_webhook_port(webhook));
+    (void)snprintf(address, sizeof address, "http://127.0.0.1:%u%s",
+                   (unsigned)tide_webhook_port(webhook),
+                   serve->hook.audience[0] != '\0' ? "/webhook/gmail" : "/webhook/onedrive");
     cli_resident_tell(serve->resident, TIDE_LOG_INFO, "takes pushes", "address", address);
+    hear(serve);
     return TIDE_OK;
 }
 

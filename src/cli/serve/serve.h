@@ -30,7 +30,7 @@
 #include "serve/http/http.h"
 #include "serve/webhook/webhook.h"
 
-enum { CLI_SERVE_ROUTES_MAX = 64, CLI_SERVE_STATUSES = 6 };
+enum { CLI_SERVE_ROUTES_MAX = 96, CLI_SERVE_STATUSES = 6 };
 
 /* What the requests to a route came to. */
 struct cli_serve_count {
@@ -45,7 +45,7 @@ struct cli_serve {
     struct {
         bool on;
         uint16_t port;
-        char audience[256], sender[256], keys[256];
+        char url[256], audience[256], sender[256], keys[256];
     } hook; /* wanted: where pushes come in, and whose */
 
     char home[257]; /* names this home among those of a shared ledger; "": there are no others */

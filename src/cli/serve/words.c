@@ -137,42 +137,81 @@ static const char *choice_add(const struct cli_api *api, const json_t *body,
     return wrong;
 }
 
-static const char *fields_check(unsigned has, json_t *body)
+static bool takes(const struct cli_api *api, const char *name)
 {
     static const char *const choice[] = {"filter", "expect", "ids"};
-    for (void *at = json_object_iter(body); at != NULL; at = json_object_iter_next(body, at)) {
-        const char *name = json_object_iter_key(at);
-        if (!((has & CLI_API_CHOICE) != 0 && is_one_of(name, choice, 3)) &&
-            !((has & CLI_API_REASON) != 0 && strcmp(name, "reason") == 0))
-            return "The body has a field that this request does not take.";
-    }
-    return NULL;
+    return ((api->body & CLI_API_CHOICE) != 0 && is_one_of(name, choice, 3)) ||
+           ((api->body & CLI_API_REASON) != 0 && strcmp(name, "reason") == 0) ||
+           cli_api_lists(api->values, tide_text_of(name)) ||
+           (api->last != NULL && strcmp(name, api->last) == 0);
 }
 
-static const char *body_add(const struct cli_api *api, tide_text text, struct cli_api_words *words)
+/* Fields that are flags, and none that the request does not take. */
+static const char *fields_add(const struct cli_api *api, json_t *body, struct cli_api_words *words)
 {
-    json_t *body = NULL;
-    if (tide_json_parse(text.bytes == 0 ? TIDE_TEXT("{}") : text, &body, NULL) != TIDE_OK ||
-        !json_is_object(body)) {
-        json_decref(body);
-        return "The body is not a JSON object.";
+    const char *wrong = NULL;
+    for (void *at = json_object_iter(body); wrong == NULL && at != NULL;
+         at = json_object_iter_next(body, at)) {
+        const tide_text name = tide_text_of(json_object_iter_key(at));
+        if (!takes(api, name.data))
+            wrong = "The body has a field that this request does not take.";
+        else if (cli_api_lists(api->values, name))
+            wrong = flag_of(api->command, name) == NULL
+                        ? no_param
+                        : value_add(words, name.data, json_object_iter_value(at));
     }
-    const char *wrong = fields_check(api->body, body);
+    return wrong;
+}
+
+static const char *body_add(const struct cli_api *api, json_t *body, struct cli_api_words *words)
+{
+    if (!json_is_object(body))
+        return "The body is not a JSON object.";
+    const char *wrong = fields_add(api, body, words);
     const json_t *reason = json_object_get(body, "reason");
     if (wrong == NULL && reason != NULL)
         wrong = json_is_string(reason) ? value_add(words, "reason", reason) : not_value;
     if (wrong == NULL && (api->body & CLI_API_CHOICE) != 0)
         wrong = choice_add(api, body, words);
-    json_decref(body);
     return wrong;
 }
 
 /* ---- all ---- */
 
+static const char missing[] = "A parameter is missing.";
+
+static const char *argument_add(struct cli_api_words *words, tide_text argument)
+{
+    return argument.data == NULL ? missing : word_add(words, NULL, argument);
+}
+
+/* What follows the flags. */
+static const char *arguments_add(const struct cli_api *api,
+                                 const struct tide_httpd_request *request, const json_t *body,
+                                 struct cli_api_words *words)
+{
+    if (api->first == NULL && api->part == NULL && api->query == NULL && api->last == NULL)
+        return NULL;
+    const char *wrong = switch_add(words, ""); /* what follows is no flag */
+    if (wrong == NULL && api->first != NULL)
+        wrong = argument_add(words, tide_text_of(api->first));
+    if (wrong == NULL && api->part != NULL)
+        wrong = argument_add(words, tide_httpd_part(request, api->part));
+    if (wrong == NULL && api->part_next != NULL)
+        wrong = argument_add(words, tide_httpd_part(request, api->part_next));
+    if (wrong == NULL && api->query != NULL)
+        wrong = argument_add(words, tide_httpd_param(request, api->query));
+    const json_t *last = api->last == NULL ? NULL : json_object_get(body, api->last);
+    if (wrong == NULL && api->last != NULL)
+        wrong = last == NULL ? missing : value_add(words, NULL, last);
+    return wrong;
+}
+
 const char *cli_api_words(const struct cli_api *api, const struct tide_httpd_request *request,
                           struct cli_api_words *words)
 {
     const char *wrong = NULL;
+    json_auto_t *body = NULL;
     words->count = words->used = 0;
     words->list[words->count++] = api->group;
     if (api->verb != NULL)
@@ -183,14 +222,11 @@ const char *cli_api_words(const struct cli_api *api, const struct tide_httpd_req
         wrong = param_add(api, &request->params[i], words);
     if (wrong == NULL && api->flag_part != NULL)
         wrong = word_add(words, api->flag_part, tide_httpd_part(request, api->flag_part));
-    if (wrong == NULL && strcmp(api->method, "POST") == 0)
-        wrong = body_add(api, request->body, words);
-    if (wrong != NULL || (api->part == NULL && api->query == NULL))
-        return wrong;
-    const tide_text argument = api->part != NULL ? tide_httpd_part(request, api->part)
-                                                 : tide_httpd_param(request, api->query);
-    if (argument.data == NULL)
-        return "A parameter is missing.";
-    wrong = switch_add(words, ""); /* what follows is no flag */
-    return wrong == NULL ? word_add(words, NULL, argument) : wrong;
+    if (wrong == NULL && strcmp(api->method, "POST") == 0) {
+        /* One that is no JSON stays NULL. */
+        (void)tide_json_parse(request->body.bytes == 0 ? TIDE_TEXT("{}") : request->body, &body,
+                              NULL);
+        wrong = body_add(api, body, words);
+    }
+    return wrong == NULL ? arguments_add(api, request, body, words) : wrong;
 }

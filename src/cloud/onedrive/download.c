@@ -58,7 +58,7 @@ static tide_status on_bytes(void *arg, const char *bytes, size_t count)
     struct tide_onedrive_got *got = getting->got;
     if (!getting->begun)
         TIDE_TRY(begin(getting));
-    if (count > download->size - got->at - got->bytes) {
+    if (!download->any_size && count > download->size - got->at - got->bytes) {
         getting->wrong = "the content is longer than its item says";
         got->misfit = true;
         return TIDE_SERVER;
@@ -88,7 +88,8 @@ static tide_status ended(struct getting *getting)
 {
     if (!getting->begun)
         TIDE_TRY(begin(getting));
-    if (getting->got->at + getting->got->bytes == getting->download->size)
+    if (getting->download->any_size ||
+        getting->got->at + getting->got->bytes == getting->download->size)
         return TIDE_OK;
     getting->wrong = "the content is shorter than its item says";
     getting->got->misfit = true;

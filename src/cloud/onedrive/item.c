@@ -105,6 +105,22 @@ static tide_status hashes_read(const json_t *file, struct tide_onedrive_item *it
 
 /* ---- items ---- */
 
+/* One name that is too long must not spoil the page it comes with: as much of it as is shown is kept, and
+ * it is unsafe. */
+static tide_status name_read(const json_t *value, struct tide_onedrive_item *item, tide_error *err)
+{
+    TIDE_TRY(tide_onedrive_text(value, "name", SIZE_MAX, &item->name, err));
+    size_t bytes = item->name.bytes;
+    if (bytes <= TIDE_ONEDRIVE_NAME_BYTES_MAX)
+        return TIDE_OK;
+    bytes = TIDE_ONEDRIVE_NAME_BYTES_MAX;
+    while (bytes > 0 && ((unsigned char)item->name.data[bytes] & 0xc0u) == 0x80u)
+        bytes--; /* no half character */
+    item->name.bytes = bytes;
+    item->name_unsafe = true;
+    return TIDE_OK;
+}
+
 static bool is_unsafe(tide_text name)
 {
     return tide_text_equal(name, TIDE_TEXT(".")) || tide_text_equal(name, TIDE_TEXT("..")) ||
@@ -175,13 +191,13 @@ tide_status tide_onedrive_item_read(const json_t *value, struct tide_onedrive_it
         tide_text *text;
     } texts[] = {
         {"id", TIDE_ONEDRIVE_ID_BYTES_MAX, &item.id},
-        {"name", TIDE_ONEDRIVE_NAME_BYTES_MAX, &item.name},
         {"eTag", TIDE_ONEDRIVE_TAG_BYTES_MAX, &item.etag},
         {"cTag", TIDE_ONEDRIVE_TAG_BYTES_MAX, &item.ctag},
         {"@microsoft.graph.downloadUrl", TIDE_ONEDRIVE_LINK_BYTES_MAX, &item.download_url},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         TIDE_TRY(tide_onedrive_text(value, texts[i].key, texts[i].bytes_max, texts[i].text, err));
+    TIDE_TRY(name_read(value, &item, err));
     if (item.id.bytes == 0)
         return tide_error_set(err, TIDE_SERVER, "an item has no \"id\"");
     TIDE_TRY(facet_of(value, "parentReference", &parent, err));
@@ -192,7 +208,7 @@ tide_status tide_onedrive_item_read(const json_t *value, struct tide_onedrive_it
     TIDE_TRY(facets_read(value, &item, err));
     TIDE_TRY(kind_read(value, &item, err));
     TIDE_TRY(times_read(value, &item, err));
-    item.name_unsafe = is_unsafe(item.name);
+    item.name_unsafe = item.name_unsafe || is_unsafe(item.name);
     *item_out = item;
     return TIDE_OK;
 }

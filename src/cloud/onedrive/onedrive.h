@@ -97,7 +97,7 @@ struct tide_onedrive_item {
     bool remote_folder; /* that is a folder */
     bool malware;
     bool pending;     /* the server still works on its content: the hash is not final (D16) */
-    bool name_unsafe; /* the name is no name of a file: "..", a slash or a zero inside (I18) */
+    bool name_unsafe; /* no name of a file: "..", too long, a slash or a zero inside (I18) */
     bool has_size, has_hash, has_sha1;
     uint64_t size;
     unsigned char hash[TIDE_ONEDRIVE_HASH_BYTES]; /* QuickXorHash; not of deleted items (D15) */
@@ -247,6 +247,7 @@ struct tide_onedrive_download {
     const char *url;  /* `download_url` of an item just read */
     uint64_t from;    /* the bytes before are there */
     uint64_t size;    /* of the whole content: more than that is refused */
+    bool any_size;    /* it is not: all that comes is taken */
     const char *etag; /* of the download before, so that `from` counts; NULL or "": none */
     /* Called once before the first byte: where it belongs, `from` or 0. */
     tide_status (*begin)(void *arg, uint64_t at);

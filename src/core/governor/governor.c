@@ -278,6 +278,9 @@ unsigned tide_governor_jobs_max(tide_governor *governor, uint64_t now_ms)
         jobs++;
     if (jobs > governor->aimd.workers)
         jobs = governor->aimd.workers;
+    /* Fast calls need few jobs, but a job may be a transfer of an hour.  After refusals pace goes first. */
+    if (jobs < governor->profile.jobs_min && governor->aimd.rate >= governor->profile.rate_start)
+        jobs = governor->profile.jobs_min;
     return jobs < calls_max(governor) ? jobs : calls_max(governor);
 }
 

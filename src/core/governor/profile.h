@@ -15,12 +15,15 @@
 #include <stdint.h>
 
 struct tide_governor_profile {
-    uint32_t window_ms;               /* 0: no published window */
-    uint64_t window_units_max;        /* in any window; goes with window_ms */
-    double rate_min;                  /* units per second [1 call] */
-    double rate_start;                /* [4 calls, or four fifths of the ceiling] */
-    double rate_max;                  /* [16 calls, or what the window allows] */
-    unsigned in_flight_max;           /* calls, every part of a batch counts [32] */
+    uint32_t window_ms;        /* 0: no published window */
+    uint64_t window_units_max; /* in any window; goes with window_ms */
+    double rate_min;           /* units per second [1 call] */
+    double rate_start;         /* [4 calls, or four fifths of the ceiling] */
+    double rate_max;           /* [16 calls, or what the window allows] */
+    unsigned in_flight_max;    /* calls, every part of a batch counts [32] */
+    /* Jobs at once while nothing was refused, however few the latency of calls asks for; 0: one.  For jobs that take longer
+     * than a call: a few large files must not keep all others waiting (D7). */
+    unsigned jobs_min;
     unsigned workers_min;             /* [2] */
     unsigned workers_start;           /* [8] */
     unsigned workers_max;             /* [32] */

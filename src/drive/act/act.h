@@ -53,13 +53,16 @@ struct tide_drive_act {
     tide_mem *mem;
     const char *path;     /* of the root, absolute: for the record in the trash */
     const char *desktop;  /* the desktop's trash; NULL: there is none */
-    uint64_t now_unix_ms; /* also for that record */
+    uint64_t now_unix_ms; /* also for that record; times of files after it are not believed */
 
     /* Of an upload: its session (D6). */
     tide_text resume; /* what an earlier run saved; empty: nothing */
     /* Durable when it returns; then the session is found again after a crash. */
     tide_status (*save)(void *arg, tide_text resume, tide_error *err);
     tide_status (*sleep)(void *arg, uint64_t wait_ms); /* fails when the job must end */
+    /* Right before an item is deleted online: it is still absent here; NULL: that is known (S10, S13). */
+    tide_status (*still_absent)(void *arg, tide_error *err);
+    bool (*closes)(void *arg); /* the last byte is sent next; false: end instead.  NULL: go on */
     void *arg;
 };
 
@@ -94,6 +97,9 @@ void tide_drive_downloaded_done(struct tide_drive_downloaded *downloaded);
 tide_status tide_drive_download(const struct tide_drive_act *act,
                                 const struct tide_drive_download *plan,
                                 struct tide_drive_downloaded *out, tide_error *err);
+/* The name of that file. */
+void tide_drive_partial_name(tide_text id, tide_text ctag, const struct tide_drive_content *content,
+                             char out[TIDE_DRIVE_TEMPORARY_BYTES]);
 /* Ten seconds after a file was replaced: removes the old one.  A program that had it open may
  * have written to it meanwhile: then it gets the name `copy` instead, and *kept_out is true (D42, k1).
  * TIDE_EXISTS: that name is taken.  TIDE_OK also if it is gone. */
@@ -129,6 +135,10 @@ tide_status tide_drive_upload(const struct tide_drive_act *act,
                               const struct tide_drive_upload *plan, struct tide_drive_uploaded *out,
                               tide_error *err);
 
+/* The upload that `act->resume` is of is not wanted any more: its session is ended (D5).  One that is
+ * over, or cannot be reached, ends by itself. */
+void tide_drive_upload_forget(const struct tide_drive_act *act);
+
 /* ---- change.c ---- */
 
 /* An item as its remote row has it. */
@@ -147,6 +157,11 @@ struct tide_drive_here {
     struct tide_entry entry; /* of a folder only its identity counts */
 };
 
+/* Whether the item has its planned content now, before something is done because of it: TIDE_SUPERSEDED
+ * with `answer_out`, which is empty if the item is gone.  `answer_out` is zeroed or done. */
+tide_status tide_drive_still_online(const struct tide_drive_act *act,
+                                    const struct tide_drive_online *was,
+                                    struct tide_onedrive_answer *answer_out, tide_error *err);
 /* Creates a folder; one that is there already is taken: folders without baseline merge (D24).
  * `answer_out` is zeroed or done. */
 tide_status tide_drive_mkdir_remote(const struct tide_drive_act *act, tide_text parent_id,

@@ -25,6 +25,18 @@ static tide_status read_item(const struct tide_drive_act *act, tide_text id,
     return tide_onedrive_get(act->onedrive, act->job, act->drive, id, answer, err);
 }
 
+tide_status tide_drive_still_online(const struct tide_drive_act *act,
+                                    const struct tide_drive_online *was,
+                                    struct tide_onedrive_answer *answer_out, tide_error *err)
+{
+    const tide_status rc = read_item(act, was->id, answer_out, err);
+    if (rc == TIDE_GONE)
+        return tide_error_set(err, TIDE_SUPERSEDED, "the item is no longer online");
+    if (rc != TIDE_OK || tide_drive_gate_content(&answer_out->item, &was->content, was->ctag))
+        return rc;
+    return tide_error_set(err, TIDE_SUPERSEDED, "the file changed online");
+}
+
 /* The call may have had its effect, though no answer says so. */
 static bool is_doubtful(tide_status rc)
 {
@@ -152,6 +164,8 @@ tide_status tide_drive_delete_remote(const struct tide_drive_act *act,
     tide_status rc = read_item(act, was->id, &live, err);
     if (rc == TIDE_OK)
         rc = check_delete(act, was, &live.item, err);
+    if (rc == TIDE_OK && act->still_absent != NULL)
+        rc = act->still_absent(act->arg, err);
     if (rc == TIDE_OK)
         rc =
             tide_onedrive_delete(act->onedrive, act->job, act->drive, was->id, live.item.etag, err);

@@ -5,6 +5,7 @@
 #include "drive/local/hash.h"
 #include "net/judge_graph.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -31,13 +32,17 @@ void tide_drive_downloaded_done(struct tide_drive_downloaded *downloaded)
 
 /* ---- the partial file ---- */
 
-/* The name says of which content it is a part (D41). */
-static void partial_name(tide_text id, tide_text ctag, uint64_t bytes, tide_text qxh,
-                         char out[TIDE_DRIVE_TEMPORARY_BYTES])
+void tide_drive_partial_name(tide_text id, tide_text ctag, const struct tide_drive_content *content,
+                             char out[TIDE_DRIVE_TEMPORARY_BYTES])
 {
+    const tide_text qxh = {(const char *)content->qxh, content->has_qxh ? sizeof content->qxh : 0};
     char size[24];
-    (void)snprintf(size, sizeof size, " %" PRIu64 " ", bytes);
-    uint64_t hash = tide_hash(TIDE_HASH_START, id);
+    (void)snprintf(size, sizeof size, " %" PRIu64 " ", content->bytes);
+    uint64_t hash = TIDE_HASH_START;
+    for (size_t i = 0; i < id.bytes; i++) { /* rows have ids in lower case (D13) */
+        const char letter = (char)tolower((unsigned char)id.data[i]);
+        hash = tide_hash(hash, (tide_text){&letter, 1});
+    }
     hash = tide_hash(hash, tide_text_of(size));
     hash = tide_hash(hash, qxh);
     hash = tide_hash(hash, ctag);
@@ -48,8 +53,9 @@ static void partial_name(tide_text id, tide_text ctag, uint64_t bytes, tide_text
 static void name_of_live(const struct tide_onedrive_item *item,
                          char out[TIDE_DRIVE_TEMPORARY_BYTES])
 {
-    const tide_text qxh = {(const char *)item->hash, item->has_hash ? sizeof item->hash : 0};
-    partial_name(item->id, item->ctag, item->size, qxh, out);
+    struct tide_drive_content content = {.bytes = item->size, .has_qxh = item->has_hash};
+    memcpy(content.qxh, item->hash, sizeof content.qxh);
+    tide_drive_partial_name(item->id, item->ctag, &content, out);
 }
 
 /* TIDE_OK also if there is none. */
@@ -98,8 +104,10 @@ static tide_status partial_open(struct fetching *f, uint64_t bytes, tide_error *
 
 static tide_status flush(struct fetching *f, tide_error *err)
 {
-    TIDE_TRY(tide_folder_write(f->dir, tide_text_of(f->partial), f->have,
-                               tide_buf_text(&f->pending), err));
+    /* Without the bytes before, it is not the file that was hashed: planned again. */
+    TIDE_TRY(tide_drive_gate_disk(tide_folder_write(f->dir, tide_text_of(f->partial), f->have,
+                                                    tide_buf_text(&f->pending), err),
+                                  err));
     f->have += f->pending.bytes;
     tide_buf_clear(&f->pending);
     if (f->act->job != NULL)
@@ -134,6 +142,7 @@ static tide_status fetch_once(struct fetching *f, tide_error *err)
         .url = item->download_url.data, /* a string of jansson's: terminated */
         .from = f->have,
         .size = item->size,
+        .any_size = f->plan->accept,
         .begin = on_begin,
         .sink = on_bytes,
         .arg = f,
@@ -164,8 +173,10 @@ static tide_status read_item(struct fetching *f, tide_error *err)
     tide_onedrive_answer_done(&f->out->live);
     const tide_status rc =
         tide_onedrive_get(act->onedrive, act->job, act->drive, f->plan->id, &f->out->live, err);
-    if (rc == TIDE_GONE)
+    if (rc == TIDE_GONE) {
+        (void)partial_drop(f->dir, f->partial, NULL);
         return tide_error_set(err, TIDE_SUPERSEDED, "the file is no longer online");
+    }
     if (rc != TIDE_OK)
         return rc;
     const struct tide_onedrive_item *item = &f->out->live.item;
@@ -194,9 +205,10 @@ static tide_status check_space(const struct fetching *f, tide_error *err)
     tide_size_human(free_bytes, left);
     tide_size_human(missing, wanted);
     tide_size_human(f->act->free_min_bytes, kept);
-    return tide_error_set(err, TIDE_DISK_FULL,
-                          "%.*s needs %s; the disk has %s free, of which %s are kept",
-                          (int)f->plan->name.bytes, f->plan->name.data, wanted, left, kept);
+    return tide_error_set(
+        err, TIDE_DISK_FULL,
+        "%.*s needs %s; the disk has %s free, of which %s are kept: free some space",
+        (int)f->plan->name.bytes, f->plan->name.data, wanted, left, kept);
 }
 
 /* All bytes that are missing.  An address that no longer works is replaced once; a range that does
@@ -269,21 +281,40 @@ static tide_status compare(struct fetching *f, tide_error *err)
     return TIDE_OK;
 }
 
+/* An earlier run placed it, and died before that was recorded: the name has the planned content. */
+static bool find_done(struct fetching *f)
+{
+    const struct tide_drive_content *planned = &f->plan->content;
+    struct tide_drive_content content;
+    struct tide_entry entry;
+    tide_drive_place_again(f->dir, f->partial, f->plan->expected, f->out);
+    if (tide_drive_hash_file(f->dir, f->plan->name, &content, &entry, NULL) != TIDE_OK ||
+        content.bytes != planned->bytes ||
+        (content.bytes > 0 &&
+         (!planned->has_qxh || memcmp(content.qxh, planned->qxh, sizeof content.qxh) != 0)))
+        return false;
+    f->out->content = content;
+    f->out->entry = entry;
+    f->out->same = true;
+    return true;
+}
+
 static tide_status run(struct fetching *f, tide_error *err)
 {
     const struct tide_drive_download *plan = f->plan;
-    const tide_text qxh = {(const char *)plan->content.qxh,
-                           plan->content.has_qxh ? sizeof plan->content.qxh : 0};
-    partial_name(plan->id, plan->ctag, plan->content.bytes, qxh, f->partial);
+    tide_drive_partial_name(plan->id, plan->ctag, &plan->content, f->partial);
     /* Before the transfer, so that it is not made in vain; and again when it is placed. */
-    TIDE_TRY(tide_drive_gate_entry(f->dir, plan->name, plan->expected, err));
+    const tide_status gate = tide_drive_gate_entry(f->dir, plan->name, plan->expected, err);
+    if (gate == TIDE_SUPERSEDED && !plan->compare && find_done(f))
+        return TIDE_OK;
+    TIDE_TRY(gate);
     TIDE_TRY(fetch_fitting(f, err));
     if (f->out->fetched_bytes >= TIDE_DRIVE_LONG_BYTES)
         TIDE_TRY(read_item(f, err));
     if (plan->compare && plan->expected != NULL)
         return compare(f, err);
-    return tide_drive_place(f->dir, f->partial, plan, f->out->live.item.modified_unix_ms / 1000,
-                            f->out, err);
+    const uint64_t mtime_ms = tide_drive_time(f->act, f->out->live.item.modified_unix_ms);
+    return tide_drive_place(f->dir, f->partial, plan, mtime_ms / 1000, f->out, err);
 }
 
 tide_status tide_drive_download(const struct tide_drive_act *act,

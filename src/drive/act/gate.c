@@ -45,3 +45,8 @@ bool tide_drive_gate_content(const struct tide_onedrive_item *item,
         return memcmp(item->hash, content->qxh, sizeof content->qxh) == 0;
     return tide_text_equal(item->ctag, ctag);
 }
+
+uint64_t tide_drive_time(const struct tide_drive_act *act, uint64_t unix_ms)
+{
+    return act->now_unix_ms == 0 || unix_ms <= act->now_unix_ms ? unix_ms : 0;
+}

@@ -19,12 +19,19 @@ tide_status tide_drive_gate_entry(int dir, tide_text name, const struct tide_ent
 /* Whether the content online is that of the row (D15): size and hash, else size and cTag. */
 bool tide_drive_gate_content(const struct tide_onedrive_item *item,
                              const struct tide_drive_content *content, tide_text ctag);
+/* The modification time of a file if it may be believed, else 0 (D43): one in the future is that of a clock
+ * that was wrong, and would make every later edit look old. */
+uint64_t tide_drive_time(const struct tide_drive_act *act, uint64_t unix_ms);
 
 /* ---- place.c ---- */
 
 /* Gives the partial file the planned name (D42), and looks at what has which name now. */
 tide_status tide_drive_place(int dir, const char *partial, const struct tide_drive_download *plan,
                              uint64_t mtime_s, struct tide_drive_downloaded *out, tide_error *err);
+/* Finishes a placement that a crash cut short: the file that was replaced has the name of such ones, and
+ * `out` has it. */
+void tide_drive_place_again(int dir, const char *partial, const struct tide_entry *expected,
+                            struct tide_drive_downloaded *out);
 
 /* ---- session.c ---- */
 

@@ -33,6 +33,31 @@ tide_status tide_drive_place(int dir, const char *partial, const struct tide_dri
     return TIDE_OK;
 }
 
+static bool is_it(int dir, const char *name, const struct tide_entry *expected,
+                  struct tide_entry *is)
+{
+    return tide_folder_look(dir, tide_text_of(name), is, NULL) == TIDE_OK &&
+           is->kind == expected->kind && is->dev == expected->dev && is->inode == expected->inode &&
+           is->birth_ns == expected->birth_ns;
+}
+
+void tide_drive_place_again(int dir, const char *partial, const struct tide_entry *expected,
+                            struct tide_drive_downloaded *out)
+{
+    char old[TIDE_DRIVE_TEMPORARY_BYTES];
+    struct tide_entry is;
+    if (expected == NULL)
+        return;
+    old_name(partial, old);
+    if (is_it(dir, partial, expected, &is))
+        (void)tide_folder_move(dir, tide_text_of(partial), dir, tide_text_of(old), NULL);
+    if (!is_it(dir, old, expected, &is))
+        return;
+    out->displaced_entry = *expected;
+    out->displaced_entry.ctime_ns = is.ctime_ns;
+    (void)snprintf(out->displaced, sizeof out->displaced, "%s", old);
+}
+
 tide_status tide_drive_displaced_end(const struct tide_drive_act *act, tide_text folder,
                                      const char *displaced, const struct tide_entry *entry,
                                      tide_text copy, bool *kept_out, tide_error *err)

@@ -4,7 +4,8 @@
 
 enum {
     SESSIONS_MAX = 4, /* in one run */
-    REFUSED_MAX = 2,  /* with a tag; the next one goes without (D36) */
+    SMALL_BYTES = 64 << 10,
+    REFUSED_MAX = 2, /* with a tag; the next one goes without (D36) */
     STRONG_TEXT_BYTES = 2 * TIDE_DRIVE_STRONG_BYTES,
 };
 
@@ -24,6 +25,15 @@ static tide_status save(struct tide_drive_sending *s, tide_error *err)
     if (tide_buf_print(&text, "%s %s", strong, tide_buf_cstr(&s->session.url)) != TIDE_OK)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for an upload session");
     return s->act->save(s->act->arg, tide_buf_text(&text), err);
+}
+
+void tide_drive_upload_forget(const struct tide_drive_act *act)
+{
+    tide_auto_buf url = tide_buf_in(act->mem, TIDE_ONEDRIVE_LINK_BYTES_MAX);
+    const size_t before = STRONG_TEXT_BYTES + 1;
+    if (act->resume.bytes > before &&
+        tide_buf_add(&url, act->resume.data + before, act->resume.bytes - before) == TIDE_OK)
+        (void)tide_onedrive_session_cancel(act->onedrive, act->job, tide_buf_cstr(&url), NULL);
 }
 
 static bool is_saved(struct tide_drive_sending *s)
@@ -126,9 +136,9 @@ static tide_status create(struct tide_drive_sending *s, tide_error *err)
                     : item->ctag.bytes > 0 ? item->ctag
                                            : item->etag,
     };
-    return tide_onedrive_session_create(s->act->onedrive, s->act->job, &target,
-                                        s->plan->content.bytes, s->plan->entry.mtime_ns / 1000000,
-                                        &s->session, err);
+    return tide_onedrive_session_create(
+        s->act->onedrive, s->act->job, &target, s->plan->content.bytes,
+        tide_drive_time(s->act, s->plan->entry.mtime_ns / 1000000), &s->session, err);
 }
 
 tide_status tide_drive_session_begin(struct tide_drive_sending *s, tide_error *err)
@@ -157,8 +167,12 @@ tide_status tide_drive_session_find(struct tide_drive_sending *s, tide_error *er
 {
     if (!is_saved(s))
         return tide_drive_session_begin(s, err);
-    tide_status rc = tide_drive_session_ask(s, err);
     s->blind = s->id[0] != '\0'; /* whether it has a tag is not known any more */
+    /* Its few bytes sent again are cheaper than the question where it stands: a job that waits for
+     * quota comes back often. */
+    if (s->plan->content.bytes <= SMALL_BYTES)
+        return TIDE_OK;
+    tide_status rc = tide_drive_session_ask(s, err);
     if (rc != TIDE_GONE)
         return rc;
     /* It ended, perhaps because it was finished (D38). */

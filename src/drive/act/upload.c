@@ -73,12 +73,22 @@ static void source_rewind(void *arg)
 
 /* ---- fragments ---- */
 
+static tide_status closes(const struct tide_drive_sending *s, tide_error *err)
+{
+    return s->act->closes == NULL || s->act->closes(s->act->arg)
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_CANCELED, "the upload was canceled");
+}
+
 /* The fragment at `next`, if the file is still what was planned. */
 static tide_status fragment_make(struct tide_drive_sending *s, size_t count, tide_error *err)
 {
     TIDE_TRY(tide_drive_gate_entry(s->dir, s->plan->here, &s->plan->entry, err));
     TIDE_TRY(tide_drive_gate_disk(fragment_read(s, count, err), err));
-    return s->next + count == s->plan->content.bytes ? check_all(s, err) : TIDE_OK;
+    if (s->next + count < s->plan->content.bytes)
+        return TIDE_OK;
+    TIDE_TRY(check_all(s, err));
+    return closes(s, err);
 }
 
 static tide_status fragment_send(struct tide_drive_sending *s, size_t count,
@@ -245,6 +255,7 @@ static tide_status send_empty(struct tide_drive_sending *s, tide_error *err)
     const bool replaces = s->id[0] != '\0';
     struct tide_onedrive_answer answer = {.value = NULL};
     TIDE_TRY(tide_drive_session_gate(s, err));
+    TIDE_TRY(closes(s, err));
     const struct tide_onedrive_item *item = &s->out->live.item;
     const struct tide_onedrive_target target = {
         .drive = act->drive,
@@ -265,9 +276,11 @@ static tide_status send_empty(struct tide_drive_sending *s, tide_error *err)
     s->out->live = answer;
     /* Without its time the file is there all the same. */
     const struct tide_onedrive_update update = {
-        .modified_unix_ms = s->plan->entry.mtime_ns / 1000000, .if_match = answer.item.etag};
+        .modified_unix_ms = tide_drive_time(act, s->plan->entry.mtime_ns / 1000000),
+        .if_match = answer.item.etag};
     struct tide_onedrive_answer timed = {.value = NULL};
-    if (tide_onedrive_update(act->onedrive, act->job, act->drive, answer.item.id, &update, &timed,
+    if (update.modified_unix_ms != 0 &&
+        tide_onedrive_update(act->onedrive, act->job, act->drive, answer.item.id, &update, &timed,
                              NULL) == TIDE_OK) {
         tide_onedrive_answer_done(&s->out->live);
         s->out->live = timed;

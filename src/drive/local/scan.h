@@ -1,15 +1,16 @@
-/* scan.h - walks the folder and reports what is in it (D1, S2, S13, S14, D28).
+/* scan.h - walks the folder and hands out what differs from the rows (D1, S2, S13, S14, D28).
  *
- * It writes nothing: rows go to the caller's functions, which are those of store.h in a program.
- * Folders are walked from the root's descriptor, no link is followed, and another file system inside
- * is not entered.  A file is hashed unless its size, times and identity are those of the last scan
- * and are older than that scan by two seconds (D14).
+ * It reads rows and files and writes neither: differences go to the caller's function, in slices
+ * (compare.h).  Folders are walked from the root's descriptor, no link is followed, and another file
+ * system inside is not entered.  A file is hashed unless its size, times and identity are those of
+ * its row and are older than its hash by two seconds (D14).
  *
  * Invariants (tests/unit/drive/drive_scan_test.c):
- *   DSC1  a folder is reported as read only if it was read to its end, without error, and is the one
- *         that the last scan knew.  A file that could not be read or changed meanwhile is unsure.
+ *   DSC1  a folder counts as read only if it was read to its end, without error, and is on the
+ *         file system of the root.  A file that could not be read or changed meanwhile is unsure,
+ *         and so is an empty folder in place of one that had rows (F13), with these.
  *   DSC2  `complete` is true only if the marker was right before and after, and the root is
- *         the same directory: an unmounted disk is incomplete, not empty.
+ *         the same directory: an unmounted disk is incomplete, not empty, and nothing is gone then.
  *   DSC3  nothing outside the root is opened.
  */
 #ifndef TIDE_DRIVE_LOCAL_SCAN_H
@@ -19,6 +20,7 @@
 #include "drive/ignore/ignore.h"
 #include "drive/names/names.h"
 #include "drive/store/store.h"
+#include "world/folder.h"
 
 #define TIDE_DRIVE_MARKER ".tidemark-root"
 
@@ -33,13 +35,11 @@ typedef enum tide_drive_skip {
 } tide_drive_skip;
 
 struct tide_drive_scan_ops {
-    /* What the last scan knew of the entry; TIDE_NOT_FOUND. */
-    tide_status (*known)(void *arg, uint64_t parent, tide_text name,
-                         struct tide_drive_found *found_out, tide_error *err);
-    tide_status (*put)(void *arg, const struct tide_drive_found *found, uint64_t *row_out,
-                       tide_error *err);
-    tide_status (*read)(void *arg, uint64_t row, tide_error *err); /* read to its end */
+    /* A transaction with tide_drive_scan_write(). */
+    tide_status (*write)(void *arg, struct tide_drive_difference *list, size_t count,
+                         tide_error *err);
     void (*skipped)(void *arg, tide_text path, tide_drive_skip why, tide_drive_refusal refusal);
+    void (*ours)(void *arg, tide_text name); /* a file of ours lies in a folder; NULL is fine */
 };
 
 struct tide_drive_scan {
@@ -48,14 +48,24 @@ struct tide_drive_scan {
     bool business;
     const tide_ignore *ignore; /* NULL: nothing */
     uint64_t now_ns;           /* of the wall clock */
+    tide_rows db;              /* to read; with the number of the drive */
     const struct tide_drive_scan_ops *ops;
     void *arg;
+    /* Paths of folders that changed, "" the root: only these are read, and new ones in them.  Of a
+     * path that is not a known folder, the nearest one above it.  None: all. */
+    const tide_text *folders;
+    size_t folders_count;
 };
 
-/* TIDE_NOT_FOUND, TIDE_INVALID: the root or its marker is not there; nothing was reported.  Failures of
- * the caller's functions are returned.  *hashed_out: bytes that were hashed. */
+/* TIDE_NOT_FOUND, TIDE_INVALID: the root or its marker is not there; nothing was written.  Failures of
+ * the caller's functions are returned: what is written until then is right.  *hashed_out: bytes that
+ * were hashed. */
 tide_status tide_drive_scan(const struct tide_drive_scan *scan, tide_mem *mem, bool *complete_out,
                             uint64_t *hashed_out, tide_error *err);
+/* TIDE_INVALID: the directory is not the drive's (S14). */
+tide_status tide_drive_marker_check(int root, const char *marker, tide_error *err);
+/* D14: the file is the one that was hashed, and was not written in that moment. */
+bool tide_drive_scan_is_known(const struct tide_drive_found *known, const struct tide_entry *entry);
 /* Writes the marker, once, at set-up.  TIDE_EXISTS: this folder belongs to a drive already. */
 tide_status tide_drive_marker_make(const char *root, const char *marker, tide_error *err);
 

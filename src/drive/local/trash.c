@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum { NAMES_TRIED_MAX = 1000, INFO_BYTES_MAX = 16 << 10, DAY_MS = 86400000 };
+enum { NAMES_TRIED_MAX = 1000, INFO_BYTES_MAX = 16 << 10, DAY_MS = 86400000, DAY_BYTES = 16 };
 
 /* "report.txt", then "report.txt.2": the first that is free. */
 static void numbered(tide_text name, unsigned number, char out[NAME_MAX + 1])
@@ -80,16 +80,31 @@ static tide_status to_desktop(const struct tide_drive_trash *trash, int dir, tid
     return rc;
 }
 
+/* "2026-11-17" */
+static void day_print(uint64_t day, char out[DAY_BYTES])
+{
+    const struct tide_date date = tide_date_of((int64_t)day);
+    (void)snprintf(out, DAY_BYTES, "%04u-%02u-%02u", (unsigned)date.year % 10000, date.month,
+                   date.day);
+}
+
+static tide_status make_and_enter(int dir, tide_text name, int *made_out, tide_error *err)
+{
+    const tide_status rc = tide_folder_make(dir, name, err);
+    return rc == TIDE_OK || rc == TIDE_EXISTS ? tide_folder_enter(dir, name, made_out, err) : rc;
+}
+
 static tide_status to_own(const struct tide_drive_trash *trash, int dir, tide_text name,
                           tide_error *err)
 {
-    char taken[NAME_MAX + 1];
-    int own = -1;
-    const tide_status made = tide_folder_make(trash->root, TIDE_TEXT(TIDE_DRIVE_TRASH), err);
-    if (made != TIDE_OK && made != TIDE_EXISTS)
-        return made;
-    TIDE_TRY(tide_folder_enter(trash->root, TIDE_TEXT(TIDE_DRIVE_TRASH), &own, err));
-    const tide_status rc = move_in(dir, name, own, taken, err);
+    char taken[NAME_MAX + 1], day[DAY_BYTES];
+    int own = -1, today = -1;
+    day_print(trash->now_unix_ms / DAY_MS, day);
+    TIDE_TRY(make_and_enter(trash->root, TIDE_TEXT(TIDE_DRIVE_TRASH), &own, err));
+    tide_status rc = make_and_enter(own, tide_text_of(day), &today, err);
+    if (rc == TIDE_OK)
+        rc = move_in(dir, name, today, taken, err);
+    tide_folder_close(today);
     tide_folder_close(own);
     return rc;
 }
@@ -105,4 +120,67 @@ tide_status tide_drive_trash_file(const struct tide_drive_trash *trash, int dir,
     if (trash->desktop != NULL && to_desktop(trash, dir, folder, name, &is, err) == TIDE_OK)
         return TIDE_OK;
     return to_own(trash, dir, name, err);
+}
+
+/* ---- emptying ---- */
+
+struct emptying {
+    uint64_t now_unix_ms;
+    char last[DAY_BYTES]; /* this day and later ones are not emptied */
+    int dir;
+    tide_status rc;
+    tide_error *err;
+};
+
+static bool is_day(tide_text name)
+{
+    static const char shape[] = "dddd-dd-dd";
+    for (size_t i = 0; i < name.bytes; i++)
+        if (i >= sizeof shape - 1 ||
+            (shape[i] == 'd' ? name.data[i] < '0' || name.data[i] > '9' : name.data[i] != '-'))
+            return false;
+    return name.bytes == sizeof shape - 1;
+}
+
+static bool remove_old(tide_text name, void *arg)
+{
+    struct emptying *emptying = arg;
+    struct tide_entry entry;
+    const uint64_t keeps_ms = (uint64_t)TIDE_DRIVE_TRASH_DAYS * DAY_MS;
+    /* What cannot be looked at or removed now is tried again tomorrow. */
+    if (tide_folder_look(emptying->dir, name, &entry, NULL) == TIDE_OK &&
+        entry.kind == TIDE_ENTRY_FILE &&
+        entry.ctime_ns / 1000000 + keeps_ms < emptying->now_unix_ms)
+        (void)tide_folder_remove(emptying->dir, name, &entry, NULL);
+    return true;
+}
+
+static bool empty_day(tide_text name, void *arg)
+{
+    struct emptying *emptying = arg;
+    struct emptying day = *emptying;
+    struct tide_entry entry;
+    if (!is_day(name) || memcmp(name.data, emptying->last, name.bytes) >= 0 ||
+        tide_folder_look(emptying->dir, name, &entry, NULL) != TIDE_OK ||
+        tide_folder_enter(emptying->dir, name, &day.dir, NULL) != TIDE_OK)
+        return true;
+    emptying->rc = tide_folder_list(day.dir, remove_old, &day, emptying->err);
+    tide_folder_close(day.dir);
+    (void)tide_folder_remove(emptying->dir, name, &entry, NULL); /* if nothing is left in it */
+    return emptying->rc == TIDE_OK;
+}
+
+tide_status tide_drive_trash_empty(int root, uint64_t now_unix_ms, tide_error *err)
+{
+    struct emptying emptying = {.now_unix_ms = now_unix_ms, .dir = -1, .err = err};
+    const uint64_t today = now_unix_ms / DAY_MS;
+    if (today < TIDE_DRIVE_TRASH_DAYS)
+        return TIDE_OK; /* a clock that was never set */
+    day_print(today - TIDE_DRIVE_TRASH_DAYS, emptying.last);
+    tide_status rc = tide_folder_enter(root, TIDE_TEXT(TIDE_DRIVE_TRASH), &emptying.dir, err);
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    rc = tide_folder_list(emptying.dir, empty_day, &emptying, err);
+    tide_folder_close(emptying.dir);
+    return rc == TIDE_OK ? emptying.rc : rc;
 }

@@ -120,8 +120,7 @@ static tide_status act_both(struct tide_planner *planner, uint32_t at)
          (moves_now && node->base != TIDE_PLAN_NONE && !node->rekeyed)) &&
         same_bytes_as_base(planner, node))
         return TIDE_OK;
-    uint32_t action = 0;
-    return tide_plan_action_add(planner, at, TIDE_DRIVE_BASE, &action);
+    return content(planner, at, TIDE_DRIVE_BASE);
 }
 
 static tide_status act_missing(struct tide_planner *planner, uint32_t at)

@@ -66,7 +66,8 @@ static void take(struct claim *claim, uint32_t base, uint32_t local)
     claim->planner->base_of_local[local] = base;
 }
 
-/* The free row at the item's own path, or NONE. */
+/* The free row at the item's own path, or NONE.  An entry that stepped aside counts as being where it was,
+ * beside the one that has its name by now: then the identity says which of them is the item. */
 static uint32_t own_path(const struct claim *claim, uint32_t base)
 {
     const struct tide_drive_base *row = base_at(claim, base);
@@ -78,12 +79,19 @@ static uint32_t own_path(const struct claim *claim, uint32_t base)
             return TIDE_PLAN_NONE;
         parent = local_at(claim, claim->planner->local_of_base[up])->row;
     }
+    uint32_t found = TIDE_PLAN_NONE;
     uint32_t at = tide_index_first(&claim->paths, tide_index_hash(parent, row->local_name));
-    for (; at != TIDE_INDEX_END; at = tide_index_next(&claim->paths, at))
-        if (local_at(claim, at)->parent == parent &&
-            tide_text_equal(local_at(claim, at)->name, row->local_name))
-            return is_free(claim, base, at) ? at : TIDE_PLAN_NONE;
-    return TIDE_PLAN_NONE;
+    for (; at != TIDE_INDEX_END; at = tide_index_next(&claim->paths, at)) {
+        if (local_at(claim, at)->parent != parent ||
+            !tide_text_equal(local_at(claim, at)->name, row->local_name) ||
+            !is_free(claim, base, at))
+            continue;
+        if (same_identity(&local_at(claim, at)->identity, &row->identity))
+            return at;
+        if (found == TIDE_PLAN_NONE || !local_at(claim, at)->stepped_aside)
+            found = at;
+    }
+    return found;
 }
 
 static bool by_own_identity(struct claim *claim, uint32_t base)
@@ -135,6 +143,9 @@ static bool proves_move(const struct claim *claim, uint32_t base, uint32_t at)
     const struct tide_drive_local *is = local_at(claim, at);
     const bool same_birth =
         was->identity.birth_ns != 0 && was->identity.birth_ns == is->identity.birth_ns;
+    /* Only an action of ours gives an entry another place and leaves it its row. */
+    if (was->row == is->row)
+        return true;
     if (was->kind == TIDE_DRIVE_FOLDER)
         return same_birth || has_known_child(claim, base, is->row);
     return is->nlink == 1 && (same_birth || same_strong(&was->local, &is->content));

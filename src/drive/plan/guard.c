@@ -1,5 +1,6 @@
-/* guard.c - actions that must wait: many deletions (S15), writes that the mode forbids (D20), and all
- * that comes after one of these. */
+/* guard.c - actions that must wait: many deletions (S15), writes that the mode forbids (D20), what
+ * failed a moment ago (D4), writes to what is read-only online (D37), and all that comes after one of
+ * these. */
 #include "base/check.h"
 #include "drive/plan/plan_inside.h"
 
@@ -18,10 +19,15 @@ static int by_number(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+static bool is_among(uint64_t number, const uint64_t *sorted, size_t count)
+{
+    return number != 0 && count > 0 &&
+           bsearch(&number, sorted, count, sizeof number, by_number) != NULL;
+}
+
 static bool is_consented(const struct tide_drive_guard *guard, uint64_t item)
 {
-    return guard->consented_count > 0 &&
-           bsearch(&item, guard->consented, guard->consented_count, sizeof item, by_number) != NULL;
+    return is_among(item, guard->consented, guard->consented_count);
 }
 
 static void guard_deletions(struct tide_planner *planner)
@@ -51,6 +57,49 @@ static void hold_by_mode(struct tide_planner *planner)
     }
 }
 
+static void hold_owed(struct tide_planner *planner)
+{
+    const struct tide_drive_trees *trees = planner->trees;
+    struct tide_drive_plan *plan = planner->plan;
+    for (size_t i = 0; i < plan->actions_count; i++) {
+        struct tide_drive_action *action = &plan->actions[i];
+        if (action->state == TIDE_DRIVE_READY &&
+            (is_among(action->item, trees->owed_items, trees->owed_items_count) ||
+             is_among(action->row, trees->owed_rows, trees->owed_rows_count)))
+            action->state = TIDE_DRIVE_HELD_OWED;
+    }
+}
+
+/* The way up from a node, where it is online and where it is to be. */
+static bool is_closed(const struct tide_planner *planner, uint32_t at, bool now)
+{
+    const struct tide_drive_trees *trees = planner->trees;
+    for (size_t steps = 0; at != TIDE_PLAN_NONE && steps <= planner->nodes_count; steps++) {
+        const struct tide_plan_node *node = &planner->nodes[at];
+        const uint64_t item = at == TIDE_PLAN_TOP              ? TIDE_DRIVE_ROOT
+                              : node->remote == TIDE_PLAN_NONE ? 0
+                                                               : trees->remotes[node->remote].item;
+        if (is_among(item, trees->closed_items, trees->closed_items_count))
+            return true;
+        if (at == TIDE_PLAN_TOP)
+            break;
+        at = now ? node->parent[TIDE_PLAN_REMOTE] : node->target;
+    }
+    return false;
+}
+
+static void hold_closed(struct tide_planner *planner)
+{
+    struct tide_drive_plan *plan = planner->plan;
+    for (size_t i = 0; planner->trees->closed_items_count > 0 && i < plan->actions_count; i++) {
+        const uint32_t node = planner->node_of_action[i];
+        if (plan->actions[i].state == TIDE_DRIVE_READY &&
+            tide_drive_verb_is_remote(plan->actions[i].verb) &&
+            (is_closed(planner, node, true) || is_closed(planner, node, false)))
+            plan->actions[i].state = TIDE_DRIVE_HELD_OWED;
+    }
+}
+
 /* Passes over the edges until nothing changes: a chain of waiting actions is short. */
 static tide_status hold_after(struct tide_planner *planner)
 {
@@ -72,7 +121,7 @@ static tide_status hold_after(struct tide_planner *planner)
             for (size_t i = 0; i < planner->edges_count; i++) {
                 const struct tide_plan_edge *edge = &planner->edges[i];
                 TIDE_ASSERT(rank[edge->before] < rank[edge->after]);
-                if (plan->actions[edge->before].state != TIDE_DRIVE_READY &&
+                if (!edge->only_order && plan->actions[edge->before].state != TIDE_DRIVE_READY &&
                     plan->actions[edge->after].state == TIDE_DRIVE_READY) {
                     plan->actions[edge->after].state = TIDE_DRIVE_HELD_OTHER;
                     more = true;
@@ -88,5 +137,7 @@ tide_status tide_plan_guard(struct tide_planner *planner)
 {
     guard_deletions(planner);
     hold_by_mode(planner);
+    hold_owed(planner);
+    hold_closed(planner);
     return hold_after(planner);
 }

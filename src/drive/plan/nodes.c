@@ -101,7 +101,30 @@ static uint32_t find(const tide_map *map, uint64_t number, bool *missing_io)
     return at;
 }
 
-static void find_parents(struct tide_planner *planner)
+/* A late echo of the feed can put two folders into each other.  Neither place is then known: the circle
+ * is cut, and nothing is done with them and beneath them until another round tells.  `walks` has for
+ * each node the walk that came by, which began at the node of that number. */
+static void cut_circles(struct tide_planner *planner, tide_plan_side side, uint32_t *walks)
+{
+    memset(walks, 0, planner->nodes_count * sizeof *walks);
+    for (uint32_t i = 1; i < planner->nodes_count; i++) {
+        uint32_t at = i;
+        while (at != TIDE_PLAN_NONE && at != TIDE_PLAN_TOP && walks[at] == 0) {
+            walks[at] = i;
+            at = planner->nodes[at].parent[side];
+        }
+        if (at == TIDE_PLAN_NONE || at == TIDE_PLAN_TOP || walks[at] != i)
+            continue;
+        for (uint32_t next = at; next != TIDE_PLAN_NONE;) {
+            const uint32_t up = planner->nodes[next].parent[side];
+            planner->nodes[next].fixed = true;
+            planner->nodes[next].parent[side] = TIDE_PLAN_NONE;
+            next = up;
+        }
+    }
+}
+
+static tide_status find_parents(struct tide_planner *planner)
 {
     const struct tide_drive_trees *trees = planner->trees;
     for (size_t i = 1; i < planner->nodes_count; i++) {
@@ -118,6 +141,13 @@ static void find_parents(struct tide_planner *planner)
                                &node->base_parent);
         node->fixed = missing;
     }
+    uint32_t *walks = tide_mem_array(planner->mem, planner->nodes_count, sizeof *walks);
+    if (walks == NULL)
+        return tide_plan_no_memory(planner);
+    cut_circles(planner, TIDE_PLAN_REMOTE, walks);
+    cut_circles(planner, TIDE_PLAN_LOCAL, walks);
+    tide_mem_free(planner->mem, walks, planner->nodes_count * sizeof *walks);
+    return TIDE_OK;
 }
 
 /* ---- what is one although it has two rows ---- */
@@ -261,8 +291,7 @@ static tide_status join_all(struct join *join)
         if (!join_base(join, join->order[i]))
             join_local(join, join->order[i]);
     }
-    find_parents(planner); /* of what is beneath joined folders */
-    return TIDE_OK;
+    return find_parents(planner); /* of what is beneath joined folders */
 }
 
 static tide_status join_rows(struct tide_planner *planner)
@@ -308,7 +337,7 @@ tide_status tide_plan_nodes(struct tide_planner *planner)
 {
     TIDE_TRY(add_bases(planner));
     TIDE_TRY(add_others(planner));
-    find_parents(planner);
+    TIDE_TRY(find_parents(planner));
     TIDE_TRY(join_rows(planner));
     return index_sides(planner);
 }

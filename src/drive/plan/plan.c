@@ -126,10 +126,12 @@ static tide_status give_edges(struct tide_planner *planner)
     if (!TIDE_GROW_IN(plan->mem, plan->edges, plan->edges_capacity, planner->edges_count,
                       UINT32_MAX))
         return tide_plan_no_memory(planner);
-    for (size_t i = 0; i < planner->edges_count; i++)
-        plan->edges[i] =
-            (struct tide_drive_edge){planner->edges[i].before, planner->edges[i].after};
-    plan->edges_count = planner->edges_count;
+    for (size_t i = 0; i < planner->edges_count; i++) {
+        const struct tide_plan_edge *edge = &planner->edges[i];
+        if (edge->only_order && plan->actions[edge->before].state != TIDE_DRIVE_READY)
+            continue; /* it does not run, so nothing waits for it */
+        plan->edges[plan->edges_count++] = (struct tide_drive_edge){edge->before, edge->after};
+    }
     return TIDE_OK;
 }
 
@@ -138,8 +140,9 @@ tide_status tide_drive_plan(const struct tide_drive_trees *trees,
                             struct tide_drive_plan *plan_out, tide_error *err)
 {
     static tide_status (*const steps[])(struct tide_planner *) = {
-        tide_plan_claim, tide_plan_nodes, tide_plan_judge,   tide_plan_places, tide_plan_names,
-        tide_plan_act,   tide_plan_edges, tide_plan_circles, tide_plan_guard,  give_edges,
+        tide_plan_claim,     tide_plan_nodes, tide_plan_judge, tide_plan_places,
+        tide_plan_names,     tide_plan_act,   tide_plan_edges, tide_plan_circles,
+        tide_plan_own_moves, tide_plan_guard, give_edges,
     };
     struct tide_planner planner = {
         .mem = mem, .trees = trees, .options = options, .plan = plan_out, .err = err};

@@ -9,7 +9,7 @@
  *   place.c   where it is to be: moves, folders that must live on, names wanted twice (D24)
  *   act.c     what each side lacks to look like that
  *   edges.c   what waits for what (D23), and who steps aside in a circle
- *   guard.c   deletions that need consent (S15), writes that the mode forbids (D20)
+ *   guard.c   deletions that need consent (S15), writes that the mode forbids (D20), what is owed
  *
  * So the matrix is nowhere as a table: a target tree is decided first, and actions are the
  * difference between it and each side.  tests/unit/drive/drive_matrix_test.c has the table.
@@ -25,7 +25,8 @@
  *         none beneath an item that is unsure (I4).
  *   DPL3  the edges have no circle (I12), and an action that must wait makes all wait that come
  *         after it.
- *   DPL4  at most one action of a verb for each item and row; one taker for each name (I10).
+ *   DPL4  at most one action of a verb for each item and row; one taker for each name; all actions of
+ *         one item have an order (I10).
  *   DPL5  no action writes to a side that the mode forbids (I17).
  */
 #ifndef TIDE_DRIVE_PLAN_PLAN_H
@@ -46,6 +47,12 @@ struct tide_drive_trees {
     size_t locals_count;
     const struct tide_drive_base *bases;
     size_t bases_count;
+    /* What is owed and not to be tried yet (D4): items and rows, each sorted. */
+    const uint64_t *owed_items, *owed_rows;
+    size_t owed_items_count, owed_rows_count;
+    /* Nothing is written online to these and beneath them (D37); sorted. */
+    const uint64_t *closed_items;
+    size_t closed_items_count;
 };
 
 typedef enum tide_drive_mode {
@@ -101,6 +108,7 @@ typedef enum tide_drive_action_state {
     TIDE_DRIVE_HELD_MODE,     /* D20 */
     TIDE_DRIVE_HELD_NAME,     /* its name is taken by what is not synced, or twice (D16, D30) */
     TIDE_DRIVE_HELD_OTHER,    /* waits for an action that is held or waits */
+    TIDE_DRIVE_HELD_OWED,     /* it failed, and waits for its next try (D4) */
 } tide_drive_action_state;
 
 struct tide_drive_action {

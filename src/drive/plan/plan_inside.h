@@ -37,12 +37,13 @@ struct tide_plan_node {
 
     /* act.c: actions, TIDE_PLAN_NONE */
     uint32_t structure[TIDE_PLAN_SIDES]; /* MKDIR, NEW, DOWN that creates, MOVE, DEL */
-    uint32_t content;                    /* UP, DOWN that overwrites */
+    uint32_t content;                    /* UP, DOWN that overwrites, BASE */
 };
 
 struct tide_plan_edge {
     uint32_t before, after;
     bool frees_name;
+    bool only_order; /* `after` does not need what `before` does, it only must not run beside it */
 };
 
 struct tide_planner {
@@ -108,6 +109,7 @@ tide_status tide_plan_action_add(struct tide_planner *planner, uint32_t node, ti
                                  uint32_t *at_out);
 tide_status tide_plan_edges(struct tide_planner *planner);
 tide_status tide_plan_circles(struct tide_planner *planner);
+tide_status tide_plan_own_moves(struct tide_planner *planner);
 tide_status tide_plan_edge_add(struct tide_planner *planner, uint32_t before, uint32_t after,
                                bool frees_name);
 /* Order of the actions by the edges; *sorted_out: how many are in no circle.  `waits` has for each

@@ -1,6 +1,6 @@
 /* load.c - the working set of a plan (plan.h): what differs, with what it meets.
  *
- * Queries find the items that differ; each of them brings its ancestors and whatever has, on any side
+ * Marks lead to the items that differ (marks.h); each of them brings its ancestors and whatever has, on any side
  * or in the baseline, the place that it has.  Rows are expanded in the order in which they were added,
  * and ancestors are added before their children: so a new folder that is on both sides is known as one
  * when its children look for their counterparts. */
@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "drive/names/key.h"
 #include "drive/names/names.h"
+#include "drive/store/marks.h"
 #include "drive/store/store_inside.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@ enum {
     KEY_BYTES_MAX = 8 << 10,
     TEXT_BYTES_MAX = 1 << 30,
     DEPTH_MAX = 4096,
+    SAME_MAX = 10000, /* marks that one plan takes back */
     REMOTE = 0,
     LOCAL = 1,
     BASE = 2,
@@ -32,26 +34,33 @@ enum sql {
     BASE_OF_ROW,
     LOCAL_INODE,
     LOCAL_STRONG,
+    REMOTE_NEW_IN,
+    LOCAL_NEW_IN,
     SQLS
 };
 
 static const char *const sql[SQLS] = {
     [REMOTE_GET] = "SELECT item, parent, name, kind, state, bytes, qxh, ctag, mtime_s, aside"
-                   " FROM drive_remote WHERE item = ?1 AND name IS NOT NULL AND parent > 0",
+                   " FROM drive_@_remote WHERE item = ?1 AND name IS NOT NULL AND parent > 0",
     [LOCAL_GET] = "SELECT row, parent, name, kind, state, bytes, qxh, strong, dev, inode, birth_ns,"
-                  " nlink, aside FROM drive_local WHERE row = ?1 AND state <> 4",
+                  " nlink, aside FROM drive_@_local WHERE row = ?1 AND state <> 4",
     [BASE_GET] =
         "SELECT b.item, b.parent, b.name, b.local_name, b.kind, b.bytes, b.qxh, b.ctag, b.mtime_s,"
         " b.row, b.local_bytes, b.local_qxh, b.strong, b.dev, b.inode, b.birth_ns,"
-        " coalesce(l.state, 3), coalesce(l.gone_ms, 0) FROM drive_base AS b"
-        " LEFT JOIN drive_local AS l ON l.row = b.row WHERE b.item = ?1",
-    [REMOTE_PLACE] = "SELECT item FROM drive_remote WHERE parent = ?1 AND key = ?2"
+        " coalesce(l.state, 3), coalesce(l.gone_ms, 0) FROM drive_@_base AS b"
+        " LEFT JOIN drive_@_local AS l ON l.row = b.row WHERE b.item = ?1",
+    [REMOTE_PLACE] = "SELECT item FROM drive_@_remote WHERE parent = ?1 AND key = ?2"
                      " AND state NOT IN (2, 3)",
-    [LOCAL_PLACE] = "SELECT row FROM drive_local WHERE parent = ?1 AND key = ?2 AND state <> 4",
-    [BASE_PLACE] = "SELECT item FROM drive_base WHERE parent = ?1 AND key = ?2",
-    [BASE_OF_ROW] = "SELECT item FROM drive_base WHERE row = ?1",
-    [LOCAL_INODE] = "SELECT row FROM drive_local WHERE inode = ?1 AND state <> 4",
-    [LOCAL_STRONG] = "SELECT row FROM drive_local WHERE strong = ?1 AND state <> 4 LIMIT 100",
+    [LOCAL_PLACE] = "SELECT row FROM drive_@_local WHERE parent = ?1 AND key = ?2 AND state <> 4",
+    [BASE_PLACE] = "SELECT item FROM drive_@_base WHERE parent = ?1 AND key = ?2",
+    [BASE_OF_ROW] = "SELECT item FROM drive_@_base WHERE row = ?1",
+    [LOCAL_INODE] = "SELECT row FROM drive_@_local WHERE inode = ?1 AND state <> 4",
+    [LOCAL_STRONG] = "SELECT row FROM drive_@_local WHERE strong = ?1 AND state <> 4 LIMIT 100",
+    [REMOTE_NEW_IN] =
+        "SELECT item FROM drive_@_remote AS r WHERE parent = ?1 AND state NOT IN (2, 3)"
+        " AND NOT EXISTS (SELECT 1 FROM drive_@_base AS b WHERE b.item = r.item)",
+    [LOCAL_NEW_IN] = "SELECT row FROM drive_@_local AS l WHERE parent = ?1 AND state <> 4"
+                     " AND NOT EXISTS (SELECT 1 FROM drive_@_base AS b WHERE b.row = l.row)",
 };
 
 struct loader {
@@ -172,8 +181,10 @@ static bool is_gone(const struct loader *loader, const tide_rows_stmt *stmt)
     const int64_t state = tide_rows_get_i64(stmt, 16);
     if (tide_rows_get_u64(stmt, 9) == 0 || state == TIDE_DRIVE_LOCAL_LIVE)
         return true;
-    return state == TIDE_DRIVE_LOCAL_GONE &&
-           loader->now_ms >= tide_rows_get_u64(stmt, 17) + TIDE_DRIVE_GONE_MS;
+    /* A time that has not come yet: the clock was put back since, and the file is still missing (F24). */
+    const uint64_t gone_ms = tide_rows_get_u64(stmt, 17);
+    return state == TIDE_DRIVE_LOCAL_GONE && (loader->now_ms >= gone_ms + TIDE_DRIVE_GONE_MS ||
+                                              gone_ms >= loader->now_ms + TIDE_DRIVE_GONE_MS);
 }
 
 static tide_status read_base(struct loader *loader, const tide_rows_stmt *stmt)
@@ -377,6 +388,28 @@ static tide_status visit_all(struct loader *loader, tide_rows_stmt *stmt, int tr
     return rc;
 }
 
+static tide_status visit_each(struct loader *loader, tide_rows_stmt *stmt, int tree)
+{
+    tide_status rc = TIDE_OK;
+    while (tide_rows_next(stmt, &rc, loader->err))
+        TIDE_TRY(visit(loader, tree, tide_rows_get_u64(stmt, 0)));
+    tide_rows_again(stmt);
+    return rc;
+}
+
+/* In a folder that may die something new must be seen, however much else is new (plan.h). */
+static tide_status expand_dying(struct loader *loader, uint64_t item, uint64_t row)
+{
+    uint32_t at = 0;
+    if (!has(loader, LOCAL, row, &at))
+        TIDE_TRY(visit_each(loader, ask(loader, REMOTE_NEW_IN, item), REMOTE));
+    if (row != 0 && (!has(loader, REMOTE, item, &at) ||
+                     loader->out->remotes[at].state == TIDE_DRIVE_REMOTE_GONE ||
+                     loader->out->remotes[at].state == TIDE_DRIVE_REMOTE_FORGOTTEN))
+        TIDE_TRY(visit_each(loader, ask(loader, LOCAL_NEW_IN, row), LOCAL));
+    return TIDE_OK;
+}
+
 static tide_status expand_base(struct loader *loader, uint32_t index)
 {
     const struct tide_drive_base row = loader->out->bases[index];
@@ -384,6 +417,8 @@ static tide_status expand_base(struct loader *loader, uint32_t index)
     uint32_t at = 0;
     TIDE_TRY(visit(loader, REMOTE, row.item));
     TIDE_TRY(visit(loader, LOCAL, local));
+    if (row.kind == TIDE_DRIVE_FOLDER)
+        TIDE_TRY(expand_dying(loader, row.item, local));
     TIDE_TRY(visit_place(loader, REMOTE_PLACE, REMOTE, row.parent, row.name, NULL));
     const uint64_t folder = row_of_item(loader, row.parent);
     if (folder != 0)
@@ -403,50 +438,80 @@ static tide_status expand_base(struct loader *loader, uint32_t index)
 
 /* ---- where to start ---- */
 
-static const char differing_bases[] =
-    "SELECT b.item FROM drive_base AS b LEFT JOIN drive_remote AS r ON r.item = b.item"
-    " LEFT JOIN drive_local AS l ON l.row = b.row"
-    " LEFT JOIN drive_base AS p ON p.item = b.parent"
-    " WHERE r.item IS NULL OR r.state <> 1 OR r.parent <> b.parent OR r.name IS NOT b.name"
-    " OR r.aside IS NOT NULL OR l.row IS NULL OR l.state <> 1 OR l.aside IS NOT NULL"
-    " OR l.name <> b.local_name OR l.parent IS NOT (CASE b.parent WHEN 1 THEN 1 ELSE p.row END)"
-    " OR l.kind <> b.kind OR (b.kind = 2 AND (l.inode <> b.inode OR l.dev <> b.dev))"
-    " OR (b.kind = 1 AND (r.bytes <> b.bytes OR r.qxh IS NOT b.qxh OR l.bytes <> b.local_bytes"
-    " OR l.strong IS NOT b.strong OR (r.qxh IS NULL AND (r.ctag <> b.ctag OR r.mtime_s <>"
-    " b.mtime_s))))";
+static tide_status note_same(struct loader *loader, uint64_t item)
+{
+    struct tide_drive_loaded *out = loader->out;
+    if (out->same_count == SAME_MAX)
+        return TIDE_OK; /* the next plan */
+    if (!TIDE_GROW_IN(loader->mem, out->same, out->same_room, out->same_count + 1, SAME_MAX))
+        return no_memory(loader);
+    out->same[out->same_count++] = item;
+    return TIDE_OK;
+}
 
-/* In a folder that may die something new must be seen, however much else is new (plan.h). */
-static const char new_in_dying_online[] =
-    "SELECT r.item FROM drive_remote AS r JOIN drive_base AS f ON f.item = r.parent"
-    " LEFT JOIN drive_local AS l ON l.row = f.row WHERE r.state NOT IN (2, 3)"
-    " AND coalesce(l.state, 4) = 4 AND NOT EXISTS (SELECT 1 FROM drive_base AS b"
-    " WHERE b.item = r.item)";
-static const char new_in_dying_here[] =
-    "SELECT l.row FROM drive_local AS l JOIN drive_base AS f ON f.row = l.parent"
-    " LEFT JOIN drive_remote AS r ON r.item = f.item WHERE l.state <> 4"
-    " AND coalesce(r.state, 2) IN (2, 3) AND NOT EXISTS (SELECT 1 FROM drive_base AS b"
-    " WHERE b.row = l.row)";
-static const char new_online[] =
-    "SELECT item FROM drive_remote AS r WHERE state NOT IN (2, 3) AND NOT EXISTS"
-    " (SELECT 1 FROM drive_base AS b WHERE b.item = r.item) ORDER BY item LIMIT ?1";
-static const char new_here[] =
-    "SELECT row FROM drive_local AS l WHERE state <> 4 AND NOT EXISTS"
-    " (SELECT 1 FROM drive_base AS b WHERE b.row = l.row) ORDER BY row LIMIT ?1";
-
-/* `most`: SIZE_MAX for all; *count_out: how many there were, up to one more than that. */
-static tide_status seed(struct loader *loader, const char *text, int tree, size_t most,
-                        size_t *count_out)
+/* Items that both sides had agreed on. */
+static tide_status seed_bases(struct loader *loader)
 {
     tide_auto_rows stmt = {.what = NULL};
     tide_status rc = TIDE_OK;
-    TIDE_TRY(tide_rows_prepare(loader->db, text, TIDE_DRIVE_ROWS, &stmt, loader->err));
-    if (most != SIZE_MAX)
-        tide_rows_u64(&stmt, 1, (uint64_t)most + 1);
-    size_t count = 0;
+    TIDE_TRY(tide_rows_prepare(loader->db,
+                               "SELECT b.item, " TIDE_DRIVE_DIFFERS
+                               " FROM drive_@_mark AS m JOIN drive_@_base AS b ON b.item ="
+                               " m.number" TIDE_DRIVE_SIDES " WHERE m.class = " TIDE_DRIVE_MARK_BASE
+                               " ORDER BY m.number",
+                               TIDE_DRIVE_ROWS, &stmt, loader->err));
     while (tide_rows_next(&stmt, &rc, loader->err)) {
-        count++;
-        if (count <= most)
-            TIDE_TRY(visit(loader, tree, tide_rows_get_u64(&stmt, 0)));
+        const uint64_t item = tide_rows_get_u64(&stmt, 0);
+        TIDE_TRY(tide_rows_get_u64(&stmt, 1) != 0 ? visit(loader, BASE, item)
+                                                  : note_same(loader, item));
+    }
+    return rc;
+}
+
+static const char new_online[] =
+    "SELECT m.number FROM drive_@_mark AS m JOIN drive_@_remote AS r ON r.item = m.number"
+    " WHERE m.class = " TIDE_DRIVE_MARK_ONLINE " AND m.number > ?1 AND r.state NOT IN (2, 3)"
+    " ORDER BY m.number LIMIT ?2";
+static const char new_here[] =
+    "SELECT m.number FROM drive_@_mark AS m JOIN drive_@_local AS l ON l.row = m.number"
+    " WHERE m.class = " TIDE_DRIVE_MARK_HERE " AND m.number > ?1 AND l.state <> 4"
+    " ORDER BY m.number LIMIT ?2";
+
+/* At most `most` that are new on a side, after `from`. */
+static tide_status seed_news(struct loader *loader, const char *text, int tree, uint64_t from,
+                             size_t most, uint64_t *to_out)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc = TIDE_OK;
+    TIDE_TRY(tide_rows_ask(loader->db, TIDE_DRIVE_ROWS, &stmt, loader->err, text, from,
+                           (uint64_t)most + 1));
+    *to_out = from;
+    for (size_t count = 0; tide_rows_next(&stmt, &rc, loader->err); count++) {
+        if (count == most) {
+            loader->out->more = true;
+            break;
+        }
+        *to_out = tide_rows_get_u64(&stmt, 0);
+        TIDE_TRY(visit(loader, tree, *to_out));
+    }
+    return rc;
+}
+
+/* Items, or rows, whose next try is later; not one that is later than any can be: the clock was put back
+ * since (F24). */
+static tide_status read_owed(struct loader *loader, int which, const char *text, size_t *count_out)
+{
+    struct tide_drive_loaded *out = loader->out;
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc = TIDE_OK;
+    size_t count = 0;
+    TIDE_TRY(tide_rows_ask(loader->db, TIDE_DRIVE_ROWS, &stmt, loader->err, text, loader->now_ms,
+                           TIDE_DRIVE_OWED_MS_MAX, TIDE_DRIVE_DAY_MS));
+    while (tide_rows_next(&stmt, &rc, loader->err)) {
+        if (!TIDE_GROW_IN(loader->mem, out->owed[which], out->owed_room[which], count + 1,
+                          TIDE_DRIVE_PLAN_ROWS_MAX))
+            return no_memory(loader);
+        out->owed[which][count++] = tide_rows_get_u64(&stmt, 0);
     }
     *count_out = count;
     return rc;
@@ -454,17 +519,33 @@ static tide_status seed(struct loader *loader, const char *text, int tree, size_
 
 static tide_status fill(struct loader *loader, size_t news_max)
 {
-    size_t count = 0;
+    struct tide_drive_trees *trees = &loader->out->trees;
     for (int i = 0; i < SQLS; i++)
         TIDE_TRY(
             tide_rows_prepare(loader->db, sql[i], TIDE_DRIVE_ROWS, &loader->stmts[i], loader->err));
-    TIDE_TRY(seed(loader, differing_bases, BASE, SIZE_MAX, &count));
-    TIDE_TRY(seed(loader, new_in_dying_online, REMOTE, SIZE_MAX, &count));
-    TIDE_TRY(seed(loader, new_in_dying_here, LOCAL, SIZE_MAX, &count));
-    TIDE_TRY(seed(loader, new_online, REMOTE, news_max, &count));
-    loader->out->more = count > news_max;
-    TIDE_TRY(seed(loader, new_here, LOCAL, news_max, &count));
-    loader->out->more = loader->out->more || count > news_max;
+    TIDE_TRY(read_owed(loader, 0,
+                       "SELECT DISTINCT item FROM drive_@_owed WHERE next_ms > ?1 AND next_ms <= "
+                       "?1 + CASE loop WHEN 0 THEN ?2 ELSE ?3 END"
+                       " AND item <> 0 AND loop < 2"
+                       " ORDER BY item",
+                       &trees->owed_items_count));
+    TIDE_TRY(read_owed(loader, 1,
+                       "SELECT DISTINCT row FROM drive_@_owed WHERE next_ms > ?1 AND next_ms <= ?1 "
+                       "+ CASE loop WHEN 0 THEN ?2 ELSE ?3 END"
+                       " AND row <> 0"
+                       " ORDER BY row",
+                       &trees->owed_rows_count));
+    TIDE_TRY(read_owed(loader, 2,
+                       "SELECT item FROM drive_@_owed WHERE loop = 2 AND next_ms > ?1"
+                       " AND next_ms <= ?1 + ?3 AND ?2 > 0 ORDER BY item",
+                       &trees->closed_items_count));
+    trees->owed_items = loader->out->owed[0];
+    trees->owed_rows = loader->out->owed[1];
+    trees->closed_items = loader->out->owed[2];
+    const struct tide_drive_slice from = loader->out->from;
+    TIDE_TRY(seed_bases(loader));
+    TIDE_TRY(seed_news(loader, new_online, REMOTE, from.item, news_max, &loader->out->to.item));
+    TIDE_TRY(seed_news(loader, new_here, LOCAL, from.row, news_max, &loader->out->to.row));
     for (size_t i = 0; i < loader->steps_count; i++) {
         const struct step step = loader->steps[i];
         TIDE_TRY(step.tree == REMOTE  ? expand_remote(loader, step.index)
@@ -497,9 +578,17 @@ static void sort(struct tide_drive_loaded *out)
 tide_status tide_drive_load(tide_rows db, size_t news_max, uint64_t now_ms, tide_mem *mem,
                             struct tide_drive_loaded *loaded_out, tide_error *err)
 {
+    const struct tide_drive_slice all = {.item = 0};
+    return tide_drive_load_from(db, &all, news_max, now_ms, mem, loaded_out, err);
+}
+
+tide_status tide_drive_load_from(tide_rows db, const struct tide_drive_slice *from, size_t news_max,
+                                 uint64_t now_ms, tide_mem *mem,
+                                 struct tide_drive_loaded *loaded_out, tide_error *err)
+{
     struct loader loader = {.db = db, .mem = mem, .err = err, .now_ms = now_ms, .out = loaded_out};
     TIDE_ASSERT(news_max < SIZE_MAX);
-    *loaded_out = (struct tide_drive_loaded){.mem = mem};
+    *loaded_out = (struct tide_drive_loaded){.mem = mem, .from = *from};
     tide_arena_init(&loaded_out->arena, mem, TEXT_BYTES_MAX);
     for (int i = 0; i < TREES; i++)
         tide_map_init(&loader.at[i], mem);
@@ -528,5 +617,8 @@ void tide_drive_loaded_done(struct tide_drive_loaded *loaded)
     tide_mem_free(loaded->mem, loaded->remotes, loaded->remotes_room * sizeof *loaded->remotes);
     tide_mem_free(loaded->mem, loaded->locals, loaded->locals_room * sizeof *loaded->locals);
     tide_mem_free(loaded->mem, loaded->bases, loaded->bases_room * sizeof *loaded->bases);
+    tide_mem_free(loaded->mem, loaded->same, loaded->same_room * sizeof *loaded->same);
+    for (int i = 0; i < 3; i++)
+        tide_mem_free(loaded->mem, loaded->owed[i], loaded->owed_room[i] * sizeof *loaded->owed[i]);
     *loaded = (struct tide_drive_loaded){.mem = NULL};
 }

@@ -1,46 +1,53 @@
 #include "drive/store/store.h"
 
+#include "drive/store/marks.h"
 #include "drive/store/store_inside.h"
+
+#include <stdio.h>
 
 enum { VERSION = 1 };
 
 /* Names are blobs: those of a disk are any bytes.  `key` is the name's key (names/key.h). */
 static const char tables[] =
-    "CREATE TABLE IF NOT EXISTS drive_state("
+    "CREATE TABLE IF NOT EXISTS drive_@_state("
     " id INTEGER PRIMARY KEY CHECK(id = 1), version INTEGER NOT NULL, drive_id TEXT NOT NULL,"
     " root_id TEXT NOT NULL, marker TEXT NOT NULL, round INTEGER NOT NULL,"
     " round_number INTEGER NOT NULL, next_link TEXT NOT NULL, delta_link TEXT NOT NULL,"
-    " full_at_ms INTEGER NOT NULL, scan INTEGER NOT NULL, root_read INTEGER NOT NULL"
+    " full_at_ms INTEGER NOT NULL, changed INTEGER NOT NULL, planned INTEGER NOT NULL,"
+    " planned_ms INTEGER NOT NULL, applied_ms INTEGER NOT NULL"
     ") STRICT;"
-    "CREATE TABLE IF NOT EXISTS drive_item("
+    "CREATE TABLE IF NOT EXISTS drive_@_item("
     " item INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE"
     ") STRICT;"
-    "CREATE TABLE IF NOT EXISTS drive_remote("
+    "CREATE TABLE IF NOT EXISTS drive_@_remote("
     " item INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB, key BLOB, kind INTEGER NOT "
     "NULL,"
     " state INTEGER NOT NULL, bytes INTEGER NOT NULL, qxh BLOB, etag TEXT NOT NULL,"
-    " ctag TEXT NOT NULL, mtime_s INTEGER NOT NULL, round INTEGER NOT NULL, aside BLOB"
+    " ctag TEXT NOT NULL, mtime_s INTEGER NOT NULL, round INTEGER NOT NULL, aside BLOB,"
+    " reason INTEGER NOT NULL DEFAULT 0"
     ") STRICT;"
-    "CREATE INDEX IF NOT EXISTS drive_remote_place ON drive_remote(parent, key);"
-    "CREATE TABLE IF NOT EXISTS drive_staged("
+    "CREATE INDEX IF NOT EXISTS drive_@_remote_place ON drive_@_remote(parent, key);"
+    "CREATE TABLE IF NOT EXISTS drive_@_staged("
     " seq INTEGER PRIMARY KEY, id TEXT NOT NULL, parent_id TEXT NOT NULL, name BLOB, key BLOB,"
     " kind INTEGER NOT NULL, state INTEGER NOT NULL, bytes INTEGER NOT NULL, qxh BLOB,"
-    " etag TEXT NOT NULL, ctag TEXT NOT NULL, mtime_s INTEGER NOT NULL"
+    " etag TEXT NOT NULL, ctag TEXT NOT NULL, mtime_s INTEGER NOT NULL,"
+    " reason INTEGER NOT NULL DEFAULT 0"
     ") STRICT;"
-    "CREATE INDEX IF NOT EXISTS drive_staged_id ON drive_staged(id, seq);"
-    "CREATE TABLE IF NOT EXISTS drive_local("
+    "CREATE INDEX IF NOT EXISTS drive_@_staged_id ON drive_@_staged(id, seq);"
+    "CREATE TABLE IF NOT EXISTS drive_@_local("
     " row INTEGER PRIMARY KEY AUTOINCREMENT, parent INTEGER NOT NULL, name BLOB NOT NULL,"
     " key BLOB NOT NULL, kind INTEGER NOT NULL, state INTEGER NOT NULL, bytes INTEGER NOT NULL,"
     " qxh BLOB, strong BLOB, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,"
     " hashed_ns INTEGER NOT NULL, dev INTEGER NOT NULL, inode INTEGER NOT NULL,"
     " birth_ns INTEGER NOT NULL, nlink INTEGER NOT NULL, mode INTEGER NOT NULL,"
-    " scan INTEGER NOT NULL, read_scan INTEGER NOT NULL, gone_ms INTEGER NOT NULL, aside BLOB,"
+    " version INTEGER NOT NULL, gone_ms INTEGER NOT NULL, aside BLOB,"
     " UNIQUE(parent, name)"
     ") STRICT;"
-    "CREATE INDEX IF NOT EXISTS drive_local_place ON drive_local(parent, key);"
-    "CREATE INDEX IF NOT EXISTS drive_local_inode ON drive_local(inode);"
-    "CREATE INDEX IF NOT EXISTS drive_local_strong ON drive_local(strong);"
-    "CREATE TABLE IF NOT EXISTS drive_base("
+    "CREATE INDEX IF NOT EXISTS drive_@_local_place ON drive_@_local(parent, key);"
+    "CREATE INDEX IF NOT EXISTS drive_@_local_inode ON drive_@_local(inode);"
+    "CREATE INDEX IF NOT EXISTS drive_@_local_strong ON drive_@_local(strong);"
+    "CREATE INDEX IF NOT EXISTS drive_@_local_gone ON drive_@_local(gone_ms) WHERE state = 4;"
+    "CREATE TABLE IF NOT EXISTS drive_@_base("
     " item INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, key BLOB NOT NULL,"
     " kind INTEGER NOT NULL, bytes INTEGER NOT NULL, qxh BLOB, etag TEXT NOT NULL,"
     " ctag TEXT NOT NULL, mtime_s INTEGER NOT NULL, row INTEGER NOT NULL,"
@@ -48,36 +55,61 @@ static const char tables[] =
     " dev INTEGER NOT NULL, inode INTEGER NOT NULL, birth_ns INTEGER NOT NULL,"
     " rewritten INTEGER NOT NULL"
     ") STRICT;"
-    "CREATE INDEX IF NOT EXISTS drive_base_place ON drive_base(parent, key);"
+    "CREATE INDEX IF NOT EXISTS drive_@_base_place ON drive_@_base(parent, key);"
     /* Row 0: another item has its place here, so it is proved gone. */
-    "CREATE INDEX IF NOT EXISTS drive_base_row ON drive_base(row);"
-    "CREATE TABLE IF NOT EXISTS drive_owed("
-    " item INTEGER NOT NULL, row INTEGER NOT NULL, verb INTEGER NOT NULL, name BLOB NOT NULL,"
-    " error TEXT NOT NULL, attempts INTEGER NOT NULL, next_ms INTEGER NOT NULL,"
-    " PRIMARY KEY(item, row)"
+    "CREATE INDEX IF NOT EXISTS drive_@_base_row ON drive_@_base(row);"
+    /* The columns of the key come first: else SQLite 3.40 calls the table damaged when it is checked. */
+    "CREATE TABLE IF NOT EXISTS drive_@_owed("
+    " item INTEGER NOT NULL, row INTEGER NOT NULL, loop INTEGER NOT NULL, verb INTEGER NOT NULL,"
+    " name BLOB NOT NULL, error TEXT NOT NULL, attempts INTEGER NOT NULL,"
+    " next_ms INTEGER NOT NULL, PRIMARY KEY(item, row, loop)"
     ") STRICT, WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS drive_deletion("
+    "CREATE TABLE IF NOT EXISTS drive_@_turn("
+    " id INTEGER PRIMARY KEY, item INTEGER NOT NULL, at_ms INTEGER NOT NULL, strong BLOB,"
+    " copy INTEGER NOT NULL, fresh INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX IF NOT EXISTS drive_@_turn_item ON drive_@_turn(item);"
+    "CREATE INDEX IF NOT EXISTS drive_@_turn_at ON drive_@_turn(copy, at_ms);"
+    "CREATE TABLE IF NOT EXISTS drive_@_deletion("
     " item INTEGER PRIMARY KEY, verb INTEGER NOT NULL, name BLOB NOT NULL"
     ") STRICT;"
-    "CREATE TABLE IF NOT EXISTS drive_consent("
+    "CREATE TABLE IF NOT EXISTS drive_@_consent("
     " item INTEGER PRIMARY KEY, until_ms INTEGER NOT NULL"
     ") STRICT;"
-    "CREATE TABLE IF NOT EXISTS drive_deleted("
+    "CREATE TABLE IF NOT EXISTS drive_@_deleted("
     " id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL"
     ") STRICT;"
-    "CREATE TABLE IF NOT EXISTS drive_size("
+    "CREATE TABLE IF NOT EXISTS drive_@_size("
     " hour INTEGER PRIMARY KEY, items INTEGER NOT NULL"
     ") STRICT;"
-    "CREATE TABLE IF NOT EXISTS drive_conflict("
+    "CREATE TABLE IF NOT EXISTS drive_@_conflict("
     " id INTEGER PRIMARY KEY AUTOINCREMENT, notice INTEGER NOT NULL, item INTEGER NOT NULL,"
     " name BLOB NOT NULL, copy BLOB NOT NULL, at_ms INTEGER NOT NULL"
+    ") STRICT;"
+    /* Contents that downloads replaced (D42). */
+    "CREATE TABLE IF NOT EXISTS drive_@_displaced("
+    " strong BLOB PRIMARY KEY, at_ms INTEGER NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    /* Jobs that ended without their effect: superseded, owed, held. */
+    "CREATE TABLE IF NOT EXISTS drive_@_undone(job INTEGER PRIMARY KEY) STRICT;"
+    /* Content that a user wants although its hash does not fit, by its tag (D41). */
+    "CREATE TABLE IF NOT EXISTS drive_@_accepted("
+    " item INTEGER PRIMARY KEY, ctag TEXT NOT NULL"
+    ") STRICT;"
+    /* Uploads that have no answer yet (D38): the file that is sent, and the place of a new item. */
+    "CREATE TABLE IF NOT EXISTS drive_@_doubt("
+    " item INTEGER PRIMARY KEY, row INTEGER NOT NULL, was_item INTEGER NOT NULL,"
+    " dev INTEGER NOT NULL, inode INTEGER NOT NULL, birth_ns INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL, qxh BLOB, strong BLOB, mtime_ns INTEGER NOT NULL,"
+    " ctime_ns INTEGER NOT NULL, hashed_ns INTEGER NOT NULL, nlink INTEGER NOT NULL,"
+    " mode INTEGER NOT NULL, parent_id TEXT NOT NULL, name BLOB NOT NULL"
     ") STRICT;";
 
 static tide_status check_version(tide_rows db, tide_error *err)
 {
     uint64_t version = 0;
     const tide_status rc = tide_rows_number(db, TIDE_DRIVE_ROWS, &version, err,
-                                            "SELECT version FROM drive_state WHERE id = 1");
+                                            "SELECT version FROM drive_@_state WHERE id = 1");
     if (rc == TIDE_NOT_FOUND)
         return TIDE_OK;
     if (rc == TIDE_OK && version > VERSION)
@@ -91,17 +123,32 @@ static tide_status check_version(tide_rows db, tide_error *err)
 tide_status tide_drive_store_tables(tide_rows db, tide_error *err)
 {
     bool there = false;
-    TIDE_TRY(tide_rows_has(db, "drive_state", TIDE_DRIVE_ROWS, &there, err));
+    TIDE_TRY(tide_rows_has(db, "drive_@_state", TIDE_DRIVE_ROWS, &there, err));
     if (there)
         TIDE_TRY(check_version(db, err)); /* DST6: before anything is written */
-    return tide_rows_tables(db, tables, TIDE_DRIVE_ROWS, err);
+    TIDE_TRY(tide_rows_tables(db, tables, TIDE_DRIVE_ROWS, err));
+    return tide_rows_tables(db, tide_drive_mark_tables, TIDE_DRIVE_ROWS, err);
+}
+
+tide_status tide_drive_store_remove(tide_rows db, tide_error *err)
+{
+    static const char *const names[] = {"state",     "item",     "remote",   "staged",   "local",
+                                        "base",      "owed",     "deletion", "consent",  "deleted",
+                                        "size",      "conflict", "doubt",    "accepted", "turn",
+                                        "displaced", "mark",     "undone"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char sql[64];
+        (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS drive_@_%s", names[i]);
+        TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err, sql));
+    }
+    return TIDE_OK;
 }
 
 static tide_status compare(tide_rows db, const struct tide_drive_home *home, tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
     TIDE_TRY(tide_rows_first(db, TIDE_DRIVE_ROWS, &stmt, err,
-                             "SELECT drive_id, root_id, marker FROM drive_state WHERE id = 1"));
+                             "SELECT drive_id, root_id, marker FROM drive_@_state WHERE id = 1"));
     if (!tide_text_equal(tide_rows_get_text(&stmt, 0), tide_text_of(home->drive_id)) ||
         !tide_text_equal(tide_rows_get_text(&stmt, 1), tide_text_of(home->root_id)))
         return tide_error_set(err, TIDE_INVALID,
@@ -118,15 +165,75 @@ tide_status tide_drive_store_set_up(tide_rows db, const struct tide_drive_home *
     const tide_status rc = compare(db, home, err);
     if (rc != TIDE_NOT_FOUND)
         return rc;
-    TIDE_TRY(
-        tide_rows_do(db, TIDE_DRIVE_ROWS, err,
-                     "INSERT INTO drive_state VALUES(1, ?1, ?2, ?3, ?4, 0, 0, '', '', 0, 0, 0)",
-                     VERSION, home->drive_id, home->root_id, home->marker));
+    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                          "INSERT INTO drive_@_state VALUES(1, ?1, ?2, ?3, ?4, 0, 0, '', '', 0, 0,"
+                          " 0, 0, 0)",
+                          VERSION, home->drive_id, home->root_id, home->marker));
     /* The root of both trees is number 1 and has no row. */
-    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err, "INSERT INTO drive_item VALUES(1, ?1)",
+    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err, "INSERT INTO drive_@_item VALUES(1, ?1)",
                           home->root_id));
     return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
-                        "INSERT INTO sqlite_sequence(name, seq) VALUES('drive_local', 1)");
+                        "INSERT INTO sqlite_sequence(name, seq) VALUES('drive_@_local', 1)");
+}
+
+tide_status tide_drive_changed(tide_rows db, uint64_t rows, tide_error *err)
+{
+    if (rows == 0)
+        return TIDE_OK;
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "UPDATE drive_@_state SET changed = changed + 1 WHERE id = 1");
+}
+
+tide_status tide_drive_applied(tide_rows db, uint64_t applied_ms, tide_error *err)
+{
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "UPDATE drive_@_state SET applied_ms = ?1 WHERE id = 1"
+                        " AND NOT EXISTS (SELECT 1 FROM drive_@_owed WHERE loop < 2)",
+                        applied_ms);
+}
+
+tide_status tide_drive_progress_read(tide_rows db, struct tide_drive_progress *progress_out,
+                                     tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    TIDE_TRY(tide_rows_first(db, TIDE_DRIVE_ROWS, &stmt, err,
+                             "SELECT changed, planned, planned_ms,"
+                             " (SELECT min(next_ms) FROM drive_@_owed WHERE next_ms > planned_ms),"
+                             " (SELECT min(gone_ms) + ?1 FROM drive_@_local WHERE state = 4"
+                             " AND gone_ms > planned_ms - ?1) FROM drive_@_state WHERE id = 1",
+                             TIDE_DRIVE_GONE_MS));
+    *progress_out = (struct tide_drive_progress){
+        .changed = tide_rows_get_u64(&stmt, 0),
+        .planned = tide_rows_get_u64(&stmt, 1),
+        .planned_ms = tide_rows_get_u64(&stmt, 2),
+        .due_ms = UINT64_MAX,
+    };
+    for (int at = 3; at < 5; at++)
+        if (!tide_rows_get_null(&stmt, at) && tide_rows_get_u64(&stmt, at) < progress_out->due_ms)
+            progress_out->due_ms = tide_rows_get_u64(&stmt, at);
+    return TIDE_OK;
+}
+
+/* A row that is gone serves its baseline, and the rows beneath it. */
+static tide_status remove_gone(tide_rows db, tide_error *err)
+{
+    uint64_t removed = 1;
+    while (removed > 0)
+        TIDE_TRY(tide_rows_change(db, TIDE_DRIVE_ROWS, &removed, err,
+                                  "DELETE FROM drive_@_local WHERE state = 4"
+                                  " AND NOT EXISTS (SELECT 1 FROM drive_@_base AS b WHERE b.row ="
+                                  " drive_@_local.row) AND NOT EXISTS (SELECT 1 FROM drive_@_local"
+                                  " AS c WHERE c.parent = drive_@_local.row)"));
+    return TIDE_OK;
+}
+
+tide_status tide_drive_planned(tide_rows db, uint64_t changed, uint64_t now_ms, tide_error *err)
+{
+    TIDE_TRY(remove_gone(db, err));
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "UPDATE drive_@_state SET planned = ?1, planned_ms = ?2"
+                        " WHERE id = 1 AND planned <= ?1",
+                        changed, now_ms);
 }
 
 void tide_drive_content_read(const tide_rows_stmt *stmt, int bytes_at, int qxh_at, int strong_at,

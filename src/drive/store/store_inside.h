@@ -6,10 +6,6 @@
 
 #define TIDE_DRIVE_ROWS "the rows of a drive"
 
-/* A local row that was here and is proved absent; rows.h has no word for it, because the planner
- * sees such a row as `local_gone` of its baseline. */
-enum { TIDE_DRIVE_LOCAL_GONE = 4 };
-
 static inline tide_value tide_drive_qxh_value(const struct tide_drive_content *content)
 {
     return content->has_qxh ? tide_value_bytes(content->qxh, sizeof content->qxh)
@@ -24,6 +20,13 @@ static inline tide_value tide_drive_bytes_value(tide_text text) /* a name: any b
 {
     return tide_value_bytes(text.bytes == 0 ? "" : text.data, text.bytes);
 }
+/* Raises `changed` if any of `rows` was written (DST7). */
+tide_status tide_drive_changed(tide_rows db, uint64_t rows, tide_error *err);
+/* Counts a transfer of a file, or a copy that a conflict made (S11); holds the item if it loops. */
+tide_status tide_drive_note_transfer(tide_rows db, uint64_t item, uint64_t row,
+                                     tide_drive_verb verb, uint64_t now_ms, tide_error *err);
+tide_status tide_drive_note_copy(tide_rows db, uint64_t item, tide_text name, uint64_t now_ms,
+                                 tide_error *err);
 /* Reads hashes of the right length; any other length is no hash. */
 void tide_drive_content_read(const tide_rows_stmt *stmt, int bytes_at, int qxh_at, int strong_at,
                              struct tide_drive_content *content_out);

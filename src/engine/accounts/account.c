@@ -389,7 +389,7 @@ tide_status tide_engine_account(tide_engine *engine, const char *name, const cha
     if (tide_engine_limits_of(engine, provider) == NULL)
         return tide_error_set(
             err, TIDE_INVALID,
-            "unknown provider %.32s: gmail, console, graph, chat, default, or one "
+            "unknown provider %.32s: gmail, console, onedrive, chat, default, or one "
             "that tide_engine_quota() made",
             provider);
     struct account_ask ask = {.name = name, .provider = provider};

@@ -44,6 +44,9 @@ struct tide_copy_system {
     /* Creates its tables in the target. */
     tide_status (*make)(const void *arg, tide_rows db, tide_error *err);
     const void *arg;
+    /* Whether a table of it cannot be in another ledger; then nothing is copied, and the error says
+     * what to do (TIDE_EXISTS).  NULL: none. */
+    tide_status (*stays)(const char *table, tide_error *err);
 };
 bool tide_copy_system_has(const struct tide_copy_system *system, const char *table);
 
@@ -99,7 +102,8 @@ struct tide_copy_report {
 /* Copies, compares, checks, and opens the target for use.  Fills the report also when it
  * fails, with what is known by then.
  *   TIDE_BUSY       an engine uses one of them, or another copy into the target runs
- *   TIDE_EXISTS     the target has rows of its own, or was begun from another source
+ *   TIDE_EXISTS     the target has rows of its own, or was begun from another source; or the source
+ *                   has a table that stays
  *   TIDE_INVALID    the target cannot store a value; nothing was written
  *   TIDE_CORRUPT    the source breaks its own rules; or the copy is not equal: the mark
  *                   stays, and the next run starts over

@@ -438,12 +438,12 @@ bool tide_copy_system_has(const struct tide_copy_system *system, const char *tab
     return strncmp(table, system->name, bytes) == 0 && table[bytes] == '_';
 }
 
-static bool is_of_a_system(const struct finding *finding, const char *name)
+static const struct tide_copy_system *system_of(const struct finding *finding, const char *name)
 {
     for (size_t i = 0; i < finding->copy->systems_count; i++)
         if (tide_copy_system_has(&finding->copy->systems[i], name))
-            return true;
-    return false;
+            return &finding->copy->systems[i];
+    return NULL;
 }
 
 /* Names are collected first: a side runs one statement at a time. */
@@ -462,12 +462,15 @@ static tide_status note_name(const tide_text *columns, void *arg)
         return tide_error_set(finding->err, TIDE_NO_MEMORY, "no memory for the list of tables");
     if (is_own(name))
         return TIDE_OK;
-    if (!is_of_a_system(finding, name) || strchr(name, '\'') != NULL || strchr(name, '"') != NULL) {
+    const struct tide_copy_system *system = system_of(finding, name);
+    if (system == NULL || strchr(name, '\'') != NULL || strchr(name, '"') != NULL) {
         const size_t used = strlen(finding->left_out);
         (void)snprintf(finding->left_out + used, finding->left_out_bytes - used, "%s%s",
                        used > 0 ? ", " : "", name);
         return TIDE_OK;
     }
+    if (system->stays != NULL)
+        TIDE_TRY(system->stays(name, finding->err));
     if (names->count == TIDE_COPY_TABLES_MAX)
         return tide_error_set(finding->err, TIDE_FULL, "there are more than %d tables",
                               TIDE_COPY_TABLES_MAX);

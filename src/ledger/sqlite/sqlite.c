@@ -392,6 +392,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
     if (rc == TIDE_OK) {
         self->base.sqlite = self->db.handle;
         self->base.kept = options->read_only ? &self->statements : NULL;
+        self->base.tx_kept = options->read_only ? NULL : &self->statements;
         (void)sqlite3_commit_hook(self->db.handle, commit_wanted, self);
         (void)sqlite3_rollback_hook(self->db.handle, rolled_back, self);
         (void)sqlite3_wal_hook(self->db.handle, log_grew, self);

@@ -39,19 +39,6 @@ static tide_status run_wanted(struct mail_sync *sync)
     return TIDE_OK;
 }
 
-static tide_status deadline_wanted(struct cli *cli, uint64_t *deadline_ms)
-{
-    const char *timeout = cli_flag(cli, "timeout");
-    uint64_t wait_ms = 0;
-    if (timeout == NULL)
-        return TIDE_OK;
-    if (!tide_duration_parse(tide_text_of(timeout), &wait_ms) || wait_ms == 0)
-        return cli_wrong(cli, "Give a duration such as 30s, 10m or 2h.",
-                         "--timeout %.60s is not a duration", timeout);
-    *deadline_ms = tide_world_now_ms(cli->world) + wait_ms;
-    return TIDE_OK;
-}
-
 /* ---- the work ---- */
 
 static tide_status begin(void *arg, size_t index, void *state, tide_error *err)
@@ -146,7 +133,7 @@ static tide_status prepare(struct mail_sync *sync)
 {
     struct cli *cli = sync->cli;
     TIDE_TRY(sync->wanted.heal ? TIDE_OK : run_wanted(sync));
-    TIDE_TRY(deadline_wanted(cli, &sync->work.deadline_ms));
+    TIDE_TRY(cli_work_deadline(cli, &sync->work.deadline_ms));
     TIDE_TRY(cli_work_names(&sync->work));
     TIDE_TRY(mail_home_places(cli, &sync->places));
     sync->accounts = tide_mem_array(cli->mem, sync->work.count, sizeof *sync->accounts);
@@ -228,7 +215,7 @@ tide_status cli_mail_sync_check(struct cli *cli)
 {
     struct mail_sync sync = {.cli = cli};
     TIDE_TRY(run_wanted(&sync));
-    TIDE_TRY(deadline_wanted(cli, &sync.work.deadline_ms));
+    TIDE_TRY(cli_work_deadline(cli, &sync.work.deadline_ms));
     if (sync.wanted.budget != NULL)
         return cli_wrong(cli, "Omit it.", "a scheduled sync runs without --max");
     return cli_names_later(cli, &tide_mail_system, cli->arguments, cli->arguments_count, false);

@@ -1,6 +1,7 @@
 #include "serve/webhook/webhook.h"
 
 #include "serve/webhook/limits.h"
+#include "serve/webhook/notice.h"
 
 #include <stdio.h>
 
@@ -9,7 +10,8 @@ enum { TELL_MS = 60000 }; /* between two log lines of one outcome (HOK1) */
 struct tide_webhook {
     struct tide_webhook_options options;
     tide_mem *mem;
-    struct tide_httpd_route route;
+    struct tide_httpd_route routes[TIDE_WEBHOOK_ROUTES];
+    size_t routes_count;
     tide_issuer *issuer;
     tide_waker *waker;
     tide_httpd *server; /* atomic: its handlers run before its start returned it */
@@ -32,7 +34,7 @@ const char *tide_webhook_outcome_name(tide_webhook_outcome outcome)
         [TIDE_WEBHOOK_NO_TOKEN] = "no_token", [TIDE_WEBHOOK_BAD_TOKEN] = "bad_token",
         [TIDE_WEBHOOK_FORGED] = "forged",     [TIDE_WEBHOOK_NO_KEYS] = "no_keys",
         [TIDE_WEBHOOK_LIMITED] = "limited",   [TIDE_WEBHOOK_STOPPING] = "stopping",
-        [TIDE_WEBHOOK_REFUSED] = "refused",
+        [TIDE_WEBHOOK_REFUSED] = "refused",   [TIDE_WEBHOOK_VALIDATED] = "validated",
     };
     return names[outcome];
 }
@@ -155,7 +157,7 @@ static void answer_with(const struct verdict *verdict, struct tide_httpd_answer 
         tide_httpd_set(answer, "WWW-Authenticate", "Bearer");
         break;
     case TIDE_WEBHOOK_MALFORMED:
-        tide_httpd_fail(answer, 400, "body", "The body is not a push of Gmail's.", NULL);
+        tide_httpd_fail(answer, 400, "body", "The body is not a push.", NULL);
         break;
     case TIDE_WEBHOOK_LIMITED:
         tide_httpd_fail(answer, 429, "often", "Too many requests.", &soon);
@@ -184,6 +186,76 @@ static void post(void *arg, const struct tide_httpd_request *request,
         count(webhook, verdict.outcome);
     tell(webhook, &verdict);
     answer_with(&verdict, answer);
+}
+
+/* ---- notifications ---- */
+
+struct hearing {
+    tide_webhook *webhook;
+    unsigned good, full;
+};
+
+static void hear(const struct tide_notice *notice, void *arg)
+{
+    struct hearing *hearing = arg;
+    tide_webhook *webhook = hearing->webhook;
+    char subject[TIDE_PUSH_ADDRESS_BYTES_MAX + 1];
+    if (!webhook->options.notified(webhook->options.arg, notice->subscription, notice->secret,
+                                   subject))
+        return;
+    if (webhook_rate_take(&webhook->taken, tide_world_now_ms(webhook->options.world)) &&
+        tide_waker_add(webhook->waker, subject, ""))
+        hearing->good++;
+    else
+        hearing->full++;
+}
+
+static struct verdict judge_notice(tide_webhook *webhook, tide_text body)
+{
+    const uint64_t now_ms = tide_world_now_ms(webhook->options.world);
+    struct hearing hearing = {.webhook = webhook};
+    if (__atomic_load_n(&webhook->stopping, __ATOMIC_ACQUIRE))
+        return verdict_of(TIDE_WEBHOOK_STOPPING, "");
+    const tide_status rc = tide_notices_hear(body, hear, &hearing);
+    if (hearing.full > 0)
+        return verdict_of(TIDE_WEBHOOK_LIMITED, "too many notifications");
+    if (hearing.good > 0)
+        return verdict_of(TIDE_WEBHOOK_ACCEPTED, "");
+    if (!webhook_rate_take(&webhook->refused, now_ms)) /* HOK5 */
+        return verdict_of(TIDE_WEBHOOK_LIMITED, "too many refused requests");
+    return rc == TIDE_OK
+               ? verdict_of(TIDE_WEBHOOK_FORGED, "no subscription of ours has this secret")
+               : verdict_of(TIDE_WEBHOOK_MALFORMED, "the body is not a notification");
+}
+
+/* The sender gets back what it sent, as text that no browser takes for a page: it tells nothing. */
+static struct verdict judge_ticket(tide_webhook *webhook, tide_text ticket,
+                                   struct tide_httpd_answer *answer)
+{
+    const uint64_t now_ms = tide_world_now_ms(webhook->options.world);
+    if (ticket.bytes == 0 || ticket.bytes > TIDE_WEBHOOK_TICKET_BYTES_MAX)
+        return verdict_of(TIDE_WEBHOOK_MALFORMED, "a validation token of no or too many bytes");
+    if (!webhook_rate_take(&webhook->taken, now_ms))
+        return verdict_of(TIDE_WEBHOOK_LIMITED, "too many validations");
+    tide_httpd_text(answer, 200, "text/plain", ticket);
+    return verdict_of(TIDE_WEBHOOK_VALIDATED, "");
+}
+
+static void notice_post(void *arg, const struct tide_httpd_request *request,
+                        struct tide_httpd_answer *answer)
+{
+    tide_webhook *webhook = arg;
+    const tide_text ticket = tide_httpd_param(request, "validationToken");
+    const struct verdict verdict = ticket.data != NULL ? judge_ticket(webhook, ticket, answer)
+                                                       : judge_notice(webhook, request->body);
+    if (verdict.outcome != TIDE_WEBHOOK_ACCEPTED)
+        count(webhook, verdict.outcome);
+    tell(webhook, &verdict);
+    /* Whether a secret is right is told to nobody. */
+    if (verdict.outcome == TIDE_WEBHOOK_ACCEPTED || verdict.outcome == TIDE_WEBHOOK_FORGED)
+        answer->status = 202;
+    else if (verdict.outcome != TIDE_WEBHOOK_VALIDATED)
+        answer_with(&verdict, answer);
 }
 
 static void observe(void *arg, const struct tide_httpd_route *route, int status,
@@ -220,8 +292,8 @@ static tide_status start(tide_webhook *webhook, tide_error *err)
     const struct tide_waker_options waker = {
         .world = options->world, .log = options->log, .wake = options->wake, .arg = options->arg};
     const struct tide_httpd_options http = {.port = options->port,
-                                            .routes = &webhook->route,
-                                            .routes_count = 1,
+                                            .routes = webhook->routes,
+                                            .routes_count = webhook->routes_count,
                                             .observe = observe,
                                             .observe_arg = webhook};
     tide_httpd *server = NULL;
@@ -234,6 +306,18 @@ static tide_status start(tide_webhook *webhook, tide_error *err)
     return rc;
 }
 
+static void route_add(tide_webhook *webhook, const char *path, tide_httpd_handler *handler,
+                      unsigned flags)
+{
+    webhook->routes[webhook->routes_count++] =
+        (struct tide_httpd_route){.method = "POST",
+                                  .path = path,
+                                  .handler = handler,
+                                  .arg = webhook,
+                                  .flags = TIDE_HTTPD_ANY_HOST | TIDE_HTTPD_REPEATS | flags,
+                                  .body_bytes_max = TIDE_PUSH_BODY_BYTES_MAX};
+}
+
 tide_status tide_webhook_start(const struct tide_webhook_options *options, tide_mem *mem,
                                tide_webhook **webhook_out, tide_error *err)
 {
@@ -243,12 +327,10 @@ tide_status tide_webhook_start(const struct tide_webhook_options *options, tide_
     const uint64_t now_ms = tide_world_now_ms(options->world);
     webhook->options = *options;
     webhook->mem = mem;
-    webhook->route = (struct tide_httpd_route){.method = "POST",
-                                               .path = "/webhook/gmail",
-                                               .handler = post,
-                                               .arg = webhook,
-                                               .flags = TIDE_HTTPD_ANY_HOST | TIDE_HTTPD_REPEATS,
-                                               .body_bytes_max = TIDE_PUSH_BODY_BYTES_MAX};
+    if (options->rules.audience[0] != '\0')
+        route_add(webhook, "/webhook/gmail", post, 0);
+    if (options->notified != NULL) /* a question whether it is there comes as text/plain */
+        route_add(webhook, "/webhook/onedrive", notice_post, TIDE_HTTPD_ANY_TYPE);
     webhook_rate_init(&webhook->taken, TIDE_WEBHOOK_TAKEN_PER_S, now_ms);
     webhook_rate_init(&webhook->refused, TIDE_WEBHOOK_REFUSED_PER_S, now_ms);
     const tide_status rc = start(webhook, err);

@@ -25,7 +25,7 @@ await client.ping();
 
 const { tools } = await client.listTools();
 assert.deepEqual(tools.map((t) => t.name).sort(),
-  ['list_accounts', 'mail_message', 'mail_search', 'mail_thread', 'status']);
+  ['drive_status', 'list_accounts', 'mail_message', 'mail_search', 'mail_thread', 'status']);
 for (const tool of tools) {
   assert.ok(tool.annotations.readOnlyHint, tool.name);
   assert.equal(tool.inputSchema.additionalProperties, false);

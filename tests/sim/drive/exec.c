@@ -20,27 +20,10 @@ struct run {
     uint64_t parent_item, parent_row; /* of the world, where it goes */
     uint64_t store_parent_row, store_row, store_item;
     char name[DRIVE_NAME_BYTES];
+    bool rewritten;
 };
 
-/* ---- numbers of the store and of the world ---- */
-
-static uint64_t world_item(struct drive_stage *stage, uint64_t item)
-{
-    char id[32] = "";
-    if (item == TIDE_DRIVE_ROOT)
-        return TIDE_DRIVE_ROOT;
-    if (item == 0 || tide_rows_copy(drive_db(stage), "sim", id, sizeof id, NULL,
-                                    "SELECT id FROM drive_item WHERE item = ?1", item) != TIDE_OK)
-        return 0;
-    return strtoull(id, NULL, 10);
-}
-
-static uint64_t ask(struct drive_stage *stage, const char *sql, uint64_t number)
-{
-    uint64_t found = 0;
-    return tide_rows_number(drive_db(stage), "sim", &found, NULL, sql, number) == TIDE_OK ? found
-                                                                                          : 0;
-}
+/* ---- places ---- */
 
 /* Where the item goes: a folder that another action made is known by its baseline. */
 static void find_parent(struct run *run)
@@ -49,30 +32,55 @@ static void find_parent(struct run *run)
     struct drive_stage *stage = run->stage;
     uint64_t item = action->parent_item, row = action->parent_row;
     if (item == 0 && row != 0)
-        item = ask(stage, "SELECT item FROM drive_base WHERE row = ?1", row);
+        item = drive_ask(stage, "SELECT item FROM drive_@_base WHERE row = ?1", row);
     if (row == 0 && item != 0)
-        row = ask(stage, "SELECT row FROM drive_base WHERE item = ?1", item);
-    run->parent_item = world_item(stage, item);
+        row = drive_ask(stage, "SELECT row FROM drive_@_base WHERE item = ?1", item);
+    run->parent_item = drive_world_item(stage, item);
     run->store_parent_row = row;
     run->parent_row = row == TIDE_DRIVE_ROOT ? TIDE_DRIVE_ROOT : drive_world_row(stage, row);
 }
 
-/* ---- gates (S10) ---- */
+/* ---- gates (S10): content as it was planned, the place as its row has it, which an earlier step of the
+ * same item may have changed ---- */
 
-static bool online_as_planned(const struct run *run)
+static bool has_name(struct drive_stage *stage, const char *sql, uint64_t number, const char *name)
 {
-    const struct drive_item *is = drive_find(&run->stage->world->online, run->item);
+    char is[DRIVE_NAME_BYTES] = "";
+    return tide_rows_copy(drive_db(stage), "sim", is, sizeof is, NULL, sql, number) == TIDE_OK &&
+           strcmp(is, name) == 0;
+}
+
+static bool same_quick(const struct drive_stage *stage, const struct tide_drive_remote *row,
+                       const struct drive_item *is)
+{
+    const uint64_t quick = drive_quick(stage, is->content);
+    return memcmp(row->content.qxh, &quick, sizeof quick) == 0;
+}
+
+static bool online_is_planned(const struct run *run, uint64_t item)
+{
+    const struct drive_item *is =
+        drive_find(&run->stage->world->online, drive_world_item(run->stage, item));
     for (size_t i = 0; i < run->trees->remotes_count; i++) {
         const struct tide_drive_remote *row = &run->trees->remotes[i];
-        if (row->item != run->action->item)
+        if (row->item != item)
             continue;
         if (row->state == TIDE_DRIVE_REMOTE_GONE)
             return is == NULL;
-        return is != NULL && world_item(run->stage, row->parent) == is->parent &&
-               (row->stepped_aside || tide_text_equal(row->name, tide_text_of(is->name))) &&
-               memcmp(row->content.qxh, &is->content, sizeof is->content) == 0;
+        const uint64_t parent =
+            drive_ask(run->stage, "SELECT parent FROM drive_@_remote WHERE item = ?1", item);
+        return is != NULL && drive_world_item(run->stage, parent) == is->parent &&
+               (row->stepped_aside ||
+                has_name(run->stage, "SELECT name FROM drive_@_remote WHERE item = ?1", item,
+                         is->name)) &&
+               same_quick(run->stage, row, is);
     }
-    return run->action->item == 0;
+    return item == 0;
+}
+
+static bool online_as_planned(const struct run *run)
+{
+    return online_is_planned(run, run->action->item);
 }
 
 static bool here_as_planned(const struct run *run)
@@ -80,10 +88,15 @@ static bool here_as_planned(const struct run *run)
     const struct drive_item *is = drive_find(&run->stage->world->here, run->row);
     for (size_t i = 0; i < run->trees->locals_count; i++) {
         const struct tide_drive_local *row = &run->trees->locals[i];
-        if (row->row == run->action->row)
-            return is != NULL && drive_world_row(run->stage, row->parent) == is->parent &&
-                   (row->stepped_aside || tide_text_equal(row->name, tide_text_of(is->name))) &&
-                   memcmp(row->content.strong, &is->content, sizeof is->content) == 0;
+        if (row->row != run->action->row)
+            continue;
+        const uint64_t parent =
+            drive_ask(run->stage, "SELECT parent FROM drive_@_local WHERE row = ?1", row->row);
+        return is != NULL && drive_world_row(run->stage, parent) == is->parent &&
+               (row->stepped_aside ||
+                has_name(run->stage, "SELECT name FROM drive_@_local WHERE row = ?1", row->row,
+                         is->name)) &&
+               memcmp(row->content.strong, &is->content, sizeof is->content) == 0;
     }
     return run->action->row == 0;
 }
@@ -114,7 +127,7 @@ static void before_effect(struct drive_stage *stage, const struct drive_item *it
 
 static bool sync_directory(struct drive_stage *stage)
 {
-    if (!stage->calm && tide_rng_chance(&stage->rng, 1, 60)) {
+    if (!stage->calm && !stage->deathless && tide_rng_chance(&stage->rng, 1, 60)) {
         stage->totals.faults[F11_UNSYNCED_DIRECTORY]++;
         tide_sim_crash(stage->sim, TIDE_SIM_CRASH_POWER);
         return false;
@@ -139,8 +152,8 @@ static tide_status put_online(struct run *run, uint64_t id)
 
 static tide_status put_here(struct run *run, uint64_t id)
 {
+    drive_touch(run->stage);
     struct drive_item item = *drive_find(&run->stage->world->here, id);
-    const uint64_t scan = ask(run->stage, "SELECT scan + ?1 FROM drive_state", 0);
     uint64_t parent = TIDE_DRIVE_ROOT;
     if (item.parent != TIDE_DRIVE_ROOT) {
         parent = 0;
@@ -150,7 +163,7 @@ static tide_status put_here(struct run *run, uint64_t id)
         if (parent == 0)
             return TIDE_SUPERSEDED;
     }
-    return drive_put_row(run->stage, scan, parent, &item, &run->store_row, run->err);
+    return drive_put_row(run->stage, parent, &item, &run->store_row, run->err);
 }
 
 static tide_status commit(struct run *run, uint64_t item, uint64_t row, uint64_t was)
@@ -159,15 +172,48 @@ static tide_status commit(struct run *run, uint64_t item, uint64_t row, uint64_t
                                                .item = item,
                                                .row = row,
                                                .was_item = was,
-                                               .consented = ask(run->stage,
-                                                                "SELECT count(*) FROM drive_consent"
-                                                                " WHERE item = ?1",
-                                                                item) > 0,
+                                               .rewritten = run->rewritten,
+                                               .consented =
+                                                   drive_ask(run->stage,
+                                                             "SELECT count(*) FROM drive_@_consent"
+                                                             " WHERE item = ?1",
+                                                             item) > 0,
                                                .now_ms = run->stage->world->now_ms};
     return tide_drive_commit(drive_db(run->stage), &outcome, run->err);
 }
 
 /* ---- effects ---- */
+
+/* F39: a folder is renamed while a file goes up into it; the file is sent to the folder's id. */
+static void rename_parent(struct drive_stage *stage, uint64_t parent)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "f"};
+    struct drive_side *online = &stage->world->online;
+    const struct drive_item *folder = drive_find(online, parent);
+    if (folder == NULL || folder->stepped || stage->calm || !tide_rng_chance(&stage->rng, 1, 12))
+        return;
+    const char *name = names[tide_rng_below(&stage->rng, 5)];
+    if (drive_child(online, folder->parent, name) == NULL)
+        stage->totals.faults[F39_RENAMED_WHILE_UPLOADING] +=
+            drive_move(online, parent, folder->parent, name);
+    drive_feed_look(stage);
+}
+
+/* F33: the server changes what was sent, at once or later (D40). */
+static void rewrite(struct run *run, uint64_t id)
+{
+    struct drive_world *world = run->stage->world;
+    struct drive_item *item = drive_find(&world->online, id);
+    if (item->kind != TIDE_DRIVE_FILE || world->next_content >= DRIVE_CONTENTS_MAX - 8)
+        return;
+    if (!run->stage->calm && tide_rng_chance(&run->stage->rng, 1, 40))
+        run->stage->rewrites = id;
+    if (!drive_happens(run->stage, F33_REWRITTEN, 25))
+        return;
+    run->stage->rewritten[world->next_content] = item->content;
+    item->content = world->next_content++;
+    run->rewritten = true;
+}
 
 static tide_status create_online(struct run *run)
 {
@@ -183,6 +229,7 @@ static tide_status create_online(struct run *run)
     else if (!is_free(&world->online, run->parent_item, run->name))
         return TIDE_SUPERSEDED;
     const uint64_t content = drive_find(&world->here, run->row)->content;
+    rename_parent(stage, run->parent_item);
     if (file && drive_happens(stage, F17_CHANGED_WHILE_UPLOADING, 20)) {
         drive_user(stage, &world->here);
         const struct drive_item *now = drive_find(&world->here, run->row);
@@ -200,6 +247,7 @@ static tide_status create_online(struct run *run)
         (void)snprintf(again, sizeof again, "%.80s 1", run->name);
         (void)drive_add(world, &world->online, run->parent_item, again, TIDE_DRIVE_FILE, content);
     }
+    rewrite(run, id);
     if (drive_may_die(stage, F5_ANSWERED_NOT_COMMITTED))
         return TIDE_STOPPED;
     TIDE_TRY(put_online(run, id));
@@ -212,10 +260,12 @@ static tide_status upload(struct run *run)
     struct drive_world *world = stage->world;
     if (!here_as_planned(run) || !online_as_planned(run))
         return TIDE_SUPERSEDED;
+    rename_parent(stage, drive_find(&world->online, run->item)->parent);
     stage->upload = *run->action;
     stage->upload_content = drive_find(&world->here, run->row)->content;
     drive_find(&world->online, run->item)->content = stage->upload_content;
     stage->totals.transfers++;
+    rewrite(run, run->item);
     if (drive_may_die(stage, F5_ANSWERED_NOT_COMMITTED))
         return TIDE_STOPPED;
     if (stage->plant == PLANT_BASE_OF_LATER && tide_rng_chance(&stage->rng, 1, 3)) {
@@ -294,6 +344,7 @@ static tide_status move_online(struct run *run)
     if (parent == 0 || !drive_move(&world->online, run->item, parent, run->name))
         return TIDE_SUPERSEDED;
     step(item, run, was);
+    stage->totals.transfers += stage->plant == PLANT_MOVE_BY_COPY && item->kind == TIDE_DRIVE_FILE;
     if (drive_may_die(stage, run->action->step_aside ? F7_MID_SWAP : F10_MID_MOVE))
         return TIDE_STOPPED;
     TIDE_TRY(put_online(run, run->item));
@@ -303,6 +354,26 @@ static tide_status move_online(struct run *run)
     return commit(run, run->action->item, run->action->row, 0);
 }
 
+/* DRI19: the two versions differ, and both differ from what was agreed on. */
+static void check_copy(struct run *run, const struct drive_item *here)
+{
+    struct drive_stage *stage = run->stage;
+    const struct drive_item *other =
+        drive_find(&stage->world->online, drive_world_item(stage, run->action->copy_of));
+    if (other == NULL || other->kind != TIDE_DRIVE_FILE)
+        tide_sim_fail(stage->sim, "DRI19: %s is set aside for a version that is not there",
+                      here->name);
+    bool changed = other->content != here->content;
+    for (size_t i = 0; i < run->trees->bases_count && changed; i++) {
+        const struct tide_drive_base *base = &run->trees->bases[i];
+        const uint64_t quick = drive_quick(stage, other->content);
+        changed = base->item != run->action->copy_of ||
+                  memcmp(base->remote.qxh, &quick, sizeof quick) != 0;
+    }
+    if (!changed)
+        tide_sim_fail(stage->sim, "DRI19: %s is set aside, but did not change online", here->name);
+}
+
 static tide_status move_here(struct run *run)
 {
     struct drive_stage *stage = run->stage;
@@ -310,6 +381,11 @@ static tide_status move_here(struct run *run)
     struct drive_item *item = drive_find(&world->here, run->row);
     if (item == NULL || !here_as_planned(run))
         return TIDE_SUPERSEDED;
+    if (run->action->copy_of != 0 && stage->plant != PLANT_COPY_UNGATED &&
+        !online_is_planned(run, run->action->copy_of))
+        return TIDE_SUPERSEDED; /* an echo of an old version makes no copy */
+    if (run->action->copy_of != 0)
+        check_copy(run, item);
     const uint64_t parent = run->action->step_aside ? item->parent : run->parent_row;
     before_effect(stage, item, false);
     if (parent == 0 || !drive_move(&world->here, run->row, parent, run->name)) {
@@ -325,17 +401,51 @@ static tide_status move_here(struct run *run)
     uint64_t store_parent = run->store_parent_row;
     if (run->action->step_aside)
         store_parent =
-            ask(stage, "SELECT parent FROM drive_local WHERE row = ?1", run->action->row);
+            drive_ask(stage, "SELECT parent FROM drive_@_local WHERE row = ?1", run->action->row);
     char aside[DRIVE_NAME_BYTES] = "";
     if (run->action->step_aside)
         (void)tide_rows_copy(drive_db(stage), "sim", aside, sizeof aside, NULL,
-                             "SELECT aside FROM drive_local WHERE row = ?1", run->action->row);
+                             "SELECT aside FROM drive_@_local WHERE row = ?1", run->action->row);
     TIDE_TRY(tide_drive_local_moved(drive_db(stage), run->action->row, store_parent,
                                     tide_text_of(run->name), run->err));
     if (run->action->step_aside)
         return tide_drive_aside_local(drive_db(stage), run->action->row, tide_text_of(aside),
                                       run->err);
     return run->action->item == 0 ? TIDE_OK : commit(run, run->action->item, run->action->row, 0);
+}
+
+/* Whether the file or folder that both sides agreed on is where it was here; `seen`: as far as can be
+ * seen. */
+static bool at_own_path(struct run *run, bool seen)
+{
+    struct drive_stage *stage = run->stage;
+    struct drive_side *here = &stage->world->here;
+    char name[DRIVE_NAME_BYTES] = "";
+    if (tide_rows_copy(drive_db(stage), "sim", name, sizeof name, NULL,
+                       "SELECT local_name FROM drive_@_base WHERE item = ?1",
+                       run->action->item) != TIDE_OK)
+        return false;
+    const uint64_t up =
+        drive_ask(stage, "SELECT parent FROM drive_@_base WHERE item = ?1", run->action->item);
+    const uint64_t row =
+        up == TIDE_DRIVE_ROOT
+            ? TIDE_DRIVE_ROOT
+            : drive_world_row(stage,
+                              drive_ask(stage, "SELECT row FROM drive_@_base WHERE item = ?1", up));
+    const struct drive_item *item = row == 0 ? NULL : drive_child(here, row, name);
+    if (item == NULL || strcmp(item->name, name) != 0)
+        return false;
+    const uint64_t inode = item->inode != 0 ? item->inode : item->birth;
+    return !(seen && drive_is_beneath(here, row, stage->unmounted)) &&
+           inode == drive_ask(stage, "SELECT inode FROM drive_@_base WHERE item = ?1",
+                              run->action->item);
+}
+
+static bool believed_gone(const struct run *run)
+{
+    struct drive_stage *stage = run->stage;
+    return stage->plant == PLANT_LOCK_BELIEVED && stage->locked != 0 &&
+           drive_is_beneath(&stage->world->online, run->item, stage->locked);
 }
 
 static tide_status remove_one(struct run *run, bool online)
@@ -347,9 +457,12 @@ static tide_status remove_one(struct run *run, bool online)
     const bool checked = stage->plant != PLANT_DELETE_UNCHECKED;
     if (item == NULL || (checked && (online ? !online_as_planned(run) : !here_as_planned(run))))
         return TIDE_SUPERSEDED;
-    /* S12: the other side is asked again. */
-    if (!online && drive_find(&stage->world->online, run->item) != NULL)
+    /* S12, S13: the other side is asked again. */
+    const bool alive = !online && drive_find(&stage->world->online, run->item) != NULL;
+    if (online ? at_own_path(run, true) : alive && !believed_gone(run))
         return TIDE_SUPERSEDED;
+    if (online ? at_own_path(run, false) : alive)
+        tide_sim_fail(stage->sim, "DRI4: %s is deleted, but is on the other side", item->name);
     if (has_children(side, id) && stage->plant != PLANT_RECURSIVE_DELETE)
         return TIDE_SUPERSEDED; /* S18 */
     if (!online)
@@ -377,9 +490,9 @@ static tide_status record_aside(struct run *run)
         (online ? !online_as_planned(run) : !here_as_planned(run)))
         return TIDE_OK;
     const char *sql =
-        online ? "SELECT count(*) FROM drive_remote WHERE item = ?1 AND aside IS NOT NULL"
-               : "SELECT count(*) FROM drive_local WHERE row = ?1 AND aside IS NOT NULL";
-    if (ask(run->stage, sql, online ? run->action->item : run->action->row) > 0)
+        online ? "SELECT count(*) FROM drive_@_remote WHERE item = ?1 AND aside IS NOT NULL"
+               : "SELECT count(*) FROM drive_@_local WHERE row = ?1 AND aside IS NOT NULL";
+    if (drive_ask(run->stage, sql, online ? run->action->item : run->action->row) > 0)
         return TIDE_OK;
     return online ? tide_drive_aside_remote(drive_db(run->stage), run->action->item,
                                             tide_text_of(item->name), run->err)
@@ -421,7 +534,7 @@ tide_status drive_finish_upload(struct drive_stage *stage, tide_error *err)
 {
     struct run run = {.stage = stage, .action = &stage->upload, .err = err};
     const uint64_t content = stage->upload_content;
-    run.item = content == 0 ? 0 : world_item(stage, stage->upload.item);
+    run.item = content == 0 ? 0 : drive_world_item(stage, stage->upload.item);
     const struct drive_item *online = drive_find(&stage->world->online, run.item);
     if (content == 0 || online == NULL || online->content != content) {
         stage->upload_content = 0;
@@ -440,24 +553,61 @@ tide_status drive_finish_upload(struct drive_stage *stage, tide_error *err)
     return rc == TIDE_SUPERSEDED ? TIDE_OK : rc;
 }
 
+/* On a disk that is gone for now. */
+static bool is_out_of_reach(const struct run *run)
+{
+    struct drive_stage *stage = run->stage;
+    return stage->unmounted != 0 &&
+           (tide_drive_verb_is_local(run->action->verb) || run->row != 0) &&
+           (drive_is_beneath(&stage->world->here, run->row, stage->unmounted) ||
+            drive_is_beneath(&stage->world->here, run->parent_row, stage->unmounted));
+}
+
+/* Why the call fails; NULL: it does not. */
+static const char *failure_of(const struct run *run)
+{
+    struct drive_stage *stage = run->stage;
+    struct drive_side *online = &stage->world->online;
+    const tide_drive_verb verb = run->action->verb;
+    const struct drive_item *item = drive_find(online, run->item);
+    if (stage->locked != 0 && (tide_drive_verb_is_remote(verb) || verb == TIDE_DRIVE_DOWN) &&
+        (drive_is_beneath(online, run->item, stage->locked) ||
+         drive_is_beneath(online, run->parent_item, stage->locked)))
+        return "access denied";
+    if (stage->bad != 0 && verb == TIDE_DRIVE_DOWN && item != NULL && item->content == stage->bad)
+        return "the hash does not fit";
+    if (run->action->bytes > 0 && drive_happens(stage, F25_ONE_500, 15))
+        return "server error 500";
+    if (verb == TIDE_DRIVE_DOWN && drive_happens(stage, F16_DISK_FULL, 25))
+        return "no space left on device";
+    return NULL;
+}
+
+static tide_status owe(const struct run *run, const char *failure)
+{
+    const struct tide_drive_owed owed = {.item = run->action->item,
+                                         .row = run->action->row,
+                                         .verb = run->action->verb,
+                                         .name = run->action->name,
+                                         .error = tide_text_of(failure),
+                                         .attempts = 1,
+                                         .next_ms = run->stage->world->now_ms + 5000};
+    return tide_drive_owe(drive_db(run->stage), &owed, run->err);
+}
+
 tide_status drive_carry_out(struct drive_stage *stage, const struct tide_drive_action *action,
                             const struct tide_drive_trees *trees, tide_error *err)
 {
     struct run run = {.stage = stage, .action = action, .trees = trees, .err = err};
     (void)snprintf(run.name, sizeof run.name, "%.*s", (int)action->name.bytes, action->name.data);
-    run.item = world_item(stage, action->item);
+    run.item = drive_world_item(stage, action->item);
     run.row = drive_world_row(stage, action->row);
     find_parent(&run);
-    const bool transfers = action->bytes > 0;
-    if (transfers && drive_happens(stage, F25_ONE_500, 15)) {
-        const struct tide_drive_owed owed = {.item = action->item,
-                                             .row = action->row,
-                                             .verb = action->verb,
-                                             .name = action->name,
-                                             .error = TIDE_TEXT("server error 500"),
-                                             .attempts = 1};
-        return tide_drive_owe(drive_db(stage), &owed, err);
-    }
+    if (is_out_of_reach(&run))
+        return TIDE_SUPERSEDED;
+    const char *failure = failure_of(&run);
+    if (failure != NULL)
+        return owe(&run, failure);
     if (action->step_aside)
         TIDE_TRY(record_aside(&run));
     TIDE_TRY(tide_db_exec(&stage->db, "BEGIN IMMEDIATE", err));

@@ -49,8 +49,58 @@ void drive_seen_of(struct drive_stage *stage, const struct drive_item *item,
         .ctag = drive_happens(stage, F32_TAG_ALONE, 20) ? TIDE_TEXT("c2") : TIDE_TEXT("c"),
         .kind = item->kind,
         .state = item->alive ? TIDE_DRIVE_REMOTE_LIVE : TIDE_DRIVE_REMOTE_GONE,
-        .content = {.bytes = item->content == 0 ? 0 : 10 + item->content % 3, .has_qxh = true}};
-    memcpy(seen_out->content.qxh, &item->content, sizeof item->content);
+        .content = drive_content(stage, item->content, false)};
+    if (item->alive && item->id == stage->locked)
+        seen_out->state = TIDE_DRIVE_REMOTE_SKIPPED;
+}
+
+/* ---- what happens to a drive online by itself ---- */
+
+/* Tells the folder and all beneath it again. */
+static void tell_again(struct drive_stage *stage, uint64_t folder)
+{
+    drive_feed_look(stage);
+    for (size_t i = 0; i < stage->shadow_count; i++)
+        if (drive_is_beneath(&stage->world->online, stage->shadow[i].id, folder))
+            stage->versions[i] = ++stage->feed_clock;
+}
+
+/* F36: a folder may not be read for a while: a vault that locks, a share that is lost. */
+static void locks(struct drive_stage *stage)
+{
+    struct drive_side *online = &stage->world->online;
+    uint64_t seen = 0, pick = 0;
+    if (stage->locked != 0) {
+        const uint64_t was = stage->locked;
+        if (stage->calm || tide_rng_chance(&stage->rng, 1, 3) || drive_find(online, was) == NULL) {
+            stage->locked = 0;
+            tell_again(stage, was);
+        }
+        return;
+    }
+    for (size_t i = 0; i < online->count; i++)
+        if (online->items[i].alive && online->items[i].kind == TIDE_DRIVE_FOLDER &&
+            tide_rng_chance(&stage->rng, 1, ++seen))
+            pick = online->items[i].id;
+    if (pick != 0 &&
+        drive_happens(stage, F36_LOCKED, stage->plant == PLANT_LOCK_BELIEVED ? 3 : 20)) {
+        stage->locked = pick;
+        tell_again(stage, pick);
+    }
+}
+
+/* F33: the server changes a file some time after it was uploaded (D40). */
+static void rewrites(struct drive_stage *stage)
+{
+    struct drive_item *item = drive_find(&stage->world->online, stage->rewrites);
+    stage->rewrites = 0;
+    if (item == NULL || stage->world->next_content >= DRIVE_CONTENTS_MAX - 8)
+        return;
+    tide_sim_note(stage->sim, "server rewrites %s %" PRIu64 " = %" PRIu64, item->name, item->id,
+                  stage->world->next_content);
+    stage->totals.faults[F33_REWRITTEN]++;
+    stage->replaced[item->content] = stage->replaced[stage->rewritten[item->content]] = true;
+    item->content = stage->world->next_content++;
 }
 
 struct feed {
@@ -74,6 +124,9 @@ static void collect(struct drive_stage *stage, uint64_t token, bool full, struct
         const struct drive_item *item = &stage->shadow[i];
         if (full ? !item->alive : stage->versions[i] <= token)
             continue;
+        if (item->alive && stage->locked != 0 && item->id != stage->locked &&
+            drive_is_beneath(&stage->world->online, item->id, stage->locked))
+            continue; /* not listed */
         /* These two are repaired by the next full listing, which would hide a lost token too. */
         const bool token_plant =
             stage->plant == PLANT_TOKEN_FIRST || stage->plant == PLANT_EMPTY_TOKEN;
@@ -89,8 +142,13 @@ static void collect(struct drive_stage *stage, uint64_t token, bool full, struct
         }
         if (!full && item->alive && stage->previous[i].alive &&
             drive_happens(stage, F31_ECHO, 20)) {
-            push(stage, feed,
-                 &stage->previous[i]); /* as it was; the truth comes with a later round */
+            const struct drive_item *was = &stage->previous[i];
+            push(stage, feed, was); /* as it was; the truth comes with a later round */
+            /* What is new in a folder that an echo puts into a dead one dies with it, and comes back
+             * only with a full listing (src/drive/README.md). */
+            if (was->kind == TIDE_DRIVE_FOLDER && was->parent != TIDE_DRIVE_ROOT && !token_plant &&
+                drive_find(&stage->world->online, was->parent) == NULL)
+                stage->lost_tombstone = true;
             stage->versions[i] = ++stage->feed_clock;
             continue;
         }
@@ -120,7 +178,7 @@ static tide_status give_page(struct drive_stage *stage, const struct feed *feed,
 {
     if (stage->plant == PLANT_TOKEN_FIRST && *delta != '\0') {
         char sql[128];
-        (void)snprintf(sql, sizeof sql, "UPDATE drive_state SET delta_link = '%s', round = 0",
+        (void)snprintf(sql, sizeof sql, "UPDATE drive_1_state SET delta_link = '%s', round = 0",
                        delta);
         TIDE_TRY(tide_db_exec(&stage->db, sql, err));
         if (drive_may_die(stage, F1_BETWEEN_PAGES))
@@ -131,7 +189,7 @@ static tide_status give_page(struct drive_stage *stage, const struct feed *feed,
                                      tide_text_of(delta), stage->world->now_ms, err);
     if (rc == TIDE_OK && stage->plant == PLANT_EMPTY_TOKEN && *delta != '\0' && feed->count == 0) {
         char sql[128];
-        (void)snprintf(sql, sizeof sql, "UPDATE drive_state SET delta_link = '%s'", delta);
+        (void)snprintf(sql, sizeof sql, "UPDATE drive_1_state SET delta_link = '%s'", delta);
         rc = tide_db_exec(&stage->db, sql, err);
     }
     return in_transaction(stage, rc, err);
@@ -166,7 +224,8 @@ static tide_status complete_items(struct drive_stage *stage, tide_error *err)
         struct tide_drive_seen seen;
         char texts[2][32];
         uint64_t number = 0;
-        if (item == NULL)
+        if (item == NULL || (stage->locked != 0 && item->id != stage->locked &&
+                             drive_is_beneath(&stage->world->online, item->id, stage->locked)))
             continue;
         drive_seen_of(stage, item, &seen, texts);
         TIDE_TRY(tide_db_exec(&stage->db, "BEGIN IMMEDIATE", err));
@@ -181,8 +240,11 @@ tide_status drive_observe_online(struct drive_stage *stage, tide_error *err)
 {
     static struct feed feed;
     struct tide_drive_feed state;
+    rewrites(stage);
+    locks(stage);
     TIDE_TRY(tide_drive_feed_read(drive_db(stage), &state, err));
-    const bool gone = drive_happens(stage, F27_GONE_TOKEN, 25);
+    const bool gone =
+        drive_happens(stage, F27_GONE_TOKEN, stage->plant == PLANT_LOCK_BELIEVED ? 3 : 25);
     const bool full = state.delta_link[0] == '\0' || gone ||
                       (stage->calm && stage->lost_tombstone) ||
                       state.round >= TIDE_DRIVE_ROUND_FULL;

@@ -86,7 +86,7 @@ static bool seed_start(struct campaign *campaign, struct slot *slot)
 static void rule_find(struct seeds *seeds, const char *line)
 {
     for (const char *at = strchr(line, ' '); at != NULL; at = strchr(at + 1, ' ')) {
-        const size_t letters = strspn(at + 1, "DEIMPRS"); /* SIM, MSIM, PER, DRI */
+        const size_t letters = strspn(at + 1, "DEIMPRST"); /* SIM, MSIM, PER, DRI, DTR */
         if (letters < 3 || strspn(at + 1 + letters, "0123456789") == 0)
             continue;
         (void)snprintf(seeds->why, sizeof seeds->why, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);

@@ -166,6 +166,21 @@ json_t *tide_sim_cloud_ask(tide_sim_cloud *cloud, const char *method, const char
     return value;
 }
 
+tide_buf tide_sim_cloud_text(tide_sim_cloud *cloud, tide_sim *sim, const char *target)
+{
+    const struct box_request request = {
+        .verb = BOX_GET, .target = tide_text_of(target), .origin = TIDE_TEXT("http://provider")};
+    struct box_answer answer;
+    tide_buf text = tide_buf_heap((size_t)1 << 28);
+    box_answer_init(&answer);
+    box_cloud_serve(cloud->box, &request, tide_sim_net_unix_ms(sim), &answer);
+    if (answer.status / 100 != 2 ||
+        tide_buf_add(&text, answer.body.data, answer.body.bytes) != TIDE_OK)
+        tide_sim_fail(sim, "the cloud says %d to GET %s", answer.status, target);
+    box_answer_done(&answer);
+    return text;
+}
+
 json_t *tide_sim_cloud_control(tide_sim_cloud *cloud, tide_sim *sim, const char *method,
                                const char *target, tide_text body)
 {

@@ -36,6 +36,8 @@ json_t *tide_sim_cloud_ask(tide_sim_cloud *cloud, const char *method, const char
 /* The same; an answer other than 2xx fails the simulation. */
 json_t *tide_sim_cloud_control(tide_sim_cloud *cloud, tide_sim *sim, const char *method,
                                const char *target, tide_text body);
+/* A GET whose answer is text; the caller's to free. */
+tide_buf tide_sim_cloud_text(tide_sim_cloud *cloud, tide_sim *sim, const char *target);
 /* Adds a user with a mailbox as of now, and a token. */
 box_mailbox *tide_sim_cloud_user(tide_sim_cloud *cloud, tide_sim *sim, const char *email,
                                  const char *token, struct box_mailbox_options mailbox);

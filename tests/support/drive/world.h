@@ -17,6 +17,8 @@ struct drive_item {
     char was_name[DRIVE_NAME_BYTES]; /* while stepped aside */
     uint64_t content;
     uint64_t birth; /* of local rows: with id, the identity; an edit by rename makes a new one */
+    uint64_t inode; /* of local rows; 0: the number of its birth */
+    uint64_t mtime_ns, ctime_ns;
     tide_drive_kind kind;
     bool alive, stepped, unsure, skipped, forgotten, no_hash;
 };

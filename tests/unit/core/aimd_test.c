@@ -31,7 +31,7 @@ static uint64_t climb_ms(tide_aimd *aimd, uint64_t now_ms)
 
 TEST(the_climb_after_one_cut_takes_less_than_a_minute_in_every_profile)
 {
-    static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
+    static const char *const names[] = {"gmail", "console", "onedrive", "chat", "default"};
     for (int i = 0; i < 5; i++) {
         const struct tide_governor_profile profile = profile_named(names[i]);
         tide_aimd aimd;
@@ -128,7 +128,7 @@ TEST(a_failed_trial_of_many_workers_ends_at_the_minimum)
 
 TEST(random_answers_keep_the_bounds)
 {
-    static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
+    static const char *const names[] = {"gmail", "console", "onedrive", "chat", "default"};
     for (uint64_t seed = 1; seed <= 10; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         const struct tide_governor_profile profile = profile_named(names[seed % 5]);

@@ -38,6 +38,8 @@ struct referee_options {
     uint64_t storm_to_ms;
     uint32_t storm_names_ms;  /* ... naming at most this time; 0: none */
     uint32_t clicks_every_ms; /* a call at level 1 so often; 0: never */
+    bool names_room;          /* a refusal names the whole seconds until there is room */
+    bool by_jobs;             /* no more calls at once than jobs may run, all of them small */
 };
 
 struct referee_report {
@@ -53,6 +55,7 @@ struct referee_report {
     uint64_t storm_calls;
     uint64_t clicks;
     uint64_t click_wait_ms_max;
+    uint64_t early; /* sent before the time that an answered refusal had named */
     double share;
 };
 
@@ -100,6 +103,7 @@ struct referee {
     tide_buf disk_text;
     uint64_t six_seconds_from_us;
     uint64_t six_seconds_units;
+    uint64_t wait_until_us; /* as refusals named it */
 };
 
 static inline uint64_t referee_ms(const struct referee *self)
@@ -164,6 +168,9 @@ static inline void referee_count(struct referee *self, struct referee_call *call
         self->report.crossed++;
         self->report.refused++;
         call->refused = true;
+        const uint64_t room_us = self->counts[self->counts_head].at_us + 60000000 - at_us;
+        if (self->options.names_room)
+            call->retry_after_ms = (uint32_t)((room_us / 1000000 + 1) * 1000);
     }
     if (referee_in_storm(self)) {
         const uint64_t left_ms = self->options.storm_to_ms - self->now_us / 1000;
@@ -187,6 +194,9 @@ static inline void referee_answer(struct referee *self, struct referee_call *cal
         .retry_after_ms = call->retry_after_ms,
     };
     tide_governor_answered(self->governor, referee_ms(self), &answer, &self->rng);
+    const uint64_t until_us = self->now_us + call->retry_after_ms * 1000ull;
+    if (call->refused && until_us > self->wait_until_us)
+        self->wait_until_us = until_us;
     self->try_us = self->now_us; /* news: ask again */
 }
 
@@ -222,7 +232,18 @@ static inline void referee_send(struct referee *self, uint32_t units)
         .answer_us = self->now_us + latency_us,
         .units = units,
     };
+    self->report.early += self->now_us + 1000 < self->wait_until_us; /* our clock is in ms */
     referee_note_sent(self, units);
+}
+
+static inline bool referee_may(struct referee *self)
+{
+    uint64_t in_flight = 0;
+    if (!self->options.by_jobs)
+        return true;
+    for (int i = 0; i < REFEREE_CALLS_MAX; i++)
+        in_flight += self->calls[i].used && !self->calls[i].orphan;
+    return in_flight < tide_governor_jobs_max(self->governor, referee_ms(self));
 }
 
 static inline void referee_try(struct referee *self)
@@ -239,9 +260,13 @@ static inline void referee_try(struct referee *self)
         referee_send(self, self->options.call_units);
     }
     uint64_t later_ms = UINT64_MAX;
-    while (tide_governor_charge(self->governor, referee_ms(self), self->options.level,
+    while (referee_may(self) &&
+           tide_governor_charge(self->governor, referee_ms(self), self->options.level,
                                 self->options.call_units, &later_ms) == TIDE_OK)
         referee_send(self, self->options.call_units);
+    if (self->options.by_jobs) /* an open breaker lets jobs run by time alone */
+        later_ms =
+            referee_min(later_ms, tide_governor_wake_at_ms(self->governor, referee_ms(self)));
     self->try_us = referee_timer_us(
         self, self->click_us != UINT64_MAX ? referee_min(again_ms, later_ms) : later_ms);
 }
@@ -272,6 +297,8 @@ static inline void referee_start(struct referee *self)
     self->report.lives++;
     TIDE_ASSERT(tide_governor_new(&self->profile, referee_ms(self), tide_mem_heap(),
                                   &self->governor) == TIDE_OK);
+    if (self->options.by_jobs)
+        tide_governor_demand(self->governor, &(struct tide_demand){.jobs = 10000, .small = 10000});
     if (self->disk_text.bytes > 0) {
         struct tide_governor_saved saved;
         TIDE_ASSERT(tide_governor_saved_parse(tide_buf_text(&self->disk_text), &saved) == TIDE_OK);

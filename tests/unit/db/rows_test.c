@@ -4,6 +4,7 @@
 #include "support/heap.h"
 
 #include <libpq-fe.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -283,7 +284,7 @@ CASE(a_kept_statement_is_used_again_and_shows_nothing_of_before)
     assert_int_equal(kept.count, 0);
 }
 
-CASE(statements_beyond_the_bound_are_not_kept)
+CASE(statements_beyond_the_bound_replace_the_oldest)
 {
     struct tide_rows_kept kept = {.count = 0};
     tide_rows keeping = *rows;
@@ -299,7 +300,86 @@ CASE(statements_beyond_the_bound_are_not_kept)
             assert_int_equal(tide_rows_get_u64(&stmt, 0), i);
         }
     assert_int_equal(kept.count, TIDE_ROWS_KEPT_MAX);
+    bool last = false;
+    for (size_t i = 0; i < kept.count; i++)
+        last = last || strcmp(sqlite3_sql(kept.list[i].stmt),
+                              textf("SELECT %d", TIDE_ROWS_KEPT_MAX + 4)) == 0;
+    assert_true(last);
     tide_rows_kept_done(&kept); /* the teardown finds whatever is left */
+}
+
+/* ---- numbered tables ---- */
+
+static const char numbered_tables[] =
+    "CREATE TABLE IF NOT EXISTS test_@_item(id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;"
+    "CREATE INDEX IF NOT EXISTS test_@_item_name ON test_@_item(name);";
+
+CASE(each_number_has_tables_of_its_own)
+{
+    static const uint32_t numbers[] = {1, 12, UINT32_MAX};
+    for (size_t i = 0; i < 3; i++) {
+        tide_rows one = *rows;
+        bool has = true;
+        one.number = numbers[i];
+        OK(tide_rows_has(one, "test_@_item", WHAT, &has, err));
+        assert_false(has);
+        OK(tide_rows_tables(one, numbered_tables, WHAT, err));
+        OK(tide_rows_tables(one, numbered_tables, WHAT, err));
+        OK(tide_rows_has(one, "test_@_item", WHAT, &has, err));
+        assert_true(has);
+        OK(tide_rows_has(one, "test_@_item_name", WHAT, &has, err));
+        assert_true(has);
+        /* Literals too: a name may be a value.  Values stay as they are. */
+        OK(tide_rows_do(one, WHAT, err,
+                        "INSERT INTO test_@_item(name) SELECT 'test_@_item'"
+                        " WHERE NOT EXISTS (SELECT 1 FROM test_@_item WHERE test_@_item.name = ?1)",
+                        "a@b"));
+    }
+    for (size_t i = 0; i < 3; i++) {
+        tide_rows one = *rows;
+        uint64_t count = 0;
+        one.number = numbers[i];
+        OK(tide_rows_number(one, WHAT, &count, err,
+                            "SELECT count(*) FROM test_@_item WHERE name = ?1",
+                            textf("test_%u_item", numbers[i])));
+        assert_int_equal(count, 1);
+    }
+}
+
+/* Kept statements of two numbers are two. */
+CASE(a_kept_statement_is_of_its_number)
+{
+    struct tide_rows_kept kept = {.count = 0};
+    if (rows->sqlite == NULL)
+        return;
+    for (uint32_t turn = 0; turn < 4; turn++) {
+        tide_rows one = *rows;
+        uint64_t count = 7;
+        one.kept = &kept;
+        one.number = 1 + turn % 2;
+        OK(tide_rows_tables(one, numbered_tables, WHAT, err));
+        OK(tide_rows_do(one, WHAT, err, "INSERT INTO test_@_item(name) VALUES('x')"));
+        OK(tide_rows_number(one, WHAT, &count, err, "SELECT count(*) FROM test_@_item"));
+        assert_int_equal(count, 1 + turn / 2);
+    }
+    assert_int_equal(kept.count, 4);
+    tide_rows_kept_done(&kept);
+}
+
+/* A statement of a numbered table without a number is a bug: the program ends. */
+CASE(a_number_that_is_missing_is_a_bug)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        tide_rows_stmt stmt;
+        (void)signal(SIGABRT, SIG_DFL);
+        (void)close(STDERR_FILENO);
+        (void)tide_rows_prepare(*rows, "SELECT 1 FROM test_@_item", WHAT, &stmt, NULL);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
 /* ---- PostgreSQL alone ---- */

@@ -22,11 +22,13 @@ struct fixture {
     sqlite3 *handle;
     tide_rows db;
     tide_error err;
-    uint64_t scan_number, hashed;
+    uint64_t hashed;
     uint64_t clock_ns; /* added to the wall clock */
     bool complete;
     unsigned skips[8];
     bool folder_vanishes, root_vanishes; /* as soon as "d" was seen */
+    unsigned folders_read, slices;
+    size_t written; /* differences */
     tide_ignore *ignore;
 };
 
@@ -38,30 +40,31 @@ static void put_file(struct fixture *f, const char *path, const char *text)
     (void)fclose(file);
 }
 
-static tide_status known(void *arg, uint64_t parent, tide_text name, struct tide_drive_found *found,
-                         tide_error *err)
+/* A connection that reads sees what is written; here both are one. */
+static tide_status write_slice(void *arg, struct tide_drive_difference *list, size_t count,
+                               tide_error *err)
 {
     struct fixture *f = arg;
-    return tide_drive_scan_known(f->db, parent, name, found, err);
+    f->slices++;
+    f->written += count;
+    return tide_drive_scan_write(f->db, list, count, 1000, err);
 }
 
-static tide_status put(void *arg, const struct tide_drive_found *found, uint64_t *row,
-                       tide_error *err)
+/* The rows of "d", the only folder, are read second, and then the folder is: in between it vanishes. */
+static int at_statement(unsigned type, void *arg, void *stmt, void *text)
 {
     struct fixture *f = arg;
-    if (f->folder_vanishes && tide_text_equal(found->name, TIDE_TEXT("d")))
+    (void)type;
+    (void)text;
+    if (strstr(sqlite3_sql(stmt), "ORDER BY name") == NULL || ++f->folders_read != 2)
+        return 0;
+    if (f->folder_vanishes)
         assert_int_equal(rename(textf("%s/d", f->root), textf("%s/away", f->dir)), 0);
-    if (f->root_vanishes && tide_text_equal(found->name, TIDE_TEXT("d"))) {
+    if (f->root_vanishes) {
         assert_int_equal(rename(f->root, textf("%s/away", f->dir)), 0);
         assert_int_equal(mkdir(f->root, 0700), 0);
     }
-    return tide_drive_scan_put(f->db, f->scan_number, found, row, err);
-}
-
-static tide_status read_folder(void *arg, uint64_t row, tide_error *err)
-{
-    struct fixture *f = arg;
-    return tide_drive_scan_read(f->db, f->scan_number, row, err);
+    return 0;
 }
 
 static void skipped(void *arg, tide_text path, tide_drive_skip why, tide_drive_refusal refusal)
@@ -72,9 +75,9 @@ static void skipped(void *arg, tide_text path, tide_drive_skip why, tide_drive_r
     f->skips[why]++;
 }
 
-static const struct tide_drive_scan_ops ops = {known, put, read_folder, skipped};
+static const struct tide_drive_scan_ops ops = {.write = write_slice, .skipped = skipped};
 
-static tide_status scan_now(struct fixture *f)
+static tide_status scan_folders(struct fixture *f, const tide_text *folders, size_t count)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
@@ -83,15 +86,21 @@ static tide_status scan_now(struct fixture *f)
                                          .ignore = f->ignore,
                                          .now_ns = (uint64_t)now.tv_sec * 1000000000u +
                                                    (uint64_t)now.tv_nsec + f->clock_ns,
+                                         .db = f->db,
                                          .ops = &ops,
-                                         .arg = f};
+                                         .arg = f,
+                                         .folders = folders,
+                                         .folders_count = count};
     memset(f->skips, 0, sizeof f->skips);
-    OK(tide_drive_scan_begin(f->db, &f->scan_number, &f->err));
+    f->folders_read = f->slices = 0;
+    f->written = 0;
     f->complete = false;
-    const tide_status rc =
-        tide_drive_scan(&scan, tide_mem_heap(), &f->complete, &f->hashed, &f->err);
-    OK(tide_drive_scan_end(f->db, f->scan_number, rc == TIDE_OK && f->complete, 1000, &f->err));
-    return rc;
+    return tide_drive_scan(&scan, tide_mem_heap(), &f->complete, &f->hashed, &f->err);
+}
+
+static tide_status scan_now(struct fixture *f)
+{
+    return scan_folders(f, NULL, 0);
 }
 
 static int setup(void **state)
@@ -103,7 +112,8 @@ static int setup(void **state)
     (void)snprintf(f->root, sizeof f->root, "%s/root", f->dir);
     assert_int_equal(mkdir(f->root, 0700), 0);
     assert_int_equal(sqlite3_open(":memory:", &f->handle), SQLITE_OK);
-    f->db.sqlite = f->handle;
+    f->db = (tide_rows){.sqlite = f->handle, .number = 1};
+    assert_int_equal(sqlite3_trace_v2(f->handle, SQLITE_TRACE_STMT, at_statement, f), SQLITE_OK);
     OK(tide_drive_store_tables(f->db, &f->err));
     OK(tide_drive_store_set_up(f->db, &home, &f->err));
     OK(tide_drive_marker_make(f->root, "marker", &f->err));
@@ -127,7 +137,7 @@ static uint64_t count(struct fixture *f, const char *where)
 {
     uint64_t number = 0;
     OK(tide_rows_number(f->db, "a test", &number, &f->err,
-                        textf("SELECT count(*) FROM drive_local WHERE %s", where)));
+                        textf("SELECT count(*) FROM drive_@_local WHERE %s", where)));
     return number;
 }
 
@@ -140,7 +150,9 @@ TEST_ON(a_tree_is_reported_as_it_is, struct fixture *f, setup, teardown)
     OK(scan_now(f));
     assert_true(f->complete);
     assert_int_equal(count(f, "state = 1"), 4); /* the marker is ours, not the user's */
-    assert_int_equal(count(f, "kind = 2 AND read_scan = scan"), 2);
+    assert_int_equal(count(f, "kind = 2"), 2);
+    assert_int_equal(f->folders_read, 3);
+    assert_int_equal(f->written, 4);
     assert_int_equal(f->hashed, 12);
     /* SHA-256 of "hello world". */
     assert_int_equal(count(f,
@@ -149,6 +161,8 @@ TEST_ON(a_tree_is_reported_as_it_is, struct fixture *f, setup, teardown)
                      1);
     OK(scan_now(f));
     assert_int_equal(f->hashed, 0); /* nothing changed: nothing is read */
+    assert_int_equal(f->slices, 0); /* and nothing is written */
+    assert_int_equal(f->folders_read, 3);
 }
 
 /* D14: written in the same moment as hashed. */
@@ -199,7 +213,7 @@ TEST_ON(the_content_of_an_unreadable_folder_is_unsure, struct fixture *f, setup,
     assert_true(f->complete);
     assert_int_equal(f->skips[TIDE_DRIVE_SKIP_UNREADABLE], 1);
     assert_int_equal(count(f, "state = 4"), 0);
-    assert_int_equal(count(f, "state = 3"), 1); /* x */
+    assert_int_equal(count(f, "state = 3"), 2); /* d and x */
 }
 
 /* The same for any user: the folder is there when it is listed, and not when it is opened. */
@@ -222,9 +236,196 @@ TEST_ON(a_disk_that_vanishes_during_a_scan_makes_it_incomplete, struct fixture *
     put_file(f, "d/y", "two");
     OK(scan_now(f));
     f->root_vanishes = true;
+    assert_int_equal(remove(textf("%s/x", f->root)), 0);
     OK(scan_now(f));
     assert_false(f->complete);
     assert_int_equal(count(f, "state = 4"), 0);
+    assert_int_equal(count(f, "state = 3"), 1); /* x: it may be on the disk that vanished */
+}
+
+/* The same without a disk that vanishes: then it is proved. */
+TEST_ON(what_is_missing_is_gone_when_the_scan_is_complete, struct fixture *f, setup, teardown)
+{
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/d/e", f->root), 0700), 0);
+    put_file(f, "x", "one");
+    put_file(f, "d/e/y", "two");
+    put_file(f, "z", "three");
+    OK(scan_now(f));
+    assert_int_equal(remove(textf("%s/x", f->root)), 0);
+    assert_int_equal(rename(textf("%s/d", f->root), textf("%s/away", f->dir)), 0);
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 4 AND gone_ms = 1000"), 4);
+    assert_int_equal(count(f, "state = 1"), 1);
+    /* It comes back with its rows, and what was hashed need not be hashed again. */
+    assert_int_equal(rename(textf("%s/away", f->dir), textf("%s/d", f->root)), 0);
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 1"), 4);
+    assert_int_equal(f->hashed, 0);
+}
+
+/* F13: what a mount inside of the root leaves behind is an empty folder, which is another one than before. */
+TEST_ON(an_empty_folder_in_place_of_a_full_one_proves_nothing, struct fixture *f, setup, teardown)
+{
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    put_file(f, "d/x", "one");
+    OK(scan_now(f));
+    assert_int_equal(rename(textf("%s/d", f->root), textf("%s/away", f->dir)), 0);
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    for (int i = 0; i < 2; i++) { /* and it stays so */
+        OK(scan_now(f));
+        assert_true(f->complete);
+        assert_int_equal(count(f, "state = 4"), 0);
+        assert_int_equal(count(f, "state = 3"), 2);
+    }
+    /* The disk is back. */
+    assert_int_equal(rmdir(textf("%s/d", f->root)), 0);
+    assert_int_equal(rename(textf("%s/away", f->dir), textf("%s/d", f->root)), 0);
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 1"), 2);
+    /* Other files in another folder: those that were there are gone. */
+    assert_int_equal(rename(textf("%s/d", f->root), textf("%s/away", f->dir)), 0);
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    put_file(f, "d/new", "two");
+    OK(scan_now(f));
+    assert_int_equal(count(f, "name = X'78' AND state = 4"), 1);
+    /* And so they are when the folder is emptied itself. */
+    assert_int_equal(remove(textf("%s/d/new", f->root)), 0);
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 4"), 2);
+}
+
+/* A folder that is a file now, and one that is ignored now. */
+TEST_ON(rows_beneath_what_is_no_folder_any_more, struct fixture *f, setup, teardown)
+{
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/i", f->root), 0700), 0);
+    put_file(f, "d/x", "one");
+    put_file(f, "i/y", "two");
+    OK(scan_now(f));
+    assert_int_equal(remove(textf("%s/d/x", f->root)), 0);
+    assert_int_equal(rmdir(textf("%s/d", f->root)), 0);
+    put_file(f, "d", "a file");
+    OK(tide_ignore_new(TIDE_TEXT("i\n"), tide_mem_heap(), &f->ignore, &f->err));
+    OK(scan_now(f));
+    assert_int_equal(count(f, "name = X'78' AND state = 4"), 1); /* x is gone */
+    assert_int_equal(count(f, "name = X'79' AND state = 3"), 1); /* of y nothing is known */
+    assert_int_equal(count(f, "name = X'69' AND state = 2"), 1);
+}
+
+/* What the watch tells: only these folders, and what is new in them. */
+TEST_ON(only_the_folders_that_changed_are_read, struct fixture *f, setup, teardown)
+{
+    static const tide_text d[] = {TIDE_TEXT("d")},
+                           both[] = {TIDE_TEXT("d/gone/deep"), TIDE_TEXT("d/new/deeper")};
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/d/gone", f->root), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/d/gone/deep", f->root), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/d/stays", f->root), 0700), 0);
+    put_file(f, "d/gone/deep/x", "one");
+    put_file(f, "d/stays/y", "two");
+    put_file(f, "top", "three");
+    OK(scan_now(f));
+    assert_int_equal(remove(textf("%s/top", f->root)), 0); /* not told: nobody looks */
+    assert_int_equal(remove(textf("%s/d/stays/y", f->root)), 0);
+    put_file(f, "d/z", "four");
+    OK(scan_folders(f, d, 1));
+    assert_int_equal(f->folders_read, 1);
+    assert_int_equal(count(f, "name = X'7a' AND state = 1"), 1); /* z */
+    assert_int_equal(count(f, "state = 4"), 0);
+
+    /* A folder that is no longer there is told by what is above it; a new one is read with all that is
+     * in it. */
+    assert_int_equal(rename(textf("%s/d/gone", f->root), textf("%s/away", f->dir)), 0);
+    assert_int_equal(mkdir(textf("%s/d/new", f->root), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/d/new/deeper", f->root), 0700), 0);
+    put_file(f, "d/new/deeper/file", "five");
+    OK(scan_folders(f, both, 2));
+    assert_true(f->complete);
+    assert_int_equal(count(f, "state = 4"), 3); /* gone, deep, x */
+    assert_int_equal(count(f, "state = 3"), 0);
+    assert_int_equal(count(f, "name = CAST('file' AS BLOB) AND state = 1"), 1);
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 4"), 5); /* top and y, too */
+}
+
+/* D24: a file stepped aside, another one took its name, and a crash came before that was recorded: in
+ * whatever order the directory lists them, the row goes with the file. */
+TEST_ON(a_file_that_stepped_aside_keeps_its_row, struct fixture *f, setup, teardown)
+{
+    static const char *const names[] = {"a", "m", "z", "Z", "0", "~"};
+    for (size_t i = 0; i < 6; i++) {
+        uint64_t row = 0, aside = 0;
+        put_file(f, names[i], "one");
+        OK(scan_now(f));
+        const char *sql =
+            textf("SELECT row FROM drive_@_local WHERE name = CAST('%s' AS BLOB)", names[i]);
+        OK(tide_rows_number(f->db, "a test", &row, &f->err, sql));
+        OK(tide_drive_aside_local(f->db, row, tide_text_of(names[i]), &f->err));
+        const char *away = textf("%s/tidemark-move-0000000%zu", f->root, i);
+        assert_int_equal(rename(textf("%s/%s", f->root, names[i]), away), 0);
+        put_file(f, names[i], "another");
+        OK(scan_now(f));
+        OK(tide_rows_number(f->db, "a test", &aside, &f->err,
+                            textf("SELECT row FROM drive_@_local WHERE name ="
+                                  " CAST('tidemark-move-0000000%zu' AS BLOB)"
+                                  " AND aside = CAST('%s' AS BLOB) AND bytes = 3",
+                                  i, names[i])));
+        assert_int_equal(aside, row);
+    }
+    assert_int_equal(count(f, "state = 1"), 12);
+    assert_int_equal(count(f, "state = 4"), 0);
+}
+
+/* The same with folders: what is in the one that stepped aside is not missing in the other. */
+TEST_ON(a_folder_that_stepped_aside_keeps_what_is_in_it, struct fixture *f, setup, teardown)
+{
+    uint64_t row = 0;
+    assert_int_equal(mkdir(textf("%s/c", f->root), 0700), 0);
+    put_file(f, "c/inside", "one");
+    OK(scan_now(f));
+    OK(tide_drive_folder_at(f->db, TIDE_TEXT("c"), &row, &f->err));
+    OK(tide_drive_aside_local(f->db, row, TIDE_TEXT("c"), &f->err));
+    assert_int_equal(rename(textf("%s/c", f->root), textf("%s/tidemark-move-00000001", f->root)),
+                     0);
+    for (int other = 0; other < 2;
+         other++) { /* first alone, then with another folder of that name */
+        if (other == 1) {
+            OK(tide_drive_local_moved(f->db, row, TIDE_DRIVE_ROOT, TIDE_TEXT("c"), &f->err));
+            OK(tide_drive_aside_local(f->db, row, TIDE_TEXT("c"), &f->err));
+            assert_int_equal(mkdir(textf("%s/c", f->root), 0700), 0);
+            put_file(f, "c/other", "two");
+        }
+        OK(scan_now(f));
+        assert_int_equal(count(f, "state = 4"), 0);
+        assert_int_equal(count(f, textf("name = CAST('inside' AS BLOB) AND state = 1 AND parent ="
+                                        " %" PRIu64,
+                                        row)),
+                         1);
+        assert_int_equal(count(f, "state = 1"), other ? 4 : 2);
+        OK(scan_now(f));
+        assert_int_equal(f->slices, 0);
+    }
+}
+
+/* More than a slice holds, in folders that are all new: each is written after its folder. */
+TEST_ON(a_large_new_tree_is_written_in_slices, struct fixture *f, setup, teardown)
+{
+    enum { FOLDERS = 60, FILES = 60 };
+    for (int i = 0; i < FOLDERS; i++) {
+        assert_int_equal(mkdir(textf("%s/f%d", f->root, i), 0700), 0);
+        assert_int_equal(mkdir(textf("%s/f%d/sub", f->root, i), 0700), 0);
+        for (int k = 0; k < FILES; k++)
+            put_file(f, textf("f%d/sub/%d", i, k), "x");
+    }
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 1"), FOLDERS * (FILES + 2));
+    assert_in_range(f->slices, 4, 8); /* not one for each folder */
+    assert_int_equal(count(f, "kind = 1 AND parent IN (SELECT row FROM drive_1_local"
+                              " WHERE name = CAST('sub' AS BLOB))"),
+                     FOLDERS * FILES);
+    OK(scan_now(f));
+    assert_int_equal(f->slices, 0);
 }
 
 TEST_ON(what_is_no_file_or_has_a_refused_name_is_shown_and_skipped, struct fixture *f, setup,
@@ -279,12 +480,12 @@ TEST_ON(a_file_that_is_deleted_is_in_the_trash, struct fixture *f, setup, teardo
     OK(tide_folder_look(root, TIDE_TEXT("x"), &entry, &f->err));
     struct tide_drive_trash trash = {.root = root, .path = f->root, .now_unix_ms = 1777863721000};
     OK(tide_drive_trash_file(&trash, root, TIDE_TEXT_NONE, TIDE_TEXT("x"), &entry, &f->err));
-    assert_int_equal(stat(textf("%s/" TIDE_DRIVE_TRASH "/x", f->root), &info), 0);
+    assert_int_equal(stat(textf("%s/" TIDE_DRIVE_TRASH "/2026-05-04/x", f->root), &info), 0);
     /* A second one of that name does not replace the first; then a desktop's trash. */
     put_file(f, "x", "two");
     OK(tide_folder_look(root, TIDE_TEXT("x"), &entry, &f->err));
     OK(tide_drive_trash_file(&trash, root, TIDE_TEXT_NONE, TIDE_TEXT("x"), &entry, &f->err));
-    assert_int_equal(stat(textf("%s/" TIDE_DRIVE_TRASH "/x.2", f->root), &info), 0);
+    assert_int_equal(stat(textf("%s/" TIDE_DRIVE_TRASH "/2026-05-04/x.2", f->root), &info), 0);
     const char *desktop = textf("%s/Trash", f->dir);
     assert_int_equal(mkdir(desktop, 0700), 0);
     assert_int_equal(mkdir(textf("%s/files", desktop), 0700), 0);
@@ -338,4 +539,5 @@ TEST_ON(both_hashes_are_made_in_one_pass, struct fixture *f, setup, teardown)
 TEST_ON(the_marker_is_made_once, struct fixture *f, setup, teardown)
 {
     assert_int_equal(tide_drive_marker_make(f->root, "other", &f->err), TIDE_EXISTS);
+    assert_int_equal(access(textf("%s/.tidemark-root.partial", f->root), F_OK), -1);
 }

@@ -650,6 +650,36 @@ OPENED(failed_jobs_of_which_nothing_is_left_become_done)
     assert_int_equal(get(&failing.tries), 4);
 }
 
+/* More than one slice of them; those of others stay. */
+OPENED(jobs_that_wait_and_are_over_become_done)
+{
+    enum { JOBS = 1200 };
+    struct over over = {.payload = "{\"n\":1}"};
+    uint64_t ran = 0;
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
+    uint32_t account = new_account(f, "ada", NULL), other = new_account(f, "bob", NULL);
+    uint64_t first = 0, kept[3];
+    for (int i = 0; i < JOBS; i++) {
+        uint64_t id = ENQUEUE(f, .kind = kind, .account = account,
+                              .payload = i % 2 == 0 ? "{\"n\":1}" : "{\"n\":2}");
+        first = i == 0 ? id : first;
+    }
+    kept[0] = ENQUEUE(f, .kind = kind, .account = other, .payload = "{\"n\":1}");
+    kept[1] = ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"n\":3}");
+    kept[2] = ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"n\":3}", .needs = &first,
+                      .needs_count = 1);
+    OK(tide_end_waiting(f->engine, account, is_over, &over, err));
+    assert_int_equal(over.asked, JOBS + 2);
+    assert_int_equal(over.failed_ms, 0);
+    assert_int_equal(row_state(f, first), 2);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(row_state(f, kept[i]), 0);
+    run_all(f); /* also what needed one of them */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(row_state(f, kept[i]), 2);
+    assert_int_equal(get(&ran), JOBS / 2 + 3);
+}
+
 OPENED(what_was_blocked_is_still_blocked_after_a_restart)
 {
     struct failing failing = {.status = TIDE_PERMANENT};

@@ -3,6 +3,7 @@
 #include "engine/reload.h"
 #include "engine_fixture.h"
 #include "support/heap.h"
+#include "tidemark_inside.h"
 
 #define COMMON                                                                                     \
     "settings.reload_every: 100ms\nworkers.reserved_interactive: 0\nworkers.reserved_bulk: 0\n"
@@ -96,6 +97,35 @@ CASE(workers_come_and_go_with_the_file)
     finish(f);
     assert_int_equal(get(&crowd.all), 20);
     assert_int_equal(get(&crowd.most), 1);
+}
+
+/* E3.1: 16 by default; a system may want more, and what was chosen stays. */
+CASE(a_system_gets_the_workers_that_it_wants_unless_a_number_was_chosen)
+{
+    load_settings(f, "stall.after: 7m\n");
+    f->workers = 0;
+    fixture_open(f);
+    assert_int_equal(workers_wanted(f), 16);
+    tide_engine_workers_want(f->engine, 4);
+    assert_int_equal(workers_wanted(f), 16);
+    tide_engine_workers_want(f->engine, 20);
+    assert_int_equal(workers_wanted(f), 20);
+    struct gate gate = {0};
+    uint32_t gated = DEFINE(f, "gated", gate_handler, .context = &gate);
+    start(f);
+    enqueue_many(f, gated, 18);
+    UNTIL(get(&gate.arrived) == 18);
+    gate_open(&gate);
+    finish(f);
+}
+
+CASE(a_number_of_workers_that_a_user_set_stays_whatever_a_system_wants)
+{
+    load_settings(f, "workers.count: 16\n");
+    f->workers = 0;
+    fixture_open(f);
+    tide_engine_workers_want(f->engine, 32);
+    assert_int_equal(workers_wanted(f), 16);
 }
 
 CASE(a_number_of_workers_chosen_by_the_program_outlives_other_changes)

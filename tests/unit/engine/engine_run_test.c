@@ -105,6 +105,95 @@ CASE(a_job_without_quota_holds_no_worker)
     test_http_stop(server);
 }
 
+/* ---- bandwidth (E4.7) ---- */
+
+enum { TRANSFER_BYTES = 300 << 10 };
+
+struct transfer {
+    const char *url;
+    bool up;
+    uint64_t bytes; /* of the answers */
+};
+
+static tide_status count_bytes(void *arg, const char *bytes, size_t count)
+{
+    struct transfer *transfer = arg;
+    (void)bytes;
+    (void)add(&transfer->bytes, count);
+    return TIDE_OK;
+}
+
+static tide_status give_bytes(void *arg, char *bytes, size_t room, size_t *count_out)
+{
+    size_t *left = arg;
+    *count_out = *left < room ? *left : room;
+    memset(bytes, 'x', *count_out);
+    *left -= *count_out;
+    return TIDE_OK;
+}
+
+static tide_status transfer_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct transfer *transfer = context;
+    struct tide_response response;
+    size_t left = TRANSFER_BYTES;
+    tide_response_init(&response, tide_mem_heap());
+    struct tide_request request = {.method = transfer->up ? "PUT" : "GET",
+                                   .url = transfer->url,
+                                   .sink = count_bytes,
+                                   .sink_arg = transfer};
+    if (transfer->up) {
+        request.source = give_bytes;
+        request.source_arg = &left;
+        request.source_bytes = TRANSFER_BYTES;
+    }
+    const tide_status rc = tide_job_call(job, 1, 0, NULL, &request, &response, err);
+    tide_response_done(&response);
+    return rc;
+}
+
+/* How long two transfers at once take together. */
+static uint64_t transfers_ms(struct fixture *f, const char *path, bool up)
+{
+    test_http *server = test_http_start();
+    struct transfer transfer = {.url = test_http_url(server, path), .up = up};
+    fixture_open(f);
+    const uint32_t kind = DEFINE(f, "transfer", transfer_handler, .context = &transfer);
+    const uint32_t account = account_of(f, "default");
+    ENQUEUE(f, .kind = kind, .account = account);
+    ENQUEUE(f, .kind = kind, .account = account);
+    const uint64_t start_ms = tide_world_now_ms(f->world);
+    start(f);
+    finish(f);
+    const uint64_t took_ms = tide_world_now_ms(f->world) - start_ms;
+    assert_int_equal(get(&transfer.bytes), 2 * TRANSFER_BYTES);
+    fixture_close(f);
+    test_http_stop(server);
+    return took_ms;
+}
+
+/* 600 KiB at 400 KiB a second, of which a quarter of a second may come at once: 1.25 s. */
+CASE(downloads_share_the_bandwidth_that_settings_allow)
+{
+    fixture_settings(f, "bandwidth.down=400KiB");
+    assert_in_range(transfers_ms(f, "/plain?bytes=307200", false), 1200, 20000);
+}
+
+CASE(uploads_share_the_bandwidth_that_settings_allow)
+{
+    fixture_settings(f, "bandwidth.up=400KiB");
+    assert_in_range(transfers_ms(f, "/echo", true), 1200, 20000);
+}
+
+/* A schedule for all days and hours overrides the common limit. */
+CASE(a_schedule_decides_how_much_bandwidth_there_is)
+{
+    fixture_settings(f, "bandwidth.schedule=00:00-24:00 up=400KiB");
+    assert_in_range(transfers_ms(f, "/echo", true), 1200, 20000);
+}
+
+/* ---- calls again ---- */
+
 struct batch_call {
     const char *url;
     uint32_t parts;
@@ -254,9 +343,9 @@ OPENED(limits_on_concurrency_and_bytes_are_learned_from_refusals)
     uint32_t accounts[2] = {0, 0};
     uint32_t kind = DEFINE(f, "crowd", crowd_handler, .context = &crowd);
     uint32_t bytes = DEFINE(f, "bytes", crowd_handler, .context = &large);
-    OK(tide_engine_account(f->engine, "a", "graph", &accounts[0], err));
-    OK(tide_engine_account(f->engine, "b", "graph", &accounts[1], err));
-    assert_int_equal(governor_view(f, accounts[0]).in_flight_max, 16);
+    OK(tide_engine_account(f->engine, "a", "onedrive", &accounts[0], err));
+    OK(tide_engine_account(f->engine, "b", "onedrive", &accounts[1], err));
+    assert_int_equal(governor_view(f, accounts[0]).in_flight_max, 32);
     start(f);
     ENQUEUE(f, .kind = kind, .account = accounts[0]);
     ENQUEUE(f, .kind = bytes, .account = accounts[1]);
@@ -266,7 +355,7 @@ OPENED(limits_on_concurrency_and_bytes_are_learned_from_refusals)
     /* Of four at once one was too many. */
     assert_int_equal(governor_view(f, accounts[0]).in_flight_max, 3);
     assert_int_equal(governor_view(f, accounts[0]).day_bytes_max, 0);
-    assert_int_equal(governor_view(f, accounts[1]).in_flight_max, 16);
+    assert_int_equal(governor_view(f, accounts[1]).in_flight_max, 32);
     assert_true(governor_view(f, accounts[1]).day_bytes_max > 0);
     test_http_stop(server);
 }
@@ -307,7 +396,7 @@ CASE(failing_servers_open_the_breaker)
                         "breaker.pause_max=1h;breaker.pause_soft_max=1h");
     fixture_open(f);
     uint32_t kind = DEFINE(f, "fetch", fetch_handler, .context = &fetch, .attempts_max = 1000);
-    uint32_t account = account_of(f, "graph");
+    uint32_t account = account_of(f, "onedrive");
     for (int i = 0; i < 100; i++)
         ENQUEUE(f, .kind = kind, .account = account);
     start(f);

@@ -11,7 +11,7 @@
 #include "support/heap.h"
 
 enum { PROVIDERS = 5, FIELDS_MAX = 256 };
-static const char *const providers[PROVIDERS] = {"gmail", "console", "graph", "chat", "default"};
+static const char *const providers[PROVIDERS] = {"gmail", "console", "onedrive", "chat", "default"};
 
 /* Everything that is made of settings. */
 struct parts {
@@ -63,7 +63,7 @@ struct field {
             sizeof(((struct parts *)0)->profiles[i].member)                                        \
     }
 #define ALL(member)                                                                                \
-    PROFILE(0, "gmail", member), PROFILE(1, "console", member), PROFILE(2, "graph", member),       \
+    PROFILE(0, "gmail", member), PROFILE(1, "console", member), PROFILE(2, "onedrive", member),    \
         PROFILE(3, "chat", member), PROFILE(4, "default", member)
 
 static const struct field fields[] = {
@@ -103,12 +103,16 @@ static const struct field fields[] = {
     FIELD(engine, serve_listen),
     FIELD(engine, notices_wanted),
     FIELD(engine, webhook.listen),
+    FIELD(engine, webhook.url),
     FIELD(engine, webhook.audience),
     FIELD(engine, webhook.sender),
     FIELD(engine, webhook.keys),
     FIELD(engine, mail_push_topic),
     FIELD(engine, console_workers),
     FIELD(engine, console_batch),
+    FIELD(engine, drive_watch),
+    FIELD(engine, drive_poll_ms),
+    FIELD(engine, drive_rescan_ms),
     FIELD(engine, project),
     FIELD(engine, log_level),
     FIELD(engine, archive_guard),
@@ -254,8 +258,9 @@ static const struct effect {
     {"governor.console.site_units", "2000", "console.window_units_max"},
     {"governor.console.in_flight", "12",
      "console.in_flight_max console.workers_start console.workers_max"},
-    {"governor.graph.in_flight_start", "9", "graph.workers_start"},
-    {"governor.graph.in_flight_max", "20", "graph.in_flight_max graph.workers_max"},
+    {"governor.onedrive.window_units", "1250", "onedrive.window_ms onedrive.window_units_max"},
+    {"governor.onedrive.in_flight_start", "9", "onedrive.workers_start"},
+    {"governor.onedrive.in_flight_max", "20", "onedrive.in_flight_max onedrive.workers_max"},
     {"governor.chat.in_flight", "5", "chat.in_flight_max chat.workers_start chat.workers_max"},
     {"breaker.failures", "6", "all.breaker.failures_max"},
     {"breaker.pause_first", "2s", "all.breaker.pause_ms_first"},
@@ -301,8 +306,12 @@ static const struct effect {
     {"settings.reload_every", "1s", "engine.reload_every_ms"},
     {"serve.listen", "127.0.0.1:0", "engine.serve_listen"},
     {"serve.webhook.listen", "127.0.0.1:0", "engine.webhook.listen"},
+    {"serve.webhook.url", "https://mail.example.org", "engine.webhook.url"},
     {"serve.webhook.audience", "https://mail.example.org/webhook/gmail", "engine.webhook.audience"},
     {"serve.webhook.sender", "push@p.iam.gserviceaccount.com", "engine.webhook.sender"},
+    {"drive.watch", "no", "engine.drive_watch"},
+    {"drive.poll", "5m", "engine.drive_poll_ms"},
+    {"drive.rescan", "1d", "engine.drive_rescan_ms"},
     {"mail.push_topic", "projects/p/topics/mail", "engine.mail_push_topic"},
     {"serve.webhook.keys", "https://example.org/certs", "engine.webhook.keys"},
     {"console.workers", "5", "engine.console_workers"},

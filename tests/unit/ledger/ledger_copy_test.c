@@ -29,8 +29,8 @@ static tide_status make_console(const void *arg, tide_rows db, tide_error *err)
     return tide_console_tables(db, err);
 }
 
-static const struct tide_copy_system systems[] = {{"mail", make_mail, NULL},
-                                                  {"console", make_console, NULL}};
+static const struct tide_copy_system systems[] = {{.name = "mail", .make = make_mail},
+                                                  {.name = "console", .make = make_console}};
 
 /* ---- the stage ---- */
 

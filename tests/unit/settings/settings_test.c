@@ -119,6 +119,9 @@ TEST(a_wrong_file_is_refused_with_its_line)
         {"workers.count: &a 8\n", "config.yaml:1", "anchors"},
         {"workers.count: 8\n---\nstall.after: 1m\n", "config.yaml:2", "second document"},
         {"workers.count: \"8\n", "config.yaml:1", "not YAML"},
+        {"%# : \xb8\n", "config.yaml:1", "directives are not used"},
+        {"workers.count: 8\n# \xb8\n", "config.yaml:2", "not UTF-8"},
+        {"# \x1c\n", "config.yaml:1", "control character"},
         {"a: [1\nb: 2", "config.yaml:", ""},
         {"workers:\n  count:\n", "config.yaml:2", "no value"},
         {"just words\n", "config.yaml:1", "expected"},
@@ -241,6 +244,17 @@ CASE(what_is_set_for_one_account_counts_for_it_whatever_counts_for_all)
     assert_int_equal(share_of(settings, "bob"), 300);
 }
 
+CASE(a_former_name_sets_what_it_was_renamed_to)
+{
+    tide_error err = {0};
+    OK(yaml_of(settings, "governor.graph.in_flight_max: 12\n", &err));
+    OK(tide_settings_add_flag(settings, "accounts.bob.governor.graph.in_flight_start=3", &err));
+    assert_int_equal(tide_setting_u32(settings, TIDE_SET_GOVERNOR_ONEDRIVE_IN_FLIGHT_MAX), 12);
+    assert_int_equal(tide_setting_u32(tide_settings_of(settings, "bob"),
+                                      TIDE_SET_GOVERNOR_ONEDRIVE_IN_FLIGHT_START),
+                     3);
+}
+
 TEST(values_of_one_account_must_agree_with_those_of_all)
 {
     static const char *const wrong[][3] = {
@@ -249,6 +263,8 @@ TEST(values_of_one_account_must_agree_with_those_of_all)
         {"breaker.pause_max=5m", "accounts.ada.breaker.pause_first=10m", "must be at most"},
         {"workers.count=8", "accounts.ada.governor.gmail.window_units=399",
          "accounts.ada.governor.gmail.window_units = 399 (flag) must be 0"},
+        {"workers.count=8", "accounts.ada.governor.onedrive.window_units=99",
+         "accounts.ada.governor.onedrive.window_units = 99 (flag) must be 0"},
         {"workers.count=8", "accounts.ada.governor.gmail.project_units=5000",
          "accounts.ada.governor.project"},
     };

@@ -25,8 +25,39 @@ static tide_status open_toy(const struct tide_system_home *home, void **state_ou
 {
     const struct tide_kind kind = {.name = "toy.sync", .handler = add, .context = (void *)home};
     uint32_t number = 0;
-    *state_out = NULL;
+    *state_out = (void *)home;
     return tide_engine_kind(home->engine, &kind, &number, err);
+}
+
+static tide_status close_toy(void *state, tide_error *err)
+{
+    (void)state, (void)err;
+    return TIDE_OK;
+}
+
+/* While it watches there is a file that says so. */
+static void watching_path(void *state, char path[5000])
+{
+    const struct tide_system_home *home = state;
+    (void)snprintf(path, 5000, "%s/toy/watching", home->archive_dir);
+}
+
+static tide_status watch(void *state, const struct tide_system_teller *teller, tide_error *err)
+{
+    char path[5000];
+    watching_path(state, path);
+    teller->tell(teller->arg, "the toys", false, "all of them");
+    FILE *file = fopen(path, "w");
+    if (file != NULL)
+        (void)fclose(file);
+    return file != NULL ? TIDE_OK : tide_error_set(err, TIDE_IO, "cannot write %.200s", path);
+}
+
+static void watch_end(void *state)
+{
+    char path[5000];
+    watching_path(state, path);
+    (void)remove(path);
 }
 
 static tide_status count(const struct tide_system_copy *copy, const char *path, bool check,
@@ -96,6 +127,9 @@ static const struct tide_system toy = {
     .oauth = &tide_oauth_google,
     .purposes = (const struct tide_purpose[]){{"play", "toys", "to play"}, {.name = NULL}},
     .open = open_toy,
+    .close = close_toy,
+    .watch = watch,
+    .watch_end = watch_end,
     .status = status,
     .metrics = metrics,
     .file_units = count};

@@ -37,6 +37,9 @@ jq -e '.handed_over' "$dir/second" >/dev/null || fail "not handed over: $(cat "$
 
 # ---- a resident process runs it, and its schedule
 start_serve
+watching() { [ -e "$dir/home/archive/toy/watching" ]; }
+until_true 60 watching || fail "serve does not watch: $(cat "$dir/serve.log")"
+grep -q 'watching.*the toys.*all of them' "$dir/serve.log" || fail "it does not say so: $(cat "$dir/serve.log")"
 ends 0 toy sync one --json
 jq -e '.handed_over' "$dir/out" >/dev/null || fail "not handed over to serve: $(cat "$dir/out")"
 ends 0 metrics
@@ -52,6 +55,7 @@ ends 0 schedule remove toy-sync
 at_rest() { [ "$(of one .now)" = '"idle"' ]; }
 until_true 60 at_rest || fail "it does not rest: $(t status)"
 stop_serve 0
+! watching || fail "serve ended and still watches"
 stored=$(of one .stored)
 
 # ---- a copy, and a home from it

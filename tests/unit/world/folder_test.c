@@ -120,6 +120,17 @@ TEST_ON(hostile_names_touch_nothing_outside, struct fixture *f, setup, teardown)
     assert_int_equal(access(textf("%s/d", f->root_path), F_OK), 0);
 }
 
+TEST_ON(a_file_is_continued_only_with_all_bytes_before, struct fixture *f, setup, teardown)
+{
+    OK(tide_folder_write(f->root, TIDE_TEXT("p"), 0, TIDE_TEXT("abc"), &f->err));
+    OK(tide_folder_write(f->root, TIDE_TEXT("p"), 3, TIDE_TEXT("def"), &f->err));
+    assert_int_equal(tide_folder_write(f->root, TIDE_TEXT("p"), 7, TIDE_TEXT("x"), &f->err),
+                     TIDE_STALE);
+    assert_int_equal(tide_folder_write(f->root, TIDE_TEXT("q"), 3, TIDE_TEXT("x"), &f->err),
+                     TIDE_NOT_FOUND);
+    assert_int_equal(access(textf("%s/q", f->root_path), F_OK), -1);
+}
+
 TEST_ON(a_new_file_takes_only_a_free_name, struct fixture *f, setup, teardown)
 {
     OK(tide_folder_write(f->root, TIDE_TEXT("p"), 0, TIDE_TEXT("new"), &f->err));
@@ -132,6 +143,25 @@ TEST_ON(a_new_file_takes_only_a_free_name, struct fixture *f, setup, teardown)
     OK(tide_folder_look(f->root, TIDE_TEXT("y"), &entry, &f->err));
     assert_int_equal(entry.mtime_ns, UINT64_C(1000) * 1000000000u);
     assert_int_equal(tide_folder_look(f->root, TIDE_TEXT("p"), &entry, &f->err), TIDE_NOT_FOUND);
+}
+
+/* A file is as visible as its folder, and keeps its mode when it is replaced. */
+TEST_ON(modes_are_those_of_the_folder_or_of_the_file_before, struct fixture *f, setup, teardown)
+{
+    struct tide_entry entry;
+    assert_int_equal(fchmod(f->root, 0750), 0);
+    OK(tide_folder_write(f->root, TIDE_TEXT("p"), 0, TIDE_TEXT("new"), &f->err));
+    OK(tide_folder_look(f->root, TIDE_TEXT("p"), &entry, &f->err));
+    assert_int_equal(entry.mode, 0600);
+    OK(tide_folder_place(f->root, TIDE_TEXT("p"), TIDE_TEXT("z"), 0, NULL, &f->err));
+    OK(tide_folder_look(f->root, TIDE_TEXT("z"), &entry, &f->err));
+    assert_int_equal(entry.mode, 0640);
+    assert_int_equal(chmod(textf("%s/z", f->root_path), 0400), 0);
+    OK(tide_folder_look(f->root, TIDE_TEXT("z"), &entry, &f->err));
+    OK(tide_folder_write(f->root, TIDE_TEXT("p"), 0, TIDE_TEXT("newer"), &f->err));
+    OK(tide_folder_place(f->root, TIDE_TEXT("p"), TIDE_TEXT("z"), 0, &entry, &f->err));
+    OK(tide_folder_look(f->root, TIDE_TEXT("z"), &entry, &f->err));
+    assert_int_equal(entry.mode, 0400);
 }
 
 TEST_ON(a_file_is_replaced_only_if_it_is_the_expected_one, struct fixture *f, setup, teardown)

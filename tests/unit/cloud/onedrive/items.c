@@ -169,7 +169,6 @@ TEST(a_field_of_another_type_or_without_end_is_the_servers_fault)
         const char *key;
         int bytes_max;
     } bounds[] = {{"id", TIDE_ONEDRIVE_ID_BYTES_MAX},
-                  {"name", TIDE_ONEDRIVE_NAME_BYTES_MAX},
                   {"eTag", TIDE_ONEDRIVE_TAG_BYTES_MAX},
                   {"cTag", TIDE_ONEDRIVE_TAG_BYTES_MAX},
                   {"@microsoft.graph.downloadUrl", TIDE_ONEDRIVE_LINK_BYTES_MAX}};
@@ -188,5 +187,24 @@ TEST(a_field_of_another_type_or_without_end_is_the_servers_fault)
             free(text);
             json_decref(value);
         }
+    }
+}
+
+/* One such item must not make a page of others unreadable (I13). */
+TEST(a_name_that_is_too_long_is_cut_and_unsafe)
+{
+    static const char *const letters[] = {"x", "\xe2\x82\xac"};
+    for (size_t i = 0; i < 2; i++) {
+        const size_t letter = strlen(letters[i]);
+        char text[3 * TIDE_ONEDRIVE_NAME_BYTES_MAX] = "";
+        for (size_t at = 0; at + letter < sizeof text; at += letter)
+            memcpy(text + at, letters[i], letter + 1);
+        struct tide_onedrive_item item;
+        json_t *value = json_pack("{s:s,s:s}", "id", "1", "name", text);
+        assert_int_equal(tide_onedrive_item_read(value, &item, NULL), TIDE_OK);
+        assert_true(item.name_unsafe);
+        assert_true(item.name.bytes > 1000 && item.name.bytes <= TIDE_ONEDRIVE_NAME_BYTES_MAX);
+        assert_int_equal(item.name.bytes % letter, 0);
+        json_decref(value);
     }
 }

@@ -99,7 +99,7 @@ CASE(a_job_calls_with_the_accounts_tokens)
     OK(tide_engine_open(&engine, &work.engine, NULL));
     const struct tide_kind call = {.name = "call", .handler = handler, .context = &work};
     OK(tide_engine_kind(work.engine, &call, &kind, NULL));
-    OK(tide_engine_account(work.engine, "me", "graph", &work.account, NULL));
+    OK(tide_engine_account(work.engine, "me", "onedrive", &work.account, NULL));
     OK(tide_engine_start(work.engine, NULL));
 
     const struct tide_spec spec = {.kind = kind, .account = work.account};

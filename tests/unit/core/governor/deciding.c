@@ -8,7 +8,7 @@
 
 TEST(profiles_have_names_and_the_numbers_of_the_table)
 {
-    static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
+    static const char *const names[] = {"gmail", "console", "onedrive", "chat", "default"};
     for (int i = 0; i < 5; i++) {
         struct tide_governor_profile complete;
         assert_non_null(profile_named(names[i]));
@@ -232,6 +232,15 @@ CASE(jobs_follow_pace_times_latency, "default", 0)
     assert_int_equal(tide_governor_jobs_max(governor, now_ms), 1);
     tide_governor_halt(governor, "asked to");
     assert_int_equal(tide_governor_jobs_max(governor, now_ms), 0);
+}
+
+/* A drive's server that answers in 10 ms: a few large transfers must not be all that runs (D7). */
+CASE(jobs_of_a_drive_do_not_get_few_because_its_calls_are_fast, "onedrive", 0)
+{
+    const unsigned at_first = tide_governor_jobs_max(governor, 0);
+    const uint64_t now_ms = run_well(governor, 1000, 4000, 250, 2);
+    assert_true(at_first >= 16);
+    assert_int_equal(tide_governor_jobs_max(governor, now_ms), 16);
 }
 
 TEST(what_fits_only_with_the_reserve_is_refused_to_all_but_level_1)

@@ -175,7 +175,7 @@ TEST(a_limit_on_concurrency_is_learned_and_tried_again_rarely)
     tide_governor_free(governor);
 }
 
-CASE(a_quota_of_bytes_per_day_is_learned, "graph", 0)
+CASE(a_quota_of_bytes_per_day_is_learned, "onedrive", 0)
 {
     tide_rng rng = tide_rng_seeded(1);
     struct tide_answer fact = {

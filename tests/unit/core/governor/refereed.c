@@ -110,6 +110,34 @@ TEST(a_click_does_not_wait_for_the_backfill)
     }
 }
 
+/* A drive's limit that nobody told us: what its refusals name is obeyed by every call, most of the
+ * limit is used, and few calls are spent on being refused (they count). */
+TEST(an_unknown_limit_is_used_and_its_refusals_are_obeyed)
+{
+    for (uint64_t seed = 1; seed <= scaled(5); seed++) {
+        struct referee_options options = an_hour;
+        options.seed = seed;
+        options.limit_units = 1250;
+        options.call_units = 2;
+        options.names_room = true;
+        options.by_jobs = true;
+        const struct referee_report report = referee_run(profile_named("onedrive"), &options);
+        print_message("seed %u: %.1f %% used, %u of %u calls refused\n", (unsigned)seed,
+                      report.share * 100, (unsigned)report.refused, (unsigned)report.calls);
+        assert_int_equal(report.early, 0);
+        assert_true(report.share >= 0.8);
+        assert_true((double)report.refused < 0.06 * (double)report.calls);
+        assert_in_range(report.in_flight_peak, 8, 32);
+
+        struct tide_governor_profile told = *profile_named("onedrive");
+        told.window_ms = 60000;
+        told.window_units_max = 1250;
+        const struct referee_report known = referee_run(&told, &options);
+        assert_int_equal(known.crossed, 0);
+        assert_true(known.share >= 0.97);
+    }
+}
+
 /* A referee that never complains proves nothing. */
 TEST(the_referee_notices_a_quota_that_is_smaller_than_believed)
 {

@@ -167,7 +167,7 @@ TEST(a_restored_pause_ends_within_a_day)
 
 TEST(a_learned_quota_of_bytes_survives)
 {
-    tide_governor *old = governor_of(profile_named("graph"), 0);
+    tide_governor *old = governor_of(profile_named("onedrive"), 0);
     tide_rng rng = tide_rng_seeded(1);
     struct tide_answer fact = {.units = 1, .latency_ms = 10, .http = 200, .bytes = 5000};
     OK(charge(old, 1000, 1));
@@ -181,7 +181,7 @@ TEST(a_learned_quota_of_bytes_survives)
     tide_governor_answered(old, 2010, &fact, &rng);
     struct tide_governor_saved saved;
     tide_governor_save(old, 3000, 1700000000000, &saved);
-    tide_governor *new = governor_of(profile_named("graph"), 77);
+    tide_governor *new = governor_of(profile_named("onedrive"), 77);
     OK(tide_governor_restore(new, &saved, 77, 1700000001000));
     assert_int_equal(view_of(new, 77).day_bytes, 5000);
     assert_int_equal(view_of(new, 77).day_bytes_max, 5001);

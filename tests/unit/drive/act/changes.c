@@ -272,7 +272,7 @@ CASE(a_file_is_deleted_here_only_with_the_bytes_of_the_baseline)
     put_file(f, "a.txt", "abc"); /* other times, the same bytes: not changed (D14) */
     EXPECT(tide_drive_delete_local(&f->act, &was, &baseline, &f->err), TIDE_OK);
     assert_false(is_here(f, "a.txt"));
-    assert_file(f, ".tidemark-trash/a.txt", "abc");
+    assert_file(f, ".tidemark-trash/1970-01-01/a.txt", "abc");
     EXPECT(tide_drive_delete_local(&f->act, &was, &baseline, &f->err), TIDE_OK);
     was.folder = TIDE_TEXT("unmounted"); /* S13 */
     EXPECT(tide_drive_delete_local(&f->act, &was, &baseline, &f->err), TIDE_SUPERSEDED);

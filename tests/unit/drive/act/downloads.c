@@ -150,6 +150,86 @@ CASE(what_is_written_to_a_replaced_file_becomes_a_copy)
     end(&s);
 }
 
+/* A crash right after the exchange: the user's file still has the name of the partial one. */
+CASE(a_placement_that_a_crash_cut_short_is_finished)
+{
+    char partial[TIDE_DRIVE_TEMPORARY_BYTES];
+    online(f, "put", "{\"path\":\"a.txt\",\"content\":\"new\"}");
+    put_file(f, "a.txt", "old");
+    const struct tide_entry old = entry_at(f, "a.txt");
+    struct story s = story_of(f, "a.txt", &old);
+    tide_drive_partial_name(s.plan.id, s.plan.ctag, &s.plan.content, partial);
+    assert_int_equal(rename(textf("%s/a.txt", f->root), textf("%s/%s", f->root, partial)), 0);
+    put_file(f, "a.txt", "new");
+    EXPECT(run(f, &s), TIDE_OK);
+    assert_false(is_here(f, partial));
+    assert_string_equal(s.out.displaced, textf("%.18s.old", partial));
+    assert_file(f, s.out.displaced, "old");
+    assert_file(f, "a.txt", "new");
+    assert_int_equal(s.out.fetched_bytes, 0);
+    /* What was written meanwhile is not what was planned. */
+    put_file(f, "a.txt", "mine");
+    EXPECT(run(f, &s), TIDE_SUPERSEDED);
+    assert_file(f, "a.txt", "mine");
+    end(&s);
+}
+
+/* F3, and the file changed online since: what was placed is known as ours, so it is no change here (I19). */
+CASE(a_download_that_was_placed_before_a_crash_is_found)
+{
+    online(f, "put", "{\"path\":\"a.txt\",\"content\":\"new\"}");
+    struct story s = story_of(f, "a.txt", NULL);
+    EXPECT(run(f, &s), TIDE_OK);
+    online(f, "put", "{\"path\":\"a.txt\",\"content\":\"newer\"}");
+    EXPECT(run(f, &s), TIDE_OK);
+    assert_true(s.out.same);
+    assert_int_equal(s.out.fetched_bytes, 0);
+    assert_file(f, "a.txt", "new");
+    end(&s);
+}
+
+static char vanishing[TIDE_DRIVE_TEMPORARY_BYTES];
+
+static void remove_partial(struct fixture *f)
+{
+    assert_int_equal(unlink(textf("%s/%s", f->root, vanishing)), 0);
+}
+
+/* I7: what comes after a hole is not the file, though its hash fits. */
+CASE(a_partial_file_that_vanishes_is_not_continued_behind_a_hole)
+{
+    struct story s = big_story(f);
+    f->after = break_off;
+    f->cut = GET_MAX + 1000;
+    f->only = 1;
+    (void)run(f, &s);
+    assert_int_equal(temporaries(f, ""), 1);
+    f->after = NULL;
+    tide_drive_partial_name(s.plan.id, s.plan.ctag, &s.plan.content, vanishing);
+    f->before = remove_partial;
+    EXPECT(run(f, &s), TIDE_SUPERSEDED);
+    assert_false(is_here(f, "big.bin"));
+    f->before = NULL;
+    EXPECT(run(f, &s), TIDE_OK);
+    assert_placed(f, &s);
+    end(&s);
+}
+
+CASE(a_file_that_is_gone_online_leaves_no_part)
+{
+    struct story s = big_story(f);
+    f->after = break_off;
+    f->cut = GET_MAX + 1000;
+    f->only = 1;
+    (void)run(f, &s);
+    assert_int_equal(temporaries(f, ""), 1);
+    f->after = NULL;
+    online(f, "delete", "{\"path\":\"big.bin\"}");
+    EXPECT(run(f, &s), TIDE_SUPERSEDED);
+    assert_int_equal(temporaries(f, ""), 0);
+    end(&s);
+}
+
 static void user_makes_it(struct fixture *f)
 {
     put_file(f, "big.bin", "the user's");

@@ -1,0 +1,176 @@
+/* watch.c - while a process stays: changes here, and a look online now and then, become syncs (D1, D9).
+ *
+ * The watcher's thread lists the drives on a reading connection of its own, keeps the folders that
+ * changed for the job that scans (watch/dirty.h), and enqueues that job. */
+#include "base/check.h"
+#include "drive/sync/inside.h"
+
+#include <string.h>
+
+struct tide_drive_watching {
+    tide_drive *drive;
+    tide_drive_watcher *watcher;
+    struct tide_drive_watch as;
+};
+
+/* ---- the drives ---- */
+
+struct listing {
+    struct tide_drive_watching *watching;
+    void (*visit)(const struct tide_drive_watched *drive, void *visit_arg);
+    void *visit_arg;
+    struct tide_drive_row *rows;
+    size_t count, room;
+    bool full;
+};
+
+static bool is_wanted(const struct tide_drive_watch *as, const char *name)
+{
+    for (size_t i = 0; i < as->names_count; i++)
+        if (strcmp(as->names[i], name) == 0)
+            return true;
+    return as->names_count == 0;
+}
+
+static void take_row(const struct tide_drive_row *row, void *arg)
+{
+    struct listing *listing = arg;
+    tide_mem *const mem = listing->watching->drive->mem;
+    if (listing->full || !is_wanted(&listing->watching->as, row->name))
+        return;
+    listing->full = !TIDE_GROW_IN(mem, listing->rows, listing->room, listing->count + 1,
+                                  TIDE_DRIVE_WATCHED_MAX);
+    if (!listing->full)
+        listing->rows[listing->count++] = *row;
+}
+
+static tide_status visit_row(const struct listing *listing, tide_rows db,
+                             const struct tide_drive_row *row, tide_error *err)
+{
+    tide_auto_buf rules = tide_buf_in(listing->watching->drive->mem, TIDE_IGNORE_TEXT_BYTES_MAX);
+    TIDE_TRY(tide_drive_rules_text(db, row->number, &rules, err));
+    const struct tide_drive_watched watched = {.number = row->number,
+                                               .name = row->name,
+                                               .root = row->dir,
+                                               .ignore = tide_buf_text(&rules)};
+    listing->visit(&watched, listing->visit_arg);
+    tide_drive_dirty_watched(listing->watching->drive->dirty, row->number);
+    return TIDE_OK;
+}
+
+static tide_status
+list_drives(void *arg, void (*visit)(const struct tide_drive_watched *drive, void *visit_arg),
+            void *visit_arg, tide_error *err)
+{
+    struct tide_drive_watching *watching = arg;
+    struct listing listing = {.watching = watching, .visit = visit, .visit_arg = visit_arg};
+    struct tide_drive_reader *reader = NULL;
+    TIDE_TRY(tide_drive_reader_take(watching->drive, &reader, err));
+    const tide_rows db = {.sqlite = reader->db.handle, .kept = &reader->kept};
+    tide_status rc = tide_drives_each(db, take_row, &listing, err);
+    if (rc == TIDE_OK && listing.full)
+        rc = tide_error_set(err, TIDE_FULL, "more than %d drives cannot be watched",
+                            (int)TIDE_DRIVE_WATCHED_MAX);
+    for (size_t i = 0; rc == TIDE_OK && i < listing.count; i++)
+        rc = visit_row(&listing, db, &listing.rows[i], err);
+    tide_drive_reader_give(watching->drive, reader);
+    tide_mem_free(watching->drive->mem, listing.rows, listing.room * sizeof *listing.rows);
+    return rc;
+}
+
+/* ---- syncs ---- */
+
+/* While OneDrive tells of changes it is asked for them only now and then, in case a notification is lost;
+ * what is owed and due needs a sync, too. */
+static tide_status poll_is_idle(tide_drive *drive, tide_rows db, uint32_t number, bool *idle_out,
+                                tide_error *err)
+{
+    struct tide_drive_progress progress;
+    const uint64_t now_ms = tide_world_now_unix_ms(drive->options.world);
+    TIDE_TRY(tide_drive_progress_read(db, &progress, err));
+    *idle_out = progress.due_ms > now_ms && tide_drive_is_heard(drive, number);
+    return TIDE_OK;
+}
+
+static tide_status ask(void *arg, uint32_t number, const tide_drive_folders *folders,
+                       tide_error *err)
+{
+    tide_drive *drive = ((struct tide_drive_watching *)arg)->drive;
+    struct tide_drive_reader *reader = NULL;
+    struct tide_drive_row row;
+    bool quiet = false;
+    TIDE_TRY(tide_drive_reader_take(drive, &reader, err));
+    const tide_rows db = tide_drive_reader_rows(reader, number);
+    tide_status rc = tide_drives_get(db, number, &row, err);
+    if (rc == TIDE_OK && folders->count == 0 && !folders->all)
+        rc = poll_is_idle(drive, db, number, &quiet, err);
+    tide_drive_reader_give(drive, reader);
+    if (rc == TIDE_OK && quiet)
+        return TIDE_OK;
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* removed; the next look at the list sees it */
+    tide_drive_dirty_add(drive->dirty, number, folders);
+    return tide_drive_sync_changed(drive, &row, err);
+}
+
+static void tell(void *arg, const char *name, bool trouble, const char *text)
+{
+    const struct tide_drive_watching *watching = arg;
+    watching->as.tell(watching->as.arg, name, trouble, text);
+}
+
+void tide_drive_tell(tide_drive *drive, const char *name, const char *text)
+{
+    struct tide_drive_watch as = {.tell = NULL};
+    tide_lock_take(drive->options.world, drive->lock);
+    if (drive->watching != NULL)
+        as = drive->watching->as;
+    tide_lock_drop(drive->options.world, drive->lock);
+    if (as.tell != NULL) /* its argument outlives every job */
+        as.tell(as.arg, name, true, text);
+}
+
+/* ---- beginning and end ---- */
+
+tide_status tide_drive_watch(tide_drive *drive, const struct tide_drive_watch *as, tide_error *err)
+{
+    static const struct tide_drive_watch_ops ops = {list_drives, ask, tell};
+    TIDE_ASSERT(drive->watching == NULL);
+    if (tide_engine_shared(drive->options.engine)) /* a folder is on one machine: there is none */
+        return TIDE_OK;
+    struct tide_drive_watching *watching = tide_mem_new(drive->mem, sizeof *watching);
+    if (watching == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to watch folders");
+    *watching = (struct tide_drive_watching){.drive = drive, .as = *as};
+    const tide_status rc = tide_drive_watcher_start(drive->options.world, drive->mem, &ops,
+                                                    watching, &as->times, &watching->watcher, err);
+    if (rc != TIDE_OK) {
+        tide_mem_free(drive->mem, watching, sizeof *watching);
+        return rc;
+    }
+    tide_lock_take(drive->options.world, drive->lock);
+    drive->watching = watching;
+    tide_lock_drop(drive->options.world, drive->lock);
+    return TIDE_OK;
+}
+
+void tide_drive_watch_look(tide_drive *drive)
+{
+    tide_lock_take(drive->options.world, drive->lock);
+    if (drive->watching != NULL)
+        tide_drive_watcher_look(drive->watching->watcher);
+    tide_lock_drop(drive->options.world, drive->lock);
+}
+
+void tide_drive_watch_end(tide_drive *drive)
+{
+    tide_lock_take(drive->options.world, drive->lock);
+    struct tide_drive_watching *watching = drive->watching;
+    drive->watching = NULL;
+    tide_lock_drop(drive->options.world, drive->lock);
+    if (watching == NULL)
+        return;
+    tide_drive_watcher_stop(watching->watcher);
+    tide_drive_dirty_unwatched(drive->dirty);
+    tide_mem_free(drive->mem, watching, sizeof *watching);
+}

@@ -1,0 +1,93 @@
+/* Files of ours that no action has any more (D42, I16): they go, and nothing of a user's goes with them. */
+#include "drive_sync_fixture.h"
+
+CASE(a_part_that_no_row_wants_goes)
+{
+    put_online(f, "d/a.txt", "alpha");
+    sync_now(f);
+    put_here(f, "d/.tidemark-0123abcd.partial", "of a file that is no longer online");
+    life_end(f);
+    OK(life_begin(f));
+    sync_now(f);
+    assert_int_equal(temporaries(f), 0);
+    assert_equal_trees(f);
+}
+
+CASE(a_part_goes_while_the_process_stays)
+{
+    put_online(f, "a.txt", "alpha");
+    sync_now(f);
+    put_here(f, ".tidemark-0123abcd.partial", "of an action that was superseded");
+    sync_now(f); /* sees it */
+    sync_now(f);
+    assert_int_equal(temporaries(f), 0);
+}
+
+/* The connection breaks at each try: what came is kept for the next process. */
+CASE(a_part_of_a_download_to_come_stays)
+{
+    online(f, "put", "{\"path\":\"big.bin\",\"size\":12000000,\"seed\":7}");
+    fault(f, "{\"method\":\"graph.download.get\",\"rate\":1,\"fault\":\"truncate\"}");
+    (void)try_sync(f, false);
+    assert_int_equal(temporaries(f), 1);
+    no_faults(f);
+    life_end(f);
+    pass(f, 3700);
+    OK(life_begin(f));
+    const uint64_t got = f->got_bytes;
+    sync_now(f);
+    assert_equal_trees(f);
+    assert_true(f->got_bytes - got < 12000000);
+    assert_int_equal(temporaries(f), 0);
+}
+
+/* The version before was replaced by a download: it is no copy (I19). */
+CASE(a_replaced_file_whose_job_is_late_makes_no_copy)
+{
+    put_online(f, "a.txt", "alpha");
+    sync_now(f);
+    put_online(f, "a.txt", "alpha two");
+    sync_now(f);
+    put_here(f, ".tidemark-0123abcd.old", "alpha");
+    pass(f, 120);
+    sync_now(f);
+    sync_now(f);
+    assert_int_equal(temporaries(f), 0);
+    assert_equal_trees(f);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_base"), 1);
+}
+
+/* A program wrote to it before it could be looked at. */
+CASE(a_replaced_file_with_bytes_that_nobody_knows_becomes_a_copy)
+{
+    put_online(f, "a.txt", "alpha");
+    sync_now(f);
+    put_here(f, ".tidemark-0123abcd.old", "alpha, and more");
+    pass(f, 120);
+    life_end(f);
+    OK(life_begin(f));
+    sync_now(f);
+    sync_now(f);
+    assert_int_equal(temporaries(f), 0);
+    assert_equal_trees(f);
+    char *tree = tree_online(f);
+    assert_non_null(strstr(tree, "recovered.conflict-"));
+    free(tree);
+}
+
+/* Else the folder could never go. */
+CASE(a_folder_goes_though_a_file_in_it_was_half_downloaded)
+{
+    online(f, "put", "{\"path\":\"d/big.bin\",\"size\":12000000,\"seed\":7}");
+    fault(f, "{\"method\":\"graph.download.get\",\"rate\":1,\"fault\":\"truncate\"}");
+    (void)try_sync(f, false);
+    assert_int_equal(temporaries(f), 1);
+    no_faults(f);
+    online(f, "delete", "{\"path\":\"d\"}");
+    for (int i = 0; i < 3; i++) {
+        (void)try_sync(f, false);
+        pass(f, 120);
+    }
+    assert_false(is_here(f, "d"));
+    assert_equal_trees(f);
+}
