@@ -316,6 +316,13 @@ typedef enum tide_phase {
 
 enum { TIDE_ENGINE_SHOWN_MAX = 16 };
 
+/* What a system adds to each snapshot: tide_engine_snapshot_add(). */
+struct tide_shown {
+    const char *name;
+    tide_snapshot_fn *fill;
+    void *arg;
+};
+
 struct tide_engine {
     tide_world *world;
     bool world_owned;
@@ -328,11 +335,7 @@ struct tide_engine {
     uint64_t owner;      /* random per start (lesson 4) */
     uint64_t token_next; /* of claims, rising over restarts */
     tide_ledger *ledger; /* used by the writer's thread only, once it runs */
-    struct {
-        const char *name;
-        tide_snapshot_fn *fill;
-        void *arg;
-    } shown[TIDE_ENGINE_SHOWN_MAX]; /* tide_engine_snapshot_add() */
+    struct tide_shown shown[TIDE_ENGINE_SHOWN_MAX]; /* under the lock */
     size_t shown_count;
     tide_file_lock *file_lock;
     tide_map died_often;      /* jobs over their budget because processes died; fixed once open */

@@ -27,13 +27,15 @@ void tide_reload_workers(tide_engine *engine)
 
 void tide_engine_workers_want(tide_engine *engine, uint32_t workers)
 {
-    TIDE_ASSERT(engine->phase == TIDE_PHASE_OPEN);
     TIDE_ASSERT(workers <= TIDE_WORKERS_MAX);
-    if (tide_setting_layer(engine->settings, TIDE_SET_WORKERS_COUNT) != TIDE_ORIGIN_DEFAULT ||
-        engine->workers_wanted != engine->tuning.workers || workers <= engine->workers_wanted)
-        return;
-    engine->workers_wanted = workers;
-    tide_reload_workers(engine);
+    tide_lock_take(engine->world, engine->lock); /* the control socket answers already */
+    TIDE_ASSERT(engine->phase == TIDE_PHASE_OPEN);
+    if (tide_setting_layer(engine->settings, TIDE_SET_WORKERS_COUNT) == TIDE_ORIGIN_DEFAULT &&
+        engine->workers_wanted == engine->tuning.workers && workers > engine->workers_wanted) {
+        engine->workers_wanted = workers;
+        tide_reload_workers(engine);
+    }
+    tide_lock_drop(engine->world, engine->lock);
 }
 
 static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])

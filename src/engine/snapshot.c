@@ -245,14 +245,20 @@ static json_t *time_left_json(tide_engine *engine, uint64_t now_ms)
     return json_real((double)left * (double)run_ms / (double)engine->counts.done / 1000.0);
 }
 
-/* Without the lock: a system has locks of its own, and calls the engine while it holds them. */
+/* Calls the systems without the lock: they have locks of their own, and call the engine while they
+ * hold them.  The control socket answers while systems still open, so more may be added meanwhile. */
 static void put_systems(json_t *json, tide_engine *engine)
 {
+    struct tide_shown shown[TIDE_ENGINE_SHOWN_MAX];
+    tide_lock_take(engine->world, engine->lock);
+    const size_t count = engine->shown_count;
+    memcpy(shown, engine->shown, sizeof shown);
+    tide_lock_drop(engine->world, engine->lock);
     json_t *systems = json_object();
-    for (size_t i = 0; i < engine->shown_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         json_t *one = json_object();
-        engine->shown[i].fill(one, engine->shown[i].arg);
-        put(systems, engine->shown[i].name, one);
+        shown[i].fill(one, shown[i].arg);
+        put(systems, shown[i].name, one);
     }
     put(json, "systems", systems);
 }
@@ -288,13 +294,14 @@ json_t *tide_engine_snapshot_json(tide_engine *engine)
 tide_status tide_engine_snapshot_add(tide_engine *engine, const char *name, tide_snapshot_fn *fill,
                                      void *arg, tide_error *err)
 {
-    if (engine->shown_count == TIDE_ENGINE_SHOWN_MAX)
-        return tide_error_set(err, TIDE_FULL, "a snapshot has room for %d systems",
-                              TIDE_ENGINE_SHOWN_MAX);
-    engine->shown[engine->shown_count].name = name;
-    engine->shown[engine->shown_count].fill = fill;
-    engine->shown[engine->shown_count++].arg = arg;
-    return TIDE_OK;
+    tide_lock_take(engine->world, engine->lock);
+    const bool room = engine->shown_count < TIDE_ENGINE_SHOWN_MAX;
+    if (room)
+        engine->shown[engine->shown_count++] = (struct tide_shown){name, fill, arg};
+    tide_lock_drop(engine->world, engine->lock);
+    return room ? TIDE_OK
+                : tide_error_set(err, TIDE_FULL, "a snapshot has room for %d systems",
+                                 TIDE_ENGINE_SHOWN_MAX);
 }
 
 tide_status tide_engine_snapshot(tide_engine *engine, tide_buf *json_out, tide_error *err)

@@ -83,7 +83,7 @@ for _ in $(seq 100); do
 done
 t mail sync ada@example.com --max 1 >"$dir/out" 2>"$dir/err" && fail "--max was taken by a running sync"
 grep -q -- '--max' "$dir/err" || fail "--max: $(cat "$dir/err")"
-kill -STOP "$sync"
+kill -STOP "$sync" || fail "the sync has ended: $(cat "$dir/sync.out")"
 for command in 'mail sync ada@example.com' 'account halt ada@example.com' 'jobs retry --all' 'jobs pause --account ada@example.com' 'account list'; do
     begun=$(date +%s%N)
     # shellcheck disable=SC2086

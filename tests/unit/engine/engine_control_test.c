@@ -631,6 +631,52 @@ CASE(a_crowd_may_ask_while_jobs_run)
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state NOT IN (2, 4)"), 0);
 }
 
+static void *look_main(void *arg)
+{
+    struct crowd *crowd = arg;
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_SOCKET, crowd->f->dir);
+    while (get(&crowd->leave) == 0) {
+        json_t *answer = NULL;
+        (void)tide_socket_ask(crowd->f->world, tide_mem_heap(), path,
+                              tide_text_of("{\"op\":\"snapshot\"}"), TEST_WAIT_MS, NULL, take_line,
+                              &answer, NULL);
+        json_decref(answer);
+        (void)add(&crowd->asked, 1);
+    }
+    return NULL;
+}
+
+static void show_nothing(json_t *object, void *arg)
+{
+    (void)object;
+    (void)arg;
+}
+
+/* The socket answers from the engine's first moment; systems open after that. */
+CASE(a_look_may_come_while_systems_open)
+{
+    f->workers = 0;
+    fixture_open(f);
+    struct crowd crowd = {.f = f};
+    pthread_t looking;
+    assert_int_equal(pthread_create(&looking, NULL, look_main, &crowd), 0);
+    static const char *const names[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const uint64_t asked = get(&crowd.asked);
+        UNTIL(get(&crowd.asked) > asked + 2);
+        tide_engine_workers_want(f->engine, 17 + (uint32_t)i);
+        OK(tide_engine_snapshot_add(f->engine, names[i], show_nothing, NULL, err));
+    }
+    const uint64_t asked = get(&crowd.asked);
+    UNTIL(get(&crowd.asked) > asked + 2);
+    (void)add(&crowd.leave, 1);
+    assert_int_equal(pthread_join(looking, NULL), 0);
+    json_t *json = snapshot(f);
+    assert_int_equal(json_object_size(json_object_get(json, "systems")), 4);
+    json_decref(json);
+}
+
 /* ---- work that is handed over (decision 10) ------------------------------------------------ */
 
 struct handed {
