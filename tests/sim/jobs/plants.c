@@ -17,14 +17,21 @@ static bool planted(enum jobs_plant plant)
 
 /* ---- which step of an action is done and not written down ---- */
 
-static void opens(tide_status rc, enum jobs_open open)
+/* Right there a crash matters most. */
+static void may_crash(uint32_t one_in)
 {
     struct jobs_stage *stage = jobs_now;
-    stage->open[open] += rc == TIDE_OK;
-    /* Right there a crash matters most. */
-    if (rc == TIDE_OK && !stage->calm && tide_rng_below(&stage->rng, 5) == 0)
+    if (!stage->calm && tide_rng_below(&stage->rng, one_in) == 0)
         tide_sim_crash_after(stage->f->sim, 1 + tide_rng_below(&stage->rng, 30),
                              TIDE_SIM_CRASH_KILL);
+}
+
+static void opens(tide_status rc, enum jobs_open open)
+{
+    if (rc != TIDE_OK)
+        return;
+    jobs_now->open[open]++;
+    may_crash(open == OPEN_DELETE ? 2 : 5); /* deletions are rare */
 }
 
 #define DO(verb, kind)                                                                             \
@@ -78,6 +85,8 @@ WRAP(tide_status, tide_drive_page, tide_rows db, const struct tide_drive_seen *i
 {
     const tide_status rc = __real_tide_drive_page(db, items, count, next, delta, now_ms, err);
     jobs_now->in_round = delta.bytes == 0;
+    if (jobs_now->in_round)
+        may_crash(4);
     return rc;
 }
 
