@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "support/scale.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,8 +87,9 @@ static bool seed_start(struct campaign *campaign, struct slot *slot)
 static void rule_find(struct seeds *seeds, const char *line)
 {
     for (const char *at = strchr(line, ' '); at != NULL; at = strchr(at + 1, ' ')) {
-        const size_t letters = strspn(at + 1, "DEIMPRST"); /* SIM, MSIM, PER, DRI, DTR */
-        if (letters < 3 || strspn(at + 1 + letters, "0123456789") == 0)
+        const size_t letters = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        const size_t digits = strspn(at + 1 + letters, "0123456789");
+        if (letters < 3 || digits == 0 || at[1 + letters + digits] != ':')
             continue;
         (void)snprintf(seeds->why, sizeof seeds->why, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
         return;
@@ -116,6 +118,15 @@ static void report_read(struct seeds *seeds, FILE *report, bool shown)
         (void)fputs(lines[i % LAST_LINES], stdout);
 }
 
+/* "DRI" is any rule of the drive, "DRI1" that one and not DRI16. */
+static bool is_wanted(const struct seeds *seeds)
+{
+    const size_t bytes = strlen(seeds->wanted);
+    return strncmp(seeds->why, seeds->wanted, bytes) == 0 &&
+           (isdigit((unsigned char)seeds->wanted[bytes - 1]) == 0 ||
+            isdigit((unsigned char)seeds->why[bytes]) == 0);
+}
+
 static void seed_failed(struct campaign *campaign, struct slot *slot, int status)
 {
     struct seeds *seeds = campaign->seeds;
@@ -126,7 +137,7 @@ static void seed_failed(struct campaign *campaign, struct slot *slot, int status
                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
                      campaign->world->replay, slot->seed);
     report_read(seeds, slot->report, shown);
-    if (!shown && strstr(seeds->why, seeds->wanted) == NULL)
+    if (!shown && !is_wanted(seeds))
         return; /* it hung, or broke another rule */
     if (seeds->failed_count < SEEDS_FAILED_MAX)
         seeds->failed[seeds->failed_count] = slot->seed;
