@@ -28,8 +28,12 @@ give_up() { [ "$failed" -eq 0 ] || exit 1; }
 rests() { # account, why: nothing runs, and nothing is asked for any more
     local before
     until_true 20 quiet "$1" || fail "$1: $(running "$1") jobs run still ($2): $(cat "$dir/told")"
-    before=$(calls "$1")
-    until_true 1 more "$1" "$before" && fail "$1 is asked for although nothing may run ($2)"
+    # On a busy machine the cloud still reads calls that were canceled on their way.
+    for _ in 1 2 3 4 5; do
+        before=$(calls "$1")
+        until_true 1 more "$1" "$before" || return
+    done
+    fail "$1 is asked for although nothing may run ($2)"
 }
 
 part() { # name of the database, what is added to the URL
