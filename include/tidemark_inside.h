@@ -125,6 +125,14 @@ bool tide_engine_uses(tide_engine *engine, uint32_t account);
 tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const char *account,
                                 tide_error *err);
 
+/* Raises, changes or clears an alert that a system found by itself (E6.4): it is shown, logged, counted
+ * and mailed like those of the engine, until the system clears it with level 0.  Durable when it
+ * returns; one that is there as it is said costs nothing.  `condition` begins with the name of the
+ * system; `account` 0: none.  Any thread, but not under a lock that an effect takes.
+ *   TIDE_INVALID  the condition is the engine's, or too long */
+tide_status tide_engine_alert(tide_engine *engine, uint32_t account, const char *condition,
+                              int level, const char *text, tide_error *err);
+
 /* ---- notices of alerts (E6.4) ----
  *
  * The engine decides when a user is told of an alert outside of this program, and stores that

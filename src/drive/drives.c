@@ -35,6 +35,21 @@ tide_status tide_drives_tables(tide_rows db, tide_error *err)
                             err);
 }
 
+tide_status tide_drives_upgrade(tide_rows db, tide_error *err)
+{
+    uint64_t number = 0;
+    tide_status rc = db.sqlite == NULL ? TIDE_NOT_FOUND : TIDE_OK; /* there are none */
+    while (rc == TIDE_OK) {
+        rc = tide_rows_number(db, WHAT, &number, err,
+                              "SELECT number FROM drive_drive WHERE number > ?1 ORDER BY number"
+                              " LIMIT 1",
+                              number);
+        if (rc == TIDE_OK)
+            rc = tide_drive_store_tables(tide_drives_rows(db, (uint32_t)number), err);
+    }
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
 tide_rows tide_drives_rows(tide_rows db, uint32_t number)
 {
     TIDE_ASSERT(number > 0);
@@ -205,9 +220,21 @@ tide_status tide_drives_mode_set(tide_rows db, uint32_t number, tide_drive_mode 
     return tide_drive_changed(tide_drives_rows(db, number), changed, err);
 }
 
+/* Alerts name all drives of an account: they go with the last one, else the next sync says what holds. */
+static tide_status remove_alerts(tide_rows db, uint32_t number, tide_error *err)
+{
+    return tide_rows_do(db, WHAT, err,
+                        "DELETE FROM alert WHERE substr(condition, 1, 6) = 'drive_' AND account ="
+                        " (SELECT account FROM drive_drive WHERE number = ?1) AND NOT EXISTS"
+                        " (SELECT 1 FROM drive_drive AS d WHERE d.account = alert.account"
+                        " AND d.number <> ?1)",
+                        number);
+}
+
 tide_status tide_drives_remove(tide_rows db, uint32_t number, tide_error *err)
 {
     uint64_t changed = 0;
+    TIDE_TRY(remove_alerts(db, number, err));
     TIDE_TRY(tide_rows_change(db, WHAT, &changed, err, "DELETE FROM drive_drive WHERE number = ?1",
                               number));
     if (changed == 0)

@@ -45,6 +45,9 @@ struct tide_drive_row {
 /* The tables of the system: its accounts, drives and rules. */
 tide_status tide_drives_tables(tide_rows db, tide_error *err);
 
+/* Tables of drives that an older version wrote become those of this one.  TIDE_NEWER. */
+tide_status tide_drives_upgrade(tide_rows db, tide_error *err);
+
 /* TIDE_EXISTS: the name is taken, or the folder is that of another drive, inside it or around it. */
 tide_status tide_drives_free(tide_rows db, const struct tide_drive_row *row, tide_error *err);
 /* Adds the drive with its tables, and sets its number.  TIDE_EXISTS: as above; TIDE_INVALID: the

@@ -314,7 +314,15 @@ typedef enum tide_phase {
     TIDE_PHASE_ENDED,  /* threads return */
 } tide_phase;
 
-enum { TIDE_ENGINE_SHOWN_MAX = 16 };
+enum { TIDE_ENGINE_SHOWN_MAX = 16, TIDE_SYSTEM_ALERTS_MAX = 10000 };
+
+/* An alert that a system found by itself (engine/accounts/system_alerts.c). */
+struct tide_system_alert {
+    char condition[49];
+    uint32_t account; /* 0: none */
+    enum tide_level level;
+    char text[401];
+};
 
 /* What a system adds to each snapshot: tide_engine_snapshot_add(). */
 struct tide_shown {
@@ -370,6 +378,8 @@ struct tide_engine {
     tide_tracker *tracker;
     tide_lanes *lanes;
     tide_alerts *alerts;
+    struct tide_system_alert *system_alerts; /* those that hold, as the ledger has them */
+    size_t system_alerts_count, system_alerts_room;
     tide_bandwidth bandwidth;
     struct tide_common_limit limits[TIDE_COMMON_LIMITS]; /* as many as counted since the start */
     size_t limits_count;
@@ -545,6 +555,10 @@ void tide_notifying_reload(tide_engine *engine); /* the settings changed */
 void tide_notifying_cancel(tide_engine *engine); /* a stop waits no longer */
 /* Whether a notice is being sent, or may be due. */
 bool tide_notifying_busy(const tide_engine *engine);
+/* ---- engine/accounts/system_alerts.c; under the lock, but for free ---- */
+/* Puts it into the list, or takes it out at TIDE_LEVEL_NONE; false: no memory. */
+bool tide_system_alerts_put(tide_engine *engine, const struct tide_system_alert *alert);
+void tide_system_alerts_free(tide_engine *engine);
 /* ---- engine/accounts/metadata.c ---- */
 /* Requests a measure of the accounts that need one; returns when to look again. */
 uint64_t tide_metadata_look(tide_engine *engine, uint64_t now_ms);

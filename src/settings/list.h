@@ -209,6 +209,10 @@
       "share of that budget that warns") /* E6.4 */ \
     N(ALERTS_METADATA_CRITICAL, "alerts.metadata_critical", PERMILLE, 800, 0, 1000, "", LIVE_OWN, \
       "share of that budget that is critical") /* E6.4 */ \
+    N(ALERTS_DRIVE_OWED_AFTER, "alerts.drive_owed_after", DURATION, TIDE_MS_DAY, TIDE_MS_MINUTE, 30 * TIDE_MS_DAY, "", LIVE_OWN, \
+      "an item of a drive that is owed for so long raises a warning") /* E6.4 */ \
+    N(ALERTS_DRIVE_LATE_AFTER, "alerts.drive_late_after", DURATION, TIDE_MS_DAY, 15 * TIDE_MS_MINUTE, 30 * TIDE_MS_DAY, "", LIVE_OWN, \
+      "a drive that is watched and has no complete round for so long raises a warning") /* E6.4 */ \
     T(ALERTS_MAIL_TO, "alerts.mail.to", ADDRESS, "", 250, NULL, LIVE, \
       "address that mail about alerts is sent to; empty: none is sent, or the account of alerts.mail.account") /* E6.4 */ \
     T(ALERTS_MAIL_FROM, "alerts.mail.from", ADDRESS, "", 250, NULL, LIVE, \

@@ -53,7 +53,7 @@ static tide_status look_jobs(tide_rows db, const struct tide_drive_row *row,
                                    "c.job = j.id"
                                    " WHERE j.account = ?1 AND j.state IN (0, 1, 3) AND k.name GLOB "
                                    "'drive.*'"
-                                   " AND k.name <> 'drive.displaced' AND CASE WHEN k.name GLOB "
+                                   " AND k.name NOT IN ('drive.displaced', 'drive.concern') AND CASE WHEN k.name GLOB "
                                    "'drive.*'" /* only they are JSON */
                                    " THEN json_extract(j.payload, '$.drive') END = ?2"
                                    " AND (j.state <> 3 OR j.created > ?3) GROUP BY 1, 2, 3",

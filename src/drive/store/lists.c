@@ -10,14 +10,16 @@ tide_status tide_drive_owe(tide_rows db, const struct tide_drive_owed *owed, tid
 {
     return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
                         "INSERT INTO drive_@_owed(item, row, verb, name, error, attempts, next_ms,"
-                        " loop) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+                        " loop, since_ms, bad) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
                         " ON CONFLICT(item, row, loop) DO UPDATE SET verb = ?3, name = ?4,"
-                        " error = ?5, attempts = ?6, next_ms = ?7",
+                        " error = ?5, attempts = ?6, next_ms = ?7, bad = ?10,"
+                        " since_ms = CASE since_ms WHEN 0 THEN ?9 ELSE since_ms END",
                         owed->item, owed->row, (int)owed->verb, tide_drive_bytes_value(owed->name),
                         owed->error, owed->attempts, owed->next_ms,
                         owed->closed ? CLOSED
                         : owed->loop ? 1
-                                     : 0);
+                                     : 0,
+                        owed->now_ms, owed->bad ? 1 : 0);
 }
 
 tide_status tide_drive_owed_paid(tide_rows db, uint64_t item, uint64_t row, tide_error *err)

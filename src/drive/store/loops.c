@@ -65,8 +65,12 @@ tide_status tide_drive_note_transfer(tide_rows db, uint64_t item, uint64_t row,
                               " AND id > (SELECT coalesce(max(id), 0) FROM drive_@_turn"
                               " WHERE item = ?1 AND copy = 0 AND fresh = 1)",
                               item));
-    const struct tide_drive_owed owed = {
-        .item = item, .row = row, .verb = verb, .attempts = (uint32_t)count, .next_ms = now_ms};
+    const struct tide_drive_owed owed = {.item = item,
+                                         .row = row,
+                                         .verb = verb,
+                                         .attempts = (uint32_t)count,
+                                         .next_ms = now_ms,
+                                         .now_ms = now_ms};
     if (count >= TIDE_DRIVE_LOOP_TRANSFERS)
         return hold_transfer(db, &owed, err);
     return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
@@ -93,6 +97,7 @@ tide_status tide_drive_note_copy(tide_rows db, uint64_t item, tide_text name, ui
         .name = name,
         .error = TIDE_TEXT("conflicts made too many copies of it in a day"),
         .attempts = (uint32_t)count,
-        .next_ms = now_ms + TIDE_DRIVE_DAY_MS};
+        .next_ms = now_ms + TIDE_DRIVE_DAY_MS,
+        .now_ms = now_ms};
     return hold(db, &owed, err);
 }

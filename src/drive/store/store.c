@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 /* Names are blobs: those of a disk are any bytes.  `key` is the name's key (names/key.h). */
 static const char tables[] =
@@ -14,7 +14,8 @@ static const char tables[] =
     " root_id TEXT NOT NULL, marker TEXT NOT NULL, round INTEGER NOT NULL,"
     " round_number INTEGER NOT NULL, next_link TEXT NOT NULL, delta_link TEXT NOT NULL,"
     " full_at_ms INTEGER NOT NULL, changed INTEGER NOT NULL, planned INTEGER NOT NULL,"
-    " planned_ms INTEGER NOT NULL, applied_ms INTEGER NOT NULL"
+    " planned_ms INTEGER NOT NULL, applied_ms INTEGER NOT NULL,"
+    " trouble TEXT NOT NULL DEFAULT ''" /* why nothing is synced (concerns.h) */
     ") STRICT;"
     "CREATE TABLE IF NOT EXISTS drive_@_item("
     " item INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE"
@@ -62,7 +63,8 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS drive_@_owed("
     " item INTEGER NOT NULL, row INTEGER NOT NULL, loop INTEGER NOT NULL, verb INTEGER NOT NULL,"
     " name BLOB NOT NULL, error TEXT NOT NULL, attempts INTEGER NOT NULL,"
-    " next_ms INTEGER NOT NULL, PRIMARY KEY(item, row, loop)"
+    " next_ms INTEGER NOT NULL, since_ms INTEGER NOT NULL DEFAULT 0,"
+    " bad INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(item, row, loop)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS drive_@_turn("
     " id INTEGER PRIMARY KEY, item INTEGER NOT NULL, at_ms INTEGER NOT NULL, strong BLOB,"
@@ -105,6 +107,21 @@ static const char tables[] =
     " mode INTEGER NOT NULL, parent_id TEXT NOT NULL, name BLOB NOT NULL"
     ") STRICT;";
 
+/* Version 2: since when an item is owed, whether it is bad, and why a drive stopped.  What was owed
+ * before counts from its next failure. */
+static tide_status upgrade(tide_rows db, tide_error *err)
+{
+    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                          "ALTER TABLE drive_@_state ADD COLUMN trouble TEXT NOT NULL DEFAULT ''"));
+    TIDE_TRY(
+        tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                     "ALTER TABLE drive_@_owed ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0"));
+    TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                          "ALTER TABLE drive_@_owed ADD COLUMN bad INTEGER NOT NULL DEFAULT 0"));
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        "UPDATE drive_@_state SET version = ?1 WHERE id = 1", VERSION);
+}
+
 static tide_status check_version(tide_rows db, tide_error *err)
 {
     uint64_t version = 0;
@@ -112,6 +129,8 @@ static tide_status check_version(tide_rows db, tide_error *err)
                                             "SELECT version FROM drive_@_state WHERE id = 1");
     if (rc == TIDE_NOT_FOUND)
         return TIDE_OK;
+    if (rc == TIDE_OK && version < VERSION)
+        return upgrade(db, err);
     if (rc == TIDE_OK && version > VERSION)
         return tide_error_set(err, TIDE_NEWER,
                               "the state of this drive was written by a newer version (%llu, this "
@@ -167,7 +186,7 @@ tide_status tide_drive_store_set_up(tide_rows db, const struct tide_drive_home *
         return rc;
     TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
                           "INSERT INTO drive_@_state VALUES(1, ?1, ?2, ?3, ?4, 0, 0, '', '', 0, 0,"
-                          " 0, 0, 0)",
+                          " 0, 0, 0, '')",
                           VERSION, home->drive_id, home->root_id, home->marker));
     /* The root of both trees is number 1 and has no row. */
     TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err, "INSERT INTO drive_@_item VALUES(1, ?1)",

@@ -257,8 +257,10 @@ struct tide_drive_owed {
     tide_text error;
     uint32_t attempts;
     uint64_t next_ms;
-    bool loop;   /* it did not fail: it was transferred or copied again and again (S11) */
-    bool closed; /* the item and all beneath it are read-only online (D37); row 0 */
+    uint64_t now_ms; /* of tide_drive_owe(): it is owed since then, unless it was before */
+    bool bad;        /* refused for what it is: trying again may not help (D40, D41) */
+    bool loop;       /* it did not fail: it was transferred or copied again and again (S11) */
+    bool closed;     /* the item and all beneath it are read-only online (D37); row 0 */
 };
 /* tide_drive_commit() and tide_drive_conflict_add() owe by themselves what loops; that ends with its
  * time, or when nothing is to be done any more. */

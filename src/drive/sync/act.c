@@ -305,7 +305,7 @@ static tide_status owe(struct tide_drive_task *task, tide_error *err)
 }
 
 /* What a refusal means to a user (D37). */
-static void explain(struct tide_drive_task *task)
+static void explain(struct tide_drive_task *task, tide_status rc)
 {
     const tide_error why = task->why;
     const tide_graph_reason reason = tide_graph_reason_of(&why);
@@ -314,6 +314,7 @@ static void explain(struct tide_drive_task *task)
                        : reason == TIDE_GRAPH_FULL ? "there is no room in this OneDrive"
                        : task->closed              ? "it is read-only online"
                                                    : NULL;
+    task->bad = said == NULL && rc == TIDE_PERMANENT;
     if (said != NULL)
         (void)snprintf(task->why.text, sizeof task->why.text, "%s: %.300s", said, why.text);
 }
@@ -330,6 +331,7 @@ static tide_status finish(struct tide_drive_task *task, tide_error *err)
         if (task->displaced[0] != '\0')
             TIDE_TRY(tide_drive_displaced_add(task, task->found_parent, err));
     }
+    TIDE_TRY(tide_drive_concern_add(task, err));
     return tide_job_effect(task->job, tide_drive_settle, task, err);
 }
 
@@ -351,7 +353,7 @@ static tide_status act_job(tide_job *job, tide_drive *drive, tide_error *err)
     if (!tide_drive_run_begin(drive, tide_job_id(job), &task->order))
         return tide_job_again(job, tide_job_now_ms(job) + TURN_MS);
     rc = run(task, &task->why);
-    explain(task);
+    explain(task, rc);
     if (is_end(task, rc)) {
         rc = task->was_done ? TIDE_OK : finish(task, err);
         if (rc == TIDE_OK)
@@ -365,5 +367,8 @@ static tide_status act_job(tide_job *job, tide_drive *drive, tide_error *err)
 
 tide_status tide_drive_act_job(tide_job *job, void *context, tide_error *err)
 {
-    return tide_drive_unless_removed(context, job, act_job(job, context, err), err);
+    const tide_status rc = tide_drive_unless_removed(context, job, act_job(job, context, err), err);
+    if (tide_status_class(rc) == TIDE_CLASS_AUTH) /* then no sync may run that finds it out */
+        tide_drive_sync_ended(context, job, rc, err);
+    return rc;
 }

@@ -16,6 +16,7 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
 {
     const tide_rows rows = tide_transaction_rows(transaction);
     TIDE_TRY(tide_drives_tables(rows, err));
+    TIDE_TRY(tide_drives_upgrade(rows, err));
     return tide_rows_number(rows, "the drives", arg, err, "SELECT count(*) FROM drive_drive");
 }
 
@@ -48,10 +49,16 @@ static tide_status define_kinds(tide_drive *drive, tide_error *err)
                                         .context = drive,
                                         .lane = TIDE_KIND_INTERACTIVE,
                                         .level = 3};
+    const struct tide_kind concern = {.name = "drive.concern",
+                                      .handler = tide_drive_concern_job,
+                                      .context = drive,
+                                      .lane = TIDE_KIND_INTERACTIVE,
+                                      .level = 3};
     TIDE_TRY(tide_engine_kind(engine, &sync, &drive->sync_kind, err));
     TIDE_TRY(tide_engine_kind(engine, &plan, &drive->plan_kind, err));
     TIDE_TRY(tide_engine_kind(engine, &act, &drive->act_kind, err));
-    return tide_engine_kind(engine, &displaced, &drive->displaced_kind, err);
+    TIDE_TRY(tide_engine_kind(engine, &displaced, &drive->displaced_kind, err));
+    return tide_engine_kind(engine, &concern, &drive->concern_kind, err);
 }
 
 static void show_side(json_t *object, const char *name, const struct tide_drive_side_state *side)
@@ -62,6 +69,21 @@ static void show_side(json_t *object, const char *name, const struct tide_drive_
     tide_json_set_u64(&one, "bytes", side->bytes);
     (void)json_object_set(object, name, one.value);
     tide_json_done(&one);
+}
+
+/* As the last look found it (alerts.c). */
+static void show_concerns(tide_json *one, const struct tide_drive_seat *seat, uint64_t now_ms)
+{
+    if (!seat->judged)
+        return;
+    tide_json_set_cstr(one, "name", seat->name);
+    tide_json_set_u64(one, "conflicts", seat->conflicts);
+    tide_json_set_u64(one, "deletions_waiting", seat->deletions);
+    tide_json_set_u64(one, "owed", seat->owed);
+    tide_json_set_u64(one, "bad", seat->bad);
+    if (seat->tidemark_ms != 0)
+        tide_json_set_u64(one, "round_age_ms",
+                          now_ms > seat->tidemark_ms ? now_ms - seat->tidemark_ms : 0);
 }
 
 /* What this process does for each drive (D9). */
@@ -88,6 +110,7 @@ static void show(json_t *object, void *arg)
         tide_json_set_u64(&one, "uploaded_bytes", now.uploaded_bytes);
         tide_json_set_bool(&one, "observing", seats[i].observing != 0);
         tide_json_set_bool(&one, "planning", seats[i].planning != 0);
+        show_concerns(&one, &seats[i], tide_world_now_unix_ms(drive->options.world));
         (void)snprintf(name, sizeof name, "%" PRIu32, seats[i].number);
         (void)json_object_set(object, name, one.value);
         tide_json_done(&one);

@@ -73,6 +73,13 @@ struct tide_drive_seat {
     bool swept;                   /* leftovers were looked for */
     uint64_t emptied_day;         /* on which the trash was */
     struct tide_drive_state state;
+    /* As the last look of alerts.c found them. */
+    bool judged, listed;
+    uint32_t account;
+    char name[TIDE_DRIVE_NAME_BYTES];
+    uint64_t conflicts, deletions, owed, bad;
+    uint64_t tidemark_ms;      /* of the last complete round; 0: none */
+    uint64_t tidemark_seen_ms; /* when this process saw it first, by the clock that does not jump */
 };
 
 struct tide_drive {
@@ -80,7 +87,7 @@ struct tide_drive {
     struct tide_drive_options options;
     char state_path[4096];
     char host[64];
-    uint32_t sync_kind, plan_kind, act_kind, displaced_kind;
+    uint32_t sync_kind, plan_kind, act_kind, displaced_kind, concern_kind;
     tide_lock *lock; /* guards everything below */
     struct tide_drive_user *users[TIDE_DRIVES_OPEN_MAX];
     size_t users_count;
@@ -92,7 +99,10 @@ struct tide_drive {
     tide_map act_at; /* job -> index */
     struct tide_drive_running running[TIDE_DRIVE_RUNNING_MAX];
     size_t running_count;
-    tide_map superseded;                  /* key of item and row -> how often in a row */
+    tide_map superseded;                     /* key of item and row -> how often in a row */
+    uint32_t to_judge[TIDE_DRIVES_OPEN_MAX]; /* accounts whose alerts may have changed */
+    size_t to_judge_count;
+    bool judging;                         /* a thread looks at them */
     tide_drive_dirty *dirty;              /* has a lock of its own */
     struct tide_drive_watching *watching; /* NULL: nothing is */
     const char *hear_url;                 /* NULL: no notification reaches this process */
@@ -118,6 +128,8 @@ void tide_drive_turn_give(tide_drive *drive, uint32_t number, tide_drive_turn tu
 /* Whether leftovers must be looked for: once in each process, and after tide_drive_sweep_soon(). */
 bool tide_drive_sweep_is_due(tide_drive *drive, uint32_t number);
 void tide_drive_sweep_soon(tide_drive *drive, uint32_t number);
+/* Under the lock; NULL: there are too many drives. */
+struct tide_drive_seat *tide_drive_seat_of(tide_drive *drive, uint32_t number);
 /* True once for each drive, process and day. */
 bool tide_drive_first_of_day(tide_drive *drive, uint32_t number, uint64_t now_ms);
 
@@ -197,6 +209,16 @@ bool tide_drive_is_heard(tide_drive *drive, uint32_t number);
 /* Tells of trouble, if somebody watches (watch.c). */
 void tide_drive_tell(tide_drive *drive, const char *name, const char *text);
 
+/* Whether this process watches its folder. */
+bool tide_drive_is_watched(tide_drive *drive, const char *name);
+
+/* ---- alerts.c ---- */
+
+/* Raises and clears the alerts of an account's drives.  Any thread, without locks. */
+void tide_drive_alerts(tide_drive *drive, uint32_t account);
+/* A sync ended so, or another job of the drive failed: why a drive stopped is kept, and that it goes on. */
+void tide_drive_sync_ended(tide_drive *drive, tide_job *job, tide_status rc, const tide_error *why);
+
 /* ---- order.c: an action as the payload of its job ---- */
 
 struct tide_drive_order {
@@ -274,6 +296,7 @@ struct tide_drive_task {
     struct tide_entry displaced_entry;
     uint64_t owed_attempts, owed_wait_ms;
     bool closed; /* the item, or the folder it goes to, is read-only online (D37) */
+    bool bad;    /* it is refused for what it is, and not because of where or when (D41) */
 };
 
 /* transfer.c: until when no upload of the account is tried; 0: they are. */
@@ -311,6 +334,9 @@ tide_handler tide_drive_sync_job;      /* observe.c */
 tide_handler tide_drive_plan_job;      /* plan.c */
 tide_handler tide_drive_act_job;       /* act.c */
 tide_handler tide_drive_displaced_job; /* displaced.c */
+tide_handler tide_drive_concern_job;   /* alerts.c */
+/* Enqueues it as a child, if what came of the action may raise or clear an alert. */
+tide_status tide_drive_concern_add(struct tide_drive_task *task, tide_error *err);
 /* Enqueues it as a child. */
 tide_status tide_drive_displaced_add(struct tide_drive_task *task, uint64_t parent_row,
                                      tide_error *err);

@@ -140,5 +140,8 @@ static tide_status sync_job(tide_job *job, tide_drive *drive, tide_error *err)
 
 tide_status tide_drive_sync_job(tide_job *job, void *context, tide_error *err)
 {
-    return tide_drive_unless_removed(context, job, sync_job(job, context, err), err);
+    const tide_status rc =
+        tide_drive_unless_removed(context, job, sync_job(job, context, err), err);
+    tide_drive_sync_ended(context, job, rc, err);
+    return rc;
 }

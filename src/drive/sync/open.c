@@ -131,7 +131,7 @@ tide_status tide_drive_use(tide_drive *drive, uint32_t number, struct tide_drive
 
 /* ---- seats; under the lock ---- */
 
-static struct tide_drive_seat *seat_of(tide_drive *drive, uint32_t number)
+struct tide_drive_seat *tide_drive_seat_of(tide_drive *drive, uint32_t number)
 {
     for (size_t i = 0; i < drive->seats_count; i++)
         if (drive->seats[i].number == number)
@@ -147,7 +147,7 @@ bool tide_drive_turn_take(tide_drive *drive, uint32_t number, tide_drive_turn tu
                           const tide_job *job)
 {
     tide_lock_take(drive->options.world, drive->lock);
-    struct tide_drive_seat *seat = seat_of(drive, number);
+    struct tide_drive_seat *seat = tide_drive_seat_of(drive, number);
     uint64_t *has = seat == NULL                   ? NULL
                     : turn == TIDE_DRIVE_OBSERVING ? &seat->observing
                                                    : &seat->planning;
@@ -161,7 +161,7 @@ bool tide_drive_turn_take(tide_drive *drive, uint32_t number, tide_drive_turn tu
 void tide_drive_turn_give(tide_drive *drive, uint32_t number, tide_drive_turn turn)
 {
     tide_lock_take(drive->options.world, drive->lock);
-    struct tide_drive_seat *seat = seat_of(drive, number);
+    struct tide_drive_seat *seat = tide_drive_seat_of(drive, number);
     if (seat != NULL && turn == TIDE_DRIVE_OBSERVING)
         seat->observing = 0;
     else if (seat != NULL)
@@ -172,7 +172,7 @@ void tide_drive_turn_give(tide_drive *drive, uint32_t number, tide_drive_turn tu
 static bool swept_becomes(tide_drive *drive, uint32_t number, bool swept)
 {
     tide_lock_take(drive->options.world, drive->lock);
-    struct tide_drive_seat *seat = seat_of(drive, number);
+    struct tide_drive_seat *seat = tide_drive_seat_of(drive, number);
     const bool was = seat == NULL || seat->swept;
     if (seat != NULL)
         seat->swept = swept;
@@ -193,7 +193,7 @@ void tide_drive_sweep_soon(tide_drive *drive, uint32_t number)
 bool tide_drive_first_of_day(tide_drive *drive, uint32_t number, uint64_t now_ms)
 {
     tide_lock_take(drive->options.world, drive->lock);
-    struct tide_drive_seat *seat = seat_of(drive, number);
+    struct tide_drive_seat *seat = tide_drive_seat_of(drive, number);
     const bool first = seat != NULL && seat->emptied_day != now_ms / TIDE_DRIVE_DAY_MS;
     if (seat != NULL)
         seat->emptied_day = now_ms / TIDE_DRIVE_DAY_MS;
@@ -324,7 +324,7 @@ void tide_drive_superseded_end(tide_drive *drive, const struct tide_drive_order 
 void tide_drive_transferred(tide_drive *drive, uint32_t number, bool down, uint64_t bytes)
 {
     tide_lock_take(drive->options.world, drive->lock);
-    struct tide_drive_seat *seat = seat_of(drive, number);
+    struct tide_drive_seat *seat = tide_drive_seat_of(drive, number);
     if (seat != NULL && down) {
         seat->state.downloaded++;
         seat->state.downloaded_bytes += bytes;
@@ -338,7 +338,7 @@ void tide_drive_transferred(tide_drive *drive, uint32_t number, bool down, uint6
 void tide_drive_state(tide_drive *drive, uint32_t number, struct tide_drive_state *state_out)
 {
     tide_lock_take(drive->options.world, drive->lock);
-    const struct tide_drive_seat *seat = seat_of(drive, number);
+    const struct tide_drive_seat *seat = tide_drive_seat_of(drive, number);
     struct tide_drive_state state = {.waiting = 0};
     if (seat != NULL)
         state = seat->state;

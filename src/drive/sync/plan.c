@@ -152,10 +152,16 @@ static tide_status plan_job(tide_job *job, tide_drive *drive, tide_error *err)
     if (rc == TIDE_OK)
         rc = plan_run(&planning, err);
     tide_drive_turn_give(drive, number, TIDE_DRIVE_PLANNING);
+    if (rc == TIDE_OK)
+        tide_drive_alerts(drive, row.account); /* deletions may wait, or do so no longer */
     return rc;
 }
 
 tide_status tide_drive_plan_job(tide_job *job, void *context, tide_error *err)
 {
-    return tide_drive_unless_removed(context, job, plan_job(job, context, err), err);
+    const tide_status rc =
+        tide_drive_unless_removed(context, job, plan_job(job, context, err), err);
+    if (tide_status_class(rc) == TIDE_CLASS_AUTH)
+        tide_drive_sync_ended(context, job, rc, err);
+    return rc;
 }

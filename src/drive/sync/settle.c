@@ -262,6 +262,7 @@ static tide_status settle_closed(const struct settling *s, tide_error *err)
                                      .name = tide_text_of(makes ? "" : order->name),
                                      .attempts = 1,
                                      .next_ms = task->now_ms + TIDE_DRIVE_DAY_MS,
+                                     .now_ms = task->now_ms,
                                      .closed = true};
     if (closed.item == 0) {
         const tide_status rc = tide_drive_item_of_row(s->db, order->parent_row, &closed.item, err);
@@ -281,7 +282,9 @@ static tide_status settle_owed(const struct settling *s, tide_error *err)
                                          .name = tide_text_of(task->order.name),
                                          .error = tide_text_of(task->why.text),
                                          .attempts = (uint32_t)task->owed_attempts,
-                                         .next_ms = task->now_ms + task->owed_wait_ms};
+                                         .next_ms = task->now_ms + task->owed_wait_ms,
+                                         .now_ms = task->now_ms,
+                                         .bad = task->bad};
     return tide_drive_owe(s->db, &owed, err);
 }
 

@@ -113,6 +113,12 @@ tide_status tide_drive_leave(tide_drive *drive, uint32_t number, const struct ti
         if (tide_world_sleep_until(world, until_us, cancel) != TIDE_OK)
             return tide_error_set(err, TIDE_CANCELED, "canceled while jobs of the drive ended");
     }
+    tide_lock_take(world, drive->lock);
+    const struct tide_drive_seat *seat = tide_drive_seat_of(drive, number);
+    const uint32_t account = seat == NULL ? 0 : seat->account;
+    tide_lock_drop(world, drive->lock);
+    if (account != 0)
+        tide_drive_alerts(drive, account); /* which do not name it any more */
     return TIDE_OK;
 }
 

@@ -105,6 +105,8 @@ static tide_status ask(void *arg, uint32_t number, const tide_drive_folders *fol
     if (rc == TIDE_OK && folders->count == 0 && !folders->all)
         rc = poll_is_idle(drive, db, number, &quiet, err);
     tide_drive_reader_give(drive, reader);
+    if (rc == TIDE_OK && folders->count == 0 && !folders->all)
+        tide_drive_alerts(drive, row.account); /* also while no job of the account can run */
     if (rc == TIDE_OK && quiet)
         return TIDE_OK;
     if (rc != TIDE_OK)
@@ -128,6 +130,14 @@ void tide_drive_tell(tide_drive *drive, const char *name, const char *text)
     tide_lock_drop(drive->options.world, drive->lock);
     if (as.tell != NULL) /* its argument outlives every job */
         as.tell(as.arg, name, true, text);
+}
+
+bool tide_drive_is_watched(tide_drive *drive, const char *name)
+{
+    tide_lock_take(drive->options.world, drive->lock);
+    const bool watched = drive->watching != NULL && is_wanted(&drive->watching->as, name);
+    tide_lock_drop(drive->options.world, drive->lock);
+    return watched;
 }
 
 /* ---- beginning and end ---- */

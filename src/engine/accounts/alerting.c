@@ -21,6 +21,7 @@ tide_status tide_alerting_new(tide_engine *engine)
 void tide_alerting_free(tide_engine *engine)
 {
     tide_alerts_free(engine->alerts);
+    tide_system_alerts_free(engine);
 }
 
 void tide_alerting_reload(tide_engine *engine)

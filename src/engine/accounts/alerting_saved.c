@@ -134,6 +134,7 @@ void tide_alerting_taken(tide_engine *engine, struct tide_account *account, tide
 }
 
 struct shown_list {
+    tide_engine *engine;
     struct shown {
         uint64_t account;
         enum tide_condition condition;
@@ -145,6 +146,15 @@ struct shown_list {
     bool notices; /* the alert of the notifier */
 };
 
+static bool keep_system_alert(tide_engine *engine, const struct tide_alert_row *row)
+{
+    struct tide_system_alert alert = {.account = row->account,
+                                      .level = (enum tide_level)row->level};
+    (void)snprintf(alert.condition, sizeof alert.condition, "%s", row->condition);
+    (void)snprintf(alert.text, sizeof alert.text, "%s", row->text);
+    return tide_system_alerts_put(engine, &alert);
+}
+
 /* Collects the rows before they are used: a statement cannot be used again while it is read. */
 static bool collect_shown(const struct tide_alert_row *row, void *arg)
 {
@@ -152,8 +162,12 @@ static bool collect_shown(const struct tide_alert_row *row, void *arg)
     enum tide_condition condition;
     if (strcmp(row->condition, TIDE_NOTICES_CONDITION) == 0)
         list->notices = true;
-    if (!tide_condition_parse(row->condition, &condition))
-        return true; /* not an alert of the engine: the system that raised it clears it */
+    if (!tide_condition_parse(row->condition, &condition)) {
+        /* Not an alert of the engine: the system that raised it clears it. */
+        list->failed = strcmp(row->condition, TIDE_NOTICES_CONDITION) != 0 &&
+                       !keep_system_alert(list->engine, row);
+        return !list->failed;
+    }
     if (!TIDE_GROW_IN(list->mem, list->rows, list->capacity, list->count + 1,
                       (size_t)TIDE_ACCOUNTS_MAX * TIDE_CONDITIONS)) {
         list->failed = true;
@@ -167,7 +181,7 @@ static bool collect_shown(const struct tide_alert_row *row, void *arg)
 
 static tide_status load_shown(tide_engine *engine, uint64_t now_ms, tide_error *err)
 {
-    struct shown_list list = {.mem = engine->mem};
+    struct shown_list list = {.engine = engine, .mem = engine->mem};
     tide_status rc = tide_ledger_alerts(engine->ledger, collect_shown, &list, err);
     if (rc == TIDE_OK && list.failed)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for alerts");

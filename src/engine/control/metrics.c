@@ -364,6 +364,8 @@ static json_t *alerts_of(tide_engine *engine)
     tide_lock_take(engine->world, engine->lock);
     while (tide_alerts_each(engine->alerts, &cursor, &alert))
         alert_add(list, tide_condition_name(alert.condition), alert.level);
+    for (size_t i = 0; i < engine->system_alerts_count; i++)
+        alert_add(list, engine->system_alerts[i].condition, engine->system_alerts[i].level);
     if (engine->notifying.shown)
         alert_add(list, TIDE_NOTICES_CONDITION, TIDE_LEVEL_WARN);
     tide_lock_drop(engine->world, engine->lock);
