@@ -1,5 +1,5 @@
 // view_alerts.js - conditions that need a person: since when, what it means, what cures it.
-import { get } from './api.js'
+import { get, path } from './api.js'
 import { h } from './dom.js'
 import { grid } from './grid.js'
 import { live } from './live.js'
@@ -13,6 +13,7 @@ import { ago, sentence, time } from './words.js'
 function cure(alert) {
   const account = alert.account ? 'account=' + encodeURIComponent(alert.account) : ''
   if (alert.command.includes(' bad list')) return ['/bad?' + account, 'bad items']
+  if (alert.command.includes(' drive ')) return [alert.account ? '/drive/' + path(alert.account) : '/drive', 'drives']
   if (alert.command.includes(' jobs ')) return ['/jobs?' + account, 'jobs']
   return ['/', 'accounts']
 }

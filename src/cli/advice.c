@@ -1,5 +1,7 @@
 #include "cli/advice.h"
 
+#include "cli/cli.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -27,32 +29,26 @@ static const struct cli_advice advices[] = {
      "Something is slower than what waits for it: a disk, a database, or a program that takes "
      "results. Nothing is lost.",
      "See what runs and what waits; check the disk and its free space.", "tidemark jobs stats"},
-    {"drive_stopped",
-     "Nothing of these drives is synced, in either direction. Nothing is deleted meanwhile.",
-     "Mount the folder, sign in again, or add the drive again, as the text says; then sync.",
-     "tidemark drive status"},
-    {"drive_deletions",
-     "More would be deleted than is usual, so all deletions of these drives wait. All else is "
-     "synced.",
-     "See what would go, then accept it or bring it back.", "tidemark drive deletions list"},
-    {"drive_owed",
-     "Some items could not be synced for a day. They are tried again by themselves, and keep "
-     "nothing else waiting.",
-     "See which ones and why. A file whose hash never fits can be accepted as it is.",
-     "tidemark drive status"},
-    {"drive_late",
-     "These drives are watched, but changes did not come through to the end for long.",
-     "See what runs and what waits; check the network and the sign-in.", "tidemark drive status"},
     {"test", "Messages about alerts of this home arrive at this address.",
      "Nothing. To stop such mail, switch it off.", "tidemark alerts setup --off"},
     {NULL, "An operator should look at it.", "See what it says and since when.", "tidemark alerts"},
 };
 
-const struct cli_advice *cli_advice(const char *condition)
+static const struct cli_advice *find(const struct cli_advice *advice, const char *condition)
 {
-    const struct cli_advice *advice = advices;
     while (advice->condition != NULL && strcmp(advice->condition, condition) != 0)
         advice++;
+    return advice;
+}
+
+const struct cli_advice *cli_advice(const char *condition)
+{
+    const struct cli_advice *advice = find(advices, condition);
+    for (size_t i = 0; advice->condition == NULL && cli_systems[i] != NULL; i++)
+        if (cli_systems[i]->advices != NULL) {
+            const struct cli_advice *own = find(cli_systems[i]->advices, condition);
+            advice = own->condition == NULL ? advice : own;
+        }
     return advice;
 }
 

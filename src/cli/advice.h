@@ -1,4 +1,5 @@
-/* advice.h - what a condition means to a user, and what helps; for every command, mail and the page.  Pure. */
+/* advice.h - what a condition means to a user, and what helps; for every command, mail and the page.  Pure.
+ * Those of systems are theirs (struct tide_system). */
 #ifndef TIDE_CLI_ADVICE_H
 #define TIDE_CLI_ADVICE_H
 

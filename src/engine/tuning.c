@@ -60,6 +60,8 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .drive_watch = U32(DRIVE_WATCH) != 0,
         .drive_poll_ms = U64(DRIVE_POLL),
         .drive_rescan_ms = U64(DRIVE_RESCAN),
+        .drive_owed_after_ms = U64(ALERTS_DRIVE_OWED_AFTER),
+        .drive_late_after_ms = U64(ALERTS_DRIVE_LATE_AFTER),
         .log_file_bytes = U64(LOG_FILE_BYTES),
         .log_files = U32(LOG_FILES),
         .ledger_is_shared = is_set(settings, TIDE_SET_LEDGER_URL),

@@ -58,6 +58,7 @@ struct tide_tuning {
     uint32_t console_workers, console_batch; /* for the console system */
     bool drive_watch;                        /* for the drive system, as the next */
     uint64_t drive_poll_ms, drive_rescan_ms;
+    uint64_t drive_owed_after_ms, drive_late_after_ms; /* for its alerts */
     char project[64];    /* of the account at its provider (engine/accounts/limits.c) */
     bool notices_wanted; /* the settings say where mail about alerts goes */
 };

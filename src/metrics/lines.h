@@ -6,8 +6,8 @@
  * The first failure is kept and returned by tide_metrics_end(); what follows it does nothing.
  *
  * Invariants:
- *   LIN1  names are constants of the program.  Labels are names of accounts, systems, methods, routes
- *         and states: never an id, a path of a file, a query or text of a message.
+ *   LIN1  names are constants of the program.  Labels are names of accounts, drives, systems, methods,
+ *         routes and states: never an id, a path of a file, a query or text of a message.
  *   LIN2  bounded: TIDE_METRICS_SERIES_MAX lines.  Lines beyond are left out and counted.
  *   LIN3  all lines of a metric stand together, after its HELP and TYPE.
  */

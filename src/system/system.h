@@ -60,6 +60,7 @@ struct cli_command;
 struct cli_api;
 struct cli_api_object;
 struct cli_page_part;
+struct cli_advice;
 struct tide_metrics;
 
 /* An account that a user adds. */
@@ -133,6 +134,10 @@ struct tide_system {
     const struct cli_api *api;
     const struct cli_api_object *objects; /* in their answers; ends with a NULL name; NULL: none */
     const struct cli_page_part *parts;
+
+    /* What alerts that it raises by itself mean (tide_engine_alert()), and what helps (cli/advice.h); ends
+     * with a NULL condition.  NULL: it raises none. */
+    const struct cli_advice *advices;
 
     /* Makes its tables beside the ledger, or does nothing where they exist.  One of them is
      * NAME_account, a row for each account, with its `account` (the ledger's number) and `endpoint`.

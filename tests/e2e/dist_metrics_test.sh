@@ -5,11 +5,15 @@
 dashboard=$3
 rules=$4
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no quota here
-start_cloud --seed 5 --mailbox "$user=40" --token tok-ada="$user"
+start_cloud --seed 5 --mailbox "$user=40" --token tok-ada="$user" --drive bob@example.com=3,size=100 --token tok-bob=bob@example.com
 start_serve
 ends 0 account add gmail "$user" --endpoint "$origin" --bearer tok-ada
 fault '{"method":"gmail.users.messages.*","count":1,"fault":"503"}' # an error to be counted
 ends 0 mail sync --quiet
+ends 0 account add onedrive bob@example.com --endpoint "$origin" --bearer tok-bob
+ends 0 drive add "$dir/One"
+ends 0 drive sync --quiet
+ends 0 drive sync --quiet # which knows of a complete round
 ends 0 token add prometheus --scope metrics
 key=$(cat "$dir/out")
 ask_metrics() { curl -sSf -o "$1" -H "Authorization: Bearer $key" "$page/metrics"; }
@@ -54,7 +58,8 @@ for line in "tidemark_items_stored_total\{account=\"$user\"\} 40" "tidemark_item
     'tidemark_job_duration_seconds_bucket\{system="mail",le="\+Inf"\} [1-9]' 'tidemark_jobs_finished_total\{system="mail",outcome="done"\} [1-9]' \
     "tidemark_transfer_bytes_total\{account=\"$user\",direction=\"down\"\} [1-9]" "tidemark_quota_units_total\{account=\"$user\",limit=\"account\"\} [1-9]" \
     'tidemark_http_request_duration_seconds_count\{route="GET /metrics"\} [1-9]' 'tidemark_ledger_up 1' 'tidemark_metrics_left_out 0' \
-    'tidemark_console_queries_waiting 0'; do
+    'tidemark_console_queries_waiting 0' 'tidemark_drive_conflicts\{drive="One"\} 0' 'tidemark_drive_deletions_waiting\{drive="One"\} 0' \
+    'tidemark_drive_owed\{drive="One"\} 0' 'tidemark_drive_bad\{drive="One"\} 0' 'tidemark_drive_round_age_seconds\{drive="One"\} [0-9]'; do
     grep -qE "^$line" "$dir/metrics" || fail "no $line: $(cat "$dir/metrics")"
 done
 # No label is an id: neither of a message nor of a run.

@@ -1,4 +1,5 @@
 /* system.c - the drive system, as the list of systems has it (system/system.h). */
+#include "cli/advice.h"
 #include "drive/commands/change.h"
 #include "drive/commands/home.h"
 #include "drive/commands/look.h"
@@ -314,6 +315,26 @@ static const struct tide_action actions[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+static const struct cli_advice advices[] = {
+    {"drive_stopped",
+     "Nothing of these drives is synced, in either direction. Nothing is deleted meanwhile.",
+     "Mount the folder, sign in again, or add the drive again, as the text says; then sync.",
+     "tidemark drive status"},
+    {"drive_deletions",
+     "More would be deleted than is usual, so all deletions of these drives wait. All else is "
+     "synced.",
+     "See what would go, then accept it or bring it back.", "tidemark drive deletions list"},
+    {"drive_owed",
+     "Some items could not be synced for a day. They are tried again by themselves, and keep "
+     "nothing else waiting.",
+     "See which ones and why. A file whose hash never fits can be accepted as it is.",
+     "tidemark drive status"},
+    {"drive_late",
+     "These drives are watched, but changes did not come through to the end for long.",
+     "See what runs and what waits; check the network and the sign-in.", "tidemark drive status"},
+    {NULL, NULL, NULL, NULL},
+};
+
 const struct tide_system tide_drive_system = {
     .name = "drive",
     .provider = "onedrive",
@@ -330,6 +351,7 @@ const struct tide_system tide_drive_system = {
     .tools = drive_page_tools,
     .api = drive_page_api,
     .objects = drive_page_objects,
+    .advices = advices,
     .tables = tide_drives_tables,
     .table_stays = table_stays,
     .open = open_drives,

@@ -21,7 +21,8 @@ static int setup(void **state)
     f->db.sqlite = f->handle;
     assert_int_equal(sqlite3_exec(f->handle,
                                   "CREATE TABLE account(id INTEGER PRIMARY KEY, name TEXT);"
-                                  "INSERT INTO account VALUES(7, 'ada@example.com')",
+                                  "INSERT INTO account VALUES(7, 'ada@example.com');"
+                                  "CREATE TABLE alert(condition TEXT, account INTEGER)",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     *state = f;

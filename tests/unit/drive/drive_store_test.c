@@ -5,6 +5,7 @@
  * Method: one SQLite database in memory; each rule of the feed and of scans as a short story.
  * Crashes are in tests/sim/drive. */
 #include "db/db.h"
+#include "drive/store/concerns.h"
 #include "drive/store/store.h"
 #include "support/heap.h"
 #include "support/ok.h"
@@ -860,6 +861,50 @@ TEST_ON(a_newer_state_is_left_alone, struct fixture *f, setup, teardown)
     assert_int_equal(tide_drive_store_tables(f->db, &f->err), TIDE_NEWER);
     assert_int_equal(
         number(f, "SELECT count(*) FROM sqlite_schema WHERE name = 'drive_@_conflict'"), 0);
+}
+
+/* What version 1 had: an item that is owed counts from its next failure. */
+TEST_ON(an_older_state_is_upgraded, struct fixture *f, setup, teardown)
+{
+    struct tide_drive_concerns concerns;
+    struct tide_drive_owed owed = {.item = 7, .error = TIDE_TEXT("500"), .now_ms = 5000};
+    OK(tide_drive_owe(f->db, &owed, &f->err));
+    OK(tide_rows_do(f->db, "a test", &f->err, "ALTER TABLE drive_@_state DROP COLUMN trouble"));
+    OK(tide_rows_do(f->db, "a test", &f->err, "ALTER TABLE drive_@_owed DROP COLUMN since_ms"));
+    OK(tide_rows_do(f->db, "a test", &f->err, "ALTER TABLE drive_@_owed DROP COLUMN bad"));
+    OK(tide_rows_do(f->db, "a test", &f->err, "UPDATE drive_@_state SET version = 1"));
+    OK(tide_drive_store_tables(f->db, &f->err));
+    OK(tide_drive_store_tables(f->db, &f->err)); /* once */
+    OK(tide_drive_concerns(f->db, 1000000, &concerns, &f->err));
+    assert_int_equal(concerns.owed, 1);
+    assert_int_equal(concerns.old, 0);
+    owed.now_ms = 9000;
+    OK(tide_drive_owe(f->db, &owed, &f->err));
+    OK(tide_drive_concerns(f->db, 1000000, &concerns, &f->err));
+    assert_int_equal(concerns.old, 1);
+    assert_int_equal(concerns.oldest_ms, 9000);
+}
+
+/* What fails again is owed since it failed first; what is read-only online is held, not owed. */
+TEST_ON(an_item_is_owed_since_its_first_failure, struct fixture *f, setup, teardown)
+{
+    struct tide_drive_concerns concerns;
+    struct tide_drive_owed owed = {
+        .item = 7, .name = TIDE_TEXT("x"), .error = TIDE_TEXT("500"), .now_ms = 5000};
+    const struct tide_drive_owed closed = {.item = 8, .closed = true, .now_ms = 1000};
+    OK(tide_drive_owe(f->db, &owed, &f->err));
+    OK(tide_drive_owe(f->db, &closed, &f->err));
+    owed.now_ms = 9000;
+    owed.bad = true;
+    OK(tide_drive_owe(f->db, &owed, &f->err));
+    OK(tide_drive_concerns(f->db, 4999, &concerns, &f->err));
+    assert_int_equal(concerns.owed, 1);
+    assert_int_equal(concerns.bad, 1);
+    assert_int_equal(concerns.old, 0);
+    OK(tide_drive_concerns(f->db, 5000, &concerns, &f->err));
+    assert_int_equal(concerns.old, 1);
+    assert_int_equal(concerns.oldest_ms, 5000);
+    assert_string_equal(concerns.oldest, "x: 500");
 }
 
 TEST_ON(the_state_of_another_drive_is_refused, struct fixture *f, setup, teardown)
