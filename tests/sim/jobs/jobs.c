@@ -14,9 +14,9 @@ const char *const jobs_fault_names[JFAULTS] = {
     "F28 repeated", "F29",      "F30",         "F31", "F32",       "F34 address", "F34 range",
     "F35",          "F37 hash", "F37 malware", "F38", "F39",
 };
-const char *const jobs_plant_names[JPLANTS] = {"none", "delete-ungated", "token-sent",
-                                               "part-placed"};
-const char *const jobs_plant_rules[JPLANTS] = {"", "DJO1", "DJO14", "DJO2"};
+const char *const jobs_plant_names[JPLANTS] = {"none",        "delete-ungated", "token-sent",
+                                               "part-placed", "left-over",      "part-named"};
+const char *const jobs_plant_rules[JPLANTS] = {"", "DJO1", "DJO14", "DJO2", "DJO16", "DJO7"};
 
 bool jobs_happens(struct jobs_stage *stage, enum jobs_fault fault, uint32_t one_in)
 {

@@ -61,6 +61,8 @@ enum jobs_plant {
     JPLANT_DELETE_UNGATED, /* a file is deleted here whatever it has */
     JPLANT_TOKEN_SENT,     /* pre-signed addresses get the token */
     JPLANT_PART_PLACED,    /* a download is placed before its end */
+    JPLANT_LEFT_OVER,      /* files of ours that no action has any more are not looked for */
+    JPLANT_PART_NAMED,     /* a part of a download stays, under a name like a user's */
     JPLANTS
 };
 extern const char *const jobs_plant_names[JPLANTS];

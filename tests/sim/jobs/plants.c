@@ -5,7 +5,7 @@
 #include "drive/plan/plan.h"
 #include "drive/act/inside.h"
 #include "drive/sync/inside.h"
-#include "net/api/call.h"
+#include "seeds/token.h"
 #include "support/wrap.h"
 
 struct jobs_stage *jobs_now;
@@ -150,21 +150,9 @@ WRAP(tide_status, tide_drive_delete_local, const struct tide_drive_act *act,
     return rc;
 }
 
-WRAP(tide_status, tide_api_call, tide_api *api, tide_job *job, const struct tide_api_call *call,
-     struct tide_response *response, tide_error *err)
+bool seeds_token_is_sent(void)
 {
-    struct tide_api_call other = *call;
-    struct tide_header headers[TIDE_API_HEADERS_MAX];
-    if (planted(JPLANT_TOKEN_SENT) && call->url != NULL &&
-        call->headers_count < TIDE_API_HEADERS_MAX) {
-        for (size_t i = 0; i < call->headers_count; i++)
-            headers[i] = call->headers[i];
-        headers[call->headers_count] =
-            (struct tide_header){TIDE_TEXT("Authorization"), TIDE_TEXT("Bearer bearer-1")};
-        other.headers = headers;
-        other.headers_count++;
-    }
-    return __real_tide_api_call(api, job, &other, response, err);
+    return planted(JPLANT_TOKEN_SENT);
 }
 
 /* Bytes of ours under the name of a user. */
@@ -174,5 +162,12 @@ WRAP(tide_status, tide_drive_place, int dir, const char *partial,
 {
     if (planted(JPLANT_PART_PLACED) && out->content.bytes > 1)
         (void)__real_tide_folder_write(dir, plan->name, 0, TIDE_TEXT("half"), NULL);
+    if (planted(JPLANT_PART_NAMED) && out->content.bytes > 1)
+        (void)__real_tide_folder_write(dir, TIDE_TEXT("part.txt"), 0, TIDE_TEXT("half"), NULL);
     return __real_tide_drive_place(dir, partial, plan, mtime_s, out, err);
+}
+
+WRAP(tide_status, tide_drive_sweep, const struct tide_drive_looking *looking, tide_error *err)
+{
+    return planted(JPLANT_LEFT_OVER) ? TIDE_OK : __real_tide_drive_sweep(looking, err);
 }
