@@ -24,10 +24,14 @@ tide_status tide_drive_mount_seen(tide_rows db, uint32_t parent, tide_text id,
         parent, id, target_drive, target_id);
 }
 
-static tide_drive_shortcut shortcut_of(const tide_rows_stmt *stmt, int state_at, int reason_at)
+/* A row that is gone and was never synced is removed when its round ends (store/remote.c), and there is none
+ * before the round that brings it has ended. */
+static tide_drive_shortcut shortcut_of(const tide_rows_stmt *stmt, int state_at, int reason_at,
+                                       int staged_at)
 {
     if (tide_rows_get_null(stmt, state_at))
-        return TIDE_DRIVE_SHORTCUT_UNKNOWN;
+        return tide_rows_get_u64(stmt, staged_at) > 0 ? TIDE_DRIVE_SHORTCUT_UNKNOWN
+                                                      : TIDE_DRIVE_SHORTCUT_GONE;
     const int64_t state = tide_rows_get_i64(stmt, state_at);
     if (state == TIDE_DRIVE_REMOTE_GONE)
         return TIDE_DRIVE_SHORTCUT_GONE;
@@ -50,7 +54,8 @@ tide_status tide_drive_mounts_each(tide_rows db, uint32_t parent,
     tide_status rc = tide_rows_ask(
         tide_drives_rows(db, parent), WHAT, &stmt, err,
         "SELECT m.id, m.target_drive, m.target_id, m.drive, m.state, m.why, r.state, r.reason,"
-        " coalesce(r.item, 0), coalesce(r.parent, 0), coalesce(r.name, '')"
+        " coalesce(r.item, 0), coalesce(r.parent, 0), coalesce(r.name, ''),"
+        " (SELECT count(*) FROM drive_@_staged s WHERE s.id = m.id)"
         " FROM drive_mount m LEFT JOIN drive_@_item i ON i.id = m.id"
         " LEFT JOIN drive_@_remote r ON r.item = i.item WHERE m.parent = ?1 ORDER BY m.id",
         parent);
@@ -62,7 +67,7 @@ tide_status tide_drive_mounts_each(tide_rows db, uint32_t parent,
         mount.drive = tide_rows_get_u32(&stmt, 3);
         mount.state = (tide_drive_mount_state)tide_rows_get_i64(&stmt, 4);
         tide_rows_get_copy(&stmt, 5, mount.why, sizeof mount.why);
-        mount.shortcut = shortcut_of(&stmt, 6, 7);
+        mount.shortcut = shortcut_of(&stmt, 6, 7, 11);
         mount.item = tide_rows_get_u64(&stmt, 8);
         mount.folder = tide_rows_get_u64(&stmt, 9);
         tide_rows_get_copy(&stmt, 10, mount.name, sizeof mount.name);

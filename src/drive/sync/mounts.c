@@ -119,12 +119,21 @@ static void split(const char *path, tide_text *folder_out, tide_text *name_out)
     *name_out = tide_text_of(slash == NULL ? path : slash + 1);
 }
 
+static place look_inside(int dir, const char *marker)
+{
+    bool any = false;
+    if (marker[0] != '\0' && tide_drive_marker_check(dir, marker, NULL) == TIDE_OK)
+        return PLACE_OURS;
+    const tide_status rc =
+        tide_folder_list(dir, take_any, &any, NULL); /* it ends early, if any is */
+    return any ? PLACE_TAKEN : rc == TIDE_OK ? PLACE_EMPTY : PLACE_UNKNOWN;
+}
+
 static place look_at(int root, const char *path, const char *marker)
 {
     tide_text folder, name;
     struct tide_entry entry;
     int dir = -1, inside = -1;
-    bool any = false;
     place is = PLACE_UNKNOWN;
     split(path, &folder, &name);
     if (tide_folder_enter(root, folder, &dir, NULL) != TIDE_OK)
@@ -135,11 +144,7 @@ static place look_at(int root, const char *path, const char *marker)
     else if (rc == TIDE_OK && entry.kind != TIDE_ENTRY_FOLDER)
         is = PLACE_TAKEN;
     else if (rc == TIDE_OK && tide_folder_enter(dir, name, &inside, NULL) == TIDE_OK)
-        is = marker[0] != '\0' && tide_drive_marker_check(inside, marker, NULL) == TIDE_OK
-                 ? PLACE_OURS
-             : tide_folder_list(inside, take_any, &any, NULL) != TIDE_OK ? PLACE_UNKNOWN
-             : any                                                       ? PLACE_TAKEN
-                                                                         : PLACE_EMPTY;
+        is = look_inside(inside, marker);
     tide_folder_close(inside);
     tide_folder_close(dir);
     return is;
@@ -461,8 +466,6 @@ static tide_status settle(const struct tide_drive_looking *looking, const struct
         return TIDE_OK;
     if (is == PLACE_OURS)
         return attached(looking, known, err);
-    if (known->mount.state == TIDE_DRIVE_MOUNT_NEW)
-        return first_time(looking, known, root, is, err);
     const char *was = path_of(looking, known);
     if (strcmp(was, known->path) != 0 && look_at(root, was, known->row.marker) == PLACE_OURS) {
         if (is != PLACE_ABSENT)
@@ -473,6 +476,8 @@ static tide_status settle(const struct tide_drive_looking *looking, const struct
             return becomes(looking, known, TIDE_DRIVE_MOUNT_HELD, why.text, err);
         return attached(looking, known, err);
     }
+    if (known->mount.state == TIDE_DRIVE_MOUNT_NEW)
+        return first_time(looking, known, root, is, err);
     if (is == PLACE_ABSENT)
         return becomes(looking, known, TIDE_DRIVE_MOUNT_DETACHED,
                        "its folder was removed or moved here; put it back, or make an empty one",
