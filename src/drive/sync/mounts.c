@@ -190,16 +190,17 @@ static tide_status change(tide_transaction *transaction, void *arg, tide_error *
     case ADOPT:
         return tide_drive_mount_adopt(db, parent, changing->from, id, err);
     case MOVED:
-        return tide_drive_mount_moved(db, known->mount.drive, changing->dir, known->mount.name,
-                                      err);
+        TIDE_TRY(
+            tide_drive_mount_moved(db, known->mount.drive, changing->dir, known->mount.name, err));
+        break;
     case RELEASE:
         return tide_drive_mount_release(db, parent, id, err);
     case FORGET:
         return tide_drive_mount_forget(db, parent, id, err);
     case STATE:
+        TIDE_TRY(tide_drive_mount_state_set(db, parent, id, changing->state, changing->why, err));
         break;
     }
-    TIDE_TRY(tide_drive_mount_state_set(db, parent, id, changing->state, changing->why, err));
     return changing->sync ? enqueue_sync(transaction, changing, err) : TIDE_OK;
 }
 
@@ -238,7 +239,8 @@ static tide_status simply(const struct tide_drive_looking *looking, struct known
 static tide_status moves_to(const struct tide_drive_looking *looking, struct known *known,
                             tide_error *err)
 {
-    struct changing changing = {.looking = looking, .known = known, .step = MOVED};
+    /* A sync of it that ran meanwhile did not find its folder. */
+    struct changing changing = {.looking = looking, .known = known, .step = MOVED, .sync = true};
     (void)snprintf(changing.dir, sizeof changing.dir, "%s/%s", looking->row->dir, known->path);
     if (strcmp(changing.dir, known->row.dir) == 0)
         return TIDE_OK;

@@ -224,6 +224,9 @@ static tide_status sync_job(tide_job *job, tide_drive *drive, tide_error *err)
     tide_drive_turn_give(drive, number, TIDE_DRIVE_OBSERVING);
     if (rc == TIDE_SUPERSEDED)
         return TIDE_OK; /* refused: nothing is known, so nothing is planned */
+    if (rc != TIDE_OK && row.parent != 0 && !tide_job_canceled(job) &&
+        tide_drive_mount_is_here(drive, &row, &here, NULL) == TIDE_OK && !here)
+        return TIDE_OK; /* it was moved meanwhile */
     if (rc != TIDE_OK || look)
         return rc;
     return end_with_plan(&looking, seen_ms, asked, err);
