@@ -39,6 +39,7 @@ typedef enum tide_drive_mount_state {
     TIDE_DRIVE_MOUNT_DETACHED = 3, /* removed here; its target is left alone */
     TIDE_DRIVE_MOUNT_LOST = 4,     /* its shortcut is gone online; its folder is left alone */
     TIDE_DRIVE_MOUNT_HELD = 5,     /* it cannot be where it should be */
+    TIDE_DRIVE_MOUNT_IGNORED = 6,  /* by a rule of the drive that it is in */
 } tide_drive_mount_state;
 
 struct tide_drive_row {

@@ -76,6 +76,39 @@ tide_status tide_drive_mounts_each(tide_rows db, uint32_t parent,
     return rc;
 }
 
+/* The shortcuts of a drive that are there and are synced: of ?1, in state ?2. */
+#define ATTACHED                                                                                   \
+    "SELECT count(*) FROM drive_mount m JOIN drive_@_item i ON i.id = m.id"                        \
+    " JOIN drive_@_remote r ON r.item = i.item"
+
+tide_status tide_drive_mount_counts(tide_rows db, uint32_t parent,
+                                    struct tide_drive_mount_counts *counts_out, tide_error *err)
+{
+    const tide_rows own = tide_drives_rows(db, parent);
+    struct tide_drive_mount_counts counts = {.online = 0};
+    bool there = false;
+    TIDE_TRY(tide_rows_has(db, "drive_mount", WHAT, &there, err));
+    if (there) {
+        TIDE_TRY(tide_rows_number(own, WHAT, &counts.online, err,
+                                  ATTACHED " WHERE m.parent = ?1 AND m.state = ?2 AND r.state = 4",
+                                  parent, (int)TIDE_DRIVE_MOUNT_ATTACHED));
+        TIDE_TRY(tide_rows_number(
+            own, WHAT, &counts.here, err,
+            ATTACHED " JOIN drive_@_local l ON l.name = r.name AND l.state = 2 AND l.parent ="
+                     " CASE r.parent WHEN 1 THEN 1 ELSE (SELECT b.row FROM drive_@_base b"
+                     " WHERE b.item = r.parent) END"
+                     " WHERE m.parent = ?1 AND m.state = ?2 AND r.state = 4",
+            parent, (int)TIDE_DRIVE_MOUNT_ATTACHED));
+        TIDE_TRY(tide_rows_number(own, WHAT, &counts.trouble, err,
+                                  "SELECT count(*) FROM drive_mount WHERE parent = ?1"
+                                  " AND why <> '' AND state NOT IN (?2, ?3)",
+                                  parent, (int)TIDE_DRIVE_MOUNT_DETACHED,
+                                  (int)TIDE_DRIVE_MOUNT_IGNORED));
+    }
+    *counts_out = counts;
+    return TIDE_OK;
+}
+
 /* ---- names ---- */
 
 /* "OneDrive/Team": a user's own drive never has a slash in its name. */
@@ -232,6 +265,7 @@ const char *tide_drive_mount_word(tide_drive_mount_state state)
         [TIDE_DRIVE_MOUNT_DETACHED] = "detached",
         [TIDE_DRIVE_MOUNT_LOST] = "shortcut_gone",
         [TIDE_DRIVE_MOUNT_HELD] = "held",
+        [TIDE_DRIVE_MOUNT_IGNORED] = "ignored",
     };
     return (size_t)state < sizeof words / sizeof words[0] ? words[state] : "unknown";
 }

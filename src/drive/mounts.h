@@ -68,6 +68,15 @@ tide_status tide_drive_mount_release(tide_rows db, uint32_t parent, const char *
                                      tide_error *err);
 tide_status tide_drive_mount_forget(tide_rows db, uint32_t parent, const char *id, tide_error *err);
 
+/* What `drive status` says of a drive: how many items of it are shared folders that are synced, and so not
+ * among what is not synced, on each side; and how many shared folders need a user. */
+struct tide_drive_mount_counts {
+    uint64_t online, here;
+    uint64_t trouble;
+};
+tide_status tide_drive_mount_counts(tide_rows db, uint32_t parent,
+                                    struct tide_drive_mount_counts *counts_out, tide_error *err);
+
 /* "attached", "refused", ... */
 const char *tide_drive_mount_word(tide_drive_mount_state state);
 

@@ -530,7 +530,7 @@ static tide_status one(const struct tide_drive_looking *looking, const struct li
     }
     if (looking->ignore != NULL &&
         tide_ignored_here(looking->ignore, tide_text_of(known->path), true))
-        return becomes(looking, known, TIDE_DRIVE_MOUNT_HELD, "it is ignored", err);
+        return becomes(looking, known, TIDE_DRIVE_MOUNT_IGNORED, "it is ignored", err);
     if (known->mount.drive == 0)
         TIDE_TRY(get_drive(looking, all, known, root, err));
     return known->mount.drive == 0 ? TIDE_OK : settle(looking, all, known, root, err);
