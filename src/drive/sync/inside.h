@@ -314,7 +314,8 @@ tide_status tide_drive_do_del_remote(struct tide_drive_task *task, tide_error *e
 tide_status tide_drive_do_del_local(struct tide_drive_task *task, tide_error *err);
 
 /* Helpers of these. */
-tide_status tide_drive_other_plan(tide_error *err); /* TIDE_SUPERSEDED: rows changed */
+void tide_drive_look_online(struct tide_drive_task *task); /* GET: its row is renewed (online.c) */
+tide_status tide_drive_other_plan(tide_error *err);        /* TIDE_SUPERSEDED: rows changed */
 /* The folder here, and its row, that the item goes to. */
 tide_status tide_drive_target_here(struct tide_drive_task *task, tide_buf *path, uint64_t *row_out,
                                    tide_error *err);

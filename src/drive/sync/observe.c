@@ -108,9 +108,10 @@ static tide_status observe(struct tide_drive_looking *looking, bool here_only, b
         tide_drive_doubts(looking->drive, looking->job, looking->row, looking->user, err);
     if (rc == TIDE_OK && !here_only)
         rc = tide_drive_subscribe(looking, err);
-    if (rc == TIDE_OK && !here_only)
+    if (rc == TIDE_OK && !here_only) {
         rc = tide_drive_feed(looking, err);
-    *refused_out = rc == TIDE_GONE && looking->row->parent != 0;
+        *refused_out = rc == TIDE_GONE && looking->row->parent != 0;
+    }
     if (rc == TIDE_OK)
         rc = tide_drive_look_here(looking, err);
     return rc;
@@ -166,21 +167,20 @@ static tide_status mounts_job(struct tide_drive_looking *looking, uint64_t until
     return rc;
 }
 
-/* TIDE_SUPERSEDED: a shared folder whose target is refused; that is recorded. */
+/* *refused_out: it is a shared folder whose target is refused, and that is recorded. */
 static tide_status look_at_both(struct tide_drive_looking *looking, bool here_only, bool look,
-                                tide_error *err)
+                                bool *refused_out, tide_error *err)
 {
     tide_ignore *ignore = NULL;
-    bool refused = false;
     tide_error why = {TIDE_OK, 0, ""};
     TIDE_TRY(read_rules(looking->drive, looking->row->number, &ignore, err));
     looking->ignore = ignore;
-    tide_status rc = observe(looking, here_only, &refused, &why);
+    tide_status rc = observe(looking, here_only, refused_out, &why);
     if (rc == TIDE_OK && !look)
         rc = place_mounts(looking, false, &why);
-    if (refused) {
-        rc = tide_drive_mount_refused(looking->drive, looking->row, why.text, &why);
-        rc = rc == TIDE_OK ? TIDE_SUPERSEDED : rc;
+    if (*refused_out) {
+        const tide_error said = why;
+        rc = tide_drive_mount_refused(looking->drive, looking->row, said.text, &why);
     } else if (rc == TIDE_OK && looking->row->parent != 0 && !here_only) {
         rc = tide_drive_mount_refused(looking->drive, looking->row, "", &why);
     }
@@ -220,10 +220,11 @@ static tide_status sync_job(tide_job *job, tide_drive *drive, tide_error *err)
         tide_drive_full_until(drive, looking.user, 0);
     const uint64_t seen_ms = tide_world_now_unix_ms(drive->options.world);
     const bool look = json_is_true(json_object_get(payload, "look"));
-    rc = look_at_both(&looking, here_only, look, err);
+    bool refused = false;
+    rc = look_at_both(&looking, here_only, look, &refused, err);
     tide_drive_turn_give(drive, number, TIDE_DRIVE_OBSERVING);
-    if (rc == TIDE_SUPERSEDED)
-        return TIDE_OK; /* refused: nothing is known, so nothing is planned */
+    if (rc == TIDE_OK && refused)
+        return TIDE_OK; /* nothing is known, so nothing is planned */
     if (rc != TIDE_OK && row.parent != 0 && !tide_job_canceled(job) &&
         tide_drive_mount_is_here(drive, &row, &here, NULL) == TIDE_OK && !here)
         return TIDE_OK; /* it was moved meanwhile */

@@ -374,13 +374,18 @@ CASE(the_folder_follows_its_shortcut)
     /* Where something else is, it waits. */
     make_here(f, "Other");
     put_here(f, "Other/own.txt", "own");
-    ignore(f, "/Other/"); /* else it would be online by now */
     online(f, "move", "{\"path\":\"Work/Team\",\"to\":\"Other\"}");
     sync_all(f);
-    assert_mount(f, TIDE_DRIVE_MOUNT_HELD, "");
+    assert_mount(f, TIDE_DRIVE_MOUNT_HELD, "renamed online");
     assert_here(f, "Other/own.txt", "own");
     assert_here(f, "Work/Team/plan.txt", "plan two");
     assert_false(has_ada(f, "Team/own.txt"));
+    /* A rule of the drive that it is in counts for it, too. */
+    ignore(f, "/Other/");
+    sync_all(f);
+    assert_mount(f, TIDE_DRIVE_MOUNT_IGNORED, "ignored");
+    assert_here(f, "Work/Team/plan.txt", "plan two");
+    assert_true(has_ada(f, "Team/plan.txt"));
 }
 
 CASE(a_folder_of_a_user_is_never_attached)
