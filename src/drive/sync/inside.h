@@ -194,7 +194,7 @@ tide_status tide_drive_look_here(const struct tide_drive_looking *looking, tide_
 
 /* ---- mounts.c: shared folders (D16, D35) ---- */
 
-/* After both sides of the drive were looked at: attaches the shared folders that are new in it, moves
+/* After the list of changes was read, before the scan: attaches the shared folders that are new in it, moves
  * those whose shortcuts were moved, detaches those that are not here any more.  *wait_out: one of them is
  * in a folder that is not here yet. */
 tide_status tide_drive_mounts(const struct tide_drive_looking *looking, bool *wait_out,

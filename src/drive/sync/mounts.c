@@ -1,7 +1,7 @@
 /* mounts.c - shared folders: a shortcut in a drive becomes a drive of its own, in the folder at its place
  * (D16, D35).
  *
- * Part of the sync of the drive around it, after both sides were seen.  Each shortcut is compared with its
+ * Part of the sync of the drive around it, when the list of changes was read.  Each shortcut is compared with its
  * place here, by the marker in it, and at most one step is made and recorded:
  *
  *   1  register  a row in the list of drives, with a new marker, in one transaction (drive/mounts.h)

@@ -98,25 +98,6 @@ static tide_status end_with_plan(const struct tide_drive_looking *looking, uint6
     return tide_job_effect(job, begin_cycle, ending, err);
 }
 
-/* ---- the job ---- */
-
-/* *refused_out: it is a shared folder, and its target says no; *err says why. */
-static tide_status observe(struct tide_drive_looking *looking, bool here_only, bool *refused_out,
-                           tide_error *err)
-{
-    tide_status rc =
-        tide_drive_doubts(looking->drive, looking->job, looking->row, looking->user, err);
-    if (rc == TIDE_OK && !here_only)
-        rc = tide_drive_subscribe(looking, err);
-    if (rc == TIDE_OK && !here_only) {
-        rc = tide_drive_feed(looking, err);
-        *refused_out = rc == TIDE_GONE && looking->row->parent != 0;
-    }
-    if (rc == TIDE_OK)
-        rc = tide_drive_look_here(looking, err);
-    return rc;
-}
-
 /* ---- shared folders ---- */
 
 /* Whether what the last plan had to do is done, so that folders that were to come are here. */
@@ -133,7 +114,7 @@ static tide_status is_at_rest(tide_drive *drive, uint32_t number, bool *rest_out
     return rc;
 }
 
-/* After a look: shared folders get their places.  One in a folder that the plan is about to make is looked
+/* Shared folders get their places.  One in a folder that the plan is about to make is looked
  * at again then. */
 static tide_status place_mounts(const struct tide_drive_looking *looking, bool later,
                                 tide_error *err)
@@ -167,6 +148,28 @@ static tide_status mounts_job(struct tide_drive_looking *looking, uint64_t until
     return rc;
 }
 
+/* ---- the job ---- */
+
+/* *refused_out: it is a shared folder, and its target says no; *err says why. */
+static tide_status observe(struct tide_drive_looking *looking, bool here_only, bool look,
+                           bool *refused_out, tide_error *err)
+{
+    tide_status rc =
+        tide_drive_doubts(looking->drive, looking->job, looking->row, looking->user, err);
+    if (rc == TIDE_OK && !here_only)
+        rc = tide_drive_subscribe(looking, err);
+    if (rc == TIDE_OK && !here_only) {
+        rc = tide_drive_feed(looking, err);
+        *refused_out = rc == TIDE_GONE && looking->row->parent != 0;
+    }
+    /* Before the scan: a folder that it gets, or that a user made for it, has its marker then. */
+    if (rc == TIDE_OK && !look)
+        rc = place_mounts(looking, false, err);
+    if (rc == TIDE_OK)
+        rc = tide_drive_look_here(looking, err);
+    return rc;
+}
+
 /* *refused_out: it is a shared folder whose target is refused, and that is recorded. */
 static tide_status look_at_both(struct tide_drive_looking *looking, bool here_only, bool look,
                                 bool *refused_out, tide_error *err)
@@ -175,9 +178,7 @@ static tide_status look_at_both(struct tide_drive_looking *looking, bool here_on
     tide_error why = {TIDE_OK, 0, ""};
     TIDE_TRY(read_rules(looking->drive, looking->row->number, &ignore, err));
     looking->ignore = ignore;
-    tide_status rc = observe(looking, here_only, refused_out, &why);
-    if (rc == TIDE_OK && !look)
-        rc = place_mounts(looking, false, &why);
+    tide_status rc = observe(looking, here_only, look, refused_out, &why);
     if (*refused_out) {
         const tide_error said = why;
         rc = tide_drive_mount_refused(looking->drive, looking->row, said.text, &why);
