@@ -15,6 +15,15 @@
 
 enum { LISTED_MAX = 20, CONFLICTS_MAX = 100, LAST_MAX = 20, PATH_BYTES_MAX = 64 << 10 };
 
+#define SHARED "is a shared folder: "
+
+/* A shortcut to a shared folder. */
+struct shown {
+    uint64_t item;
+    bool attached;
+    char why[TIDE_DRIVE_WHY_BYTES + 40];
+};
+
 struct showing {
     struct cli *cli;
     const struct tide_drive_row *row;
@@ -23,10 +32,11 @@ struct showing {
     tide_buf path;
     tide_json list;
     uint64_t count;
-    /* Shared folders of the drive: shown by themselves, not among what is not synced. */
+    /* Shared folders of the drive: those that are synced are not among what is not. */
     struct drive_list shared;
-    uint64_t *shared_items;
-    size_t shared_count, shared_room;
+    struct shown *shown;
+    size_t shown_count, shown_room;
+    char lost[TIDE_DRIVE_WHY_BYTES + 40];
 };
 
 /* The path of what is listed, or at least its name. */
@@ -86,19 +96,26 @@ static bool has_marker(const struct showing *showing, tide_text path)
     return has;
 }
 
-/* Whether it is a shared folder that is shown by itself; an entry here has its path in `path`. */
-static bool is_shared(const struct showing *showing, const struct tide_drive_skipped *skipped)
+/* Whether it is a shared folder that is shown as a drive; an entry here has its path in `path`.
+ * *why_out: it is one that is not synced. */
+static bool is_shared(struct showing *showing, const struct tide_drive_skipped *skipped,
+                      const char **why_out)
 {
-    for (size_t i = 0; skipped->item != 0 && i < showing->shared_count; i++)
-        if (showing->shared_items[i] == skipped->item)
-            return true;
+    for (size_t i = 0; skipped->item != 0 && i < showing->shown_count; i++)
+        if (showing->shown[i].item == skipped->item) {
+            *why_out = showing->shown[i].why;
+            return showing->shown[i].attached;
+        }
     const size_t bytes = strlen(showing->row->dir);
     const tide_text path = tide_buf_text(&showing->path);
     for (size_t i = 0; skipped->row != 0 && i < showing->shared.count; i++) {
-        const char *dir = showing->shared.rows[i].dir;
-        if (showing->shared.rows[i].parent == showing->row->number && strlen(dir) > bytes &&
-            tide_text_equal(tide_text_of(dir + bytes + 1), path))
-            return true;
+        const struct tide_drive_row *row = &showing->shared.rows[i];
+        if (row->parent != showing->row->number || strlen(row->dir) <= bytes ||
+            !tide_text_equal(tide_text_of(row->dir + bytes + 1), path))
+            continue;
+        (void)snprintf(showing->lost, sizeof showing->lost, SHARED "%s", row->mount_why);
+        *why_out = showing->lost;
+        return row->mount != TIDE_DRIVE_MOUNT_LOST; /* else its shortcut is listed */
     }
     return false;
 }
@@ -134,14 +151,16 @@ static void show_skipped(const struct tide_drive_skipped *skipped, void *arg)
                                                    : tide_drive_name_down(skipped->name);
     tide_json one;
     find_path(showing, skipped->item, skipped->row, skipped->name);
-    if (is_shared(showing, skipped) ||
+    const char *shared_why = NULL;
+    if (is_shared(showing, skipped, &shared_why) ||
         (showing->count++ >= LISTED_MAX && !cli->verbose && !cli->want_json))
         return;
     if (refusal == TIDE_DRIVE_NAME_OK && skipped->row != 0)
         refusal = tide_drive_path_up(tide_drive_utf16_units(tide_buf_text(&showing->path)));
-    const char *why = refusal != TIDE_DRIVE_NAME_OK ? tide_drive_refusal_text(refusal)
-                      : skipped->row != 0           ? why_here(showing)
-                                                    : drive_reason_text(skipped->reason);
+    const char *why = shared_why != NULL              ? shared_why
+                      : refusal != TIDE_DRIVE_NAME_OK ? tide_drive_refusal_text(refusal)
+                      : skipped->row != 0             ? why_here(showing)
+                                                      : drive_reason_text(skipped->reason);
     tide_json_object(&one);
     tide_json_set_text(&one, "path", tide_buf_text(&showing->path));
     tide_json_set_cstr(&one, "side", skipped->row != 0 ? "here" : "online");
@@ -164,9 +183,14 @@ static void show_mount(const struct tide_drive_mount *mount, void *arg)
     if (mount->shortcut == TIDE_DRIVE_SHORTCUT_UNKNOWN ||
         (mount->shortcut == TIDE_DRIVE_SHORTCUT_GONE && row == NULL))
         return;
-    if (mount->item != 0 && TIDE_GROW_IN(cli->mem, showing->shared_items, showing->shared_room,
-                                         showing->shared_count + 1, CLI_LIST_MAX))
-        showing->shared_items[showing->shared_count++] = mount->item;
+    const bool attached = mount->state == TIDE_DRIVE_MOUNT_ATTACHED && row != NULL;
+    if (mount->item != 0 && TIDE_GROW_IN(cli->mem, showing->shown, showing->shown_room,
+                                         showing->shown_count + 1, CLI_LIST_MAX)) {
+        struct shown *shown = &showing->shown[showing->shown_count++];
+        *shown = (struct shown){.item = mount->item, .attached = attached};
+        (void)snprintf(shown->why, sizeof shown->why, SHARED "%s",
+                       mount->why[0] == '\0' ? "it comes with the next sync" : mount->why);
+    }
     find_path(showing, mount->item, 0,
               tide_text_of(row == NULL ? mount->name : row->dir + strlen(showing->row->dir) + 1));
     const tide_text path = tide_buf_text(&showing->path);
@@ -179,12 +203,9 @@ static void show_mount(const struct tide_drive_mount *mount, void *arg)
         tide_json_set_null(&one, "drive");
     tide_json_set_cstr(&one, "reason", mount->why);
     tide_json_append(&showing->list, &one);
-    if (mount->state == TIDE_DRIVE_MOUNT_ATTACHED && row != NULL)
+    if (attached)
         cli_print(cli, "  shared: %.*s is the drive \"%s\"\n", (int)path.bytes, path.data,
                   row->name);
-    else
-        cli_print(cli, "  not synced: %.*s: is a shared folder: %s\n", (int)path.bytes, path.data,
-                  mount->why[0] == '\0' ? "it comes with the next sync" : mount->why);
 }
 
 static tide_status show_mounts(struct showing *showing, tide_json *json)
@@ -389,8 +410,7 @@ static tide_status show_drive(struct cli *cli, const struct tide_drive_row *row,
         rc = json_lists(&showing, &one);
     tide_buf_done(&showing.path);
     tide_folder_close(showing.root);
-    tide_mem_free(cli->mem, showing.shared_items,
-                  showing.shared_room * sizeof *showing.shared_items);
+    tide_mem_free(cli->mem, showing.shown, showing.shown_room * sizeof *showing.shown);
     drive_list_done(&showing.shared);
     tide_json_append(list, &one);
     if (stopped || drive_look_needs_user(&look))
