@@ -417,7 +417,7 @@ static const struct {
      "it is odd: {\"user\",\"path\",\"as\":\"none|package|malware|pending\"}"},
     {box_control_drive_shortcut,
      "shared by another: {\"user\",\"path\",\"to\":{\"user\",\"path\"}}, "
-     "or \"lost\":true"},
+     "\"role\":\"read|write\"; of one that is there: \"lost\":true|false"},
     {box_control_drive_put, "a file changes: {\"user\",\"path\",\"content\"} or \"size\",\"seed\""},
     {box_control_drive_folder, "a folder is there: {\"user\",\"path\"}"},
     {box_control_drive_move, "{\"user\",\"path\",\"to\"}"},

@@ -240,13 +240,14 @@ static bool read_lead(struct box_call *call, const json_t *body, struct box_lead
     return true;
 }
 
-/* Another user shared an item, and it was added to this drive; or "lost": it is no longer shared, but
- * the shortcut is still there. */
+/* Another user shared an item, and it was added to this drive; or "lost" of a shortcut that is there: it is
+ * no longer shared, or again.  "role": what it is shared for. */
 void box_control_drive_shortcut(struct box_call *call)
 {
-    static const char *const fields[] = {"user", "path", "to", "lost", NULL};
+    static const char *const fields[] = {"user", "path", "to", "lost", "role", NULL};
     json_auto_t *body = box_control_body(call, fields);
     box_drive *drive = drive_of(call, body);
+    const char *role = json_string_value(json_object_get(body, "role"));
     struct box_lead lead = {.slot = BOX_ITEM_NONE};
     struct spot spot;
     tide_text path;
@@ -254,14 +255,19 @@ void box_control_drive_shortcut(struct box_call *call)
         !walk(call, drive, path, true, &spot))
         return;
     const bool lost = json_is_true(json_object_get(body, "lost"));
+    const bool change = json_object_get(body, "to") == NULL;
     const struct box_lead *old =
         spot.slot == BOX_ITEM_NONE ? NULL : box_drive_lead(drive, spot.slot);
-    if (lost ? old == NULL : spot.slot != BOX_ITEM_NONE || !box_drive_leads_fit(drive)) {
-        box_fail_argument(call, lost ? "there is no shortcut at \"path\""
-                                     : "there is an item already at \"path\", or too many");
+    if (role != NULL && strcmp(role, "read") != 0 && strcmp(role, "write") != 0) {
+        box_fail_argument(call, "\"role\" must be read or write");
         return;
     }
-    if (lost)
+    if (change ? old == NULL : spot.slot != BOX_ITEM_NONE || !box_drive_leads_fit(drive)) {
+        box_fail_argument(call, change ? "there is no shortcut at \"path\""
+                                       : "there is an item already at \"path\", or too many");
+        return;
+    }
+    if (change)
         lead = *old;
     else if (!read_lead(call, body, &lead))
         return;
@@ -269,6 +275,8 @@ void box_control_drive_shortcut(struct box_call *call)
         lead.slot = box_drive_add(drive, spot.parent, spot.name, NULL, (struct box_file_times){0},
                                   call->now_ms);
     lead.lost = lost;
+    if (role != NULL)
+        lead.read_only = strcmp(role, "read") == 0;
     box_drive_lead_set(drive, &lead, call->now_ms);
     reply_id(call, &spot, lead.slot);
 }

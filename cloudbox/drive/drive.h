@@ -75,9 +75,10 @@ typedef enum box_mark {
 
 /* Where a shortcut leads. */
 struct box_lead {
-    uint32_t slot; /* of the shortcut */
-    bool folder;   /* that is what the other item is */
-    bool lost;     /* the other item is no longer shared */
+    uint32_t slot;  /* of the shortcut */
+    bool folder;    /* that is what the other item is */
+    bool lost;      /* the other item is no longer shared */
+    bool read_only; /* it is shared to be read */
     char drive[BOX_ITEM_ID_BYTES];
     char item[BOX_ITEM_ID_BYTES];
 };

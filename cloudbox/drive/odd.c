@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "cloudbox/drive/inside.h"
 
+#include <strings.h>
+
 /* ---- marks ---- */
 
 static const char *const words[BOX_MARKS] = {"none", "package", "malware", "pending", "shortcut"};
@@ -79,8 +81,8 @@ const struct box_lead *box_drive_lead_to(const box_drive *drive, tide_text id, s
 {
     while (*cursor_io < drive->leads_count) {
         const struct box_lead *lead = &drive->leads[(*cursor_io)++];
-        if (!lead->lost && !drive->items[lead->slot].gone &&
-            tide_text_equal(id, tide_text_of(lead->drive)))
+        if (!lead->lost && !drive->items[lead->slot].gone && id.bytes == strlen(lead->drive) &&
+            strncasecmp(id.data, lead->drive, id.bytes) == 0) /* as ids of drives are compared */
             return lead;
     }
     return NULL;

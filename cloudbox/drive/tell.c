@@ -114,6 +114,7 @@ void box_drive_tell_lead(box_drive *drive, const struct box_lead *lead, uint64_t
     json_object_set_new(change, "to_item", json_string(lead->item));
     json_object_set_new(change, "folder", json_integer(lead->folder));
     json_object_set_new(change, "lost", json_integer(lead->lost));
+    json_object_set_new(change, "read_only", json_integer(lead->read_only));
     tell(drive, change);
 }
 
@@ -286,6 +287,8 @@ static tide_status replay_lead(box_drive *drive, const struct change *change, ti
         return corrupt(err, "a shortcut that cannot be");
     lead.folder = folder > 0;
     lead.lost = lost > 0;
+    /* Older state files do not have it. */
+    lead.read_only = json_integer_value(json_object_get(change->json, "read_only")) > 0;
     memcpy(lead.drive, other.data, other.bytes);
     memcpy(lead.item, item.data, item.bytes);
     box_drive_lead_set(drive, &lead, change->now_ms);

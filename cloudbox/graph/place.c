@@ -32,7 +32,8 @@ static struct box_user *owner_of(struct box_call *call, const struct box_address
     return owner;
 }
 
-/* Whether the caller has a shortcut to what is at the place, or to a folder above it. */
+/* Whether the caller has a shortcut to what is at the place, or to a folder above it, and may do to it what
+ * is asked. */
 static bool is_shared(const struct box_call *call, const struct box_spot *place)
 {
     const box_drive *own = box_user_drive(call->user);
@@ -41,7 +42,8 @@ static bool is_shared(const struct box_call *call, const struct box_spot *place)
     size_t cursor = 0;
     while ((lead = box_drive_lead_to(own, place->address.drive, &cursor)) != NULL) {
         const uint32_t top = box_drive_find(place->drive, tide_text_of(lead->item));
-        if (top != BOX_ITEM_NONE && box_drive_is_below(place->drive, inner, top))
+        if (top != BOX_ITEM_NONE && box_drive_is_below(place->drive, inner, top) &&
+            (!lead->read_only || call->request->verb == BOX_GET))
             return true;
     }
     return false;

@@ -26,7 +26,12 @@ static const char accounts[] = "CREATE TABLE IF NOT EXISTS drive_account("
     " UNIQUE(drive, pattern)) STRICT;"                                                             \
     "CREATE TABLE IF NOT EXISTS drive_subscription("                                               \
     " drive INTEGER PRIMARY KEY, id TEXT NOT NULL, secret TEXT NOT NULL, url TEXT NOT NULL,"       \
-    " expires_ms INTEGER NOT NULL) STRICT;"
+    " expires_ms INTEGER NOT NULL) STRICT;"                                                        \
+    "CREATE TABLE IF NOT EXISTS drive_mount("                                                      \
+    " parent INTEGER NOT NULL, id TEXT NOT NULL, target_drive TEXT NOT NULL,"                      \
+    " target_id TEXT NOT NULL, drive INTEGER NOT NULL, state INTEGER NOT NULL, why TEXT NOT NULL," \
+    " PRIMARY KEY(parent, id)) STRICT, WITHOUT ROWID;"                                             \
+    "CREATE INDEX IF NOT EXISTS drive_mount_drive ON drive_mount(drive);"
 
 tide_status tide_drives_tables(tide_rows db, tide_error *err)
 {
@@ -66,8 +71,38 @@ static tide_status are_there(tide_rows db, bool *there_out, tide_error *err)
 
 #define COLUMNS                                                                                    \
     "SELECT d.number, d.account, coalesce(a.name, ''), coalesce(s.endpoint, ''), d.name, d.dir,"   \
-    " d.drive_id, d.root_id, d.marker, d.mode, d.business FROM drive_drive d"                      \
+    " d.drive_id, d.root_id, d.marker, d.mode, d.business"
+#define FROM                                                                                       \
+    " FROM drive_drive d"                                                                          \
     " LEFT JOIN account a ON a.id = d.account LEFT JOIN drive_account s ON s.account = d.account"
+#define WITH_MOUNT                                                                                 \
+    COLUMNS ", coalesce(m.parent, 0), coalesce(p.name, ''), coalesce(m.state, 0),"                 \
+            " coalesce(m.why, '')" FROM " LEFT JOIN drive_mount m ON m.drive = d.number"           \
+            " LEFT JOIN drive_drive p ON p.number = m.parent"
+/* A command that reads may meet a home that no engine with shared folders has opened yet. */
+#define WITHOUT_MOUNT COLUMNS ", 0, '', 0, ''" FROM
+
+/* Begins to read rows; the caller ends it.  TIDE_NOT_FOUND: no drive was ever added. */
+static tide_status ask(tide_rows db, tide_rows_stmt *stmt, bool all, const char *name,
+                       uint32_t number, tide_error *err)
+{
+    bool there = false, mounts = false;
+    TIDE_TRY(are_there(db, &there, err));
+    if (!there)
+        return TIDE_NOT_FOUND;
+    TIDE_TRY(tide_rows_has(db, "drive_mount", WHAT, &mounts, err));
+    if (all)
+        return tide_rows_ask(db, WHAT, stmt, err,
+                             mounts ? WITH_MOUNT " ORDER BY d.name COLLATE BINARY"
+                                    : WITHOUT_MOUNT " ORDER BY d.name COLLATE BINARY");
+    if (name != NULL)
+        return tide_rows_first(
+            db, WHAT, stmt, err,
+            mounts ? WITH_MOUNT " WHERE d.name = ?1" : WITHOUT_MOUNT " WHERE d.name = ?1", name);
+    return tide_rows_first(
+        db, WHAT, stmt, err,
+        mounts ? WITH_MOUNT " WHERE d.number = ?1" : WITHOUT_MOUNT " WHERE d.number = ?1", number);
+}
 
 static void read_row(const tide_rows_stmt *stmt, struct tide_drive_row *row)
 {
@@ -82,17 +117,17 @@ static void read_row(const tide_rows_stmt *stmt, struct tide_drive_row *row)
     tide_rows_get_copy(stmt, 8, row->marker, sizeof row->marker);
     row->mode = (tide_drive_mode)tide_rows_get_i64(stmt, 9);
     row->business = tide_rows_get_i64(stmt, 10) != 0;
+    row->parent = tide_rows_get_u32(stmt, 11);
+    tide_rows_get_copy(stmt, 12, row->parent_name, sizeof row->parent_name);
+    row->mount = (tide_drive_mount_state)tide_rows_get_i64(stmt, 13);
+    tide_rows_get_copy(stmt, 14, row->mount_why, sizeof row->mount_why);
 }
 
 tide_status tide_drives_get(tide_rows db, uint32_t number, struct tide_drive_row *row_out,
                             tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    bool there = false;
-    TIDE_TRY(are_there(db, &there, err));
-    const tide_status rc =
-        there ? tide_rows_first(db, WHAT, &stmt, err, COLUMNS " WHERE d.number = ?1", number)
-              : TIDE_NOT_FOUND;
+    const tide_status rc = ask(db, &stmt, false, NULL, number, err);
     if (rc == TIDE_NOT_FOUND)
         return tide_error_set(err, rc, "drive %u was removed", (unsigned)number);
     if (rc == TIDE_OK)
@@ -104,11 +139,7 @@ tide_status tide_drives_named(tide_rows db, const char *name, struct tide_drive_
                               tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    bool there = false;
-    TIDE_TRY(are_there(db, &there, err));
-    const tide_status rc =
-        there ? tide_rows_first(db, WHAT, &stmt, err, COLUMNS " WHERE d.name = ?1", name)
-              : TIDE_NOT_FOUND;
+    const tide_status rc = ask(db, &stmt, false, name, 0, err);
     if (rc == TIDE_NOT_FOUND)
         return tide_error_set(err, rc, "there is no drive \"%.100s\"", name);
     if (rc == TIDE_OK)
@@ -122,11 +153,9 @@ tide_status tide_drives_each(tide_rows db,
 {
     tide_auto_rows stmt = {.what = NULL};
     struct tide_drive_row row;
-    bool there = false;
-    tide_status rc = are_there(db, &there, err);
-    if (rc != TIDE_OK || !there)
-        return rc;
-    rc = tide_rows_ask(db, WHAT, &stmt, err, COLUMNS " ORDER BY d.name COLLATE BINARY");
+    tide_status rc = ask(db, &stmt, true, NULL, 0, err);
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK;
     while (tide_rows_next(&stmt, &rc, err)) {
         read_row(&stmt, &row);
         visit(&row, arg);
@@ -155,6 +184,7 @@ static void compare_place(const struct tide_drive_row *other, void *arg)
     const struct tide_drive_row *row = place->row;
     if (place->rc != TIDE_OK)
         return;
+    const bool around = row->parent != 0 && row->parent == other->number;
     if (strcmp(other->name, row->name) == 0)
         place->rc =
             tide_error_set(place->err, TIDE_EXISTS, "there is a drive \"%s\" already, in %s",
@@ -162,7 +192,7 @@ static void compare_place(const struct tide_drive_row *other, void *arg)
     else if (strcmp(other->dir, row->dir) == 0)
         place->rc = tide_error_set(place->err, TIDE_EXISTS, "%s is the folder of drive \"%s\"",
                                    row->dir, other->name);
-    else if (is_below(row->dir, other->dir))
+    else if (is_below(row->dir, other->dir) && !around)
         place->rc =
             tide_error_set(place->err, TIDE_EXISTS, "%s is inside the folder of drive \"%s\", %s",
                            row->dir, other->name, other->dir);
@@ -208,8 +238,22 @@ tide_status tide_drives_add(tide_rows db, struct tide_drive_row *row, tide_error
 
 /* ---- changing ---- */
 
-tide_status tide_drives_mode_set(tide_rows db, uint32_t number, tide_drive_mode mode,
-                                 tide_error *err)
+/* The shared folders of a drive. */
+struct inner {
+    uint32_t parent;
+    uint32_t numbers[TIDE_DRIVE_MOUNTS_MAX];
+    size_t count;
+};
+
+static void take_inner(const struct tide_drive_row *row, void *arg)
+{
+    struct inner *inner = arg;
+    if (row->parent == inner->parent && inner->count < TIDE_DRIVE_MOUNTS_MAX)
+        inner->numbers[inner->count++] = row->number;
+}
+
+static tide_status mode_set_one(tide_rows db, uint32_t number, tide_drive_mode mode,
+                                tide_error *err)
 {
     uint64_t changed = 0;
     TIDE_TRY(tide_rows_change(db, WHAT, &changed, err,
@@ -231,7 +275,18 @@ static tide_status remove_alerts(tide_rows db, uint32_t number, tide_error *err)
                         number);
 }
 
-tide_status tide_drives_remove(tide_rows db, uint32_t number, tide_error *err)
+tide_status tide_drives_mode_set(tide_rows db, uint32_t number, tide_drive_mode mode,
+                                 tide_error *err)
+{
+    struct inner inner = {.parent = number};
+    TIDE_TRY(mode_set_one(db, number, mode, err));
+    TIDE_TRY(tide_drives_each(db, take_inner, &inner, err));
+    for (size_t i = 0; i < inner.count; i++)
+        TIDE_TRY(mode_set_one(db, inner.numbers[i], mode, err));
+    return TIDE_OK;
+}
+
+static tide_status remove_one(tide_rows db, uint32_t number, tide_error *err)
 {
     uint64_t changed = 0;
     TIDE_TRY(remove_alerts(db, number, err));
@@ -243,6 +298,20 @@ tide_status tide_drives_remove(tide_rows db, uint32_t number, tide_error *err)
     TIDE_TRY(
         tide_rows_do(db, WHAT, err, "DELETE FROM drive_subscription WHERE drive = ?1", number));
     return tide_drive_store_remove(tide_drives_rows(db, number), err);
+}
+
+tide_status tide_drives_remove(tide_rows db, uint32_t number, tide_error *err)
+{
+    struct inner inner = {.parent = number};
+    TIDE_TRY(tide_drives_tables(db, err)); /* of a home that has no shared folders yet */
+    TIDE_TRY(tide_drives_each(db, take_inner, &inner, err));
+    for (size_t i = 0; i < inner.count; i++)
+        TIDE_TRY(remove_one(db, inner.numbers[i], err));
+    TIDE_TRY(remove_one(db, number, err));
+    TIDE_TRY(tide_rows_do(db, WHAT, err, "DELETE FROM drive_mount WHERE parent = ?1", number));
+    return tide_rows_do(
+        db, WHAT, err, "UPDATE drive_mount SET drive = 0, state = ?2, why = ?3 WHERE drive = ?1",
+        number, (int)TIDE_DRIVE_MOUNT_DETACHED, "it was removed with `tidemark drive remove`");
 }
 
 /* ---- ignored paths ---- */

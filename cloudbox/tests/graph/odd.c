@@ -140,6 +140,16 @@ TEST(a_share_can_be_lost_and_a_wrong_one_is_refused)
                      200);
     assert_int_equal(call_with(&world, "GET", there, NULL, TIDE_TEXT_NONE), 403);
     assert_int_equal(call(&world, "GET", "/root:/Shared", NULL), 200);
+    /* Shared again, but only to be read. */
+    assert_int_equal(control(&world, "shortcut",
+                             "{" ALICE ",\"path\":\"Shared\",\"lost\":false,\"role\":\"read\"}"),
+                     200);
+    assert_int_equal(call_with(&world, "GET", there, NULL, TIDE_TEXT_NONE), 200);
+    assert_int_equal(call_with(&world, "PUT", printed("%s:/new.txt:/content", there),
+                               HEADERS("Content-Type", "text/plain"), TIDE_TEXT("of alice")),
+                     403);
+    assert_int_equal(
+        control(&world, "shortcut", "{" ALICE ",\"path\":\"Shared\",\"role\":\"own\"}"), 400);
     assert_int_equal(control(&world, "shortcut", "{" ALICE ",\"path\":\"None\",\"lost\":true}"),
                      400);
     assert_int_equal(control(&world, "shortcut",

@@ -156,8 +156,10 @@ struct applying {
     const json_t *change;
     uint64_t now_ms;
     uint32_t plan_kind; /* 0: the next sync plans */
-    /* A drive that was removed; 0: none. */
-    uint32_t removed, account;
+    /* A drive that was removed, with its shared folders. */
+    uint32_t removed[1 + TIDE_DRIVE_MOUNTS_MAX];
+    size_t removed_count;
+    uint32_t account;
 };
 
 /* In an engine that runs, what was decided is planned at once. */
@@ -177,15 +179,23 @@ static tide_status plan_soon(tide_transaction *transaction, uint32_t plan_kind, 
     return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
+static void take_removed(const struct tide_drive_row *row, void *arg)
+{
+    struct applying *applying = arg;
+    if (row->parent == applying->removed[0] && applying->removed_count <= TIDE_DRIVE_MOUNTS_MAX)
+        applying->removed[applying->removed_count++] = row->number;
+}
+
 static tide_status remove_drive(tide_rows db, uint32_t drive, struct applying *applying,
                                 tide_error *err)
 {
     struct tide_drive_row row;
     TIDE_TRY(tide_drives_get(db, drive, &row, err));
-    TIDE_TRY(tide_drives_remove(db, drive, err));
-    applying->removed = drive;
+    applying->removed[0] = drive;
+    applying->removed_count = 1; /* also when the transaction is tried again */
     applying->account = row.account;
-    return TIDE_OK;
+    TIDE_TRY(tide_drives_each(db, take_removed, applying, err));
+    return tide_drives_remove(db, drive, err);
 }
 
 static tide_status apply(tide_transaction *transaction, void *arg, tide_error *err)
@@ -210,9 +220,9 @@ static tide_status apply(tide_transaction *transaction, void *arg, tide_error *e
 static tide_status end_removed(tide_engine *engine, const struct applying *applying,
                                tide_error *err)
 {
-    return applying->removed == 0
-               ? TIDE_OK
-               : tide_drive_end_waiting(engine, applying->account, applying->removed, err);
+    for (size_t i = 0; i < applying->removed_count; i++)
+        TIDE_TRY(tide_drive_end_waiting(engine, applying->account, applying->removed[i], err));
+    return TIDE_OK;
 }
 
 /* ---- as a job ---- */
@@ -235,8 +245,8 @@ static tide_status change_job(tide_job *job, void *context, tide_error *err)
         changes->changed(changes->arg);
     if (rc == TIDE_OK)
         rc = end_removed(changes->engine, &applying, err);
-    if (rc == TIDE_OK && applying.removed != 0)
-        rc = changes->removed(changes->arg, job, applying.removed, err);
+    for (size_t i = 0; rc == TIDE_OK && i < applying.removed_count; i++)
+        rc = changes->removed(changes->arg, job, applying.removed[i], err);
     /* Trying again would not help. */
     return rc == TIDE_NOT_FOUND || rc == TIDE_EXISTS || rc == TIDE_STALE ? TIDE_INVALID : rc;
 }

@@ -2,6 +2,7 @@
 
 #include "cli/archive_here.h"
 #include "drive/local/scan.h"
+#include "drive/mounts.h"
 #include "ledger/rows.h"
 #include "net/oauth/microsoft.h"
 #include "world/folder.h"
@@ -48,7 +49,9 @@ static void keep(struct drive_list *list, const char *const *wanted, size_t coun
     for (size_t i = 0; i < list->count; i++) {
         bool named = false;
         for (size_t j = 0; j < count; j++)
-            named = named || strcmp(list->rows[i].name, wanted[j]) == 0;
+            named =
+                named || strcmp(list->rows[i].name, wanted[j]) == 0 ||
+                (list->rows[i].parent != 0 && strcmp(list->rows[i].parent_name, wanted[j]) == 0);
         if (named && kept != i)
             list->rows[kept] = list->rows[i];
         kept += named;
@@ -101,15 +104,55 @@ tide_status drive_list_of_account(struct cli *cli, const char *account, struct d
                                "%.200s has no drive", account);
 }
 
+static void take_again(const struct tide_drive_row *row, void *arg)
+{
+    struct drive_list *list = arg;
+    bool wanted = false;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->rows[i].number == row->number) {
+            list->rows[i] = *row;
+            return;
+        }
+        wanted = wanted || (row->parent != 0 && list->rows[i].number == row->parent);
+    }
+    if (wanted && tide_drive_row_syncs(row))
+        take(row, list);
+}
+
+tide_status drive_list_again(struct cli *cli, struct drive_list *list)
+{
+    return tide_drives_each(tide_ledger_rows(cli->ledger), take_again, list, &cli->err);
+}
+
+tide_status drive_list_synced(struct cli *cli, struct drive_list *list)
+{
+    size_t kept = 0;
+    const struct tide_drive_row first = list->rows[0];
+    for (size_t i = 0; i < list->count; i++)
+        if (tide_drive_row_syncs(&list->rows[i]))
+            list->rows[kept++] = list->rows[i];
+    list->count = kept;
+    return kept > 0 ? TIDE_OK
+                    : cli_fail(cli, TIDE_NOT_FOUND, "`tidemark drive status` says more.",
+                               "the shared folder \"%s\" is not synced: %s", first.name,
+                               first.mount_why);
+}
+
 tide_status drive_one(struct cli *cli, const char *name, struct tide_drive_row *row_out)
 {
     struct drive_list list;
     tide_status rc = drive_list_named(cli, &name, name == NULL ? 0 : 1, &list);
-    if (rc == TIDE_OK && list.count > 1)
+    size_t count = 0, at = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < list.count; i++)
+        if (name == NULL ? list.rows[i].parent == 0 : strcmp(list.rows[i].name, name) == 0) {
+            at = i;
+            count++;
+        }
+    if (rc == TIDE_OK && count > 1)
         rc = cli_wrong(cli, "Name one; `tidemark drive list` shows them.", "there are %zu drives",
-                       list.count);
+                       count);
     if (rc == TIDE_OK)
-        *row_out = list.rows[0];
+        *row_out = list.rows[at];
     drive_list_done(&list);
     return rc;
 }
@@ -124,6 +167,17 @@ void drive_list_done(struct drive_list *list)
 tide_rows drive_rows(struct cli *cli, uint32_t number)
 {
     return tide_drives_rows(tide_ledger_rows(cli->ledger), number);
+}
+
+void drive_shared_json(const struct tide_drive_row *row, tide_json *json)
+{
+    if (row->parent == 0) {
+        tide_json_set_null(json, "parent");
+        tide_json_set_null(json, "shared");
+        return;
+    }
+    tide_json_set_cstr(json, "parent", row->parent_name);
+    tide_json_set_cstr(json, "shared", tide_drive_mount_word(row->mount));
 }
 
 /* ---- the folder ---- */

@@ -17,7 +17,7 @@ struct drive_list {
     size_t count, capacity;
     bool full;
 };
-/* The drives of these names; none: all.  From the ledger, which is opened for reading and stays open.
+/* The drives of these names, with the shared folders in them; none: all.  From the ledger, which is opened for reading and stays open.
  * Call drive_list_done() also after a failure.  TIDE_NOT_FOUND: a name, or there is no drive at all. */
 tide_status drive_list_named(struct cli *cli, const char *const *wanted, size_t count,
                              struct drive_list *list_out);
@@ -26,11 +26,18 @@ tide_status drive_list_any(struct cli *cli, const char *const *wanted, size_t co
                            struct drive_list *list_out);
 /* Leaves those of this account.  TIDE_NOT_FOUND: it has none. */
 tide_status drive_list_of_account(struct cli *cli, const char *account, struct drive_list *list);
-/* The same for one drive; without a name there must be only one. */
+/* The shared folders that were attached since, at the end; and how it is with all of them now. */
+tide_status drive_list_again(struct cli *cli, struct drive_list *list);
+/* Leaves those that are synced now: not every shared folder is.  TIDE_NOT_FOUND: none is. */
+tide_status drive_list_synced(struct cli *cli, struct drive_list *list);
+/* The same for one drive; without a name there must be only one that is no shared folder. */
 tide_status drive_one(struct cli *cli, const char *name, struct tide_drive_row *row_out);
 void drive_list_done(struct drive_list *list); /* a zeroed one is fine */
 /* The connection with the rows of a drive; the ledger is open for reading. */
 tide_rows drive_rows(struct cli *cli, uint32_t number);
+
+/* "parent" and "shared", which are null for a drive that is no shared folder. */
+void drive_shared_json(const struct tide_drive_row *row, tide_json *json);
 
 /* Opens its folder if it has its marker (S14).  TIDE_INVALID: it is not mounted, or is another one. */
 tide_status drive_folder_open(const struct tide_drive_row *row, int *root_out, tide_error *err);

@@ -19,7 +19,7 @@ tide_status cli_drive_list(struct cli *cli)
         cli_cell(cli, "%s", row->name);
         cli_cell(cli, "%s", row->account_name);
         cli_cell(cli, "%s", tide_drive_mode_name(row->mode));
-        cli_cell(cli, "%s", row->business ? "business" : "personal");
+        cli_cell(cli, "%s", row->parent != 0 ? "shared" : row->business ? "business" : "personal");
         cli_cell(cli, "%s", row->dir);
         tide_json_object(&one);
         tide_json_set_cstr(&one, "drive", row->name);
@@ -29,6 +29,7 @@ tide_status cli_drive_list(struct cli *cli)
         tide_json_set_cstr(&one, "kind", row->business ? "business" : "personal");
         tide_json_set_cstr(&one, "dir", row->dir);
         tide_json_set_cstr(&one, "drive_id", row->drive_id);
+        drive_shared_json(row, &one);
         tide_json_append(&list, &one);
     }
     cli_table_end(cli, "There is no drive. Add one with `tidemark drive add DIR`.");
@@ -63,14 +64,43 @@ tide_status cli_drive_mode(struct cli *cli)
 
 /* ---- remove ---- */
 
+/* Its marker stays: else the drive around it would send its files as the user's own. */
+static tide_status remove_shared(struct cli *cli, const struct tide_drive_row *row)
+{
+    tide_json change;
+    drive_change_begin(&change, "remove", row->number);
+    TIDE_TRY(cli_hint(cli, drive_change(cli, &change), "Run the command again."));
+    cli_print(
+        cli,
+        "The shared folder \"%s\" is not synced any more; nothing was deleted, here or "
+        "online. The files stay in %s.\nTo sync it again, put an empty folder in its place.\n",
+        row->name, row->dir);
+    tide_json_set_cstr(&cli->json, "removed", row->name);
+    tide_json_set_cstr(&cli->json, "dir", row->dir);
+    return TIDE_OK;
+}
+
 tide_status cli_drive_remove(struct cli *cli)
 {
     struct tide_drive_row row;
+    struct drive_list with; /* the drive, and the shared folders in it */
     tide_json change;
     TIDE_TRY(drive_one(cli, cli->arguments[0], &row));
-    drive_change_begin(&change, "remove", row.number);
-    TIDE_TRY(cli_hint(cli, drive_change(cli, &change), "Run the command again."));
-    const bool unmarked = drive_marker_remove(&row);
+    if (row.parent != 0)
+        return remove_shared(cli, &row);
+    const char *name = row.name;
+    tide_status rc = drive_list_named(cli, &name, 1, &with);
+    if (rc == TIDE_OK) {
+        drive_change_begin(&change, "remove", row.number);
+        rc = cli_hint(cli, drive_change(cli, &change), "Run the command again.");
+    }
+    bool unmarked = false;
+    for (size_t i = 0; rc == TIDE_OK && i < with.count; i++) {
+        const bool was = drive_marker_remove(&with.rows[i]);
+        unmarked = with.rows[i].number == row.number ? was : unmarked;
+    }
+    drive_list_done(&with);
+    TIDE_TRY(rc);
     cli_print(cli,
               "removed drive \"%s\"; nothing was deleted, here or online. The files stay in %s.\n",
               row.name, row.dir);

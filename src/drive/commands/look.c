@@ -1,6 +1,7 @@
 #include "drive/commands/look.h"
 
 #include "base/clocktext.h"
+#include "drive/mounts.h"
 #include "drive/sync/sync.h"
 #include "ledger/rows.h"
 
@@ -100,6 +101,11 @@ tide_status drive_look(tide_ledger *ledger, const struct tide_drive_row *row,
     TIDE_TRY(look_jobs(tide_ledger_rows(ledger), row, &look, err));
     TIDE_TRY(tide_drive_counts(tide_drives_rows(tide_ledger_rows(ledger), row->number),
                                &look.counts, err));
+    struct tide_drive_mount_counts shared;
+    TIDE_TRY(tide_drive_mount_counts(tide_ledger_rows(ledger), row->number, &shared, err));
+    look.counts.skipped_online -= shared.online;
+    look.counts.skipped_here -= shared.here;
+    look.shared_trouble = shared.trouble;
     if (look.counts.owed > 0 && look.counts.applied_ms < look.tidemark_ms)
         look.tidemark_ms = look.counts.applied_ms;
     *look_out = look;
@@ -134,7 +140,7 @@ tide_status drive_look_last(tide_ledger *ledger, const struct tide_drive_row *ro
 bool drive_look_needs_user(const struct drive_look *look)
 {
     return look->failed + look->counts.owed + look->counts.conflicts + look->counts.deletions +
-               look->counts.unsure >
+               look->counts.unsure + look->shared_trouble >
            0;
 }
 
@@ -200,4 +206,5 @@ void drive_look_json(const struct drive_look *look, tide_json *json)
     tide_json_set_u64(json, "skipped_online", look->counts.skipped_online);
     tide_json_set_u64(json, "unreadable", look->counts.unsure);
     tide_json_set_u64(json, "jobs_failed", look->failed);
+    tide_json_set_u64(json, "shared_not_synced", look->shared_trouble);
 }

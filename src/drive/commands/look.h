@@ -20,6 +20,7 @@ struct drive_look {
     uint64_t syncs;  /* syncs and plans that wait or run */
     uint64_t failed; /* jobs */
     struct tide_drive_counts counts;
+    uint64_t shared_trouble; /* shared folders in it that are not synced, and need a user */
 };
 tide_status drive_look(tide_ledger *ledger, const struct tide_drive_row *row,
                        struct drive_look *look_out, tide_error *err);

@@ -3,6 +3,8 @@
 #include "drive/commands/home.h"
 #include "drive/commands/look.h"
 #include "drive/commands/words.h"
+#include "drive/local/scan.h"
+#include "drive/mounts.h"
 #include "drive/names/key.h"
 #include "drive/names/names.h"
 #include "world/folder.h"
@@ -13,6 +15,15 @@
 
 enum { LISTED_MAX = 20, CONFLICTS_MAX = 100, LAST_MAX = 20, PATH_BYTES_MAX = 64 << 10 };
 
+#define SHARED "is a shared folder: "
+
+/* A shortcut to a shared folder. */
+struct shown {
+    uint64_t item;
+    bool attached;
+    char why[TIDE_DRIVE_WHY_BYTES + 40];
+};
+
 struct showing {
     struct cli *cli;
     const struct tide_drive_row *row;
@@ -21,6 +32,11 @@ struct showing {
     tide_buf path;
     tide_json list;
     uint64_t count;
+    /* Shared folders of the drive: those that are synced are not among what is not. */
+    struct drive_list shared;
+    struct shown *shown;
+    size_t shown_count, shown_room;
+    char lost[TIDE_DRIVE_WHY_BYTES + 40];
 };
 
 /* The path of what is listed, or at least its name. */
@@ -70,6 +86,40 @@ static void show_owed(const struct tide_drive_owed *owed, void *arg)
 
 /* ---- skipped ---- */
 
+static bool has_marker(const struct showing *showing, tide_text path)
+{
+    struct tide_entry entry;
+    int dir = -1;
+    const bool has = tide_folder_enter(showing->root, path, &dir, NULL) == TIDE_OK &&
+                     tide_folder_look(dir, TIDE_TEXT(TIDE_DRIVE_MARKER), &entry, NULL) == TIDE_OK;
+    tide_folder_close(dir);
+    return has;
+}
+
+/* Whether it is a shared folder that is shown as a drive; an entry here has its path in `path`.
+ * *why_out: it is one that is not synced. */
+static bool is_shared(struct showing *showing, const struct tide_drive_skipped *skipped,
+                      const char **why_out)
+{
+    for (size_t i = 0; skipped->item != 0 && i < showing->shown_count; i++)
+        if (showing->shown[i].item == skipped->item) {
+            *why_out = showing->shown[i].why;
+            return showing->shown[i].attached;
+        }
+    const size_t bytes = strlen(showing->row->dir);
+    const tide_text path = tide_buf_text(&showing->path);
+    for (size_t i = 0; skipped->row != 0 && i < showing->shared.count; i++) {
+        const struct tide_drive_row *row = &showing->shared.rows[i];
+        if (row->parent != showing->row->number || strlen(row->dir) <= bytes ||
+            !tide_text_equal(tide_text_of(row->dir + bytes + 1), path))
+            continue;
+        (void)snprintf(showing->lost, sizeof showing->lost, SHARED "%s", row->mount_why);
+        *why_out = showing->lost;
+        return row->mount != TIDE_DRIVE_MOUNT_LOST; /* else its shortcut is listed */
+    }
+    return false;
+}
+
 /* What the disk says of the entry at `path`. */
 static const char *why_here(const struct showing *showing)
 {
@@ -84,6 +134,8 @@ static const char *why_here(const struct showing *showing)
                           NULL) == TIDE_OK)
         (void)tide_folder_look(dir, (tide_text){path.data + at, path.bytes - at}, &entry, NULL);
     tide_folder_close(dir);
+    if (entry.kind == TIDE_ENTRY_FOLDER && has_marker(showing, path))
+        return "has the marker of another drive, " TIDE_DRIVE_MARKER;
     return entry.kind == TIDE_ENTRY_LINK    ? "is a link"
            : entry.kind == TIDE_ENTRY_OTHER ? "is neither file nor folder"
                                             : "is ignored, or on another disk";
@@ -98,20 +150,74 @@ static void show_skipped(const struct tide_drive_skipped *skipped, void *arg)
     tide_drive_refusal refusal = skipped->row != 0 ? tide_drive_name_up(skipped->name, rules)
                                                    : tide_drive_name_down(skipped->name);
     tide_json one;
-    if (showing->count++ >= LISTED_MAX && !cli->verbose && !cli->want_json)
-        return;
     find_path(showing, skipped->item, skipped->row, skipped->name);
+    const char *shared_why = NULL;
+    if (is_shared(showing, skipped, &shared_why) ||
+        (showing->count++ >= LISTED_MAX && !cli->verbose && !cli->want_json))
+        return;
     if (refusal == TIDE_DRIVE_NAME_OK && skipped->row != 0)
         refusal = tide_drive_path_up(tide_drive_utf16_units(tide_buf_text(&showing->path)));
-    const char *why = refusal != TIDE_DRIVE_NAME_OK ? tide_drive_refusal_text(refusal)
-                      : skipped->row != 0           ? why_here(showing)
-                                                    : drive_reason_text(skipped->reason);
+    const char *why = shared_why != NULL              ? shared_why
+                      : refusal != TIDE_DRIVE_NAME_OK ? tide_drive_refusal_text(refusal)
+                      : skipped->row != 0             ? why_here(showing)
+                                                      : drive_reason_text(skipped->reason);
     tide_json_object(&one);
     tide_json_set_text(&one, "path", tide_buf_text(&showing->path));
     tide_json_set_cstr(&one, "side", skipped->row != 0 ? "here" : "online");
     tide_json_set_cstr(&one, "reason", why);
     tide_json_append(&showing->list, &one);
     cli_print(cli, "  not synced: %.*s: %s\n", (int)showing->path.bytes, showing->path.data, why);
+}
+
+/* ---- shared folders ---- */
+
+static void show_mount(const struct tide_drive_mount *mount, void *arg)
+{
+    struct showing *showing = arg;
+    struct cli *cli = showing->cli;
+    const struct tide_drive_row *row = NULL;
+    tide_json one;
+    for (size_t i = 0; i < showing->shared.count; i++)
+        if (mount->drive != 0 && showing->shared.rows[i].number == mount->drive)
+            row = &showing->shared.rows[i];
+    if (mount->shortcut == TIDE_DRIVE_SHORTCUT_UNKNOWN ||
+        (mount->shortcut == TIDE_DRIVE_SHORTCUT_GONE && row == NULL))
+        return;
+    const bool attached = mount->state == TIDE_DRIVE_MOUNT_ATTACHED && row != NULL;
+    if (mount->item != 0 && TIDE_GROW_IN(cli->mem, showing->shown, showing->shown_room,
+                                         showing->shown_count + 1, CLI_LIST_MAX)) {
+        struct shown *shown = &showing->shown[showing->shown_count++];
+        *shown = (struct shown){.item = mount->item, .attached = attached};
+        (void)snprintf(shown->why, sizeof shown->why, SHARED "%s",
+                       mount->why[0] == '\0' ? "it comes with the next sync" : mount->why);
+    }
+    find_path(showing, mount->item, 0,
+              tide_text_of(row == NULL ? mount->name : row->dir + strlen(showing->row->dir) + 1));
+    const tide_text path = tide_buf_text(&showing->path);
+    tide_json_object(&one);
+    tide_json_set_text(&one, "path", path);
+    tide_json_set_cstr(&one, "state", tide_drive_mount_word(mount->state));
+    if (row != NULL)
+        tide_json_set_cstr(&one, "drive", row->name);
+    else
+        tide_json_set_null(&one, "drive");
+    tide_json_set_cstr(&one, "reason", mount->why);
+    tide_json_append(&showing->list, &one);
+    if (attached)
+        cli_print(cli, "  shared: %.*s is the drive \"%s\"\n", (int)path.bytes, path.data,
+                  row->name);
+}
+
+static tide_status show_mounts(struct showing *showing, tide_json *json)
+{
+    struct cli *cli = showing->cli;
+    tide_json_array(&showing->list);
+    tide_status rc = drive_list_any(cli, NULL, 0, &showing->shared);
+    if (rc == TIDE_OK)
+        rc = tide_drive_mounts_each(showing->db, showing->row->number, show_mount, showing,
+                                    &cli->err);
+    tide_json_set(json, "shared_folders", &showing->list);
+    return rc;
 }
 
 /* ---- what cannot be read ---- */
@@ -222,6 +328,9 @@ static void show_counts(struct cli *cli, const struct tide_drive_row *row,
     drive_look_words(look, words, sizeof words);
     cli_print(cli, "%s (%s, %s)\n  folder: %s\n", row->name, row->account_name,
               tide_drive_mode_name(row->mode), row->dir);
+    if (row->parent != 0)
+        cli_print(cli, "  shared with you, in drive \"%s\"%s%s\n", row->parent_name,
+                  row->mount_why[0] == '\0' ? "" : "; not synced: ", row->mount_why);
     cli_print(cli, "  tidemark: %s\n",
               look->tidemark_ms == 0 ? "none yet" : cli_time(look->tidemark_ms, when));
     cli_print(cli, "  synced: %" PRIu64 " files (%s) in %" PRIu64 " folders\n", look->counts.files,
@@ -274,29 +383,37 @@ static tide_status show_drive(struct cli *cli, const struct tide_drive_row *row,
     tide_json one;
     TIDE_TRY(drive_look(cli->ledger, row, &look, &cli->err));
     const bool mounted = drive_folder_open(row, &showing.root, &why) == TIDE_OK;
+    const bool stopped = !mounted && tide_drive_row_syncs(row);
     tide_json_object(&one);
     tide_json_set_cstr(&one, "drive", row->name);
     tide_json_set_cstr(&one, "account", row->account_name);
     tide_json_set_cstr(&one, "dir", row->dir);
     tide_json_set_cstr(&one, "mode", tide_drive_mode_name(row->mode));
+    drive_shared_json(row, &one);
     tide_json_set_bool(&one, "mounted", mounted);
-    if (mounted)
+    if (row->mount_why[0] != '\0')
+        tide_json_set_cstr(&one, "trouble", row->mount_why);
+    else if (mounted)
         tide_json_set_null(&one, "trouble");
     else
         tide_json_set_cstr(&one, "trouble", why.text);
     drive_look_json(&look, &one);
     show_counts(cli, row, &look);
-    if (!mounted)
+    if (stopped)
         cli_print(cli, "  stopped: %s\n", why.text);
     showing.db = drive_rows(cli, row->number);
     showing.path = tide_buf_in(cli->mem, PATH_BYTES_MAX);
-    tide_status rc = show_lists(&showing, &look, &one);
+    tide_status rc = show_mounts(&showing, &one);
+    if (rc == TIDE_OK)
+        rc = show_lists(&showing, &look, &one);
     if (rc == TIDE_OK && cli->want_json)
         rc = json_lists(&showing, &one);
     tide_buf_done(&showing.path);
     tide_folder_close(showing.root);
+    tide_mem_free(cli->mem, showing.shown, showing.shown_room * sizeof *showing.shown);
+    drive_list_done(&showing.shared);
     tide_json_append(list, &one);
-    if (!mounted || drive_look_needs_user(&look))
+    if (stopped || drive_look_needs_user(&look))
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
     return rc;
 }

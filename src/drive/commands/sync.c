@@ -37,7 +37,7 @@ static bool request(void *arg, size_t account, size_t nth, struct cli_request *o
     const struct drive_sync *sync = arg;
     struct tide_drive_request wanted;
     for (size_t i = 0; i < sync->drives.count; i++) {
-        if (!is_of(sync, i, account) || nth-- > 0)
+        if (!is_of(sync, i, account) || !tide_drive_row_syncs(&sync->drives.rows[i]) || nth-- > 0)
             continue;
         if (sync->look_only)
             tide_drive_look_request(sync->drives.rows[i].number, &wanted);
@@ -94,6 +94,16 @@ static void add_to(struct cli_live *live, const struct drive_synced *synced)
         live->tidemark_ms = look->tidemark_ms;
 }
 
+/* Shared folders that a sync attached are part of it; an engine counts for them from 0. */
+static tide_status take_shared(struct drive_sync *sync)
+{
+    const size_t before = sync->drives.count;
+    TIDE_TRY(drive_list_again(sync->cli, &sync->drives));
+    for (size_t i = before; i < sync->drives.count; i++)
+        sync->synced[i] = (struct drive_synced){.seen = true};
+    return TIDE_OK;
+}
+
 static tide_status look(void *arg, size_t account, const json_t *snapshot, bool full)
 {
     struct drive_sync *sync = arg;
@@ -102,6 +112,7 @@ static tide_status look(void *arg, size_t account, const json_t *snapshot, bool 
     struct cli_live *live = &sync->work.lives[account];
     live->done = live->bytes = live->total = live->bad = live->tidemark_ms = 0;
     memset(live->more, 0, sizeof live->more);
+    TIDE_TRY(take_shared(sync));
     for (size_t i = 0; i < sync->drives.count; i++) {
         if (!is_of(sync, i, account))
             continue;
@@ -123,6 +134,8 @@ static bool is_mounted(const struct tide_drive_row *row, struct cli_ended *ended
 {
     tide_error why = {TIDE_OK, 0, ""};
     int root = -1;
+    if (row->parent != 0)
+        return true; /* the drive around it knows, and shows it as detached */
     const tide_status rc = drive_folder_open(row, &root, &why);
     tide_folder_close(root);
     if (rc == TIDE_OK)
@@ -141,7 +154,8 @@ static void judge(void *arg, size_t account, struct cli_ended *ended)
     uint64_t conflicts = 0;
     uint64_t deletions = 0;
     uint64_t unsure = 0;
-    char unread[64] = "";
+    uint64_t shared = 0;
+    char unread[128] = "";
     for (size_t i = 0; i < sync->drives.count; i++)
         if (is_of(sync, i, account) && ended->outcome != CLI_OUTCOME_SIGNED_OUT &&
             !is_mounted(&sync->drives.rows[i], ended))
@@ -152,11 +166,16 @@ static void judge(void *arg, size_t account, struct cli_ended *ended)
         conflicts += is_of(sync, i, account) ? counts->conflicts : 0;
         deletions += is_of(sync, i, account) ? counts->deletions : 0;
         unsure += is_of(sync, i, account) ? counts->unsure : 0;
+        shared += is_of(sync, i, account) ? sync->synced[i].look.shared_trouble : 0;
     }
-    if (ended->outcome != CLI_OUTCOME_DONE || owed + conflicts + deletions + unsure == 0)
+    if (ended->outcome != CLI_OUTCOME_DONE || owed + conflicts + deletions + unsure + shared == 0)
         return;
     if (unsure > 0)
         (void)snprintf(unread, sizeof unread, ", %" PRIu64 " here that cannot be read", unsure);
+    if (shared > 0)
+        (void)snprintf(unread + strlen(unread), sizeof unread - strlen(unread),
+                       ", %" PRIu64 " shared folder%s that cannot be synced", shared,
+                       shared == 1 ? "" : "s");
     ended->outcome = CLI_OUTCOME_BAD_ITEMS;
     (void)snprintf(ended->reason, sizeof ended->reason,
                    "%" PRIu64 " owed, %" PRIu64 " conflicts, %" PRIu64
@@ -249,6 +268,7 @@ static tide_status drives_wanted(struct cli *cli, const char *account, const cha
         return cli_wrong(cli, "Give one of them.",
                          "--account and the name of a drive exclude each other");
     TIDE_TRY(drive_list_named(cli, names, count, drives));
+    TIDE_TRY(drive_list_synced(cli, drives));
     return account == NULL ? TIDE_OK : drive_list_of_account(cli, account, drives);
 }
 
@@ -266,7 +286,7 @@ tide_status drive_sync_prepare(struct drive_sync *sync, const char *const *names
                                    .line = line,
                                    .details = details};
     TIDE_TRY(drives_wanted(cli, sync->account, names, count, &sync->drives));
-    sync->synced = tide_mem_array(cli->mem, sync->drives.count, sizeof *sync->synced);
+    sync->synced = tide_mem_array(cli->mem, DRIVES_MAX, sizeof *sync->synced);
     if (sync->synced == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     return accounts_of(sync);
@@ -276,7 +296,7 @@ tide_status drive_sync_done(struct drive_sync *sync)
 {
     const tide_status rc = cli_work_done(&sync->work);
     if (sync->synced != NULL)
-        tide_mem_free(sync->cli->mem, sync->synced, sync->drives.count * sizeof *sync->synced);
+        tide_mem_free(sync->cli->mem, sync->synced, DRIVES_MAX * sizeof *sync->synced);
     drive_list_done(&sync->drives);
     return rc;
 }

@@ -23,7 +23,7 @@ struct drive_sync {
     struct cli *cli;
     struct cli_work work; /* its accounts: those of the drives */
     struct drive_list drives;
-    struct drive_synced *synced; /* like drives.rows */
+    struct drive_synced *synced; /* like drives.rows, with room for DRIVES_MAX */
     const char *account;         /* only its drives; NULL: any */
     bool full;                   /* list everything */
     bool look_only;              /* plan nothing */

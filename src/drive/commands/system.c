@@ -146,7 +146,8 @@ static void try_drive(const struct tide_drive_row *row, void *arg)
 {
     struct known *known = arg;
     struct tide_onedrive_drive drive;
-    if (known->rc != TIDE_OK || strcmp(row->account_name, known->request->name) != 0)
+    if (known->rc != TIDE_OK || row->parent != 0 || /* of another user, and perhaps refused */
+        strcmp(row->account_name, known->request->name) != 0)
         return;
     const tide_status rc =
         tide_onedrive_drive_get(known->onedrive, NULL, tide_text_of(row->drive_id),
@@ -203,6 +204,7 @@ static tide_status account_try(struct cli *cli, const struct tide_account_reques
  * then the folders can be added again.  If the rows stayed after all, the drives would stop. */
 struct owned {
     uint32_t account;
+    bool shared; /* folders in a drive go before it */
     uint32_t numbers[DRIVES_MAX];
     size_t count;
 };
@@ -210,13 +212,14 @@ struct owned {
 static void find_owned(const struct tide_drive_row *row, void *arg)
 {
     struct owned *owned = arg;
-    if (row->account == owned->account && owned->count < DRIVES_MAX)
+    if (row->account == owned->account && (row->parent != 0) == owned->shared &&
+        owned->count < DRIVES_MAX)
         owned->numbers[owned->count++] = row->number;
 }
 
-static tide_status account_drop(tide_rows db, uint32_t account, tide_error *err)
+static tide_status drop_owned(tide_rows db, uint32_t account, bool shared, tide_error *err)
 {
-    struct owned owned = {.account = account};
+    struct owned owned = {.account = account, .shared = shared};
     TIDE_TRY(tide_drives_each(db, find_owned, &owned, err));
     for (size_t i = 0; i < owned.count; i++) {
         struct tide_drive_row row;
@@ -224,6 +227,13 @@ static tide_status account_drop(tide_rows db, uint32_t account, tide_error *err)
         TIDE_TRY(tide_drives_remove(db, row.number, err));
         (void)drive_marker_remove(&row);
     }
+    return TIDE_OK;
+}
+
+static tide_status account_drop(tide_rows db, uint32_t account, tide_error *err)
+{
+    TIDE_TRY(drop_owned(db, account, true, err));
+    TIDE_TRY(drop_owned(db, account, false, err));
     return tide_rows_do(db, "the OneDrive accounts", err,
                         "DELETE FROM drive_account WHERE account = ?1", account);
 }
@@ -264,7 +274,8 @@ static void take_drive(const struct tide_drive_row *row, void *arg)
     struct standing *standing = arg;
     struct tide_account_status *out = standing->out;
     struct drive_look look;
-    if (standing->rc != TIDE_OK || strcmp(row->account_name, standing->account) != 0)
+    if (standing->rc != TIDE_OK || !tide_drive_row_syncs(row) ||
+        strcmp(row->account_name, standing->account) != 0)
         return;
     standing->rc = drive_look(standing->ledger, row, &look, standing->err);
     if (standing->rc != TIDE_OK)

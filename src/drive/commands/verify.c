@@ -169,6 +169,8 @@ tide_status cli_drive_verify(struct cli *cli)
     tide_json_array(&list);
     (void)cli_interruptible(cli);
     tide_status rc = drive_list_named(cli, cli->arguments, cli->arguments_count, &drives);
+    if (rc == TIDE_OK)
+        rc = drive_list_synced(cli, &drives);
     for (size_t i = 0; rc == TIDE_OK && i < drives.count; i++) {
         *verify = (struct verify){.cli = cli, .row = &drives.rows[i], .root = -1};
         verify->path = tide_buf_in(cli->mem, PATH_BYTES_MAX);

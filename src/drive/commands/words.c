@@ -83,7 +83,7 @@ const char *drive_reason_text(tide_drive_reason reason)
 {
     switch (reason) {
     case TIDE_DRIVE_REASON_SHARED_FOLDER:
-        return "is a shared folder, which is not followed";
+        return "is a shared folder that is not synced";
     case TIDE_DRIVE_REASON_SHARED_FILE:
         return "is a shortcut to a file of another drive";
     case TIDE_DRIVE_REASON_MALWARE:

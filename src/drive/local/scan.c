@@ -23,6 +23,7 @@ struct walk {
     tide_buf names; /* of the folder that is read now, each with a NUL */
     tide_buf path;  /* of the entry that is looked at */
     bool names_full;
+    bool has_marker; /* the folder that is read now */
     size_t climbs;
     uint64_t hashed_bytes;
 };
@@ -187,7 +188,15 @@ static bool may_enter(struct walk *walk, int dir, struct tide_drive_found *found
     const bool was_full = known != NULL && known->kind == TIDE_DRIVE_FOLDER && known->has_below;
     const bool open = tide_folder_enter(dir, found->name, &inside, NULL) == TIDE_OK;
     const bool bare = open && was_full && is_bare(inside, &known->identity);
+    struct tide_entry marker;
+    const bool other_drive =
+        open && tide_folder_look(inside, TIDE_TEXT(TIDE_DRIVE_MARKER), &marker, NULL) == TIDE_OK;
     tide_folder_close(inside);
+    if (other_drive) { /* DSC4 */
+        found->state = TIDE_DRIVE_LOCAL_SKIPPED;
+        skipped(walk, TIDE_DRIVE_SKIP_DRIVE, TIDE_DRIVE_NAME_OK);
+        return false;
+    }
     if (open && !bare)
         return true;
     if (known != NULL)
@@ -247,6 +256,7 @@ static bool take_name(tide_text name, void *arg)
     struct walk *walk = arg;
     /* Our own files are not part of the tree; a step aside is (D24). */
     if (name.bytes >= 10 && memcmp(name.data, ".tidemark-", 10) == 0) {
+        walk->has_marker = walk->has_marker || tide_text_equal(name, TIDE_TEXT(TIDE_DRIVE_MARKER));
         if (walk->scan->ops->ours != NULL)
             walk->scan->ops->ours(walk->scan->arg, name);
         return true;
@@ -317,9 +327,13 @@ static tide_status read_folder(struct walk *walk, uint64_t row, tide_text path)
     int dir = -1;
     struct tide_drive_local_look known;
     tide_buf_clear(&walk->names);
+    walk->has_marker = false;
     tide_status rc = tide_folder_enter(walk->root, path, &dir, NULL);
     if (rc == TIDE_OK)
         rc = tide_folder_list(dir, take_name, walk, NULL);
+    /* It was named to us, or got its marker right now: it is no folder of this drive any more (DSC4). */
+    if (rc == TIDE_OK && walk->has_marker && path.bytes > 0)
+        rc = TIDE_NOT_FOUND;
     /* Named to us, not found in the folder above it: look_at() has not seen it. */
     if (rc == TIDE_OK && walk->names.bytes == 0 && path.bytes > 0 &&
         walk->scan->folders_count > 0 &&

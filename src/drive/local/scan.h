@@ -12,6 +12,8 @@
  *   DSC2  `complete` is true only if the marker was right before and after, and the root is
  *         the same directory: an unmounted disk is incomplete, not empty, and nothing is gone then.
  *   DSC3  nothing outside the root is opened.
+ *   DSC4  a folder with a marker is that of another drive: its name is taken, and nothing in it is a
+ *         row of this one, also when that drive is not synced any more (D16).
  */
 #ifndef TIDE_DRIVE_LOCAL_SCAN_H
 #define TIDE_DRIVE_LOCAL_SCAN_H
@@ -31,6 +33,7 @@ typedef enum tide_drive_skip {
     TIDE_DRIVE_SKIP_OTHER, /* socket, pipe, device */
     TIDE_DRIVE_SKIP_IGNORED,
     TIDE_DRIVE_SKIP_MOUNT,      /* another file system, or one that is no longer there */
+    TIDE_DRIVE_SKIP_DRIVE,      /* the folder of another drive: it has a marker (S14) */
     TIDE_DRIVE_SKIP_UNREADABLE, /* a folder or file that could not be read */
 } tide_drive_skip;
 

@@ -4,15 +4,18 @@
 #define DRIVE "/api/v1/drive/"
 
 const struct cli_api_object drive_page_objects[] = {
-    {"Drive", "drive:string account:string dir:string mode:string mounted:boolean trouble:string? "
+    {"Drive", "drive:string account:string dir:string mode:string parent:string? shared:string? "
+              "mounted:boolean trouble:string? "
               "tidemark_unix_ms:integer? "
               "downloading:Transfers uploading:Transfers other_changes:integer waiting:integer "
               "waiting_bytes:integer looking:boolean files:integer folders:integer bytes:integer "
               "owed_count:integer conflicts:integer notices:integer deletions_waiting:integer "
               "skipped_here:integer skipped_online:integer jobs_failed:integer owed:[Owed] "
-              "skipped:[Skipped] conflict_list:[Conflict] last_changes:[Change]"},
+              "skipped:[Skipped] shared_not_synced:integer shared_folders:[Shared] "
+              "conflict_list:[Conflict] last_changes:[Change]"},
     {"Transfers", "files:integer bytes:integer bytes_done:integer"},
     {"Owed", "path:string action:string error:string attempts:integer next_unix_ms:integer"},
+    {"Shared", "path:string state:string drive:string? reason:string"},
     {"Skipped", "path:string side:string reason:string"},
     {"Conflict", "id:integer kind:string path:string copy:string at_unix_ms:integer"},
     {"Change", "action:string name:string bytes:integer at_unix_ms:integer"},

@@ -8,7 +8,8 @@ enum { LISTED_MAX = 20 };
 /* Lists of a drive are cut; their counts tell how long they are (TOOL2). */
 static void shorten(json_t *drive)
 {
-    static const char *const lists[] = {"owed", "skipped", "conflict_list", "last_changes"};
+    static const char *const lists[] = {"owed", "skipped", "shared_folders", "conflict_list",
+                                        "last_changes"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         json_t *list = json_object_get(drive, lists[i]);
         while (json_array_size(list) > LISTED_MAX)

@@ -106,8 +106,9 @@ struct tide_drive_seen {
     uint64_t mtime_s;
     struct tide_drive_content content;
     tide_drive_kind kind;
-    tide_drive_remote_state state; /* LIVE, SKIPPED, UNSURE, or GONE: a tombstone */
-    tide_drive_reason reason;      /* of SKIPPED */
+    tide_drive_remote_state state;     /* LIVE, SKIPPED, UNSURE, or GONE: a tombstone */
+    tide_drive_reason reason;          /* of SKIPPED */
+    tide_text target_drive, target_id; /* of a shortcut to a folder; for drive/mounts.h */
 };
 struct tide_drive_feed {
     tide_drive_round round;

@@ -345,7 +345,8 @@ static tide_status act_job(tide_job *job, tide_drive *drive, tide_error *err)
     task->now_ms = tide_world_now_unix_ms(drive->options.world);
     TIDE_TRY(tide_drive_order_read(tide_job_payload(job), &task->order, err));
     tide_status rc = tide_drive_use(drive, task->order.drive, &task->row, &task->user, err);
-    if (rc == TIDE_NOT_FOUND) { /* the drive was removed */
+    /* The drive was removed, or is a shared folder that has no place now (mounts.c). */
+    if (rc == TIDE_NOT_FOUND || (rc == TIDE_OK && !tide_drive_row_syncs(&task->row))) {
         tide_drive_acts_drop(drive, tide_job_id(job));
         return TIDE_OK;
     }

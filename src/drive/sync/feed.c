@@ -4,6 +4,7 @@
  * goes on where it was; one whose link is dead begins again. */
 #include "base/check.h"
 #include "base/hash.h"
+#include "drive/mounts.h"
 #include "drive/sync/inside.h"
 #include "net/judge_graph.h"
 
@@ -25,6 +26,7 @@ struct page {
     struct tide_drive_seen *items;
     size_t count, room;
     bool other_root;
+    bool root_gone; /* of a shared folder */
     tide_text next, delta;
     tide_drive_round begins; /* with this page; TIDE_DRIVE_ROUND_NONE: it was begun */
     uint64_t now_ms;
@@ -35,6 +37,22 @@ static void page_again(void *arg)
     struct page *page = arg;
     tide_arena_reset(&page->arena);
     page->count = 0;
+    page->root_gone = false;
+}
+
+/* The top of what is synced is no row.  Of a shared folder it has a name and a parent like any item, and
+ * what is above it is not ours; that its owner deleted it deletes nothing here (D16). */
+static bool is_top(struct page *page, const struct tide_drive_item *item)
+{
+    const struct tide_drive_row *row = page->looking->row;
+    const bool same = strcmp(item->id, row->root_id) == 0;
+    if (row->parent != 0) {
+        page->root_gone = page->root_gone || (same && item->seen.state == TIDE_DRIVE_REMOTE_GONE);
+        return same || item->is_root;
+    }
+    /* D35: its root is not the one that was set up. */
+    page->other_root = page->other_root || (item->is_root && !same);
+    return item->is_root;
 }
 
 static tide_text keep(struct page *page, tide_text text, bool *failed)
@@ -52,10 +70,7 @@ static tide_status page_item(const struct tide_onedrive_item *item, void *arg)
     if (page->count >= PAGE_ITEMS_MAX)
         return TIDE_FULL;
     tide_drive_item_of_answer(item, true, &one);
-    /* D35: its root is not the one that was set up. */
-    if (one.is_root && strcmp(one.id, page->looking->row->root_id) != 0)
-        page->other_root = true;
-    if (one.is_root)
+    if (is_top(page, &one))
         return TIDE_OK;
     if (!TIDE_GROW_IN(page->looking->drive->mem, page->items, page->room, page->count + 1,
                       PAGE_ITEMS_MAX))
@@ -67,6 +82,8 @@ static tide_status page_item(const struct tide_onedrive_item *item, void *arg)
     seen->name = keep(page, one.seen.name, &failed);
     seen->etag = keep(page, one.seen.etag, &failed);
     seen->ctag = keep(page, one.seen.ctag, &failed);
+    seen->target_drive = keep(page, one.seen.target_drive, &failed);
+    seen->target_id = keep(page, one.seen.target_id, &failed);
     page->count++;
     return failed ? TIDE_NO_MEMORY : TIDE_OK;
 }
@@ -84,6 +101,16 @@ static tide_status apply_ignore(tide_rows db, const struct tide_drive_looking *l
     return tide_drive_remote_ignore(db, is_ignored, (void *)(uintptr_t)looking->ignore, err);
 }
 
+/* Where a shortcut leads; in a shared folder none is followed (drive/mounts.h DMT3). */
+static tide_status store_target(tide_rows db, const struct tide_drive_looking *looking,
+                                const struct tide_drive_seen *seen, tide_error *err)
+{
+    if (seen->reason != TIDE_DRIVE_REASON_SHARED_FOLDER || looking->row->parent != 0)
+        return TIDE_OK;
+    return tide_drive_mount_seen(db, looking->row->number, seen->id, seen->target_drive,
+                                 seen->target_id, err);
+}
+
 static tide_status store_page(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct page *page = arg;
@@ -93,6 +120,8 @@ static tide_status store_page(tide_transaction *transaction, void *arg, tide_err
         TIDE_TRY(tide_drive_round_begin(db, page->begins, err));
     TIDE_TRY(
         tide_drive_page(db, page->items, page->count, page->next, page->delta, page->now_ms, err));
+    for (size_t i = 0; i < page->count; i++)
+        TIDE_TRY(store_target(db, page->looking, &page->items[i], err));
     return page->delta.bytes > 0 ? apply_ignore(db, page->looking, err) : TIDE_OK;
 }
 
@@ -143,6 +172,24 @@ static tide_status resync(struct feeding *feeding, const struct tide_onedrive_pa
     return tide_buf_add(link, answer->resync.data, answer->resync.bytes);
 }
 
+/* Whether the target of a shared folder can be read no more (D16); *err says why.  A link may be dead while
+ * its folder is there. */
+static bool is_target_refused(const struct feeding *feeding, tide_error *err)
+{
+    const struct tide_drive_looking *looking = feeding->looking;
+    struct tide_onedrive_answer answer = {.value = NULL};
+    tide_error why = {TIDE_OK, 0, ""};
+    const tide_status rc =
+        tide_onedrive_get(looking->user->client, looking->job, tide_text_of(looking->row->drive_id),
+                          tide_text_of(looking->row->root_id), &answer, &why);
+    tide_onedrive_answer_done(&answer);
+    if (rc != TIDE_GONE && rc != TIDE_PERMANENT)
+        return false;
+    if (err != NULL)
+        *err = why;
+    return true;
+}
+
 /* A link that is refused twice is dead: all is listed again, and nothing counts as deleted but by the
  * end of that list. */
 static tide_status refused(struct feeding *feeding, tide_status rc,
@@ -152,6 +199,9 @@ static tide_status refused(struct feeding *feeding, tide_status rc,
     if (rc == TIDE_GONE && (reason == TIDE_GRAPH_RESYNC || reason == TIDE_GRAPH_RESYNC_APPLY ||
                             reason == TIDE_GRAPH_RESYNC_UPLOAD))
         return resync(feeding, answer, link, err);
+    if ((rc == TIDE_GONE || rc == TIDE_PERMANENT) && feeding->looking->row->parent != 0 &&
+        (link->bytes == 0 || is_target_refused(feeding, err)))
+        return TIDE_GONE;
     if (link->bytes == 0 || (rc != TIDE_GONE && rc != TIDE_PERMANENT))
         return rc == TIDE_GONE ? tide_error_set(err, TIDE_SERVER, "the drive is not there") : rc;
     if (++feeding->dead < DEAD_MAX)
@@ -179,10 +229,13 @@ static tide_status one_page(struct feeding *feeding, struct page *page, tide_buf
     struct tide_onedrive_page answer;
     tide_onedrive_page_init(&answer, looking->drive->mem);
     page_again(page);
-    tide_status rc = tide_onedrive_delta(looking->user->client, looking->job,
-                                         tide_text_of(looking->row->drive_id), TIDE_TEXT(""),
-                                         tide_buf_cstr(link), &sink, &answer, err);
-    if (rc == TIDE_OK && page->other_root)
+    tide_status rc = tide_onedrive_delta(
+        looking->user->client, looking->job, tide_text_of(looking->row->drive_id),
+        looking->row->parent == 0 ? TIDE_TEXT("") : tide_text_of(looking->row->root_id),
+        tide_buf_cstr(link), &sink, &answer, err);
+    if (rc == TIDE_OK && page->root_gone)
+        rc = tide_error_set(err, TIDE_GONE, "its owner deleted it");
+    else if (rc == TIDE_OK && page->other_root)
         rc = tide_error_set(err, TIDE_PERMANENT,
                             "the drive has another root than when it was added: it was replaced");
     else if (rc == TIDE_OK) {
@@ -265,6 +318,7 @@ static tide_status store_item(tide_transaction *transaction, void *arg, tide_err
         tide_drives_rows(tide_transaction_rows(transaction), completing->looking->row->number);
     uint64_t item = 0;
     TIDE_TRY(tide_drive_remote_put(db, &completing->item.seen, &item, err));
+    TIDE_TRY(store_target(db, completing->looking, &completing->item.seen, err));
     return apply_ignore(db, completing->looking, err);
 }
 

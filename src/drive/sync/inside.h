@@ -176,6 +176,7 @@ struct tide_drive_item {
     char id[TIDE_DRIVE_LOOK_ID_BYTES], parent_id[TIDE_DRIVE_LOOK_ID_BYTES];
     char name[TIDE_DRIVE_LOOK_NAME_BYTES];
     char etag[TIDE_DRIVE_LOOK_TAG_BYTES], ctag[TIDE_DRIVE_LOOK_TAG_BYTES];
+    char target_drive[TIDE_DRIVE_LOOK_ID_BYTES], target_id[TIDE_DRIVE_LOOK_ID_BYTES];
     bool is_root;
 };
 /* `page`: of a list, where fields may be missing and names misspelt (D32).  The texts are in
@@ -184,6 +185,9 @@ void tide_drive_item_of_answer(const struct tide_onedrive_item *item, bool page,
                                struct tide_drive_item *out);
 /* An id as rows have it (D13). */
 void tide_drive_id_lower(tide_text id, char out[TIDE_DRIVE_LOOK_ID_BYTES]);
+/* The id of another user's drive: of a personal one lower case and 16 digits (D13), of others as it is. */
+void tide_drive_id_of_drive(tide_text id, char out[TIDE_DRIVE_LOOK_ID_BYTES]);
+bool tide_drive_id_is_personal(tide_text id);
 
 /* ---- observers ---- */
 
@@ -196,8 +200,28 @@ struct tide_drive_looking {
     bool full;
     bool changed; /* the watcher asks: only folders that changed, of a drive that is watched */
 };
+/* TIDE_GONE, of a shared folder: its target is refused (D16). */
 tide_status tide_drive_feed(const struct tide_drive_looking *looking, tide_error *err);
 tide_status tide_drive_look_here(const struct tide_drive_looking *looking, tide_error *err);
+
+/* ---- mounts.c: shared folders (D16, D35) ---- */
+
+/* After the list of changes was read, before the scan: attaches the shared folders that are new in it, moves
+ * those whose shortcuts were moved, detaches those that are not here any more.  *wait_out: one of them is
+ * in a folder that is not here yet. */
+tide_status tide_drive_mounts(const struct tide_drive_looking *looking, bool *wait_out,
+                              tide_error *err);
+/* Looks at the shared folders again when what the drive's plan has to do is done; no later than
+ * `until_ms`. */
+tide_status tide_drive_mounts_later(tide_drive *drive, const struct tide_drive_row *row,
+                                    uint64_t until_ms, tide_error *err);
+/* Of a drive that is a shared folder: whether its folder has its marker.  If not, the drive around it
+ * looks why. */
+tide_status tide_drive_mount_is_here(tide_drive *drive, const struct tide_drive_row *row,
+                                     bool *here_out, tide_error *err);
+/* Its target answered 400, 403 or 404; or, without a reason, it answers again. */
+tide_status tide_drive_mount_refused(tide_drive *drive, const struct tide_drive_row *row,
+                                     const char *why, tide_error *err);
 /* D38: overwriting uploads without an answer; before a scan is stored and before a plan. */
 tide_status tide_drive_doubts(tide_drive *drive, tide_job *job, const struct tide_drive_row *row,
                               struct tide_drive_user *user, tide_error *err);
@@ -313,7 +337,8 @@ tide_status tide_drive_do_del_remote(struct tide_drive_task *task, tide_error *e
 tide_status tide_drive_do_del_local(struct tide_drive_task *task, tide_error *err);
 
 /* Helpers of these. */
-tide_status tide_drive_other_plan(tide_error *err); /* TIDE_SUPERSEDED: rows changed */
+void tide_drive_look_online(struct tide_drive_task *task); /* GET: its row is renewed (online.c) */
+tide_status tide_drive_other_plan(tide_error *err);        /* TIDE_SUPERSEDED: rows changed */
 /* The folder here, and its row, that the item goes to. */
 tide_status tide_drive_target_here(struct tide_drive_task *task, tide_buf *path, uint64_t *row_out,
                                    tide_error *err);

@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUSY_MS = 300, RULES_BYTES_MAX = TIDE_IGNORE_TEXT_BYTES_MAX };
+enum {
+    BUSY_MS = 300,
+    MOUNTS_WAIT_MS = 600000,
+    MOUNTS_AGAIN_MS = 1000,
+    RULES_BYTES_MAX = TIDE_IGNORE_TEXT_BYTES_MAX
+};
 
 /* ---- rules ---- */
 
@@ -93,22 +98,96 @@ static tide_status end_with_plan(const struct tide_drive_looking *looking, uint6
     return tide_job_effect(job, begin_cycle, ending, err);
 }
 
+/* ---- shared folders ---- */
+
+/* Whether what the last plan had to do is done, so that folders that were to come are here. */
+static tide_status is_at_rest(tide_drive *drive, uint32_t number, bool *rest_out, tide_error *err)
+{
+    struct tide_drive_reader *reader = NULL;
+    struct tide_drive_progress progress;
+    TIDE_TRY(tide_drive_reader_take(drive, &reader, err));
+    const tide_status rc =
+        tide_drive_progress_read(tide_drive_reader_rows(reader, number), &progress, err);
+    tide_drive_reader_give(drive, reader);
+    *rest_out = rc == TIDE_OK && progress.changed == progress.planned &&
+                tide_drive_acts_open(drive, number) == 0;
+    return rc;
+}
+
+/* Shared folders get their places.  One in a folder that the plan is about to make is looked
+ * at again then. */
+static tide_status place_mounts(const struct tide_drive_looking *looking, bool later,
+                                tide_error *err)
+{
+    bool wait = false;
+    TIDE_TRY(tide_drive_mounts(looking, &wait, err));
+    if (!wait || later)
+        return TIDE_OK;
+    const uint64_t now_ms = tide_world_now_unix_ms(looking->drive->options.world);
+    return tide_drive_mounts_later(looking->drive, looking->row, now_ms + MOUNTS_WAIT_MS, err);
+}
+
+/* The job that tide_drive_mounts_later() enqueued. */
+static tide_status mounts_job(struct tide_drive_looking *looking, uint64_t until_ms,
+                              tide_error *err)
+{
+    tide_drive *drive = looking->drive;
+    tide_ignore *ignore = NULL;
+    bool rest = false;
+    TIDE_TRY(is_at_rest(drive, looking->row->number, &rest, err));
+    if (!rest && tide_world_now_unix_ms(drive->options.world) < until_ms)
+        return tide_job_again(looking->job, tide_job_now_ms(looking->job) + MOUNTS_AGAIN_MS);
+    if (!tide_drive_turn_take(drive, looking->row->number, TIDE_DRIVE_OBSERVING, looking->job))
+        return tide_job_again(looking->job, tide_job_now_ms(looking->job) + BUSY_MS);
+    tide_status rc = read_rules(drive, looking->row->number, &ignore, err);
+    looking->ignore = ignore;
+    if (rc == TIDE_OK)
+        rc = place_mounts(looking, true, err);
+    tide_ignore_free(ignore);
+    tide_drive_turn_give(drive, looking->row->number, TIDE_DRIVE_OBSERVING);
+    return rc;
+}
+
 /* ---- the job ---- */
 
-static tide_status observe(struct tide_drive_looking *looking, bool here_only, tide_error *err)
+/* *refused_out: it is a shared folder, and its target says no; *err says why. */
+static tide_status observe(struct tide_drive_looking *looking, bool here_only, bool look,
+                           bool *refused_out, tide_error *err)
 {
-    tide_ignore *ignore = NULL;
-    TIDE_TRY(read_rules(looking->drive, looking->row->number, &ignore, err));
-    looking->ignore = ignore;
     tide_status rc =
         tide_drive_doubts(looking->drive, looking->job, looking->row, looking->user, err);
     if (rc == TIDE_OK && !here_only)
         rc = tide_drive_subscribe(looking, err);
-    if (rc == TIDE_OK && !here_only)
+    if (rc == TIDE_OK && !here_only) {
         rc = tide_drive_feed(looking, err);
+        *refused_out = rc == TIDE_GONE && looking->row->parent != 0;
+    }
+    /* Before the scan: a folder that it gets, or that a user made for it, has its marker then. */
+    if (rc == TIDE_OK && !look)
+        rc = place_mounts(looking, false, err);
     if (rc == TIDE_OK)
         rc = tide_drive_look_here(looking, err);
+    return rc;
+}
+
+/* *refused_out: it is a shared folder whose target is refused, and that is recorded. */
+static tide_status look_at_both(struct tide_drive_looking *looking, bool here_only, bool look,
+                                bool *refused_out, tide_error *err)
+{
+    tide_ignore *ignore = NULL;
+    tide_error why = {TIDE_OK, 0, ""};
+    TIDE_TRY(read_rules(looking->drive, looking->row->number, &ignore, err));
+    looking->ignore = ignore;
+    tide_status rc = observe(looking, here_only, look, refused_out, &why);
+    if (*refused_out) {
+        const tide_error said = why;
+        rc = tide_drive_mount_refused(looking->drive, looking->row, said.text, &why);
+    } else if (rc == TIDE_OK && looking->row->parent != 0 && !here_only) {
+        rc = tide_drive_mount_refused(looking->drive, looking->row, "", &why);
+    }
     tide_ignore_free(ignore);
+    if (rc != TIDE_OK && err != NULL)
+        *err = why;
     return rc;
 }
 
@@ -125,15 +204,32 @@ static tide_status sync_job(tide_job *job, tide_drive *drive, tide_error *err)
     tide_status rc = tide_drive_use(drive, number, &row, &looking.user, err);
     if (rc != TIDE_OK)
         return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* it was removed */
+    uint64_t until_ms = 0;
+    if (json_object_get(payload, "mounts") != NULL) {
+        TIDE_TRY(tide_json_get_u64(payload, "mounts", &until_ms, err));
+        return mounts_job(&looking, until_ms, err);
+    }
+    bool here = true;
+    if (row.parent != 0 && tide_drive_row_syncs(&row))
+        TIDE_TRY(tide_drive_mount_is_here(drive, &row, &here, err));
+    if (!here || !tide_drive_row_syncs(&row))
+        return TIDE_OK; /* a shared folder that has no place now */
     if (!tide_drive_turn_take(drive, number, TIDE_DRIVE_OBSERVING, job))
         return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
     const bool asked = !here_only && !looking.changed;
     if (asked)
         tide_drive_full_until(drive, looking.user, 0);
     const uint64_t seen_ms = tide_world_now_unix_ms(drive->options.world);
-    rc = observe(&looking, here_only, err);
+    const bool look = json_is_true(json_object_get(payload, "look"));
+    bool refused = false;
+    rc = look_at_both(&looking, here_only, look, &refused, err);
     tide_drive_turn_give(drive, number, TIDE_DRIVE_OBSERVING);
-    if (rc != TIDE_OK || json_is_true(json_object_get(payload, "look")))
+    if (rc == TIDE_OK && refused)
+        return TIDE_OK; /* nothing is known, so nothing is planned */
+    if (rc != TIDE_OK && row.parent != 0 && !tide_job_canceled(job) &&
+        tide_drive_mount_is_here(drive, &row, &here, NULL) == TIDE_OK && !here)
+        return TIDE_OK; /* it was moved meanwhile */
+    if (rc != TIDE_OK || look)
         return rc;
     return end_with_plan(&looking, seen_ms, asked, err);
 }

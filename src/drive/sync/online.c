@@ -14,7 +14,7 @@ void tide_drive_online_of(const struct tide_drive_remote_look *look, struct tide
 }
 
 /* A change may have been refused because the item is not what its row says: the row is renewed. */
-static void look_again(struct tide_drive_task *task)
+void tide_drive_look_online(struct tide_drive_task *task)
 {
     struct tide_onedrive_answer answer = {.value = NULL};
     const tide_status rc = tide_onedrive_get(task->user->client, task->job, task->act.drive,
@@ -71,7 +71,7 @@ tide_status tide_drive_do_move_remote(struct tide_drive_task *task, tide_error *
         tide_drive_live_is(task, &answer);
     tide_onedrive_answer_done(&answer);
     if (rc == TIDE_SUPERSEDED || rc == TIDE_EXISTS)
-        look_again(task);
+        tide_drive_look_online(task);
     return rc;
 }
 
@@ -168,6 +168,6 @@ tide_status tide_drive_do_del_remote(struct tide_drive_task *task, tide_error *e
     const tide_status rc = tide_drive_delete_remote(&task->act, &was, err);
     task->live_gone = rc == TIDE_OK;
     if (rc == TIDE_SUPERSEDED)
-        look_again(task);
+        tide_drive_look_online(task);
     return rc;
 }

@@ -144,6 +144,8 @@ static tide_status plan_job(tide_job *job, tide_drive *drive, tide_error *err)
     tide_status rc = tide_drive_use(drive, number, &row, &user, err);
     if (rc != TIDE_OK)
         return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* it was removed */
+    if (!tide_drive_row_syncs(&row))
+        return TIDE_OK; /* a shared folder without a place; attached again, it is planned anew */
     if (tide_drive_acts_open(drive, number) > TIDE_DRIVE_NEWS_MAX / 2)
         return tide_job_again(job, tide_job_now_ms(job) + CROWDED_MS);
     if (!tide_drive_turn_take(drive, number, TIDE_DRIVE_PLANNING, job))

@@ -14,6 +14,30 @@ void tide_drive_id_lower(tide_text id, char out[TIDE_DRIVE_LOOK_ID_BYTES])
     out[bytes] = '\0';
 }
 
+bool tide_drive_id_is_personal(tide_text id)
+{
+    for (size_t i = 0; i < id.bytes; i++)
+        if (isxdigit((unsigned char)id.data[i]) == 0)
+            return false;
+    return id.bytes > 0;
+}
+
+void tide_drive_id_of_drive(tide_text id, char out[TIDE_DRIVE_LOOK_ID_BYTES])
+{
+    static const char zeros[] = "0000000000000000";
+    char lower[TIDE_DRIVE_LOOK_ID_BYTES];
+    tide_drive_id_lower(id, lower);
+    const size_t bytes = strlen(lower);
+    const size_t missing = bytes < sizeof zeros - 1 ? sizeof zeros - 1 - bytes : 0;
+    if (tide_drive_id_is_personal(id)) {
+        memcpy(out, zeros, missing);
+        memcpy(out + missing, lower, bytes + 1);
+    } else {
+        memcpy(out, id.data == NULL ? "" : id.data, bytes); /* letters of both cases differ in it */
+        out[bytes] = '\0';
+    }
+}
+
 static tide_text keep(tide_text text, char *room, size_t room_bytes)
 {
     const size_t bytes = text.bytes < room_bytes ? text.bytes : room_bytes - 1;
@@ -102,6 +126,12 @@ void tide_drive_item_of_answer(const struct tide_onedrive_item *item, bool page,
         .content = {.bytes = file && item->has_size ? item->size : 0,
                     .has_qxh = file && item->has_hash && !item->deleted},
     };
+    if (out->seen.reason == TIDE_DRIVE_REASON_SHARED_FOLDER) {
+        tide_drive_id_of_drive(item->remote_drive_id, out->target_drive);
+        tide_drive_id_lower(item->remote_id, out->target_id);
+        out->seen.target_drive = tide_text_of(out->target_drive);
+        out->seen.target_id = tide_text_of(out->target_id);
+    }
     if (out->seen.content.has_qxh)
         memcpy(out->seen.content.qxh, item->hash, sizeof out->seen.content.qxh);
 }

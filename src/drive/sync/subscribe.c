@@ -139,7 +139,8 @@ tide_status tide_drive_subscribe(const struct tide_drive_looking *looking, tide_
     if (known != NULL)
         heard = *known;
     tide_lock_drop(world, drive->lock);
-    if (url == NULL || now_ms < heard.again_ms ||
+    /* Only the owner of a drive may subscribe to it. */
+    if (url == NULL || looking->row->parent != 0 || now_ms < heard.again_ms ||
         (strcmp(heard.url, url) == 0 && heard.expires_ms > now_ms + RENEW_MS))
         return TIDE_OK;
     if (strcmp(heard.url, url) != 0)

@@ -6,6 +6,7 @@
  *                    the rest: each action a job, its edges the job's needs (plan.c, enqueue.c)
  *   drive.act        one action: compares its rows with those that were planned, calls act/, and
  *                    writes what came of it together with its `done` (act.c, settle.c)
+ *   mounts.c         folders that others share have a drive each: drive.sync attaches and detaches them
  *   watch.c          while a process stays: changes in the folders, and a look online now and then,
  *                    become jobs of drive.sync, which scan only what changed
  *   drive.displaced  ten seconds after a download replaced a file: removes the old one, or keeps it as
@@ -33,7 +34,7 @@
 
 typedef struct tide_drive tide_drive;
 
-enum { TIDE_DRIVES_OPEN_MAX = 64 };
+enum { TIDE_DRIVES_OPEN_MAX = 256 };
 
 struct tide_drive_options {
     tide_engine *engine; /* borrowed; not started yet */

@@ -112,7 +112,12 @@ tide_status tide_drive_do_up(struct tide_drive_task *task, tide_error *err)
     struct tide_drive_upload upload = {.id = tide_text_of(task->remote.id),
                                        .replaces = task->remote.content,
                                        .ctag = tide_text_of(task->remote.ctag)};
-    return send(task, &upload, err);
+    const tide_status rc = send(task, &upload, err);
+    /* The item may be gone, and its tombstone lost (F29): no feed would tell, and each plan would try the
+     * same again. */
+    if ((rc == TIDE_SUPERSEDED || rc == TIDE_GONE) && !task->has_live)
+        tide_drive_look_online(task);
+    return rc;
 }
 
 /* ---- new ---- */

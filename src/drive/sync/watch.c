@@ -36,7 +36,9 @@ static void take_row(const struct tide_drive_row *row, void *arg)
 {
     struct listing *listing = arg;
     tide_mem *const mem = listing->watching->drive->mem;
-    if (listing->full || !is_wanted(&listing->watching->as, row->name))
+    if (listing->full || !tide_drive_row_syncs(row) ||
+        (!is_wanted(&listing->watching->as, row->name) &&
+         (row->parent == 0 || !is_wanted(&listing->watching->as, row->parent_name))))
         return;
     listing->full = !TIDE_GROW_IN(mem, listing->rows, listing->room, listing->count + 1,
                                   TIDE_DRIVE_WATCHED_MAX);

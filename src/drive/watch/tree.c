@@ -248,8 +248,11 @@ static void folder_came(tide_drive_tree *tree, int dir, uint32_t parent, tide_te
     if (tree->state != TIDE_DRIVE_TREE_WHOLE || path_set(tree, parent, name) != TIDE_OK ||
         tide_folder_enter(dir, name, &own, NULL) != TIDE_OK)
         return; /* gone again, a link, or unreadable: an event tells when that changes */
+    struct tide_entry marker;
     const bool ours = tide_folder_look_self(own, &entry, NULL) == TIDE_OK &&
                       entry.dev == tree->root_entry.dev &&
+                      tide_folder_look(own, TIDE_TEXT(TIDE_DRIVE_MARKER), &marker, NULL) ==
+                          TIDE_NOT_FOUND && /* else it is another drive's (D16) */
                       !(tree->ignore != NULL &&
                         tide_ignored_here(tree->ignore, tide_buf_text(&tree->path), true));
     tide_status rc = ours ? watch_it(tree, own, parent, here, &id, &err) : TIDE_INVALID;
@@ -455,6 +458,8 @@ static void entry_event(tide_drive_tree *tree, uint32_t at, const struct tide_di
                                (event->what & TIDE_DIR_LEFT) != 0, now_ms);
     if ((event->what & TIDE_DIR_FOLDER) != 0)
         folder_event(tree, at, event, changes, now_ms);
+    else if (at != ROOT && tide_text_equal(event->name, TIDE_TEXT(TIDE_DRIVE_MARKER)))
+        drop(tree, at); /* it became the folder of another drive */
 }
 
 /* F15: what happened meanwhile, and which folders came, nobody knows. */

@@ -1,7 +1,7 @@
 /* tree.h - watches all folders of a drive and tells in which of them something changed (D1).
  *
  * Folders are walked from the root's descriptor; no link is followed, no other file system entered,
- * and ignored folders are left alone.  Nothing is kept open, so that a disk can be unmounted.
+ * and ignored folders and those of other drives are left alone.  Nothing is kept open, so that a disk can be unmounted.
  *
  * How a folder that appears is not missed: it is watched first and listed then, so an entry made
  * before is listed, and one made later has an event; a folder that was found by its listing and by an

@@ -20,7 +20,7 @@
 #include "world/world.h"
 
 enum {
-    TIDE_DRIVE_WATCHED_MAX = 64, /* drives in a process */
+    TIDE_DRIVE_WATCHED_MAX = 256, /* drives in a process */
     TIDE_DRIVE_AGAIN_MS = 10000,
     TIDE_DRIVE_UNWATCHED_MS = 300000, /* between scans of what cannot be watched */
 };

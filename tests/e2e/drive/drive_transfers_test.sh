@@ -33,14 +33,16 @@ seconds() { # DOWN UP: how long a sync of four files in each wanted direction ta
     t drive sync --quiet --set bandwidth.down=2MB --set bandwidth.up=2MB >/dev/null || fail "a sync with limits"
     echo $((($(date +%s%N) - began) / 1000000))
 }
+# On a machine that does not reach the limits (4 s each) it is the processor that both share.
+overlap() { [ $((both * 100)) -le $((longer > 5000 ? (down + up) * 80 : longer * 115)) ]; }
 for try in 1 2 3; do # a machine that stops for a second is no proof
     down=$(seconds 1 0 "d$try")
     up=$(seconds 0 1 "u$try")
     both=$(seconds 1 1 "b$try")
     longer=$((down > up ? down : up))
-    [ $((both * 100)) -gt $((longer * 115)) ] || break
+    overlap && break
 done
-[ $((both * 100)) -le $((longer * 115)) ] || fail "both directions took $both ms, down $down, up $up"
+overlap || fail "both directions took $both ms, down $down, up $up"
 [ "$longer" -ge 2500 ] || fail "the limits did not hold: down $down ms, up $up"
 same_trees "after both directions"
 

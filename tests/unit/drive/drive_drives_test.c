@@ -5,6 +5,7 @@
  * Method: one SQLite database in memory with the account rows that a ledger would have. */
 #include "db/db.h"
 #include "drive/drives.h"
+#include "drive/mounts.h"
 #include "support/ok.h"
 #include "support/test.h"
 
@@ -168,6 +169,60 @@ static void join(tide_text pattern, void *arg)
     char *text = arg;
     (void)snprintf(text + strlen(text), 100 - strlen(text), "%.*s;", (int)pattern.bytes,
                    pattern.data);
+}
+
+/* Registers the shortcut "s1" of the drive as a shared folder. */
+static struct tide_drive_row share(struct fixture *f, uint32_t parent)
+{
+    struct tide_drive_row row = make("", "/home/ada/OneDrive/Team");
+    OK(tide_drive_mount_seen(f->db, parent, TIDE_TEXT("s1"), TIDE_TEXT("bobs"), TIDE_TEXT("t1"),
+                             &f->err));
+    OK(tide_drive_mount_register(f->db, parent, "s1", "Team", &row, &f->err));
+    return row;
+}
+
+TEST_ON(a_shared_folder_is_a_drive_inside_of_its_parent, struct fixture *f, setup, teardown)
+{
+    struct tide_drive_row parent = make("OneDrive", "/home/ada/OneDrive"), back;
+    OK(tide_drives_add(f->db, &parent, &f->err));
+    OK(tide_drive_rules_add(f->db, parent.number, TIDE_TEXT("*.tmp"), &f->err));
+    OK(tide_drive_rules_add(f->db, parent.number, TIDE_TEXT("/top/"), &f->err));
+    const struct tide_drive_row row = share(f, parent.number);
+    assert_string_equal(row.name, "OneDrive/Team");
+    OK(tide_drives_get(f->db, row.number, &back, &f->err));
+    assert_int_equal(back.parent, parent.number);
+    assert_string_equal(back.parent_name, "OneDrive");
+    assert_int_equal(back.mount, TIDE_DRIVE_MOUNT_NEW);
+    assert_false(tide_drive_row_syncs(&back));
+    assert_int_equal(number_of(f, "SELECT count(*) FROM drive_rule WHERE drive = 2"), 1);
+    /* DMT1: it has its drive. */
+    struct tide_drive_row twice = make("", "/home/ada/OneDrive/Twice");
+    assert_int_equal(
+        tide_drive_mount_register(f->db, parent.number, "s1", "Twice", &twice, &f->err),
+        TIDE_STALE);
+    /* DRV2 still holds for drives of a user. */
+    struct tide_drive_row inside = make("inside", "/home/ada/OneDrive/Team/inside");
+    assert_int_equal(tide_drives_free(f->db, &inside, &f->err), TIDE_EXISTS);
+}
+
+TEST_ON(a_shared_folder_that_is_removed_stays_known, struct fixture *f, setup, teardown)
+{
+    struct tide_drive_row parent = make("OneDrive", "/home/ada/OneDrive");
+    OK(tide_drives_add(f->db, &parent, &f->err));
+    struct tide_drive_row row = share(f, parent.number);
+    OK(tide_drives_remove(f->db, row.number, &f->err));
+    assert_int_equal(drives_count(f), 1);
+    assert_int_equal(number_of(f, "SELECT count(*) FROM drive_mount WHERE drive = 0 AND state = 3"),
+                     1);
+    /* With its parent all of it goes. */
+    OK(tide_drive_mount_state_set(f->db, parent.number, "s1", TIDE_DRIVE_MOUNT_NEW, "", &f->err));
+    row = make("", "/home/ada/OneDrive/Team");
+    OK(tide_drive_mount_register(f->db, parent.number, "s1", "Team", &row, &f->err));
+    OK(tide_drives_remove(f->db, parent.number, &f->err));
+    assert_int_equal(drives_count(f), 0);
+    assert_int_equal(number_of(f, "SELECT count(*) FROM drive_mount"), 0);
+    assert_int_equal(
+        number_of(f, "SELECT count(*) FROM sqlite_master WHERE name GLOB 'drive_[0-9]*'"), 0);
 }
 
 TEST_ON(rules_keep_their_order, struct fixture *f, setup, teardown)

@@ -184,6 +184,22 @@ TEST_ON(a_changed_file_is_hashed_again, struct fixture *f, setup, teardown)
     assert_int_equal(f->hashed, 4);
 }
 
+/* DSC4: a shared folder, or one of another home; what was known in it is neither gone nor synced. */
+TEST_ON(a_folder_with_a_marker_is_another_drive, struct fixture *f, setup, teardown)
+{
+    assert_int_equal(mkdir(textf("%s/Team", f->root), 0700), 0);
+    put_file(f, "Team/x", "one");
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 1"), 2);
+    put_file(f, "Team/.tidemark-root", "of another drive");
+    put_file(f, "Team/y", "two");
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 1"), 0);
+    assert_int_equal(count(f, "state = 2 AND kind = 2"), 1);
+    assert_int_equal(count(f, "state = 4"), 0);
+    assert_int_equal(count(f, "name = CAST('y' AS BLOB)"), 0);
+}
+
 TEST_ON(an_unmounted_folder_is_incomplete_not_empty, struct fixture *f, setup, teardown)
 {
     put_file(f, "x", "one");

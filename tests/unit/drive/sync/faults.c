@@ -90,6 +90,25 @@ CASE(a_tombstone_that_was_lost_is_found_within_a_day)
     assert_equal_trees(f);
 }
 
+/* It changed here: it is a new file, now, and not tried in vain until the next listing. */
+CASE(a_file_whose_tombstone_was_lost_is_made_anew)
+{
+    put_online(f, "a.txt", "alpha");
+    put_online(f, "b.txt", "beta");
+    sync_now(f);
+    online(f, "delete", "{\"path\":\"b.txt\"}");
+    put_online(f, "a.txt", "alpha two");
+    fault(f, "{\"method\":\"graph.drive.delta\",\"rate\":1,\"fault\":\"delta-no-removals\"}");
+    sync_now(f);
+    no_faults(f);
+    put_here(f, "b.txt", "beta two");
+    sync_now(f);
+    sync_now(f);
+    assert_here(f, "b.txt", "beta two");
+    assert_equal_trees(f);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_owed"), 0);
+}
+
 CASE(pages_in_any_order_and_old_ones_do_no_harm)
 {
     for (int i = 0; i < 30; i++)
