@@ -28,8 +28,9 @@ void tide_reload_workers(tide_engine *engine)
 void tide_engine_workers_want(tide_engine *engine, uint32_t workers)
 {
     TIDE_ASSERT(workers <= TIDE_WORKERS_MAX);
-    tide_lock_take(engine->world, engine->lock); /* the control socket answers already */
-    TIDE_ASSERT(engine->phase == TIDE_PHASE_OPEN);
+    /* The control socket answers already, so that it may even have been stopped. */
+    tide_lock_take(engine->world, engine->lock);
+    TIDE_ASSERT(engine->phase != TIDE_PHASE_RUN);
     if (tide_setting_layer(engine->settings, TIDE_SET_WORKERS_COUNT) == TIDE_ORIGIN_DEFAULT &&
         engine->workers_wanted == engine->tuning.workers && workers > engine->workers_wanted) {
         engine->workers_wanted = workers;

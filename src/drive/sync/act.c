@@ -42,7 +42,9 @@ static tide_status read_rows(struct tide_drive_task *task, tide_error *err)
                          &task->has_local));
     if (base != 0)
         TIDE_TRY(or_none(tide_drive_look_base(task->db, base, &task->base, err), &task->has_base));
-    return TIDE_OK;
+    bool same = false;
+    TIDE_TRY(tide_drive_order_pairs(task->db, order, &same, err));
+    return same ? TIDE_OK : tide_drive_other_plan(err);
 }
 
 void tide_drive_entry_of(const struct tide_drive_local_look *look, struct tide_entry *entry_out)

@@ -33,6 +33,7 @@ struct writing {
     uint32_t *action_of; /* of specs */
     uint64_t *ids;
     size_t specs_count;
+    tide_map owners; /* of local rows: indexes of the trees' baseline */
     tide_arena arena;
 };
 
@@ -112,8 +113,8 @@ static tide_status is_as_planned(tide_rows db, const struct tide_drive_order *or
 {
     struct tide_drive_remote_look remote;
     struct tide_drive_local_look local;
-    *same_out = true;
-    if (order->item != 0 && order->remote_content != 0) {
+    TIDE_TRY(tide_drive_order_pairs(db, order, same_out, err));
+    if (*same_out && order->item != 0 && order->remote_content != 0) {
         const tide_status rc = tide_drive_look_remote(db, order->item, &remote, err);
         if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
             return rc;
@@ -136,7 +137,7 @@ static tide_status record_one(tide_rows db, struct writing *writing,
     struct tide_drive_order order;
     bool same = false;
     TIDE_TRY(tide_drive_order_of(writing->planned->row->number, action,
-                                 &writing->planned->loaded->trees, &order, err));
+                                 &writing->planned->loaded->trees, &writing->owners, &order, err));
     TIDE_TRY(is_as_planned(db, &order, &same, err));
     if (!same) { /* an observer was faster: the next plan */
         writing->planned->again = true;
@@ -191,8 +192,8 @@ static tide_status make_spec(struct writing *writing, uint32_t at, uint32_t *ind
     char dedupe[96];
     tide_auto_buf payload = tide_buf_in(planned->drive->mem, PAYLOAD_BYTES_MAX);
     size_t needs = 0;
-    TIDE_TRY(
-        tide_drive_order_of(planned->row->number, action, &planned->loaded->trees, &order, err));
+    TIDE_TRY(tide_drive_order_of(planned->row->number, action, &planned->loaded->trees,
+                                 &writing->owners, &order, err));
     TIDE_TRY(tide_drive_order_write(&order, &payload));
     (void)snprintf(dedupe, sizeof dedupe, "drive:%" PRIu32 ":%" PRIu64 ":%" PRIu64 ":%d%s",
                    planned->row->number, action->item, action->row, (int)action->verb,
@@ -288,20 +289,32 @@ static tide_status write_all(struct writing *writing, tide_error *err)
     return rc;
 }
 
+static bool owners_fill(struct writing *writing)
+{
+    const struct tide_drive_trees *trees = &writing->planned->loaded->trees;
+    for (size_t i = 0; i < trees->bases_count; i++)
+        if (trees->bases[i].row != 0 &&
+            !tide_map_put(&writing->owners, trees->bases[i].row, (uint32_t)i))
+            return false;
+    return true;
+}
+
 tide_status tide_drive_plan_write(struct tide_drive_planned *planned, tide_error *err)
 {
     tide_mem *mem = planned->drive->mem;
     const size_t count = planned->plan->actions_count + 1, edges = planned->plan->edges_count + 1;
     struct writing writing = {.planned = planned};
     tide_arena_init(&writing.arena, mem, 1 << 30);
+    tide_map_init(&writing.owners, mem);
     writing.fates = tide_mem_array(mem, count, sizeof *writing.fates);
     writing.spec_of = tide_mem_array(mem, count, sizeof *writing.spec_of);
     writing.specs = tide_mem_array(mem, count, sizeof *writing.specs);
     writing.action_of = tide_mem_array(mem, count, sizeof *writing.action_of);
     writing.ids = tide_mem_array(mem, count, sizeof *writing.ids);
     writing.indexes = tide_mem_array(mem, edges, sizeof *writing.indexes);
-    const bool room = writing.fates != NULL && writing.spec_of != NULL && writing.specs != NULL &&
-                      writing.action_of != NULL && writing.ids != NULL && writing.indexes != NULL;
+    const bool room = owners_fill(&writing) && writing.fates != NULL && writing.spec_of != NULL &&
+                      writing.specs != NULL && writing.action_of != NULL && writing.ids != NULL &&
+                      writing.indexes != NULL;
     const tide_status rc = room ? write_all(&writing, err)
                                 : tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
     tide_mem_free(mem, writing.fates, count * sizeof *writing.fates);
@@ -312,6 +325,7 @@ tide_status tide_drive_plan_write(struct tide_drive_planned *planned, tide_error
     tide_mem_free(mem, writing.indexes, edges * sizeof *writing.indexes);
     tide_mem_free(mem, writing.needs, edges * sizeof *writing.needs);
     tide_mem_free(mem, writing.need_from, (count + 1) * sizeof *writing.need_from);
+    tide_map_done(&writing.owners);
     tide_arena_done(&writing.arena);
     return rc;
 }

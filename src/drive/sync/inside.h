@@ -256,9 +256,16 @@ struct tide_drive_order {
     /* What was planned with; 0: there is no such row.  Of a copy without an item of its own, the
      * remote ones are of the item that it is a copy of. */
     uint64_t remote_content, remote_place, local_content, local_place;
+    uint64_t base_row; /* the row that the item's baseline had; 0: none */
+    uint64_t row_item; /* the item whose baseline had the row; 0: none */
 };
+/* Whether item and row still belong together as the plan saw it: a plan reads its rows before it
+ * writes its jobs, and an action that ends in between may pair them with others. */
+tide_status tide_drive_order_pairs(tide_rows db, const struct tide_drive_order *order,
+                                   bool *same_out, tide_error *err);
+/* `owners`: from rows to indexes of trees->bases. */
 tide_status tide_drive_order_of(uint32_t number, const struct tide_drive_action *action,
-                                const struct tide_drive_trees *trees,
+                                const struct tide_drive_trees *trees, const tide_map *owners,
                                 struct tide_drive_order *order_out, tide_error *err);
 tide_status tide_drive_order_write(const struct tide_drive_order *order, tide_buf *out);
 tide_status tide_drive_order_read(tide_text payload, struct tide_drive_order *order_out,

@@ -90,8 +90,35 @@ static const void *row_of(const void *rows, size_t count, size_t bytes, uint64_t
     return NULL;
 }
 
+/* The item whose baseline an action is about. */
+static uint64_t base_item(const struct tide_drive_order *order)
+{
+    return order->was_item != 0 ? order->was_item : order->item;
+}
+
+/* An earlier action of the same plan may have paired the two already.  What has no item yet overwrites
+ * nothing. */
+tide_status tide_drive_order_pairs(tide_rows db, const struct tide_drive_order *order,
+                                   bool *same_out, tide_error *err)
+{
+    uint64_t row = 0, item = 0;
+    *same_out = true;
+    if (order->item == 0)
+        return TIDE_OK;
+    tide_status rc = tide_drive_row_of_item(db, base_item(order), &row, err);
+    if (rc == TIDE_NOT_FOUND) /* it may have its new id already */
+        rc = tide_drive_row_of_item(db, order->item, &row, err);
+    if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
+        rc = order->row != 0 ? tide_drive_item_of_row(db, order->row, &item, err) : TIDE_OK;
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        return rc;
+    *same_out = (row == 0 || row == order->base_row || row == order->row) &&
+                (item == 0 || item == order->item || item == order->row_item);
+    return TIDE_OK;
+}
+
 tide_status tide_drive_order_of(uint32_t number, const struct tide_drive_action *action,
-                                const struct tide_drive_trees *trees,
+                                const struct tide_drive_trees *trees, const tide_map *owners,
                                 struct tide_drive_order *order_out, tide_error *err)
 {
     if (action->name.bytes >= sizeof order_out->name)
@@ -115,6 +142,12 @@ tide_status tide_drive_order_of(uint32_t number, const struct tide_drive_action 
                action->item != 0 ? action->item : action->copy_of);
     const struct tide_drive_local *local =
         row_of(trees->locals, trees->locals_count, sizeof *local, action->row);
+    const struct tide_drive_base *base =
+        row_of(trees->bases, trees->bases_count, sizeof *base, base_item(order_out));
+    order_out->base_row = base != NULL ? base->row : 0;
+    uint32_t owner = 0;
+    if (action->row != 0 && tide_map_get(owners, action->row, &owner))
+        order_out->row_item = trees->bases[owner].item;
     if (remote != NULL) {
         order_out->remote_content =
             mark_remote(remote->kind, remote->state, &remote->content, remote->ctag);
@@ -136,11 +169,12 @@ tide_status tide_drive_order_write(const struct tide_drive_order *order, tide_bu
         "{\"drive\":%" PRIu32 ",\"verb\":%d,\"kind\":%d,\"item\":%" PRIu64 ",\"row\":%" PRIu64
         ",\"was\":%" PRIu64 ",\"copy_of\":%" PRIu64 ",\"parent_item\":%" PRIu64
         ",\"parent_row\":%" PRIu64 ",\"notice\":%d,\"compare\":%s,\"aside\":%s,\"marks\":[%" PRIu64
-        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],\"name\":",
+        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],\"name\":",
         order->drive, (int)order->verb, (int)order->kind, order->item, order->row, order->was_item,
         order->copy_of, order->parent_item, order->parent_row, (int)order->notice,
         order->compare ? "true" : "false", order->step_aside ? "true" : "false",
-        order->remote_content, order->remote_place, order->local_content, order->local_place));
+        order->remote_content, order->remote_place, order->local_content, order->local_place,
+        order->base_row, order->row_item));
     TIDE_TRY(tide_json_escape(tide_text_of(order->name), out));
     return tide_buf_add_text(out, "}");
 }
@@ -192,6 +226,8 @@ tide_status tide_drive_order_read(tide_text payload, struct tide_drive_order *or
     order.remote_place = mark_at(marks, 1);
     order.local_content = mark_at(marks, 2);
     order.local_place = mark_at(marks, 3);
+    order.base_row = mark_at(marks, 4);
+    order.row_item = mark_at(marks, 5);
     *order_out = order;
     return TIDE_OK;
 }
