@@ -7,7 +7,7 @@
 
 #define WHAT "the shared folders"
 
-enum { NAMES_MAX = 99, NAME_ROOM = 6 /* " (99)" */ };
+enum { NAMES_MAX = 99 };
 
 /* ---- what there is ---- */
 
@@ -115,7 +115,7 @@ tide_status tide_drive_mount_counts(tide_rows db, uint32_t parent,
 static void name_try(const char *parent_name, const char *shortcut_name, unsigned nth,
                      char name_out[TIDE_DRIVE_NAME_BYTES])
 {
-    char ending[NAME_ROOM + 4] = "";
+    char ending[16] = "";
     if (nth > 1)
         (void)snprintf(ending, sizeof ending, " (%u)", nth);
     char whole[TIDE_DRIVE_NAME_BYTES + TIDE_DRIVE_LOOK_NAME_BYTES];

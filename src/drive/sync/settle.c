@@ -144,6 +144,20 @@ static tide_status settle_move_remote(struct settling *s, tide_error *err)
     return put_back(s, err);
 }
 
+/* The copy of a conflict has its name: it is no longer the item, which comes here anew.  With the
+ * baseline a crash before that would make it a file that the user had renamed (F6). */
+static tide_status settle_copy(struct settling *s, tide_error *err)
+{
+    const struct tide_drive_order *order = &s->task->order;
+    uint64_t row = 0;
+    const tide_status rc = tide_drive_row_of_item(s->db, order->copy_of, &row, err);
+    if (rc != TIDE_OK || row != order->row)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    const struct tide_drive_outcome outcome = {
+        .verb = TIDE_DRIVE_DROP, .item = order->copy_of, .now_ms = s->task->now_ms};
+    return tide_drive_commit(s->db, &outcome, err);
+}
+
 static tide_status settle_move_local(struct settling *s, tide_error *err)
 {
     const struct tide_drive_task *task = s->task;
@@ -168,7 +182,9 @@ static tide_status settle_move_local(struct settling *s, tide_error *err)
             tide_text_of(task->local.aside[0] != '\0' ? task->local.aside : task->local.name), err);
     s->item = order->item;
     s->row = order->row;
-    return order->item == 0 ? TIDE_OK : commit(s, 0, err);
+    if (order->item != 0)
+        return commit(s, 0, err);
+    return order->copy_of != 0 ? settle_copy(s, err) : TIDE_OK;
 }
 
 static tide_status settle_deleted(struct settling *s, tide_error *err)
