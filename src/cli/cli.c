@@ -383,6 +383,19 @@ tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, 
     return engine_ask(cli, request, false, runs_out, answer_out);
 }
 
+uint64_t cli_engine_pid(struct cli *cli)
+{
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_PING, &request);
+    if (cli_engine_ask(cli, &request, &runs, &answer) != TIDE_OK)
+        return 0;
+    const uint64_t pid = (uint64_t)json_integer_value(json_object_get(answer, "pid"));
+    json_decref(answer);
+    return pid;
+}
+
 bool cli_engine_ended(tide_status rc)
 {
     return rc == TIDE_STOPPED || rc == TIDE_CANCELED || rc == TIDE_UNKNOWN;

@@ -184,6 +184,8 @@ tide_status cli_ledger_read(struct cli *cli);
  * TIDE_NOT_FOUND with *runs_out false: no engine runs.  Takes the request. */
 tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
                            json_t **answer_out);
+/* The process of the engine of this directory; 0: none answers. */
+uint64_t cli_engine_pid(struct cli *cli);
 /* Whether an engine ended instead of answering; what was asked may have been done. */
 bool cli_engine_ended(tide_status rc);
 /* The same for a change that a command makes itself on a shared ledger: then no engine gets the

@@ -43,7 +43,7 @@ struct tide_drive_identity {
 /* Why an item online is not synced (D16); 0: it is ignored, or its name cannot be placed here. */
 typedef enum tide_drive_reason {
     TIDE_DRIVE_REASON_NONE = 0,
-    TIDE_DRIVE_REASON_SHARED_FOLDER = 1, /* a shortcut; not followed */
+    TIDE_DRIVE_REASON_SHARED_FOLDER = 1, /* a shortcut: a drive of its own (mounts.h) */
     TIDE_DRIVE_REASON_SHARED_FILE = 2,
     TIDE_DRIVE_REASON_MALWARE = 3,
     TIDE_DRIVE_REASON_NOTEBOOK = 4, /* a package, or a part of one */

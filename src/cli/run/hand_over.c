@@ -5,19 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static uint64_t engine_pid(struct cli *cli)
-{
-    tide_json request;
-    json_t *answer = NULL;
-    bool runs = false;
-    tide_control_request(TIDE_OP_PING, &request);
-    if (cli_engine_ask(cli, &request, &runs, &answer) != TIDE_OK)
-        return 0;
-    const uint64_t pid = (uint64_t)json_integer_value(json_object_get(answer, "pid"));
-    json_decref(answer);
-    return pid;
-}
-
 static bool request(const struct cli_work *work, size_t account, size_t nth,
                     struct cli_request *out)
 {
@@ -85,7 +72,7 @@ static tide_status watch(struct cli_work *work)
 tide_status cli_work_ask(struct cli_work *work)
 {
     struct cli *cli = work->cli;
-    const uint64_t pid = engine_pid(cli);
+    const uint64_t pid = cli_engine_pid(cli);
     tide_json accounts;
     tide_json jobs;
     if (pid == 0)
@@ -110,7 +97,7 @@ tide_status cli_work_ask(struct cli_work *work)
 tide_status cli_hand_over(struct cli_work *work)
 {
     struct cli *cli = work->cli;
-    const uint64_t pid = engine_pid(cli);
+    const uint64_t pid = cli_engine_pid(cli);
     work->handed_over = true;
     tide_status rc = work->hand_over == NULL ? TIDE_OK : work->hand_over(work->arg, pid);
     if (rc == TIDE_OK)

@@ -11,19 +11,6 @@
 
 enum { LOOK_MS = 1000, LINE_BYTES = 500 };
 
-static uint64_t engine_pid(struct cli *cli)
-{
-    tide_json request;
-    json_t *answer = NULL;
-    bool runs = false;
-    tide_control_request(TIDE_OP_PING, &request);
-    if (cli_engine_ask(cli, &request, &runs, &answer) != TIDE_OK)
-        return 0;
-    const uint64_t pid = (uint64_t)json_integer_value(json_object_get(answer, "pid"));
-    json_decref(answer);
-    return pid;
-}
-
 /* A line for each drive, when it changed. */
 static void show(struct cli *cli, const struct drive_list *drives, char (*shown)[LINE_BYTES])
 {
@@ -62,7 +49,7 @@ static tide_status follow(struct cli *cli, struct drive_list *drives, uint64_t p
         if (rc == TIDE_OK)
             show(cli, drives, shown);
         (void)poll(NULL, 0, LOOK_MS); /* a signal ends it */
-    } while (rc == TIDE_OK && !cli_interrupted(cli) && engine_pid(cli) == pid);
+    } while (rc == TIDE_OK && !cli_interrupted(cli) && cli_engine_pid(cli) == pid);
     cli->err = (tide_error){TIDE_OK, 0, ""};
     tide_mem_free(cli->mem, shown, drives->count * sizeof *shown);
     return rc;
@@ -70,7 +57,7 @@ static tide_status follow(struct cli *cli, struct drive_list *drives, uint64_t p
 
 tide_status drive_follow(struct cli *cli, struct drive_list *drives, bool *ended_out)
 {
-    const uint64_t pid = engine_pid(cli);
+    const uint64_t pid = cli_engine_pid(cli);
     *ended_out = true;
     cli->err = (tide_error){TIDE_OK, 0, ""};
     cli->hint[0] = '\0';

@@ -17,8 +17,9 @@ struct drive_list {
     size_t count, capacity;
     bool full;
 };
-/* The drives of these names, with the shared folders in them; none: all.  From the ledger, which is opened for reading and stays open.
- * Call drive_list_done() also after a failure.  TIDE_NOT_FOUND: a name, or there is no drive at all. */
+/* The drives of these names, with the shared folders in them; none: all.  From the ledger, which is
+ * opened for reading and stays open.  Call drive_list_done() also after a failure.  TIDE_NOT_FOUND: a
+ * name, or there is no drive at all. */
 tide_status drive_list_named(struct cli *cli, const char *const *wanted, size_t count,
                              struct drive_list *list_out);
 /* The same, and that there is none is no failure if no name is given. */

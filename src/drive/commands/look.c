@@ -47,16 +47,12 @@ static tide_status look_jobs(tide_rows db, const struct tide_drive_row *row,
     tide_auto_rows stmt = {.what = NULL};
     tide_status rc = tide_rows_ask(
         db, "the jobs of a drive", &stmt, err,
-        "SELECT j.state, k.name = 'drive.act', "
-        "coalesce(json_extract(j.payload, '$.verb'), -1),"
-        " count(*), coalesce(sum(j.size), 0), "
-        "coalesce(sum(c.bytes_done), 0)"
-        " FROM job j JOIN kind k ON k.id = j.kind LEFT JOIN claim c ON "
-        "c.job = j.id"
-        " WHERE j.account = ?1 AND j.state IN (0, 1, 3) AND k.name GLOB "
-        "'drive.*'"
-        " AND k.name NOT IN ('drive.displaced', 'drive.concern') AND CASE WHEN k.name GLOB "
-        "'drive.*'" /* only they are JSON */
+        "SELECT j.state, k.name = 'drive.act', coalesce(json_extract(j.payload, '$.verb'), -1),"
+        " count(*), coalesce(sum(j.size), 0), coalesce(sum(c.bytes_done), 0)"
+        " FROM job j JOIN kind k ON k.id = j.kind LEFT JOIN claim c ON c.job = j.id"
+        " WHERE j.account = ?1 AND j.state IN (0, 1, 3) AND k.name GLOB 'drive.*'"
+        " AND k.name NOT IN ('drive.displaced', 'drive.concern')"
+        " AND CASE WHEN k.name GLOB 'drive.*'" /* only they are JSON */
         " THEN json_extract(j.payload, '$.drive') END = ?2"
         " AND (j.state <> 3 OR j.created > ?3) GROUP BY 1, 2, 3",
         row->account, row->number, look->tidemark_ms);

@@ -13,7 +13,7 @@ const char *drive_state_words(tide_drive_action_state state); /* "": it is ready
 const char *drive_notice_name(tide_drive_notice notice);      /* "edit_edit" */
 const char *drive_notice_words(tide_drive_notice notice); /* the end of a sentence about a path */
 
-/* Why an item online is not synced: "is a shared folder, which is not followed". */
+/* Why an item online is not synced: "is a shared folder that is not synced". */
 const char *drive_reason_text(tide_drive_reason reason);
 
 #endif
