@@ -12,7 +12,12 @@
  * settings under Anthropic's version 2026-10-21, a missing max_tokens there.
  *
  * Faults: "billing", "overloaded", "bad-json" (the body ends too early),
- * "length" (half of the answer), "no-usage", "invalid-arguments".
+ * "length" (half of the answer), "no-usage", "invalid-arguments", "huge" (10 MB),
+ * "endless-tools" (never an answer in words), "wrong-tool" (a tool that nobody named),
+ * "refusal", "cut-stream" and "stream-error" (half of the events, then nothing or an error),
+ * "no-stream" (one object whatever was asked), "opaque" (a thinking block with a signature, which
+ * must come back unchanged), "no-sampling", "old-limit" and "new-limit" (400 for a
+ * temperature, for max_completion_tokens, for max_tokens).
  *
  * Invariants:
  *   BCHT1  the same conversation gives the same answer.

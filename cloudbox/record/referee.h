@@ -35,6 +35,8 @@
  *       "fetched": {"messages": distinct, "total": n, "most": n, "ids": {"ID": n}}}}, *
  *    "sites": {"SITE": {"calls", "granted_calls_highest_in_60s",
  *                       "offered_calls_highest_in_60s", "refused": {...}}},
+ *    "chat_keys": {"KEY": {...}}               as sites
+ *    "chat": {"KEY": {"answered", "repeated", "after_billing", "in_tokens", "out_tokens"}}, *
  *    "nobody": {...}                           as a user: calls without sign-in
  *    "violations": [{"kind", "count", "first": [{"at": ms, "user", "detail"}]}],
  *    "strays": {"404": n},

@@ -25,7 +25,12 @@
 #include "system/ruler.h"
 #include "tidemark_inside.h"
 
-enum { TIDE_SYSTEMS_MAX = 16, TIDE_ENDPOINT_BYTES = 512, TIDE_SUBJECT_BYTES = 255 };
+enum {
+    TIDE_SYSTEMS_MAX = 16,
+    TIDE_ENDPOINT_BYTES = 512,
+    TIDE_SUBJECT_BYTES = 255,
+    TIDE_ACCOUNT_OPTIONS_BYTES = 2048,
+};
 
 /* What the hooks work with; all borrowed. */
 struct tide_system_home {
@@ -69,6 +74,8 @@ struct tide_account_request {
     const char *const *subjects; /* what the user named: an address, sites */
     size_t subjects_count;
     const char *endpoint; /* "": the provider's own */
+    /* The system's own, which account_check() made of flags; "": none. */
+    char options[TIDE_ACCOUNT_OPTIONS_BYTES];
 };
 
 /* What a sign-in is for, and the OAuth scope that it needs. */
@@ -180,8 +187,10 @@ struct tide_system {
     tide_status (*keep)(tide_world *world, tide_mem *mem, void **kept_out, tide_error *err);
     void (*keep_end)(void *kept);
 
+    /* Checks --endpoint; NULL: tide_endpoint_check(). */
+    tide_status (*endpoint_check)(const char *endpoint, tide_error *err);
     /* Checks the subjects and sets the name of the account: `named` (the flag --name; may be NULL), or
-     * its own choice.  NULL: `named`, or the first subject. */
+     * its own choice.  It may set options.  NULL: `named`, or the first subject. */
     tide_status (*account_check)(struct cli *cli, const char *named,
                                  struct tide_account_request *request);
     /* Tries a sign-in before it is stored, with an access token of it; NULL: not tried.  TIDE_GONE: an

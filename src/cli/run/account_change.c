@@ -43,6 +43,7 @@ static void payload_write(const struct account_change *change, tide_json *payloa
     tide_json_set_bool(payload, "remove", change->remove);
     tide_json_set_cstr(payload, "name", change->request.name);
     tide_json_set_cstr(payload, "endpoint", change->request.endpoint);
+    tide_json_set_cstr(payload, "options", change->request.options);
     tide_json_set(payload, "subjects", &subjects);
 }
 
@@ -53,6 +54,7 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
     tide_text system = TIDE_TEXT_NONE;
     tide_text name = TIDE_TEXT_NONE;
     tide_text endpoint = TIDE_TEXT_NONE;
+    tide_text options = TIDE_TEXT(""); /* commands of earlier versions name none */
     const json_t *list = NULL;
     tide_status rc = tide_json_get_text(payload, "system", &system, err);
     if (rc == TIDE_OK)
@@ -61,6 +63,8 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
         rc = tide_json_get_text(payload, "name", &name, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_text(payload, "endpoint", &endpoint, err);
+    if (rc == TIDE_OK && tide_json_get_text(payload, "options", &options, err) == TIDE_INVALID)
+        rc = TIDE_INVALID;
     if (rc == TIDE_OK)
         rc = tide_json_get_array(payload, "subjects", &list, err);
     if (rc != TIDE_OK)
@@ -73,6 +77,9 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
                                                     .subjects = subjects,
                                                     .subjects_count = count,
                                                     .endpoint = endpoint.data};
+    if (options.bytes >= sizeof change->request.options)
+        return tide_error_set(err, TIDE_INVALID, "the options of an account are too long");
+    memcpy(change->request.options, options.data, options.bytes + 1);
     return change->system == NULL || count > SUBJECTS_MAX ||
                    (count > 0 && subjects[count - 1] == NULL) ||
                    (count > 0 && change->remove && change->system->subject_remove == NULL)

@@ -110,6 +110,9 @@ static const struct field fields[] = {
     FIELD(engine, mail_push_topic),
     FIELD(engine, console_workers),
     FIELD(engine, console_batch),
+    FIELD(engine, chat_tokens_per_day),
+    FIELD(engine, chat_silence_ms),
+    FIELD(engine, chat_timeout_ms),
     FIELD(engine, drive_watch),
     FIELD(engine, drive_poll_ms),
     FIELD(engine, drive_rescan_ms),
@@ -320,6 +323,9 @@ static const struct effect {
     {"serve.webhook.keys", "https://example.org/certs", "engine.webhook.keys"},
     {"console.workers", "5", "engine.console_workers"},
     {"console.batch", "10", "engine.console_batch"},
+    {"chat.tokens_per_day", "5000", "engine.chat_tokens_per_day"},
+    {"chat.silence", "1m", "engine.chat_silence_ms"},
+    {"chat.timeout", "5m", "engine.chat_timeout_ms"},
     {"governor.project", "other", "engine.project"},
 };
 enum { EFFECTS = sizeof effects / sizeof effects[0] };

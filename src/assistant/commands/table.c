@@ -1,0 +1,43 @@
+/* table.c - the commands of the assistant and their flags. */
+#include "assistant/commands/home.h"
+
+static const struct cli_flag show_flags[] = {
+    {"account", "EMAIL", "only threads of this account"},
+    {"status", "STATUS:pending drafted rework_requested sent skipped archived",
+     "only threads in this status"},
+    {"category", "CATEGORY:needs_response action_required payment_request fyi waiting",
+     "only threads of this category"},
+    {"sender", "ADDRESS", "only threads whose last message is from this address"},
+    {"limit", "N", "show at most N threads (default: 50)"},
+    {"after", "PLACE", "continue behind a place that an earlier list named"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag explain_flags[] = {
+    {"account", "EMAIL", "the account of the thread (default: the only one)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag costs_flags[] = {
+    {"days", "N", "show this many days, today included (default: 30)"},
+    {NULL, NULL, NULL},
+};
+
+const struct cli_command assistant_commands[] = {
+    {"assistant", "status", "", 0, 0, NULL,
+     "Show how far the assistant is with each account, and what the model cost today.",
+     cli_assistant_status},
+    {"assistant", "show", "", 0, 0, show_flags,
+     "List the threads that the assistant has dealt with, the latest change first.",
+     cli_assistant_show},
+    {"assistant", "explain", "THREAD", 1, 1, explain_flags,
+     "Show all that happened to a thread: events, model calls, agents, drafts.",
+     cli_assistant_explain},
+    {"assistant", "rules", "test MESSAGE", 2, 2, NULL,
+     "Show which rule decides on a message, and why; MESSAGE is a file, or - for standard input.",
+     cli_assistant_rules},
+    {"assistant", "costs", "", 0, 0, costs_flags,
+     "List the tokens that calls to chat models cost, by day, account and model.",
+     cli_assistant_costs},
+    {NULL, NULL, NULL, 0, 0, NULL, NULL, NULL},
+};
