@@ -9,7 +9,7 @@
  * Invariants, of every plan:
  *   DCD1  after it a thread has at most one label of a category or Outbox: what it adds is one label,
  *         and what it takes are all others of these.
- *   DCD2  its status may follow the one the record has (store/status.h), or pending after it.
+ *   DCD2  its status may follow the one the record has (words/status.h), or pending after it.
  *   DCD3  a draft of ours that lives is made stale whenever the record leaves the statuses that have
  *         one for a new round, never before the new classification is known (J25).
  *   DCD4  a plan that was carried out gives, for the record it leaves, nothing to do or itself (J17).
@@ -17,7 +17,7 @@
 #ifndef TIDE_ASSISTANT_JOBS_DECIDE_H
 #define TIDE_ASSISTANT_JOBS_DECIDE_H
 
-#include "assistant/store/status.h"
+#include "assistant/words/status.h"
 
 #include <stdint.h>
 
@@ -69,7 +69,7 @@ struct tide_assistant_facts {
     bool draft; /* a draft of ours lives, as far as the record knows */
 };
 
-/* Bits of labels (store/status.h). */
+/* Bits of labels (words/status.h). */
 #define TIDE_LABEL_BIT(label) (1u << TIDE_ASSISTANT_LABEL_##label)
 
 struct tide_assistant_plan {

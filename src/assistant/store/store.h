@@ -33,7 +33,7 @@
 #ifndef TIDE_ASSISTANT_STORE_STORE_H
 #define TIDE_ASSISTANT_STORE_STORE_H
 
-#include "assistant/store/status.h"
+#include "assistant/words/status.h"
 #include "db/rows.h"
 
 enum {
