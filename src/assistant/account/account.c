@@ -64,6 +64,39 @@ tide_status tide_assistant_account_named(tide_rows db, const char *name,
     return row_read(&stmt, account_out, err);
 }
 
+tide_status tide_assistant_account_choose(tide_rows db, const char *name,
+                                          struct tide_assistant_account *account_out,
+                                          tide_error *err)
+{
+    if (name[0] != '\0') {
+        const tide_status rc = tide_assistant_account_named(db, name, account_out, err);
+        return rc != TIDE_NOT_FOUND
+                   ? rc
+                   : tide_error_set(err, rc,
+                                    "assistant.yaml names the chat account \"%.100s\", and there is "
+                                    "none of that name: `tidemark account add chat %.100s`",
+                                    name, name);
+    }
+    tide_auto_rows stmt = {0};
+    struct tide_assistant_account first;
+    tide_status rc = TIDE_OK;
+    size_t count = 0;
+    TIDE_TRY(tide_rows_ask(db, WHAT, &stmt, err, COLUMNS " ORDER BY account LIMIT 2"));
+    while (tide_rows_next(&stmt, &rc, err)) {
+        if (count++ == 0)
+            TIDE_TRY(row_read(&stmt, &first, err));
+    }
+    if (rc == TIDE_OK && count == 1)
+        *account_out = first;
+    else if (rc == TIDE_OK)
+        rc = tide_error_set(err, TIDE_NOT_FOUND,
+                            count == 0 ? "there is no chat account: `tidemark account add chat NAME "
+                                         "--model MODEL`"
+                                       : "there are several chat accounts: name one in assistant.yaml, "
+                                         "as models.account");
+    return rc;
+}
+
 tide_status tide_assistant_account_drop(tide_rows db, uint32_t number, tide_error *err)
 {
     return tide_rows_do(db, WHAT, err, "DELETE FROM assistant_account WHERE account = ?1", number);

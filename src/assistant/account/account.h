@@ -63,6 +63,11 @@ tide_status tide_assistant_account_get(tide_rows db, uint32_t number,
 tide_status tide_assistant_account_named(tide_rows db, const char *name,
                                          struct tide_assistant_account *account_out,
                                          tide_error *err);
+/* The one of that name; "": the only one.  TIDE_NOT_FOUND: there is none, or there are several; err says
+ * what to do. */
+tide_status tide_assistant_account_choose(tide_rows db, const char *name,
+                                          struct tide_assistant_account *account_out,
+                                          tide_error *err);
 tide_status tide_assistant_account_drop(tide_rows db, uint32_t number, tide_error *err);
 
 /* ---- the client ---- */

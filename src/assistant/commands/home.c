@@ -1,17 +1,26 @@
 /* home.c - what the commands of the assistant share (home.h). */
 #include "assistant/commands/home.h"
 
+#include "assistant/account/account.h"
+
 #include <string.h>
 #include <unistd.h>
 
+tide_status assistant_path_beside(const char *config_path, char path_out[CLI_PATH_BYTES],
+                                  tide_error *err)
+{
+    const char *slash = strrchr(config_path, '/');
+    const int folder = slash != NULL ? (int)(slash - config_path) + 1 : 0;
+    if (snprintf(path_out, CLI_PATH_BYTES, "%.*sassistant.yaml", folder, config_path) >=
+        CLI_PATH_BYTES)
+        return tide_error_set(err, TIDE_INVALID, "the path of assistant.yaml is too long");
+    return TIDE_OK;
+}
+
 tide_status assistant_config_path(struct cli *cli, char path_out[CLI_PATH_BYTES])
 {
-    const char *slash = strrchr(cli->config_path, '/');
-    const int folder = slash != NULL ? (int)(slash - cli->config_path) + 1 : 0;
-    if (snprintf(path_out, CLI_PATH_BYTES, "%.*sassistant.yaml", folder, cli->config_path) >=
-        CLI_PATH_BYTES)
-        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
-    return TIDE_OK;
+    return cli_hint(cli, assistant_path_beside(cli->config_path, path_out, &cli->err),
+                    "Use a shorter --home.");
 }
 
 tide_status assistant_config(struct cli *cli, struct tide_assistant_config **config_out)
@@ -26,7 +35,44 @@ tide_status assistant_config(struct cli *cli, struct tide_assistant_config **con
     return cli_hint(cli, rc, "Correct it there; nothing was changed.");
 }
 
+/* ---- the chat account ---- */
+
+tide_status assistant_chat_named(struct cli *cli, const char *name,
+                                 struct tide_assistant_account *account_out)
+{
+    const tide_rows db = tide_ledger_rows(cli->ledger);
+    bool has = false;
+    TIDE_TRY(tide_rows_has(db, "assistant_account", "the chat accounts", &has, &cli->err));
+    const tide_status rc =
+        has ? tide_assistant_account_choose(db, name, account_out, &cli->err)
+            : tide_error_set(&cli->err, TIDE_NOT_FOUND, "there is no chat account");
+    return cli_hint(cli, rc,
+                    "`tidemark account add chat NAME --model MODEL` adds one; `tidemark account "
+                    "list` shows them.");
+}
+
+tide_status assistant_chat(struct cli *cli, struct tide_assistant_account *account_out)
+{
+    struct tide_assistant_config *config = NULL;
+    char name[TIDE_ASSISTANT_NAME_BYTES];
+    TIDE_TRY(assistant_config(cli, &config));
+    (void)snprintf(name, sizeof name, "%.*s", (int)config->model_account.bytes,
+                   config->model_account.bytes == 0 ? "" : config->model_account.data);
+    tide_assistant_config_free(config);
+    return assistant_chat_named(cli, name, account_out);
+}
+
 /* ---- users ---- */
+
+tide_status assistant_used(struct cli *cli)
+{
+    bool has = false;
+    TIDE_TRY(tide_rows_has(tide_ledger_rows(cli->ledger), "assistant_user", "the assistant's users",
+                           &has, &cli->err));
+    return has ? TIDE_OK
+               : cli_fail(cli, TIDE_NOT_FOUND, "Run `tidemark assistant onboard EMAIL`.",
+                          "the assistant works for no account yet");
+}
 
 struct only {
     struct tide_assistant_user user;
@@ -44,6 +90,7 @@ tide_status assistant_user(struct cli *cli, const char *email, struct tide_assis
 {
     const tide_rows db = tide_ledger_rows(cli->ledger);
     struct only only = {.count = 0};
+    TIDE_TRY(assistant_used(cli));
     if (email != NULL) {
         const tide_status rc = tide_assistant_user_named(db, email, user_out, &cli->err);
         if (rc != TIDE_NOT_FOUND)

@@ -9,11 +9,25 @@
 
 /* ---- the configuration: assistant.yaml beside config.yaml ---- */
 
+tide_status assistant_path_beside(const char *config_path, char path_out[CLI_PATH_BYTES],
+                                  tide_error *err);
 tide_status assistant_config_path(struct cli *cli, char path_out[CLI_PATH_BYTES]);
 /* The caller frees it.  TIDE_NOT_FOUND: there is none yet; TIDE_INVALID: file, line and reason. */
 tide_status assistant_config(struct cli *cli, struct tide_assistant_config **config_out);
 
+/* ---- the chat account ---- */
+
+struct tide_assistant_account;
+/* That of this name; "": the only one.  The ledger is open for reading. */
+tide_status assistant_chat_named(struct cli *cli, const char *name,
+                                 struct tide_assistant_account *account_out);
+/* That of the configuration. */
+tide_status assistant_chat(struct cli *cli, struct tide_assistant_account *account_out);
+
 /* ---- users ---- */
+
+/* TIDE_NOT_FOUND: it was never used here, and has no tables. */
+tide_status assistant_used(struct cli *cli);
 
 /* The user of this address; NULL: the only one.  The ledger is open for reading. */
 tide_status assistant_user(struct cli *cli, const char *email,
@@ -22,6 +36,9 @@ tide_status assistant_user(struct cli *cli, const char *email,
 /* ---- the commands ---- */
 
 extern const struct cli_command assistant_commands[]; /* table.c */
+tide_status cli_assistant_onboard(struct cli *cli);
+tide_status cli_assistant_sync(struct cli *cli);
+tide_status cli_assistant_sync_check(struct cli *cli); /* struct tide_action.check */
 tide_status cli_assistant_status(struct cli *cli);
 tide_status cli_assistant_show(struct cli *cli);
 tide_status cli_assistant_explain(struct cli *cli);

@@ -67,11 +67,15 @@ tide_status cli_assistant_status(struct cli *cli)
     static const char *const headings[] = {"ACCOUNT", "STATE",  "THREADS",     "PENDING",
                                            "DRAFTED", "SYNCED", "CALLS TODAY", "TOKENS TODAY"};
     struct shown shown = {.cli = cli};
+    bool has = false;
     TIDE_TRY(cli_ledger_read(cli));
+    TIDE_TRY(tide_rows_has(tide_ledger_rows(cli->ledger), "assistant_user", "the users", &has,
+                           &cli->err));
     tide_json_array(&shown.list);
     cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
-    const tide_status rc =
-        tide_assistant_users_each(tide_ledger_rows(cli->ledger), show_user, &shown, &cli->err);
+    const tide_status rc = has ? tide_assistant_users_each(tide_ledger_rows(cli->ledger), show_user,
+                                                           &shown, &cli->err)
+                               : TIDE_OK;
     cli_table_end(cli,
                   "The assistant works for no account yet: `tidemark assistant onboard EMAIL`.");
     tide_json_set(&cli->json, "accounts", &shown.list);

@@ -3,8 +3,10 @@
 #include "assistant/commands/system.h"
 
 #include "assistant/account/account.h"
+#include "assistant/assistant.h"
 #include "assistant/budget/budget.h"
 #include "assistant/commands/home.h"
+#include "cli/advice.h"
 #include "engine/tuning.h"
 #include "ledger/rows.h"
 #include "net/oauth/key.h"
@@ -13,29 +15,39 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static_assert((int)TIDE_ASSISTANT_OPTIONS_BYTES <= (int)TIDE_ACCOUNT_OPTIONS_BYTES,
               "options fit a request");
 
 /* ---- running ---- */
 
-static tide_status tables(tide_rows db, tide_error *err)
-{
-    TIDE_TRY(tide_assistant_account_tables(db, err));
-    return tide_assistant_budget_tables(db, err);
-}
-
-static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    (void)arg;
-    return tables(tide_transaction_rows(transaction), err);
-}
-
 static tide_status open_assistant(const struct tide_system_home *home, void **state_out,
                                   tide_error *err)
 {
-    *state_out = NULL;
-    return tide_transact(home->engine, make_tables, NULL, err);
+    char path[CLI_PATH_BYTES];
+    tide_assistant *assistant = NULL;
+    TIDE_TRY(assistant_path_beside(home->config_path, path, err));
+    const struct tide_assistant_options options = {.engine = home->engine,
+                                                   .world = home->world,
+                                                   .secrets = home->secrets,
+                                                   .config_path = path,
+                                                   .environment = (const char *const *)environ};
+    const tide_status rc = tide_assistant_open(&options, home->mem, &assistant, err);
+    *state_out = assistant;
+    return rc;
+}
+
+static tide_status close_assistant(void *state, tide_error *err)
+{
+    (void)err;
+    tide_assistant_close(state);
+    return TIDE_OK;
+}
+
+static tide_status changed(void *state, const char *subject, bool whole, tide_error *err)
+{
+    return tide_assistant_changed(state, subject, whole, err);
 }
 
 /* ---- accounts: chat models ---- */
@@ -200,6 +212,28 @@ static const struct tide_purpose purposes[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct tide_action actions[] = {
+    {"assistant sync", NULL, "every 15min", "looks for new mail for the assistant",
+     cli_assistant_sync_check},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static const struct cli_advice advices[] = {
+    {TIDE_ASSISTANT_ALERT_CONFIG,
+     "assistant.yaml is refused. The one that was read before holds; without one mail waits.",
+     "Correct the line that the text names; it is read again by itself.",
+     "tidemark assistant status"},
+    {TIDE_ASSISTANT_ALERT_MODEL,
+     "The assistant has no chat model to ask. Mail waits, nothing is lost.",
+     "Add a chat account, or name one in assistant.yaml.", "tidemark account list"},
+    {TIDE_ASSISTANT_ALERT_BUDGET,
+     "The tokens of this day are used up. Mail is classified and answered when the next day of UTC "
+     "begins; nothing fails.",
+     "Wait, or raise budget.tokens_per_day in assistant.yaml and chat.tokens_per_day.",
+     "tidemark assistant costs"},
+    {NULL, NULL, NULL, NULL},
+};
+
 const struct tide_system tide_assistant_system = {
     .name = "assistant",
     .provider = "chat",
@@ -211,8 +245,12 @@ const struct tide_system tide_assistant_system = {
     .unit = "files of the assistant",
     .unit_json = "assistant_files",
     .commands = assistant_commands,
-    .tables = tables,
+    .actions = actions,
+    .advices = advices,
+    .tables = tide_assistant_all_tables,
     .open = open_assistant,
+    .close = close_assistant,
+    .changed = changed,
     .endpoint_check = tide_chat_endpoint_check,
     .account_check = account_check,
     .account_try = account_try,

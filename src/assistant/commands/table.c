@@ -1,6 +1,20 @@
 /* table.c - the commands of the assistant and their flags. */
 #include "assistant/commands/home.h"
 
+static const struct cli_flag onboard_flags[] = {
+    {"chat", "NAME", "ask the models of this chat account (default: the only one)"},
+    {"timeout", "DURATION", "stop after this time, such as 10m; run it again to resume"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag sync_flags[] = {
+    {"full", NULL, "look at the inbox of the last days itself, not only at what changed"},
+    {"wait", NULL, "wait until all is done, also if a running process (`tidemark serve`) does it"},
+    {"timeout", "DURATION",
+     "stop after this time, such as 10m; the next run resumes (exit code 5)"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag show_flags[] = {
     {"account", "EMAIL", "only threads of this account"},
     {"status", "STATUS:pending drafted rework_requested sent skipped archived",
@@ -24,6 +38,11 @@ static const struct cli_flag costs_flags[] = {
 };
 
 const struct cli_command assistant_commands[] = {
+    {"assistant", "onboard", "EMAIL", 1, 1, onboard_flags,
+     "Set the assistant up for a Gmail account: its labels, and assistant.yaml if there is none.",
+     cli_assistant_onboard},
+    {"assistant", "sync", "[EMAIL...]", 0, CLI_ARGUMENTS_MAX, sync_flags,
+     "Look for new mail and the user's labels; classify, label and draft.", cli_assistant_sync},
     {"assistant", "status", "", 0, 0, NULL,
      "Show how far the assistant is with each account, and what the model cost today.",
      cli_assistant_status},

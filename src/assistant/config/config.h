@@ -115,6 +115,7 @@ struct tide_assistant_prompts {
 };
 
 struct tide_assistant_config {
+    tide_text model_account; /* the chat account; "": the only one */
     tide_text model_fast, model_better;
     /* J4, J28 */
     uint32_t watch_renewal_hours;
@@ -172,8 +173,9 @@ tide_status tide_assistant_config_load(const char *path, const char *const *envi
                                        tide_error *err);
 void tide_assistant_config_free(struct tide_assistant_config *config); /* NULL is fine */
 
-/* Appends the configuration to begin with, with these names of models; NULL: the usual ones. */
-tide_status tide_assistant_starter(const char *model_fast, const char *model_better,
-                                   tide_buf *yaml);
+/* Appends the configuration to begin with, with these names of a chat account and its models; NULL: none,
+ * and the usual ones. */
+tide_status tide_assistant_starter(const char *account, const char *model_fast,
+                                   const char *model_better, tide_buf *yaml);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { MODEL_BYTES_MAX = 200, VARIABLE_BYTES = 80, VARIABLES_MAX = 100000 };
+enum { MODEL_BYTES_MAX = 200, ACCOUNT_BYTES_MAX = 120, VARIABLE_BYTES = 80, VARIABLES_MAX = 100000 };
 
 typedef enum scalar_type { SCALAR_U32, SCALAR_U64, SCALAR_BOOL, SCALAR_LINE } scalar_type;
 
@@ -21,6 +21,7 @@ struct scalar {
 
 #define AT(field) offsetof(struct tide_assistant_config, field)
 static const struct scalar scalars[] = {
+    {"models", "account", SCALAR_LINE, AT(model_account), 0, 1, ACCOUNT_BYTES_MAX, {0}},
     {"models",
      "fast",
      SCALAR_LINE,

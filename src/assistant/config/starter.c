@@ -92,9 +92,15 @@ static const char rest[] =
     "#    timeout_seconds: 20\n"
     "#    output_bytes: 16384\n";
 
-tide_status tide_assistant_starter(const char *model_fast, const char *model_better, tide_buf *yaml)
+tide_status tide_assistant_starter(const char *account, const char *model_fast,
+                                   const char *model_better, tide_buf *yaml)
 {
     TIDE_TRY(tide_buf_add_text(yaml, head));
+    if (account != NULL) {
+        TIDE_TRY(tide_buf_add_text(yaml, "  account: "));
+        TIDE_TRY(tide_json_escape(tide_text_of(account), yaml));
+        TIDE_TRY(tide_buf_add_text(yaml, "   # of `tidemark account list`\n"));
+    }
     TIDE_TRY(tide_buf_add_text(yaml, "  fast: "));
     /* What JSON quotes, YAML reads. */
     TIDE_TRY(tide_json_escape(tide_text_of(model_fast == NULL ? "gpt-4o-mini" : model_fast), yaml));

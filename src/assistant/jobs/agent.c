@@ -214,7 +214,7 @@ static tide_status run_make(struct tide_agent_work *work, const struct tide_lett
     struct tide_crisp crisp;
     struct tide_prompt prompt;
     json_auto_t *tools = NULL;
-    TIDE_TRY(tide_agent_tools(work->task.jobs->options.config, profile, &tools, err));
+    TIDE_TRY(tide_agent_tools(work->task.terms.config, profile, &tools, err));
     if (profile->preprocessor == TIDE_PREPROCESSOR_CRISP)
         tide_crisp_read(letter, &crisp);
     const struct tide_prompt_agent wanted = {
@@ -400,7 +400,7 @@ static tide_status tool_step(struct tide_agent_work *work, tide_error *err)
     tide_arena_reset(&work->task.arena); /* letters of the tool before */
     tide_agent_call_of(work->run, &call);
     if (work->profile == NULL ||
-        !tide_agent_tool(jobs->options.config, work->profile, call.name, &tool))
+        !tide_agent_tool(work->task.terms.config, work->profile, call.name, &tool))
         rc = tide_agent_refuse("there is no such tool", &result, &failed);
     else if (tool.own == NULL && tool.builtin == TIDE_BUILTIN_ESCALATE)
         rc = escalate(work, &call, &result, &failed, &wrong);
@@ -615,7 +615,7 @@ static tide_status conclude(struct tide_agent_work *work, tide_error *err)
 
 static const struct tide_profile *profile_of(const struct tide_agent_work *work)
 {
-    const struct tide_assistant_config *config = work->task.jobs->options.config;
+    const struct tide_assistant_config *config = work->task.terms.config;
     for (size_t i = 0; i < config->profiles_count; i++)
         if (tide_text_equal(config->profiles[i].name, tide_text_of(work->profile_name)))
             return &config->profiles[i];

@@ -67,7 +67,7 @@ tide_status tide_agent_draft(struct tide_agent_work *work, const struct tide_age
     if (!good)
         return tide_task_draft_forget(task, own, err);
     TIDE_TRY(tide_draft_add(NULL, text, &body));
-    if (task->jobs->options.config->quote_original) {
+    if (task->terms.config->quote_original) {
         TIDE_TRY(tide_buf_add_text(&body, "\n\n"));
         TIDE_TRY(tide_quote_add(&letter, QUOTE_BYTES_MAX, &body));
     }
@@ -109,7 +109,7 @@ static tide_status may_send(struct tide_agent_work *work, const struct tide_lett
     struct tide_letter *letters = NULL;
     size_t count = 0;
     *why_out = NULL;
-    tide_triage_look(task->jobs->options.config, letter, &triage);
+    tide_triage_look(task->terms.config, letter, &triage);
     tide_reply_recipients(letter, tide_text_of(task->user.email), false, &recipients);
     TIDE_TRY(tide_task_letters(task, &task->thread, &letters, &count, err));
     if (triage.automated || triage.blacklisted)

@@ -36,7 +36,7 @@ static tide_status write_question(tide_transaction *transaction, void *arg, tide
     TIDE_TRY(
         tide_assistant_call_begin(tide_transaction_rows(transaction), &call, &id, &ended, err));
     const struct tide_spec specs[2] = {{.kind = task->jobs->kinds[TIDE_ASSISTANT_ASK],
-                                        .account = task->jobs->options.model_account,
+                                        .account = task->terms.model_account,
                                         .dedupe = asking->key,
                                         .payload = tide_buf_cstr(&asking->payload)},
                                        {.kind = task->jobs->kinds[follow->kind],

@@ -19,8 +19,11 @@ struct tide_assistant_chat {
     tide_chat *chat;         /* borrowed */
     uint32_t account;        /* of the ledger */
     uint64_t tokens_per_day; /* 0: no budget */
+    /* Whether the budget kept a call from being made; NULL: nobody wants to know. */
+    void (*told)(void *arg, bool over);
+    void *told_arg;
 };
-/* A tide_assistant_model; `chat` is a struct tide_assistant_chat. */
+/* A tide_assistant_asker; `chat` is a struct tide_assistant_chat. */
 tide_status tide_assistant_chat_ask(void *chat, tide_job *job,
                                     const struct tide_assistant_question *question,
                                     struct tide_assistant_answer *answer, tide_error *err);

@@ -70,7 +70,7 @@ static void key_of(const struct classifying *self, char key[TIDE_ASSISTANT_KEY_B
 static tide_status ask(struct classifying *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
-    const struct tide_assistant_config *config = task->jobs->options.config;
+    const struct tide_assistant_config *config = task->terms.config;
     const struct tide_assistant_plan plan = {.act = true};
     struct tide_carry carry = {.task = task, .plan = &plan};
     tide_text styles[TIDE_ASSISTANT_STYLES_MAX];
@@ -119,7 +119,7 @@ static tide_status decide(struct classifying *self, const char *key, struct tide
                           tide_error *err)
 {
     struct tide_task *task = &self->task;
-    const struct tide_assistant_config *config = task->jobs->options.config;
+    const struct tide_assistant_config *config = task->terms.config;
     tide_auto_buf text = tide_buf_in(task->jobs->mem, TIDE_ASSISTANT_TEXT_BYTES_MAX);
     tide_text styles[TIDE_ASSISTANT_STYLES_MAX];
     struct tide_verdict verdict;
@@ -151,7 +151,7 @@ static void record_of(const struct classifying *self, const struct tide_decision
                       const struct tide_assistant_plan *plan, struct tide_assistant_email *email)
 {
     const struct tide_task *task = &self->task;
-    const struct tide_assistant_config *config = task->jobs->options.config;
+    const struct tide_assistant_config *config = task->terms.config;
     memset(email, 0, sizeof *email);
     email->account = task->account;
     copy(email->thread_id, sizeof email->thread_id, tide_text_of(task->thread_id));
@@ -214,7 +214,7 @@ static tide_status look(struct classifying *self, bool *wanted_out, tide_error *
     /* From here on the newest message counts: the question and the draft are about it. */
     copy(task->message_id, sizeof task->message_id, self->newest->message.id);
     TIDE_TRY(tide_task_letter(task, self->newest, &self->letter, err));
-    tide_triage_look(task->jobs->options.config, &self->letter, &self->triage);
+    tide_triage_look(task->terms.config, &self->letter, &self->triage);
     *wanted_out = true;
     return TIDE_OK;
 }
@@ -248,7 +248,7 @@ static tide_status classify(struct classifying *self, tide_error *err)
         return leave(self, err);
     (void)snprintf(key, sizeof key, "%s", tide_task_text(task, "key"));
     if (key[0] == '\0' && self->round != TIDE_ROUND_FORCE) {
-        tide_route_choose(task->jobs->options.config, &self->letter, &route);
+        tide_route_choose(task->terms.config, &self->letter, &route);
         if (route.profile != NULL)
             return to_agent(self, &route, err);
     }

@@ -39,6 +39,7 @@ enum {
 
 struct tide_assistant_jobs {
     struct tide_assistant_jobs_options options;
+    struct tide_assistant_lender lender; /* its `take` NULL: none */
     tide_mem *mem;
     uint32_t kinds[TIDE_ASSISTANT_KINDS];
     tide_lock *lock;
@@ -69,6 +70,8 @@ struct tide_task {
     struct tide_assistant_user user;
     struct tide_assistant_labels labels;
     struct tide_assistant_email email; /* its status is NO_STATUS without a record */
+    struct tide_assistant_terms terms;
+    bool lent; /* to be given back */
     tide_gmail *gmail;
     struct tide_gmail_thread thread; /* when a handler read it */
     tide_arena arena;

@@ -33,12 +33,15 @@ tide_status tide_assistant_jobs_open(const struct tide_assistant_jobs_options *o
 {
     TIDE_ASSERT(options->model != NULL);
     TIDE_ASSERT(options->gmail != NULL);
-    TIDE_ASSERT(options->config->styles_count > 0);
+    TIDE_ASSERT(options->lender != NULL || options->terms.config->styles_count > 0);
     TIDE_TRY(tide_transact(options->engine, make_tables, NULL, err));
     tide_assistant_jobs *jobs = tide_mem_new(mem, sizeof *jobs);
     if (jobs == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the assistant");
     jobs->options = *options;
+    if (options->lender != NULL)
+        jobs->lender = *options->lender;
+    jobs->options.lender = NULL;
     jobs->mem = mem;
     tide_status rc = tide_lock_new(options->world, &jobs->lock);
     for (unsigned i = 0; rc == TIDE_OK && i < TIDE_ASSISTANT_KINDS; i++) {

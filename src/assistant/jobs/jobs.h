@@ -29,6 +29,7 @@
  *         record (J17).
  *   JBS8  a record in work has a job, or a full sync gives it one: a job that was killed as often as it is
  *         tried leaves no thread behind.
+ *   JBS9  a handler sees one configuration: a file that changes while it runs counts for the next one.
  */
 #ifndef TIDE_ASSISTANT_JOBS_JOBS_H
 #define TIDE_ASSISTANT_JOBS_JOBS_H
@@ -58,19 +59,33 @@ struct tide_assistant_answer {
     uint64_t tokens_in, tokens_out, latency_ms;
 };
 /* Makes one call under the job's governor.  TIDE_AGAIN: not now (the day's budget, J27). */
-typedef tide_status tide_assistant_model(void *arg, tide_job *job,
+typedef tide_status tide_assistant_asker(void *arg, tide_job *job,
                                          const struct tide_assistant_question *question,
                                          struct tide_assistant_answer *answer, tide_error *err);
 /* The client of a user, with TIDE_ASSISTANT_PATIENCE_MS; borrowed until the engine is closed. */
 typedef tide_status tide_assistant_gmail(void *arg, const struct tide_assistant_user *user,
                                          tide_gmail **gmail_out, tide_error *err);
 
+/* What a handler works by, from its beginning to its end (JBS9). */
+struct tide_assistant_terms {
+    const struct tide_assistant_config *config; /* borrowed */
+    uint32_t model_account;                     /* of the ledger: where assistant.ask runs */
+};
+/* Lends the terms that hold now, until they are given back.  TIDE_AGAIN: there are none; the job waits.
+ * Any thread. */
+struct tide_assistant_lender {
+    tide_status (*take)(void *arg, tide_job *job, struct tide_assistant_terms *terms_out,
+                        tide_error *err);
+    void (*give)(void *arg, const struct tide_assistant_terms *terms);
+    void *arg;
+};
+
 struct tide_assistant_jobs_options {
     tide_engine *engine;
     tide_world *world;
-    const struct tide_assistant_config *config; /* borrowed */
-    uint32_t model_account;                     /* of the ledger: where assistant.ask runs */
-    tide_assistant_model *model;
+    struct tide_assistant_terms terms;          /* that always hold; or: */
+    const struct tide_assistant_lender *lender; /* copied; NULL: `terms` */
+    tide_assistant_asker *model;
     void *model_arg;
     tide_assistant_gmail *gmail;
     void *gmail_arg;

@@ -198,7 +198,7 @@ static tide_status list_inbox(struct syncing *self, tide_error *err)
 {
     tide_auto_buf query = tide_buf_in(self->task.jobs->mem, QUERY_BYTES_MAX);
     tide_status rc = tide_buf_print(&query, "in:inbox newer_than:%ud",
-                                    (unsigned)self->task.jobs->options.config->full_sync_days);
+                                    (unsigned)self->task.terms.config->full_sync_days);
     for (unsigned label = TIDE_ASSISTANT_LABEL_PARENT + 1;
          rc == TIDE_OK && label < TIDE_ASSISTANT_LABELS; label++)
         rc = add_label(&query, " -label:", (tide_assistant_label)label);
@@ -290,7 +290,7 @@ static tide_status read_open_runs(tide_transaction *transaction, void *arg, tide
 static tide_status list_stuck(struct syncing *self, tide_error *err)
 {
     const uint64_t interval_ms =
-        (uint64_t)self->task.jobs->options.config->full_sync_interval_hours * 3600000;
+        (uint64_t)self->task.terms.config->full_sync_interval_hours * 3600000;
     const uint64_t until_ms = self->task.now_ms > interval_ms ? self->task.now_ms - interval_ms : 0;
     struct records runs = {.self = self, .sight = TIDE_SIGHT_RUN, .until_ms = until_ms};
     TIDE_TRY(tide_transact(self->task.jobs->options.engine, read_open_runs, &runs, err));

@@ -81,6 +81,17 @@ static tide_status id_read(const struct tide_task *task, const char *key, char *
     return TIDE_OK;
 }
 
+static tide_status terms_take(struct tide_task *task, tide_error *err)
+{
+    const struct tide_assistant_lender *lender = &task->jobs->lender;
+    task->terms = task->jobs->options.terms;
+    if (lender->take == NULL)
+        return TIDE_OK;
+    TIDE_TRY(lender->take(lender->arg, task->job, &task->terms, err));
+    task->lent = true;
+    return TIDE_OK;
+}
+
 tide_status tide_task_begin(struct tide_task *task, tide_assistant_jobs *jobs, tide_job *job,
                             tide_error *err)
 {
@@ -92,6 +103,7 @@ tide_status tide_task_begin(struct tide_task *task, tide_assistant_jobs *jobs, t
     tide_gmail_thread_init(&task->thread, jobs->mem);
     tide_arena_init(&task->arena, jobs->mem, ARENA_BYTES_MAX);
     TIDE_TRY(tide_json_parse(tide_job_payload(job), &task->payload, err));
+    TIDE_TRY(terms_take(task, err));
     TIDE_TRY(id_read(task, "thread_id", task->thread_id, err));
     TIDE_TRY(id_read(task, "message_id", task->message_id, err));
     if (task->thread_id[0] != '\0' && !claim(task))
@@ -105,6 +117,8 @@ tide_status tide_task_begin(struct tide_task *task, tide_assistant_jobs *jobs, t
 void tide_task_end(struct tide_task *task)
 {
     release(task);
+    if (task->lent)
+        task->jobs->lender.give(task->jobs->lender.arg, &task->terms);
     json_decref(task->payload);
     tide_gmail_thread_done(&task->thread);
     tide_arena_done(&task->arena);

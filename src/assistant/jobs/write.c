@@ -39,7 +39,7 @@ struct writing {
 
 static const struct tide_assistant_config *config_of(const struct writing *self)
 {
-    return self->task.jobs->options.config;
+    return self->task.terms.config;
 }
 
 /* "draft/3/17f2/99": a question of the round that job 99 began. */

@@ -194,7 +194,7 @@ TEST(all_but_the_models_has_a_default)
 TEST(the_starter_works_and_says_the_truth_about_defaults)
 {
     tide_auto_buf yaml = tide_buf_heap(64 << 10);
-    OK(tide_assistant_starter(NULL, "a \"quoted\" name # 1", &yaml));
+    OK(tide_assistant_starter(NULL, NULL, "a \"quoted\" name # 1", &yaml));
     struct tide_assistant_config *config = must_read(tide_buf_cstr(&yaml));
     assert_is(config->model_better, "a \"quoted\" name # 1");
     assert_int_equal(config->full_sync_days, 60); /* recommended (J4) */

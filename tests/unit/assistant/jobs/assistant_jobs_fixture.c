@@ -106,8 +106,7 @@ static tide_status engine_begin(struct fixture *f, tide_error *err)
     TIDE_TRY(tide_engine_account(f->engine, "model", "chat", &f->model_account, err));
     const struct tide_assistant_jobs_options jobs = {.engine = f->engine,
                                                      .world = world,
-                                                     .config = f->config,
-                                                     .model_account = f->model_account,
+                                                     .terms = {f->config, f->model_account},
                                                      .model = model,
                                                      .model_arg = f,
                                                      .gmail = gmail_of,
