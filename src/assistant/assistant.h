@@ -37,7 +37,7 @@ typedef struct tide_assistant tide_assistant;
 #define TIDE_ASSISTANT_SYNC_KIND    "assistant.sync"
 
 struct tide_assistant_options {
-    tide_engine *engine;            /* borrowed, as the rest; not started yet */
+    tide_engine *engine; /* borrowed, as the rest; not started yet */
     tide_world *world;
     tide_secrets *secrets;
     const char *config_path;        /* of assistant.yaml; copied */
@@ -51,6 +51,10 @@ void tide_assistant_close(tide_assistant *assistant); /* NULL is fine */
 /* Something changed in the mailbox: a sync is enqueued (J6).  TIDE_NOT_FOUND: no user has this address. */
 tide_status tide_assistant_changed(tide_assistant *assistant, const char *email, bool full,
                                    tide_error *err);
+
+/* The process stays: from now on users' mail is looked for by itself (J4).  Then the end of that. */
+tide_status tide_assistant_watch(tide_assistant *assistant, tide_error *err);
+void tide_assistant_watch_end(tide_assistant *assistant);
 
 /* Makes the tables of the assistant where they are missing. */
 tide_status tide_assistant_all_tables(tide_rows db, tide_error *err);
