@@ -20,9 +20,8 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
 
 static tide_status jobs_open(tide_assistant *self, tide_error *err)
 {
-    const struct tide_assistant_lender lender = {.take = tide_assistant_terms_take,
-                                                 .give = tide_assistant_terms_give,
-                                                 .arg = self};
+    const struct tide_assistant_lender lender = {
+        .take = tide_assistant_terms_take, .give = tide_assistant_terms_give, .arg = self};
     const struct tide_assistant_jobs_options options = {.engine = self->options.engine,
                                                         .world = self->options.world,
                                                         .lender = &lender,

@@ -37,7 +37,7 @@ typedef struct tide_assistant tide_assistant;
 #define TIDE_ASSISTANT_SYNC_KIND    "assistant.sync"
 
 struct tide_assistant_options {
-    tide_engine *engine;            /* borrowed, as the rest; not started yet */
+    tide_engine *engine; /* borrowed, as the rest; not started yet */
     tide_world *world;
     tide_secrets *secrets;
     const char *config_path;        /* of assistant.yaml; copied */

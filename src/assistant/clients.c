@@ -142,9 +142,9 @@ static tide_status gmail_open(tide_assistant *self, const struct tide_assistant_
     memcpy(client->endpoint, user->endpoint, sizeof client->endpoint);
     TIDE_TRY(tide_mail_tokens(self->options.world, self->options.secrets, user->email, self->mem,
                               &client->tokens, err));
-    const tide_status rc = tide_gmail_open_patient(user->endpoint[0] == '\0' ? NULL : user->endpoint,
-                                                   client->tokens, TIDE_ASSISTANT_PATIENCE_MS,
-                                                   self->mem, &client->gmail, err);
+    const tide_status rc =
+        tide_gmail_open_patient(user->endpoint[0] == '\0' ? NULL : user->endpoint, client->tokens,
+                                TIDE_ASSISTANT_PATIENCE_MS, self->mem, &client->gmail, err);
     if (rc != TIDE_OK)
         tide_tokens_close(client->tokens);
     return rc;

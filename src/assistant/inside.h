@@ -26,7 +26,7 @@ struct tide_assistant {
     struct tide_assistant_seen {
         bool looked, there;
         uint64_t bytes, mtime_ns, ctime_ns, inode;
-    } seen;            /* the file that was read last */
+    } seen;             /* the file that was read last */
     tide_error refused; /* why the file as it is does not hold; TIDE_OK: it does */
     struct tide_assistant_chat_client *chats;
     struct tide_assistant_gmail_client *gmails;

@@ -40,10 +40,10 @@ struct tide_system_home {
     tide_secrets *secrets;
     const tide_settings *settings;
     const char *archive_dir;
-    const char *state_dir; /* for open(): where the engine has its ledger */
+    const char *state_dir;   /* for open(): where the engine has its ledger */
     const char *config_path; /* for open(): config.yaml; files of systems lie beside it */
-    void *kept;            /* what keep() made, for status(); NULL: nothing is kept */
-    const void *options;   /* during open(): the system's own; NULL: its defaults */
+    void *kept;              /* what keep() made, for status(); NULL: nothing is kept */
+    const void *options;     /* during open(): the system's own; NULL: its defaults */
 };
 
 /* How far an account is. */

@@ -72,10 +72,11 @@ tide_status tide_assistant_account_choose(tide_rows db, const char *name,
         const tide_status rc = tide_assistant_account_named(db, name, account_out, err);
         return rc != TIDE_NOT_FOUND
                    ? rc
-                   : tide_error_set(err, rc,
-                                    "assistant.yaml names the chat account \"%.100s\", and there is "
-                                    "none of that name: `tidemark account add chat %.100s`",
-                                    name, name);
+                   : tide_error_set(
+                         err, rc,
+                         "assistant.yaml names the chat account \"%.100s\", and there is "
+                         "none of that name: `tidemark account add chat %.100s`",
+                         name, name);
     }
     tide_auto_rows stmt = {0};
     struct tide_assistant_account first;
@@ -90,10 +91,11 @@ tide_status tide_assistant_account_choose(tide_rows db, const char *name,
         *account_out = first;
     else if (rc == TIDE_OK)
         rc = tide_error_set(err, TIDE_NOT_FOUND,
-                            count == 0 ? "there is no chat account: `tidemark account add chat NAME "
-                                         "--model MODEL`"
-                                       : "there are several chat accounts: name one in assistant.yaml, "
-                                         "as models.account");
+                            count == 0
+                                ? "there is no chat account: `tidemark account add chat NAME "
+                                  "--model MODEL`"
+                                : "there are several chat accounts: name one in assistant.yaml, "
+                                  "as models.account");
     return rc;
 }
 

@@ -26,13 +26,13 @@ static tide_status find_account(struct onboarding *self, const char *email)
 {
     struct cli *cli = self->work.cli;
     char hint[400];
-    const tide_status rc = tide_system_account_look(&tide_mail_system, cli->ledger, email,
-                                                    self->endpoint, &cli->err);
+    const tide_status rc =
+        tide_system_account_look(&tide_mail_system, cli->ledger, email, self->endpoint, &cli->err);
     (void)snprintf(self->email, sizeof self->email, "%.255s", email);
     if (rc != TIDE_NOT_FOUND)
         return rc;
-    (void)snprintf(hint, sizeof hint, "Add it with `tidemark account add gmail %.100s --for assistant`.",
-                   email);
+    (void)snprintf(hint, sizeof hint,
+                   "Add it with `tidemark account add gmail %.100s --for assistant`.", email);
     return cli_fail(cli, rc, hint, "there is no mail account \"%.200s\"", email);
 }
 
@@ -61,11 +61,12 @@ static tide_status check_scope(const struct onboarding *self)
     }
     if (rc != TIDE_OK)
         return cli_hint(cli, rc, hint);
-    return covers ? TIDE_OK
-                  : cli_fail(cli, TIDE_AUTH, hint,
-                             "the sign-in of %.100s may only read mail; the assistant changes labels "
-                             "and writes drafts",
-                             self->email);
+    return covers
+               ? TIDE_OK
+               : cli_fail(cli, TIDE_AUTH, hint,
+                          "the sign-in of %.100s may only read mail; the assistant changes labels "
+                          "and writes drafts",
+                          self->email);
 }
 
 /* ---- the configuration ---- */
@@ -87,9 +88,8 @@ static tide_status write_starter(struct onboarding *self, const char *path)
     struct tide_assistant_account chat;
     tide_auto_buf yaml = tide_buf_in(cli->mem, STARTER_BYTES_MAX);
     TIDE_TRY(assistant_chat_named(cli, wanted == NULL ? "" : wanted, &chat));
-    tide_status rc =
-        tide_assistant_starter(wanted, chat.fast_model[0] == '\0' ? chat.model : chat.fast_model,
-                               chat.model, &yaml);
+    tide_status rc = tide_assistant_starter(
+        wanted, chat.fast_model[0] == '\0' ? chat.model : chat.fast_model, chat.model, &yaml);
     if (rc == TIDE_OK)
         rc = tide_file_replace(cli->world, path, tide_buf_text(&yaml), 0600, &cli->err);
     self->written = rc == TIDE_OK;
@@ -136,7 +136,8 @@ static void show(struct onboarding *self)
               self->before ? "labels were there, or are again" : "labels are",
               tide_assistant_label_name(TIDE_ASSISTANT_LABEL_PARENT));
     cli_print(cli, "  models: those of the chat account %s\n", self->work.chat.name);
-    cli_print(cli, "Mail is dealt with by `tidemark serve`, or now by `tidemark assistant sync`.\n");
+    cli_print(cli,
+              "Mail is dealt with by `tidemark serve`, or now by `tidemark assistant sync`.\n");
 }
 
 /* ---- the command ---- */

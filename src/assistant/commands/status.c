@@ -73,9 +73,9 @@ tide_status cli_assistant_status(struct cli *cli)
                            &cli->err));
     tide_json_array(&shown.list);
     cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
-    const tide_status rc = has ? tide_assistant_users_each(tide_ledger_rows(cli->ledger), show_user,
-                                                           &shown, &cli->err)
-                               : TIDE_OK;
+    const tide_status rc =
+        has ? tide_assistant_users_each(tide_ledger_rows(cli->ledger), show_user, &shown, &cli->err)
+            : TIDE_OK;
     cli_table_end(cli,
                   "The assistant works for no account yet: `tidemark assistant onboard EMAIL`.");
     tide_json_set(&cli->json, "accounts", &shown.list);

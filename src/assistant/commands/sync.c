@@ -78,8 +78,7 @@ tide_status cli_assistant_sync(struct cli *cli)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     tide_status rc = open_sync(self, cli);
     /* A process that runs does it by itself; without one there is nobody else. */
-    const bool asks =
-        rc == TIDE_OK && cli_flag(cli, "wait") == NULL && cli_engine_pid(cli) != 0;
+    const bool asks = rc == TIDE_OK && cli_flag(cli, "wait") == NULL && cli_engine_pid(cli) != 0;
     if (asks)
         rc = cli_work_ask(&self->work);
     else if (rc == TIDE_OK)

@@ -44,8 +44,8 @@ static bool see_alert(const struct tide_alert_row *row, void *arg)
 
 static void set_stuck(struct assistant_work *self, struct cli_watched *watched, const char *why)
 {
-    (void)tide_error_set(&watched->error, TIDE_BUSY, "the chat account %.100s %s",
-                         self->chat.name, why);
+    (void)tide_error_set(&watched->error, TIDE_BUSY, "the chat account %.100s %s", self->chat.name,
+                         why);
 }
 
 /* The jobs of the user then wait for a user, or for tomorrow. */

@@ -5,7 +5,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { MODEL_BYTES_MAX = 200, ACCOUNT_BYTES_MAX = 120, VARIABLE_BYTES = 80, VARIABLES_MAX = 100000 };
+enum {
+    MODEL_BYTES_MAX = 200,
+    ACCOUNT_BYTES_MAX = 120,
+    VARIABLE_BYTES = 80,
+    VARIABLES_MAX = 100000
+};
 
 typedef enum scalar_type { SCALAR_U32, SCALAR_U64, SCALAR_BOOL, SCALAR_LINE } scalar_type;
 

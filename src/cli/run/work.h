@@ -83,8 +83,8 @@ struct cli_ended;
 struct cli_work {
     /* ---- the description; what is not marked "required" may be zero ---- */
 
-    struct cli *cli;                   /* required */
-    const struct tide_system *system;  /* required */
+    struct cli *cli;                  /* required */
+    const struct tide_system *system; /* required */
     /* Whose accounts these are, if the jobs of `system` run on those of another one; NULL: its own. */
     const struct tide_system *accounts_of;
     /* An account whose jobs the work needs as well: they run, and are not reported.  NULL: none. */
