@@ -5,6 +5,7 @@
 #include "assistant/account/account.h"
 #include "assistant/budget/budget.h"
 #include "assistant/commands/home.h"
+#include "assistant/page/page.h"
 #include "engine/tuning.h"
 #include "ledger/rows.h"
 #include "net/oauth/key.h"
@@ -211,6 +212,8 @@ const struct tide_system tide_assistant_system = {
     .unit = "files of the assistant",
     .unit_json = "assistant_files",
     .commands = assistant_commands,
+    .api = assistant_page_api,
+    .objects = assistant_page_objects,
     .tables = tables,
     .open = open_assistant,
     .endpoint_check = tide_chat_endpoint_check,
