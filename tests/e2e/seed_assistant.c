@@ -8,7 +8,7 @@
  * (default: 120), the last one is the newest, each with events, a call, and each tenth with a run.
  * Every text goes through the functions of the store, as with handlers. */
 #include "assistant/store/store.h"
-#include "engine/control/control.h"
+#include "ledger/home.h"
 #include "ledger/ledger.h"
 #include "ledger/rows.h"
 
