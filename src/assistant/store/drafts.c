@@ -13,6 +13,7 @@ void tide_assistant_draft_read(const tide_rows_stmt *stmt, struct tide_assistant
     tide_rows_get_copy(stmt, 4, draft->draft_id, sizeof draft->draft_id);
     tide_rows_get_copy(stmt, 5, draft->message_id, sizeof draft->message_id);
     draft->made_ms = tide_rows_get_u64(stmt, 6);
+    draft->begun_ms = tide_rows_get_u64(stmt, 7);
 }
 
 tide_status tide_assistant_draft_stale(tide_rows db, uint32_t account, const char *thread_id,
