@@ -86,7 +86,7 @@ rules:
 profiles:
   helper:
     system_prompt: You help.
-    tools: [search_archive, read_thread, create_draft, send_reply, add_label, escalate, order_status]
+    tools: [search_archive, read_thread, create_draft, add_label, escalate, order_status]
   sender:
     system_prompt: You answer.
     tools: [search_archive, read_thread, create_draft, send_reply, add_label, escalate, order_status]

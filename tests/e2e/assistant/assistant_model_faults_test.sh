@@ -4,7 +4,7 @@
 # agent ends with the status of its run, for a person to look at (J10, J11, J15, J19).
 . "$(dirname "$0")/../stage.sh"
 . "$(dirname "$0")/assistant_stage.sh"
-serve --quota off
+serve --quota off --mailbox "$user=0" --token "tok=$user"
 export TIDEMARK_RETRY_BACKOFF_START=20ms TIDEMARK_CHAT_SILENCE=1s
 sign_in
 add_chat
@@ -43,7 +43,7 @@ with() {
 bad() {
     [ "$(record "Question $1")" = 'needs_response low drafted' ] || fail "$1: the record is $(record "Question $1")"
     draft_of "Question $1" >"$dir/draft"
-    grep -q '✂' "$dir/draft" && grep -qi 'could not\|no draft' "$dir/draft" || fail "$1: the draft is $(cat "$dir/draft")"
+    grep -q '✂' "$dir/draft" && grep -q 'No reply was written: .' "$dir/draft" || fail "$1: the draft is $(cat "$dir/draft")"
     [ "$(labels_of "subject:\"Question $1\" -in:draft")" = '🤖 AI/Outbox' ] || fail "$1: labels $(labels_of "subject:\"Question $1\" -in:draft")"
 }
 # failed_run NAME STATUS: the agent's mail is a person's to look at.
@@ -57,7 +57,8 @@ good() {
     local text
     text=$(record "Question $1")
     [ "$text" = 'needs_response high drafted' ] || fail "$1: the record is $text"
-    draft_of "Question $1" | grep -q 'Hello' || fail "$1: the draft is $(draft_of "Question $1")"
+    draft_of "Question $1" >"$dir/draft"
+    grep -q '✂' "$dir/draft" && ! grep -q 'No reply was written' "$dir/draft" || fail "$1: the draft is $(cat "$dir/draft")"
 }
 
 # ---- nothing wrong: the measure
@@ -78,8 +79,7 @@ failed_run silence 'failed 0'
 # ---- a model that declines
 with refusal '{"method":"chat.completions.create","rate":1,"fault":"refusal"}'
 bad refusal
-failed_run refusal "$(run_of 'A case of refusal' | sed 's/^failed \([01]\)$/failed \1/')"
-[[ $(run_of 'A case of refusal') == failed* ]] || fail "refusal: $(run_of 'A case of refusal')"
+failed_run refusal 'failed 1'
 
 # ---- tools
 with endless '{"method":"chat.completions.create","rate":1,"fault":"endless-tools"}'
