@@ -6,7 +6,10 @@
 #include "cloudbox/gate/clock.h"
 #include "cloudbox/mailbox/mime.h"
 
+#include <assert.h>
+
 enum { CORPUS_STEP_MS = 60000 };
+static_assert((int)BOX_ACTS_NAME_BYTES == (int)BOX_ID_TEXT_BYTES, "an id is a name");
 
 /* A user's part. */
 struct mail {
@@ -201,7 +204,7 @@ static void record(box_cloud *cloud, const struct box_user *user, bool details, 
     json_decref(ids);
     json_object_set_new(object, "fetched", fetched);
     if (details)
-        json_object_set_new(object, "changed", box_acts_json(&mail->acts));
+        json_object_set_new(object, "changed", box_acts_json(&mail->acts, box_id_text));
 }
 
 static void record_reset(box_cloud *cloud)

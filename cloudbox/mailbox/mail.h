@@ -4,8 +4,8 @@
 #define BOX_MAIL_H
 
 #include "cloudbox/gate/user.h"
-#include "cloudbox/mailbox/acts.h"
 #include "cloudbox/mailbox/mailbox.h"
+#include "cloudbox/record/acts.h"
 
 extern const struct box_service box_mail;
 

@@ -34,10 +34,13 @@ KEY = "key-0a1B2c3D4e5F6a7B8c9D"
 
 class File:
     """`tidemark serve` on a ledger in a file."""
+    ways = ("ledger", "random", "send")
+    prefix = ""
 
-    def __init__(self, campaign):
-        self.stage = campaign.stage
-        self.path = os.path.join(self.stage.home, "state.db")
+    def __init__(self, stage):
+        self.stage = stage
+        self.homes = [stage.home]
+        self.path = os.path.join(stage.home, "state.db")
 
     def prepare(self):
         pass
@@ -50,8 +53,11 @@ class File:
         finally:
             database.close()
 
-    def command(self, *arguments):
-        return [self.stage.tidemark, "--home", self.stage.home, *arguments]
+    def command(self, *arguments, home=None):
+        return [self.stage.tidemark, "--home", home or self.stage.home, *arguments]
+
+    def ask(self):
+        return self.stage.start(self.command("assistant", "sync"), "asking")
 
     def start(self, env):
         """False: it ended before it served."""
@@ -63,11 +69,87 @@ class File:
     def kill(self):
         self.stage.kill_serve()
 
-    def stop(self):
+    def was_killed(self):
+        return self.stage.serve_process.wait() == -9
+
+    def rest(self):
         self.stage.stop_serve(0, 5)
 
     def log(self):
         return self.stage.read("serve.log")
+
+    def end(self):
+        pass
+
+
+class Fleet:
+    """Two workers on a ledger in PostgreSQL, of which one is killed, in turns; the other goes on."""
+    ways = ("send", "random")
+    prefix = "tidemark."
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.homes = [stage.home, stage.path("two")]
+        self.workers = [None, None]
+        self.armed = 0
+        self.url = None
+        self.cluster = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support/pg_cluster.sh")
+        stage.env.update(TIDEMARK_FLEET_LEASE="3s", TIDEMARK_FLEET_LOOK="1s", TIDEMARK_FLEET_POLL="200ms")
+
+    def prepare(self):
+        done = subprocess.run([self.cluster, "start", "--fast"], capture_output=True, text=True, check=False)
+        if done.returncode == 77:
+            print(done.stderr.strip() or done.stdout.strip())
+            raise SystemExit(77)
+        self.url = done.stdout.strip()
+        subprocess.run(self.command("ledger", "migrate"), capture_output=True, env=self.stage.env, check=True)
+
+    def rows(self, sql):
+        done = subprocess.run(["psql", "-qtAX", self.url, "-c", f"SELECT coalesce(json_agg(t), '[]') FROM ({sql}) t"],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failed(f"{sql}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def command(self, *arguments, home=None):
+        return [self.stage.tidemark, "--home", home or self.stage.home, "--ledger", self.url, *arguments]
+
+    def ask(self):
+        return self.stage.start(self.command("assistant", "sync", home=self.stage.path("elsewhere")), "asking")
+
+    def start(self, env):
+        self.armed = 1 - self.armed
+        for i, home in enumerate(self.homes):
+            if i == self.armed and self.workers[i] is not None and self.workers[i].poll() is None:
+                self.workers[i].terminate()
+                self.workers[i].wait(60)
+            if self.workers[i] is None or self.workers[i].poll() is not None:
+                self.workers[i] = self.stage.start(self.command("worker", home=home), f"worker{i}", env if i == self.armed else None)
+        return True
+
+    def died(self):
+        return self.workers[self.armed].poll() is not None
+
+    def kill(self):
+        self.workers[self.armed].kill()
+        self.workers[self.armed].wait()
+
+    def was_killed(self):
+        return self.workers[self.armed].wait() == -9 and self.workers[1 - self.armed].poll() is None
+
+    def rest(self):
+        pass
+
+    def log(self):
+        return self.stage.read("worker0.log") + self.stage.read("worker1.log")
+
+    def end(self):
+        for worker in self.workers:
+            if worker is not None and worker.poll() is None:
+                worker.kill()
+                worker.wait()
+        if self.url is not None:
+            subprocess.run([self.cluster, "stop", self.url], check=False)
 
 
 class Campaign:
@@ -78,7 +160,7 @@ class Campaign:
                            TIDEMARK_GOVERNOR_GMAIL_PROJECT_UNITS="0")
         for name in [name for name in self.stage.env if name.startswith("GMA_")]:
             del self.stage.env[name]
-        self.ledger = File(self)
+        self.ledger = (File if options.ledger == "sqlite" else Fleet)(self.stage)
         self.counts = collections.Counter()
         self.struck = collections.Counter()
         self.expected = {}  # act: what is there after it
@@ -94,19 +176,20 @@ class Campaign:
         self.ledger.prepare()
         with open(stage.path("key"), "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(KEY + "\n")
-        self.run("account", "add", "gmail", USER, "--endpoint", stage.origin, "--bearer", "tok")
-        self.run("account", "add", "chat", "model", "--key-file", stage.path("key"), "--model", "tide-good", "--fast-model", "tide-fast",
-                 "--endpoint", stage.origin)
-        with open(os.path.join(stage.home, "assistant.yaml"), "w", encoding="utf-8") as file:
-            file.write("models: {fast: tide-fast, better: tide-good}\ndrafts: {context_searches: 1}\n" + AGENTS)
+        for home in self.ledger.homes:  # each has its own keys
+            self.run("account", "add", "gmail", USER, "--endpoint", stage.origin, "--bearer", "tok", home=home)
+            self.run("account", "add", "chat", "model", "--key-file", stage.path("key"), "--model", "tide-good", "--fast-model", "tide-fast",
+                     "--endpoint", stage.origin, home=home)
+            with open(os.path.join(home, "assistant.yaml"), "w", encoding="utf-8") as file:
+                file.write("models: {fast: tide-fast, better: tide-good}\ndrafts: {context_searches: 1}\nbudget: {tokens_per_day: 0}\n" + AGENTS)
         self.run("assistant", "onboard", USER)
         with open(stage.path("count"), "wb") as file:
             file.write(bytes(8))
         with open(stage.path("count"), "r+b") as file:
             self.count = mmap.mmap(file.fileno(), 8)
 
-    def run(self, *arguments):
-        done = subprocess.run(self.ledger.command(*arguments), capture_output=True, env=self.stage.env, text=True, timeout=120,
+    def run(self, *arguments, home=None):
+        done = subprocess.run(self.ledger.command(*arguments, home=home), capture_output=True, env=self.stage.env, text=True, timeout=120,
                               check=False)
         if done.returncode != 0:
             raise Failed(f"tidemark {' '.join(arguments)} ended with {done.returncode}: {done.stdout} {done.stderr}")
@@ -114,22 +197,24 @@ class Campaign:
     # ---- what is there
 
     def open_jobs(self):
-        return self.ledger.rows("SELECT k.name AS kind, j.state AS state FROM job j JOIN kind k ON k.id = j.kind "
+        prefix = self.ledger.prefix
+        return self.ledger.rows(f"SELECT k.name AS kind, j.state AS state FROM {prefix}job j JOIN {prefix}kind k ON k.id = j.kind "
                                 "WHERE k.name LIKE 'assistant.%' AND j.state < 2")
 
     def synced(self):
-        rows = self.ledger.rows("SELECT history_id FROM assistant_sync")
+        rows = self.ledger.rows(f"SELECT history_id FROM {self.ledger.prefix}assistant_sync")
         return int(rows[0]["history_id"]) if rows and rows[0]["history_id"] else 0
 
     def records(self, cast):
         """By part: record, events and runs, without what differs from round to round."""
         found = {}
+        prefix = self.ledger.prefix
         for part, thread in cast.threads.items():
-            record = self.ledger.rows("SELECT category, confidence, status, messages, reworks FROM assistant_email "
+            record = self.ledger.rows(f"SELECT category, confidence, status, messages, reworks FROM {prefix}assistant_email "
                                       f"WHERE thread_id = '{thread}'")
-            events = self.ledger.rows(f"SELECT kind FROM assistant_event WHERE thread_id = '{thread}' ORDER BY id")
-            runs = self.ledger.rows(f"SELECT status, iterations, final FROM assistant_run WHERE thread_id = '{thread}'")
-            calls = self.ledger.rows(f"SELECT kind, error FROM assistant_call WHERE thread_id = '{thread}' ORDER BY id")
+            events = self.ledger.rows(f"SELECT kind FROM {prefix}assistant_event WHERE thread_id = '{thread}' ORDER BY id")
+            runs = self.ledger.rows(f"SELECT status, iterations, final FROM {prefix}assistant_run WHERE thread_id = '{thread}'")
+            calls = self.ledger.rows(f"SELECT kind, error FROM {prefix}assistant_call WHERE thread_id = '{thread}' ORDER BY id")
             found[part] = {"record": record, "events": [one["kind"] for one in events], "runs": runs,
                            "calls": sorted(f"{one['kind']} {one['error']}".strip() for one in calls)}
         return found
@@ -157,7 +242,7 @@ class Campaign:
         began = time.monotonic()
         if not self.ledger.start(self.armed(points, at, mode)):
             return self.ended()
-        asking = self.stage.start(self.ledger.command("assistant", "sync"), "asking")
+        asking = self.ledger.ask()
         try:
             while not self.ledger.died():
                 if asking.poll() not in (None, 0):  # it noticed before us
@@ -167,7 +252,7 @@ class Campaign:
                     self.ledger.kill()
                 elif asking.poll() == 0 and self.rests(wanted):
                     if at == 0 and after_s is None:
-                        self.ledger.stop()
+                        self.ledger.rest()
                     else:
                         self.ledger.kill()
                     self.took_s = time.monotonic() - began
@@ -182,8 +267,8 @@ class Campaign:
         return self.ended()
 
     def ended(self):
-        if self.stage.serve_process.wait() != -9:
-            raise Failed(f"serve ended by itself: {self.ledger.log()}")
+        if not self.ledger.was_killed():
+            raise Failed(f"it ended by itself: {self.ledger.log()}")
         for job in self.open_jobs():
             if job["state"] == 1:
                 self.struck[job["kind"].removeprefix("assistant.")] += 1
@@ -199,13 +284,13 @@ class Campaign:
         for nth in range(kills):
             took_s, operations = self.measure[name]
             i = self.counts["kills"]
-            how = ("ledger", "random", "send")[i % 3]
+            how = self.ledger.ways[i % len(self.ledger.ways)]
             # Even in the end: with each kill another point, the whole life after so many kills.
             part = (i * 0.6180339887 + self.random.random() / 50) % 1
             if how == "random":
                 rested = self.life(wanted, after_s=self.random.random() * took_s)
             else:
-                rested = self.life(wanted, how, 1 + int(part * operations[how]), MODES[(i // 3) % 3])
+                rested = self.life(wanted, how, 1 + int(part * operations[how]), MODES[(i // len(self.ledger.ways)) % 3])
             self.counts["kills"] += 1
             self.counts[how] += 1
             self.counts["struck"] += not rested
@@ -257,7 +342,7 @@ class Campaign:
             for name in ("arrive", "act"):
                 self.compare(cast, name, self.act(cast, name, 1 + (self.counts["kills"] % KILLS_IN_ACT)))
             self.rounds += 1
-        if self.counts["struck"] * 2 < self.counts["kills"]:
+        if self.counts["struck"] * 3 < self.counts["kills"]:
             raise Failed(f"only {self.counts['struck']} of {self.counts['kills']} kills struck a life at work")
         missed = [kind for kind in KINDS if self.struck[kind] == 0]
         if missed and self.counts["kills"] >= LONG:
@@ -286,6 +371,7 @@ def main():
         print(f"FAILED: seed {campaign.options.seed}: {error}", file=sys.stderr)
         failed = True
     finally:
+        campaign.ledger.end()
         if failed and os.environ.get("TIDE_KEEP"):
             print(f"kept: {campaign.stage.dir}", file=sys.stderr)
         else:

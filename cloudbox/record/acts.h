@@ -1,4 +1,4 @@
-/* acts.h - what clients did to a mailbox, by thread: the record of who was changed.
+/* acts.h - what clients did to a mailbox, by thread: whose mail was changed.
  *
  * Only what came through the API counts: mail that arrives and what /_cloud does is nobody's act.  An
  * act that changed nothing (a label that was there) counts too: it was tried.
@@ -38,7 +38,9 @@ struct box_acts {
 void box_acts_init(struct box_acts *acts);
 void box_acts_done(struct box_acts *acts);
 void box_acts_add(struct box_acts *acts, uint64_t thread_id, box_act act);
-/* {"THREAD": {"labels": n, ...}}, without zeros; the caller's. */
-json_t *box_acts_json(const struct box_acts *acts);
+enum { BOX_ACTS_NAME_BYTES = 24 };
+/* {"THREAD": {"labels": n, ...}}, without zeros; the caller's.  `name` writes the id of a thread. */
+json_t *box_acts_json(const struct box_acts *acts,
+                      void (*name)(uint64_t thread_id, char name_out[BOX_ACTS_NAME_BYTES]));
 
 #endif

@@ -1,7 +1,6 @@
-#include "cloudbox/mailbox/acts.h"
+#include "cloudbox/record/acts.h"
 
 #include "base/check.h"
-#include "cloudbox/mailbox/mailbox.h"
 
 void box_acts_init(struct box_acts *acts)
 {
@@ -40,7 +39,8 @@ void box_acts_add(struct box_acts *acts, uint64_t thread_id, box_act act)
     acts->list[at].counts[act]++;
 }
 
-json_t *box_acts_json(const struct box_acts *acts)
+json_t *box_acts_json(const struct box_acts *acts,
+                      void (*name)(uint64_t thread_id, char name_out[BOX_ACTS_NAME_BYTES]))
 {
     static const char *const names[BOX_ACTS] = {
         [BOX_ACT_LABELS] = "labels",   [BOX_ACT_TRASHED] = "trashed",
@@ -49,9 +49,9 @@ json_t *box_acts_json(const struct box_acts *acts)
     json_t *all = json_object();
     for (size_t i = 0; i < acts->count; i++) {
         const struct box_acts_thread *thread = &acts->list[i];
-        char id[BOX_ID_TEXT_BYTES] = "others";
+        char id[BOX_ACTS_NAME_BYTES] = "others";
         if (thread->thread_id != 0)
-            box_id_text(thread->thread_id, id);
+            name(thread->thread_id, id);
         json_t *object = json_object();
         for (unsigned act = 0; act < BOX_ACTS; act++)
             if (thread->counts[act] > 0)
