@@ -18,7 +18,10 @@
  * that nothing waits behind it forever.  What was decided is in decide.h; here it is carried out.
  *
  * Invariants:
- *   JBS1  one handler at a time works on a thread.  Another one is put back for a moment.
+ *   JBS1  one handler at a time works on a thread.  Another one is put back for a moment.  Among processes the
+ *         lease of the account does it: jobs of a user run in the process that has it.  One that was frozen
+ *         beyond its lease is told so before its next call, and what it writes is checked against the
+ *         record (store/store.h STO2, STO3); only a request that it had sent cannot be taken back.
  *   JBS2  a question is asked of the model once for each round: the same key finds the same answer,
  *         also after a crash, but for a crash during the call itself.
  *   JBS3  before a draft is made its token is durable, and drafts that are stale are in the trash:

@@ -25,14 +25,14 @@ stop_serve 0
 arrive 'Lunch' 'Shall we meet on Friday? I would like to know.'
 GMA_SYNC_FALLBACK_INTERVAL_MINUTES=7 GMA_SYNC_FULL_SYNC_INTERVAL_HOURS=3 start_serve
 until_true 60 has_drafts 1 || fail "not found at the start: $(t jobs list)"
-intervals=$(state "SELECT group_concat(name || '=' || period / 60000, ' ') FROM (SELECT * FROM schedule WHERE name LIKE 'assistant.%' ORDER BY name)")
+intervals=$(state "SELECT group_concat(name || '=' || (period / 60000), ' ') FROM (SELECT * FROM schedule WHERE name LIKE 'assistant.%' ORDER BY name)")
 [ "$intervals" = 'assistant.fallback=7 assistant.full=180 assistant.watch=1440' ] || fail "intervals: $intervals"
 
 # ---- by request
 ends 0 token add program --scope work
 key=$(cat "$dir/out")
 arrive 'Dinner' 'Or shall we meet on Friday evening?'
-[ "$(ask_page -o /dev/null -H "Authorization: Bearer $key" -d "{\"account\":\"$user\"}" "$page/api/sync")" = 202 ] || fail "by request"
+[ "$(ask_page -o /dev/null -H "Authorization: Bearer $key" -H "Content-Type: application/json" -d "{\"account\":\"$user\"}" "$page/api/sync")" = 202 ] || fail "by request"
 until_true 60 has_drafts 2 || fail "not synced by request: $(t jobs list)"
 stop_serve 0
 
