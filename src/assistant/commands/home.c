@@ -47,10 +47,12 @@ tide_status assistant_chat_named(struct cli *cli, const char *name,
     TIDE_TRY(tide_rows_has(db, "assistant_account", "the chat accounts", &has, &cli->err));
     const tide_status rc =
         has ? tide_assistant_account_choose(db, name, account_out, &cli->err)
-            : tide_error_set(&cli->err, TIDE_NOT_FOUND, "there is no chat account");
+            : tide_error_set(&cli->err, TIDE_NOT_FOUND,
+                             "there is no chat account: `tidemark account add chat NAME --model "
+                             "MODEL`");
     return cli_hint(cli, rc,
-                    "`tidemark account add chat NAME --model MODEL` adds one; `tidemark account "
-                    "list` shows them.");
+                    "`tidemark account list` shows the accounts; docs/chat.md has the flags of "
+                    "other servers.");
 }
 
 tide_status assistant_chat(struct cli *cli, struct tide_assistant_account *account_out)

@@ -88,6 +88,7 @@ static tide_status write_starter(struct onboarding *self, const char *path)
     struct tide_assistant_account chat;
     tide_auto_buf yaml = tide_buf_in(cli->mem, STARTER_BYTES_MAX);
     TIDE_TRY(assistant_chat_named(cli, wanted == NULL ? "" : wanted, &chat));
+    TIDE_TRY(cli_config_dir_make(cli)); /* a new user has none */
     tide_status rc = tide_assistant_starter(
         wanted, chat.fast_model[0] == '\0' ? chat.model : chat.fast_model, chat.model, &yaml);
     if (rc == TIDE_OK)
@@ -136,8 +137,10 @@ static void show(struct onboarding *self)
               self->before ? "labels were there, or are again" : "labels are",
               tide_assistant_label_name(TIDE_ASSISTANT_LABEL_PARENT));
     cli_print(cli, "  models: those of the chat account %s\n", self->work.chat.name);
-    cli_print(cli,
-              "Mail is dealt with by `tidemark serve`, or now by `tidemark assistant sync`.\n");
+    cli_print(
+        cli,
+        "New mail is dealt with by `tidemark serve`, or now by `tidemark assistant sync`; with "
+        "--full also\nwhat is in the inbox already.\n");
 }
 
 /* ---- the command ---- */

@@ -65,6 +65,15 @@ ends 0 assistant sync "$user"
 ends 0 assistant sync --full
 [ "$(drafts) $(state 'SELECT count(*) FROM assistant_call')" = "1 $calls" ] || fail "again: $(drafts) drafts"
 
+# ---- a user whose directories are the usual ones and none of them exists: onboarding makes that of the configuration
+newcomer() { env -u XDG_CONFIG_HOME -u XDG_STATE_HOME -u XDG_DATA_HOME HOME="$dir/new" "$tidemark" "$@" >"$dir/out" 2>&1; }
+mkdir "$dir/new"
+newcomer account add gmail "$user" --endpoint "$origin" --bearer tok || fail "a newcomer: $(cat "$dir/out")"
+newcomer account add chat model --key-file "$dir/key" --model tide-good --endpoint "$origin" || fail "a newcomer: $(cat "$dir/out")"
+grep -q 'assistant onboard' "$dir/out" || fail "what is next: $(cat "$dir/out")"
+newcomer assistant onboard "$user" || fail "a newcomer: $(cat "$dir/out")"
+[ -s "$dir/new/.config/tidemark/assistant.yaml" ] || fail "no configuration: $(cat "$dir/out")"
+
 # ---- who is not known is not synced
 ends 1 assistant sync eve@example.com
 grep -q 'does not work for eve' "$dir/err" || fail "unknown: $(cat "$dir/err")"
