@@ -34,7 +34,8 @@ enum {
     TIDE_ASSISTANT_BUSY_MAX = 64,
     TIDE_ASSISTANT_BUSY_MS = 200,
     TIDE_ASSISTANT_SPECS_MAX = 4,
-    TIDE_ASSISTANT_ATTEMPTS_MAX = 3, /* J1 */
+    TIDE_ASSISTANT_ATTEMPTS_MAX = 3,      /* J1 */
+    TIDE_ASSISTANT_ASK_ATTEMPTS_MAX = 20, /* the model is asked in the first three */
 };
 
 struct tide_assistant_jobs {

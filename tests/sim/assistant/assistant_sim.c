@@ -54,6 +54,18 @@ struct asim_thread *asim_thread(struct asim_stage *stage, const char *id)
     return NULL;
 }
 
+void asim_say(const char *format, ...)
+{
+    va_list args;
+    if (getenv("TIDE_SIM_LOG") == NULL)
+        return;
+    (void)fprintf(stderr, "%9.3f ", (double)(tide_sim_net_unix_ms(asim_now->f->sim) % 86400000) / 1e3);
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
 uint64_t asim_now_us(struct asim_stage *stage)
 {
     return tide_world_now_us(tide_sim_world(stage->f->sim));
@@ -79,6 +91,7 @@ static void tick(struct asim_stage *stage)
     const uint64_t now_us = asim_now_us(stage);
     struct fixture *f = stage->f;
     if (now_us >= stage->full_due_us) {
+        asim_say("full sync due");
         (void)tide_assistant_sync(f->jobs, f->account, true, NULL);
         stage->full_due_us = next_after(now_us, FULL_MINUTES);
     }
@@ -158,6 +171,7 @@ static void note_crash(struct asim_stage *stage)
         [AOPEN_QUESTION] = AFAULT_DIED_QUESTION, [AOPEN_ASKING] = AFAULT_DIED_ASKING,
         [AOPEN_ANSWERED] = AFAULT_DIED_ANSWERED, [AOPEN_SYNC] = AFAULT_DIED_SYNC,
     };
+    asim_say("crash");
     stage->totals.crashes++;
     for (unsigned i = 0; i < AOPENS; i++)
         stage->totals.faults[faults[i]] += stage->open[i] > 0;
@@ -174,6 +188,7 @@ static void life(struct asim_stage *stage)
     for (uint64_t acts = tide_rng_below(&stage->rng, 4); acts > 0; acts--)
         asim_act(stage);
     asim_trouble(stage);
+    asim_say("a life begins");
     f->may_die = true;
     tide_sim_crash_after(
         f->sim, tide_rng_below(&stage->rng, 4) == 0 ? 0 : 50 + tide_rng_below(&stage->rng, 9000),

@@ -106,6 +106,7 @@ enum asim_open {
 struct asim_thread {
     char id[64];
     unsigned inbound, done, rework, needs, forced; /* what others and the user did */
+    unsigned drafts;                               /* that agents were told to make */
     unsigned made, sent;                           /* drafts and replies of ours */
     unsigned expected; /* changes that handlers of the thread are about to make */
     unsigned handlers; /* that work on it */
@@ -117,7 +118,7 @@ struct asim_question {
     uint32_t life; /* that got the answer; 0: none */
 };
 
-enum { ASIM_THREADS_MAX = 10, ASIM_QUESTIONS_MAX = 1024, ASIM_DRAFTS_MAX = 1024 };
+enum { ASIM_THREADS_MAX = 12, ASIM_QUESTIONS_MAX = 1024, ASIM_DRAFTS_MAX = 1024 };
 
 struct asim_stage {
     struct fixture *f;
@@ -142,6 +143,8 @@ extern struct asim_stage *asim_now; /* of the functions that the linker puts in 
 
 void asim_run(uint64_t seed, enum asim_plant plant, struct asim_totals *totals_out);
 bool asim_happens(struct asim_stage *stage, enum asim_fault fault, uint32_t one_in);
+/* With TIDE_SIM_LOG in the environment the story of a seed is told on standard error. */
+void asim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct asim_thread *asim_thread(struct asim_stage *stage, const char *id); /* NULL: none such */
 uint64_t asim_now_us(struct asim_stage *stage);
 

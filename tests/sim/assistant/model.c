@@ -68,7 +68,15 @@ static const char *answer_to(struct asim_stage *stage, const char *kind)
 
 /* ---- ASM7 ---- */
 
-static void answered(struct asim_stage *stage, tide_job *job)
+/* Whose question it is: "agent/1/THREAD/MESSAGE/2". */
+static struct asim_thread *thread_of(struct asim_stage *stage, const char *key)
+{
+    char id[64] = "";
+    (void)sscanf(key, "%*[^/]/%*[^/]/%63[^/]", id);
+    return asim_thread(stage, id);
+}
+
+static struct asim_thread *answered(struct asim_stage *stage, tide_job *job)
 {
     json_auto_t *payload = json_loads(tide_job_payload(job).data, 0, NULL);
     const char *key = json_string_value(json_object_get(payload, "key"));
@@ -86,7 +94,9 @@ static void answered(struct asim_stage *stage, tide_job *job)
     if (question->life == life)
         tide_sim_fail(stage->f->sim, "ASM7: %s is answered again", key);
     question->life = life;
+    asim_say("answer to %s", key);
     stage->totals.questions++;
+    return thread_of(stage, key);
 }
 
 /* ---- the call ---- */
@@ -116,11 +126,14 @@ static tide_status ask(struct asim_stage *stage, tide_job *job,
     if (asim_happens(stage, AFAULT_MODEL_FAILS, 10))
         return tide_error_set(err, failures[tide_rng_below(&stage->rng, 4)],
                               "the model is out of order");
-    answered(stage, job);
+    struct asim_thread *thread = answered(stage, job);
+    const char *says = answer_to(stage, question->kind);
+    if (thread != NULL && strstr(says, "create_draft") != NULL)
+        thread->drafts++;
     answer->tokens_in = 100;
     answer->tokens_out = 10;
     answer->latency_ms = 5;
-    return tide_buf_add_text(answer->text, answer_to(stage, question->kind));
+    return tide_buf_add_text(answer->text, says);
 }
 
 tide_status asim_model(void *arg, tide_job *job, const struct tide_assistant_question *question,

@@ -198,6 +198,8 @@ WRAP(tide_status, tide_task_begin, struct tide_task *task, tide_assistant_jobs *
         memset(jobs->busy, 0, sizeof jobs->busy);
     const tide_status rc = __real_tide_task_begin(task, jobs, job, err);
     struct asim_thread *thread = asim_thread(asim_now, task->thread_id);
+    asim_say("job %d: %s %s", (int)tide_job_id(job), tide_status_name(rc),
+                  tide_job_payload(job).data);
     if (task->busy != 0 && thread != NULL && ++thread->handlers > 1)
         tide_sim_fail(asim_now->f->sim, "ASM12: two handlers work on thread %s", task->thread_id);
     return rc;

@@ -111,6 +111,8 @@ static void check_effect(struct asim_stage *stage, struct asim_thread *thread,
     if (thread->expected == 0)
         FAIL("ASM8: thread %s is changed, and no handler of it asked for that", thread->id);
     thread->expected--;
+    asim_say("thread %s: %s, %u drafts", thread->id,
+                  labels_of(stage->f, thread->id), drafts_of_ours(stage, thread));
     const struct look look = look_at(stage, thread);
     if (effect->labeled) {
         if (__builtin_popcount(look.labels & BITS_STATE) != 1)
@@ -220,7 +222,7 @@ static void check_once(struct asim_stage *stage, const struct asim_thread *threa
                  events[i].event, (int)events[i].most);
     }
     const unsigned most = thread->inbound + thread->needs + thread->rework + thread->forced +
-                          events_of(stage->f, thread->id, "resumed");
+                          thread->drafts + events_of(stage->f, thread->id, "resumed");
     if (thread->made > most)
         FAIL("ASM5: thread %s got %u drafts, and %u were wanted", thread->id, thread->made, most);
 }

@@ -30,23 +30,24 @@ static void deliver_old(struct asim_stage *stage)
     stage->totals.faults[AFAULT_OLD_MAIL]++;
 }
 
+/* `thread` NULL: of a new one.  A thread that is gone is a new one, too. */
 static void come(struct asim_stage *stage, struct asim_thread *thread)
 {
     struct fixture *f = stage->f;
-    stage->totals.messages++;
+    if (stage->threads_count == ASIM_THREADS_MAX)
+        return;
+    if (thread == NULL && tide_rng_below(&stage->rng, 25) == 0)
+        deliver_old(stage);
+    else
+        deliver(f, sender(stage), textf("s%u", f->delivered), "text",
+                thread == NULL ? NULL : thread->id);
+    thread = asim_thread(stage, f->thread);
     if (thread == NULL) {
-        if (stage->threads_count == ASIM_THREADS_MAX)
-            return;
-        if (tide_rng_below(&stage->rng, 25) == 0)
-            deliver_old(stage);
-        else
-            deliver(f, sender(stage), textf("s%u", stage->threads_count), "text", NULL);
         thread = &stage->threads[stage->threads_count++];
         (void)snprintf(thread->id, sizeof thread->id, "%s", f->thread);
-    } else {
-        deliver(f, sender(stage), "Re: s", "more", thread->id);
     }
     thread->inbound++;
+    stage->totals.messages++;
 }
 
 /* ---- the user and labels ---- */
@@ -118,7 +119,9 @@ static void with_draft(struct asim_stage *stage, struct asim_thread *thread)
         return;
     }
     static const uint16_t trash = BOX_LABEL_TRASH;
-    switch (tide_rng_below(&stage->rng, 5)) {
+    const uint64_t what = tide_rng_below(&stage->rng, 5);
+    asim_say("draft %d", (int)what);
+    switch (what) {
     case 0:
         edit_draft(f, thread->id, "Shorter.\r\n\r\n\xe2\x9c\x82\xef\xb8\x8f\r\n\r\nDear Anna\r\n");
         break;
@@ -152,7 +155,9 @@ static void trash_one(struct fixture *f, uint32_t slot, void *arg)
 
 static void tidy(struct asim_stage *stage, struct asim_thread *thread)
 {
-    switch (tide_rng_below(&stage->rng, 6)) {
+    const uint64_t what = tide_rng_below(&stage->rng, 6);
+    asim_say("tidy %d", (int)what);
+    switch (what) {
     case 0:
         each_message(stage->f, thread->id, remove_one, NULL);
         stage->totals.faults[AFAULT_THREAD_GONE]++;
@@ -180,6 +185,7 @@ void asim_act(struct asim_stage *stage)
             : &stage->threads[tide_rng_below(&stage->rng, stage->threads_count)];
     const uint64_t what = tide_rng_below(&stage->rng, 32);
     stage->totals.acts++;
+    asim_say("act %d on %s", (int)what, thread == NULL ? "" : thread->id);
     if (what < 9 || thread == NULL)
         come(stage, NULL);
     else if (what < 13)
