@@ -600,7 +600,7 @@ static tide_status conclude(struct tide_agent_work *work, tide_error *err)
     if (there == TIDE_OK)
         parts = tide_agent_message(work);
     if (parts != NULL && task->email.status != TIDE_ASSISTANT_NO_STATUS &&
-        task->email.messages > messages_of(work))
+        tide_task_place(task, task->email.message_id) > tide_task_place(task, task->message_id))
         parts = NULL; /* AGJ9 */
     ending.look = end.look;
     detail_of(work, ending.detail);

@@ -79,7 +79,8 @@ bool tide_assistant_classify_wanted(tide_assistant_round round,
 {
     if (facts->status == TIDE_ASSISTANT_NO_STATUS || round == TIDE_ROUND_FORCE)
         return true;
-    return round == TIDE_ROUND_RETRIAGE && facts->messages_now > facts->messages_stored;
+    return round == TIDE_ROUND_RETRIAGE &&
+           (facts->newer || facts->messages_now > facts->messages_stored);
 }
 
 struct tide_assistant_plan tide_assistant_plan_classified(tide_assistant_round round,
@@ -126,8 +127,14 @@ struct tide_assistant_plan tide_assistant_plan_manual(const struct tide_assistan
         return (struct tide_assistant_plan){.act = false};
     if (facts->status == TIDE_ASSISTANT_DRAFTED)
         return (struct tide_assistant_plan){.act = true, .take = TIDE_LABEL_BIT(NEEDS_RESPONSE)};
+    /* A Done that was carried out must not be seen again (J23); one that was not is the user's last
+     * word, perhaps. */
     return (struct tide_assistant_plan){
-        .act = true, .write = true, .status = TIDE_ASSISTANT_PENDING, .event = "manual_draft"};
+        .act = true,
+        .write = true,
+        .take = facts->status == TIDE_ASSISTANT_ARCHIVED ? TIDE_LABEL_BIT(DONE) : 0,
+        .status = TIDE_ASSISTANT_PENDING,
+        .event = "manual_draft"};
 }
 
 struct tide_assistant_plan tide_assistant_plan_drafted(const struct tide_assistant_facts *facts)
@@ -139,6 +146,15 @@ struct tide_assistant_plan tide_assistant_plan_drafted(const struct tide_assista
     plan.status = TIDE_ASSISTANT_DRAFTED;
     plan.event = "draft_created";
     return plan;
+}
+
+struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_facts *facts)
+{
+    return (struct tide_assistant_plan){.act = facts->status == TIDE_ASSISTANT_PENDING ||
+                                               facts->status == TIDE_ASSISTANT_REWORK_REQUESTED,
+                                        .status = TIDE_ASSISTANT_SKIPPED,
+                                        .draft_stale = true,
+                                        .event = "thread_gone"};
 }
 
 /* ---- rework ---- */

@@ -43,7 +43,7 @@ typedef enum tide_assistant_sight {
 typedef enum tide_assistant_work {
     TIDE_WORK_NONE,
     TIDE_WORK_CLASSIFY, /* a thread without a record: the router chooses the way (J8) */
-    TIDE_WORK_RETRIAGE, /* a thread with one, if it has more messages than stored (J16, J25) */
+    TIDE_WORK_RETRIAGE, /* a thread with one, if another message came (J16, J25) */
     TIDE_WORK_DONE,     /* cleanup {done} */
     TIDE_WORK_CHECK_SENT,
     TIDE_WORK_REWORK,
@@ -65,6 +65,8 @@ struct tide_assistant_facts {
     tide_assistant_status status; /* NO_STATUS: there is no record */
     tide_assistant_category category;
     uint32_t messages_stored, messages_now; /* that are neither drafts nor in the trash */
+    bool newer; /* the newest that came is not the one of the record; counts alone do not tell, since
+                 * users delete messages */
     uint32_t reworks;
     bool draft; /* a draft of ours lives, as far as the record knows */
 };
@@ -103,6 +105,9 @@ bool tide_assistant_draft_wanted(const struct tide_assistant_facts *facts);
 struct tide_assistant_plan tide_assistant_plan_manual(const struct tide_assistant_facts *facts);
 /* After a draft was made, for a pending record: Needs Response becomes Outbox. */
 struct tide_assistant_plan tide_assistant_plan_drafted(const struct tide_assistant_facts *facts);
+
+/* A record in work whose thread has no message left: its round is over. */
+struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_facts *facts);
 
 /* J13, J26 */
 typedef enum tide_assistant_rework {

@@ -110,6 +110,7 @@ struct asim_thread {
     unsigned made, sent;                           /* drafts and replies of ours */
     unsigned expected; /* changes that handlers of the thread are about to make */
     unsigned handlers; /* that work on it */
+    bool returned;     /* the user moved it into the inbox */
     bool fiddled;      /* the user changed labels of ours by hand, and nothing did since */
 };
 

@@ -173,7 +173,8 @@ void asim_check_intake(struct asim_stage *stage)
             continue;
         /* One that came between a look and a label has the label: without history nothing tells
          * that it is new, and it does not count (J5). */
-        if (look.newest_labels != 0 && stage->totals.faults[AFAULT_HISTORY_EXPIRED] > 0)
+        if (look.newest_labels != 0 &&
+            (thread->returned || stage->totals.faults[AFAULT_HISTORY_EXPIRED] > 0))
             continue;
         const struct tide_assistant_email email = record(f, thread->id);
         uint64_t known = 0;
@@ -235,7 +236,7 @@ static void check_commands(struct asim_stage *stage, const struct asim_thread *t
         (look->labels & BIT(NEEDS_RESPONSE)) != 0 ? "Needs Response"
         : (look->labels & BIT(REWORK)) != 0 && email->status == TIDE_ASSISTANT_DRAFTED ? "Rework"
         : (look->labels & BIT(DONE)) != 0 &&
-                (look->inbox || (email->status != TIDE_ASSISTANT_ARCHIVED &&
+                ((look->inbox && !thread->returned) || (email->status != TIDE_ASSISTANT_ARCHIVED &&
                                  email->status != TIDE_ASSISTANT_NO_STATUS))
             ? "Done"
             : NULL;
@@ -279,6 +280,11 @@ static void check_thread(struct asim_stage *stage, const struct asim_thread *thr
     if (count(stage, "SELECT count(*) FROM assistant_email WHERE thread_id = ?1 AND ?2 = ''",
               thread->id, "") > 1)
         FAIL("ASM10: thread %s has two records", thread->id);
+    if (count(stage,
+              "SELECT count(*) FROM assistant_draft WHERE state IN (0, 2) AND thread_id = ?1 AND"
+              " ?2 = ''",
+              thread->id, "") > 0)
+        FAIL("ASM9: a draft of thread %s is stale or being made for good", thread->id);
     check_once(stage, thread);
     if (look.letters == 0)
         return;
@@ -296,9 +302,6 @@ void asim_check_end(struct asim_stage *stage)
         FAIL("ASM9: jobs wait for good");
     if (progress.failed > 0)
         FAIL("ASM9: %d jobs failed in calm hours", (int)progress.failed);
-    if (count(stage, "SELECT count(*) FROM assistant_draft WHERE state IN (0, 2) AND ?1 = ?2", "",
-              "") > 0)
-        FAIL("ASM9: a draft is stale or being made for good");
     if (count(stage, "SELECT count(*) FROM assistant_run WHERE ended_ms = 0 AND ?1 = ?2", "", "") >
         0)
         FAIL("ASM9: a run did not end");

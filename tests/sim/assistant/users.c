@@ -170,7 +170,8 @@ static void tidy(struct asim_stage *stage, struct asim_thread *thread)
         (void)relabel(stage, thread, BOX_LABEL_DRAFT, BOX_LABEL_INBOX);
         break;
     case 3:
-        (void)relabel(stage, thread, BOX_LABEL_INBOX, BOX_LABEL_DRAFT);
+        thread->returned =
+            relabel(stage, thread, BOX_LABEL_INBOX, BOX_LABEL_DRAFT) || thread->returned;
         break;
     default:
         (void)relabel(stage, thread, BOX_LABEL_DRAFT, BOX_LABEL_UNREAD);
