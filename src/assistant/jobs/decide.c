@@ -13,6 +13,7 @@
 #define M TIDE_WORK_MANUAL_DRAFT
 #define W TIDE_WORK_DRAFT
 #define A TIDE_WORK_AGENT
+#define L TIDE_WORK_LEFT
 
 /* Rows: what is seen; columns: none, pending, drafted, rework_requested, sent, skipped, archived. */
 static const unsigned char works[TIDE_SIGHTS][TIDE_ASSISTANT_STATUSES] = {
@@ -30,6 +31,8 @@ static const unsigned char works[TIDE_SIGHTS][TIDE_ASSISTANT_STATUSES] = {
     [TIDE_SIGHT_DRAFT_GAP] = {N, N, S, S, N, N, N},
     [TIDE_SIGHT_STUCK] = {N, W, N, W, N, N, N},
     [TIDE_SIGHT_RUN] = {A, A, A, A, A, A, A},
+    /* A round that is in work looks after it. */
+    [TIDE_SIGHT_LEFT] = {L, N, L, N, L, L, L},
 };
 
 tide_assistant_work tide_assistant_work_for(tide_assistant_sight sight,
@@ -53,6 +56,7 @@ tide_assistant_work tide_assistant_work_for(tide_assistant_sight sight,
 #undef M
 #undef W
 #undef A
+#undef L
 
 /* ---- labels ---- */
 
@@ -222,6 +226,10 @@ struct tide_assistant_plan tide_assistant_plan_agent(const struct tide_assistant
                                                      const struct tide_assistant_agent_end *agent)
 {
     struct tide_assistant_plan plan = {.act = true, .event = "classified"};
+    if (agent->done && !agent->look) { /* it stays as the user left it */
+        plan.status = TIDE_ASSISTANT_ARCHIVED;
+        return plan;
+    }
     only(&plan, agent->look      ? TIDE_LABEL_BIT(ACTION_REQUIRED)
                 : agent->drafted ? TIDE_LABEL_BIT(OUTBOX)
                 : agent->sent    ? 0

@@ -37,6 +37,7 @@ typedef enum tide_assistant_sight {
     TIDE_SIGHT_DRAFT_GAP, /* a record with a draft, after an expired history id */
     TIDE_SIGHT_STUCK,     /* a record in work whose jobs ended without it: killed too often */
     TIDE_SIGHT_RUN,       /* an agent's run that did not end: the same */
+    TIDE_SIGHT_LEFT,      /* a draft that is stale or being made: the same */
     TIDE_SIGHTS,
 } tide_assistant_sight;
 
@@ -50,6 +51,7 @@ typedef enum tide_assistant_work {
     TIDE_WORK_MANUAL_DRAFT,
     TIDE_WORK_DRAFT, /* the record becomes pending, if it is not */
     TIDE_WORK_AGENT, /* the run goes on */
+    TIDE_WORK_LEFT,  /* cleanup {left} */
     TIDE_WORKS,
 } tide_assistant_work;
 
@@ -131,6 +133,7 @@ struct tide_assistant_agent_end {
     bool doubt;   /* one that it began may be there, and is not to be */
     bool sent;    /* it sent a reply, or may have */
     bool look;    /* a person must look: it escalated (J28), failed, or came to a limit */
+    bool done;    /* the user put Done on meanwhile, and that was carried out */
 };
 tide_assistant_category tide_assistant_agent_category(const struct tide_assistant_agent_end *agent);
 /* A status that may not follow the one of the record is reached by pending: a new round began. */

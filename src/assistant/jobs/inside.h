@@ -155,7 +155,7 @@ tide_status tide_task_draft(struct tide_task *task, const struct tide_letter *le
                             tide_text body, const char *own,
                             char token_out[TIDE_ASSISTANT_TOKEN_BYTES],
                             struct tide_gmail_draft *draft_out, tide_error *err);
-/* Trashes what an attempt with `own` (NULL: of this job) may have made, if its end was not recorded. */
+/* Trashes what an attempt with `own` (NULL: of this job, "": any) may have made, if its end was not recorded. */
 tide_status tide_task_draft_forget(struct tide_task *task, const char *own, tide_error *err);
 /* Trashes the drafts of the thread that are stale. */
 tide_status tide_task_trash_stale(struct tide_task *task, tide_error *err);
