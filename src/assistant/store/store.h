@@ -191,6 +191,12 @@ tide_status tide_assistant_draft_get(tide_rows db, uint32_t account, const char 
                                      tide_assistant_draft_state state,
                                      struct tide_assistant_draft *draft_out, tide_error *err);
 
+/* Threads with a draft that is being made or stale since then, at most `count`. */
+tide_status tide_assistant_drafts_left(tide_rows db, uint32_t account, uint64_t until_ms,
+                                       size_t count,
+                                       void (*visit)(const char *thread_id, void *arg), void *arg,
+                                       tide_error *err);
+
 /* ---- label changes of ours (J22) ---- */
 
 /* Before the call: `job` is going to put the label on the message.  Again: harmless. */

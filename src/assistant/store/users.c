@@ -74,6 +74,8 @@ static const char tables[] =
     " ON assistant_draft(account, thread_id) WHERE state < 2;"
     "CREATE INDEX IF NOT EXISTS assistant_draft_thread"
     " ON assistant_draft(account, thread_id, state);"
+    "CREATE INDEX IF NOT EXISTS assistant_draft_left"
+    " ON assistant_draft(account, begun_ms) WHERE state IN (0, 2);"
     "CREATE TABLE IF NOT EXISTS assistant_mark("
     " account INTEGER NOT NULL, message_id TEXT NOT NULL, label_id TEXT NOT NULL,"
     " job INTEGER NOT NULL, begun_ms INTEGER NOT NULL, done_ms INTEGER NOT NULL,"
