@@ -13,6 +13,8 @@ import { ago, count, number, size, time, title } from './words.js'
 /** @typedef {{ name: string, title: string, columns: string[], row: (one: any) => import('./grid.js').Row, filters: Record<string, string[]>, text?: string[], none: string }} Table */
 
 const LIMIT = 100
+/** What the API gives at once; a longer list stays as it is until it is opened anew. */
+const LIMIT_MAX = 500
 const LEVELS = /** @type {Record<string, string>} */ ({
   pending: 'busy', drafted: 'ok', rework_requested: 'busy', sent: 'ok', skipped: 'idle', archived: 'idle',
   answered: 'ok', failed: 'bad', open: 'busy', running: 'busy', done: 'ok', limit: 'warn', escalated: 'warn',
@@ -87,6 +89,20 @@ const tabs = (now) => h('nav', { class: 'tabs', 'aria-label': 'Records of the as
 const tabKeys = () => Object.fromEntries([{ name: '', title: 'Overview' }, ...TABLES].map((table, i) =>
   [String(i + 1), { words: table.title.toLowerCase(), run: () => page.go('/assistant' + (table.name ? '?table=' + table.name : '')) }]))
 
+/** The list that was shown last: going back to it from a detail finds its rows, and the marked one, at once.
+ * @type {{ address: string, loader: Loader<any> } | null} */
+let last = null
+
+/** @param {string} address @param {(data: any) => Promise<any>} ask gets what is shown @returns {Loader<any>} */
+function listOf(address, ask) {
+  if (last?.address !== address) {
+    /** @type {Loader<any>} */
+    const loader = new Loader(async () => ask(loader.data))
+    last = { address, loader }
+  }
+  return last.loader
+}
+
 /** @param {Table} table @param {URLSearchParams} params */
 function tableView(table, params) {
   const names = ['account', ...Object.keys(table.filters), ...(table.text ?? []), 'order']
@@ -94,18 +110,17 @@ function tableView(table, params) {
   const address = (/** @type {Record<string, string>} */ part) => '/assistant?' +
     new URLSearchParams([['table', table.name], ...Object.entries({ ...filter, ...part }).filter(([, value]) => value !== '')])
   const marks = marksOf('assistant ' + address({}))
-  const ask = (/** @type {string} */ after) => get('assistant/' + table.name, { ...filter, limit: LIMIT, after })
-  let pages = 1
-  // Further pages stay as they are; going to the list again shows what is new.
-  /** @type {Loader<any>} */
-  const list = new Loader(async () => (pages > 1 ? list.data : ask('')))
+  const ask = (/** @type {string} */ after, limit = LIMIT) => get('assistant/' + table.name, { ...filter, limit, after })
+  const list = listOf(address({}), (/** @type {any} */ data) => {
+    const shown = data?.[table.name].length ?? 0
+    return shown > LIMIT_MAX ? data : ask('', Math.max(LIMIT, shown))
+  })
   const users = new Loader(() => get('assistant/users'))
   cameFrom = address({})
   const more = async () => {
     const shown = list.data
     try {
       const found = await ask(shown.next)
-      pages++
       list.data = { ...found, [table.name]: [...shown[table.name], ...found[table.name]] }
     } catch (error) {
       tellTrouble(error, table.title)

@@ -123,8 +123,7 @@ static tide_status one_call(struct cli *cli)
     TIDE_TRY(cli_ledger_read(cli));
     asked.list.db = tide_ledger_rows(cli->ledger);
     const tide_status rc =
-        id > INT64_MAX ? TIDE_NOT_FOUND
-                       : tide_assistant_call_look(asked.list.db, id, tell_call, &asked, &cli->err);
+        tide_assistant_call_look(asked.list.db, id, tell_call, &asked, &cli->err);
     if (rc != TIDE_NOT_FOUND)
         return rc;
     return cli_fail(cli, rc, "`tidemark assistant calls` lists them.", "there is no call %.40s",

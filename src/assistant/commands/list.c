@@ -48,7 +48,7 @@ tide_status assistant_log_begin(struct cli *cli, const char *kind, struct assist
     uint64_t id = 0;
     if (after != NULL) {
         TIDE_TRY(cli_number(cli, after, "--after", &id));
-        if (id == 0 || id > INT64_MAX)
+        if (id == 0)
             return cli_wrong(cli, "Take it from the end of the list before.",
                              "\"%.60s\" is not a place in the list", after);
     }

@@ -91,9 +91,7 @@ static tide_status one_run(struct cli *cli)
     TIDE_TRY(cli_number(cli, cli->arguments[0], "the number of a run", &id));
     TIDE_TRY(cli_ledger_read(cli));
     list.db = tide_ledger_rows(cli->ledger);
-    const tide_status rc = id > INT64_MAX
-                               ? TIDE_NOT_FOUND
-                               : tide_assistant_run_look(list.db, id, tell_run, &list, &cli->err);
+    const tide_status rc = tide_assistant_run_look(list.db, id, tell_run, &list, &cli->err);
     if (rc != TIDE_NOT_FOUND)
         return rc;
     return cli_fail(cli, rc, "`tidemark assistant runs` lists them.", "there is no run %.40s",

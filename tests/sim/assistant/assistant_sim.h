@@ -154,7 +154,7 @@ void asim_act(struct asim_stage *stage);
 void asim_trouble(struct asim_stage *stage);
 
 /* model.c */
-tide_assistant_model asim_model;
+tide_assistant_asker asim_model;
 
 /* plants.c: something is done and not written down, if `rc` says so; the process may die. */
 void asim_opens(tide_status rc, enum asim_open open);

@@ -35,7 +35,7 @@ struct fixture {
     uint64_t cost;                   /* of the last question, by estimate */
 
     /* The model. */
-    tide_assistant_model *model; /* instead of the one below; its argument is the fixture */
+    tide_assistant_asker *model; /* instead of the one below; its argument is the fixture */
     const char *category; /* of the next classifications */
     const char *answer;   /* to a classification, instead */
     const char *text;     /* of drafts */
