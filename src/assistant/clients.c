@@ -3,6 +3,7 @@
  * another. */
 #include "assistant/inside.h"
 
+#include "assistant/budget/budget.h"
 #include "ledger/rows.h"
 #include "mail/mail.h"
 #include "settings/settings.h"
@@ -85,7 +86,7 @@ static uint64_t budget_of(tide_assistant *self, uint32_t account)
     const uint64_t own = tide_assistant_tokens_per_day(self);
     const uint64_t set =
         tide_engine_setting_u64(self->options.engine, account, TIDE_SET_CHAT_TOKENS_PER_DAY);
-    return own == 0 || (set > 0 && set < own) ? set : own;
+    return tide_assistant_smaller_budget(own, set);
 }
 
 struct budget {
@@ -94,11 +95,23 @@ struct budget {
     uint64_t limit;
 };
 
-/* J27 */
+/* J27.  A small question may fit where a larger one did not: the alert stays until the next day. */
+static bool is_over(tide_assistant *self, bool over)
+{
+    const uint64_t today = tide_assistant_day_of(tide_world_now_unix_ms(self->options.world));
+    tide_lock_take(self->options.world, self->lock);
+    if (over)
+        self->over_day = today;
+    over = self->over_day == today;
+    tide_lock_drop(self->options.world, self->lock);
+    return over;
+}
+
 static void tell_budget(void *arg, bool over)
 {
     const struct budget *budget = arg;
     char text[200] = "";
+    over = is_over(budget->assistant, over);
     if (over)
         (void)snprintf(text, sizeof text,
                        "the budget of %" PRIu64

@@ -28,6 +28,11 @@ struct tide_assistant {
         uint64_t bytes, mtime_ns, ctime_ns, inode;
     } seen;             /* the file that was read last */
     tide_error refused; /* why the file as it is does not hold; TIDE_OK: it does */
+    bool resident;      /* the process stays */
+    struct tide_assistant_intervals {
+        uint32_t fallback_minutes, full_hours, watch_hours;
+    } planned;         /* all 0: nothing is */
+    uint64_t over_day; /* the last day whose budget was used up; 0: none is known */
     struct tide_assistant_chat_client *chats;
     struct tide_assistant_gmail_client *gmails;
 };
@@ -40,9 +45,17 @@ void tide_assistant_look(tide_assistant *assistant);
 tide_status tide_assistant_terms_take(void *assistant, tide_job *job,
                                       struct tide_assistant_terms *terms_out, tide_error *err);
 void tide_assistant_terms_give(void *assistant, const struct tide_assistant_terms *terms);
+/* The configuration, to be given back; NULL: there is none. */
+const struct tide_assistant_config *tide_assistant_lend(tide_assistant *assistant);
 /* The budget of assistant.yaml; 0: none. */
 uint64_t tide_assistant_tokens_per_day(tide_assistant *assistant);
 void tide_assistant_terms_done(tide_assistant *assistant);
+
+/* ---- plan.c ---- */
+
+/* Plans what these intervals say, if that is not planned. */
+void tide_assistant_plan_look(tide_assistant *assistant,
+                              const struct tide_assistant_config *config);
 
 /* ---- clients.c ---- */
 

@@ -139,7 +139,7 @@ static tide_status choose(tide_transaction *transaction, void *arg, tide_error *
                                          &choosing->account, err);
 }
 
-static const struct tide_assistant_config *lend(tide_assistant *self)
+const struct tide_assistant_config *tide_assistant_lend(tide_assistant *self)
 {
     const struct tide_assistant_config *config = NULL;
     tide_lock_take(self->options.world, self->lock);
@@ -164,7 +164,7 @@ tide_status tide_assistant_terms_take(void *arg, tide_job *job,
 {
     tide_assistant *self = arg;
     tide_assistant_look(self);
-    const struct tide_assistant_config *config = lend(self);
+    const struct tide_assistant_config *config = tide_assistant_lend(self);
     if (config == NULL) {
         tide_lock_take(self->options.world, self->lock);
         const tide_error refused = self->refused;
@@ -186,6 +186,7 @@ tide_status tide_assistant_terms_take(void *arg, tide_job *job,
         return rc;
     }
     (void)tide_engine_alert(self->options.engine, 0, TIDE_ASSISTANT_ALERT_MODEL, 0, "", NULL);
+    tide_assistant_plan_look(self, config);
     terms.model_account = choosing.account.number;
     *terms_out = terms;
     return TIDE_OK;

@@ -6,6 +6,7 @@
 #include "ledger/rows.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define WHAT "the rows of the accounts"
 
@@ -53,6 +54,7 @@ static tide_status row_drop(const char *system, tide_rows db, uint32_t account, 
 
 struct change {
     const struct tide_system *system;
+    const struct tide_system *const *systems; /* all; to remove */
     const struct tide_account_request *request;
     uint32_t account;
 };
@@ -95,15 +97,21 @@ static tide_status drop(tide_transaction *transaction, void *arg, tide_error *er
     const tide_rows db = tide_transaction_rows(transaction);
     /* An account that is added again may get another place. */
     const tide_status rc = tide_transaction_place(transaction, change->account, "", "", err);
-    if (rc == TIDE_OK && change->system->account_drop != NULL)
+    TIDE_TRY(rc);
+    for (size_t i = 0; change->systems[i] != NULL; i++)
+        if (change->systems[i]->other_drop != NULL &&
+            strcmp(change->systems[i]->name, change->system->name) != 0)
+            TIDE_TRY(change->systems[i]->other_drop(db, change->account, err));
+    if (change->system->account_drop != NULL)
         return change->system->account_drop(db, change->account, err);
-    return rc == TIDE_OK ? row_drop(change->system->name, db, change->account, err) : rc;
+    return row_drop(change->system->name, db, change->account, err);
 }
 
-tide_status tide_system_account_remove(const struct tide_system *system, tide_engine *engine,
-                                       const char *name, tide_error *err)
+tide_status tide_system_account_remove(const struct tide_system *system,
+                                       const struct tide_system *const *systems,
+                                       tide_engine *engine, const char *name, tide_error *err)
 {
-    struct change change = {.system = system};
+    struct change change = {.system = system, .systems = systems};
     const tide_status rc =
         tide_engine_account(engine, name, system->provider, &change.account, err);
     return rc == TIDE_OK ? tide_transact(engine, drop, &change, err) : rc;

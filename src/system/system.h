@@ -41,7 +41,7 @@ struct tide_system_home {
     const tide_settings *settings;
     const char *archive_dir;
     const char *state_dir;   /* for open(): where the engine has its ledger */
-    const char *config_path; /* for open(): config.yaml; files of systems lie beside it */
+    const char *config_path; /* config.yaml; files of systems lie beside it */
     void *kept;              /* what keep() made, for status(); NULL: nothing is kept */
     const void *options;     /* during open(): the system's own; NULL: its defaults */
 };
@@ -204,6 +204,12 @@ struct tide_system {
     tide_status (*account_put)(tide_rows db, uint32_t account,
                                const struct tide_account_request *request, tide_error *err);
     tide_status (*account_drop)(tide_rows db, uint32_t account, tide_error *err);
+    /* Whether an account may be removed now; the ledger is open for reading.  An error refuses it and says what
+     * to do.  NULL: always. */
+    tide_status (*account_leave)(struct cli *cli, const char *name);
+    /* An account of another system is removed: deletes rows about it.  The tables need not exist.  NULL: it
+     * keeps none. */
+    tide_status (*other_drop)(tide_rows db, uint32_t account, tide_error *err);
     /* Removes one of the subjects of an account; NULL: an account has only one. */
     tide_status (*subject_remove)(const struct tide_system_home *home, const char *subject,
                                   tide_error *err);
@@ -255,9 +261,10 @@ tide_status tide_system_tables(const struct tide_system *system, tide_rows db, t
 tide_status tide_system_account_add(const struct tide_system *system,
                                     const struct tide_system_home *home,
                                     const struct tide_account_request *request, tide_error *err);
-/* Its jobs must have ended. */
-tide_status tide_system_account_remove(const struct tide_system *system, tide_engine *engine,
-                                       const char *name, tide_error *err);
+/* Its jobs must have ended.  The others of `systems` forget it as well. */
+tide_status tide_system_account_remove(const struct tide_system *system,
+                                       const struct tide_system *const *systems,
+                                       tide_engine *engine, const char *name, tide_error *err);
 /* The endpoint of an account.  TIDE_NOT_FOUND: it was not added, or removed. */
 tide_status tide_system_account_look(const struct tide_system *system, tide_ledger *ledger,
                                      const char *name, char endpoint_out[TIDE_ENDPOINT_BYTES],

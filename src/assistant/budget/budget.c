@@ -28,6 +28,11 @@ tide_status tide_assistant_budget_tables(tide_rows db, tide_error *err)
     return tide_rows_tables(db, tables, WHAT, err);
 }
 
+uint64_t tide_assistant_smaller_budget(uint64_t a, uint64_t b)
+{
+    return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
 uint64_t tide_assistant_day_of(uint64_t unix_ms)
 {
     return unix_ms / TIDE_ASSISTANT_DAY_MS;

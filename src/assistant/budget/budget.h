@@ -38,6 +38,8 @@ enum {
 
 tide_status tide_assistant_budget_tables(tide_rows db, tide_error *err);
 
+/* Of two limits of a day the one that counts; 0: none. */
+uint64_t tide_assistant_smaller_budget(uint64_t a, uint64_t b);
 /* The day of a time, and when it ends. */
 uint64_t tide_assistant_day_of(uint64_t unix_ms);
 uint64_t tide_assistant_day_end(uint64_t unix_ms);

@@ -2,6 +2,8 @@
 #include "assistant/commands/home.h"
 
 #include "assistant/account/account.h"
+#include "assistant/assistant.h"
+#include "assistant/budget/budget.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -60,6 +62,12 @@ tide_status assistant_chat(struct cli *cli, struct tide_assistant_account *accou
                    config->model_account.bytes == 0 ? "" : config->model_account.data);
     tide_assistant_config_free(config);
     return assistant_chat_named(cli, name, account_out);
+}
+
+bool assistant_is_over(const struct tide_alert_row *row, uint32_t account, uint64_t now_unix_ms)
+{
+    return row->account == account && strcmp(row->condition, TIDE_ASSISTANT_ALERT_BUDGET) == 0 &&
+           tide_assistant_day_of(row->since_unix_ms) == tide_assistant_day_of(now_unix_ms);
 }
 
 /* ---- users ---- */

@@ -62,6 +62,21 @@ static void show_user(const struct tide_assistant_user *user, void *arg)
     tide_json_append(&shown->list, &one);
 }
 
+/* A file that is refused is shown, not an error of this command. */
+static void show_configuration(struct cli *cli)
+{
+    struct tide_assistant_config *config = NULL;
+    const tide_status rc = assistant_config(cli, &config);
+    tide_assistant_config_free(config);
+    tide_json_set_cstr(&cli->json, "configuration_error",
+                       rc == TIDE_OK || rc == TIDE_NOT_FOUND ? NULL : cli->err.text);
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        cli_print(cli, "The configuration is refused: %s\n", cli->err.text);
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    cli->exit_code = CLI_EXIT_DONE;
+}
+
 tide_status cli_assistant_status(struct cli *cli)
 {
     static const char *const headings[] = {"ACCOUNT", "STATE",  "THREADS",     "PENDING",
@@ -71,6 +86,7 @@ tide_status cli_assistant_status(struct cli *cli)
     TIDE_TRY(cli_ledger_read(cli));
     TIDE_TRY(tide_rows_has(tide_ledger_rows(cli->ledger), "assistant_user", "the users", &has,
                            &cli->err));
+    show_configuration(cli);
     tide_json_array(&shown.list);
     cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
     const tide_status rc =

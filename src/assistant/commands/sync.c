@@ -1,6 +1,7 @@
 /* sync.c - `tidemark assistant sync` (J6): has the mailboxes looked at, and what follows done. */
 #include "assistant/assistant.h"
 #include "assistant/commands/work.h"
+#include "assistant/jobs/jobs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,9 +66,10 @@ static tide_status open_sync(struct assistant_work *self, struct cli *cli)
     const bool full = cli_flag(cli, "full") != NULL;
     TIDE_TRY(cli_ledger_read(cli));
     TIDE_TRY(assistant_used(cli));
-    TIDE_TRY(assistant_work_open(self, cli, TIDE_ASSISTANT_SYNC_KIND, full ? "sync/full" : "sync"));
-    (void)snprintf(self->payload, sizeof self->payload,
-                   full ? "{\"history_id\":\"\",\"force_full\":true}" : "{\"history_id\":\"\"}");
+    TIDE_TRY(assistant_work_open(self, cli, TIDE_ASSISTANT_SYNC_KIND,
+                                 full ? TIDE_ASSISTANT_FULL_DEDUPE : TIDE_ASSISTANT_SYNC_DEDUPE));
+    (void)snprintf(self->payload, sizeof self->payload, "%s",
+                   full ? TIDE_ASSISTANT_FULL_PAYLOAD : TIDE_ASSISTANT_SYNC_PAYLOAD);
     return cli->arguments_count > 0 ? named(self) : all(self);
 }
 

@@ -50,6 +50,17 @@ static tide_status changed(void *state, const char *subject, bool whole, tide_er
     return tide_assistant_changed(state, subject, whole, err);
 }
 
+static tide_status watch(void *state, const struct tide_system_teller *teller, tide_error *err)
+{
+    (void)teller;
+    return tide_assistant_watch(state, err);
+}
+
+static void watch_end(void *state)
+{
+    tide_assistant_watch_end(state);
+}
+
 /* ---- accounts: chat models ---- */
 
 /* What the flags say, in `account`. */
@@ -178,20 +189,80 @@ static tide_status account_put(tide_rows db, uint32_t number,
     return tide_assistant_account_put(db, &account, err);
 }
 
+static void note_user(const struct tide_assistant_user *user, void *arg)
+{
+    (void)snprintf(arg, TIDE_ASSISTANT_EMAIL_BYTES, "%s", user->email);
+}
+
 static tide_status account_drop(tide_rows db, uint32_t account, tide_error *err)
 {
     TIDE_TRY(tide_assistant_budget_drop(db, account, err));
     return tide_assistant_account_drop(db, account, err);
 }
 
+/* While it works for users, one that it asks is not taken away: their mail would wait without an end. */
+static tide_status account_leave(struct cli *cli, const char *name)
+{
+    struct tide_assistant_account chat = {.number = 0};
+    char first[TIDE_ASSISTANT_EMAIL_BYTES] = "";
+    if (assistant_used(cli) == TIDE_OK)
+        (void)tide_assistant_users_each(tide_ledger_rows(cli->ledger), note_user, first, NULL);
+    const bool asked = first[0] != '\0' && assistant_chat(cli, &chat) == TIDE_OK;
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    if (!asked || strcmp(chat.name, name) != 0)
+        return TIDE_OK;
+    return cli_fail(cli, TIDE_EXISTS,
+                    "Add another chat account and name it in assistant.yaml as models.account, or "
+                    "remove the mail accounts that the assistant works for first.",
+                    "the assistant asks %.100s, and works for %.100s", name, first);
+}
+
+/* A mail account is removed: what was recorded about its mail goes with it. */
+static tide_status other_drop(tide_rows db, uint32_t account, tide_error *err)
+{
+    bool has = false;
+    TIDE_TRY(tide_rows_has(db, "assistant_user", "the users", &has, err));
+    return has ? tide_assistant_user_remove(db, account, err) : TIDE_OK;
+}
+
 /* ---- status: what is left of the day's tokens ---- */
+
+/* A question that does not fit waits, though some tokens are left. */
+struct over_ask {
+    uint32_t account;
+    uint64_t now_unix_ms;
+    bool over;
+};
+
+static bool see_over(const struct tide_alert_row *row, void *arg)
+{
+    struct over_ask *ask = arg;
+    ask->over = ask->over || assistant_is_over(row, ask->account, ask->now_unix_ms);
+    return !ask->over;
+}
+
+/* The smaller one of chat.tokens_per_day and that of assistant.yaml, as the jobs have it. */
+static uint64_t budget_of(const struct tide_system_home *home, const char *account)
+{
+    const uint64_t set =
+        tide_tuning_engine(tide_settings_of(home->settings, account)).chat_tokens_per_day;
+    struct tide_assistant_config *config = NULL;
+    char path[CLI_PATH_BYTES];
+    uint64_t own = 0;
+    if (assistant_path_beside(home->config_path, path, NULL) == TIDE_OK &&
+        tide_assistant_config_load(path, (const char *const *)environ, home->mem, &config, NULL) ==
+            TIDE_OK)
+        own = config->tokens_per_day;
+    tide_assistant_config_free(config);
+    return tide_assistant_smaller_budget(own, set);
+}
 
 static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
                           const struct tide_account_row *account, struct tide_account_status *out,
                           tide_error *err)
 {
-    const uint64_t limit =
-        tide_tuning_engine(tide_settings_of(home->settings, account->name)).chat_tokens_per_day;
+    const uint64_t limit = budget_of(home, account->name);
     const tide_rows db = tide_ledger_rows(ledger);
     struct tide_assistant_left left = {.spent = 0};
     bool has = false;
@@ -199,7 +270,10 @@ static tide_status status(const struct tide_system_home *home, tide_ledger *ledg
     if (has)
         TIDE_TRY(tide_assistant_budget_left(db, account->id, limit,
                                             tide_world_now_unix_ms(home->world), &left, err));
-    if (limit > 0 && left.spent + left.held >= limit)
+    struct over_ask ask = {.account = account->id,
+                           .now_unix_ms = tide_world_now_unix_ms(home->world)};
+    (void)tide_ledger_alerts(ledger, see_over, &ask, NULL);
+    if (ask.over || (limit > 0 && left.spent + left.held >= limit))
         (void)snprintf(out->note, sizeof out->note,
                        "the budget of %" PRIu64 " tokens is used up until midnight UTC", limit);
     else if (left.spent > 0)
@@ -239,7 +313,7 @@ const struct tide_system tide_assistant_system = {
     .provider = "chat",
     .method_name = tide_chat_method_name,
     .subject = "NAME",
-    .next = "assistant costs",
+    .next = "assistant onboard EMAIL",
     .oauth = &tide_oauth_keys,
     .purposes = purposes,
     .unit = "files of the assistant",
@@ -250,11 +324,15 @@ const struct tide_system tide_assistant_system = {
     .tables = tide_assistant_all_tables,
     .open = open_assistant,
     .close = close_assistant,
+    .watch = watch,
+    .watch_end = watch_end,
     .changed = changed,
     .endpoint_check = tide_chat_endpoint_check,
     .account_check = account_check,
     .account_try = account_try,
     .account_put = account_put,
     .account_drop = account_drop,
+    .account_leave = account_leave,
+    .other_drop = other_drop,
     .status = status,
 };

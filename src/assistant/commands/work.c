@@ -1,7 +1,5 @@
 #include "assistant/commands/work.h"
 
-#include "assistant/assistant.h"
-#include "assistant/budget/budget.h"
 #include "assistant/commands/system.h"
 #include "cli/account_seen.h"
 #include "mail/commands/home.h"
@@ -30,15 +28,11 @@ struct over_ask {
     bool over;
 };
 
-/* One of yesterday is there until the model is asked again. */
 static bool see_alert(const struct tide_alert_row *row, void *arg)
 {
     struct over_ask *ask = arg;
-    const uint64_t today = tide_assistant_day_of(tide_world_now_unix_ms(ask->self->cli->world));
-    if (row->account == ask->self->chat.number &&
-        strcmp(row->condition, TIDE_ASSISTANT_ALERT_BUDGET) == 0 &&
-        tide_assistant_day_of(row->since_unix_ms) == today)
-        ask->over = true;
+    ask->over = ask->over || assistant_is_over(row, ask->self->chat.number,
+                                               tide_world_now_unix_ms(ask->self->cli->world));
     return !ask->over;
 }
 

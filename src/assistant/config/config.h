@@ -122,7 +122,6 @@ struct tide_assistant_config {
     uint32_t fallback_interval_minutes;
     uint32_t full_sync_interval_hours;
     uint32_t full_sync_days;
-    uint32_t purge_after_days;
     /* J11, J13 */
     uint32_t rework_limit;
     uint32_t draft_max_tokens;

@@ -55,7 +55,6 @@ static const struct scalar scalars[] = {
      {0}},
     {"sync", "full_sync_interval_hours", SCALAR_U32, AT(full_sync_interval_hours), 1, 1, 168, {0}},
     {"sync", "full_sync_days", SCALAR_U32, AT(full_sync_days), 10, 1, 3650, {0}},
-    {"sync", "purge_after_days", SCALAR_U32, AT(purge_after_days), 7, 1, 3650, {0}},
     {"drafts", "rework_limit", SCALAR_U32, AT(rework_limit), 3, 0, 10, {0}},
     {"drafts", "max_tokens", SCALAR_U32, AT(draft_max_tokens), 2000, 100, 32000, {0}},
     {"drafts", "context_searches", SCALAR_U32, AT(context_searches), 3, 0, 3, {0}},

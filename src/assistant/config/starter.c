@@ -16,7 +16,6 @@ static const char rest[] =
     "#  full_sync_interval_hours: 1     # looks at the inbox itself\n"
     "  full_sync_days: 60              # how far back it looks (10 without this line)\n"
     "#  watch_renewal_hours: 24\n"
-    "#  purge_after_days: 7\n"
     "\n"
     "drafts:\n"
     "#  default_style: business\n"

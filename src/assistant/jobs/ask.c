@@ -212,6 +212,10 @@ tide_status tide_assistant_ask_run(tide_job *job, void *context, tide_error *err
     tide_buf_init(&question.system, jobs->mem, TIDE_ASSISTANT_TEXT_BYTES_MAX);
     tide_buf_init(&question.prompt, jobs->mem, TIDE_ASSISTANT_TALK_BYTES_MAX);
     tide_status rc = tide_transact(jobs->options.engine, read_question, &question, err);
+    if (rc == TIDE_NOT_FOUND) { /* its user was removed: nobody waits for an answer */
+        question.ended = true;
+        rc = TIDE_OK;
+    }
     if (rc == TIDE_OK)
         rc = question.rc;
     if (rc == TIDE_OK && !question.ended)

@@ -5,6 +5,7 @@
  *   carry.c     carries out a plan: labels, then record and jobs in one transaction
  *   ask.c       questions to the model and their answers
  *   letters.c   messages of Gmail as letters
+ *   tick.c      what happens by itself
  *   sync.c sights.c onboard.c classify.c write.c make.c cleanup.c   the handlers
  *   agent.c agent_read.c agent_act.c   the handler of agents, and their tools (agent.h) */
 #ifndef TIDE_ASSISTANT_JOBS_INSIDE_H
@@ -27,6 +28,8 @@ typedef enum tide_assistant_kind {
     TIDE_ASSISTANT_CLEANUP,
     TIDE_ASSISTANT_AGENT,
     TIDE_ASSISTANT_ASK,
+    TIDE_ASSISTANT_TICK,
+    TIDE_ASSISTANT_WATCH,
     TIDE_ASSISTANT_KINDS,
 } tide_assistant_kind;
 
@@ -55,6 +58,8 @@ tide_handler tide_assistant_rework_run;
 tide_handler tide_assistant_cleanup_run;
 tide_handler tide_assistant_agent_run;
 tide_handler tide_assistant_ask_run;
+tide_handler tide_assistant_tick_run;
+tide_handler tide_assistant_watch_run;
 
 /* ---- task.c ---- */
 
@@ -82,6 +87,8 @@ struct tide_task {
 tide_status tide_task_begin(struct tide_task *task, tide_assistant_jobs *jobs, tide_job *job,
                             tide_error *err);
 void tide_task_end(struct tide_task *task);
+/* No other handler that is called so works for the user now.  TIDE_AGAIN: one does. */
+tide_status tide_task_alone(struct tide_task *task, const char *what);
 /* A text of the payload; "" when it has none. */
 const char *tide_task_text(const struct tide_task *task, const char *key);
 /* The whole thread, or its labels alone. */

@@ -18,6 +18,8 @@ static const struct {
     [TIDE_ASSISTANT_REWORK] = {"assistant.rework", tide_assistant_rework_run, false},
     [TIDE_ASSISTANT_CLEANUP] = {"assistant.cleanup", tide_assistant_cleanup_run, false},
     [TIDE_ASSISTANT_AGENT] = {"assistant.agent", tide_assistant_agent_run, false},
+    [TIDE_ASSISTANT_TICK] = {"assistant.tick", tide_assistant_tick_run, false},
+    [TIDE_ASSISTANT_WATCH] = {"assistant.watch", tide_assistant_watch_run, false},
     /* One that runs will have the answer. */
     [TIDE_ASSISTANT_ASK] = {"assistant.ask", tide_assistant_ask_run, true},
 };
@@ -80,11 +82,11 @@ tide_status tide_assistant_onboard(tide_assistant_jobs *jobs, uint32_t account, 
 tide_status tide_assistant_sync(tide_assistant_jobs *jobs, uint32_t account, bool full,
                                 tide_error *err)
 {
-    const struct tide_spec spec = {.kind = jobs->kinds[TIDE_ASSISTANT_SYNC],
-                                   .account = account,
-                                   .dedupe = full ? "sync/full" : "sync",
-                                   .payload = full ? "{\"history_id\":\"\",\"force_full\":true}"
-                                                   : "{\"history_id\":\"\"}"};
+    const struct tide_spec spec = {
+        .kind = jobs->kinds[TIDE_ASSISTANT_SYNC],
+        .account = account,
+        .dedupe = full ? TIDE_ASSISTANT_FULL_DEDUPE : TIDE_ASSISTANT_SYNC_DEDUPE,
+        .payload = full ? TIDE_ASSISTANT_FULL_PAYLOAD : TIDE_ASSISTANT_SYNC_PAYLOAD};
     return tide_enqueue(jobs->options.engine, &spec, 1, NULL, err);
 }
 

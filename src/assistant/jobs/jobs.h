@@ -9,6 +9,8 @@
  *     assistant.cleanup       Done; a draft that is gone; drafts that are stale (J12, J24)
  *     assistant.agent         a run of an agent: model, tools, model, ... (J15, J28; agent.h)
  *     assistant.ask           one call of the model, on the account of the model
+ *     assistant.tick          what is due for all users: syncs, watches (J4); of no account
+ *     assistant.watch         keeps Gmail pushing the changes of a mailbox
  *
  * A model call is a job of its own, on another account with another quota.  A handler that needs one
  * records the question (store/store.h STO8), enqueues assistant.ask and a job that needs it, and ends;
@@ -16,7 +18,10 @@
  * that nothing waits behind it forever.  What was decided is in decide.h; here it is carried out.
  *
  * Invariants:
- *   JBS1  one handler at a time works on a thread.  Another one is put back for a moment.
+ *   JBS1  one handler at a time works on a thread.  Another one is put back for a moment.  Among processes the
+ *         lease of the account does it: jobs of a user run in the process that has it.  One that was frozen
+ *         beyond its lease is told so before its next call, and what it writes is checked against the
+ *         record (store/store.h STO2, STO3); only a request that it had sent cannot be taken back.
  *   JBS2  a question is asked of the model once for each round: the same key finds the same answer,
  *         also after a crash, but for a crash during the call itself.
  *   JBS3  before a draft is made its token is durable, and drafts that are stale are in the trash:
@@ -97,10 +102,21 @@ tide_status tide_assistant_jobs_open(const struct tide_assistant_jobs_options *o
 /* After the engine was closed. */
 void tide_assistant_jobs_close(tide_assistant_jobs *jobs); /* NULL is fine */
 
+/* A sync as a job, also for the engine of another process. */
+#define TIDE_ASSISTANT_SYNC_DEDUPE  "sync"
+#define TIDE_ASSISTANT_SYNC_PAYLOAD "{\"history_id\":\"\"}"
+#define TIDE_ASSISTANT_FULL_DEDUPE  "sync/full"
+#define TIDE_ASSISTANT_FULL_PAYLOAD "{\"history_id\":\"\",\"force_full\":true}"
+
 /* Asks for these jobs; durable when it returns.  A waiting one is enough. */
 tide_status tide_assistant_onboard(tide_assistant_jobs *jobs, uint32_t account, tide_error *err);
 tide_status tide_assistant_sync(tide_assistant_jobs *jobs, uint32_t account, bool full,
                                 tide_error *err);
+/* What is due for all users now: "sync", "full", "watch". */
+tide_status tide_assistant_tick(tide_assistant_jobs *jobs, const char *what, tide_error *err);
+/* From now on the engine makes these jobs by the intervals of the configuration (J4); again: by others. */
+tide_status tide_assistant_plan(tide_assistant_jobs *jobs,
+                                const struct tide_assistant_config *config, tide_error *err);
 /* A person wants the thread classified again (J10, force). */
 tide_status tide_assistant_reclassify(tide_assistant_jobs *jobs, uint32_t account,
                                       const char *thread_id, tide_error *err);

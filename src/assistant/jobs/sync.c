@@ -355,6 +355,9 @@ tide_status tide_assistant_sync_run(tide_job *job, void *context, tide_error *er
     memset(&self, 0, sizeof self);
     tide_status rc = tide_task_begin(&self.task, context, job, err);
     tide_sights_init(&self.sights, &self.task);
+    /* Two would both list, and the second could not move the id (STO5). */
+    if (rc == TIDE_OK)
+        rc = tide_task_alone(&self.task, "/sync");
     if (rc == TIDE_OK && self.task.user.onboarded_ms == 0)
         rc = tide_error_set(err, TIDE_PERMANENT, "%s was not onboarded", self.task.user.email);
     if (rc == TIDE_OK)

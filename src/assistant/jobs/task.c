@@ -10,10 +10,10 @@ enum { ARENA_BYTES_MAX = 256 << 20 };
 
 /* ---- one handler for a thread (JBS1) ---- */
 
-static bool claim(struct tide_task *task)
+static bool claim(struct tide_task *task, const char *what)
 {
     tide_assistant_jobs *jobs = task->jobs;
-    const uint64_t key = tide_hash_key(tide_text_of(task->thread_id)) ^ task->account;
+    const uint64_t key = tide_hash_key(tide_text_of(what)) ^ task->account;
     size_t free = TIDE_ASSISTANT_BUSY_MAX;
     bool taken = false;
     tide_lock_take(jobs->options.world, jobs->lock);
@@ -106,12 +106,20 @@ tide_status tide_task_begin(struct tide_task *task, tide_assistant_jobs *jobs, t
     TIDE_TRY(terms_take(task, err));
     TIDE_TRY(id_read(task, "thread_id", task->thread_id, err));
     TIDE_TRY(id_read(task, "message_id", task->message_id, err));
-    if (task->thread_id[0] != '\0' && !claim(task))
+    if (task->thread_id[0] != '\0' && !claim(task, task->thread_id))
         return tide_job_again(job, tide_job_now_ms(job) + TIDE_ASSISTANT_BUSY_MS);
     TIDE_TRY(tide_transact(jobs->options.engine, read_rows, task, err));
     if (task->thread_id[0] != '\0' && !is_onboarded(task))
         return tide_error_set(err, TIDE_PERMANENT, "%s was not onboarded", task->user.email);
     return jobs->options.gmail(jobs->options.gmail_arg, &task->user, &task->gmail, err);
+}
+
+tide_status tide_task_alone(struct tide_task *task, const char *what)
+{
+    TIDE_ASSERT(task->thread_id[0] == '\0');
+    return claim(task, what)
+               ? TIDE_OK
+               : tide_job_again(task->job, tide_job_now_ms(task->job) + TIDE_ASSISTANT_BUSY_MS);
 }
 
 void tide_task_end(struct tide_task *task)

@@ -249,6 +249,8 @@ static tide_status find_account(struct cli *cli, struct account_change *removed,
     if (rc == TIDE_OK)
         rc =
             tide_system_account_look(removed->system, cli->ledger, known.name, endpoint, &cli->err);
+    if (rc == TIDE_OK && removed->system->account_leave != NULL)
+        rc = removed->system->account_leave(cli, known.name);
     cli_ledger_close(cli);
     return cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
 }

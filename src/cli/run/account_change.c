@@ -15,16 +15,17 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
     return tide_system_tables(arg, tide_transaction_rows(transaction), err);
 }
 
-static tide_status change_here(const struct tide_system_home *home,
-                               const struct account_change *change, tide_error *err)
+static tide_status change_here(const struct cli *cli, const struct account_change *change,
+                               tide_error *err)
 {
+    const struct tide_system_home *home = &cli->account_home;
     struct tide_system system = *change->system;
     const struct tide_account_request *request = &change->request;
     tide_status rc = tide_transact(home->engine, make_tables, &system, err);
     if (rc == TIDE_OK && !change->remove)
         return tide_system_account_add(&system, home, request, err);
     if (rc == TIDE_OK && request->subjects_count == 0)
-        return tide_system_account_remove(&system, home->engine, request->name, err);
+        return tide_system_account_remove(&system, cli->systems, home->engine, request->name, err);
     for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
         rc = system.subject_remove(home, request->subjects[i], err);
     return rc;
@@ -100,7 +101,7 @@ static tide_status account_job(tide_job *job, void *context, tide_error *err)
         rc = payload_read(cli, payload, subjects, &change, err);
     if (rc == TIDE_OK && (json_object_get(payload, "engine") == NULL ||
                           tide_engine_asked_here(cli->account_home.engine, payload)))
-        rc = change_here(&cli->account_home, &change, err);
+        rc = change_here(cli, &change, err);
     json_decref(payload);
     return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc; /* trying again would not help */
 }
@@ -149,5 +150,5 @@ tide_status account_change(struct cli *cli, struct cli_engine *opened,
     }
     if (rc == TIDE_OK && opened->engine == NULL)
         rc = cli_tries_over(cli);
-    return rc == TIDE_OK ? change_here(&cli->account_home, wanted, &cli->err) : rc;
+    return rc == TIDE_OK ? change_here(cli, wanted, &cli->err) : rc;
 }

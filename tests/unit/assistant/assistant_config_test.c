@@ -178,7 +178,6 @@ TEST(all_but_the_models_has_a_default)
     assert_int_equal(config->fallback_interval_minutes, 15); /* J4 */
     assert_int_equal(config->full_sync_interval_hours, 1);
     assert_int_equal(config->full_sync_days, 10);
-    assert_int_equal(config->purge_after_days, 7);
     assert_int_equal(config->rework_limit, 3); /* J13 */
     assert_int_equal(config->context_searches, 3);
     assert_int_equal(config->context_threads, 5);
@@ -236,7 +235,6 @@ TEST(the_starter_works_and_says_the_truth_about_defaults)
     assert_int_equal(opened->watch_renewal_hours, defaults->watch_renewal_hours);
     assert_int_equal(opened->fallback_interval_minutes, defaults->fallback_interval_minutes);
     assert_int_equal(opened->full_sync_interval_hours, defaults->full_sync_interval_hours);
-    assert_int_equal(opened->purge_after_days, defaults->purge_after_days);
     assert_int_equal(opened->rework_limit, defaults->rework_limit);
     assert_int_equal(opened->draft_max_tokens, defaults->draft_max_tokens);
     assert_int_equal(opened->context_searches, defaults->context_searches);
