@@ -115,7 +115,7 @@ class Fleet:
         return [self.stage.tidemark, "--home", home or self.stage.home, "--ledger", self.url, *arguments]
 
     def ask(self):
-        return self.stage.start(self.command("assistant", "sync", home=self.stage.path("elsewhere")), "asking")
+        return self.stage.start(self.command("assistant", "sync", home=self.homes[1 - self.armed]), "asking")
 
     def start(self, env):
         self.armed = 1 - self.armed
@@ -125,7 +125,9 @@ class Fleet:
                 self.workers[i].wait(60)
             if self.workers[i] is None or self.workers[i].poll() is not None:
                 self.workers[i] = self.stage.start(self.command("worker", home=home), f"worker{i}", env if i == self.armed else None)
-        return True
+        for i in (0, 1):
+            until(lambda i=i: "joined" in self.stage.read(f"worker{i}.log") or self.workers[i].poll() is not None, "a worker joins")
+        return not self.died()
 
     def died(self):
         return self.workers[self.armed].poll() is not None
@@ -176,10 +178,11 @@ class Campaign:
         self.ledger.prepare()
         with open(stage.path("key"), "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(KEY + "\n")
-        for home in self.ledger.homes:  # each has its own keys
-            self.run("account", "add", "gmail", USER, "--endpoint", stage.origin, "--bearer", "tok", home=home)
-            self.run("account", "add", "chat", "model", "--key-file", stage.path("key"), "--model", "tide-good", "--fast-model", "tide-fast",
-                     "--endpoint", stage.origin, home=home)
+        # With two homes, the mailbox belongs to one and the model to the other: each waits for the other.
+        self.run("account", "add", "gmail", USER, "--endpoint", stage.origin, "--bearer", "tok")
+        self.run("account", "add", "chat", "model", "--key-file", stage.path("key"), "--model", "tide-good", "--fast-model", "tide-fast",
+                 "--endpoint", stage.origin, home=self.ledger.homes[-1])
+        for home in self.ledger.homes:
             with open(os.path.join(home, "assistant.yaml"), "w", encoding="utf-8") as file:
                 file.write("models: {fast: tide-fast, better: tide-good}\ndrafts: {context_searches: 1}\nbudget: {tokens_per_day: 0}\n" + AGENTS)
         self.run("assistant", "onboard", USER)
