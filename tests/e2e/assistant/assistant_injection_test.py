@@ -230,7 +230,7 @@ class Test:
                                     ("labels of the user", labeled, 3)):
             self.expect(number >= least, f"only {number} {what}")
         print(f"{len(self.mails)} mails with orders, {obeyed} answers that obeyed, {sum(drafts.values())} drafts, {sent} replies, "
-              f"{labeled} labels, all in their own threads")
+              f"{labeled} labels, in {len(changed)} threads")
 
     def labels_of(self, thread):
         return {self.labels.get(label) for one in self.gmail(f"threads/{thread}?format=minimal")["messages"]

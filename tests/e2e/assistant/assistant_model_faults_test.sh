@@ -8,6 +8,7 @@ serve --quota off --mailbox "$user=0" --token "tok=$user"
 # Pauses and paces are not what is tried here.
 export TIDEMARK_RETRY_BACKOFF_START=20ms TIDEMARK_CHAT_SILENCE=1s
 export TIDEMARK_GOVERNOR_DEFAULT_RATE_START=1000 TIDEMARK_GOVERNOR_DEFAULT_RATE_MIN=1000 TIDEMARK_GOVERNOR_DEFAULT_RATE_MAX=1000
+export TIDEMARK_BREAKER_PAUSE_FIRST=20ms TIDEMARK_BREAKER_PAUSE_MAX=100ms
 t() { timeout 200 "$tidemark" --home "$dir/home" "$@"; }
 sign_in
 add_chat
