@@ -57,7 +57,9 @@ class File:
         return [self.stage.tidemark, "--home", home or self.stage.home, *arguments]
 
     def ask(self):
-        return self.stage.start(self.command("assistant", "sync"), "asking")
+        """Nobody asks: serve looks for mail when it starts.  A command would take the home over from a process that died, and be
+        one more that is killed."""
+        return None
 
     def start(self, env):
         """False: it ended before it served."""
@@ -248,12 +250,12 @@ class Campaign:
         asking = self.ledger.ask()
         try:
             while not self.ledger.died():
-                if asking.poll() not in (None, 0):  # it noticed before us
-                    until(self.ledger.died, "serve ended: " + self.stage.read("asking.log"), 20)
-                    break
+                asked = 0 if asking is None else asking.poll()
+                if asked not in (None, 0):
+                    raise Failed("assistant sync: " + self.stage.read("asking.log"))
                 if after_s is not None and time.monotonic() - began >= after_s:
                     self.ledger.kill()
-                elif asking.poll() == 0 and self.rests(wanted):
+                elif asked == 0 and self.rests(wanted):
                     if at == 0 and after_s is None:
                         self.ledger.rest()
                     else:
@@ -264,7 +266,7 @@ class Campaign:
                     raise Failed(f"it does not come to rest: {self.open_jobs()}, {self.ledger.log()}")
                 time.sleep(0.02)
         finally:
-            if asking.poll() is None:  # else it would do the work itself
+            if asking is not None and asking.poll() is None:
                 asking.kill()
                 asking.wait()
         return self.ended()
