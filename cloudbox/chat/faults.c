@@ -53,9 +53,11 @@ void box_chat_spoil_said(struct box_call *call, struct box_talk *talk, struct bo
                          struct box_writing *writing)
 {
     struct box_faults *faults = box_cloud_faults(call->cloud);
-    if (box_faults_strikes(faults, call, "huge"))
+    if (box_faults_strikes(faults, call, "huge")) {
+        talk->tokens_max = 0; /* whatever limit was asked for */
         while (said->text.bytes < HUGE_BYTES)
             box_add_cstr(&said->text, "All work and no play makes Jack a dull boy. ");
+    }
     if (talk->tools_count > 0 && box_faults_strikes(faults, call, "wrong-tool")) {
         if (said->calls_count == 0)
             said->calls[said->calls_count++].arguments = json_object();

@@ -57,7 +57,9 @@ class File:
         return [self.stage.tidemark, "--home", home or self.stage.home, *arguments]
 
     def ask(self):
-        return self.stage.start(self.command("assistant", "sync"), "asking")
+        """Nobody asks: serve looks for mail when it starts.  A command would take the home over from a process that died, and be
+        one more that is killed."""
+        return None
 
     def start(self, env):
         """False: it ended before it served."""
@@ -115,7 +117,7 @@ class Fleet:
         return [self.stage.tidemark, "--home", home or self.stage.home, "--ledger", self.url, *arguments]
 
     def ask(self):
-        return self.stage.start(self.command("assistant", "sync", home=self.stage.path("elsewhere")), "asking")
+        return self.stage.start(self.command("assistant", "sync", home=self.homes[1 - self.armed]), "asking")
 
     def start(self, env):
         self.armed = 1 - self.armed
@@ -125,7 +127,9 @@ class Fleet:
                 self.workers[i].wait(60)
             if self.workers[i] is None or self.workers[i].poll() is not None:
                 self.workers[i] = self.stage.start(self.command("worker", home=home), f"worker{i}", env if i == self.armed else None)
-        return True
+        for i in (0, 1):
+            until(lambda i=i: "joined" in self.stage.read(f"worker{i}.log") or self.workers[i].poll() is not None, "a worker joins")
+        return not self.died()
 
     def died(self):
         return self.workers[self.armed].poll() is not None
@@ -176,10 +180,11 @@ class Campaign:
         self.ledger.prepare()
         with open(stage.path("key"), "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(KEY + "\n")
-        for home in self.ledger.homes:  # each has its own keys
-            self.run("account", "add", "gmail", USER, "--endpoint", stage.origin, "--bearer", "tok", home=home)
-            self.run("account", "add", "chat", "model", "--key-file", stage.path("key"), "--model", "tide-good", "--fast-model", "tide-fast",
-                     "--endpoint", stage.origin, home=home)
+        # With two homes, the mailbox belongs to one and the model to the other: each waits for the other.
+        self.run("account", "add", "gmail", USER, "--endpoint", stage.origin, "--bearer", "tok")
+        self.run("account", "add", "chat", "model", "--key-file", stage.path("key"), "--model", "tide-good", "--fast-model", "tide-fast",
+                 "--endpoint", stage.origin, home=self.ledger.homes[-1])
+        for home in self.ledger.homes:
             with open(os.path.join(home, "assistant.yaml"), "w", encoding="utf-8") as file:
                 file.write("models: {fast: tide-fast, better: tide-good}\ndrafts: {context_searches: 1}\nbudget: {tokens_per_day: 0}\n" + AGENTS)
         self.run("assistant", "onboard", USER)
@@ -245,12 +250,12 @@ class Campaign:
         asking = self.ledger.ask()
         try:
             while not self.ledger.died():
-                if asking.poll() not in (None, 0):  # it noticed before us
-                    until(self.ledger.died, "serve ended: " + self.stage.read("asking.log"), 20)
-                    break
+                asked = 0 if asking is None else asking.poll()
+                if asked not in (None, 0):
+                    raise Failed("assistant sync: " + self.stage.read("asking.log"))
                 if after_s is not None and time.monotonic() - began >= after_s:
                     self.ledger.kill()
-                elif asking.poll() == 0 and self.rests(wanted):
+                elif asked == 0 and self.rests(wanted):
                     if at == 0 and after_s is None:
                         self.ledger.rest()
                     else:
@@ -261,7 +266,7 @@ class Campaign:
                     raise Failed(f"it does not come to rest: {self.open_jobs()}, {self.ledger.log()}")
                 time.sleep(0.02)
         finally:
-            if asking.poll() is None:  # else it would do the work itself
+            if asking is not None and asking.poll() is None:
                 asking.kill()
                 asking.wait()
         return self.ended()
