@@ -27,6 +27,9 @@ struct assisted {
 void assisted_make(struct assisted *stage, const char *argv0); /* onboarded; it serves */
 void assisted_remove(struct assisted *stage);                  /* its serve was stopped */
 
+/* Anew on new connections: a server closes those that are idle for long. */
+void assisted_again(struct assisted *stage);
+
 /* Runs a command on the home; the words end with NULL. */
 struct cost assisted_run(const struct assisted *stage, const char *const *words);
 #define ASSISTED_RUN(stage, ...) assisted_run(stage, (const char *const[]){__VA_ARGS__, NULL})
