@@ -29,10 +29,14 @@ intervals=$(state "SELECT group_concat(name || '=' || (period / 60000), ' ') FRO
 [ "$intervals" = 'assistant.fallback=7 assistant.full=180 assistant.watch=1440' ] || fail "intervals: $intervals"
 
 # ---- by request
+request() {
+    [ "$(ask_page -o /dev/null -H "Authorization: Bearer $key" -H 'Content-Type: application/json' -d "{\"account\":\"$user\"}" "$page/api/sync")" = 202 ] ||
+        fail "by request"
+}
 ends 0 token add program --scope work
 key=$(cat "$dir/out")
 arrive 'Dinner' 'Or shall we meet on Friday evening?'
-[ "$(ask_page -o /dev/null -H "Authorization: Bearer $key" -H "Content-Type: application/json" -d "{\"account\":\"$user\"}" "$page/api/sync")" = 202 ] || fail "by request"
+request
 until_true 60 has_drafts 2 || fail "not synced by request: $(t jobs list)"
 stop_serve 0
 
@@ -56,8 +60,9 @@ until_true 60 has_drafts 3 || fail "no push: $(t jobs list; cat "$dir/serve.log"
 cp "$yaml" "$dir/good.yaml"
 sed -i 's/full_sync_days: 60/full_sync_dayz: 60/' "$yaml"
 arrive 'Tea' 'Could we meet on Friday for tea?'
-ends 0 assistant sync --wait
-[ "$(drafts)" = 4 ] || fail "the good configuration is lost: $(drafts) drafts"
+request
+until_true 60 has_drafts 4 || fail "the good configuration is lost: $(drafts) drafts"
+ends 1 assistant sync # what a user begins is refused, with the line
 until_true 60 alerted assistant_config || fail "no alert: $(t alerts)"
 ends 0 assistant status
 grep -q 'full_sync_dayz' "$dir/out" || fail "status does not say it: $(cat "$dir/out")"

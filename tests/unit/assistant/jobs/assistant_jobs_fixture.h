@@ -47,7 +47,7 @@ struct fixture {
     char prompt[64 << 10]; /* of the last question; of agents the conversation */
     void (*during)(struct fixture *f, const char *kind); /* while the model thinks */
 
-    bool may_die;    /* failures of a life are not the test's */
+    bool may_die; /* failures of a life are not the test's */
     unsigned delivered;
     char thread[64]; /* of the last delivery */
     char message[64];
