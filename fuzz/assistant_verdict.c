@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     tide_error err = {TIDE_OK, 0, ""};
     const tide_status rc = tide_verdict_read(answer, styles, 2, &verdict, &err);
     if (rc == TIDE_OK) {
-        TIDE_ASSERT((unsigned)verdict.category < TIDE_CATEGORIES);
+        TIDE_ASSERT(verdict.category > TIDE_ASSISTANT_NO_CATEGORY);
+        TIDE_ASSERT(verdict.category < TIDE_ASSISTANT_CATEGORIES);
         TIDE_ASSERT((unsigned)verdict.confidence <= TIDE_CONFIDENCE_HIGH);
         TIDE_ASSERT(verdict.style >= TIDE_STYLE_NONE && verdict.style < 2);
         check_line(verdict.language, TIDE_LANGUAGE_BYTES_MAX);

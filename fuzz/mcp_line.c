@@ -17,8 +17,8 @@ static const struct tide_tool_argument arguments[] = {
     {"loud", TIDE_TOOL_FLAG, false, 0, 0, NULL, "Whether loud."},
     {NULL, TIDE_TOOL_TEXT, false, 0, 0, NULL, NULL},
 };
-static const struct tide_assistant_tool say = {"say", "Say", "Says.", arguments, "{}", run_never};
-static const struct tide_assistant_tool *const tools[] = {&say, NULL};
+static const struct tide_tool say = {"say", "Say", "Says.", arguments, "{}", run_never};
+static const struct tide_tool *const tools[] = {&say, NULL};
 
 static void reply_check(const tide_buf *reply)
 {

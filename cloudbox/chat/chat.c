@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cloudbox/chat/faults.h"
 #include "cloudbox/chat/keys.h"
+#include "cloudbox/chat/obey.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -61,8 +62,10 @@ tide_status box_chat_add_fixture(struct box_chat_state *chat, const json_t *fixt
     const json_t *arguments = json_object_get(tool, "arguments");
     if (!json_is_string(json_object_get(fixture, "contains")))
         return tide_error_set(err, TIDE_INVALID, "a fixture needs a text in \"contains\"");
-    if (tool == NULL && !json_is_string(json_object_get(fixture, "reply")))
-        return tide_error_set(err, TIDE_INVALID, "a fixture needs \"reply\" or \"tool\"");
+    if (tool == NULL && !json_is_string(json_object_get(fixture, "reply")) &&
+        !json_is_true(json_object_get(fixture, "obeys")))
+        return tide_error_set(err, TIDE_INVALID,
+                              "a fixture needs \"reply\", \"tool\" or \"obeys\"");
     if (tool != NULL && (!json_is_string(json_object_get(tool, "name")) ||
                          (arguments != NULL && !json_is_object(arguments))))
         return tide_error_set(err, TIDE_INVALID,
@@ -179,7 +182,7 @@ tide_text box_piece(tide_text *rest)
 
 /* Whether a fixture speaks: its tool first, its reply once the tool has answered. */
 static bool answer_fixture(const struct box_chat_state *chat, const struct box_talk *talk,
-                           struct box_said *said)
+                           struct box_said *said, bool *obeyed_out)
 {
     const tide_text all = chat->fixtures_count == 0 ? TIDE_TEXT_NONE : box_talk_text(talk);
     for (size_t i = 0; i < chat->fixtures_count; i++) {
@@ -187,6 +190,9 @@ static bool answer_fixture(const struct box_chat_state *chat, const struct box_t
         const tide_text piece = box_json_borrow(json_object_get(fixture, "contains"));
         if (all.bytes == 0 || memmem(all.data, all.bytes, piece.data, piece.bytes) == NULL)
             continue;
+        *obeyed_out = json_is_true(json_object_get(fixture, "obeys")) && box_model_obey(talk, said);
+        if (*obeyed_out)
+            return true;
         const json_t *tool = json_object_get(fixture, "tool");
         const tide_text name = box_json_borrow(json_object_get(tool, "name"));
         bool called = false;
@@ -251,7 +257,8 @@ static void answer(struct box_call *call, const struct box_dialect *dialect, con
         talk.stream = false;
     struct box_said said;
     box_said_init(&said);
-    if (!answer_fixture(chat, &talk, &said))
+    bool obeyed = false;
+    if (!answer_fixture(chat, &talk, &said, &obeyed))
         box_model_answer(&talk, &said);
     box_chat_spoil_said(call, &talk, &said, &writing);
     box_model_limit(&talk, &said);
@@ -262,6 +269,8 @@ static void answer(struct box_call *call, const struct box_dialect *dialect, con
     box_answer_header(call->answer, dialect->id_header, id);
     box_keys_answered(&chat->keys, key_number(call), request_of(call),
                       box_tokens(talk.prompt_bytes), box_tokens(box_said_bytes(&said)));
+    if (obeyed)
+        box_keys_obeyed(&chat->keys, key_number(call));
     box_said_done(&said);
     box_chat_spoil_written(call, dialect, talk.stream);
 }

@@ -31,9 +31,10 @@
 
 extern const struct box_service box_chat;
 struct box_chat_state *box_cloud_chat(box_cloud *cloud);
-/* {"contains":"text","reply":"...", "tool":{"name","arguments"}}: for requests in
+/* {"contains":"text","reply":"...", "tool":{"name","arguments"}, "obeys":true}: for requests in
  * which the text was said, by any side; the first that fits wins.  A tool is
- * called only until its result is in the conversation; then the reply follows. */
+ * called only until its result is in the conversation; then the reply follows.  One that obeys does
+ * what the conversation orders (obey.h), as long as there are orders. */
 tide_status box_chat_add_fixture(struct box_chat_state *chat, const json_t *fixture,
                                  tide_error *err);
 void box_chat_clear_fixtures(struct box_chat_state *chat);

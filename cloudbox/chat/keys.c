@@ -56,13 +56,21 @@ void box_keys_answered(struct box_keys *keys, uint32_t number, uint64_t request,
     key->answered++;
     key->in_tokens += in_tokens;
     key->out_tokens += out_tokens;
-    if (keys->requests.count < BOX_KEYS_REQUESTS_MAX) /* BKEY1 */
-        TIDE_ASSERT(tide_map_put(&keys->requests, request_key(number, request), 1));
+    uint32_t before = 0;
+    const bool known = tide_map_get(&keys->requests, request_key(number, request), &before);
+    if (known || keys->requests.count < BOX_KEYS_REQUESTS_MAX) /* BKEY1 */
+        TIDE_ASSERT(tide_map_put(&keys->requests, request_key(number, request), before + 1));
+    key->most = before >= key->most ? before + 1 : key->most;
 }
 
 void box_keys_billed(struct box_keys *keys, uint32_t number)
 {
     keys->keys[number - 1].billed = true;
+}
+
+void box_keys_obeyed(struct box_keys *keys, uint32_t number)
+{
+    keys->keys[number - 1].obeyed++;
 }
 
 json_t *box_keys_json(const struct box_keys *keys)
@@ -75,8 +83,9 @@ json_t *box_keys_json(const struct box_keys *keys)
         if (i == BOX_KEYS_MAX && key->answered == 0)
             continue;
         json_t *object = json_pack(
-            "{s:I,s:I,s:I,s:I,s:I}", "answered", (json_int_t)key->answered, "repeated",
-            (json_int_t)key->repeated, "after_billing", (json_int_t)key->after_billing, "in_tokens",
+            "{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "answered", (json_int_t)key->answered, "repeated",
+            (json_int_t)key->repeated, "most", (json_int_t)key->most, "obeyed",
+            (json_int_t)key->obeyed, "after_billing", (json_int_t)key->after_billing, "in_tokens",
             (json_int_t)key->in_tokens, "out_tokens", (json_int_t)key->out_tokens);
         json_object_set_new(all, key->name, object);
     }

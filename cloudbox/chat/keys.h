@@ -25,6 +25,8 @@ struct box_key {
     char name[BOX_KEY_BYTES_MAX + 1];
     uint64_t answered;
     uint64_t repeated; /* requests that had been answered before */
+    uint64_t most;     /* answers to one request */
+    uint64_t obeyed;   /* answers that did what a text ordered (obey.h) */
     uint64_t after_billing;
     bool billed; /* it was refused for money */
     uint64_t in_tokens, out_tokens;
@@ -34,7 +36,7 @@ struct box_keys {
     struct box_key keys[BOX_KEYS_MAX + 1]; /* the last: all others, and calls without one */
     size_t count;
     tide_map numbers;  /* hash of a key -> its index */
-    tide_map requests; /* hash of a key and a body that was answered */
+    tide_map requests; /* hash of a key and a body that was answered -> how often */
 };
 
 void box_keys_init(struct box_keys *keys);
@@ -46,7 +48,9 @@ void box_keys_asked(struct box_keys *keys, uint32_t number, uint64_t request);
 void box_keys_answered(struct box_keys *keys, uint32_t number, uint64_t request, uint64_t in_tokens,
                        uint64_t out_tokens);
 void box_keys_billed(struct box_keys *keys, uint32_t number);
-/* {"KEY": {"answered", "repeated", "after_billing", "in_tokens", "out_tokens"}}; the caller's. */
+void box_keys_obeyed(struct box_keys *keys, uint32_t number);
+/* {"KEY": {"answered", "repeated", "most", "obeyed", "after_billing", "in_tokens", "out_tokens"}}; the
+ * caller's. */
 json_t *box_keys_json(const struct box_keys *keys);
 
 #endif

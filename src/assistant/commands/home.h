@@ -47,6 +47,10 @@ tide_status cli_assistant_sync_check(struct cli *cli); /* struct tide_action.che
 tide_status cli_assistant_status(struct cli *cli);
 tide_status cli_assistant_show(struct cli *cli);
 tide_status cli_assistant_explain(struct cli *cli);
+tide_status cli_assistant_users(struct cli *cli);
+tide_status cli_assistant_events(struct cli *cli);
+tide_status cli_assistant_calls(struct cli *cli);
+tide_status cli_assistant_runs(struct cli *cli);
 tide_status cli_assistant_rules(struct cli *cli);
 tide_status cli_assistant_costs(struct cli *cli);
 

@@ -6,6 +6,7 @@
 #include "assistant/assistant.h"
 #include "assistant/budget/budget.h"
 #include "assistant/commands/home.h"
+#include "assistant/page/page.h"
 #include "cli/advice.h"
 #include "engine/tuning.h"
 #include "ledger/rows.h"
@@ -320,6 +321,8 @@ const struct tide_system tide_assistant_system = {
     .unit_json = "assistant_files",
     .commands = assistant_commands,
     .actions = actions,
+    .api = assistant_page_api,
+    .objects = assistant_page_objects,
     .advices = advices,
     .tables = tide_assistant_all_tables,
     .open = open_assistant,

@@ -24,6 +24,36 @@ static const struct cli_flag show_flags[] = {
     {"sender", "ADDRESS", "only threads whose last message is from this address"},
     {"limit", "N", "show at most N threads (default: 50)"},
     {"after", "PLACE", "continue behind a place that an earlier list named"},
+    {"order", "ORDER:newest oldest", "begin with the latest change (default) or the earliest"},
+    {NULL, NULL, NULL},
+};
+
+/* Those of all lists but the one of threads. */
+#define LOG_FLAGS                                                                                  \
+    {"account", "EMAIL", "only of this account"}, {"thread", "THREAD", "only of this thread"},     \
+        {"limit", "N", "show at most N (default: 50)"},                                            \
+        {"after", "ID", "continue behind the last one of an earlier list"},                        \
+    {                                                                                              \
+        "order", "ORDER:newest oldest", "begin with the newest (default) or the oldest"            \
+    }
+
+static const struct cli_flag events_flags[] = {
+    {"kind", "KIND", "only this kind, such as classified"},
+    LOG_FLAGS,
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag calls_flags[] = {
+    {"kind", "KIND:classify context draft agent", "only calls for this"},
+    {"state", "STATE:answered failed open", "only calls that ended so, or did not end yet"},
+    LOG_FLAGS,
+    {"bytes", "N", "of one call: show at most N bytes of each text (default: 262144)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag runs_flags[] = {
+    {"status", "STATUS:running done limit escalated failed", "only runs in this status"},
+    LOG_FLAGS,
     {NULL, NULL, NULL},
 };
 
@@ -52,6 +82,17 @@ const struct cli_command assistant_commands[] = {
     {"assistant", "explain", "THREAD", 1, 1, explain_flags,
      "Show all that happened to a thread: events, model calls, agents, drafts.",
      cli_assistant_explain},
+    {"assistant", "users", "[EMAIL]", 0, 1, NULL,
+     "List for whom the assistant works, with labels, settings and how far history was read.",
+     cli_assistant_users},
+    {"assistant", "events", "", 0, 0, events_flags,
+     "List what happened to threads: the audit of all that the assistant did.",
+     cli_assistant_events},
+    {"assistant", "calls", "[CALL]", 0, 1, calls_flags,
+     "List what chat models were asked; of one call show prompt and answer.", cli_assistant_calls},
+    {"assistant", "runs", "[RUN]", 0, 1, runs_flags,
+     "List the runs of agents; of one run show its tools and its last message.",
+     cli_assistant_runs},
     {"assistant", "rules", "test MESSAGE", 2, 2, NULL,
      "Show which rule decides on a message, and why; MESSAGE is a file, or - for standard input.",
      cli_assistant_rules},

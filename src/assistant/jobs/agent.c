@@ -599,8 +599,10 @@ static tide_status conclude(struct tide_agent_work *work, tide_error *err)
         return there;
     if (there == TIDE_OK)
         parts = tide_agent_message(work);
+    end.done = parts != NULL && !tide_gmail_thread_labeled(&task->thread, "INBOX") &&
+               tide_gmail_thread_labeled(&task->thread, task->labels.ids[TIDE_ASSISTANT_LABEL_DONE]);
     if (parts != NULL && task->email.status != TIDE_ASSISTANT_NO_STATUS &&
-        task->email.messages > messages_of(work))
+        tide_task_place(task, task->email.message_id) > tide_task_place(task, task->message_id))
         parts = NULL; /* AGJ9 */
     ending.look = end.look;
     detail_of(work, ending.detail);

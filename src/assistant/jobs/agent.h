@@ -24,7 +24,7 @@
  *   AGJ7  drafts and replies answer the message of the run, and only while it is the newest that
  *         another person sent.
  *   AGJ8  a run that fails or comes to a limit is a person's to look at, as one that escalates (J28).
- *   AGJ9  a record that knows more messages of the thread than the run is left alone.
+ *   AGJ9  a record that knows a later message of the thread than the run is left alone.
  */
 #ifndef TIDE_ASSISTANT_JOBS_AGENT_H
 #define TIDE_ASSISTANT_JOBS_AGENT_H

@@ -179,8 +179,11 @@ static tide_status ask(tide_assistant_jobs *jobs, tide_job *job, const json_t *p
         .json = json_is_true(json_object_get(payload, "json")),
         .tokens_max = (uint32_t)json_integer_value(json_object_get(payload, "tokens_max"))};
     tide_error wrong = {TIDE_OK, 0, ""};
+    /* A process that died during each call may have died of it. */
     const tide_status rc =
-        jobs->options.model(jobs->options.model_arg, job, &asked, &answer, &wrong);
+        tide_job_attempt(job) > TIDE_ASSISTANT_ATTEMPTS_MAX
+            ? tide_error_set(&wrong, TIDE_PERMANENT, "the process ended each time it was asked")
+            : jobs->options.model(jobs->options.model_arg, job, &asked, &answer, &wrong);
     if (rc != TIDE_OK && is_worth_another_try(job, rc)) {
         if (err != NULL)
             *err = wrong;

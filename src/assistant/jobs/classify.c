@@ -158,8 +158,7 @@ static void record_of(const struct classifying *self, const struct tide_decision
     copy(email->message_id, sizeof email->message_id, self->newest->message.id);
     copy(email->sender, sizeof email->sender, tide_letter_sender(&self->letter));
     copy(email->subject, sizeof email->subject, self->letter.subject);
-    email->category =
-        tide_assistant_category_of(tide_text_of(tide_category_name(decision->category)));
+    email->category = decision->category;
     copy(email->confidence, sizeof email->confidence,
          tide_text_of(tide_confidence_name(decision->confidence)));
     copy(email->language, sizeof email->language, tide_text_of(decision->language));
@@ -176,10 +175,8 @@ static tide_status conclude(struct classifying *self, const struct tide_decision
 {
     struct tide_task *task = &self->task;
     const struct tide_assistant_facts facts = tide_task_facts(task);
-    const tide_assistant_category category =
-        tide_assistant_category_of(tide_text_of(tide_category_name(decision->category)));
     const struct tide_assistant_plan plan =
-        tide_assistant_plan_classified(self->round, &facts, category);
+        tide_assistant_plan_classified(self->round, &facts, decision->category);
     struct tide_assistant_email email;
     struct tide_carry carry = {.task = task, .plan = &plan, .put = &email};
     static const char *const stale[] = {"action", "stale", NULL};

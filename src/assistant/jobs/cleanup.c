@@ -1,4 +1,4 @@
-/* cleanup.c - assistant.cleanup {thread_id, action}: done, check_sent, stale (J12, J24). */
+/* cleanup.c - assistant.cleanup {thread_id, action}: done, check_sent, stale, left (J12, J24). */
 #include "assistant/jobs/inside.h"
 
 #include <string.h>
@@ -75,6 +75,17 @@ static tide_status check_sent(struct tide_task *task, tide_error *err)
     return tide_carry_out(&carry, err);
 }
 
+/* A draft whose job failed before its end was recorded.  One of a round that is in work is that
+ * round's, and so is one that lives. */
+static tide_status left(struct tide_task *task, tide_error *err)
+{
+    const bool in_work = task->email.status == TIDE_ASSISTANT_PENDING ||
+                         task->email.status == TIDE_ASSISTANT_REWORK_REQUESTED;
+    if (!in_work)
+        TIDE_TRY(tide_task_draft_forget(task, "", err));
+    return tide_task_trash_stale(task, err);
+}
+
 tide_status tide_assistant_cleanup_run(tide_job *job, void *context, tide_error *err)
 {
     struct tide_task task;
@@ -83,6 +94,7 @@ tide_status tide_assistant_cleanup_run(tide_job *job, void *context, tide_error 
     if (rc == TIDE_OK)
         rc = strcmp(action, "done") == 0         ? done(&task, err)
              : strcmp(action, "check_sent") == 0 ? check_sent(&task, err)
+             : strcmp(action, "left") == 0       ? left(&task, err)
              : strcmp(action, "stale") == 0
                  ? tide_task_trash_stale(&task, err)
                  : tide_error_set(err, TIDE_INVALID, "no such action: %.40s", action);

@@ -13,6 +13,7 @@
 #define M TIDE_WORK_MANUAL_DRAFT
 #define W TIDE_WORK_DRAFT
 #define A TIDE_WORK_AGENT
+#define L TIDE_WORK_LEFT
 
 /* Rows: what is seen; columns: none, pending, drafted, rework_requested, sent, skipped, archived. */
 static const unsigned char works[TIDE_SIGHTS][TIDE_ASSISTANT_STATUSES] = {
@@ -30,6 +31,8 @@ static const unsigned char works[TIDE_SIGHTS][TIDE_ASSISTANT_STATUSES] = {
     [TIDE_SIGHT_DRAFT_GAP] = {N, N, S, S, N, N, N},
     [TIDE_SIGHT_STUCK] = {N, W, N, W, N, N, N},
     [TIDE_SIGHT_RUN] = {A, A, A, A, A, A, A},
+    /* A round that is in work looks after it. */
+    [TIDE_SIGHT_LEFT] = {L, N, L, N, L, L, L},
 };
 
 tide_assistant_work tide_assistant_work_for(tide_assistant_sight sight,
@@ -53,6 +56,7 @@ tide_assistant_work tide_assistant_work_for(tide_assistant_sight sight,
 #undef M
 #undef W
 #undef A
+#undef L
 
 /* ---- labels ---- */
 
@@ -79,7 +83,8 @@ bool tide_assistant_classify_wanted(tide_assistant_round round,
 {
     if (facts->status == TIDE_ASSISTANT_NO_STATUS || round == TIDE_ROUND_FORCE)
         return true;
-    return round == TIDE_ROUND_RETRIAGE && facts->messages_now > facts->messages_stored;
+    return round == TIDE_ROUND_RETRIAGE &&
+           (facts->newer || facts->messages_now > facts->messages_stored);
 }
 
 struct tide_assistant_plan tide_assistant_plan_classified(tide_assistant_round round,
@@ -126,8 +131,14 @@ struct tide_assistant_plan tide_assistant_plan_manual(const struct tide_assistan
         return (struct tide_assistant_plan){.act = false};
     if (facts->status == TIDE_ASSISTANT_DRAFTED)
         return (struct tide_assistant_plan){.act = true, .take = TIDE_LABEL_BIT(NEEDS_RESPONSE)};
+    /* A Done that was carried out must not be seen again (J23); one that was not is the user's last
+     * word, perhaps. */
     return (struct tide_assistant_plan){
-        .act = true, .write = true, .status = TIDE_ASSISTANT_PENDING, .event = "manual_draft"};
+        .act = true,
+        .write = true,
+        .take = facts->status == TIDE_ASSISTANT_ARCHIVED ? TIDE_LABEL_BIT(DONE) : 0,
+        .status = TIDE_ASSISTANT_PENDING,
+        .event = "manual_draft"};
 }
 
 struct tide_assistant_plan tide_assistant_plan_drafted(const struct tide_assistant_facts *facts)
@@ -139,6 +150,15 @@ struct tide_assistant_plan tide_assistant_plan_drafted(const struct tide_assista
     plan.status = TIDE_ASSISTANT_DRAFTED;
     plan.event = "draft_created";
     return plan;
+}
+
+struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_facts *facts)
+{
+    return (struct tide_assistant_plan){.act = facts->status == TIDE_ASSISTANT_PENDING ||
+                                               facts->status == TIDE_ASSISTANT_REWORK_REQUESTED,
+                                        .status = TIDE_ASSISTANT_SKIPPED,
+                                        .draft_stale = true,
+                                        .event = "thread_gone"};
 }
 
 /* ---- rework ---- */
@@ -206,6 +226,10 @@ struct tide_assistant_plan tide_assistant_plan_agent(const struct tide_assistant
                                                      const struct tide_assistant_agent_end *agent)
 {
     struct tide_assistant_plan plan = {.act = true, .event = "classified"};
+    if (agent->done && !agent->look) { /* it stays as the user left it */
+        plan.status = TIDE_ASSISTANT_ARCHIVED;
+        return plan;
+    }
     only(&plan, agent->look      ? TIDE_LABEL_BIT(ACTION_REQUIRED)
                 : agent->drafted ? TIDE_LABEL_BIT(OUTBOX)
                 : agent->sent    ? 0

@@ -9,7 +9,7 @@
  * Invariants, of every plan:
  *   DCD1  after it a thread has at most one label of a category or Outbox: what it adds is one label,
  *         and what it takes are all others of these.
- *   DCD2  its status may follow the one the record has (store/status.h), or pending after it.
+ *   DCD2  its status may follow the one the record has (words/status.h), or pending after it.
  *   DCD3  a draft of ours that lives is made stale whenever the record leaves the statuses that have
  *         one for a new round, never before the new classification is known (J25).
  *   DCD4  a plan that was carried out gives, for the record it leaves, nothing to do or itself (J17).
@@ -17,7 +17,7 @@
 #ifndef TIDE_ASSISTANT_JOBS_DECIDE_H
 #define TIDE_ASSISTANT_JOBS_DECIDE_H
 
-#include "assistant/store/status.h"
+#include "assistant/words/status.h"
 
 #include <stdint.h>
 
@@ -37,19 +37,21 @@ typedef enum tide_assistant_sight {
     TIDE_SIGHT_DRAFT_GAP, /* a record with a draft, after an expired history id */
     TIDE_SIGHT_STUCK,     /* a record in work whose jobs ended without it: killed too often */
     TIDE_SIGHT_RUN,       /* an agent's run that did not end: the same */
+    TIDE_SIGHT_LEFT,      /* a draft that is stale or being made: the same */
     TIDE_SIGHTS,
 } tide_assistant_sight;
 
 typedef enum tide_assistant_work {
     TIDE_WORK_NONE,
     TIDE_WORK_CLASSIFY, /* a thread without a record: the router chooses the way (J8) */
-    TIDE_WORK_RETRIAGE, /* a thread with one, if it has more messages than stored (J16, J25) */
+    TIDE_WORK_RETRIAGE, /* a thread with one, if another message came (J16, J25) */
     TIDE_WORK_DONE,     /* cleanup {done} */
     TIDE_WORK_CHECK_SENT,
     TIDE_WORK_REWORK,
     TIDE_WORK_MANUAL_DRAFT,
     TIDE_WORK_DRAFT, /* the record becomes pending, if it is not */
     TIDE_WORK_AGENT, /* the run goes on */
+    TIDE_WORK_LEFT,  /* cleanup {left} */
     TIDE_WORKS,
 } tide_assistant_work;
 
@@ -65,11 +67,13 @@ struct tide_assistant_facts {
     tide_assistant_status status; /* NO_STATUS: there is no record */
     tide_assistant_category category;
     uint32_t messages_stored, messages_now; /* that are neither drafts nor in the trash */
+    bool newer; /* the newest that came is not the one of the record; counts alone do not tell, since
+                 * users delete messages */
     uint32_t reworks;
     bool draft; /* a draft of ours lives, as far as the record knows */
 };
 
-/* Bits of labels (store/status.h). */
+/* Bits of labels (words/status.h). */
 #define TIDE_LABEL_BIT(label) (1u << TIDE_ASSISTANT_LABEL_##label)
 
 struct tide_assistant_plan {
@@ -104,6 +108,9 @@ struct tide_assistant_plan tide_assistant_plan_manual(const struct tide_assistan
 /* After a draft was made, for a pending record: Needs Response becomes Outbox. */
 struct tide_assistant_plan tide_assistant_plan_drafted(const struct tide_assistant_facts *facts);
 
+/* A record in work whose thread has no message left: its round is over. */
+struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_facts *facts);
+
 /* J13, J26 */
 typedef enum tide_assistant_rework {
     TIDE_REWORK_NONE,  /* there is no draft to rework */
@@ -126,6 +133,7 @@ struct tide_assistant_agent_end {
     bool doubt;   /* one that it began may be there, and is not to be */
     bool sent;    /* it sent a reply, or may have */
     bool look;    /* a person must look: it escalated (J28), failed, or came to a limit */
+    bool done;    /* the user put Done on meanwhile, and that was carried out */
 };
 tide_assistant_category tide_assistant_agent_category(const struct tide_assistant_agent_end *agent);
 /* A status that may not follow the one of the record is reached by pending: a new round began. */

@@ -37,7 +37,8 @@ enum {
     TIDE_ASSISTANT_BUSY_MAX = 64,
     TIDE_ASSISTANT_BUSY_MS = 200,
     TIDE_ASSISTANT_SPECS_MAX = 4,
-    TIDE_ASSISTANT_ATTEMPTS_MAX = 3, /* J1 */
+    TIDE_ASSISTANT_ATTEMPTS_MAX = 3,      /* J1 */
+    TIDE_ASSISTANT_ASK_ATTEMPTS_MAX = 20, /* the model is asked in the first three */
 };
 
 struct tide_assistant_jobs {
@@ -93,6 +94,8 @@ tide_status tide_task_alone(struct tide_task *task, const char *what);
 const char *tide_task_text(const struct tide_task *task, const char *key);
 /* The whole thread, or its labels alone. */
 tide_status tide_task_thread(struct tide_task *task, bool full, tide_error *err);
+/* Where a message is in the thread that was read, from 1; 0: nowhere. */
+size_t tide_task_place(const struct tide_task *task, const char *message_id);
 struct tide_assistant_facts tide_task_facts(const struct tide_task *task);
 /* The newest message that another person sent; the newest of all when there is none; NULL: the thread
  * is empty. */
@@ -162,7 +165,7 @@ tide_status tide_task_draft(struct tide_task *task, const struct tide_letter *le
                             tide_text body, const char *own,
                             char token_out[TIDE_ASSISTANT_TOKEN_BYTES],
                             struct tide_gmail_draft *draft_out, tide_error *err);
-/* Trashes what an attempt with `own` may have made, if its end was not recorded. */
+/* Trashes what an attempt with `own` (NULL: of this job, "": any) may have made, if its end was not recorded. */
 tide_status tide_task_draft_forget(struct tide_task *task, const char *own, tide_error *err);
 /* Trashes the drafts of the thread that are stale. */
 tide_status tide_task_trash_stale(struct tide_task *task, tide_error *err);

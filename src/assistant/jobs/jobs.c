@@ -8,20 +8,23 @@
 static const struct {
     const char *name;
     tide_handler *handler;
+    uint16_t attempts_max; /* 0: TIDE_ASSISTANT_ATTEMPTS_MAX */
     bool dedupe_running;
 } kinds[TIDE_ASSISTANT_KINDS] = {
-    [TIDE_ASSISTANT_ONBOARD] = {"assistant.onboard", tide_assistant_onboard_run, false},
-    [TIDE_ASSISTANT_SYNC] = {"assistant.sync", tide_assistant_sync_run, false},
-    [TIDE_ASSISTANT_CLASSIFY] = {"assistant.classify", tide_assistant_classify_run, false},
-    [TIDE_ASSISTANT_DRAFT] = {"assistant.draft", tide_assistant_draft_run, false},
-    [TIDE_ASSISTANT_MANUAL_DRAFT] = {"assistant.manual_draft", tide_assistant_manual_run, false},
-    [TIDE_ASSISTANT_REWORK] = {"assistant.rework", tide_assistant_rework_run, false},
-    [TIDE_ASSISTANT_CLEANUP] = {"assistant.cleanup", tide_assistant_cleanup_run, false},
-    [TIDE_ASSISTANT_AGENT] = {"assistant.agent", tide_assistant_agent_run, false},
-    [TIDE_ASSISTANT_TICK] = {"assistant.tick", tide_assistant_tick_run, false},
-    [TIDE_ASSISTANT_WATCH] = {"assistant.watch", tide_assistant_watch_run, false},
-    /* One that runs will have the answer. */
-    [TIDE_ASSISTANT_ASK] = {"assistant.ask", tide_assistant_ask_run, true},
+    [TIDE_ASSISTANT_ONBOARD] = {"assistant.onboard", tide_assistant_onboard_run, 0, false},
+    [TIDE_ASSISTANT_SYNC] = {"assistant.sync", tide_assistant_sync_run, 0, false},
+    [TIDE_ASSISTANT_CLASSIFY] = {"assistant.classify", tide_assistant_classify_run, 0, false},
+    [TIDE_ASSISTANT_DRAFT] = {"assistant.draft", tide_assistant_draft_run, 0, false},
+    [TIDE_ASSISTANT_MANUAL_DRAFT] = {"assistant.manual_draft", tide_assistant_manual_run, 0, false},
+    [TIDE_ASSISTANT_REWORK] = {"assistant.rework", tide_assistant_rework_run, 0, false},
+    [TIDE_ASSISTANT_CLEANUP] = {"assistant.cleanup", tide_assistant_cleanup_run, 0, false},
+    [TIDE_ASSISTANT_AGENT] = {"assistant.agent", tide_assistant_agent_run, 0, false},
+    [TIDE_ASSISTANT_TICK] = {"assistant.tick", tide_assistant_tick_run, 0, false},
+    [TIDE_ASSISTANT_WATCH] = {"assistant.watch", tide_assistant_watch_run, 0, false},
+    /* One that runs will have the answer.  Jobs wait behind it, so it must not fail: after as many
+     * attempts as others have it only writes down that there is no answer. */
+    [TIDE_ASSISTANT_ASK] = {"assistant.ask", tide_assistant_ask_run,
+                            TIDE_ASSISTANT_ASK_ATTEMPTS_MAX, true},
 };
 
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
@@ -50,7 +53,9 @@ tide_status tide_assistant_jobs_open(const struct tide_assistant_jobs_options *o
         const struct tide_kind kind = {.name = kinds[i].name,
                                        .handler = kinds[i].handler,
                                        .context = jobs,
-                                       .attempts_max = TIDE_ASSISTANT_ATTEMPTS_MAX,
+                                       .attempts_max = kinds[i].attempts_max > 0
+                                                           ? kinds[i].attempts_max
+                                                           : TIDE_ASSISTANT_ATTEMPTS_MAX,
                                        .dedupe_running = kinds[i].dedupe_running};
         rc = tide_engine_kind(options->engine, &kind, &jobs->kinds[i], err);
     }

@@ -110,9 +110,19 @@ static tide_status write_stale(tide_transaction *transaction, void *arg, tide_er
                                       drafting->task->thread_id, err);
 }
 
+/* How tokens of the job begin. */
+static const char *by_job(const struct tide_task *task, char own[24])
+{
+    (void)snprintf(own, 24, "j%" PRIx64 "-", tide_job_id(task->job));
+    return own;
+}
+
 tide_status tide_task_draft_forget(struct tide_task *task, const char *own, tide_error *err)
 {
     tide_engine *engine = task->jobs->options.engine;
+    char jobs_own[24];
+    if (own == NULL)
+        own = by_job(task, jobs_own);
     struct drafting drafting = {.task = task, .state = TIDE_ASSISTANT_DRAFT_MAKING};
     TIDE_TRY(tide_transact(engine, read_draft, &drafting, err));
     if (!drafting.found || strncmp(drafting.draft.token, own, strlen(own)) != 0)
@@ -129,10 +139,10 @@ tide_status tide_task_draft(struct tide_task *task, const struct tide_letter *le
 {
     const tide_text thread_id = tide_text_of(task->thread_id);
     tide_auto_buf raw = tide_buf_in(task->jobs->mem, TIDE_GMAIL_DRAFT_BYTES_MAX);
-    char by_job[24];
+    char jobs_own[24];
     bool again = false;
-    (void)snprintf(by_job, sizeof by_job, "j%" PRIx64 "-", tide_job_id(task->job));
-    TIDE_TRY(token_of(task, own != NULL ? own : by_job, token_out, &again, err));
+    TIDE_TRY(
+        token_of(task, own != NULL ? own : by_job(task, jobs_own), token_out, &again, err));
     TIDE_TRY(tide_task_trash_stale(task, err)); /* before there are two */
     if (again) {
         TIDE_SEEN("assistant: a draft was perhaps made before a crash");

@@ -74,6 +74,7 @@ static const struct {
     [TIDE_WORK_MANUAL_DRAFT] = {TIDE_ASSISTANT_MANUAL_DRAFT, NULL, NULL, "manual"},
     [TIDE_WORK_DRAFT] = {TIDE_ASSISTANT_DRAFT, NULL, NULL, "draft"},
     [TIDE_WORK_AGENT] = {TIDE_ASSISTANT_AGENT, NULL, NULL, "agent"},
+    [TIDE_WORK_LEFT] = {TIDE_ASSISTANT_CLEANUP, "action", "left", "left"},
 };
 
 static tide_status enqueue(tide_transaction *transaction, const struct tide_task *task,

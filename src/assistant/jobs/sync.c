@@ -285,15 +285,31 @@ static tide_status read_open_runs(tide_transaction *transaction, void *arg, tide
     return records->rc;
 }
 
-/* Records and runs that are in work since before the last full sync: their jobs may have failed, killed as
- * often as a job is tried.  A job that waits for the model is known by its question. */
+static void see_left(const char *thread_id, void *arg)
+{
+    see_open_run(thread_id, "", arg);
+}
+
+static tide_status read_left(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct records *records = arg;
+    TIDE_TRY(tide_assistant_drafts_left(tide_transaction_rows(transaction),
+                                        records->self->task.account, records->until_ms,
+                                        TIDE_ASSISTANT_PAGE_MAX, see_left, records, err));
+    return records->rc;
+}
+
+/* Records, runs and drafts that are in work since before the last full sync: their jobs may have failed,
+ * killed as often as a job is tried.  A job that waits for the model is known by its question. */
 static tide_status list_stuck(struct syncing *self, tide_error *err)
 {
     const uint64_t interval_ms =
         (uint64_t)self->task.terms.config->full_sync_interval_hours * 3600000;
     const uint64_t until_ms = self->task.now_ms > interval_ms ? self->task.now_ms - interval_ms : 0;
     struct records runs = {.self = self, .sight = TIDE_SIGHT_RUN, .until_ms = until_ms};
+    struct records left = {.self = self, .sight = TIDE_SIGHT_LEFT, .until_ms = until_ms};
     TIDE_TRY(tide_transact(self->task.jobs->options.engine, read_open_runs, &runs, err));
+    TIDE_TRY(tide_transact(self->task.jobs->options.engine, read_left, &left, err));
     TIDE_TRY(list_records(self, TIDE_SIGHT_STUCK, TIDE_ASSISTANT_PENDING, until_ms, err));
     return list_records(self, TIDE_SIGHT_STUCK, TIDE_ASSISTANT_REWORK_REQUESTED, until_ms, err);
 }

@@ -142,6 +142,26 @@ tide_status tide_task_thread(struct tide_task *task, bool full, tide_error *err)
                 : tide_gmail_thread_look(task->gmail, task->job, id, headers, &task->thread, err);
 }
 
+size_t tide_task_place(const struct tide_task *task, const char *message_id)
+{
+    for (size_t i = 0; i < task->thread.count; i++)
+        if (tide_text_equal(task->thread.messages[i].message.id, tide_text_of(message_id)))
+            return i + 1;
+    return 0;
+}
+
+/* The record's message may be deleted: then the job says which one came. */
+static bool is_newer(const struct tide_task *task)
+{
+    const struct tide_gmail_parts *newest = tide_task_newest(task);
+    if (newest == NULL || tide_gmail_parts_labeled(newest, "SENT") ||
+        task->email.message_id[0] == '\0')
+        return false;
+    const size_t known = tide_task_place(task, task->email.message_id);
+    return known > 0 ? known < (size_t)(newest - task->thread.messages) + 1
+                     : tide_text_equal(newest->message.id, tide_text_of(task->message_id));
+}
+
 struct tide_assistant_facts tide_task_facts(const struct tide_task *task)
 {
     return (struct tide_assistant_facts){
@@ -149,6 +169,7 @@ struct tide_assistant_facts tide_task_facts(const struct tide_task *task)
         .category = task->email.category,
         .messages_stored = task->email.messages,
         .messages_now = (uint32_t)tide_gmail_thread_letters(&task->thread),
+        .newer = is_newer(task),
         .reworks = task->email.reworks,
         .draft = task->email.draft_id[0] != '\0',
     };

@@ -272,8 +272,8 @@ static tide_status related_read(struct writing *self, tide_error *err)
 static tide_status manual_begin(struct writing *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
-    const struct tide_assistant_plan plan = {
-        .act = true, .status = TIDE_ASSISTANT_PENDING, .event = "manual_draft"};
+    const struct tide_assistant_facts facts = tide_task_facts(task);
+    const struct tide_assistant_plan plan = tide_assistant_plan_manual(&facts);
     struct tide_assistant_email email = task->email;
     email.account = task->account;
     (void)snprintf(email.thread_id, sizeof email.thread_id, "%s", task->thread_id);
@@ -289,6 +289,7 @@ static tide_status manual_begin(struct writing *self, tide_error *err)
     email.messages = (uint32_t)tide_gmail_thread_letters(&task->thread);
     email.updated_ms = task->now_ms;
     struct tide_carry carry = {.task = task, .plan = &plan, .put = &email};
+    TIDE_TRY(tide_carry_labels(task, &plan, err));
     TIDE_TRY(tide_carry_out(&carry, err));
     task->email = email;
     return TIDE_OK;
@@ -475,8 +476,9 @@ static tide_status make(struct writing *self, tide_error *err)
     const struct tide_assistant_facts facts = tide_task_facts(task);
     const struct tide_assistant_plan plan =
         rework ? tide_assistant_plan_reworked(&facts, limit) : tide_assistant_plan_drafted(&facts);
+    /* The user, or another message, was faster than an attempt that failed behind its draft. */
     if (!plan.act)
-        return TIDE_OK;
+        return tide_task_draft_forget(task, NULL, err);
     TIDE_TRY(look(self, err));
     if (strcmp(task->message_id, self->newest->message.id.data) != 0)
         return begin_again(self, err);
@@ -495,6 +497,24 @@ static tide_status make(struct writing *self, tide_error *err)
 
 /* ---- the handlers ---- */
 
+/* The user deleted the thread: nothing is left to answer, and no full sync is to try again. */
+static tide_status gone(struct writing *self, tide_error *err)
+{
+    static const char *const stale[] = {"action", "stale", NULL};
+    const struct tide_assistant_facts facts = tide_task_facts(&self->task);
+    const struct tide_assistant_plan plan = tide_assistant_plan_gone(&facts);
+    struct tide_carry carry = {.task = &self->task, .plan = &plan};
+    if (!plan.act)
+        return TIDE_OK;
+    char dedupe[TIDE_ASSISTANT_KEY_BYTES];
+    (void)snprintf(dedupe, sizeof dedupe, "stale/%s", self->task.thread_id);
+    tide_status rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
+    if (rc == TIDE_OK)
+        rc = tide_carry_out(&carry, err);
+    tide_carry_done(&carry);
+    return rc;
+}
+
 static tide_status run(tide_job *job, void *context, tide_assistant_kind kind, tide_error *err)
 {
     struct writing self;
@@ -508,6 +528,8 @@ static tide_status run(tide_job *job, void *context, tide_assistant_kind kind, t
         rc = strcmp(step, "write") == 0  ? write_step(&self, err)
              : strcmp(step, "make") == 0 ? make(&self, err)
                                          : begin(&self, err);
+    if (rc == TIDE_GONE)
+        rc = gone(&self, err);
     tide_buf_done(&self.instruction);
     tide_buf_done(&self.draft);
     tide_task_end(&self.task);

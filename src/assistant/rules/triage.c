@@ -166,10 +166,10 @@ void tide_triage_decide(const struct tide_assistant_config *config,
                         const struct tide_verdict *verdict, const char *problem,
                         struct tide_decision *decision_out)
 {
-    struct tide_decision decision = {.category = TIDE_CATEGORY_NEEDS_RESPONSE,
+    struct tide_decision decision = {.category = TIDE_ASSISTANT_NEEDS_RESPONSE,
                                      .confidence = TIDE_CONFIDENCE_LOW};
     if (triage->blacklisted) {
-        decision.category = TIDE_CATEGORY_FYI;
+        decision.category = TIDE_ASSISTANT_FYI;
         decision.confidence = TIDE_CONFIDENCE_HIGH;
         (void)snprintf(decision.reasoning, sizeof decision.reasoning, "%s", triage->why);
     } else if (verdict != NULL) {
@@ -181,8 +181,8 @@ void tide_triage_decide(const struct tide_assistant_config *config,
         (void)snprintf(decision.reasoning, sizeof decision.reasoning, "no usable answer: %.300s",
                        problem == NULL ? "the model was not reached" : problem);
     }
-    if (triage->automated && decision.category == TIDE_CATEGORY_NEEDS_RESPONSE) {
-        decision.category = TIDE_CATEGORY_FYI; /* TRG1 */
+    if (triage->automated && decision.category == TIDE_ASSISTANT_NEEDS_RESPONSE) {
+        decision.category = TIDE_ASSISTANT_FYI; /* TRG1 */
         (void)snprintf(decision.reasoning, sizeof decision.reasoning,
                        "sent by a program (%s), so no response%s%.300s", triage->why,
                        verdict == NULL ? "; no usable answer: " : "",

@@ -36,7 +36,7 @@ typedef enum tide_style_from {
 const char *tide_style_from_name(tide_style_from from);
 
 struct tide_decision {
-    tide_category category;
+    tide_assistant_category category;
     tide_confidence confidence;
     size_t style; /* of the configuration */
     tide_style_from style_from;

@@ -13,6 +13,7 @@ void tide_assistant_draft_read(const tide_rows_stmt *stmt, struct tide_assistant
     tide_rows_get_copy(stmt, 4, draft->draft_id, sizeof draft->draft_id);
     tide_rows_get_copy(stmt, 5, draft->message_id, sizeof draft->message_id);
     draft->made_ms = tide_rows_get_u64(stmt, 6);
+    draft->begun_ms = tide_rows_get_u64(stmt, 7);
 }
 
 tide_status tide_assistant_draft_stale(tide_rows db, uint32_t account, const char *thread_id,
@@ -79,5 +80,21 @@ tide_status tide_assistant_draft_get(tide_rows db, uint32_t account, const char 
                                            account, thread_id, (int)state);
     if (rc == TIDE_OK)
         tide_assistant_draft_read(&stmt, draft_out);
+    return rc;
+}
+
+tide_status tide_assistant_drafts_left(tide_rows db, uint32_t account, uint64_t until_ms,
+                                       size_t count,
+                                       void (*visit)(const char *thread_id, void *arg), void *arg,
+                                       tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
+                                   "SELECT DISTINCT thread_id FROM assistant_draft"
+                                   " WHERE account = ?1 AND state IN (0, 2) AND begun_ms <= ?2"
+                                   " ORDER BY thread_id LIMIT ?3",
+                                   account, until_ms, (uint64_t)count);
+    while (tide_rows_next(&stmt, &rc, err))
+        visit(tide_assistant_text_of(&stmt, 0), arg);
     return rc;
 }

@@ -18,6 +18,10 @@ void tide_assistant_email_read(const tide_rows_stmt *stmt, struct tide_assistant
 #define TIDE_ASSISTANT_CALL_COLUMNS                                                                \
     "SELECT id, account, thread_id, key, kind, model, system, prompt, job, begun_ms, ended_ms,"    \
     " answer, error, tokens_in, tokens_out, latency_ms FROM assistant_call"
+/* The same without its texts, which may be megabytes: for lists. */
+#define TIDE_ASSISTANT_CALL_HEAD                                                                   \
+    "SELECT id, account, thread_id, key, kind, model, '', '', job, begun_ms, ended_ms,"            \
+    " '', error, tokens_in, tokens_out, latency_ms FROM assistant_call"
 /* A text column; terminated on both databases. */
 static inline const char *tide_assistant_text_of(const tide_rows_stmt *stmt, int at)
 {
@@ -31,10 +35,14 @@ void tide_assistant_call_read(const tide_rows_stmt *stmt, struct tide_assistant_
 #define TIDE_ASSISTANT_RUN_COLUMNS                                                                 \
     "SELECT id, account, thread_id, message_id, key, profile, rule, status, tools, iterations,"    \
     " final, error, begun_ms, ended_ms FROM assistant_run"
+#define TIDE_ASSISTANT_RUN_HEAD                                                                    \
+    "SELECT id, account, thread_id, message_id, key, profile, rule, status, '', iterations,"       \
+    " '', error, begun_ms, ended_ms FROM assistant_run"
 void tide_assistant_run_read(const tide_rows_stmt *stmt, struct tide_assistant_run *run);
 
 #define TIDE_ASSISTANT_DRAFT_COLUMNS                                                               \
-    "SELECT token, account, thread_id, state, draft_id, message_id, made_ms FROM assistant_draft"
+    "SELECT token, account, thread_id, state, draft_id, message_id, made_ms, begun_ms"             \
+    " FROM assistant_draft"
 void tide_assistant_draft_read(const tide_rows_stmt *stmt, struct tide_assistant_draft *draft);
 
 #endif

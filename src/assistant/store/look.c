@@ -87,13 +87,17 @@ bool tide_assistant_cursor_of(tide_text text, struct tide_assistant_cursor *curs
 /* Conditions that hold always are left out, so that the database sees which index fits. */
 static void list_sql(const struct tide_assistant_filter *filter, bool from, char *sql, size_t room)
 {
-    const int bytes = snprintf(
-        sql, room, "%s WHERE 1 = 1%s%s%s%s%s ORDER BY e.updated_ms DESC, e.id DESC LIMIT ?7",
-        TIDE_ASSISTANT_EMAIL_COLUMNS, filter->account > 0 ? " AND e.account = ?1" : "",
-        filter->status != TIDE_ASSISTANT_NO_STATUS ? " AND e.status = ?2" : "",
-        filter->category != TIDE_ASSISTANT_NO_CATEGORY ? " AND e.category = ?3" : "",
-        filter->sender != NULL ? " AND e.sender = ?4" : "",
-        from ? " AND (e.updated_ms, e.id) < (?5, ?6)" : "");
+    const char *order = filter->oldest_first ? "ASC" : "DESC";
+    const int bytes =
+        snprintf(sql, room, "%s WHERE 1 = 1%s%s%s%s%s ORDER BY e.updated_ms %s, e.id %s LIMIT ?7",
+                 TIDE_ASSISTANT_EMAIL_COLUMNS, filter->account > 0 ? " AND e.account = ?1" : "",
+                 filter->status != TIDE_ASSISTANT_NO_STATUS ? " AND e.status = ?2" : "",
+                 filter->category != TIDE_ASSISTANT_NO_CATEGORY ? " AND e.category = ?3" : "",
+                 filter->sender != NULL ? " AND e.sender = ?4" : "",
+                 !from                  ? ""
+                 : filter->oldest_first ? " AND (e.updated_ms, e.id) > (?5, ?6)"
+                                        : " AND (e.updated_ms, e.id) < (?5, ?6)",
+                 order, order);
     TIDE_ASSERT(bytes > 0 && (size_t)bytes < room);
 }
 
@@ -134,89 +138,181 @@ tide_status tide_assistant_emails(tide_rows db, const struct tide_assistant_filt
     return rc;
 }
 
+tide_status tide_assistant_emails_total(tide_rows db, const struct tide_assistant_filter *filter,
+                                        uint64_t *total_out, tide_error *err)
+{
+    bool there = false;
+    uint64_t total = 0;
+    TIDE_TRY(is_there(db, &there, err));
+    if (there)
+        TIDE_TRY(tide_rows_number(db, WHAT, &total, err,
+                                  "SELECT CAST(coalesce(sum(records), 0) AS bigint)"
+                                  " FROM assistant_tally WHERE (?1 = 0 OR account = ?1)"
+                                  " AND (?2 = '' OR status = ?2) AND (?3 = '' OR category = ?3)",
+                                  filter->account, tide_assistant_status_name(filter->status),
+                                  tide_assistant_category_name(filter->category)));
+    *total_out = total;
+    return TIDE_OK;
+}
+
 /* ---- events, calls, runs ---- */
 
 #define EVENT_COLUMNS "SELECT id, account, thread_id, kind, detail, job, at_ms FROM assistant_event"
-
-static const char *text_of(const tide_rows_stmt *stmt, int at)
-{
-    const tide_text text = tide_rows_get_text(stmt, at);
-    return text.bytes > 0 ? text.data : "";
-}
 
 static void event_read(const tide_rows_stmt *stmt, struct tide_assistant_event *event)
 {
     *event = (struct tide_assistant_event){
         .id = tide_rows_get_u64(stmt, 0),
         .account = tide_rows_get_u32(stmt, 1),
-        .thread_id = text_of(stmt, 2),
-        .kind = text_of(stmt, 3),
-        .detail = text_of(stmt, 4),
+        .thread_id = tide_assistant_text_of(stmt, 2),
+        .kind = tide_assistant_text_of(stmt, 3),
+        .detail = tide_assistant_text_of(stmt, 4),
         .job = tide_rows_get_u64(stmt, 5),
         .at_ms = tide_rows_get_u64(stmt, 6),
     };
 }
 
-/* A newest-first list by id; all of an account by its index where there is one. */
-#define NEWEST(columns)                                                                            \
-    columns " WHERE (?1 = 0 OR account = ?1) AND (?2 = 0 OR id < ?2) ORDER BY id DESC LIMIT ?3"
+/* Conditions of call_outcomes are written out, so that the database sees which index fits. */
+static const char *const call_outcomes[] = {
+    [TIDE_ASSISTANT_ANY] = "",
+    [TIDE_ASSISTANT_ANSWERED] = " AND ended_ms > 0 AND error = ''",
+    [TIDE_ASSISTANT_CALL_FAILED] = " AND error <> ''",
+    [TIDE_ASSISTANT_WAITS] = " AND ended_ms = 0",
+};
 
-tide_status tide_assistant_events(tide_rows db, uint32_t account, uint64_t before, size_t count,
-                                  void (*visit)(const struct tide_assistant_event *event,
-                                                void *arg),
-                                  void *arg, tide_error *err)
+/* Begins a list; it has one row more than the page.  `kind` is a condition on ?3. */
+static tide_status log_ask(tide_rows db, const struct tide_assistant_log *log, const char *columns,
+                           const char *kind, tide_rows_stmt *stmt, bool *there_out, tide_error *err)
+{
+    TIDE_ASSERT(log->count > 0 && log->count <= TIDE_ASSISTANT_PAGE_MAX);
+    char sql[1024];
+    TIDE_TRY(is_there(db, there_out, err));
+    if (!*there_out)
+        return TIDE_OK;
+    const int bytes = snprintf(sql, sizeof sql, "%s WHERE 1 = 1%s%s%s%s%s ORDER BY id %s LIMIT ?5",
+                               columns, log->account > 0 ? " AND account = ?1" : "",
+                               log->thread_id != NULL ? " AND thread_id = ?2" : "",
+                               log->kind != NULL ? kind : "", call_outcomes[log->outcome],
+                               log->after == 0     ? ""
+                               : log->oldest_first ? " AND id > ?4"
+                                                   : " AND id < ?4",
+                               log->oldest_first ? "ASC" : "DESC");
+    TIDE_ASSERT(bytes > 0 && (size_t)bytes < sizeof sql);
+    TIDE_TRY(tide_rows_prepare(db, sql, WHAT, stmt, err));
+    tide_rows_u64(stmt, 1, log->account);
+    tide_rows_text(stmt, 2, tide_text_of(log->thread_id == NULL ? "" : log->thread_id));
+    tide_rows_text(stmt, 3, tide_text_of(log->kind == NULL ? "" : log->kind));
+    tide_rows_u64(stmt, 4, log->after);
+    tide_rows_u64(stmt, 5, log->count + 1);
+    return TIDE_OK;
+}
+
+/* The next row of the page; the one behind it sets *more. */
+static bool log_next(tide_rows_stmt *stmt, const struct tide_assistant_log *log, size_t *seen,
+                     bool *more, tide_status *rc, tide_error *err)
+{
+    if (!tide_rows_next(stmt, rc, err))
+        return false;
+    *more = (*seen)++ == log->count;
+    return !*more;
+}
+
+tide_status tide_assistant_events(tide_rows db, const struct tide_assistant_log *log,
+                                  void (*visit)(const struct tide_assistant_event *one, void *arg),
+                                  void *arg, bool *more_out, tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    struct tide_assistant_event event;
+    struct tide_assistant_event one;
     bool there = false;
-    TIDE_TRY(is_there(db, &there, err));
-    if (!there)
-        return TIDE_OK;
+    size_t seen = 0;
+    TIDE_ASSERT(log->outcome == TIDE_ASSISTANT_ANY);
+    *more_out = false;
+    tide_status rc = log_ask(db, log, EVENT_COLUMNS, " AND kind = ?3", &stmt, &there, err);
+    while (there && log_next(&stmt, log, &seen, more_out, &rc, err)) {
+        event_read(&stmt, &one);
+        visit(&one, arg);
+    }
+    return rc;
+}
+
+tide_status tide_assistant_calls(tide_rows db, const struct tide_assistant_log *log,
+                                 void (*visit)(const struct tide_assistant_call *one, void *arg),
+                                 void *arg, bool *more_out, tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    struct tide_assistant_call one;
+    bool there = false;
+    size_t seen = 0;
+    *more_out = false;
     tide_status rc =
-        tide_rows_ask(db, WHAT, &stmt, err, NEWEST(EVENT_COLUMNS), account, before, count);
-    while (tide_rows_next(&stmt, &rc, err)) {
-        event_read(&stmt, &event);
-        visit(&event, arg);
+        log_ask(db, log, TIDE_ASSISTANT_CALL_HEAD, " AND kind = ?3", &stmt, &there, err);
+    while (there && log_next(&stmt, log, &seen, more_out, &rc, err)) {
+        tide_assistant_call_read(&stmt, &one);
+        visit(&one, arg);
     }
     return rc;
 }
 
-tide_status tide_assistant_calls(tide_rows db, uint32_t account, uint64_t before, size_t count,
-                                 void (*visit)(const struct tide_assistant_call *call, void *arg),
-                                 void *arg, tide_error *err)
+tide_status tide_assistant_runs(tide_rows db, const struct tide_assistant_log *log,
+                                void (*visit)(const struct tide_assistant_run *one, void *arg),
+                                void *arg, bool *more_out, tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    struct tide_assistant_call call;
+    struct tide_assistant_run one;
     bool there = false;
-    TIDE_TRY(is_there(db, &there, err));
-    if (!there)
-        return TIDE_OK;
-    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err, NEWEST(TIDE_ASSISTANT_CALL_COLUMNS),
-                                   account, before, count);
-    while (tide_rows_next(&stmt, &rc, err)) {
-        tide_assistant_call_read(&stmt, &call);
-        visit(&call, arg);
+    size_t seen = 0;
+    TIDE_ASSERT(log->outcome == TIDE_ASSISTANT_ANY);
+    *more_out = false;
+    tide_status rc =
+        log_ask(db, log, TIDE_ASSISTANT_RUN_HEAD, " AND status = ?3", &stmt, &there, err);
+    while (there && log_next(&stmt, log, &seen, more_out, &rc, err)) {
+        tide_assistant_run_read(&stmt, &one);
+        visit(&one, arg);
     }
     return rc;
 }
 
-tide_status tide_assistant_runs(tide_rows db, uint32_t account, uint64_t before, size_t count,
-                                void (*visit)(const struct tide_assistant_run *run, void *arg),
-                                void *arg, tide_error *err)
+tide_status tide_assistant_call_look(tide_rows db, uint64_t id,
+                                     void (*visit)(const struct tide_assistant_call *one,
+                                                   void *arg),
+                                     void *arg, tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    struct tide_assistant_run run;
+    struct tide_assistant_call one;
     bool there = false;
     TIDE_TRY(is_there(db, &there, err));
-    if (!there)
-        return TIDE_OK;
-    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err, NEWEST(TIDE_ASSISTANT_RUN_COLUMNS),
-                                   account, before, count);
-    while (tide_rows_next(&stmt, &rc, err)) {
-        tide_assistant_run_read(&stmt, &run);
-        visit(&run, arg);
-    }
-    return rc;
+    const tide_status rc = !there
+                               ? TIDE_NOT_FOUND
+                               : tide_rows_first(db, WHAT, &stmt, err,
+                                                 TIDE_ASSISTANT_CALL_COLUMNS " WHERE id = ?1", id);
+    if (rc == TIDE_NOT_FOUND)
+        return tide_error_set(err, rc, "there is no model call %" PRIu64, id);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_assistant_call_read(&stmt, &one);
+    visit(&one, arg);
+    return TIDE_OK;
+}
+
+tide_status tide_assistant_run_look(tide_rows db, uint64_t id,
+                                    void (*visit)(const struct tide_assistant_run *one, void *arg),
+                                    void *arg, tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    struct tide_assistant_run one;
+    bool there = false;
+    TIDE_TRY(is_there(db, &there, err));
+    const tide_status rc = !there
+                               ? TIDE_NOT_FOUND
+                               : tide_rows_first(db, WHAT, &stmt, err,
+                                                 TIDE_ASSISTANT_RUN_COLUMNS " WHERE id = ?1", id);
+    if (rc == TIDE_NOT_FOUND)
+        return tide_error_set(err, rc, "there is no run %" PRIu64, id);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_assistant_run_read(&stmt, &one);
+    visit(&one, arg);
+    return TIDE_OK;
 }
 
 /* ---- one thread ---- */
@@ -247,7 +343,7 @@ static tide_status explain_model(tide_rows db, uint32_t account, const char *thr
     tide_auto_rows runs = {.what = NULL};
     struct tide_assistant_call call;
     struct tide_assistant_run run;
-    tide_status rc = tide_rows_ask(db, WHAT, &calls, err, TIDE_ASSISTANT_CALL_COLUMNS OF_THREAD,
+    tide_status rc = tide_rows_ask(db, WHAT, &calls, err, TIDE_ASSISTANT_CALL_HEAD OF_THREAD,
                                    account, thread_id);
     for (; tide_rows_next(&calls, &rc, err); ++*seen) {
         tide_assistant_call_read(&calls, &call);
@@ -255,7 +351,7 @@ static tide_status explain_model(tide_rows db, uint32_t account, const char *thr
             explain->call(&call, explain->arg);
     }
     if (rc == TIDE_OK)
-        rc = tide_rows_ask(db, WHAT, &runs, err, TIDE_ASSISTANT_RUN_COLUMNS OF_THREAD, account,
+        rc = tide_rows_ask(db, WHAT, &runs, err, TIDE_ASSISTANT_RUN_HEAD OF_THREAD, account,
                            thread_id);
     for (; tide_rows_next(&runs, &rc, err); ++*seen) {
         tide_assistant_run_read(&runs, &run);

@@ -33,7 +33,7 @@
 #ifndef TIDE_ASSISTANT_STORE_STORE_H
 #define TIDE_ASSISTANT_STORE_STORE_H
 
-#include "assistant/store/status.h"
+#include "assistant/words/status.h"
 #include "db/rows.h"
 
 enum {
@@ -65,7 +65,7 @@ tide_status tide_assistant_user_put(tide_rows db, const struct tide_assistant_us
 /* TIDE_NOT_FOUND: J2, a job of an unknown user fails. */
 tide_status tide_assistant_user_get(tide_rows db, uint32_t account,
                                     struct tide_assistant_user *user_out, tide_error *err);
-/* By address, case ignored.  TIDE_NOT_FOUND. */
+/* By address, case ignored.  TIDE_NOT_FOUND, also where the assistant never ran. */
 tide_status tide_assistant_user_named(tide_rows db, const char *email,
                                       struct tide_assistant_user *user_out, tide_error *err);
 tide_status tide_assistant_users_each(tide_rows db,
@@ -89,6 +89,11 @@ tide_status tide_assistant_setting_put(tide_rows db, uint32_t account, const cha
 /* TIDE_NOT_FOUND. */
 tide_status tide_assistant_setting_get(tide_rows db, uint32_t account, const char *name,
                                        char *value, size_t value_bytes, tide_error *err);
+/* By name. */
+tide_status tide_assistant_settings_each(tide_rows db, uint32_t account,
+                                         void (*visit)(const char *name, const char *value,
+                                                       void *arg),
+                                         void *arg, tide_error *err);
 
 struct tide_assistant_sync {
     char history_id[TIDE_ASSISTANT_ID_BYTES]; /* "": none, the next sync is a full one (J7) */
@@ -167,7 +172,7 @@ struct tide_assistant_draft {
     tide_assistant_draft_state state;
     char draft_id[TIDE_ASSISTANT_ID_BYTES];   /* "" while it is being made */
     char message_id[TIDE_ASSISTANT_ID_BYTES]; /* of Gmail, when it was made */
-    uint64_t made_ms;
+    uint64_t begun_ms, made_ms;               /* made 0: it is being made */
 };
 /* The intent (STO4): the draft that lived or was being made is stale, this one is being made.  A
  * token that is known already changes nothing. */
@@ -185,6 +190,12 @@ tide_status tide_assistant_draft_gone(tide_rows db, const char *token, tide_erro
 tide_status tide_assistant_draft_get(tide_rows db, uint32_t account, const char *thread_id,
                                      tide_assistant_draft_state state,
                                      struct tide_assistant_draft *draft_out, tide_error *err);
+
+/* Threads with a draft that is being made or stale since then, at most `count`. */
+tide_status tide_assistant_drafts_left(tide_rows db, uint32_t account, uint64_t until_ms,
+                                       size_t count,
+                                       void (*visit)(const char *thread_id, void *arg), void *arg,
+                                       tide_error *err);
 
 /* ---- label changes of ours (J22) ---- */
 

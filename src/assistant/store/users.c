@@ -43,6 +43,13 @@ static const char tables[] =
     " ON assistant_email(account, category, updated_ms, id);"
     "CREATE INDEX IF NOT EXISTS assistant_email_sender"
     " ON assistant_email(account, sender, updated_ms, id);"
+    /* The same of all users together. */
+    "CREATE INDEX IF NOT EXISTS assistant_email_all_status"
+    " ON assistant_email(status, updated_ms, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_email_all_category"
+    " ON assistant_email(category, updated_ms, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_email_all_sender"
+    " ON assistant_email(sender, updated_ms, id);"
     "CREATE TABLE IF NOT EXISTS assistant_tally("
     " account INTEGER NOT NULL, status TEXT NOT NULL, category TEXT NOT NULL,"
     " records INTEGER NOT NULL, PRIMARY KEY(account, status, category)"
@@ -53,6 +60,10 @@ static const char tables[] =
     ") STRICT;"
     "CREATE INDEX IF NOT EXISTS assistant_event_thread"
     " ON assistant_event(account, thread_id, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_event_user ON assistant_event(account, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_event_kind ON assistant_event(kind, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_event_user_kind"
+    " ON assistant_event(account, kind, id);"
     "CREATE TABLE IF NOT EXISTS assistant_draft("
     " token TEXT NOT NULL PRIMARY KEY, account INTEGER NOT NULL, thread_id TEXT NOT NULL,"
     " state INTEGER NOT NULL, draft_id TEXT NOT NULL, message_id TEXT NOT NULL,"
@@ -63,6 +74,8 @@ static const char tables[] =
     " ON assistant_draft(account, thread_id) WHERE state < 2;"
     "CREATE INDEX IF NOT EXISTS assistant_draft_thread"
     " ON assistant_draft(account, thread_id, state);"
+    "CREATE INDEX IF NOT EXISTS assistant_draft_left"
+    " ON assistant_draft(account, begun_ms) WHERE state IN (0, 2);"
     "CREATE TABLE IF NOT EXISTS assistant_mark("
     " account INTEGER NOT NULL, message_id TEXT NOT NULL, label_id TEXT NOT NULL,"
     " job INTEGER NOT NULL, begun_ms INTEGER NOT NULL, done_ms INTEGER NOT NULL,"
@@ -70,24 +83,36 @@ static const char tables[] =
     ") STRICT, WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS assistant_call("
     " id INTEGER PRIMARY KEY, account INTEGER NOT NULL, thread_id TEXT NOT NULL,"
-    " key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, model TEXT NOT NULL, system TEXT NOT NULL,"
-    " prompt TEXT NOT NULL, job INTEGER NOT NULL, begun_ms INTEGER NOT NULL,"
-    " ended_ms INTEGER NOT NULL, answer TEXT NOT NULL, error TEXT NOT NULL,"
-    " tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, latency_ms INTEGER NOT NULL"
+    " key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, model TEXT NOT NULL, job INTEGER NOT NULL,"
+    " begun_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, error TEXT NOT NULL,"
+    " tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, latency_ms INTEGER NOT NULL,"
+    /* Long texts come last: SQLite reads a row from its beginning up to the last column that is
+     * asked for, and lists do not ask for these. */
+    " system TEXT NOT NULL, prompt TEXT NOT NULL, answer TEXT NOT NULL"
     ") STRICT;"
     "CREATE INDEX IF NOT EXISTS assistant_call_thread ON assistant_call(account, thread_id, id);"
     "CREATE INDEX IF NOT EXISTS assistant_call_begun"
     " ON assistant_call(account, begun_ms, tokens_in, tokens_out);"
+    "CREATE INDEX IF NOT EXISTS assistant_call_user ON assistant_call(account, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_call_kind ON assistant_call(kind, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_call_user_kind"
+    " ON assistant_call(account, kind, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_call_open ON assistant_call(id) WHERE ended_ms = 0;"
+    "CREATE INDEX IF NOT EXISTS assistant_call_failed ON assistant_call(id) WHERE error <> '';"
     "CREATE TABLE IF NOT EXISTS assistant_run("
     " id INTEGER PRIMARY KEY, account INTEGER NOT NULL, thread_id TEXT NOT NULL,"
     " message_id TEXT NOT NULL, key TEXT NOT NULL UNIQUE, profile TEXT NOT NULL,"
-    " rule TEXT NOT NULL, status TEXT NOT NULL, tools TEXT NOT NULL, iterations INTEGER NOT NULL,"
-    " final TEXT NOT NULL, error TEXT NOT NULL, begun_ms INTEGER NOT NULL,"
-    " ended_ms INTEGER NOT NULL, state TEXT NOT NULL"
+    " rule TEXT NOT NULL, status TEXT NOT NULL, iterations INTEGER NOT NULL, error TEXT NOT NULL,"
+    " begun_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, tools TEXT NOT NULL,"
+    " final TEXT NOT NULL, state TEXT NOT NULL"
     ") STRICT;"
     "CREATE INDEX IF NOT EXISTS assistant_run_thread ON assistant_run(account, thread_id, id);"
     "CREATE INDEX IF NOT EXISTS assistant_run_open ON assistant_run(account, id)"
     " WHERE ended_ms = 0;"
+    "CREATE INDEX IF NOT EXISTS assistant_run_user ON assistant_run(account, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_run_status ON assistant_run(status, id);"
+    "CREATE INDEX IF NOT EXISTS assistant_run_user_status"
+    " ON assistant_run(account, status, id);"
     "CREATE TABLE IF NOT EXISTS assistant_reply("
     " run INTEGER PRIMARY KEY, account INTEGER NOT NULL, call INTEGER NOT NULL,"
     " message_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, sent_ms INTEGER NOT NULL"
@@ -140,8 +165,12 @@ tide_status tide_assistant_user_named(tide_rows db, const char *email,
                                       struct tide_assistant_user *user_out, tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    const tide_status rc = tide_rows_first(db, WHAT, &stmt, err,
-                                           USER_COLUMNS " WHERE lower(email) = lower(?1)", email);
+    bool there = false;
+    TIDE_TRY(tide_rows_has(db, "assistant_user", WHAT, &there, err));
+    const tide_status rc =
+        !there ? TIDE_NOT_FOUND
+               : tide_rows_first(db, WHAT, &stmt, err,
+                                 USER_COLUMNS " WHERE lower(email) = lower(?1)", email);
     if (rc == TIDE_NOT_FOUND)
         return tide_error_set(err, rc, "%.200s is not a user of the assistant", email);
     if (rc == TIDE_OK)
@@ -156,6 +185,10 @@ tide_status tide_assistant_users_each(tide_rows db,
 {
     tide_auto_rows stmt = {.what = NULL};
     struct tide_assistant_user user;
+    bool there = false;
+    TIDE_TRY(tide_rows_has(db, "assistant_user", WHAT, &there, err));
+    if (!there)
+        return TIDE_OK;
     tide_status rc = tide_rows_ask(db, WHAT, &stmt, err, USER_COLUMNS " ORDER BY account");
     while (tide_rows_next(&stmt, &rc, err)) {
         user_read(&stmt, &user);
@@ -232,6 +265,20 @@ tide_status tide_assistant_setting_get(tide_rows db, uint32_t account, const cha
     return tide_rows_copy(db, WHAT, value, value_bytes, err,
                           "SELECT value FROM assistant_setting WHERE account = ?1 AND name = ?2",
                           account, name);
+}
+
+tide_status tide_assistant_settings_each(tide_rows db, uint32_t account,
+                                         void (*visit)(const char *name, const char *value,
+                                                       void *arg),
+                                         void *arg, tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc = tide_rows_ask(
+        db, WHAT, &stmt, err,
+        "SELECT name, value FROM assistant_setting WHERE account = ?1 ORDER BY name", account);
+    while (tide_rows_next(&stmt, &rc, err))
+        visit(tide_assistant_text_of(&stmt, 0), tide_assistant_text_of(&stmt, 1), arg);
+    return rc;
 }
 
 /* ---- sync ---- */

@@ -83,9 +83,9 @@ tide_status tide_prompt_classify(const struct tide_prompt_classify *ask,
     TIDE_TRY(tide_buf_add_text(system, guard));
     TIDE_TRY(tide_buf_add_text(system, "\n\nAnswer with one JSON object and nothing else: "
                                        "{\"category\": one of "));
-    for (int i = 0; i < TIDE_CATEGORIES; i++)
-        TIDE_TRY(tide_buf_print(system, "%s\"%s\"", i == 0 ? "" : ", ",
-                                tide_category_name((tide_category)i)));
+    for (int i = TIDE_ASSISTANT_NO_CATEGORY + 1; i < TIDE_ASSISTANT_CATEGORIES; i++)
+        TIDE_TRY(tide_buf_print(system, "%s\"%s\"", i == TIDE_ASSISTANT_NO_CATEGORY + 1 ? "" : ", ",
+                                tide_assistant_category_name((tide_assistant_category)i)));
     TIDE_TRY(tide_buf_add_text(
         system, "; \"confidence\": \"high\", \"medium\" or \"low\"; \"reasoning\": one sentence; "
                 "\"detected_language\": a code like \"en\"; \"resolved_style\": one of "));

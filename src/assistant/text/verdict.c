@@ -5,26 +5,7 @@
 #include "base/json.h"
 #include "mail/mime/charset.h"
 
-static const char *const categories[TIDE_CATEGORIES] = {"needs_response", "action_required",
-                                                        "payment_request", "fyi", "waiting"};
 static const char *const confidences[] = {"low", "medium", "high"};
-
-const char *tide_category_name(tide_category category)
-{
-    TIDE_ASSERT((unsigned)category < TIDE_CATEGORIES);
-    return categories[category];
-}
-
-bool tide_category_find(tide_text name, tide_category *category_out)
-{
-    for (int i = 0; i < TIDE_CATEGORIES; i++) {
-        if (tide_text_equal(name, tide_text_of(categories[i]))) {
-            *category_out = (tide_category)i;
-            return true;
-        }
-    }
-    return false;
-}
 
 const char *tide_confidence_name(tide_confidence confidence)
 {
@@ -140,7 +121,8 @@ static bool verdict_of(const json_t *object, const tide_text *styles, size_t sty
                        struct tide_verdict *verdict)
 {
     *verdict = (struct tide_verdict){.style = TIDE_STYLE_NONE};
-    if (!tide_category_find(text_of(object, "category"), &verdict->category))
+    verdict->category = tide_assistant_category_of(text_of(object, "category"));
+    if (verdict->category == TIDE_ASSISTANT_NO_CATEGORY)
         return false;
     verdict->confidence = confidence_of(json_object_get(object, "confidence"));
     const tide_text style = text_of(object, "resolved_style");

@@ -12,19 +12,8 @@
 #ifndef TIDE_ASSISTANT_TEXT_VERDICT_H
 #define TIDE_ASSISTANT_TEXT_VERDICT_H
 
+#include "assistant/words/status.h"
 #include "base/buf.h"
-
-typedef enum tide_category {
-    TIDE_CATEGORY_NEEDS_RESPONSE,
-    TIDE_CATEGORY_ACTION_REQUIRED,
-    TIDE_CATEGORY_PAYMENT_REQUEST,
-    TIDE_CATEGORY_FYI,
-    TIDE_CATEGORY_WAITING,
-    TIDE_CATEGORIES,
-} tide_category;
-/* "needs_response" */
-const char *tide_category_name(tide_category category);
-bool tide_category_find(tide_text name, tide_category *category_out);
 
 typedef enum tide_confidence {
     TIDE_CONFIDENCE_LOW,
@@ -44,7 +33,7 @@ enum {
 };
 
 struct tide_verdict {
-    tide_category category;
+    tide_assistant_category category;
     tide_confidence confidence;
     int style;
     char language[TIDE_LANGUAGE_BYTES_MAX + 1]; /* "": not said */

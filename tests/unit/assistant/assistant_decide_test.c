@@ -9,7 +9,7 @@ TEST(every_sight_of_every_status_has_its_work)
 {
     /* Columns: none, pending, drafted, rework_requested, sent, skipped, archived.
      * . nothing, C classify, T retriage, D done, S check_sent, R rework, M manual_draft, W draft, A agent. */
-    static const char letters[TIDE_WORKS + 1] = ".CTDSRMWA";
+    static const char letters[TIDE_WORKS + 1] = ".CTDSRMWAL";
     static const struct {
         tide_assistant_sight sight;
         bool same;
@@ -30,6 +30,7 @@ TEST(every_sight_of_every_status_has_its_work)
         {TIDE_SIGHT_STUCK, false, ".W.W..."},
         {TIDE_SIGHT_STUCK, true, ".W.R..."},
         {TIDE_SIGHT_RUN, false, "AAAAAAA"},
+        {TIDE_SIGHT_LEFT, false, "L.L.LLL"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         for (unsigned status = 0; status < TIDE_ASSISTANT_STATUSES; status++) {
@@ -167,7 +168,13 @@ static void check_drafts(const struct tide_assistant_facts *facts)
     check(facts, &manual);
     assert_int_equal(manual.write, !drafted && !in_work);
     assert_int_equal(manual.act, !in_work);
-    assert_int_equal(manual.take, drafted ? L(NEEDS_RESPONSE) : 0);
+    assert_int_equal(manual.take, drafted                                     ? L(NEEDS_RESPONSE)
+                                  : facts->status == TIDE_ASSISTANT_ARCHIVED ? L(DONE)
+                                                                             : 0);
+    const struct tide_assistant_plan gone = tide_assistant_plan_gone(facts);
+    check(facts, &gone);
+    assert_int_equal(gone.act, pending || in_work);
+    assert_true(!gone.act || (gone.status == TIDE_ASSISTANT_SKIPPED && gone.draft_stale));
     struct tide_assistant_plan plan = tide_assistant_plan_drafted(facts);
     check(facts, &plan);
     assert_int_equal(plan.act, pending);
@@ -286,6 +293,12 @@ static void check_agent(const struct tide_assistant_facts *facts)
         assert_int_equal(category, end.look                  ? TIDE_ASSISTANT_ACTION_REQUIRED
                                    : end.drafted || end.sent ? TIDE_ASSISTANT_NEEDS_RESPONSE
                                                              : TIDE_ASSISTANT_FYI);
+        /* Done meanwhile: it stays as the user left it, unless a person must look. */
+        struct tide_assistant_agent_end done = end;
+        done.done = true;
+        const struct tide_assistant_plan left = tide_assistant_plan_agent(facts, &done);
+        assert_int_equal(left.status, end.look ? plan.status : TIDE_ASSISTANT_ARCHIVED);
+        assert_int_equal(left.add | left.take, end.look ? plan.add | plan.take : 0);
     }
 }
 

@@ -170,9 +170,9 @@ static void assert_decision(struct run *run, const struct tide_letter *letter, t
     struct tide_decision decision;
     tide_triage_decide(run->config, letter, &triage, rc == TIDE_OK ? &verdict : NULL, err.text,
                        &decision);
-    assert_true((unsigned)decision.category < TIDE_CATEGORIES);
+    assert_in_range(decision.category, TIDE_ASSISTANT_NEEDS_RESPONSE, TIDE_ASSISTANT_WAITING);
     assert_true(decision.style < run->config->styles_count);
-    assert_true(!triage.automated || decision.category != TIDE_CATEGORY_NEEDS_RESPONSE);
+    assert_true(!triage.automated || decision.category != TIDE_ASSISTANT_NEEDS_RESPONSE);
     assert_true(is_clean(tide_text_of(decision.reasoning), true));
     for (const char *c = decision.language; *c != '\0'; c++)
         assert_true((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '-');

@@ -324,7 +324,7 @@ CASE(marks_that_history_never_shows_are_forgotten)
 
 struct seen {
     unsigned emails, events, calls, runs, drafts;
-    uint64_t last_event;
+    uint64_t last_event, last_call;
     char text[200];
 };
 
@@ -479,6 +479,49 @@ static void see_event(const struct tide_assistant_event *one, void *arg)
     seen->last_event = one->id;
 }
 
+static void say(struct seen *seen, const char *text)
+{
+    const size_t bytes = strlen(seen->text);
+    (void)snprintf(seen->text + bytes, sizeof seen->text - bytes, "%s ", text);
+}
+
+static void say_event(const struct tide_assistant_event *one, void *arg)
+{
+    see_event(one, arg);
+    say(arg, one->detail);
+}
+
+static void say_call(const struct tide_assistant_call *call, void *arg)
+{
+    struct seen *seen = arg;
+    seen->last_call = call->id;
+    assert_int_equal(call->system.bytes + call->prompt.bytes + call->answer.bytes, 0);
+    say(seen, call->key);
+}
+
+static void see_texts(const struct tide_assistant_call *call, void *arg)
+{
+    struct seen *seen = arg;
+    (void)snprintf(seen->text, sizeof seen->text, "%.*s, %.*s, %.*s", (int)call->system.bytes,
+                   call->system.data, (int)call->prompt.bytes, call->prompt.data,
+                   (int)call->answer.bytes, call->answer.bytes > 0 ? call->answer.data : "");
+}
+
+static void say_run(const struct tide_assistant_run *run, void *arg)
+{
+    char text[200];
+    (void)snprintf(text, sizeof text, "%s/%s/%.*s/%.*s", run->profile, run->status,
+                   (int)run->tools.bytes, run->tools.bytes > 0 ? run->tools.data : "",
+                   (int)run->final.bytes, run->final.bytes > 0 ? run->final.data : "");
+    say(arg, text);
+}
+
+static void see_user(const struct tide_assistant_user *user, void *arg)
+{
+    (void)user;
+    ((struct seen *)arg)->emails++;
+}
+
 static void see_draft(const struct tide_assistant_draft *draft, void *arg)
 {
     (void)draft;
@@ -509,6 +552,8 @@ CASE(pages_show_each_record_once_the_newest_first)
         {{.account = 3, .sender = "b@example.com"}, "t4 "},
         {{.status = TIDE_ASSISTANT_SKIPPED, .category = TIDE_ASSISTANT_FYI}, "t6 t4 t2 t0 "},
         {{.account = 3, .status = TIDE_ASSISTANT_SENT}, ""},
+        {{.account = 3, .oldest_first = true}, "t0 t1 t2 t3 t4 t5 "},
+        {{.status = TIDE_ASSISTANT_SKIPPED, .oldest_first = true}, "t0 t2 t4 t6 "},
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (size_t count = 1; count <= 8; count++) {
@@ -523,7 +568,11 @@ CASE(pages_show_each_record_once_the_newest_first)
                 OK(tide_assistant_emails(*rows, &lists[i].filter, &cursor, count, see_email, &seen,
                                          &more, err));
             }
+            uint64_t total = 99;
             assert_string_equal(seen.text, lists[i].order);
+            OK(tide_assistant_emails_total(*rows, &lists[i].filter, &total, err));
+            if (lists[i].filter.sender == NULL)
+                assert_int_equal(total, seen.emails);
         }
     struct tide_assistant_cursor cursor;
     static const char *const wrong[] = {"1",
@@ -583,16 +632,107 @@ CASE(a_thread_is_explained_and_counted)
     assert_int_equal(counts.tokens_in, 20);
     OK(tide_assistant_counts(*rows, 3, 501, &counts, err));
     assert_int_equal(counts.calls, 0);
+}
+
+/* Walks through events by pages, and says their details in order. */
+static void walk_events(const tide_rows *rows, struct tide_assistant_log log, const char *expected)
+{
+    for (log.count = 1; log.count <= 5; log.count++) {
+        struct seen seen = {.emails = 0};
+        bool more = true;
+        for (log.after = 0; more; log.after = seen.last_event)
+            OK(tide_assistant_events(*rows, &log, say_event, &seen, &more, err));
+        assert_string_equal(seen.text, expected);
+    }
+}
+
+/* LOK1 for events, under each filter and in both orders. */
+CASE(events_are_listed_by_user_thread_and_kind)
+{
+    static const struct tide_assistant_event made[] = {
+        {.account = 3, .thread_id = "t", .kind = "classified", .detail = "a", .at_ms = 9},
+        {.account = 4, .thread_id = "t", .kind = "classified", .detail = "b", .at_ms = 8},
+        {.account = 3, .thread_id = "u", .kind = "draft_created", .detail = "c", .at_ms = 7},
+        {.account = 3, .thread_id = "t", .kind = "classified", .detail = "d", .at_ms = 6},
+    };
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+        OK(tide_assistant_event_add(*rows, &made[i], err));
+    walk_events(rows, (struct tide_assistant_log){.account = 0}, "d c b a ");
+    walk_events(rows, (struct tide_assistant_log){.oldest_first = true}, "a b c d ");
+    walk_events(rows, (struct tide_assistant_log){.account = 3}, "d c a ");
+    walk_events(rows, (struct tide_assistant_log){.thread_id = "t"}, "d b a ");
+    walk_events(rows, (struct tide_assistant_log){.kind = "classified", .oldest_first = true},
+                "a b d ");
+    walk_events(rows,
+                (struct tide_assistant_log){.account = 3, .thread_id = "t", .kind = "classified"},
+                "d a ");
+    walk_events(rows, (struct tide_assistant_log){.account = 5}, "");
+}
+
+/* LOK2, and a call by its end. */
+CASE(calls_and_runs_are_listed_without_their_texts)
+{
+    static const struct {
+        const char *key, *error;
+        bool ended;
+    } made[] = {{"1", "", true}, {"2", "refused", true}, {"3", "", false}};
+    static const struct {
+        tide_assistant_outcome outcome;
+        const char *keys;
+    } lists[] = {{TIDE_ASSISTANT_ANY, "3 2 1 "},
+                 {TIDE_ASSISTANT_ANSWERED, "1 "},
+                 {TIDE_ASSISTANT_CALL_FAILED, "2 "},
+                 {TIDE_ASSISTANT_WAITS, "3 "}};
+    struct seen seen = {.emails = 0};
+    bool more = true, ended = false;
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        struct tide_assistant_call call = {.account = 3,
+                                           .thread_id = "t",
+                                           .key = made[i].key,
+                                           .kind = "draft",
+                                           .model = "good",
+                                           .system = TIDE_TEXT("be kind"),
+                                           .prompt = TIDE_TEXT("write"),
+                                           .begun_ms = 500,
+                                           .answer = TIDE_TEXT("written"),
+                                           .error = made[i].error,
+                                           .ended_ms = 600};
+        OK(tide_assistant_call_begin(*rows, &call, &call.id, &ended, err));
+        if (made[i].ended)
+            OK(tide_assistant_call_end(*rows, &call, err));
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const struct tide_assistant_log log = {
+            .account = 3, .kind = "draft", .outcome = lists[i].outcome, .count = 10};
+        seen = (struct seen){.emails = 0};
+        OK(tide_assistant_calls(*rows, &log, say_call, &seen, &more, err));
+        assert_string_equal(seen.text, lists[i].keys);
+        assert_false(more);
+    }
+    OK(tide_assistant_call_look(*rows, seen.last_call, see_texts, &seen, err));
+    assert_string_equal(seen.text, "be kind, write, ");
+    assert_int_equal(tide_assistant_call_look(*rows, 99, see_texts, &seen, NULL), TIDE_NOT_FOUND);
+    struct tide_assistant_run run = {.account = 3,
+                                     .thread_id = "t",
+                                     .message_id = "m",
+                                     .key = "r",
+                                     .profile = "support",
+                                     .rule = "helpdesk",
+                                     .begun_ms = 1,
+                                     .status = "done",
+                                     .tools = TIDE_TEXT("[1]"),
+                                     .final = TIDE_TEXT("bye"),
+                                     .ended_ms = 2};
+    struct tide_assistant_log log = {.kind = "done", .count = 10};
+    OK(tide_assistant_run_begin(*rows, &run, &run.id, err));
+    OK(tide_assistant_run_put(*rows, &run, err));
     seen = (struct seen){.emails = 0};
-    OK(tide_assistant_events(*rows, 0, 0, 1, see_event, &seen, err));
-    assert_int_equal(seen.events, 1);
-    OK(tide_assistant_events(*rows, 3, seen.last_event, 10, see_event, &seen, err));
-    assert_int_equal(seen.events, 2);
-    OK(tide_assistant_events(*rows, 4, 0, 10, see_event, &seen, err));
-    assert_int_equal(seen.events, 2);
-    OK(tide_assistant_calls(*rows, 3, 0, 10, see_call, &seen, err));
-    OK(tide_assistant_runs(*rows, 3, 0, 10, see_run, &seen, err));
-    assert_int_equal(seen.calls, 1);
+    OK(tide_assistant_runs(*rows, &log, say_run, &seen, &more, err));
+    assert_string_equal(seen.text, "support/done// ");
+    OK(tide_assistant_run_look(*rows, run.id, say_run, &seen, err));
+    assert_string_equal(seen.text, "support/done// support/done/[1]/bye ");
+    log.kind = "failed";
+    OK(tide_assistant_runs(*rows, &log, see_run, &seen, &more, err));
     assert_int_equal(seen.runs, 0);
 }
 
@@ -655,9 +795,19 @@ TEST_ON(without_tables_there_is_nothing, const tide_rows *rows, rows_setup, rows
     assert_int_equal(counts.records, 0);
     OK(tide_assistant_emails(*rows, &all, &cursor, 10, see_email, &seen, &more, err));
     assert_false(more);
-    OK(tide_assistant_events(*rows, 0, 0, 10, see_event, &seen, err));
-    OK(tide_assistant_calls(*rows, 0, 0, 10, see_call, &seen, err));
-    OK(tide_assistant_runs(*rows, 0, 0, 10, see_run, &seen, err));
+    const struct tide_assistant_log log = {.count = 10};
+    uint64_t total = 1;
+    OK(tide_assistant_events(*rows, &log, see_event, &seen, &more, err));
+    OK(tide_assistant_calls(*rows, &log, see_call, &seen, &more, err));
+    OK(tide_assistant_runs(*rows, &log, see_run, &seen, &more, err));
+    OK(tide_assistant_emails_total(*rows, &all, &total, err));
+    assert_int_equal(total, 0);
+    OK(tide_assistant_users_each(*rows, see_user, &seen, err));
+    assert_int_equal(seen.emails + seen.events + seen.calls + seen.runs, 0);
+    struct tide_assistant_user user;
+    assert_int_equal(tide_assistant_user_named(*rows, "a@b", &user, NULL), TIDE_NOT_FOUND);
+    assert_int_equal(tide_assistant_call_look(*rows, 1, see_call, &seen, NULL), TIDE_NOT_FOUND);
+    assert_int_equal(tide_assistant_run_look(*rows, 1, see_run, &seen, NULL), TIDE_NOT_FOUND);
     assert_int_equal(tide_assistant_explain(*rows, 3, "t", &explain, NULL), TIDE_NOT_FOUND);
 }
 

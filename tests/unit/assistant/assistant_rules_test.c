@@ -312,26 +312,28 @@ TEST(the_decision_follows_the_table)
     for (int seen = 0; seen < 3; seen++) {
         struct tide_triage triage = {.blacklisted = seen == 1, .automated = seen == 2};
         (void)snprintf(triage.why, sizeof triage.why, "%s", seen == 0 ? "" : "because");
-        for (int said = -1; said < TIDE_CATEGORIES; said++) {
-            const struct tide_verdict verdict = {.category = (tide_category)said,
+        for (int said = TIDE_ASSISTANT_NO_CATEGORY; said < TIDE_ASSISTANT_CATEGORIES; said++) {
+            const bool silent = said == TIDE_ASSISTANT_NO_CATEGORY;
+            const struct tide_verdict verdict = {.category = (tide_assistant_category)said,
                                                  .confidence = TIDE_CONFIDENCE_HIGH,
                                                  .style = 0,
                                                  .language = "cs",
                                                  .reasoning = "model"};
             struct tide_decision decision;
-            tide_triage_decide(config, &letter, &triage, said < 0 ? NULL : &verdict, "garbage",
+            tide_triage_decide(config, &letter, &triage, silent ? NULL : &verdict, "garbage",
                                &decision);
-            tide_category expected = said < 0 ? TIDE_CATEGORY_NEEDS_RESPONSE : (tide_category)said;
-            if (seen == 1 || (seen == 2 && expected == TIDE_CATEGORY_NEEDS_RESPONSE))
-                expected = TIDE_CATEGORY_FYI;
+            tide_assistant_category expected =
+                silent ? TIDE_ASSISTANT_NEEDS_RESPONSE : (tide_assistant_category)said;
+            if (seen == 1 || (seen == 2 && expected == TIDE_ASSISTANT_NEEDS_RESPONSE))
+                expected = TIDE_ASSISTANT_FYI;
             assert_int_equal(decision.category, expected);
             if (seen != 1)
                 assert_int_equal(decision.confidence,
-                                 said < 0 ? TIDE_CONFIDENCE_LOW : TIDE_CONFIDENCE_HIGH);
+                                 silent ? TIDE_CONFIDENCE_LOW : TIDE_CONFIDENCE_HIGH);
             assert_true(decision.reasoning[0] != '\0');
-            assert_int_equal(strstr(decision.reasoning, "garbage") != NULL, said < 0 && seen != 1);
+            assert_int_equal(strstr(decision.reasoning, "garbage") != NULL, silent && seen != 1);
             assert_true(decision.style < config->styles_count); /* TRG2 */
-            assert_string_equal(decision.language, said < 0 || seen == 1 ? "" : "cs");
+            assert_string_equal(decision.language, silent || seen == 1 ? "" : "cs");
         }
     }
     tide_assistant_config_free(config);

@@ -1,5 +1,5 @@
 /* The words of records, and which status may follow which: the whole matrix (AST1 to AST5). */
-#include "assistant/store/status.h"
+#include "assistant/words/status.h"
 #include "support/test.h"
 
 #define P TIDE_ASSISTANT_PENDING

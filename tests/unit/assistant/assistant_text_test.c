@@ -431,7 +431,7 @@ TEST(a_classification_is_read_alone_in_a_fence_or_among_words)
         struct tide_verdict verdict;
         if (verdict_of(answers[i], &verdict) != TIDE_OK)
             fail_msg("not read: %s", answers[i]);
-        assert_int_equal(verdict.category, TIDE_CATEGORY_FYI);
+        assert_int_equal(verdict.category, TIDE_ASSISTANT_FYI);
         assert_int_equal(verdict.confidence, TIDE_CONFIDENCE_HIGH);
         assert_int_equal(verdict.style, TIDE_STYLE_NONE);
     }
@@ -493,7 +493,7 @@ TEST(every_field_of_a_classification_is_from_a_closed_list_or_clean)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct tide_verdict verdict;
         OK(verdict_of(textf("{\"category\":\"waiting\",%s}", cases[i].fields), &verdict));
-        assert_int_equal(verdict.category, TIDE_CATEGORY_WAITING);
+        assert_int_equal(verdict.category, TIDE_ASSISTANT_WAITING);
         assert_int_equal(verdict.confidence, cases[i].confidence);
         assert_int_equal(verdict.style, cases[i].style);
         assert_string_equal(verdict.language, cases[i].language);
@@ -535,7 +535,8 @@ TEST(any_answer_is_used_as_promised_or_not)
         struct tide_verdict verdict;
         if (verdict_of(tide_buf_cstr(&answer), &verdict) == TIDE_OK) {
             used++;
-            assert_true((unsigned)verdict.category < TIDE_CATEGORIES);
+            assert_in_range(verdict.category, TIDE_ASSISTANT_NEEDS_RESPONSE,
+                            TIDE_ASSISTANT_WAITING);
             assert_true((unsigned)verdict.confidence <= TIDE_CONFIDENCE_HIGH);
             assert_true(verdict.style >= -1 && verdict.style < 2);
         }

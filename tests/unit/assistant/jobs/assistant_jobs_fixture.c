@@ -107,7 +107,8 @@ static tide_status engine_begin(struct fixture *f, tide_error *err)
     const struct tide_assistant_jobs_options jobs = {.engine = f->engine,
                                                      .world = world,
                                                      .terms = {f->config, f->model_account},
-                                                     .model = model,
+                                                     .model =
+                                                         f->model != NULL ? f->model : model,
                                                      .model_arg = f,
                                                      .gmail = gmail_of,
                                                      .gmail_arg = f};
@@ -187,7 +188,8 @@ struct fixture *begin_in(uint64_t seed, const struct tide_sim_options *options, 
     f->cloud = tide_sim_cloud_new(
         &(struct box_options){.seed = 3, .quota = BOX_QUOTA_2026, .concurrency_max = 10});
     struct tide_sim_options world = *options;
-    world.net.provide = tide_sim_cloud_call;
+    if (world.net.provide == NULL)
+        world.net.provide = tide_sim_cloud_call;
     world.net.provide_arg = f->cloud;
     f->sim = tide_sim_new(seed, &world);
     f->mailbox = tide_sim_cloud_user(f->cloud, f->sim, ME, "me-0",
@@ -244,9 +246,7 @@ void deliver(struct fixture *f, const char *from, const char *subject, const cha
                 thread);
 }
 
-typedef void each_fn(struct fixture *f, uint32_t slot, void *arg);
-
-static void each(struct fixture *f, const char *thread, each_fn *visit, void *arg)
+void each_message(struct fixture *f, const char *thread, message_fn *visit, void *arg)
 {
     uint32_t slot = box_mailbox_thread(f->mailbox, tide_text_of(thread));
     while (slot != BOX_SLOT_NONE) {
@@ -270,7 +270,7 @@ static void label_one(struct fixture *f, uint32_t slot, void *arg)
                             !labelling->on);
 }
 
-static uint16_t number_of(struct fixture *f, tide_assistant_label label)
+uint16_t label_number(struct fixture *f, tide_assistant_label label)
 {
     uint32_t number = 0;
     assert_true(box_mailbox_label_by_name(f->mailbox,
@@ -280,12 +280,11 @@ static uint16_t number_of(struct fixture *f, tide_assistant_label label)
 
 void label(struct fixture *f, const char *thread, tide_assistant_label label, bool on)
 {
-    struct labelling labelling = {number_of(f, label), on};
-    each(f, thread, label_one, &labelling);
+    struct labelling labelling = {label_number(f, label), on};
+    each_message(f, thread, label_one, &labelling);
 }
 
-/* The draft of the thread that is not in the trash, the newest; BOX_SLOT_NONE: none. */
-static uint32_t draft_in(struct fixture *f, const char *thread)
+uint32_t draft_in(struct fixture *f, const char *thread)
 {
     uint32_t found = BOX_SLOT_NONE;
     for (uint32_t i = 0; i < box_mailbox_drafts(f->mailbox); i++) {
@@ -393,7 +392,7 @@ static void look_one(struct fixture *f, uint32_t slot, void *arg)
     struct look *look = arg;
     look->inbox = look->inbox || box_mailbox_has_label(f->mailbox, slot, BOX_LABEL_INBOX);
     for (unsigned i = 1; i < TIDE_ASSISTANT_LABELS; i++)
-        if (box_mailbox_has_label(f->mailbox, slot, number_of(f, (tide_assistant_label)i)))
+        if (box_mailbox_has_label(f->mailbox, slot, label_number(f, (tide_assistant_label)i)))
             look->labels |= 1u << i;
     if (!box_mailbox_has_label(f->mailbox, slot, BOX_LABEL_DRAFT) ||
         box_mailbox_has_label(f->mailbox, slot, BOX_LABEL_TRASH))
@@ -412,7 +411,7 @@ const char *labels_of(struct fixture *f, const char *thread)
 {
     static char text[200];
     struct look look = {.labels = 0};
-    each(f, thread, look_one, &look);
+    each_message(f, thread, look_one, &look);
     free(look.text);
     text[0] = '\0';
     for (unsigned i = 1; i < TIDE_ASSISTANT_LABELS; i++)
@@ -426,7 +425,7 @@ const char *labels_of(struct fixture *f, const char *thread)
 bool in_inbox(struct fixture *f, const char *thread)
 {
     struct look look = {.labels = 0};
-    each(f, thread, look_one, &look);
+    each_message(f, thread, look_one, &look);
     free(look.text);
     return look.inbox;
 }
@@ -434,7 +433,7 @@ bool in_inbox(struct fixture *f, const char *thread)
 unsigned drafts_of(struct fixture *f, const char *thread, bool ours)
 {
     struct look look = {.ours = ours};
-    each(f, thread, look_one, &look);
+    each_message(f, thread, look_one, &look);
     free(look.text);
     return look.drafts;
 }
@@ -444,7 +443,7 @@ const char *draft_text(struct fixture *f, const char *thread)
 {
     static char text[8192];
     struct look look = {.labels = 0};
-    each(f, thread, look_one, &look);
+    each_message(f, thread, look_one, &look);
     assert_non_null(look.text);
     const char *body = strstr(look.text, "\r\n\r\n");
     assert_non_null(body);
@@ -513,7 +512,7 @@ static void count_one(struct fixture *f, uint32_t slot, void *arg)
 unsigned sent_of(struct fixture *f, const char *thread)
 {
     struct counting counting = {.label = BOX_LABEL_SENT};
-    each(f, thread, count_one, &counting);
+    each_message(f, thread, count_one, &counting);
     return counting.count;
 }
 
@@ -522,7 +521,7 @@ unsigned labeled(struct fixture *f, const char *thread, const char *name)
     uint32_t number = 0;
     assert_true(box_mailbox_label_by_name(f->mailbox, tide_text_of(name), &number));
     struct counting counting = {.label = (uint16_t)number};
-    each(f, thread, count_one, &counting);
+    each_message(f, thread, count_one, &counting);
     return counting.count;
 }
 

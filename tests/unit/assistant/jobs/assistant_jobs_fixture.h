@@ -35,6 +35,7 @@ struct fixture {
     uint64_t cost;                   /* of the last question, by estimate */
 
     /* The model. */
+    tide_assistant_asker *model; /* instead of the one below; its argument is the fixture */
     const char *category; /* of the next classifications */
     const char *answer;   /* to a classification, instead */
     const char *text;     /* of drafts */
@@ -66,6 +67,7 @@ enum { ASKED_CLASSIFY, ASKED_CONTEXT, ASKED_DRAFT, ASKED_REWORK, ASKED_AGENT };
     } while (0)
 
 struct fixture *begin(const char *yaml); /* NULL: the usual; a life begins, the user is onboarded */
+/* Without a life.  A provider in the options is between the network and the cloud. */
 struct fixture *begin_in(uint64_t seed, const struct tide_sim_options *options, const char *yaml);
 void finish(struct fixture *f);
 #define CASE(name) TEST_OF(name, struct fixture *f, begin(NULL), finish)
@@ -92,6 +94,13 @@ void edit_draft(struct fixture *f, const char *thread, const char *text);
 
 /* ---- looking ---- */
 
+/* Calls `visit` with each message of a thread that is not gone. */
+typedef void message_fn(struct fixture *f, uint32_t slot, void *arg);
+void each_message(struct fixture *f, const char *thread, message_fn *visit, void *arg);
+/* The newest draft of the thread that is not in the trash; BOX_SLOT_NONE: none. */
+uint32_t draft_in(struct fixture *f, const char *thread);
+/* The mailbox's number of a label of ours. */
+uint16_t label_number(struct fixture *f, tide_assistant_label label);
 struct tide_assistant_email record(struct fixture *f, const char *thread); /* status 0: none */
 /* "Needs Response,Outbox": our labels that any message of the thread has. */
 const char *labels_of(struct fixture *f, const char *thread);

@@ -22,8 +22,8 @@
  *         that wants one.
  *   AST5  rework_requested is reached only from drafted: there is a draft to rework.
  */
-#ifndef TIDE_ASSISTANT_STORE_STATUS_H
-#define TIDE_ASSISTANT_STORE_STATUS_H
+#ifndef TIDE_ASSISTANT_WORDS_STATUS_H
+#define TIDE_ASSISTANT_WORDS_STATUS_H
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "assistant/store/status.h"
+#include "assistant/words/status.h"
 
 #include "base/check.h"
 
