@@ -1,4 +1,4 @@
-/* assistant_stage.h - the home that assistant_bench measures: one user of the assistant, with a Gmail and a chat
+/* assistant_stage.h - the home that assistant_mails measures: one user of the assistant, with a Gmail and a chat
  * model that tidemark-cloud serves, and `tidemark serve` that takes pushes.
  *
  * What fails ends the program (bench.h). */
