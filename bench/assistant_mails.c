@@ -23,7 +23,7 @@
 #define REPLY "Could you confirm 12:30? Please let me know, I would book a table."
 
 enum {
-    LABELS = 100,
+    LABELS = 60,
     BURST = 60,
     CHEAP = 200,
     SAMPLES = 300,
@@ -180,9 +180,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*measure)(struct assisted *stage);
-    } parts[] = {{"label", measure_labels},
+    } parts[] = {{"mails", measure_mails},
+                 {"label", measure_labels},
                  {"cpu", measure_cpus},
-                 {"mails", measure_mails},
                  {"busy", measure_busy}};
     static struct assisted stage;
     assisted_make(&stage, argv[0]);
