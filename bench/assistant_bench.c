@@ -1,244 +1,104 @@
-/* assistant_bench.c - measures the mail assistant in `tidemark serve` as its user sees it.
+/* assistant_bench.c - measures the pages of the mail assistant's records over the API of `tidemark serve`.
  *
  *   assistant_bench
  *
- * Gmail, the chat model and Pub/Sub are on this machine, without quotas (assistant_stage.h).  Measured are:
- *
- *   label    one mail after the other: from the push to the label in Gmail, less what the model took
- *   mails    a burst with a model that takes 2 s and four calls at once, which allow 120 mails a minute
- *   cpu      of serve for a mail: one that is classified, one that is answered with a draft (three calls)
- *   busy     health and webhook while all workers that the account may have wait for Gmail and the model (J3)
- *   100k     commands on a home with 100,000 records, each a process of its own
- *
- * The mirror of the same account is woken by each push, too: its CPU time is in that of a mail.  Other
- * programs of the machine delay all of this; script/bench shows its load. */
-#include "assistant_stage.h"
-#include "serve_push.h"
+ * A home gets TIDE_BENCH_RECORDS threads (100,000 unless given), each with an event and a model call, each
+ * tenth with a run of an agent (tests/e2e/seed_assistant.c).  Then each list is asked for with every
+ * filter, at its beginning and in its middle, and one thread, call and run in full. */
+#include "bench.h"
+
+#include "serve_client.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FYI   "For your information: the minutes are in the shared folder."
-#define REPLY "Could you confirm 12:30? Please let me know, I would book a table."
+enum { SAMPLES = 100, KEY_BYTES = 64 };
 
-enum {
-    LABELS = 100,
-    BURST = 60,
-    CHEAP = 200,
-    SAMPLES = 300,
-    MODEL_MS = 2000,
-    IN_FLIGHT = 4, /* governor.chat.in_flight, unless set */
-    BUSY_MAILS = 60,
-    BUSY_JOBS =
-        4, /* running at once at least: what "all" is depends on the pace that the governor found */
-    PUSH_PAUSE_US = 4000,
-    WAIT_S_MAX = 120,
-    RECORDS = 100000,
-    TRIES = 9,
+#define API "/api/v1/assistant/"
+
+static const struct {
+    const char *name, *path;
+} pages[] = {
+    {"status", "status"},
+    {"users", "users"},
+    {"threads", "emails"},
+    {"threads_long", "emails?limit=500"},
+    {"threads_oldest", "emails?order=oldest"},
+    {"threads_user", "emails?account=ben@example.com"},
+    {"threads_status", "emails?status=drafted"},
+    {"threads_none", "emails?status=archived&category=fyi"},
+    {"threads_category", "emails?account=ada@example.com&category=waiting"},
+    {"threads_sender", "emails?sender=sender7@example.org"},
+    {"thread", "ada@example.com/threads/story"},
+    {"events", "events"},
+    {"events_user", "events?account=ben@example.com&limit=500"},
+    {"events_kind", "events?kind=draft_created"},
+    {"events_thread", "events?account=ada@example.com&thread=t500"},
+    {"calls", "calls"},
+    {"calls_middle", "calls?after=50000"},
+    {"calls_failed", "calls?state=failed"},
+    {"calls_user_kind", "calls?account=ben@example.com&kind=agent"},
+    {"call", "calls/500"},
+    {"runs", "runs"},
+    {"runs_status", "runs?status=failed"},
+    {"run", "runs/50"},
 };
 
-static uint64_t samples[SAMPLES];
-
-#define RECORDED "SELECT count(*) FROM assistant_email"
-#define SETTLED  "SELECT count(*) FROM assistant_email WHERE status <> 'pending'"
-
-/* ---- push to label ---- */
-
-static void label_one(struct assisted *stage, uint64_t *sample_us)
+static void measure(struct client *client, const char *name, const char *path)
 {
-    char id[40];
-    assisted_arrive(stage, FYI, id);
-    const uint64_t begin_us = now_us();
-    assisted_push(stage);
-    while (!assisted_labelled(stage, id)) {
-        expect(now_us() - begin_us < WAIT_S_MAX * UINT64_C(1000000), "no label");
-        nap_us(1000);
-    }
-    const uint64_t took_us = now_us() - begin_us;
-    assisted_until(stage, SETTLED, stage->arrived);
-    const uint64_t model_us =
-        1000 * assisted_ask(stage,
-                            "SELECT coalesce(sum(latency_ms), 0) FROM assistant_call"
-                            " WHERE thread_id = ?1",
-                            id);
-    *sample_us = took_us > model_us ? took_us - model_us : 0;
-}
-
-static void measure_labels(struct assisted *stage)
-{
-    uint64_t warm = 0;
-    label_one(stage, &warm); /* opens connections, fetches the issuer's keys */
-    for (size_t i = 0; i < LABELS; i++)
-        label_one(stage, &samples[i]);
-    figure("assistant_label_p50", quantile_ms(samples, LABELS, 500), "ms", 0, NULL);
-    figure("assistant_label_p99", quantile_ms(samples, LABELS, 990), "ms", 0, NULL);
-}
-
-/* ---- mails a minute ---- */
-
-static void arrive_all(struct assisted *stage, unsigned count, const char *text)
-{
-    char id[40];
-    for (unsigned i = 0; i < count; i++)
-        assisted_arrive(stage, text, id);
-}
-
-static void measure_mails(struct assisted *stage)
-{
-    assisted_slow(stage, "chat.*", MODEL_MS);
-    arrive_all(stage, BURST, FYI);
-    const double begin_s = now_s();
-    assisted_push(stage);
-    assisted_until(stage, SETTLED, stage->arrived);
-    const double took_s = now_s() - begin_s;
-    assisted_slow(stage, NULL, 0);
-    compared("assistant_mails", BURST / took_s * 60, "1/min", IN_FLIGHT * 60000.0 / MODEL_MS,
-             "what the model allows");
-}
-
-/* ---- CPU ---- */
-
-static void measure_cpu(struct assisted *stage, const char *name, unsigned count, const char *text)
-{
-    const double before_s = serve_cpu_s(stage->serving.pid);
-    const double begin_s = now_s();
-    arrive_all(stage, count, text);
-    assisted_push(stage);
-    assisted_until(stage, SETTLED, stage->arrived);
-    const double took_s = now_s() - begin_s;
-    const double cpu_ms = (serve_cpu_s(stage->serving.pid) - before_s) * 1e3;
-    char rate[64];
-    figure(name, cpu_ms / count, "ms", 0, NULL);
-    (void)snprintf(rate, sizeof rate, "%s_rate", name);
-    figure(rate, count / took_s, "1/s", 0, NULL);
-}
-
-/* ---- busy ---- */
-
-static double running(struct assisted *stage)
-{
-    static const char line[] = "\ntidemark_lane_jobs{lane=\"bulk\",state=\"running\"} ";
-    if (client_get(&stage->page, "/metrics") != 200)
-        die("/metrics", stage->page.body);
-    const char *at = strstr(stage->page.body, line);
-    return at == NULL ? 0 : strtod(at + strlen(line), NULL);
-}
-
-static void busy_quantiles(const char *name)
-{
-    char whole[80];
-    (void)snprintf(whole, sizeof whole, "assistant_%s_busy_p50", name);
-    figure(whole, quantile_ms(samples, SAMPLES, 500), "ms", 0, NULL);
-    (void)snprintf(whole, sizeof whole, "assistant_%s_busy_p99", name);
-    figure(whole, quantile_ms(samples, SAMPLES, 990), "ms", 0, NULL);
-}
-
-static void measure_busy(struct assisted *stage)
-{
-    const double until_s = now_s() + WAIT_S_MAX;
-    arrive_all(stage, BUSY_MAILS, FYI);
-    assisted_slow(stage, "*", MODEL_MS);
-    assisted_push(stage);
-    while (running(stage) < BUSY_JOBS) {
-        expect(now_s() < until_s, "the workers are not busy");
-        nap_us(10000);
-    }
-    figure("assistant_busy_jobs", running(stage), "", 0, NULL);
-    for (size_t i = 0; i < SAMPLES; i++) {
+    static uint64_t samples[SAMPLES];
+    char whole[200], figure_name[80];
+    (void)snprintf(whole, sizeof whole, API "%s", path);
+    for (size_t i = 0; i <= SAMPLES; i++) { /* the first one is not counted: it reads from disk */
         const uint64_t begin_us = now_us();
-        expect(client_get(&stage->page, "/healthz") == 200, "/healthz");
-        samples[i] = now_us() - begin_us;
+        if (client_get(client, whole) != 200)
+            die(whole, client->body);
+        samples[i > 0 ? i - 1 : 0] = now_us() - begin_us;
     }
-    busy_quantiles("health");
-    for (size_t i = 0; i < SAMPLES; i++) {
-        nap_us(PUSH_PAUSE_US);
-        const uint64_t begin_us = now_us();
-        assisted_push(stage);
-        samples[i] = now_us() - begin_us;
-    }
-    busy_quantiles("webhook");
-    figure("assistant_busy_jobs_after", running(stage), "", 0, NULL);
-    assisted_slow(stage, NULL, 0);
-    assisted_until(stage, SETTLED, stage->arrived);
+    (void)snprintf(figure_name, sizeof figure_name, "assistant_page_%s_p95", name);
+    figure(figure_name, quantile_ms(samples, SAMPLES, 950), "ms", 0, NULL);
 }
 
-/* ---- 100,000 records ---- */
-
-/* As the assistant writes them, at once: statuses, categories and senders spread. */
-static void fill(struct assisted *stage)
+static void key_make(const char *tidemark, const char *home, const char *log, char key[KEY_BYTES])
 {
-    static const char sql[] =
-        "BEGIN;"
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)"
-        " INSERT INTO assistant_email(account, thread_id, message_id, sender, subject, category,"
-        "  confidence, language, style, reasoning, status, messages, reworks, created_ms, "
-        "updated_ms)"
-        " SELECT account, 't' || i, 'm' || i, 's' || (i % 1000) || '@example.org',"
-        "  'subject of some length', CASE WHEN i % 5 = 0 THEN 'needs_response' ELSE 'fyi' END, "
-        "'high',"
-        "  'en', 'business', 'reasoning of some length, as a model gives it',"
-        "  CASE WHEN i % 5 <> 0 THEN 'skipped' WHEN i % 50 = 0 THEN 'drafted' ELSE 'sent' END,"
-        "  1, 0, i * 10, i * 10 FROM n, assistant_user;"
-        "INSERT INTO assistant_event(account, thread_id, kind, detail, job, at_ms)"
-        " SELECT account, thread_id, 'classified', category, 1, updated_ms FROM assistant_email"
-        " WHERE thread_id LIKE 't%';"
-        "DELETE FROM assistant_tally;"
-        "INSERT INTO assistant_tally(account, status, category, records)"
-        " SELECT account, status, category, count(*) FROM assistant_email"
-        " GROUP BY account, status, category;"
-        "COMMIT";
-    char path[BENCH_PATH_BYTES + 32];
-    char *why = NULL;
-    sqlite3 *db = NULL;
-    (void)snprintf(path, sizeof path, "%s/state.db", stage->home);
-    expect(sqlite3_open(path, &db) == SQLITE_OK, path);
-    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
-        die("fill", why);
-    (void)sqlite3_close(db);
-}
-
-/* The median of a few. */
-static void measure_command(struct assisted *stage, const char *name, const char *const *words,
-                            double base_ms)
-{
-    uint64_t took[TRIES];
-    for (size_t i = 0; i < TRIES; i++)
-        took[i] = (uint64_t)(assisted_run(stage, words).wall_s * 1e6);
-    compared(name, quantile_ms(took, TRIES, 500), "ms", base_ms, "assistant_show_few");
-}
-#define COMMAND(stage, name, base, ...)                                                            \
-    measure_command(stage, name, (const char *const[]){"assistant", __VA_ARGS__, "--json", NULL},  \
-                    base)
-
-static void measure_records(struct assisted *stage)
-{
-    uint64_t took[TRIES];
-    for (size_t i = 0; i < TRIES; i++)
-        took[i] = (uint64_t)(ASSISTED_RUN(stage, "assistant", "show", "--json").wall_s * 1e6);
-    const double few_ms = quantile_ms(took, TRIES, 500);
-    figure("assistant_show_few", few_ms, "ms", 0, NULL);
-    fill(stage);
-    expect(assisted_ask(stage, RECORDED, NULL) >= RECORDS, "no records");
-    COMMAND(stage, "assistant_show_100k", few_ms, "show");
-    COMMAND(stage, "assistant_show_status_100k", few_ms, "show", "--status", "drafted");
-    COMMAND(stage, "assistant_show_sender_100k", few_ms, "show", "--sender", "s17@example.org");
-    COMMAND(stage, "assistant_show_middle_100k", few_ms, "show", "--after", "500000.50000");
-    COMMAND(stage, "assistant_explain_100k", few_ms, "explain", "t77777");
-    COMMAND(stage, "assistant_status_100k", few_ms, "status");
+    const char *args[] = {tidemark, "--home",  home,   "token",  "add",
+                          "bench",  "--scope", "work", "--json", NULL};
+    char text[1024] = "";
+    (void)run_program(args, log);
+    FILE *file = fopen(log, "r");
+    expect(file != NULL && fread(text, 1, sizeof text - 1, file) > 0, "no key");
+    (void)fclose(file);
+    const char *at = strstr(text, "\"key\":");
+    expect(at != NULL && sscanf(at, "\"key\": \"%63[^\"]", key) == 1, "no key");
 }
 
 int main(int argc, char **argv)
 {
-    static struct assisted stage;
+    static char tidemark[BENCH_PATH_BYTES], seed[BENCH_PATH_BYTES], dir[BENCH_PATH_BYTES];
+    static char home[BENCH_PATH_BYTES + 8], log[BENCH_PATH_BYTES + 8];
+    char key[KEY_BYTES] = "";
+    const char *given = getenv("TIDE_BENCH_RECORDS");
+    const char *records = given == NULL ? "100000" : given;
+    struct client client;
     (void)argc;
-    assisted_make(&stage, argv[0]);
-    measure_labels(&stage);
-    measure_cpu(&stage, "assistant_cpu_classified", CHEAP, FYI);
-    measure_cpu(&stage, "assistant_cpu_drafted", CHEAP / 4, REPLY);
-    measure_mails(&stage);
-    measure_busy(&stage);
-    (void)serve_stop(&stage.serving);
-    measure_records(&stage);
-    assisted_remove(&stage);
+    build_path(argv[0], "src/cli/tidemark", tidemark);
+    build_path(argv[0], "tests/e2e/seed_assistant", seed);
+    dir_make(dir);
+    (void)snprintf(home, sizeof home, "%s/home", dir);
+    (void)snprintf(log, sizeof log, "%s/log", dir);
+    const char *init[] = {tidemark, "--home", home, "config", "set", "workers.count", "4", NULL};
+    (void)run_program(init, log); /* makes the home */
+    const char *fill[] = {seed, home, records, NULL};
+    figure("assistant_seed", run_program(fill, log).wall_s, "s", 0, NULL);
+    const char *args[] = {tidemark, "--home", home, "serve", "--listen", "127.0.0.1:0", NULL};
+    struct serving serving = serve_start(args, log);
+    key_make(tidemark, home, log, key);
+    client_open(&client, serving.port, key);
+    figure("assistant_records", strtod(records, NULL), "", 0, NULL);
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+        measure(&client, pages[i].name, pages[i].path);
+    client_close(&client);
+    (void)serve_stop(&serving);
+    dir_remove(dir);
     return 0;
 }

@@ -176,6 +176,14 @@ void assisted_make(struct assisted *stage, const char *argv0)
     (void)sqlite3_busy_timeout(stage->db, 10000);
 }
 
+void assisted_again(struct assisted *stage)
+{
+    client_again(&stage->box);
+    client_again(&stage->gmail);
+    client_again(&stage->page);
+    client_again(&stage->hook);
+}
+
 void assisted_remove(struct assisted *stage)
 {
     (void)sqlite3_close(stage->db);

@@ -1,4 +1,4 @@
-/* assistant_stage.h - the home that assistant_bench measures: one user of the assistant, with a Gmail and a chat
+/* assistant_stage.h - the home that assistant_mails measures: one user of the assistant, with a Gmail and a chat
  * model that tidemark-cloud serves, and `tidemark serve` that takes pushes.
  *
  * What fails ends the program (bench.h). */
@@ -26,6 +26,9 @@ struct assisted {
 
 void assisted_make(struct assisted *stage, const char *argv0); /* onboarded; it serves */
 void assisted_remove(struct assisted *stage);                  /* its serve was stopped */
+
+/* Anew on new connections: a server closes those that are idle for long. */
+void assisted_again(struct assisted *stage);
 
 /* Runs a command on the home; the words end with NULL. */
 struct cost assisted_run(const struct assisted *stage, const char *const *words);

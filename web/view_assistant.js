@@ -1,6 +1,6 @@
 // view_assistant.js - the records of the mail assistant, read only: users, threads, events, model calls, runs of agents; a
 // thread as one timeline; what a model was asked and answered.  All of it may be written by strangers: it is shown as text.
-import { get, path } from './api.js'
+import { get as fetched, path } from './api.js'
 import { h } from './dom.js'
 import { grid } from './grid.js'
 import { live } from './live.js'
@@ -23,6 +23,14 @@ const ORDER = ['newest', 'oldest']
 const CALL_KINDS = ['classify', 'context', 'draft', 'agent']
 const EVENT_KINDS = ['classified', 'retriaged', 'draft_created', 'draft_reworked', 'draft_discarded', 'rework_requested', 'rework_limit_reached', 'sent', 'skipped', 'archived',
   'agent_started', 'agent_ended', 'escalated', 'resumed']
+
+/** Characters that act instead of being read, and hidden ones, become visible: they reorder what a person reads, or speak to
+ * a model behind its back.
+ * @param {string} text */
+const plain = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\u{e0000}-\u{e0fff}]/gu, '\ufffd')
+
+/** @param {string} route @param {Record<string, string | number>} [params] */
+const get = async (route, params) => JSON.parse(JSON.stringify(await fetched(route, params)), (_, value) => (typeof value === 'string' ? plain(value) : value))
 
 /** @param {string} word */
 const words = (word) => word.replaceAll('_', ' ')
@@ -209,7 +217,7 @@ function readable(text) {
   let left = PARTS
   /** @type {(value: any, depth: number) => HTMLElement} */
   const show = (value, depth) => {
-    if (--left < 0 || depth > DEPTH || value === null || typeof value !== 'object') return h('div', { class: 'text' }, typeof value === 'string' ? value : JSON.stringify(value))
+    if (--left < 0 || depth > DEPTH || value === null || typeof value !== 'object') return h('div', { class: 'text' }, plain(typeof value === 'string' ? value : JSON.stringify(value)))
     if (Array.isArray(value)) return h('ol', {}, ...value.map((one) => h('li', {}, show(one, depth + 1))))
     return h('dl', { class: 'facts' }, ...Object.entries(value).flatMap(([name, one]) => [h('dt', {}, name), h('dd', {}, show(one, depth + 1))]))
   }

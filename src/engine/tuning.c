@@ -168,6 +168,8 @@ static struct tide_governor_profile tuned(const tide_settings *settings,
     profile.workers_min = smaller(profile.workers_min, profile.workers_start);
     if (limits->batch_parts > 1)
         profile.latency_max_ms *= limits->batch_parts;
+    if (limits->latency_times > 1)
+        profile.latency_max_ms *= limits->latency_times;
     return profile;
 }
 

@@ -159,6 +159,8 @@ def hostile_text_is_text(stage, page):
     page.sees("<script>window.owned=1</script>", ".timeline .texts")
     page.sees("1. <b>x</b>", ".timeline")
     page.sees("<img src=x onerror=alert(1)>", ".timeline")
+    # What would turn the order of writing, or control a terminal, is seen.
+    assert "\u202e" not in page.text() and "\x1b" not in page.text() and "\ufffd gnp.exe" in page.text(), page.text(".card h2")
     nothing_ran(page)
     judge(page, "hostile text")
     for route in ROUTES[1:5]:

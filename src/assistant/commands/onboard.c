@@ -133,8 +133,7 @@ static void show(struct onboarding *self)
     tide_json_set_bool(&cli->json, "before", self->before);
     if (self->written)
         cli_print(cli, "  wrote %s to begin with: read it, and change what does not fit\n", path);
-    cli_print(cli, "  %s in Gmail: %s and the eight below it\n",
-              self->before ? "labels were there, or are again" : "labels are",
+    cli_print(cli, "  labels in Gmail: %s and the eight below it\n",
               tide_assistant_label_name(TIDE_ASSISTANT_LABEL_PARENT));
     cli_print(cli, "  models: those of the chat account %s\n", self->work.chat.name);
     cli_print(

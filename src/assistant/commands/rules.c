@@ -75,10 +75,14 @@ static void tell_route(struct cli *cli, const struct tide_route *route)
     const tide_text none = TIDE_TEXT("");
     const tide_text profile = route->profile != NULL ? route->profile->name : none;
     if (route->profile != NULL)
-        cli_print(cli, "It goes to the agent %.*s: %s\n", (int)profile.bytes, profile.data,
-                  route->why);
+        cli_print(cli, "It goes to the agent %.*s", (int)profile.bytes, profile.data);
     else
-        cli_print(cli, "It goes to the pipeline: %s\n", route->why);
+        cli_print(cli, "It goes to the pipeline");
+    if (route->rule != NULL) /* what holds of it is told above */
+        cli_print(cli, ", by the rule %.*s.\n", (int)route->rule->name.bytes,
+                  route->rule->name.data);
+    else
+        cli_print(cli, ": no rule applies.\n");
     tide_json_set_cstr(&cli->json, "outcome", route->profile != NULL ? "agent" : "pipeline");
     tide_json_set_text(&cli->json, "profile", profile);
     tide_json_set_text(&cli->json, "decided_by", route->rule != NULL ? route->rule->name : none);
