@@ -108,8 +108,7 @@ static tide_status engine_begin(struct fixture *f, tide_error *err)
                                                      .world = world,
                                                      .config = f->config,
                                                      .model_account = f->model_account,
-                                                     .model =
-                                                         f->model != NULL ? f->model : model,
+                                                     .model = f->model != NULL ? f->model : model,
                                                      .model_arg = f,
                                                      .gmail = gmail_of,
                                                      .gmail_arg = f};

@@ -36,9 +36,9 @@ struct fixture {
 
     /* The model. */
     tide_assistant_model *model; /* instead of the one below; its argument is the fixture */
-    const char *category; /* of the next classifications */
-    const char *answer;   /* to a classification, instead */
-    const char *text;     /* of drafts */
+    const char *category;        /* of the next classifications */
+    const char *answer;          /* to a classification, instead */
+    const char *text;            /* of drafts */
     const char *searches;
     uint64_t again_ms;       /* not now, but then: once */
     tide_status model_fails; /* with this, unless TIDE_OK */
@@ -48,7 +48,7 @@ struct fixture {
     char prompt[64 << 10]; /* of the last question; of agents the conversation */
     void (*during)(struct fixture *f, const char *kind); /* while the model thinks */
 
-    bool may_die;    /* failures of a life are not the test's */
+    bool may_die; /* failures of a life are not the test's */
     unsigned delivered;
     char thread[64]; /* of the last delivery */
     char message[64];
