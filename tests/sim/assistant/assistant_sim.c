@@ -34,7 +34,7 @@ const char *const asim_plant_names[APLANTS] = {
 };
 const char *const asim_plant_rules[APLANTS] = {
     "",     "ASM2", "ASM2", "ASM1", "ASM4",  "ASM6", "ASM3",  "ASM5",  "ASM6",
-    "ASM7", "ASM7", "ASM8", "ASM6", "ASM10", "ASM9", "ASM11", "ASM12", "ASM6",
+    "ASM7", "ASM7", "ASM8", "ASM9", "ASM10", "ASM9", "ASM11", "ASM12", "ASM6",
 };
 
 struct asim_stage *asim_now;

@@ -104,6 +104,8 @@ WRAP(tide_status, tide_gmail_reply_send, tide_gmail *gmail, tide_job *job,
 
 WRAP(tide_status, tide_carry_out, struct tide_carry *carry, tide_error *err)
 {
+    if (planted(APLANT_DRAFT_NOT_GONE))
+        carry->gone = NULL;
     const tide_status rc = __real_tide_carry_out(carry, err);
     closes(rc, AOPEN_LABELS);
     closes(rc, AOPEN_DRAFT);
@@ -130,8 +132,6 @@ WRAP(tide_status, tide_assistant_reply_sent, tide_rows db, uint64_t run, uint64_
 WRAP(tide_status, tide_assistant_draft_gone, tide_rows db, const char *token, tide_error *err)
 {
     closes(TIDE_OK, AOPEN_TRASH);
-    if (planted(APLANT_DRAFT_NOT_GONE) && tide_rng_below(&asim_now->rng, 3) == 0)
-        return TIDE_OK;
     return __real_tide_assistant_draft_gone(db, token, err);
 }
 

@@ -272,6 +272,8 @@ static void check_agree(struct asim_stage *stage, const struct asim_thread *thre
         why = "drafted without a draft";
     else if (email->status == TIDE_ASSISTANT_SENT && drafts > 0)
         why = "sent with a draft";
+    else if (email->status == TIDE_ASSISTANT_SENT && email->draft_id[0] != '\0')
+        why = "sent with a draft that counts as there";
     else if (!thread->fiddled && __builtin_popcount(state) > 1)
         why = "two labels";
     else if (!thread->fiddled && drafted != (state == BIT(OUTBOX)) &&
