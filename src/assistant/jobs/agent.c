@@ -558,6 +558,7 @@ static tide_status carry_end(struct tide_agent_work *work, const struct tide_gma
                              tide_error *err)
 {
     static const char *const stale[] = {"action", "stale", NULL};
+    static const char *const check_sent[] = {"action", "check_sent", NULL};
     struct tide_task *task = &work->task;
     const struct tide_assistant_facts facts = tide_task_facts(task);
     const struct tide_assistant_plan none = {.act = true};
@@ -575,10 +576,15 @@ static tide_status carry_end(struct tide_agent_work *work, const struct tide_gma
     carry.put = &email;
     carry.detail = ending->detail;
     tide_status rc = TIDE_OK;
+    char dedupe[TIDE_ASSISTANT_KEY_BYTES];
     if (plan.draft_stale) {
-        char dedupe[TIDE_ASSISTANT_KEY_BYTES];
         (void)snprintf(dedupe, sizeof dedupe, "stale/%s", task->thread_id);
         rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
+    } else if (plan.status == TIDE_ASSISTANT_DRAFTED) {
+        /* The user may have sent or discarded it since, and history told that of a record that was not
+         * drafted yet. */
+        (void)snprintf(dedupe, sizeof dedupe, "check_sent/%s", task->thread_id);
+        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, check_sent, err);
     }
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
@@ -599,8 +605,9 @@ static tide_status conclude(struct tide_agent_work *work, tide_error *err)
         return there;
     if (there == TIDE_OK)
         parts = tide_agent_message(work);
-    end.done = parts != NULL && !tide_gmail_thread_labeled(&task->thread, "INBOX") &&
-               tide_gmail_thread_labeled(&task->thread, task->labels.ids[TIDE_ASSISTANT_LABEL_DONE]);
+    end.done =
+        parts != NULL && !tide_gmail_thread_labeled(&task->thread, "INBOX") &&
+        tide_gmail_thread_labeled(&task->thread, task->labels.ids[TIDE_ASSISTANT_LABEL_DONE]);
     if (parts != NULL && task->email.status != TIDE_ASSISTANT_NO_STATUS &&
         tide_task_place(task, task->email.message_id) > tide_task_place(task, task->message_id))
         parts = NULL; /* AGJ9 */

@@ -83,8 +83,7 @@ bool tide_assistant_classify_wanted(tide_assistant_round round,
 {
     if (facts->status == TIDE_ASSISTANT_NO_STATUS || round == TIDE_ROUND_FORCE)
         return true;
-    return round == TIDE_ROUND_RETRIAGE &&
-           (facts->newer || facts->messages_now > facts->messages_stored);
+    return round == TIDE_ROUND_RETRIAGE && facts->newer;
 }
 
 struct tide_assistant_plan tide_assistant_plan_classified(tide_assistant_round round,
@@ -154,11 +153,10 @@ struct tide_assistant_plan tide_assistant_plan_drafted(const struct tide_assista
 
 struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_facts *facts)
 {
-    return (struct tide_assistant_plan){.act = facts->status == TIDE_ASSISTANT_PENDING ||
-                                               facts->status == TIDE_ASSISTANT_REWORK_REQUESTED,
-                                        .status = TIDE_ASSISTANT_SKIPPED,
-                                        .draft_stale = true,
-                                        .event = "thread_gone"};
+    if (facts->status != TIDE_ASSISTANT_PENDING && facts->status != TIDE_ASSISTANT_REWORK_REQUESTED)
+        return (struct tide_assistant_plan){.act = false};
+    return (struct tide_assistant_plan){
+        .act = true, .status = TIDE_ASSISTANT_SKIPPED, .draft_stale = true, .event = "thread_gone"};
 }
 
 /* ---- rework ---- */

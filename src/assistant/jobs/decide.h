@@ -66,9 +66,9 @@ tide_assistant_work tide_assistant_work_for(tide_assistant_sight sight,
 struct tide_assistant_facts {
     tide_assistant_status status; /* NO_STATUS: there is no record */
     tide_assistant_category category;
-    uint32_t messages_stored, messages_now; /* that are neither drafts nor in the trash */
-    bool newer; /* the newest that came is not the one of the record; counts alone do not tell, since
-                 * users delete messages */
+    /* Another message came since the record was made (J16).  Counts alone do not tell: users delete
+     * messages, and send some. */
+    bool newer;
     uint32_t reworks;
     bool draft; /* a draft of ours lives, as far as the record knows */
 };

@@ -141,8 +141,7 @@ tide_status tide_task_draft(struct tide_task *task, const struct tide_letter *le
     tide_auto_buf raw = tide_buf_in(task->jobs->mem, TIDE_GMAIL_DRAFT_BYTES_MAX);
     char jobs_own[24];
     bool again = false;
-    TIDE_TRY(
-        token_of(task, own != NULL ? own : by_job(task, jobs_own), token_out, &again, err));
+    TIDE_TRY(token_of(task, own != NULL ? own : by_job(task, jobs_own), token_out, &again, err));
     TIDE_TRY(tide_task_trash_stale(task, err)); /* before there are two */
     if (again) {
         TIDE_SEEN("assistant: a draft was perhaps made before a crash");

@@ -150,7 +150,7 @@ size_t tide_task_place(const struct tide_task *task, const char *message_id)
     return 0;
 }
 
-/* The record's message may be deleted: then the job says which one came. */
+/* The record's message may be deleted: then the job says which one came, or the count does. */
 static bool is_newer(const struct tide_task *task)
 {
     const struct tide_gmail_parts *newest = tide_task_newest(task);
@@ -159,7 +159,8 @@ static bool is_newer(const struct tide_task *task)
         return false;
     const size_t known = tide_task_place(task, task->email.message_id);
     return known > 0 ? known < (size_t)(newest - task->thread.messages) + 1
-                     : tide_text_equal(newest->message.id, tide_text_of(task->message_id));
+                     : tide_text_equal(newest->message.id, tide_text_of(task->message_id)) ||
+                           tide_gmail_thread_letters(&task->thread) > task->email.messages;
 }
 
 struct tide_assistant_facts tide_task_facts(const struct tide_task *task)
@@ -167,8 +168,6 @@ struct tide_assistant_facts tide_task_facts(const struct tide_task *task)
     return (struct tide_assistant_facts){
         .status = task->email.status,
         .category = task->email.category,
-        .messages_stored = task->email.messages,
-        .messages_now = (uint32_t)tide_gmail_thread_letters(&task->thread),
         .newer = is_newer(task),
         .reworks = task->email.reworks,
         .draft = task->email.draft_id[0] != '\0',

@@ -405,7 +405,11 @@ static tide_status begin(struct writing *self, tide_error *err)
         return TIDE_OK;
     if (self->kind == TIDE_ASSISTANT_REWORK)
         return rework_begin(self, err);
-    if (self->kind == TIDE_ASSISTANT_MANUAL_DRAFT)
+    /* An attempt that was killed behind it began the round already: one wish is one event. */
+    const bool begun_before = tide_job_attempt(task->job) > 1 &&
+                              task->email.status == TIDE_ASSISTANT_PENDING &&
+                              strcmp(task->email.message_id, self->newest->message.id.data) == 0;
+    if (self->kind == TIDE_ASSISTANT_MANUAL_DRAFT && !begun_before)
         TIDE_TRY(manual_begin(self, err));
     if (config_of(self)->context_searches > 0)
         return ask_context(self, err);

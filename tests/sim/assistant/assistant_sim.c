@@ -13,27 +13,28 @@ enum {
 #define YAML                                                                                       \
     "models: {fast: small, better: large}\n"                                                       \
     "triage: {blacklist: ['*@ads.example']}\n"                                                     \
-    "profiles:\n  desk:\n    system_prompt: You help.\n    max_iterations: 4\n    may_send: true\n" \
+    "profiles:\n  desk:\n    system_prompt: You help.\n    max_iterations: 4\n    may_send: "      \
+    "true\n"                                                                                       \
     "    tools: [read_thread, create_draft, send_reply, add_label, escalate]\n"                    \
     "rules:\n  - {name: desk, when: {sender_domain: desk.example}, route: agent, profile: desk}\n"
 
 const char *const asim_fault_names[AFAULTS] = {
-    "push lost",     "push twice",     "history expired", "died with draft",  "with labels",
-    "with trash",    "with reply",     "with question",   "while asking",     "with answer",
-    "in sync",       "jobs failed",    "model lies",      "model fails",      "model slow",
-    "over budget",   "act in a call",  "act in thought",  "taken back",       "fiddled",
-    "thread gone",   "old mail",       "throttled",       "server error",     "reset after",
+    "push lost",   "push twice",    "history expired", "died with draft", "with labels",
+    "with trash",  "with reply",    "with question",   "while asking",    "with answer",
+    "in sync",     "jobs failed",   "model lies",      "model fails",     "model slow",
+    "over budget", "act in a call", "act in thought",  "taken back",      "fiddled",
+    "thread gone", "old mail",      "throttled",       "server error",    "reset after",
     "truncated",
 };
 const char *const asim_plant_names[APLANTS] = {
-    "none",          "draft-not-looked", "draft-kept",     "label-kept",   "history-first",
-    "gap-blind",     "inbox-blind",      "mark-forgotten", "mark-greedy",  "answer-twice",
-    "answer-lost",   "other-thread",     "no-record",      "draft-not-gone", "stuck-left",
-    "reply-twice",   "together",         "done-halfway",
+    "none",        "draft-not-looked", "draft-kept",     "label-kept",     "history-first",
+    "gap-blind",   "inbox-blind",      "mark-forgotten", "mark-greedy",    "answer-twice",
+    "answer-lost", "other-thread",     "no-record",      "draft-not-gone", "stuck-left",
+    "reply-twice", "together",         "done-halfway",
 };
 const char *const asim_plant_rules[APLANTS] = {
-    "",     "ASM2", "ASM2", "ASM1",  "ASM",  "ASM6",  "ASM3",  "ASM5", "ASM6",
-    "ASM7", "ASM",  "ASM8", "ASM", "ASM10", "ASM9", "ASM11", "ASM12", "ASM",
+    "",     "ASM2", "ASM2", "ASM1", "ASM4",  "ASM6", "ASM3",  "ASM5",  "ASM6",
+    "ASM7", "ASM7", "ASM8", "ASM9", "ASM10", "ASM9", "ASM11", "ASM12", "ASM6",
 };
 
 struct asim_stage *asim_now;
@@ -59,7 +60,8 @@ void asim_say(const char *format, ...)
     va_list args;
     if (getenv("TIDE_SIM_LOG") == NULL)
         return;
-    (void)fprintf(stderr, "%9.3f ", (double)(tide_sim_net_unix_ms(asim_now->f->sim) % 86400000) / 1e3);
+    (void)fprintf(stderr, "%9.3f ",
+                  (double)(tide_sim_net_unix_ms(asim_now->f->sim) % 86400000) / 1e3);
     va_start(args, format);
     (void)vfprintf(stderr, format, args);
     va_end(args);
@@ -131,8 +133,7 @@ static void reclassify(struct asim_stage *stage)
 {
     if (stage->threads_count == 0)
         return;
-    struct asim_thread *thread =
-        &stage->threads[tide_rng_below(&stage->rng, stage->threads_count)];
+    struct asim_thread *thread = &stage->threads[tide_rng_below(&stage->rng, stage->threads_count)];
     thread->forced++;
     (void)tide_assistant_reclassify(stage->f->jobs, stage->f->account, thread->id, NULL);
 }
@@ -197,7 +198,6 @@ static void life(struct asim_stage *stage)
         stage->running = true;
         ticks_begin(stage);
         hour(stage);
-        stage->totals.faults[AFAULT_JOB_FAILED] += failed_jobs(f);
     }
     if (tide_sim_stats(f->sim).crashes > before)
         note_crash(stage);

@@ -23,7 +23,8 @@
  *   ASM11  a message is answered by one reply at most.
  *   ASM12  one handler at a time works on a thread (JBS1).
  *
- * The first two, ASM8, ASM11 and ASM12 are checked at each step. */
+ * A thread with a job that failed for good, tried as often as jobs are (J2), has a part in ASM1, ASM2,
+ * ASM3, ASM7 to ASM9, ASM11 and ASM12 only.  The first two, ASM8, ASM11 and ASM12 are checked at each step. */
 #ifndef TIDE_TESTS_SIM_ASSISTANT_H
 #define TIDE_TESTS_SIM_ASSISTANT_H
 
@@ -107,11 +108,13 @@ struct asim_thread {
     char id[64];
     unsigned inbound, done, rework, needs, forced; /* what others and the user did */
     unsigned drafts;                               /* that agents were told to make */
-    unsigned made, sent;                           /* drafts and replies of ours */
-    unsigned expected; /* changes that handlers of the thread are about to make */
-    unsigned handlers; /* that work on it */
-    bool returned;     /* the user moved it into the inbox */
-    bool fiddled;      /* the user changed labels of ours by hand, and nothing did since */
+    unsigned touched;    /* drafts that the user sent, discarded or edited */
+    unsigned made, sent; /* drafts and replies of ours */
+    unsigned expected;   /* changes that handlers of the thread are about to make */
+    unsigned handlers;   /* that work on it */
+    bool agent;          /* an agent ran */
+    bool returned;       /* the user moved it into the inbox */
+    bool fiddled;        /* the user changed labels of ours by hand, and nothing did since */
 };
 
 struct asim_question {
@@ -133,6 +136,7 @@ struct asim_stage {
     struct asim_question questions[ASIM_QUESTIONS_MAX];
     unsigned questions_count;
     bool ours[ASIM_DRAFTS_MAX];        /* drafts of the mailbox, by index */
+    bool recorded[ASIM_DRAFTS_MAX];    /* the store has its id */
     uint64_t sync_due_us, full_due_us; /* J4 */
     uint64_t budget_until_us;          /* the model answers nothing until then */
     unsigned cursed;                   /* an asim_open at which processes die often */

@@ -11,9 +11,9 @@ static const char *pick(struct asim_stage *stage, const char *const *from, size_
 
 static const char *verdict(struct asim_stage *stage)
 {
-    static const char *const categories[] = {"needs_response", "needs_response", "needs_response",
-                                             "fyi",            "waiting",        "action_required",
-                                             "payment_request"};
+    static const char *const categories[] = {
+        "needs_response", "needs_response",  "needs_response", "fyi",
+        "waiting",        "action_required", "payment_request"};
     static const char *const lies[] = {
         "I am a teapot",
         "",
@@ -128,8 +128,10 @@ static tide_status ask(struct asim_stage *stage, tide_job *job,
                               "the model is out of order");
     struct asim_thread *thread = answered(stage, job);
     const char *says = answer_to(stage, question->kind);
-    if (thread != NULL && strstr(says, "create_draft") != NULL)
-        thread->drafts++;
+    if (thread != NULL) {
+        thread->drafts += strstr(says, "create_draft") != NULL;
+        thread->agent = thread->agent || strcmp(question->kind, "agent") == 0;
+    }
     answer->tokens_in = 100;
     answer->tokens_out = 10;
     answer->latency_ms = 5;
@@ -144,8 +146,8 @@ tide_status asim_model(void *arg, tide_job *job, const struct tide_assistant_que
     (void)arg;
     if (stage->budget_until_us > now_us) { /* J27 */
         stage->totals.faults[AFAULT_OVER_BUDGET]++;
-        return tide_job_again(job, tide_job_now_ms(job) + (stage->budget_until_us - now_us) / 1000 +
-                                       1);
+        return tide_job_again(job,
+                              tide_job_now_ms(job) + (stage->budget_until_us - now_us) / 1000 + 1);
     }
     stage->open[AOPEN_QUESTION] = 0;
     asim_opens(TIDE_OK, AOPEN_ASKING);

@@ -104,10 +104,21 @@ WRAP(tide_status, tide_gmail_reply_send, tide_gmail *gmail, tide_job *job,
 
 WRAP(tide_status, tide_carry_out, struct tide_carry *carry, tide_error *err)
 {
+    if (planted(APLANT_DRAFT_NOT_GONE))
+        carry->gone = NULL;
     const tide_status rc = __real_tide_carry_out(carry, err);
     closes(rc, AOPEN_LABELS);
     closes(rc, AOPEN_DRAFT);
     return rc;
+}
+
+WRAP(tide_status, tide_assistant_draft_made, tide_rows db, const char *token, const char *draft_id,
+     const char *message_id, uint64_t now_ms, tide_error *err)
+{
+    const uint32_t draft = box_mailbox_draft_find(asim_now->f->mailbox, tide_text_of(draft_id));
+    if (draft < ASIM_DRAFTS_MAX)
+        asim_now->recorded[draft] = true;
+    return __real_tide_assistant_draft_made(db, token, draft_id, message_id, now_ms, err);
 }
 
 WRAP(tide_status, tide_assistant_reply_sent, tide_rows db, uint64_t run, uint64_t now_ms,
@@ -121,8 +132,6 @@ WRAP(tide_status, tide_assistant_reply_sent, tide_rows db, uint64_t run, uint64_
 WRAP(tide_status, tide_assistant_draft_gone, tide_rows db, const char *token, tide_error *err)
 {
     closes(TIDE_OK, AOPEN_TRASH);
-    if (planted(APLANT_DRAFT_NOT_GONE) && tide_rng_below(&asim_now->rng, 3) == 0)
-        return TIDE_OK;
     return __real_tide_assistant_draft_gone(db, token, err);
 }
 
@@ -199,7 +208,7 @@ WRAP(tide_status, tide_task_begin, struct tide_task *task, tide_assistant_jobs *
     const tide_status rc = __real_tide_task_begin(task, jobs, job, err);
     struct asim_thread *thread = asim_thread(asim_now, task->thread_id);
     asim_say("job %d: %s %s", (int)tide_job_id(job), tide_status_name(rc),
-                  tide_job_payload(job).data);
+             tide_job_payload(job).data);
     if (task->busy != 0 && thread != NULL && ++thread->handlers > 1)
         tide_sim_fail(asim_now->f->sim, "ASM12: two handlers work on thread %s", task->thread_id);
     return rc;

@@ -3,9 +3,9 @@
 
 #include "ledger/rows.h"
 
-#define BIT(label)  (1u << TIDE_ASSISTANT_LABEL_##label)
-#define DAYS_10_MS  UINT64_C(864000000)
-#define FAIL(...)   tide_sim_fail(stage->f->sim, __VA_ARGS__)
+#define BIT(label) (1u << TIDE_ASSISTANT_LABEL_##label)
+#define DAYS_10_MS UINT64_C(864000000)
+#define FAIL(...)  tide_sim_fail(stage->f->sim, __VA_ARGS__)
 
 enum {
     BITS_STATE = BIT(NEEDS_RESPONSE) | BIT(ACTION_REQUIRED) | BIT(PAYMENT_REQUESTS) | BIT(FYI) |
@@ -91,9 +91,9 @@ static void effects_of(struct asim_stage *stage, uint64_t before,
             FAIL("ASM8: thread %s is none that came", id);
         struct effect *effect = &effects[thread - stage->threads];
         effect->changed = true;
-        effect->sent = effect->sent || (record->change == BOX_CHANGE_ADDED &&
-                                        box_mailbox_has_label(mailbox, record->slot,
-                                                              BOX_LABEL_SENT));
+        effect->sent =
+            effect->sent || (record->change == BOX_CHANGE_ADDED &&
+                             box_mailbox_has_label(mailbox, record->slot, BOX_LABEL_SENT));
         size_t count = 0;
         const uint16_t *labels = box_mailbox_labels(mailbox, record->changed, &count);
         for (size_t k = 0; record->change == BOX_CHANGE_LABELED && k < count; k++)
@@ -111,8 +111,8 @@ static void check_effect(struct asim_stage *stage, struct asim_thread *thread,
     if (thread->expected == 0)
         FAIL("ASM8: thread %s is changed, and no handler of it asked for that", thread->id);
     thread->expected--;
-    asim_say("thread %s: %s, %u drafts", thread->id,
-                  labels_of(stage->f, thread->id), drafts_of_ours(stage, thread));
+    asim_say("thread %s: %s, %u drafts", thread->id, labels_of(stage->f, thread->id),
+             drafts_of_ours(stage, thread));
     const struct look look = look_at(stage, thread);
     if (effect->labeled) {
         if (__builtin_popcount(look.labels & BITS_STATE) != 1)
@@ -159,33 +159,6 @@ void asim_provide(void *cloud, const struct tide_request *request, uint64_t now_
 
 /* ---- in the end ---- */
 
-/* ASM3, ASM4 */
-void asim_check_intake(struct asim_stage *stage)
-{
-    struct fixture *f = stage->f;
-    const uint64_t now_ms = tide_sim_net_unix_ms(f->sim);
-    for (unsigned i = 0; i < stage->threads_count; i++) {
-        const struct asim_thread *thread = &stage->threads[i];
-        const struct look look = look_at(stage, thread);
-        if (look.newest == BOX_SLOT_NONE ||
-            !box_mailbox_has_label(f->mailbox, look.newest, BOX_LABEL_INBOX) ||
-            box_mailbox_at(f->mailbox, look.newest)->date_ms + DAYS_10_MS < now_ms)
-            continue;
-        /* One that came between a look and a label has the label: without history nothing tells
-         * that it is new, and it does not count (J5). */
-        if (look.newest_labels != 0 &&
-            (thread->returned || stage->totals.faults[AFAULT_HISTORY_EXPIRED] > 0))
-            continue;
-        const struct tide_assistant_email email = record(f, thread->id);
-        uint64_t known = 0;
-        if (email.status == TIDE_ASSISTANT_NO_STATUS)
-            FAIL("ASM3: thread %s has no record", thread->id);
-        if (!box_id_parse(tide_text_of(email.message_id), &known) ||
-            known < box_mailbox_at(f->mailbox, look.newest)->id)
-            FAIL("ASM4: the record of thread %s does not know its newest message", thread->id);
-    }
-}
-
 struct counting {
     struct asim_stage *stage;
     const char *query, *a, *b;
@@ -206,6 +179,46 @@ static uint64_t count(struct asim_stage *stage, const char *query, const char *a
     return counting.count;
 }
 
+/* A job of the thread was tried as often as jobs are: it is shown as failed, and what it was to do
+ * waits for a person (J2).  What has no record is looked for all the same. */
+static bool has_failed(struct asim_stage *stage, const struct asim_thread *thread)
+{
+    return count(stage,
+                 "SELECT count(*) FROM job WHERE state = 3 AND payload LIKE '%' || ?1 || '%'"
+                 " AND ?2 = ''",
+                 thread->id, "") > 0;
+}
+
+/* ASM3, ASM4 */
+void asim_check_intake(struct asim_stage *stage)
+{
+    struct fixture *f = stage->f;
+    const uint64_t now_ms = tide_sim_net_unix_ms(f->sim);
+    for (unsigned i = 0; i < stage->threads_count; i++) {
+        const struct asim_thread *thread = &stage->threads[i];
+        const struct look look = look_at(stage, thread);
+        if (look.newest == BOX_SLOT_NONE ||
+            !box_mailbox_has_label(f->mailbox, look.newest, BOX_LABEL_INBOX) ||
+            box_mailbox_at(f->mailbox, look.newest)->date_ms + DAYS_10_MS < now_ms)
+            continue;
+        /* One with a label of ours and no record is none that a full sync looks for (J4, J5): it came
+         * between a look and a label, and history expired; or its job failed behind the label. */
+        if (look.newest_labels != 0 &&
+            (thread->returned || stage->totals.faults[AFAULT_HISTORY_EXPIRED] > 0 ||
+             has_failed(stage, thread)))
+            continue;
+        const struct tide_assistant_email email = record(f, thread->id);
+        uint64_t known = 0;
+        if (email.status == TIDE_ASSISTANT_NO_STATUS)
+            FAIL("ASM3: thread %s has no record", thread->id);
+        if (has_failed(stage, thread))
+            continue;
+        if (!box_id_parse(tide_text_of(email.message_id), &known) ||
+            known < box_mailbox_at(f->mailbox, look.newest)->id)
+            FAIL("ASM4: the record of thread %s does not know its newest message", thread->id);
+    }
+}
+
 /* ASM5 */
 static void check_once(struct asim_stage *stage, const struct asim_thread *thread)
 {
@@ -223,7 +236,8 @@ static void check_once(struct asim_stage *stage, const struct asim_thread *threa
                  events[i].event, (int)events[i].most);
     }
     const unsigned most = thread->inbound + thread->needs + thread->rework + thread->forced +
-                          thread->drafts + events_of(stage->f, thread->id, "resumed");
+                          thread->drafts + thread->touched +
+                          events_of(stage->f, thread->id, "resumed");
     if (thread->made > most)
         FAIL("ASM5: thread %s got %u drafts, and %u were wanted", thread->id, thread->made, most);
 }
@@ -233,11 +247,12 @@ static void check_commands(struct asim_stage *stage, const struct asim_thread *t
                            const struct look *look, const struct tide_assistant_email *email)
 {
     const char *why =
-        (look->labels & BIT(NEEDS_RESPONSE)) != 0 ? "Needs Response"
+        /* The end of an agent's run is the last word about its message. */
+        (look->labels & BIT(NEEDS_RESPONSE)) != 0 && !thread->agent ? "Needs Response"
         : (look->labels & BIT(REWORK)) != 0 && email->status == TIDE_ASSISTANT_DRAFTED ? "Rework"
         : (look->labels & BIT(DONE)) != 0 &&
                 ((look->inbox && !thread->returned) || (email->status != TIDE_ASSISTANT_ARCHIVED &&
-                                 email->status != TIDE_ASSISTANT_NO_STATUS))
+                                                        email->status != TIDE_ASSISTANT_NO_STATUS))
             ? "Done"
             : NULL;
     if (why != NULL)
@@ -257,10 +272,13 @@ static void check_agree(struct asim_stage *stage, const struct asim_thread *thre
         why = "drafted without a draft";
     else if (email->status == TIDE_ASSISTANT_SENT && drafts > 0)
         why = "sent with a draft";
+    else if (email->status == TIDE_ASSISTANT_SENT && email->draft_id[0] != '\0')
+        why = "sent with a draft that counts as there";
     else if (!thread->fiddled && __builtin_popcount(state) > 1)
         why = "two labels";
     else if (!thread->fiddled && drafted != (state == BIT(OUTBOX)) &&
-             state != BIT(ACTION_REQUIRED)) /* also after the last rework */
+             (look->inbox || !thread->agent) && /* agents sort what is in the inbox */
+             state != BIT(ACTION_REQUIRED))     /* also after the last rework */
         why = "the label is not that of the status";
     else if (!thread->fiddled && email->status == TIDE_ASSISTANT_ARCHIVED &&
              (look->labels & ~BIT(REWORK)) != BIT(DONE))
@@ -285,6 +303,10 @@ static void check_thread(struct asim_stage *stage, const struct asim_thread *thr
               " ?2 = ''",
               thread->id, "") > 0)
         FAIL("ASM9: a draft of thread %s is stale or being made for good", thread->id);
+    if (has_failed(stage, thread)) {
+        stage->totals.faults[AFAULT_JOB_FAILED]++;
+        return;
+    }
     check_once(stage, thread);
     if (look.letters == 0)
         return;

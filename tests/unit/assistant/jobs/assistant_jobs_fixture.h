@@ -36,9 +36,9 @@ struct fixture {
 
     /* The model. */
     tide_assistant_asker *model; /* instead of the one below; its argument is the fixture */
-    const char *category; /* of the next classifications */
-    const char *answer;   /* to a classification, instead */
-    const char *text;     /* of drafts */
+    const char *category;        /* of the next classifications */
+    const char *answer;          /* to a classification, instead */
+    const char *text;            /* of drafts */
     const char *searches;
     uint64_t again_ms;       /* not now, but then: once */
     tide_status model_fails; /* with this, unless TIDE_OK */

@@ -298,3 +298,29 @@ CASE(what_left_the_inbox_is_not_classified)
     assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
     assert_int_equal(f->asked[ASKED_CLASSIFY], 0);
 }
+
+static void trash_one(struct fixture *f, uint32_t slot, void *arg)
+{
+    static const uint16_t trash = BOX_LABEL_TRASH, inbox = BOX_LABEL_INBOX;
+    (void)arg;
+    box_mailbox_relabel(f->mailbox, slot, &trash, 1, &inbox, 1);
+}
+
+/* J16: the thread has fewer messages than its record knew, and another one came. */
+CASE(a_message_after_deleted_ones_is_another_round)
+{
+    char thread[64];
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Offer", "one", NULL);
+    (void)snprintf(thread, sizeof thread, "%s", f->thread);
+    deliver(f, "anna@example.com", "Re: Offer", "two", thread);
+    sync_now(f, false);
+    assert_int_equal(record(f, thread).messages, 2);
+    each_message(f, thread, trash_one, NULL);
+    f->category = "needs_response";
+    deliver(f, "anna@example.com", "Re: Offer", "three", thread);
+    sync_now(f, false);
+    assert_string_equal(record(f, thread).message_id, f->message);
+    assert_int_equal(record(f, thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_int_equal(failed_jobs(f), 0);
+}

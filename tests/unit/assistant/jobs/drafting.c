@@ -186,3 +186,31 @@ CASE(related_mail_is_shown_to_the_model)
     assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
     assert_int_equal(failed_jobs(f), 0);
 }
+
+static void remove_one(struct fixture *f, uint32_t slot, void *arg)
+{
+    (void)arg;
+    box_mailbox_remove(f->mailbox, slot);
+}
+
+static void thread_goes(struct fixture *f, const char *kind)
+{
+    if (strcmp(kind, "draft") == 0)
+        each_message(f, f->thread, remove_one, NULL);
+}
+
+/* JBS8 resumes what is in work: there must be something to work on. */
+CASE(a_thread_that_was_deleted_is_not_tried_again)
+{
+    f->during = thread_goes;
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SKIPPED);
+    assert_int_equal(events_of(f, f->thread, "thread_gone"), 1);
+    for (int i = 0; i < 2; i++) {
+        pass(f, 61);
+        sync_now(f, true);
+    }
+    assert_int_equal(events_of(f, f->thread, "resumed"), 0);
+    assert_int_equal(failed_jobs(f), 0);
+}
