@@ -107,8 +107,7 @@ static tide_status engine_begin(struct fixture *f, tide_error *err)
     const struct tide_assistant_jobs_options jobs = {.engine = f->engine,
                                                      .world = world,
                                                      .terms = {f->config, f->model_account},
-                                                     .model =
-                                                         f->model != NULL ? f->model : model,
+                                                     .model = f->model != NULL ? f->model : model,
                                                      .model_arg = f,
                                                      .gmail = gmail_of,
                                                      .gmail_arg = f};
