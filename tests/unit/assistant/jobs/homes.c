@@ -6,6 +6,7 @@
 #include "assistant/assistant.h"
 #include "ledger/rows.h"
 #include "mail/mail.h"
+#include "net/oauth/key.h"
 #include "support/temp_dir.h"
 #include "tidemark_inside.h"
 
@@ -154,6 +155,31 @@ HOME_CASE(a_configuration_that_becomes_wrong_changes_nothing)
     OK(tide_assistant_changed(home.assistant, ME, true, err));
     (void)settle(f);
     assert_false(alerted(f, TIDE_ASSISTANT_ALERT_CONFIG));
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+/* J27: the day's tokens are used up.  An alert says so until the next day, in which mail is dealt with. */
+HOME_CASE(over_the_budget_an_alert_stands_until_the_next_day)
+{
+    tide_auto_secret grant = tide_buf_in(tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+    OK(tide_oauth_key(TIDE_TEXT("key-0a1B2c3D4e5F6a7B8c9D"), "1", &grant, err));
+    OK(tide_secrets_put(f->secrets, "chat/model", tide_buf_text(&grant), err));
+    OK(tide_transact(f->engine, put_model, &f->model_account, err));
+    write_file("models: {fast: tide-fast, better: tide-good}\nbudget: {tokens_per_day: 10}\n");
+    enqueue_named(f, TIDE_ASSISTANT_ONBOARD_KIND,
+                  "{\"email\":\"" ME "\",\"endpoint\":\"" ORIGIN "\"}");
+    (void)settle(f);
+    deliver(f, "anna@example.com", "Lunch", "Could you tell me when you come?", NULL);
+    OK(tide_assistant_changed(home.assistant, ME, false, err));
+    pass(f, 5);
+    assert_true(alerted(f, TIDE_ASSISTANT_ALERT_BUDGET));
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    write_file(good);
+    enqueue_named(f, TIDE_ASSISTANT_SYNC_KIND, "{}"); /* reads it */
+    pass(f, 24 * 60);
+    (void)settle(f);
+    assert_int_not_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_false(alerted(f, TIDE_ASSISTANT_ALERT_BUDGET));
     assert_int_equal(failed_jobs(f), 0);
 }
 
