@@ -23,6 +23,7 @@ const kindWords = /** @type {Record<string, string>} */ ({
   edit_delete: 'was changed on one side and deleted on the other: kept', move_delete: 'was moved here and deleted online: kept',
   delete_move: 'was moved online and deleted here: kept', type: 'is a file on one side and a folder on the other: both are kept',
   move_move: 'was moved on both sides: the place online is used', name_clash: 'has a name that another one has: renamed',
+  hard_link_parted: 'was a hard link: new content came from OneDrive, for this name alone',
 })
 
 /** What a drive does now: "downloading 3 files (2.1 GB), 12 waiting".

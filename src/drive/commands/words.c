@@ -38,6 +38,8 @@ static const struct word notices[] = {
     [TIDE_DRIVE_K6] = {"type", "is a file on one side and a folder on the other: both are kept"},
     [TIDE_DRIVE_K7] = {"move_move", "was moved on both sides: the place online is used"},
     [TIDE_DRIVE_K8] = {"name_clash", "has a name that another one has: renamed"},
+    [TIDE_DRIVE_PARTED] = {"hard_link_parted",
+                           "was a hard link: new content came from OneDrive, for this name alone"},
 };
 
 /* Numbers come from rows, which another version may have written. */

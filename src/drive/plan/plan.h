@@ -100,6 +100,8 @@ typedef enum tide_drive_notice {
     TIDE_DRIVE_K6 = 6, /* a file and a folder want one name */
     TIDE_DRIVE_K7 = 7, /* moved on both sides: the place online is used */
     TIDE_DRIVE_K8 = 8, /* two items want one name */
+    /* A download replaced one of several names of a file: no plan decides it, a placement finds it (D28). */
+    TIDE_DRIVE_PARTED = 9,
 } tide_drive_notice;
 
 typedef enum tide_drive_action_state {

@@ -265,6 +265,22 @@ static tide_status note_conflict(const struct settling *s, tide_error *err)
     return tide_drive_conflict_once(s->db, &conflict, err);
 }
 
+/* D28: hard links are separate files online, so new content of one of them is that of one name here, too.
+ * A link that was made after the file had been looked at would have superseded the download: its ctime
+ * is another one. */
+static tide_status note_parted(const struct settling *s, tide_error *err)
+{
+    const struct tide_drive_task *task = s->task;
+    if (task->displaced[0] == '\0' || task->displaced_entry.nlink < 2)
+        return TIDE_OK;
+    const struct tide_drive_conflict parted = {.notice = TIDE_DRIVE_PARTED,
+                                               .item = s->item,
+                                               .name = tide_text_of(task->found_name),
+                                               .copy = TIDE_TEXT_NONE,
+                                               .at_ms = task->now_ms};
+    return tide_drive_conflict_once(s->db, &parted, err);
+}
+
 /* The folder for what was to be made in it, else the item itself: nothing is written to it, nor beneath
  * it, for a day (D37). */
 static tide_status settle_closed(const struct settling *s, tide_error *err)
@@ -323,6 +339,7 @@ tide_status tide_drive_settle(tide_transaction *transaction, void *arg, tide_err
     if (task->outcome == TIDE_OK) {
         TIDE_TRY(settle_done(&s, err));
         TIDE_TRY(note_conflict(&s, err));
+        TIDE_TRY(note_parted(&s, err));
         return tide_drive_owed_paid(db, task->order.item, task->order.row, err);
     }
     TIDE_TRY(tide_drive_undone(db, tide_job_id(task->job), err));

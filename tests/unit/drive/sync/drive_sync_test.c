@@ -5,6 +5,8 @@
  * compared by hash. */
 #include "drive_sync_fixture.h"
 
+#include <unistd.h>
+
 CASE(the_first_sync_downloads_all)
 {
     put_online(f, "a.txt", "alpha");
@@ -156,6 +158,59 @@ CASE(edits_on_both_sides_keep_both)
     assert_equal_trees(f);
     assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_base"), 2);
     assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_conflict WHERE notice = 1"), 1);
+}
+
+static void link_here(struct fixture *f, const char *from, const char *to)
+{
+    char old[256], new[256];
+    (void)snprintf(old, sizeof old, "%s/%s", f->root, from);
+    (void)snprintf(new, sizeof new, "%s/%s", f->root, to);
+    assert_int_equal(link(old, new), 0);
+}
+
+/* D28: both are files online; the new content of one of them leaves the other alone, and a user is told
+ * once. */
+CASE(hard_links_are_parted_by_a_download_and_that_is_shown_once)
+{
+    static const char parted[] = "SELECT count(*) FROM drive_@_conflict WHERE notice = 9";
+    static const char of_a[] = "SELECT count(*) FROM drive_@_conflict WHERE notice = 9"
+                               " AND name = CAST('a.txt' AS BLOB) AND copy = x''";
+    put_here(f, "a.txt", "alpha");
+    link_here(f, "a.txt", "b.txt");
+    sync_now(f);
+    sync_now(f);
+    assert_equal_trees(f);
+    assert_int_equal(rows_of(f, parted), 0); /* not before it happens */
+    put_online(f, "a.txt", "alpha online");
+    sync_now(f);
+    sync_now(f);
+    assert_here(f, "a.txt", "alpha online");
+    assert_here(f, "b.txt", "alpha");
+    assert_equal_trees(f);
+    assert_int_equal(rows_of(f, parted), 1);
+    assert_int_equal(rows_of(f, of_a), 1);
+    put_online(f, "a.txt", "alpha again");
+    sync_now(f);
+    assert_int_equal(rows_of(f, parted), 1);
+    assert_int_equal(temporaries(f), 0);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_conflict"), 1);
+}
+
+CASE(hard_links_that_both_change_online_make_no_copy)
+{
+    put_here(f, "a.txt", "alpha");
+    link_here(f, "a.txt", "b.txt");
+    sync_now(f);
+    put_online(f, "a.txt", "alpha online");
+    put_online(f, "b.txt", "beta online");
+    sync_now(f);
+    sync_now(f);
+    assert_here(f, "a.txt", "alpha online");
+    assert_here(f, "b.txt", "beta online");
+    assert_equal_trees(f);
+    assert_int_equal(temporaries(f), 0);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_conflict WHERE notice <> 9"), 0);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_owed"), 0);
 }
 
 CASE(a_tombstone_that_was_lost_is_found_by_listing_all)
