@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 enum {
     LOG_LINES_MAX = 1 << 30,
@@ -76,7 +78,17 @@ tide_text box_drive_name(const box_drive *drive, uint32_t slot, char room[BOX_NA
 void box_drive_own_id(const box_drive *drive, char id_out[BOX_ITEM_ID_BYTES])
 {
     (void)snprintf(id_out, BOX_ITEM_ID_BYTES,
-                   drive->spec.business ? "b!%016" PRIx64 : "%016" PRIX64, drive->cid);
+                   drive->spec.business ? "b!%016" PRIX64 : "%016" PRIX64, drive->cid);
+}
+
+bool box_drive_is(const box_drive *drive, tide_text id)
+{
+    char own[BOX_ITEM_ID_BYTES];
+    box_drive_own_id(drive, own);
+    if (id.bytes != strlen(own))
+        return false;
+    return drive->spec.business ? memcmp(id.data, own, id.bytes) == 0
+                                : strncasecmp(id.data, own, id.bytes) == 0;
 }
 
 void box_drive_id(const box_drive *drive, uint32_t slot, char id_out[BOX_ITEM_ID_BYTES])

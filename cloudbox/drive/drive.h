@@ -109,6 +109,8 @@ const struct box_item *box_drive_at(const box_drive *drive, uint32_t slot);
 tide_text box_drive_name(const box_drive *drive, uint32_t slot, char room[BOX_NAME_BYTES_MAX + 1]);
 void box_drive_id(const box_drive *drive, uint32_t slot, char id_out[BOX_ITEM_ID_BYTES]);
 void box_drive_own_id(const box_drive *drive, char id_out[BOX_ITEM_ID_BYTES]);
+/* Whether that is its id: both cases are the same in a personal one, and differ in that of a business. */
+bool box_drive_is(const box_drive *drive, tide_text id);
 /* By its id, also one that is gone; BOX_ITEM_NONE: it never was. */
 uint32_t box_drive_find(const box_drive *drive, tide_text id);
 /* By its name in a folder; BOX_ITEM_NONE: there is none. */

@@ -8,12 +8,9 @@
 static struct box_user *user_with(const struct box_call *call, tide_text drive)
 {
     struct box_user *user = NULL;
-    char id[BOX_ITEM_ID_BYTES];
-    for (size_t i = 0; (user = box_cloud_user_at(call->cloud, i)) != NULL; i++) {
-        box_drive_own_id(box_user_drive(user), id);
-        if (box_is(drive, id))
+    for (size_t i = 0; (user = box_cloud_user_at(call->cloud, i)) != NULL; i++)
+        if (box_drive_is(box_user_drive(user), drive))
             return user;
-    }
     return NULL;
 }
 
@@ -135,9 +132,7 @@ bool box_graph_reference(struct box_call *call, box_drive *drive, const json_t *
                          uint32_t *slot_out)
 {
     const char *other = json_string_value(json_object_get(reference, "driveId"));
-    char id[BOX_ITEM_ID_BYTES];
-    box_drive_own_id(drive, id);
-    if (other != NULL && !box_is(tide_text_of(other), id)) {
+    if (other != NULL && !box_drive_is(drive, tide_text_of(other))) {
         box_graph_fail(call, 400, "invalidRequest", NULL,
                        "An item cannot be moved to another drive.");
         return false;

@@ -177,6 +177,14 @@ TEST(a_business_drive_leaves_out_what_it_does_not_say)
     assert_string_equal(text_at(&world, "value.1.id"), id);
     call(&world, "GET", "", NULL);
     assert_string_equal(text_at(&world, "driveType"), "business");
+    /* Its id is one in one case only. */
+    char drive[64] = "";
+    (void)snprintf(drive, sizeof drive, "%s", text_at(&world, "id"));
+    assert_int_equal(
+        call_with(&world, "GET", printed("/v1.0/drives/%s", drive), NULL, TIDE_TEXT_NONE), 200);
+    drive[0] = 'B';
+    assert_int_equal(
+        call_with(&world, "GET", printed("/v1.0/drives/%s", drive), NULL, TIDE_TEXT_NONE), 404);
 }
 
 TEST(token_latest_is_now_and_other_tokens_are_checked)

@@ -2,6 +2,7 @@
 #include "cli/run/names.h"
 #include "drive/commands/change.h"
 #include "drive/commands/home.h"
+#include "drive/ids.h"
 #include "drive/local/scan.h"
 #include "ledger/rows.h"
 #include "world/folder.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -184,12 +186,12 @@ static tide_status ask_online(struct cli *cli, struct tide_drive_row *row, struc
         rc = tide_onedrive_get(graph.onedrive, NULL, tide_text_of(online->drive.id), TIDE_TEXT(""),
                                &root, &cli->err);
     if (rc == TIDE_OK) {
-        char id[TIDE_DRIVE_ID_BYTES_MAX];
-        const bool personal = strcmp(online->drive.type, "personal") == 0;
-        (void)snprintf(id, sizeof id, "%.*s", (int)root.item.id.bytes, root.item.id.data);
-        drive_id_normal(id, false, row->root_id, sizeof row->root_id);
-        drive_id_normal(online->drive.id, personal, row->drive_id, sizeof row->drive_id);
-        row->business = !personal;
+        char id[TIDE_DRIVE_LOOK_ID_BYTES];
+        tide_drive_id_lower(root.item.id, id);
+        (void)snprintf(row->root_id, sizeof row->root_id, "%.255s", id);
+        tide_drive_id_of_drive(tide_text_of(online->drive.id), id);
+        (void)snprintf(row->drive_id, sizeof row->drive_id, "%.255s", id);
+        row->business = strcmp(online->drive.type, "personal") != 0;
     }
     tide_onedrive_answer_done(&root);
     drive_graph_close(&graph);
@@ -209,7 +211,8 @@ struct same {
 static void find_same(const struct tide_drive_row *other, void *arg)
 {
     struct same *same = arg;
-    if (strcmp(other->drive_id, same->row->drive_id) == 0)
+    /* Earlier versions kept all ids in lower case. */
+    if (strcasecmp(other->drive_id, same->row->drive_id) == 0)
         memcpy(same->name, other->name, sizeof same->name);
 }
 

@@ -7,7 +7,6 @@
 #include "net/oauth/microsoft.h"
 #include "world/folder.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,13 +267,4 @@ void drive_graph_close(struct drive_graph *graph)
     tide_tokens_close(graph->tokens);
     tide_secrets_close(graph->secrets);
     *graph = (struct drive_graph){.secrets = NULL};
-}
-
-void drive_id_normal(const char *id, bool personal_drive, char *out, size_t out_bytes)
-{
-    const int digits = personal_drive ? 16 : 0;
-    const int missing = digits > (int)strlen(id) ? digits - (int)strlen(id) : 0;
-    (void)snprintf(out, out_bytes, "%.*s%s", missing, "0000000000000000", id);
-    for (char *at = out; *at != '\0'; at++)
-        *at = (char)tolower((unsigned char)*at);
 }

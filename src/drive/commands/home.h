@@ -58,9 +58,6 @@ struct drive_graph {
 tide_status drive_graph_open(struct cli *cli, const char *account, struct drive_graph *graph_out);
 void drive_graph_close(struct drive_graph *graph); /* a zeroed one is fine */
 
-/* Ids as rows have them: lower case, those of personal drives with 16 digits at least (D13). */
-void drive_id_normal(const char *id, bool personal_drive, char *out, size_t out_bytes);
-
 /* The options of the system for `drive watch`: the drives to watch; without any, all. */
 struct drive_watch_options {
     const char *const *names;

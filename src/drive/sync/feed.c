@@ -4,6 +4,7 @@
  * goes on where it was; one whose link is dead begins again. */
 #include "base/check.h"
 #include "base/hash.h"
+#include "drive/ids.h"
 #include "drive/mounts.h"
 #include "drive/sync/inside.h"
 #include "net/judge_graph.h"

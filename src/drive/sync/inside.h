@@ -183,11 +183,6 @@ struct tide_drive_item {
  * `out`. */
 void tide_drive_item_of_answer(const struct tide_onedrive_item *item, bool page,
                                struct tide_drive_item *out);
-/* An id as rows have it (D13). */
-void tide_drive_id_lower(tide_text id, char out[TIDE_DRIVE_LOOK_ID_BYTES]);
-/* The id of another user's drive: of a personal one lower case and 16 digits (D13), of others as it is. */
-void tide_drive_id_of_drive(tide_text id, char out[TIDE_DRIVE_LOOK_ID_BYTES]);
-bool tide_drive_id_is_personal(tide_text id);
 
 /* ---- observers ---- */
 
@@ -240,6 +235,8 @@ bool tide_drive_is_watched(tide_drive *drive, const char *name);
 
 /* Raises and clears the alerts of an account's drives.  Any thread, without locks. */
 void tide_drive_alerts(tide_drive *drive, uint32_t account);
+/* The same for the accounts of drives that were judged and are gone. */
+void tide_drive_alerts_removed(tide_drive *drive);
 /* A sync ended so, or another job of the drive failed: why a drive stopped is kept, and that it goes on. */
 void tide_drive_sync_ended(tide_drive *drive, tide_job *job, tide_status rc, const tide_error *why);
 

@@ -17,6 +17,7 @@
 #include "drive/mounts.h"
 
 #include "base/check.h"
+#include "drive/ids.h"
 #include "drive/sync/inside.h"
 
 #include <inttypes.h>

@@ -5,6 +5,7 @@
  * Method: one SQLite database in memory with the account rows that a ledger would have. */
 #include "db/db.h"
 #include "drive/drives.h"
+#include "drive/ids.h"
 #include "drive/mounts.h"
 #include "support/ok.h"
 #include "support/test.h"
@@ -256,4 +257,17 @@ TEST(modes_have_names)
     assert_string_equal(tide_drive_mode_name(mode), "download-only");
     assert_int_equal(tide_drive_mode_of("both", &mode, &err), TIDE_INVALID);
     assert_int_equal(mode, TIDE_DRIVE_DOWNLOAD_ONLY);
+}
+
+/* D13: the id of a business drive is sent as the server gave it; in one of a person both cases are the
+ * same, and leading zeros are missing in some answers. */
+TEST(ids_of_drives_keep_their_case_unless_they_are_numbers)
+{
+    char id[TIDE_DRIVE_LOOK_ID_BYTES];
+    tide_drive_id_of_drive(TIDE_TEXT("b!Ab-C_dE"), id);
+    assert_string_equal(id, "b!Ab-C_dE");
+    tide_drive_id_of_drive(TIDE_TEXT("AB12"), id);
+    assert_string_equal(id, "000000000000ab12");
+    tide_drive_id_lower(TIDE_TEXT("01ABC!s2"), id);
+    assert_string_equal(id, "01abc!s2");
 }
