@@ -133,6 +133,12 @@ tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const cha
 tide_status tide_engine_alert(tide_engine *engine, uint32_t account, const char *condition,
                               int level, const char *text, tide_error *err);
 
+/* All alerts of an account that is removed in this transaction end, also those of the engine; when it is
+ * durable, what this process has of them is forgotten. */
+tide_status tide_transaction_alerts_end(tide_transaction *transaction, uint32_t account,
+                                        tide_error *err);
+void tide_engine_alerts_forget(tide_engine *engine, uint32_t account);
+
 /* ---- notices of alerts (E6.4) ----
  *
  * The engine decides when a user is told of an alert outside of this program, and stores that

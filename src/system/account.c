@@ -94,19 +94,21 @@ static tide_status drop(tide_transaction *transaction, void *arg, tide_error *er
     const struct change *change = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     /* An account that is added again may get another place. */
-    const tide_status rc = tide_transaction_place(transaction, change->account, "", "", err);
-    if (rc == TIDE_OK && change->system->account_drop != NULL)
-        return change->system->account_drop(db, change->account, err);
-    return rc == TIDE_OK ? row_drop(change->system->name, db, change->account, err) : rc;
+    TIDE_TRY(tide_transaction_place(transaction, change->account, "", "", err));
+    TIDE_TRY(tide_transaction_alerts_end(transaction, change->account, err));
+    return change->system->account_drop != NULL
+               ? change->system->account_drop(db, change->account, err)
+               : row_drop(change->system->name, db, change->account, err);
 }
 
 tide_status tide_system_account_remove(const struct tide_system *system, tide_engine *engine,
                                        const char *name, tide_error *err)
 {
     struct change change = {.system = system};
-    const tide_status rc =
-        tide_engine_account(engine, name, system->provider, &change.account, err);
-    return rc == TIDE_OK ? tide_transact(engine, drop, &change, err) : rc;
+    TIDE_TRY(tide_engine_account(engine, name, system->provider, &change.account, err));
+    TIDE_TRY(tide_transact(engine, drop, &change, err));
+    tide_engine_alerts_forget(engine, change.account);
+    return TIDE_OK;
 }
 
 /* ---- reading ---- */

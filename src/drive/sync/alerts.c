@@ -238,6 +238,34 @@ void tide_drive_alerts(tide_drive *drive, uint32_t account)
     tide_lock_drop(world, drive->lock);
 }
 
+/* A drive that went with its account was left by nobody (tide_drive_leave()). */
+void tide_drive_alerts_removed(tide_drive *drive)
+{
+    uint32_t numbers[TIDE_DRIVES_OPEN_MAX], accounts[TIDE_DRIVES_OPEN_MAX];
+    size_t count = 0;
+    struct tide_drive_reader *reader = NULL;
+    tide_lock_take(drive->options.world, drive->lock);
+    for (size_t i = 0; i < drive->seats_count; i++) {
+        const struct tide_drive_seat *seat = &drive->seats[i];
+        numbers[count] = seat->number;
+        accounts[count] = seat->account;
+        count += seat->judged ? 1 : 0;
+    }
+    tide_lock_drop(drive->options.world, drive->lock);
+    if (count == 0 || tide_drive_reader_take(drive, &reader, NULL) != TIDE_OK)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct tide_drive_row row;
+        if (tide_drives_get(tide_drive_reader_rows(reader, numbers[i]), numbers[i], &row, NULL) !=
+            TIDE_NOT_FOUND)
+            accounts[i] = 0;
+    }
+    tide_drive_reader_give(drive, reader);
+    for (size_t i = 0; i < count; i++)
+        if (accounts[i] != 0)
+            tide_drive_alerts(drive, accounts[i]);
+}
+
 /* ---- why a drive stops ---- */
 
 struct stopping {

@@ -77,6 +77,7 @@ list_drives(void *arg, void (*visit)(const struct tide_drive_watched *drive, voi
         rc = visit_row(&listing, db, &listing.rows[i], err);
     tide_drive_reader_give(watching->drive, reader);
     tide_mem_free(watching->drive->mem, listing.rows, listing.room * sizeof *listing.rows);
+    tide_drive_alerts_removed(watching->drive);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "engine/engine.h"
 #include "ledger/notices.h"
+#include "ledger/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,6 +98,15 @@ tide_status tide_alerting_saved_write(tide_tx *tx, const struct tide_alerting_sa
 {
     TIDE_TRY(note(tx, "alerts", saved->account, &saved->windows, err));
     return note(tx, "totals", saved->account, &saved->totals, err);
+}
+
+tide_status tide_alerting_saved_end(tide_transaction *transaction, uint32_t account,
+                                    tide_error *err)
+{
+    char key[32];
+    key_of("alerts", account, key);
+    return tide_rows_do(tide_transaction_rows(transaction), "the windows of the alerts", err,
+                        "DELETE FROM note WHERE key = ?1", key);
 }
 
 /* ---- taking over ----------------------------------------------------------------- */

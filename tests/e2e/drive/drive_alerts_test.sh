@@ -3,7 +3,7 @@
 # in commands, the API, /metrics and mail, and end when they are mended: in `tidemark serve` and in single runs.
 source "$(dirname "$0")/drive_stage.sh" "$1" "$2"
 source "$(dirname "$0")/../smtp_stage.sh"
-serve --quota off --drive ada@example.com=30,size=500 --token tok=ada@example.com
+serve --quota off --drive ada@example.com=30,size=500 --token tok=ada@example.com --drive bob@example.com=3,size=500 --token tokb=bob@example.com
 join
 ends 0 drive sync --quiet
 get() { curl -sS -H "Authorization: Bearer $key" "$page$1"; }
@@ -60,4 +60,21 @@ stop_serve 0
 # ---- alerts go with the drive
 ends 0 drive remove One
 cleared >/dev/null || fail "it outlives its drive: $(t alerts)"
+
+# ---- and with the account, while a process stays: commands, the API, metrics
+ends 0 account add onedrive bob@example.com --endpoint "$origin" --bearer tokb
+rm -rf "$one"
+ends 0 drive add "$one" --account bob@example.com
+start_serve --set drive.poll=1s
+until_true 60 metric drive_deletions_waiting 0 || fail "it is not watched: $(get /metrics | grep drive_; cat "$dir/serve.log")"
+mv "$one" "$dir/away"
+until_true 60 alerted drive_stopped >/dev/null || fail "no alert: $(t alerts; cat "$dir/serve.log")"
+counted drive_stopped critical || fail "metrics: $(get /metrics | grep tidemark_alerts)"
+ends 0 account remove bob@example.com
+cleared >/dev/null || fail "it outlives its account: $(t alerts)"
+has '^tidemark_alerts\{' && fail "metrics: $(get /metrics | grep tidemark_alerts)"
+get /api/v1/alerts | jq -e '.alerts == []' >/dev/null || fail "the API: $(get /api/v1/alerts)"
+gone() { ! has '^tidemark_drive_[a-z_]*\{drive="One"\}'; }
+until_true 60 gone || fail "metrics of a drive that is gone: $(get /metrics | grep drive_)"
+stop_serve 0
 [ "$failed" -eq 0 ]

@@ -3,6 +3,7 @@
 #include "engine_fixture.h"
 
 #include "engine/control/control.h"
+#include "engine/control/metrics.h"
 #include "tidemark_inside.h"
 #include "world/socket.h"
 #include "support/heap.h"
@@ -392,6 +393,57 @@ OPENED(many_bad_items_raise_an_alert_that_outlives_the_engine)
     fixture_close(f);
     fixture_open(f);
     assert_true(sql(f, "SELECT count(*) FROM alert WHERE level > 0") >= 1);
+}
+
+static tide_status end_alerts(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_transaction_alerts_end(transaction, *(const uint32_t *)arg, err);
+}
+
+static bool metrics_have(struct fixture *f, const char *line)
+{
+    tide_auto_buf text = tide_buf_heap(4 << 20);
+    OK(tide_metrics_text(f->engine, &text, err));
+    return strstr(tide_buf_cstr(&text), line) != NULL;
+}
+
+/* Those of the engine and those of systems go; the ones of another account stay.  A restart does not bring
+ * them back, though what they followed from was saved. */
+OPENED(alerts_end_with_their_account)
+{
+    static const char of_a[] = "SELECT count(*) FROM alert a JOIN account c ON c.id = a.account"
+                               " WHERE c.name = 'a@example.org'";
+    struct world_seen seen = {{0}, 1};
+    uint32_t kind = DEFINE(f, "items", item_handler, .context = &seen, .items = true);
+    uint32_t account = new_account(f, "a@example.org", "default");
+    const uint32_t other = new_account(f, "b@example.org", "default");
+    start(f);
+    OK(tide_engine_alert(f->engine, account, "drive_stopped", 2, "One: gone", err));
+    OK(tide_engine_alert(f->engine, other, "drive_owed", 1, "Two: one is owed", err));
+    for (int i = 0; i < 8; i++) {
+        char payload[64];
+        (void)snprintf(payload, sizeof payload, "{\"items\":[\"a%d\",\"bad%d\"]}", i, i);
+        ENQUEUE(f, .kind = kind, .account = account, .payload = payload);
+        finish(f);
+    }
+    UNTIL(sql(f, of_a) >= 2);
+    assert_true(metrics_have(f, "condition=\"drive_stopped\""));
+    assert_true(metrics_have(f, "condition=\"bad_rate\""));
+    OK(tide_transact(f->engine, end_alerts, &account, err));
+    tide_engine_alerts_forget(f->engine, account);
+    assert_int_equal(sql(f, of_a), 0);
+    assert_false(metrics_have(f, "condition=\"drive_stopped\""));
+    assert_false(metrics_have(f, "condition=\"bad_rate\""));
+    assert_true(metrics_have(f, "condition=\"drive_owed\""));
+    fixture_close(f);
+    fixture_open(f);
+    kind = DEFINE(f, "items", item_handler, .context = &seen, .items = true);
+    account = new_account(f, "a@example.org", "default");
+    start(f);
+    ENQUEUE(f, .kind = kind, .account = account, .payload = "{\"items\":[\"x\"]}");
+    finish(f);
+    assert_int_equal(sql(f, of_a), 0);
+    assert_int_equal(sql(f, "SELECT count(*) FROM alert"), 1);
 }
 
 struct batch_text {
