@@ -153,16 +153,14 @@ static bool is_other_mount(const struct walk *walk, const struct tide_entry *ent
     return entry->dev != walk->root_entry.dev;
 }
 
+/* Files of ours are no sign of a user. */
 static bool take_any(tide_text name, void *arg)
 {
-    (void)name;
-    *(bool *)arg = true;
-    return false;
+    *(bool *)arg = !tide_drive_name_is_ours(name);
+    return tide_drive_name_is_ours(name);
 }
 
-/* Another folder than the one that the row is of.  Device numbers change with mounts, inodes are given
- * again: birth times tell. */
-static bool is_other_folder(const struct tide_drive_identity *was, const struct tide_entry *is)
+bool tide_drive_is_other_folder(const struct tide_drive_identity *was, const struct tide_entry *is)
 {
     return was->inode != is->inode ||
            (was->birth_ns != 0 && is->birth_ns != 0 && was->birth_ns != is->birth_ns);
@@ -174,7 +172,8 @@ static bool is_bare(int dir, const struct tide_drive_identity *was)
 {
     struct tide_entry self;
     bool any = false;
-    if (tide_folder_look_self(dir, &self, NULL) != TIDE_OK || !is_other_folder(was, &self))
+    if (tide_folder_look_self(dir, &self, NULL) != TIDE_OK ||
+        !tide_drive_is_other_folder(was, &self))
         return false;
     return tide_folder_list(dir, take_any, &any, NULL) == TIDE_OK && !any;
 }
@@ -335,8 +334,7 @@ static tide_status read_folder(struct walk *walk, uint64_t row, tide_text path)
     if (rc == TIDE_OK && walk->has_marker && path.bytes > 0)
         rc = TIDE_NOT_FOUND;
     /* Named to us, not found in the folder above it: look_at() has not seen it. */
-    if (rc == TIDE_OK && walk->names.bytes == 0 && path.bytes > 0 &&
-        walk->scan->folders_count > 0 &&
+    if (rc == TIDE_OK && path.bytes > 0 && walk->scan->folders_count > 0 &&
         tide_drive_look_local(walk->scan->db, row, &known, NULL) == TIDE_OK &&
         is_bare(dir, &known.identity))
         rc = TIDE_STALE;

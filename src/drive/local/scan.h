@@ -69,6 +69,9 @@ tide_status tide_drive_scan(const struct tide_drive_scan *scan, tide_mem *mem, b
 tide_status tide_drive_marker_check(int root, const char *marker, tide_error *err);
 /* D14: the file is the one that was hashed, and was not written in that moment. */
 bool tide_drive_scan_is_known(const struct tide_drive_found *known, const struct tide_entry *entry);
+/* Another folder than the one that a row is of.  Device numbers change with mounts, inodes are given
+ * again: birth times tell. */
+bool tide_drive_is_other_folder(const struct tide_drive_identity *was, const struct tide_entry *is);
 /* Writes the marker, once, at set-up.  TIDE_EXISTS: this folder belongs to a drive already. */
 tide_status tide_drive_marker_make(const char *root, const char *marker, tide_error *err);
 

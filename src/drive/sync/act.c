@@ -61,6 +61,24 @@ void tide_drive_entry_of(const struct tide_drive_local_look *look, struct tide_e
                                      .mode = look->mode};
 }
 
+/* Whether the folder at the path is the one that the row is of.  Nothing is put into another one: what a
+ * mount inside of the root leaves behind would no longer be empty, and so be taken for a folder from
+ * which a user removed all (S13, F13). */
+static tide_status is_that_folder(const struct tide_drive_task *task, uint64_t row, tide_text path,
+                                  tide_error *err)
+{
+    struct tide_drive_local_look known;
+    struct tide_entry is;
+    int dir = -1;
+    if (row == TIDE_DRIVE_ROOT) /* the marker says that */
+        return TIDE_OK;
+    TIDE_TRY(tide_drive_look_local(task->db, row, &known, err));
+    TIDE_TRY(tide_folder_enter(task->act.root, path, &dir, err));
+    const tide_status rc = tide_folder_look_self(dir, &is, err);
+    tide_folder_close(dir);
+    return rc == TIDE_OK && tide_drive_is_other_folder(&known.identity, &is) ? TIDE_NOT_FOUND : rc;
+}
+
 tide_status tide_drive_target_here(struct tide_drive_task *task, tide_buf *path, uint64_t *row_out,
                                    tide_error *err)
 {
@@ -73,7 +91,9 @@ tide_status tide_drive_target_here(struct tide_drive_task *task, tide_buf *path,
                  : tide_drive_row_of_item(task->db, order->parent_item, &row, err);
     if (rc == TIDE_OK)
         rc = tide_drive_path_of_row(task->db, row, path, err);
-    if (rc == TIDE_NOT_FOUND)
+    if (rc == TIDE_OK)
+        rc = is_that_folder(task, row, tide_buf_text(path), err);
+    if (rc == TIDE_NOT_FOUND || rc == TIDE_STALE)
         return tide_error_set(err, TIDE_SUPERSEDED, "its folder is not here");
     *row_out = row;
     return rc;

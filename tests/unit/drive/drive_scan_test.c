@@ -294,6 +294,12 @@ TEST_ON(an_empty_folder_in_place_of_a_full_one_proves_nothing, struct fixture *f
         assert_int_equal(count(f, "state = 4"), 0);
         assert_int_equal(count(f, "state = 3"), 2);
     }
+    /* What is ours in it is no sign of a user. */
+    put_file(f, "d/.tidemark-01234567.partial", "part");
+    OK(scan_now(f));
+    assert_int_equal(count(f, "state = 4"), 0);
+    assert_int_equal(count(f, "state = 3"), 2);
+    assert_int_equal(remove(textf("%s/d/.tidemark-01234567.partial", f->root)), 0);
     /* The disk is back. */
     assert_int_equal(rmdir(textf("%s/d", f->root)), 0);
     assert_int_equal(rename(textf("%s/away", f->dir), textf("%s/d", f->root)), 0);

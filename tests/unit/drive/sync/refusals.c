@@ -418,3 +418,53 @@ CASE(a_drive_with_another_root_stops)
     assert_here(f, "a.txt", "alpha");
     assert_false(is_here(f, "b.txt"));
 }
+
+/* ---- a disk that is mounted inside of the folder (S13, F13) ---- */
+
+static void die_at_the_first_byte(struct fixture *f, const struct tide_request *request)
+{
+    if (strstr(request->url, "/_files/") != NULL)
+        tide_sim_crash_after(f->sim, 1, TIDE_SIM_CRASH_KILL);
+}
+
+/* A download that was planned before the disk went must not be put where it was mounted: then that would be
+ * a folder with a file, and all others would count as deleted. */
+CASE(nothing_is_put_into_what_a_mount_leaves_behind)
+{
+    put_online(f, "d/a.txt", "alpha");
+    put_online(f, "d/b.txt", "beta");
+    put_online(f, "c.txt", "gamma");
+    sync_now(f);
+    sync_now(f);
+    put_online(f, "d/new.txt", "new");
+    f->on_call = die_at_the_first_byte;
+    (void)try_sync(f, false);
+    f->on_call = NULL;
+    life_end(f);
+    tide_sim_reboot(f->sim);
+    char *mounted = strdup(textf("%s/d", f->root));
+    char *away = strdup(textf("%s/away", f->dir));
+    assert_int_equal(rename(mounted, away), 0);
+    assert_int_equal(mkdir(mounted, 0700), 0);
+    char *before = tree_online(f);
+    OK(life_begin(f));
+    for (int i = 0; i < 3; i++) {
+        (void)try_sync(f, false);
+        pass(f, 60);
+    }
+    char *after = tree_online(f);
+    assert_string_equal(after, before);
+    free(after);
+    free(before);
+    assert_int_equal(rmdir(mounted), 0); /* it is as empty as it was */
+    assert_int_equal(rename(away, mounted), 0);
+    free(mounted);
+    free(away);
+    (void)try_sync(f, false);
+    pass(f, 3700);
+    sync_now(f);
+    assert_here(f, "d/new.txt", "new");
+    assert_here(f, "d/a.txt", "alpha");
+    assert_equal_trees(f);
+    assert_int_equal(temporaries(f), 0);
+}
