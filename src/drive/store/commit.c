@@ -79,6 +79,12 @@ static tide_status write_content(tide_rows db, const struct tide_drive_outcome *
     return changed == 1 ? TIDE_OK : write_base(db, outcome, err);
 }
 
+/* Neither has stepped aside: a name that was written before a step counts only with a name of ours
+ * (look.c). */
+#define IN_PLACE                                                                                   \
+    "(r.aside IS NULL OR substr(r.name, 1, 14) <> CAST('tidemark-move-' AS BLOB))"                 \
+    " AND (l.aside IS NULL OR substr(l.name, 1, 14) <> CAST('tidemark-move-' AS BLOB))"
+
 /* Moved on one side: the place is recorded when the other side has it too (I3). */
 static tide_status write_place(tide_rows db, const struct tide_drive_outcome *outcome,
                                tide_error *err)
@@ -90,7 +96,7 @@ static tide_status write_place(tide_rows db, const struct tide_drive_outcome *ou
         " r.key, l.row, l.name FROM drive_@_remote AS r JOIN drive_@_local AS l ON l.row = ?2"
         " WHERE r.item = ?1) WHERE item = ?1"
         " AND EXISTS (SELECT 1 FROM drive_@_remote AS r JOIN drive_@_local AS l ON l.row = ?2"
-        " WHERE r.item = ?1 AND r.key = l.key AND r.aside IS NULL AND l.aside IS NULL"
+        " WHERE r.item = ?1 AND r.key = l.key AND " IN_PLACE
         " AND l.parent = (CASE r.parent WHEN 1 THEN 1 ELSE"
         " (SELECT p.row FROM drive_@_base AS p WHERE p.item = r.parent) END))",
         outcome->item, outcome->row);

@@ -13,6 +13,15 @@
     "SELECT row, parent, name, coalesce(aside, x''), dev, inode, birth_ns, bytes, qxh, strong,"    \
     " mtime_ns, ctime_ns, hashed_ns, gone_ms, nlink, mode, kind, state FROM drive_@_local"
 
+/* The name that it had counts only while its name is one of ours, as for the planner (load.c): it is written
+ * before the step, which may not have been made, or a user renamed it since. */
+static void read_aside(const tide_rows_stmt *stmt, int name_at, char *out, size_t out_bytes)
+{
+    out[0] = '\0';
+    if (tide_drive_name_is_ours(tide_rows_get_text(stmt, name_at)))
+        tide_rows_get_copy(stmt, name_at + 1, out, out_bytes);
+}
+
 tide_status tide_drive_look_remote(tide_rows db, uint64_t item,
                                    struct tide_drive_remote_look *look_out, tide_error *err)
 {
@@ -28,7 +37,7 @@ tide_status tide_drive_look_remote(tide_rows db, uint64_t item,
     tide_rows_get_copy(&stmt, 2, look_out->id, sizeof look_out->id);
     tide_rows_get_copy(&stmt, 3, look_out->parent_id, sizeof look_out->parent_id);
     tide_rows_get_copy(&stmt, 4, look_out->name, sizeof look_out->name);
-    tide_rows_get_copy(&stmt, 5, look_out->aside, sizeof look_out->aside);
+    read_aside(&stmt, 4, look_out->aside, sizeof look_out->aside);
     tide_rows_get_copy(&stmt, 6, look_out->etag, sizeof look_out->etag);
     tide_rows_get_copy(&stmt, 7, look_out->ctag, sizeof look_out->ctag);
     tide_drive_content_read(&stmt, 9, 10, -1, &look_out->content);
@@ -52,7 +61,7 @@ static void read_local(const tide_rows_stmt *stmt, struct tide_drive_local_look 
         .state = (int)tide_rows_get_i64(stmt, 17),
     };
     tide_rows_get_copy(stmt, 2, out->name, sizeof out->name);
-    tide_rows_get_copy(stmt, 3, out->aside, sizeof out->aside);
+    read_aside(stmt, 2, out->aside, sizeof out->aside);
     tide_drive_content_read(stmt, 7, 8, 9, &out->content);
 }
 

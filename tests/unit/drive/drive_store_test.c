@@ -6,6 +6,7 @@
  * Crashes are in tests/sim/drive. */
 #include "db/db.h"
 #include "drive/store/concerns.h"
+#include "drive/store/look.h"
 #include "drive/store/store.h"
 #include "support/heap.h"
 #include "support/ok.h"
@@ -585,6 +586,27 @@ TEST_ON(outcomes_and_consent_make_a_plan_due, struct fixture *f, setup, teardown
     planned(f, 9000);
     OK(tide_drive_local_removed(f->db, rows[1], &f->err));
     assert_true(is_due(f, 9000));
+}
+
+/* D24: the name is written before the step.  Of a step that was not made nothing is seen, by whoever reads
+ * the row: a plan and what carries it out would not agree for ever. */
+TEST_ON(a_step_aside_counts_when_it_was_made, struct fixture *f, setup, teardown)
+{
+    uint64_t rows[3], item = 0;
+    struct tide_drive_remote_look remote;
+    struct tide_drive_local_look local;
+    two_files(f, rows);
+    OK(tide_drive_item_of(f->db, TIDE_TEXT("x"), &item, &f->err));
+    OK(tide_drive_aside_remote(f->db, item, TIDE_TEXT("before"), &f->err));
+    OK(tide_drive_aside_local(f->db, rows[1], TIDE_TEXT("before"), &f->err));
+    OK(tide_drive_look_remote(f->db, item, &remote, &f->err));
+    OK(tide_drive_look_local(f->db, rows[1], &local, &f->err));
+    assert_string_equal(remote.aside, "");
+    assert_string_equal(local.aside, "");
+    const struct tide_drive_seen stepped = seen("x", "root", "tidemark-move-0123abcd", 8);
+    OK(tide_drive_remote_put(f->db, &stepped, &item, &f->err));
+    OK(tide_drive_look_remote(f->db, item, &remote, &f->err));
+    assert_string_equal(remote.aside, "before");
 }
 
 /* What was written while a plan was made is for the next one; and a late note does not go back. */
