@@ -10,7 +10,7 @@ category 'meet on Friday' needs_response
 has_drafts() { [ "$(drafts)" = "$1" ]; }
 alerted() { t alerts --json | jq -e "[.alerts[].condition] | index(\"$1\")"; }
 not_alerted() { ! alerted "$1"; }
-failed_jobs() { t jobs list --state failed --json | jq '.jobs | length'; }
+failed_jobs() { t jobs list --state failed --json | jq .total; }
 
 # ---- a process that runs before all else hears of it
 start_serve
