@@ -138,10 +138,13 @@ static void reclassify(struct asim_stage *stage)
     (void)tide_assistant_reclassify(stage->f->jobs, stage->f->account, thread->id, NULL);
 }
 
+/* A day that is over budget does not end earlier: a question waits for the end it was told. */
 static void over_budget(struct asim_stage *stage)
 {
-    stage->budget_until_us =
+    const uint64_t until_us =
         asim_now_us(stage) + (1 + tide_rng_below(&stage->rng, 180)) * (uint64_t)MINUTE_US;
+    if (until_us > stage->budget_until_us)
+        stage->budget_until_us = until_us;
 }
 
 /* Until the hour is over, or the process died. */
@@ -214,6 +217,7 @@ static void work_off(struct asim_stage *stage)
     tide_error err = {TIDE_OK, 0, ""};
     const tide_status rc =
         tide_engine_wait(stage->f->engine, QUEUE_MINUTES * UINT64_C(60000), &err);
+    asim_say_jobs(stage);
     if (rc != TIDE_OK)
         tide_sim_fail(stage->f->sim, "ASM9: the queue does not end: %s", tide_status_name(rc));
 }

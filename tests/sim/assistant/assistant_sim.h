@@ -150,6 +150,7 @@ void asim_run(uint64_t seed, enum asim_plant plant, struct asim_totals *totals_o
 bool asim_happens(struct asim_stage *stage, enum asim_fault fault, uint32_t one_in);
 /* With TIDE_SIM_LOG in the environment the story of a seed is told on standard error. */
 void asim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void asim_say_jobs(struct asim_stage *stage); /* those that did not end well */
 struct asim_thread *asim_thread(struct asim_stage *stage, const char *id); /* NULL: none such */
 uint64_t asim_now_us(struct asim_stage *stage);
 

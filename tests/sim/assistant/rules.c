@@ -179,6 +179,31 @@ static uint64_t count(struct asim_stage *stage, const char *query, const char *a
     return counting.count;
 }
 
+static tide_status say_jobs(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    (void)arg;
+    tide_status rc = tide_rows_ask(tide_transaction_rows(transaction), "test", &stmt, err,
+                                   "SELECT id, state, attempts, open_deps, account, not_before, payload FROM job"
+                                   " WHERE state IN (0, 1, 3) AND 1 = ?1",
+                                   1);
+    while (tide_rows_next(&stmt, &rc, err)) {
+        char payload[400];
+        tide_rows_get_copy(&stmt, 6, payload, sizeof payload);
+        asim_say("left: job %d, state %d, attempts %d, open %d, account %d, not before %d, %s", (int)tide_rows_get_i64(&stmt, 0),
+                 (int)tide_rows_get_i64(&stmt, 1), (int)tide_rows_get_i64(&stmt, 2),
+                 (int)tide_rows_get_i64(&stmt, 3), (int)tide_rows_get_i64(&stmt, 4),
+                 (int)(tide_rows_get_i64(&stmt, 5) / 1000 % 86400), payload);
+    }
+    return rc;
+}
+
+void asim_say_jobs(struct asim_stage *stage)
+{
+    if (getenv("TIDE_SIM_LOG") != NULL)
+        OK(tide_transact(stage->f->engine, say_jobs, NULL, err));
+}
+
 /* A job of the thread was tried as often as jobs are: it is shown as failed, and what it was to do
  * waits for a person (J2).  What has no record is looked for all the same. */
 static bool has_failed(struct asim_stage *stage, const struct asim_thread *thread)
