@@ -179,6 +179,10 @@ static void note_crash(struct asim_stage *stage)
     stage->totals.crashes++;
     for (unsigned i = 0; i < AOPENS; i++)
         stage->totals.faults[faults[i]] += stage->open[i] > 0;
+    for (unsigned i = 0; i < stage->threads_count; i++) {
+        stage->threads[i].orphans += stage->threads[i].unrecorded;
+        stage->threads[i].unrecorded = false;
+    }
 }
 
 static void life(struct asim_stage *stage)
@@ -231,6 +235,7 @@ static void rest(struct asim_stage *stage)
         stage->threads[i].handlers = 0;
     tide_sim_crash_after(f->sim, 0, TIDE_SIM_CRASH_KILL);
     OK(life_begin(f));
+    asim_note_failed(stage);
     stage->running = true;
     ticks_begin(stage);
     if (stage->budget_until_us > asim_now_us(stage)) /* the time of the queue begins with the day */
