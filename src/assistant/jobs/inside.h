@@ -165,11 +165,11 @@ struct tide_made {
 };
 /* Makes a draft with this body, which answers `letter`: stale ones are trashed, it is looked for after
  * a crash (JBS3), and its id is durable.  `own` begins the token and is the same in each attempt; NULL:
- * by the job's number.  The record is written by the caller. */
+ * by the round's number.  The record is written by the caller. */
 tide_status tide_task_draft(struct tide_task *task, const struct tide_letter *letter,
                             tide_text body, const char *own, struct tide_made *made_out,
                             tide_error *err);
-/* Trashes what an attempt with `own` (NULL: of this job, "": any) may have made, if its end was not recorded. */
+/* Trashes what an attempt with `own` (NULL: of this round, "": any) may have made, if its end was not recorded. */
 tide_status tide_task_draft_forget(struct tide_task *task, const char *own, tide_error *err);
 /* Trashes the drafts of the thread that are stale. */
 tide_status tide_task_trash_stale(struct tide_task *task, tide_error *err);

@@ -9,7 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLOCKS_MS = 60000, SEARCHES_MAX = 3 }; /* ours and Gmail's may differ */
+enum {
+    CLOCKS_MS = 60000, /* ours and Gmail's may differ */
+    SEARCHES_MAX = 3,
+    OWN_BYTES = 24,
+};
 
 struct drafting {
     struct tide_task *task;
@@ -202,19 +206,24 @@ static tide_status write_stale(tide_transaction *transaction, void *arg, tide_er
                                       drafting->task->thread_id, err);
 }
 
-/* How tokens of the job begin. */
-static const char *by_job(const struct tide_task *task, char own[24])
+/* How tokens of the round begin.  A step that was killed may have been followed by two jobs for the next:
+ * they make one draft. */
+static const char *by_round(const struct tide_task *task, char own[OWN_BYTES])
 {
-    (void)snprintf(own, 24, "j%" PRIx64 "-", tide_job_id(task->job));
+    const char *begun = tide_task_text(task, "begun");
+    if (begun[0] != '\0')
+        (void)snprintf(own, OWN_BYTES, "j%s-", begun);
+    else
+        (void)snprintf(own, OWN_BYTES, "j%" PRIu64 "-", tide_job_id(task->job));
     return own;
 }
 
 tide_status tide_task_draft_forget(struct tide_task *task, const char *own, tide_error *err)
 {
     tide_engine *engine = task->jobs->options.engine;
-    char jobs_own[24];
+    char rounds_own[OWN_BYTES];
     if (own == NULL)
-        own = by_job(task, jobs_own);
+        own = by_round(task, rounds_own);
     struct drafting drafting = {.task = task, .state = TIDE_ASSISTANT_DRAFT_MAKING};
     TIDE_TRY(tide_transact(engine, read_draft, &drafting, err));
     if (!drafting.found || strncmp(drafting.draft.token, own, strlen(own)) != 0)
@@ -254,10 +263,10 @@ tide_status tide_task_draft(struct tide_task *task, const struct tide_letter *le
                             tide_error *err)
 {
     struct tide_assistant_draft draft;
-    char jobs_own[24];
+    char rounds_own[OWN_BYTES];
     tide_status rc = TIDE_NOT_FOUND;
     bool again = false;
-    TIDE_TRY(intent_of(task, own != NULL ? own : by_job(task, jobs_own), &draft, &again, err));
+    TIDE_TRY(intent_of(task, own != NULL ? own : by_round(task, rounds_own), &draft, &again, err));
     TIDE_TRY(tide_task_trash_stale(task, err)); /* before there are two */
     if (again)
         rc = made_before(task, &draft, &made_out->draft, err);
