@@ -77,7 +77,7 @@ enum asim_plant {
     APLANT_OTHER_THREAD,         /* labels go to a thread that is not the job's */
     APLANT_NO_RECORD,            /* a classification has its label and no record */
     APLANT_DRAFT_NOT_GONE,       /* a draft that was sent or discarded still counts as there */
-    APLANT_STUCK_LEFT,           /* records whose jobs failed are not looked for */
+    APLANT_STUCK_LEFT,           /* neither jobs that failed nor their records are looked for */
     APLANT_REPLY_TWICE,          /* a reply that was perhaps sent is sent */
     APLANT_TOGETHER,             /* handlers do not wait for each other */
     APLANT_DONE_HALFWAY,         /* Done leaves the thread in the inbox */

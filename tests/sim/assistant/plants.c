@@ -4,6 +4,7 @@
 
 #include "assistant/jobs/inside.h"
 #include "support/wrap.h"
+#include "tidemark_inside.h"
 
 static bool planted(enum asim_plant plant)
 {
@@ -279,4 +280,13 @@ WRAP(tide_status, tide_assistant_emails, tide_rows db, const struct tide_assista
         return TIDE_OK;
     }
     return __real_tide_assistant_emails(db, filter, cursor, count, visit, arg, more_out, err);
+}
+
+WRAP(tide_status, tide_retry_failed, tide_engine *engine, uint32_t account, const uint32_t *kinds,
+     size_t kinds_count, uint64_t *count_out, tide_error *err)
+{
+    *count_out = 0;
+    if (planted(APLANT_STUCK_LEFT))
+        return TIDE_OK;
+    return __real_tide_retry_failed(engine, account, kinds, kinds_count, count_out, err);
 }
