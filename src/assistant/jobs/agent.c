@@ -164,9 +164,9 @@ static tide_status write_step(tide_transaction *transaction, void *arg, tide_err
     const struct tide_agent_work *work = saving->work;
     const tide_rows db = tide_transaction_rows(transaction);
     tide_status rc = TIDE_OK;
-    if (work->made)
-        rc = tide_assistant_draft_made(db, work->token, work->draft.id, work->draft.message_id,
-                                       work->task.now_ms, err);
+    if (work->drafted)
+        rc = tide_assistant_draft_made(db, work->made.token, work->made.draft.id,
+                                       work->made.draft.message_id, work->task.now_ms, err);
     if (rc != TIDE_SUPERSEDED) /* it became stale meanwhile: the end of the run trashes it */
         TIDE_TRY(rc);
     if (work->sent)
@@ -181,7 +181,7 @@ static tide_status save(struct tide_agent_work *work, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_transact(work->task.jobs->options.engine, write_step, &saving, err);
     saving_end(&saving);
-    work->made = work->sent = false;
+    work->drafted = work->sent = false;
     return rc;
 }
 

@@ -44,9 +44,8 @@ struct tide_agent_work {
     bool ended;
     tide_agent_run *run;
     /* What the tool that just ran did: written with its result. */
-    bool made, sent;
-    char token[TIDE_ASSISTANT_TOKEN_BYTES];
-    struct tide_gmail_draft draft;
+    bool drafted, sent;
+    struct tide_made made; /* when `drafted` */
 };
 
 /* A tool.  It appends its result, JSON; or an error, and *failed_out is set.  A status says that it

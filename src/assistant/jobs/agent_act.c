@@ -71,9 +71,8 @@ tide_status tide_agent_draft(struct tide_agent_work *work, const struct tide_age
         TIDE_TRY(tide_buf_add_text(&body, "\n\n"));
         TIDE_TRY(tide_quote_add(&letter, QUOTE_BYTES_MAX, &body));
     }
-    TIDE_TRY(
-        tide_task_draft(task, &letter, tide_buf_text(&body), own, work->token, &work->draft, err));
-    work->made = true;
+    TIDE_TRY(tide_task_draft(task, &letter, tide_buf_text(&body), own, &work->made, err));
+    work->drafted = true;
     return done("drafted", result);
 }
 

@@ -230,10 +230,7 @@ static tide_status end_marks(tide_transaction *transaction, void *arg, tide_erro
  * more, and its mark must not hide what the user does next. */
 static tide_status leave(struct classifying *self, tide_error *err)
 {
-    struct tide_task *task = &self->task;
-    if (tide_job_attempt(task->job) == 1)
-        return TIDE_OK;
-    return tide_transact(task->jobs->options.engine, end_marks, task, err);
+    return tide_transact(self->task.jobs->options.engine, end_marks, &self->task, err);
 }
 
 static tide_status classify(struct classifying *self, tide_error *err)

@@ -158,14 +158,18 @@ tide_status tide_task_answer(struct tide_task *task, const char *key, tide_buf *
 
 /* ---- make.c ---- */
 
-/* Makes a draft with this body, which answers `letter`: stale ones are trashed, it is looked for by its
- * token after a crash (JBS3).  `own` begins the token and is the same in each attempt; NULL: by the
- * job's number.  The record is written by the caller: *token_out and *draft_out. */
+struct tide_made {
+    char token[TIDE_ASSISTANT_TOKEN_BYTES];
+    struct tide_gmail_draft draft;
+    bool before; /* in an earlier attempt: the user may have sent it or thrown it away since */
+};
+/* Makes a draft with this body, which answers `letter`: stale ones are trashed, it is looked for after
+ * a crash (JBS3), and its id is durable.  `own` begins the token and is the same in each attempt; NULL:
+ * by the round's number.  The record is written by the caller. */
 tide_status tide_task_draft(struct tide_task *task, const struct tide_letter *letter,
-                            tide_text body, const char *own,
-                            char token_out[TIDE_ASSISTANT_TOKEN_BYTES],
-                            struct tide_gmail_draft *draft_out, tide_error *err);
-/* Trashes what an attempt with `own` (NULL: of this job, "": any) may have made, if its end was not recorded. */
+                            tide_text body, const char *own, struct tide_made *made_out,
+                            tide_error *err);
+/* Trashes what an attempt with `own` (NULL: of this round, "": any) may have made, if its end was not recorded. */
 tide_status tide_task_draft_forget(struct tide_task *task, const char *own, tide_error *err);
 /* Trashes the drafts of the thread that are stale. */
 tide_status tide_task_trash_stale(struct tide_task *task, tide_error *err);

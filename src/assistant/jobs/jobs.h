@@ -32,8 +32,9 @@
  *         record.  Nothing that a model or a mail says names one.
  *   JBS7  every handler may run again from its beginning, and then leaves the same labels, draft and
  *         record (J17).
- *   JBS8  a record in work has a job, or a full sync gives it one: a job that was killed as often as it is
- *         tried leaves no thread behind.
+ *   JBS8  a job of a thread that failed, killed or refused as often as it is tried, is tried again with each
+ *         full sync; a record in work without any job gets one: no message and no command of the user is
+ *         lost.
  *   JBS9  a handler sees one configuration: a file that changes while it runs counts for the next one.
  */
 #ifndef TIDE_ASSISTANT_JOBS_JOBS_H

@@ -10,6 +10,8 @@
 
 #include "assistant/store/look.h"
 #include "base/check.h"
+#include "base/hash.h"
+#include "tidemark_inside.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +30,8 @@ struct syncing {
     char to[TIDE_ASSISTANT_ID_BYTES]; /* where the history id goes */
     bool gap;                         /* the stored id has expired */
     bool more;                        /* history was not read to its end */
+    tide_map failed;                  /* threads with a job that had failed, and is tried again */
+    bool full_map;                    /* there was no room for one */
 };
 
 static tide_status read_state(tide_transaction *transaction, void *arg, tide_error *err)
@@ -228,6 +232,49 @@ static tide_status list_commands(struct syncing *self, tide_error *err)
     return TIDE_OK;
 }
 
+/* ---- what failed, and what was left in work (JBS8) ---- */
+
+static bool has_failed(const struct syncing *self, const char *thread_id)
+{
+    uint32_t there = 0;
+    return tide_map_get(&self->failed, tide_hash_key(tide_text_of(thread_id)), &there);
+}
+
+/* Notes the thread; no failed job is over. */
+static bool see_failed(tide_text payload, uint64_t ended_unix_ms, void *arg)
+{
+    struct syncing *self = arg;
+    json_auto_t *json = NULL;
+    (void)ended_unix_ms;
+    if (tide_json_parse(payload, &json, NULL) != TIDE_OK)
+        return false;
+    const tide_text thread_id = text_of(json, "thread_id");
+    if (thread_id.bytes > 0 && !tide_map_put(&self->failed, tide_hash_key(thread_id), 1))
+        self->full_map = true;
+    return false;
+}
+
+/* A job that was killed or refused as often as jobs are tried had a message or a command of the user to
+ * see to, and nothing else says so: it is tried again.  What it was to do then is what is left to do. */
+static tide_status retry_failed(struct syncing *self, tide_error *err)
+{
+    static const tide_assistant_kind threads[] = {
+        TIDE_ASSISTANT_CLASSIFY, TIDE_ASSISTANT_DRAFT,   TIDE_ASSISTANT_MANUAL_DRAFT,
+        TIDE_ASSISTANT_REWORK,   TIDE_ASSISTANT_CLEANUP, TIDE_ASSISTANT_AGENT};
+    enum { THREADS = sizeof threads / sizeof threads[0] };
+    const struct tide_task *task = &self->task;
+    tide_engine *engine = task->jobs->options.engine;
+    uint32_t kinds[THREADS];
+    uint64_t count = 0;
+    for (size_t i = 0; i < THREADS; i++) {
+        kinds[i] = task->jobs->kinds[threads[i]];
+        TIDE_TRY(tide_accept_failed(engine, task->account, kinds[i], see_failed, self, err));
+    }
+    if (self->full_map)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for jobs that failed");
+    return tide_retry_failed(engine, task->account, kinds, THREADS, &count, err);
+}
+
 struct records {
     struct syncing *self;
     tide_assistant_sight sight;
@@ -241,7 +288,8 @@ struct records {
 static void see_email(const struct tide_assistant_email *email, void *arg)
 {
     struct records *records = arg;
-    if (records->rc == TIDE_OK && email->updated_ms <= records->until_ms)
+    if (records->rc == TIDE_OK && email->updated_ms <= records->until_ms &&
+        (records->sight != TIDE_SIGHT_STUCK || !has_failed(records->self, email->thread_id)))
         records->rc = tide_sights_add(&records->self->sights, records->sight,
                                       tide_text_of(email->thread_id), TIDE_TEXT(""), NULL);
 }
@@ -271,7 +319,7 @@ static tide_status list_records(struct syncing *self, tide_assistant_sight sight
 static void see_open_run(const char *thread_id, const char *message_id, void *arg)
 {
     struct records *records = arg;
-    if (records->rc == TIDE_OK)
+    if (records->rc == TIDE_OK && !has_failed(records->self, thread_id))
         records->rc = tide_sights_add(&records->self->sights, records->sight,
                                       tide_text_of(thread_id), tide_text_of(message_id), NULL);
 }
@@ -325,6 +373,7 @@ static tide_status full(struct syncing *self, tide_error *err)
         TIDE_TRY(copy_id(self->to, tide_text_of(profile.history_id), err));
     }
     TIDE_TRY(list_inbox(self, err));
+    TIDE_TRY(retry_failed(self, err));
     TIDE_TRY(list_stuck(self, err));
     if (!self->gap)
         return TIDE_OK;
@@ -371,6 +420,7 @@ tide_status tide_assistant_sync_run(tide_job *job, void *context, tide_error *er
     memset(&self, 0, sizeof self);
     tide_status rc = tide_task_begin(&self.task, context, job, err);
     tide_sights_init(&self.sights, &self.task);
+    tide_map_init(&self.failed, self.task.jobs->mem);
     /* Two would both list, and the second could not move the id (STO5). */
     if (rc == TIDE_OK)
         rc = tide_task_alone(&self.task, "/sync");
@@ -379,6 +429,7 @@ tide_status tide_assistant_sync_run(tide_job *job, void *context, tide_error *er
     if (rc == TIDE_OK)
         rc = run(&self, err);
     tide_sights_done(&self.sights);
+    tide_map_done(&self.failed);
     tide_task_end(&self.task);
     return rc;
 }

@@ -295,6 +295,34 @@ static tide_status manual_begin(struct writing *self, tide_error *err)
     return TIDE_OK;
 }
 
+struct begun {
+    const struct tide_task *task;
+    bool known;
+};
+
+static tide_status read_begun(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct begun *begun = arg;
+    const struct tide_task *task = begun->task;
+    return tide_assistant_event_known(tide_transaction_rows(transaction), task->account,
+                                      task->thread_id, "manual_draft", tide_job_id(task->job),
+                                      &begun->known, err);
+}
+
+/* Begins the round, if there is one to begin: one wish is one round and one event, also when history or
+ * a listing shows its label twice, and when an attempt was killed behind the beginning. */
+static tide_status manual_wanted(struct writing *self, bool *wanted_out, tide_error *err)
+{
+    const struct tide_task *task = &self->task;
+    struct begun begun = {.task = task};
+    const bool in_work = task->email.status == TIDE_ASSISTANT_PENDING &&
+                         strcmp(task->email.message_id, self->newest->message.id.data) == 0;
+    if (in_work)
+        TIDE_TRY(tide_transact(task->jobs->options.engine, read_begun, &begun, err));
+    *wanted_out = !in_work || begun.known;
+    return in_work ? TIDE_OK : manual_begin(self, err);
+}
+
 /* J14: there is a draft, or one in work. */
 static tide_status manual_skip(struct writing *self, tide_error *err)
 {
@@ -305,6 +333,12 @@ static tide_status manual_skip(struct writing *self, tide_error *err)
         return TIDE_OK;
     TIDE_TRY(tide_task_thread(task, false, err));
     return tide_carry_labels(task, &plan, err);
+}
+
+static tide_status follow_check(struct tide_carry *carry, tide_error *err)
+{
+    static const char *const pairs[] = {"action", "check_sent", NULL};
+    return tide_carry_follow(carry, TIDE_ASSISTANT_CLEANUP, carry->task->thread_id, pairs, err);
 }
 
 static tide_status rework_begin(struct writing *self, tide_error *err)
@@ -320,11 +354,9 @@ static tide_status rework_begin(struct writing *self, tide_error *err)
     }
     const tide_status rc = old_draft_read(self, err);
     if (rc == TIDE_GONE) { /* sent or discarded before: that has a job of its own */
-        static const char *const pairs[] = {"action", "check_sent", NULL};
         const struct tide_assistant_plan none = {.act = true};
         carry.plan = &none;
-        tide_status done =
-            tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, task->thread_id, pairs, err);
+        tide_status done = follow_check(&carry, err);
         if (done == TIDE_OK)
             done = tide_carry_out(&carry, err);
         tide_carry_done(&carry);
@@ -405,12 +437,12 @@ static tide_status begin(struct writing *self, tide_error *err)
         return TIDE_OK;
     if (self->kind == TIDE_ASSISTANT_REWORK)
         return rework_begin(self, err);
-    /* An attempt that was killed behind it began the round already: one wish is one event. */
-    const bool begun_before = tide_job_attempt(task->job) > 1 &&
-                              task->email.status == TIDE_ASSISTANT_PENDING &&
-                              strcmp(task->email.message_id, self->newest->message.id.data) == 0;
-    if (self->kind == TIDE_ASSISTANT_MANUAL_DRAFT && !begun_before)
-        TIDE_TRY(manual_begin(self, err));
+    if (self->kind == TIDE_ASSISTANT_MANUAL_DRAFT) {
+        bool wanted = false;
+        TIDE_TRY(manual_wanted(self, &wanted, err));
+        if (!wanted)
+            return TIDE_OK;
+    }
     if (config_of(self)->context_searches > 0)
         return ask_context(self, err);
     TIDE_TRY(notes_read(self, err));
@@ -469,14 +501,25 @@ static tide_status begin_again(struct writing *self, tide_error *err)
     return rc;
 }
 
+/* Notes that were followed are not needed any more.  What has no header of ours may be our draft, saved
+ * by the user after an attempt that was killed. */
+static tide_status notes_trash(struct tide_task *task, const struct tide_gmail_parts *notes,
+                               const struct tide_gmail_draft *made, tide_error *err)
+{
+    struct tide_gmail_draft its;
+    tide_status rc = tide_gmail_draft_of(task->gmail, task->job, notes->message.id, &its, err);
+    if (rc == TIDE_OK && strcmp(its.id, made->id) != 0)
+        rc = tide_gmail_trash(task->gmail, task->job, notes->message.id, err);
+    return rc == TIDE_NOT_FOUND || rc == TIDE_GONE ? TIDE_OK : rc; /* the user has it in hand */
+}
+
 static tide_status make(struct writing *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
     const bool rework = self->kind == TIDE_ASSISTANT_REWORK;
     const uint32_t limit = config_of(self)->rework_limit;
     tide_auto_buf body = tide_buf_in(task->jobs->mem, BODY_BYTES_MAX);
-    char token[TIDE_ASSISTANT_TOKEN_BYTES];
-    struct tide_gmail_draft draft;
+    struct tide_made made;
     const struct tide_assistant_facts facts = tide_task_facts(task);
     const struct tide_assistant_plan plan =
         rework ? tide_assistant_plan_reworked(&facts, limit) : tide_assistant_plan_drafted(&facts);
@@ -490,13 +533,18 @@ static tide_status make(struct writing *self, tide_error *err)
                      &body, err));
     const struct tide_gmail_parts *notes =
         self->kind == TIDE_ASSISTANT_MANUAL_DRAFT ? notes_of(task) : NULL;
-    TIDE_TRY(tide_task_draft(task, &self->letter, tide_buf_text(&body), NULL, token, &draft, err));
+    TIDE_TRY(tide_task_draft(task, &self->letter, tide_buf_text(&body), NULL, &made, err));
     if (notes != NULL)
-        TIDE_TRY(tide_gmail_trash(task->gmail, task->job, notes->message.id, err));
+        TIDE_TRY(notes_trash(task, notes, &made.draft, err));
     TIDE_TRY(tide_carry_labels(task, &plan, err));
     struct tide_carry carry = {
-        .task = task, .plan = &plan, .draft = &draft, .token = token, .reworked = rework};
-    return tide_carry_out(&carry, err);
+        .task = task, .plan = &plan, .draft = &made.draft, .token = made.token, .reworked = rework};
+    /* History told of its end, if it has come, before the record knew of it. */
+    tide_status rc = made.before ? follow_check(&carry, err) : TIDE_OK;
+    if (rc == TIDE_OK)
+        rc = tide_carry_out(&carry, err);
+    tide_carry_done(&carry);
+    return rc;
 }
 
 /* ---- the handlers ---- */

@@ -42,6 +42,28 @@ tide_status tide_assistant_draft_begin(tide_rows db, uint32_t account, const cha
                         token, account, thread_id, now_ms);
 }
 
+tide_status tide_assistant_draft_named(tide_rows db, const char *token, const char *draft_id,
+                                       const char *message_id, uint64_t now_ms, tide_error *err)
+{
+    TIDE_ASSERT(draft_id[0] != '\0');
+    return tide_rows_do(db, WHAT, err,
+                        "UPDATE assistant_draft SET draft_id = ?2, message_id = ?3, made_ms = ?4"
+                        " WHERE token = ?1",
+                        token, draft_id, message_id, now_ms);
+}
+
+tide_status tide_assistant_draft_known(tide_rows db, uint32_t account, const char *thread_id,
+                                       const char *draft_id, bool *known_out, tide_error *err)
+{
+    uint64_t count = 0;
+    TIDE_TRY(tide_rows_number(db, WHAT, &count, err,
+                              "SELECT count(*) FROM assistant_draft WHERE account = ?1"
+                              " AND thread_id = ?2 AND draft_id = ?3",
+                              account, thread_id, draft_id));
+    *known_out = count > 0;
+    return TIDE_OK;
+}
+
 tide_status tide_assistant_draft_made(tide_rows db, const char *token, const char *draft_id,
                                       const char *message_id, uint64_t now_ms, tide_error *err)
 {
@@ -53,7 +75,8 @@ tide_status tide_assistant_draft_made(tide_rows db, const char *token, const cha
         return tide_error_set(err, rc, "no draft was begun with the token %.60s", token);
     TIDE_TRY(rc);
     TIDE_TRY(tide_rows_do(db, WHAT, err,
-                          "UPDATE assistant_draft SET draft_id = ?2, message_id = ?3, made_ms = ?4,"
+                          "UPDATE assistant_draft SET draft_id = ?2, message_id = ?3,"
+                          " made_ms = CASE WHEN made_ms = 0 THEN ?4 ELSE made_ms END,"
                           " state = CASE WHEN state = 0 THEN 1 ELSE state END WHERE token = ?1",
                           token, draft_id, message_id, now_ms));
     return state < TIDE_ASSISTANT_DRAFT_STALE

@@ -61,6 +61,19 @@ tide_status tide_assistant_event_add(tide_rows db, const struct tide_assistant_e
                         event->at_ms);
 }
 
+tide_status tide_assistant_event_known(tide_rows db, uint32_t account, const char *thread_id,
+                                       const char *kind, uint64_t job, bool *known_out,
+                                       tide_error *err)
+{
+    uint64_t count = 0;
+    TIDE_TRY(tide_rows_number(db, WHAT, &count, err,
+                              "SELECT count(*) FROM assistant_event WHERE account = ?1"
+                              " AND thread_id = ?2 AND kind = ?3 AND job = ?4",
+                              account, thread_id, kind, job));
+    *known_out = count > 0;
+    return TIDE_OK;
+}
+
 /* STO9.  A count that becomes 0 stays: it costs a row for each pair of words. */
 static tide_status tally(tide_rows db, uint32_t account, tide_assistant_status status,
                          tide_assistant_category category, int by, tide_error *err)

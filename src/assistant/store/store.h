@@ -147,6 +147,10 @@ struct tide_assistant_event {
 };
 tide_status tide_assistant_event_add(tide_rows db, const struct tide_assistant_event *event,
                                      tide_error *err);
+/* Whether that job has written an event of that kind about the thread. */
+tide_status tide_assistant_event_known(tide_rows db, uint32_t account, const char *thread_id,
+                                       const char *kind, uint64_t job, bool *known_out,
+                                       tide_error *err);
 /* Changes the status of the event's thread and adds the event (STO2); from that status to itself
  * nothing is written.  TIDE_NOT_FOUND: no record; TIDE_SUPERSEDED: this status may not follow the
  * one it has, because another job changed it meanwhile. */
@@ -170,15 +174,22 @@ struct tide_assistant_draft {
     uint32_t account;
     char thread_id[TIDE_ASSISTANT_ID_BYTES];
     tide_assistant_draft_state state;
-    char draft_id[TIDE_ASSISTANT_ID_BYTES];   /* "" while it is being made */
+    char draft_id[TIDE_ASSISTANT_ID_BYTES];   /* "": whether it exists is not known */
     char message_id[TIDE_ASSISTANT_ID_BYTES]; /* of Gmail, when it was made */
-    uint64_t begun_ms, made_ms;               /* made 0: it is being made */
+    uint64_t begun_ms, made_ms;               /* made 0: as above */
 };
 /* The intent (STO4): the draft that lived or was being made is stale, this one is being made.  A
  * token that is known already changes nothing. */
 tide_status tide_assistant_draft_begin(tide_rows db, uint32_t account, const char *thread_id,
                                        const char *token, uint64_t now_ms, tide_error *err);
-/* It exists.  TIDE_SUPERSEDED: it became stale meanwhile; its ids are recorded all the same, so that
+/* It exists, and what follows from it is not written yet: from now on its id names it, whatever a mail
+ * program makes of its headers. */
+tide_status tide_assistant_draft_named(tide_rows db, const char *token, const char *draft_id,
+                                       const char *message_id, uint64_t now_ms, tide_error *err);
+/* Whether a draft of ours has, or had, that id. */
+tide_status tide_assistant_draft_known(tide_rows db, uint32_t account, const char *thread_id,
+                                       const char *draft_id, bool *known_out, tide_error *err);
+/* It exists, and its round is over.  TIDE_SUPERSEDED: it became stale meanwhile; its ids are recorded all the same, so that
  * it is trashed. */
 tide_status tide_assistant_draft_made(tide_rows db, const char *token, const char *draft_id,
                                       const char *message_id, uint64_t now_ms, tide_error *err);

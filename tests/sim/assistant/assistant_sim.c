@@ -138,10 +138,13 @@ static void reclassify(struct asim_stage *stage)
     (void)tide_assistant_reclassify(stage->f->jobs, stage->f->account, thread->id, NULL);
 }
 
+/* A day that is over budget does not end earlier: a question waits for the end it was told. */
 static void over_budget(struct asim_stage *stage)
 {
-    stage->budget_until_us =
+    const uint64_t until_us =
         asim_now_us(stage) + (1 + tide_rng_below(&stage->rng, 180)) * (uint64_t)MINUTE_US;
+    if (until_us > stage->budget_until_us)
+        stage->budget_until_us = until_us;
 }
 
 /* Until the hour is over, or the process died. */
@@ -176,6 +179,10 @@ static void note_crash(struct asim_stage *stage)
     stage->totals.crashes++;
     for (unsigned i = 0; i < AOPENS; i++)
         stage->totals.faults[faults[i]] += stage->open[i] > 0;
+    for (unsigned i = 0; i < stage->threads_count; i++) {
+        stage->threads[i].orphans += stage->threads[i].unrecorded;
+        stage->threads[i].unrecorded = false;
+    }
 }
 
 static void life(struct asim_stage *stage)
@@ -214,6 +221,7 @@ static void work_off(struct asim_stage *stage)
     tide_error err = {TIDE_OK, 0, ""};
     const tide_status rc =
         tide_engine_wait(stage->f->engine, QUEUE_MINUTES * UINT64_C(60000), &err);
+    asim_say_jobs(stage);
     if (rc != TIDE_OK)
         tide_sim_fail(stage->f->sim, "ASM9: the queue does not end: %s", tide_status_name(rc));
 }
@@ -227,6 +235,7 @@ static void rest(struct asim_stage *stage)
         stage->threads[i].handlers = 0;
     tide_sim_crash_after(f->sim, 0, TIDE_SIM_CRASH_KILL);
     OK(life_begin(f));
+    asim_note_failed(stage);
     stage->running = true;
     ticks_begin(stage);
     if (stage->budget_until_us > asim_now_us(stage)) /* the time of the queue begins with the day */

@@ -23,8 +23,8 @@
  *   ASM11  a message is answered by one reply at most.
  *   ASM12  one handler at a time works on a thread (JBS1).
  *
- * A thread with a job that failed for good, tried as often as jobs are (J2), has a part in ASM1, ASM2,
- * ASM3, ASM7 to ASM9, ASM11 and ASM12 only.  The first two, ASM8, ASM11 and ASM12 are checked at each step. */
+ * They hold for threads with a job that failed, tried as often as jobs are (J2), too: a full sync tries it
+ * again.  The first two, ASM8, ASM11 and ASM12 are checked at each step. */
 #ifndef TIDE_TESTS_SIM_ASSISTANT_H
 #define TIDE_TESTS_SIM_ASSISTANT_H
 
@@ -77,7 +77,7 @@ enum asim_plant {
     APLANT_OTHER_THREAD,         /* labels go to a thread that is not the job's */
     APLANT_NO_RECORD,            /* a classification has its label and no record */
     APLANT_DRAFT_NOT_GONE,       /* a draft that was sent or discarded still counts as there */
-    APLANT_STUCK_LEFT,           /* records whose jobs failed are not looked for */
+    APLANT_STUCK_LEFT,           /* neither jobs that failed nor their records are looked for */
     APLANT_REPLY_TWICE,          /* a reply that was perhaps sent is sent */
     APLANT_TOGETHER,             /* handlers do not wait for each other */
     APLANT_DONE_HALFWAY,         /* Done leaves the thread in the inbox */
@@ -109,6 +109,8 @@ struct asim_thread {
     unsigned inbound, done, rework, needs, forced; /* what others and the user did */
     unsigned drafts;                               /* that agents were told to make */
     unsigned touched;    /* drafts that the user sent, discarded or edited */
+    unsigned orphans;    /* drafts whose round was killed: another message may begin it again */
+    bool unrecorded;     /* a draft was made, and its round is not over */
     unsigned made, sent; /* drafts and replies of ours */
     unsigned expected;   /* changes that handlers of the thread are about to make */
     unsigned handlers;   /* that work on it */
@@ -136,7 +138,6 @@ struct asim_stage {
     struct asim_question questions[ASIM_QUESTIONS_MAX];
     unsigned questions_count;
     bool ours[ASIM_DRAFTS_MAX];        /* drafts of the mailbox, by index */
-    bool recorded[ASIM_DRAFTS_MAX];    /* the store has its id */
     uint64_t sync_due_us, full_due_us; /* J4 */
     uint64_t budget_until_us;          /* the model answers nothing until then */
     unsigned cursed;                   /* an asim_open at which processes die often */
@@ -150,6 +151,7 @@ void asim_run(uint64_t seed, enum asim_plant plant, struct asim_totals *totals_o
 bool asim_happens(struct asim_stage *stage, enum asim_fault fault, uint32_t one_in);
 /* With TIDE_SIM_LOG in the environment the story of a seed is told on standard error. */
 void asim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void asim_say_jobs(struct asim_stage *stage); /* those that did not end well */
 struct asim_thread *asim_thread(struct asim_stage *stage, const char *id); /* NULL: none such */
 uint64_t asim_now_us(struct asim_stage *stage);
 
@@ -165,6 +167,7 @@ void asim_opens(tide_status rc, enum asim_open open);
 
 /* rules.c */
 tide_sim_provide asim_provide;
+void asim_note_failed(struct asim_stage *stage);  /* jobs that failed before the calm hours */
 void asim_check_intake(struct asim_stage *stage); /* ASM3, ASM4 */
 void asim_check_end(struct asim_stage *stage);    /* the others that hold in the end */
 

@@ -4,6 +4,7 @@
 
 #include "assistant/jobs/inside.h"
 #include "support/wrap.h"
+#include "tidemark_inside.h"
 
 static bool planted(enum asim_plant plant)
 {
@@ -33,12 +34,17 @@ static void closes(tide_status rc, enum asim_open open)
 
 /* ---- changes of the mailbox (ASM8) ---- */
 
-/* The thread of the job is about to be changed. */
-static void expect(tide_job *job)
+static struct asim_thread *thread_of(tide_job *job)
 {
     json_auto_t *payload = json_loads(tide_job_payload(job).data, 0, NULL);
     const char *id = json_string_value(json_object_get(payload, "thread_id"));
-    struct asim_thread *thread = id == NULL ? NULL : asim_thread(asim_now, id);
+    return id == NULL ? NULL : asim_thread(asim_now, id);
+}
+
+/* The thread of the job is about to be changed. */
+static void expect(tide_job *job)
+{
+    struct asim_thread *thread = thread_of(job);
     if (thread != NULL)
         thread->expected++;
 }
@@ -74,6 +80,8 @@ WRAP(tide_status, tide_gmail_draft_create, tide_gmail *gmail, tide_job *job, tid
     expect(job);
     const tide_status rc =
         __real_tide_gmail_draft_create(gmail, job, raw, thread_id, draft_out, err);
+    if (rc == TIDE_OK && thread_of(job) != NULL)
+        thread_of(job)->unrecorded = true;
     asim_opens(rc, AOPEN_DRAFT);
     return rc;
 }
@@ -109,16 +117,10 @@ WRAP(tide_status, tide_carry_out, struct tide_carry *carry, tide_error *err)
     const tide_status rc = __real_tide_carry_out(carry, err);
     closes(rc, AOPEN_LABELS);
     closes(rc, AOPEN_DRAFT);
+    struct asim_thread *thread = asim_thread(asim_now, carry->task->thread_id);
+    if (rc == TIDE_OK && thread != NULL)
+        thread->unrecorded = false;
     return rc;
-}
-
-WRAP(tide_status, tide_assistant_draft_made, tide_rows db, const char *token, const char *draft_id,
-     const char *message_id, uint64_t now_ms, tide_error *err)
-{
-    const uint32_t draft = box_mailbox_draft_find(asim_now->f->mailbox, tide_text_of(draft_id));
-    if (draft < ASIM_DRAFTS_MAX)
-        asim_now->recorded[draft] = true;
-    return __real_tide_assistant_draft_made(db, token, draft_id, message_id, now_ms, err);
 }
 
 WRAP(tide_status, tide_assistant_reply_sent, tide_rows db, uint64_t run, uint64_t now_ms,
@@ -278,4 +280,13 @@ WRAP(tide_status, tide_assistant_emails, tide_rows db, const struct tide_assista
         return TIDE_OK;
     }
     return __real_tide_assistant_emails(db, filter, cursor, count, visit, arg, more_out, err);
+}
+
+WRAP(tide_status, tide_retry_failed, tide_engine *engine, uint32_t account, const uint32_t *kinds,
+     size_t kinds_count, uint64_t *count_out, tide_error *err)
+{
+    *count_out = 0;
+    if (planted(APLANT_STUCK_LEFT))
+        return TIDE_OK;
+    return __real_tide_retry_failed(engine, account, kinds, kinds_count, count_out, err);
 }

@@ -179,14 +179,43 @@ static uint64_t count(struct asim_stage *stage, const char *query, const char *a
     return counting.count;
 }
 
-/* A job of the thread was tried as often as jobs are: it is shown as failed, and what it was to do
- * waits for a person (J2).  What has no record is looked for all the same. */
-static bool has_failed(struct asim_stage *stage, const struct asim_thread *thread)
+static tide_status say_jobs(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    return count(stage,
-                 "SELECT count(*) FROM job WHERE state = 3 AND payload LIKE '%' || ?1 || '%'"
-                 " AND ?2 = ''",
-                 thread->id, "") > 0;
+    tide_auto_rows stmt = {.what = NULL};
+    (void)arg;
+    tide_status rc =
+        tide_rows_ask(tide_transaction_rows(transaction), "test", &stmt, err,
+                      "SELECT id, state, attempts, open_deps, account, not_before, payload FROM job"
+                      " WHERE state IN (0, 1, 3) AND 1 = ?1",
+                      1);
+    while (tide_rows_next(&stmt, &rc, err)) {
+        char payload[400];
+        tide_rows_get_copy(&stmt, 6, payload, sizeof payload);
+        asim_say("left: job %d, state %d, attempts %d, open %d, account %d, not before %d, %s",
+                 (int)tide_rows_get_i64(&stmt, 0), (int)tide_rows_get_i64(&stmt, 1),
+                 (int)tide_rows_get_i64(&stmt, 2), (int)tide_rows_get_i64(&stmt, 3),
+                 (int)tide_rows_get_i64(&stmt, 4),
+                 (int)(tide_rows_get_i64(&stmt, 5) / 1000 % 86400), payload);
+    }
+    return rc;
+}
+
+void asim_say_jobs(struct asim_stage *stage)
+{
+    if (getenv("TIDE_SIM_LOG") != NULL)
+        OK(tide_transact(stage->f->engine, say_jobs, NULL, err));
+}
+
+/* Of threads: what a sync that failed did not do the next one does. */
+static uint64_t jobs_that_failed(struct asim_stage *stage)
+{
+    return count(stage, "SELECT count(*) FROM job WHERE state = 3 AND payload LIKE ?1 AND ?2 = ''",
+                 "%\"thread_id\"%", "");
+}
+
+void asim_note_failed(struct asim_stage *stage)
+{
+    stage->totals.faults[AFAULT_JOB_FAILED] += jobs_that_failed(stage);
 }
 
 /* ASM3, ASM4 */
@@ -202,17 +231,14 @@ void asim_check_intake(struct asim_stage *stage)
             box_mailbox_at(f->mailbox, look.newest)->date_ms + DAYS_10_MS < now_ms)
             continue;
         /* One with a label of ours and no record is none that a full sync looks for (J4, J5): it came
-         * between a look and a label, and history expired; or its job failed behind the label. */
+         * between a look and a label, and history expired. */
         if (look.newest_labels != 0 &&
-            (thread->returned || stage->totals.faults[AFAULT_HISTORY_EXPIRED] > 0 ||
-             has_failed(stage, thread)))
+            (thread->returned || stage->totals.faults[AFAULT_HISTORY_EXPIRED] > 0))
             continue;
         const struct tide_assistant_email email = record(f, thread->id);
         uint64_t known = 0;
         if (email.status == TIDE_ASSISTANT_NO_STATUS)
             FAIL("ASM3: thread %s has no record", thread->id);
-        if (has_failed(stage, thread))
-            continue;
         if (!box_id_parse(tide_text_of(email.message_id), &known) ||
             known < box_mailbox_at(f->mailbox, look.newest)->id)
             FAIL("ASM4: the record of thread %s does not know its newest message", thread->id);
@@ -236,7 +262,7 @@ static void check_once(struct asim_stage *stage, const struct asim_thread *threa
                  events[i].event, (int)events[i].most);
     }
     const unsigned most = thread->inbound + thread->needs + thread->rework + thread->forced +
-                          thread->drafts + thread->touched +
+                          thread->drafts + thread->touched + thread->orphans +
                           events_of(stage->f, thread->id, "resumed");
     if (thread->made > most)
         FAIL("ASM5: thread %s got %u drafts, and %u were wanted", thread->id, thread->made, most);
@@ -303,10 +329,6 @@ static void check_thread(struct asim_stage *stage, const struct asim_thread *thr
               " ?2 = ''",
               thread->id, "") > 0)
         FAIL("ASM9: a draft of thread %s is stale or being made for good", thread->id);
-    if (has_failed(stage, thread)) {
-        stage->totals.faults[AFAULT_JOB_FAILED]++;
-        return;
-    }
     check_once(stage, thread);
     if (look.letters == 0)
         return;
@@ -324,6 +346,8 @@ void asim_check_end(struct asim_stage *stage)
         FAIL("ASM9: jobs wait for good");
     if (progress.failed > 0)
         FAIL("ASM9: %d jobs failed in calm hours", (int)progress.failed);
+    if (jobs_that_failed(stage) > 0)
+        FAIL("ASM9: %d jobs failed for good", (int)jobs_that_failed(stage));
     if (count(stage, "SELECT count(*) FROM assistant_run WHERE ended_ms = 0 AND ?1 = ?2", "", "") >
         0)
         FAIL("ASM9: a run did not end");

@@ -122,10 +122,6 @@ static void with_draft(struct asim_stage *stage, struct asim_thread *thread)
     const uint64_t what = tide_rng_below(&stage->rng, 5);
     asim_say("draft %d", (int)what);
     thread->touched++;
-    /* A mail program that saves a draft drops our header.  Before its id is known nothing tells that
-     * it was ours (cloud/gmail_drafts.h), and it is the user's. */
-    if (what == 0 && !stage->recorded[draft])
-        stage->ours[draft] = false;
     switch (what) {
     case 0:
         edit_draft(f, thread->id, "Shorter.\r\n\r\n\xe2\x9c\x82\xef\xb8\x8f\r\n\r\nDear Anna\r\n");

@@ -211,6 +211,19 @@ CASE(a_status_that_no_one_knows_is_damage)
     assert_int_equal(tide_assistant_email_get(*rows, 3, "t", &back, NULL), TIDE_CORRUPT);
 }
 
+CASE(an_event_is_known_by_its_job)
+{
+    const struct tide_assistant_email one = record("t", TIDE_ASSISTANT_NEEDS_RESPONSE, 100);
+    bool known = false;
+    OK(tide_assistant_email_put(*rows, &one, "manual_draft", 9, err));
+    OK(tide_assistant_event_known(*rows, 3, "t", "manual_draft", 9, &known, err));
+    assert_true(known);
+    OK(tide_assistant_event_known(*rows, 3, "t", "manual_draft", 8, &known, err));
+    assert_false(known);
+    OK(tide_assistant_event_known(*rows, 3, "u", "manual_draft", 9, &known, err));
+    assert_false(known);
+}
+
 /* ---- drafts ---- */
 
 /* STO3, STO4 */
@@ -225,8 +238,17 @@ CASE(a_thread_has_one_draft_that_lives)
     OK(tide_assistant_draft_get(*rows, 3, "t", TIDE_ASSISTANT_DRAFT_MAKING, &draft, err));
     assert_string_equal(draft.token, "tok1");
     assert_string_equal(draft.draft_id, "");
-    OK(tide_assistant_draft_made(*rows, "tok1", "r1", "m9", 120, err));
-    OK(tide_assistant_draft_made(*rows, "tok1", "r1", "m9", 120, err));
+    /* Its id is known before its round is over. */
+    bool known = true;
+    OK(tide_assistant_draft_known(*rows, 3, "t", "r1", &known, err));
+    assert_false(known);
+    OK(tide_assistant_draft_named(*rows, "tok1", "r1", "m9", 120, err));
+    OK(tide_assistant_draft_known(*rows, 3, "t", "r1", &known, err));
+    assert_true(known);
+    OK(tide_assistant_draft_get(*rows, 3, "t", TIDE_ASSISTANT_DRAFT_MAKING, &draft, err));
+    assert_string_equal(draft.draft_id, "r1");
+    OK(tide_assistant_draft_made(*rows, "tok1", "r1", "m9", 125, err));
+    OK(tide_assistant_draft_made(*rows, "tok1", "r1", "m9", 126, err));
     OK(tide_assistant_email_get(*rows, 3, "t", &back, err));
     assert_string_equal(back.draft_id, "r1");
     assert_int_equal(back.draft_ms, 120);

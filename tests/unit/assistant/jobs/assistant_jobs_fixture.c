@@ -474,22 +474,31 @@ static void see_run(const struct tide_assistant_run *run, void *arg)
 struct run_reading {
     struct fixture *f;
     const char *thread;
+    uint64_t id; /* of the last run */
     tide_buf text;
 };
+
+static void see_run_id(const struct tide_assistant_run *run, void *arg)
+{
+    ((struct run_reading *)arg)->id = run->id;
+}
 
 static tide_status read_runs(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct run_reading *reading = arg;
-    const struct tide_assistant_explain explain = {.run = see_run, .arg = &reading->text};
-    const tide_status rc = tide_assistant_explain(
-        tide_transaction_rows(transaction), reading->f->account, reading->thread, &explain, err);
+    const tide_rows db = tide_transaction_rows(transaction);
+    const struct tide_assistant_explain explain = {.run = see_run_id, .arg = reading};
+    tide_status rc =
+        tide_assistant_explain(db, reading->f->account, reading->thread, &explain, err);
+    if (rc == TIDE_OK && reading->id != 0) /* a list has no texts */
+        rc = tide_assistant_run_look(db, reading->id, see_run, &reading->text, err);
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
 const char *run_of(struct fixture *f, const char *thread)
 {
     static char text[64 << 10];
-    struct run_reading reading = {f, thread, heap_buf(1 << 20)};
+    struct run_reading reading = {.f = f, .thread = thread, .text = heap_buf(1 << 20)};
     OK(tide_transact(f->engine, read_runs, &reading, err));
     (void)snprintf(text, sizeof text, "%s", tide_buf_cstr(&reading.text));
     tide_buf_done(&reading.text);

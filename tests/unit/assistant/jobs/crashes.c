@@ -113,6 +113,85 @@ TEST(one_message_is_one_draft_wherever_the_process_dies)
     assert_true(last > 200);
 }
 
+/* ---- before the id of a draft is known ---- */
+
+static struct fixture *saving; /* whose user saves the next draft at once; NULL: nobody's */
+static const char *saved_text;
+
+static void save_at_once(void *cloud, const struct tide_request *request, uint64_t now_unix_ms,
+                         tide_rng *rng, struct tide_sim_answer *answer)
+{
+    const uint32_t before = saving == NULL ? 0 : box_mailbox_drafts(saving->mailbox);
+    tide_sim_cloud_call(cloud, request, now_unix_ms, rng, answer);
+    if (saving == NULL || box_mailbox_drafts(saving->mailbox) == before)
+        return;
+    edit_draft(saving, saving->thread, saved_text);
+    saving = NULL;
+}
+
+/* A draft is made, its answer is lost, and the user saves it before it is looked for: the header with its
+ * token is gone. */
+static struct fixture *saved_before_its_id_was_known(const char *text)
+{
+    static const struct tide_sim_options options = {
+        .net = {.latency_us_max = 20000, .provide = save_at_once}};
+    struct fixture *f = begin_in(5, &options, NULL);
+    onboarded(f);
+    OK(life_begin(f));
+    saving = f;
+    saved_text = text;
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.drafts.create\",\"fault\":\"reset-after\",\"count\":1}");
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_null(saving);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    return f;
+}
+
+TEST(a_draft_that_was_saved_before_its_id_was_known_is_found_by_its_sign)
+{
+    struct fixture *f = saved_before_its_id_was_known(
+        "Shorter.\r\n\r\n\xe2\x9c\x82\xef\xb8\x8f\r\n\r\nDear Anna\r\n");
+    assert_int_equal(drafts_of(f, f->thread, false), 1);
+    send_draft(f, f->thread); /* it is the one of the record */
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SENT);
+    finish(f);
+}
+
+/* What cannot be known: without the sign it is the user's own, which is left alone. */
+TEST(a_draft_that_lost_its_sign_too_is_the_users)
+{
+    struct fixture *f = saved_before_its_id_was_known("Dear Anna\r\n");
+    assert_int_equal(drafts_of(f, f->thread, true), 1);
+    assert_int_equal(drafts_of(f, f->thread, false), 2);
+    finish(f);
+}
+
+/* JBS8: a command whose job was refused as often as jobs are tried. */
+TEST(a_command_whose_job_failed_is_carried_out_after_the_next_full_sync)
+{
+    struct fixture *f = begin(NULL);
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.threads.modify\",\"fault\":\"403\"}");
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    json_decref(
+        tide_sim_cloud_control(f->cloud, f->sim, "DELETE", "/_cloud/faults", TIDE_TEXT_NONE));
+    assert_int_equal(failed_jobs(f), 1);
+    sync_now(f, false);
+    assert_true(in_inbox(f, f->thread));
+    sync_now(f, true);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_ARCHIVED);
+    assert_string_equal(labels_of(f, f->thread), "Done");
+    assert_false(in_inbox(f, f->thread));
+    finish(f);
+}
+
 /* ---- random ---- */
 
 struct chaos {

@@ -162,7 +162,7 @@ HOME_CASE(a_configuration_that_becomes_wrong_changes_nothing)
 HOME_CASE(over_the_budget_an_alert_stands_until_the_next_day)
 {
     tide_auto_secret grant = tide_buf_in(tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    OK(tide_oauth_key(TIDE_TEXT("key-0a1B2c3D4e5F6a7B8c9D"), "1", &grant, err));
+    OK(tide_oauth_key("key-0a1B2c3D4e5F6a7B8c9D", "1", &grant, err));
     OK(tide_secrets_put(f->secrets, "chat/model", tide_buf_text(&grant), err));
     OK(tide_transact(f->engine, put_model, &f->model_account, err));
     write_file("models: {fast: tide-fast, better: tide-good}\nbudget: {tokens_per_day: 10}\n");
