@@ -41,9 +41,7 @@ tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem
     limits_set(self, options->in_flight_max, options->size_max);
     self->state.size = chosen(options->size_start, SIZE_START, self->size_max);
     self->bytes_max = options->bytes_max == 0 ? ANSWER_BYTES_DEFAULT : options->bytes_max;
-    tide_status rc = tide_lock_new(self->world, &self->lock);
-    if (rc == TIDE_OK)
-        rc = tide_cond_new(self->world, &self->news);
+    const tide_status rc = tide_lock_new(self->world, &self->lock);
     if (rc != TIDE_OK) {
         tide_batcher_close(self);
         return tide_error_set(err, rc, "no memory for batches");
@@ -59,8 +57,6 @@ void tide_batcher_close(tide_batcher *batcher)
     TIDE_ASSERT(batcher->first == NULL);
     TIDE_ASSERT(batcher->sender == NULL);
     TIDE_ASSERT(batcher->state.in_flight == 0);
-    if (batcher->news != NULL)
-        tide_cond_free(batcher->world, batcher->news);
     if (batcher->lock != NULL)
         tide_lock_free(batcher->world, batcher->lock);
     tide_mem_free(batcher->mem, batcher, sizeof *batcher);
@@ -165,7 +161,7 @@ static void sender_choose(tide_batcher *self)
         return;
     self->sender = queue_take_first(self);
     self->sender->place = TIDE_BATCH_SENDER;
-    tide_cond_wake_all(self->world, self->news);
+    tide_cond_wake_one(self->world, self->sender->news);
 }
 
 void tide_batcher_tune(tide_batcher *self, unsigned in_flight_max, unsigned size_max)
@@ -287,6 +283,9 @@ static void batch_end(struct tide_batch *batch, tide_status rc, const tide_error
     for (unsigned i = 0; i < kept; i++)
         if (batch->callers[i] != NULL)
             outcome_set(batch, batch->callers[i], rc, err);
+    for (unsigned i = 0; i < batch->count; i++) /* those that wait again may have been canceled */
+        if (batch->callers[i] != NULL)
+            tide_cond_wake_one(self->world, batch->callers[i]->news);
     if (batch->read || (rc != TIDE_AGAIN && rc != TIDE_INVALID)) {
         self->state.requests++;
         self->state.parts += batch->count;
@@ -296,7 +295,6 @@ static void batch_end(struct tide_batch *batch, tide_status rc, const tide_error
     size_learn(self, batch, rc);
     self->state.in_flight--;
     sender_choose(self);
-    tide_cond_wake_all(self->world, self->news);
 }
 
 void tide_batch_answered(struct tide_batch *batch, unsigned index)
@@ -304,8 +302,8 @@ void tide_batch_answered(struct tide_batch *batch, unsigned index)
     tide_batcher *self = batch->batcher;
     tide_lock_take(self->world, self->lock);
     batch->callers[index]->place = TIDE_BATCH_ANSWERED;
+    tide_cond_wake_one(self->world, batch->callers[index]->news);
     batch->callers[index] = NULL;
-    tide_cond_wake_all(self->world, self->news);
     tide_lock_drop(self->world, self->lock);
 }
 
@@ -328,7 +326,7 @@ static bool wait_turn(tide_batcher *self, const struct tide_batch_caller *caller
 {
     while (caller->place == TIDE_BATCH_WAITING || caller->place == TIDE_BATCH_IN_BATCH) {
         const uint64_t until_us = tide_world_now_us(self->world) + BEAT_MS * 1000u;
-        const tide_status rc = tide_cond_wait(self->world, self->news, self->lock, until_us);
+        const tide_status rc = tide_cond_wait(self->world, caller->news, self->lock, until_us);
         tide_job_beat(caller->job, 0);
         const bool free = caller->place == TIDE_BATCH_WAITING || caller->place == TIDE_BATCH_SENDER;
         if (free && (rc == TIDE_STOPPED || tide_job_canceled(caller->job)))
@@ -365,6 +363,9 @@ tide_status tide_batch_ask(tide_batcher *batcher, tide_job *job, const struct ti
         if (!is_header(call->headers[i].name) || !is_header(call->headers[i].value))
             return tide_error_set(err, TIDE_INVALID, "the request has an invalid header");
     struct tide_batch_caller caller = {.job = job, .call = call};
+    const tide_status made = tide_cond_new(batcher->world, &caller.news);
+    if (made != TIDE_OK)
+        return tide_error_set(err, made, "no memory for a call");
     tide_lock_take(batcher->world, batcher->lock);
     queue_add(batcher, &caller);
     sender_choose(batcher);
@@ -377,6 +378,7 @@ tide_status tide_batch_ask(tide_batcher *batcher, tide_job *job, const struct ti
             send_next(batcher, &caller);
     }
     tide_lock_drop(batcher->world, batcher->lock);
+    tide_cond_free(batcher->world, caller.news); /* it is woken under the lock only */
     if (caller.status != TIDE_OK && err != NULL)
         *err = caller.err;
     if (caller.status == TIDE_AGAIN)

@@ -23,6 +23,7 @@ struct tide_batch_caller {
     struct tide_batch_caller *next; /* in the queue */
     tide_job *job;
     const struct tide_batch_call *call;
+    tide_cond *news; /* of its place; its own, so that an answer wakes nobody else */
     enum tide_batch_place place;
     tide_status status;
     tide_error err;
@@ -38,8 +39,7 @@ struct tide_batcher {
     unsigned in_flight_max, size_max;
     uint64_t bytes_max;
 
-    tide_lock *lock; /* guards everything below */
-    tide_cond *news;
+    tide_lock *lock;                        /* guards everything below */
     struct tide_batch_caller *first, *last; /* the queue, in the order of arrival */
     struct tide_batch_caller *sender;       /* NULL: none is chosen */
     struct tide_batch_state state;

@@ -727,6 +727,8 @@ TEST(limits_change_while_callers_wait)
             lowered += stats.in_flight > most;
             tide_batcher_tune(f->batcher, most, 1 + (unsigned)tide_rng_below(&rng, SIZE_MAX_));
             TIDE_SIM_EXPECT(f->sim, tide_batcher_check(f->batcher));
+            /* As it is after the change: a caller may have sent just before it. */
+            tide_batcher_state(f->batcher, &stats);
             most = stats.in_flight > most ? stats.in_flight : most;
         }
         OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
