@@ -123,16 +123,30 @@ static void read_row(const tide_rows_stmt *stmt, struct tide_drive_row *row)
     tide_rows_get_copy(stmt, 14, row->mount_why, sizeof row->mount_why);
 }
 
+static tide_status was_removed(uint32_t number, tide_error *err)
+{
+    return tide_error_set(err, TIDE_NOT_FOUND, "drive %u was removed", (unsigned)number);
+}
+
+tide_status tide_drives_known(tide_rows db, uint32_t number, struct tide_drive_row *row_out,
+                              tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    const tide_status rc =
+        tide_rows_first(db, WHAT, &stmt, err, WITH_MOUNT " WHERE d.number = ?1", number);
+    if (rc == TIDE_OK)
+        read_row(&stmt, row_out);
+    return rc == TIDE_NOT_FOUND ? was_removed(number, err) : rc;
+}
+
 tide_status tide_drives_get(tide_rows db, uint32_t number, struct tide_drive_row *row_out,
                             tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
     const tide_status rc = ask(db, &stmt, false, NULL, number, err);
-    if (rc == TIDE_NOT_FOUND)
-        return tide_error_set(err, rc, "drive %u was removed", (unsigned)number);
     if (rc == TIDE_OK)
         read_row(&stmt, row_out);
-    return rc;
+    return rc == TIDE_NOT_FOUND ? was_removed(number, err) : rc;
 }
 
 tide_status tide_drives_named(tide_rows db, const char *name, struct tide_drive_row *row_out,

@@ -82,6 +82,9 @@ tide_status tide_drives_add(tide_rows db, struct tide_drive_row *row, tide_error
 /* TIDE_NOT_FOUND. */
 tide_status tide_drives_get(tide_rows db, uint32_t number, struct tide_drive_row *row_out,
                             tide_error *err);
+/* The same for a job of the drive: there was a drive, so there are tables, and they are not looked for. */
+tide_status tide_drives_known(tide_rows db, uint32_t number, struct tide_drive_row *row_out,
+                              tide_error *err);
 tide_status tide_drives_named(tide_rows db, const char *name, struct tide_drive_row *row_out,
                               tide_error *err);
 /* By name. */

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 256 << 10 };
+enum { READ_BYTES = 256 << 10, READ_MORE_BYTES = 64 /* of a file that grew */ };
 
 struct name {
     char text[NAME_MAX + 1];
@@ -244,11 +244,15 @@ tide_status tide_folder_read(int dir, tide_text name,
     tide_status rc = look(file, "", AT_EMPTY_PATH, &before, err);
     if (rc == TIDE_OK && before.kind != TIDE_ENTRY_FILE)
         rc = tide_error_set(err, TIDE_STALE, "%.200s is not a file", text.text);
-    char *room = tide_mem_new(tide_mem_heap(), READ_BYTES);
+    /* Most files are small, and memory is zeroed: no more than one read needs. */
+    const size_t room_bytes = rc == TIDE_OK && before.bytes < READ_BYTES
+                                  ? (size_t)before.bytes + READ_MORE_BYTES
+                                  : (size_t)READ_BYTES;
+    char *room = tide_mem_new(tide_mem_heap(), room_bytes);
     if (room == NULL && rc == TIDE_OK)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory to read %.200s", text.text);
     while (rc == TIDE_OK) {
-        const ssize_t count = read(file, room, READ_BYTES);
+        const ssize_t count = read(file, room, room_bytes);
         if (count < 0 && errno != EINTR)
             rc = failed(errno, "read", text.text, err);
         if (count > 0)
@@ -260,7 +264,7 @@ tide_status tide_folder_read(int dir, tide_text name,
         rc = look(file, "", AT_EMPTY_PATH, &after, err);
     if (rc == TIDE_OK && !tide_entry_same(&before, &after))
         rc = tide_error_set(err, TIDE_STALE, "%.200s changed while it was read", text.text);
-    tide_mem_free(tide_mem_heap(), room, READ_BYTES);
+    tide_mem_free(tide_mem_heap(), room, room_bytes);
     (void)close(file);
     if (rc == TIDE_OK)
         *entry_out = before;

@@ -169,6 +169,31 @@ static bool closes(void *arg)
     return tide_drive_run_closes(task->drive, task->job);
 }
 
+/* One snapshot: a commit of the writer between two statements makes SQLite read all pages again. */
+static tide_status rows_begin(struct tide_drive_task *task, tide_error *err)
+{
+    TIDE_TRY(tide_drive_reader_take(task->drive, &task->reader, err));
+    task->db = tide_drive_reader_rows(task->reader, task->order.drive);
+    return tide_rows_snapshot(task->db, "the rows of a drive", &task->snapshot, err);
+}
+
+/* From now on `db` has what is committed: a snapshot must not be held during calls, because the ledger's
+ * log cannot start over meanwhile, and what is looked at later must be seen as it is then. */
+static void snapshot_end(struct tide_drive_task *task)
+{
+    tide_rows_snapshot_end(task->db, task->snapshot);
+    task->snapshot = false;
+}
+
+/* Before calls and waits for the disk: a connection serves many actions that wait. */
+void tide_drive_rows_end(struct tide_drive_task *task)
+{
+    snapshot_end(task);
+    tide_drive_reader_give(task->drive, task->reader);
+    task->reader = NULL;
+    task->db = (tide_rows){.sqlite = NULL};
+}
+
 static void fill_act(struct tide_drive_task *task)
 {
     task->act = (struct tide_drive_act){
@@ -253,19 +278,18 @@ static tide_status find_done(struct tide_drive_task *task, tide_error *err)
 
 static tide_status run(struct tide_drive_task *task, tide_error *err)
 {
-    struct tide_drive_reader *reader = NULL;
     fill_act(task);
-    TIDE_TRY(tide_drive_reader_take(task->drive, &reader, err));
-    task->db = tide_drive_reader_rows(reader, task->order.drive);
     tide_status rc = find_done(task, err);
     if (rc == TIDE_OK && !task->was_done)
         rc = read_rows(task, err);
+    /* These two read their rows at once, and say when they have. */
+    if (task->order.verb != TIDE_DRIVE_DOWN && task->order.verb != TIDE_DRIVE_MKDIR_LOCAL)
+        snapshot_end(task);
     if (rc == TIDE_OK && !task->was_done)
         rc = open_root(task, err);
     if (rc == TIDE_OK && !task->was_done)
         rc = carry_out(task, err);
     tide_folder_close(task->act.root);
-    tide_drive_reader_give(task->drive, reader);
     return rc;
 }
 
@@ -357,6 +381,21 @@ static tide_status finish(struct tide_drive_task *task, tide_error *err)
     return tide_job_effect(task->job, tide_drive_settle, task, err);
 }
 
+static tide_status run_and_finish(struct tide_drive_task *task, tide_error *err)
+{
+    tide_status rc = run(task, &task->why);
+    tide_drive_rows_end(task);
+    explain(task, rc);
+    if (is_end(task, rc)) {
+        rc = task->was_done ? TIDE_OK : finish(task, err);
+        if (rc == TIDE_OK)
+            tide_drive_acts_drop(task->drive, tide_job_id(task->job));
+    } else if (err != NULL) {
+        *err = task->why;
+    }
+    return rc;
+}
+
 static tide_status act_job(tide_job *job, tide_drive *drive, tide_error *err)
 {
     struct tide_drive_task *task = tide_job_memory(job, sizeof *task);
@@ -366,24 +405,20 @@ static tide_status act_job(tide_job *job, tide_drive *drive, tide_error *err)
     task->job = job;
     task->now_ms = tide_world_now_unix_ms(drive->options.world);
     TIDE_TRY(tide_drive_order_read(tide_job_payload(job), &task->order, err));
-    tide_status rc = tide_drive_use(drive, task->order.drive, &task->row, &task->user, err);
+    /* Before the snapshot, which must not be older than the turn (I10). */
+    if (!tide_drive_run_begin(drive, tide_job_id(job), &task->order))
+        return tide_job_again(job, tide_job_now_ms(job) + TURN_MS);
+    tide_status rc = rows_begin(task, err);
+    if (rc == TIDE_OK)
+        rc = tide_drive_use_by(drive, task->db, task->order.drive, &task->row, &task->user, err);
     /* The drive was removed, or is a shared folder that has no place now (mounts.c). */
     if (rc == TIDE_NOT_FOUND || (rc == TIDE_OK && !tide_drive_row_syncs(&task->row))) {
         tide_drive_acts_drop(drive, tide_job_id(job));
-        return TIDE_OK;
+        rc = TIDE_OK;
+    } else if (rc == TIDE_OK) {
+        rc = run_and_finish(task, err);
     }
-    TIDE_TRY(rc);
-    if (!tide_drive_run_begin(drive, tide_job_id(job), &task->order))
-        return tide_job_again(job, tide_job_now_ms(job) + TURN_MS);
-    rc = run(task, &task->why);
-    explain(task, rc);
-    if (is_end(task, rc)) {
-        rc = task->was_done ? TIDE_OK : finish(task, err);
-        if (rc == TIDE_OK)
-            tide_drive_acts_drop(drive, tide_job_id(job));
-    } else if (err != NULL) {
-        *err = task->why;
-    }
+    tide_drive_rows_end(task);
     tide_drive_run_end(drive, tide_job_id(job));
     return rc;
 }

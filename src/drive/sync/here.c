@@ -13,6 +13,7 @@ tide_status tide_drive_do_mkdir_local(struct tide_drive_task *task, tide_error *
         return tide_drive_other_plan(err);
     TIDE_TRY(tide_drive_target_here(task, &folder, &parent, err));
     const tide_text name = tide_text_of(task->order.name);
+    tide_drive_rows_end(task);
     TIDE_TRY(tide_drive_mkdir_local(&task->act, tide_buf_text(&folder), name, &entry, err));
     tide_drive_found_is(task, parent, name, &entry, NULL);
     return TIDE_OK;

@@ -115,6 +115,10 @@ struct tide_drive {
 /* The drive of a job and its sign-in; *row_out is a copy.  TIDE_NOT_FOUND: it was removed. */
 tide_status tide_drive_use(tide_drive *drive, uint32_t number, struct tide_drive_row *row_out,
                            struct tide_drive_user **user_out, tide_error *err);
+/* The same with rows of a reader that the job has. */
+tide_status tide_drive_use_by(tide_drive *drive, tide_rows rows, uint32_t number,
+                              struct tide_drive_row *row_out, struct tide_drive_user **user_out,
+                              tide_error *err);
 /* Given back with tide_drive_reader_give(), also NULL. */
 tide_status tide_drive_reader_take(tide_drive *drive, struct tide_drive_reader **reader_out,
                                    tide_error *err);
@@ -301,7 +305,9 @@ struct tide_drive_task {
     struct tide_drive_user *user;
     struct tide_drive_order order;
     struct tide_drive_act act;
-    tide_rows db; /* of a reader, until the handler returns */
+    struct tide_drive_reader *reader;
+    tide_rows db;  /* of the reader, until tide_drive_rows_end() */
+    bool snapshot; /* all of `db` is as it was when the job began */
     bool has_remote, has_local, has_base;
     struct tide_drive_remote_look remote;
     struct tide_drive_local_look local;
@@ -341,6 +347,7 @@ tide_status tide_drive_do_del_remote(struct tide_drive_task *task, tide_error *e
 tide_status tide_drive_do_del_local(struct tide_drive_task *task, tide_error *err);
 
 /* Helpers of these. */
+void tide_drive_rows_end(struct tide_drive_task *task);    /* `db` is not read any more */
 void tide_drive_look_online(struct tide_drive_task *task); /* GET: its row is renewed (online.c) */
 tide_status tide_drive_other_plan(tide_error *err);        /* TIDE_SUPERSEDED: rows changed */
 /* The folder here, and its row, that the item goes to. */

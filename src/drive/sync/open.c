@@ -114,18 +114,25 @@ static tide_status user_open(tide_drive *drive, const struct tide_drive_row *row
     return TIDE_OK;
 }
 
+tide_status tide_drive_use_by(tide_drive *drive, tide_rows rows, uint32_t number,
+                              struct tide_drive_row *row_out, struct tide_drive_user **user_out,
+                              tide_error *err)
+{
+    TIDE_TRY(tide_drives_known(rows, number, row_out, err));
+    tide_lock_take(drive->options.world, drive->lock);
+    const tide_status rc = user_open(drive, row_out, user_out, err);
+    tide_lock_drop(drive->options.world, drive->lock);
+    return rc;
+}
+
 tide_status tide_drive_use(tide_drive *drive, uint32_t number, struct tide_drive_row *row_out,
                            struct tide_drive_user **user_out, tide_error *err)
 {
     struct tide_drive_reader *reader = NULL;
     TIDE_TRY(tide_drive_reader_take(drive, &reader, err));
-    tide_rows rows = tide_drive_reader_rows(reader, number);
-    tide_status rc = tide_drives_get(rows, number, row_out, err);
+    const tide_status rc = tide_drive_use_by(drive, tide_drive_reader_rows(reader, number), number,
+                                             row_out, user_out, err);
     tide_drive_reader_give(drive, reader);
-    TIDE_TRY(rc);
-    tide_lock_take(drive->options.world, drive->lock);
-    rc = user_open(drive, row_out, user_out, err);
-    tide_lock_drop(drive->options.world, drive->lock);
     return rc;
 }
 

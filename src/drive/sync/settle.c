@@ -327,7 +327,7 @@ tide_status tide_drive_settle(tide_transaction *transaction, void *arg, tide_err
         tide_drives_rows(tide_transaction_rows_often(transaction), task->order.drive);
     struct tide_drive_row row;
     struct settling s = {.task = task, .db = db};
-    const tide_status there = tide_drives_get(db, task->order.drive, &row, err);
+    const tide_status there = tide_drives_known(db, task->order.drive, &row, err);
     if (there != TIDE_OK) /* it was removed meanwhile */
         return there == TIDE_NOT_FOUND ? TIDE_OK : there;
     /* An upload that did not end well may have in an earlier run: it stays in doubt until it is looked

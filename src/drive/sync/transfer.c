@@ -92,6 +92,7 @@ static tide_status send(struct tide_drive_task *task, struct tide_drive_upload *
     upload->content = task->local.content;
     upload->business = task->row.business;
     tide_drive_entry_of(&task->local, &upload->entry);
+    tide_drive_rows_end(task);
     const tide_status rc = tide_drive_upload(&task->act, upload, &done, err);
     tide_drive_live_is(task, &done.live);
     task->rewritten = done.rewritten;
@@ -160,6 +161,7 @@ static tide_status fetch(struct tide_drive_task *task, struct tide_drive_downloa
     plan->ctag = tide_text_of(task->remote.ctag);
     plan->compare = task->order.compare;
     TIDE_TRY(tide_drive_is_accepted(task->db, task->order.item, plan->ctag, &plan->accept, err));
+    tide_drive_rows_end(task);
     const tide_status rc = tide_drive_download(&task->act, plan, &done, err);
     tide_drive_live_is(task, &done.live);
     /* `compare` found other bytes: now the hash is known, which the row lacks. */
