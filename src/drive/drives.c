@@ -139,6 +139,15 @@ tide_status tide_drives_known(tide_rows db, uint32_t number, struct tide_drive_r
     return rc == TIDE_NOT_FOUND ? was_removed(number, err) : rc;
 }
 
+tide_status tide_drives_has(tide_rows db, uint32_t number, bool *there_out, tide_error *err)
+{
+    uint64_t found = 0;
+    const tide_status rc = tide_rows_number(
+        db, WHAT, &found, err, "SELECT number FROM drive_drive WHERE number = ?1", number);
+    *there_out = rc == TIDE_OK;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
 tide_status tide_drives_get(tide_rows db, uint32_t number, struct tide_drive_row *row_out,
                             tide_error *err)
 {

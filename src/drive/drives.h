@@ -85,6 +85,8 @@ tide_status tide_drives_get(tide_rows db, uint32_t number, struct tide_drive_row
 /* The same for a job of the drive: there was a drive, so there are tables, and they are not looked for. */
 tide_status tide_drives_known(tide_rows db, uint32_t number, struct tide_drive_row *row_out,
                               tide_error *err);
+/* Whether it is still there, for such a job. */
+tide_status tide_drives_has(tide_rows db, uint32_t number, bool *there_out, tide_error *err);
 tide_status tide_drives_named(tide_rows db, const char *name, struct tide_drive_row *row_out,
                               tide_error *err);
 /* By name. */

@@ -90,8 +90,11 @@ static tide_status partial_open(struct fetching *f, uint64_t bytes, tide_error *
     tide_buf_clear(&f->pending);
     const tide_status rc =
         tide_folder_read(f->dir, tide_text_of(f->partial), take_partial, &f->hasher, &entry, err);
-    if (rc ==
-        TIDE_NOT_FOUND) /* created here: a disk that cannot be written to is found out early */
+    /* A long one is created here: a disk that cannot be written to is found out early.  A short one is
+     * written at once; an empty one has no bytes to write. */
+    if (rc == TIDE_NOT_FOUND && bytes > 0 && bytes < WRITE_BYTES)
+        return TIDE_OK;
+    if (rc == TIDE_NOT_FOUND)
         return tide_folder_write(f->dir, tide_text_of(f->partial), 0, TIDE_TEXT(""), err);
     if (rc == TIDE_STALE || (rc == TIDE_OK && f->hasher.quick.bytes > bytes))
         return start_over(f, err); /* not a file of ours */

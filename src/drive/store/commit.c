@@ -26,18 +26,10 @@ static tide_status take_row(tide_rows db, const struct tide_drive_outcome *outco
 
 /* Both sides are one: place and content.  If one was renamed since, the name that was agreed on is that of
  * the side which was written: the other one's is then a move. */
-static tide_status write_base(tide_rows db, const struct tide_drive_outcome *outcome,
-                              tide_error *err)
+static tide_status put_base(tide_rows db, const struct tide_drive_outcome *outcome, tide_error *err)
 {
     uint64_t changed = 0;
     const bool here = outcome->verb == TIDE_DRIVE_DOWN || outcome->verb == TIDE_DRIVE_MKDIR_LOCAL;
-    if (outcome->was_item != 0 && outcome->was_item != outcome->item) {
-        TIDE_TRY(forget(db, outcome->was_item, err));
-        TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
-                              "UPDATE drive_@_base SET parent = ?2 WHERE parent = ?1",
-                              outcome->was_item, outcome->item));
-    }
-    TIDE_TRY(take_row(db, outcome, err));
     TIDE_TRY(tide_rows_change(
         db, TIDE_DRIVE_ROWS, &changed, err,
         "INSERT INTO drive_@_base SELECT r.item, r.parent,"
@@ -61,6 +53,20 @@ static tide_status write_base(tide_rows db, const struct tide_drive_outcome *out
     return TIDE_OK;
 }
 
+/* The same for an item whose row here, or whose number, may have been another one's. */
+static tide_status write_base(tide_rows db, const struct tide_drive_outcome *outcome,
+                              tide_error *err)
+{
+    if (outcome->was_item != 0 && outcome->was_item != outcome->item) {
+        TIDE_TRY(forget(db, outcome->was_item, err));
+        TIDE_TRY(tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                              "UPDATE drive_@_base SET parent = ?2 WHERE parent = ?1",
+                              outcome->was_item, outcome->item));
+    }
+    TIDE_TRY(take_row(db, outcome, err));
+    return put_base(db, outcome, err);
+}
+
 /* Only its bytes were made equal: the place stays as it was agreed. */
 static tide_status write_content(tide_rows db, const struct tide_drive_outcome *outcome,
                                  tide_error *err)
@@ -76,7 +82,7 @@ static tide_status write_content(tide_rows db, const struct tide_drive_outcome *
         " WHERE item = ?1 AND EXISTS (SELECT 1 FROM drive_@_remote WHERE item = ?1 AND state = 1)"
         " AND EXISTS (SELECT 1 FROM drive_@_local WHERE row = ?2 AND state <> 4)",
         outcome->item, outcome->row, outcome->rewritten ? 1 : 0));
-    return changed == 1 ? TIDE_OK : write_base(db, outcome, err);
+    return changed == 1 ? TIDE_OK : put_base(db, outcome, err); /* `was_item` is 0 */
 }
 
 /* Neither has stepped aside: a name that was written before a step counts only with a name of ours

@@ -325,11 +325,11 @@ tide_status tide_drive_settle(tide_transaction *transaction, void *arg, tide_err
     const struct tide_drive_task *task = arg;
     const tide_rows db =
         tide_drives_rows(tide_transaction_rows_often(transaction), task->order.drive);
-    struct tide_drive_row row;
     struct settling s = {.task = task, .db = db};
-    const tide_status there = tide_drives_known(db, task->order.drive, &row, err);
-    if (there != TIDE_OK) /* it was removed meanwhile */
-        return there == TIDE_NOT_FOUND ? TIDE_OK : there;
+    bool there = false;
+    TIDE_TRY(tide_drives_has(db, task->order.drive, &there, err));
+    if (!there) /* it was removed meanwhile */
+        return TIDE_OK;
     /* An upload that did not end well may have in an earlier run: it stays in doubt until it is looked
      * up. */
     if (task->outcome == TIDE_OK && task->order.verb == TIDE_DRIVE_UP)
