@@ -94,7 +94,12 @@ void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, ui
     tide_status rc = tide_tracker_add(engine->tracker, brief, now_ms, &evicted);
     if (evicted != 0)
         tide_lanes_left(engine->lanes, evicted);
-    if (rc != TIDE_OK)
+    /* What it needed may have ended in another process, whose hint says only that the account has work: the
+     * row is newer than what is here.  A single process hears of each release itself. */
+    const bool released =
+        rc == TIDE_EXISTS && engine->fleet != NULL &&
+        tide_tracker_release(engine->tracker, brief->id, brief->account, brief->open_deps, now_ms);
+    if (rc != TIDE_OK && !released)
         return; /* in the window already, or no room: a refill loads it later */
     const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, brief->id);
     if (tracked->state == TIDE_JOB_READY &&

@@ -37,7 +37,8 @@ struct process {
     atomic_uint ran;
     atomic_uint canceled;
     char dir[80];
-    atomic_bool deaf; /* takes no account */
+    atomic_bool deaf;  /* takes no account */
+    const char *alone; /* takes only the account of this name; NULL: any */
     /* A kind that no other process runs; NULL: the two of all. */
     const char *only;
     atomic_bool forever; /* each job of that kind makes the next */
@@ -82,10 +83,11 @@ static tide_status run_long(tide_job *job, void *context, tide_error *err)
 
 static bool takes(void *arg, const char *account, const char *provider, const char *archive)
 {
-    (void)account;
+    const struct process *process = arg;
     (void)provider;
     (void)archive;
-    return !atomic_load(&((struct process *)arg)->deaf);
+    return !atomic_load(&process->deaf) &&
+           (process->alone == NULL || strcmp(process->alone, account) == 0);
 }
 
 static void open_process(struct fixture *f, int which)
@@ -239,6 +241,32 @@ CASE(an_account_has_one_holder_and_a_clean_end_gives_it_up)
 }
 
 /* Only a process that made the quota knows what the account may use. */
+/* A job waits in the window of one process for a job of an account that the other one has: its end there must
+ * be noticed here. */
+CASE(what_a_job_needed_may_end_in_another_process)
+{
+    uint32_t ada = 0, model = 0;
+    const uint32_t first = 0;
+    f->p[0].alone = "ada";
+    f->p[1].alone = "model";
+    for (int i = 0; i < 2; i++) {
+        open_process(f, i);
+        OK(tide_engine_account(f->p[i].engine, "ada", NULL, &ada, &f->err));
+        OK(tide_engine_account(f->p[i].engine, "model", NULL, &model, &f->err));
+    }
+    start(f, 0);
+    start(f, 1);
+    enqueue(f, 0, f->p[0].kind, ada, 1, NULL);
+    enqueue(f, 0, f->p[0].kind, model, 1, NULL);
+    until_ran(f, 2); /* both accounts have their holders */
+    const struct tide_spec specs[2] = {
+        {.kind = f->p[0].kind, .account = model, .delay_ms = 1000},
+        {.kind = f->p[0].kind, .account = ada, .needs_index = &first, .needs_index_count = 1}};
+    OK(tide_enqueue(f->p[0].engine, specs, 2, NULL, &f->err));
+    until_ran(f, 4);
+    assert_int_equal(atomic_load(&f->p[0].ran), 2);
+}
+
 CASE(an_account_of_an_unknown_quota_is_left_to_others)
 {
     const struct tide_quota quota = {.name = "weather"};
