@@ -118,9 +118,23 @@ static tide_status settle_sent(struct settling *s, uint64_t was_item, tide_error
     return put_back(s, err);
 }
 
+/* An earlier run placed the file and died: what is here is the version that the action read.  A later
+ * one that was seen since is put back afterwards, else it would count as synced and never come. */
+static tide_status put_read(struct settling *s, tide_error *err)
+{
+    const struct tide_drive_task *task = s->task;
+    const tide_status rc = tide_drive_look_remote(s->db, task->remote.item, &s->later_remote, err);
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    s->remote_is_later = is_later(task, &s->later_remote);
+    return s->remote_is_later ? tide_drive_remote_again(s->db, &task->remote, err) : TIDE_OK;
+}
+
 static tide_status settle_made(struct settling *s, tide_error *err)
 {
-    TIDE_TRY(put_live(s, err));
+    const bool placed_before = s->task->order.verb == TIDE_DRIVE_DOWN && !s->task->has_live &&
+                               !s->task->live_gone && s->task->has_remote;
+    TIDE_TRY(placed_before ? put_read(s, err) : put_live(s, err));
     s->item = s->task->order.item;
     tide_status rc = put_found(s, err);
     if (rc == TIDE_OK)

@@ -1,6 +1,9 @@
 /* Files of ours that no action has any more (D42, I16): they go, and nothing of a user's goes with them. */
 #include "drive_sync_fixture.h"
 
+#include "drive/sync/inside.h"
+#include "ledger/rows.h"
+
 CASE(a_part_that_no_row_wants_goes)
 {
     put_online(f, "d/a.txt", "alpha");
@@ -90,4 +93,48 @@ CASE(a_folder_goes_though_a_file_in_it_was_half_downloaded)
     }
     assert_false(is_here(f, "d"));
     assert_equal_trees(f);
+}
+
+/* A download that an earlier run had placed, and a newer version that a round sees before its end is
+ * recorded. */
+static tide_status settle_with_later(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct tide_drive_task *task = arg;
+    const tide_rows db = tide_drives_rows(tide_transaction_rows(transaction), task->order.drive);
+    TIDE_TRY(tide_drive_look_remote(db, task->order.item, &task->remote, err));
+    TIDE_TRY(tide_drive_look_local(db, task->order.row, &task->local, err));
+    task->found = (struct tide_drive_found){.identity = task->local.identity,
+                                            .mtime_ns = task->local.mtime_ns,
+                                            .ctime_ns = task->local.ctime_ns,
+                                            .nlink = 1,
+                                            .mode = 0644,
+                                            .kind = TIDE_DRIVE_FILE,
+                                            .state = TIDE_DRIVE_LOCAL_LIVE,
+                                            .content = task->local.content};
+    task->found_parent = task->local.parent;
+    TIDE_TRY(tide_rows_do(db, "a newer version", err,
+                          "UPDATE drive_@_remote SET etag = 'later', ctag = 'later', bytes = 9 "
+                          "WHERE item = ?1",
+                          task->order.item));
+    return tide_drive_settle(transaction, task, err);
+}
+
+CASE(a_version_that_came_after_a_download_was_placed_is_not_taken_for_it)
+{
+    put_online(f, "a.txt", "alpha");
+    sync_now(f);
+    struct tide_drive_task task = {
+        .order = {.drive = f->row.number,
+                  .verb = TIDE_DRIVE_DOWN,
+                  .item = rows_of(f, "SELECT item FROM drive_@_remote WHERE bytes = 5"),
+                  .row = rows_of(f, "SELECT row FROM drive_@_local WHERE bytes = 5"),
+                  .name = "a.txt"},
+        .has_remote = true,
+        .has_local = true,
+        .has_found = true,
+        .found_name = "a.txt"};
+    OK(tide_transact(f->engine, settle_with_later, &task, &f->err));
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_base WHERE bytes = 5"), 1);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_base WHERE ctag = 'later'"), 0);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_remote WHERE ctag = 'later'"), 1);
 }
