@@ -581,10 +581,10 @@ tide_status tide_alerting_saved_take(tide_engine *engine, struct tide_account *a
                                      uint64_t now_ms, struct tide_alerting_saved *saved);
 tide_status tide_alerting_saved_write(tide_tx *tx, const struct tide_alerting_saved *saved,
                                       tide_error *err);
-/* Reads them; a text stays empty where the ledger has none. */
 /* The windows are of no use any more; the totals stay. */
 tide_status tide_alerting_saved_end(tide_transaction *transaction, uint32_t account,
                                     tide_error *err);
+/* Reads them; a text stays empty where the ledger has none. */
 tide_status tide_alerting_saved_read(tide_ledger *ledger, uint32_t account,
                                      struct tide_alerting_saved *saved, tide_error *err);
 

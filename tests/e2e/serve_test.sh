@@ -108,15 +108,15 @@ switches() {
     main=$(cat /proc/"$server"/comm)
     for task in /proc/"$server"/task/*; do
         [ "${task##*/}" != "$server" ] && [ "$(cat "$task/comm")" = "$main" ] || cat "$task/status"
-    done | awk '/ctxt_switches/ { sum += $2 } END { print sum }'
+    done | awk '/^Name/ { name = $2 } /ctxt_switches/ { sum[name] += $2 } END { for (name in sum) print name, sum[name] }' | sort
 }
+# What is known of an account ages for up to a minute after its last call.
 sleeps() {
-    local before
-    before=$(switches)
+    switches >"$dir/switches"
     read -rt 5 <> <(:)
-    [ "$(switches)" = "$before" ]
+    switches | diff "$dir/switches" - >"$dir/woken"
 }
-until_true 1 sleeps || fail "it wakes up without work"
+until_true 3 sleeps || fail "it wakes up without work: $(cat "$dir/woken")"
 
 # ---- SIGTERM while a job runs: the end comes in time, and the next one continues
 fault '{"method":"gmail.*","fault":"latency","ms":600000}'

@@ -70,7 +70,6 @@ static void change_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     (void)tide_system_alerts_put(engine, alert); /* without memory it is written again next time */
     if (alert->level == change->before)
         return; /* only its text is another one */
-    TIDE_SEEN("alerting: an alert of a system changed");
     tide_log_event(engine->log, alert->level == TIDE_LEVEL_NONE ? TIDE_LOG_INFO : TIDE_LOG_WARN,
                    tide_world_now_unix_ms(engine->world), "alert",
                    TIDE_F_CSTR("condition", alert->condition),
