@@ -49,9 +49,81 @@ CASE(a_file_that_has_an_item_gets_no_second_one)
         .name = "a.txt"};
     online(f, "delete", "{\"path\":\"a.txt\"}");
     run_late(f, &order);
+    char *tree = tree_online(f);
+    assert_null(strstr(tree, "a.txt"));
+    free(tree);
     sync_now(f);
     assert_false(is_here(f, "a.txt")); /* as the user wants it */
     assert_here(f, "b.txt", "beta");
     assert_equal_trees(f);
     assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_base"), 1);
+}
+
+/* D17: an item never changes its kind.  What has its name is another one, though no row knew it before. */
+CASE(a_folder_takes_the_name_of_a_file)
+{
+    put_online(f, "a", "alpha");
+    put_online(f, "b", "beta");
+    sync_now(f);
+    remove_here(f, "a");
+    make_here(f, "a");
+    put_here(f, "a/c.txt", "gamma");
+    sync_now(f);
+    sync_now(f);
+    assert_equal_trees(f);
+    assert_here(f, "a/c.txt", "gamma");
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_base"), 3);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_owed"), 0);
+}
+
+struct asked {
+    uint32_t drive;
+    const char *change; /* of the rows before */
+    uint64_t row, first, second;
+    bool first_other, second_other;
+};
+
+static tide_status ask(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct asked *asked = arg;
+    const tide_rows db = tide_drives_rows(tide_transaction_rows(transaction), asked->drive);
+    struct tide_drive_local_look local;
+    TIDE_TRY(
+        tide_rows_do(db, "a pair", err, asked->change, asked->row, asked->first, asked->second));
+    TIDE_TRY(tide_drive_look_local(db, asked->row, &local, err));
+    TIDE_TRY(tide_drive_is_other_item(db, &local.identity, asked->first, &asked->first_other, err));
+    return tide_drive_is_other_item(db, &local.identity, asked->second, &asked->second_other, err);
+}
+
+/* Whose file it is, for the gate of deletions online (S13). */
+CASE(a_file_of_two_items_is_that_of_its_row)
+{
+    put_online(f, "a.txt", "alpha");
+    put_online(f, "b.txt", "be");
+    sync_now(f);
+    struct asked asked = {
+        .drive = f->row.number,
+        .row = rows_of(f, "SELECT row FROM drive_@_local WHERE bytes = 2"),
+        .first = rows_of(f, "SELECT item FROM drive_@_remote WHERE bytes = 5"),
+        .second = rows_of(f, "SELECT item FROM drive_@_remote WHERE bytes = 2"),
+    };
+    /* The first item lost the file to the second one. */
+    asked.change = "UPDATE drive_@_base SET (row, dev, inode, birth_ns) = (SELECT 0, dev, inode,"
+                   " birth_ns FROM drive_@_local WHERE row = ?1) WHERE item = ?2 AND ?3 > 0";
+    OK(tide_transact(f->engine, ask, &asked, &f->err));
+    assert_true(asked.first_other);
+    assert_false(asked.second_other);
+    /* An editor renamed a new file over it: no baseline has its identity, but a scan found it at that row. */
+    asked.change =
+        "UPDATE drive_@_local SET inode = inode + 1000000 WHERE row = ?1 AND ?2 + ?3 > 0";
+    OK(tide_transact(f->engine, ask, &asked, &f->err));
+    assert_true(asked.first_other);
+    assert_false(asked.second_other);
+    /* Neither has a row: it may be either, so it is nobody else's. */
+    asked.change =
+        "UPDATE drive_@_base SET (row, inode) = (SELECT 0, inode FROM drive_@_local WHERE row"
+        " = ?1) WHERE item IN (?2, ?3)";
+    OK(tide_transact(f->engine, ask, &asked, &f->err));
+    assert_false(asked.first_other);
+    assert_false(asked.second_other);
 }
