@@ -200,16 +200,16 @@ void client_close(struct client *client)
     *client = (struct client){.fd = -1};
 }
 
-/* `body` NULL: a GET. */
-static void client_send(struct client *client, const char *path, const char *body)
+/* `body` NULL: without one. */
+static void client_send(struct client *client, const char *method, const char *path,
+                        const char *body)
 {
     static const char json[] = "Content-Type: application/json\r\nContent-Length: ";
     char text[16 << 10];
     const bool has_key = client->key != NULL;
     int bytes = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%s%s%s",
-                         body == NULL ? "GET" : "POST", path, client->port,
-                         has_key ? "Authorization: Bearer " : "", has_key ? client->key : "",
-                         has_key ? "\r\n" : "");
+                         method, path, client->port, has_key ? "Authorization: Bearer " : "",
+                         has_key ? client->key : "", has_key ? "\r\n" : "");
     expect(bytes > 0 && (size_t)bytes < sizeof text, "a long head");
     const size_t room = sizeof text - (size_t)bytes;
     const int more =
@@ -273,10 +273,10 @@ static void body_read(struct client *client, size_t length)
     client->body[length] = '\0';
 }
 
-static int client_ask(struct client *client, const char *path, const char *body)
+static int client_ask(struct client *client, const char *method, const char *path, const char *body)
 {
     size_t length = 0;
-    client_send(client, path, body);
+    client_send(client, method, path, body);
     const int status = head_read(client, &length);
     expect(length != SIZE_MAX, "an answer without a length");
     body_read(client, length);
@@ -285,12 +285,17 @@ static int client_ask(struct client *client, const char *path, const char *body)
 
 int client_get(struct client *client, const char *path)
 {
-    return client_ask(client, path, NULL);
+    return client_ask(client, "GET", path, NULL);
 }
 
 int client_post(struct client *client, const char *path, const char *body)
 {
-    return client_ask(client, path, body);
+    return client_ask(client, "POST", path, body);
+}
+
+int client_delete(struct client *client, const char *path)
+{
+    return client_ask(client, "DELETE", path, NULL);
 }
 
 void client_again(struct client *client)
@@ -308,7 +313,7 @@ int stream_open(struct client *client, const char *topics)
     char path[256];
     size_t length = 0;
     (void)snprintf(path, sizeof path, "/api/v1/stream?topics=%s", topics);
-    client_send(client, path, NULL);
+    client_send(client, "GET", path, NULL);
     const int status = head_read(client, &length);
     if (status != 200 && length != SIZE_MAX)
         body_read(client, length);

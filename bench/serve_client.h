@@ -40,6 +40,7 @@ void client_again(struct client *client); /* on a new connection */
 /* One request on its connection; returns the HTTP status, and leaves the body. */
 int client_get(struct client *client, const char *path);
 int client_post(struct client *client, const char *path, const char *body); /* JSON */
+int client_delete(struct client *client, const char *path);
 
 /* A stream of events: the status of its answer; 200: it stays open. */
 int stream_open(struct client *client, const char *topics);

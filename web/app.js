@@ -16,6 +16,7 @@ import { drawPairing } from './view_pair.js'
 import { announce } from './say.js'
 import { accountView, systemView } from './view_system.js'
 import { driveView } from './view_drive.js'
+import { assistantView, callView, runView, threadView } from './view_assistant.js'
 import { applyTheme } from './theme.js'
 import { clock, count, number, title } from './words.js'
 
@@ -51,6 +52,10 @@ function viewOf(address) {
     case 'log': return logView(params)
     case 'search': return searchView(params)
     case 'message': if (second && third) return messageView(second, third); else break
+    case 'thread': if (second && third) return threadView(second, third); else break
+    case 'call': if (second) return callView(second); else break
+    case 'run': if (second) return runView(second); else break
+    case 'assistant': if (!second) return assistantView(params); else break
     case 'drive': if (second && third) return driveView(second, third)
   }
   if (live.state && !live.state.systems.some((system) => system.name === first)) return { title: 'Not found', draw: () => [empty()], up: '/' }
@@ -109,7 +114,7 @@ function places() {
 function drawMenu() {
   const alerts = live.state?.alerts.length ?? 0
   const here = (/** @type {string} */ to) => (to === '/' ? route === '/' : route === to || route.startsWith(to + '/') || route.startsWith(to + '?')) ||
-    (to === '/mail' && (route.startsWith('/search') || route.startsWith('/message')))
+    (to === '/mail' && (route.startsWith('/search') || route.startsWith('/message'))) || (to === '/assistant' && /^\/(thread|call|run)\//.test(route))
   render(place('menu'), ...(live.state ? places().map(([to, name, key]) => h('li', { key: to },
     h('a', { href: '#' + to, 'aria-current': here(to) ? 'page' : null, title: key ? `${name} (g ${key})` : name }, name, to === '/alerts' && alerts ? h('b', { class: 'badge' }, number(alerts)) : null))) : []))
 }

@@ -1,5 +1,6 @@
 /* Anthropic's messages. */
 #include "base/check.h"
+#include "base/hash.h"
 #include "cloudbox/chat/dialect.h"
 
 #include <stdarg.h>
@@ -44,6 +45,19 @@ static void bad_request(struct box_call *call, const char *message)
     fail(call, 400, "invalid_request_error", message, NULL);
 }
 
+static void bad_parameter(struct box_call *call, const char *name, const char *message)
+{
+    char text[300];
+    (void)snprintf(text, sizeof text, "%s: %s", name, message);
+    fail(call, 400, "invalid_request_error", text, NULL);
+}
+
+static json_t *late_error(void)
+{
+    return json_pack("{s:s,s:{s:s,s:s}}", "type", "error", "error", "type", "overloaded_error",
+                     "message", "Overloaded");
+}
+
 /* Out of credit, or over the month's cap: a 429 that says no time to wait. */
 static void billing(struct box_call *call, bool other_way)
 {
@@ -65,6 +79,24 @@ static void too_fast(struct box_call *call)
 {
     fail(call, 429, "rate_limit_error",
          "This request would exceed your organization's rate limit. Please try again later.", NULL);
+}
+
+/* ---- blocks that are given back as they came ---- */
+
+enum { SIGNATURE_BYTES = 32 };
+
+static void sign(tide_text thought, char signature_out[SIGNATURE_BYTES])
+{
+    (void)snprintf(signature_out, SIGNATURE_BYTES, "sig-%016llx",
+                   (unsigned long long)tide_hash(TIDE_HASH_START, thought));
+}
+
+static bool is_signed(const json_t *block)
+{
+    char signature[SIGNATURE_BYTES];
+    sign(box_json_borrow(json_object_get(block, "thinking")), signature);
+    return tide_text_equal(box_json_borrow(json_object_get(block, "signature")),
+                           tide_text_of(signature));
 }
 
 /* ---- reading ---- */
@@ -130,6 +162,8 @@ static bool read_block(struct box_call *call, const json_t *block, bool user, bo
                      box_json_borrow(json_object_get(block, "text")), false);
         return true;
     }
+    if (strcmp(type, "thinking") == 0 && !is_signed(block))
+        return refuse(call, "messages: Invalid `signature` in `thinking` block");
     static const char *const silent[] = {"image", "document", "thinking", "redacted_thinking"};
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
         if (strcmp(type, silent[i]) == 0)
@@ -311,8 +345,10 @@ static json_t *usage_of(const struct box_talk *talk, const struct box_said *said
                      at_start ? (json_int_t)1 : (json_int_t)answer);
 }
 
-static const char *stop_reason(const struct box_said *said)
+static const char *stop_reason(const struct box_said *said, struct box_writing writing)
 {
+    if (writing.refusal)
+        return "refusal";
     if (said->cut)
         return "max_tokens";
     if (said->calls_count > 0)
@@ -342,17 +378,31 @@ static json_t *frame(const struct box_talk *talk, json_t *content)
                      "model", box_json_text(talk->model), "content", content);
 }
 
+/* What the model thought, with a signature that shows later whether it was changed. */
+static json_t *opaque_of(const struct box_talk *talk)
+{
+    char thought[64];
+    char signature[SIGNATURE_BYTES];
+    (void)snprintf(thought, sizeof thought, "Let me think about \xc2\xab%llx\xc2\xbb.",
+                   (unsigned long long)talk->hash);
+    sign(tide_text_of(thought), signature);
+    return json_pack("{s:s,s:s,s:s}", "type", "thinking", "thinking", thought, "signature",
+                     signature);
+}
+
 static void write_whole(struct box_call *call, const struct box_talk *talk,
                         const struct box_said *said, struct box_writing writing)
 {
     json_t *content = json_array();
+    if (writing.opaque)
+        json_array_append_new(content, opaque_of(talk));
     if (said->text.bytes > 0)
         json_array_append_new(content, json_pack("{s:s,s:o}", "type", "text", "text",
                                                  box_json_text(tide_buf_text(&said->text))));
     for (size_t i = 0; i < said->calls_count; i++)
         json_array_append_new(content, use_of(talk, said, i, input_of(said, i, writing)));
     json_t *value = frame(talk, content);
-    json_object_set_new(value, "stop_reason", json_string(stop_reason(said)));
+    json_object_set_new(value, "stop_reason", json_string(stop_reason(said, writing)));
     json_object_set_new(value, "stop_sequence", stop_of(said));
     if (!writing.no_usage)
         json_object_set_new(value, "usage", usage_of(talk, said, false));
@@ -374,6 +424,28 @@ static void write_block(tide_buf *out, size_t index, json_t *start, const char *
               json_pack("{s:s,s:I}", "type", "content_block_stop", "index", (json_int_t)index));
 }
 
+/* The signature comes last, as an event of its own. */
+static void write_opaque(tide_buf *out, const struct box_talk *talk, size_t index)
+{
+    json_auto_t *block = opaque_of(talk);
+    tide_text rest = box_json_borrow(json_object_get(block, "thinking"));
+    box_event(out, "content_block_start",
+              json_pack("{s:s,s:I,s:{s:s,s:s,s:s}}", "type", "content_block_start", "index",
+                        (json_int_t)index, "content_block", "type", "thinking", "thinking", "",
+                        "signature", ""));
+    while (rest.bytes > 0)
+        box_event(out, "content_block_delta",
+                  json_pack("{s:s,s:I,s:{s:s,s:o}}", "type", "content_block_delta", "index",
+                            (json_int_t)index, "delta", "type", "thinking_delta", "thinking",
+                            box_json_text(box_piece(&rest))));
+    box_event(out, "content_block_delta",
+              json_pack("{s:s,s:I,s:{s:s,s:O}}", "type", "content_block_delta", "index",
+                        (json_int_t)index, "delta", "type", "signature_delta", "signature",
+                        json_object_get(block, "signature")));
+    box_event(out, "content_block_stop",
+              json_pack("{s:s,s:I}", "type", "content_block_stop", "index", (json_int_t)index));
+}
+
 static void write_events(struct box_call *call, const struct box_talk *talk,
                          const struct box_said *said, struct box_writing writing)
 {
@@ -387,6 +459,8 @@ static void write_events(struct box_call *call, const struct box_talk *talk,
               json_pack("{s:s,s:o}", "type", "message_start", "message", message));
     box_event(out, "ping", json_pack("{s:s}", "type", "ping"));
     size_t index = 0;
+    if (writing.opaque)
+        write_opaque(out, talk, index++);
     if (said->text.bytes > 0)
         write_block(out, index++, json_pack("{s:s,s:s}", "type", "text", "text", ""), "text_delta",
                     "text", tide_buf_text(&said->text));
@@ -399,7 +473,7 @@ static void write_events(struct box_call *call, const struct box_talk *talk,
         free(text);
     }
     json_t *end = json_pack("{s:s,s:{s:s,s:o}}", "type", "message_delta", "delta", "stop_reason",
-                            stop_reason(said), "stop_sequence", stop_of(said));
+                            stop_reason(said, writing), "stop_sequence", stop_of(said));
     if (!writing.no_usage)
         json_object_set_new(end, "usage", usage_of(talk, said, false));
     box_event(out, "message_delta", end);
@@ -414,6 +488,8 @@ const struct box_dialect box_anthropic = {
     .id_header = "request-id",
     .no_key = no_key,
     .bad_request = bad_request,
+    .bad_parameter = bad_parameter,
+    .late_error = late_error,
     .billing = billing,
     .overloaded = overloaded,
     .too_fast = too_fast,

@@ -4,8 +4,9 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "cloudbox/chat/dialect.h"
-#include "cloudbox/gate/faults.h"
+#include "cloudbox/chat/faults.h"
+#include "cloudbox/chat/keys.h"
+#include "cloudbox/chat/obey.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@ struct box_chat_state {
     uint64_t refusals; /* so far: the ways of refusing alternate */
     json_t *fixtures[FIXTURES_MAX];
     size_t fixtures_count;
+    struct box_keys keys;
 };
 
 /* ---- state ---- */
@@ -29,6 +31,7 @@ static void *open_chat(box_cloud *cloud)
     struct box_chat_state *chat = tide_mem_new(tide_mem_heap(), sizeof *chat);
     TIDE_ASSERT(chat != NULL);
     chat->seed = box_cloud_options(cloud)->seed;
+    box_keys_init(&chat->keys);
     return chat;
 }
 
@@ -48,6 +51,7 @@ static void close_chat(void *state)
 {
     struct box_chat_state *chat = state;
     box_chat_clear_fixtures(chat);
+    box_keys_done(&chat->keys);
     tide_mem_free(tide_mem_heap(), chat, sizeof *chat);
 }
 
@@ -58,8 +62,10 @@ tide_status box_chat_add_fixture(struct box_chat_state *chat, const json_t *fixt
     const json_t *arguments = json_object_get(tool, "arguments");
     if (!json_is_string(json_object_get(fixture, "contains")))
         return tide_error_set(err, TIDE_INVALID, "a fixture needs a text in \"contains\"");
-    if (tool == NULL && !json_is_string(json_object_get(fixture, "reply")))
-        return tide_error_set(err, TIDE_INVALID, "a fixture needs \"reply\" or \"tool\"");
+    if (tool == NULL && !json_is_string(json_object_get(fixture, "reply")) &&
+        !json_is_true(json_object_get(fixture, "obeys")))
+        return tide_error_set(err, TIDE_INVALID,
+                              "a fixture needs \"reply\", \"tool\" or \"obeys\"");
     if (tool != NULL && (!json_is_string(json_object_get(tool, "name")) ||
                          (arguments != NULL && !json_is_object(arguments))))
         return tide_error_set(err, TIDE_INVALID,
@@ -162,7 +168,8 @@ bool box_close_call(struct box_open_calls *open, tide_text id)
 
 tide_text box_piece(tide_text *rest)
 {
-    size_t bytes = rest->bytes < 24 ? rest->bytes : 24;
+    const size_t most = rest->bytes / 1024 > 24 ? rest->bytes / 1024 : 24;
+    size_t bytes = rest->bytes < most ? rest->bytes : most;
     while (bytes < rest->bytes && ((unsigned char)rest->data[bytes] & 0xc0) == 0x80)
         bytes++;
     const tide_text piece = {rest->data, bytes};
@@ -175,7 +182,7 @@ tide_text box_piece(tide_text *rest)
 
 /* Whether a fixture speaks: its tool first, its reply once the tool has answered. */
 static bool answer_fixture(const struct box_chat_state *chat, const struct box_talk *talk,
-                           struct box_said *said)
+                           struct box_said *said, bool *obeyed_out)
 {
     const tide_text all = chat->fixtures_count == 0 ? TIDE_TEXT_NONE : box_talk_text(talk);
     for (size_t i = 0; i < chat->fixtures_count; i++) {
@@ -183,6 +190,9 @@ static bool answer_fixture(const struct box_chat_state *chat, const struct box_t
         const tide_text piece = box_json_borrow(json_object_get(fixture, "contains"));
         if (all.bytes == 0 || memmem(all.data, all.bytes, piece.data, piece.bytes) == NULL)
             continue;
+        *obeyed_out = json_is_true(json_object_get(fixture, "obeys")) && box_model_obey(talk, said);
+        if (*obeyed_out)
+            return true;
         const json_t *tool = json_object_get(fixture, "tool");
         const tide_text name = box_json_borrow(json_object_get(tool, "name"));
         bool called = false;
@@ -206,15 +216,29 @@ static bool answer_fixture(const struct box_chat_state *chat, const struct box_t
     return false;
 }
 
-static bool has_key(const struct box_call *call)
+static tide_text key_of(const struct box_call *call)
 {
-    const tide_text header = box_request_header(call->request, "Authorization");
-    if (header.bytes > 7 && strncasecmp(header.data, "Bearer ", 7) == 0)
-        for (size_t i = 7; i < header.bytes; i++)
-            if (header.data[i] != ' ')
-                return true;
-    return box_request_header(call->request, "x-api-key").bytes > 0;
+    tide_text key = box_request_header(call->request, "Authorization");
+    if (key.bytes > 7 && strncasecmp(key.data, "Bearer ", 7) == 0)
+        key = (tide_text){key.data + 7, key.bytes - 7};
+    else
+        key = box_request_header(call->request, "x-api-key");
+    while (key.bytes > 0 && key.data[0] == ' ')
+        key = (tide_text){key.data + 1, key.bytes - 1};
+    return key;
 }
+
+static uint32_t key_number(const struct box_call *call)
+{
+    return box_keys_number(&box_cloud_chat(call->cloud)->keys, key_of(call));
+}
+
+static uint64_t request_of(const struct box_call *call)
+{
+    return tide_hash(TIDE_HASH_START, call->request->body);
+}
+
+/* ---- one answer ---- */
 
 static void answer(struct box_call *call, const struct box_dialect *dialect, const json_t *body)
 {
@@ -223,42 +247,45 @@ static void answer(struct box_call *call, const struct box_dialect *dialect, con
     struct box_talk talk = {.arena = call->scratch,
                             .parallel = true,
                             .prompt_bytes = call->request->body.bytes,
-                            .hash = tide_hash(TIDE_HASH_START, call->request->body) ^ chat->seed};
+                            .hash = request_of(call) ^ chat->seed};
+    struct box_writing writing = {.no_usage = false};
     if (!dialect->read(call, body, &talk))
         return;
+    if (talk.tools_count > 0 && box_faults_strikes(faults, call, "endless-tools"))
+        talk.choice = BOX_TOOL_ANY;
+    if (talk.stream && box_faults_strikes(faults, call, "no-stream"))
+        talk.stream = false;
     struct box_said said;
     box_said_init(&said);
-    if (!answer_fixture(chat, &talk, &said))
+    bool obeyed = false;
+    if (!answer_fixture(chat, &talk, &said, &obeyed))
         box_model_answer(&talk, &said);
-    if (box_faults_strikes(faults, call, "length"))
-        talk.tokens_max = box_tokens(box_said_bytes(&said)) / 2 + 1;
+    box_chat_spoil_said(call, &talk, &said, &writing);
     box_model_limit(&talk, &said);
-    const struct box_writing writing = {
-        .no_usage = box_faults_strikes(faults, call, "no-usage"),
-        .bad_arguments = box_faults_strikes(faults, call, "invalid-arguments"),
-    };
     box_answer_clear(call->answer);
     (talk.stream ? dialect->write_events : dialect->write_whole)(call, &talk, &said, writing);
     char id[48];
     box_talk_id(&talk, dialect->id_prefix, 99, id);
     box_answer_header(call->answer, dialect->id_header, id);
+    box_keys_answered(&chat->keys, key_number(call), request_of(call),
+                      box_tokens(talk.prompt_bytes), box_tokens(box_said_bytes(&said)));
+    if (obeyed)
+        box_keys_obeyed(&chat->keys, key_number(call));
     box_said_done(&said);
-    if (box_faults_strikes(faults, call, "bad-json")) {
-        tide_buf *bytes = &call->answer->body;
-        bytes->bytes = bytes->bytes * 2 / 3;
-        bytes->data[bytes->bytes] = '\0';
-    }
+    box_chat_spoil_written(call, dialect, talk.stream);
 }
 
 static void serve(struct box_call *call, const struct box_dialect *dialect)
 {
     struct box_chat_state *chat = box_cloud_chat(call->cloud);
     struct box_faults *faults = box_cloud_faults(call->cloud);
-    if (!has_key(call)) {
+    if (key_of(call).bytes == 0) {
         dialect->no_key(call);
         return;
     }
+    box_keys_asked(&chat->keys, key_number(call), request_of(call));
     if (box_faults_strikes(faults, call, "billing")) {
+        box_keys_billed(&chat->keys, key_number(call));
         dialect->billing(call, chat->refusals++ % 2 != 0);
         return;
     }
@@ -272,7 +299,8 @@ static void serve(struct box_call *call, const struct box_dialect *dialect)
         dialect->bad_request(call, "We could not parse the JSON body of your request.");
         return;
     }
-    answer(call, dialect, body);
+    if (!box_chat_refuses(call, dialect, body))
+        answer(call, dialect, body);
 }
 
 static void chat_completions(struct box_call *call)
@@ -289,7 +317,7 @@ static void models(struct box_call *call)
 {
     static const char *const names[MODELS] = {"tide-fast", "tide-good"};
     const bool anthropic = box_request_header(call->request, "anthropic-version").bytes > 0;
-    if (!has_key(call)) {
+    if (key_of(call).bytes == 0) {
         (anthropic ? &box_anthropic : &box_openai)->no_key(call);
         return;
     }
@@ -379,11 +407,35 @@ static const struct box_limit limits[] = {{.name = "chat-minute",
                                            .step_ms = 1,
                                            .limit = 600}};
 
-static const struct box_fault faults[] = {
-    {"billing", BOX_ASKED, .takes = 0},  {"overloaded", BOX_ASKED, .takes = 0},
-    {"bad-json", BOX_ASKED, .takes = 0}, {"length", BOX_ASKED, .takes = 0},
-    {"no-usage", BOX_ASKED, .takes = 0}, {"invalid-arguments", BOX_ASKED, .takes = 0},
-};
+/* ---- the record ---- */
+
+/* Copies of the service, which tests make, have no state. */
+static uint32_t subject(const struct box_call *call, tide_text *name_out)
+{
+    struct box_chat_state *chat = box_cloud_chat(call->cloud);
+    if (chat == NULL || call->method->meter != METER)
+        return 0;
+    const uint32_t number = box_keys_number(&chat->keys, key_of(call));
+    *name_out = tide_text_of(chat->keys.keys[number - 1].name);
+    return number;
+}
+
+static void record(box_cloud *cloud, const struct box_user *user, bool details, json_t *object)
+{
+    const struct box_chat_state *chat = box_cloud_chat(cloud);
+    (void)details;
+    if (user == NULL && chat != NULL)
+        json_object_set_new(object, "chat", box_keys_json(&chat->keys));
+}
+
+static void record_reset(box_cloud *cloud)
+{
+    struct box_chat_state *chat = box_cloud_chat(cloud);
+    if (chat == NULL)
+        return;
+    box_keys_done(&chat->keys);
+    box_keys_init(&chat->keys);
+}
 
 const struct box_service box_chat = {
     .name = "chat",
@@ -392,9 +444,13 @@ const struct box_service box_chat = {
     .style = &style,
     .open = open_chat,
     .close = close_chat,
+    .subjects = "chat_keys",
+    .subject = subject,
+    .record = record,
+    .record_reset = record_reset,
     .limits = limits,
     .limits_count = sizeof limits / sizeof limits[0],
     .refuse = refuse,
-    .faults = faults,
-    .faults_count = sizeof faults / sizeof faults[0],
+    .faults = box_chat_faults,
+    .faults_count = BOX_CHAT_FAULTS,
 };

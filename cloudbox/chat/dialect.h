@@ -11,6 +11,8 @@
 struct box_writing {
     bool no_usage;
     bool bad_arguments;
+    bool refusal; /* the text is one */
+    bool opaque;  /* begins with a block that the caller must give back as it is */
 };
 
 struct box_dialect {
@@ -24,6 +26,10 @@ struct box_dialect {
     const char *id_header;
     void (*no_key)(struct box_call *call);
     void (*bad_request)(struct box_call *call, const char *message);
+    /* A parameter that the model does not take. */
+    void (*bad_parameter)(struct box_call *call, const char *name, const char *message);
+    /* An error after the answer began: the data of an event.  The caller owns it. */
+    json_t *(*late_error)(void);
     void (*billing)(struct box_call *call, bool other_way);
     void (*overloaded)(struct box_call *call);
     void (*too_fast)(struct box_call *call);
@@ -55,7 +61,7 @@ void box_talk_id(const struct box_talk *talk, const char *prefix, uint32_t nth, 
 /* Events.  Adds "event: NAME\n" if there is one, and "data: VALUE\n\n"; the
  * value is taken. */
 void box_event(tide_buf *out, const char *name, json_t *value);
-/* Cuts the next piece of a text, about 24 bytes, not inside a character. */
+/* Cuts the next piece of a text, about 24 bytes, more of a huge one, not inside a character. */
 tide_text box_piece(tide_text *rest);
 
 #endif

@@ -404,13 +404,15 @@ static tide_text asked_category(const struct view *view)
         if (isalnum((unsigned char)c) || c == '_')
             continue;
         const tide_text word = {view->request.data + from, i - from};
+        const bool quoted = from > 0 && c == '"' && word.data[-1] == '"';
         from = i + 1;
-        /* Single words of prose are no categories, unless nothing better is named. */
+        /* Single words of prose are no categories, unless nothing better is named: with
+         * "something other than that" no category "other" is meant. */
         if (word.bytes < 3 || word.bytes > 40)
             continue;
         const bool compound = memchr(word.data, '_', word.bytes) != NULL;
         const int suit = box_facts_suit(&view->facts, word);
-        const int score = suit < 0 ? -1 : suit * 2 + (compound ? 1 : 0);
+        const int score = suit < 0 ? -1 : suit * 2 + (compound || quoted ? 1 : 0);
         if (score > most) {
             most = score;
             best = word;
@@ -514,6 +516,22 @@ static void write_words(const struct view *view, tide_buf *out)
 
 /* ---- the whole ---- */
 
+/* Some sentence says "json", and not of what it is given. */
+static bool asks_for_json(tide_text request)
+{
+    while (request.bytes > 0) {
+        size_t end = 0;
+        while (end < request.bytes && request.data[end] != '.' && request.data[end] != '\n')
+            end++;
+        const tide_text sentence = {request.data, end};
+        if (box_text_has_word(sentence, "json") && !box_text_has_word(sentence, "message is"))
+            return true;
+        const size_t step = end < request.bytes ? end + 1 : end;
+        request = (tide_text){request.data + step, request.bytes - step};
+    }
+    return false;
+}
+
 void box_model_answer(const struct box_talk *talk, struct box_said *said)
 {
     struct view view;
@@ -528,7 +546,7 @@ void box_model_answer(const struct box_talk *talk, struct box_said *said)
         write_json(value, &said->text);
     } else if (after_tools) {
         write_result(&view, &said->text);
-    } else if (talk->wants_json || box_text_has_word(view.request, "json")) {
+    } else if (talk->wants_json || asks_for_json(view.request)) {
         write_keys(&view, &said->text);
     } else {
         write_words(&view, &said->text);

@@ -42,6 +42,18 @@ static void bad_request(struct box_call *call, const char *message)
     fail(call, 400, "invalid_request_error", NULL, NULL, message);
 }
 
+static void bad_parameter(struct box_call *call, const char *name, const char *message)
+{
+    fail(call, 400, "invalid_request_error", name, "unsupported_parameter", message);
+}
+
+static json_t *late_error(void)
+{
+    return json_pack("{s:{s:s,s:s,s:n,s:s}}", "error", "message",
+                     "The server had an error while processing your request.", "type",
+                     "server_error", "param", "code", "server_error");
+}
+
 static void billing(struct box_call *call, bool other_way)
 {
     fail(call, 429, "insufficient_quota", NULL,
@@ -336,11 +348,12 @@ static json_t *frame(const struct box_call *call, const struct box_talk *talk, c
 static void write_whole(struct box_call *call, const struct box_talk *talk,
                         const struct box_said *said, struct box_writing writing)
 {
-    json_t *message = json_pack("{s:s,s:o,s:n}", "role", "assistant", "content",
-                                said->text.bytes == 0 && said->calls_count > 0
-                                    ? json_null()
-                                    : box_json_text(tide_buf_text(&said->text)),
-                                "refusal");
+    const bool silent = writing.refusal || (said->text.bytes == 0 && said->calls_count > 0);
+    json_t *text = box_json_text(tide_buf_text(&said->text));
+    json_t *message = json_pack("{s:s,s:o,s:o}", "role", "assistant", "content",
+                                silent ? json_null() : json_incref(text), "refusal",
+                                writing.refusal ? json_incref(text) : json_null());
+    json_decref(text);
     if (said->calls_count > 0) {
         json_t *calls = json_array();
         for (size_t i = 0; i < said->calls_count; i++)
@@ -375,7 +388,10 @@ static void write_events(struct box_call *call, const struct box_talk *talk,
     add_chunk(call, talk, json_pack("{s:s,s:s}", "role", "assistant", "content", ""), NULL);
     tide_text rest = tide_buf_text(&said->text);
     while (rest.bytes > 0)
-        add_chunk(call, talk, json_pack("{s:o}", "content", box_json_text(box_piece(&rest))), NULL);
+        add_chunk(call, talk,
+                  json_pack("{s:o}", writing.refusal ? "refusal" : "content",
+                            box_json_text(box_piece(&rest))),
+                  NULL);
     for (size_t i = 0; i < said->calls_count; i++) {
         json_t *head = call_of(talk, said, i, json_string(""));
         json_object_set_new(head, "index", json_integer((json_int_t)i));
@@ -406,6 +422,8 @@ const struct box_dialect box_openai = {
     .id_header = "x-request-id",
     .no_key = no_key,
     .bad_request = bad_request,
+    .bad_parameter = bad_parameter,
+    .late_error = late_error,
     .billing = billing,
     .overloaded = overloaded,
     .too_fast = too_fast,

@@ -34,6 +34,8 @@ void box_gmail_drafts_delete(struct box_call *call)
     const uint32_t draft = draft_arg(call);
     if (draft == BOX_SLOT_NONE)
         return;
-    box_mailbox_draft_remove(box_user_mailbox(call->user), draft);
+    box_mailbox *mailbox = box_user_mailbox(call->user);
+    box_mail_acted(call->user, box_mailbox_draft_at(mailbox, draft)->slot, BOX_ACT_DELETED);
+    box_mailbox_draft_remove(mailbox, draft);
     box_call_reply_empty(call);
 }

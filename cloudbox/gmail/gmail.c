@@ -365,9 +365,11 @@ bool box_gmail_relabel_fits(const box_mailbox *mailbox, uint32_t slot,
     return count + relabel->add_count <= BOX_MESSAGE_LABELS_MAX;
 }
 
-void box_gmail_relabel(box_mailbox *mailbox, uint32_t slot, const struct box_relabel *relabel)
+void box_gmail_relabel(struct box_call *call, uint32_t slot, const struct box_relabel *relabel)
 {
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     TIDE_ASSERT(box_gmail_relabel_fits(mailbox, slot, relabel));
     box_mailbox_relabel(mailbox, slot, relabel->add, relabel->add_count, relabel->take,
                         relabel->take_count);
+    box_mail_acted(call->user, slot, BOX_ACT_LABELS);
 }

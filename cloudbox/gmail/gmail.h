@@ -80,7 +80,7 @@ bool box_gmail_relabel_read(struct box_call *call, const json_t *body,
 /* Whether the message can take them: drafts cannot, full ones neither. */
 bool box_gmail_relabel_fits(const box_mailbox *mailbox, uint32_t slot,
                             const struct box_relabel *relabel);
-void box_gmail_relabel(box_mailbox *mailbox, uint32_t slot, const struct box_relabel *relabel);
+void box_gmail_relabel(struct box_call *call, uint32_t slot, const struct box_relabel *relabel);
 
 /* ---- messages that come in (post.c) ---- */
 

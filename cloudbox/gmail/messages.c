@@ -195,7 +195,7 @@ void box_gmail_messages_modify(struct box_call *call)
     struct box_relabel relabel;
     if (box_gmail_known(call, body, modify_names) && box_gmail_relabel_read(call, body, &relabel)) {
         if (box_gmail_relabel_fits(mailbox, slot, &relabel)) {
-            box_gmail_relabel(mailbox, slot, &relabel);
+            box_gmail_relabel(call, slot, &relabel);
             box_call_reply(call, box_gmail_message_brief(mailbox, slot));
         } else if (box_mailbox_has_label(mailbox, slot, BOX_LABEL_DRAFT)) {
             box_fail_argument(call, "Labels cannot be applied to drafts");
@@ -215,6 +215,7 @@ static void set_trash(struct box_call *call, bool trashed)
         return;
     const uint16_t trash = BOX_LABEL_TRASH;
     box_mailbox_relabel(box_user_mailbox(call->user), slot, &trash, trashed, &trash, !trashed);
+    box_mail_acted(call->user, slot, BOX_ACT_TRASHED);
     box_call_reply(call, box_gmail_message_brief(box_user_mailbox(call->user), slot));
 }
 
@@ -233,6 +234,7 @@ void box_gmail_messages_delete(struct box_call *call)
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
+    box_mail_acted(call->user, slot, BOX_ACT_DELETED);
     box_mailbox_remove(box_user_mailbox(call->user), slot);
     box_call_reply_empty(call);
 }
@@ -273,7 +275,7 @@ void box_gmail_messages_batch_modify(struct box_call *call)
             const uint32_t slot = find_id(call, ids, i);
             if (slot != BOX_SLOT_NONE &&
                 box_gmail_relabel_fits(box_user_mailbox(call->user), slot, &relabel))
-                box_gmail_relabel(box_user_mailbox(call->user), slot, &relabel);
+                box_gmail_relabel(call, slot, &relabel);
         }
         box_call_reply_empty(call);
     }
@@ -290,8 +292,10 @@ void box_gmail_messages_batch_delete(struct box_call *call)
     if (box_gmail_known(call, body, batch_delete_names) && read_ids(call, body, &ids)) {
         for (size_t i = 0; i < json_array_size(ids); i++) {
             const uint32_t slot = find_id(call, ids, i);
-            if (slot != BOX_SLOT_NONE)
-                box_mailbox_remove(box_user_mailbox(call->user), slot);
+            if (slot == BOX_SLOT_NONE)
+                continue;
+            box_mail_acted(call->user, slot, BOX_ACT_DELETED);
+            box_mailbox_remove(box_user_mailbox(call->user), slot);
         }
         box_call_reply_empty(call);
     }

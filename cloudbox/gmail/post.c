@@ -186,6 +186,7 @@ static void insert(struct box_call *call, const struct box_post *post, struct in
         message.labels_count = 2;
     }
     const uint32_t slot = box_mailbox_insert(mailbox, &message);
+    box_mail_acted(call->user, slot, BOX_ACT_INSERTED);
     json_t *brief = box_gmail_message_brief(mailbox, slot);
     /* "Permanently deleted and only visible in Google Vault": it was there, and
      * is gone; history tells of both. */
@@ -209,7 +210,10 @@ static void draft_create(struct box_call *call, struct incoming *in)
 {
     const struct box_insert message = {
         .raw = in->raw, .date_ms = call->now_ms, .thread_id = in->thread_id};
-    reply_draft(call, box_mailbox_draft_create(box_user_mailbox(call->user), &message));
+    box_mailbox *mailbox = box_user_mailbox(call->user);
+    const uint32_t draft = box_mailbox_draft_create(mailbox, &message);
+    box_mail_acted(call->user, box_mailbox_draft_at(mailbox, draft)->slot, BOX_ACT_DRAFTED);
+    reply_draft(call, draft);
 }
 
 /* The message gets another id, the draft keeps its own; it stays in its thread
@@ -218,7 +222,11 @@ static void draft_create(struct box_call *call, struct incoming *in)
 static void draft_replace(struct box_call *call, uint32_t draft, tide_text raw, tide_text thread_id)
 {
     const struct box_insert message = {.raw = raw, .date_ms = call->now_ms, .thread_id = thread_id};
-    box_mailbox_draft_update(box_user_mailbox(call->user), draft, &message);
+    box_mailbox *mailbox = box_user_mailbox(call->user);
+    box_mail_acted(call->user, box_mailbox_draft_at(mailbox, draft)->slot, BOX_ACT_DRAFTED);
+    box_mailbox_draft_update(mailbox, draft, &message);
+    /* Perhaps in another thread by now. */
+    box_mail_acted(call->user, box_mailbox_draft_at(mailbox, draft)->slot, BOX_ACT_DRAFTED);
 }
 
 static void draft_update(struct box_call *call, const struct box_post *post, struct incoming *in)
@@ -245,6 +253,7 @@ static void send(struct box_call *call, struct incoming *in)
                                            .labels = labels,
                                            .labels_count = to.self ? 3 : 1};
         const uint32_t slot = box_mailbox_insert(box_user_mailbox(call->user), &message);
+        box_mail_acted(call->user, slot, BOX_ACT_SENT);
         box_send_deliver(call, message.raw, &to);
         box_call_reply(call, box_gmail_message_brief(box_user_mailbox(call->user), slot));
     }
@@ -276,6 +285,7 @@ static void draft_send(struct box_call *call, const struct box_post *post, struc
         if (!tide_text_equal(tide_buf_text(&complete), old) || in->thread_id.data != NULL)
             draft_replace(call, draft, tide_buf_text(&complete), in->thread_id);
         const uint32_t slot = box_mailbox_draft_send(mailbox, draft, call->now_ms);
+        box_mail_acted(call->user, slot, BOX_ACT_SENT);
         static const uint16_t received[] = {BOX_LABEL_INBOX, BOX_LABEL_UNREAD};
         if (to.self)
             box_mailbox_relabel(mailbox, slot, received, 2, NULL, 0);

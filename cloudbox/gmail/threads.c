@@ -88,7 +88,7 @@ void box_gmail_threads_modify(struct box_call *call)
     if (box_gmail_known(call, body, modify_names) && box_gmail_relabel_read(call, body, &relabel)) {
         for (uint32_t slot = first; slot != BOX_SLOT_NONE; slot = living_after(mailbox, slot))
             if (box_gmail_relabel_fits(mailbox, slot, &relabel))
-                box_gmail_relabel(mailbox, slot, &relabel);
+                box_gmail_relabel(call, slot, &relabel);
         reply_brief(call, first);
     }
 }
@@ -100,8 +100,10 @@ static void set_trash(struct box_call *call, bool trashed)
     if (first == BOX_SLOT_NONE)
         return;
     const uint16_t trash = BOX_LABEL_TRASH;
-    for (uint32_t slot = first; slot != BOX_SLOT_NONE; slot = living_after(mailbox, slot))
+    for (uint32_t slot = first; slot != BOX_SLOT_NONE; slot = living_after(mailbox, slot)) {
         box_mailbox_relabel(mailbox, slot, &trash, trashed, &trash, !trashed);
+        box_mail_acted(call->user, slot, BOX_ACT_TRASHED);
+    }
     reply_brief(call, first);
 }
 
@@ -123,6 +125,7 @@ void box_gmail_threads_delete(struct box_call *call)
         return;
     while (slot != BOX_SLOT_NONE) {
         const uint32_t next = living_after(mailbox, slot);
+        box_mail_acted(call->user, slot, BOX_ACT_DELETED);
         box_mailbox_remove(mailbox, slot);
         slot = next;
     }

@@ -6,7 +6,10 @@
 #include "cloudbox/gate/clock.h"
 #include "cloudbox/mailbox/mime.h"
 
+#include <assert.h>
+
 enum { CORPUS_STEP_MS = 60000 };
+static_assert((int)BOX_ACTS_NAME_BYTES == (int)BOX_ID_TEXT_BYTES, "an id is a name");
 
 /* A user's part. */
 struct mail {
@@ -14,6 +17,7 @@ struct mail {
     uint32_t real_messages; /* added by box_cloud_add_message() */
     uint8_t *fetched;       /* by message slot: how often its body was given out, at most 255 */
     size_t fetched_capacity;
+    struct box_acts acts;
 };
 
 static struct mail *mail_of(const struct box_user *user)
@@ -76,6 +80,7 @@ static tide_status user_open(struct box_user *user, json_t *settings, void **par
         .changed = mailbox_changed,
         .changed_arg = user,
     });
+    box_acts_init(&mail->acts);
     *part_out = mail;
     return TIDE_OK;
 }
@@ -84,6 +89,7 @@ static void user_close(void *part)
 {
     struct mail *mail = part;
     box_mailbox_free(mail->mailbox);
+    box_acts_done(&mail->acts);
     tide_mem_free(tide_mem_heap(), mail->fetched, mail->fetched_capacity);
     tide_mem_free(tide_mem_heap(), mail, sizeof *mail);
 }
@@ -147,7 +153,7 @@ static tide_status replay(box_cloud *cloud, const json_t *change, tide_error *er
     return box_mailbox_replay(box_user_mailbox(user), change, err);
 }
 
-/* ---- the record: how often each message was fetched ---- */
+/* ---- the record: how often each message was fetched, which threads were changed ---- */
 
 void box_mail_fetched(const struct box_user *user, uint32_t slot)
 {
@@ -162,8 +168,14 @@ void box_mail_fetched(const struct box_user *user, uint32_t slot)
         mail->fetched[slot]++;
 }
 
+void box_mail_acted(const struct box_user *user, uint32_t slot, box_act act)
+{
+    struct mail *mail = mail_of(user);
+    box_acts_add(&mail->acts, box_mailbox_at(mail->mailbox, slot)->thread_id, act);
+}
+
 /* {"messages": distinct, "total": n, "most": n, "ids": {"ID": n}}; exact up to 255
- * fetches of one message. */
+ * fetches of one message.  "changed" is that of acts.h. */
 static void record(box_cloud *cloud, const struct box_user *user, bool details, json_t *object)
 {
     (void)cloud;
@@ -191,6 +203,8 @@ static void record(box_cloud *cloud, const struct box_user *user, bool details, 
         json_object_set(fetched, "ids", ids);
     json_decref(ids);
     json_object_set_new(object, "fetched", fetched);
+    if (details)
+        json_object_set_new(object, "changed", box_acts_json(&mail->acts, box_id_text));
 }
 
 static void record_reset(box_cloud *cloud)
@@ -201,6 +215,8 @@ static void record_reset(box_cloud *cloud)
         tide_mem_free(tide_mem_heap(), mail->fetched, mail->fetched_capacity);
         mail->fetched = NULL;
         mail->fetched_capacity = 0;
+        box_acts_done(&mail->acts);
+        box_acts_init(&mail->acts);
     }
 }
 

@@ -5,12 +5,15 @@
 
 #include "cloudbox/gate/user.h"
 #include "cloudbox/mailbox/mailbox.h"
+#include "cloudbox/record/acts.h"
 
 extern const struct box_service box_mail;
 
 box_mailbox *box_user_mailbox(const struct box_user *user);
 /* A message's body was given out, for the record. */
 void box_mail_fetched(const struct box_user *user, uint32_t slot);
+/* A client did this to a message, or is about to: before it is removed. */
+void box_mail_acted(const struct box_user *user, uint32_t slot, box_act act);
 
 enum {
     BOX_MAILBOX_MESSAGES_MAX = 20 * 1000 * 1000,

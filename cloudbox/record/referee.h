@@ -32,9 +32,13 @@
  *       "in_flight_highest", "refused": {"user-minute": n, ...}, "violations": n,
  *       "bytes_in", "bytes_out",               bodies, without heads
  *       "methods": {"gmail.users.messages.get": {"calls", "units", "status": {"200": n}}},
- *       "fetched": {"messages": distinct, "total": n, "most": n, "ids": {"ID": n}}}}, *
+ *       "fetched": {"messages": distinct, "total": n, "most": n, "ids": {"ID": n}}, *
+ *       "changed": {"THREAD": {"labels": n, ...}}}},                              *
  *    "sites": {"SITE": {"calls", "granted_calls_highest_in_60s",
  *                       "offered_calls_highest_in_60s", "refused": {...}}},
+ *    "chat_keys": {"KEY": {...}}               as sites
+ *    "chat": {"KEY": {"answered", "repeated", "most", "obeyed", "after_billing", "in_tokens", *
+ *                     "out_tokens"}},
  *    "nobody": {...}                           as a user: calls without sign-in
  *    "violations": [{"kind", "count", "first": [{"at": ms, "user", "detail"}]}],
  *    "strays": {"404": n},

@@ -121,3 +121,23 @@ tide_status tide_base64_read(tide_buf *out, tide_text text)
     out->bytes += count;
     return TIDE_OK;
 }
+
+/* An encoded word is at most 75 bytes long (RFC 2047): 42 bytes each, cut between characters. */
+tide_status tide_encoded_words_add(tide_buf *out, tide_text text)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t at = 0; rc == TIDE_OK && at < text.bytes;) {
+        size_t part = text.bytes - at < 42 ? text.bytes - at : 42;
+        while (part > 1 && at + part < text.bytes &&
+               ((unsigned char)text.data[at + part] & 0xc0) == 0x80)
+            part--;
+        rc = tide_buf_print(out, "%s=?utf-8?B?", at == 0 ? "" : "\r\n ");
+        if (rc == TIDE_OK)
+            rc =
+                tide_base64_add(out, (tide_text){text.data + at, part}, tide_base64_standard, true);
+        if (rc == TIDE_OK)
+            rc = tide_buf_print(out, "?=");
+        at += part;
+    }
+    return rc;
+}

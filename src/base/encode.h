@@ -1,4 +1,4 @@
-/* encode.h - bytes as text: hexadecimal, percent-encoding, base64. */
+/* encode.h - bytes as text: hexadecimal, percent-encoding, base64, encoded words. */
 #ifndef TIDE_BASE_ENCODE_H
 #define TIDE_BASE_ENCODE_H
 
@@ -36,5 +36,8 @@ tide_status tide_base64_add(tide_buf *out, tide_text bytes, const char *alphabet
 /* Appends the bytes of `text`, in either alphabet, padded in full or not at all.  TIDE_INVALID:
  * another character, a length that no bytes have, or bits left over; `out` is then unchanged. */
 tide_status tide_base64_read(tide_buf *out, tide_text text);
+
+/* Appends UTF-8 as encoded words of a mail header (RFC 2047), folded over lines of CR LF. */
+tide_status tide_encoded_words_add(tide_buf *out, tide_text text);
 
 #endif

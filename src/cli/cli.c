@@ -151,9 +151,10 @@ static tide_status ledger_hint(struct cli *cli, tide_status rc)
 {
     switch (rc) {
     case TIDE_NOT_FOUND:
-        return cli_hint(cli, rc,
-                        "Nothing has run in this directory yet. Start an engine here first, or "
-                        "name another directory with --home DIR.");
+        return cli_hint(
+            cli, rc,
+            "Nothing has run in this directory yet. Begin with `tidemark account add`, or "
+            "name another directory with --home DIR.");
     case TIDE_CORRUPT:
         return cli_hint(cli, rc,
                         "Nothing was changed. Keep the file, restore a copy made by `tidemark "

@@ -178,6 +178,8 @@ tide_status cli_settings(struct cli *cli); /* loads them once */
 /* Writes a setting to the configuration file; a running engine notices it (commands/config.c).
  * Call cli_settings() afterwards to see it, if it was not called before. */
 tide_status cli_config_write(struct cli *cli, const char *name, const char *value);
+/* Makes the directory of that file, with its parents, where it is missing. */
+tide_status cli_config_dir_make(struct cli *cli);
 
 tide_status cli_ledger_read(struct cli *cli);
 /* Sends a request to the engine of this directory.  TIDE_OK: *answer_out is its answer, owned.

@@ -102,6 +102,13 @@ static const struct cli_flag account_add_flags[] = {
     {"endpoint", "URL", "use another server than the provider's, such as an emulator"},
     {"bearer", "TOKEN", "use a fixed token (emulators only)"},
     {"for", "PURPOSE:@purposes", "request the permission for this; see above"},
+    {"key-file", "FILE", "read the key from a file that only you can read (chat; default: ask)"},
+    {"no-key", NULL, "the server wants no key, such as one on this machine (chat)"},
+    {"model", "NAME", "use this model (chat)"},
+    {"fast-model", "NAME", "use this model to classify mail (chat; default: --model)"},
+    {"dialect", "NAME:openai anthropic", "how the server is spoken to (chat; default: openai)"},
+    {"with", "LIST",
+     "what the server knows, as stream=no,limit=max_tokens,json=off (chat; docs/chat.md)"},
     {"name", "NAME", "name the account, if its provider allows it (default: the provider)"},
     {NULL, NULL, NULL},
 };

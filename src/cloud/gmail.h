@@ -51,6 +51,10 @@ const char *tide_gmail_method_name(uint32_t method);
  * ("http://127.0.0.1:4443"); NULL: Google's.  `tokens` is borrowed and outlives it. */
 tide_status tide_gmail_open(const char *endpoint, tide_tokens *tokens, tide_mem *mem,
                             tide_gmail **gmail_out, tide_error *err);
+/* The same for handlers of several calls: each waits up to `patience_ms` for its units (net/api/call.h
+ * API6) before it is TIDE_AGAIN. */
+tide_status tide_gmail_open_patient(const char *endpoint, tide_tokens *tokens, uint32_t patience_ms,
+                                    tide_mem *mem, tide_gmail **gmail_out, tide_error *err);
 void tide_gmail_close(tide_gmail *gmail); /* NULL is fine */
 
 /* A field that the server left out is "" or 0. */
@@ -122,6 +126,10 @@ tide_status tide_gmail_watch(tide_gmail *gmail, tide_job *job, const char *topic
 /* TIDE_EXISTS: a label of that name exists (409).  TIDE_UNKNOWN: check the labels. */
 tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text name,
                                     tide_buf *id_out, tide_error *err);
+/* Finds the label of that name, or makes it.  *labels_io is the answer of tide_gmail_labels(), NULL:
+ * it is asked for; owned by the caller, who may pass it on for the next name. */
+tide_status tide_gmail_label_ensure(tide_gmail *gmail, tide_job *job, json_t **labels_io,
+                                    tide_text name, tide_buf *id_out, tide_error *err);
 
 /* Adds and removes labels (NULL-terminated lists, or NULL) of at most TIDE_GMAIL_IDS_MAX
  * messages.  Safe to repeat.  Messages that are gone are ignored, as Google does.  A single

@@ -17,23 +17,29 @@ static tide_status optional(tide_status rc, tide_error *err)
     return rc == TIDE_INVALID ? TIDE_SERVER : rc;
 }
 
-static tide_status text_of(const json_t *object, const char *key, tide_text *text_out,
-                           tide_error *err)
+tide_status tide_gmail_field_text(const json_t *object, const char *key, tide_text *text_out,
+                                  tide_error *err)
 {
     return optional(tide_json_get_text(object, key, text_out, err), err);
 }
 
-static tide_status array_of(const json_t *object, const char *key, const json_t **array_out,
-                            tide_error *err)
+tide_status tide_gmail_field_array(const json_t *object, const char *key, const json_t **array_out,
+                                   tide_error *err)
 {
     return optional(tide_json_get_array(object, key, array_out, err), err);
+}
+
+tide_status tide_gmail_field_object(const json_t *object, const char *key,
+                                    const json_t **object_out, tide_error *err)
+{
+    return optional(tide_json_get_object(object, key, object_out, err), err);
 }
 
 static tide_status copy_of(const json_t *object, const char *key, char *copy, size_t room,
                            tide_error *err)
 {
     tide_text text = TIDE_TEXT("");
-    TIDE_TRY(text_of(object, key, &text, err));
+    TIDE_TRY(tide_gmail_field_text(object, key, &text, err));
     if (text.bytes >= room)
         return tide_error_set(err, TIDE_SERVER, "field \"%s\" has %zu bytes", key, text.bytes);
     memcpy(copy, text.data, text.bytes);
@@ -99,9 +105,9 @@ tide_status tide_gmail_answer_profile(const json_t *value, struct tide_gmail_pro
 tide_status tide_gmail_answer_page(json_t *value, struct tide_gmail_page *page_out, tide_error *err)
 {
     struct tide_gmail_page page = {.value = value, .next = TIDE_TEXT("")};
-    TIDE_TRY(array_of(value, "messages", &page.ids, err));
+    TIDE_TRY(tide_gmail_field_array(value, "messages", &page.ids, err));
     TIDE_TRY(named_check(page.ids, "messages", "id", err));
-    TIDE_TRY(text_of(value, "nextPageToken", &page.next, err));
+    TIDE_TRY(tide_gmail_field_text(value, "nextPageToken", &page.next, err));
     if (json_array_size(page.ids) == 0)
         page.ids = NULL;
     *page_out = page;
@@ -114,19 +120,19 @@ static tide_status changes_check(const json_t *record, const char *kind, bool of
                                  tide_error *err)
 {
     const json_t *changes = NULL;
-    tide_status rc = array_of(record, kind, &changes, err);
+    tide_status rc = tide_gmail_field_array(record, kind, &changes, err);
     for (size_t i = 0; rc == TIDE_OK && i < json_array_size(changes); i++) {
         const json_t *change = json_array_get(changes, i);
         const json_t *message = json_object_get(change, "message");
         const json_t *labels = NULL;
         if (json_string_length(json_object_get(message, "id")) == 0)
             return tide_error_set(err, TIDE_SERVER, "an entry of \"%s\" names no message", kind);
-        rc = array_of(message, "labelIds", &labels, err);
+        rc = tide_gmail_field_array(message, "labelIds", &labels, err);
         if (rc == TIDE_OK)
             rc = texts_check(labels, "labelIds", err);
         labels = NULL;
         if (rc == TIDE_OK)
-            rc = array_of(change, "labelIds", &labels, err);
+            rc = tide_gmail_field_array(change, "labelIds", &labels, err);
         if (rc == TIDE_OK)
             rc = texts_check(labels, "labelIds", err);
         if (rc == TIDE_OK && of_labels && labels == NULL)
@@ -140,7 +146,7 @@ static tide_status record_check(const json_t *record, tide_error *err)
     if (!json_is_object(record))
         return tide_error_set(err, TIDE_SERVER, "a record of \"history\" is not an object");
     tide_text id;
-    TIDE_TRY(text_of(record, "id", &id, err));
+    TIDE_TRY(tide_gmail_field_text(record, "id", &id, err));
     TIDE_TRY(changes_check(record, "messagesAdded", false, err));
     TIDE_TRY(changes_check(record, "messagesDeleted", false, err));
     TIDE_TRY(changes_check(record, "labelsAdded", true, err));
@@ -152,11 +158,11 @@ tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *
 {
     struct tide_gmail_history history = {
         .value = value, .next = TIDE_TEXT(""), .history_id = TIDE_TEXT("")};
-    TIDE_TRY(array_of(value, "history", &history.records, err));
+    TIDE_TRY(tide_gmail_field_array(value, "history", &history.records, err));
     for (size_t i = 0; i < json_array_size(history.records); i++)
         TIDE_TRY(record_check(json_array_get(history.records, i), err));
-    TIDE_TRY(text_of(value, "nextPageToken", &history.next, err));
-    TIDE_TRY(text_of(value, "historyId", &history.history_id, err));
+    TIDE_TRY(tide_gmail_field_text(value, "nextPageToken", &history.next, err));
+    TIDE_TRY(tide_gmail_field_text(value, "historyId", &history.history_id, err));
     if (json_array_size(history.records) == 0)
         history.records = NULL;
     *history_out = history;
@@ -166,7 +172,7 @@ tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *
 tide_status tide_gmail_answer_id(const json_t *value, tide_text *id_out, tide_error *err)
 {
     tide_text id = TIDE_TEXT("");
-    TIDE_TRY(text_of(value, "id", &id, err));
+    TIDE_TRY(tide_gmail_field_text(value, "id", &id, err));
     if (id.bytes == 0)
         return tide_error_set(err, TIDE_SERVER, "field \"id\" is missing");
     *id_out = id;
@@ -182,10 +188,10 @@ tide_status tide_gmail_answer_message(json_t *value, tide_text id,
     TIDE_TRY(tide_gmail_answer_id(value, &seen, err));
     if (!tide_text_equal(seen, id))
         return tide_error_set(err, TIDE_SERVER, "the answer is about message \"%.60s\"", seen.data);
-    TIDE_TRY(text_of(value, "threadId", &thread_id, err));
-    TIDE_TRY(text_of(value, "historyId", &history_id, err));
+    TIDE_TRY(tide_gmail_field_text(value, "threadId", &thread_id, err));
+    TIDE_TRY(tide_gmail_field_text(value, "historyId", &history_id, err));
     TIDE_TRY(i64_of(value, "internalDate", &internal_ms, err));
-    TIDE_TRY(array_of(value, "labelIds", &labels, err));
+    TIDE_TRY(tide_gmail_field_array(value, "labelIds", &labels, err));
     TIDE_TRY(texts_check(labels, "labelIds", err));
     message_out->id = seen;
     message_out->thread_id = thread_id;
@@ -203,7 +209,7 @@ tide_status tide_gmail_answer_message(json_t *value, tide_text id,
 tide_status tide_gmail_answer_labels(const json_t *value, tide_error *err)
 {
     const json_t *labels = NULL;
-    TIDE_TRY(array_of(value, "labels", &labels, err));
+    TIDE_TRY(tide_gmail_field_array(value, "labels", &labels, err));
     TIDE_TRY(named_check(labels, "labels", "id", err));
     return named_check(labels, "labels", "name", err);
 }

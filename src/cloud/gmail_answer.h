@@ -23,4 +23,12 @@ tide_status tide_gmail_answer_labels(const json_t *value, tide_error *err);
 /* The "id" of a created object; borrowed from `value`. */
 tide_status tide_gmail_answer_id(const json_t *value, tide_text *id_out, tide_error *err);
 
+/* A field of an object; absent or null leaves the output unchanged.  Borrowed from `object`. */
+tide_status tide_gmail_field_text(const json_t *object, const char *key, tide_text *text_out,
+                                  tide_error *err);
+tide_status tide_gmail_field_array(const json_t *object, const char *key, const json_t **array_out,
+                                   tide_error *err);
+tide_status tide_gmail_field_object(const json_t *object, const char *key,
+                                    const json_t **object_out, tide_error *err);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     REQUEST_BYTES_MAX = 16 << 20, /* of a JSON body */
@@ -16,10 +17,8 @@ enum {
 
 /* ---- labels ---- */
 
-/* A created object exists whatever its answer looks like: repeating the call would create
- * another one. */
-static tide_status made(const struct tide_api_ask *ask, json_t *value, tide_buf *id_out,
-                        tide_status rc, tide_error *err)
+tide_status tide_gmail_made(const struct tide_api_ask *ask, const json_t *value, tide_buf *id_out,
+                            tide_status rc, tide_error *err)
 {
     const bool answered = ask->response.http >= 200 && ask->response.http < 300;
     tide_text id;
@@ -63,7 +62,7 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
         ask.failed = tide_json_line(&label, &body);
     ask.call.body = tide_buf_text(&body);
     tide_status rc = tide_api_ask_json(&ask, &value, err);
-    rc = made(&ask, value, id_out, rc, err);
+    rc = tide_gmail_made(&ask, value, id_out, rc, err);
     if (ask.response.http == 409) {
         rc = TIDE_EXISTS;
         if (err != NULL)
@@ -71,6 +70,46 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
     }
     tide_api_ask_done(&ask);
     return rc;
+}
+
+/* The id of the label with that name, as Gmail compares names; NULL: there is none. */
+static const char *label_named(const json_t *list, tide_text name)
+{
+    const json_t *labels = json_object_get(list, "labels");
+    for (size_t i = 0; i < json_array_size(labels); i++) {
+        const json_t *label = json_array_get(labels, i);
+        const json_t *at = json_object_get(label, "name");
+        if (json_string_length(at) == name.bytes &&
+            strncasecmp(json_string_value(at), name.data, name.bytes) == 0)
+            return json_string_value(json_object_get(label, "id"));
+    }
+    return NULL;
+}
+
+tide_status tide_gmail_label_ensure(tide_gmail *gmail, tide_job *job, json_t **labels_io,
+                                    tide_text name, tide_buf *id_out, tide_error *err)
+{
+    /* A second look: after the create of another program, or one whose answer was lost. */
+    for (unsigned look = 0; look < 2; look++) {
+        if (*labels_io == NULL)
+            TIDE_TRY(tide_gmail_labels(gmail, job, labels_io, err));
+        const char *id = label_named(*labels_io, name);
+        if (id != NULL) {
+            tide_buf_clear(id_out);
+            const tide_status rc = tide_buf_add_text(id_out, id);
+            return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the id of a label");
+        }
+        if (look == 1)
+            break;
+        const tide_status rc = tide_gmail_label_create(gmail, job, name, id_out, err);
+        if (rc != TIDE_EXISTS && rc != TIDE_UNKNOWN)
+            return rc;
+        TIDE_SEEN("gmail: a label appeared while it was created");
+        json_decref(*labels_io);
+        *labels_io = NULL;
+    }
+    return tide_error_set(err, TIDE_SERVER, "the label \"%.*s\" was neither created nor found",
+                          (int)name.bytes, name.data);
 }
 
 tide_status tide_gmail_watch(tide_gmail *gmail, tide_job *job, const char *topic, tide_error *err)
@@ -119,10 +158,8 @@ static void set_cstrs(json_t *object, const char *key, const char *const *texts,
     *failed |= json_object_set_new(object, key, array) != 0;
 }
 
-/* {"ids":[],"addLabelIds":[],"removeLabelIds":[]}; without ids for one message, which the URL
- * names. */
-static tide_status change_body(const tide_text *ids, size_t count, const char *const *add,
-                               const char *const *take, tide_buf *body, tide_error *err)
+tide_status tide_gmail_change_body(const tide_text *ids, size_t count, const char *const *add,
+                                   const char *const *take, tide_buf *body, tide_error *err)
 {
     json_t *object = json_object();
     bool failed = object == NULL;
@@ -173,7 +210,7 @@ static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids
     if (count == 0)
         return TIDE_OK;
     tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
-    TIDE_TRY(change_body(ids, count, add, take, &body, err));
+    TIDE_TRY(tide_gmail_change_body(ids, count, add, take, &body, err));
     struct tide_api_ask ask;
     if (count == 1)
         tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_MODIFY, ids[0],
@@ -209,7 +246,7 @@ tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text 
         return change(&ask, count, err);
     }
     tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), REQUEST_BYTES_MAX);
-    TIDE_TRY(change_body(ids, count, NULL, NULL, &body, err));
+    TIDE_TRY(tide_gmail_change_body(ids, count, NULL, NULL, &body, err));
     tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_BATCH_DELETE,
                       "/gmail/v1/users/me/messages/batchDelete?prettyPrint=false");
     ask.call.body = tide_buf_text(&body);
@@ -354,7 +391,7 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
                    : insert_upload(&ask, raw, &meta, &upload, &body);
     if (rc == TIDE_OK) {
         rc = tide_api_ask_json(&ask, &value, err);
-        rc = made(&ask, value, id_out, rc, err);
+        rc = tide_gmail_made(&ask, value, id_out, rc, err);
         if (rc == TIDE_OK && thread_out != NULL)
             thread_of(value, thread_out);
     } else {

@@ -24,6 +24,14 @@ static const struct tide_api_method methods[TIDE_GMAIL_METHODS] = {
     [TIDE_GMAIL_INSERT] = {"messages.insert", "POST", 25, false},
     [TIDE_GMAIL_SEND] = {"messages.send", "POST", 100, false},
     [TIDE_GMAIL_WATCH] = {"users.watch", "POST", 100, true},
+    [TIDE_GMAIL_THREAD_GET] = {"threads.get", "GET", 40, true},
+    [TIDE_GMAIL_THREAD_LOOK] = {"threads.get", "GET", 40, true},
+    [TIDE_GMAIL_THREAD_MODIFY] = {"threads.modify", "POST", 10, true},
+    [TIDE_GMAIL_TRASH] = {"messages.trash", "POST", 20, true},
+    [TIDE_GMAIL_DRAFT_CREATE] = {"drafts.create", "POST", 10, false},
+    [TIDE_GMAIL_DRAFT_LIST] = {"drafts.list", "GET", 5, true},
+    [TIDE_GMAIL_DRAFT_GET] = {"drafts.get", "GET", 20, true},
+    [TIDE_GMAIL_DRAFT_DELETE] = {"drafts.delete", "DELETE", 10, true},
 };
 
 const struct tide_provider_net tide_gmail_api = {
@@ -39,12 +47,20 @@ const char *tide_gmail_method_name(uint32_t method)
     return method < TIDE_GMAIL_METHODS ? methods[method].name : NULL;
 }
 
+tide_status tide_gmail_open_patient(const char *endpoint, tide_tokens *tokens, uint32_t patience_ms,
+                                    tide_mem *mem, tide_gmail **gmail_out, tide_error *err)
+{
+    const struct tide_api_options options = {.provider = &tide_gmail_api,
+                                             .endpoint = endpoint,
+                                             .tokens = tokens,
+                                             .patience_ms = patience_ms};
+    return tide_api_open(&options, mem, gmail_out, err);
+}
+
 tide_status tide_gmail_open(const char *endpoint, tide_tokens *tokens, tide_mem *mem,
                             tide_gmail **gmail_out, tide_error *err)
 {
-    const struct tide_api_options options = {
-        .provider = &tide_gmail_api, .endpoint = endpoint, .tokens = tokens};
-    return tide_api_open(&options, mem, gmail_out, err);
+    return tide_gmail_open_patient(endpoint, tokens, 0, mem, gmail_out, err);
 }
 
 void tide_gmail_close(tide_gmail *gmail)

@@ -64,8 +64,11 @@ const struct tide_provider_limits tide_providers_known[TIDE_PROVIDERS_KNOWN] = {
                  .learn_bytes_per_day = true},
      .settings = {ROW(U64, window_units_max, GOVERNOR_ONEDRIVE_WINDOW_UNITS),
                   AT_ONCE(GOVERNOR_ONEDRIVE_IN_FLIGHT_START, GOVERNOR_ONEDRIVE_IN_FLIGHT_MAX)}},
+    /* A model that classifies in a second writes a draft in twenty: two minutes count as slow. */
     {.name = "chat",
-     .profile = {.in_flight_max = 4, .workers_start = 4, .workers_max = 4},
+     .profile =
+         {.in_flight_max = 4, .workers_start = 4, .workers_max = 4, .latency_max_ms = 120000},
+     .latency_times = 100,
      .settings = {AT_ONCE(GOVERNOR_CHAT_IN_FLIGHT, GOVERNOR_CHAT_IN_FLIGHT), DEFAULT_RATES}},
     {.name = "default",
      .profile = {.in_flight_max = 32},

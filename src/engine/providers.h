@@ -32,6 +32,9 @@ struct tide_provider_limits {
     struct tide_governor_profile profile;
     struct tide_provider_setting settings[TIDE_PROVIDER_SETTINGS_MAX];
     unsigned batch_parts; /* a call waits for a batch of so many, served in sequence [1] */
+    /* Times governor.latency_max that its calls may take before they count as slow [1].  More where
+     * the time of an answer says how long it is, not how busy the server. */
+    unsigned latency_times;
     /* Units of all its accounts together, in any window; none while an account has no limit. */
     uint64_t shared_units; /* 0: none, or what the setting says */
     bool shared_by_setting;

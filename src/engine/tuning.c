@@ -57,6 +57,9 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .archive_guard = U64(ARCHIVE_GUARD),
         .console_workers = U32(CONSOLE_WORKERS),
         .console_batch = U32(CONSOLE_BATCH),
+        .chat_tokens_per_day = U64(CHAT_TOKENS_PER_DAY),
+        .chat_silence_ms = U64(CHAT_SILENCE),
+        .chat_timeout_ms = U64(CHAT_TIMEOUT),
         .drive_watch = U32(DRIVE_WATCH) != 0,
         .drive_poll_ms = U64(DRIVE_POLL),
         .drive_rescan_ms = U64(DRIVE_RESCAN),
@@ -165,6 +168,8 @@ static struct tide_governor_profile tuned(const tide_settings *settings,
     profile.workers_min = smaller(profile.workers_min, profile.workers_start);
     if (limits->batch_parts > 1)
         profile.latency_max_ms *= limits->batch_parts;
+    if (limits->latency_times > 1)
+        profile.latency_max_ms *= limits->latency_times;
     return profile;
 }
 

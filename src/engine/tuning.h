@@ -54,9 +54,10 @@ struct tide_tuning {
     struct {
         char listen[32], url[256], audience[256], sender[256], keys[256];
     } webhook;
-    char mail_push_topic[256];               /* for the mail system */
-    uint32_t console_workers, console_batch; /* for the console system */
-    bool drive_watch;                        /* for the drive system, as the next */
+    char mail_push_topic[256];                                      /* for the mail system */
+    uint32_t console_workers, console_batch;                        /* for the console system */
+    uint64_t chat_tokens_per_day, chat_silence_ms, chat_timeout_ms; /* for chat models */
+    bool drive_watch; /* for the drive system, as the next */
     uint64_t drive_poll_ms, drive_rescan_ms;
     uint64_t drive_owed_after_ms, drive_late_after_ms; /* for its alerts */
     char project[64];    /* of the account at its provider (engine/accounts/limits.c) */

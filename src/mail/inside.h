@@ -85,9 +85,6 @@ struct tide_mail {
 /* The account of a job.  Opens it and checks its archive on first use.  Borrowed. */
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err);
-/* The account's tokens. */
-tide_status tide_mail_tokens(tide_world *world, tide_secrets *secrets, const char *email,
-                             tide_mem *mem, tide_tokens **tokens_out, tide_error *err);
 /* Reads the account's row in its own transaction. */
 tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_mail_row *row_out,
                                tide_error *err);

@@ -8,6 +8,7 @@
 #include "mail/manifest.h"
 #include "mail/mime/message.h"
 #include "mail/result.h"
+#include "net/api/call.h"
 #include "net/oauth/google.h"
 
 #include <inttypes.h>
@@ -431,15 +432,7 @@ tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, cons
 
 bool tide_mail_wait(tide_job *job, tide_status rc, uint32_t patience_ms)
 {
-    enum { STEP_MS = 100 };
-    const uint64_t now_ms = tide_job_now_ms(job);
-    const uint64_t at_ms = tide_job_again_at_ms(job);
-    if (rc != TIDE_AGAIN || at_ms > now_ms + patience_ms)
-        return false;
-    tide_job_beat(job, 0);
-    /* In steps: a command may end the account's pause, or halt it. */
-    const bool soon = at_ms > now_ms && at_ms - now_ms < STEP_MS;
-    return tide_job_sleep(job, soon ? at_ms - now_ms : STEP_MS) == TIDE_OK;
+    return tide_api_wait(job, rc, patience_ms);
 }
 
 /* ---- running ---- */

@@ -68,6 +68,9 @@ tide_status tide_mail_account_put(tide_rows db, uint32_t account,
 void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes);
 /* The name of the secret that holds its grant. */
 void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYTES_MAX]);
+/* Its tokens; for every client of this mailbox. */
+tide_status tide_mail_tokens(tide_world *world, tide_secrets *secrets, const char *email,
+                             tide_mem *mem, tide_tokens **tokens_out, tide_error *err);
 /* ---- running ---- */
 
 /* What a healing run did with damaged files. */

@@ -164,6 +164,13 @@
       "drive calls at once at most") /* E4.2 */ \
     N(GOVERNOR_CHAT_IN_FLIGHT, "governor.chat.in_flight", INTEGER, 4, 1, 1000, "calls", LIVE_OWN, \
       "calls to a chat model at once") /* E4.2 */ \
+    /* J19 chat models */ \
+    N(CHAT_TOKENS_PER_DAY, "chat.tokens_per_day", INTEGER, 2000000, 0, 1000000000000, "tokens", LIVE_OWN, \
+      "tokens that calls to a chat model may cost per day (UTC), said and answered; 0: no limit") /* J19, J27 */ \
+    N(CHAT_SILENCE, "chat.silence", DURATION, 30 * TIDE_MS_SECOND, TIDE_MS_SECOND, TIDE_MS_HOUR, "", LIVE_OWN, \
+      "a chat model that sends nothing for this long while it answers is given up") /* J19 */ \
+    N(CHAT_TIMEOUT, "chat.timeout", DURATION, 9 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_HOUR, "", LIVE_OWN, \
+      "how long an answer of a chat model may take in all") /* J19 */ \
     N(BREAKER_FAILURES, "breaker.failures", INTEGER, 5, 1, 10000, "failures", LIVE_OWN, \
       "failures in a row that open the circuit breaker of an account") /* E4.5 */ \
     N(BREAKER_PAUSE_FIRST, "breaker.pause_first", DURATION, TIDE_MS_SECOND, 1, TIDE_MS_HOUR, "", LIVE_OWN, \

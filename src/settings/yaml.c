@@ -169,23 +169,31 @@ static tide_status walk_events(struct walk *walk, struct fy_diag *diag, tide_err
     return rc;
 }
 
+/* Like refuse(), with the column: there is no event yet. */
+static tide_status refuse_at(const struct walk *walk, size_t column, tide_error *err,
+                             const char *reason)
+{
+    return tide_error_set(err, TIDE_INVALID, "%s:%u:%zu: %s", walk->path, walk->line, column,
+                          reason);
+}
+
 tide_status tide_yaml_check(const char *path, tide_text yaml, tide_error *err)
 {
     struct walk walk = {.path = path, .line = 1};
-    bool front = true; /* of a line */
+    size_t column = 1;
     for (size_t at = 0; at < yaml.bytes;) {
         const tide_text rest = {yaml.data + at, yaml.bytes - at};
         const size_t bytes = tide_utf8_bytes(rest);
         const unsigned char c = (unsigned char)rest.data[0];
         if (bytes == 0)
-            return refuse(&walk, err, "not YAML: a byte is not UTF-8");
+            return refuse_at(&walk, column, err, "not YAML: a byte is not UTF-8");
         if (c == '\0')
-            return refuse(&walk, err, "not YAML: the file contains a zero byte");
+            return refuse_at(&walk, column, err, "not YAML: the file contains a zero byte");
         if ((c < ' ' && c != '\n' && c != '\r' && c != '\t') || c == 0x7f)
-            return refuse(&walk, err, "not YAML: the file contains a control character");
-        if (front && c == '%')
-            return refuse(&walk, err, "directives are not used here");
-        front = c == '\n' || c == '\r';
+            return refuse_at(&walk, column, err, "not YAML: the file contains a control character");
+        if (column == 1 && c == '%')
+            return refuse_at(&walk, column, err, "directives are not used here");
+        column = c == '\n' || c == '\r' ? 1 : column + 1;
         walk.line += c == '\n';
         at += bytes;
     }

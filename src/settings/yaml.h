@@ -1,6 +1,7 @@
 /* yaml.h - reads a YAML file as a list of names and values, with their lines.
  *
- * Private to the settings module.  Mappings become dotted names; anchors,
+ * Private to the settings module, but for tide_yaml_check(), which every reader of YAML calls
+ * first.  Mappings become dotted names; anchors,
  * aliases, sequences, tags, a second document and a key given twice are
  * refused with file and line. */
 #ifndef TIDE_ENGINE_SETTINGS_YAML_H

@@ -6,6 +6,7 @@
 #include "ledger/rows.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define WHAT "the rows of the accounts"
 
@@ -53,6 +54,7 @@ static tide_status row_drop(const char *system, tide_rows db, uint32_t account, 
 
 struct change {
     const struct tide_system *system;
+    const struct tide_system *const *systems; /* all; to remove */
     const struct tide_account_request *request;
     uint32_t account;
 };
@@ -96,15 +98,20 @@ static tide_status drop(tide_transaction *transaction, void *arg, tide_error *er
     /* An account that is added again may get another place. */
     TIDE_TRY(tide_transaction_place(transaction, change->account, "", "", err));
     TIDE_TRY(tide_transaction_alerts_end(transaction, change->account, err));
+    for (size_t i = 0; change->systems[i] != NULL; i++)
+        if (change->systems[i]->other_drop != NULL &&
+            strcmp(change->systems[i]->name, change->system->name) != 0)
+            TIDE_TRY(change->systems[i]->other_drop(db, change->account, err));
     return change->system->account_drop != NULL
                ? change->system->account_drop(db, change->account, err)
                : row_drop(change->system->name, db, change->account, err);
 }
 
-tide_status tide_system_account_remove(const struct tide_system *system, tide_engine *engine,
-                                       const char *name, tide_error *err)
+tide_status tide_system_account_remove(const struct tide_system *system,
+                                       const struct tide_system *const *systems,
+                                       tide_engine *engine, const char *name, tide_error *err)
 {
-    struct change change = {.system = system};
+    struct change change = {.system = system, .systems = systems};
     TIDE_TRY(tide_engine_account(engine, name, system->provider, &change.account, err));
     TIDE_TRY(tide_transact(engine, drop, &change, err));
     tide_engine_alerts_forget(engine, change.account);

@@ -25,7 +25,12 @@
 #include "system/ruler.h"
 #include "tidemark_inside.h"
 
-enum { TIDE_SYSTEMS_MAX = 16, TIDE_ENDPOINT_BYTES = 512, TIDE_SUBJECT_BYTES = 255 };
+enum {
+    TIDE_SYSTEMS_MAX = 16,
+    TIDE_ENDPOINT_BYTES = 512,
+    TIDE_SUBJECT_BYTES = 255,
+    TIDE_ACCOUNT_OPTIONS_BYTES = 2048,
+};
 
 /* What the hooks work with; all borrowed. */
 struct tide_system_home {
@@ -35,9 +40,10 @@ struct tide_system_home {
     tide_secrets *secrets;
     const tide_settings *settings;
     const char *archive_dir;
-    const char *state_dir; /* for open(): where the engine has its ledger */
-    void *kept;            /* what keep() made, for status(); NULL: nothing is kept */
-    const void *options;   /* during open(): the system's own; NULL: its defaults */
+    const char *state_dir;   /* for open(): where the engine has its ledger */
+    const char *config_path; /* config.yaml; files of systems lie beside it */
+    void *kept;              /* what keep() made, for status(); NULL: nothing is kept */
+    const void *options;     /* during open(): the system's own; NULL: its defaults */
 };
 
 /* How far an account is. */
@@ -69,6 +75,8 @@ struct tide_account_request {
     const char *const *subjects; /* what the user named: an address, sites */
     size_t subjects_count;
     const char *endpoint; /* "": the provider's own */
+    /* The system's own, which account_check() made of flags; "": none. */
+    char options[TIDE_ACCOUNT_OPTIONS_BYTES];
 };
 
 /* What a sign-in is for, and the OAuth scope that it needs. */
@@ -180,8 +188,10 @@ struct tide_system {
     tide_status (*keep)(tide_world *world, tide_mem *mem, void **kept_out, tide_error *err);
     void (*keep_end)(void *kept);
 
+    /* Checks --endpoint; NULL: tide_endpoint_check(). */
+    tide_status (*endpoint_check)(const char *endpoint, tide_error *err);
     /* Checks the subjects and sets the name of the account: `named` (the flag --name; may be NULL), or
-     * its own choice.  NULL: `named`, or the first subject. */
+     * its own choice.  It may set options.  NULL: `named`, or the first subject. */
     tide_status (*account_check)(struct cli *cli, const char *named,
                                  struct tide_account_request *request);
     /* Tries a sign-in before it is stored, with an access token of it; NULL: not tried.  TIDE_GONE: an
@@ -194,6 +204,12 @@ struct tide_system {
     tide_status (*account_put)(tide_rows db, uint32_t account,
                                const struct tide_account_request *request, tide_error *err);
     tide_status (*account_drop)(tide_rows db, uint32_t account, tide_error *err);
+    /* Whether an account may be removed now; the ledger is open for reading.  An error refuses it and says what
+     * to do.  NULL: always. */
+    tide_status (*account_leave)(struct cli *cli, const char *name);
+    /* An account of another system is removed: deletes rows about it.  The tables need not exist.  NULL: it
+     * keeps none. */
+    tide_status (*other_drop)(tide_rows db, uint32_t account, tide_error *err);
     /* Removes one of the subjects of an account; NULL: an account has only one. */
     tide_status (*subject_remove)(const struct tide_system_home *home, const char *subject,
                                   tide_error *err);
@@ -245,9 +261,10 @@ tide_status tide_system_tables(const struct tide_system *system, tide_rows db, t
 tide_status tide_system_account_add(const struct tide_system *system,
                                     const struct tide_system_home *home,
                                     const struct tide_account_request *request, tide_error *err);
-/* Its jobs must have ended. */
-tide_status tide_system_account_remove(const struct tide_system *system, tide_engine *engine,
-                                       const char *name, tide_error *err);
+/* Its jobs must have ended.  The others of `systems` forget it as well. */
+tide_status tide_system_account_remove(const struct tide_system *system,
+                                       const struct tide_system *const *systems,
+                                       tide_engine *engine, const char *name, tide_error *err);
 /* The endpoint of an account.  TIDE_NOT_FOUND: it was not added, or removed. */
 tide_status tide_system_account_look(const struct tide_system *system, tide_ledger *ledger,
                                      const char *name, char endpoint_out[TIDE_ENDPOINT_BYTES],

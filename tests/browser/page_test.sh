@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# page_test.sh TIDEMARK CLOUD WORK [STORIES.py]: runs page_test.py, or other stories, with Debian's Chromium.  WORK is kept between runs, for npm:
+# page_test.sh TIDEMARK CLOUD WORK [STORIES.py [ARGUMENT...]]: runs page_test.py, or other stories, with Debian's Chromium.  WORK is kept between runs, for npm:
 # axe-core judges accessibility; without it the stories run and say so.
 # Status 77 and a line: skipped, because a program is missing.
 set -euo pipefail
@@ -18,4 +18,4 @@ if ! grep -q "\"version\": \"$axe\"" "$work/node_modules/axe-core/package.json" 
         script=$work/node_modules/axe-core/axe.min.js
     fi
 fi
-exec "$here/python.sh" "$here/${4:-page_test.py}" "$tidemark" "$cloud" "$script"
+exec "$here/python.sh" "$here/${4:-page_test.py}" "$tidemark" "$cloud" "$script" "${@:5}"

@@ -325,8 +325,8 @@ completes() {
 completes "ledger" tidemark led
 completes "check copy" tidemark --ledger postgres://h/d ledger c
 completes "--verify" tidemark ledger copy --veri
-completes "gmail console onedrive" tidemark account add ""
-completes "mail mail,console,drive" tidemark worker --kinds m
+completes "gmail console onedrive chat" tidemark account add ""
+completes "mail mail,console,drive,assistant" tidemark worker --kinds m
 completes "eml maildir mbox" tidemark mail export --format ""
 man_text=$(sed 's/\\-/-/g' "$man_page")
 while read -r group verb _; do

@@ -4,11 +4,12 @@
  * same inside of a test program, by the linker and a VFS of SQLite.)  The environment says what to do:
  *
  *   TIDE_KILL_COUNT  a file of 8 bytes: how many operations there were, for a test to watch
- *   TIDE_KILL_FILE   counts only operations on files whose path contains this
+ *   TIDE_KILL_FILE   counts only operations on files whose path contains this; "socket:" counts what is
+ *                    sent instead: requests to servers, and statements to a database that is one
  *   TIDE_KILL_AT     the operation that is the last one, from 1; 0 or absent: none
  *   TIDE_KILL_MODE   before, after, torn: not done, done, or half of a write done
  *
- * An operation is a write, a sync, a truncation, a rename or a removal. */
+ * An operation is a write, a sync, a truncation, a rename or a removal, or a send. */
 #undef _FILE_OFFSET_BITS /* with it pwrite is another name of pwrite64, and both are needed here */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -19,10 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 enum { PATH_ROOM = 4096 };
+#define SOCKETS "socket:"
 
 static uint64_t own_count;
 static uint64_t *count = &own_count;
@@ -71,9 +74,12 @@ static bool enter_fd(int fd)
     char link[64], path[PATH_ROOM];
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const ssize_t bytes = readlink(link, path, sizeof path - 1);
-    if (bytes <= 0 || path[0] != '/')
-        return false; /* a pipe, a socket */
+    if (bytes <= 0)
+        return false;
     path[bytes] = '\0';
+    const bool sends = only != NULL && strcmp(only, SOCKETS) == 0;
+    if (sends ? strncmp(path, SOCKETS, sizeof SOCKETS - 1) != 0 : path[0] != '/')
+        return false; /* also a pipe */
     return enter(path);
 }
 
@@ -109,6 +115,16 @@ ssize_t write(int fd, const void *bytes, size_t bytes_count)
     if (last)
         die();
     return wrote;
+}
+
+ssize_t send(int fd, const void *bytes, size_t bytes_count, int flags)
+{
+    REAL(ssize_t, send, int, const void *, size_t, int);
+    const bool last = enter_fd(fd);
+    const ssize_t sent = real(fd, bytes, part(last, bytes_count), flags);
+    if (last)
+        die();
+    return sent;
 }
 
 #define ON_FD(name, parameters, types, arguments)                                                  \

@@ -64,6 +64,32 @@ CASE(a_loop_of_tools_comes_to_an_end)
         }
 }
 
+/* A mail that comes as JSON asks for no JSON, and a word of prose is no category. */
+CASE(instructions_are_told_from_what_they_are_about)
+{
+    static const char given[] = "The next message is one JSON object.";
+    static const char mail[] =
+        "{\"mail\":{\"from\":\"Eve <eve@example.org>\",\"subject\":\"Notes\","
+        "\"body\":\"For your information: the notes are online.\"}}";
+    static const char choice[] =
+        "Do they have to do something other than answer? Answer with JSON: "
+        "{\"category\": one of \"needs_response\", \"fyi\"}.";
+    for (int asked = 0; asked < 2; asked++) {
+        char system[400];
+        (void)snprintf(system, sizeof system, "You help with mail. %s %s", given,
+                       asked ? choice : "Write a reply.");
+        assert_int_equal(
+            ask(world, OPENAI,
+                json_pack("{s:s,s:[{s:s,s:s},{s:s,s:s}]}", "model", "m", "messages", "role",
+                          "system", "content", system, "role", "user", "content", mail)),
+            200);
+        if (asked)
+            assert_string_equal(content_of(world), "{\"category\":\"fyi\"}");
+        else
+            assert_int_not_equal(content_of(world)[0], '{');
+    }
+}
+
 CASE(tool_choice_is_obeyed)
 {
     static const struct {

@@ -101,3 +101,56 @@ TEST(a_label_whose_visibility_was_never_set_can_be_renamed)
     call(&world, "PATCH", path, "{\"labelListVisibility\":\"\"}");
     assert_refused(&world, 400, "Invalid value at 'label.labelListVisibility': \"\"");
 }
+
+/* ---- the record of what clients change (acts.h) ---- */
+
+/* How often this was done to the thread. */
+static json_int_t acts(struct world *world, const char *thread, const char *act)
+{
+    struct box_user *user = box_cloud_user(world->cloud, TIDE_TEXT("alice@example.com"));
+    json_auto_t *stats = box_cloud_stats(world->cloud, user, true);
+    const json_t *changed = json_object_get(
+        json_object_get(json_object_get(stats, "users"), "alice@example.com"), "changed");
+    return json_integer_value(json_object_get(json_object_get(changed, thread), act));
+}
+
+TEST(what_clients_change_is_recorded_by_thread)
+{
+    WORLD(world);
+    char one[BOX_ID_TEXT_BYTES], two[BOX_ID_TEXT_BYTES], draft[BOX_ID_TEXT_BYTES], body[200];
+    insert(&world, TIDE_TEXT("Subject: one\r\n\r\nx"), "", one);
+    insert(&world, TIDE_TEXT("Subject: two\r\n\r\nx"), "", two);
+    assert_int_equal(acts(&world, one, "inserted"), 1);
+    box_cloud_stats_reset(world.cloud);
+    assert_int_equal(acts(&world, one, "inserted"), 0);
+    /* BACT1: by message, by thread, and many at once; reading is no change. */
+    static const char star[] = "{\"addLabelIds\":[\"STARRED\"]}";
+    assert_int_equal(call(&world, "POST", PATH("/messages/%s/modify", one), star), 200);
+    assert_int_equal(call(&world, "POST", PATH("/threads/%s/modify", one), star), 200);
+    (void)snprintf(body, sizeof body, "{\"ids\":[\"%s\",\"%s\"],\"removeLabelIds\":[\"STARRED\"]}",
+                   one, two);
+    assert_int_equal(call(&world, "POST", "/messages/batchModify", body), 204);
+    assert_int_equal(call(&world, "POST", PATH("/threads/%s/trash", one), NULL), 200);
+    assert_int_equal(call(&world, "POST", PATH("/messages/%s/untrash", one), NULL), 200);
+    assert_int_equal(call(&world, "GET", PATH("/threads/%s", two), NULL), 200);
+    assert_int_equal(acts(&world, one, "labels"), 3);
+    assert_int_equal(acts(&world, one, "trashed"), 2);
+    assert_int_equal(acts(&world, two, "labels"), 1);
+    assert_int_equal(acts(&world, two, "trashed"), 0);
+    /* "To: bob@example.com", "Subject: Re: two" */
+    (void)snprintf(body, sizeof body,
+                   "{\"message\":{\"threadId\":\"%s\",\"raw\":"
+                   "\"VG86IGJvYkBleGFtcGxlLmNvbQ0KU3ViamVjdDogUmU6IHR3bw0KDQp4\"}}",
+                   two);
+    assert_int_equal(call(&world, "POST", "/drafts", body), 200);
+    (void)snprintf(draft, sizeof draft, "%s", text_at(&world, "id"));
+    char thread[BOX_ID_TEXT_BYTES];
+    (void)snprintf(thread, sizeof thread, "%s", text_at(&world, "message.threadId"));
+    (void)snprintf(body, sizeof body, "{\"id\":\"%s\"}", draft);
+    assert_int_equal(call(&world, "POST", "/drafts/send", body), 200);
+    assert_string_equal(text_at(&world, "threadId"), thread);
+    assert_true(acts(&world, thread, "drafted") >= 1);
+    assert_int_equal(acts(&world, thread, "sent"), 1);
+    assert_int_equal(call(&world, "DELETE", PATH("/messages/%s", one), NULL), 204);
+    assert_int_equal(acts(&world, one, "deleted"), 1);
+}

@@ -81,26 +81,6 @@ void alert_message_id(const struct tide_notice *notice, const char *from,
                    at == NULL ? "localhost" : at + 1);
 }
 
-/* An encoded word is at most 75 bytes long (RFC 2047): 45 bytes each, cut between characters. */
-static tide_status encoded_words(tide_buf *out, tide_text text)
-{
-    tide_status rc = TIDE_OK;
-    for (size_t at = 0; rc == TIDE_OK && at < text.bytes;) {
-        size_t part = text.bytes - at < 42 ? text.bytes - at : 42;
-        while (part > 1 && at + part < text.bytes &&
-               ((unsigned char)text.data[at + part] & 0xc0) == 0x80)
-            part--;
-        rc = tide_buf_print(out, "%s=?utf-8?B?", at == 0 ? "" : "\r\n ");
-        if (rc == TIDE_OK)
-            rc =
-                tide_base64_add(out, (tide_text){text.data + at, part}, tide_base64_standard, true);
-        if (rc == TIDE_OK)
-            rc = tide_buf_print(out, "?=");
-        at += part;
-    }
-    return rc;
-}
-
 static tide_status headers(const struct tide_notice *notice, const char *from, const char *to,
                            bool ascii, tide_buf *out)
 {
@@ -117,7 +97,8 @@ static tide_status headers(const struct tide_notice *notice, const char *from, c
                                     "Message-ID: %s\r\nSubject: ",
                                     from, to, made, id);
     if (rc == TIDE_OK)
-        rc = is_ascii(text) ? tide_buf_add(out, text.data, text.bytes) : encoded_words(out, text);
+        rc = is_ascii(text) ? tide_buf_add(out, text.data, text.bytes)
+                            : tide_encoded_words_add(out, text);
     if (rc == TIDE_OK)
         rc = tide_buf_print(out,
                             "\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"

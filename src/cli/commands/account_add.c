@@ -114,11 +114,13 @@ static tide_status purpose_of(struct cli *cli, const struct tide_system *system,
     return cli_wrong(cli, hint, "there is no purpose \"%.60s\"", name);
 }
 
-static tide_status check_endpoint(struct cli *cli)
+static tide_status check_endpoint(struct cli *cli, const struct tide_system *system)
 {
     const char *endpoint = cli_flag(cli, "endpoint");
     tide_error why = {TIDE_OK, 0, ""};
-    if (endpoint == NULL || tide_endpoint_check(endpoint, &why) == TIDE_OK)
+    if (endpoint == NULL ||
+        (system->endpoint_check != NULL ? system->endpoint_check
+                                        : tide_endpoint_check)(endpoint, &why) == TIDE_OK)
         return TIDE_OK;
     return cli_wrong(cli, "Correct --endpoint, or omit it to use the provider's server.", "%s",
                      why.text);
@@ -141,7 +143,7 @@ static tide_status wanted_account(struct cli *cli, struct account_change *wanted
     if (rc == TIDE_OK && wanted->system->account_check != NULL)
         rc = wanted->system->account_check(cli, cli_flag(cli, "name"), &wanted->request);
     if (rc == TIDE_OK)
-        rc = check_endpoint(cli);
+        rc = check_endpoint(cli, wanted->system);
     return rc == TIDE_OK ? refuse_elsewhere(cli, wanted) : rc;
 }
 
@@ -247,6 +249,8 @@ static tide_status find_account(struct cli *cli, struct account_change *removed,
     if (rc == TIDE_OK)
         rc =
             tide_system_account_look(removed->system, cli->ledger, known.name, endpoint, &cli->err);
+    if (rc == TIDE_OK && removed->system->account_leave != NULL)
+        rc = removed->system->account_leave(cli, known.name);
     cli_ledger_close(cli);
     return cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
 }

@@ -141,8 +141,7 @@ tide_status cli_config_get(struct cli *cli)
     return TIDE_OK;
 }
 
-/* Creates the parent directories of the file on first use. */
-static tide_status config_dir_make(struct cli *cli)
+tide_status cli_config_dir_make(struct cli *cli)
 {
     char path[CLI_PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s", cli->config_path);
@@ -172,7 +171,7 @@ static tide_status edit_file(struct cli *cli, const char *name, const char *valu
 
 tide_status cli_config_write(struct cli *cli, const char *name, const char *value)
 {
-    TIDE_TRY(config_dir_make(cli));
+    TIDE_TRY(cli_config_dir_make(cli));
     return edit_file(cli, name, value);
 }
 

@@ -1,11 +1,13 @@
 #include "cli/commands/sign_in.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 64 << 10, BROWSER_WAIT_MS = 5 * 60 * 1000 };
+enum { FILE_BYTES_MAX = 64 << 10, KEY_BYTES_MAX = 8192, BROWSER_WAIT_MS = 5 * 60 * 1000 };
 
 static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
 {
@@ -119,6 +121,55 @@ static tide_status service_account(struct cli *cli, const char *file, const char
     return tide_oauth_service_account(tide_buf_text(&key), email, purpose->scope, grant, &cli->err);
 }
 
+/* Reads one line without showing it. */
+static tide_status key_ask(tide_buf *key)
+{
+    struct termios before;
+    const bool terminal = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &before) == 0;
+    char line[KEY_BYTES_MAX];
+    if (terminal) {
+        struct termios hidden = before;
+        hidden.c_lflag &= (tcflag_t)~ECHO;
+        (void)fprintf(stderr, "Paste the key: ");
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+    }
+    const bool read = fgets(line, sizeof line, stdin) != NULL;
+    if (terminal) {
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+        (void)fputc('\n', stderr);
+    }
+    const tide_status rc = read ? tide_buf_add(key, line, strcspn(line, "\r\n")) : TIDE_OK;
+    explicit_bzero(line, sizeof line);
+    return rc;
+}
+
+/* A key that the user got from the provider.  It is never an argument: other users of the machine
+ * could see it. */
+static tide_status key_grant(struct cli *cli, tide_buf *grant_out)
+{
+    const char *file = cli_flag(cli, "key-file");
+    char entered[40];
+    tide_auto_secret key = tide_buf_in(cli->mem, FILE_BYTES_MAX);
+    tide_status rc = TIDE_OK;
+    if (file != NULL && cli_flag(cli, "no-key") != NULL)
+        return cli_wrong(cli, "Give one of the two.", "--key-file and --no-key exclude each other");
+    if (cli_flag(cli, "no-key") != NULL)
+        rc = tide_buf_add_text(&key, "none");
+    else if (file != NULL)
+        rc =
+            cli_hint(cli, tide_file_read_private(cli->world, file, FILE_BYTES_MAX, &key, &cli->err),
+                     "Name a file that only you can read, with the key and nothing else.");
+    else
+        rc = key_ask(&key);
+    while (rc == TIDE_OK && key.bytes > 0 && strchr(" \t\r\n", key.data[key.bytes - 1]) != NULL)
+        key.data[--key.bytes] = '\0';
+    if (rc != TIDE_OK)
+        return rc;
+    (void)snprintf(entered, sizeof entered, "%" PRIu64, tide_world_random_u64(cli->world));
+    return cli_hint(cli, tide_oauth_key(tide_buf_cstr(&key), entered, grant_out, &cli->err),
+                    "Give the key with --key-file FILE, or --no-key if the server wants none.");
+}
+
 tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
                         const char *account, const struct tide_purpose *purpose,
                         tide_buf *grant_out)
@@ -127,6 +178,10 @@ tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provi
     const char *key = cli_flag(cli, "service-account");
     /* A sign-in page has no use for a name that the user chose. */
     const char *email = strchr(account, '@') == NULL ? "" : account;
+    if (provider->keys)
+        return key_grant(cli, grant_out);
+    if (cli_flag(cli, "key-file") != NULL || cli_flag(cli, "no-key") != NULL)
+        return cli_wrong(cli, "Omit it, and sign in.", "this provider has no keys");
     if (bearer != NULL && cli_flag(cli, "endpoint") == NULL)
         return cli_wrong(cli, "Add --endpoint URL.",
                          "--bearer is for emulators: a provider's token expires after an hour");

@@ -5,7 +5,8 @@
 #include "cli/cli.h"
 #include "net/oauth/oauth.h"
 
-/* Gets a grant as the flags --bearer, --service-account, --client, --endpoint and --headless say.
+/* Gets a grant as the flags --bearer, --service-account, --client, --endpoint and --headless say, or of a
+ * provider with keys --key-file and --no-key; without these a key is read from the terminal.
  * It is not stored. */
 tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
                         const char *account, const struct tide_purpose *purpose,

@@ -15,16 +15,17 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
     return tide_system_tables(arg, tide_transaction_rows(transaction), err);
 }
 
-static tide_status change_here(const struct tide_system_home *home,
-                               const struct account_change *change, tide_error *err)
+static tide_status change_here(const struct cli *cli, const struct account_change *change,
+                               tide_error *err)
 {
+    const struct tide_system_home *home = &cli->account_home;
     struct tide_system system = *change->system;
     const struct tide_account_request *request = &change->request;
     tide_status rc = tide_transact(home->engine, make_tables, &system, err);
     if (rc == TIDE_OK && !change->remove)
         return tide_system_account_add(&system, home, request, err);
     if (rc == TIDE_OK && request->subjects_count == 0)
-        return tide_system_account_remove(&system, home->engine, request->name, err);
+        return tide_system_account_remove(&system, cli->systems, home->engine, request->name, err);
     for (size_t i = 0; rc == TIDE_OK && i < request->subjects_count; i++)
         rc = system.subject_remove(home, request->subjects[i], err);
     return rc;
@@ -43,6 +44,7 @@ static void payload_write(const struct account_change *change, tide_json *payloa
     tide_json_set_bool(payload, "remove", change->remove);
     tide_json_set_cstr(payload, "name", change->request.name);
     tide_json_set_cstr(payload, "endpoint", change->request.endpoint);
+    tide_json_set_cstr(payload, "options", change->request.options);
     tide_json_set(payload, "subjects", &subjects);
 }
 
@@ -53,6 +55,7 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
     tide_text system = TIDE_TEXT_NONE;
     tide_text name = TIDE_TEXT_NONE;
     tide_text endpoint = TIDE_TEXT_NONE;
+    tide_text options = TIDE_TEXT(""); /* commands of earlier versions name none */
     const json_t *list = NULL;
     tide_status rc = tide_json_get_text(payload, "system", &system, err);
     if (rc == TIDE_OK)
@@ -61,6 +64,8 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
         rc = tide_json_get_text(payload, "name", &name, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_text(payload, "endpoint", &endpoint, err);
+    if (rc == TIDE_OK && tide_json_get_text(payload, "options", &options, err) == TIDE_INVALID)
+        rc = TIDE_INVALID;
     if (rc == TIDE_OK)
         rc = tide_json_get_array(payload, "subjects", &list, err);
     if (rc != TIDE_OK)
@@ -73,6 +78,9 @@ static tide_status payload_read(const struct cli *cli, const json_t *payload, co
                                                     .subjects = subjects,
                                                     .subjects_count = count,
                                                     .endpoint = endpoint.data};
+    if (options.bytes >= sizeof change->request.options)
+        return tide_error_set(err, TIDE_INVALID, "the options of an account are too long");
+    memcpy(change->request.options, options.data, options.bytes + 1);
     return change->system == NULL || count > SUBJECTS_MAX ||
                    (count > 0 && subjects[count - 1] == NULL) ||
                    (count > 0 && change->remove && change->system->subject_remove == NULL)
@@ -93,7 +101,7 @@ static tide_status account_job(tide_job *job, void *context, tide_error *err)
         rc = payload_read(cli, payload, subjects, &change, err);
     if (rc == TIDE_OK && (json_object_get(payload, "engine") == NULL ||
                           tide_engine_asked_here(cli->account_home.engine, payload)))
-        rc = change_here(&cli->account_home, &change, err);
+        rc = change_here(cli, &change, err);
     json_decref(payload);
     return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc; /* trying again would not help */
 }
@@ -142,5 +150,5 @@ tide_status account_change(struct cli *cli, struct cli_engine *opened,
     }
     if (rc == TIDE_OK && opened->engine == NULL)
         rc = cli_tries_over(cli);
-    return rc == TIDE_OK ? change_here(&cli->account_home, wanted, &cli->err) : rc;
+    return rc == TIDE_OK ? change_here(cli, wanted, &cli->err) : rc;
 }

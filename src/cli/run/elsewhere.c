@@ -9,7 +9,7 @@ enum { UNSERVED_MS = 45000 }; /* longer than a lease: then the account of a dead
 static bool note_elsewhere(const struct tide_account_row *row, void *arg)
 {
     struct cli_work *work = arg;
-    const struct tide_system *system = work->system;
+    const struct tide_system *system = cli_work_owner(work);
     for (size_t i = 0; i < work->count; i++) {
         struct cli_watched *watched = &work->accounts[i];
         if (strcmp(row->name, watched->name) != 0)

@@ -71,7 +71,7 @@ int cli_outcome_worse(int a, int b)
 static void signed_out(const struct cli_work *work, const struct cli_watched *watched,
                        const char *why, struct cli_ended *ended)
 {
-    const struct tide_system *system = work->system;
+    const struct tide_system *system = cli_work_owner(work);
     const bool named = system->subject_remove != NULL;
     ended->outcome = CLI_OUTCOME_SIGNED_OUT;
     (void)snprintf(ended->reason, sizeof ended->reason, "%s",

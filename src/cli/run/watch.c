@@ -171,12 +171,10 @@ tide_status cli_watched_jobs(struct cli_work *work, size_t account, const char *
 }
 
 /* Jobs that were seen and are no longer left are done. */
-static tide_status look(struct cli_work *work, size_t index, const json_t *snapshot, bool full)
+tide_status cli_watched_look(struct cli_work *work, size_t index, bool full)
 {
     struct cli_watched *watched = &work->accounts[index];
     struct cli_live *live = &work->lives[index];
-    if (work->look != NULL)
-        return work->look(work->arg, index, snapshot, full);
     const tide_status rc = full ? cli_watched_jobs(work, index, work->kind) : TIDE_OK;
     watched->settled = watched->jobs_left == 0;
     if (live->total == CLI_UNKNOWN || live->done + watched->jobs_left > live->total)
@@ -184,6 +182,12 @@ static tide_status look(struct cli_work *work, size_t index, const json_t *snaps
     else
         live->done = live->total - watched->jobs_left;
     return rc;
+}
+
+static tide_status look(struct cli_work *work, size_t index, const json_t *snapshot, bool full)
+{
+    return work->look != NULL ? work->look(work->arg, index, snapshot, full)
+                              : cli_watched_look(work, index, full);
 }
 
 /* ---- a sample ---- */
@@ -207,8 +211,8 @@ bool cli_watched_removed(struct cli_work *work, struct cli_watched *watched)
 {
     char endpoint[TIDE_ENDPOINT_BYTES];
     if (watched->error.status == TIDE_OK &&
-        tide_system_account_look(work->system, work->cli->ledger, watched->name, endpoint, NULL) ==
-            TIDE_NOT_FOUND)
+        tide_system_account_look(cli_work_owner(work), work->cli->ledger, watched->name, endpoint,
+                                 NULL) == TIDE_NOT_FOUND)
         (void)tide_error_set(&watched->error, TIDE_NOT_FOUND, "the account was removed meanwhile");
     return watched->error.status == TIDE_NOT_FOUND;
 }

@@ -27,14 +27,20 @@ bool cli_work_is_late(const struct cli_work *work)
     return work->deadline_ms != 0 && tide_world_now_ms(work->cli->world) >= work->deadline_ms;
 }
 
+const struct tide_system *cli_work_owner(const struct cli_work *work)
+{
+    return work->accounts_of == NULL ? work->system : work->accounts_of;
+}
+
 /* ---- beginning ---- */
 
 static tide_status enqueue(struct cli_work *work, size_t account)
 {
     uint32_t id = 0;
     bool runs = false;
-    const tide_status rc = tide_engine_account(work->opened->engine, work->accounts[account].name,
-                                               work->system->provider, &id, &work->cli->err);
+    const tide_status rc =
+        tide_engine_account(work->opened->engine, work->accounts[account].name,
+                            cli_work_owner(work)->provider, &id, &work->cli->err);
     return rc == TIDE_OK ? cli_begin_requests(work, account, work->opened->engine, &runs) : rc;
 }
 
@@ -65,14 +71,16 @@ static tide_status restrict_engine(struct cli_work *work)
 {
     struct cli *cli = work->cli;
     size_t count = 0;
-    const char **names = tide_mem_array(cli->mem, work->count, sizeof *names);
+    const char **names = tide_mem_array(cli->mem, work->count + 1, sizeof *names);
     if (names == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     for (size_t i = 0; i < work->count; i++)
         if (work->accounts[i].error.status == TIDE_OK)
             names[count++] = work->accounts[i].name;
+    if (work->also != NULL)
+        names[count++] = work->also;
     const tide_status rc = tide_engine_only(work->opened->engine, names, count, &cli->err);
-    tide_mem_free(cli->mem, names, work->count * sizeof *names);
+    tide_mem_free(cli->mem, names, (work->count + 1) * sizeof *names);
     return rc;
 }
 
@@ -189,6 +197,8 @@ static tide_status open_here(struct cli_work *work)
 {
     *work->opened = (struct cli_engine){.options = work->options, .workers = work->workers};
     archive_here_take(&work->opened->here, work->system);
+    if (cli_work_owner(work) != work->system)
+        archive_here_take(&work->opened->here, cli_work_owner(work));
     return cli_engine_open(work->cli, work->opened);
 }
 
@@ -271,7 +281,8 @@ tide_status cli_work_names(struct cli_work *work)
 {
     struct cli *cli = work->cli;
     struct cli_names names;
-    tide_status rc = cli_names(cli, work->system, cli->arguments, cli->arguments_count, &names);
+    tide_status rc =
+        cli_names(cli, cli_work_owner(work), cli->arguments, cli->arguments_count, &names);
     if (rc == TIDE_OK)
         rc = cli_work_accounts(work, names.count);
     for (size_t i = 0; rc == TIDE_OK && i < names.count; i++)

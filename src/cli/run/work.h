@@ -83,8 +83,12 @@ struct cli_ended;
 struct cli_work {
     /* ---- the description; what is not marked "required" may be zero ---- */
 
-    struct cli *cli;                   /* required */
-    const struct tide_system *system;  /* required */
+    struct cli *cli;                  /* required */
+    const struct tide_system *system; /* required */
+    /* Whose accounts these are, if the jobs of `system` run on those of another one; NULL: its own. */
+    const struct tide_system *accounts_of;
+    /* An account whose jobs the work needs as well: they run, and are not reported.  NULL: none. */
+    const char *also;
     const void *options;               /* of the system, if the engine is ours */
     uint32_t workers;                  /* 0: the setting */
     const struct cli_columns *columns; /* NULL: counts jobs */
@@ -164,6 +168,8 @@ void cli_shown_open(struct cli *cli, const struct tide_system *system, const str
 /* Shows it when due, with quota and rate; `last`: now.  `engine`: ours; NULL: another process's. */
 void cli_shown_tick(struct cli_shown *shown, tide_engine *engine, bool last);
 
+/* The system that the accounts belong to. */
+const struct tide_system *cli_work_owner(const struct cli_work *work);
 const struct cli_words *cli_work_words(const struct cli_work *work);
 /* Reads --timeout; without it, *deadline_ms stays. */
 tide_status cli_work_deadline(struct cli *cli, uint64_t *deadline_ms);
@@ -176,6 +182,8 @@ bool cli_watched_is_stuck(const struct cli_watched *watched);
 bool cli_watched_removed(struct cli_work *work, struct cli_watched *watched);
 /* Whether a job failed or was canceled since the watch began. */
 bool cli_watched_failed(const struct cli_watched *watched);
+/* What look() does without one: counts the jobs that are left. */
+tide_status cli_watched_look(struct cli_work *work, size_t account, bool full);
 /* Reads how many jobs of a kind an account has left, and how many failed.  NULL: of all kinds of
  * the system. */
 tide_status cli_watched_jobs(struct cli_work *work, size_t account, const char *kind);

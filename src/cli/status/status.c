@@ -362,6 +362,7 @@ tide_status status_look(struct cli *cli, struct status_meters *meters)
     if (rc == TIDE_OK)
         rc = cli_ledger_read(cli);
     status.home = (struct tide_system_home){.world = cli->world,
+                                            .config_path = cli->config_path,
                                             .mem = cli->mem,
                                             .settings = cli->settings,
                                             .archive_dir = archive_dir};

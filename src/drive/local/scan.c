@@ -166,16 +166,21 @@ bool tide_drive_is_other_folder(const struct tide_drive_identity *was, const str
            (was->birth_ns != 0 && is->birth_ns != 0 && was->birth_ns != is->birth_ns);
 }
 
-/* Whether an empty folder has taken the place of one that had something in it: what a mount inside of the
- * root leaves behind (F13).  A user who wants all of it deleted removes the folder, too. */
-static bool is_bare(int dir, const struct tide_drive_identity *was)
+/* Whether it is the folder that it was, or another one with something in it.  TIDE_STALE: an empty folder has
+ * taken the place of one that had something in it, which is what a mount inside of the root leaves behind
+ * (F13); a user who wants all of it deleted removes the folder, too.  What cannot be read proves nothing: its
+ * row must not get the identity of a folder that may be such a place (S13, F14). */
+static tide_status check_same(int dir, const struct tide_drive_identity *was)
 {
     struct tide_entry self;
     bool any = false;
-    if (tide_folder_look_self(dir, &self, NULL) != TIDE_OK ||
-        !tide_drive_is_other_folder(was, &self))
-        return false;
-    return tide_folder_list(dir, take_any, &any, NULL) == TIDE_OK && !any;
+    TIDE_TRY(tide_folder_look_self(dir, &self, NULL));
+    if (!tide_drive_is_other_folder(was, &self))
+        return TIDE_OK;
+    const tide_status rc = tide_folder_list(dir, take_any, &any, NULL); /* ends early, if any is */
+    if (any)
+        return TIDE_OK;
+    return rc == TIDE_OK ? TIDE_STALE : rc;
 }
 
 /* Whether the folder can be entered, and is the one that it was (S13); else it is unsure with all that is
@@ -186,7 +191,7 @@ static bool may_enter(struct walk *walk, int dir, struct tide_drive_found *found
     int inside = -1;
     const bool was_full = known != NULL && known->kind == TIDE_DRIVE_FOLDER && known->has_below;
     const bool open = tide_folder_enter(dir, found->name, &inside, NULL) == TIDE_OK;
-    const bool bare = open && was_full && is_bare(inside, &known->identity);
+    const tide_status same = open && was_full ? check_same(inside, &known->identity) : TIDE_OK;
     struct tide_entry marker;
     const bool other_drive =
         open && tide_folder_look(inside, TIDE_TEXT(TIDE_DRIVE_MARKER), &marker, NULL) == TIDE_OK;
@@ -196,12 +201,13 @@ static bool may_enter(struct walk *walk, int dir, struct tide_drive_found *found
         skipped(walk, TIDE_DRIVE_SKIP_DRIVE, TIDE_DRIVE_NAME_OK);
         return false;
     }
-    if (open && !bare)
+    if (open && same == TIDE_OK)
         return true;
     if (known != NULL)
         found->identity = known->identity;
     found->state = TIDE_DRIVE_LOCAL_UNSURE;
-    skipped(walk, open ? TIDE_DRIVE_SKIP_MOUNT : TIDE_DRIVE_SKIP_UNREADABLE, TIDE_DRIVE_NAME_OK);
+    skipped(walk, same == TIDE_STALE ? TIDE_DRIVE_SKIP_MOUNT : TIDE_DRIVE_SKIP_UNREADABLE,
+            TIDE_DRIVE_NAME_OK);
     return false;
 }
 
@@ -335,9 +341,8 @@ static tide_status read_folder(struct walk *walk, uint64_t row, tide_text path)
         rc = TIDE_NOT_FOUND;
     /* Named to us, not found in the folder above it: look_at() has not seen it. */
     if (rc == TIDE_OK && path.bytes > 0 && walk->scan->folders_count > 0 &&
-        tide_drive_look_local(walk->scan->db, row, &known, NULL) == TIDE_OK &&
-        is_bare(dir, &known.identity))
-        rc = TIDE_STALE;
+        tide_drive_look_local(walk->scan->db, row, &known, NULL) == TIDE_OK)
+        rc = check_same(dir, &known.identity);
     if (rc != TIDE_OK) {
         tide_folder_close(dir);
         return unread(walk, path, rc);

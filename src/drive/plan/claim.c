@@ -13,7 +13,7 @@ struct claim {
     tide_index old_inodes; /* (dev, inode) -> baseline */
     tide_index strongs;    /* strong hash -> local */
     tide_index children;   /* parent row -> local */
-    tide_map base_of_item;
+    tide_map base_of_item, base_of_row;
     uint32_t *order; /* of the baseline, parents first */
 };
 
@@ -66,6 +66,20 @@ static void take(struct claim *claim, uint32_t base, uint32_t local)
     claim->planner->base_of_local[local] = base;
 }
 
+/* Whether the row is that of another item's baseline, which has as much right to it.  Two of them have one path
+ * if the file got another item and the first one is not forgotten yet: then the row says whose it is. */
+static bool is_anothers(const struct claim *claim, uint32_t base, uint32_t local)
+{
+    const struct tide_drive_identity *identity = &local_at(claim, local)->identity;
+    uint32_t owner = 0;
+    if (!tide_map_get(&claim->base_of_row, local_at(claim, local)->row, &owner) || owner == base ||
+        claim->planner->local_of_base[owner] != TIDE_PLAN_NONE ||
+        base_at(claim, owner)->kind != base_at(claim, base)->kind)
+        return false;
+    return same_identity(identity, &base_at(claim, owner)->identity) ||
+           !same_identity(identity, &base_at(claim, base)->identity);
+}
+
 /* The free row at the item's own path, or NONE.  An entry that stepped aside counts as being where it was,
  * beside the one that has its name by now: then the identity says which of them is the item. */
 static uint32_t own_path(const struct claim *claim, uint32_t base)
@@ -84,7 +98,7 @@ static uint32_t own_path(const struct claim *claim, uint32_t base)
     for (; at != TIDE_INDEX_END; at = tide_index_next(&claim->paths, at)) {
         if (local_at(claim, at)->parent != parent ||
             !tide_text_equal(local_at(claim, at)->name, row->local_name) ||
-            !is_free(claim, base, at))
+            !is_free(claim, base, at) || is_anothers(claim, base, at))
             continue;
         if (same_identity(&local_at(claim, at)->identity, &row->identity))
             return at;
@@ -226,10 +240,13 @@ static tide_status index_rows(struct claim *claim)
         if (!ok)
             return tide_plan_no_memory(planner);
     }
-    for (uint32_t i = 0; i < planner->trees->bases_count; i++)
+    for (uint32_t i = 0; i < planner->trees->bases_count; i++) {
+        const uint64_t row = base_at(claim, i)->row;
         if (!tide_index_add(&claim->old_inodes, inode_hash(&base_at(claim, i)->identity), i) ||
-            !tide_map_put(&claim->base_of_item, base_at(claim, i)->item, i))
+            !tide_map_put(&claim->base_of_item, base_at(claim, i)->item, i) ||
+            (row != 0 && !tide_map_put(&claim->base_of_row, row, i)))
             return tide_plan_no_memory(planner);
+    }
     return TIDE_OK;
 }
 
@@ -294,6 +311,7 @@ tide_status tide_plan_claim(struct tide_planner *planner)
     tide_index_init(&claim.strongs, planner->mem);
     tide_index_init(&claim.children, planner->mem);
     tide_map_init(&claim.base_of_item, planner->mem);
+    tide_map_init(&claim.base_of_row, planner->mem);
     planner->local_of_base = tide_mem_array(planner->mem, bases + 1, 4);
     planner->base_of_local = tide_mem_array(planner->mem, locals + 1, 4);
     planner->doubtful = tide_mem_array(planner->mem, bases + 1, sizeof *planner->doubtful);
@@ -310,6 +328,7 @@ tide_status tide_plan_claim(struct tide_planner *planner)
     }
     tide_mem_free(planner->mem, parents, (bases + 1) * 4);
     tide_mem_free(planner->mem, claim.order, (bases + 1) * 4);
+    tide_map_done(&claim.base_of_row);
     tide_map_done(&claim.base_of_item);
     tide_index_done(&claim.strongs);
     tide_index_done(&claim.children);

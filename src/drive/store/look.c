@@ -360,17 +360,16 @@ tide_status tide_drive_is_file_known(tide_rows db, const struct tide_drive_ident
 tide_status tide_drive_is_other_item(tide_rows db, const struct tide_drive_identity *identity,
                                      uint64_t item, bool *other_out, tide_error *err)
 {
-    uint64_t own = 0, others = 0;
-    TIDE_TRY(tide_rows_number(db, TIDE_DRIVE_ROWS, &own, err,
-                              "SELECT count(*) FROM drive_@_base WHERE inode = ?1 AND dev = ?2"
-                              " AND birth_ns = ?3 AND item = ?4",
-                              identity->inode, identity->dev, identity->birth_ns, item));
-    TIDE_TRY(tide_rows_number(db, TIDE_DRIVE_ROWS, &others, err,
-                              "SELECT count(*) FROM drive_@_base WHERE inode = ?1 AND dev = ?2"
-                              " AND birth_ns = ?3 AND item <> ?4",
-                              identity->inode, identity->dev, identity->birth_ns, item));
-    *other_out = own == 0 && others > 0;
-    return TIDE_OK;
+    uint64_t owner = 0;
+    const tide_status rc = tide_rows_number(
+        db, TIDE_DRIVE_ROWS, &owner, err,
+        "SELECT item FROM drive_@_base WHERE (inode = ?1 AND dev = ?2 AND birth_ns = ?3) OR"
+        " row IN (SELECT row FROM drive_@_local WHERE inode = ?1 AND dev = ?2 AND birth_ns = ?3"
+        " AND state <> 4) ORDER BY inode = ?1 AND dev = ?2 AND birth_ns = ?3 DESC, row > 0 DESC,"
+        " item = ?4 DESC LIMIT 1",
+        identity->inode, identity->dev, identity->birth_ns, item);
+    *other_out = rc == TIDE_OK && owner != item;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
 tide_status tide_drive_displaced_put(tide_rows db, const struct tide_drive_content *content,

@@ -117,7 +117,8 @@ tide_status tide_drive_base_of_inode(tide_rows db, uint64_t dev, uint64_t inode,
 /* Whether it is a file of a row, or of a baseline. */
 tide_status tide_drive_is_file_known(tide_rows db, const struct tide_drive_identity *identity,
                                      bool *known_out, tide_error *err);
-/* Whether it is the file or folder of another item's baseline, and not of this one's. */
+/* Whether it is the file or folder of another item, and not of this one: by its identity in a baseline, else
+ * by the row that a scan found it at.  An item that lost its row to another one has no claim to what that has. */
 tide_status tide_drive_is_other_item(tide_rows db, const struct tide_drive_identity *identity,
                                      uint64_t item, bool *other_out, tide_error *err);
 /* A download replaced this content: a leftover that has it is no loss.  With the download's commit. */

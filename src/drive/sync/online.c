@@ -77,12 +77,16 @@ tide_status tide_drive_do_move_remote(struct tide_drive_task *task, tide_error *
 
 /* ---- deletions ---- */
 
-/* Something has the name: the item is gone only if that is another one, which was moved there. */
+/* Something has the name: the item is gone only if that is another one, which was moved there, or of the other
+ * kind, which no item ever becomes (D17). */
 static tide_status check_other(const struct tide_drive_task *task, const struct tide_entry *entry,
                                tide_error *err)
 {
     const struct tide_drive_identity identity = {entry->dev, entry->inode, entry->birth_ns};
     bool other = false;
+    if (task->base.kind == TIDE_DRIVE_FILE ? entry->kind == TIDE_ENTRY_FOLDER
+                                           : entry->kind == TIDE_ENTRY_FILE)
+        return TIDE_OK;
     TIDE_TRY(tide_drive_is_other_item(task->db, &identity, task->order.item, &other, err));
     return other ? TIDE_OK : tide_error_set(err, TIDE_SUPERSEDED, "the item is here again");
 }

@@ -97,15 +97,15 @@ static uint64_t base_item(const struct tide_drive_order *order)
 }
 
 /* An earlier action of the same plan may have paired the two already.  What has no item yet overwrites
- * nothing. */
+ * nothing, but must not get a second one: an action of an earlier plan may have made the first, which a
+ * user deleted online since. */
 tide_status tide_drive_order_pairs(tide_rows db, const struct tide_drive_order *order,
                                    bool *same_out, tide_error *err)
 {
     uint64_t row = 0, item = 0;
-    *same_out = true;
-    if (order->item == 0)
-        return TIDE_OK;
-    tide_status rc = tide_drive_row_of_item(db, base_item(order), &row, err);
+    tide_status rc = TIDE_OK;
+    if (order->item != 0)
+        rc = tide_drive_row_of_item(db, base_item(order), &row, err);
     if (rc == TIDE_NOT_FOUND) /* it may have its new id already */
         rc = tide_drive_row_of_item(db, order->item, &row, err);
     if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)

@@ -289,6 +289,8 @@ static const struct tide_purpose purposes[] = {
      "good"},
     {"delete", "https://mail.google.com/",
      "to read, change and put back mail, and to delete it for good"},
+    {"assistant", "https://www.googleapis.com/auth/gmail.modify",
+     "to read mail, change its labels, write drafts and send replies; not to delete mail for good"},
     {"alerts", SCOPE_READ " " SCOPE_SEND,
      "to read mail, and to send mail (to yourself, about alerts)"},
     {NULL, NULL, NULL},

@@ -22,7 +22,10 @@ struct tide_api {
     const struct tide_provider_net *provider;
     tide_tokens *tokens;
     tide_text bearer;
+    const char *token_header; /* NULL: none is sent */
+    bool token_alone;
     tide_world *world;
+    uint32_t patience_ms;
     bool compress;
     char endpoint[ENDPOINT_BYTES_MAX + 1];
     /* Atomic (API1).  doubt_ms: when a token was refused, if none was accepted since; 0: none.
@@ -55,7 +58,7 @@ static size_t endpoint_bytes(const char *endpoint)
 tide_status tide_api_open(const struct tide_api_options *options, tide_mem *mem, tide_api **api_out,
                           tide_error *err)
 {
-    TIDE_ASSERT(options->tokens != NULL || options->bearer.bytes > 0);
+    TIDE_ASSERT((options->tokens == NULL && options->bearer.bytes == 0) == options->no_token);
     const struct tide_provider_net *provider = options->provider;
     const char *endpoint = options->endpoint == NULL ? provider->url : options->endpoint;
     const size_t bytes = endpoint_bytes(endpoint);
@@ -71,7 +74,11 @@ tide_status tide_api_open(const struct tide_api_options *options, tide_mem *mem,
     api->provider = provider;
     api->tokens = options->tokens;
     api->bearer = options->bearer;
+    api->token_alone = options->token_header != NULL;
+    if (!options->no_token)
+        api->token_header = api->token_alone ? options->token_header : "Authorization";
     api->world = options->world;
+    api->patience_ms = options->patience_ms;
     api->compress = is_https(endpoint);
     memcpy(api->endpoint, endpoint, bytes);
     *api_out = api;
@@ -168,8 +175,8 @@ static size_t headers_of(const struct sending *sending, struct tide_header heade
     const struct tide_api_call *call = sending->call;
     const char *agent = sending->api->provider->agent;
     size_t count = 0;
-    if (call->url == NULL) /* API4 */
-        headers[count++] = (struct tide_header){TIDE_TEXT("Authorization"),
+    if (call->url == NULL && sending->api->token_header != NULL) /* API4 */
+        headers[count++] = (struct tide_header){tide_text_of(sending->api->token_header),
                                                 tide_buf_text(&sending->authorization)};
     /* Google compresses only if User-Agent contains "gzip" too.  Without an Accept-Encoding
      * here, the world requests compression and decodes it.  What comes from a URL of its own is
@@ -190,15 +197,34 @@ static size_t headers_of(const struct sending *sending, struct tide_header heade
     return count;
 }
 
+bool tide_api_wait(tide_job *job, tide_status rc, uint32_t patience_ms)
+{
+    enum { STEP_MS = 100 };
+    const uint64_t now_ms = tide_job_now_ms(job);
+    const uint64_t at_ms = tide_job_again_at_ms(job);
+    if (rc != TIDE_AGAIN || at_ms > now_ms + patience_ms)
+        return false;
+    tide_job_beat(job, 0);
+    /* In steps: a command may end the account's pause, or halt it. */
+    const bool soon = at_ms > now_ms && at_ms - now_ms < STEP_MS;
+    return tide_job_sleep(job, soon ? at_ms - now_ms : STEP_MS) == TIDE_OK;
+}
+
 static tide_status send_request(struct sending *sending, const struct tide_request *request,
                                 tide_error *err)
 {
     const struct tide_api_call *call = sending->call;
     const struct tide_api_method *method = &sending->api->provider->methods[call->method];
-    if (sending->job != NULL)
-        return tide_job_call_judged(sending->job, call->parts > 0 ? call->units : method->units,
-                                    call->parts > 0 ? call->parts : 1, call->method, judge, sending,
-                                    request, sending->response, err);
+    if (sending->job != NULL) {
+        tide_status rc;
+        do /* API6: nothing was sent yet */
+            rc = tide_job_call_judged(sending->job, call->parts > 0 ? call->units : method->units,
+                                      call->parts > 0 ? call->parts : 1, call->method, judge,
+                                      sending, request, sending->response, err);
+        while (sending->api->patience_ms > 0 &&
+               tide_api_wait(sending->job, rc, sending->api->patience_ms));
+        return rc;
+    }
     uint64_t wait_ms = 0;
     TIDE_TRY(tide_world_call(sending->api->world, request, sending->response, call->cancel, err));
     return judge(sending, sending->response, &wait_ms, err);
@@ -252,6 +278,15 @@ static bool refused_first(struct sending *sending)
     return before == number && now_ms < since_ms + UNDER_WAY_MS_MAX;
 }
 
+/* API5: a key is refused until its user stores another, or the same one again.  The second try finds that
+ * one, or ends without a call, with the refusal and the command that stores a key. */
+static bool refused_key(struct sending *sending, const tide_error *err)
+{
+    tide_tokens_refused_for(sending->api->tokens, tide_buf_text(&sending->bearer),
+                            err == NULL ? "" : err->text);
+    return true;
+}
+
 static tide_status bearer_get(struct sending *sending, tide_error *err)
 {
     tide_api *api = sending->api;
@@ -268,7 +303,8 @@ static tide_status bearer_get(struct sending *sending, tide_error *err)
         rc = tide_buf_add(&sending->bearer, api->bearer.data, api->bearer.bytes);
     }
     if (rc == TIDE_OK)
-        rc = tide_buf_print(&sending->authorization, "Bearer %s", tide_buf_cstr(&sending->bearer));
+        rc = tide_buf_print(&sending->authorization, "%s%s", api->token_alone ? "" : "Bearer ",
+                            tide_buf_cstr(&sending->bearer));
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a token");
 }
 
@@ -282,7 +318,7 @@ static tide_status call_once(struct sending *sending, bool *again_out, tide_erro
         call->rewind(call->source_arg);
     if (call->restart != NULL)
         call->restart(call->sink_arg);
-    if (call->url == NULL)
+    if (call->url == NULL && api->token_header != NULL)
         TIDE_TRY(bearer_get(sending, err));
     sending->response->http = 0; /* of this try: a charge that fails leaves it */
     tide_status rc = send_signed(sending, err);
@@ -290,7 +326,8 @@ static tide_status call_once(struct sending *sending, bool *again_out, tide_erro
     if (call->url != NULL)
         return rc; /* API4 */
     if (rc == TIDE_AUTH && http != 0)
-        *again_out = api->tokens != NULL && refused_first(sending);
+        *again_out = api->tokens != NULL &&
+                     (api->provider->keys ? refused_key(sending, err) : refused_first(sending));
     else if (http != 401 && http != 0 && http < 500)
         __atomic_store_n(&api->doubt_ms, 0, __ATOMIC_RELEASE);
     return rc;

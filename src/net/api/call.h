@@ -17,6 +17,11 @@
  *         byte, and a sink never has the bytes of two answers.
  *   API4  a URL that is signed by itself gets no token, no error or log shows it, and its answers
  *         say nothing about the account's token.
+ *   API5  nothing is sent with a key that was refused (struct tide_provider_net, `keys`), until a key
+ *         is stored again; each call tells the refusal and the command.
+ *   API6  a call that has to wait for units at most `patience_ms` waits inside, with beats.  A handler
+ *         of several calls needs that: one that starts over each time spends on its first call what
+ *         its last one waited for.  Beyond, and with a patience of 0, it is TIDE_AGAIN.
  */
 #ifndef TIDE_NET_API_CALL_H
 #define TIDE_NET_API_CALL_H
@@ -39,7 +44,10 @@ struct tide_provider_net {
     const char *url;       /* scheme and host */
     tide_judge *judge;     /* of an answer, and of each part of a batch */
     tide_judge *url_judge; /* of an answer of a URL that is signed by itself; NULL: `judge` */
-    const char *agent;     /* User-Agent that its operator asks for; NULL: ours */
+    /* Its tokens are keys that users enter (tide_oauth_key()): nothing is sent with one that was refused,
+     * and the refusal stays the reason, until a key is stored again. */
+    bool keys;
+    const char *agent; /* User-Agent that its operator asks for; NULL: ours */
     const struct tide_api_method *methods;
     uint32_t methods_count;
 };
@@ -51,7 +59,11 @@ struct tide_api_options {
     const char *endpoint; /* SCHEME://HOST[:PORT], with or without a slash; NULL: the provider's */
     tide_tokens *tokens;  /* borrowed; NULL: `bearer` */
     tide_text bearer;     /* borrowed: of a sign-in that is not stored yet */
+    bool no_token;        /* the server wants none: neither of the two */
+    /* The header that has the token, alone; borrowed.  NULL: Authorization, after "Bearer". */
+    const char *token_header;
     tide_world *world;    /* for calls without a job; else NULL */
+    uint32_t patience_ms; /* API6 */
 };
 /* TIDE_INVALID: the endpoint is not such an address. */
 tide_status tide_api_open(const struct tide_api_options *options, tide_mem *mem, tide_api **api_out,
@@ -59,6 +71,10 @@ tide_status tide_api_open(const struct tide_api_options *options, tide_mem *mem,
 void tide_api_close(tide_api *api); /* NULL is fine */
 const struct tide_provider_net *tide_api_provider(const tide_api *api);
 tide_mem *tide_api_mem(const tide_api *api);
+
+/* Whether to make a call again that ended with `rc`: it was TIDE_AGAIN, its units come within
+ * `patience_ms`, and a part of that time was slept now. */
+bool tide_api_wait(tide_job *job, tide_status rc, uint32_t patience_ms);
 
 /* The path of a link that the server named, for a call of its own.  TIDE_SERVER: the link is not at
  * the endpoint's origin, so that no token may go there.  Borrowed from the link. */

@@ -140,6 +140,14 @@ static tide_status between(struct tide_api_list *self, char byte, bool *taken_ou
 
 /* ---- the rest ---- */
 
+static tide_status rest_add(struct tide_api_list *self, char byte)
+{
+    const tide_status rc = tide_buf_add(&self->rest, &byte, 1);
+    if (rc == TIDE_NO_MEMORY)
+        return fail(self, rc, "no memory for an answer");
+    return rc == TIDE_OK ? rc : fail(self, TIDE_SERVER, "the answer is too long");
+}
+
 /* A byte within a string outside of the list: keys are remembered. */
 static void string_byte(struct tide_api_list *self, char byte)
 {
@@ -165,16 +173,13 @@ static tide_status list_begin(struct tide_api_list *self)
     self->in_list = true;
     self->want_comma = false;
     self->comma = false;
-    return tide_buf_add(&self->rest, "]", 1) == TIDE_OK
-               ? TIDE_OK
-               : fail(self, TIDE_SERVER, "the answer is too long");
+    return rest_add(self, ']');
 }
 
 /* One byte outside of the list: copied, and examined for the list's name. */
 static tide_status rest_byte(struct tide_api_list *self, char byte)
 {
-    if (tide_buf_add(&self->rest, &byte, 1) != TIDE_OK)
-        return fail(self, TIDE_SERVER, "the answer is too long");
+    TIDE_TRY(rest_add(self, byte));
     if (self->in_string) {
         string_byte(self, byte);
         return TIDE_OK;

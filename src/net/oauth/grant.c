@@ -175,13 +175,13 @@ bool tide_grant_same(const struct tide_grant *a, const struct tide_grant *b)
            same(&a->refresh_token, &b->refresh_token) && same(&a->private_key, &b->private_key) &&
            same(&a->user, &b->user) && same(&a->scopes, &b->scopes) &&
            same(&a->token_url, &b->token_url) &&
-           (a->type != TIDE_GRANT_FIXED || same(&a->access_token, &b->access_token));
+           (a->type != TIDE_GRANT_FIXED ||
+            (same(&a->access_token, &b->access_token) && same(&a->key_id, &b->key_id)));
 }
 
-tide_status tide_oauth_fixed(const char *bearer, tide_buf *grant_out, tide_error *err)
+static tide_status fixed(const char *bearer, const char *entered, tide_buf *grant_out,
+                         tide_error *err)
 {
-    if (!tide_oauth_is_token(tide_text_of(bearer)))
-        return tide_error_set(err, TIDE_INVALID, "this is not a bearer token");
     struct tide_mem_wiping wiping;
     tide_mem_wiping_init(&wiping, grant_out->mem);
     struct tide_grant grant;
@@ -189,9 +189,27 @@ tide_status tide_oauth_fixed(const char *bearer, tide_buf *grant_out, tide_error
     grant.type = TIDE_GRANT_FIXED;
     tide_status rc = tide_buf_set(&grant.access_token, tide_text_of(bearer));
     if (rc == TIDE_OK)
+        rc = tide_buf_set(&grant.key_id, tide_text_of(entered));
+    if (rc == TIDE_OK)
         rc = tide_grant_write(&grant, grant_out, err);
     else
         (void)tide_error_set(err, rc, "no memory for a sign-in");
     tide_grant_done(&grant);
     return rc;
+}
+
+tide_status tide_oauth_fixed(const char *bearer, tide_buf *grant_out, tide_error *err)
+{
+    if (!tide_oauth_is_token(tide_text_of(bearer)))
+        return tide_error_set(err, TIDE_INVALID, "this is not a bearer token");
+    return fixed(bearer, "", grant_out, err);
+}
+
+tide_status tide_oauth_key(const char *key, const char *entered, tide_buf *grant_out,
+                           tide_error *err)
+{
+    if (!tide_oauth_is_token(tide_text_of(key)))
+        return tide_error_set(err, TIDE_INVALID,
+                              "this is not a key: it has characters that no key has, or none");
+    return fixed(key, entered, grant_out, err);
 }

@@ -51,8 +51,10 @@ struct tide_oauth_provider {
     /* A segment of its addresses that "tenant" of a client file replaces: "common"; NULL: none. */
     const char *tenant;
     bool service_accounts; /* tide_oauth_service_account() */
-    bool client_secret;    /* false: its clients are public and must not send a secret */
-    bool refresh_scopes;   /* a refresh must name the scopes again */
+    bool
+        keys; /* users enter a key (tide_oauth_key()): nothing is signed in, refreshed or revoked */
+    bool client_secret;  /* false: its clients are public and must not send a secret */
+    bool refresh_scopes; /* a refresh must name the scopes again */
     /* Codes of its own beside those of the RFCs; ends with a NULL code.  Any code that is not
      * listed needs the user: TIDE_AUTH.  NULL: none. */
     const struct tide_oauth_error *errors;
@@ -141,6 +143,11 @@ tide_status tide_oauth_service_account(tide_text key_json, const char *user, con
 /* Makes a grant of one fixed bearer token, for emulators of any provider. */
 tide_status tide_oauth_fixed(const char *bearer, tide_buf *grant_out, tide_error *err);
 
+/* Makes a grant of a key that the user got from the provider.  `entered` tells two entries of the same
+ * key apart: entering it again ends a refusal. */
+tide_status tide_oauth_key(const char *key, const char *entered, tide_buf *grant_out,
+                           tide_error *err);
+
 /* Gets an access token of a grant that is not stored yet, to test it.  Nothing is written.
  * TIDE_AUTH: the provider refuses it. */
 tide_status tide_oauth_try(const struct tide_oauth_provider *provider, tide_world *world,
@@ -175,6 +182,9 @@ tide_status tide_tokens_get(tide_tokens *tokens, const tide_cancel *cancel, tide
 bool tide_tokens_cover(tide_tokens *tokens, const char *scopes);
 /* The server refused this token with 401: the next get refreshes, once. */
 void tide_tokens_refused(tide_tokens *tokens, tide_text bearer);
+/* The same for a key that its user entered (tide_oauth_key()): every get ends in TIDE_AUTH with `why`,
+ * until a key is stored again. */
+void tide_tokens_refused_for(tide_tokens *tokens, tide_text bearer, const char *why);
 /* Revokes the grant at the provider and removes the secret; a grant that is already invalid is
  * fine.  On failure the secret stays.  *revoked_out: false if the grant is only forgotten here,
  * because it is a key or a fixed token, or because the provider cannot revoke. */

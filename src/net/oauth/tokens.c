@@ -13,6 +13,7 @@ enum {
     WAIT_SLICE_MS = 100,    /* how often a waiting caller checks its cancel token */
     SKEW_MS_MAX = 60000,    /* between our clock and the provider's */
     ACCOUNT_SHOWN_BYTES = 160,
+    WHY_BYTES = 201,
     COMMAND_SHOWN_BYTES = 240,
 };
 
@@ -28,10 +29,11 @@ struct tide_tokens {
 
     tide_lock *lock; /* guards what follows */
     tide_cond *changed;
-    bool busy;    /* a thread refreshes or revokes (OAU2) */
-    bool refused; /* the server refused this access token */
-    bool ended;   /* the provider no longer accepts this sign-in (OAU3) */
-    bool unsaved; /* the grant in memory is newer than the stored one (OAU1) */
+    bool busy;           /* a thread refreshes or revokes (OAU2) */
+    bool refused;        /* the server refused this access token */
+    bool ended;          /* the provider no longer accepts this sign-in (OAU3) */
+    bool unsaved;        /* the grant in memory is newer than the stored one (OAU1) */
+    char why[WHY_BYTES]; /* a key was refused; "": none was */
     struct tide_grant grant;
     uint64_t good_until_ms;  /* of the access token, on our clock, minus the margin */
     uint64_t attempts;       /* refreshes that have ended */
@@ -321,13 +323,16 @@ static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct 
     const bool same = tide_grant_same(&self->grant, &next->grant);
     if (is_news(self, next))
         return TIDE_OK;
+    const bool key = next->grant.type == TIDE_GRANT_FIXED;
     if (self->ended && same) {
         next->ended = true; /* OAU3: not retried; the stored sign-in is the refused one */
-        return needs_sign_in(self, "the sign-in is no longer valid", err);
+        return needs_sign_in(
+            self, key && self->why[0] != '\0' ? self->why : "the sign-in is no longer valid", err);
     }
-    if (next->grant.type == TIDE_GRANT_FIXED) {
+    if (key) {
         next->ended = true;
-        return needs_sign_in(self, "the fixed token is no longer accepted", err);
+        return needs_sign_in(
+            self, self->why[0] != '\0' ? self->why : "the fixed token is no longer accepted", err);
     }
     tide_status rc = ask_provider(self, cancel, next, err);
     if (rc == TIDE_AUTH && next->ended && replaced(self, next)) {
@@ -482,6 +487,19 @@ void tide_tokens_refused(tide_tokens *self, tide_text bearer)
     /* A token that was replaced meanwhile is ignored. */
     if (tide_text_equal(bearer, tide_buf_text(&self->grant.access_token)))
         self->refused = true;
+    tide_lock_drop(self->world, self->lock);
+}
+
+void tide_tokens_refused_for(tide_tokens *self, tide_text bearer, const char *why)
+{
+    tide_lock_take(self->world, self->lock);
+    /* While another thread reads the stored key, it may read `why`, too. */
+    if (!self->busy && tide_text_equal(bearer, tide_buf_text(&self->grant.access_token))) {
+        const tide_text shown = tide_utf8_cut(tide_text_of(why), sizeof self->why - 1);
+        (void)snprintf(self->why, sizeof self->why, "%.*s", (int)shown.bytes,
+                       shown.bytes == 0 ? "" : shown.data);
+        self->refused = true;
+    }
     tide_lock_drop(self->world, self->lock);
 }
 

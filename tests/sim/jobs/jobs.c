@@ -2,17 +2,20 @@
 
 #include "ledger/rows.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LIVES = 16, ACTS_MAX = 8, CALM_SYNCS = 10 };
+enum { LIVES = 16, ACTS_MAX = 8, CALM_SYNCS = 10, FOLDERS = 3, MANY_EVERY = 6, MANY_AT = 5 };
 
 const char *const jobs_fault_names[JFAULTS] = {
-    "F1",           "F2",       "F3",          "F4",  "F5",        "F6",          "F8",
-    "F9",           "F10",      "F12",         "F16", "F17",       "F18",         "F19",
-    "F20",          "F22",      "F25",         "F26", "F27 apply", "F27 upload",  "F28 reordered",
-    "F28 repeated", "F29",      "F30",         "F31", "F32",       "F34 address", "F34 range",
-    "F35",          "F37 hash", "F37 malware", "F38", "F39",
+    "F1",           "F2",        "F3",  "F4",        "F5",          "F6",
+    "F8",           "F9",        "F10", "F12",       "F13",         "F14",
+    "F16",          "F17",       "F18", "F19",       "F20",         "F22",
+    "F24",          "F25",       "F26", "F27 apply", "F27 upload",  "F28 reordered",
+    "F28 repeated", "F29",       "F30", "F31",       "F32",         "F33",
+    "F34 address",  "F34 range", "F35", "F37 hash",  "F37 malware", "F38",
+    "F39",          "F40",
 };
 const char *const jobs_plant_names[JPLANTS] = {"none",        "delete-ungated", "token-sent",
                                                "part-placed", "left-over",      "part-named"};
@@ -50,6 +53,13 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
         stage->session_new = true;
     if (put)
         stage->last_sent = answer->http == 200 || answer->http == 201;
+    if (put && stage->last_sent && !stage->calm && tide_rng_below(&stage->rng, 10) == 0) {
+        char name[64] = "";
+        const char *at = memmem(answer->body.data, answer->body.bytes, "\"name\":\"", 8);
+        if (at != NULL)
+            (void)sscanf(at + 8, "%63[^\"]", name);
+        jobs_rewrite(stage, name);
+    }
     if (file)
         f->got_bytes += answer->body.bytes;
 }
@@ -80,10 +90,128 @@ static void hide_marker(struct jobs_stage *stage, bool hide)
     assert_int_equal(hide ? rename(marker, hidden) : rename(hidden, marker), 0);
 }
 
+/* Whether the drive knows files in the folder; else it is one like any other. */
+static bool is_known(struct jobs_stage *stage, const char *folder)
+{
+    struct fixture *f = stage->f;
+    stage->calm = true;
+    tide_sim_crash_after(f->sim, 0, TIDE_SIM_CRASH_KILL);
+    OK(life_begin(f));
+    const bool known =
+        rows_of(f,
+                textf("SELECT count(*) FROM drive_@_local AS l JOIN drive_@_local AS d ON d.row ="
+                      " l.parent WHERE d.parent = 1 AND d.state = 1 AND l.state = 1 AND d.name ="
+                      " CAST('%s' AS BLOB)",
+                      folder)) > 0;
+    life_end(f);
+    stage->calm = false;
+    return known;
+}
+
+/* A disk that was mounted at a folder is away: another folder, an empty one, is at its place. */
+static void unmount_nested(struct jobs_stage *stage, char folder[64])
+{
+    (void)snprintf(folder, 64, "d%d", (int)tide_rng_below(&stage->rng, FOLDERS));
+    if (tide_rng_below(&stage->rng, 8) != 0 || !is_here(stage->f, folder) ||
+        !is_known(stage, folder)) {
+        folder[0] = '\0';
+        return;
+    }
+    stage->totals.faults[J13_NESTED_GONE]++;
+    char *mounted = strdup(textf("%s/%s", stage->f->root, folder));
+    assert_int_equal(rename(mounted, textf("%s/nested", stage->f->dir)), 0);
+    assert_int_equal(mkdir(mounted, 0700), 0);
+    free(mounted);
+}
+
+static void mount_nested(struct jobs_stage *stage, const char *folder)
+{
+    if (folder[0] == '\0')
+        return;
+    char *mounted = strdup(textf("%s/%s", stage->f->root, folder));
+    if (rmdir(mounted) != 0 && errno != ENOENT)
+        tide_sim_fail(stage->f->sim, "DJO13: something is in %s, which is no longer mounted",
+                      folder);
+    assert_int_equal(rename(textf("%s/nested", stage->f->dir), mounted), 0);
+    free(mounted);
+}
+
+static tide_status accept(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct fixture *f = arg;
+    const tide_rows db = tide_drives_rows(tide_transaction_rows(transaction), f->row.number);
+    uint64_t fingerprint = 0;
+    TIDE_TRY(tide_drive_deletions_fingerprint(db, &fingerprint, err));
+    return tide_drive_deletions_accept(db, fingerprint, tide_world_now_unix_ms(f->world), err);
+}
+
+/* One process without troubles, which syncs. */
+static void calm_life(struct jobs_stage *stage, tide_transact_fn *then)
+{
+    struct fixture *f = stage->f;
+    stage->calm = true;
+    no_faults(f);
+    tide_sim_crash_after(f->sim, 0, TIDE_SIM_CRASH_KILL);
+    OK(life_begin(f));
+    if (then != NULL)
+        OK(tide_transact(f->engine, then, f, &f->err));
+    else
+        (void)try_sync(f, false);
+    life_end(f);
+    stage->calm = false;
+}
+
+/* F40: many files are deleted at once, in one seed of six, because they cost many calls.  The deletions wait
+ * over crashes and restarts, until a user agrees to them. */
+static void delete_many(struct jobs_stage *stage)
+{
+    struct fixture *f = stage->f;
+    if (stage->seed % MANY_EVERY != 0)
+        return;
+    if (stage->many == MANY_NONE && stage->totals.lives == MANY_AT) {
+        jobs_many_make(stage);
+        calm_life(stage, NULL);
+        calm_life(stage, NULL);
+        if (jobs_many_there(stage, false) != JOBS_MANY)
+            return;
+        stage->many = MANY_DELETED;
+        stage->many_online = tide_rng_below(&stage->rng, 2) == 0;
+        jobs_many_delete(stage, stage->many_online);
+    } else if (stage->many == MANY_DELETED && stage->totals.lives == 2 * MANY_AT) {
+        pass(f, 60);
+        calm_life(stage, NULL);
+        pass(f, 60);
+        calm_life(stage, NULL);
+        if (jobs_many_there(stage, !stage->many_online) != JOBS_MANY)
+            tide_sim_fail(f->sim, "DJO5: deleted without consent");
+        calm_life(stage, accept);
+        stage->many = MANY_ACCEPTED;
+        stage->totals.faults[J40_MANY_DELETED]++;
+    }
+}
+
+static uint64_t now_unix_ms(tide_world *world)
+{
+    const struct jobs_stage *stage = jobs_now;
+    return stage->real_ops->now_unix_ms(world) - stage->clock_back_ms;
+}
+
+/* The clock of this machine is put back now and then; that of the server is not. */
+static void take_clock(struct jobs_stage *stage)
+{
+    static struct tide_world_ops ops;
+    stage->real_ops = stage->f->world->ops;
+    ops = *stage->real_ops;
+    ops.now_unix_ms = now_unix_ms;
+    stage->f->world->ops = &ops;
+}
+
 static void live(struct jobs_stage *stage)
 {
     struct fixture *f = stage->f;
+    char nested[64];
     stage->totals.lives++;
+    delete_many(stage);
     for (uint64_t acts = tide_rng_below(&stage->rng, ACTS_MAX); acts > 0; acts--)
         jobs_act(stage);
     jobs_trouble(stage);
@@ -92,6 +220,9 @@ static void live(struct jobs_stage *stage)
     const bool unmounted = jobs_happens(stage, J12_UNMOUNTED, 12);
     if (unmounted)
         hide_marker(stage, true);
+    unmount_nested(stage, nested);
+    if (jobs_happens(stage, J24_CLOCK_BACK, 12))
+        stage->clock_back_ms = 1000 * tide_rng_below(&stage->rng, 7200);
     const uint64_t before = tide_sim_stats(f->sim).crashes;
     const bool dies = tide_rng_below(&stage->rng, 5) != 0;
     const uint64_t steps = tide_rng_below(&stage->rng, 3) == 0 ? 4000 : 1200;
@@ -103,6 +234,8 @@ static void live(struct jobs_stage *stage)
         note_crash(stage);
     life_end(f);
     tide_sim_reboot(f->sim);
+    stage->clock_back_ms = 0;
+    mount_nested(stage, nested);
     if (unmounted)
         hide_marker(stage, false);
     pass(f, tide_rng_below(&stage->rng, 400));
@@ -172,6 +305,8 @@ static void rest(struct jobs_stage *stage)
         tide_sim_fail(f->sim, "a calm life does not begin: %s", f->err.text);
     for (int i = 0; i < CALM_SYNCS && (i < 3 || !are_equal(f)); i++) {
         (void)try_sync(f, i == 1); /* lost tombstones are found */
+        if (rows_of(f, "SELECT count(*) FROM drive_@_deletion") > 0)
+            accept_deletions(f);
         pass(f, 3700);
     }
     if (!are_equal(f)) {
@@ -202,6 +337,7 @@ void jobs_run(uint64_t seed, enum jobs_plant plant, struct jobs_totals *totals_o
     stage->calm = true;
     jobs_now = stage;
     stage->f = begin_with(seed, &options, provide);
+    take_clock(stage);
     stage->calm = false;
     for (int life = 0; life < LIVES; life++)
         live(stage);

@@ -120,6 +120,14 @@ WRAP(tide_status, tide_folder_write, int dir, tide_text name, uint64_t offset, t
     return __real_tide_folder_write(dir, name, offset, bytes, err);
 }
 
+WRAP(tide_status, tide_folder_list, int dir, bool (*visit)(tide_text name, void *arg), void *arg,
+     tide_error *err)
+{
+    if (!jobs_now->calm && jobs_happens(jobs_now, J14_NO_PERMISSION, 80))
+        return tide_error_set(err, TIDE_IO, "Permission denied");
+    return __real_tide_folder_list(dir, visit, arg, err);
+}
+
 WRAP(tide_status, tide_folder_place, int dir, tide_text partial, tide_text name, uint64_t mtime_s,
      const struct tide_entry *expected, tide_error *err)
 {

@@ -124,6 +124,58 @@ static void move(struct jobs_stage *stage, bool there, const char *from, const c
         move_here(stage->f, from, to);
 }
 
+void jobs_rewrite(struct jobs_stage *stage, const char *name)
+{
+    unsigned at = 0;
+    if (sscanf(name, "p%u.txt", &at) != 1)
+        return;
+    char path[64];
+    (void)snprintf(path, sizeof path, "d%u/p%u.txt", at % FOLDERS, at);
+    if (!has(stage, true, path))
+        return;
+    put(stage, true, path);
+    stage->totals.faults[J33_LATE_REWRITE]++;
+}
+
+/* ---- many files, which go all at once (F40) ---- */
+
+static void many_path(unsigned at, char path[64])
+{
+    (void)snprintf(path, 64, "many/m%u.txt", at);
+}
+
+unsigned jobs_many_there(struct jobs_stage *stage, bool there)
+{
+    char *tree = tree_of(stage, there);
+    unsigned count = 0;
+    for (const char *at = tree; (at = strstr(at, " many/m")) != NULL; at++)
+        count++;
+    free(tree);
+    return count;
+}
+
+void jobs_many_make(struct jobs_stage *stage)
+{
+    char path[64];
+    for (unsigned i = 0; i < JOBS_MANY; i++) {
+        many_path(i, path);
+        put(stage, true, path);
+    }
+}
+
+void jobs_many_delete(struct jobs_stage *stage, bool there)
+{
+    char path[64];
+    for (unsigned i = 0; i < JOBS_MANY; i++) {
+        many_path(i, path);
+        (void)replaces(stage, there, path);
+        if (there)
+            online(stage->f, "delete", textf("{\"path\":\"%s\"}", path));
+        else
+            remove_here(stage->f, path);
+    }
+}
+
 static void act_on(struct jobs_stage *stage, bool there)
 {
     char path[64], to[64];

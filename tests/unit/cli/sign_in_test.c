@@ -1,6 +1,7 @@
 /* sign_in_test.c - the dialog of signing in, with a provider that has device codes and cannot
  * revoke (M16).  The provider is simulated; the signal is a real one. */
 #include "cli/commands/sign_in.h"
+#include "net/oauth/key.h"
 
 #include "sim.h"
 #include "support/ok.h"
@@ -20,7 +21,8 @@ static const struct tide_oauth_provider other = {
 
 static const struct cli_flag flags[] = {{"bearer", "TOKEN", ""}, {"service-account", "FILE", ""},
                                         {"client", "FILE", ""},  {"endpoint", "URL", ""},
-                                        {"headless", NULL, ""},  {NULL, NULL, NULL}};
+                                        {"headless", NULL, ""},  {"key-file", "FILE", ""},
+                                        {"no-key", NULL, ""},    {NULL, NULL, NULL}};
 static const struct cli_command command = {.flags = flags};
 static const struct tide_purpose purpose = {"sync", "Files.Read", "to read files"};
 
@@ -196,5 +198,57 @@ TEST(a_sign_in_that_cannot_be_revoked_is_removed_with_a_warning)
     assert_non_null(strstr(text, "https://account.example/apps"));
     assert_int_equal(tide_secrets_remove(secrets, "other/ada", NULL), TIDE_NOT_FOUND);
     tide_secrets_close(secrets);
+    end(&stage);
+}
+
+/* ---- keys ---- */
+
+static tide_status enter_key(struct stage *stage)
+{
+    return cli_sign_in(&stage->cli, &tide_oauth_keys, "model", &purpose, &stage->grant);
+}
+
+TEST(a_key_comes_from_a_private_file)
+{
+    struct stage stage;
+    start(&stage, 0);
+    OK(tide_file_replace(stage.cli.world, "/key", TIDE_TEXT("key-1234567890 \r\n"), 0600, NULL));
+    flag(&stage, "key-file", "/key");
+    OK(enter_key(&stage));
+    assert_non_null(strstr(tide_buf_cstr(&stage.grant), "\"access_token\":\"key-1234567890\""));
+    /* The same key, entered again, is another entry: it ends a refusal. */
+    char first[200];
+    (void)snprintf(first, sizeof first, "%s", tide_buf_cstr(&stage.grant));
+    tide_buf_clear(&stage.grant);
+    OK(enter_key(&stage));
+    assert_string_not_equal(first, tide_buf_cstr(&stage.grant));
+    assert_int_equal(stage.requests, 0);
+    end(&stage);
+}
+
+TEST(a_key_that_is_none_is_refused)
+{
+    static const char *const texts[] = {"", "two words", "k\xc3\xa9y", "\n\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct stage stage;
+        start(&stage, 0);
+        OK(tide_file_replace(stage.cli.world, "/key", tide_text_of(texts[i]), 0600, NULL));
+        flag(&stage, "key-file", "/key");
+        assert_int_equal(enter_key(&stage), TIDE_INVALID);
+        assert_true(stage.cli.hint[0] != '\0');
+        assert_null(texts[i][0] == '\0' ? NULL : strstr(stage.cli.err.text, "words"));
+        end(&stage);
+    }
+}
+
+TEST(keys_and_sign_ins_are_not_mixed)
+{
+    struct stage stage;
+    start(&stage, 0);
+    flag(&stage, "no-key", "");
+    OK(enter_key(&stage));
+    flag(&stage, "key-file", "/key");
+    assert_int_equal(enter_key(&stage), TIDE_INVALID);
+    assert_int_equal(sign_in(&stage), TIDE_INVALID); /* of a provider that has none */
     end(&stage);
 }

@@ -688,6 +688,50 @@ TEST(a_stranger_at_the_path_of_an_item_is_not_taken_for_it)
     drive_world_free(world);
 }
 
+static struct tide_drive_base *base_of(struct drive_world *world, const char *name)
+{
+    for (size_t i = 0; i < world->trees.bases_count; i++)
+        if (tide_text_equal(world->bases[i].local_name, tide_text_of(name)))
+            return &world->bases[i];
+    return NULL;
+}
+
+/* Found by the simulation: a file got another item, and the first one, which is gone online, is not forgotten
+ * yet.  By its path, and even by its identity, the file is both; its row says which (D22). */
+TEST(a_file_is_the_item_that_has_its_row)
+{
+    for (int editor = 0; editor < 2; editor++) { /* that renames over it: another identity */
+        struct drive_world *world = synced(2, 1);
+        struct tide_drive_plan plan;
+        const uint64_t here = drive_child(&world->here, TIDE_DRIVE_ROOT, "d0")->id;
+        const uint64_t there = drive_child(&world->online, TIDE_DRIVE_ROOT, "d0")->id;
+        drive_delete(&world->here, drive_child(&world->here, here, "f0")->id);
+        drive_delete(&world->online, drive_child(&world->online, there, "f0")->id);
+        struct drive_item *file = drive_child(&world->here, here, "f1");
+        file->content = world->next_content++;
+        if (editor != 0)
+            file->birth = 12345;
+        (void)drive_rows(world);
+        struct tide_drive_base *first = base_of(world, "f0");
+        const struct tide_drive_base *second = base_of(world, "f1");
+        assert_true(first != NULL && second != NULL && first < second);
+        first->name = first->local_name = second->local_name;
+        first->identity = second->identity;
+        first->row = 0;
+        first->local_gone = true;
+        const struct tide_drive_plan_options options = drive_options(world);
+        OK(tide_drive_plan(&world->trees, &options, tide_mem_heap(), &plan, NULL));
+        assert_int_equal(plan.actions_count, 2);
+        for (size_t i = 0; i < 2; i++) {
+            const bool drops = plan.actions[i].verb == TIDE_DRIVE_DROP;
+            assert_true(drops || plan.actions[i].verb == TIDE_DRIVE_UP);
+            assert_int_equal(plan.actions[i].item, drops ? first->item : second->item);
+        }
+        tide_drive_plan_done(&plan);
+        drive_world_free(world);
+    }
+}
+
 /* Found by the simulation: a late echo of the feed put two folders into each other.  Nothing is done with
  * them and beneath them; the rest goes on. */
 TEST(folders_that_contain_each_other_online_are_left_alone)

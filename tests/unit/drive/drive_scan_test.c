@@ -11,6 +11,7 @@
 #include "support/ok.h"
 #include "support/temp_dir.h"
 #include "support/test.h"
+#include "support/wrap.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -38,6 +39,17 @@ static void put_file(struct fixture *f, const char *path, const char *text)
     assert_non_null(file);
     (void)fputs(text, file);
     (void)fclose(file);
+}
+
+/* Which list fails, as that of a folder without permission; 0: none.  (Root may list them all.) */
+static unsigned list_fails;
+
+WRAP(tide_status, tide_folder_list, int dir, bool (*visit)(tide_text name, void *arg), void *arg,
+     tide_error *err)
+{
+    if (list_fails > 0 && --list_fails == 0)
+        return tide_error_set(err, TIDE_IO, "Permission denied");
+    return __real_tide_folder_list(dir, visit, arg, err);
 }
 
 /* A connection that reads sees what is written; here both are one. */
@@ -315,6 +327,36 @@ TEST_ON(an_empty_folder_in_place_of_a_full_one_proves_nothing, struct fixture *f
     assert_int_equal(remove(textf("%s/d/new", f->root)), 0);
     OK(scan_now(f));
     assert_int_equal(count(f, "state = 4"), 2);
+}
+
+/* F13 and F14 at once: whether another folder at its place is empty could not be read. */
+TEST_ON(another_folder_that_cannot_be_read_proves_nothing, struct fixture *f, setup, teardown)
+{
+    static const tide_text folder = {"d", 1};
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    put_file(f, "d/x", "one");
+    OK(scan_now(f));
+    assert_int_equal(rename(textf("%s/d", f->root), textf("%s/away", f->dir)), 0);
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    for (int i = 0; i < 2;
+         i++) { /* found in the root, or named: the second list is the look inside */
+        list_fails = 2;
+        OK(scan_folders(f, &folder, (size_t)i));
+        assert_int_equal(list_fails, 0);
+        assert_int_equal(count(f, "state = 4"), 0);
+        assert_int_equal(f->skips[TIDE_DRIVE_SKIP_UNREADABLE], 1);
+        /* Its row is still that of the folder which is away: the next scan sees that this is another one. */
+        OK(scan_now(f));
+        assert_int_equal(count(f, "state = 4"), 0);
+        assert_int_equal(count(f, "state = 3"), 2);
+        assert_int_equal(f->skips[TIDE_DRIVE_SKIP_MOUNT], 1);
+        assert_int_equal(rmdir(textf("%s/d", f->root)), 0);
+        assert_int_equal(rename(textf("%s/away", f->dir), textf("%s/d", f->root)), 0);
+        OK(scan_now(f));
+        assert_int_equal(count(f, "state = 1"), 2);
+        assert_int_equal(rename(textf("%s/d", f->root), textf("%s/away", f->dir)), 0);
+        assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    }
 }
 
 /* A folder that is a file now, and one that is ignored now. */

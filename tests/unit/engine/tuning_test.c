@@ -110,6 +110,9 @@ static const struct field fields[] = {
     FIELD(engine, mail_push_topic),
     FIELD(engine, console_workers),
     FIELD(engine, console_batch),
+    FIELD(engine, chat_tokens_per_day),
+    FIELD(engine, chat_silence_ms),
+    FIELD(engine, chat_timeout_ms),
     FIELD(engine, drive_watch),
     FIELD(engine, drive_poll_ms),
     FIELD(engine, drive_rescan_ms),
@@ -320,6 +323,9 @@ static const struct effect {
     {"serve.webhook.keys", "https://example.org/certs", "engine.webhook.keys"},
     {"console.workers", "5", "engine.console_workers"},
     {"console.batch", "10", "engine.console_batch"},
+    {"chat.tokens_per_day", "5000", "engine.chat_tokens_per_day"},
+    {"chat.silence", "1m", "engine.chat_silence_ms"},
+    {"chat.timeout", "5m", "engine.chat_timeout_ms"},
     {"governor.project", "other", "engine.project"},
 };
 enum { EFFECTS = sizeof effects / sizeof effects[0] };
@@ -466,6 +472,19 @@ TEST(a_gmail_without_a_known_limit_is_asked_at_its_own_pace)
 }
 
 /* The pace below a limit is not that of a server without one. */
+/* A model that takes 2 s for an answer and had taken one for another is not overloaded (J19): calls at once
+ * would be cut, and mail wait for nothing. */
+TEST(a_model_may_take_its_time)
+{
+    tide_settings *settings = settings_with(NULL, NULL);
+    const struct tide_governor_profile chat =
+        tide_tuning_profile(settings, tide_provider_known("chat"));
+    assert_int_equal(chat.latency_max_ms, 120000);
+    assert_int_equal(tide_tuning_profile(settings, tide_provider_known("gmail")).latency_max_ms,
+                     1200);
+    tide_settings_free(settings);
+}
+
 TEST(a_limit_that_went_away_does_not_slow_the_next_start)
 {
     tide_governor *before = NULL, *after = NULL;

@@ -25,6 +25,14 @@ static const struct subject subjects[] = {
     {"delete one", play_delete, WITH_NOTHING, true, 1},
     {"delete", play_delete, WITH_NOTHING, false, 3},
     {"insert", play_insert, MAKES, false, 0},
+    {"thread_get", play_thread_get, WITH_JSON, false, 0},
+    {"thread_look", play_thread_look, WITH_JSON, false, 0},
+    {"thread_modify", play_thread_modify, WITH_NOTHING, false, 0},
+    {"trash", play_trash, WITH_NOTHING, true, 0},
+    {"draft_create", play_draft_create, MAKES, false, 0},
+    {"draft_get", play_draft_get, WITH_JSON, false, 0},
+    {"drafts_list", play_drafts_list, WITH_JSON, false, 0},
+    {"draft_delete", play_draft_delete, WITH_NOTHING, true, 0},
 };
 
 static const struct {
@@ -58,9 +66,16 @@ static void prepare(struct fixture *f, const struct subject *subject)
     f->text = TIDE_TEXT_NONE;
     if (subject->play == play_label_create)
         f->text = TIDE_TEXT("a label");
-    if (subject->play == play_insert) {
+    if (subject->play == play_insert || subject->play == play_draft_create) {
         f->text = TIDE_TEXT("Subject: x\r\n\r\nhello\r\n");
         f->id[0] = '\0';
+    }
+    const json_t *thread = json_object_get(json_array_get(f->page.ids, 0), "threadId");
+    (void)snprintf(f->thread_id, sizeof f->thread_id, "%s", json_string_value(thread));
+    if (subject->play == play_draft_get || subject->play == play_draft_delete) {
+        f->text = TIDE_TEXT("Subject: x\r\n\r\nhello\r\n");
+        run_ok(f, play_draft_create);
+        f->text = TIDE_TEXT_NONE;
     }
 }
 
@@ -179,10 +194,33 @@ CASE(answers_of_the_wrong_shape_are_the_servers_fault, 1)
         {play_get, "{\"id\":\"a1\",\"internalDate\":\"soon\",\"raw\":\"QUJD\"}"},
         {play_get, "{\"id\":\"a1\",\"internalDate\":1.5,\"raw\":\"QUJD\"}"},
         {play_get, "{\"id\":\"a1\",\"historyId\":[],\"raw\":\"QUJD\"}"},
+        {play_thread_get, "{\"id\":\"t2\",\"messages\":[{\"id\":\"1\"}]}"}, /* GTH1 */
+        {play_thread_get, "{\"messages\":[{\"id\":\"1\"}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"threadId\":\"t1\"}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"id\":\"1\",\"threadId\":\"t2\"}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[7]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"id\":\"1\",\"payload\":[]}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"id\":\"1\",\"labelIds\":[1]}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"id\":\"1\",\"snippet\":1}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"id\":\"1\",\"payload\":{\"headers\":"
+                          "[{\"name\":\"a\"}]}}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"id\":\"1\",\"payload\":{\"parts\":"
+                          "[1]}}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"id\":\"1\",\"payload\":{\"mimeType\":"
+                          "\"text/plain\",\"body\":{\"data\":\"*\"}}}]}"},
+        {play_thread_get, "{\"id\":\"t1\",\"messages\":[{\"id\":\"1\"}"},
+        {play_drafts_list, "{\"drafts\":[{\"id\":\"1\"}]}"},
+        {play_drafts_list, "{\"drafts\":[{\"message\":{\"id\":\"1\"}}]}"},
+        {play_drafts_list, "{\"drafts\":{}}"},
+        {play_draft_get, "{\"id\":\"r2\",\"message\":{\"id\":\"1\"}}"}, /* GML4 */
+        {play_draft_get, "{\"id\":\"r1\"}"},
+        {play_draft_get, "{\"id\":\"r1\",\"message\":[]}"},
         {play_minimal, "{\"id\":\"a2\"}"},
         {play_minimal, ""},
     };
     (void)snprintf(f->id, sizeof f->id, "a1");
+    (void)snprintf(f->thread_id, sizeof f->thread_id, "t1");
+    (void)snprintf(f->draft.id, sizeof f->draft.id, "r1");
     f->say_http = 200;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         f->say = cases[i].say;
@@ -192,6 +230,8 @@ CASE(answers_of_the_wrong_shape_are_the_servers_fault, 1)
         assert_int_equal(f->message.raw.bytes, 0);
         assert_null(f->page.value);
         assert_null(f->history.value);
+        assert_int_equal(f->thread.count, 0);
+        assert_null(f->drafts.value);
     }
     /* The same with as little as possible in them. */
     f->say = "{\"id\":\"a1\",\"raw\":\"QUJD\",\"new\":{\"x\":[1]},\"labelIds\":[]}";

@@ -113,6 +113,8 @@ struct fixture *begin_with(const char *endpoint, const char *grant, uint32_t mes
     tide_mem_faulty_once(&f->mem, UINT64_MAX);
     OK(f, tide_gmail_open(endpoint, f->tokens, &f->mem.base, &f->gmail, err));
     tide_gmail_message_init(&f->message, &f->mem.base);
+    tide_gmail_thread_init(&f->thread, &f->mem.base);
+    tide_gmail_parts_init(&f->parts, &f->mem.base);
     tide_buf_init(&f->new_id, &f->mem.base, 100);
     tide_buf_init(&f->body, tide_mem_heap(), (size_t)1 << 28);
     return f;
@@ -128,11 +130,20 @@ struct fixture *begin(uint32_t messages)
                       messages);
 }
 
+void be_patient(struct fixture *f)
+{
+    tide_gmail_close(f->gmail);
+    OK(f, tide_gmail_open_patient(ORIGIN, f->tokens, 60000, &f->mem.base, &f->gmail, err));
+}
+
 void forget(struct fixture *f)
 {
     tide_gmail_page_done(&f->page);
     tide_gmail_history_done(&f->history);
     tide_gmail_message_done(&f->message);
+    tide_gmail_thread_done(&f->thread);
+    tide_gmail_parts_done(&f->parts);
+    tide_gmail_drafts_done(&f->drafts);
     json_decref(f->labels);
     f->labels = NULL;
 }
@@ -244,7 +255,90 @@ tide_status play_insert(struct fixture *f, tide_job *job, tide_error *err)
                              NULL, err);
 }
 
+tide_status play_label_ensure(struct fixture *f, tide_job *job, tide_error *err)
+{
+    json_decref(f->labels);
+    f->labels = NULL;
+    return tide_gmail_label_ensure(f->gmail, job, &f->labels, f->text, &f->new_id, err);
+}
+
+tide_status play_thread_get(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_thread_get(f->gmail, job, tide_text_of(f->thread_id), &f->thread, err);
+}
+
+tide_status play_thread_look(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_thread_look(f->gmail, job, tide_text_of(f->thread_id), f->headers, &f->thread,
+                                  err);
+}
+
+tide_status play_thread_modify(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_thread_modify(f->gmail, job, tide_text_of(f->thread_id), f->add, f->take,
+                                    err);
+}
+
+tide_status play_trash(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_trash(f->gmail, job, tide_text_of(f->id), err);
+}
+
+tide_status play_draft_create(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_draft_create(f->gmail, job, f->text, tide_text_of(f->thread_id), &f->draft,
+                                   err);
+}
+
+tide_status play_draft_find(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_draft_find(f->gmail, job, tide_text_of(f->thread_id), f->text, &f->draft,
+                                 err);
+}
+
+tide_status play_draft_get(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_draft_get(f->gmail, job, tide_text_of(f->draft.id), &f->parts, err);
+}
+
+tide_status play_draft_delete(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_draft_delete(f->gmail, job, tide_text_of(f->draft.id), err);
+}
+
+tide_status play_drafts_list(struct fixture *f, tide_job *job, tide_error *err)
+{
+    struct tide_gmail_drafts page;
+    const tide_status rc = tide_gmail_drafts_list(f->gmail, job, f->text, &page, err);
+    if (rc == TIDE_OK) {
+        tide_gmail_drafts_done(&f->drafts);
+        f->drafts = page;
+    }
+    return rc;
+}
+
+tide_status play_reply_send(struct fixture *f, tide_job *job, tide_error *err)
+{
+    return tide_gmail_reply_send(f->gmail, job, &f->send, tide_text_of(f->thread_id), &f->new_id,
+                                 err);
+}
+
 /* ---- looking at the cloud ---- */
+
+void put(struct fixture *f, const char *raw, uint64_t minute)
+{
+    static const uint16_t labels[] = {BOX_LABEL_INBOX, BOX_LABEL_UNREAD};
+    const struct box_insert message = {
+        .raw = tide_text_of(raw),
+        .date_ms = UINT64_C(1767225600000) + minute * 60000,
+        .thread_id = f->thread_id[0] != '\0' ? tide_text_of(f->thread_id) : TIDE_TEXT_NONE,
+        .labels = labels,
+        .labels_count = 2};
+    box_mailbox *mailbox = mailbox_of(f);
+    const uint32_t slot = box_mailbox_insert(mailbox, &message);
+    box_id_text(box_mailbox_at(mailbox, slot)->id, f->id);
+    box_id_text(box_mailbox_at(mailbox, slot)->thread_id, f->thread_id);
+}
 
 json_t *ask(struct fixture *f, const char *method, const char *target, const char *body,
             int *http_out)

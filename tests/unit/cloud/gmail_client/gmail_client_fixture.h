@@ -4,7 +4,7 @@
 #ifndef TIDE_TESTS_GMAIL_CLIENT_FIXTURE_H
 #define TIDE_TESTS_GMAIL_CLIENT_FIXTURE_H
 
-#include "cloud/gmail.h"
+#include "cloud/gmail_drafts.h"
 #include "cloudbox/services.h"
 #include "cloudbox/mailbox/mailbox.h"
 #include "sim.h"
@@ -59,6 +59,13 @@ struct fixture {
     struct tide_gmail_history history;
     json_t *labels;
     tide_buf new_id;
+    char thread_id[64];
+    const char *const *headers;
+    struct tide_gmail_thread thread;
+    struct tide_gmail_parts parts;
+    struct tide_gmail_draft draft;
+    struct tide_gmail_drafts drafts;
+    struct tide_gmail_send send;
 };
 
 #define OK(f, call)                                                                                \
@@ -79,6 +86,9 @@ struct fixture *begin_with(const char *endpoint, const char *grant, uint32_t mes
 void finish(struct fixture *f);
 #define CASE(name, messages) TEST_OF(name, struct fixture *f, begin(messages), finish)
 
+/* Calls wait for their units inside. */
+void be_patient(struct fixture *f);
+
 /* Drops what the last calls answered. */
 void forget(struct fixture *f);
 
@@ -98,6 +108,17 @@ tide_status play_label_create(struct fixture *f, tide_job *job, tide_error *err)
 tide_status play_modify(struct fixture *f, tide_job *job, tide_error *err);
 tide_status play_delete(struct fixture *f, tide_job *job, tide_error *err);
 tide_status play_insert(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_label_ensure(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_thread_get(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_thread_look(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_thread_modify(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_trash(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_draft_create(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_draft_find(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_draft_get(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_draft_delete(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_drafts_list(struct fixture *f, tide_job *job, tide_error *err);
+tide_status play_reply_send(struct fixture *f, tide_job *job, tide_error *err);
 
 /* ---- looking at the cloud ---- */
 
@@ -109,6 +130,10 @@ box_mailbox *mailbox_of(struct fixture *f);
 void assert_stored(struct fixture *f, tide_text id, tide_text bytes);
 bool has_label(struct fixture *f, tide_text id, const char *label);
 tide_text id_at(const json_t *ids, size_t index);
+
+/* Puts a message into the mailbox, in the thread `thread_id` ("": a new one, which it then names),
+ * `minute` after the start of 2026; `id` is its id. */
+void put(struct fixture *f, const char *raw, uint64_t minute);
 
 /* The first page of the mailbox; `id` and `ids` name its messages. */
 void look(struct fixture *f, size_t ids_count);

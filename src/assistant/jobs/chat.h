@@ -1,0 +1,31 @@
+/* chat.h - the model of jobs.h: a chat account, within its budget of tokens (J19, J27).
+ *
+ * The estimate of a call is held before it and settled after it (budget/budget.h); over the budget the
+ * job comes back when the day ends.  A call that a process died in counts as made.
+ *
+ * Invariants:
+ *   JCH1  a question is one message of a user, which is data; the system text is ours (text/prompt.h).
+ *   JCH2  no tool is offered: an answer is text.
+ */
+#ifndef TIDE_ASSISTANT_JOBS_CHAT_H
+#define TIDE_ASSISTANT_JOBS_CHAT_H
+
+#include "assistant/jobs/jobs.h"
+#include "cloud/chat/chat.h"
+
+struct tide_assistant_chat {
+    tide_engine *engine;
+    tide_world *world;
+    tide_chat *chat;         /* borrowed */
+    uint32_t account;        /* of the ledger */
+    uint64_t tokens_per_day; /* 0: no budget */
+    /* Whether the budget kept a call from being made; NULL: nobody wants to know. */
+    void (*told)(void *arg, bool over);
+    void *told_arg;
+};
+/* A tide_assistant_asker; `chat` is a struct tide_assistant_chat. */
+tide_status tide_assistant_chat_ask(void *chat, tide_job *job,
+                                    const struct tide_assistant_question *question,
+                                    struct tide_assistant_answer *answer, tide_error *err);
+
+#endif

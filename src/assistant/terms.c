@@ -1,0 +1,206 @@
+/* terms.c - what handlers work by: assistant.yaml as it is now, and the chat account (ASN1, ASN2). */
+#include "assistant/inside.h"
+
+#include "base/check.h"
+#include "ledger/rows.h"
+#include "tidemark_inside.h"
+#include "world/folder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct tide_assistant_kept {
+    struct tide_assistant_config *config;
+    unsigned lent;
+    struct tide_assistant_kept *next;
+};
+
+/* ---- the file ---- */
+
+static void see(const char *path, struct tide_assistant_seen *seen)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+    struct tide_entry entry;
+    int dir = -1;
+    *seen = (struct tide_assistant_seen){.looked = true};
+    if ((size_t)snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+                         slash == NULL ? "." : path) >= sizeof folder ||
+        tide_folder_open(folder, &dir, NULL) != TIDE_OK)
+        return;
+    if (tide_folder_look(dir, tide_text_of(slash == NULL ? path : slash + 1), &entry, NULL) ==
+        TIDE_OK) {
+        seen->there = true;
+        seen->bytes = entry.bytes;
+        seen->mtime_ns = entry.mtime_ns;
+        seen->ctime_ns = entry.ctime_ns;
+        seen->inode = entry.inode;
+    }
+    tide_folder_close(dir);
+}
+
+static bool is_same(const struct tide_assistant_seen *a, const struct tide_assistant_seen *b)
+{
+    return a->looked == b->looked && a->there == b->there && a->bytes == b->bytes &&
+           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns && a->inode == b->inode;
+}
+
+static void kept_free(tide_assistant *self, struct tide_assistant_kept *kept)
+{
+    tide_assistant_config_free(kept->config);
+    tide_mem_free(self->mem, kept, sizeof *kept);
+}
+
+/* Under the lock: those that no handler works by, but the first. */
+static void prune(tide_assistant *self)
+{
+    if (self->configs == NULL)
+        return;
+    for (struct tide_assistant_kept **at = &self->configs->next; *at != NULL;) {
+        struct tide_assistant_kept *kept = *at;
+        if (kept->lent > 0) {
+            at = &kept->next;
+            continue;
+        }
+        *at = kept->next;
+        kept_free(self, kept);
+    }
+}
+
+/* Under the lock. */
+static tide_status load(tide_assistant *self, tide_error *err)
+{
+    struct tide_assistant_kept *kept = tide_mem_new(self->mem, sizeof *kept);
+    if (kept == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the configuration");
+    const tide_status rc = tide_assistant_config_load(
+        self->options.config_path, self->options.environment, self->mem, &kept->config, err);
+    if (rc != TIDE_OK) {
+        tide_mem_free(self->mem, kept, sizeof *kept);
+        return rc;
+    }
+    kept->next = self->configs;
+    self->configs = kept;
+    prune(self);
+    return TIDE_OK;
+}
+
+/* The alert is raised and cleared outside of the lock, by what was last seen under it. */
+void tide_assistant_look(tide_assistant *self)
+{
+    struct tide_assistant_seen seen;
+    tide_error refused;
+    see(self->options.config_path, &seen);
+    tide_lock_take(self->options.world, self->lock);
+    const bool changed = !is_same(&seen, &self->seen);
+    if (changed) {
+        self->refused = (tide_error){TIDE_OK, 0, ""};
+        self->refused.status = load(self, &self->refused);
+        self->seen = seen;
+    }
+    refused = self->refused;
+    tide_lock_drop(self->options.world, self->lock);
+    /* That there is none is no fault before a user wants the assistant. */
+    if (changed)
+        (void)tide_engine_alert(self->options.engine, 0, TIDE_ASSISTANT_ALERT_CONFIG,
+                                refused.status == TIDE_OK || !seen.there ? 0 : 1, refused.text,
+                                NULL);
+}
+
+uint64_t tide_assistant_tokens_per_day(tide_assistant *self)
+{
+    tide_lock_take(self->options.world, self->lock);
+    const uint64_t tokens = self->configs == NULL ? 0 : self->configs->config->tokens_per_day;
+    tide_lock_drop(self->options.world, self->lock);
+    return tokens;
+}
+
+void tide_assistant_terms_done(tide_assistant *self)
+{
+    while (self->configs != NULL) {
+        struct tide_assistant_kept *kept = self->configs;
+        TIDE_ASSERT(kept->lent == 0);
+        self->configs = kept->next;
+        kept_free(self, kept);
+    }
+}
+
+/* ---- lending ---- */
+
+struct choosing {
+    char name[TIDE_ASSISTANT_NAME_BYTES];
+    struct tide_assistant_account account;
+};
+
+static tide_status choose(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct choosing *choosing = arg;
+    return tide_assistant_account_choose(tide_transaction_rows(transaction), choosing->name,
+                                         &choosing->account, err);
+}
+
+const struct tide_assistant_config *tide_assistant_lend(tide_assistant *self)
+{
+    const struct tide_assistant_config *config = NULL;
+    tide_lock_take(self->options.world, self->lock);
+    if (self->configs != NULL) {
+        self->configs->lent++;
+        config = self->configs->config;
+    }
+    tide_lock_drop(self->options.world, self->lock);
+    return config;
+}
+
+/* ASN2: the job comes back; a user sees why. */
+static tide_status wait_for(tide_assistant *self, tide_job *job, const char *condition,
+                            const char *text)
+{
+    (void)tide_engine_alert(self->options.engine, 0, condition, 1, text, NULL);
+    return tide_job_again(job, tide_job_now_ms(job) + TIDE_ASSISTANT_WAIT_MS);
+}
+
+tide_status tide_assistant_terms_take(void *arg, tide_job *job,
+                                      struct tide_assistant_terms *terms_out, tide_error *err)
+{
+    tide_assistant *self = arg;
+    tide_assistant_look(self);
+    const struct tide_assistant_config *config = tide_assistant_lend(self);
+    if (config == NULL) {
+        tide_lock_take(self->options.world, self->lock);
+        const tide_error refused = self->refused;
+        tide_lock_drop(self->options.world, self->lock);
+        return wait_for(self, job, TIDE_ASSISTANT_ALERT_CONFIG, refused.text);
+    }
+    struct tide_assistant_terms terms = {.config = config};
+    struct choosing choosing = {.account = {.number = 0}};
+    tide_error why = {TIDE_OK, 0, ""};
+    (void)snprintf(choosing.name, sizeof choosing.name, "%.*s", (int)config->model_account.bytes,
+                   config->model_account.bytes == 0 ? "" : config->model_account.data);
+    const tide_status rc = tide_transact(self->options.engine, choose, &choosing, &why);
+    if (rc != TIDE_OK) {
+        tide_assistant_terms_give(self, &terms);
+        if (rc == TIDE_NOT_FOUND)
+            return wait_for(self, job, TIDE_ASSISTANT_ALERT_MODEL, why.text);
+        if (err != NULL)
+            *err = why;
+        return rc;
+    }
+    (void)tide_engine_alert(self->options.engine, 0, TIDE_ASSISTANT_ALERT_MODEL, 0, "", NULL);
+    tide_assistant_plan_look(self, config);
+    terms.model_account = choosing.account.number;
+    *terms_out = terms;
+    return TIDE_OK;
+}
+
+void tide_assistant_terms_give(void *arg, const struct tide_assistant_terms *terms)
+{
+    tide_assistant *self = arg;
+    tide_lock_take(self->options.world, self->lock);
+    for (struct tide_assistant_kept *kept = self->configs; kept != NULL; kept = kept->next)
+        if (kept->config == terms->config) {
+            TIDE_ASSERT(kept->lent > 0);
+            kept->lent--;
+        }
+    prune(self);
+    tide_lock_drop(self->options.world, self->lock);
+}
