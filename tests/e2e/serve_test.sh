@@ -110,7 +110,7 @@ switches() {
         [ "${task##*/}" != "$server" ] && [ "$(cat "$task/comm")" = "$main" ] || cat "$task/status"
     done | awk '/^Name/ { name = $2 } /ctxt_switches/ { sum[name] += $2 } END { for (name in sum) print name, sum[name] }' | sort
 }
-# What is known of an account ages for up to a minute after its last call.
+# It may take a while on a busy machine until the last work is over.
 sleeps() {
     switches >"$dir/switches"
     read -rt 5 <> <(:)

@@ -85,11 +85,12 @@ static tide_status write_content(tide_rows db, const struct tide_drive_outcome *
     return changed == 1 ? TIDE_OK : put_base(db, outcome, err); /* `was_item` is 0 */
 }
 
-/* Neither has stepped aside: a name that was written before a step counts only with a name of ours
- * (look.c). */
+/* Neither has stepped aside.  The name before a step is written before the step is made, so it counts
+ * only while the item has a name of ours, in exactly the form of tide_drive_name_is_ours(). */
+#define HEX4        "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
+#define IS_OURS(of) "CAST(" of ".name AS TEXT) GLOB 'tidemark-move-" HEX4 HEX4 "'"
 #define IN_PLACE                                                                                   \
-    "(r.aside IS NULL OR substr(r.name, 1, 14) <> CAST('tidemark-move-' AS BLOB))"                 \
-    " AND (l.aside IS NULL OR substr(l.name, 1, 14) <> CAST('tidemark-move-' AS BLOB))"
+    "(r.aside IS NULL OR NOT " IS_OURS("r") ") AND (l.aside IS NULL OR NOT " IS_OURS("l") ")"
 
 /* Moved on one side: the place is recorded when the other side has it too (I3). */
 static tide_status write_place(tide_rows db, const struct tide_drive_outcome *outcome,

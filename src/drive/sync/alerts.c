@@ -255,9 +255,9 @@ void tide_drive_alerts_removed(tide_drive *drive)
     if (count == 0 || tide_drive_reader_take(drive, &reader, NULL) != TIDE_OK)
         return;
     for (size_t i = 0; i < count; i++) {
-        struct tide_drive_row row;
-        if (tide_drives_get(tide_drive_reader_rows(reader, numbers[i]), numbers[i], &row, NULL) !=
-            TIDE_NOT_FOUND)
+        const tide_rows db = tide_drive_reader_rows(reader, numbers[i]);
+        bool there = false;
+        if (tide_drives_has(db, numbers[i], &there, NULL) != TIDE_OK || there)
             accounts[i] = 0;
     }
     tide_drive_reader_give(drive, reader);
