@@ -118,3 +118,10 @@ tide_status assistant_user(struct cli *cli, const char *email, struct tide_assis
     *user_out = only.user;
     return TIDE_OK;
 }
+
+tide_status assistant_no_thread(struct cli *cli, const char *email, const char *thread_id)
+{
+    return cli_fail(cli, TIDE_NOT_FOUND,
+                    "`tidemark assistant show` lists the threads that it knows.",
+                    "the assistant knows no thread %.100s of %.200s", thread_id, email);
+}

@@ -38,12 +38,16 @@ tide_status assistant_used(struct cli *cli);
 tide_status assistant_user(struct cli *cli, const char *email,
                            struct tide_assistant_user *user_out);
 
+/* TIDE_NOT_FOUND, with what to do. */
+tide_status assistant_no_thread(struct cli *cli, const char *email, const char *thread_id);
+
 /* ---- the commands ---- */
 
 extern const struct cli_command assistant_commands[]; /* table.c */
 tide_status cli_assistant_onboard(struct cli *cli);
 tide_status cli_assistant_sync(struct cli *cli);
 tide_status cli_assistant_sync_check(struct cli *cli); /* struct tide_action.check */
+tide_status cli_assistant_classify(struct cli *cli);
 tide_status cli_assistant_status(struct cli *cli);
 tide_status cli_assistant_show(struct cli *cli);
 tide_status cli_assistant_explain(struct cli *cli);

@@ -17,7 +17,7 @@ static bool request(void *arg, size_t account, size_t nth, struct cli_request *o
     (void)account;
     *out = (struct cli_request){.kind = self->kind};
     memcpy(out->payload, self->payload, sizeof self->payload);
-    (void)snprintf(out->dedupe, sizeof out->dedupe, "%s", self->dedupe);
+    memcpy(out->dedupe, self->dedupe, sizeof self->dedupe);
     return nth == 0;
 }
 
@@ -96,7 +96,7 @@ tide_status assistant_work_open(struct assistant_work *self, struct cli *cli, co
 {
     self->cli = cli;
     self->kind = kind;
-    self->dedupe = dedupe;
+    (void)snprintf(self->dedupe, sizeof self->dedupe, "%s", dedupe);
     TIDE_TRY(assistant_chat(cli, &self->chat));
     self->work = (struct cli_work){.cli = cli,
                                    .system = &tide_assistant_system,
@@ -109,4 +109,26 @@ tide_status assistant_work_open(struct assistant_work *self, struct cli *cli, co
                                    .look = look,
                                    .judge = judge};
     return cli_work_deadline(cli, &self->work.deadline_ms);
+}
+
+tide_status assistant_work_ask_or_run(struct cli *cli,
+                                      tide_status (*open)(struct assistant_work *self,
+                                                          struct cli *cli))
+{
+    struct assistant_work *self = tide_mem_new(cli->mem, sizeof *self);
+    if (self == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    tide_status rc = open(self, cli);
+    /* A process that runs does it by itself; without one there is nobody else. */
+    const bool asks = rc == TIDE_OK && cli_flag(cli, "wait") == NULL && cli_engine_pid(cli) != 0;
+    if (asks)
+        rc = cli_work_ask(&self->work);
+    else if (rc == TIDE_OK)
+        rc = cli_work_run(&self->work);
+    if (rc == TIDE_OK && !asks)
+        cli_work_report(&self->work);
+    const tide_status closed = cli_work_done(&self->work);
+    if (closed != TIDE_TIMEOUT) /* else a handler that does not return uses it */
+        tide_mem_free(cli->mem, self, sizeof *self);
+    return rc == TIDE_OK ? closed : rc;
 }
