@@ -103,6 +103,18 @@ CASE(the_third_rework_is_the_last)
     assert_int_equal(failed_jobs(f), 0);
 }
 
+/* drafts.rework_limit: 0. */
+TEST_OF(without_reworks_the_first_one_is_over_the_limit, struct fixture *f,
+        begin("models: {fast: a, better: b}\ndrafts: {rework_limit: 0}\n"), finish)
+{
+    drafted(f);
+    rework(f, "Make it shorter.");
+    assert_int_equal(f->asked[ASKED_REWORK], 0);
+    assert_int_equal(events_of(f, f->thread, "rework_limit_reached"), 1);
+    assert_string_equal(labels_of(f, f->thread), "Action Required");
+    assert_int_equal(failed_jobs(f), 0);
+}
+
 /* J14, with notes and without. */
 CASE(needs_response_by_the_user_is_a_draft)
 {
