@@ -110,7 +110,7 @@ static tide_status may_send(struct tide_agent_work *work, const struct tide_lett
     *why_out = NULL;
     tide_triage_look(task->terms.config, letter, &triage);
     tide_reply_recipients(letter, tide_text_of(task->user.email), false, &recipients);
-    TIDE_TRY(tide_task_letters(task, &task->thread, &letters, &count, err));
+    TIDE_TRY(tide_task_letters(task, &task->thread, NULL, &letters, &count, err));
     if (triage.automated || triage.blacklisted)
         *why_out = "the message is automated: no reply is sent to it";
     else if (recipients.to_count == 0)

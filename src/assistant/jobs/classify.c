@@ -78,11 +78,12 @@ static tide_status ask(struct classifying *self, tide_error *err)
     size_t count = 0;
     for (size_t i = 0; i < config->styles_count; i++)
         styles[i] = config->styles[i].name;
-    TIDE_TRY(tide_task_letters(task, &task->thread, &letters, &count, err));
+    /* Later ones, too: the user may have answered it already. */
+    TIDE_TRY(tide_task_letters(task, &task->thread, self->newest, &letters, &count, err));
     const struct tide_prompt_classify wanted = {.prompt = config->prompts.classify,
                                                 .letter = &self->letter,
                                                 .thread = letters,
-                                                .thread_count = count > 0 ? count - 1 : 0,
+                                                .thread_count = count,
                                                 .styles = styles,
                                                 .styles_count = config->styles_count,
                                                 .automated = self->triage.automated,

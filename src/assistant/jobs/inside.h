@@ -106,8 +106,9 @@ const struct tide_gmail_parts *tide_task_newest(const struct tide_task *task);
 /* In task->arena. */
 tide_status tide_task_letter(struct tide_task *task, const struct tide_gmail_parts *parts,
                              struct tide_letter *letter_out, tide_error *err);
-/* All messages that are neither drafts nor in the trash, oldest first. */
+/* All messages but `except` (NULL: none) that are neither drafts nor in the trash, oldest first. */
 tide_status tide_task_letters(struct tide_task *task, const struct tide_gmail_thread *thread,
+                              const struct tide_gmail_parts *except,
                               struct tide_letter **letters_out, size_t *count_out, tide_error *err);
 
 /* ---- carry.c ---- */

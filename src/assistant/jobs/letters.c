@@ -76,6 +76,7 @@ tide_status tide_task_letter(struct tide_task *task, const struct tide_gmail_par
 }
 
 tide_status tide_task_letters(struct tide_task *task, const struct tide_gmail_thread *thread,
+                              const struct tide_gmail_parts *except,
                               struct tide_letter **letters_out, size_t *count_out, tide_error *err)
 {
     struct tide_letter *letters =
@@ -85,7 +86,8 @@ tide_status tide_task_letters(struct tide_task *task, const struct tide_gmail_th
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a thread");
     for (size_t i = 0; i < thread->count; i++) {
         const struct tide_gmail_parts *parts = &thread->messages[i];
-        if (tide_gmail_parts_labeled(parts, "DRAFT") || tide_gmail_parts_labeled(parts, "TRASH"))
+        if (parts == except || tide_gmail_parts_labeled(parts, "DRAFT") ||
+            tide_gmail_parts_labeled(parts, "TRASH"))
             continue;
         TIDE_TRY(tide_task_letter(task, parts, &letters[count], err));
         count++;

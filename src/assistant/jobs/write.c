@@ -60,7 +60,7 @@ static tide_status look(struct writing *self, tide_error *err)
     if (self->newest == NULL)
         return tide_error_set(err, TIDE_GONE, "the thread has no message left");
     TIDE_TRY(tide_task_letter(task, self->newest, &self->letter, err));
-    return tide_task_letters(task, &task->thread, &self->letters, &self->letters_count, err);
+    return tide_task_letters(task, &task->thread, NULL, &self->letters, &self->letters_count, err);
 }
 
 /* A draft in the thread that is not ours: the user's notes (J14). */
@@ -207,7 +207,7 @@ static tide_status related_add(struct writing *self, tide_text thread_id, tide_e
     tide_gmail_thread_init(&thread, task->jobs->mem);
     tide_status rc = tide_gmail_thread_get(task->gmail, task->job, thread_id, &thread, err);
     if (rc == TIDE_OK)
-        rc = tide_task_letters(task, &thread, &letters, &count, err);
+        rc = tide_task_letters(task, &thread, NULL, &letters, &count, err);
     if (rc == TIDE_OK && count > 0)
         self->related[self->related_count++] =
             (struct tide_prompt_related){.letters = letters, .count = count};
