@@ -205,7 +205,9 @@ tide_status tide_agent_send(struct tide_agent_work *work, const struct tide_agen
     }
     const tide_status rc = post(work, &letter, text, &sending, err);
     const int class = (int)tide_status_class(rc);
-    if (class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_GONE) /* the server refused it */
+    /* The server refused it.  Of a second try that proves nothing: it may be the search for the first
+     * one that was refused, and the first one may have been sent (AGJ5). */
+    if (!sending.again && (class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_GONE))
         TIDE_TRY(tide_transact(engine, drop_reply, &sending, NULL));
     TIDE_TRY(rc);
     work->sent = true;
