@@ -1,16 +1,16 @@
 /* budget.h - how many tokens a day the calls of a chat account may cost (J19, J27).
  *
  * A call costs what its answer says, which is known after it; so before it an estimate is held
- * (tide_chat_cost_of()), in the transaction that records the call, and settled in the one that records
- * its end.  A day is one of UTC, and a call counts for the day on which it began.
+ * (tide_chat_cost_of()) and settled after it.  A day is one of UTC, and a call counts for the day on
+ * which it began.
  *
- *     transaction: hold + the row of the call      TIDE_AGAIN: not before the next day
+ *     transaction: hold            TIDE_AGAIN: not before the next day
  *     the call
- *     transaction: settle + the answer
+ *     transaction: settle
  *
- * A process can die between the two, when nobody knows whether the provider counted the call.  Then it
- * is taken for made: what it held becomes spent, when its time is over or when the call is made again.
- * A call that certainly cost nothing (refused, not sent) is settled with nothing.
+ * A process can die between the two, and then it is not known whether the provider counted the call.
+ * It is taken for made: what it held becomes spent, when its time is over or when the call is made
+ * again.  A call that certainly cost nothing (refused, not sent) is settled with nothing.
  *
  * Tables, beside the ledger on both databases, so that all processes of a fleet share a budget:
  *   assistant_budget_day   (account, day) -> tokens spent, tokens held

@@ -117,6 +117,13 @@ static bool alerted(struct fixture *f, const char *text)
     return counting.count > 0;
 }
 
+static void put_key(struct fixture *f)
+{
+    tide_auto_secret grant = tide_buf_in(tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+    OK(tide_oauth_key("key-0a1B2c3D4e5F6a7B8c9D", "1", &grant, err));
+    OK(tide_secrets_put(f->secrets, "chat/model", tide_buf_text(&grant), err));
+}
+
 /* ---- the cases ---- */
 
 /* Onboarding was asked for before there was anything to work with. */
@@ -161,9 +168,7 @@ HOME_CASE(a_configuration_that_becomes_wrong_changes_nothing)
 /* J27: the day's tokens are used up.  An alert says so until the next day, in which mail is dealt with. */
 HOME_CASE(over_the_budget_an_alert_stands_until_the_next_day)
 {
-    tide_auto_secret grant = tide_buf_in(tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
-    OK(tide_oauth_key("key-0a1B2c3D4e5F6a7B8c9D", "1", &grant, err));
-    OK(tide_secrets_put(f->secrets, "chat/model", tide_buf_text(&grant), err));
+    put_key(f);
     OK(tide_transact(f->engine, put_model, &f->model_account, err));
     write_file("models: {fast: tide-fast, better: tide-good}\nbudget: {tokens_per_day: 10}\n");
     enqueue_named(f, TIDE_ASSISTANT_ONBOARD_KIND,
@@ -178,6 +183,26 @@ HOME_CASE(over_the_budget_an_alert_stands_until_the_next_day)
     enqueue_named(f, TIDE_ASSISTANT_SYNC_KIND, "{}"); /* reads it */
     pass(f, 24 * 60);
     (void)settle(f);
+    assert_int_not_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_false(alerted(f, TIDE_ASSISTANT_ALERT_BUDGET));
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+/* J27: a budget that is raised counts at once, also for mail that waits. */
+HOME_CASE(a_larger_budget_ends_the_waiting)
+{
+    put_key(f);
+    OK(tide_transact(f->engine, put_model, &f->model_account, err));
+    write_file("models: {fast: tide-fast, better: tide-good}\nbudget: {tokens_per_day: 10}\n");
+    enqueue_named(f, TIDE_ASSISTANT_ONBOARD_KIND,
+                  "{\"email\":\"" ME "\",\"endpoint\":\"" ORIGIN "\"}");
+    (void)settle(f);
+    deliver(f, "anna@example.com", "Lunch", "Could you tell me when you come?", NULL);
+    OK(tide_assistant_changed(home.assistant, ME, false, err));
+    pass(f, 5);
+    assert_true(alerted(f, TIDE_ASSISTANT_ALERT_BUDGET));
+    write_file(good);
+    pass(f, 30);
     assert_int_not_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
     assert_false(alerted(f, TIDE_ASSISTANT_ALERT_BUDGET));
     assert_int_equal(failed_jobs(f), 0);
