@@ -249,7 +249,8 @@ static void block_read(struct tide_chat_intake *self, json_t *value, uint64_t in
 static void whole(struct tide_chat_intake *self, const json_t *value)
 {
     const json_t *content = json_object_get(value, "content");
-    if (type_is(value, "error") || json_object_get(value, "error") != NULL) {
+    const json_t *error = json_object_get(value, "error");
+    if (type_is(value, "error") || (error != NULL && !json_is_null(error))) {
         tide_chat_intake_refused(self, value);
         return;
     }
