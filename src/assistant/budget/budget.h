@@ -30,10 +30,7 @@
 
 #include "db/rows.h"
 
-enum {
-    TIDE_ASSISTANT_MODEL_BYTES = 204,
-    TIDE_ASSISTANT_BUDGET_DAYS_KEPT = 400, /* of costs */
-};
+enum { TIDE_ASSISTANT_MODEL_BYTES = 204 };
 #define TIDE_ASSISTANT_DAY_MS UINT64_C(86400000)
 
 tide_status tide_assistant_budget_tables(tide_rows db, tide_error *err);
@@ -97,8 +94,6 @@ tide_status tide_assistant_budget_costs(tide_rows db, uint32_t account, uint64_t
 
 /* ---- cleaning up ---- */
 
-/* Deletes days that are older than TIDE_ASSISTANT_BUDGET_DAYS_KEPT. */
-tide_status tide_assistant_budget_prune(tide_rows db, uint64_t now_unix_ms, tide_error *err);
 /* The account is removed. */
 tide_status tide_assistant_budget_drop(tide_rows db, uint32_t account, tide_error *err);
 
