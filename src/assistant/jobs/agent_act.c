@@ -88,7 +88,7 @@ static bool is_in(tide_text header, tide_text address)
     return false;
 }
 
-/* A Reply-To alone makes nobody a participant: the mail of a stranger could send answers anywhere. */
+/* An address of Reply-To alone is not a participant: a stranger's mail could direct replies anywhere. */
 static bool is_participant(const struct tide_letter *letters, size_t count, tide_text address)
 {
     for (size_t i = 0; i < count; i++)
@@ -114,7 +114,7 @@ static tide_status may_send(struct tide_agent_work *work, const struct tide_lett
     if (triage.automated || triage.blacklisted)
         *why_out = "the message is automated: no reply is sent to it";
     else if (recipients.to_count == 0)
-        *why_out = "the message names nobody who can be answered";
+        *why_out = "the message has no address that can be answered";
     for (size_t i = 0; *why_out == NULL && i < recipients.to_count; i++)
         if (!is_participant(letters, count, recipients.to[i].address))
             *why_out = "a reply would go to an address that is not in the thread";

@@ -142,6 +142,23 @@ CASE(needs_response_by_the_user_is_a_draft)
     assert_int_equal(failed_jobs(f), 0);
 }
 
+/* J10: a contact's style counts also where no model was asked for one. */
+TEST_OF(a_draft_that_was_asked_for_has_the_style_of_its_sender, struct fixture *f,
+        begin("models: {fast: a, better: b}\nstyles: {business: Formal., friendly: Warm.}\n"
+              "contacts: {senders: {'bob@example.com': friendly}}\n"),
+        finish)
+{
+    static const uint16_t inbox = BOX_LABEL_INBOX;
+    deliver(f, "bob@example.com", "Plan", "text", NULL);
+    box_mailbox_relabel(f->mailbox, box_mailbox_find(f->mailbox, tide_text_of(f->message)), NULL, 0,
+                        &inbox, 1);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, true);
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 0);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_string_equal(record(f, f->thread).style, "friendly");
+}
+
 /* J22: the label that the assistant puts on is no command. */
 CASE(our_own_label_is_no_command)
 {
