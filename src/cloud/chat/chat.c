@@ -50,8 +50,8 @@ struct tide_chat {
     char version[VERSION_BYTES_MAX + 1];
     bool stream, stream_usage;
     bool temperature; /* atomic: false when a model refused it */
-    bool old_limit;   /* atomic */
-    bool turned;      /* atomic: it was changed, which happens once: a server may refuse both */
+    bool old_limit;   /* as the options say */
+    bool turned; /* atomic: the other name of the limit is sent, since a model refused that one */
     tide_chat_format format;
     uint32_t silence_ms, total_ms;
     size_t answer_bytes_max;
@@ -245,18 +245,26 @@ static tide_status talk_check(const tide_chat *chat, const struct tide_chat_talk
     return TIDE_OK;
 }
 
+/* What of a request a model may refuse. */
+struct sent {
+    bool temperature;
+    bool turned; /* the other name of the limit */
+};
+
 static tide_status body_make(tide_chat *chat, const struct tide_chat_talk *talk, tide_buf *out,
-                             tide_error *err)
+                             struct sent *sent_out, tide_error *err)
 {
+    *sent_out = (struct sent){.temperature = talk->has_temperature &&
+                                             __atomic_load_n(&chat->temperature, __ATOMIC_RELAXED),
+                              .turned = __atomic_load_n(&chat->turned, __ATOMIC_RELAXED)};
     const struct tide_chat_request asked = {
         .talk = talk,
         .model = talk->model.bytes > 0 ? talk->model : tide_text_of(chat->model),
         .tokens_max = talk->tokens_max != 0 ? talk->tokens_max : TIDE_CHAT_TOKENS_MAX,
         .stream = chat->stream,
         .stream_usage = chat->stream_usage,
-        .temperature =
-            talk->has_temperature && __atomic_load_n(&chat->temperature, __ATOMIC_RELAXED),
-        .old_limit = __atomic_load_n(&chat->old_limit, __ATOMIC_RELAXED),
+        .temperature = sent_out->temperature,
+        .old_limit = chat->old_limit != sent_out->turned,
         .format = chat->format,
     };
     tide_auto_json body = {.value = NULL};
@@ -279,6 +287,7 @@ struct calling {
     struct tide_chat_intake intake;
     struct tide_chat_answer *answer;
     bool taken; /* the answer is whole */
+    struct sent sent;
 };
 
 /* Bytes that come show that the job is alive (E7.3). */
@@ -346,7 +355,7 @@ static tide_status call_once(struct calling *calling, const tide_cancel *cancel,
     tide_chat *chat = calling->chat;
     struct tide_api_ask ask;
     struct tide_header headers[TIDE_API_HEADERS_MAX];
-    TIDE_TRY(body_make(chat, calling->talk, body, err));
+    TIDE_TRY(body_make(chat, calling->talk, body, &calling->sent, err));
     tide_api_ask_init(&ask, chat->api, calling->job, CREATE, chat->path);
     tide_api_ask_add(&ask, chat->protocol->call_path);
     ask.call.headers = headers;
@@ -373,19 +382,21 @@ static tide_status call_once(struct calling *calling, const tide_cancel *cancel,
     return rc;
 }
 
-/* The model does not take what was sent: true if it can be left out. */
-static bool adapt(tide_chat *chat, const struct tide_chat_talk *talk, const tide_error *why)
+/* The model does not take what this call sent: true if it can be left out.  Another call may have found
+ * that out meanwhile: then this one is repeated, too. */
+static bool adapt(const struct calling *calling, const tide_error *why)
 {
+    tide_chat *chat = calling->chat;
     const tide_chat_reason reason = tide_chat_reason_of(why);
-    if (reason == TIDE_CHAT_SAMPLING && talk->has_temperature)
-        return __atomic_exchange_n(&chat->temperature, false, __ATOMIC_RELAXED);
-    if (reason != TIDE_CHAT_LIMIT_NAME || chat->protocol != &tide_chat_openai)
+    if (reason == TIDE_CHAT_SAMPLING && calling->sent.temperature) {
+        __atomic_store_n(&chat->temperature, false, __ATOMIC_RELAXED);
+        return true;
+    }
+    /* A server that refuses both names is asked with each of them once. */
+    if (reason != TIDE_CHAT_LIMIT_NAME || chat->protocol != &tide_chat_openai ||
+        calling->sent.turned)
         return false;
-    /* Not a second time, also when the call after the first one had to wait for units. */
-    if (__atomic_exchange_n(&chat->turned, true, __ATOMIC_RELAXED))
-        return false;
-    const bool old = __atomic_load_n(&chat->old_limit, __ATOMIC_RELAXED);
-    __atomic_store_n(&chat->old_limit, !old, __ATOMIC_RELAXED);
+    __atomic_store_n(&chat->turned, true, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -400,7 +411,7 @@ tide_status tide_chat_call(tide_chat *chat, tide_job *job, const struct tide_cha
     tide_chat_intake_init(&calling.intake, chat->protocol->reader, chat->answer_bytes_max,
                           chat->mem);
     tide_status rc = call_once(&calling, cancel, &body, &why);
-    if (rc != TIDE_OK && adapt(chat, talk, &why)) {
+    if (rc != TIDE_OK && adapt(&calling, &why)) {
         TIDE_SEEN("chat: a model refused a parameter");
         why = (tide_error){TIDE_OK, 0, ""};
         rc = call_once(&calling, cancel, &body, &why);
