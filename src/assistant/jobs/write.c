@@ -411,10 +411,14 @@ static tide_status begin(struct writing *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
     struct tide_assistant_facts facts = tide_task_facts(task);
+    const bool draft = self->kind == TIDE_ASSISTANT_DRAFT;
+    /* A user's round that begins again: its record is pending, as that of any draft. */
+    const bool again = tide_task_text(task, "again")[0] != '\0';
+    const bool manual = self->kind == TIDE_ASSISTANT_MANUAL_DRAFT && !again;
     bool asked = false;
-    if (self->kind == TIDE_ASSISTANT_DRAFT && !tide_assistant_draft_wanted(&facts))
+    if ((draft || again) && !tide_assistant_draft_wanted(&facts))
         return TIDE_OK;
-    if (self->kind == TIDE_ASSISTANT_MANUAL_DRAFT && !tide_assistant_plan_manual(&facts).write)
+    if (manual && !tide_assistant_plan_manual(&facts).write)
         return manual_skip(self, err);
     if (self->kind == TIDE_ASSISTANT_REWORK &&
         tide_assistant_rework_for(&facts, config_of(self)->rework_limit) == TIDE_REWORK_NONE)
@@ -428,11 +432,11 @@ static tide_status begin(struct writing *self, tide_error *err)
     if (asked)
         return TIDE_OK;
     TIDE_TRY(look(self, err));
-    if (!is_still_wanted(self))
+    if (!again && !is_still_wanted(self))
         return TIDE_OK;
     if (self->kind == TIDE_ASSISTANT_REWORK)
         return rework_begin(self, err);
-    if (self->kind == TIDE_ASSISTANT_MANUAL_DRAFT) {
+    if (manual) {
         bool wanted = false;
         TIDE_TRY(manual_wanted(self, &wanted, err));
         if (!wanted)
@@ -481,15 +485,16 @@ static tide_status body_of(struct writing *self, bool last, tide_buf *body, tide
 }
 
 /* Another message came while the model thought: the draft would not know it.  The round begins
- * again. */
+ * again, with the user's notes if it has some. */
 static tide_status begin_again(struct writing *self, tide_error *err)
 {
+    static const char *const manual[] = {"again", "yes", NULL};
     const struct tide_assistant_plan plan = {.act = true};
     struct tide_carry carry = {.task = &self->task, .plan = &plan};
     TIDE_SEEN("assistant: a message came while a draft was written");
-    tide_status rc = tide_carry_follow(
-        &carry, self->kind == TIDE_ASSISTANT_REWORK ? TIDE_ASSISTANT_REWORK : TIDE_ASSISTANT_DRAFT,
-        self->task.thread_id, NULL, err);
+    tide_status rc =
+        tide_carry_follow(&carry, self->kind, self->task.thread_id,
+                          self->kind == TIDE_ASSISTANT_MANUAL_DRAFT ? manual : NULL, err);
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
     tide_carry_done(&carry);

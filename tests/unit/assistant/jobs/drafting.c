@@ -142,6 +142,33 @@ CASE(needs_response_by_the_user_is_a_draft)
     assert_int_equal(failed_jobs(f), 0);
 }
 
+static void message_during_draft(struct fixture *f, const char *kind)
+{
+    if (strcmp(kind, "draft") != 0)
+        return;
+    f->during = NULL;
+    deliver(f, "bob@example.com", "Re: Plan", "And on Monday?", f->thread);
+}
+
+/* J14: the round begins again, and the notes count for it, too. */
+CASE(notes_are_followed_also_when_another_message_comes)
+{
+    f->category = "fyi";
+    deliver(f, "bob@example.com", "Plan", "text", NULL);
+    sync_now(f, false);
+    edit_draft(f, f->thread, "say no, politely\r\n");
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, true);
+    f->during = message_during_draft;
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_DRAFT], 2);
+    assert_non_null(strstr(f->prompt, "And on Monday?"));
+    assert_non_null(strstr(f->prompt, "say no, politely"));
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_int_equal(drafts_of(f, f->thread, true), 1);
+    assert_int_equal(drafts_of(f, f->thread, false), 1);
+    assert_int_equal(failed_jobs(f), 0);
+}
+
 /* J10: a contact's style counts also where no model was asked for one. */
 TEST_OF(a_draft_that_was_asked_for_has_the_style_of_its_sender, struct fixture *f,
         begin("models: {fast: a, better: b}\nstyles: {business: Formal., friendly: Warm.}\n"
