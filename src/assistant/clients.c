@@ -110,7 +110,7 @@ static bool is_over(const struct budget *budget, bool over)
     return over;
 }
 
-static void tell_budget(void *arg, bool over)
+static void budget_alert(void *arg, bool over)
 {
     const struct budget *budget = arg;
     char text[200] = "";
@@ -136,8 +136,8 @@ tide_status tide_assistant_ask(void *arg, tide_job *job,
                                        .world = self->options.world,
                                        .account = account,
                                        .tokens_per_day = budget.limit,
-                                       .told = tell_budget,
-                                       .told_arg = &budget};
+                                       .on_budget = budget_alert,
+                                       .on_budget_arg = &budget};
     TIDE_TRY(chat_of(self, account, &chat.chat, err));
     return tide_assistant_chat_ask(&chat, job, question, answer, err);
 }

@@ -21,8 +21,8 @@ struct tide_assistant_chat {
     uint32_t account;        /* of the ledger */
     uint64_t tokens_per_day; /* 0: no budget */
     /* Called before each call: `over`, the budget does not allow it.  NULL: not called. */
-    void (*told)(void *arg, bool over);
-    void *told_arg;
+    void (*on_budget)(void *arg, bool over);
+    void *on_budget_arg;
 };
 /* A tide_assistant_asker; `chat` is a struct tide_assistant_chat. */
 tide_status tide_assistant_chat_ask(void *chat, tide_job *job,
