@@ -62,7 +62,8 @@ tide_status tide_task_ask(struct tide_carry *carry, const char *key,
     struct asking asking = {
         .carry = carry, .key = key, .question = question, .answered = answered_out};
     struct tide_follow *follow = &carry->follow[0];
-    /* With the account: a job that waits for another one, which may be halted for good, is not enough. */
+    /* With the account: a job that waits for a question to another one, which may be canceled, is not
+     * enough. */
     (void)snprintf(follow->dedupe, sizeof follow->dedupe, "then/%u/%s",
                    (unsigned)carry->task->terms.model_account, key);
     tide_auto_json json;

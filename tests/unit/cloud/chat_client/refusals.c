@@ -238,40 +238,44 @@ CASE(a_parameter_that_is_refused_is_left_out_from_then_on)
     assert_int_equal(f->requests, 1);
 }
 
-static unsigned answered;
+struct caller {
+    struct fixture *f;
+    tide_status status;
+};
 
-/* With an answer of its own: two run at once. */
-static tide_status play_alone(struct fixture *f, tide_job *job, tide_error *err)
+static void call_once(void *arg)
 {
+    struct caller *caller = arg;
     struct tide_chat_answer answer = {.calls_count = 0};
-    const tide_status rc = tide_chat_call(f->chat, job, f->talk, NULL, &answer, err);
-    answered += rc == TIDE_OK;
+    caller->status = tide_chat_call(caller->f->chat, NULL, caller->f->talk, NULL, &answer, NULL);
     tide_chat_answer_done(&answer);
-    return rc;
 }
 
-static void say_twice_at_once(struct fixture *f, const struct tide_chat_talk *talk)
+/* Without jobs: no governor delays the second one. */
+static void call_twice_at_once(struct fixture *f, const struct tide_chat_talk *talk)
 {
-    const struct tide_spec spec = {.kind = f->kind, .account = f->account};
-    const struct tide_spec specs[] = {spec, spec};
+    tide_world *world = tide_sim_world(f->sim);
+    struct caller callers[2] = {{f, TIDE_BUG}, {f, TIDE_BUG}};
+    tide_thread *threads[2];
     f->talk = talk;
-    f->play = play_alone;
-    f->requests = answered = 0;
-    OK(f, tide_enqueue(f->engine, specs, 2, NULL, err));
-    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOREVER, err));
-    assert_int_equal(answered, 2);
+    f->requests = 0;
+    for (int i = 0; i < 2; i++)
+        OK(f, tide_world_thread(world, "caller", call_once, &callers[i], &threads[i], err));
+    for (int i = 0; i < 2; i++)
+        tide_world_join(world, threads[i]);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(callers[i].status, TIDE_OK);
     assert_int_equal(f->requests, 4); /* both were on their way when the first was refused */
 }
 
 CASE(calls_that_are_refused_at_the_same_time_all_adapt)
 {
-    say_ok(f, &hello); /* the governor knows the server */
     fault(f, "\"fault\":\"no-sampling\"");
-    say_twice_at_once(f, &mail);
+    call_twice_at_once(f, &mail);
     no_faults(f);
     speak(f, &ways[0], old_names);
     fault(f, "\"fault\":\"new-limit\"");
-    say_twice_at_once(f, &hello);
+    call_twice_at_once(f, &hello);
 }
 
 CASE(what_a_model_cannot_do_fails_for_good)
