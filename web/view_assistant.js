@@ -20,9 +20,9 @@ const LEVELS = /** @type {Record<string, string>} */ ({
   answered: 'ok', failed: 'bad', open: 'busy', running: 'busy', done: 'ok', limit: 'warn', escalated: 'warn',
 })
 const ORDER = ['newest', 'oldest']
-const CALL_KINDS = ['classify', 'context', 'draft', 'agent']
-const EVENT_KINDS = ['classified', 'retriaged', 'draft_created', 'draft_reworked', 'draft_discarded', 'rework_requested', 'rework_limit_reached', 'sent', 'skipped', 'archived',
-  'agent_started', 'agent_ended', 'escalated', 'resumed']
+const CALL_KINDS = ['classify', 'context', 'draft', 'rework', 'agent']
+const EVENT_KINDS = ['classified', 'retriaged', 'manual_draft', 'draft_created', 'draft_reworked', 'draft_discarded', 'rework_requested', 'rework_limit_reached', 'pending', 'drafted', 'sent',
+  'skipped', 'archived', 'thread_gone', 'agent_started', 'agent_ended', 'escalated', 'resumed']
 
 /** Characters that act instead of being read, and hidden ones, become visible: they reorder what a person reads, or speak to
  * a model behind its back.

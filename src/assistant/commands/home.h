@@ -24,10 +24,9 @@ tide_status assistant_chat_named(struct cli *cli, const char *name,
 /* That of the configuration. */
 tide_status assistant_chat(struct cli *cli, struct tide_assistant_account *account_out);
 
-struct tide_alert_row;
-/* Whether this alert says that the account has used up the budget of this day.  One of an earlier day is there
- * until the model is asked again. */
-bool assistant_is_over(const struct tide_alert_row *row, uint32_t account, uint64_t now_unix_ms);
+/* Whether an alert says that the account has used up the budget of this day.  One of an earlier day is
+ * there until the model is asked again. */
+bool assistant_is_over(tide_ledger *ledger, uint32_t account, uint64_t now_unix_ms);
 
 /* ---- users ---- */
 

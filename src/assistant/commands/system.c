@@ -229,20 +229,6 @@ static tide_status other_drop(tide_rows db, uint32_t account, tide_error *err)
 
 /* ---- status: what is left of the day's tokens ---- */
 
-/* A question that does not fit waits, though some tokens are left. */
-struct over_ask {
-    uint32_t account;
-    uint64_t now_unix_ms;
-    bool over;
-};
-
-static bool see_over(const struct tide_alert_row *row, void *arg)
-{
-    struct over_ask *ask = arg;
-    ask->over = ask->over || assistant_is_over(row, ask->account, ask->now_unix_ms);
-    return !ask->over;
-}
-
 /* The smaller one of chat.tokens_per_day and that of assistant.yaml, as the jobs have it. */
 static uint64_t budget_of(const struct tide_system_home *home, const char *account)
 {
@@ -264,17 +250,16 @@ static tide_status status(const struct tide_system_home *home, tide_ledger *ledg
                           tide_error *err)
 {
     const uint64_t limit = budget_of(home, account->name);
+    const uint64_t now_unix_ms = tide_world_now_unix_ms(home->world);
     const tide_rows db = tide_ledger_rows(ledger);
     struct tide_assistant_left left = {.spent = 0};
     bool has = false;
     TIDE_TRY(tide_rows_has(db, "assistant_budget_day", "the budgets", &has, err));
     if (has)
-        TIDE_TRY(tide_assistant_budget_left(db, account->id, limit,
-                                            tide_world_now_unix_ms(home->world), &left, err));
-    struct over_ask ask = {.account = account->id,
-                           .now_unix_ms = tide_world_now_unix_ms(home->world)};
-    (void)tide_ledger_alerts(ledger, see_over, &ask, NULL);
-    if (ask.over || (limit > 0 && left.spent + left.held >= limit))
+        TIDE_TRY(tide_assistant_budget_left(db, account->id, limit, now_unix_ms, &left, err));
+    /* A question that does not fit waits, though some tokens are left. */
+    if (assistant_is_over(ledger, account->id, now_unix_ms) ||
+        (limit > 0 && left.spent + left.held >= limit))
         (void)snprintf(out->note, sizeof out->note,
                        "the budget of %" PRIu64 " tokens is used up until midnight UTC", limit);
     else if (left.spent > 0)

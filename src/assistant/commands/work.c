@@ -23,19 +23,6 @@ static bool request(void *arg, size_t account, size_t nth, struct cli_request *o
 
 /* ---- what keeps the model from answering ---- */
 
-struct over_ask {
-    const struct assistant_work *self;
-    bool over;
-};
-
-static bool see_alert(const struct tide_alert_row *row, void *arg)
-{
-    struct over_ask *ask = arg;
-    ask->over = ask->over || assistant_is_over(row, ask->self->chat.number,
-                                               tide_world_now_unix_ms(ask->self->cli->world));
-    return !ask->over;
-}
-
 static void set_stuck(struct assistant_work *self, struct cli_watched *watched, const char *why)
 {
     (void)tide_error_set(&watched->error, TIDE_BUSY, "the chat account %.100s %s", self->chat.name,
@@ -49,15 +36,14 @@ static void look_at_chat(struct assistant_work *self, struct cli_watched *watche
     const json_t *chat = account_in_snapshot(snapshot, self->chat.name);
     const char *state = json_string_value(json_object_get(chat, "state"));
     const char *reason = json_string_value(json_object_get(chat, "reason"));
-    struct over_ask ask = {.self = self};
     if (state != NULL && strcmp(state, "halted") == 0)
         set_stuck(self, watched, "is halted");
     else if (json_is_true(json_object_get(chat, "paused")))
         set_stuck(self, watched, "is paused");
     else if (reason != NULL && strcmp(reason, tide_status_name(TIDE_AUTH)) == 0)
         set_stuck(self, watched, "needs another key");
-    else if (full && tide_ledger_alerts(self->cli->ledger, see_alert, &ask, NULL) == TIDE_OK &&
-             ask.over) {
+    else if (full && assistant_is_over(self->cli->ledger, self->chat.number,
+                                       tide_world_now_unix_ms(self->cli->world))) {
         self->over = true;
         set_stuck(self, watched, "has used up its budget of tokens");
     }

@@ -88,7 +88,7 @@ static bool is_in(tide_text header, tide_text address)
     return false;
 }
 
-/* A Reply-To alone makes nobody a participant: the mail of a stranger could send answers anywhere. */
+/* An address of Reply-To alone is not a participant: a stranger's mail could direct replies anywhere. */
 static bool is_participant(const struct tide_letter *letters, size_t count, tide_text address)
 {
     for (size_t i = 0; i < count; i++)
@@ -110,11 +110,11 @@ static tide_status may_send(struct tide_agent_work *work, const struct tide_lett
     *why_out = NULL;
     tide_triage_look(task->terms.config, letter, &triage);
     tide_reply_recipients(letter, tide_text_of(task->user.email), false, &recipients);
-    TIDE_TRY(tide_task_letters(task, &task->thread, &letters, &count, err));
+    TIDE_TRY(tide_task_letters(task, &task->thread, NULL, &letters, &count, err));
     if (triage.automated || triage.blacklisted)
         *why_out = "the message is automated: no reply is sent to it";
     else if (recipients.to_count == 0)
-        *why_out = "the message names nobody who can be answered";
+        *why_out = "the message has no address that can be answered";
     for (size_t i = 0; *why_out == NULL && i < recipients.to_count; i++)
         if (!is_participant(letters, count, recipients.to[i].address))
             *why_out = "a reply would go to an address that is not in the thread";
@@ -205,7 +205,9 @@ tide_status tide_agent_send(struct tide_agent_work *work, const struct tide_agen
     }
     const tide_status rc = post(work, &letter, text, &sending, err);
     const int class = (int)tide_status_class(rc);
-    if (class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_GONE) /* the server refused it */
+    /* The server refused it.  Of a second try that proves nothing: it may be the search for the first
+     * one that was refused, and the first one may have been sent (AGJ5). */
+    if (!sending.again && (class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_GONE))
         TIDE_TRY(tide_transact(engine, drop_reply, &sending, NULL));
     TIDE_TRY(rc);
     work->sent = true;

@@ -164,7 +164,6 @@ struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_
 tide_assistant_rework tide_assistant_rework_for(const struct tide_assistant_facts *facts,
                                                 uint32_t limit)
 {
-    TIDE_ASSERT(limit > 0);
     if (facts->status != TIDE_ASSISTANT_DRAFTED && facts->status != TIDE_ASSISTANT_REWORK_REQUESTED)
         return TIDE_REWORK_NONE;
     if (facts->reworks >= limit)

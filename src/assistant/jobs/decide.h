@@ -118,6 +118,7 @@ typedef enum tide_assistant_rework {
     TIDE_REWORK_LAST,  /* the last automatic one: it says so, and the thread is Action Required */
     TIDE_REWORK_LIMIT, /* no model call any more */
 } tide_assistant_rework;
+/* `limit` 0: no draft is ever reworked. */
 tide_assistant_rework tide_assistant_rework_for(const struct tide_assistant_facts *facts,
                                                 uint32_t limit);
 /* The plan before the model is called: status rework_requested, or with LIMIT its end. */

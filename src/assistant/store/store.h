@@ -234,7 +234,7 @@ struct tide_assistant_call {
     uint32_t account;
     const char *thread_id; /* "": of none */
     const char *key;       /* what it is for, unique: "classify/3/17f2/1"; STO8 */
-    const char *kind;      /* "classify", "context", "draft", "agent" */
+    const char *kind;      /* "classify", "context", "draft", "rework", "agent" */
     const char *model;
     /* As they were sent.  Of an agent the prompt is the whole conversation, and the answer is one,
      * both as the JSON of cloud/chat/talk.h. */

@@ -203,6 +203,9 @@ static void check_rework(const struct tide_assistant_facts *facts)
         facts->status == TIDE_ASSISTANT_DRAFTED || facts->status == TIDE_ASSISTANT_REWORK_REQUESTED;
     const tide_assistant_rework rework = tide_assistant_rework_for(facts, 3);
     assert_int_equal(rework, has ? wanted[facts->reworks] : TIDE_REWORK_NONE);
+    /* drafts.rework_limit may be 0. */
+    assert_int_equal(tide_assistant_rework_for(facts, 0),
+                     has ? TIDE_REWORK_LIMIT : TIDE_REWORK_NONE);
     const struct tide_assistant_plan plan = tide_assistant_plan_rework(facts, 3);
     check(facts, &plan);
     assert_int_equal(plan.act, has);

@@ -161,6 +161,21 @@ AGENT_CASE(an_agent_that_may_send_sends_once)
     assert_int_equal(sent_of(f, f->thread), 1);
 }
 
+/* AGJ5: the answer of the server is lost, and then the search for the reply is refused. */
+AGENT_CASE(a_reply_that_cannot_be_looked_for_is_not_sent_again)
+{
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.messages.send\",\"fault\":\"reset-after\",\"count\":1}");
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.messages.list\",\"fault\":\"403\",\"count\":1}");
+    deliver_and_run(f, replies);
+    assert_int_equal(sent_of(f, f->thread), 1);
+    HAS(f->prompt, "a reply was sent already, or may have been");
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SENT);
+}
+
 /* AGJ5 */
 AGENT_CASE(nothing_is_sent_to_automated_mail_or_strangers)
 {

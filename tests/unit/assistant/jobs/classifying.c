@@ -52,6 +52,21 @@ CASE(a_new_message_is_classified_labeled_and_drafted)
     assert_int_equal(drafts_of(f, f->thread, true), 1);
 }
 
+/* The model must know that the user has answered already. */
+CASE(a_reply_of_the_user_is_a_part_of_the_question)
+{
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    edit_draft(f, f->thread, "I am on my way.\r\n");
+    send_draft(f, f->thread);
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 1);
+    const char *mail = strstr(f->prompt, "Can you come?");
+    assert_non_null(mail);
+    assert_null(strstr(mail + 1, "Can you come?"));
+    assert_non_null(strstr(f->prompt, "I am on my way."));
+}
+
 CASE(other_categories_get_their_label_and_no_draft)
 {
     static const struct {
