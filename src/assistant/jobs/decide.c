@@ -156,7 +156,13 @@ struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_
     if (facts->status != TIDE_ASSISTANT_PENDING && facts->status != TIDE_ASSISTANT_REWORK_REQUESTED)
         return (struct tide_assistant_plan){.act = false};
     return (struct tide_assistant_plan){
-        .act = true, .status = TIDE_ASSISTANT_SKIPPED, .draft_stale = true, .event = "thread_gone"};
+        .act = true,
+        /* What is in the trash may come back: not with the label of a draft that is gone.  Done has a
+         * job of its own. */
+        .take = BITS_STATE | TIDE_LABEL_BIT(REWORK),
+        .status = TIDE_ASSISTANT_SKIPPED,
+        .draft_stale = true,
+        .event = "thread_gone"};
 }
 
 /* ---- rework ---- */

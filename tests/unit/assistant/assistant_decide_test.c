@@ -175,6 +175,7 @@ static void check_drafts(const struct tide_assistant_facts *facts)
     check(facts, &gone);
     assert_int_equal(gone.act, pending || in_work);
     assert_true(!gone.act || (gone.status == TIDE_ASSISTANT_SKIPPED && gone.draft_stale));
+    assert_int_equal(gone.take, gone.act ? STATE | L(REWORK) : 0);
     struct tide_assistant_plan plan = tide_assistant_plan_drafted(facts);
     check(facts, &plan);
     assert_int_equal(plan.act, pending);
