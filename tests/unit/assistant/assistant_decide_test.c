@@ -19,6 +19,8 @@ TEST(every_sight_of_every_status_has_its_work)
         {TIDE_SIGHT_LISTED, false, "C......"}, /* J5 */
         {TIDE_SIGHT_LISTED_GAP, false, "CTTTTTT"},
         {TIDE_SIGHT_LISTED_GAP, true, "......."},
+        {TIDE_SIGHT_LABELED_GAP, false, ".TTTTTT"},
+        {TIDE_SIGHT_LABELED_GAP, true, "......."},
         {TIDE_SIGHT_DONE, false, "DDDDDDD"},
         {TIDE_SIGHT_REWORK, false, "..RR..."},
         {TIDE_SIGHT_NEEDS_RESPONSE, false, "MMM.MMM"}, /* J14 */
