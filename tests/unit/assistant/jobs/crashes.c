@@ -224,6 +224,10 @@ TEST(a_label_of_ours_without_its_record_is_no_command_after_an_expired_history_i
     assert_int_equal(failed_jobs(f), 1);
     assert_string_equal(labels_of(f, f->thread), "Needs Response");
     assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    /* The round begins again with another message, so that a wish would come first. */
+    char thread[64];
+    (void)snprintf(thread, sizeof thread, "%s", f->thread);
+    deliver(f, "anna@example.com", "Re: Offer", "And when?", thread);
     json_decref(
         tide_sim_cloud_control(f->cloud, f->sim, "DELETE", "/_cloud/faults", TIDE_TEXT_NONE));
     tide_sim_cloud_fault(f->cloud, f->sim,
