@@ -243,3 +243,28 @@ CASE(a_thread_that_was_deleted_is_not_tried_again)
     assert_int_equal(events_of(f, f->thread, "resumed"), 0);
     assert_int_equal(failed_jobs(f), 0);
 }
+
+static void trash_one(struct fixture *f, uint32_t slot, void *arg)
+{
+    static const uint16_t trash = BOX_LABEL_TRASH, inbox = BOX_LABEL_INBOX;
+    (void)arg;
+    box_mailbox_relabel(f->mailbox, slot, &trash, 1, &inbox, 1);
+}
+
+static void thread_is_trashed(struct fixture *f, const char *kind)
+{
+    if (strcmp(kind, "draft") == 0)
+        each_message(f, f->thread, trash_one, NULL);
+}
+
+/* It may come back from the trash: its label then says nothing of a draft that was never made. */
+CASE(a_thread_that_was_trashed_loses_the_label_of_its_round)
+{
+    f->during = thread_is_trashed;
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SKIPPED);
+    assert_string_equal(labels_of(f, f->thread), "");
+    assert_int_equal(drafts_of(f, f->thread, false), 0);
+    assert_int_equal(failed_jobs(f), 0);
+}
