@@ -14,6 +14,10 @@ tide_status assistant_path_beside(const char *config_path, char path_out[CLI_PAT
 tide_status assistant_config_path(struct cli *cli, char path_out[CLI_PATH_BYTES]);
 /* The caller frees it.  TIDE_NOT_FOUND: there is none yet; TIDE_INVALID: file, line and reason. */
 tide_status assistant_config(struct cli *cli, struct tide_assistant_config **config_out);
+/* struct tide_system.settings_files: assistant.yaml, and the files that it names. */
+tide_status assistant_settings_files(const char *config_path, tide_mem *mem,
+                                     void (*visit)(const char *name, void *arg), void *arg,
+                                     tide_error *err);
 
 /* ---- the chat account ---- */
 

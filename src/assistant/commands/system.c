@@ -338,4 +338,5 @@ const struct tide_system tide_assistant_system = {
     .account_leave = account_leave,
     .other_drop = other_drop,
     .status = status,
+    .settings_files = assistant_settings_files,
 };
