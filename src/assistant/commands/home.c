@@ -103,6 +103,11 @@ tide_status assistant_used(struct cli *cli)
                           "the assistant works for no account yet");
 }
 
+const char *assistant_user_state(const struct tide_assistant_user *user)
+{
+    return user->ended_ms > 0 ? "ended" : user->onboarded_ms > 0 ? "ready" : "onboarding";
+}
+
 struct only {
     struct tide_assistant_user user;
     size_t count;

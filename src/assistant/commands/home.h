@@ -35,6 +35,9 @@ bool assistant_is_over(const struct tide_alert_row *row, uint32_t account, uint6
 
 /* ---- users ---- */
 
+/* "ready", "onboarding", "ended" */
+const char *assistant_user_state(const struct tide_assistant_user *user);
+
 /* TIDE_NOT_FOUND: it was never used here, and has no tables. */
 tide_status assistant_used(struct cli *cli);
 
@@ -46,6 +49,7 @@ tide_status assistant_user(struct cli *cli, const char *email,
 
 extern const struct cli_command assistant_commands[]; /* table.c */
 tide_status cli_assistant_onboard(struct cli *cli);
+tide_status cli_assistant_offboard(struct cli *cli);
 tide_status cli_assistant_sync(struct cli *cli);
 tide_status cli_assistant_sync_check(struct cli *cli); /* struct tide_action.check */
 tide_status cli_assistant_status(struct cli *cli);
