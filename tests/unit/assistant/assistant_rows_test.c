@@ -95,6 +95,28 @@ CASE(a_user_is_found_by_number_and_by_address)
     assert_int_equal(sum, 8);
 }
 
+CASE(a_user_ends_once_and_begins_again)
+{
+    struct tide_assistant_user user = {.account = 3, .email = "me@example.org", .onboarded_ms = 7};
+    struct tide_assistant_user back;
+    struct tide_assistant_sync sync;
+    OK(tide_assistant_user_put(*rows, &user, err));
+    OK(tide_assistant_sync_move(*rows, 3, "", "100", false, 8, err));
+    OK(tide_assistant_user_end(*rows, 3, 50, err));
+    OK(tide_assistant_user_end(*rows, 3, 60, err));
+    OK(tide_assistant_user_get(*rows, 3, &back, err));
+    assert_int_equal(back.ended_ms, 50);
+    assert_int_equal(back.onboarded_ms, 0);
+    OK(tide_assistant_sync_get(*rows, 3, &sync, err));
+    assert_string_equal(sync.history_id, "");
+    assert_int_equal(sync.synced_ms, 8);
+    OK(tide_assistant_user_put(*rows, &user, err));
+    OK(tide_assistant_user_get(*rows, 3, &back, err));
+    assert_int_equal(back.ended_ms, 0);
+    assert_int_equal(back.onboarded_ms, 7);
+    assert_int_equal(tide_assistant_user_end(*rows, 4, 50, NULL), TIDE_NOT_FOUND);
+}
+
 CASE(labels_and_settings_are_kept_by_user)
 {
     struct tide_assistant_labels labels;

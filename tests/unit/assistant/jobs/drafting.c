@@ -268,3 +268,27 @@ CASE(a_thread_that_was_trashed_loses_the_label_of_its_round)
     assert_int_equal(drafts_of(f, f->thread, false), 0);
     assert_int_equal(failed_jobs(f), 0);
 }
+
+/* ---- the end of a user (JBS10) ---- */
+
+static void end_user(struct fixture *f, const char *kind)
+{
+    (void)kind;
+    f->during = NULL;
+    OK(tide_assistant_offboard(f->engine, ME, tide_world_now_unix_ms(tide_sim_world(f->sim)), err));
+}
+
+CASE(after_the_end_of_a_user_neither_gmail_nor_a_model_is_asked)
+{
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    f->during = end_user; /* while the first question is answered */
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 1);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_string_equal(labels_of(f, f->thread), "");
+    deliver(f, "anna@example.com", "Again", "Can you come?", NULL);
+    sync_now(f, true);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 1);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_int_equal(failed_jobs(f), 0);
+}
