@@ -178,7 +178,7 @@ function userCard(user, counts) {
     h('details', {}, h('summary', {}, `${count(user.labels.length, 'label')}, ${count(user.settings.length, 'setting')}`),
       facts([...user.labels.map((/** @type {any} */ label) => [label.name, label.id ?? 'not known yet']),
         ...user.settings.map((/** @type {any} */ one) => [one.name, one.value])])),
-  ], [h('span', { class: 'state ' + (user.onboarded_unix_ms ? 'ok' : 'busy') }, user.onboarded_unix_ms ? 'ready' : 'onboarding')])
+  ], [h('span', { class: 'state ' + (user.state === 'ready' ? 'ok' : user.state === 'ended' ? 'idle' : 'busy') }, user.state)])
 }
 
 /** The users of the assistant, and its chat models, which are its accounts. */

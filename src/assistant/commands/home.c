@@ -37,6 +37,25 @@ tide_status assistant_config(struct cli *cli, struct tide_assistant_config **con
     return cli_hint(cli, rc, "Correct it there; nothing was changed.");
 }
 
+tide_status assistant_settings_files(const char *config_path, tide_mem *mem,
+                                     void (*visit)(const char *name, void *arg), void *arg,
+                                     tide_error *err)
+{
+    struct tide_assistant_config *config = NULL;
+    struct tide_assistant_files files;
+    char path[CLI_PATH_BYTES];
+    TIDE_TRY(assistant_path_beside(config_path, path, err));
+    tide_assistant_files_init(&files, mem);
+    tide_status rc = tide_assistant_config_load_files(path, (const char *const *)environ, mem,
+                                                      &files, &config, err);
+    tide_assistant_config_free(config);
+    for (const struct tide_assistant_file_seen *seen = files.first; seen != NULL; seen = seen->next)
+        if (seen->read)
+            visit(seen->name, arg);
+    tide_assistant_files_done(&files);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
 /* ---- the chat account ---- */
 
 tide_status assistant_chat_named(struct cli *cli, const char *name,
@@ -97,6 +116,11 @@ tide_status assistant_used(struct cli *cli)
     return has ? TIDE_OK
                : cli_fail(cli, TIDE_NOT_FOUND, "Run `tidemark assistant onboard EMAIL`.",
                           "the assistant works for no account yet");
+}
+
+const char *assistant_user_state(const struct tide_assistant_user *user)
+{
+    return user->ended_ms > 0 ? "ended" : user->onboarded_ms > 0 ? "ready" : "onboarding";
 }
 
 struct only {

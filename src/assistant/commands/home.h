@@ -14,6 +14,10 @@ tide_status assistant_path_beside(const char *config_path, char path_out[CLI_PAT
 tide_status assistant_config_path(struct cli *cli, char path_out[CLI_PATH_BYTES]);
 /* The caller frees it.  TIDE_NOT_FOUND: there is none yet; TIDE_INVALID: file, line and reason. */
 tide_status assistant_config(struct cli *cli, struct tide_assistant_config **config_out);
+/* struct tide_system.settings_files: assistant.yaml, and the files that it names. */
+tide_status assistant_settings_files(const char *config_path, tide_mem *mem,
+                                     void (*visit)(const char *name, void *arg), void *arg,
+                                     tide_error *err);
 
 /* ---- the chat account ---- */
 
@@ -30,6 +34,9 @@ bool assistant_is_over(tide_ledger *ledger, uint32_t account, uint64_t now_unix_
 
 /* ---- users ---- */
 
+/* "ready", "onboarding", "ended" */
+const char *assistant_user_state(const struct tide_assistant_user *user);
+
 /* TIDE_NOT_FOUND: it was never used here, and has no tables. */
 tide_status assistant_used(struct cli *cli);
 
@@ -44,6 +51,7 @@ tide_status assistant_no_thread(struct cli *cli, const char *email, const char *
 
 extern const struct cli_command assistant_commands[]; /* table.c */
 tide_status cli_assistant_onboard(struct cli *cli);
+tide_status cli_assistant_offboard(struct cli *cli);
 tide_status cli_assistant_sync(struct cli *cli);
 tide_status cli_assistant_sync_check(struct cli *cli); /* struct tide_action.check */
 tide_status cli_assistant_classify(struct cli *cli);

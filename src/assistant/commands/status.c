@@ -48,7 +48,7 @@ static void show_user(const struct tide_assistant_user *user, void *arg)
     if (shown->rc != TIDE_OK)
         return;
     cli_cell(cli, "%s", user->email);
-    cli_cell(cli, "%s", user->onboarded_ms > 0 ? "ready" : "onboarding");
+    cli_cell(cli, "%s", assistant_user_state(user));
     cli_cell(cli, "%" PRIu64, counts.records);
     cli_cell(cli, "%" PRIu64, counts.by_status[TIDE_ASSISTANT_PENDING]);
     cli_cell(cli, "%" PRIu64, counts.by_status[TIDE_ASSISTANT_DRAFTED]);
@@ -57,6 +57,7 @@ static void show_user(const struct tide_assistant_user *user, void *arg)
     cli_cell(cli, "%" PRIu64, counts.tokens_in + counts.tokens_out);
     tide_json_object(&one);
     tide_json_set_cstr(&one, "account", user->email);
+    tide_json_set_cstr(&one, "state", assistant_user_state(user));
     tide_json_set_bool(&one, "onboarded", user->onboarded_ms > 0);
     counts_json(&counts, &one);
     tide_json_append(&shown->list, &one);

@@ -36,6 +36,9 @@ static tide_status named(struct assistant_work *self)
     for (unsigned i = 0; i < cli->arguments_count; i++) {
         struct tide_assistant_user user;
         TIDE_TRY(assistant_user(cli, cli->arguments[i], &user));
+        if (user.ended_ms > 0)
+            return cli_fail(cli, TIDE_INVALID, "Run `tidemark assistant onboard` to begin again.",
+                            "the assistant was ended for %.200s", user.email);
         if (user.onboarded_ms == 0)
             return cli_fail(cli, TIDE_INVALID, "Run `tidemark assistant onboard` for it first.",
                             "%.200s was not onboarded to the end", user.email);

@@ -192,7 +192,8 @@ static tide_status account_put(tide_rows db, uint32_t number,
 
 static void note_user(const struct tide_assistant_user *user, void *arg)
 {
-    (void)snprintf(arg, TIDE_ASSISTANT_EMAIL_BYTES, "%s", user->email);
+    if (user->ended_ms == 0)
+        (void)snprintf(arg, TIDE_ASSISTANT_EMAIL_BYTES, "%s", user->email);
 }
 
 static tide_status account_drop(tide_rows db, uint32_t account, tide_error *err)
@@ -215,7 +216,7 @@ static tide_status account_leave(struct cli *cli, const char *name)
         return TIDE_OK;
     return cli_fail(cli, TIDE_EXISTS,
                     "Add another chat account and name it in assistant.yaml as models.account, or "
-                    "remove the mail accounts that the assistant works for first.",
+                    "end the assistant for its accounts first, with `tidemark assistant offboard`.",
                     "the assistant asks %.100s, and works for %.100s", name, first);
 }
 
@@ -323,4 +324,5 @@ const struct tide_system tide_assistant_system = {
     .account_leave = account_leave,
     .other_drop = other_drop,
     .status = status,
+    .settings_files = assistant_settings_files,
 };

@@ -98,6 +98,25 @@ static bool is_participant(const struct tide_letter *letters, size_t count, tide
     return false;
 }
 
+/* AGJ10: whether a tool has shown it mail of other threads. */
+static bool has_read_others(const struct tide_agent_work *work)
+{
+    size_t i = 0;
+    json_t *line = NULL;
+    json_array_foreach(tide_agent_log(work->run), i, line)
+    {
+        const char *tool = json_string_value(json_object_get(line, "tool"));
+        const char *thread =
+            json_string_value(json_object_get(json_object_get(line, "arguments"), "thread"));
+        const bool named =
+            thread != NULL && thread[0] != '\0' && strcmp(thread, work->task.thread_id) != 0;
+        if (!json_is_true(json_object_get(line, "failed")) &&
+            (strcmp(tool, "search_archive") == 0 || (strcmp(tool, "read_thread") == 0 && named)))
+            return true;
+    }
+    return false;
+}
+
 /* Why nothing may be sent; NULL: it may. */
 static tide_status may_send(struct tide_agent_work *work, const struct tide_letter *letter,
                             const char **why_out, tide_error *err)
@@ -111,7 +130,9 @@ static tide_status may_send(struct tide_agent_work *work, const struct tide_lett
     tide_triage_look(task->terms.config, letter, &triage);
     tide_reply_recipients(letter, tide_text_of(task->user.email), false, &recipients);
     TIDE_TRY(tide_task_letters(task, &task->thread, NULL, &letters, &count, err));
-    if (triage.automated || triage.blacklisted)
+    if (has_read_others(work))
+        *why_out = "other mail was read: no reply is sent, a draft can be written";
+    else if (triage.automated || triage.blacklisted)
         *why_out = "the message is automated: no reply is sent to it";
     else if (recipients.to_count == 0)
         *why_out = "the message has no address that can be answered";

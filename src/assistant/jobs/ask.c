@@ -127,6 +127,7 @@ tide_status tide_task_answer(struct tide_task *task, const char *key, tide_buf *
 struct question {
     const char *key;
     uint64_t id;
+    uint32_t account; /* of its user */
     bool ended;
     tide_buf kind, model, system, prompt;
     tide_status rc;
@@ -140,6 +141,7 @@ static void take_question(const struct tide_assistant_call *call, void *arg)
     const tide_text texts[] = {tide_text_of(call->kind), tide_text_of(call->model), call->system,
                                call->prompt};
     question->id = call->id;
+    question->account = call->account;
     question->ended = call->ended;
     question->rc = TIDE_OK;
     for (size_t i = 0; i < 4; i++) {
@@ -150,11 +152,18 @@ static void take_question(const struct tide_assistant_call *call, void *arg)
     }
 }
 
+/* TIDE_NOT_FOUND: nobody waits for an answer, since its user was removed or the assistant ended for
+ * it (JBS10). */
 static tide_status read_question(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct question *question = arg;
-    return tide_assistant_call_get(tide_transaction_rows(transaction), question->key, take_question,
-                                   question, err);
+    const tide_rows db = tide_transaction_rows(transaction);
+    struct tide_assistant_user user;
+    TIDE_TRY(tide_assistant_call_get(db, question->key, take_question, question, err));
+    if (question->rc != TIDE_OK)
+        return TIDE_OK;
+    TIDE_TRY(tide_assistant_user_get(db, question->account, &user, err));
+    return user.ended_ms > 0 ? tide_error_set(err, TIDE_NOT_FOUND, "its user has ended") : TIDE_OK;
 }
 
 static tide_status write_answer(tide_transaction *transaction, void *arg, tide_error *err)

@@ -6,6 +6,7 @@
  *   ask.c       questions to the model and their answers
  *   letters.c   messages of Gmail as letters
  *   tick.c      what happens by itself
+ *   offboard.c  the end of a user
  *   sync.c sights.c onboard.c classify.c write.c make.c cleanup.c   the handlers
  *   agent.c agent_read.c agent_act.c   the handler of agents, and their tools (agent.h) */
 #ifndef TIDE_ASSISTANT_JOBS_INSIDE_H
@@ -20,6 +21,7 @@
 
 typedef enum tide_assistant_kind {
     TIDE_ASSISTANT_ONBOARD,
+    TIDE_ASSISTANT_OFFBOARD,
     TIDE_ASSISTANT_SYNC,
     TIDE_ASSISTANT_CLASSIFY,
     TIDE_ASSISTANT_DRAFT,
@@ -51,6 +53,7 @@ struct tide_assistant_jobs {
 };
 
 tide_handler tide_assistant_onboard_run;
+tide_handler tide_assistant_offboard_run;
 tide_handler tide_assistant_sync_run;
 tide_handler tide_assistant_classify_run;
 tide_handler tide_assistant_draft_run;
@@ -84,6 +87,7 @@ struct tide_task {
     uint64_t busy; /* its entry in jobs->busy; 0: none */
 };
 /* Reads all of that.  TIDE_NOT_FOUND: the user is unknown (J2); TIDE_PERMANENT: it was not onboarded;
+ * TIDE_SUPERSEDED: the assistant ended for it (JBS10);
  * TIDE_AGAIN: another handler works on the thread.  The task must be ended in any case. */
 tide_status tide_task_begin(struct tide_task *task, tide_assistant_jobs *jobs, tide_job *job,
                             tide_error *err);

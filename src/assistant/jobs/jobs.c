@@ -12,6 +12,8 @@ static const struct {
     bool dedupe_running;
 } kinds[TIDE_ASSISTANT_KINDS] = {
     [TIDE_ASSISTANT_ONBOARD] = {"assistant.onboard", tide_assistant_onboard_run, 0, false},
+    [TIDE_ASSISTANT_OFFBOARD] = {TIDE_ASSISTANT_OFFBOARD_KIND, tide_assistant_offboard_run, 0,
+                                 false},
     [TIDE_ASSISTANT_SYNC] = {"assistant.sync", tide_assistant_sync_run, 0, false},
     [TIDE_ASSISTANT_CLASSIFY] = {"assistant.classify", tide_assistant_classify_run, 0, false},
     [TIDE_ASSISTANT_DRAFT] = {"assistant.draft", tide_assistant_draft_run, 0, false},

@@ -135,16 +135,27 @@ static tide_status resume(tide_transaction *transaction, const struct tide_task 
     return enqueue(transaction, task, sight, work, err);
 }
 
+/* J22: whether the label that a sync saw is ours.  A listing shows one that a job put on and has not
+ * recorded yet; it does not tell of a change, so that the mark is left to history. */
+static tide_status is_ours(tide_rows db, const struct tide_task *task,
+                           const struct tide_sight *sight, bool *ours_out, tide_error *err)
+{
+    const char *label = task->labels.ids[TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE];
+    *ours_out = false;
+    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE)
+        return tide_assistant_mark_take(db, task->account, sight->message_id, label, ours_out, err);
+    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE_GAP)
+        return tide_assistant_mark_open(db, task->account, sight->message_id, label, ours_out, err);
+    return TIDE_OK;
+}
+
 static tide_status decide(tide_transaction *transaction, const struct tide_task *task,
                           const struct tide_sight *sight, tide_error *err)
 {
     const tide_rows db = tide_transaction_rows_often(transaction);
     struct tide_assistant_email email;
     bool ours = false;
-    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE) /* J22 */
-        TIDE_TRY(tide_assistant_mark_take(db, task->account, sight->message_id,
-                                          task->labels.ids[TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE],
-                                          &ours, err));
+    TIDE_TRY(is_ours(db, task, sight, &ours, err));
     if (ours)
         return TIDE_OK;
     const tide_status rc =

@@ -200,19 +200,28 @@ static tide_status list(struct syncing *self, const char *query, tide_assistant_
     return rc;
 }
 
-/* J4, J5: mail of the last days without a label of ours. */
-static tide_status list_inbox(struct syncing *self, tide_error *err)
+/* Mail of the last days; `labeled`: also with a label of ours. */
+static tide_status list_window(struct syncing *self, bool labeled, tide_assistant_sight sight,
+                               tide_error *err)
 {
     tide_auto_buf query = tide_buf_in(self->task.jobs->mem, QUERY_BYTES_MAX);
     tide_status rc = tide_buf_print(&query, "in:inbox newer_than:%ud",
                                     (unsigned)self->task.terms.config->full_sync_days);
     for (unsigned label = TIDE_ASSISTANT_LABEL_PARENT + 1;
-         rc == TIDE_OK && label < TIDE_ASSISTANT_LABELS; label++)
+         rc == TIDE_OK && !labeled && label < TIDE_ASSISTANT_LABELS; label++)
         rc = add_label(&query, " -label:", (tide_assistant_label)label);
     if (rc != TIDE_OK)
         return tide_error_set(err, rc, "no room for a query");
-    return list(self, tide_buf_cstr(&query), self->gap ? TIDE_SIGHT_LISTED_GAP : TIDE_SIGHT_LISTED,
-                err);
+    return list(self, tide_buf_cstr(&query), sight, err);
+}
+
+/* J4, J5.  After a gap a label does not say that the message was seen (J25): the record does. */
+static tide_status list_inbox(struct syncing *self, tide_error *err)
+{
+    if (!self->gap)
+        return list_window(self, false, TIDE_SIGHT_LISTED, err);
+    TIDE_TRY(list_window(self, false, TIDE_SIGHT_LISTED_GAP, err));
+    return list_window(self, true, TIDE_SIGHT_LABELED_GAP, err);
 }
 
 /* J23 */

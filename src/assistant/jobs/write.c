@@ -549,7 +549,7 @@ static tide_status make(struct writing *self, tide_error *err)
 
 /* ---- the handlers ---- */
 
-/* The user deleted the thread: nothing is left to answer, and no full sync is to try again. */
+/* The user deleted or trashed the thread: nothing is left to answer, and no full sync is to try again. */
 static tide_status gone(struct writing *self, tide_error *err)
 {
     static const char *const stale[] = {"action", "stale", NULL};
@@ -560,7 +560,9 @@ static tide_status gone(struct writing *self, tide_error *err)
         return TIDE_OK;
     char dedupe[TIDE_ASSISTANT_KEY_BYTES];
     (void)snprintf(dedupe, sizeof dedupe, "stale/%s", self->task.thread_id);
-    tide_status rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
+    tide_status rc = tide_carry_labels(&self->task, &plan, err);
+    if (rc == TIDE_OK)
+        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
     tide_carry_done(&carry);

@@ -57,7 +57,8 @@ struct tide_assistant_user {
     uint32_t account; /* the ledger's number of the Gmail account */
     char email[TIDE_ASSISTANT_EMAIL_BYTES];
     char endpoint[512];    /* "": Google's */
-    uint64_t onboarded_ms; /* 0: its labels are not all known yet (J9) */
+    uint64_t onboarded_ms; /* 0: its labels are not all known yet (J9), or it ended */
+    uint64_t ended_ms;     /* when the assistant ended for it; 0: it did not */
 };
 /* Adds the user, or changes it. */
 tide_status tide_assistant_user_put(tide_rows db, const struct tide_assistant_user *user,
@@ -72,6 +73,10 @@ tide_status tide_assistant_users_each(tide_rows db,
                                       void (*visit)(const struct tide_assistant_user *user,
                                                     void *arg),
                                       void *arg, tide_error *err);
+/* The assistant no longer works for the user: records stay, and onboarding makes it a user again, from the
+ * mail that comes then.  Again: nothing changes. */
+tide_status tide_assistant_user_end(tide_rows db, uint32_t account, uint64_t now_ms,
+                                    tide_error *err);
 /* The user and all its rows. */
 tide_status tide_assistant_user_remove(tide_rows db, uint32_t account, tide_error *err);
 
@@ -220,6 +225,9 @@ tide_status tide_assistant_marks_done(tide_rows db, uint32_t account, uint64_t j
 /* History shows the label on the message: *ours_out, and the mark is gone (STO7). */
 tide_status tide_assistant_mark_take(tide_rows db, uint32_t account, const char *message_id,
                                      const char *label_id, bool *ours_out, tide_error *err);
+/* A job was about to put the label on the message, and has not ended: *open_out.  The mark stays. */
+tide_status tide_assistant_mark_open(tide_rows db, uint32_t account, const char *message_id,
+                                     const char *label_id, bool *open_out, tide_error *err);
 /* A sync that began at `begun_ms` read all of history: marks of changes that were over a minute
  * before, and are still there, were never shown (the label was there already), nor will be.
  * `skipped`: it left history out up to that time, and all of them count.  Those of jobs that did not

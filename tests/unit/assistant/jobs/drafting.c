@@ -270,3 +270,52 @@ CASE(a_thread_that_was_deleted_is_not_tried_again)
     assert_int_equal(events_of(f, f->thread, "resumed"), 0);
     assert_int_equal(failed_jobs(f), 0);
 }
+
+static void trash_one(struct fixture *f, uint32_t slot, void *arg)
+{
+    static const uint16_t trash = BOX_LABEL_TRASH, inbox = BOX_LABEL_INBOX;
+    (void)arg;
+    box_mailbox_relabel(f->mailbox, slot, &trash, 1, &inbox, 1);
+}
+
+static void thread_is_trashed(struct fixture *f, const char *kind)
+{
+    if (strcmp(kind, "draft") == 0)
+        each_message(f, f->thread, trash_one, NULL);
+}
+
+/* It may come back from the trash: its label then says nothing of a draft that was never made. */
+CASE(a_thread_that_was_trashed_loses_the_label_of_its_round)
+{
+    f->during = thread_is_trashed;
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SKIPPED);
+    assert_string_equal(labels_of(f, f->thread), "");
+    assert_int_equal(drafts_of(f, f->thread, false), 0);
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+/* ---- the end of a user (JBS10) ---- */
+
+static void end_user(struct fixture *f, const char *kind)
+{
+    (void)kind;
+    f->during = NULL;
+    OK(tide_assistant_offboard(f->engine, ME, tide_world_now_unix_ms(tide_sim_world(f->sim)), err));
+}
+
+CASE(after_the_end_of_a_user_neither_gmail_nor_a_model_is_asked)
+{
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    f->during = end_user; /* while the first question is answered */
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 1);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_string_equal(labels_of(f, f->thread), "");
+    deliver(f, "anna@example.com", "Again", "Can you come?", NULL);
+    sync_now(f, true);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 1);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_int_equal(failed_jobs(f), 0);
+}
