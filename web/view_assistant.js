@@ -171,6 +171,7 @@ function userCard(user, counts) {
   return card(user.account, [
     facts([
       ['Threads', [`${number(counts?.records ?? 0)}: `, ...Object.keys(by).flatMap((status, i) => [i ? ', ' : '', of(status)])]],
+      ...(counts?.given_up ? [['Failed', link(`/assistant?${new URLSearchParams({ table: 'events', account: user.account, kind: 'given_up' })}`, count(counts.given_up, 'thread'))]] : []),
       ['Today', `${count(counts?.model_calls_today ?? 0, 'model call')}, ${number(counts?.tokens_in_today ?? 0)} tokens in, ${number(counts?.tokens_out_today ?? 0)} out`],
       ['Synced', `${ago(user.synced_unix_ms)}, all of the inbox ${ago(user.full_sync_unix_ms)}`],
       ['History', user.history_id || 'none yet'],
