@@ -45,6 +45,11 @@ tide_status assistant_used(struct cli *cli);
 tide_status assistant_user(struct cli *cli, const char *email,
                            struct tide_assistant_user *user_out);
 
+/* struct tide_system.status */
+tide_status assistant_standing(const struct tide_system_home *home, tide_ledger *ledger,
+                               const struct tide_account_row *account,
+                               struct tide_account_status *out, tide_error *err);
+
 /* ---- the commands ---- */
 
 extern const struct cli_command assistant_commands[]; /* table.c */
