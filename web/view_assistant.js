@@ -20,7 +20,7 @@ const LEVELS = /** @type {Record<string, string>} */ ({
   answered: 'ok', failed: 'bad', open: 'busy', running: 'busy', done: 'ok', limit: 'warn', escalated: 'warn',
 })
 const ORDER = ['newest', 'oldest']
-const CALL_KINDS = ['classify', 'context', 'draft', 'agent']
+const CALL_KINDS = ['classify', 'context', 'draft', 'rework', 'agent']
 const EVENT_KINDS = ['classified', 'retriaged', 'draft_created', 'draft_reworked', 'draft_discarded', 'rework_requested', 'rework_limit_reached', 'sent', 'skipped', 'archived',
   'agent_started', 'agent_ended', 'escalated', 'resumed']
 

@@ -44,7 +44,7 @@ static const struct cli_flag events_flags[] = {
 };
 
 static const struct cli_flag calls_flags[] = {
-    {"kind", "KIND:classify context draft agent", "only calls for this"},
+    {"kind", "KIND:classify context draft rework agent", "only calls for this"},
     {"state", "STATE:answered failed open", "only calls that ended so, or did not end yet"},
     LOG_FLAGS,
     {"bytes", "N", "of one call: show at most N bytes of each text (default: 262144)"},

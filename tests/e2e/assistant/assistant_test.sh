@@ -69,6 +69,8 @@ thread=$(jq -r '.emails[] | select(.subject == "Lunch").thread' "$dir/shown")
 ends 0 assistant explain "$thread"
 grep -q draft_created "$dir/out" || fail "explain: $(cat "$dir/out")"
 
+for kind in classify context draft rework agent; do ends 0 assistant calls --kind "$kind"; done
+
 # ---- again, also the inbox itself: nothing changes, and no model is asked
 calls=$(state 'SELECT count(*) FROM assistant_call')
 ends 0 assistant sync "$user"
