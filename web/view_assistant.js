@@ -21,8 +21,8 @@ const LEVELS = /** @type {Record<string, string>} */ ({
 })
 const ORDER = ['newest', 'oldest']
 const CALL_KINDS = ['classify', 'context', 'draft', 'rework', 'agent']
-const EVENT_KINDS = ['classified', 'retriaged', 'draft_created', 'draft_reworked', 'draft_discarded', 'rework_requested', 'rework_limit_reached', 'sent', 'skipped', 'archived',
-  'agent_started', 'agent_ended', 'escalated', 'resumed']
+const EVENT_KINDS = ['classified', 'retriaged', 'manual_draft', 'draft_created', 'draft_reworked', 'draft_discarded', 'rework_requested', 'rework_limit_reached', 'pending', 'drafted', 'sent',
+  'skipped', 'archived', 'thread_gone', 'agent_started', 'agent_ended', 'escalated', 'resumed', 'given_up']
 
 /** Characters that act instead of being read, and hidden ones, become visible: they reorder what a person reads, or speak to
  * a model behind its back.

@@ -51,7 +51,7 @@ tide_status tide_assistant_open(const struct tide_assistant_options *options, ti
         tide_assistant_close(self);
         return rc;
     }
-    tide_assistant_look(self); /* what is wrong with it is told now, not with the first mail */
+    tide_assistant_look(self); /* raises its alert now, not with the first mail */
     *assistant_out = self;
     return TIDE_OK;
 }

@@ -33,8 +33,9 @@ typedef struct tide_assistant tide_assistant;
 
 /* What a process hands over to the engine of another one: as tide_assistant_onboard() and
  * tide_assistant_sync() do it (assistant/jobs/jobs.h). */
-#define TIDE_ASSISTANT_ONBOARD_KIND "assistant.onboard"
-#define TIDE_ASSISTANT_SYNC_KIND    "assistant.sync"
+#define TIDE_ASSISTANT_ONBOARD_KIND  "assistant.onboard"
+#define TIDE_ASSISTANT_SYNC_KIND     "assistant.sync"
+#define TIDE_ASSISTANT_CLASSIFY_KIND "assistant.classify"
 
 struct tide_assistant_options {
     tide_engine *engine; /* borrowed, as the rest; not started yet */

@@ -28,8 +28,11 @@ struct tide_assistant {
     bool resident;      /* the process stays */
     struct tide_assistant_intervals {
         uint32_t fallback_minutes, full_hours, watch_hours;
-    } planned;         /* all 0: nothing is */
-    uint64_t over_day; /* the last day whose budget was used up; 0: none is known */
+    } planned; /* all 0: nothing is */
+    struct tide_assistant_over {
+        uint32_t account;
+        uint64_t limit, day;
+    } over; /* the last budget that was used up; its account 0: none is known */
     struct tide_assistant_chat_client *chats;
     struct tide_assistant_gmail_client *gmails;
 };

@@ -85,10 +85,25 @@ tide_status assistant_chat(struct cli *cli, struct tide_assistant_account *accou
     return assistant_chat_named(cli, name, account_out);
 }
 
-bool assistant_is_over(const struct tide_alert_row *row, uint32_t account, uint64_t now_unix_ms)
+struct over {
+    uint32_t account;
+    uint64_t day;
+    bool found;
+};
+
+static bool see_alert(const struct tide_alert_row *row, void *arg)
 {
-    return row->account == account && strcmp(row->condition, TIDE_ASSISTANT_ALERT_BUDGET) == 0 &&
-           tide_assistant_day_of(row->since_unix_ms) == tide_assistant_day_of(now_unix_ms);
+    struct over *over = arg;
+    over->found = over->found || (row->account == over->account &&
+                                  strcmp(row->condition, TIDE_ASSISTANT_ALERT_BUDGET) == 0 &&
+                                  tide_assistant_day_of(row->since_unix_ms) == over->day);
+    return !over->found;
+}
+
+bool assistant_is_over(tide_ledger *ledger, uint32_t account, uint64_t now_unix_ms)
+{
+    struct over over = {.account = account, .day = tide_assistant_day_of(now_unix_ms)};
+    return tide_ledger_alerts(ledger, see_alert, &over, NULL) == TIDE_OK && over.found;
 }
 
 /* ---- users ---- */
@@ -141,4 +156,11 @@ tide_status assistant_user(struct cli *cli, const char *email, struct tide_assis
                          only.count);
     *user_out = only.user;
     return TIDE_OK;
+}
+
+tide_status assistant_no_thread(struct cli *cli, const char *email, const char *thread_id)
+{
+    return cli_fail(cli, TIDE_NOT_FOUND,
+                    "`tidemark assistant show` lists the threads that it knows.",
+                    "the assistant knows no thread %.100s of %.200s", thread_id, email);
 }

@@ -28,10 +28,9 @@ tide_status assistant_chat_named(struct cli *cli, const char *name,
 /* That of the configuration. */
 tide_status assistant_chat(struct cli *cli, struct tide_assistant_account *account_out);
 
-struct tide_alert_row;
-/* Whether this alert says that the account has used up the budget of this day.  One of an earlier day is there
- * until the model is asked again. */
-bool assistant_is_over(const struct tide_alert_row *row, uint32_t account, uint64_t now_unix_ms);
+/* Whether an alert says that the account has used up the budget of this day.  One of an earlier day is
+ * there until the model is asked again. */
+bool assistant_is_over(tide_ledger *ledger, uint32_t account, uint64_t now_unix_ms);
 
 /* ---- users ---- */
 
@@ -45,6 +44,8 @@ tide_status assistant_used(struct cli *cli);
 tide_status assistant_user(struct cli *cli, const char *email,
                            struct tide_assistant_user *user_out);
 
+/* TIDE_NOT_FOUND, with what to do. */
+tide_status assistant_no_thread(struct cli *cli, const char *email, const char *thread_id);
 /* struct tide_system.status */
 tide_status assistant_standing(const struct tide_system_home *home, tide_ledger *ledger,
                                const struct tide_account_row *account,
@@ -57,6 +58,7 @@ tide_status cli_assistant_onboard(struct cli *cli);
 tide_status cli_assistant_offboard(struct cli *cli);
 tide_status cli_assistant_sync(struct cli *cli);
 tide_status cli_assistant_sync_check(struct cli *cli); /* struct tide_action.check */
+tide_status cli_assistant_classify(struct cli *cli);
 tide_status cli_assistant_status(struct cli *cli);
 tide_status cli_assistant_show(struct cli *cli);
 tide_status cli_assistant_explain(struct cli *cli);

@@ -55,33 +55,19 @@ static tide_status say_users(struct standing *self, struct tide_account_status *
 
 /* ---- the day's tokens ---- */
 
-/* A question that does not fit waits, though some tokens are left. */
-struct over_ask {
-    uint32_t account;
-    uint64_t now_unix_ms;
-    bool over;
-};
-
-static bool see_over(const struct tide_alert_row *row, void *arg)
-{
-    struct over_ask *ask = arg;
-    ask->over = ask->over || assistant_is_over(row, ask->account, ask->now_unix_ms);
-    return !ask->over;
-}
-
 /* `limit`: the smaller one of chat.tokens_per_day and that of assistant.yaml, as the jobs have it. */
 static tide_status say_tokens(tide_rows db, tide_ledger *ledger, uint32_t account, uint64_t limit,
                               uint64_t now_unix_ms, struct tide_account_status *out,
                               tide_error *err)
 {
     struct tide_assistant_left left = {.spent = 0};
-    struct over_ask ask = {.account = account, .now_unix_ms = now_unix_ms};
     bool has = false;
     TIDE_TRY(tide_rows_has(db, "assistant_budget_day", "the budgets", &has, err));
     if (has)
         TIDE_TRY(tide_assistant_budget_left(db, account, limit, now_unix_ms, &left, err));
-    (void)tide_ledger_alerts(ledger, see_over, &ask, NULL);
-    if (ask.over || (limit > 0 && left.spent + left.held >= limit))
+    /* A question that does not fit waits, though some tokens are left. */
+    if (assistant_is_over(ledger, account, now_unix_ms) ||
+        (limit > 0 && left.spent + left.held >= limit))
         (void)snprintf(out->note, sizeof out->note,
                        "the budget of %" PRIu64 " tokens is used up until midnight UTC", limit);
     else if (left.spent > 0)

@@ -15,6 +15,14 @@ static const struct cli_flag sync_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag classify_flags[] = {
+    {"account", "EMAIL", "the account of the thread (default: the only one)"},
+    {"wait", NULL, "wait until all is done, also if a running process (`tidemark serve`) does it"},
+    {"timeout", "DURATION",
+     "stop after this time, such as 10m; the next run resumes (exit code 5)"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag show_flags[] = {
     {"account", "EMAIL", "only threads of this account"},
     {"status", "STATUS:pending drafted rework_requested sent skipped archived",
@@ -76,6 +84,9 @@ const struct cli_command assistant_commands[] = {
      cli_assistant_offboard},
     {"assistant", "sync", "[EMAIL...]", 0, CLI_ARGUMENTS_MAX, sync_flags,
      "Look for new mail and the user's labels; classify, label and draft.", cli_assistant_sync},
+    {"assistant", "classify", "THREAD", 1, 1, classify_flags,
+     "Have a thread classified again; a draft that is there stays if it still needs an answer.",
+     cli_assistant_classify},
     {"assistant", "status", "", 0, 0, NULL,
      "Show how far the assistant is with each account, and what the model cost today.",
      cli_assistant_status},

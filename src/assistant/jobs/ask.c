@@ -12,6 +12,7 @@ struct asking {
     const char *key;
     const struct tide_assistant_question *question;
     tide_buf payload; /* of assistant.ask */
+    bool *answered;   /* NULL: the next job is enqueued also if there is an answer */
 };
 
 static tide_status write_question(tide_transaction *transaction, void *arg, tide_error *err)
@@ -35,6 +36,10 @@ static tide_status write_question(tide_transaction *transaction, void *arg, tide
     bool ended = false;
     TIDE_TRY(
         tide_assistant_call_begin(tide_transaction_rows(transaction), &call, &id, &ended, err));
+    if (asking->answered != NULL)
+        *asking->answered = ended;
+    if (asking->answered != NULL && ended)
+        return TIDE_OK;
     const struct tide_spec specs[2] = {{.kind = task->jobs->kinds[TIDE_ASSISTANT_ASK],
                                         .account = task->terms.model_account,
                                         .dedupe = asking->key,
@@ -50,10 +55,16 @@ static tide_status write_question(tide_transaction *transaction, void *arg, tide
 }
 
 tide_status tide_task_ask(struct tide_carry *carry, const char *key,
-                          const struct tide_assistant_question *question, tide_error *err)
+                          const struct tide_assistant_question *question, bool *answered_out,
+                          tide_error *err)
 {
     TIDE_ASSERT(carry->follow_count == 1);
-    struct asking asking = {.carry = carry, .key = key, .question = question};
+    struct asking asking = {
+        .carry = carry, .key = key, .question = question, .answered = answered_out};
+    struct tide_follow *follow = &carry->follow[0];
+    /* With the account: a job that waits for another one, which may be halted for good, is not enough. */
+    (void)snprintf(follow->dedupe, sizeof follow->dedupe, "then/%u/%s",
+                   (unsigned)carry->task->terms.model_account, key);
     tide_auto_json json;
     tide_buf_init(&asking.payload, carry->task->jobs->mem, 1024);
     tide_json_object(&json);
@@ -224,7 +235,7 @@ tide_status tide_assistant_ask_run(tide_job *job, void *context, tide_error *err
     tide_buf_init(&question.system, jobs->mem, TIDE_ASSISTANT_TEXT_BYTES_MAX);
     tide_buf_init(&question.prompt, jobs->mem, TIDE_ASSISTANT_TALK_BYTES_MAX);
     tide_status rc = tide_transact(jobs->options.engine, read_question, &question, err);
-    if (rc == TIDE_NOT_FOUND) {
+    if (rc == TIDE_NOT_FOUND) { /* its user was removed: no job waits for the answer */
         question.ended = true;
         rc = TIDE_OK;
     }

@@ -3,7 +3,10 @@
 #include "assistant/budget/budget.h"
 #include "ledger/rows.h"
 
-enum { HOLD_MS = 3600000 }; /* longer than any call takes */
+enum {
+    HOLD_MS = 3600000, /* longer than any call takes */
+    LOOK_MS = 600000,  /* over the budget: how often to look whether it was raised */
+};
 
 struct holding {
     struct tide_assistant_hold hold;
@@ -81,8 +84,10 @@ static tide_status ask(const struct tide_assistant_chat *self, tide_job *job,
     const tide_status held = tide_transact(self->engine, hold, &holding, err);
     if (self->told != NULL && (held == TIDE_OK || held == TIDE_AGAIN))
         self->told(self->told_arg, held == TIDE_AGAIN);
-    if (held == TIDE_AGAIN) /* J27 */
-        return tide_job_again(job, tide_job_now_ms(job) + (holding.again_unix_ms - now_unix_ms));
+    if (held == TIDE_AGAIN) { /* J27 */
+        const uint64_t wait_ms = holding.again_unix_ms - now_unix_ms;
+        return tide_job_again(job, tide_job_now_ms(job) + (wait_ms < LOOK_MS ? wait_ms : LOOK_MS));
+    }
     TIDE_TRY(held);
     tide_status rc = tide_chat_call(self->chat, job, talk, NULL, &said, &why);
     if (rc != TIDE_OK && err != NULL)

@@ -110,9 +110,17 @@ const struct tide_gmail_parts *tide_task_newest(const struct tide_task *task);
 /* In task->arena. */
 tide_status tide_task_letter(struct tide_task *task, const struct tide_gmail_parts *parts,
                              struct tide_letter *letter_out, tide_error *err);
-/* All messages that are neither drafts nor in the trash, oldest first. */
+/* All messages but `except` (NULL: none) that are neither drafts nor in the trash, oldest first. */
 tide_status tide_task_letters(struct tide_task *task, const struct tide_gmail_thread *thread,
+                              const struct tide_gmail_parts *except,
                               struct tide_letter **letters_out, size_t *count_out, tide_error *err);
+
+/* Cut between characters; `to` is terminated. */
+void tide_task_copy(char *to, size_t room, tide_text text);
+/* What a record says of a message without a model: ids, sender, subject, the style for its sender, the
+ * count of messages; the rest is zero. */
+void tide_task_record(const struct tide_task *task, tide_text message_id,
+                      const struct tide_letter *letter, struct tide_assistant_email *email_out);
 
 /* ---- carry.c ---- */
 
@@ -151,10 +159,12 @@ void tide_carry_done(struct tide_carry *carry);
 
 /* ---- ask.c ---- */
 
-/* Records the question and enqueues assistant.ask with `carry`'s first job behind it (JBS2); a question
- * that has its answer only enqueues that job.  Writes the carry. */
+/* Records the question and enqueues assistant.ask with `carry`'s one job behind it (JBS2), whose dedupe
+ * is made here.  A question that has its answer already enqueues that job alone; or, unless
+ * `answered_out` is NULL, nothing, and *answered_out says so. */
 tide_status tide_task_ask(struct tide_carry *carry, const char *key,
-                          const struct tide_assistant_question *question, tide_error *err);
+                          const struct tide_assistant_question *question, bool *answered_out,
+                          tide_error *err);
 /* The answer to a key.  *text_out is appended to; *failed_out: the text says what went wrong.
  * TIDE_NOT_FOUND: it was not asked, or has no answer. */
 tide_status tide_task_answer(struct tide_task *task, const char *key, tide_buf *text_out,

@@ -114,6 +114,9 @@ void tide_assistant_jobs_close(tide_assistant_jobs *jobs); /* NULL is fine */
 #define TIDE_ASSISTANT_SYNC_PAYLOAD "{\"history_id\":\"\"}"
 #define TIDE_ASSISTANT_FULL_DEDUPE  "sync/full"
 #define TIDE_ASSISTANT_FULL_PAYLOAD "{\"history_id\":\"\",\"force_full\":true}"
+/* A forced classification of a known thread (J21). */
+#define TIDE_ASSISTANT_FORCE_DEDUPE  "force/%s"
+#define TIDE_ASSISTANT_FORCE_PAYLOAD "{\"thread_id\":\"%s\",\"round\":\"force\"}"
 
 /* Asks for these jobs; durable when it returns.  A waiting one is enough. */
 tide_status tide_assistant_onboard(tide_assistant_jobs *jobs, uint32_t account, tide_error *err);

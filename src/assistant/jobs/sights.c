@@ -144,6 +144,20 @@ static tide_status resume(tide_transaction *transaction, const struct tide_task 
     return enqueue(transaction, task, sight, work, err);
 }
 
+/* J22: whether the label that a sync saw is ours.  A listing shows one that a job put on and has not
+ * recorded yet; it does not tell of a change, so that the mark is left to history. */
+static tide_status is_ours(tide_rows db, const struct tide_task *task,
+                           const struct tide_sight *sight, bool *ours_out, tide_error *err)
+{
+    const char *label = task->labels.ids[TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE];
+    *ours_out = false;
+    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE)
+        return tide_assistant_mark_take(db, task->account, sight->message_id, label, ours_out, err);
+    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE_GAP)
+        return tide_assistant_mark_open(db, task->account, sight->message_id, label, ours_out, err);
+    return TIDE_OK;
+}
+
 /* Whether the sight makes no job, since one that failed is there for it (JBS8).  A message that came and a
  * label that the user put on are reasons to try again; so is another message of one that is listed. */
 static tide_status look_failed(tide_rows db, const struct tide_sights *sights,
@@ -185,10 +199,7 @@ static tide_status decide(tide_transaction *transaction, const struct tide_sight
     const tide_rows db = tide_transaction_rows_often(transaction);
     struct tide_assistant_email email;
     bool ours = false, left = false;
-    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE) /* J22 */
-        TIDE_TRY(tide_assistant_mark_take(db, task->account, sight->message_id,
-                                          task->labels.ids[TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE],
-                                          &ours, err));
+    TIDE_TRY(is_ours(db, task, sight, &ours, err));
     if (ours)
         return TIDE_OK;
     TIDE_TRY(look_failed(db, sights, sight, &left, err));

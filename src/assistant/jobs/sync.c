@@ -2,7 +2,7 @@
  *
  * History since the stored id, all pages.  Without an id, or when one has expired, the inbox itself is
  * listed, and so it is when a full sync was asked for.  After an expired id the labels that users give
- * commands with, and the records with a draft, are looked at as well: history did not tell.
+ * commands with, and the records with a draft, are looked at as well: what history had of them is lost.
  *
  * The id to move to is read before anything is listed, so that what comes meanwhile is in the history
  * after it. */
@@ -85,19 +85,22 @@ static tide_status see(struct syncing *self, tide_assistant_sight sight, const j
                            text_of(message, "id"), err);
 }
 
+/* Labels that users give commands with: put on in the history, or there after a gap (J23). */
+static const struct command {
+    tide_assistant_label label;
+    tide_assistant_sight sight, sight_gap;
+} commands[] = {
+    {TIDE_ASSISTANT_LABEL_DONE, TIDE_SIGHT_DONE, TIDE_SIGHT_DONE_GAP},
+    {TIDE_ASSISTANT_LABEL_REWORK, TIDE_SIGHT_REWORK, TIDE_SIGHT_REWORK_GAP},
+    {TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, TIDE_SIGHT_NEEDS_RESPONSE, TIDE_SIGHT_NEEDS_RESPONSE_GAP},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
 static tide_status see_labels(struct syncing *self, const json_t *change, tide_error *err)
 {
-    static const struct {
-        tide_assistant_label label;
-        tide_assistant_sight sight;
-    } commands[] = {
-        {TIDE_ASSISTANT_LABEL_DONE, TIDE_SIGHT_DONE},
-        {TIDE_ASSISTANT_LABEL_REWORK, TIDE_SIGHT_REWORK},
-        {TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, TIDE_SIGHT_NEEDS_RESPONSE},
-    };
     const json_t *message = json_object_get(change, "message");
     const json_t *labels = json_object_get(change, "labelIds");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < COMMANDS; i++) {
         const char *id = self->task.labels.ids[commands[i].label];
         if (id[0] != '\0' && has(labels, id))
             TIDE_TRY(see(self, commands[i].sight, message, err));
@@ -207,37 +210,38 @@ static tide_status list(struct syncing *self, const char *query, tide_assistant_
     return rc;
 }
 
-/* J4, J5: mail of the last days without a label of ours. */
-static tide_status list_inbox(struct syncing *self, tide_error *err)
+/* Mail of the last days; `labeled`: also with a label of ours. */
+static tide_status list_window(struct syncing *self, bool labeled, tide_assistant_sight sight,
+                               tide_error *err)
 {
     tide_auto_buf query = tide_buf_in(self->task.jobs->mem, QUERY_BYTES_MAX);
     tide_status rc = tide_buf_print(&query, "in:inbox newer_than:%ud",
                                     (unsigned)self->task.terms.config->full_sync_days);
     for (unsigned label = TIDE_ASSISTANT_LABEL_PARENT + 1;
-         rc == TIDE_OK && label < TIDE_ASSISTANT_LABELS; label++)
+         rc == TIDE_OK && !labeled && label < TIDE_ASSISTANT_LABELS; label++)
         rc = add_label(&query, " -label:", (tide_assistant_label)label);
     if (rc != TIDE_OK)
         return tide_error_set(err, rc, "no room for a query");
-    return list(self, tide_buf_cstr(&query), self->gap ? TIDE_SIGHT_LISTED_GAP : TIDE_SIGHT_LISTED,
-                err);
+    return list(self, tide_buf_cstr(&query), sight, err);
+}
+
+/* J4, J5.  After a gap a label does not say that the message was seen (J25): the record does. */
+static tide_status list_inbox(struct syncing *self, tide_error *err)
+{
+    if (!self->gap)
+        return list_window(self, false, TIDE_SIGHT_LISTED, err);
+    TIDE_TRY(list_window(self, false, TIDE_SIGHT_LISTED_GAP, err));
+    return list_window(self, true, TIDE_SIGHT_LABELED_GAP, err);
 }
 
 /* J23 */
 static tide_status list_commands(struct syncing *self, tide_error *err)
 {
-    static const struct {
-        tide_assistant_label label;
-        tide_assistant_sight sight;
-    } commands[] = {
-        {TIDE_ASSISTANT_LABEL_DONE, TIDE_SIGHT_DONE_GAP},
-        {TIDE_ASSISTANT_LABEL_REWORK, TIDE_SIGHT_REWORK_GAP},
-        {TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, TIDE_SIGHT_NEEDS_RESPONSE_GAP},
-    };
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < COMMANDS; i++) {
         tide_auto_buf query = tide_buf_in(self->task.jobs->mem, QUERY_BYTES_MAX);
         if (add_label(&query, "label:", commands[i].label) != TIDE_OK)
             return tide_error_set(err, TIDE_NO_MEMORY, "no room for a query");
-        TIDE_TRY(list(self, tide_buf_cstr(&query), commands[i].sight, err));
+        TIDE_TRY(list(self, tide_buf_cstr(&query), commands[i].sight_gap, err));
     }
     return TIDE_OK;
 }
@@ -386,7 +390,7 @@ struct records {
     tide_assistant_sight sight;
     uint64_t until_ms; /* those that changed later are left out */
     struct tide_assistant_filter filter;
-    struct tide_assistant_cursor cursor;
+    struct tide_assistant_cursor cursor, next;
     bool more;
     tide_status rc;
 };
@@ -403,8 +407,9 @@ static void see_email(const struct tide_assistant_email *email, void *arg)
 static tide_status read_records(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct records *records = arg;
+    records->next = records->cursor; /* a transaction that is repeated reads the same page */
     TIDE_TRY(tide_assistant_emails(tide_transaction_rows(transaction), &records->filter,
-                                   &records->cursor, TIDE_ASSISTANT_PAGE_MAX, see_email, records,
+                                   &records->next, TIDE_ASSISTANT_PAGE_MAX, see_email, records,
                                    &records->more, err));
     return records->rc;
 }
@@ -417,8 +422,10 @@ static tide_status list_records(struct syncing *self, tide_assistant_sight sight
                               .until_ms = until_ms,
                               .filter = {.account = self->task.account, .status = status},
                               .more = true};
-    while (records.more)
+    while (records.more) {
         TIDE_TRY(tide_transact(self->task.jobs->options.engine, read_records, &records, err));
+        records.cursor = records.next;
+    }
     return TIDE_OK;
 }
 

@@ -227,6 +227,9 @@ tide_status tide_assistant_marks_done(tide_rows db, uint32_t account, uint64_t j
 /* History shows the label on the message: *ours_out, and the mark is gone (STO7). */
 tide_status tide_assistant_mark_take(tide_rows db, uint32_t account, const char *message_id,
                                      const char *label_id, bool *ours_out, tide_error *err);
+/* A job was about to put the label on the message, and has not ended: *open_out.  The mark stays. */
+tide_status tide_assistant_mark_open(tide_rows db, uint32_t account, const char *message_id,
+                                     const char *label_id, bool *open_out, tide_error *err);
 /* A sync that began at `begun_ms` read all of history: marks of changes that were over a minute
  * before, and are still there, were never shown (the label was there already), nor will be.
  * `skipped`: it left history out up to that time, and all of them count.  Those of jobs that did not
@@ -268,7 +271,7 @@ struct tide_assistant_call {
     uint32_t account;
     const char *thread_id; /* "": of none */
     const char *key;       /* what it is for, unique: "classify/3/17f2/1"; STO8 */
-    const char *kind;      /* "classify", "context", "draft", "agent" */
+    const char *kind;      /* "classify", "context", "draft", "rework", "agent" */
     const char *model;
     /* As they were sent.  Of an agent the prompt is the whole conversation, and the answer is one,
      * both as the JSON of cloud/chat/talk.h. */

@@ -15,7 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 50, CHUNK_BYTES = 16384 };
+enum {
+    LOOK_MS = 50,
+    CHUNK_BYTES = 16384,
+    DRAIN_READS_MAX = 128, /* of a pipe whose program ended: more than a pipe holds, 1 MiB */
+};
 enum { INPUT, OUTPUT, ERRORS, PIPES };
 
 struct run {
@@ -148,12 +152,14 @@ static tide_status pipe_read(struct run *run, int pipe, tide_error *err)
 }
 
 /* What it printed before its end is still in the pipes; a child of it that lives may hold them
- * open, so they are read until they are empty, not until they are closed. */
+ * open, so they are read until they are empty, not until they are closed.  Such a child may go on
+ * printing, and they are never empty: then what a pipe can hold is enough (CMD4). */
 static tide_status pipes_drain(struct run *run, tide_error *err)
 {
     for (int i = OUTPUT; i < PIPES; i++) {
         struct pollfd one = {.fd = run->ours[i], .events = POLLIN};
-        while (run->ours[i] >= 0 && poll(&one, 1, 0) > 0)
+        for (unsigned reads = 0;
+             reads < DRAIN_READS_MAX && run->ours[i] >= 0 && poll(&one, 1, 0) > 0; reads++)
             TIDE_TRY(pipe_read(run, i, err));
     }
     return TIDE_OK;

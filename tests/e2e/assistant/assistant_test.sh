@@ -77,6 +77,13 @@ ends 0 assistant sync "$user"
 ends 0 assistant sync --full
 [ "$(drafts) $(state 'SELECT count(*) FROM assistant_call')" = "1 $calls" ] || fail "again: $(drafts) drafts"
 
+# ---- a person has a thread classified again: the model is asked once more, and the draft that is there stays
+ends 1 assistant classify ffff
+grep -q "knows no thread ffff" "$dir/err" || fail "an unknown thread: $(cat "$dir/err")"
+ends 0 assistant classify "$thread"
+[ "$(drafts) $(state 'SELECT count(*) FROM assistant_call')" = "1 $((calls + 1))" ] || fail "classified again: $(drafts) drafts"
+[ "$(labels_of 'subject:Lunch -in:draft')" = '🤖 AI/Outbox' ] || fail "labels after it: $(labels_of 'subject:Lunch')"
+
 # ---- a user whose directories are the usual ones and none of them exists: onboarding makes that of the configuration
 newcomer() { env -u XDG_CONFIG_HOME -u XDG_STATE_HOME -u XDG_DATA_HOME HOME="$dir/new" "$tidemark" "$@" >"$dir/out" 2>&1; }
 mkdir "$dir/new"

@@ -358,6 +358,25 @@ CASE(a_mark_of_ours_is_taken_once)
     assert_true(ours);
 }
 
+CASE(a_mark_is_open_until_its_job_ends)
+{
+    bool open = true;
+    OK(tide_assistant_mark_open(*rows, 3, "m1", "L", &open, err));
+    assert_false(open);
+    OK(tide_assistant_mark_put(*rows, 3, "m1", "L", 7, 100, err));
+    for (int i = 0; i < 2; i++) { /* it is not taken */
+        OK(tide_assistant_mark_open(*rows, 3, "m1", "L", &open, err));
+        assert_true(open);
+    }
+    OK(tide_assistant_mark_open(*rows, 3, "m1", "K", &open, err));
+    assert_false(open);
+    OK(tide_assistant_mark_open(*rows, 4, "m1", "L", &open, err));
+    assert_false(open);
+    OK(tide_assistant_marks_done(*rows, 3, 7, 200, err));
+    OK(tide_assistant_mark_open(*rows, 3, "m1", "L", &open, err));
+    assert_false(open);
+}
+
 CASE(marks_that_history_never_shows_are_forgotten)
 {
     const uint64_t day_ms = 86400000, now_ms = 10 * day_ms;

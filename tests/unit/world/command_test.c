@@ -160,6 +160,16 @@ CASE(a_child_that_outlives_its_program_is_killed)
         ;
 }
 
+/* CMD4: without a bound the call would read its standard error forever. */
+CASE(a_child_that_goes_on_printing_does_not_hold_the_call)
+{
+    OK(SHELL(f, "/usr/bin/yes >&2 & "
+                "until read name </proc/$!/comm && [ \"$name\" = yes ]; do :; done; echo $!"));
+    assert_int_equal(f->end.code, 0);
+    while (lives(strtol(f->output.data, NULL, 10)))
+        ;
+}
+
 CASE(what_cannot_be_run_is_said)
 {
     static const char *const missing[] = {"/nonexistent/program", NULL};

@@ -275,6 +275,53 @@ TEST(a_label_of_the_user_tries_a_thread_again_that_was_given_up)
     finish(f);
 }
 
+static struct fixture
+    *refusing; /* whose threads cannot be read after the next label; NULL: nobody's */
+
+static void refuse_after_label(void *cloud, const struct tide_request *request,
+                               uint64_t now_unix_ms, tide_rng *rng, struct tide_sim_answer *answer)
+{
+    tide_sim_cloud_call(cloud, request, now_unix_ms, rng, answer);
+    if (refusing == NULL || strstr(request->url, "/modify") == NULL)
+        return;
+    tide_sim_cloud_fault(refusing->cloud, refusing->sim,
+                         "{\"method\":\"gmail.users.threads.get\",\"fault\":\"403\"}");
+    refusing = NULL;
+}
+
+/* J22, J23: a classification puts Needs Response on and fails before its record; then history expires. */
+TEST(a_label_of_ours_without_its_record_is_no_command_after_an_expired_history_id)
+{
+    static const struct tide_sim_options options = {
+        .net = {.latency_us_max = 20000, .provide = refuse_after_label}};
+    struct fixture *f = begin_in(5, &options, NULL);
+    onboarded(f);
+    OK(life_begin(f));
+    refusing = f;
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.threads.modify\",\"fault\":\"reset-after\",\"count\":1}");
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_null(refusing);
+    assert_int_equal(failed_jobs(f), 1);
+    assert_string_equal(labels_of(f, f->thread), "Needs Response");
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    /* The round begins again with another message, so that a wish would come first. */
+    char thread[64];
+    (void)snprintf(thread, sizeof thread, "%s", f->thread);
+    deliver(f, "anna@example.com", "Re: Offer", "And when?", thread);
+    json_decref(
+        tide_sim_cloud_control(f->cloud, f->sim, "DELETE", "/_cloud/faults", TIDE_TEXT_NONE));
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_int_equal(events_of(f, f->thread, "manual_draft"), 0);
+    assert_int_equal(f->asked[ASKED_DRAFT], 1);
+    finish(f);
+}
+
 /* ---- random ---- */
 
 struct chaos {
