@@ -57,6 +57,7 @@ struct tide_account_status {
     uint64_t stored;           /* units */
     uint64_t inexact;          /* of these: not, or not known to be, what the server has */
     uint64_t bad;              /* items that cannot be had, or not yet */
+    char words[120];           /* what matters of it, instead of `stored`; "": that does */
     char note[200];            /* what the user should know; "": nothing */
     struct tide_ruler ruler;   /* the stream, or the least complete one of several */
 };

@@ -46,6 +46,10 @@ tide_status assistant_user(struct cli *cli, const char *email,
 
 /* TIDE_NOT_FOUND, with what to do. */
 tide_status assistant_no_thread(struct cli *cli, const char *email, const char *thread_id);
+/* struct tide_system.status */
+tide_status assistant_standing(const struct tide_system_home *home, tide_ledger *ledger,
+                               const struct tide_account_row *account,
+                               struct tide_account_status *out, tide_error *err);
 
 /* ---- the commands ---- */
 

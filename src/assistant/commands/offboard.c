@@ -6,7 +6,6 @@
 #include "assistant/jobs/jobs.h"
 #include "cli/run/account_change.h"
 #include "cli/run/ask.h"
-#include "engine/control/control.h"
 
 /* ---- the user ---- */
 
@@ -44,8 +43,7 @@ static tide_status end_jobs(struct cli *cli, const char *email)
         "assistant.cleanup",  "assistant.agent", "assistant.manual_draft",
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const tide_status rc =
-            cli_jobs_end(cli, &(struct tide_control_filter){.account = email, .kind = kinds[i]});
+        const tide_status rc = cli_jobs_end_of(cli, email, kinds[i]);
         cli_ledger_close(cli);
         if (rc == TIDE_NOT_FOUND) { /* the ledger never had such a job */
             cli->err = (tide_error){TIDE_OK, 0, ""};

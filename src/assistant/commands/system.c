@@ -8,12 +8,9 @@
 #include "assistant/commands/home.h"
 #include "assistant/page/page.h"
 #include "cli/advice.h"
-#include "engine/tuning.h"
-#include "ledger/rows.h"
 #include "net/oauth/key.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -228,46 +225,6 @@ static tide_status other_drop(tide_rows db, uint32_t account, tide_error *err)
     return has ? tide_assistant_user_remove(db, account, err) : TIDE_OK;
 }
 
-/* ---- status: what is left of the day's tokens ---- */
-
-/* The smaller one of chat.tokens_per_day and that of assistant.yaml, as the jobs have it. */
-static uint64_t budget_of(const struct tide_system_home *home, const char *account)
-{
-    const uint64_t set =
-        tide_tuning_engine(tide_settings_of(home->settings, account)).chat_tokens_per_day;
-    struct tide_assistant_config *config = NULL;
-    char path[CLI_PATH_BYTES];
-    uint64_t own = 0;
-    if (assistant_path_beside(home->config_path, path, NULL) == TIDE_OK &&
-        tide_assistant_config_load(path, (const char *const *)environ, home->mem, &config, NULL) ==
-            TIDE_OK)
-        own = config->tokens_per_day;
-    tide_assistant_config_free(config);
-    return tide_assistant_smaller_budget(own, set);
-}
-
-static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
-                          const struct tide_account_row *account, struct tide_account_status *out,
-                          tide_error *err)
-{
-    const uint64_t limit = budget_of(home, account->name);
-    const uint64_t now_unix_ms = tide_world_now_unix_ms(home->world);
-    const tide_rows db = tide_ledger_rows(ledger);
-    struct tide_assistant_left left = {.spent = 0};
-    bool has = false;
-    TIDE_TRY(tide_rows_has(db, "assistant_budget_day", "the budgets", &has, err));
-    if (has)
-        TIDE_TRY(tide_assistant_budget_left(db, account->id, limit, now_unix_ms, &left, err));
-    /* A question that does not fit waits, though some tokens are left. */
-    if (assistant_is_over(ledger, account->id, now_unix_ms) ||
-        (limit > 0 && left.spent + left.held >= limit))
-        (void)snprintf(out->note, sizeof out->note,
-                       "the budget of %" PRIu64 " tokens is used up until midnight UTC", limit);
-    else if (left.spent > 0)
-        (void)snprintf(out->note, sizeof out->note, "%" PRIu64 " tokens used today", left.spent);
-    return TIDE_OK;
-}
-
 static const struct tide_purpose purposes[] = {
     {"ask", "", "to ask a chat model"},
     {NULL, NULL, NULL},
@@ -323,6 +280,6 @@ const struct tide_system tide_assistant_system = {
     .account_drop = account_drop,
     .account_leave = account_leave,
     .other_drop = other_drop,
-    .status = status,
+    .status = assistant_standing,
     .settings_files = assistant_settings_files,
 };

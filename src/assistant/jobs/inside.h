@@ -200,14 +200,18 @@ struct tide_sights {
     struct tide_task *task;
     struct tide_sight *list;
     size_t count, capacity;
-    tide_map known; /* what is in the list, by sight and thread */
-    bool gap;       /* history was left out */
+    tide_map known;  /* what is in the list, by sight and thread */
+    tide_map failed; /* threads with a failed job that would classify them */
+    bool gap;        /* history was left out */
 };
 void tide_sights_init(struct tide_sights *sights, struct tide_task *task);
 void tide_sights_done(struct tide_sights *sights);
 /* One of a sight and thread is enough; of NEEDS_RESPONSE each counts, since some may be ours. */
 tide_status tide_sights_add(struct tide_sights *sights, tide_assistant_sight sight,
                             tide_text thread_id, tide_text message_id, tide_error *err);
+/* A job that would classify the thread has failed, and is tried again or given up: that the thread is listed
+ * makes no further one, unless it has a message that it had not then. */
+tide_status tide_sights_failed(struct tide_sights *sights, const char *thread_id, tide_error *err);
 /* Creates the jobs that follow, and moves the history id with the last of them (JBS5); `to` NULL: it
  * stays.  `full`: the window was listed. */
 tide_status tide_sights_commit(struct tide_sights *sights, const char *from, const char *to,

@@ -34,8 +34,9 @@
  *   JBS7  every handler may run again from its beginning, and then leaves the same labels, draft and
  *         record (J17).
  *   JBS8  a job of a thread that failed, killed or refused as often as it is tried, is tried again with each
- *         full sync; a record in work without any job gets one: no message and no command of the user is
- *         lost.
+ *         full sync, until it has failed TIDE_ASSISTANT_FAILURES_MAX times; then with the next message, the
+ *         next label of the user, or by hand.  A record in work without any job gets one: no message and no
+ *         command of the user is lost without a word.
  *   JBS9  a handler sees one configuration: a file that changes while it runs counts for the next one.
  *   JBS10 a job of a user for whom the assistant ended ends without a call to Gmail or to the model.
  */

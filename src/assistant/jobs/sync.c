@@ -21,6 +21,8 @@ enum {
     LIST_PAGES_MAX = 400,    /* 200,000 messages */
     QUERY_BYTES_MAX = 2048,
     BAD_REQUEST = 400,
+    FAILED_MAX = 100000, /* threads */
+    FAILED_CHUNK = 200,  /* of one transaction, which PostgreSQL ends after 4 s */
 };
 
 struct syncing {
@@ -30,8 +32,16 @@ struct syncing {
     char to[TIDE_ASSISTANT_ID_BYTES]; /* where the history id goes */
     bool gap;                         /* the stored id has expired */
     bool more;                        /* history was not read to its end */
-    tide_map failed;                  /* threads with a job that had failed, and is tried again */
-    bool full_map;                    /* there was no room for one */
+    tide_map failed; /* threads with a failed job: their number in the list, from 1 */
+    struct failed {
+        char thread_id[TIDE_ASSISTANT_ID_BYTES], message_id[TIDE_ASSISTANT_ID_BYTES];
+        uint64_t ended_ms; /* of the last of them */
+        bool classifies;   /* one of them would classify it */
+        bool given_up;     /* it is not tried again */
+    } * list;
+    size_t list_count, list_capacity;
+    bool no_room;                  /* for one of them */
+    tide_assistant_kind seen_kind; /* of the failed jobs that are looked at */
 };
 
 static tide_status read_state(tide_transaction *transaction, void *arg, tide_error *err)
@@ -244,22 +254,105 @@ static bool has_failed(const struct syncing *self, const char *thread_id)
     return tide_map_get(&self->failed, tide_hash_key(tide_text_of(thread_id)), &there);
 }
 
+static struct failed *failed_of(struct syncing *self, tide_text thread_id)
+{
+    uint32_t number = 0;
+    return tide_map_get(&self->failed, tide_hash_key(thread_id), &number) ? &self->list[number - 1]
+                                                                          : NULL;
+}
+
+static struct failed *failed_new(struct syncing *self, tide_text thread_id)
+{
+    tide_mem *mem = self->task.jobs->mem;
+    if (!TIDE_GROW_IN(mem, self->list, self->list_capacity, self->list_count + 1, FAILED_MAX) ||
+        !tide_map_put(&self->failed, tide_hash_key(thread_id), (uint32_t)self->list_count + 1))
+        return NULL;
+    struct failed *one = &self->list[self->list_count++];
+    *one = (struct failed){.ended_ms = 0};
+    (void)snprintf(one->thread_id, sizeof one->thread_id, "%.*s", (int)thread_id.bytes,
+                   thread_id.data);
+    return one;
+}
+
 /* Notes the thread; no failed job is over. */
 static bool see_failed(tide_text payload, uint64_t ended_unix_ms, void *arg)
 {
     struct syncing *self = arg;
     json_auto_t *json = NULL;
+    if (tide_json_parse(payload, &json, NULL) != TIDE_OK)
+        return false;
+    const tide_text thread_id = text_of(json, "thread_id"),
+                    message_id = text_of(json, "message_id");
+    if (thread_id.bytes == 0 || thread_id.bytes >= TIDE_ASSISTANT_ID_BYTES)
+        return false;
+    struct failed *one = failed_of(self, thread_id);
+    if (one == NULL)
+        one = failed_new(self, thread_id);
+    self->no_room = self->no_room || one == NULL;
+    if (one == NULL)
+        return false;
+    one->classifies = one->classifies || self->seen_kind == TIDE_ASSISTANT_CLASSIFY ||
+                      self->seen_kind == TIDE_ASSISTANT_AGENT;
+    if (one->ended_ms > ended_unix_ms)
+        return false;
+    one->ended_ms = ended_unix_ms;
+    if (message_id.bytes > 0 && message_id.bytes < TIDE_ASSISTANT_ID_BYTES)
+        (void)snprintf(one->message_id, sizeof one->message_id, "%.*s", (int)message_id.bytes,
+                       message_id.data);
+    return false;
+}
+
+struct counting {
+    struct syncing *self;
+    size_t from, to;
+};
+
+static tide_status count_one(tide_rows db, const struct syncing *self, struct failed *one,
+                             tide_error *err)
+{
+    const struct tide_task *task = &self->task;
+    const struct tide_assistant_event event = {
+        .account = task->account,
+        .thread_id = one->thread_id,
+        .kind = "given_up",
+        .detail = "its jobs failed too often; a new message, a label of yours or `tidemark jobs "
+                  "retry` tries it again",
+        .job = tide_job_id(task->job),
+        .at_ms = task->now_ms};
+    uint32_t failures = 0;
+    bool more = false;
+    TIDE_TRY(tide_assistant_failure_add(db, task->account, one->thread_id, one->message_id,
+                                        one->ended_ms, task->now_ms, &failures, &more, err));
+    one->given_up = failures >= TIDE_ASSISTANT_FAILURES_MAX;
+    return one->given_up && more ? tide_assistant_event_add(db, &event, err) : TIDE_OK;
+}
+
+static tide_status count_failures(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct counting *counting = arg;
+    struct syncing *self = counting->self;
+    const tide_rows db = tide_transaction_rows(transaction);
+    for (size_t i = counting->from; i < counting->to; i++)
+        TIDE_TRY(count_one(db, self, &self->list[i], err));
+    return counting->to < self->list_count
+               ? TIDE_OK
+               : tide_assistant_failures_prune(db, self->task.account, self->task.now_ms, err);
+}
+
+static bool is_tried_again(tide_text payload, uint64_t ended_unix_ms, void *arg)
+{
+    json_auto_t *json = NULL;
     (void)ended_unix_ms;
     if (tide_json_parse(payload, &json, NULL) != TIDE_OK)
         return false;
     const tide_text thread_id = text_of(json, "thread_id");
-    if (thread_id.bytes > 0 && !tide_map_put(&self->failed, tide_hash_key(thread_id), 1))
-        self->full_map = true;
-    return false;
+    const struct failed *one = thread_id.bytes == 0 ? NULL : failed_of(arg, thread_id);
+    return one == NULL || !one->given_up;
 }
 
 /* A job that was killed or refused as often as jobs are tried had a message or a command of the user to
- * see to, and nothing else says so: it is tried again.  What it was to do then is what is left to do. */
+ * see to, and nothing else says so: it is tried again, a bounded number of times (JBS8).  What it was to
+ * do then is what is left to do. */
 static tide_status retry_failed(struct syncing *self, tide_error *err)
 {
     static const tide_assistant_kind threads[] = {
@@ -268,15 +361,28 @@ static tide_status retry_failed(struct syncing *self, tide_error *err)
     enum { THREADS = sizeof threads / sizeof threads[0] };
     const struct tide_task *task = &self->task;
     tide_engine *engine = task->jobs->options.engine;
-    uint32_t kinds[THREADS];
-    uint64_t count = 0;
     for (size_t i = 0; i < THREADS; i++) {
-        kinds[i] = task->jobs->kinds[threads[i]];
-        TIDE_TRY(tide_accept_failed(engine, task->account, kinds[i], see_failed, self, err));
+        self->seen_kind = threads[i];
+        TIDE_TRY(tide_accept_failed(engine, task->account, task->jobs->kinds[threads[i]],
+                                    see_failed, self, err));
     }
-    if (self->full_map)
+    if (self->no_room)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for jobs that failed");
-    return tide_retry_failed(engine, task->account, kinds, THREADS, &count, err);
+    struct counting counting = {.self = self};
+    do {
+        counting.from = counting.to;
+        counting.to += self->list_count - counting.to < FAILED_CHUNK
+                           ? self->list_count - counting.to
+                           : FAILED_CHUNK;
+        TIDE_TRY(tide_transact(engine, count_failures, &counting, err));
+    } while (counting.to < self->list_count);
+    for (size_t i = 0; i < self->list_count; i++)
+        if (self->list[i].classifies)
+            TIDE_TRY(tide_sights_failed(&self->sights, self->list[i].thread_id, err));
+    for (size_t i = 0; i < THREADS; i++)
+        TIDE_TRY(tide_retry_failed_where(engine, task->account, task->jobs->kinds[threads[i]],
+                                         is_tried_again, self, err));
+    return TIDE_OK;
 }
 
 struct records {
@@ -437,6 +543,7 @@ tide_status tide_assistant_sync_run(tide_job *job, void *context, tide_error *er
         rc = run(&self, err);
     tide_sights_done(&self.sights);
     tide_map_done(&self.failed);
+    tide_mem_free(self.task.jobs->mem, self.list, self.list_capacity * sizeof *self.list);
     tide_task_end(&self.task);
     return rc;
 }

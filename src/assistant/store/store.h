@@ -11,6 +11,7 @@
  *     marks.c    label changes of ours, known before history shows them (J22)
  *     calls.c    model calls
  *     runs.c     runs of agents, and what they sent
+ *     failures.c how often jobs of a thread failed
  *     look.h     what users are shown: counts, lists, one thread explained
  *     status.h   the words, and which status may follow which
  *
@@ -29,6 +30,7 @@
  *   STO8  a model call is recorded before it is made; the same key finds the same call.
  *   STO9  the tally of a user counts its records by status and category, exactly: it changes with them.
  *   STO10 a run of an agent has at most one reply, recorded before it is sent.
+ *   STO11 a failure of a thread's job is counted once, however often it is seen.
  */
 #ifndef TIDE_ASSISTANT_STORE_STORE_H
 #define TIDE_ASSISTANT_STORE_STORE_H
@@ -234,6 +236,33 @@ tide_status tide_assistant_mark_open(tide_rows db, uint32_t account, const char 
  * end are kept for an hour. */
 tide_status tide_assistant_marks_prune(tide_rows db, uint32_t account, uint64_t begun_ms,
                                        bool skipped, tide_error *err);
+
+/* ---- threads whose jobs failed ---- */
+
+/* After so many failures a thread is not tried again by itself. */
+enum { TIDE_ASSISTANT_FAILURES_MAX = 5 };
+
+struct tide_assistant_failure {
+    char message_id[TIDE_ASSISTANT_ID_BYTES]; /* the newest one that was known then; "" */
+    uint32_t failures;                        /* since then; at most TIDE_ASSISTANT_FAILURES_MAX */
+};
+/* Jobs of the thread are failed, the last one since `failed_ms`: a failure that was not counted yet is.
+ * *failures_out: how many there are; *more_out: this is one more.  `message_id` counts for the first. */
+tide_status tide_assistant_failure_add(tide_rows db, uint32_t account, const char *thread_id,
+                                       const char *message_id, uint64_t failed_ms, uint64_t now_ms,
+                                       uint32_t *failures_out, bool *more_out, tide_error *err);
+/* There is a reason to try the thread again: its failures count from 0, with this message ("": the same). */
+tide_status tide_assistant_failure_reset(tide_rows db, uint32_t account, const char *thread_id,
+                                         const char *message_id, tide_error *err);
+/* TIDE_NOT_FOUND. */
+tide_status tide_assistant_failure_get(tide_rows db, uint32_t account, const char *thread_id,
+                                       struct tide_assistant_failure *failure_out, tide_error *err);
+/* Forgets the threads that have no failed job at `now_ms`, when all that have one were added: at once if they
+ * had been given up, since a user saw to them; else after a day, in which they may fail again. */
+tide_status tide_assistant_failures_prune(tide_rows db, uint32_t account, uint64_t now_ms,
+                                          tide_error *err);
+/* All of a user. */
+tide_status tide_assistant_failures_drop(tide_rows db, uint32_t account, tide_error *err);
 
 /* ---- model calls ---- */
 

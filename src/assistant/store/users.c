@@ -115,6 +115,11 @@ static const char tables[] =
     "CREATE INDEX IF NOT EXISTS assistant_run_status ON assistant_run(status, id);"
     "CREATE INDEX IF NOT EXISTS assistant_run_user_status"
     " ON assistant_run(account, status, id);"
+    "CREATE TABLE IF NOT EXISTS assistant_failure("
+    " account INTEGER NOT NULL, thread_id TEXT NOT NULL, message_id TEXT NOT NULL,"
+    " failures INTEGER NOT NULL, failed_ms INTEGER NOT NULL, seen_ms INTEGER NOT NULL,"
+    " PRIMARY KEY(account, thread_id)"
+    ") STRICT, WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS assistant_reply("
     " run INTEGER PRIMARY KEY, account INTEGER NOT NULL, call INTEGER NOT NULL,"
     " message_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, sent_ms INTEGER NOT NULL"
@@ -245,7 +250,7 @@ tide_status tide_assistant_user_remove(tide_rows db, uint32_t account, tide_erro
     };
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
         TIDE_TRY(tide_rows_do(db, WHAT, err, statements[i], account));
-    return TIDE_OK;
+    return tide_assistant_failures_drop(db, account, err);
 }
 
 /* ---- labels and settings ---- */

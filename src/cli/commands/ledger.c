@@ -1,6 +1,6 @@
 /* ledger.c - `tidemark backup` and `tidemark ledger check`.  A shared ledger is backed up with the
  * tools of its server. */
-#include "cli/commands/backup_settings.h"
+#include "cli/backup/settings.h"
 
 #include "base/clocktext.h"
 #include "world/free_space.h"

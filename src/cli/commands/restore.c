@@ -15,7 +15,7 @@
  *     resumes with 4, which does nothing twice: a missing NAME.restoring was already moved.
  * RST3  nothing of an old home is removed.
  */
-#include "cli/commands/backup_settings.h"
+#include "cli/backup/settings.h"
 
 #include "base/clocktext.h"
 #include "cli/restoring.h"

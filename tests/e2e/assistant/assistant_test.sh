@@ -63,9 +63,13 @@ jq -e '[.emails[] | .subject + " " + .category + " " + .status] | sort == ["Lunc
 t assistant status --json >"$dir/out"
 jq -e '.accounts[0] | .records == 2 and .by_status.drafted == 1 and .onboarded and .model_calls_today >= 3' "$dir/out" >/dev/null ||
     fail "status: $(cat "$dir/out")"
+t status >"$dir/out"
+grep -q 'model .*0 need a reply, 1 drafted, 0 failed' "$dir/out" || fail "status of all: $(cat "$dir/out")"
 thread=$(jq -r '.emails[] | select(.subject == "Lunch").thread' "$dir/shown")
 ends 0 assistant explain "$thread"
 grep -q draft_created "$dir/out" || fail "explain: $(cat "$dir/out")"
+
+for kind in classify context draft rework agent; do ends 0 assistant calls --kind "$kind"; done
 
 # ---- again, also the inbox itself: nothing changes, and no model is asked
 calls=$(state 'SELECT count(*) FROM assistant_call')

@@ -117,6 +117,34 @@ CASE(a_user_ends_once_and_begins_again)
     assert_int_equal(tide_assistant_user_end(*rows, 4, 50, NULL), TIDE_NOT_FOUND);
 }
 
+/* STO11 */
+CASE(a_failure_of_a_thread_is_counted_once)
+{
+    struct tide_assistant_failure failure;
+    uint32_t failures = 0;
+    bool more = false;
+    OK(tide_assistant_failure_reset(*rows, 3, "t", "m", err));
+    assert_int_equal(tide_assistant_failure_get(*rows, 3, "t", &failure, NULL), TIDE_NOT_FOUND);
+    for (uint64_t i = 1; i <= TIDE_ASSISTANT_FAILURES_MAX + 2; i++) {
+        OK(tide_assistant_failure_add(*rows, 3, "t", "m", 10 * i, 1000 + i, &failures, &more, err));
+        assert_int_equal(more, i <= TIDE_ASSISTANT_FAILURES_MAX);
+        OK(tide_assistant_failure_add(*rows, 3, "t", "n", 10 * i, 1000 + i, &failures, &more, err));
+        assert_false(more);
+        assert_int_equal(failures,
+                         i < TIDE_ASSISTANT_FAILURES_MAX ? i : TIDE_ASSISTANT_FAILURES_MAX);
+    }
+    OK(tide_assistant_failures_prune(*rows, 3, 1000 + TIDE_ASSISTANT_FAILURES_MAX + 2, err));
+    OK(tide_assistant_failure_get(*rows, 3, "t", &failure, err));
+    assert_string_equal(failure.message_id, "m");
+    OK(tide_assistant_failure_reset(*rows, 3, "t", "", err));
+    OK(tide_assistant_failures_prune(*rows, 3, 2000, err)); /* it may fail again */
+    OK(tide_assistant_failure_get(*rows, 3, "t", &failure, err));
+    assert_int_equal(failure.failures, 0);
+    assert_string_equal(failure.message_id, "m");
+    OK(tide_assistant_failures_prune(*rows, 3, 90000000, err));
+    assert_int_equal(tide_assistant_failure_get(*rows, 3, "t", &failure, NULL), TIDE_NOT_FOUND);
+}
+
 CASE(labels_and_settings_are_kept_by_user)
 {
     struct tide_assistant_labels labels;

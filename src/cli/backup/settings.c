@@ -1,4 +1,4 @@
-#include "cli/commands/backup_settings.h"
+#include "cli/backup/settings.h"
 
 #include <stdio.h>
 #include <string.h>

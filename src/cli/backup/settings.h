@@ -1,4 +1,4 @@
-/* backup_settings.h - copies the settings of a home: config.yaml, and the files beside it that systems work
+/* settings.h - copies the settings of a home: config.yaml, and the files beside it that systems work
  * by (M17).
  *
  * A system says which those are.  In a copy config.yaml is at the top and the others are below config/,
@@ -8,7 +8,7 @@
 #ifndef TIDE_CLI_BACKUP_SETTINGS_H
 #define TIDE_CLI_BACKUP_SETTINGS_H
 
-#include "cli/commands/backup_systems.h"
+#include "cli/backup/systems.h"
 
 #define SETTINGS_SLASH '\x1f'
 
