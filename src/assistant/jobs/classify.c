@@ -205,18 +205,43 @@ static tide_status look(struct classifying *self, bool *wanted_out, tide_error *
     return TIDE_OK;
 }
 
+struct leaving {
+    const struct tide_task *task;
+    bool begun; /* an attempt was about to put Needs Response on */
+};
+
+static tide_status read_begun(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct leaving *leaving = arg;
+    const struct tide_task *task = leaving->task;
+    const char *label = task->labels.ids[TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE];
+    for (size_t i = 0; i < task->thread.count && !leaving->begun; i++)
+        TIDE_TRY(tide_assistant_mark_open(tide_transaction_rows(transaction), task->account,
+                                          task->thread.messages[i].message.id.data, label,
+                                          &leaving->begun, err));
+    return TIDE_OK;
+}
+
 static tide_status end_marks(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const struct tide_task *task = arg;
+    const struct leaving *leaving = arg;
+    const struct tide_task *task = leaving->task;
     return tide_assistant_marks_done(tide_transaction_rows(transaction), task->account,
                                      tide_job_id(task->job), task->now_ms, err);
 }
 
-/* An earlier attempt may have been about to put a label on, when the user acted: it is not put on any
- * more, and its mark must not hide what the user does next. */
+/* An earlier attempt may have been about to put a label on, when the user acted: without a record it is
+ * taken off again, or it would ask for a draft; and its mark must not hide what the user does next. */
 static tide_status leave(struct classifying *self, tide_error *err)
 {
-    return tide_transact(self->task.jobs->options.engine, end_marks, &self->task, err);
+    struct tide_task *task = &self->task;
+    tide_engine *engine = task->jobs->options.engine;
+    struct leaving leaving = {.task = task};
+    const struct tide_assistant_plan plan = {.act = true, .take = TIDE_LABEL_BIT(NEEDS_RESPONSE)};
+    TIDE_TRY(tide_transact(engine, read_begun, &leaving, err));
+    if (leaving.begun && task->email.status == TIDE_ASSISTANT_NO_STATUS)
+        TIDE_TRY(tide_carry_labels(task, &plan, err));
+    return tide_transact(engine, end_marks, &leaving, err);
 }
 
 static tide_status classify(struct classifying *self, tide_error *err)

@@ -99,7 +99,8 @@ static tide_status enqueue(tide_transaction *transaction, const struct tide_task
         tide_json_set_cstr(&json, "message_id", sight->message_id);
     /* A new message of a thread whose first classification runs now wants another round after it
      * (J25): the round that looks at the count of messages does for both. */
-    const bool message = work == TIDE_WORK_CLASSIFY && sight->sight == TIDE_SIGHT_MESSAGE;
+    const bool message = work == TIDE_WORK_CLASSIFY && (sight->sight == TIDE_SIGHT_MESSAGE ||
+                                                        sight->sight == TIDE_SIGHT_LISTED_GAP);
     const tide_assistant_work as = message ? TIDE_WORK_RETRIAGE : work;
     if (jobs_of[as].key != NULL)
         tide_json_set_cstr(&json, jobs_of[as].key, jobs_of[as].value);
