@@ -372,6 +372,14 @@ tide_status tide_drive_is_other_item(tide_rows db, const struct tide_drive_ident
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
+tide_status tide_drive_deletion_begins(tide_rows db, uint64_t item, bool online, tide_error *err)
+{
+    return tide_rows_do(db, TIDE_DRIVE_ROWS, err,
+                        online ? "UPDATE drive_@_base SET strong = NULL WHERE item = ?1"
+                               : "UPDATE drive_@_base SET qxh = NULL, ctag = '' WHERE item = ?1",
+                        item);
+}
+
 tide_status tide_drive_displaced_put(tide_rows db, const struct tide_drive_content *content,
                                      uint64_t now_ms, tide_error *err)
 {

@@ -121,6 +121,10 @@ tide_status tide_drive_is_file_known(tide_rows db, const struct tide_drive_ident
  * by the row that a scan found it at.  An item that lost its row to another one has no claim to what that has. */
 tide_status tide_drive_is_other_item(tide_rows db, const struct tide_drive_identity *identity,
                                      uint64_t item, bool *other_out, tide_error *err);
+/* We are about to delete the item, online or here.  If a process dies before the end is recorded, nothing tells our
+ * deletion from one of a user; so from now on what the other side has, or gets again, counts as changed: it is
+ * kept, and not deleted as well (E1.9). */
+tide_status tide_drive_deletion_begins(tide_rows db, uint64_t item, bool online, tide_error *err);
 /* A download replaced this content: a leftover that has it is no loss.  With the download's commit. */
 tide_status tide_drive_displaced_put(tide_rows db, const struct tide_drive_content *content,
                                      uint64_t now_ms, tide_error *err);

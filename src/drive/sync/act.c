@@ -24,6 +24,25 @@ tide_status tide_drive_other_plan(tide_error *err)
     return tide_error_set(err, TIDE_SUPERSEDED, "it changed after it was planned");
 }
 
+struct deletion {
+    const struct tide_drive_order *order;
+    bool online;
+};
+
+static tide_status begin_deletion(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct deletion *deletion = arg;
+    return tide_drive_deletion_begins(
+        tide_drives_rows(tide_transaction_rows(transaction), deletion->order->drive),
+        deletion->order->item, deletion->online, err);
+}
+
+tide_status tide_drive_deletion_intent(struct tide_drive_task *task, bool online, tide_error *err)
+{
+    struct deletion deletion = {&task->order, online};
+    return tide_transact(task->drive->options.engine, begin_deletion, &deletion, err);
+}
+
 static tide_status or_none(tide_status rc, bool *has_out)
 {
     *has_out = rc == TIDE_OK;

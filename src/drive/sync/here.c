@@ -119,5 +119,6 @@ tide_status tide_drive_do_del_local(struct tide_drive_task *task, tide_error *er
         return rc == TIDE_NOT_FOUND ? tide_drive_other_plan(err) : rc;
     was.folder = tide_buf_text(&folder);
     tide_drive_entry_of(&task->local, &was.entry);
+    TIDE_TRY(tide_drive_deletion_intent(task, false, err));
     return tide_drive_delete_local(&task->act, &was, &task->base.local, err);
 }

@@ -350,6 +350,8 @@ tide_status tide_drive_do_del_local(struct tide_drive_task *task, tide_error *er
 void tide_drive_rows_end(struct tide_drive_task *task);    /* `db` is not read any more */
 void tide_drive_look_online(struct tide_drive_task *task); /* GET: its row is renewed (online.c) */
 tide_status tide_drive_other_plan(tide_error *err);        /* TIDE_SUPERSEDED: rows changed */
+/* tide_drive_deletion_begins(), durable when it returns. */
+tide_status tide_drive_deletion_intent(struct tide_drive_task *task, bool online, tide_error *err);
 /* The folder here, and its row, that the item goes to. */
 tide_status tide_drive_target_here(struct tide_drive_task *task, tide_buf *path, uint64_t *row_out,
                                    tide_error *err);

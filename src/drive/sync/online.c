@@ -154,7 +154,9 @@ static tide_status check_absent(const struct tide_drive_task *task, tide_error *
 
 static tide_status still_absent(void *arg, tide_error *err)
 {
-    return check_absent(arg, err);
+    struct tide_drive_task *task = arg;
+    TIDE_TRY(check_absent(task, err));
+    return tide_drive_deletion_intent(task, true, err);
 }
 
 tide_status tide_drive_do_del_remote(struct tide_drive_task *task, tide_error *err)

@@ -127,3 +127,43 @@ CASE(a_file_of_two_items_is_that_of_its_row)
     assert_false(asked.first_other);
     assert_false(asked.second_other);
 }
+
+/* Found by the simulation: a process died after its deletion online and before it could record that, and the file
+ * was only moved.  Then nobody can tell whose deletion the feed reports: the file is kept (E1.9, S4). */
+CASE(what_is_here_after_a_deletion_of_ours_without_an_end_is_kept)
+{
+    put_here(f, "a.txt", "alpha");
+    put_here(f, "b.txt", "beta");
+    sync_now(f);
+    sync_now(f);
+    move_here(f, "a.txt", "../aside.txt"); /* where no scan sees it */
+    fault(f, "{\"method\":\"graph.drive.item.delete\",\"rate\":1,\"fault\":\"500\"}");
+    (void)try_sync(f, false);
+    assert_int_equal(rows_of(f, "SELECT count(*) FROM drive_@_base WHERE strong IS NULL"), 1);
+    no_faults(f);
+    online(f, "delete", "{\"path\":\"a.txt\"}");
+    move_here(f, "../aside.txt", "c.txt");
+    sync_now(f);
+    sync_now(f);
+    assert_here(f, "c.txt", "alpha");
+    assert_equal_trees(f);
+}
+
+/* The same the other way round. */
+CASE(what_is_online_after_a_deletion_of_ours_without_an_end_is_kept)
+{
+    put_here(f, "a.txt", "alpha");
+    put_here(f, "b.txt", "beta");
+    sync_now(f);
+    sync_now(f);
+    const struct tide_drive_order order = {
+        .drive = f->row.number,
+        .item = rows_of(f, "SELECT item FROM drive_@_base WHERE bytes = 5")};
+    struct tide_drive_task task = {.drive = f->drive, .order = order};
+    OK(tide_drive_deletion_intent(&task, false, &f->err));
+    remove_here(f, "a.txt"); /* and a user takes the item out of the recycle bin */
+    sync_now(f);
+    sync_now(f);
+    assert_here(f, "a.txt", "alpha");
+    assert_equal_trees(f);
+}
