@@ -168,10 +168,13 @@ function tableView(table, params) {
 function userCard(user, counts) {
   const by = counts?.by_status ?? {}
   const of = (/** @type {string} */ status) => link(`/assistant?${new URLSearchParams({ table: 'emails', account: user.account, status })}`, `${number(by[status] ?? 0)} ${words(status)}`)
+  /** @type {[string, Child][]} */
+  const failed = counts?.given_up
+    ? [['Failed', link(`/assistant?${new URLSearchParams({ table: 'events', account: user.account, kind: 'given_up' })}`, count(counts.given_up, 'thread'))]] : []
   return card(user.account, [
     facts([
       ['Threads', [`${number(counts?.records ?? 0)}: `, ...Object.keys(by).flatMap((status, i) => [i ? ', ' : '', of(status)])]],
-      ...(counts?.given_up ? [['Failed', link(`/assistant?${new URLSearchParams({ table: 'events', account: user.account, kind: 'given_up' })}`, count(counts.given_up, 'thread'))]] : []),
+      ...failed,
       ['Today', `${count(counts?.model_calls_today ?? 0, 'model call')}, ${number(counts?.tokens_in_today ?? 0)} tokens in, ${number(counts?.tokens_out_today ?? 0)} out`],
       ['Synced', `${ago(user.synced_unix_ms)}, all of the inbox ${ago(user.full_sync_unix_ms)}`],
       ['History', user.history_id || 'none yet'],
