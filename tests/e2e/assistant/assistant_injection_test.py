@@ -226,7 +226,7 @@ class Test:
             failed_jobs = count("SELECT count(*) FROM job WHERE state = 3")
         self.expect(records == len(self.mails) and open_jobs == 0 and failed_jobs == 0,
                     f"{records} records of {len(self.mails)} mails, {open_jobs} jobs left, {failed_jobs} failed")
-        for what, number, least in (("obeyed answers", obeyed, 200), ("drafts", sum(drafts.values()), 20), ("replies", sent, 4),
+        for what, number, least in (("obeyed answers", obeyed, 200), ("drafts", sum(drafts.values()), 20), ("replies", sent, 3),
                                     ("labels of the user", labeled, 3)):
             self.expect(number >= least, f"only {number} {what}")
         print(f"{len(self.mails)} mails with orders, {obeyed} answers that obeyed, {sum(drafts.values())} drafts, {sent} replies, "
