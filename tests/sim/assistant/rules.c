@@ -249,11 +249,14 @@ void asim_check_intake(struct asim_stage *stage)
 /* ASM5 */
 static void check_once(struct asim_stage *stage, const struct asim_thread *thread)
 {
+    /* An agent that ends meanwhile takes the record out of the user's round; its label, which is still there, begins
+     * it again. */
+    const unsigned agents = events_of(stage->f, thread->id, "agent_ended");
     const struct {
         const char *event;
         uint64_t most;
     } events[] = {{"archived", thread->done},
-                  {"manual_draft", thread->needs},
+                  {"manual_draft", thread->needs == 0 ? 0 : thread->needs + agents},
                   {"draft_reworked", thread->rework},
                   {"rework_requested", thread->rework}};
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
