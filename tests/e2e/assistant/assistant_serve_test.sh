@@ -19,7 +19,7 @@ add_chat
 ends 0 assistant onboard "$user"
 planned() { [ "$(state "SELECT count(*) FROM schedule WHERE name LIKE 'assistant.%'")" = 3 ]; }
 until_true 60 planned || fail "nothing is planned: $(state 'SELECT name FROM schedule')"
-stop_serve 0
+stop_serve 0 5 # a job that looks for mail may be put back
 
 # ---- what came while none ran is found at the start; intervals come from the environment, too
 arrive 'Lunch' 'Shall we meet on Friday? I would like to know.'
@@ -38,7 +38,7 @@ key=$(cat "$dir/out")
 arrive 'Dinner' 'Or shall we meet on Friday evening?'
 request
 until_true 60 has_drafts 2 || fail "not synced by request: $(t jobs list)"
-stop_serve 0
+stop_serve 0 5 # a job that looks for mail may be put back
 
 # ---- by a push; the watch is renewed at the start
 topic=projects/p/topics/mail
@@ -46,7 +46,7 @@ hook_set=(--set "serve.webhook.keys=$origin/oauth2/v3/certs" --set "serve.webhoo
 address_of() { sed -n 's#.*takes pushes.*\(http://127.0.0.1:[0-9]*/webhook/gmail\).*#\1#p' "$dir/serve.log"; }
 start_serve --set serve.webhook.listen=127.0.0.1:0 --set serve.webhook.audience=x "${hook_set[@]}"
 hook=$(address_of)
-stop_serve 0
+stop_serve 0 5 # a job that looks for mail may be put back
 curl -sSf -o /dev/null "$origin/_cloud/topics" -d "{\"topic\":\"$topic\",\"url\":\"$hook\"}" || fail topic
 start_serve --set "serve.webhook.listen=$(sed -E 's#http://([^/]*)/.*#\1#' <<<"$hook")" --set "serve.webhook.audience=$hook" \
     --set "mail.push_topic=$topic" "${hook_set[@]}"
@@ -79,7 +79,7 @@ until_true 60 alerted assistant_budget || fail "no alert: $(t alerts)"
 t status >"$dir/out"
 grep -q 'budget of 10 tokens' "$dir/out" || fail "the account does not say why: $(cat "$dir/out")"
 [ "$(drafts) $(failed_jobs)" = '4 0' ] || fail "over the budget: $(drafts) drafts, $(failed_jobs) failed"
-stop_serve 0
+stop_serve 0 5 # a job that looks for mail may be put back
 
 # ---- the chat account that it asks stays; a mail account takes what was recorded with it
 ends 1 account remove model
