@@ -90,10 +90,12 @@ static tide_status dirs_find(struct cli *cli)
         (void)snprintf(cli->state_dir, sizeof cli->state_dir, "%s", cli->home);
         (void)snprintf(cli->data_dir, sizeof cli->data_dir, "%s", cli->home);
         (void)snprintf(config_dir, sizeof config_dir, "%s", cli->home);
+        TIDE_TRY(path_join(cli, cli->cache_dir, cli->home, "cache"));
     } else {
         TIDE_TRY(xdg_dir(cli, "XDG_STATE_HOME", ".local/state", cli->state_dir));
         TIDE_TRY(xdg_dir(cli, "XDG_DATA_HOME", ".local/share", cli->data_dir));
         TIDE_TRY(xdg_dir(cli, "XDG_CONFIG_HOME", ".config", config_dir));
+        TIDE_TRY(xdg_dir(cli, "XDG_CACHE_HOME", ".cache", cli->cache_dir));
     }
     TIDE_TRY(path_join(cli, cli->ledger_path, cli->state_dir, TIDE_STATE_FILE));
     return path_join(cli, cli->config_path, config_dir, "config.yaml");

@@ -157,7 +157,7 @@ const struct cli_api cli_api_table[] = {
     {.path = NULL},
 };
 
-enum { TABLE_MAX = 96 };
+enum { TABLE_MAX = 112 };
 
 struct cli_api_all {
     struct cli_api routes[TABLE_MAX];

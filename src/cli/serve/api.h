@@ -49,6 +49,7 @@ struct cli_api {
     unsigned body;
     const char *values; /* fields of a POST's body that are flags: "keep"; NULL: none */
     const char *last;   /* a field of it that is the last argument, and required; NULL: none */
+    const char *list;   /* a field of it with 1 to 50 texts: the arguments; NULL: none */
     int status;         /* of a success; 0: 200 */
     /* NONE: LOOK for a GET, WORK for a POST. */
     tide_httpd_scope scope;

@@ -44,11 +44,13 @@ static const struct cli_api_object objects[] = {
     {"Cycle", "id:integer ordinal:integer start:string end:string total:integer "
               "outstanding:integer failed:integer bad:integer opened_unix_ms:integer"},
     {"Found", "account:string id:string thread:string internal_unix_ms:integer bytes:integer "
-              "from:string subject:string snippet:string"},
+              "copy:string gone:boolean labels:array from:string to:string cc:string bcc:string "
+              "subject:string message_id:string date_unix_ms:integer? attachments_count:integer "
+              "snippet:string"},
     {"Message", "id:string thread:string internal_unix_ms:integer bytes:integer copy:string "
                 "gone:boolean labels:array from:string to:string cc:string bcc:string "
                 "reply_to:string subject:string date_unix_ms:integer? html:boolean text:string "
-                "attachments:array problem:string?"},
+                "attachments:array attachments_count:integer problem:string?"},
     {"View", "path:string until_unix_ms:integer images:boolean"},
     {"Problem", "type:string title:string status:integer code:string detail:string"},
     {NULL, NULL},
@@ -224,7 +226,7 @@ static void content_set(tide_json *of, tide_json *schema)
     tide_json_set(of, "content", &content);
 }
 
-/* Fields that are flags of the command, or its last argument. */
+/* Fields that are flags of the command, or its arguments. */
 static void values(const struct cli_api *api, tide_json *properties)
 {
     const struct cli_flag *flag = api->command->flags;
@@ -238,6 +240,8 @@ static void values(const struct cli_api *api, tide_json *properties)
     }
     if (api->last != NULL)
         property(properties, api->last, "string", "required");
+    if (api->list != NULL)
+        property(properties, api->list, "array", "required: 1 to 50 texts");
 }
 
 static void body(const struct cli_api *api, tide_json *operation)

@@ -190,6 +190,10 @@ struct tide_stored {
 /* Finds a message by its current id, else by a former one: then stored_out->gmail_id differs. */
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err);
+/* How many messages have a current id that begins with `start`: 0, 1, or 2 for more.  1: it is in
+ * *stored_out. */
+tide_status tide_archive_find_short(tide_archive *archive, tide_text start, unsigned *count_out,
+                                    struct tide_stored *stored_out, tide_error *err);
 /* The exact bytes, hash checked; TIDE_CORRUPT names the message and its shard. */
 tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *stored, tide_buf *out,
                              tide_error *err);
@@ -233,6 +237,23 @@ tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                               tide_error *err);
+/* Who a message is from and to.  Texts are borrowed for the call; "" where the message could not be
+ * parsed. */
+struct tide_head {
+    int64_t rowid;
+    int64_t internal_ms;
+    bool ready;                  /* indexed, or known to be unreadable: it stays as it is */
+    bool sent, draft, junk;      /* by its labels; junk is spam and trash */
+    tide_text from, to, cc, bcc; /* as displayed (mail/compose/mailbox.h reads them) */
+};
+/* The messages of a shard behind `rowid`, in the order of their rowids; `visit` returns false to
+ * stop.  TIDE_NOT_FOUND: there is no such shard. */
+tide_status tide_archive_heads(tide_archive *archive, uint32_t shard, int64_t rowid,
+                               bool (*visit)(const struct tide_head *head, void *arg), void *arg,
+                               tide_error *err);
+/* How many messages of a shard are ready; cheap. */
+tide_status tide_archive_ready(tide_archive *archive, uint32_t shard, uint64_t *count_out,
+                               tide_error *err);
 
 /* ---- checks and maintenance ---- */
 

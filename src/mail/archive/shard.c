@@ -37,6 +37,8 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_BYTES] = "SELECT c.page_count * s.page_size FROM pragma_page_count() c,"
                          " pragma_page_size() s",
     [TIDE_SHARD_FIND] = STORED "WHERE m.gmail_id = ?1",
+    [TIDE_SHARD_FIND_SHORT] = STORED "WHERE m.gmail_id >= ?1 AND m.gmail_id < ?2"
+                                     " ORDER BY m.gmail_id LIMIT 2",
     [TIDE_SHARD_AT] = STORED "WHERE m.id = ?1",
     [TIDE_SHARD_WALK] = STORED "WHERE m.id >= ?1 AND m.id <= ?2 + (SELECT late FROM shard)"
                                " AND m.internal_ms >= ?4 AND m.internal_ms < ?5"
@@ -95,6 +97,16 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                          " (SELECT count(*) FROM doubt WHERE kind = 1),"
                          " (SELECT count(*) FROM doubt WHERE kind = 2),"
                          " (SELECT count(*) FROM doubt WHERE kind = 3)",
+    [TIDE_SHARD_HEADS] =
+        "SELECT message.id, message.internal_ms, message.mark, head.\"from\", head.\"to\","
+        " head.cc, head.bcc,"
+        " (SELECT group_concat(label.label, ' ') FROM message_label"
+        "   JOIN label ON label.id = message_label.label WHERE message_label.message = message.id"
+        "   AND label.label IN ('SENT', 'DRAFT', 'SPAM', 'TRASH'))"
+        " FROM message LEFT JOIN head ON head.id = message.id"
+        " WHERE message.id > ?1 ORDER BY message.id",
+    [TIDE_SHARD_READY] = "SELECT (SELECT messages FROM shard) -"
+                         " (SELECT count(*) FROM message WHERE mark < 2)",
 
     [TIDE_SHARD_WRITE] = "BEGIN IMMEDIATE",
     [TIDE_SHARD_STATE_ADD] =

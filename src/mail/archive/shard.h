@@ -59,6 +59,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_DATE,
     TIDE_SHARD_BYTES,
     TIDE_SHARD_FIND,
+    TIDE_SHARD_FIND_SHORT,
     TIDE_SHARD_AT,
     TIDE_SHARD_WALK,
     TIDE_SHARD_REPLACED,
@@ -81,6 +82,8 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_LABEL_ROWS,
     TIDE_SHARD_LABELS_ALL,
     TIDE_SHARD_TALLY,
+    TIDE_SHARD_HEADS,
+    TIDE_SHARD_READY,
     TIDE_SHARD_READ_SQL, /* number of statements that can be prepared on a read-only file */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,

@@ -316,10 +316,10 @@ const struct tide_system tide_mail_system = {
     .purposes = purposes,
     .unit = "messages",
     .commands = mail_commands,
+    .details = mail_details,
     .actions = actions,
     .tools = mail_tools,
     .api = mail_page_api,
-    .parts = mail_page_parts,
     .tables = tables,
     .open = open_mail,
     .close = close_mail,
@@ -338,4 +338,5 @@ const struct tide_system tide_mail_system = {
     .owns_entry = owns_entry,
     .backup = tide_backup_archive,
     .backup_check = backup_check,
+    .settings_files = mail_settings_files,
 };

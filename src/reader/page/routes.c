@@ -1,0 +1,113 @@
+/* routes.c - the routes of the reader; all but its status need the scope `work`: `look` is everything but
+ * mail. */
+#include "reader/page/page.h"
+
+#define MAIL "/api/v1/mail/{account}/"
+
+#define MESSAGE                                                                                    \
+    "id:string thread:string internal_unix_ms:integer bytes:integer copy:string gone:boolean "     \
+    "labels:array from:string to:string cc:string bcc:string reply_to:string subject:string "      \
+    "date_unix_ms:integer? html:boolean text:string attachments:array problem:string? "            \
+    "remote_images:integer body:string pending:boolean pinned:boolean"
+
+const struct cli_api_object reader_page_objects[] = {
+    {"Row",
+     "id:string thread:string internal_unix_ms:integer from:string to:string subject:string "
+     "snippet:string labels:array unread:boolean starred:boolean files:boolean pinned:boolean "
+     "bytes:integer body:string pending:boolean"},
+    {"Folder", "id:string name:string type:string unread:integer"},
+    {"Reading", "account:string state:string saving:boolean next_poll_unix_ms:integer? "
+                "known_unix_ms:integer? actions:object version:string"},
+    {"Action", "id:integer do:string state:string error:string? messages:integer undo_of:integer "
+               "made_unix_ms:integer due_unix_ms:integer"},
+    {NULL, NULL},
+};
+
+const struct cli_api reader_page_api[] = {
+    {.method = "GET",
+     .path = "/api/v1/reader/status",
+     .group = "reader",
+     .verb = "status",
+     .fields = "accounts:[Reading]"},
+    {.method = "GET",
+     .path = MAIL "lists",
+     .group = "reader",
+     .verb = "folders",
+     .part = "account",
+     .scope = TIDE_HTTPD_WORK,
+     .fields = "account:string listed:boolean version:string lists:[Folder]"},
+    {.method = "GET",
+     .path = MAIL "lists/{list}",
+     .group = "reader",
+     .verb = "list",
+     .part = "account",
+     .part_next = "list",
+     .params = "limit after before",
+     .scope = TIDE_HTTPD_WORK,
+     .fields = "items:[Row] next:string? more_online:boolean"},
+    {.method = "GET",
+     .path = MAIL "changes",
+     .group = "reader",
+     .verb = "changes",
+     .part = "account",
+     .params = "since",
+     .scope = TIDE_HTTPD_WORK,
+     .fields = "version:string reset:boolean items:[Row] gone:array"},
+    {.method = "GET",
+     .path = MAIL "found",
+     .group = "reader",
+     .verb = "found",
+     .part = "account",
+     .query = "q",
+     .scope = TIDE_HTTPD_WORK,
+     .fields = "items:[Row] done:boolean"},
+    {.method = "GET",
+     .path = MAIL "messages/{message}",
+     .group = "reader",
+     .verb = "show",
+     .part = "message",
+     .flag_part = "account",
+     .view = true,
+     .scope = TIDE_HTTPD_WORK,
+     .fields = MESSAGE " view:View"},
+    {.method = "GET",
+     .path = MAIL "threads/{thread}",
+     .group = "reader",
+     .verb = "thread",
+     .part = "thread",
+     .flag_part = "account",
+     .scope = TIDE_HTTPD_WORK,
+     .fields = "thread:string messages:[Message] more:boolean"},
+    {.method = "GET",
+     .path = MAIL "actions",
+     .group = "reader",
+     .verb = "actions",
+     .part = "account",
+     .params = "limit",
+     .scope = TIDE_HTTPD_WORK,
+     .fields = "items:[Action]"},
+    {.method = "POST",
+     .path = MAIL "refresh",
+     .group = "reader",
+     .verb = "fetch",
+     .part = "account",
+     .values = "folder more message query",
+     .status = 202,
+     .fields = "job:integer account:string"},
+    {.method = "POST",
+     .path = MAIL "actions",
+     .group = "reader",
+     .verb = "act",
+     .flag_part = "account",
+     .values = "do label",
+     .list = "messages",
+     .fields = "id:integer changed:integer due_unix_ms:integer"},
+    {.method = "DELETE",
+     .path = MAIL "actions/{action}",
+     .group = "reader",
+     .verb = "undo",
+     .part = "action",
+     .flag_part = "account",
+     .fields = "id:integer inverse:integer"},
+    {.path = NULL},
+};
