@@ -188,10 +188,7 @@ static void usage_read(struct tide_chat_intake *self, const json_t *usage)
 
 static void stop_read(struct tide_chat_intake *self, const json_t *object)
 {
-    static const struct {
-        const char *reason;
-        tide_chat_stop stop;
-    } rows[] = {
+    static const struct tide_chat_ending reasons[] = {
         {"end_turn", TIDE_CHAT_STOP_DONE},
         {"stop_sequence", TIDE_CHAT_STOP_DONE},
         {"max_tokens", TIDE_CHAT_STOP_LENGTH},
@@ -199,14 +196,8 @@ static void stop_read(struct tide_chat_intake *self, const json_t *object)
         {"tool_use", TIDE_CHAT_STOP_TOOLS},
         {"refusal", TIDE_CHAT_STOP_REFUSED},
     };
-    const char *reason = json_string_value(json_object_get(object, "stop_reason"));
-    if (reason == NULL)
-        return;
-    self->finished = true;
-    self->stop = TIDE_CHAT_STOP_OTHER;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(reason, rows[i].reason) == 0)
-            self->stop = rows[i].stop;
+    tide_chat_intake_stop(self, json_string_value(json_object_get(object, "stop_reason")), reasons,
+                          sizeof reasons / sizeof reasons[0]);
 }
 
 /* The arguments of a call are an object here; {} at the start of a stream, where they follow. */

@@ -193,6 +193,18 @@ void tide_chat_opaque_add(struct tide_chat_intake *self, struct tide_chat_block 
     tide_chat_intake_add(self, &block->text, text);
 }
 
+void tide_chat_intake_stop(struct tide_chat_intake *self, const char *word,
+                           const struct tide_chat_ending *reasons, size_t count)
+{
+    if (word == NULL)
+        return;
+    self->finished = true;
+    self->stop = TIDE_CHAT_STOP_OTHER;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, reasons[i].word) == 0)
+            self->stop = reasons[i].stop;
+}
+
 void tide_chat_intake_tokens(const json_t *usage, const char *key, bool *known, uint64_t *tokens)
 {
     uint64_t number = 0;

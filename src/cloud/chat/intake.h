@@ -95,6 +95,13 @@ struct tide_chat_block *tide_chat_block_opaque(struct tide_chat_intake *self, js
 /* Appends to a text of such a block; `field` is a literal. */
 void tide_chat_opaque_add(struct tide_chat_intake *self, struct tide_chat_block *block,
                           const char *field, const json_t *text);
+/* Why an answer ended, by the provider's word for it; NULL: it did not say, and goes on. */
+struct tide_chat_ending {
+    const char *word;
+    tide_chat_stop stop;
+};
+void tide_chat_intake_stop(struct tide_chat_intake *self, const char *word,
+                           const struct tide_chat_ending *reasons, size_t count);
 /* A count of tokens; others than plausible ones are not believed. */
 void tide_chat_intake_tokens(const json_t *usage, const char *key, bool *known, uint64_t *tokens);
 void tide_chat_intake_model(struct tide_chat_intake *self, const json_t *value);

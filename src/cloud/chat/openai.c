@@ -205,24 +205,15 @@ static void usage_read(struct tide_chat_intake *self, const json_t *value)
 
 static void finish_read(struct tide_chat_intake *self, const json_t *choice)
 {
-    static const struct {
-        const char *reason;
-        tide_chat_stop stop;
-    } rows[] = {
+    static const struct tide_chat_ending reasons[] = {
         {"stop", TIDE_CHAT_STOP_DONE},
         {"length", TIDE_CHAT_STOP_LENGTH},
         {"tool_calls", TIDE_CHAT_STOP_TOOLS},
         {"function_call", TIDE_CHAT_STOP_TOOLS},
         {"content_filter", TIDE_CHAT_STOP_REFUSED},
     };
-    const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
-    if (reason == NULL)
-        return;
-    self->finished = true;
-    self->stop = TIDE_CHAT_STOP_OTHER;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(reason, rows[i].reason) == 0)
-            self->stop = rows[i].stop;
+    tide_chat_intake_stop(self, json_string_value(json_object_get(choice, "finish_reason")),
+                          reasons, sizeof reasons / sizeof reasons[0]);
 }
 
 /* A text, or the texts of a list of parts. */
