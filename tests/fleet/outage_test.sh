@@ -16,14 +16,14 @@ fail() {
     echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
     failed=$((failed + 1))
 }
-mounted=
+mounted= log=
 end() {
     local pid
     for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null; done
     wait 2>/dev/null
     [ -z "$url" ] || "$cluster" stop "$url"
     [ -z "$mounted" ] || umount "$mounted"
-    rm -rf "$dir" ${mounted:+"$mounted"}
+    rm -rf "$dir" ${log:+"$log"} ${mounted:+"$mounted"}
 }
 trap end EXIT
 
@@ -46,7 +46,9 @@ as_server() {
     if [ "$(id -u)" -eq 0 ]; then (cd / && runuser -u postgres -- "$@"); else "$@"; fi
 }
 bin=$(pg_config --bindir)
-server() { as_server "$bin/pg_ctl" -D "$place/data" -l "$place/log" -w -t 60 "$@" >/dev/null; }
+# Not on the disk that will be full, where its last line would be cut off.
+log=$(as_server mktemp /tmp/tide-pg-log.XXXXXX)
+server() { as_server "$bin/pg_ctl" -D "$place/data" -l "$log" -w -t 60 "$@" >/dev/null; }
 
 jobs=12000
 "$member" fill "$url" "$dir/fill" "$jobs" || exit 1
@@ -126,7 +128,7 @@ if [ -n "$mounted" ]; then
     "$member" fill "$url" "$dir/fill" $((jobs + 4000)) "$jobs" || fail "more work"
     jobs=$((jobs + 4000))
     dd if=/dev/zero of="$place/ballast" bs=1M 2>/dev/null
-    within 60 grep -q "No space left on device" "$place/log" || fail "no process met the full disk"
+    within 60 grep -q "No space left on device" "$log" || fail "no process met the full disk"
     alive "while the disk is full"
     rm "$place/ballast"
     server status || server start # a full disk may end the server itself
@@ -140,7 +142,7 @@ for pid in "${pids[@]}"; do wait "$pid" || fail "a process did not end well"; do
 pids=()
 "$member" check "$url" "$jobs" >/dev/null || fail "check"
 [ "$failed" -eq 0 ] || {
-    tail -n 3 "$dir"/*.log "$place/log" >&2
+    tail -n 3 "$dir"/*.log "$log" >&2
     exit 1
 }
 echo "restarted, crashed, away, full of connections, timed out, full disk: nothing lost"
