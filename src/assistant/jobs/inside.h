@@ -153,6 +153,8 @@ tide_status tide_carry_labels(struct tide_task *task, const struct tide_assistan
 /* Adds a job of the thread with {"thread_id","message_id", key: value, ...}; NULL ends the pairs. */
 tide_status tide_carry_follow(struct tide_carry *carry, tide_assistant_kind kind,
                               const char *dedupe, const char *const *pairs, tide_error *err);
+/* assistant.cleanup {action} of the thread; one that waits is enough. */
+tide_status tide_carry_cleanup(struct tide_carry *carry, const char *action, tide_error *err);
 /* Writes it.  TIDE_SUPERSEDED: the record was changed by another job; nothing was written. */
 tide_status tide_carry_out(struct tide_carry *carry, tide_error *err);
 void tide_carry_done(struct tide_carry *carry);

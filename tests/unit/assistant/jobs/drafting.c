@@ -36,6 +36,100 @@ CASE(done_that_was_taken_back_does_nothing)
     assert_true(in_inbox(f, f->thread));
 }
 
+static void archived(struct fixture *f)
+{
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_ARCHIVED);
+    assert_string_equal(labels_of(f, f->thread), "Done");
+    assert_false(in_inbox(f, f->thread));
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+/* A message comes and the user is done with the thread: one sync sees both, and the round of the message
+ * must not take Done off before it is carried out (DCD5).  In both orders, of a thread without a record,
+ * with one, and with one that was archived before. */
+CASE(a_message_and_done_in_one_sync_archive_the_thread)
+{
+    static const char *const categories[] = {"fyi", "needs_response"};
+    for (unsigned i = 0; i < 4; i++) {
+        f->category = categories[i % 2];
+        const bool done_first = i >= 2;
+        deliver(f, "anna@example.com", textf("s%u", i), "text", NULL);
+        label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+        sync_now(f, false);
+        assert_string_equal(labels_of(f, f->thread), "Done");
+        assert_false(in_inbox(f, f->thread));
+        for (unsigned round = 0; round < 2; round++) {
+            if (done_first && round == 0) {
+                deliver(f, "anna@example.com", textf("Re: s%u", i), "more", f->thread);
+                sync_now(f, false);
+                assert_int_not_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+                label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+                deliver(f, "anna@example.com", textf("Re: s%u", i), "and more", f->thread);
+            } else {
+                deliver(f, "anna@example.com", textf("Re: s%u", i), "more", f->thread);
+                label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+            }
+            sync_now(f, false);
+            assert_string_equal(labels_of(f, f->thread), "Done");
+            assert_false(in_inbox(f, f->thread));
+        }
+        assert_int_equal(failed_jobs(f), 0);
+    }
+}
+
+/* J23: the same while the history is lost, of a thread that was archived before. */
+CASE(done_on_a_new_message_of_an_archived_thread_outlives_an_expired_history_id)
+{
+    drafted(f);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    archived(f);
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Re: Offer", "never mind", f->thread);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+    archived(f);
+    assert_string_equal(record(f, f->thread).message_id, f->message);
+}
+
+/* A Done that was carried out is no command for the messages that come later, not even when history is
+ * lost (J23). */
+CASE(a_done_that_was_carried_out_does_not_archive_what_comes_later)
+{
+    drafted(f);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Re: Offer", "one more thing", f->thread);
+    sync_now(f, false);
+    assert_string_equal(labels_of(f, f->thread), "FYI");
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+    assert_string_equal(labels_of(f, f->thread), "FYI");
+    assert_true(in_inbox(f, f->thread));
+}
+
+static void done_meanwhile(struct fixture *f, const char *kind)
+{
+    if (strcmp(kind, "draft") != 0)
+        return;
+    f->during = NULL;
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+}
+
+/* The user is done with it while the model writes: the end of the draft leaves that. */
+CASE(done_while_the_model_writes_is_carried_out)
+{
+    f->during = done_meanwhile;
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    sync_now(f, false);
+    archived(f);
+}
+
 CASE(a_draft_that_the_user_sent_is_sent)
 {
     drafted(f);
