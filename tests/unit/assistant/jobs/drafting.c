@@ -112,6 +112,37 @@ CASE(a_done_that_was_carried_out_does_not_archive_what_comes_later)
     assert_true(in_inbox(f, f->thread));
 }
 
+static void into_inbox(struct fixture *f, uint32_t slot, void *arg)
+{
+    static const uint16_t inbox = BOX_LABEL_INBOX;
+    (void)arg;
+    box_mailbox_relabel(f->mailbox, slot, &inbox, 1, NULL, 0);
+}
+
+/* The user moves a thread back that was archived with a message of its own round: it stays there, also when
+ * history is lost or a person has it classified again. */
+CASE(a_thread_that_the_user_moves_back_is_not_archived_again)
+{
+    drafted(f);
+    deliver(f, "anna@example.com", "Re: Offer", "never mind", f->thread);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    archived(f);
+    assert_string_equal(record(f, f->thread).message_id, f->message);
+    assert_int_equal(record(f, f->thread).messages, 2);
+    each_message(f, f->thread, into_inbox, NULL);
+    f->category = "fyi";
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+    assert_true(in_inbox(f, f->thread));
+    OK(tide_assistant_reclassify(f->jobs, f->account, f->thread, err));
+    (void)settle(f);
+    assert_true(in_inbox(f, f->thread));
+    assert_string_equal(labels_of(f, f->thread), "FYI");
+    assert_int_equal(events_of(f, f->thread, "archived"), 1);
+}
+
 static void done_meanwhile(struct fixture *f, const char *kind)
 {
     if (strcmp(kind, "draft") != 0)
