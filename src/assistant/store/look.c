@@ -385,7 +385,7 @@ static tide_status explain_drafts(tide_rows db, uint32_t account, const char *th
                                                    " ORDER BY begun_ms, token",
                       account, thread_id);
     while (tide_rows_next(&stmt, &rc, err)) {
-        tide_assistant_draft_read(&stmt, &draft);
+        TIDE_TRY(tide_assistant_draft_read(&stmt, &draft, err));
         if (explain->draft != NULL)
             explain->draft(&draft, explain->arg);
     }
