@@ -176,6 +176,9 @@ struct tide_system {
      * `subject`: an account, or what
      * notified() gave.  TIDE_NOT_FOUND: there is none.  NULL: the provider tells nothing. */
     tide_status (*changed)(void *state, const char *subject, bool whole, tide_error *err);
+    /* It was the provider itself that told, by a push, and changed() took it: notes that, for users who
+     * ask whether pushes arrive.  Any thread.  NULL: it is not noted. */
+    tide_status (*pushed)(void *state, const char *subject, tide_error *err);
     /* From now on notifications of the provider reach this process at `url`; borrowed until close().
      * NULL: the provider sends none. */
     tide_status (*hear)(void *state, const char *url, tide_error *err);

@@ -57,6 +57,7 @@ tide_status tide_assistant_counts(tide_rows db, uint32_t account, uint64_t since
     if (there) {
         TIDE_TRY(count_records(db, account, &counts, err));
         TIDE_TRY(tide_assistant_sync_get(db, account, &counts.sync, err));
+        TIDE_TRY(tide_assistant_pushed_get(db, account, &counts.pushed_ms, err));
         TIDE_TRY(tide_rows_first(db, WHAT, &calls, err,
                                  "SELECT count(*), CAST(coalesce(sum(tokens_in), 0) AS bigint),"
                                  " CAST(coalesce(sum(tokens_out), 0) AS bigint)"

@@ -23,6 +23,7 @@ struct tide_assistant_counts {
     uint64_t calls, tokens_in, tokens_out;
     uint64_t given_up; /* threads whose jobs failed as often as they are tried */
     struct tide_assistant_sync sync;
+    uint64_t pushed_ms; /* when a push came last; 0: none did yet */
 };
 tide_status tide_assistant_counts(tide_rows db, uint32_t account, uint64_t since_ms,
                                   struct tide_assistant_counts *counts_out, tide_error *err);

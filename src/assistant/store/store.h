@@ -102,6 +102,12 @@ tide_status tide_assistant_settings_each(tide_rows db, uint32_t account,
                                                        void *arg),
                                          void *arg, tide_error *err);
 
+/* When a push came last (J6); 0: none did yet. */
+tide_status tide_assistant_pushed_put(tide_rows db, uint32_t account, uint64_t now_ms,
+                                      tide_error *err);
+tide_status tide_assistant_pushed_get(tide_rows db, uint32_t account, uint64_t *pushed_ms_out,
+                                      tide_error *err);
+
 struct tide_assistant_sync {
     char history_id[TIDE_ASSISTANT_ID_BYTES]; /* "": none, the next sync is a full one (J7) */
     uint64_t synced_ms;                       /* when it moved last */
