@@ -6,6 +6,7 @@
  *   ask.c       questions to the model and their answers
  *   letters.c   messages of Gmail as letters
  *   tick.c      what happens by itself
+ *   labels.c    the labels of a user in Gmail
  *   offboard.c  the end of a user
  *   sync.c sights.c onboard.c classify.c write.c make.c cleanup.c   the handlers
  *   agent.c agent_read.c agent_act.c   the handler of agents, and their tools (agent.h) */
@@ -104,6 +105,15 @@ struct tide_assistant_facts tide_task_facts(const struct tide_task *task);
 /* The newest message that another person sent; the newest of all when there is none; NULL: the thread
  * is empty. */
 const struct tide_gmail_parts *tide_task_newest(const struct tide_task *task);
+
+/* ---- labels.c ---- */
+
+/* Finds the nine labels by their names, or makes them (J9): task->labels has their ids. */
+tide_status tide_task_labels(struct tide_task *task, tide_error *err);
+tide_status tide_task_labels_write(tide_rows db, const struct tide_task *task, tide_error *err);
+/* The same for those that are no longer there: the user has deleted them.  Durable when it returns; nothing
+ * is written when all are there, which is one call. */
+tide_status tide_task_labels_again(struct tide_task *task, tide_error *err);
 
 /* ---- letters.c ---- */
 
