@@ -198,6 +198,7 @@ void drive_look_json(const struct drive_look *look, tide_json *json)
     tide_json_set_u64(json, "conflicts", look->counts.conflicts);
     tide_json_set_u64(json, "notices", look->counts.notices);
     tide_json_set_u64(json, "deletions_waiting", look->counts.deletions);
+    tide_json_set_u64(json, "deletions_held", look->counts.hidden);
     tide_json_set_u64(json, "skipped_here", look->counts.skipped_here);
     tide_json_set_u64(json, "skipped_online", look->counts.skipped_online);
     tide_json_set_u64(json, "unreadable", look->counts.unsure);
