@@ -1,4 +1,4 @@
-/* drive_plan_test.c - whole plans: random worlds, moves, circles, guards, size (DPL1 to DPL5).
+/* drive_plan_test.c - whole plans: random worlds, moves, circles, guards, size (DPL1 to DPL6).
  *
  * Goal: whatever two users do to two trees, plans carried out in any order that keeps their edges,
  * and interrupted anywhere, end in one tree in which nothing is lost (I1, I2, I11, I12).
