@@ -9,6 +9,7 @@ enum { WALK_BYTES_MAX = 64 << 20 };
 
 struct tide_flow {
     const struct tide_plan *plan;
+    tide_text match;             /* of words: the expression for this shard */
     tide_flow *first, *excludes; /* children of an AND or OR */
     tide_flow *next;             /* the next child */
     tide_flow *made_before;
@@ -123,6 +124,8 @@ static void bind(sqlite3_stmt *stmt, const tide_flow *flow)
     if (plan->kind == TIDE_PLAN_BYTES) {
         (void)sqlite3_bind_int64(stmt, 1, plan->low);
         (void)sqlite3_bind_int64(stmt, 4, plan->high);
+    } else if (plan->kind == TIDE_PLAN_WORDS) {
+        tide_bind_text(stmt, 1, flow->match);
     } else if (plan->text.bytes > 0) {
         tide_bind_text(stmt, 1, plan->text);
     }
@@ -184,6 +187,8 @@ static tide_status leaf_open(struct tide_walk *walk, tide_flow *flow)
         if (rc != TIDE_OK || few)
             return rc;
     }
+    if (kind == TIDE_PLAN_WORDS)
+        TIDE_TRY(tide_walk_match(walk, flow->plan->text, &flow->match));
     TIDE_TRY(prepare(walk, texts[kind][walk->searching->descending], &flow->stmt));
     bind(flow->stmt, flow);
     return TIDE_OK;
@@ -279,8 +284,10 @@ static tide_status leaf_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
         flow->key = flow->set_at < flow->set_count ? flow->set[flow->set_at] : TIDE_KEY_END;
         return TIDE_OK;
     }
-    const int steps = flow->plan->kind == TIDE_PLAN_WORDS ? walk->searching->steps.words
-                                                          : walk->searching->steps.rows;
+    const struct tide_steps *limits = &walk->searching->steps;
+    const int steps = flow->plan->slow                      ? limits->slow
+                      : flow->plan->kind == TIDE_PLAN_WORDS ? limits->words
+                                                            : limits->rows;
     /* Every search comes through here again and again, however it is nested. */
     tide_status rc = tide_searching_wanted(walk->searching);
     if (rc == TIDE_OK && flow->running)
@@ -354,7 +361,7 @@ static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, b
         rc = prepare(walk, probe_text, &flow->probe);
         if (rc != TIDE_OK)
             return rc;
-        tide_bind_text(flow->probe, 1, flow->plan->text);
+        tide_bind_text(flow->probe, 1, flow->match);
     }
     (void)sqlite3_bind_int64(flow->probe, 2, tide_key_of(walk->searching->descending, key));
     rc = tide_db_step(&walk->shard->db, flow->probe, has_out, err);
@@ -367,8 +374,8 @@ static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, b
 static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, int64_t *key_out)
 {
     tide_status rc = TIDE_OK;
-    if (flow->plan->kind != TIDE_PLAN_WORDS || flow->plan->column != NULL || !flow->running ||
-        is_dated(flow)) {
+    if (flow->plan->kind != TIDE_PLAN_WORDS || flow->plan->slow || flow->plan->column != NULL ||
+        !flow->running || is_dated(flow)) {
         rc = tide_flow_seek(walk, flow, key);
         *key_out = flow->key;
         return rc;

@@ -282,6 +282,10 @@ static node *take_term(struct parser *parser, const struct tide_query_written *o
         written.negated = !written.negated;
         parser->at++;
     }
+    if (peek(parser) == '+') {
+        written.exact = true;
+        parser->at++;
+    }
     written.at = place_of(parser, parser->at);
     const size_t start = parser->at;
     if (!at_stop(parser))

@@ -413,6 +413,30 @@ static bool has_word(tide_text text)
     return false;
 }
 
+/* Whether what stands before the '*' ends in at least two letters or digits, or in one that is no
+ * ASCII: the words that begin with one letter are a tenth of all words. */
+static bool starts_enough(tide_text value)
+{
+    size_t end = value.bytes;
+    while (end > 0 && value.data[end - 1] == '*')
+        end--;
+    return end > 0 && ((unsigned char)value.data[end - 1] >= 0x80 ||
+                       (end > 1 && has_word((tide_text){value.data + end - 2, 1}) &&
+                        has_word((tide_text){value.data + end - 1, 1})));
+}
+
+static node *prefix_short(making_state *making, const written_term *written)
+{
+    char value[TIDE_QUERY_SHOWN_BYTES];
+    tide_query_show(written->value, value);
+    making->rc =
+        tide_error_set(making->err, TIDE_INVALID,
+                       "\"%s\" at character %u of the query: a * needs at least two letters "
+                       "or digits before it",
+                       value, (unsigned)written->at);
+    return NULL;
+}
+
 static node *words_term(making_state *making, const written_term *written)
 {
     static const uint8_t fields[] = {
@@ -429,10 +453,17 @@ static node *words_term(making_state *making, const written_term *written)
         return written->op == TIDE_OP_WORD
                    ? NULL
                    : senseless(making, written, "a word: letters or digits", NULL);
+    const bool prefix = !written->quoted && written->value.data[written->value.bytes - 1] == '*';
+    if (prefix && !starts_enough(written->value))
+        return prefix_short(making, written);
     node *made = leaf_text(making, written, TIDE_TERM_WORDS, written->value);
     if (made == NULL)
         return NULL;
     made->fields = fields[written->op];
+    made->prefix = prefix;
+    /* Names and addresses have no forms. */
+    made->exact = written->quoted || written->exact || prefix ||
+                  (made->fields != TIDE_IN_ANY && made->fields != TIDE_IN_SUBJECT);
     made->me = !written->quoted && same_value(written->value, "me") &&
                (made->fields & ~(TIDE_IN_FROM | TIDE_IN_TO | TIDE_IN_CC | TIDE_IN_BCC)) == 0;
     return made;

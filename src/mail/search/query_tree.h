@@ -43,6 +43,8 @@ struct tide_query_node {
     tide_term term;
     bool negated;
     bool me;     /* words: `text` is "me", the owner of the archive */
+    bool exact;  /* words: no other forms of them */
+    bool prefix; /* words: the last one is the beginning of a word */
     bool system; /* label: `text` is an id of one of Gmail's own labels, known or not */
     uint8_t fields;
     uint32_t at; /* the character it starts at, from 1 */
@@ -99,6 +101,7 @@ struct tide_query_written {
     tide_text value; /* terminated or not, inside the query's copy */
     uint32_t at;     /* the character it starts at */
     bool quoted;
+    bool exact; /* a '+' before it */
     bool negated;
 };
 

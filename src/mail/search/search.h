@@ -2,14 +2,15 @@
  *
  * from: to: cc: bcc: subject: after: before: older_than: newer_than:
  * has:attachment filename: label: in: is: category: larger: smaller:
- * rfc822msgid: OR, |, {either or}, (groups), "phrases", -negation (M10).  Unlike in Gmail, an
+ * rfc822msgid: OR, |, {either or}, (groups), "phrases", +exact, prefix*, -negation (M10, M20).
+ * Unlike in Gmail, an
  * unknown operator is an error that names it, and so is an invalid value or a label that no shard
  * has: a wrong query must not look like an empty archive.
  *
  * OR binds first: "a OR b c" is "(a OR b) c".  An operator may stand before a
- * group: from:(a OR b).  to: searches To, Cc and Bcc; "me" is the archive's owner.  Words are whole
- * words, ignoring case and accents; a bare word is searched in subject, addresses, text and file
- * names.  Terms without a letter or digit are ignored.  Text without spaces between words (CJK,
+ * group: from:(a OR b).  to: searches To, Cc and Bcc; "me" is the archive's owner.  Words ignore
+ * case and accents; a bare word is searched in subject, addresses, text and file names.  Bare words
+ * and those of subject: find their forms (forms.c), unless in quotation marks or after a '+'.  Terms without a letter or digit are ignored.  Text without spaces between words (CJK,
  * Thai) is indexed character by character and searched as a phrase.
  *
  * Dates are 2014/01/31, 2014-01-31, 2014/01, 2014 or seconds since 1970; after:
@@ -23,7 +24,8 @@
  * attachments and no Message-ID; all other terms match them.
  *
  * Invariants:
- *   SRC1  a query finds exactly the stored messages that match it.
+ *   SRC1  a query finds exactly the stored messages that match it.  Of the forms of a word at most
+ *         TIDE_FORMS_MAX of a shard count, the word itself always.
  *   SRC2  a page continues exactly after the previous one, even if mail was added meanwhile.
  *         (Ranked pages: when newer mail was added; older mail may move a page by as many places.)
  */

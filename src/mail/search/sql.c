@@ -22,6 +22,7 @@ struct part {
     part_kind kind;
     bool negated;
     unsigned deep; /* of a MATCH */
+    bool slow;     /* it has a prefix */
     tide_text match;
     struct tide_plan *plan;
     struct part *next;
@@ -38,6 +39,7 @@ struct maker {
     tide_buf scratch;
     tide_status rc;
     struct tide_phrase *phrases_last;
+    struct tide_form *forms_last;
     bool flat; /* count hits without the query's structure */
 };
 
@@ -158,6 +160,14 @@ static tide_status list_write(struct maker *maker, const struct list *list, cons
     return rc;
 }
 
+static bool list_slow(const struct list *list)
+{
+    bool slow = false;
+    for (const struct part *part = list->first; part != NULL; part = part->next)
+        slow = slow || part->slow;
+    return slow;
+}
+
 /* (a AND b) NOT (c OR d); the second list may be empty. */
 static struct part *match_join(struct maker *maker, const struct list *with, const char *joint,
                                const struct list *without, const char *without_joint, bool negated)
@@ -181,8 +191,11 @@ static struct part *match_join(struct maker *maker, const struct list *with, con
             rc = tide_buf_add_text(&maker->scratch, ")");
     }
     const unsigned deep_with = list_deep(with), deep_without = list_deep(without);
-    return part_match(maker, keep(maker, rc),
-                      (deep_with > deep_without ? deep_with : deep_without) + 2, negated);
+    struct part *joined = part_match(
+        maker, keep(maker, rc), (deep_with > deep_without ? deep_with : deep_without) + 2, negated);
+    if (joined != NULL)
+        joined->slow = list_slow(with) || list_slow(without);
+    return joined;
 }
 
 /* A plan for the part, its negation included. */
@@ -191,8 +204,10 @@ static struct tide_plan *plan_of(struct maker *maker, const struct part *part, b
     struct tide_plan *plan = part->plan;
     if (part->kind == PART_MATCH) {
         plan = plan_new(maker, TIDE_PLAN_WORDS);
-        if (plan != NULL)
+        if (plan != NULL) {
             plan->text = part->match;
+            plan->slow = part->slow;
+        }
     }
     if (!negated || plan == NULL)
         return plan;
@@ -346,25 +361,54 @@ static tide_text match_write(struct maker *maker, const node *term, tide_text fo
     tide_buf_clear(&maker->scratch);
     tide_status rc = tide_buf_print(&maker->scratch, "%s\"", columns_of(term->fields));
     for (size_t i = 0; i < folded.bytes && rc == TIDE_OK; i++) {
-        if (folded.data[i] == '"')
+        /* No word has a control character, and ours are marks. */
+        const char c = (unsigned char)folded.data[i] < 0x20 ? ' ' : folded.data[i];
+        if (c == '"')
             rc = tide_buf_add(&maker->scratch, "\"", 1);
         if (rc == TIDE_OK)
-            rc = tide_buf_add(&maker->scratch, &folded.data[i], 1);
+            rc = tide_buf_add(&maker->scratch, &c, 1);
     }
     if (rc == TIDE_OK)
-        rc = tide_buf_add(&maker->scratch, "\"", 1);
+        rc = tide_buf_add_text(&maker->scratch, term->prefix ? "\" *" : "\"");
     return keep(maker, rc);
 }
 
-static void phrase_add(struct maker *maker, const node *term, tide_text match, tide_text sequence)
+/* A mark, for expand.c. */
+static tide_text mark_write(struct maker *maker, const node *term, size_t number)
+{
+    tide_buf_clear(&maker->scratch);
+    return keep(maker, tide_buf_print(&maker->scratch, "%s%c%zu%c", columns_of(term->fields),
+                                      TIDE_FORM_BEGIN, number, TIDE_FORM_END));
+}
+
+/* The form of a term of one word; NULL: it has none. */
+static struct tide_form *form_add(struct maker *maker, const node *term, tide_text sequence)
+{
+    const tide_text word = {sequence.data + 1, sequence.bytes - 2};
+    if (term->exact || term->me || memchr(word.data, TIDE_WORD_GAP, word.bytes) != NULL ||
+        !tide_form_can_vary(word))
+        return NULL;
+    struct tide_planned *planned = &maker->searching->plan;
+    struct tide_form *form = take(maker, sizeof *form);
+    if (form == NULL)
+        return NULL;
+    form->word = word;
+    if (maker->forms_last == NULL)
+        planned->forms = form;
+    else
+        maker->forms_last->next = form;
+    maker->forms_last = form;
+    planned->forms_count++;
+    return form;
+}
+
+static void phrase_add(struct maker *maker, const struct tide_phrase *added)
 {
     struct tide_planned *planned = &maker->searching->plan;
     struct tide_phrase *phrase = take(maker, sizeof *phrase);
     if (phrase == NULL)
         return;
-    phrase->term = term;
-    phrase->match = match;
-    phrase->sequence = sequence;
+    *phrase = *added;
     if (maker->phrases_last == NULL)
         planned->phrases = phrase;
     else
@@ -394,20 +438,31 @@ static struct part *words_part(struct maker *maker, const node *term)
         return NULL;
     if (maker->scratch.bytes == 0)
         return wordless(maker, term);
-    const tide_text sequence = keep(maker, TIDE_OK);
+    tide_text sequence = keep(maker, TIDE_OK);
     tide_buf_clear(&maker->scratch);
     const tide_text folded = keep(maker, tide_search_fold(text, &maker->scratch));
     if (maker->rc != TIDE_OK)
         return NULL;
-    const tide_text match = match_write(maker, term, folded);
+    const struct tide_form *form = form_add(maker, term, sequence);
+    const size_t number = maker->searching->plan.forms_count - (form != NULL);
+    const tide_text match =
+        form != NULL ? mark_write(maker, term, number) : match_write(maker, term, folded);
+    if (maker->rc != TIDE_OK)
+        return NULL;
+    sequence.bytes -= term->prefix; /* the last word goes on after it */
     if (!term->negated)
-        phrase_add(maker, term, match, sequence);
-    if (term->fields != TIDE_IN_CC && term->fields != TIDE_IN_BCC)
-        return part_match(maker, match, 0, term->negated);
+        phrase_add(maker, &(struct tide_phrase){term, match, sequence, form, number, NULL});
+    if (term->fields != TIDE_IN_CC && term->fields != TIDE_IN_BCC) {
+        struct part *part = part_match(maker, match, form != NULL, term->negated);
+        if (part != NULL)
+            part->slow = term->prefix;
+        return part;
+    }
     struct tide_plan *plan = plan_new(maker, TIDE_PLAN_WORDS);
     if (plan == NULL)
         return NULL;
     plan->text = match;
+    plan->slow = term->prefix;
     plan->column = term->fields == TIDE_IN_CC ? "cc" : "bcc";
     plan->sequence = sequence;
     return part_plan(maker, plan, term->negated);

@@ -39,6 +39,12 @@ static void show_range(const struct tide_query_node *at, const char *name, tide_
         (void)tide_buf_print(out, "%s<%" PRId64, name, at->high);
 }
 
+/* Of fields whose words have forms; a prefix shows its '*'. */
+static bool is_exact(const struct tide_query_node *at)
+{
+    return at->exact && !at->prefix && (at->fields == TIDE_IN_ANY || at->fields == TIDE_IN_SUBJECT);
+}
+
 static void show(const struct tide_query_node *at, tide_buf *out)
 {
     if (at->negated)
@@ -61,7 +67,7 @@ static void show(const struct tide_query_node *at, tide_buf *out)
         return;
     case TIDE_TERM_WORDS:
         show_fields(at->fields, out);
-        (void)tide_buf_print(out, at->me ? "=%s!" : "=%s", at->text.data);
+        (void)tide_buf_print(out, at->me ? "=%s!" : is_exact(at) ? "==%s" : "=%s", at->text.data);
         return;
     case TIDE_TERM_LABEL:
         (void)tide_buf_print(out, at->system ? "#%s" : "label=%s", at->text.data);
@@ -118,14 +124,14 @@ TEST(words_are_joined_by_and_and_or_binds_first)
         {" \t\n", "all"},
         {"hello", "any=hello"},
         {"Hello World", "(and any=Hello any=World)"},
-        {"\"Hello World\"", "any=Hello World"},
+        {"\"Hello World\"", "any==Hello World"},
         {"a OR b c", "(and (or any=a any=b) any=c)"},
         {"a b OR c", "(and any=a (or any=b any=c))"},
         {"a OR b OR c", "(or any=a any=b any=c)"},
         {"a|b | c", "(or any=a any=b any=c)"},
         {"a AND b", "(and any=a any=b)"},
         {"a or b and c", "(and any=a any=or any=b any=and any=c)"},
-        {"\"OR\"", "any=OR"},
+        {"\"OR\"", "any==OR"},
         {"{a b}", "(or any=a any=b)"},
         {"{a b} c", "(and (or any=a any=b) any=c)"},
         {"(a b) c", "(and any=a any=b any=c)"},
@@ -154,7 +160,7 @@ TEST(a_negation_reaches_the_terms)
     static const struct example examples[] = {
         {"-a", "-any=a"},
         {"--a", "any=a"},
-        {"-\"a b\"", "-any=a b"},
+        {"-\"a b\"", "-any==a b"},
         {"-(a b)", "(or -any=a -any=b)"},
         {"-{a b}", "(and -any=a -any=b)"},
         {"-(a OR b)", "(and -any=a -any=b)"},
@@ -168,6 +174,25 @@ TEST(a_negation_reaches_the_terms)
         {"-in:anywhere", "none"},
         {"a -in:anywhere", "none"},
         {"a OR -in:anywhere", "any=a"},
+    };
+    CHECK(examples, 0);
+}
+
+TEST(a_plus_is_exact_and_a_star_is_a_prefix)
+{
+    static const struct example examples[] = {
+        {"+a", "any==a"},
+        {"-+a", "-any==a"},
+        {"+subject:a", "subject==a"},
+        {"+(a b) c", "(and any==a any==b any=c)"},
+        {"a + b", "(and any=a any=b)"},
+        {"c++", "any=c++"},
+        {"ab*", "any=ab*"},
+        {"+ab*", "any=ab*"},
+        {"\"ab*\"", "any==ab*"},
+        {"* a", "any=a"},
+        {"subject:ab*", "subject=ab*"},
+        {"\xe6\x97\xa5*", "any=\xe6\x97\xa5*"},
     };
     CHECK(examples, 0);
 }
@@ -188,7 +213,7 @@ TEST(operators_name_fields)
         {"cc:bob", "cc=bob"},
         {"bcc:bob", "bcc=bob"},
         {"subject:me", "subject=me"},
-        {"subject:(a \"b c\")", "(and subject=a subject=b c)"},
+        {"subject:(a \"b c\")", "(and subject=a subject==b c)"},
         {"filename:pdf", "files=pdf"},
         {"filename:report.pdf", "files=report.pdf"},
         {"has:attachment", "attachment"},
@@ -291,6 +316,8 @@ TEST(a_wrong_query_is_told_what_where_and_what_was_meant)
         {"larger:99999999999999999999", {"larger:", NULL, NULL}},
         {"larger:9999999999G", {"larger:", NULL, NULL}},
         {"rfc822msgid:<>", {"Message-ID", NULL, NULL}},
+        {"b a*", {"\"a*\"", "character 3", "two letters"}},
+        {"from:a*", {"two letters", NULL, NULL}},
         {"(a", {"\"(\"", "character 1", "never closed"}},
         {"((a)", {"\"(\"", "character 1", "never closed"}},
         {"{a (b}", {"closes nothing", "character 6", NULL}},

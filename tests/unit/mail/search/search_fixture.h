@@ -25,6 +25,8 @@ static const int64_t span_ms = (int64_t)3 * 365 * 86400 * 1000;
 struct tokens {
     char list[TOKENS_MAX][TOKEN_BYTES];
     size_t count;
+    bool forms;  /* as what is wanted: other forms of it count */
+    bool prefix; /* as what is wanted: the last one is the beginning of a word */
 };
 void tokens_add(struct tokens *tokens, const char *text);
 

@@ -1,0 +1,167 @@
+/* M20: a plain word finds its forms; quotation marks and + are exact; a * is a prefix. */
+#include "search_fixture.h"
+
+static void mail_text(struct fixture *f, const char *subject, const char *text)
+{
+    struct mail *mail = &f->mails[f->count];
+    *mail = (struct mail){.indexed = true};
+    (void)snprintf(mail->id, sizeof mail->id, "m%04zu", f->count);
+    (void)snprintf(mail->message_id, sizeof mail->message_id, "%zu@id.example", f->count);
+    (void)snprintf(mail->from, sizeof mail->from, "billing@reports.example");
+    (void)snprintf(mail->to, sizeof mail->to, "me@example.com");
+    (void)snprintf(mail->subject, sizeof mail->subject, "%s", subject);
+    (void)snprintf(mail->text, sizeof mail->text, "%s", text);
+    mail->ms = start_ms + (int64_t)f->count * 60000;
+    mail_put(f, mail);
+    f->count++;
+}
+
+static void begin(struct fixture *f)
+{
+    archive_open(f, false, 0);
+}
+
+static void end(struct fixture *f)
+{
+    sync_all(f);
+    index_all(f);
+    OK(tide_archive_close(f->archive, &f->err));
+    archive_open(f, true, 0);
+}
+
+/* The numbers of what is found, oldest first: "0 2 3". */
+static void finds(struct fixture *f, const char *text, const char *expected)
+{
+    static struct seen seen;
+    tide_query *query = parse(f, text);
+    search_all(f, (struct tide_search){.query = query, .limit = 50, .oldest_first = true}, &seen);
+    char found[400] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < seen.count; i++)
+        at +=
+            (size_t)snprintf(found + at, sizeof found - at, i == 0 ? "%zu" : " %zu", seen.list[i]);
+    if (strcmp(found, expected) != 0)
+        fail_msg("%s finds %s, not %s", text, found, expected);
+    /* Ranked, the same messages. */
+    const size_t count = seen.count;
+    search_all(f, (struct tide_search){.query = query, .limit = 50, .ranked = true}, &seen);
+    assert_int_equal(seen.count, count);
+    tide_query_free(query);
+}
+
+CASE(a_plain_word_finds_its_forms)
+{
+    begin(f);
+    mail_text(f, "one", "your invoice");               /* 0 */
+    mail_text(f, "two", "all INVOICES of March");      /* 1 */
+    mail_text(f, "Invoicing", "how we do it");         /* 2 */
+    mail_text(f, "three", "a voice");                  /* 3 */
+    mail_text(f, "four", "a happy party");             /* 4 */
+    mail_text(f, "five", "happiness and two parties"); /* 5 */
+    mail_text(f, "six", "what we use");                /* 6 */
+    mail_text(f, "seven", "we are using it");          /* 7 */
+    mail_text(f, "eight", "b\xc3\xa9ton, invoice2");   /* 8 */
+    end(f);
+    finds(f, "invoice", "0 1 2");
+    finds(f, "Invoices", "0 1 2");
+    finds(f, "invoiced", "0 1 2");
+    finds(f, "subject:invoices", "2");
+    finds(f, "-invoice -happy -using", "3 8");
+    finds(f, "(invoice OR party)", "0 1 2 4 5");
+    finds(f, "invoices march", "1");
+    finds(f, "happy", "4 5");
+    finds(f, "happiness", "4 5");
+    finds(f, "party", "4 5");
+    finds(f, "use", "6 7");
+    finds(f, "using", "6 7");
+    finds(f, "invoice2", "8");
+    finds(f, "betons", "8");
+    finds(f, "from:report", "");
+    finds(f, "from:reports", "0 1 2 3 4 5 6 7 8");
+}
+
+CASE(quotation_marks_and_a_plus_are_exact)
+{
+    begin(f);
+    mail_text(f, "one", "your invoice");
+    mail_text(f, "two", "all invoices of March");
+    mail_text(f, "three", "an invoice of March");
+    end(f);
+    finds(f, "+invoice", "0 2");
+    finds(f, "\"invoice\"", "0 2");
+    finds(f, "-+invoice", "1");
+    finds(f, "+(invoice march)", "2");
+    finds(f, "\"invoices of March\"", "1");
+    finds(f, "subject:+two", "1");
+}
+
+CASE(a_star_is_a_prefix)
+{
+    begin(f);
+    mail_text(f, "one", "your invoice");
+    mail_text(f, "two", "all invoices of March");
+    mail_text(f, "three", "a voice, in void, \xe6\x97\xa5\xe6\x9c\xac");
+    end(f);
+    finds(f, "invoic*", "0 1");
+    finds(f, "invoices*", "1");
+    finds(f, "-invo* vo*", "2");
+    finds(f, "in*", "0 1 2");
+    finds(f, "subject:tw*", "1");
+    finds(f, "from:bill*", "0 1 2");
+    finds(f, "to:me@ex*", "0 1 2");
+    finds(f, "cc:me*", "");
+    finds(f, "\xe6\x97\xa5*", "2");
+    finds(f, "\"invoic*\"", "");
+    finds(f, "in-vo*", "2");
+    finds(f, "all-invoices-of-mar*", "1");
+}
+
+/* Another language counts where a message shows that it is written, and its letters say which. */
+CASE(other_languages_count_where_they_are_written)
+{
+    begin(f);
+    mail_text(f, "Rechnungen", "Die ist nicht mit dabei");
+    mail_text(f, "Rechnung", "kurz");
+    mail_text(f, "one", "\xd0\xba\xd0\xbd\xd0\xb8\xd0\xb3\xd0\xb0");                 /* kniga */
+    mail_text(f, "two", "\xd0\xba\xd0\xbd\xd0\xb8\xd0\xb3\xd0\xb0\xd0\xbc\xd0\xb8"); /* knigami */
+    sync_all(f);
+    index_all(f);
+    finds(f, "Rechnung", "1"); /* und is missing */
+    finds(f, "\xd0\xba\xd0\xbd\xd0\xb8\xd0\xb3\xd0\xb8", "2 3");
+    mail_text(f, "ja", "Das ist so, und nicht mit uns");
+    end(f);
+    finds(f, "Rechnung", "0 1");
+    finds(f, "Rechnungen", "0 1");
+    finds(f, "+Rechnung", "1");
+}
+
+/* A word with more places than are read one by one is skipped, and what follows it is found. */
+CASE(a_frequent_word_does_not_hide_the_next)
+{
+    begin(f);
+    for (size_t i = 0; i < 40; i++)
+        mail_text(f, "many",
+                  "report report report report report report report report report report report "
+                  "report report report report report report report report report report report");
+    mail_text(f, "last", "reported");
+    mail_text(f, "last", "reports");
+    end(f);
+    finds(f, "reporting -subject:many", "40 41");
+}
+
+/* Marks of expressions are ours alone. */
+CASE(control_characters_in_a_query_are_blanks)
+{
+    begin(f);
+    mail_text(f, "one", "a 0 b");
+    mail_text(f, "two", "invoice");
+    end(f);
+    finds(f,
+          "\"\x01"
+          "0\x02\"",
+          "0");
+    finds(f,
+          "invoices \"\x01"
+          "0\x02\"",
+          "");
+}
