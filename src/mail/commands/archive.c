@@ -325,7 +325,7 @@ tide_status cli_mail_archive_check(struct cli *cli)
     const tide_status rc = tide_archiver_query_check(&archiving.ask, cli->mem, &cli->err);
     if (rc != TIDE_OK) {
         cli->exit_code = CLI_EXIT_USAGE;
-        return cli_hint(cli, rc, "`man tidemark` lists the operators.");
+        return cli_hint(cli, rc, "`tidemark mail search --help` lists the operators.");
     }
     return mail_home_account_later(cli, cli_flag(cli, "account"));
 }

@@ -321,8 +321,9 @@ static tide_status plan(struct restoring *self, tide_archive **archive_out)
         self->state = *tide_restore_state(self->restore);
         memcpy(self->state.email, email, sizeof email);
     }
-    return cli_hint(cli, rc,
-                    "`man tidemark` lists the operators, `tidemark account list` the accounts.");
+    return cli_hint(
+        cli, rc,
+        "`tidemark mail search --help` lists the operators, `tidemark account list` the accounts.");
 }
 
 static tide_status do_wanted(struct restoring *self)

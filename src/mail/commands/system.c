@@ -316,6 +316,7 @@ const struct tide_system tide_mail_system = {
     .purposes = purposes,
     .unit = "messages",
     .commands = mail_commands,
+    .details = mail_details,
     .actions = actions,
     .tools = mail_tools,
     .api = mail_page_api,

@@ -23,16 +23,32 @@ static const struct cli_flag mail_search_flags[] = {
     {"after", "TOKEN", "show the page after the one that printed this token"},
     {"rank", NULL, "show the best matches of one account first instead of the newest"},
     {"oldest-first", NULL, "show the oldest first"},
+    {"threads", NULL, "show conversations: one line for each, at its first match"},
+    {"snippets", "WHEN:auto always never",
+     "show the text around matches: auto (on a terminal, the default), always or never"},
     {NULL, NULL, NULL},
 };
 
 static const struct cli_flag mail_show_flags[] = {
-    {"account", "EMAIL", "read from the archive of this account"},
+    {"account", "EMAIL", "read from the archive of this account (default: all)"},
     {"raw", NULL, "print the message byte for byte"},
     {"thread", NULL, "show the whole conversation, oldest first"},
     {"html", NULL,
      "write it as one HTML file that a browser can open offline, to FILE or standard output"},
     {"save-attachments", "DIR", "save the attachments in DIR; never overwrite a file"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_labels_flags[] = {
+    {"account", "EMAIL", "count labels of this account (default: all)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_stats_flags[] = {
+    {"account", "EMAIL", "count mail of this account (default: all)"},
+    {"by", "WHAT:sender domain year label size",
+     "group by sender (the default), domain, year, label or size"},
+    {"limit", "N", "show at most N groups (default 20)"},
     {NULL, NULL, NULL},
 };
 
@@ -107,23 +123,28 @@ const struct cli_command mail_commands[] = {
      "Show the state of each account: tidemark, gaps, stored mail, last run.", cli_mail_status},
     {"mail", "bad", "[list|explain ID|retry [ID]]", 0, 2, mail_bad_flags,
      "List messages that could not be fetched or read, explain why, or retry them.", cli_mail_bad},
-    {"mail", "search", "QUERY...", 1, 4, mail_search_flags,
+    {"mail", "search", "QUERY...", 1, CLI_ARGUMENTS_MAX, mail_search_flags,
      "Find mail with Gmail's operators (from: subject: label: after: ...), newest first.",
      cli_mail_search},
-    {"mail", "show", "ID [FILE]", 1, 2, mail_show_flags, "Show a message.", cli_mail_show},
+    {"mail", "show", "ID... [FILE]", 1, CLI_ARGUMENTS_MAX, mail_show_flags,
+     "Show messages, by their ids or the beginnings of these.", cli_mail_show},
+    {"mail", "labels", "", 0, 0, mail_labels_flags,
+     "List the labels with their messages, unread ones and sizes.", cli_mail_labels},
+    {"mail", "stats", "[QUERY...]", 0, CLI_ARGUMENTS_MAX, mail_stats_flags,
+     "Show what fills the mailbox, and what `mail archive` could free.", cli_mail_stats},
     {"mail", "verify", "", 0, 0, mail_verify_flags,
      "Read the archive back and compare it with hashes, ledger and manifests.", cli_mail_verify},
     {"mail", "heal", "[EMAIL...]", 0, 4, mail_heal_flags,
      "Read the archive back and fetch again what is damaged, short or missing.", cli_mail_heal},
     {"mail", "lost", "[list|accept]", 0, 1, mail_lost_flags,
      "List mail that is lost and exists nowhere else, or accept the loss.", cli_mail_lost},
-    {"mail", "export", "DIR|FILE.mbox [QUERY]", 1, 2, mail_export_flags,
+    {"mail", "export", "DIR|FILE.mbox [QUERY...]", 1, CLI_ARGUMENTS_MAX, mail_export_flags,
      "Write messages to eml, maildir or mbox files.", cli_mail_export},
     {"mail", "import", "PATH...", 1, 4, mail_import_flags,
      "Import mail from mbox, .eml, Maildir or Google Takeout into an archive.", cli_mail_import},
-    {"mail", "restore", "[QUERY...|ID...]", 0, 4, mail_restore_flags,
+    {"mail", "restore", "[QUERY...|ID...]", 0, CLI_ARGUMENTS_MAX, mail_restore_flags,
      "Put messages that were removed from Gmail back, from the archive.", cli_mail_restore},
-    {"mail", "archive", "[QUERY...]", 0, 4, mail_archive_flags,
+    {"mail", "archive", "[QUERY...]", 0, CLI_ARGUMENTS_MAX, mail_archive_flags,
      "Archive, trash or delete mail in Gmail that is safely stored here.", cli_mail_archive},
     {"mail", "manifest", "[ID]", 0, 1, mail_manifest_flags,
      "List the runs that removed mail from Gmail, or the messages of one run.", cli_mail_manifest},

@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/json.h"
 
+#include <time.h>
+
 typedef struct tide_query_node node;
 typedef struct tide_query_making making_state;
 typedef struct tide_query_written written_term;
@@ -283,6 +285,19 @@ static bool date_valid(uint64_t year, uint64_t month, uint64_t day, struct tide_
     return tide_date_is_real(*date_out);
 }
 
+/* Midnight of a date.  Locally the offset is that of the date itself, summer time included. */
+static int64_t midnight_ms(struct tide_date date, int32_t utc_offset_s)
+{
+    if (utc_offset_s == TIDE_QUERY_LOCAL) {
+        struct tm local = {.tm_year = date.year - 1900,
+                           .tm_mon = (int)date.month - 1,
+                           .tm_mday = (int)date.day,
+                           .tm_isdst = -1};
+        return (int64_t)mktime(&local) * 1000;
+    }
+    return (tide_days_of(date) * 86400 - utc_offset_s) * 1000;
+}
+
 /* 2014/1/31, 2014-01-31, 2014/1, 2014; else false. */
 static bool calendar_read(tide_text value, int32_t utc_offset_s, int64_t *ms_out)
 {
@@ -306,7 +321,7 @@ static bool calendar_read(tide_text value, int32_t utc_offset_s, int64_t *ms_out
     struct tide_date date;
     if (!date_valid(numbers[0], numbers[1], numbers[2], &date))
         return false;
-    *ms_out = (tide_days_of(date) * 86400 - utc_offset_s) * 1000;
+    *ms_out = midnight_ms(date, utc_offset_s);
     return true;
 }
 

@@ -44,6 +44,8 @@ enum {
     TIDE_SEARCH_RANKED_MAX = 10000, /* candidates that are ranked */
 };
 
+/* For `utc_offset_s`: the zone of this process, with the offset that it had at each date. */
+#define TIDE_QUERY_LOCAL INT32_MAX
 /* `now_ms` for older_than and newer_than; dates without a time are midnight in the zone
  * `utc_offset_s`.  TIDE_INVALID: err says what is wrong, where, and what may have been meant. */
 tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_s, tide_mem *mem,
@@ -70,8 +72,12 @@ struct tide_search {
 
 struct tide_found {
     struct tide_stored stored;
-    tide_text from, subject; /* decoded */
-    tide_text snippet;       /* with the matches between \x01 and \x02; "" unless requested */
+    tide_text from, subject; /* decoded, as the others; "" while it is not indexed */
+    tide_text to, cc, bcc, message_id;
+    bool has_date;
+    int64_t date_ms;   /* of its Date header */
+    uint64_t files;    /* attachments */
+    tide_text snippet; /* with the matches between \x01 and \x02; "" unless requested */
     double rank;
 };
 /* Calls `visit` for each match of the page, until it returns false; *more_out says whether there is
