@@ -46,6 +46,17 @@ static const char *const texts[][2] = {
                               " AND id >= ?2 AND id <= ?3 ORDER BY id",
                               "SELECT id FROM head INDEXED BY head_files WHERE files > 0"
                               " AND id >= ?2 AND id <= ?3 ORDER BY id DESC"},
+    [TIDE_PLAN_HEADER] = {"SELECT id FROM message WHERE id >= ?2 AND id <= ?3 ORDER BY id",
+                          "SELECT id FROM message WHERE id >= ?2 AND id <= ?3 ORDER BY id DESC"},
+    /* A walk of all messages with a look at each: most have few labels. */
+    [TIDE_PLAN_USER_LABEL] =
+        {"SELECT id FROM message WHERE id >= ?2 AND id <= ?3 AND EXISTS"
+         " (SELECT 1 FROM message_label AS has JOIN label ON label.id = has.label"
+         " WHERE has.message = message.id AND label.type = 'user') ORDER BY id",
+         "SELECT id FROM message WHERE id >= ?2 AND id <= ?3 AND EXISTS"
+         " (SELECT 1 FROM message_label AS has JOIN label ON label.id = has.label"
+         " WHERE has.message = message.id AND label.type = 'user')"
+         " ORDER BY id DESC"},
     [TIDE_PLAN_MESSAGE_ID] = {"SELECT id FROM head INDEXED BY head_message_id WHERE message_id = ?1"
                               " AND id >= ?2 AND id <= ?3 ORDER BY id",
                               "SELECT id FROM head INDEXED BY head_message_id WHERE message_id = ?1"
@@ -335,6 +346,18 @@ static tide_status words_seek(struct tide_walk *walk, tide_flow *flow, int64_t k
     }
 }
 
+static tide_status header_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
+{
+    for (bool holds = false; !holds; key = flow->key + 1) {
+        TIDE_TRY(leaf_seek(walk, flow, key));
+        if (flow->key == TIDE_KEY_END)
+            return TIDE_OK;
+        const int64_t id = tide_key_of(walk->searching->descending, flow->key);
+        TIDE_TRY(tide_header_holds(walk, flow->plan, id, &holds));
+    }
+    return TIDE_OK;
+}
+
 static tide_status or_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     int64_t least = TIDE_KEY_END;
@@ -374,6 +397,13 @@ static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, b
 static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, int64_t *key_out)
 {
     tide_status rc = TIDE_OK;
+    bool has = false;
+    if (flow->plan->kind == TIDE_PLAN_HEADER) { /* the next one may be far */
+        rc = tide_header_holds(walk, flow->plan, tide_key_of(walk->searching->descending, key),
+                               &has);
+        *key_out = has ? key : key + 1;
+        return rc;
+    }
     if (flow->plan->kind != TIDE_PLAN_WORDS || flow->plan->slow || flow->plan->column != NULL ||
         !flow->running || is_dated(flow)) {
         rc = tide_flow_seek(walk, flow, key);
@@ -385,7 +415,6 @@ static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, in
     *key_out = flow->key;
     if (rc != TIDE_OK || flow->key >= key)
         return rc;
-    bool has = false;
     rc = probe(walk, flow, key, &has);
     *key_out = has ? key : key + 1;
     return rc;
@@ -446,11 +475,14 @@ static tide_status kind_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
         return or_seek(walk, flow, key);
     case TIDE_PLAN_WORDS:
         return words_seek(walk, flow, key);
+    case TIDE_PLAN_HEADER:
+        return header_seek(walk, flow, key);
     case TIDE_PLAN_ALL:
     case TIDE_PLAN_NONE:
     case TIDE_PLAN_LABEL:
     case TIDE_PLAN_BYTES:
     case TIDE_PLAN_ATTACHMENT:
+    case TIDE_PLAN_USER_LABEL:
     case TIDE_PLAN_MESSAGE_ID:
         break;
     }

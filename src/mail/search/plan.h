@@ -86,6 +86,8 @@ typedef enum tide_plan_kind {
     TIDE_PLAN_LABEL,      /* `text` is the id of a label */
     TIDE_PLAN_BYTES,      /* low <= size < high */
     TIDE_PLAN_ATTACHMENT, /* has an attachment */
+    TIDE_PLAN_HEADER,     /* a header of the message itself, `column`, has `sequence` */
+    TIDE_PLAN_USER_LABEL, /* has a label that the user made */
     TIDE_PLAN_MESSAGE_ID, /* `text` */
     TIDE_PLAN_AND,
     TIDE_PLAN_OR,
@@ -95,10 +97,11 @@ struct tide_plan {
     tide_plan_kind kind;
     int64_t low_ms, high_ms; /* internal date; applies to its children too */
     int64_t low, high;
-    tide_text text;                 /* terminated */
-    bool slow;                      /* a MATCH that is slow to begin: it has a prefix */
-    const char *column;             /* of head, which must also contain `sequence`; NULL */
-    tide_text sequence;             /* of words */
+    tide_text text;     /* terminated */
+    bool slow;          /* a MATCH that is slow to begin: it has a prefix */
+    const char *column; /* of head, or a header ("list", "delivered"), which must also contain
+                         * `sequence`; NULL: none */
+    tide_text sequence; /* of words */
     struct tide_plan *first, *last; /* children of an AND or OR */
     struct tide_plan *excludes;     /* of an AND */
     struct tide_plan *next;
@@ -109,6 +112,7 @@ struct tide_phrase {
     const struct tide_query_node *term;
     tide_text match;              /* the term alone, as an expression */
     tide_text sequence;           /* its words; without the last gap: the last one is a prefix */
+    tide_text other;              /* the words near these; empty: none */
     const struct tide_form *form; /* NULL: only these words */
     size_t form_number;
     struct tide_phrase *next;
@@ -140,7 +144,8 @@ struct tide_searching {
     tide_mem *mem;
     tide_words words;
     tide_stems stems;
-    tide_arena arena; /* the plan */
+    tide_packer *packer; /* for headers that only the message has */
+    tide_arena arena;    /* the plan */
     struct tide_planned plan;
     bool descending;
     bool strict;               /* refuse words without a letter or digit instead of ignoring them */
@@ -197,6 +202,10 @@ tide_status tide_walk_forms(struct tide_walk *walk, size_t number,
 tide_status tide_walk_match(struct tide_walk *walk, tide_text text, tide_text *match_out);
 /* Whether a word of the index is a form, in the languages of the shards walked so far. */
 bool tide_form_is(struct tide_searching *searching, const struct tide_form *form, tide_text word);
+
+/* Whether the message has what a HEADER plan asks for (header.c). */
+tide_status tide_header_holds(struct tide_walk *walk, const struct tide_plan *plan, int64_t id,
+                              bool *holds_out);
 
 /* ---- all shards (walk.c) ---- */
 

@@ -237,12 +237,58 @@ static node *is_term(making_state *making, const written_term *written)
                      tide_query_nearest(written->value, states, count));
 }
 
+/* One of these phrases in the text: the links by which Gmail knows such messages. */
+static node *link_term(making_state *making, const written_term *written,
+                       const char *const links[2])
+{
+    node *made =
+        tide_query_node_new(making, written->negated ? TIDE_TERM_AND : TIDE_TERM_OR, written->at);
+    node *last = NULL;
+    for (size_t i = 0; i < 2 && links[i] != NULL && made != NULL; i++) {
+        last = leaf_text(making, written, TIDE_TERM_WORDS, tide_text_of(links[i]));
+        if (last == NULL)
+            return NULL;
+        last->fields = TIDE_IN_TEXT;
+        last->exact = true;
+        if (made->last == NULL)
+            made->first = last;
+        else
+            made->last->next = last;
+        made->last = last;
+    }
+    return links[1] == NULL ? last : made; /* QRY1 */
+}
+
 static node *has_term(making_state *making, const written_term *written)
 {
-    static const char *const things[] = {"attachment"};
+    static const struct {
+        const char *name;
+        const char *links[2];
+    } linked[] = {
+        {"drive", {"drive.google.com", "docs.google.com"}},
+        {"document", {"docs.google.com/document", NULL}},
+        {"spreadsheet", {"docs.google.com/spreadsheets", NULL}},
+        {"presentation", {"docs.google.com/presentation", NULL}},
+        {"youtube", {"youtube.com", "youtu.be"}},
+    };
+    static const char *const things[] = {"attachment", "userlabels",  "nouserlabels", "drive",
+                                         "document",   "spreadsheet", "presentation", "youtube"};
     if (same_value(written->value, "attachment") || same_value(written->value, "attachments"))
         return leaf(making, written, TIDE_TERM_ATTACHMENT);
-    return senseless(making, written, "attachment", tide_query_nearest(written->value, things, 1));
+    const bool none = same_value(written->value, "nouserlabels");
+    if (none || same_value(written->value, "userlabels")) {
+        node *made = leaf(making, written, TIDE_TERM_USER_LABEL);
+        if (made != NULL)
+            made->negated = made->negated != none;
+        return made;
+    }
+    for (size_t i = 0; i < sizeof linked / sizeof linked[0]; i++)
+        if (same_value(written->value, linked[i].name))
+            return link_term(making, written, linked[i].links);
+    return senseless(making, written,
+                     "attachment, userlabels, nouserlabels, drive, document, spreadsheet, "
+                     "presentation or youtube",
+                     tide_query_nearest(written->value, things, sizeof things / sizeof things[0]));
 }
 
 static node *category_term(making_state *making, const written_term *written)
@@ -484,6 +530,13 @@ static node *words_term(making_state *making, const written_term *written)
     return made;
 }
 
+static node *header_term(making_state *making, const written_term *written, tide_term term)
+{
+    if (!has_word(written->value))
+        return senseless(making, written, "a word: letters or digits", NULL);
+    return leaf_text(making, written, term, written->value);
+}
+
 node *tide_query_term(making_state *making, const written_term *written)
 {
     if (making->rc != TIDE_OK)
@@ -512,6 +565,10 @@ node *tide_query_term(making_state *making, const written_term *written)
         return place_term(making, written);
     case TIDE_OP_MESSAGE_ID:
         return message_id_term(making, written);
+    case TIDE_OP_LIST:
+        return header_term(making, written, TIDE_TERM_LIST);
+    case TIDE_OP_DELIVERED:
+        return header_term(making, written, TIDE_TERM_DELIVERED);
     case TIDE_OP_WORD:
     case TIDE_OP_BCC:
     case TIDE_OP_CC:

@@ -190,7 +190,7 @@ static tide_status phrases_map(const struct ranking *ranking, struct tide_walk *
     const struct tide_phrase *phrase = walk->searching->plan.phrases;
     wanted->phrases = map;
     for (size_t i = 0; i < ranking->phrases; i++, phrase = phrase->next) {
-        size_t count = 1;
+        size_t count = phrase->other.bytes > 0 ? 2 : 1;
         if (phrase->form != NULL) {
             const struct tide_words_found *found = NULL;
             TIDE_TRY(tide_walk_forms(walk, phrase->form_number, &found));

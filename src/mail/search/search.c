@@ -315,6 +315,7 @@ tide_status tide_search_run(tide_archive *archive, const struct tide_search *sea
         page.searching.descending = !search->oldest_first;
         page.searching.strict = search->strict;
         page.searching.cancel = search->cancel;
+        page.searching.packer = page.reader->packer;
         rc = page_run(&page, visit, arg, next);
         tide_mem_free(archive->mem, page.list, page.list_count * sizeof *page.list);
         tide_searching_done(&page.searching);
@@ -385,6 +386,7 @@ tide_status tide_search_count(tide_archive *archive, const tide_query *query, ui
         rc = tide_searching_init(&counting.searching, &reader->shards, archive->mem, err);
     if (rc == TIDE_OK) {
         const struct tide_start start = {.given = false};
+        counting.searching.packer = reader->packer;
         rc = tide_plan_make(&counting.searching, query);
         if (rc == TIDE_OK)
             rc = tide_search_walk(&counting.searching, counting.searching.plan.root, &start,

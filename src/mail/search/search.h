@@ -1,17 +1,17 @@
 /* search.h - searches mail with Gmail's operators over all shards of an archive.
  *
- * from: to: cc: bcc: subject: after: before: older_than: newer_than:
- * has:attachment filename: label: in: is: category: larger: smaller:
- * rfc822msgid: OR, |, {either or}, (groups), "phrases", +exact, prefix*, -negation (M10, M20).
- * Unlike in Gmail, an
- * unknown operator is an error that names it, and so is an invalid value or a label that no shard
- * has: a wrong query must not look like an empty archive.
+ * from: to: cc: bcc: subject: after: before: older_than: newer_than: has: filename: label: in: is:
+ * category: larger: smaller: list: deliveredto: rfc822msgid: OR, |, {either or}, (groups), "phrases",
+ * +exact, prefix*, one AROUND 5 other, -negation (M10, M20).  Unlike in Gmail, an unknown operator is
+ * an error that names it, and so is an invalid value or a label that no shard has: a wrong query must
+ * not look like an empty archive.
  *
- * OR binds first: "a OR b c" is "(a OR b) c".  An operator may stand before a
- * group: from:(a OR b).  to: searches To, Cc and Bcc; "me" is the archive's owner.  Words ignore
- * case and accents; a bare word is searched in subject, addresses, text and file names.  Bare words
- * and those of subject: find their forms (forms.c), unless in quotation marks or after a '+'.  Terms without a letter or digit are ignored.  Text without spaces between words (CJK,
- * Thai) is indexed character by character and searched as a phrase.
+ * OR binds first: "a OR b c" is "(a OR b) c".  An operator may stand before a group: from:(a OR b).
+ * to: searches To, Cc and Bcc; "me" is the archive's owner.  Words ignore case and accents; a bare
+ * word is searched in subject, addresses, text and file names.  Bare words and those of subject: find
+ * their forms (forms.c), unless in quotation marks, after a '+' or beside AROUND.  Terms without a
+ * letter or digit are ignored.  Text without spaces between words (CJK, Thai) is indexed character by
+ * character and searched as a phrase.  list: and deliveredto: are read from the messages (header.c).
  *
  * Dates are 2014/01/31, 2014-01-31, 2014/01, 2014 or seconds since 1970; after:
  * includes its instant, before: does not.  Ages have h, d, w, m (30 days) or y

@@ -112,19 +112,28 @@ static bool look(void *arg, tide_text word, size_t begin, size_t end)
     return looking->marks_count < MARKS_MAX;
 }
 
+static void looking_add(struct looking *looking, const struct tide_phrase *phrase,
+                        tide_text sequence)
+{
+    const bool prefix = phrase->term->prefix;
+    if (looking->phrases == PHRASES_MAX ||
+        sequence.bytes > RECENT_BYTES / 4) /* at least this much is always remembered */
+        return;
+    looking->sequences[looking->phrases] = sequence;
+    looking->forms[looking->phrases] = phrase->form;
+    looking->prefixes[looking->phrases] = prefix;
+    looking->counts[looking->phrases] = words_in(sequence) + (prefix ? 1 : 0);
+    looking->phrases++;
+}
+
 static void looking_start(struct looking *looking, struct tide_searching *searching)
 {
     looking->searching = searching;
     const struct tide_phrase *phrase = searching->plan.phrases;
-    for (; phrase != NULL && looking->phrases < PHRASES_MAX; phrase = phrase->next) {
-        if (phrase->sequence.bytes > RECENT_BYTES / 4) /* at least this much is always remembered */
-            continue;
-        looking->sequences[looking->phrases] = phrase->sequence;
-        looking->forms[looking->phrases] = phrase->form;
-        looking->prefixes[looking->phrases] = phrase->term->prefix;
-        looking->counts[looking->phrases] =
-            words_in(phrase->sequence) + (phrase->term->prefix ? 1 : 0);
-        looking->phrases++;
+    for (; phrase != NULL; phrase = phrase->next) {
+        looking_add(looking, phrase, phrase->sequence);
+        if (phrase->other.bytes > 0)
+            looking_add(looking, phrase, phrase->other);
     }
 }
 

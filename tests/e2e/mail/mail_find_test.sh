@@ -26,8 +26,9 @@ wide=$(from_name=中村太郎 deliver "$user" $((base + 4 * day)) '旅行の写�
     '先日はありがとうございました。写真をお送りします。東京より、写真の件でご連絡いたしました。よろしくお願いいたします。')
 bobs=$(deliver "$other" $((base + 5 * day)) 'Invoicing for Bob' 'the harbour wants invoicing')
 evening=$(deliver "$user" $((base + 14 * day + 15 * 3600000 + 1800000)) 'Late' 'an evening in London, a day later in Tokyo')
-first=$(from=news@letters.example deliver "$user" $((base + 20 * day)) 'Thread' 'weather and wind' 'Message-ID: <t1@x>')
-second=$(from=news@letters.example deliver "$user" $((base + 21 * day)) 'Re: Thread' 'more weather' 'Message-ID: <t2@x>' 'In-Reply-To: <t1@x>' 'References: <t1@x>')
+first=$(from=news@letters.example deliver "$user" $((base + 20 * day)) 'Thread' 'weather and wind' 'Message-ID: <t1@x>' 'List-Id: <all.letters.example>')
+second=$(from=news@letters.example deliver "$user" $((base + 21 * day)) 'Re: Thread' 'more weather' 'Message-ID: <t2@x>' 'In-Reply-To: <t1@x>' 'References: <t1@x>' \
+    'List-Id: <all.letters.example>' 'Delivered-To: ada+news@example.com')
 ends 0 mail sync --quiet
 # found QUERY...: the ids, newest first.
 found() { t mail search --json "$@" | jq -r '[.messages[].id] | join(" ")'; }
@@ -48,6 +49,10 @@ finds "$bobs $invoice" invoice -draft
 finds "$bobs $invoices $invoice" harbour invoices # the sender's domain is a word, too
 finds "$invoice" one invoice for the harbour -draft -voice -subject:bob -tokyo in:inbox
 finds "$bobs" invoice --account "$other"
+finds "$bobs" harbour AROUND 1 invoicing
+finds "$bobs" harbour AROUND 1 invoicing has:nouserlabels -has:drive
+finds "$second $first" list:letters -invoice
+finds "$second" list:letters deliveredto:ada+news
 ends 2 mail search 'i*' --bogus
 ends 1 mail search 'i*'
 grep -q 'two letters' "$dir/err" || fail "a short prefix: $(cat "$dir/err")"
@@ -158,7 +163,7 @@ fi
 
 # ---- help
 ends 0 mail search --help
-for word in from: subject: after: newer_than: larger: label: has:attachment rfc822msgid: in:anywhere OR 'invoic\*' +invoice; do
+for word in from: subject: after: newer_than: larger: label: has:attachment has:userlabels list: AROUND rfc822msgid: in:anywhere OR 'invoic\*' +invoice; do
     grep -q -- "$word" "$dir/out" || fail "--help lacks $word"
 done
 

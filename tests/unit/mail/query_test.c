@@ -67,6 +67,11 @@ static void show(const struct tide_query_node *at, tide_buf *out)
         return;
     case TIDE_TERM_WORDS:
         show_fields(at->fields, out);
+        if (at->near > 0) {
+            (void)tide_buf_print(out, "=%s~%u~%s", at->text.data, (unsigned)at->near - 1,
+                                 at->other.data);
+            return;
+        }
         (void)tide_buf_print(out, at->me ? "=%s!" : is_exact(at) ? "==%s" : "=%s", at->text.data);
         return;
     case TIDE_TERM_LABEL:
@@ -80,6 +85,14 @@ static void show(const struct tide_query_node *at, tide_buf *out)
         return;
     case TIDE_TERM_ATTACHMENT:
         (void)tide_buf_add_text(out, "attachment");
+        return;
+    case TIDE_TERM_LIST:
+    case TIDE_TERM_DELIVERED:
+        (void)tide_buf_print(out, at->term == TIDE_TERM_LIST ? "list=%s" : "delivered=%s",
+                             at->text.data);
+        return;
+    case TIDE_TERM_USER_LABEL:
+        (void)tide_buf_add_text(out, "userlabel");
         return;
     case TIDE_TERM_MESSAGE_ID:
         (void)tide_buf_print(out, "id=%s", at->text.data);
@@ -197,6 +210,35 @@ TEST(a_plus_is_exact_and_a_star_is_a_prefix)
     CHECK(examples, 0);
 }
 
+TEST(around_joins_two_words)
+{
+    static const struct example examples[] = {
+        {"a AROUND 3 b", "any=a~3~b"},
+        {"a AROUND b", "any=a~5~b"},
+        {"x a AROUND 3 \"b c\" y", "(and any=x any=a~3~b c any=y)"},
+        {"-(a AROUND 3 b)", "-any=a~3~b"},
+        {"subject:(a AROUND 0 b)", "subject=a~0~b"},
+        {"a OR b AROUND 3 c", "(or any=a any=b~3~c)"},
+        {"around 3 b", "(and any=around any=3 any=b)"},
+    };
+    CHECK(examples, 0);
+}
+
+TEST(has_knows_what_gmail_knows)
+{
+    static const struct example examples[] = {
+        {"has:userlabels", "userlabel"},
+        {"has:nouserlabels", "-userlabel"},
+        {"-has:nouserlabels", "userlabel"},
+        {"has:document", "text=docs.google.com/document"},
+        {"-has:document", "-text=docs.google.com/document"},
+        {"has:youtube", "(or text=youtube.com text=youtu.be)"},
+        {"-has:youtube", "(and -text=youtube.com -text=youtu.be)"},
+        {"a -has:youtube", "(and any=a -text=youtube.com -text=youtu.be)"},
+    };
+    CHECK(examples, 0);
+}
+
 TEST(operators_name_fields)
 {
     static const struct example examples[] = {
@@ -218,6 +260,8 @@ TEST(operators_name_fields)
         {"filename:report.pdf", "files=report.pdf"},
         {"has:attachment", "attachment"},
         {"-has:attachment", "-attachment"},
+        {"list:info@example.com", "list=info@example.com"},
+        {"-deliveredto:(a b)", "(or -delivered=a -delivered=b)"},
         {"rfc822msgid:<a@b>", "id=a@b"},
         {"rfc822msgid:a@b", "id=a@b"},
         {"rfc822msgid:<a(b)|c@d>", "id=a(b)|c@d"},
@@ -300,7 +344,9 @@ TEST(a_wrong_query_is_told_what_where_and_what_was_meant)
         {"is:unred", {"is:unred", "character 1", "\"unread\""}},
         {"is:", {"value", NULL, NULL}},
         {"has:atachment", {"has:atachment", "\"attachment\"", NULL}},
-        {"has:drive", {"has:drive", "needs attachment", NULL}},
+        {"has:star", {"has:star", "needs attachment", NULL}},
+        {"list:", {"list:", "value", NULL}},
+        {"deliveredto:<>", {"deliveredto:<>", "word", NULL}},
         {"category:promotion", {"promotions", NULL, NULL}},
         {"after:yesterday", {"after:yesterday", "character 1", "2014/01/31"}},
         {"after:2014/13/01", {"after:2014/13/01", NULL, NULL}},
@@ -316,6 +362,13 @@ TEST(a_wrong_query_is_told_what_where_and_what_was_meant)
         {"larger:99999999999999999999", {"larger:", NULL, NULL}},
         {"larger:9999999999G", {"larger:", NULL, NULL}},
         {"rfc822msgid:<>", {"Message-ID", NULL, NULL}},
+        {"AROUND 3 b", {"AROUND", "character 1", "both sides"}},
+        {"a AROUND 3", {"AROUND", "character 3", "both sides"}},
+        {"a AROUND 3 -b", {"AROUND", "both sides", NULL}},
+        {"a AROUND 3 from:b", {"AROUND", "both sides", NULL}},
+        {"a AROUND 3 b AROUND 3 c", {"AROUND", "character 14", "both sides"}},
+        {"a AROUND 3 bc*", {"AROUND", "both sides", NULL}},
+        {"a AROUND 99999 b", {"AROUND", "too large", NULL}},
         {"b a*", {"\"a*\"", "character 3", "two letters"}},
         {"from:a*", {"two letters", NULL, NULL}},
         {"(a", {"\"(\"", "character 1", "never closed"}},

@@ -1,7 +1,9 @@
 /* M20: a plain word finds its forms; quotation marks and + are exact; a * is a prefix. */
 #include "search_fixture.h"
 
-static void mail_text(struct fixture *f, const char *subject, const char *text)
+/* `label` is a number in search_fixture.c; LABELS: none. */
+static void mail_made(struct fixture *f, const char *subject, const char *text, size_t label,
+                      const char *headers)
 {
     struct mail *mail = &f->mails[f->count];
     *mail = (struct mail){.indexed = true};
@@ -11,9 +13,22 @@ static void mail_text(struct fixture *f, const char *subject, const char *text)
     (void)snprintf(mail->to, sizeof mail->to, "me@example.com");
     (void)snprintf(mail->subject, sizeof mail->subject, "%s", subject);
     (void)snprintf(mail->text, sizeof mail->text, "%s", text);
+    (void)snprintf(mail->headers, sizeof mail->headers, "%s", headers);
+    if (label < LABELS)
+        mail->labels[label] = true;
     mail->ms = start_ms + (int64_t)f->count * 60000;
     mail_put(f, mail);
     f->count++;
+}
+
+static void mail_labeled(struct fixture *f, const char *subject, const char *text, size_t label)
+{
+    mail_made(f, subject, text, label, "");
+}
+
+static void mail_text(struct fixture *f, const char *subject, const char *text)
+{
+    mail_labeled(f, subject, text, LABELS);
 }
 
 static void begin(struct fixture *f)
@@ -147,6 +162,63 @@ CASE(a_frequent_word_does_not_hide_the_next)
     mail_text(f, "last", "reports");
     end(f);
     finds(f, "reporting -subject:many", "40 41");
+}
+
+CASE(around_finds_words_near_each_other)
+{
+    begin(f);
+    mail_text(f, "one", "the holiday is a good time for a vacation");
+    mail_text(f, "two", "vacation holiday");
+    mail_text(f, "three", "holiday one two three four five six seven eight nine ten vacation");
+    mail_text(f, "four", "holidays, vacation");
+    end(f);
+    finds(f, "holiday AROUND 3 vacation", "1");
+    finds(f, "holiday AROUND vacation", "1");
+    finds(f, "holiday AROUND 6 vacation", "0 1");
+    finds(f, "holiday AROUND 10 vacation", "0 1 2");
+    finds(f, "vacation AROUND 10 holiday -subject:two", "0 2");
+    finds(f, "\"good time\" AROUND 2 vacation", "0");
+    finds(f, "-(holiday AROUND 10 vacation)", "3");
+}
+
+CASE(has_finds_labels_and_links)
+{
+    begin(f);
+    mail_text(f, "one", "see https://docs.google.com/document/d/1x and write");
+    mail_text(f, "two", "https://youtu.be/abc");
+    mail_labeled(f, "three", "no link", 6); /* the user's */
+    mail_labeled(f, "four", "no link", 5);  /* a star */
+    end(f);
+    finds(f, "has:document", "0");
+    finds(f, "has:drive", "0");
+    finds(f, "has:spreadsheet", "");
+    finds(f, "has:youtube", "1");
+    finds(f, "-has:drive -has:youtube", "2 3");
+    finds(f, "has:userlabels", "2");
+    finds(f, "has:nouserlabels", "0 1 3");
+    finds(f, "has:nouserlabels link", "3");
+}
+
+CASE(headers_are_read_from_the_messages)
+{
+    begin(f);
+    mail_made(f, "one", "hello", LABELS,
+              "List-Id: News of the harbour\r\n <news.harbour.example>\r\n"
+              "Delivered-To: me+news@example.com\r\n");
+    mail_made(f, "two", "hello", LABELS, "LIST-POST: <mailto:talk@harbour.example>\r\n");
+    mail_made(f, "three", "List-Id: news.harbour.example", LABELS, "X-List-Id: news\r\n");
+    end(f);
+    finds(f, "list:news@harbour.example", "0");
+    finds(f, "list:harbour", "0 1");
+    finds(f, "list:news.harbour.example", "0");
+    finds(f, "-list:harbour", "2");
+    finds(f, "hello -list:talk", "0");
+    finds(f, "list:talk OR three", "1 2");
+    finds(f, "-(list:talk OR three)", "0");
+    finds(f, "list:harbour list:talk", "1");
+    finds(f, "deliveredto:me+news@example.com", "0");
+    finds(f, "deliveredto:example.com in:anywhere", "0");
+    finds(f, "list:nothing", "");
 }
 
 /* Marks of expressions are ours alone. */

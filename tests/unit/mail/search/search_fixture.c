@@ -180,8 +180,8 @@ static void mail_write(const struct mail *mail, tide_buf *out)
         (void)tide_buf_print(out, "Cc: %s\r\n", mail->cc);
     if (mail->bcc[0] != '\0')
         (void)tide_buf_print(out, "Bcc: %s\r\n", mail->bcc);
-    (void)tide_buf_print(out, "Subject: %s\r\nMessage-ID: <%s>\r\nMIME-Version: 1.0\r\n",
-                         mail->subject, mail->message_id);
+    (void)tide_buf_print(out, "Subject: %s\r\nMessage-ID: <%s>\r\nMIME-Version: 1.0\r\n%s",
+                         mail->subject, mail->message_id, mail->headers);
     if (multipart)
         (void)tide_buf_add_text(out, "Content-Type: multipart/mixed; boundary=bb\r\n\r\n--bb\r\n");
     (void)tide_buf_print(out,

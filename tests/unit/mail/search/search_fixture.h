@@ -34,6 +34,7 @@ struct mail {
     char id[32];
     char message_id[48];
     char from[80], to[80], cc[80], bcc[80], subject[120], text[400], file[40];
+    char headers[200]; /* more of them, each line with its end */
     struct tokens in_from, in_to, in_cc, in_bcc, in_subject, in_text, in_files;
     bool labels[LABELS];
     bool indexed;
