@@ -42,10 +42,14 @@ void tide_job_queued(tide_job *job, const char *queue);
 tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint32_t *kinds,
                               size_t kinds_count, uint64_t *count_out, tide_error *err);
 
+/* The same for one kind, where `is_wanted` says so; it is called as `is_over` below. */
+typedef bool tide_over_fn(tide_text payload, uint64_t ended_unix_ms, void *arg);
+tide_status tide_retry_failed_where(tide_engine *engine, uint32_t account, uint32_t kind,
+                                    tide_over_fn *is_wanted, void *arg, tide_error *err);
+
 /* Failed jobs of an account and of a kind become done, where `is_over` says that nothing of them
  * is left to do.  It is called in a transaction: it reads and decides, no more.
  * `ended_unix_ms` is 0 for a job that waits. */
-typedef bool tide_over_fn(tide_text payload, uint64_t ended_unix_ms, void *arg);
 tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t kind,
                                tide_over_fn *is_over, void *arg, tide_error *err);
 /* The same for jobs of an account that wait, of all kinds. */

@@ -67,7 +67,7 @@ export const markAt = (account) => account.tidemark_unix_ms ?? (account.tidemark
  * @param {Account} account @returns {Child[]} */
 function progress(account) {
   if (account.now === 'broken') return []
-  const parts = [h('span', {}, h('b', {}, number(account.stored)), ' ' + account.unit)]
+  const parts = [account.words ? h('span', {}, account.words) : h('span', {}, h('b', {}, number(account.stored)), ' ' + account.unit)]
   const per_s = speed(named(account)) ?? (account.rate_per_minute ? account.rate_per_minute / 60 : null)
   const left = timeLeft(account)
   if (account.left > 0 || !account.left_is_known) parts.push(h('span', {}, number(account.left) + (account.left_is_known ? '' : ' or more') + ' to go'))

@@ -20,9 +20,9 @@ const LEVELS = /** @type {Record<string, string>} */ ({
   answered: 'ok', failed: 'bad', open: 'busy', running: 'busy', done: 'ok', limit: 'warn', escalated: 'warn',
 })
 const ORDER = ['newest', 'oldest']
-const CALL_KINDS = ['classify', 'context', 'draft', 'agent']
-const EVENT_KINDS = ['classified', 'retriaged', 'draft_created', 'draft_reworked', 'draft_discarded', 'rework_requested', 'rework_limit_reached', 'sent', 'skipped', 'archived',
-  'agent_started', 'agent_ended', 'escalated', 'resumed']
+const CALL_KINDS = ['classify', 'context', 'draft', 'rework', 'agent']
+const EVENT_KINDS = ['classified', 'retriaged', 'manual_draft', 'draft_created', 'draft_reworked', 'draft_discarded', 'rework_requested', 'rework_limit_reached', 'pending', 'drafted', 'sent',
+  'skipped', 'archived', 'thread_gone', 'agent_started', 'agent_ended', 'escalated', 'resumed', 'given_up']
 
 /** Characters that act instead of being read, and hidden ones, become visible: they reorder what a person reads, or speak to
  * a model behind its back.
@@ -171,6 +171,7 @@ function userCard(user, counts) {
   return card(user.account, [
     facts([
       ['Threads', [`${number(counts?.records ?? 0)}: `, ...Object.keys(by).flatMap((status, i) => [i ? ', ' : '', of(status)])]],
+      ...(counts?.given_up ? [['Failed', link(`/assistant?${new URLSearchParams({ table: 'events', account: user.account, kind: 'given_up' })}`, count(counts.given_up, 'thread'))]] : []),
       ['Today', `${count(counts?.model_calls_today ?? 0, 'model call')}, ${number(counts?.tokens_in_today ?? 0)} tokens in, ${number(counts?.tokens_out_today ?? 0)} out`],
       ['Synced', `${ago(user.synced_unix_ms)}, all of the inbox ${ago(user.full_sync_unix_ms)}`],
       ['History', user.history_id || 'none yet'],
@@ -178,7 +179,7 @@ function userCard(user, counts) {
     h('details', {}, h('summary', {}, `${count(user.labels.length, 'label')}, ${count(user.settings.length, 'setting')}`),
       facts([...user.labels.map((/** @type {any} */ label) => [label.name, label.id ?? 'not known yet']),
         ...user.settings.map((/** @type {any} */ one) => [one.name, one.value])])),
-  ], [h('span', { class: 'state ' + (user.onboarded_unix_ms ? 'ok' : 'busy') }, user.onboarded_unix_ms ? 'ready' : 'onboarding')])
+  ], [h('span', { class: 'state ' + (user.state === 'ready' ? 'ok' : user.state === 'ended' ? 'idle' : 'busy') }, user.state)])
 }
 
 /** The users of the assistant, and its chat models, which are its accounts. */

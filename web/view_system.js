@@ -219,7 +219,7 @@ export function accountView(system, name) {
         words.length > 0 ? h('p', { class: 'words ' + level }, ...words) : null,
         system === 'mail' ? searchBox('', name) : null,
         card('Tide', [tide(account.ruler, markAt(account), true), legend(account.ruler)],
-          [h('b', {}, 'tidemark ' + tidemark(account)), h('span', {}, `${number(account.stored)} ${account.unit}${account.exact === undefined ? '' : account.exact === account.stored ? ', all exact' : `, ${number(account.exact)} exact`}`),
+          [h('b', {}, 'tidemark ' + tidemark(account)), h('span', {}, account.words ?? `${number(account.stored)} ${account.unit}${account.exact === undefined ? '' : account.exact === account.stored ? ', all exact' : `, ${number(account.exact)} exact`}`),
             account.left > 0 ? h('span', {}, `${number(account.left)} to go`) : null]),
         h('div', { class: 'columns' },
           ...about.shown((data) => [nowCard(data.jobs, account), timeCard(account), paceCard(account), callsCard(data.methods), ...(panels[system]?.(data.status, account) ?? []), badCard(data.bad, account)])),

@@ -3,6 +3,7 @@
 #include "../../tests/support/full_ledger.h"
 #include "../../tests/support/temp_dir.h"
 #include "../fuzz.h"
+#include "assistant/store/store.h"
 #include "cli/run/engine.h"
 #include "drive/drives.h"
 #include "drive/local/scan.h"
@@ -223,7 +224,6 @@ static tide_status schedule_add(tide_transaction *transaction, void *arg, tide_e
     return tide_planned_add(tide_transaction_rows(transaction), &planned, err);
 }
 
-/* Wants of the running process: keys, a sign-in, a schedule. */
 /* A drive with something of each kind that a user decides. */
 static tide_status drive_add(tide_transaction *transaction, void *arg, tide_error *err)
 {
@@ -250,6 +250,45 @@ static tide_status drive_add(tide_transaction *transaction, void *arg, tide_erro
     return tide_drive_owe(own, &owed, err);
 }
 
+/* A user of the assistant with one of each record. */
+static tide_status assistant_add(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const tide_rows db = tide_transaction_rows(transaction);
+    static const struct tide_assistant_user user = {
+        .account = 1, .email = HOME_MAIL, .onboarded_ms = 1};
+    static const struct tide_assistant_email email = {.account = 1,
+                                                      .thread_id = "thread",
+                                                      .message_id = "plain",
+                                                      .subject = "<script>",
+                                                      .status = TIDE_ASSISTANT_PENDING};
+    static const struct tide_assistant_call call = {.account = 1,
+                                                    .thread_id = "thread",
+                                                    .key = "classify",
+                                                    .kind = "classify",
+                                                    .model = "m",
+                                                    .prompt = {"<b>", 3},
+                                                    .begun_ms = 1,
+                                                    .error = ""};
+    static const struct tide_assistant_run run = {.account = 1,
+                                                  .thread_id = "thread",
+                                                  .message_id = "plain",
+                                                  .key = "agent",
+                                                  .profile = "p",
+                                                  .rule = "r",
+                                                  .status = "running",
+                                                  .tools = {"[]", 2},
+                                                  .error = "",
+                                                  .begun_ms = 1};
+    uint64_t id = 0;
+    bool ended = false;
+    (void)arg;
+    TIDE_TRY(tide_assistant_user_put(db, &user, err));
+    TIDE_TRY(tide_assistant_email_put(db, &email, "classified", 1, err));
+    TIDE_TRY(tide_assistant_call_begin(db, &call, &id, &ended, err));
+    return tide_assistant_run_begin(db, &run, &id, err);
+}
+
+/* Wants of the running process: keys, a sign-in, a schedule. */
 static void fill(void)
 {
     struct cli_serve *serve = &home.both->serve;
@@ -272,6 +311,7 @@ static void fill(void)
     home.secrets[count++] = BEARER;
     MUST(tide_transact(serve->engine, schedule_add, &now_unix_ms, &home.cli.err));
     MUST(tide_transact(serve->engine, drive_add, NULL, &home.cli.err));
+    MUST(tide_transact(serve->engine, assistant_add, NULL, &home.cli.err));
 }
 
 static int copy_one(const char *path, const struct stat *info, int type, struct FTW *walk)

@@ -43,6 +43,7 @@ tide_status tide_assistant_open(const struct tide_assistant_options *options, ti
     (void)snprintf(self->config_path, sizeof self->config_path, "%s", options->config_path);
     self->options.config_path = self->config_path;
     self->mem = mem;
+    tide_assistant_files_init(&self->files, mem);
     tide_status rc = tide_lock_new(options->world, &self->lock);
     if (rc == TIDE_OK)
         rc = jobs_open(self, err);
@@ -50,7 +51,7 @@ tide_status tide_assistant_open(const struct tide_assistant_options *options, ti
         tide_assistant_close(self);
         return rc;
     }
-    tide_assistant_look(self); /* what is wrong with it is told now, not with the first mail */
+    tide_assistant_look(self); /* raises its alert now, not with the first mail */
     *assistant_out = self;
     return TIDE_OK;
 }

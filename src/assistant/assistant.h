@@ -10,8 +10,8 @@
  * account or onboard while the process runs.  Until then its jobs wait, and an alert says for what.
  *
  * Invariants:
- *   ASN1  assistant.yaml is read again when it changed.  One that is refused changes nothing: the last
- *         good one holds, and the alert assistant_config has file, line and reason.
+ *   ASN1  assistant.yaml is read again when it changed, or a file that it names.  What is refused changes
+ *         nothing: the last good one holds, and the alert assistant_config has file, line and reason.
  *   ASN2  without a configuration or a chat account no job of a user fails: it comes back.
  *   ASN3  a client that was lent lives until the assistant is closed.
  *   ASN4  nothing here reaches the mail system, which works whatever is wrong here.
@@ -33,8 +33,9 @@ typedef struct tide_assistant tide_assistant;
 
 /* What a process hands over to the engine of another one: as tide_assistant_onboard() and
  * tide_assistant_sync() do it (assistant/jobs/jobs.h). */
-#define TIDE_ASSISTANT_ONBOARD_KIND "assistant.onboard"
-#define TIDE_ASSISTANT_SYNC_KIND    "assistant.sync"
+#define TIDE_ASSISTANT_ONBOARD_KIND  "assistant.onboard"
+#define TIDE_ASSISTANT_SYNC_KIND     "assistant.sync"
+#define TIDE_ASSISTANT_CLASSIFY_KIND "assistant.classify"
 
 struct tide_assistant_options {
     tide_engine *engine; /* borrowed, as the rest; not started yet */

@@ -95,23 +95,26 @@ struct budget {
     uint64_t limit;
 };
 
-/* J27.  A small question may fit where a larger one did not: the alert stays until the next day. */
-static bool is_over(tide_assistant *self, bool over)
+/* J27.  A small question may fit where a larger one did not: the alert stays until the next day, or
+ * until there is another budget. */
+static bool is_over(const struct budget *budget, bool over)
 {
+    tide_assistant *self = budget->assistant;
     const uint64_t today = tide_assistant_day_of(tide_world_now_unix_ms(self->options.world));
     tide_lock_take(self->options.world, self->lock);
     if (over)
-        self->over_day = today;
-    over = self->over_day == today;
+        self->over = (struct tide_assistant_over){budget->account, budget->limit, today};
+    over = self->over.account == budget->account && self->over.limit == budget->limit &&
+           self->over.day == today;
     tide_lock_drop(self->options.world, self->lock);
     return over;
 }
 
-static void tell_budget(void *arg, bool over)
+static void budget_alert(void *arg, bool over)
 {
     const struct budget *budget = arg;
     char text[200] = "";
-    over = is_over(budget->assistant, over);
+    over = is_over(budget, over);
     if (over)
         (void)snprintf(text, sizeof text,
                        "the budget of %" PRIu64
@@ -127,13 +130,14 @@ tide_status tide_assistant_ask(void *arg, tide_job *job,
 {
     tide_assistant *self = arg;
     const uint32_t account = tide_job_account(job);
+    tide_assistant_look(self); /* the budget may have been raised */
     struct budget budget = {self, account, budget_of(self, account)};
     struct tide_assistant_chat chat = {.engine = self->options.engine,
                                        .world = self->options.world,
                                        .account = account,
                                        .tokens_per_day = budget.limit,
-                                       .told = tell_budget,
-                                       .told_arg = &budget};
+                                       .on_budget = budget_alert,
+                                       .on_budget_arg = &budget};
     TIDE_TRY(chat_of(self, account, &chat.chat, err));
     return tide_assistant_chat_ask(&chat, job, question, answer, err);
 }

@@ -23,23 +23,23 @@ struct tide_assistant {
 
     /* Under the lock. */
     struct tide_assistant_kept *configs; /* the first holds, unless `refused` and there is none */
-    struct tide_assistant_seen {
-        bool looked, there;
-        uint64_t bytes, mtime_ns, ctime_ns, inode;
-    } seen;             /* the file that was read last */
-    tide_error refused; /* why the file as it is does not hold; TIDE_OK: it does */
+    struct tide_assistant_files files;   /* as they were read last */
+    tide_error refused; /* why the files as they are do not hold; TIDE_OK: they do */
     bool resident;      /* the process stays */
     struct tide_assistant_intervals {
         uint32_t fallback_minutes, full_hours, watch_hours;
-    } planned;         /* all 0: nothing is */
-    uint64_t over_day; /* the last day whose budget was used up; 0: none is known */
+    } planned; /* all 0: nothing is */
+    struct tide_assistant_over {
+        uint32_t account;
+        uint64_t limit, day;
+    } over; /* the last budget that was used up; its account 0: none is known */
     struct tide_assistant_chat_client *chats;
     struct tide_assistant_gmail_client *gmails;
 };
 
 /* ---- terms.c ---- */
 
-/* Reads the file if it changed (ASN1). */
+/* Reads the files if one of them changed (ASN1). */
 void tide_assistant_look(tide_assistant *assistant);
 /* For struct tide_assistant_lender. */
 tide_status tide_assistant_terms_take(void *assistant, tide_job *job,

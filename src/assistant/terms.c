@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "ledger/rows.h"
 #include "tidemark_inside.h"
-#include "world/folder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,35 +14,7 @@ struct tide_assistant_kept {
     struct tide_assistant_kept *next;
 };
 
-/* ---- the file ---- */
-
-static void see(const char *path, struct tide_assistant_seen *seen)
-{
-    const char *slash = strrchr(path, '/');
-    char folder[4096];
-    struct tide_entry entry;
-    int dir = -1;
-    *seen = (struct tide_assistant_seen){.looked = true};
-    if ((size_t)snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
-                         slash == NULL ? "." : path) >= sizeof folder ||
-        tide_folder_open(folder, &dir, NULL) != TIDE_OK)
-        return;
-    if (tide_folder_look(dir, tide_text_of(slash == NULL ? path : slash + 1), &entry, NULL) ==
-        TIDE_OK) {
-        seen->there = true;
-        seen->bytes = entry.bytes;
-        seen->mtime_ns = entry.mtime_ns;
-        seen->ctime_ns = entry.ctime_ns;
-        seen->inode = entry.inode;
-    }
-    tide_folder_close(dir);
-}
-
-static bool is_same(const struct tide_assistant_seen *a, const struct tide_assistant_seen *b)
-{
-    return a->looked == b->looked && a->there == b->there && a->bytes == b->bytes &&
-           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns && a->inode == b->inode;
-}
+/* ---- the files ---- */
 
 static void kept_free(tide_assistant *self, struct tide_assistant_kept *kept)
 {
@@ -73,8 +44,12 @@ static tide_status load(tide_assistant *self, tide_error *err)
     struct tide_assistant_kept *kept = tide_mem_new(self->mem, sizeof *kept);
     if (kept == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the configuration");
-    const tide_status rc = tide_assistant_config_load(
-        self->options.config_path, self->options.environment, self->mem, &kept->config, err);
+    /* Those that are read now are looked at from now on, also if they are refused (ASN1). */
+    tide_assistant_files_done(&self->files);
+    tide_assistant_files_init(&self->files, self->mem);
+    const tide_status rc =
+        tide_assistant_config_load_files(self->options.config_path, self->options.environment,
+                                         self->mem, &self->files, &kept->config, err);
     if (rc != TIDE_OK) {
         tide_mem_free(self->mem, kept, sizeof *kept);
         return rc;
@@ -88,23 +63,20 @@ static tide_status load(tide_assistant *self, tide_error *err)
 /* The alert is raised and cleared outside of the lock, by what was last seen under it. */
 void tide_assistant_look(tide_assistant *self)
 {
-    struct tide_assistant_seen seen;
     tide_error refused;
-    see(self->options.config_path, &seen);
     tide_lock_take(self->options.world, self->lock);
-    const bool changed = !is_same(&seen, &self->seen);
+    const bool changed = tide_assistant_files_changed(&self->files, self->options.config_path);
     if (changed) {
         self->refused = (tide_error){TIDE_OK, 0, ""};
         self->refused.status = load(self, &self->refused);
-        self->seen = seen;
     }
+    const bool there = self->files.first != NULL && self->files.first->there;
     refused = self->refused;
     tide_lock_drop(self->options.world, self->lock);
     /* That there is none is no fault before a user wants the assistant. */
     if (changed)
         (void)tide_engine_alert(self->options.engine, 0, TIDE_ASSISTANT_ALERT_CONFIG,
-                                refused.status == TIDE_OK || !seen.there ? 0 : 1, refused.text,
-                                NULL);
+                                refused.status == TIDE_OK || !there ? 0 : 1, refused.text, NULL);
 }
 
 uint64_t tide_assistant_tokens_per_day(tide_assistant *self)
@@ -117,6 +89,7 @@ uint64_t tide_assistant_tokens_per_day(tide_assistant *self)
 
 void tide_assistant_terms_done(tide_assistant *self)
 {
+    tide_assistant_files_done(&self->files);
     while (self->configs != NULL) {
         struct tide_assistant_kept *kept = self->configs;
         TIDE_ASSERT(kept->lent == 0);

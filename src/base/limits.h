@@ -42,7 +42,7 @@ enum {
     TIDE_CALLS_MAX = 1024,           /* HTTP calls running in one process */
     TIDE_CALLS_IDLE_MAX = 32,        /* call objects kept for the next call */
     TIDE_CONNECTIONS_KEPT_MAX = 128, /* idle connections kept alive */
-    TIDE_RING_BYTES = 64 << 10,      /* of a body between the network and its sink */
+    TIDE_RING_BYTES = 256 << 10,     /* of a body between the network and its sink */
     TIDE_HEAD_BYTES_MAX = 64 << 10,  /* status line and headers of one answer */
     TIDE_REQUEST_HEADERS_MAX = 64,
     TIDE_REQUEST_HEADER_BYTES_MAX = 16 << 10, /* one line */

@@ -282,6 +282,8 @@ tide_status cli_log(struct cli *cli);
 tide_status cli_jobs_stop(struct cli *cli, const struct tide_control_filter *named);
 /* The same, and accepts them all: no command reports them again. */
 tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *named);
+/* The same for the jobs of an account and a kind. */
+tide_status cli_jobs_end_of(struct cli *cli, const char *account, const char *kind);
 tide_status cli_jobs_list(struct cli *cli);
 tide_status cli_jobs_show(struct cli *cli);
 tide_status cli_jobs_explain(struct cli *cli);

@@ -227,7 +227,7 @@ const struct cli_command cli_commands_first[] = {
 
 const struct cli_command cli_commands[] = {
     {"backup", NULL, "DIR|FILE.db", 1, 1, NULL,
-     "Copy state and archives to DIR, or only the ledger to a file; safe while jobs run.",
+     "Copy state, archives and settings to DIR, or only the ledger to a file; safe while jobs run.",
      cli_backup},
     {"restore", NULL, "DIR", 1, 1, restore_flags,
      "Restore a home from a copy made by `backup DIR`; sign in again afterwards.", cli_restore},

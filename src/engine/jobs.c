@@ -115,14 +115,16 @@ static bool row_seen(const struct tide_job_row *row, void *arg)
     return true;
 }
 
-/* A job that waits is canceled first: only what failed or was canceled can be accepted. */
-static tide_status end_one(tide_transaction *transaction, struct change *change, uint64_t id,
-                           tide_error *err)
+/* To end a job that waits it is canceled first: only what failed or was canceled can be accepted. */
+static tide_status change_one(tide_transaction *transaction, struct change *change, uint64_t id,
+                              tide_error *err)
 {
     const uint64_t now = transaction->now_unix_ms;
     struct tide_job_filter one = TIDE_JOB_FILTER_ANY;
     size_t count = 0, running = 0;
     one.id = id;
+    if (change->change == RETRY)
+        return tide_ledger_retry(transaction->tx, &one, now, &count, &change->changes, err);
     if (change->change == END)
         TIDE_TRY(tide_ledger_cancel(transaction->tx, &one, now, &count, NULL, 0, &running,
                                     &change->changes, err));
@@ -137,7 +139,7 @@ static tide_status change_over(tide_transaction *transaction, struct change *cha
     TIDE_TRY(tide_ledger_jobs(transaction->engine->ledger, &filter, row_seen, change, err));
     change->more = change->asked == filter.count_max;
     for (size_t i = 0; i < change->count; i++)
-        TIDE_TRY(end_one(transaction, change, change->over[i], err));
+        TIDE_TRY(change_one(transaction, change, change->over[i], err));
     return TIDE_OK;
 }
 
@@ -362,6 +364,16 @@ static tide_status change_where(tide_engine *engine, enum change_kind kind,
     const tide_status rc = change_slices(engine, change, &count, err);
     change_free(engine, change);
     return rc;
+}
+
+tide_status tide_retry_failed_where(tide_engine *engine, uint32_t account, uint32_t kind,
+                                    tide_over_fn *is_wanted, void *arg, tide_error *err)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.account = account;
+    filter.kind = kind;
+    filter.state = TIDE_ROW_FAILED;
+    return change_where(engine, RETRY, &filter, is_wanted, arg, err);
 }
 
 tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t kind,

@@ -57,6 +57,7 @@ struct tide_account_status {
     uint64_t stored;           /* units */
     uint64_t inexact;          /* of these: not, or not known to be, what the server has */
     uint64_t bad;              /* items that cannot be had, or not yet */
+    char words[120];           /* what matters of it, instead of `stored`; "": that does */
     char note[200];            /* what the user should know; "": nothing */
     struct tide_ruler ruler;   /* the stream, or the least complete one of several */
 };
@@ -241,6 +242,13 @@ struct tide_system {
     tide_status (*backup_check)(const struct tide_system_copy *copy, tide_error *err);
     tide_status (*file_units)(const struct tide_system_copy *copy, const char *path, bool check,
                               uint64_t *units_out, tide_error *err);
+    /* Visits the files beside config.yaml that the system works by, and that a copy of the home has: their
+     * names relative to its folder and below it, without control characters, at most 200 bytes.  They
+     * count as units.  `config_path` may be that of a copy, where the file itself is missing.
+     * TIDE_INVALID: something in them is wrong, and files may be left out.  NULL: there are none. */
+    tide_status (*settings_files)(const char *config_path, tide_mem *mem,
+                                  void (*visit)(const char *name, void *arg), void *arg,
+                                  tide_error *err);
 };
 
 /* Lists end with NULL. */

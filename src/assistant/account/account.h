@@ -1,7 +1,7 @@
-/* account.h - a chat model as an account: where it is and how it is spoken to (J19).
+/* account.h - a chat model as an account: its endpoint and its protocol options (J19).
  *
  * The account has a governor and a budget of its own.  Its row is in assistant_account; its key is a
- * secret (net/secrets.h) and never in a row.  How the server is spoken to is kept as one JSON object,
+ * secret (net/secrets.h) and never in a row.  The protocol options are one JSON object,
  * so that an older row has the defaults of what was added later:
  *
  *   {"endpoint":"..","dialect":"openai|anthropic","model":"..","fast_model":"..","version":"..",

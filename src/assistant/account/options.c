@@ -1,4 +1,4 @@
-/* options.c - how a chat server is spoken to, by name. */
+/* options.c - protocol options of a chat server, by name. */
 #include "assistant/account/account.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* run.h - one run of an agent (J15): what was said, which tools the model asked for, what is next.
  *
- * Pure: it calls no model and runs no tool.  Its caller does what tide_agent_next() says, tells the
+ * Pure: it calls no model and runs no tool.  Its caller does what tide_agent_next_of() says, reports the
  * outcome, and stores the run as JSON after each step; a crash repeats only the step that was not
  * stored.  Conversations and answers are the JSON of cloud/chat/talk.h.
  *

@@ -26,7 +26,7 @@ static const struct {
         {"Writes a draft of a reply in the thread at hand. The user reads it and sends it.",
          OBJECT(TEXT_FIELD("text", "the reply, without a quotation"), "\"text\"")},
     [TIDE_BUILTIN_SEND_REPLY] =
-        {"Sends a reply to the people of the thread at hand. Nobody reads it before.",
+        {"Sends a reply to the people of the thread at hand. It is sent at once, without a review.",
          OBJECT(TEXT_FIELD("text", "the reply, without a quotation"), "\"text\"")},
     [TIDE_BUILTIN_ADD_LABEL] = {"Adds one of the user's labels to the thread at hand.",
                                 OBJECT(TEXT_FIELD("label", "its name; it must exist"),

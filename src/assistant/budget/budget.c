@@ -131,7 +131,7 @@ static tide_status held_end(tide_rows db, uint32_t account, const struct held *h
     return cost_add(db, cost, err);
 }
 
-/* Nobody knows what became of the call: it counts with all that it held. */
+/* The outcome of the call is not known: it counts with all that it held. */
 static tide_status held_lose(tide_rows db, uint32_t account, const struct held *held,
                              bool *ended_out, tide_error *err)
 {
@@ -293,18 +293,6 @@ tide_status tide_assistant_budget_costs(tide_rows db, uint32_t account, uint64_t
 }
 
 /* ---- cleaning up ---- */
-
-tide_status tide_assistant_budget_prune(tide_rows db, uint64_t now_unix_ms, tide_error *err)
-{
-    const uint64_t today = tide_assistant_day_of(now_unix_ms);
-    const uint64_t first =
-        today > TIDE_ASSISTANT_BUDGET_DAYS_KEPT ? today - TIDE_ASSISTANT_BUDGET_DAYS_KEPT : 0;
-    TIDE_TRY(
-        tide_rows_do(db, WHAT, err, "DELETE FROM assistant_budget_cost WHERE day < ?1", first));
-    /* A day with holds stays until they end. */
-    return tide_rows_do(db, WHAT, err,
-                        "DELETE FROM assistant_budget_day WHERE day < ?1 AND held = 0", first);
-}
 
 tide_status tide_assistant_budget_drop(tide_rows db, uint32_t account, tide_error *err)
 {

@@ -1,16 +1,16 @@
 /* budget.h - how many tokens a day the calls of a chat account may cost (J19, J27).
  *
  * A call costs what its answer says, which is known after it; so before it an estimate is held
- * (tide_chat_cost_of()), in the transaction that records the call, and settled in the one that records
- * its end.  A day is one of UTC, and a call counts for the day on which it began.
+ * (tide_chat_cost_of()) and settled after it.  A day is one of UTC, and a call counts for the day on
+ * which it began.
  *
- *     transaction: hold + the row of the call      TIDE_AGAIN: not before the next day
+ *     transaction: hold            TIDE_AGAIN: not before the next day
  *     the call
- *     transaction: settle + the answer
+ *     transaction: settle
  *
- * A process can die between the two, when nobody knows whether the provider counted the call.  Then it
- * is taken for made: what it held becomes spent, when its time is over or when the call is made again.
- * A call that certainly cost nothing (refused, not sent) is settled with nothing.
+ * A process can die between the two, and then it is not known whether the provider counted the call.
+ * It is taken for made: what it held becomes spent, when its time is over or when the call is made
+ * again.  A call that certainly cost nothing (refused, not sent) is settled with nothing.
  *
  * Tables, beside the ledger on both databases, so that all processes of a fleet share a budget:
  *   assistant_budget_day   (account, day) -> tokens spent, tokens held
@@ -30,10 +30,7 @@
 
 #include "db/rows.h"
 
-enum {
-    TIDE_ASSISTANT_MODEL_BYTES = 204,
-    TIDE_ASSISTANT_BUDGET_DAYS_KEPT = 400, /* of costs */
-};
+enum { TIDE_ASSISTANT_MODEL_BYTES = 204 };
 #define TIDE_ASSISTANT_DAY_MS UINT64_C(86400000)
 
 tide_status tide_assistant_budget_tables(tide_rows db, tide_error *err);
@@ -97,8 +94,6 @@ tide_status tide_assistant_budget_costs(tide_rows db, uint32_t account, uint64_t
 
 /* ---- cleaning up ---- */
 
-/* Deletes days that are older than TIDE_ASSISTANT_BUDGET_DAYS_KEPT. */
-tide_status tide_assistant_budget_prune(tide_rows db, uint64_t now_unix_ms, tide_error *err);
 /* The account is removed. */
 tide_status tide_assistant_budget_drop(tide_rows db, uint32_t account, tide_error *err);
 

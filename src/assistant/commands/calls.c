@@ -92,7 +92,7 @@ static void text_show(struct asked *asked, const char *name, const char *name_by
         cli_print(cli, "(%zu bytes more: --bytes)\n", text.bytes - cut.bytes);
 }
 
-static void tell_call(const struct tide_assistant_call *call, void *arg)
+static void print_call(const struct tide_assistant_call *call, void *arg)
 {
     struct asked *asked = arg;
     struct cli *cli = asked->list.cli;
@@ -123,7 +123,7 @@ static tide_status one_call(struct cli *cli)
     TIDE_TRY(cli_ledger_read(cli));
     asked.list.db = tide_ledger_rows(cli->ledger);
     const tide_status rc =
-        tide_assistant_call_look(asked.list.db, id, tell_call, &asked, &cli->err);
+        tide_assistant_call_look(asked.list.db, id, print_call, &asked, &cli->err);
     if (rc != TIDE_NOT_FOUND)
         return rc;
     return cli_fail(cli, rc, "`tidemark assistant calls` lists them.", "there is no call %.40s",

@@ -144,9 +144,7 @@ tide_status cli_assistant_explain(struct cli *cli)
     tide_status rc = tide_assistant_explain(tide_ledger_rows(cli->ledger), user.account,
                                             cli->arguments[0], &explain, &cli->err);
     if (rc == TIDE_NOT_FOUND)
-        rc = cli_fail(cli, rc, "`tidemark assistant show` lists the threads that it knows.",
-                      "the assistant knows no thread %.100s of %.200s", cli->arguments[0],
-                      user.email);
+        rc = assistant_no_thread(cli, user.email, cli->arguments[0]);
     print_timeline(cli, told.list.items.value);
     if (told.has_record)
         tide_json_set(&cli->json, "record", &told.record);

@@ -37,6 +37,25 @@ tide_status assistant_config(struct cli *cli, struct tide_assistant_config **con
     return cli_hint(cli, rc, "Correct it there; nothing was changed.");
 }
 
+tide_status assistant_settings_files(const char *config_path, tide_mem *mem,
+                                     void (*visit)(const char *name, void *arg), void *arg,
+                                     tide_error *err)
+{
+    struct tide_assistant_config *config = NULL;
+    struct tide_assistant_files files;
+    char path[CLI_PATH_BYTES];
+    TIDE_TRY(assistant_path_beside(config_path, path, err));
+    tide_assistant_files_init(&files, mem);
+    tide_status rc = tide_assistant_config_load_files(path, (const char *const *)environ, mem,
+                                                      &files, &config, err);
+    tide_assistant_config_free(config);
+    for (const struct tide_assistant_file_seen *seen = files.first; seen != NULL; seen = seen->next)
+        if (seen->read)
+            visit(seen->name, arg);
+    tide_assistant_files_done(&files);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
 /* ---- the chat account ---- */
 
 tide_status assistant_chat_named(struct cli *cli, const char *name,
@@ -66,10 +85,25 @@ tide_status assistant_chat(struct cli *cli, struct tide_assistant_account *accou
     return assistant_chat_named(cli, name, account_out);
 }
 
-bool assistant_is_over(const struct tide_alert_row *row, uint32_t account, uint64_t now_unix_ms)
+struct over {
+    uint32_t account;
+    uint64_t day;
+    bool found;
+};
+
+static bool see_alert(const struct tide_alert_row *row, void *arg)
 {
-    return row->account == account && strcmp(row->condition, TIDE_ASSISTANT_ALERT_BUDGET) == 0 &&
-           tide_assistant_day_of(row->since_unix_ms) == tide_assistant_day_of(now_unix_ms);
+    struct over *over = arg;
+    over->found = over->found || (row->account == over->account &&
+                                  strcmp(row->condition, TIDE_ASSISTANT_ALERT_BUDGET) == 0 &&
+                                  tide_assistant_day_of(row->since_unix_ms) == over->day);
+    return !over->found;
+}
+
+bool assistant_is_over(tide_ledger *ledger, uint32_t account, uint64_t now_unix_ms)
+{
+    struct over over = {.account = account, .day = tide_assistant_day_of(now_unix_ms)};
+    return tide_ledger_alerts(ledger, see_alert, &over, NULL) == TIDE_OK && over.found;
 }
 
 /* ---- users ---- */
@@ -82,6 +116,11 @@ tide_status assistant_used(struct cli *cli)
     return has ? TIDE_OK
                : cli_fail(cli, TIDE_NOT_FOUND, "Run `tidemark assistant onboard EMAIL`.",
                           "the assistant works for no account yet");
+}
+
+const char *assistant_user_state(const struct tide_assistant_user *user)
+{
+    return user->ended_ms > 0 ? "ended" : user->onboarded_ms > 0 ? "ready" : "onboarding";
 }
 
 struct only {
@@ -117,4 +156,11 @@ tide_status assistant_user(struct cli *cli, const char *email, struct tide_assis
                          only.count);
     *user_out = only.user;
     return TIDE_OK;
+}
+
+tide_status assistant_no_thread(struct cli *cli, const char *email, const char *thread_id)
+{
+    return cli_fail(cli, TIDE_NOT_FOUND,
+                    "`tidemark assistant show` lists the threads that it knows.",
+                    "the assistant knows no thread %.100s of %.200s", thread_id, email);
 }

@@ -35,7 +35,7 @@ struct tested {
     tide_json conditions;
 };
 
-static void tell_condition(void *arg, const char *condition, bool holds, const char *why)
+static void show_condition(void *arg, const char *condition, bool holds, const char *why)
 {
     struct tested *tested = arg;
     tide_json one;
@@ -47,7 +47,7 @@ static void tell_condition(void *arg, const char *condition, bool holds, const c
     tide_json_append(&tested->conditions, &one);
 }
 
-static void tell_rules(struct cli *cli, const struct tide_assistant_config *config,
+static void show_rules(struct cli *cli, const struct tide_assistant_config *config,
                        const struct tide_letter *letter)
 {
     tide_json list;
@@ -60,7 +60,7 @@ static void tell_rules(struct cli *cli, const struct tide_assistant_config *conf
         tide_json_array(&tested.conditions);
         cli_print(cli, "  rule %.*s (line %u)\n", (int)rule->name.bytes, rule->name.data,
                   rule->line);
-        const bool applies = tide_rule_applies(rule, letter, tell_condition, &tested);
+        const bool applies = tide_rule_applies(rule, letter, show_condition, &tested);
         tide_json_set_text(&one, "rule", rule->name);
         tide_json_set_u64(&one, "line", rule->line);
         tide_json_set_bool(&one, "applies", applies);
@@ -70,7 +70,7 @@ static void tell_rules(struct cli *cli, const struct tide_assistant_config *conf
     tide_json_set(&cli->json, "rules", &list);
 }
 
-static void tell_route(struct cli *cli, const struct tide_route *route)
+static void show_route(struct cli *cli, const struct tide_route *route)
 {
     const tide_text none = TIDE_TEXT("");
     const tide_text profile = route->profile != NULL ? route->profile->name : none;
@@ -78,7 +78,7 @@ static void tell_route(struct cli *cli, const struct tide_route *route)
         cli_print(cli, "It goes to the agent %.*s", (int)profile.bytes, profile.data);
     else
         cli_print(cli, "It goes to the pipeline");
-    if (route->rule != NULL) /* what holds of it is told above */
+    if (route->rule != NULL) /* its conditions are shown above */
         cli_print(cli, ", by the rule %.*s.\n", (int)route->rule->name.bytes,
                   route->rule->name.data);
     else
@@ -90,7 +90,7 @@ static void tell_route(struct cli *cli, const struct tide_route *route)
 }
 
 /* What is decided without a model (tier 1). */
-static void tell_triage(struct cli *cli, const struct tide_assistant_config *config,
+static void show_triage(struct cli *cli, const struct tide_assistant_config *config,
                         const struct tide_letter *letter)
 {
     struct tide_triage triage;
@@ -101,8 +101,10 @@ static void tell_triage(struct cli *cli, const struct tide_assistant_config *con
     if (triage.blacklisted)
         cli_print(cli, "It is blacklisted (%s): FYI, and no model is asked.\n", triage.why);
     else if (triage.automated)
-        cli_print(cli, "It is automated (%s): the model is told so, and no reply is drafted.\n",
-                  triage.why);
+        cli_print(
+            cli,
+            "It is automated (%s): the model gets that information, and no reply is drafted.\n",
+            triage.why);
     else
         cli_print(cli, "The model decides on its category.\n");
     cli_print(cli, "A reply would be written in style %.*s, %s.\n",
@@ -126,10 +128,10 @@ static tide_status test(struct cli *cli, const struct tide_assistant_config *con
         tide_route_choose(config, &letter, &route);
         cli_print(cli, "From %.*s: %.*s\n", (int)sender.bytes, sender.data,
                   (int)letter.subject.bytes, letter.subject.data);
-        tell_rules(cli, config, &letter);
-        tell_route(cli, &route);
+        show_rules(cli, config, &letter);
+        show_route(cli, &route);
         if (route.profile == NULL)
-            tell_triage(cli, config, &letter);
+            show_triage(cli, config, &letter);
     }
     tide_arena_done(&arena);
     return rc == TIDE_OK ? rc : cli_fail(cli, rc, "Free some memory.", "out of memory");

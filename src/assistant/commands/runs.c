@@ -61,7 +61,7 @@ static void tell_tool(struct cli *cli, const json_t *tool)
     free(arguments);
 }
 
-static void tell_run(const struct tide_assistant_run *run, void *arg)
+static void print_run(const struct tide_assistant_run *run, void *arg)
 {
     struct assistant_list *list = arg;
     struct cli *cli = list->cli;
@@ -91,7 +91,7 @@ static tide_status one_run(struct cli *cli)
     TIDE_TRY(cli_number(cli, cli->arguments[0], "the number of a run", &id));
     TIDE_TRY(cli_ledger_read(cli));
     list.db = tide_ledger_rows(cli->ledger);
-    const tide_status rc = tide_assistant_run_look(list.db, id, tell_run, &list, &cli->err);
+    const tide_status rc = tide_assistant_run_look(list.db, id, print_run, &list, &cli->err);
     if (rc != TIDE_NOT_FOUND)
         return rc;
     return cli_fail(cli, rc, "`tidemark assistant runs` lists them.", "there is no run %.40s",

@@ -9,6 +9,7 @@ enum { DAY_MS = 86400000 };
 struct shown {
     struct cli *cli;
     tide_json list;
+    uint64_t given_up;
     tide_status rc;
 };
 
@@ -26,6 +27,7 @@ static void counts_json(const struct tide_assistant_counts *counts, tide_json *o
                           counts->by_category[i]);
     tide_json_set(one, "by_category", &by);
     tide_json_set_u64(one, "records", counts->records);
+    tide_json_set_u64(one, "given_up", counts->given_up);
     tide_json_set_u64(one, "model_calls_today", counts->calls);
     tide_json_set_u64(one, "tokens_in_today", counts->tokens_in);
     tide_json_set_u64(one, "tokens_out_today", counts->tokens_out);
@@ -48,15 +50,18 @@ static void show_user(const struct tide_assistant_user *user, void *arg)
     if (shown->rc != TIDE_OK)
         return;
     cli_cell(cli, "%s", user->email);
-    cli_cell(cli, "%s", user->onboarded_ms > 0 ? "ready" : "onboarding");
+    cli_cell(cli, "%s", assistant_user_state(user));
     cli_cell(cli, "%" PRIu64, counts.records);
     cli_cell(cli, "%" PRIu64, counts.by_status[TIDE_ASSISTANT_PENDING]);
     cli_cell(cli, "%" PRIu64, counts.by_status[TIDE_ASSISTANT_DRAFTED]);
+    cli_cell(cli, "%" PRIu64, counts.given_up);
+    shown->given_up += counts.given_up;
     cli_cell(cli, "%s", cli_time(counts.sync.synced_ms, time));
     cli_cell(cli, "%" PRIu64, counts.calls);
     cli_cell(cli, "%" PRIu64, counts.tokens_in + counts.tokens_out);
     tide_json_object(&one);
     tide_json_set_cstr(&one, "account", user->email);
+    tide_json_set_cstr(&one, "state", assistant_user_state(user));
     tide_json_set_bool(&one, "onboarded", user->onboarded_ms > 0);
     counts_json(&counts, &one);
     tide_json_append(&shown->list, &one);
@@ -79,8 +84,9 @@ static void show_configuration(struct cli *cli)
 
 tide_status cli_assistant_status(struct cli *cli)
 {
-    static const char *const headings[] = {"ACCOUNT", "STATE",  "THREADS",     "PENDING",
-                                           "DRAFTED", "SYNCED", "CALLS TODAY", "TOKENS TODAY"};
+    static const char *const headings[] = {"ACCOUNT", "STATE",       "THREADS",
+                                           "PENDING", "DRAFTED",     "FAILED",
+                                           "SYNCED",  "CALLS TODAY", "TOKENS TODAY"};
     struct shown shown = {.cli = cli};
     bool has = false;
     TIDE_TRY(cli_ledger_read(cli));
@@ -94,6 +100,13 @@ tide_status cli_assistant_status(struct cli *cli)
             : TIDE_OK;
     cli_table_end(cli,
                   "The assistant works for no account yet: `tidemark assistant onboard EMAIL`.");
+    if (shown.given_up > 0)
+        cli_print(
+            cli,
+            "Jobs of %" PRIu64 " thread%s failed too often: `tidemark assistant events --kind "
+            "given_up` lists them,\n`tidemark jobs list --state failed` says why, and `tidemark "
+            "jobs retry` tries them again.\n",
+            shown.given_up, shown.given_up == 1 ? "" : "s");
     tide_json_set(&cli->json, "accounts", &shown.list);
     return rc == TIDE_OK ? shown.rc : rc;
 }

@@ -36,6 +36,9 @@ static tide_status named(struct assistant_work *self)
     for (unsigned i = 0; i < cli->arguments_count; i++) {
         struct tide_assistant_user user;
         TIDE_TRY(assistant_user(cli, cli->arguments[i], &user));
+        if (user.ended_ms > 0)
+            return cli_fail(cli, TIDE_INVALID, "Run `tidemark assistant onboard` to begin again.",
+                            "the assistant was ended for %.200s", user.email);
         if (user.onboarded_ms == 0)
             return cli_fail(cli, TIDE_INVALID, "Run `tidemark assistant onboard` for it first.",
                             "%.200s was not onboarded to the end", user.email);
@@ -75,22 +78,7 @@ static tide_status open_sync(struct assistant_work *self, struct cli *cli)
 
 tide_status cli_assistant_sync(struct cli *cli)
 {
-    struct assistant_work *self = tide_mem_new(cli->mem, sizeof *self);
-    if (self == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-    tide_status rc = open_sync(self, cli);
-    /* A process that runs does it by itself; without one there is nobody else. */
-    const bool asks = rc == TIDE_OK && cli_flag(cli, "wait") == NULL && cli_engine_pid(cli) != 0;
-    if (asks)
-        rc = cli_work_ask(&self->work);
-    else if (rc == TIDE_OK)
-        rc = cli_work_run(&self->work);
-    if (rc == TIDE_OK && !asks)
-        cli_work_report(&self->work);
-    const tide_status closed = cli_work_done(&self->work);
-    if (closed != TIDE_TIMEOUT) /* else a handler that does not return uses it */
-        tide_mem_free(cli->mem, self, sizeof *self);
-    return rc == TIDE_OK ? closed : rc;
+    return assistant_work_ask_or_run(cli, open_sync);
 }
 
 tide_status cli_assistant_sync_check(struct cli *cli)

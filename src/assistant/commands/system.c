@@ -8,12 +8,9 @@
 #include "assistant/commands/home.h"
 #include "assistant/page/page.h"
 #include "cli/advice.h"
-#include "engine/tuning.h"
-#include "ledger/rows.h"
 #include "net/oauth/key.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -192,7 +189,8 @@ static tide_status account_put(tide_rows db, uint32_t number,
 
 static void note_user(const struct tide_assistant_user *user, void *arg)
 {
-    (void)snprintf(arg, TIDE_ASSISTANT_EMAIL_BYTES, "%s", user->email);
+    if (user->ended_ms == 0)
+        (void)snprintf(arg, TIDE_ASSISTANT_EMAIL_BYTES, "%s", user->email);
 }
 
 static tide_status account_drop(tide_rows db, uint32_t account, tide_error *err)
@@ -215,7 +213,7 @@ static tide_status account_leave(struct cli *cli, const char *name)
         return TIDE_OK;
     return cli_fail(cli, TIDE_EXISTS,
                     "Add another chat account and name it in assistant.yaml as models.account, or "
-                    "remove the mail accounts that the assistant works for first.",
+                    "end the assistant for its accounts first, with `tidemark assistant offboard`.",
                     "the assistant asks %.100s, and works for %.100s", name, first);
 }
 
@@ -225,61 +223,6 @@ static tide_status other_drop(tide_rows db, uint32_t account, tide_error *err)
     bool has = false;
     TIDE_TRY(tide_rows_has(db, "assistant_user", "the users", &has, err));
     return has ? tide_assistant_user_remove(db, account, err) : TIDE_OK;
-}
-
-/* ---- status: what is left of the day's tokens ---- */
-
-/* A question that does not fit waits, though some tokens are left. */
-struct over_ask {
-    uint32_t account;
-    uint64_t now_unix_ms;
-    bool over;
-};
-
-static bool see_over(const struct tide_alert_row *row, void *arg)
-{
-    struct over_ask *ask = arg;
-    ask->over = ask->over || assistant_is_over(row, ask->account, ask->now_unix_ms);
-    return !ask->over;
-}
-
-/* The smaller one of chat.tokens_per_day and that of assistant.yaml, as the jobs have it. */
-static uint64_t budget_of(const struct tide_system_home *home, const char *account)
-{
-    const uint64_t set =
-        tide_tuning_engine(tide_settings_of(home->settings, account)).chat_tokens_per_day;
-    struct tide_assistant_config *config = NULL;
-    char path[CLI_PATH_BYTES];
-    uint64_t own = 0;
-    if (assistant_path_beside(home->config_path, path, NULL) == TIDE_OK &&
-        tide_assistant_config_load(path, (const char *const *)environ, home->mem, &config, NULL) ==
-            TIDE_OK)
-        own = config->tokens_per_day;
-    tide_assistant_config_free(config);
-    return tide_assistant_smaller_budget(own, set);
-}
-
-static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
-                          const struct tide_account_row *account, struct tide_account_status *out,
-                          tide_error *err)
-{
-    const uint64_t limit = budget_of(home, account->name);
-    const tide_rows db = tide_ledger_rows(ledger);
-    struct tide_assistant_left left = {.spent = 0};
-    bool has = false;
-    TIDE_TRY(tide_rows_has(db, "assistant_budget_day", "the budgets", &has, err));
-    if (has)
-        TIDE_TRY(tide_assistant_budget_left(db, account->id, limit,
-                                            tide_world_now_unix_ms(home->world), &left, err));
-    struct over_ask ask = {.account = account->id,
-                           .now_unix_ms = tide_world_now_unix_ms(home->world)};
-    (void)tide_ledger_alerts(ledger, see_over, &ask, NULL);
-    if (ask.over || (limit > 0 && left.spent + left.held >= limit))
-        (void)snprintf(out->note, sizeof out->note,
-                       "the budget of %" PRIu64 " tokens is used up until midnight UTC", limit);
-    else if (left.spent > 0)
-        (void)snprintf(out->note, sizeof out->note, "%" PRIu64 " tokens used today", left.spent);
-    return TIDE_OK;
 }
 
 static const struct tide_purpose purposes[] = {
@@ -337,5 +280,6 @@ const struct tide_system tide_assistant_system = {
     .account_drop = account_drop,
     .account_leave = account_leave,
     .other_drop = other_drop,
-    .status = status,
+    .status = assistant_standing,
+    .settings_files = assistant_settings_files,
 };

@@ -15,6 +15,14 @@ static const struct cli_flag sync_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag classify_flags[] = {
+    {"account", "EMAIL", "the account of the thread (default: the only one)"},
+    {"wait", NULL, "wait until all is done, also if a running process (`tidemark serve`) does it"},
+    {"timeout", "DURATION",
+     "stop after this time, such as 10m; the next run resumes (exit code 5)"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag show_flags[] = {
     {"account", "EMAIL", "only threads of this account"},
     {"status", "STATUS:pending drafted rework_requested sent skipped archived",
@@ -44,7 +52,7 @@ static const struct cli_flag events_flags[] = {
 };
 
 static const struct cli_flag calls_flags[] = {
-    {"kind", "KIND:classify context draft agent", "only calls for this"},
+    {"kind", "KIND:classify context draft rework agent", "only calls for this"},
     {"state", "STATE:answered failed open", "only calls that ended so, or did not end yet"},
     LOG_FLAGS,
     {"bytes", "N", "of one call: show at most N bytes of each text (default: 262144)"},
@@ -71,8 +79,14 @@ const struct cli_command assistant_commands[] = {
     {"assistant", "onboard", "EMAIL", 1, 1, onboard_flags,
      "Set the assistant up for a Gmail account: its labels, and assistant.yaml if there is none.",
      cli_assistant_onboard},
+    {"assistant", "offboard", "EMAIL", 1, 1, NULL,
+     "End the assistant for an account; its records stay, and labels and drafts in Gmail.",
+     cli_assistant_offboard},
     {"assistant", "sync", "[EMAIL...]", 0, CLI_ARGUMENTS_MAX, sync_flags,
      "Look for new mail and the user's labels; classify, label and draft.", cli_assistant_sync},
+    {"assistant", "classify", "THREAD", 1, 1, classify_flags,
+     "Have a thread classified again; a draft that is there stays if it still needs an answer.",
+     cli_assistant_classify},
     {"assistant", "status", "", 0, 0, NULL,
      "Show how far the assistant is with each account, and what the model cost today.",
      cli_assistant_status},

@@ -53,13 +53,15 @@ static tide_status user_show(struct users *users, const struct tide_assistant_us
     TIDE_TRY(
         tide_assistant_settings_each(users->db, user->account, show_setting, &settings, &cli->err));
     cli_cell(cli, "%s", user->email);
-    cli_cell(cli, "%s", user->onboarded_ms > 0 ? "ready" : "onboarding");
+    cli_cell(cli, "%s", assistant_user_state(user));
     cli_cell(cli, "%s", sync.history_id);
     cli_cell(cli, "%s", cli_time(sync.synced_ms, time));
     cli_cell(cli, "%s", cli_time(sync.full_ms, full));
     tide_json_object(&one);
     tide_json_set_cstr(&one, "account", user->email);
+    tide_json_set_cstr(&one, "state", assistant_user_state(user));
     tide_json_set_u64(&one, "onboarded_unix_ms", user->onboarded_ms);
+    tide_json_set_u64(&one, "ended_unix_ms", user->ended_ms);
     tide_json_set_cstr(&one, "history_id", sync.history_id);
     tide_json_set_u64(&one, "synced_unix_ms", sync.synced_ms);
     tide_json_set_u64(&one, "full_sync_unix_ms", sync.full_ms);

@@ -17,24 +17,11 @@ static bool request(void *arg, size_t account, size_t nth, struct cli_request *o
     (void)account;
     *out = (struct cli_request){.kind = self->kind};
     memcpy(out->payload, self->payload, sizeof self->payload);
-    (void)snprintf(out->dedupe, sizeof out->dedupe, "%s", self->dedupe);
+    memcpy(out->dedupe, self->dedupe, sizeof self->dedupe);
     return nth == 0;
 }
 
 /* ---- what keeps the model from answering ---- */
-
-struct over_ask {
-    const struct assistant_work *self;
-    bool over;
-};
-
-static bool see_alert(const struct tide_alert_row *row, void *arg)
-{
-    struct over_ask *ask = arg;
-    ask->over = ask->over || assistant_is_over(row, ask->self->chat.number,
-                                               tide_world_now_unix_ms(ask->self->cli->world));
-    return !ask->over;
-}
 
 static void set_stuck(struct assistant_work *self, struct cli_watched *watched, const char *why)
 {
@@ -49,15 +36,14 @@ static void look_at_chat(struct assistant_work *self, struct cli_watched *watche
     const json_t *chat = account_in_snapshot(snapshot, self->chat.name);
     const char *state = json_string_value(json_object_get(chat, "state"));
     const char *reason = json_string_value(json_object_get(chat, "reason"));
-    struct over_ask ask = {.self = self};
     if (state != NULL && strcmp(state, "halted") == 0)
         set_stuck(self, watched, "is halted");
     else if (json_is_true(json_object_get(chat, "paused")))
         set_stuck(self, watched, "is paused");
     else if (reason != NULL && strcmp(reason, tide_status_name(TIDE_AUTH)) == 0)
         set_stuck(self, watched, "needs another key");
-    else if (full && tide_ledger_alerts(self->cli->ledger, see_alert, &ask, NULL) == TIDE_OK &&
-             ask.over) {
+    else if (full && assistant_is_over(self->cli->ledger, self->chat.number,
+                                       tide_world_now_unix_ms(self->cli->world))) {
         self->over = true;
         set_stuck(self, watched, "has used up its budget of tokens");
     }
@@ -96,7 +82,7 @@ tide_status assistant_work_open(struct assistant_work *self, struct cli *cli, co
 {
     self->cli = cli;
     self->kind = kind;
-    self->dedupe = dedupe;
+    (void)snprintf(self->dedupe, sizeof self->dedupe, "%s", dedupe);
     TIDE_TRY(assistant_chat(cli, &self->chat));
     self->work = (struct cli_work){.cli = cli,
                                    .system = &tide_assistant_system,
@@ -109,4 +95,26 @@ tide_status assistant_work_open(struct assistant_work *self, struct cli *cli, co
                                    .look = look,
                                    .judge = judge};
     return cli_work_deadline(cli, &self->work.deadline_ms);
+}
+
+tide_status assistant_work_ask_or_run(struct cli *cli,
+                                      tide_status (*open)(struct assistant_work *self,
+                                                          struct cli *cli))
+{
+    struct assistant_work *self = tide_mem_new(cli->mem, sizeof *self);
+    if (self == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    tide_status rc = open(self, cli);
+    /* A process that runs does it by itself; without one there is nobody else. */
+    const bool asks = rc == TIDE_OK && cli_flag(cli, "wait") == NULL && cli_engine_pid(cli) != 0;
+    if (asks)
+        rc = cli_work_ask(&self->work);
+    else if (rc == TIDE_OK)
+        rc = cli_work_run(&self->work);
+    if (rc == TIDE_OK && !asks)
+        cli_work_report(&self->work);
+    const tide_status closed = cli_work_done(&self->work);
+    if (closed != TIDE_TIMEOUT) /* else a handler that does not return uses it */
+        tide_mem_free(cli->mem, self, sizeof *self);
+    return rc == TIDE_OK ? closed : rc;
 }

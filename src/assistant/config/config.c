@@ -3,8 +3,6 @@
 #include "base/check.h"
 #include "world/folder.h"
 
-#include <stdio.h>
-
 enum { CONFIG_BYTES_MAX = 32 << 20 };
 
 /* ---- the whole ------------------------------------------------------------------- */
@@ -115,39 +113,73 @@ static tide_status read_below(int root, tide_text name, size_t bytes_max, tide_b
     return rc == TIDE_OK ? taking.rc : rc;
 }
 
+struct loading {
+    int root;
+    struct tide_assistant_files *files;
+};
+
+/* CFI1: noted, then read. */
+static tide_status load_file(const struct loading *loading, tide_text name, size_t bytes_max,
+                             tide_buf *out, tide_error *err)
+{
+    struct tide_assistant_file_seen *seen =
+        tide_assistant_files_add(loading->files, loading->root, name);
+    if (seen == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the name of a file");
+    const tide_status rc = read_below(loading->root, name, bytes_max, out, err);
+    seen->read = rc == TIDE_OK;
+    return rc;
+}
+
 static tide_status prompt_file(void *arg, tide_text name, size_t bytes_max, tide_buf *out,
                                tide_error *err)
 {
-    return read_below(*(const int *)arg, name, bytes_max, out, err);
+    return load_file(arg, name, bytes_max, out, err);
+}
+
+static tide_status load_root(struct loading *loading, const char *path, const char *name,
+                             const char *const *environment, tide_mem *mem,
+                             struct tide_assistant_config **config_out, tide_error *err)
+{
+    tide_auto_buf yaml = tide_buf_in(mem, TIDE_TREE_BYTES_MAX + 1);
+    tide_error why = {TIDE_OK, 0, ""};
+    const tide_status rc = load_file(loading, tide_text_of(name), TIDE_TREE_BYTES_MAX, &yaml, &why);
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "%s: %s", path,
+                              rc == TIDE_FULL ? "the file is too large" : why.text);
+    const struct tide_assistant_source source = {.path = path,
+                                                 .yaml = tide_buf_text(&yaml),
+                                                 .file = prompt_file,
+                                                 .file_arg = loading,
+                                                 .environment = environment};
+    return tide_assistant_config_read(&source, mem, config_out, err);
+}
+
+tide_status tide_assistant_config_load_files(const char *path, const char *const *environment,
+                                             tide_mem *mem, struct tide_assistant_files *files,
+                                             struct tide_assistant_config **config_out,
+                                             tide_error *err)
+{
+    struct loading loading = {.root = -1, .files = files};
+    const char *name = NULL;
+    tide_status rc = tide_assistant_files_root(path, &loading.root, &name, err);
+    if (rc != TIDE_OK)
+        return tide_assistant_files_add(files, -1, tide_text_of(name)) == NULL
+                   ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for the name of a file")
+                   : rc;
+    rc = load_root(&loading, path, name, environment, mem, config_out, err);
+    tide_folder_close(loading.root);
+    return rc;
 }
 
 tide_status tide_assistant_config_load(const char *path, const char *const *environment,
                                        tide_mem *mem, struct tide_assistant_config **config_out,
                                        tide_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    const size_t folder_bytes = slash == NULL ? 0 : (size_t)(slash - path);
-    char folder[4096];
-    const int printed = snprintf(folder, sizeof folder, "%.*s", (int)folder_bytes, path);
-    if (printed < 0 || (size_t)printed >= sizeof folder)
-        return tide_error_set(err, TIDE_INVALID, "%s: the path is too long", path);
-    int root = -1;
-    const char *shown = slash == NULL ? "." : slash == path ? "/" : folder;
-    TIDE_TRY(tide_folder_open(shown, &root, err));
-    tide_auto_buf yaml = tide_buf_in(mem, TIDE_TREE_BYTES_MAX + 1);
-    tide_error why = {TIDE_OK, 0, ""};
-    tide_status rc = read_below(root, tide_text_of(slash == NULL ? path : slash + 1),
-                                TIDE_TREE_BYTES_MAX, &yaml, &why);
-    if (rc != TIDE_OK)
-        (void)tide_error_set(err, rc, "%s: %s", path,
-                             rc == TIDE_FULL ? "the file is too large" : why.text);
-    const struct tide_assistant_source source = {.path = path,
-                                                 .yaml = tide_buf_text(&yaml),
-                                                 .file = prompt_file,
-                                                 .file_arg = &root,
-                                                 .environment = environment};
-    if (rc == TIDE_OK)
-        rc = tide_assistant_config_read(&source, mem, config_out, err);
-    tide_folder_close(root);
+    struct tide_assistant_files files;
+    tide_assistant_files_init(&files, mem);
+    const tide_status rc =
+        tide_assistant_config_load_files(path, environment, mem, &files, config_out, err);
+    tide_assistant_files_done(&files);
     return rc;
 }

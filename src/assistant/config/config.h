@@ -16,6 +16,7 @@
 #ifndef TIDE_ASSISTANT_CONFIG_H
 #define TIDE_ASSISTANT_CONFIG_H
 
+#include "assistant/config/files.h"
 #include "assistant/match/pattern.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -170,6 +171,11 @@ tide_status tide_assistant_config_read(const struct tide_assistant_source *sourc
 tide_status tide_assistant_config_load(const char *path, const char *const *environment,
                                        tide_mem *mem, struct tide_assistant_config **config_out,
                                        tide_error *err);
+/* The same; adds the files that were read to `files`, which is initialized, also when it fails. */
+tide_status tide_assistant_config_load_files(const char *path, const char *const *environment,
+                                             tide_mem *mem, struct tide_assistant_files *files,
+                                             struct tide_assistant_config **config_out,
+                                             tide_error *err);
 void tide_assistant_config_free(struct tide_assistant_config *config); /* NULL is fine */
 
 /* Appends the configuration to begin with, with these names of a chat account and its models; NULL: none,

@@ -6,7 +6,7 @@ enum { ADDRESS_BYTES_MAX = 320 };
 
 /* ---- triage ---------------------------------------------------------------------- */
 
-/* J10: the senders of mail that nobody reads answers to. */
+/* J10: senders that do not read replies. */
 static const tide_text automated_by_default[] = {
     {"noreply", 7},        {"no-reply", 8},      {"donotreply", 10}, {"do-not-reply", 12},
     {"mailer-daemon", 13}, {"postmaster", 10},   {"bounce", 6},      {"bounces", 7},

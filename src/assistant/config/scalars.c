@@ -112,7 +112,7 @@ static tide_status check_sections(const struct tide_config_reader *reader,
             if (strcmp(scalars[i].section, sections[s]) == 0)
                 known[count++] = scalars[i].key;
         if (strcmp(sections[s], "drafts") == 0)
-            known[count++] = "default_style"; /* styles.c reads it */
+            known[count++] = "default_style"; /* people.c reads it */
         known[count] = NULL;
         if (section != NULL)
             TIDE_TRY(tide_config_map(reader, section, known));

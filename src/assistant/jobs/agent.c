@@ -282,9 +282,8 @@ static tide_status ask(struct tide_agent_work *work, const char *key, tide_error
     const struct tide_assistant_plan plan = {.act = true};
     struct tide_carry carry = {.task = task, .plan = &plan};
     tide_auto_buf talk = tide_buf_in(task->jobs->mem, TIDE_ASSISTANT_TALK_BYTES_MAX);
-    char then[TIDE_ASSISTANT_KEY_BYTES + 24], model[TIDE_ASSISTANT_KEY_BYTES] = "";
+    char model[TIDE_ASSISTANT_KEY_BYTES] = "";
     const char *const pairs[] = {"profile", work->profile_name, "route_rule", work->rule, NULL};
-    (void)snprintf(then, sizeof then, "then/%s", key);
     if (work->profile != NULL)
         (void)snprintf(model, sizeof model, "%.*s", (int)work->profile->model.bytes,
                        work->profile->model.data);
@@ -294,9 +293,9 @@ static tide_status ask(struct tide_agent_work *work, const char *key, tide_error
         .model = model,
         .talk = tide_buf_text(&talk),
         .tokens_max = work->profile != NULL ? work->profile->max_tokens : 0};
-    tide_status rc = tide_carry_follow(&carry, TIDE_ASSISTANT_AGENT, then, pairs, err);
+    tide_status rc = tide_carry_follow(&carry, TIDE_ASSISTANT_AGENT, "", pairs, err);
     if (rc == TIDE_OK)
-        rc = tide_task_ask(&carry, key, &question, err);
+        rc = tide_task_ask(&carry, key, &question, NULL, err);
     tide_carry_done(&carry);
     return rc;
 }
@@ -520,14 +519,6 @@ static uint32_t messages_of(const struct tide_agent_work *work)
     return count;
 }
 
-static void copy(char *to, size_t room, tide_text text)
-{
-    const tide_text cut = tide_utf8_cut(text, room - 1);
-    if (cut.bytes > 0)
-        memcpy(to, cut.data, cut.bytes);
-    to[cut.bytes] = '\0';
-}
-
 static tide_status record_of(struct tide_agent_work *work, const struct tide_gmail_parts *parts,
                              const struct tide_assistant_agent_end *end,
                              const struct tide_assistant_plan *plan,
@@ -536,19 +527,13 @@ static tide_status record_of(struct tide_agent_work *work, const struct tide_gma
     struct tide_task *task = &work->task;
     struct tide_letter letter;
     TIDE_TRY(tide_task_letter(task, parts, &letter, err));
-    memset(email, 0, sizeof *email);
-    email->account = task->account;
-    copy(email->thread_id, sizeof email->thread_id, tide_text_of(task->thread_id));
-    copy(email->message_id, sizeof email->message_id, tide_text_of(task->message_id));
-    copy(email->sender, sizeof email->sender, tide_letter_sender(&letter));
-    copy(email->subject, sizeof email->subject, letter.subject);
+    tide_task_record(task, tide_text_of(task->message_id), &letter, email);
     email->category = tide_assistant_agent_category(end);
-    copy(email->confidence, sizeof email->confidence, TIDE_TEXT("high"));
-    copy(email->reasoning, sizeof email->reasoning, tide_agent_final(work->run));
+    tide_task_copy(email->confidence, sizeof email->confidence, TIDE_TEXT("high"));
+    tide_task_copy(email->reasoning, sizeof email->reasoning, tide_agent_final(work->run));
     email->status =
         plan->status == TIDE_ASSISTANT_SKIPPED ? TIDE_ASSISTANT_SKIPPED : TIDE_ASSISTANT_PENDING;
     email->messages = messages_of(work);
-    email->updated_ms = task->now_ms;
     return TIDE_OK;
 }
 
@@ -665,9 +650,10 @@ tide_status tide_assistant_agent_run(tide_job *job, void *context, tide_error *e
     if (rc == TIDE_OK && (work.task.thread_id[0] == '\0' || work.task.message_id[0] == '\0'))
         rc = tide_error_set(err, TIDE_INVALID, "the payload names no message");
     if (rc == TIDE_OK) {
-        copy(work.profile_name, sizeof work.profile_name,
-             tide_text_of(tide_task_text(&work.task, "profile")));
-        copy(work.rule, sizeof work.rule, tide_text_of(tide_task_text(&work.task, "route_rule")));
+        tide_task_copy(work.profile_name, sizeof work.profile_name,
+                       tide_text_of(tide_task_text(&work.task, "profile")));
+        tide_task_copy(work.rule, sizeof work.rule,
+                       tide_text_of(tide_task_text(&work.task, "route_rule")));
         (void)snprintf(work.key, sizeof work.key, "agent/%u/%s/%s", (unsigned)work.task.account,
                        work.task.thread_id, work.task.message_id);
         rc = steps(&work, err);

@@ -25,6 +25,7 @@
  *         another person sent.
  *   AGJ8  a run that fails or comes to a limit is a person's to look at, as one that escalates (J28).
  *   AGJ9  a record that knows a later message of the thread than the run is left alone.
+ *   AGJ10 a run that has read other mail sends nothing: a stranger could have it put into the reply.
  */
 #ifndef TIDE_ASSISTANT_JOBS_AGENT_H
 #define TIDE_ASSISTANT_JOBS_AGENT_H

@@ -88,13 +88,32 @@ static bool is_in(tide_text header, tide_text address)
     return false;
 }
 
-/* A Reply-To alone makes nobody a participant: the mail of a stranger could send answers anywhere. */
+/* An address of Reply-To alone is not a participant: a stranger's mail could direct replies anywhere. */
 static bool is_participant(const struct tide_letter *letters, size_t count, tide_text address)
 {
     for (size_t i = 0; i < count; i++)
         if (is_in(letters[i].from, address) || is_in(letters[i].to, address) ||
             is_in(letters[i].cc, address))
             return true;
+    return false;
+}
+
+/* AGJ10: whether a tool has shown it mail of other threads. */
+static bool has_read_others(const struct tide_agent_work *work)
+{
+    size_t i = 0;
+    json_t *line = NULL;
+    json_array_foreach(tide_agent_log(work->run), i, line)
+    {
+        const char *tool = json_string_value(json_object_get(line, "tool"));
+        const char *thread =
+            json_string_value(json_object_get(json_object_get(line, "arguments"), "thread"));
+        const bool named =
+            thread != NULL && thread[0] != '\0' && strcmp(thread, work->task.thread_id) != 0;
+        if (!json_is_true(json_object_get(line, "failed")) &&
+            (strcmp(tool, "search_archive") == 0 || (strcmp(tool, "read_thread") == 0 && named)))
+            return true;
+    }
     return false;
 }
 
@@ -110,11 +129,13 @@ static tide_status may_send(struct tide_agent_work *work, const struct tide_lett
     *why_out = NULL;
     tide_triage_look(task->terms.config, letter, &triage);
     tide_reply_recipients(letter, tide_text_of(task->user.email), false, &recipients);
-    TIDE_TRY(tide_task_letters(task, &task->thread, &letters, &count, err));
-    if (triage.automated || triage.blacklisted)
+    TIDE_TRY(tide_task_letters(task, &task->thread, NULL, &letters, &count, err));
+    if (has_read_others(work))
+        *why_out = "other mail was read: no reply is sent, a draft can be written";
+    else if (triage.automated || triage.blacklisted)
         *why_out = "the message is automated: no reply is sent to it";
     else if (recipients.to_count == 0)
-        *why_out = "the message names nobody who can be answered";
+        *why_out = "the message has no address that can be answered";
     for (size_t i = 0; *why_out == NULL && i < recipients.to_count; i++)
         if (!is_participant(letters, count, recipients.to[i].address))
             *why_out = "a reply would go to an address that is not in the thread";
@@ -205,7 +226,9 @@ tide_status tide_agent_send(struct tide_agent_work *work, const struct tide_agen
     }
     const tide_status rc = post(work, &letter, text, &sending, err);
     const int class = (int)tide_status_class(rc);
-    if (class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_GONE) /* the server refused it */
+    /* The server refused it.  Of a second try that proves nothing: it may be the search for the first
+     * one that was refused, and the first one may have been sent (AGJ5). */
+    if (!sending.again && (class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_GONE))
         TIDE_TRY(tide_transact(engine, drop_reply, &sending, NULL));
     TIDE_TRY(rc);
     work->sent = true;

@@ -112,7 +112,7 @@ tide_status tide_agent_read(struct tide_agent_work *work, const struct tide_agen
     tide_gmail_thread_init(&thread, task->jobs->mem);
     tide_status rc = tide_gmail_thread_get(task->gmail, task->job, id, &thread, err);
     if (rc == TIDE_OK)
-        rc = tide_task_letters(task, &thread, &letters, &count, err);
+        rc = tide_task_letters(task, &thread, NULL, &letters, &count, err);
     if (rc == TIDE_OK)
         rc = tide_digest_thread(letters, count, THREAD_CHARS, &json);
     if (rc == TIDE_OK)

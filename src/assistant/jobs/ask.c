@@ -12,6 +12,7 @@ struct asking {
     const char *key;
     const struct tide_assistant_question *question;
     tide_buf payload; /* of assistant.ask */
+    bool *answered;   /* NULL: the next job is enqueued also if there is an answer */
 };
 
 static tide_status write_question(tide_transaction *transaction, void *arg, tide_error *err)
@@ -35,6 +36,10 @@ static tide_status write_question(tide_transaction *transaction, void *arg, tide
     bool ended = false;
     TIDE_TRY(
         tide_assistant_call_begin(tide_transaction_rows(transaction), &call, &id, &ended, err));
+    if (asking->answered != NULL)
+        *asking->answered = ended;
+    if (asking->answered != NULL && ended)
+        return TIDE_OK;
     const struct tide_spec specs[2] = {{.kind = task->jobs->kinds[TIDE_ASSISTANT_ASK],
                                         .account = task->terms.model_account,
                                         .dedupe = asking->key,
@@ -50,10 +55,17 @@ static tide_status write_question(tide_transaction *transaction, void *arg, tide
 }
 
 tide_status tide_task_ask(struct tide_carry *carry, const char *key,
-                          const struct tide_assistant_question *question, tide_error *err)
+                          const struct tide_assistant_question *question, bool *answered_out,
+                          tide_error *err)
 {
     TIDE_ASSERT(carry->follow_count == 1);
-    struct asking asking = {.carry = carry, .key = key, .question = question};
+    struct asking asking = {
+        .carry = carry, .key = key, .question = question, .answered = answered_out};
+    struct tide_follow *follow = &carry->follow[0];
+    /* With the account: a job that waits for a question to another one, which may be canceled, is not
+     * enough. */
+    (void)snprintf(follow->dedupe, sizeof follow->dedupe, "then/%u/%s",
+                   (unsigned)carry->task->terms.model_account, key);
     tide_auto_json json;
     tide_buf_init(&asking.payload, carry->task->jobs->mem, 1024);
     tide_json_object(&json);
@@ -115,6 +127,7 @@ tide_status tide_task_answer(struct tide_task *task, const char *key, tide_buf *
 struct question {
     const char *key;
     uint64_t id;
+    uint32_t account; /* of its user */
     bool ended;
     tide_buf kind, model, system, prompt;
     tide_status rc;
@@ -128,6 +141,7 @@ static void take_question(const struct tide_assistant_call *call, void *arg)
     const tide_text texts[] = {tide_text_of(call->kind), tide_text_of(call->model), call->system,
                                call->prompt};
     question->id = call->id;
+    question->account = call->account;
     question->ended = call->ended;
     question->rc = TIDE_OK;
     for (size_t i = 0; i < 4; i++) {
@@ -138,11 +152,18 @@ static void take_question(const struct tide_assistant_call *call, void *arg)
     }
 }
 
+/* TIDE_NOT_FOUND: nobody waits for an answer, since its user was removed or the assistant ended for
+ * it (JBS10). */
 static tide_status read_question(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct question *question = arg;
-    return tide_assistant_call_get(tide_transaction_rows(transaction), question->key, take_question,
-                                   question, err);
+    const tide_rows db = tide_transaction_rows(transaction);
+    struct tide_assistant_user user;
+    TIDE_TRY(tide_assistant_call_get(db, question->key, take_question, question, err));
+    if (question->rc != TIDE_OK)
+        return TIDE_OK;
+    TIDE_TRY(tide_assistant_user_get(db, question->account, &user, err));
+    return user.ended_ms > 0 ? tide_error_set(err, TIDE_NOT_FOUND, "its user has ended") : TIDE_OK;
 }
 
 static tide_status write_answer(tide_transaction *transaction, void *arg, tide_error *err)
@@ -215,7 +236,7 @@ tide_status tide_assistant_ask_run(tide_job *job, void *context, tide_error *err
     tide_buf_init(&question.system, jobs->mem, TIDE_ASSISTANT_TEXT_BYTES_MAX);
     tide_buf_init(&question.prompt, jobs->mem, TIDE_ASSISTANT_TALK_BYTES_MAX);
     tide_status rc = tide_transact(jobs->options.engine, read_question, &question, err);
-    if (rc == TIDE_NOT_FOUND) { /* its user was removed: nobody waits for an answer */
+    if (rc == TIDE_NOT_FOUND) { /* its user was removed: no job waits for the answer */
         question.ended = true;
         rc = TIDE_OK;
     }

@@ -3,7 +3,10 @@
 #include "assistant/budget/budget.h"
 #include "ledger/rows.h"
 
-enum { HOLD_MS = 3600000 }; /* longer than any call takes */
+enum {
+    HOLD_MS = 3600000, /* longer than any call takes */
+    LOOK_MS = 600000,  /* over the budget: how often to look whether it was raised */
+};
 
 struct holding {
     struct tide_assistant_hold hold;
@@ -79,10 +82,12 @@ static tide_status ask(const struct tide_assistant_chat *self, tide_job *job,
     struct tide_chat_answer said = {.calls_count = 0};
     tide_error why = {TIDE_OK, 0, ""};
     const tide_status held = tide_transact(self->engine, hold, &holding, err);
-    if (self->told != NULL && (held == TIDE_OK || held == TIDE_AGAIN))
-        self->told(self->told_arg, held == TIDE_AGAIN);
-    if (held == TIDE_AGAIN) /* J27 */
-        return tide_job_again(job, tide_job_now_ms(job) + (holding.again_unix_ms - now_unix_ms));
+    if (self->on_budget != NULL && (held == TIDE_OK || held == TIDE_AGAIN))
+        self->on_budget(self->on_budget_arg, held == TIDE_AGAIN);
+    if (held == TIDE_AGAIN) { /* J27 */
+        const uint64_t wait_ms = holding.again_unix_ms - now_unix_ms;
+        return tide_job_again(job, tide_job_now_ms(job) + (wait_ms < LOOK_MS ? wait_ms : LOOK_MS));
+    }
     TIDE_TRY(held);
     tide_status rc = tide_chat_call(self->chat, job, talk, NULL, &said, &why);
     if (rc != TIDE_OK && err != NULL)

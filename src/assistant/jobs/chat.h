@@ -1,11 +1,12 @@
 /* chat.h - the model of jobs.h: a chat account, within its budget of tokens (J19, J27).
  *
  * The estimate of a call is held before it and settled after it (budget/budget.h); over the budget the
- * job comes back when the day ends.  A call that a process died in counts as made.
+ * job waits for the next day, or for a larger budget.  A call that a process died in counts as made.
  *
  * Invariants:
  *   JCH1  a question is one message of a user, which is data; the system text is ours (text/prompt.h).
- *   JCH2  no tool is offered: an answer is text.
+ *   JCH2  no tool is offered, except in the conversation of an agent, whose run checks each call
+ *         (agent/run.h AGR5).
  */
 #ifndef TIDE_ASSISTANT_JOBS_CHAT_H
 #define TIDE_ASSISTANT_JOBS_CHAT_H
@@ -19,9 +20,9 @@ struct tide_assistant_chat {
     tide_chat *chat;         /* borrowed */
     uint32_t account;        /* of the ledger */
     uint64_t tokens_per_day; /* 0: no budget */
-    /* Whether the budget kept a call from being made; NULL: nobody wants to know. */
-    void (*told)(void *arg, bool over);
-    void *told_arg;
+    /* Called before each call: `over`, the budget does not allow it.  NULL: not called. */
+    void (*on_budget)(void *arg, bool over);
+    void *on_budget_arg;
 };
 /* A tide_assistant_asker; `chat` is a struct tide_assistant_chat. */
 tide_status tide_assistant_chat_ask(void *chat, tide_job *job,

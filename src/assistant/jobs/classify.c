@@ -67,7 +67,9 @@ static void key_of(const struct classifying *self, char key[TIDE_ASSISTANT_KEY_B
                    task->thread_id, task->message_id, forced);
 }
 
-static tide_status ask(struct classifying *self, tide_error *err)
+/* Asks `key`; *answered_out: it was asked before, and has its answer. */
+static tide_status ask(struct classifying *self, const char *key, bool *answered_out,
+                       tide_error *err)
 {
     struct tide_task *task = &self->task;
     const struct tide_assistant_config *config = task->terms.config;
@@ -78,21 +80,19 @@ static tide_status ask(struct classifying *self, tide_error *err)
     size_t count = 0;
     for (size_t i = 0; i < config->styles_count; i++)
         styles[i] = config->styles[i].name;
-    TIDE_TRY(tide_task_letters(task, &task->thread, &letters, &count, err));
+    /* Later ones, too: the user may have answered it already. */
+    TIDE_TRY(tide_task_letters(task, &task->thread, self->newest, &letters, &count, err));
     const struct tide_prompt_classify wanted = {.prompt = config->prompts.classify,
                                                 .letter = &self->letter,
                                                 .thread = letters,
-                                                .thread_count = count > 0 ? count - 1 : 0,
+                                                .thread_count = count,
                                                 .styles = styles,
                                                 .styles_count = config->styles_count,
                                                 .automated = self->triage.automated,
                                                 .automated_why = tide_text_of(self->triage.why)};
     struct tide_prompt prompt;
-    char key[TIDE_ASSISTANT_KEY_BYTES], then[TIDE_ASSISTANT_KEY_BYTES + 8];
     char model[TIDE_ASSISTANT_KEY_BYTES];
     tide_prompt_init(&prompt, task->jobs->mem);
-    key_of(self, key);
-    (void)snprintf(then, sizeof then, "then/%s", key);
     (void)snprintf(model, sizeof model, "%.*s", (int)config->model_fast.bytes,
                    config->model_fast.data);
     const char *const pairs[] = {"round", tide_task_text(task, "round"), "key", key, NULL};
@@ -106,9 +106,10 @@ static tide_status ask(struct classifying *self, tide_error *err)
                                                      .json = true,
                                                      .tokens_max = CLASSIFY_TOKENS_MAX};
     if (rc == TIDE_OK)
-        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLASSIFY, then, pairs, err);
+        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLASSIFY, "", pairs, err);
     if (rc == TIDE_OK)
-        rc = tide_task_ask(&carry, key, &question, err);
+        rc = tide_task_ask(&carry, key, &question,
+                           self->round == TIDE_ROUND_FORCE ? NULL : answered_out, err);
     tide_carry_done(&carry);
     tide_prompt_done(&prompt);
     return rc;
@@ -139,35 +140,20 @@ static tide_status decide(struct classifying *self, const char *key, struct tide
 
 /* ---- 3: the end ---- */
 
-static void copy(char *to, size_t room, tide_text text)
-{
-    const tide_text cut = tide_utf8_cut(text, room - 1);
-    if (cut.bytes > 0)
-        memcpy(to, cut.data, cut.bytes);
-    to[cut.bytes] = '\0';
-}
-
 static void record_of(const struct classifying *self, const struct tide_decision *decision,
                       const struct tide_assistant_plan *plan, struct tide_assistant_email *email)
 {
     const struct tide_task *task = &self->task;
     const struct tide_assistant_config *config = task->terms.config;
-    memset(email, 0, sizeof *email);
-    email->account = task->account;
-    copy(email->thread_id, sizeof email->thread_id, tide_text_of(task->thread_id));
-    copy(email->message_id, sizeof email->message_id, self->newest->message.id);
-    copy(email->sender, sizeof email->sender, tide_letter_sender(&self->letter));
-    copy(email->subject, sizeof email->subject, self->letter.subject);
+    tide_task_record(task, self->newest->message.id, &self->letter, email);
     email->category = decision->category;
-    copy(email->confidence, sizeof email->confidence,
-         tide_text_of(tide_confidence_name(decision->confidence)));
-    copy(email->language, sizeof email->language, tide_text_of(decision->language));
-    copy(email->style, sizeof email->style, config->styles[decision->style].name);
-    copy(email->reasoning, sizeof email->reasoning, tide_text_of(decision->reasoning));
+    tide_task_copy(email->confidence, sizeof email->confidence,
+                   tide_text_of(tide_confidence_name(decision->confidence)));
+    tide_task_copy(email->language, sizeof email->language, tide_text_of(decision->language));
+    tide_task_copy(email->style, sizeof email->style, config->styles[decision->style].name);
+    tide_task_copy(email->reasoning, sizeof email->reasoning, tide_text_of(decision->reasoning));
     email->status =
         plan->status == TIDE_ASSISTANT_SKIPPED ? TIDE_ASSISTANT_SKIPPED : TIDE_ASSISTANT_PENDING;
-    email->messages = (uint32_t)tide_gmail_thread_letters(&task->thread);
-    email->updated_ms = task->now_ms;
 }
 
 static tide_status conclude(struct classifying *self, const struct tide_decision *decision,
@@ -212,25 +198,50 @@ static tide_status look(struct classifying *self, bool *wanted_out, tide_error *
     if (self->round != TIDE_ROUND_FORCE && !tide_gmail_thread_labeled(&task->thread, "INBOX"))
         return TIDE_OK;
     /* From here on the newest message counts: the question and the draft are about it. */
-    copy(task->message_id, sizeof task->message_id, self->newest->message.id);
+    tide_task_copy(task->message_id, sizeof task->message_id, self->newest->message.id);
     TIDE_TRY(tide_task_letter(task, self->newest, &self->letter, err));
     tide_triage_look(task->terms.config, &self->letter, &self->triage);
     *wanted_out = true;
     return TIDE_OK;
 }
 
+struct leaving {
+    const struct tide_task *task;
+    bool begun; /* an attempt was about to put Needs Response on */
+};
+
+static tide_status read_begun(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct leaving *leaving = arg;
+    const struct tide_task *task = leaving->task;
+    const char *label = task->labels.ids[TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE];
+    for (size_t i = 0; i < task->thread.count && !leaving->begun; i++)
+        TIDE_TRY(tide_assistant_mark_open(tide_transaction_rows(transaction), task->account,
+                                          task->thread.messages[i].message.id.data, label,
+                                          &leaving->begun, err));
+    return TIDE_OK;
+}
+
 static tide_status end_marks(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const struct tide_task *task = arg;
+    const struct leaving *leaving = arg;
+    const struct tide_task *task = leaving->task;
     return tide_assistant_marks_done(tide_transaction_rows(transaction), task->account,
                                      tide_job_id(task->job), task->now_ms, err);
 }
 
-/* An earlier attempt may have been about to put a label on, when the user acted: it is not put on any
- * more, and its mark must not hide what the user does next. */
+/* An earlier attempt may have been about to put a label on, when the user acted: without a record it is
+ * taken off again, or it would ask for a draft; and its mark must not hide what the user does next. */
 static tide_status leave(struct classifying *self, tide_error *err)
 {
-    return tide_transact(self->task.jobs->options.engine, end_marks, &self->task, err);
+    struct tide_task *task = &self->task;
+    tide_engine *engine = task->jobs->options.engine;
+    struct leaving leaving = {.task = task};
+    const struct tide_assistant_plan plan = {.act = true, .take = TIDE_LABEL_BIT(NEEDS_RESPONSE)};
+    TIDE_TRY(tide_transact(engine, read_begun, &leaving, err));
+    if (leaving.begun && task->email.status == TIDE_ASSISTANT_NO_STATUS)
+        TIDE_TRY(tide_carry_labels(task, &plan, err));
+    return tide_transact(engine, end_marks, &leaving, err);
 }
 
 static tide_status classify(struct classifying *self, tide_error *err)
@@ -251,10 +262,16 @@ static tide_status classify(struct classifying *self, tide_error *err)
     }
     if (tide_triage_needs_model(&self->triage)) {
         char asked[TIDE_ASSISTANT_KEY_BYTES];
+        bool answered = false;
         key_of(self, asked);
-        /* Another message came while the model thought: its question is another one. */
-        if (key[0] == '\0' || (self->round != TIDE_ROUND_FORCE && strcmp(key, asked) != 0))
-            return ask(self, err);
+        /* Another message came while the model thought: its question is another one.  One that has its
+         * answer is not waited for: the job behind it may wait for an ask that was canceled. */
+        if (key[0] == '\0' || (self->round != TIDE_ROUND_FORCE && strcmp(key, asked) != 0)) {
+            TIDE_TRY(ask(self, asked, &answered, err));
+            if (!answered)
+                return TIDE_OK;
+            memcpy(key, asked, sizeof key);
+        }
     }
     TIDE_TRY(decide(self, tide_triage_needs_model(&self->triage) ? key : "", &decision, err));
     return conclude(self, &decision, err);

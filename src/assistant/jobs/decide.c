@@ -20,6 +20,8 @@ static const unsigned char works[TIDE_SIGHTS][TIDE_ASSISTANT_STATUSES] = {
     [TIDE_SIGHT_MESSAGE] = {C, T, T, T, T, T, T},
     [TIDE_SIGHT_LISTED] = {C, N, N, N, N, N, N}, /* J5 */
     [TIDE_SIGHT_LISTED_GAP] = {C, T, T, T, T, T, T},
+    [TIDE_SIGHT_LABELED_GAP] = {N, T, T, T, T, T,
+                                T}, /* J5: without a record it is not ours to sort */
     [TIDE_SIGHT_DONE] = {D, D, D, D, D, D, D},
     [TIDE_SIGHT_REWORK] = {N, N, R, R, N, N, N},
     [TIDE_SIGHT_NEEDS_RESPONSE] = {M, M, M, N, M, M, M},
@@ -40,7 +42,7 @@ tide_assistant_work tide_assistant_work_for(tide_assistant_sight sight,
 {
     TIDE_ASSERT(sight < TIDE_SIGHTS);
     TIDE_ASSERT(status < TIDE_ASSISTANT_STATUSES);
-    if (sight == TIDE_SIGHT_LISTED_GAP && same)
+    if ((sight == TIDE_SIGHT_LISTED_GAP || sight == TIDE_SIGHT_LABELED_GAP) && same)
         return N;
     if (sight == TIDE_SIGHT_STUCK && same && status == TIDE_ASSISTANT_REWORK_REQUESTED)
         return R;
@@ -156,7 +158,13 @@ struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_
     if (facts->status != TIDE_ASSISTANT_PENDING && facts->status != TIDE_ASSISTANT_REWORK_REQUESTED)
         return (struct tide_assistant_plan){.act = false};
     return (struct tide_assistant_plan){
-        .act = true, .status = TIDE_ASSISTANT_SKIPPED, .draft_stale = true, .event = "thread_gone"};
+        .act = true,
+        /* What is in the trash may come back: not with the label of a draft that is gone.  Done has a
+         * job of its own. */
+        .take = BITS_STATE | TIDE_LABEL_BIT(REWORK),
+        .status = TIDE_ASSISTANT_SKIPPED,
+        .draft_stale = true,
+        .event = "thread_gone"};
 }
 
 /* ---- rework ---- */
@@ -164,7 +172,6 @@ struct tide_assistant_plan tide_assistant_plan_gone(const struct tide_assistant_
 tide_assistant_rework tide_assistant_rework_for(const struct tide_assistant_facts *facts,
                                                 uint32_t limit)
 {
-    TIDE_ASSERT(limit > 0);
     if (facts->status != TIDE_ASSISTANT_DRAFTED && facts->status != TIDE_ASSISTANT_REWORK_REQUESTED)
         return TIDE_REWORK_NONE;
     if (facts->reworks >= limit)

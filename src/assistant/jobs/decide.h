@@ -27,7 +27,9 @@ typedef enum tide_assistant_sight {
     TIDE_SIGHT_MESSAGE,    /* a new message in the inbox */
     TIDE_SIGHT_LISTED,     /* a message of the inbox without a label of ours, in a full sync */
     TIDE_SIGHT_LISTED_GAP, /* the same after an expired history id: messages may have been missed */
-    TIDE_SIGHT_DONE,       /* the user put the label on ... */
+    TIDE_SIGHT_LABELED_GAP, /* any of the inbox, then: a round puts its label on messages that it does
+                               not know, and the user on those that no sync saw */
+    TIDE_SIGHT_DONE,        /* the user put the label on ... */
     TIDE_SIGHT_REWORK,
     TIDE_SIGHT_NEEDS_RESPONSE,
     TIDE_SIGHT_DELETED,  /* a message is gone */
@@ -55,7 +57,7 @@ typedef enum tide_assistant_work {
     TIDE_WORKS,
 } tide_assistant_work;
 
-/* `same`: of LISTED_GAP, the message is the one that the record was made from; of STUCK, the draft that
+/* `same`: of LISTED_GAP and LABELED_GAP, the message is the one that the record was made from; of STUCK, the draft that
  * is to be reworked is still there. */
 tide_assistant_work tide_assistant_work_for(tide_assistant_sight sight,
                                             tide_assistant_status status, bool same);
@@ -118,6 +120,7 @@ typedef enum tide_assistant_rework {
     TIDE_REWORK_LAST,  /* the last automatic one: it says so, and the thread is Action Required */
     TIDE_REWORK_LIMIT, /* no model call any more */
 } tide_assistant_rework;
+/* `limit` 0: no draft is ever reworked. */
 tide_assistant_rework tide_assistant_rework_for(const struct tide_assistant_facts *facts,
                                                 uint32_t limit);
 /* The plan before the model is called: status rework_requested, or with LIMIT its end. */

@@ -6,6 +6,7 @@
  *   ask.c       questions to the model and their answers
  *   letters.c   messages of Gmail as letters
  *   tick.c      what happens by itself
+ *   offboard.c  the end of a user
  *   sync.c sights.c onboard.c classify.c write.c make.c cleanup.c   the handlers
  *   agent.c agent_read.c agent_act.c   the handler of agents, and their tools (agent.h) */
 #ifndef TIDE_ASSISTANT_JOBS_INSIDE_H
@@ -20,6 +21,7 @@
 
 typedef enum tide_assistant_kind {
     TIDE_ASSISTANT_ONBOARD,
+    TIDE_ASSISTANT_OFFBOARD,
     TIDE_ASSISTANT_SYNC,
     TIDE_ASSISTANT_CLASSIFY,
     TIDE_ASSISTANT_DRAFT,
@@ -51,6 +53,7 @@ struct tide_assistant_jobs {
 };
 
 tide_handler tide_assistant_onboard_run;
+tide_handler tide_assistant_offboard_run;
 tide_handler tide_assistant_sync_run;
 tide_handler tide_assistant_classify_run;
 tide_handler tide_assistant_draft_run;
@@ -84,6 +87,7 @@ struct tide_task {
     uint64_t busy; /* its entry in jobs->busy; 0: none */
 };
 /* Reads all of that.  TIDE_NOT_FOUND: the user is unknown (J2); TIDE_PERMANENT: it was not onboarded;
+ * TIDE_SUPERSEDED: the assistant ended for it (JBS10);
  * TIDE_AGAIN: another handler works on the thread.  The task must be ended in any case. */
 tide_status tide_task_begin(struct tide_task *task, tide_assistant_jobs *jobs, tide_job *job,
                             tide_error *err);
@@ -106,9 +110,17 @@ const struct tide_gmail_parts *tide_task_newest(const struct tide_task *task);
 /* In task->arena. */
 tide_status tide_task_letter(struct tide_task *task, const struct tide_gmail_parts *parts,
                              struct tide_letter *letter_out, tide_error *err);
-/* All messages that are neither drafts nor in the trash, oldest first. */
+/* All messages but `except` (NULL: none) that are neither drafts nor in the trash, oldest first. */
 tide_status tide_task_letters(struct tide_task *task, const struct tide_gmail_thread *thread,
+                              const struct tide_gmail_parts *except,
                               struct tide_letter **letters_out, size_t *count_out, tide_error *err);
+
+/* Cut between characters; `to` is terminated. */
+void tide_task_copy(char *to, size_t room, tide_text text);
+/* What a record says of a message without a model: ids, sender, subject, the style for its sender, the
+ * count of messages; the rest is zero. */
+void tide_task_record(const struct tide_task *task, tide_text message_id,
+                      const struct tide_letter *letter, struct tide_assistant_email *email_out);
 
 /* ---- carry.c ---- */
 
@@ -147,10 +159,12 @@ void tide_carry_done(struct tide_carry *carry);
 
 /* ---- ask.c ---- */
 
-/* Records the question and enqueues assistant.ask with `carry`'s first job behind it (JBS2); a question
- * that has its answer only enqueues that job.  Writes the carry. */
+/* Records the question and enqueues assistant.ask with `carry`'s one job behind it (JBS2), whose dedupe
+ * is made here.  A question that has its answer already enqueues that job alone; or, unless
+ * `answered_out` is NULL, nothing, and *answered_out says so. */
 tide_status tide_task_ask(struct tide_carry *carry, const char *key,
-                          const struct tide_assistant_question *question, tide_error *err);
+                          const struct tide_assistant_question *question, bool *answered_out,
+                          tide_error *err);
 /* The answer to a key.  *text_out is appended to; *failed_out: the text says what went wrong.
  * TIDE_NOT_FOUND: it was not asked, or has no answer. */
 tide_status tide_task_answer(struct tide_task *task, const char *key, tide_buf *text_out,
@@ -186,14 +200,18 @@ struct tide_sights {
     struct tide_task *task;
     struct tide_sight *list;
     size_t count, capacity;
-    tide_map known; /* what is in the list, by sight and thread */
-    bool gap;       /* history was left out */
+    tide_map known;  /* what is in the list, by sight and thread */
+    tide_map failed; /* threads with a failed job that would classify them */
+    bool gap;        /* history was left out */
 };
 void tide_sights_init(struct tide_sights *sights, struct tide_task *task);
 void tide_sights_done(struct tide_sights *sights);
 /* One of a sight and thread is enough; of NEEDS_RESPONSE each counts, since some may be ours. */
 tide_status tide_sights_add(struct tide_sights *sights, tide_assistant_sight sight,
                             tide_text thread_id, tide_text message_id, tide_error *err);
+/* A job that would classify the thread has failed, and is tried again or given up: that the thread is listed
+ * makes no further one, unless it has a message that it had not then. */
+tide_status tide_sights_failed(struct tide_sights *sights, const char *thread_id, tide_error *err);
 /* Creates the jobs that follow, and moves the history id with the last of them (JBS5); `to` NULL: it
  * stays.  `full`: the window was listed. */
 tide_status tide_sights_commit(struct tide_sights *sights, const char *from, const char *to,

@@ -12,6 +12,8 @@ static const struct {
     bool dedupe_running;
 } kinds[TIDE_ASSISTANT_KINDS] = {
     [TIDE_ASSISTANT_ONBOARD] = {"assistant.onboard", tide_assistant_onboard_run, 0, false},
+    [TIDE_ASSISTANT_OFFBOARD] = {TIDE_ASSISTANT_OFFBOARD_KIND, tide_assistant_offboard_run, 0,
+                                 false},
     [TIDE_ASSISTANT_SYNC] = {"assistant.sync", tide_assistant_sync_run, 0, false},
     [TIDE_ASSISTANT_CLASSIFY] = {"assistant.classify", tide_assistant_classify_run, 0, false},
     [TIDE_ASSISTANT_DRAFT] = {"assistant.draft", tide_assistant_draft_run, 0, false},
@@ -98,17 +100,12 @@ tide_status tide_assistant_sync(tide_assistant_jobs *jobs, uint32_t account, boo
 tide_status tide_assistant_reclassify(tide_assistant_jobs *jobs, uint32_t account,
                                       const char *thread_id, tide_error *err)
 {
-    char dedupe[TIDE_ASSISTANT_KEY_BYTES];
-    tide_auto_buf payload = tide_buf_in(jobs->mem, 1024);
-    tide_auto_json json;
-    tide_json_object(&json);
-    tide_json_set_cstr(&json, "thread_id", thread_id);
-    tide_json_set_cstr(&json, "round", "force");
-    (void)snprintf(dedupe, sizeof dedupe, "force/%s", thread_id);
-    TIDE_TRY(tide_json_line(&json, &payload));
+    char dedupe[TIDE_ASSISTANT_KEY_BYTES], payload[TIDE_ASSISTANT_KEY_BYTES];
+    (void)snprintf(dedupe, sizeof dedupe, TIDE_ASSISTANT_FORCE_DEDUPE, thread_id);
+    (void)snprintf(payload, sizeof payload, TIDE_ASSISTANT_FORCE_PAYLOAD, thread_id);
     const struct tide_spec spec = {.kind = jobs->kinds[TIDE_ASSISTANT_CLASSIFY],
                                    .account = account,
                                    .dedupe = dedupe,
-                                   .payload = tide_buf_cstr(&payload)};
+                                   .payload = payload};
     return tide_enqueue(jobs->options.engine, &spec, 1, NULL, err);
 }

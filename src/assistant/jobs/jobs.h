@@ -1,6 +1,7 @@
 /* jobs.h - the kinds of jobs of the mail assistant, as linear C on the engine (J7 to J17, J21 to J26).
  *
  *     assistant.onboard       finds or makes the nine labels, seeds the history id (J9)
+ *     assistant.offboard      the assistant ends for a user; of no account, so that it runs while that is halted
  *     assistant.sync          history, or the inbox itself, to jobs (J7, J5, J22, J23)
  *     assistant.classify      router, tier 1, model, label, record (J8, J10, J16, J25)
  *     assistant.draft         a draft for a pending record (J11)
@@ -33,9 +34,11 @@
  *   JBS7  every handler may run again from its beginning, and then leaves the same labels, draft and
  *         record (J17).
  *   JBS8  a job of a thread that failed, killed or refused as often as it is tried, is tried again with each
- *         full sync; a record in work without any job gets one: no message and no command of the user is
- *         lost.
+ *         full sync, until it has failed TIDE_ASSISTANT_FAILURES_MAX times; then with the next message, the
+ *         next label of the user, or by hand.  A record in work without any job gets one: no message and no
+ *         command of the user is lost without a word.
  *   JBS9  a handler sees one configuration: a file that changes while it runs counts for the next one.
+ *   JBS10 a job of a user for whom the assistant ended ends without a call to Gmail or to the model.
  */
 #ifndef TIDE_ASSISTANT_JOBS_JOBS_H
 #define TIDE_ASSISTANT_JOBS_JOBS_H
@@ -103,14 +106,24 @@ tide_status tide_assistant_jobs_open(const struct tide_assistant_jobs_options *o
 /* After the engine was closed. */
 void tide_assistant_jobs_close(tide_assistant_jobs *jobs); /* NULL is fine */
 
+/* {email}, for the engine of another process. */
+#define TIDE_ASSISTANT_OFFBOARD_KIND "assistant.offboard"
+
 /* A sync as a job, also for the engine of another process. */
 #define TIDE_ASSISTANT_SYNC_DEDUPE  "sync"
 #define TIDE_ASSISTANT_SYNC_PAYLOAD "{\"history_id\":\"\"}"
 #define TIDE_ASSISTANT_FULL_DEDUPE  "sync/full"
 #define TIDE_ASSISTANT_FULL_PAYLOAD "{\"history_id\":\"\",\"force_full\":true}"
+/* A forced classification of a known thread (J21). */
+#define TIDE_ASSISTANT_FORCE_DEDUPE  "force/%s"
+#define TIDE_ASSISTANT_FORCE_PAYLOAD "{\"thread_id\":\"%s\",\"round\":\"force\"}"
 
 /* Asks for these jobs; durable when it returns.  A waiting one is enough. */
 tide_status tide_assistant_onboard(tide_assistant_jobs *jobs, uint32_t account, tide_error *err);
+/* The assistant ends for the user of that address, durably; its jobs are the caller's to cancel.  On any engine
+ * of the ledger.  TIDE_NOT_FOUND: there is no such user. */
+tide_status tide_assistant_offboard(tide_engine *engine, const char *email, uint64_t now_ms,
+                                    tide_error *err);
 tide_status tide_assistant_sync(tide_assistant_jobs *jobs, uint32_t account, bool full,
                                 tide_error *err);
 /* What is due for all users now: "sync", "full", "watch". */

@@ -1,9 +1,10 @@
-/* letters.c - a message in Gmail's parts as a letter.
+/* letters.c - a message in Gmail's parts as a letter, and what a record says of it.
  *
  * The parts are put together as a message again, with one text in it: then one reader knows character
  * sets, encoded words and HTML, for archives and for this. */
 #include "assistant/jobs/inside.h"
 
+#include "assistant/rules/triage.h"
 #include "base/check.h"
 
 #include <string.h>
@@ -76,6 +77,7 @@ tide_status tide_task_letter(struct tide_task *task, const struct tide_gmail_par
 }
 
 tide_status tide_task_letters(struct tide_task *task, const struct tide_gmail_thread *thread,
+                              const struct tide_gmail_parts *except,
                               struct tide_letter **letters_out, size_t *count_out, tide_error *err)
 {
     struct tide_letter *letters =
@@ -85,7 +87,8 @@ tide_status tide_task_letters(struct tide_task *task, const struct tide_gmail_th
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a thread");
     for (size_t i = 0; i < thread->count; i++) {
         const struct tide_gmail_parts *parts = &thread->messages[i];
-        if (tide_gmail_parts_labeled(parts, "DRAFT") || tide_gmail_parts_labeled(parts, "TRASH"))
+        if (parts == except || tide_gmail_parts_labeled(parts, "DRAFT") ||
+            tide_gmail_parts_labeled(parts, "TRASH"))
             continue;
         TIDE_TRY(tide_task_letter(task, parts, &letters[count], err));
         count++;
@@ -93,4 +96,33 @@ tide_status tide_task_letters(struct tide_task *task, const struct tide_gmail_th
     *letters_out = letters;
     *count_out = count;
     return TIDE_OK;
+}
+
+/* ---- as a record ---- */
+
+void tide_task_copy(char *to, size_t room, tide_text text)
+{
+    const tide_text cut = tide_utf8_cut(text, room - 1);
+    if (cut.bytes > 0)
+        memcpy(to, cut.data, cut.bytes);
+    to[cut.bytes] = '\0';
+}
+
+void tide_task_record(const struct tide_task *task, tide_text message_id,
+                      const struct tide_letter *letter, struct tide_assistant_email *email_out)
+{
+    memset(email_out, 0, sizeof *email_out);
+    email_out->account = task->account;
+    tide_task_copy(email_out->thread_id, sizeof email_out->thread_id,
+                   tide_text_of(task->thread_id));
+    tide_task_copy(email_out->message_id, sizeof email_out->message_id, message_id);
+    tide_task_copy(email_out->sender, sizeof email_out->sender, tide_letter_sender(letter));
+    tide_task_copy(email_out->subject, sizeof email_out->subject, letter->subject);
+    const struct tide_assistant_config *config = task->terms.config;
+    tide_style_from from;
+    const size_t style =
+        tide_style_resolve(config, tide_letter_sender(letter), TIDE_STYLE_NONE, &from);
+    tide_task_copy(email_out->style, sizeof email_out->style, config->styles[style].name);
+    email_out->messages = (uint32_t)tide_gmail_thread_letters(&task->thread);
+    email_out->updated_ms = task->now_ms;
 }

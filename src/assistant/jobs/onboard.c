@@ -56,6 +56,7 @@ static tide_status put_user(tide_transaction *transaction, void *arg, tide_error
     const tide_status rc = tide_assistant_user_get(db, wanted->account, &user, err);
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return rc;
+    user.ended_ms = 0; /* one for whom the assistant had ended begins again */
     memcpy(user.email, wanted->email, sizeof user.email);
     memcpy(user.endpoint, wanted->endpoint, sizeof user.endpoint);
     return tide_assistant_user_put(db, &user, err);

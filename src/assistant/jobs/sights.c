@@ -18,12 +18,14 @@ void tide_sights_init(struct tide_sights *sights, struct tide_task *task)
 {
     *sights = (struct tide_sights){.task = task};
     tide_map_init(&sights->known, task->jobs->mem);
+    tide_map_init(&sights->failed, task->jobs->mem);
 }
 
 void tide_sights_done(struct tide_sights *sights)
 {
     tide_mem_free(sights->task->jobs->mem, sights->list, sights->capacity * sizeof *sights->list);
     tide_map_done(&sights->known);
+    tide_map_done(&sights->failed);
 }
 
 /* Two threads with one key are one chance in 2^64 for each pair, and then a full sync finds the
@@ -59,6 +61,13 @@ tide_status tide_sights_add(struct tide_sights *sights, tide_assistant_sight sig
     return TIDE_OK;
 }
 
+tide_status tide_sights_failed(struct tide_sights *sights, const char *thread_id, tide_error *err)
+{
+    return tide_map_put(&sights->failed, tide_hash_key(tide_text_of(thread_id)), 1)
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_NO_MEMORY, "no memory for what a sync saw");
+}
+
 /* ---- jobs ---- */
 
 static const struct {
@@ -90,7 +99,8 @@ static tide_status enqueue(tide_transaction *transaction, const struct tide_task
         tide_json_set_cstr(&json, "message_id", sight->message_id);
     /* A new message of a thread whose first classification runs now wants another round after it
      * (J25): the round that looks at the count of messages does for both. */
-    const bool message = work == TIDE_WORK_CLASSIFY && sight->sight == TIDE_SIGHT_MESSAGE;
+    const bool message = work == TIDE_WORK_CLASSIFY && (sight->sight == TIDE_SIGHT_MESSAGE ||
+                                                        sight->sight == TIDE_SIGHT_LISTED_GAP);
     const tide_assistant_work as = message ? TIDE_WORK_RETRIAGE : work;
     if (jobs_of[as].key != NULL)
         tide_json_set_cstr(&json, jobs_of[as].key, jobs_of[as].value);
@@ -135,17 +145,66 @@ static tide_status resume(tide_transaction *transaction, const struct tide_task 
     return enqueue(transaction, task, sight, work, err);
 }
 
-static tide_status decide(tide_transaction *transaction, const struct tide_task *task,
+/* J22: whether the label that a sync saw is ours.  A listing shows one that a job put on and has not
+ * recorded yet; it does not tell of a change, so that the mark is left to history. */
+static tide_status is_ours(tide_rows db, const struct tide_task *task,
+                           const struct tide_sight *sight, bool *ours_out, tide_error *err)
+{
+    const char *label = task->labels.ids[TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE];
+    *ours_out = false;
+    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE)
+        return tide_assistant_mark_take(db, task->account, sight->message_id, label, ours_out, err);
+    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE_GAP)
+        return tide_assistant_mark_open(db, task->account, sight->message_id, label, ours_out, err);
+    return TIDE_OK;
+}
+
+/* Whether the sight makes no job, since one that failed is there for it (JBS8).  A message that came and a
+ * label that the user put on are reasons to try again; so is another message of one that is listed. */
+static tide_status look_failed(tide_rows db, const struct tide_sights *sights,
+                               const struct tide_sight *sight, bool *left_out, tide_error *err)
+{
+    const uint32_t account = sights->task->account;
+    struct tide_assistant_failure failure;
+    uint32_t there = 0;
+    *left_out = false;
+    switch (sight->sight) {
+    case TIDE_SIGHT_MESSAGE:
+    case TIDE_SIGHT_DONE:
+    case TIDE_SIGHT_REWORK:
+    case TIDE_SIGHT_NEEDS_RESPONSE:
+        return tide_assistant_failure_reset(
+            db, account, sight->thread_id,
+            sight->sight == TIDE_SIGHT_MESSAGE ? sight->message_id : "", err);
+    case TIDE_SIGHT_LISTED:
+    case TIDE_SIGHT_LISTED_GAP:
+        break;
+    default:
+        return TIDE_OK;
+    }
+    if (!tide_map_get(&sights->failed, tide_hash_key(tide_text_of(sight->thread_id)), &there))
+        return TIDE_OK;
+    const tide_status rc = tide_assistant_failure_get(db, account, sight->thread_id, &failure, err);
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    *left_out = strcmp(failure.message_id, sight->message_id) == 0;
+    return *left_out ? TIDE_OK
+                     : tide_assistant_failure_reset(db, account, sight->thread_id,
+                                                    sight->message_id, err);
+}
+
+static tide_status decide(tide_transaction *transaction, const struct tide_sights *sights,
                           const struct tide_sight *sight, tide_error *err)
 {
+    const struct tide_task *task = sights->task;
     const tide_rows db = tide_transaction_rows_often(transaction);
     struct tide_assistant_email email;
-    bool ours = false;
-    if (sight->sight == TIDE_SIGHT_NEEDS_RESPONSE) /* J22 */
-        TIDE_TRY(tide_assistant_mark_take(db, task->account, sight->message_id,
-                                          task->labels.ids[TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE],
-                                          &ours, err));
+    bool ours = false, left = false;
+    TIDE_TRY(is_ours(db, task, sight, &ours, err));
     if (ours)
+        return TIDE_OK;
+    TIDE_TRY(look_failed(db, sights, sight, &left, err));
+    if (left)
         return TIDE_OK;
     const tide_status rc =
         tide_assistant_email_get(db, task->account, sight->thread_id, &email, err);
@@ -166,7 +225,7 @@ static tide_status write_chunk(tide_transaction *transaction, void *arg, tide_er
     const struct chunk *chunk = arg;
     const struct tide_task *task = chunk->sights->task;
     for (size_t i = chunk->from; i < chunk->to; i++)
-        TIDE_TRY(decide(transaction, task, &chunk->sights->list[i], err));
+        TIDE_TRY(decide(transaction, chunk->sights, &chunk->sights->list[i], err));
     if (chunk->history_to == NULL)
         return TIDE_OK;
     const tide_rows db = tide_transaction_rows(transaction);

@@ -2,7 +2,7 @@
  *
  * History since the stored id, all pages.  Without an id, or when one has expired, the inbox itself is
  * listed, and so it is when a full sync was asked for.  After an expired id the labels that users give
- * commands with, and the records with a draft, are looked at as well: history did not tell.
+ * commands with, and the records with a draft, are looked at as well: what history had of them is lost.
  *
  * The id to move to is read before anything is listed, so that what comes meanwhile is in the history
  * after it. */
@@ -21,6 +21,8 @@ enum {
     LIST_PAGES_MAX = 400,    /* 200,000 messages */
     QUERY_BYTES_MAX = 2048,
     BAD_REQUEST = 400,
+    FAILED_MAX = 100000, /* threads */
+    FAILED_CHUNK = 200,  /* of one transaction, which PostgreSQL ends after 4 s */
 };
 
 struct syncing {
@@ -30,8 +32,16 @@ struct syncing {
     char to[TIDE_ASSISTANT_ID_BYTES]; /* where the history id goes */
     bool gap;                         /* the stored id has expired */
     bool more;                        /* history was not read to its end */
-    tide_map failed;                  /* threads with a job that had failed, and is tried again */
-    bool full_map;                    /* there was no room for one */
+    tide_map failed; /* threads with a failed job: their number in the list, from 1 */
+    struct failed {
+        char thread_id[TIDE_ASSISTANT_ID_BYTES], message_id[TIDE_ASSISTANT_ID_BYTES];
+        uint64_t ended_ms; /* of the last of them */
+        bool classifies;   /* one of them would classify it */
+        bool given_up;     /* it is not tried again */
+    } * list;
+    size_t list_count, list_capacity;
+    bool no_room;                  /* for one of them */
+    tide_assistant_kind seen_kind; /* of the failed jobs that are looked at */
 };
 
 static tide_status read_state(tide_transaction *transaction, void *arg, tide_error *err)
@@ -75,19 +85,22 @@ static tide_status see(struct syncing *self, tide_assistant_sight sight, const j
                            text_of(message, "id"), err);
 }
 
+/* Labels that users give commands with: put on in the history, or there after a gap (J23). */
+static const struct command {
+    tide_assistant_label label;
+    tide_assistant_sight sight, sight_gap;
+} commands[] = {
+    {TIDE_ASSISTANT_LABEL_DONE, TIDE_SIGHT_DONE, TIDE_SIGHT_DONE_GAP},
+    {TIDE_ASSISTANT_LABEL_REWORK, TIDE_SIGHT_REWORK, TIDE_SIGHT_REWORK_GAP},
+    {TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, TIDE_SIGHT_NEEDS_RESPONSE, TIDE_SIGHT_NEEDS_RESPONSE_GAP},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
 static tide_status see_labels(struct syncing *self, const json_t *change, tide_error *err)
 {
-    static const struct {
-        tide_assistant_label label;
-        tide_assistant_sight sight;
-    } commands[] = {
-        {TIDE_ASSISTANT_LABEL_DONE, TIDE_SIGHT_DONE},
-        {TIDE_ASSISTANT_LABEL_REWORK, TIDE_SIGHT_REWORK},
-        {TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, TIDE_SIGHT_NEEDS_RESPONSE},
-    };
     const json_t *message = json_object_get(change, "message");
     const json_t *labels = json_object_get(change, "labelIds");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < COMMANDS; i++) {
         const char *id = self->task.labels.ids[commands[i].label];
         if (id[0] != '\0' && has(labels, id))
             TIDE_TRY(see(self, commands[i].sight, message, err));
@@ -197,37 +210,38 @@ static tide_status list(struct syncing *self, const char *query, tide_assistant_
     return rc;
 }
 
-/* J4, J5: mail of the last days without a label of ours. */
-static tide_status list_inbox(struct syncing *self, tide_error *err)
+/* Mail of the last days; `labeled`: also with a label of ours. */
+static tide_status list_window(struct syncing *self, bool labeled, tide_assistant_sight sight,
+                               tide_error *err)
 {
     tide_auto_buf query = tide_buf_in(self->task.jobs->mem, QUERY_BYTES_MAX);
     tide_status rc = tide_buf_print(&query, "in:inbox newer_than:%ud",
                                     (unsigned)self->task.terms.config->full_sync_days);
     for (unsigned label = TIDE_ASSISTANT_LABEL_PARENT + 1;
-         rc == TIDE_OK && label < TIDE_ASSISTANT_LABELS; label++)
+         rc == TIDE_OK && !labeled && label < TIDE_ASSISTANT_LABELS; label++)
         rc = add_label(&query, " -label:", (tide_assistant_label)label);
     if (rc != TIDE_OK)
         return tide_error_set(err, rc, "no room for a query");
-    return list(self, tide_buf_cstr(&query), self->gap ? TIDE_SIGHT_LISTED_GAP : TIDE_SIGHT_LISTED,
-                err);
+    return list(self, tide_buf_cstr(&query), sight, err);
+}
+
+/* J4, J5.  After a gap a label does not say that the message was seen (J25): the record does. */
+static tide_status list_inbox(struct syncing *self, tide_error *err)
+{
+    if (!self->gap)
+        return list_window(self, false, TIDE_SIGHT_LISTED, err);
+    TIDE_TRY(list_window(self, false, TIDE_SIGHT_LISTED_GAP, err));
+    return list_window(self, true, TIDE_SIGHT_LABELED_GAP, err);
 }
 
 /* J23 */
 static tide_status list_commands(struct syncing *self, tide_error *err)
 {
-    static const struct {
-        tide_assistant_label label;
-        tide_assistant_sight sight;
-    } commands[] = {
-        {TIDE_ASSISTANT_LABEL_DONE, TIDE_SIGHT_DONE_GAP},
-        {TIDE_ASSISTANT_LABEL_REWORK, TIDE_SIGHT_REWORK_GAP},
-        {TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, TIDE_SIGHT_NEEDS_RESPONSE_GAP},
-    };
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < COMMANDS; i++) {
         tide_auto_buf query = tide_buf_in(self->task.jobs->mem, QUERY_BYTES_MAX);
         if (add_label(&query, "label:", commands[i].label) != TIDE_OK)
             return tide_error_set(err, TIDE_NO_MEMORY, "no room for a query");
-        TIDE_TRY(list(self, tide_buf_cstr(&query), commands[i].sight, err));
+        TIDE_TRY(list(self, tide_buf_cstr(&query), commands[i].sight_gap, err));
     }
     return TIDE_OK;
 }
@@ -240,22 +254,105 @@ static bool has_failed(const struct syncing *self, const char *thread_id)
     return tide_map_get(&self->failed, tide_hash_key(tide_text_of(thread_id)), &there);
 }
 
+static struct failed *failed_of(struct syncing *self, tide_text thread_id)
+{
+    uint32_t number = 0;
+    return tide_map_get(&self->failed, tide_hash_key(thread_id), &number) ? &self->list[number - 1]
+                                                                          : NULL;
+}
+
+static struct failed *failed_new(struct syncing *self, tide_text thread_id)
+{
+    tide_mem *mem = self->task.jobs->mem;
+    if (!TIDE_GROW_IN(mem, self->list, self->list_capacity, self->list_count + 1, FAILED_MAX) ||
+        !tide_map_put(&self->failed, tide_hash_key(thread_id), (uint32_t)self->list_count + 1))
+        return NULL;
+    struct failed *one = &self->list[self->list_count++];
+    *one = (struct failed){.ended_ms = 0};
+    (void)snprintf(one->thread_id, sizeof one->thread_id, "%.*s", (int)thread_id.bytes,
+                   thread_id.data);
+    return one;
+}
+
 /* Notes the thread; no failed job is over. */
 static bool see_failed(tide_text payload, uint64_t ended_unix_ms, void *arg)
 {
     struct syncing *self = arg;
     json_auto_t *json = NULL;
+    if (tide_json_parse(payload, &json, NULL) != TIDE_OK)
+        return false;
+    const tide_text thread_id = text_of(json, "thread_id"),
+                    message_id = text_of(json, "message_id");
+    if (thread_id.bytes == 0 || thread_id.bytes >= TIDE_ASSISTANT_ID_BYTES)
+        return false;
+    struct failed *one = failed_of(self, thread_id);
+    if (one == NULL)
+        one = failed_new(self, thread_id);
+    self->no_room = self->no_room || one == NULL;
+    if (one == NULL)
+        return false;
+    one->classifies = one->classifies || self->seen_kind == TIDE_ASSISTANT_CLASSIFY ||
+                      self->seen_kind == TIDE_ASSISTANT_AGENT;
+    if (one->ended_ms > ended_unix_ms)
+        return false;
+    one->ended_ms = ended_unix_ms;
+    if (message_id.bytes > 0 && message_id.bytes < TIDE_ASSISTANT_ID_BYTES)
+        (void)snprintf(one->message_id, sizeof one->message_id, "%.*s", (int)message_id.bytes,
+                       message_id.data);
+    return false;
+}
+
+struct counting {
+    struct syncing *self;
+    size_t from, to;
+};
+
+static tide_status count_one(tide_rows db, const struct syncing *self, struct failed *one,
+                             tide_error *err)
+{
+    const struct tide_task *task = &self->task;
+    const struct tide_assistant_event event = {
+        .account = task->account,
+        .thread_id = one->thread_id,
+        .kind = "given_up",
+        .detail = "its jobs failed too often; a new message, a label of yours or `tidemark jobs "
+                  "retry` tries it again",
+        .job = tide_job_id(task->job),
+        .at_ms = task->now_ms};
+    uint32_t failures = 0;
+    bool more = false;
+    TIDE_TRY(tide_assistant_failure_add(db, task->account, one->thread_id, one->message_id,
+                                        one->ended_ms, task->now_ms, &failures, &more, err));
+    one->given_up = failures >= TIDE_ASSISTANT_FAILURES_MAX;
+    return one->given_up && more ? tide_assistant_event_add(db, &event, err) : TIDE_OK;
+}
+
+static tide_status count_failures(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct counting *counting = arg;
+    struct syncing *self = counting->self;
+    const tide_rows db = tide_transaction_rows(transaction);
+    for (size_t i = counting->from; i < counting->to; i++)
+        TIDE_TRY(count_one(db, self, &self->list[i], err));
+    return counting->to < self->list_count
+               ? TIDE_OK
+               : tide_assistant_failures_prune(db, self->task.account, self->task.now_ms, err);
+}
+
+static bool is_tried_again(tide_text payload, uint64_t ended_unix_ms, void *arg)
+{
+    json_auto_t *json = NULL;
     (void)ended_unix_ms;
     if (tide_json_parse(payload, &json, NULL) != TIDE_OK)
         return false;
     const tide_text thread_id = text_of(json, "thread_id");
-    if (thread_id.bytes > 0 && !tide_map_put(&self->failed, tide_hash_key(thread_id), 1))
-        self->full_map = true;
-    return false;
+    const struct failed *one = thread_id.bytes == 0 ? NULL : failed_of(arg, thread_id);
+    return one == NULL || !one->given_up;
 }
 
 /* A job that was killed or refused as often as jobs are tried had a message or a command of the user to
- * see to, and nothing else says so: it is tried again.  What it was to do then is what is left to do. */
+ * see to, and nothing else says so: it is tried again, a bounded number of times (JBS8).  What it was to
+ * do then is what is left to do. */
 static tide_status retry_failed(struct syncing *self, tide_error *err)
 {
     static const tide_assistant_kind threads[] = {
@@ -264,15 +361,28 @@ static tide_status retry_failed(struct syncing *self, tide_error *err)
     enum { THREADS = sizeof threads / sizeof threads[0] };
     const struct tide_task *task = &self->task;
     tide_engine *engine = task->jobs->options.engine;
-    uint32_t kinds[THREADS];
-    uint64_t count = 0;
     for (size_t i = 0; i < THREADS; i++) {
-        kinds[i] = task->jobs->kinds[threads[i]];
-        TIDE_TRY(tide_accept_failed(engine, task->account, kinds[i], see_failed, self, err));
+        self->seen_kind = threads[i];
+        TIDE_TRY(tide_accept_failed(engine, task->account, task->jobs->kinds[threads[i]],
+                                    see_failed, self, err));
     }
-    if (self->full_map)
+    if (self->no_room)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for jobs that failed");
-    return tide_retry_failed(engine, task->account, kinds, THREADS, &count, err);
+    struct counting counting = {.self = self};
+    do {
+        counting.from = counting.to;
+        counting.to += self->list_count - counting.to < FAILED_CHUNK
+                           ? self->list_count - counting.to
+                           : FAILED_CHUNK;
+        TIDE_TRY(tide_transact(engine, count_failures, &counting, err));
+    } while (counting.to < self->list_count);
+    for (size_t i = 0; i < self->list_count; i++)
+        if (self->list[i].classifies)
+            TIDE_TRY(tide_sights_failed(&self->sights, self->list[i].thread_id, err));
+    for (size_t i = 0; i < THREADS; i++)
+        TIDE_TRY(tide_retry_failed_where(engine, task->account, task->jobs->kinds[threads[i]],
+                                         is_tried_again, self, err));
+    return TIDE_OK;
 }
 
 struct records {
@@ -280,7 +390,7 @@ struct records {
     tide_assistant_sight sight;
     uint64_t until_ms; /* those that changed later are left out */
     struct tide_assistant_filter filter;
-    struct tide_assistant_cursor cursor;
+    struct tide_assistant_cursor cursor, next;
     bool more;
     tide_status rc;
 };
@@ -297,8 +407,9 @@ static void see_email(const struct tide_assistant_email *email, void *arg)
 static tide_status read_records(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct records *records = arg;
+    records->next = records->cursor; /* a transaction that is repeated reads the same page */
     TIDE_TRY(tide_assistant_emails(tide_transaction_rows(transaction), &records->filter,
-                                   &records->cursor, TIDE_ASSISTANT_PAGE_MAX, see_email, records,
+                                   &records->next, TIDE_ASSISTANT_PAGE_MAX, see_email, records,
                                    &records->more, err));
     return records->rc;
 }
@@ -311,8 +422,10 @@ static tide_status list_records(struct syncing *self, tide_assistant_sight sight
                               .until_ms = until_ms,
                               .filter = {.account = self->task.account, .status = status},
                               .more = true};
-    while (records.more)
+    while (records.more) {
         TIDE_TRY(tide_transact(self->task.jobs->options.engine, read_records, &records, err));
+        records.cursor = records.next;
+    }
     return TIDE_OK;
 }
 
@@ -430,6 +543,7 @@ tide_status tide_assistant_sync_run(tide_job *job, void *context, tide_error *er
         rc = run(&self, err);
     tide_sights_done(&self.sights);
     tide_map_done(&self.failed);
+    tide_mem_free(self.task.jobs->mem, self.list, self.list_capacity * sizeof *self.list);
     tide_task_end(&self.task);
     return rc;
 }

@@ -109,6 +109,9 @@ tide_status tide_task_begin(struct tide_task *task, tide_assistant_jobs *jobs, t
     if (task->thread_id[0] != '\0' && !claim(task, task->thread_id))
         return tide_job_again(job, tide_job_now_ms(job) + TIDE_ASSISTANT_BUSY_MS);
     TIDE_TRY(tide_transact(jobs->options.engine, read_rows, task, err));
+    if (task->user.ended_ms > 0) /* JBS10 */
+        return tide_error_set(err, TIDE_SUPERSEDED, "the assistant was ended for %s",
+                              task->user.email);
     if (task->thread_id[0] != '\0' && !is_onboarded(task))
         return tide_error_set(err, TIDE_PERMANENT, "%s was not onboarded", task->user.email);
     return jobs->options.gmail(jobs->options.gmail_arg, &task->user, &task->gmail, err);

@@ -25,9 +25,9 @@ static const struct duty {
 };
 enum { DUTIES = sizeof duties / sizeof duties[0], PAYLOAD_BYTES = 32 };
 
-static void payload_of(const struct duty *duty, char payload[PAYLOAD_BYTES])
+static void payload_of(const char *what, char payload[PAYLOAD_BYTES])
 {
-    (void)snprintf(payload, PAYLOAD_BYTES, "{\"do\":\"%s\"}", duty->what);
+    (void)snprintf(payload, PAYLOAD_BYTES, "{\"do\":\"%s\"}", what);
 }
 
 /* ---- a tick ---- */
@@ -106,7 +106,7 @@ tide_status tide_assistant_plan(tide_assistant_jobs *jobs,
                                          config->watch_renewal_hours * UINT64_C(3600000)};
     char payload[PAYLOAD_BYTES];
     for (size_t i = 0; i < DUTIES; i++) {
-        payload_of(&duties[i], payload);
+        payload_of(duties[i].what, payload);
         const struct tide_schedule schedule = {.name = duties[i].name,
                                                .kind = jobs->kinds[TIDE_ASSISTANT_TICK],
                                                .period_ms = periods_ms[i],
@@ -119,7 +119,7 @@ tide_status tide_assistant_plan(tide_assistant_jobs *jobs,
 tide_status tide_assistant_tick(tide_assistant_jobs *jobs, const char *what, tide_error *err)
 {
     char payload[PAYLOAD_BYTES];
-    (void)snprintf(payload, sizeof payload, "{\"do\":\"%s\"}", what);
+    payload_of(what, payload);
     const struct tide_spec spec = {
         .kind = jobs->kinds[TIDE_ASSISTANT_TICK], .dedupe = what, .payload = payload};
     return tide_enqueue(jobs->options.engine, &spec, 1, NULL, err);

@@ -60,7 +60,7 @@ static tide_status look(struct writing *self, tide_error *err)
     if (self->newest == NULL)
         return tide_error_set(err, TIDE_GONE, "the thread has no message left");
     TIDE_TRY(tide_task_letter(task, self->newest, &self->letter, err));
-    return tide_task_letters(task, &task->thread, &self->letters, &self->letters_count, err);
+    return tide_task_letters(task, &task->thread, NULL, &self->letters, &self->letters_count, err);
 }
 
 /* A draft in the thread that is not ours: the user's notes (J14). */
@@ -123,10 +123,8 @@ static tide_status ask(struct writing *self, const char *kind, tide_text model, 
     struct tide_task *task = &self->task;
     const struct tide_assistant_plan plan = {.act = true};
     struct tide_carry carry = {.task = task, .plan = &plan};
-    char key[TIDE_ASSISTANT_KEY_BYTES], then[TIDE_ASSISTANT_KEY_BYTES + 8];
-    char name[TIDE_ASSISTANT_KEY_BYTES];
+    char key[TIDE_ASSISTANT_KEY_BYTES], name[TIDE_ASSISTANT_KEY_BYTES];
     key_of(self, kind, key);
-    (void)snprintf(then, sizeof then, "then/%s", key);
     (void)snprintf(name, sizeof name, "%.*s", (int)model.bytes, model.data);
     const char *const pairs[] = {"step", step, "key", key, "begun", tide_task_text(task, "begun"),
                                  NULL};
@@ -137,9 +135,9 @@ static tide_status ask(struct writing *self, const char *kind, tide_text model, 
                                                      .json = strcmp(kind, "context") == 0,
                                                      .tokens_max = tokens_max};
     (void)snprintf(task->message_id, sizeof task->message_id, "%s", self->newest->message.id.data);
-    tide_status rc = tide_carry_follow(&carry, self->kind, then, pairs, err);
+    tide_status rc = tide_carry_follow(&carry, self->kind, "", pairs, err);
     if (rc == TIDE_OK)
-        rc = tide_task_ask(&carry, key, &question, err);
+        rc = tide_task_ask(&carry, key, &question, NULL, err);
     tide_carry_done(&carry);
     return rc;
 }
@@ -207,7 +205,7 @@ static tide_status related_add(struct writing *self, tide_text thread_id, tide_e
     tide_gmail_thread_init(&thread, task->jobs->mem);
     tide_status rc = tide_gmail_thread_get(task->gmail, task->job, thread_id, &thread, err);
     if (rc == TIDE_OK)
-        rc = tide_task_letters(task, &thread, &letters, &count, err);
+        rc = tide_task_letters(task, &thread, NULL, &letters, &count, err);
     if (rc == TIDE_OK && count > 0)
         self->related[self->related_count++] =
             (struct tide_prompt_related){.letters = letters, .count = count};
@@ -241,8 +239,8 @@ static tide_status search(struct writing *self, const char *query, tide_map *see
     return rc;
 }
 
-/* Any failure is swallowed: a draft without related mail is a draft.  The engine's wishes are not
- * failures. */
+/* Any failure is swallowed: a draft without related mail is a draft.  Requests of the engine to
+ * stop or to wait are not failures. */
 static tide_status related_read(struct writing *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
@@ -268,26 +266,23 @@ static tide_status related_read(struct writing *self, tide_error *err)
 
 /* ---- begin ---- */
 
-/* A user's wish for a draft: the record wants one from now on. */
+/* The user asked for a draft: the record becomes pending. */
 static tide_status manual_begin(struct writing *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
     const struct tide_assistant_facts facts = tide_task_facts(task);
     const struct tide_assistant_plan plan = tide_assistant_plan_manual(&facts);
-    struct tide_assistant_email email = task->email;
-    email.account = task->account;
-    (void)snprintf(email.thread_id, sizeof email.thread_id, "%s", task->thread_id);
-    (void)snprintf(email.message_id, sizeof email.message_id, "%s", self->newest->message.id.data);
-    const tide_text sender = tide_letter_sender(&self->letter);
-    (void)snprintf(email.sender, sizeof email.sender, "%.*s", (int)sender.bytes, sender.data);
-    const tide_text subject = tide_utf8_cut(self->letter.subject, sizeof email.subject - 1);
-    (void)snprintf(email.subject, sizeof email.subject, "%.*s", (int)subject.bytes, subject.data);
+    struct tide_assistant_email email;
+    tide_task_record(task, self->newest->message.id, &self->letter, &email);
+    memcpy(email.language, task->email.language, sizeof email.language);
+    if (task->email.style[0] != '\0')
+        memcpy(email.style, task->email.style, sizeof email.style);
+    memcpy(email.draft_id, task->email.draft_id, sizeof email.draft_id);
+    email.reworks = task->email.reworks;
     email.category = TIDE_ASSISTANT_NEEDS_RESPONSE;
     (void)snprintf(email.confidence, sizeof email.confidence, "high");
     (void)snprintf(email.reasoning, sizeof email.reasoning, "the user asked for a draft");
     email.status = TIDE_ASSISTANT_PENDING;
-    email.messages = (uint32_t)tide_gmail_thread_letters(&task->thread);
-    email.updated_ms = task->now_ms;
     struct tide_carry carry = {.task = task, .plan = &plan, .put = &email};
     TIDE_TRY(tide_carry_labels(task, &plan, err));
     TIDE_TRY(tide_carry_out(&carry, err));
@@ -309,7 +304,7 @@ static tide_status read_begun(tide_transaction *transaction, void *arg, tide_err
                                       &begun->known, err);
 }
 
-/* Begins the round, if there is one to begin: one wish is one round and one event, also when history or
+/* Begins the round, if there is one to begin: one request is one round and one event, also when history or
  * a listing shows its label twice, and when an attempt was killed behind the beginning. */
 static tide_status manual_wanted(struct writing *self, bool *wanted_out, tide_error *err)
 {
@@ -416,10 +411,14 @@ static tide_status begin(struct writing *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
     struct tide_assistant_facts facts = tide_task_facts(task);
+    const bool draft = self->kind == TIDE_ASSISTANT_DRAFT;
+    /* A user's round that begins again: its record is pending, as that of any draft. */
+    const bool again = tide_task_text(task, "again")[0] != '\0';
+    const bool manual = self->kind == TIDE_ASSISTANT_MANUAL_DRAFT && !again;
     bool asked = false;
-    if (self->kind == TIDE_ASSISTANT_DRAFT && !tide_assistant_draft_wanted(&facts))
+    if ((draft || again) && !tide_assistant_draft_wanted(&facts))
         return TIDE_OK;
-    if (self->kind == TIDE_ASSISTANT_MANUAL_DRAFT && !tide_assistant_plan_manual(&facts).write)
+    if (manual && !tide_assistant_plan_manual(&facts).write)
         return manual_skip(self, err);
     if (self->kind == TIDE_ASSISTANT_REWORK &&
         tide_assistant_rework_for(&facts, config_of(self)->rework_limit) == TIDE_REWORK_NONE)
@@ -433,11 +432,11 @@ static tide_status begin(struct writing *self, tide_error *err)
     if (asked)
         return TIDE_OK;
     TIDE_TRY(look(self, err));
-    if (!is_still_wanted(self))
+    if (!again && !is_still_wanted(self))
         return TIDE_OK;
     if (self->kind == TIDE_ASSISTANT_REWORK)
         return rework_begin(self, err);
-    if (self->kind == TIDE_ASSISTANT_MANUAL_DRAFT) {
+    if (manual) {
         bool wanted = false;
         TIDE_TRY(manual_wanted(self, &wanted, err));
         if (!wanted)
@@ -486,15 +485,16 @@ static tide_status body_of(struct writing *self, bool last, tide_buf *body, tide
 }
 
 /* Another message came while the model thought: the draft would not know it.  The round begins
- * again. */
+ * again, with the user's notes if it has some. */
 static tide_status begin_again(struct writing *self, tide_error *err)
 {
+    static const char *const manual[] = {"again", "yes", NULL};
     const struct tide_assistant_plan plan = {.act = true};
     struct tide_carry carry = {.task = &self->task, .plan = &plan};
     TIDE_SEEN("assistant: a message came while a draft was written");
-    tide_status rc = tide_carry_follow(
-        &carry, self->kind == TIDE_ASSISTANT_REWORK ? TIDE_ASSISTANT_REWORK : TIDE_ASSISTANT_DRAFT,
-        self->task.thread_id, NULL, err);
+    tide_status rc =
+        tide_carry_follow(&carry, self->kind, self->task.thread_id,
+                          self->kind == TIDE_ASSISTANT_MANUAL_DRAFT ? manual : NULL, err);
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
     tide_carry_done(&carry);
@@ -539,7 +539,7 @@ static tide_status make(struct writing *self, tide_error *err)
     TIDE_TRY(tide_carry_labels(task, &plan, err));
     struct tide_carry carry = {
         .task = task, .plan = &plan, .draft = &made.draft, .token = made.token, .reworked = rework};
-    /* History told of its end, if it has come, before the record knew of it. */
+    /* If it was sent or deleted since, history reported that before the record knew of the draft. */
     tide_status rc = made.before ? follow_check(&carry, err) : TIDE_OK;
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
@@ -549,7 +549,7 @@ static tide_status make(struct writing *self, tide_error *err)
 
 /* ---- the handlers ---- */
 
-/* The user deleted the thread: nothing is left to answer, and no full sync is to try again. */
+/* The user deleted or trashed the thread: nothing is left to answer, and no full sync is to try again. */
 static tide_status gone(struct writing *self, tide_error *err)
 {
     static const char *const stale[] = {"action", "stale", NULL};
@@ -560,7 +560,9 @@ static tide_status gone(struct writing *self, tide_error *err)
         return TIDE_OK;
     char dedupe[TIDE_ASSISTANT_KEY_BYTES];
     (void)snprintf(dedupe, sizeof dedupe, "stale/%s", self->task.thread_id);
-    tide_status rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
+    tide_status rc = tide_carry_labels(&self->task, &plan, err);
+    if (rc == TIDE_OK)
+        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
     tide_carry_done(&carry);

@@ -18,11 +18,13 @@
     "status:string iterations:integer error:string begun_unix_ms:integer ended_unix_ms:integer"
 
 const struct cli_api_object assistant_page_objects[] = {
-    {"AssistantAccount", "account:string onboarded:boolean by_status:object by_category:object "
-                         "records:integer model_calls_today:integer tokens_in_today:integer "
-                         "tokens_out_today:integer synced_unix_ms:integer "
-                         "full_sync_unix_ms:integer"},
-    {"AssistantUser", "account:string onboarded_unix_ms:integer history_id:string "
+    {"AssistantAccount",
+     "account:string state:string onboarded:boolean by_status:object by_category:object "
+     "records:integer given_up:integer model_calls_today:integer tokens_in_today:integer "
+     "tokens_out_today:integer synced_unix_ms:integer "
+     "full_sync_unix_ms:integer"},
+    {"AssistantUser", "account:string state:string onboarded_unix_ms:integer ended_unix_ms:integer "
+                      "history_id:string "
                       "synced_unix_ms:integer full_sync_unix_ms:integer labels:[AssistantLabel] "
                       "settings:[AssistantSetting]"},
     {"AssistantLabel", "name:string id:string?"},
@@ -43,7 +45,7 @@ const struct cli_api assistant_page_api[] = {
      .path = ASSISTANT "status",
      .group = "assistant",
      .verb = "status",
-     .fields = "accounts:[AssistantAccount] alerts:[Alert]"},
+     .fields = "accounts:[AssistantAccount] configuration_error:string? alerts:[Alert]"},
     {.method = "GET",
      .path = ASSISTANT "costs",
      .group = "assistant",

@@ -57,8 +57,8 @@ static void ask_sender(struct asking *asking, const struct tide_texts *wanted, b
             return;
         }
     }
-    say(asking, condition, false, "the sender is %.*s", shown(sender),
-        sender.bytes == 0 ? "unknown" : sender.data);
+    const tide_text seen = sender.bytes > 0 ? sender : TIDE_TEXT("unknown");
+    say(asking, condition, false, "the sender is %.*s", shown(seen), seen.data);
 }
 
 static void ask_subject(struct asking *asking, const struct tide_texts *wanted)

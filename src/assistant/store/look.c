@@ -34,6 +34,18 @@ static tide_status count_records(tide_rows db, uint32_t account,
     return rc;
 }
 
+static tide_status count_given_up(tide_rows db, uint32_t account, uint64_t *count_out,
+                                  tide_error *err)
+{
+    bool there = false; /* a ledger of an earlier version has none until an engine opens it */
+    TIDE_TRY(tide_rows_has(db, "assistant_failure", WHAT, &there, err));
+    return there ? tide_rows_number(db, WHAT, count_out, err,
+                                    "SELECT count(*) FROM assistant_failure"
+                                    " WHERE account = ?1 AND failures >= ?2",
+                                    account, (uint64_t)TIDE_ASSISTANT_FAILURES_MAX)
+                 : TIDE_OK;
+}
+
 tide_status tide_assistant_counts(tide_rows db, uint32_t account, uint64_t since_ms,
                                   struct tide_assistant_counts *counts_out, tide_error *err)
 {
@@ -53,6 +65,7 @@ tide_status tide_assistant_counts(tide_rows db, uint32_t account, uint64_t since
         counts.calls = tide_rows_get_u64(&calls, 0);
         counts.tokens_in = tide_rows_get_u64(&calls, 1);
         counts.tokens_out = tide_rows_get_u64(&calls, 2);
+        TIDE_TRY(count_given_up(db, account, &counts.given_up, err));
     }
     *counts_out = counts;
     return TIDE_OK;

@@ -21,6 +21,7 @@ struct tide_assistant_counts {
     uint64_t by_category[TIDE_ASSISTANT_CATEGORIES];
     /* Model calls that began since `since_ms`. */
     uint64_t calls, tokens_in, tokens_out;
+    uint64_t given_up; /* threads whose jobs failed as often as they are tried */
     struct tide_assistant_sync sync;
 };
 tide_status tide_assistant_counts(tide_rows db, uint32_t account, uint64_t since_ms,

@@ -41,6 +41,18 @@ tide_status tide_assistant_mark_take(tide_rows db, uint32_t account, const char 
     return TIDE_OK;
 }
 
+tide_status tide_assistant_mark_open(tide_rows db, uint32_t account, const char *message_id,
+                                     const char *label_id, bool *open_out, tide_error *err)
+{
+    uint64_t count = 0;
+    TIDE_TRY(tide_rows_number(db, WHAT, &count, err,
+                              "SELECT count(*) FROM assistant_mark WHERE account = ?1"
+                              " AND message_id = ?2 AND label_id = ?3 AND done_ms = 0",
+                              account, message_id, label_id));
+    *open_out = count > 0;
+    return TIDE_OK;
+}
+
 tide_status tide_assistant_marks_prune(tide_rows db, uint32_t account, uint64_t begun_ms,
                                        bool skipped, tide_error *err)
 {

@@ -11,6 +11,7 @@
  *     marks.c    label changes of ours, known before history shows them (J22)
  *     calls.c    model calls
  *     runs.c     runs of agents, and what they sent
+ *     failures.c how often jobs of a thread failed
  *     look.h     what users are shown: counts, lists, one thread explained
  *     status.h   the words, and which status may follow which
  *
@@ -29,6 +30,7 @@
  *   STO8  a model call is recorded before it is made; the same key finds the same call.
  *   STO9  the tally of a user counts its records by status and category, exactly: it changes with them.
  *   STO10 a run of an agent has at most one reply, recorded before it is sent.
+ *   STO11 a failure of a thread's job is counted once, however often it is seen.
  */
 #ifndef TIDE_ASSISTANT_STORE_STORE_H
 #define TIDE_ASSISTANT_STORE_STORE_H
@@ -57,7 +59,8 @@ struct tide_assistant_user {
     uint32_t account; /* the ledger's number of the Gmail account */
     char email[TIDE_ASSISTANT_EMAIL_BYTES];
     char endpoint[512];    /* "": Google's */
-    uint64_t onboarded_ms; /* 0: its labels are not all known yet (J9) */
+    uint64_t onboarded_ms; /* 0: its labels are not all known yet (J9), or it ended */
+    uint64_t ended_ms;     /* when the assistant ended for it; 0: it did not */
 };
 /* Adds the user, or changes it. */
 tide_status tide_assistant_user_put(tide_rows db, const struct tide_assistant_user *user,
@@ -72,6 +75,10 @@ tide_status tide_assistant_users_each(tide_rows db,
                                       void (*visit)(const struct tide_assistant_user *user,
                                                     void *arg),
                                       void *arg, tide_error *err);
+/* The assistant no longer works for the user: records stay, and onboarding makes it a user again, from the
+ * mail that comes then.  Again: nothing changes. */
+tide_status tide_assistant_user_end(tide_rows db, uint32_t account, uint64_t now_ms,
+                                    tide_error *err);
 /* The user and all its rows. */
 tide_status tide_assistant_user_remove(tide_rows db, uint32_t account, tide_error *err);
 
@@ -220,12 +227,42 @@ tide_status tide_assistant_marks_done(tide_rows db, uint32_t account, uint64_t j
 /* History shows the label on the message: *ours_out, and the mark is gone (STO7). */
 tide_status tide_assistant_mark_take(tide_rows db, uint32_t account, const char *message_id,
                                      const char *label_id, bool *ours_out, tide_error *err);
+/* A job was about to put the label on the message, and has not ended: *open_out.  The mark stays. */
+tide_status tide_assistant_mark_open(tide_rows db, uint32_t account, const char *message_id,
+                                     const char *label_id, bool *open_out, tide_error *err);
 /* A sync that began at `begun_ms` read all of history: marks of changes that were over a minute
  * before, and are still there, were never shown (the label was there already), nor will be.
  * `skipped`: it left history out up to that time, and all of them count.  Those of jobs that did not
  * end are kept for an hour. */
 tide_status tide_assistant_marks_prune(tide_rows db, uint32_t account, uint64_t begun_ms,
                                        bool skipped, tide_error *err);
+
+/* ---- threads whose jobs failed ---- */
+
+/* After so many failures a thread is not tried again by itself. */
+enum { TIDE_ASSISTANT_FAILURES_MAX = 5 };
+
+struct tide_assistant_failure {
+    char message_id[TIDE_ASSISTANT_ID_BYTES]; /* the newest one that was known then; "" */
+    uint32_t failures;                        /* since then; at most TIDE_ASSISTANT_FAILURES_MAX */
+};
+/* Jobs of the thread are failed, the last one since `failed_ms`: a failure that was not counted yet is.
+ * *failures_out: how many there are; *more_out: this is one more.  `message_id` counts for the first. */
+tide_status tide_assistant_failure_add(tide_rows db, uint32_t account, const char *thread_id,
+                                       const char *message_id, uint64_t failed_ms, uint64_t now_ms,
+                                       uint32_t *failures_out, bool *more_out, tide_error *err);
+/* There is a reason to try the thread again: its failures count from 0, with this message ("": the same). */
+tide_status tide_assistant_failure_reset(tide_rows db, uint32_t account, const char *thread_id,
+                                         const char *message_id, tide_error *err);
+/* TIDE_NOT_FOUND. */
+tide_status tide_assistant_failure_get(tide_rows db, uint32_t account, const char *thread_id,
+                                       struct tide_assistant_failure *failure_out, tide_error *err);
+/* Forgets the threads that have no failed job at `now_ms`, when all that have one were added: at once if they
+ * had been given up, since a user saw to them; else after a day, in which they may fail again. */
+tide_status tide_assistant_failures_prune(tide_rows db, uint32_t account, uint64_t now_ms,
+                                          tide_error *err);
+/* All of a user. */
+tide_status tide_assistant_failures_drop(tide_rows db, uint32_t account, tide_error *err);
 
 /* ---- model calls ---- */
 
@@ -234,7 +271,7 @@ struct tide_assistant_call {
     uint32_t account;
     const char *thread_id; /* "": of none */
     const char *key;       /* what it is for, unique: "classify/3/17f2/1"; STO8 */
-    const char *kind;      /* "classify", "context", "draft", "agent" */
+    const char *kind;      /* "classify", "context", "draft", "rework", "agent" */
     const char *model;
     /* As they were sent.  Of an agent the prompt is the whole conversation, and the answer is one,
      * both as the JSON of cloud/chat/talk.h. */

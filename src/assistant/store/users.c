@@ -2,6 +2,8 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WHAT TIDE_ASSISTANT_WHAT
@@ -113,6 +115,11 @@ static const char tables[] =
     "CREATE INDEX IF NOT EXISTS assistant_run_status ON assistant_run(status, id);"
     "CREATE INDEX IF NOT EXISTS assistant_run_user_status"
     " ON assistant_run(account, status, id);"
+    "CREATE TABLE IF NOT EXISTS assistant_failure("
+    " account INTEGER NOT NULL, thread_id TEXT NOT NULL, message_id TEXT NOT NULL,"
+    " failures INTEGER NOT NULL, failed_ms INTEGER NOT NULL, seen_ms INTEGER NOT NULL,"
+    " PRIMARY KEY(account, thread_id)"
+    ") STRICT, WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS assistant_reply("
     " run INTEGER PRIMARY KEY, account INTEGER NOT NULL, call INTEGER NOT NULL,"
     " message_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, sent_ms INTEGER NOT NULL"
@@ -125,7 +132,11 @@ tide_status tide_assistant_tables(tide_rows db, tide_error *err)
 
 /* ---- users ---- */
 
-#define USER_COLUMNS "SELECT account, email, endpoint, onboarded_ms FROM assistant_user"
+#define ENDED "ended_ms" /* a setting */
+#define USER_COLUMNS                                                                               \
+    "SELECT account, email, endpoint, onboarded_ms, COALESCE((SELECT CAST(value AS BIGINT)"        \
+    " FROM assistant_setting s WHERE s.account = assistant_user.account AND s.name = '" ENDED      \
+    "'), 0) FROM assistant_user"
 
 static void user_read(const tide_rows_stmt *stmt, struct tide_assistant_user *user)
 {
@@ -133,6 +144,7 @@ static void user_read(const tide_rows_stmt *stmt, struct tide_assistant_user *us
     tide_rows_get_copy(stmt, 1, user->email, sizeof user->email);
     tide_rows_get_copy(stmt, 2, user->endpoint, sizeof user->endpoint);
     user->onboarded_ms = tide_rows_get_u64(stmt, 3);
+    user->ended_ms = tide_rows_get_u64(stmt, 4);
 }
 
 tide_status tide_assistant_user_put(tide_rows db, const struct tide_assistant_user *user,
@@ -140,11 +152,34 @@ tide_status tide_assistant_user_put(tide_rows db, const struct tide_assistant_us
 {
     TIDE_ASSERT(user->account > 0);
     TIDE_ASSERT(user->email[0] != '\0');
+    TIDE_ASSERT(user->ended_ms == 0 || user->onboarded_ms == 0);
+    TIDE_TRY(tide_rows_do(db, WHAT, err,
+                          "INSERT INTO assistant_user(account, email, endpoint, onboarded_ms)"
+                          " VALUES(?1, ?2, ?3, ?4) ON CONFLICT(account) DO UPDATE SET email = ?2,"
+                          " endpoint = ?3, onboarded_ms = ?4",
+                          user->account, user->email, user->endpoint, user->onboarded_ms));
+    if (user->ended_ms == 0)
+        return tide_rows_do(db, WHAT, err,
+                            "DELETE FROM assistant_setting WHERE account = ?1 AND name = ?2",
+                            user->account, ENDED);
+    char text[32];
+    (void)snprintf(text, sizeof text, "%" PRIu64, user->ended_ms);
+    return tide_assistant_setting_put(db, user->account, ENDED, text, err);
+}
+
+tide_status tide_assistant_user_end(tide_rows db, uint32_t account, uint64_t now_ms,
+                                    tide_error *err)
+{
+    struct tide_assistant_user user;
+    TIDE_TRY(tide_assistant_user_get(db, account, &user, err));
+    if (user.ended_ms > 0)
+        return TIDE_OK;
+    user.onboarded_ms = 0;
+    user.ended_ms = now_ms;
+    TIDE_TRY(tide_assistant_user_put(db, &user, err));
+    /* What happens to the mailbox from now on is not looked at later either. */
     return tide_rows_do(db, WHAT, err,
-                        "INSERT INTO assistant_user(account, email, endpoint, onboarded_ms)"
-                        " VALUES(?1, ?2, ?3, ?4) ON CONFLICT(account) DO UPDATE SET email = ?2,"
-                        " endpoint = ?3, onboarded_ms = ?4",
-                        user->account, user->email, user->endpoint, user->onboarded_ms);
+                        "UPDATE assistant_sync SET history_id = '' WHERE account = ?1", account);
 }
 
 tide_status tide_assistant_user_get(tide_rows db, uint32_t account,
@@ -215,7 +250,7 @@ tide_status tide_assistant_user_remove(tide_rows db, uint32_t account, tide_erro
     };
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
         TIDE_TRY(tide_rows_do(db, WHAT, err, statements[i], account));
-    return TIDE_OK;
+    return tide_assistant_failures_drop(db, account, err);
 }
 
 /* ---- labels and settings ---- */

@@ -5,7 +5,7 @@
 #include "mail/mime/html_token.h"
 #include "mail/mime/message.h"
 
-enum { DEEP_MAX = 64 /* blockquotes in each other; deeper ones are told apart no more */ };
+enum { DEEP_MAX = 64 /* blockquotes in each other; deeper ones are only counted */ };
 
 struct walk {
     struct tide_html_reader reader;

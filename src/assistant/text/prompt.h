@@ -34,7 +34,7 @@ void tide_prompt_done(struct tide_prompt *prompt);
 struct tide_prompt_classify {
     tide_text prompt; /* of the user; "": the built-in one */
     const struct tide_letter *letter;
-    const struct tide_letter *thread; /* earlier messages, oldest first; may be none */
+    const struct tide_letter *thread; /* the other messages, oldest first; may be none */
     size_t thread_count;
     const tide_text *styles; /* their names */
     size_t styles_count;

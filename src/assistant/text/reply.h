@@ -34,7 +34,7 @@ enum {
 
 struct tide_recipients {
     struct tide_mailbox to[TIDE_REPLY_RECIPIENTS_MAX], cc[TIDE_REPLY_RECIPIENTS_MAX];
-    size_t to_count, cc_count; /* no `to`: the message names nobody who can be answered */
+    size_t to_count, cc_count; /* no `to`: the message has no address that can be answered */
 };
 /* Borrowed from the letter and from `self`, the address of the account. */
 void tide_reply_recipients(const struct tide_letter *answered, tide_text self, bool everyone,

@@ -453,6 +453,11 @@ tide_status cli_jobs_end(struct cli *cli, const struct tide_control_filter *name
     return end_jobs(cli, named, true);
 }
 
+tide_status cli_jobs_end_of(struct cli *cli, const char *account, const char *kind)
+{
+    return cli_jobs_end(cli, &(struct tide_control_filter){.account = account, .kind = kind});
+}
+
 /* ---- pause and resume -------------------------------------------------------------------- */
 
 static tide_status pause_write(struct cli *cli, const struct tide_control_filter *named,

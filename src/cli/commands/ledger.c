@@ -1,6 +1,6 @@
 /* ledger.c - `tidemark backup` and `tidemark ledger check`.  A shared ledger is backed up with the
  * tools of its server. */
-#include "cli/commands/backup_systems.h"
+#include "cli/backup/settings.h"
 
 #include "base/clocktext.h"
 #include "world/free_space.h"
@@ -117,25 +117,6 @@ static tide_status ledger_last(struct backing_up *backing, const char *partial)
     return tide_userfile_replace(partial, path, &cli->err);
 }
 
-static tide_status backup_config(struct backing_up *backing)
-{
-    struct cli *cli = backing->cli;
-    char path[CLI_PATH_BYTES];
-    tide_buf text;
-    tide_buf_init(&text, cli->mem, 4 << 20);
-    tide_status rc = tide_file_read(cli->world, cli->config_path, 4 << 20, &text, &cli->err);
-    if (rc == TIDE_NOT_FOUND) {
-        cli->err = (tide_error){TIDE_OK, 0, ""};
-        return TIDE_OK;
-    }
-    if (rc == TIDE_OK)
-        rc = backup_join(cli, path, backing->dir, "config.yaml");
-    if (rc == TIDE_OK)
-        rc = tide_file_replace(cli->world, path, tide_buf_text(&text), 0600, &cli->err);
-    tide_buf_done(&text);
-    return rc;
-}
-
 static void report(struct backing_up *backing)
 {
     struct cli *cli = backing->cli;
@@ -181,7 +162,7 @@ static tide_status backup_all(struct cli *cli, const char *dir)
     if (rc == TIDE_NOT_FOUND && backing.has_ledger)
         rc = TIDE_OK; /* nothing was fetched yet */
     if (rc == TIDE_OK)
-        rc = backup_config(&backing);
+        rc = backup_settings(cli, dir, &backing.done);
     if (rc == TIDE_OK)
         rc = ledger_last(&backing, partial);
     cli_progress(cli, NULL);

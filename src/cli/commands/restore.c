@@ -3,11 +3,11 @@
  * Steps, each durable before the next begins:
  *   1  write "copy" to restore.pending.  From now on every other command is refused.
  *   2  copy archives, settings and ledger next to their places, as NAME.restoring, and read them
- *      back.  The old home is unchanged: with a damaged copy the restore ends here, and
+ *      back; all settings together are config.restoring.  The old home is unchanged: with a damaged copy the restore ends here, and
  *      restore.pending is removed.
  *   3  write "move" to restore.pending, with the number N of this restore.
- *   4  for archives, settings and finally the ledger: rename what is there to NAME.before-N, and
- *      NAME.restoring to NAME.
+ *   4  for archives, each file of the settings, and finally the ledger: rename what is there to
+ *      NAME.before-N, and NAME.restoring to NAME.
  *   5  remove restore.pending.
  *
  * RST1  killed during 1 or 2: the old home is complete; the command starts over.
@@ -15,7 +15,7 @@
  *     resumes with 4, which does nothing twice: a missing NAME.restoring was already moved.
  * RST3  nothing of an old home is removed.
  */
-#include "cli/commands/backup_systems.h"
+#include "cli/backup/settings.h"
 
 #include "base/clocktext.h"
 #include "cli/restoring.h"
@@ -42,8 +42,9 @@ struct restoring {
     bool replace;
     char pending[CLI_PATH_BYTES];
     char archive[CLI_PATH_BYTES];
+    char settings[CLI_PATH_BYTES]; /* only its staged folder exists */
     struct backup_counts done;
-    bool has_ledger, has_config;
+    bool has_ledger;
 };
 
 static bool exists(const char *path)
@@ -168,7 +169,7 @@ static void remove_staged(struct restoring *self, const char *path, int depth)
 
 static void forget_copies(struct restoring *self)
 {
-    const char *const places[] = {self->archive, self->cli->config_path, self->cli->ledger_path};
+    const char *const places[] = {self->archive, self->settings, self->cli->ledger_path};
     char staged[STAGED_PATH_BYTES];
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         staged_path(places[i], staged);
@@ -208,35 +209,12 @@ static tide_status copy_ledger(struct restoring *self)
     return rc;
 }
 
-/* Existing settings stay, unless everything is replaced. */
-static tide_status copy_config(struct restoring *self)
-{
-    struct cli *cli = self->cli;
-    char from[CLI_PATH_BYTES];
-    char to[STAGED_PATH_BYTES];
-    tide_status rc = backup_join(cli, from, self->dir, "config.yaml");
-    if (rc != TIDE_OK || !exists(from) || (exists(cli->config_path) && !self->replace))
-        return rc;
-    tide_auto_buf text = tide_buf_in(cli->mem, 4 << 20);
-    staged_path(cli->config_path, to);
-    rc = tide_file_read(cli->world, from, 4 << 20, &text, &cli->err);
-    char *slash = strrchr(to, '/');
-    if (rc == TIDE_OK && slash != NULL) {
-        *slash = '\0';
-        rc = tide_dir_make(cli->world, to, &cli->err);
-        *slash = '/';
-    }
-    if (rc == TIDE_OK)
-        rc = tide_file_replace(cli->world, to, tide_buf_text(&text), 0600, &cli->err);
-    self->has_config = rc == TIDE_OK;
-    return rc;
-}
-
 static tide_status copy_all(struct restoring *self)
 {
     struct cli *cli = self->cli;
     char from[CLI_PATH_BYTES];
     char to[STAGED_PATH_BYTES];
+    char settings[STAGED_PATH_BYTES];
     TIDE_TRY(mark_write(self, "copy"));
     forget_copies(self);
     tide_status rc = copy_ledger(self);
@@ -247,8 +225,9 @@ static tide_status copy_all(struct restoring *self)
         rc = tide_dir_make(cli->world, to, &cli->err);
     if (rc == TIDE_OK && exists(from))
         rc = backup_archives(cli, from, to, true, &self->done);
-    if (rc == TIDE_OK)
-        rc = copy_config(self);
+    staged_path(self->settings, settings);
+    if (rc == TIDE_OK) /* existing settings stay, unless everything is replaced */
+        rc = backup_settings_stage(cli, self->dir, settings, self->replace, &self->done);
     cli_progress(cli, NULL);
     if (rc == TIDE_OK)
         rc = tide_userfile_settle(to, &cli->err);
@@ -288,6 +267,55 @@ static tide_status move_one(struct restoring *self, const char *place)
     return tide_userfile_replace(staged, place, &self->cli->err);
 }
 
+/* A file of the settings; its place exists if a crash came between the two renames. */
+static tide_status move_setting(struct restoring *self, const char *flat, const char *staged)
+{
+    struct cli *cli = self->cli;
+    char name[CLI_PATH_BYTES], place[CLI_PATH_BYTES];
+    (void)snprintf(name, sizeof name, "%s", flat);
+    for (char *slash = strchr(name, SETTINGS_SLASH); slash != NULL;
+         slash = strchr(slash, SETTINGS_SLASH))
+        *slash = '/';
+    TIDE_TRY(backup_settings_place(cli, name, place));
+    TIDE_TRY(backup_settings_folder(cli, place));
+    TIDE_TRY(put_aside(self, place, true));
+    return tide_userfile_replace(staged, place, &cli->err);
+}
+
+struct moving {
+    struct restoring *self;
+    const char *dir;
+    tide_status rc;
+};
+
+static void move_entry(const char *flat, void *arg)
+{
+    struct moving *moving = arg;
+    char staged[STAGED_PATH_BYTES];
+    if (moving->rc != TIDE_OK)
+        return;
+    if ((size_t)snprintf(staged, sizeof staged, "%s/%s", moving->dir, flat) >= sizeof staged)
+        moving->rc = cli_fail(moving->self->cli, TIDE_INVALID, "Use a shorter path.",
+                              "the path is too long");
+    else
+        moving->rc = move_setting(moving->self, flat, staged);
+}
+
+static tide_status move_settings(struct restoring *self)
+{
+    char dir[STAGED_PATH_BYTES];
+    staged_path(self->settings, dir);
+    struct moving moving = {.self = self, .dir = dir};
+    const tide_status rc =
+        tide_dir_list(self->cli->world, dir, move_entry, &moving, &self->cli->err);
+    if (rc == TIDE_NOT_FOUND) /* there were none, or they have been moved */
+        return TIDE_OK;
+    if (rc != TIDE_OK || moving.rc != TIDE_OK)
+        return rc != TIDE_OK ? rc : moving.rc;
+    (void)rmdir(dir);
+    return TIDE_OK;
+}
+
 static tide_status move_all(struct restoring *self)
 {
     struct cli *cli = self->cli;
@@ -297,7 +325,7 @@ static tide_status move_all(struct restoring *self)
     if (rc == TIDE_OK)
         rc = move_one(self, self->archive);
     if (rc == TIDE_OK)
-        rc = move_one(self, cli->config_path);
+        rc = move_settings(self);
     /* The write-ahead log of the old ledger belongs to it, not to the new one. */
     staged_path(cli->ledger_path, staged);
     static const char *const logs[] = {"-wal", "-shm"};
@@ -348,6 +376,8 @@ tide_status cli_restore(struct cli *cli)
         rc = backup_join(cli, self.pending, cli->state_dir, CLI_RESTORE_PENDING);
     if (rc == TIDE_OK)
         rc = backup_join(cli, self.archive, cli->data_dir, "archive");
+    if (rc == TIDE_OK)
+        rc = backup_settings_place(cli, "config", self.settings);
     if (rc == TIDE_OK)
         rc = check_source(&self);
     /* An unfinished restore is not a home yet. */

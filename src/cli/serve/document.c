@@ -13,7 +13,8 @@
 static const struct cli_api_object objects[] = {
     {"Standing",
      "account:string system:string now:string why:string tidemark:string? gaps:integer "
-     "left:integer left_is_known:boolean stored:integer exact:integer unit:string bad:integer "
+     "left:integer left_is_known:boolean stored:integer exact:integer unit:string "
+     "words:string? bad:integer "
      "note:string? "
      "jobs_running:integer jobs_waiting:integer jobs_failed:integer time_left_ms:integer? "
      "rate_per_minute:integer? "

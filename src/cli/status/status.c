@@ -259,6 +259,7 @@ static void show_line(struct status *status, const struct one *one,
     tide_json_set_u64(&json, "exact",
                       state->stored > state->inexact ? state->stored - state->inexact : 0);
     tide_json_set_cstr(&json, "unit", system->unit);
+    tide_json_set_cstr(&json, "words", state->words[0] == '\0' ? NULL : state->words);
     tide_json_set_u64(&json, "bad", state->bad);
     tide_json_set_cstr(&json, "note", state->note[0] == '\0' ? NULL : state->note);
     show_rate(status, one->row.name, &json);
@@ -273,7 +274,10 @@ static void show_line(struct status *status, const struct one *one,
     cli_cell(cli, "%s", tidemark == NULL ? "none yet" : tidemark);
     cli_cell(cli, "%" PRIu64, state->gaps);
     cli_cell(cli, "%" PRIu64 "%s", state->left, state->more ? "+" : "");
-    cli_cell(cli, "%" PRIu64 " %s", state->stored, system->unit);
+    if (state->words[0] != '\0')
+        cli_cell(cli, "%s", state->words);
+    else
+        cli_cell(cli, "%" PRIu64 " %s", state->stored, system->unit);
     cli_cell(cli, "%" PRIu64, state->bad);
     show_quota(status, one->row.name, &json);
     show_time_left(status, time_left_ms(status, one, word, state), &json);

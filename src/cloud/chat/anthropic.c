@@ -138,23 +138,23 @@ static void choice_write(const struct tide_chat_talk *talk, tide_json *body)
     tide_json_set(body, "tool_choice", &choice);
 }
 
-static tide_status request(const struct tide_chat_wish *wish, tide_json *body, tide_error *err)
+static tide_status request(const struct tide_chat_request *asked, tide_json *body, tide_error *err)
 {
     enum { TEMPERATURE_MILLI_MAX = 1000 }; /* OpenAI's goes to 2 */
-    const uint32_t milli = wish->talk->temperature_milli;
+    const uint32_t milli = asked->talk->temperature_milli;
     tide_auto_buf system = tide_buf_heap(TIDE_CHAT_TALK_BYTES_MAX);
-    TIDE_TRY(tide_chat_system(wish, &system, err));
-    tide_json_set_text(body, "model", wish->model);
-    tide_json_set_u64(body, "max_tokens", wish->tokens_max);
+    TIDE_TRY(tide_chat_system(asked, &system, err));
+    tide_json_set_text(body, "model", asked->model);
+    tide_json_set_u64(body, "max_tokens", asked->tokens_max);
     if (system.bytes > 0)
         tide_json_set_text(body, "system", tide_buf_text(&system));
-    TIDE_TRY(messages_write(wish->talk, body, err));
-    TIDE_TRY(tools_write(wish->talk, body, err));
-    choice_write(wish->talk, body);
-    if (wish->temperature)
+    TIDE_TRY(messages_write(asked->talk, body, err));
+    TIDE_TRY(tools_write(asked->talk, body, err));
+    choice_write(asked->talk, body);
+    if (asked->temperature)
         tide_chat_real_set(body, "temperature",
                            milli < TEMPERATURE_MILLI_MAX ? milli : TEMPERATURE_MILLI_MAX);
-    if (wish->stream)
+    if (asked->stream)
         tide_json_set_bool(body, "stream", true);
     return TIDE_OK;
 }
@@ -249,7 +249,8 @@ static void block_read(struct tide_chat_intake *self, json_t *value, uint64_t in
 static void whole(struct tide_chat_intake *self, const json_t *value)
 {
     const json_t *content = json_object_get(value, "content");
-    if (type_is(value, "error") || json_object_get(value, "error") != NULL) {
+    const json_t *error = json_object_get(value, "error");
+    if (type_is(value, "error") || (error != NULL && !json_is_null(error))) {
         tide_chat_intake_refused(self, value);
         return;
     }
@@ -318,8 +319,7 @@ static void event(struct tide_chat_intake *self, const json_t *value)
 
 const struct tide_chat_reader tide_chat_reader_anthropic = {.whole = whole, .event = event};
 
-const struct tide_chat_speech tide_chat_anthropic = {
-    .name = "anthropic",
+const struct tide_chat_protocol tide_chat_anthropic = {
     .url = "https://api.anthropic.com",
     .call_path = "/messages",
     .version = "2023-06-01",

@@ -44,14 +44,14 @@ enum {
 struct tide_chat {
     tide_mem *mem;
     tide_api *api;
-    const struct tide_chat_speech *speech;
+    const struct tide_chat_protocol *protocol;
     char path[PATH_BYTES_MAX + 1]; /* "/v1" */
     char model[TIDE_CHAT_MODEL_BYTES_MAX + 1];
     char version[VERSION_BYTES_MAX + 1];
     bool stream, stream_usage;
     bool temperature; /* atomic: false when a model refused it */
-    bool old_limit;   /* atomic */
-    bool turned;      /* atomic: it was changed, which happens once: a server may refuse both */
+    bool old_limit;   /* as the options say */
+    bool turned; /* atomic: the other name of the limit is sent, since a model refused that one */
     tide_chat_format format;
     uint32_t silence_ms, total_ms;
     size_t answer_bytes_max;
@@ -59,24 +59,9 @@ struct tide_chat {
 
 /* ---- dialects and endpoints ---- */
 
-static const struct tide_chat_speech *const speeches[] = {&tide_chat_openai, &tide_chat_anthropic};
-enum { SPEECHES = sizeof speeches / sizeof speeches[0] };
-
-const char *tide_chat_dialect_name(tide_chat_dialect dialect)
-{
-    return speeches[dialect]->name;
-}
-
-bool tide_chat_dialect_named(const char *name, tide_chat_dialect *dialect_out)
-{
-    for (size_t i = 0; i < SPEECHES; i++) {
-        if (strcmp(name, speeches[i]->name) == 0) {
-            *dialect_out = (tide_chat_dialect)i;
-            return true;
-        }
-    }
-    return false;
-}
+static const struct tide_chat_protocol *const protocols[] = {&tide_chat_openai,
+                                                             &tide_chat_anthropic};
+enum { PROTOCOLS = sizeof protocols / sizeof protocols[0] };
 
 /* Splits an endpoint into its origin and the path of its methods. */
 static tide_status endpoint_split(const char *endpoint, char origin_out[ENDPOINT_BYTES_MAX + 1],
@@ -115,9 +100,9 @@ static tide_status texts_set(tide_chat *chat, const struct tide_chat_options *op
                              tide_error *err)
 {
     const char *model = options->model == NULL ? "" : options->model;
-    const char *version = options->version != NULL        ? options->version
-                          : chat->speech->version != NULL ? chat->speech->version
-                                                          : "";
+    const char *version = options->version != NULL          ? options->version
+                          : chat->protocol->version != NULL ? chat->protocol->version
+                                                            : "";
     if (strlen(model) > TIDE_CHAT_MODEL_BYTES_MAX)
         return tide_error_set(err, TIDE_INVALID, "the name of a model has at most %d bytes",
                               TIDE_CHAT_MODEL_BYTES_MAX);
@@ -133,7 +118,7 @@ static tide_status api_open(tide_chat *chat, const struct tide_chat_options *opt
                             tide_error *err)
 {
     char origin[ENDPOINT_BYTES_MAX + 1];
-    TIDE_TRY(endpoint_split(options->endpoint != NULL ? options->endpoint : chat->speech->url,
+    TIDE_TRY(endpoint_split(options->endpoint != NULL ? options->endpoint : chat->protocol->url,
                             origin, chat->path, err));
     const struct tide_api_options api = {
         .provider = &chat_api,
@@ -150,12 +135,12 @@ static tide_status api_open(tide_chat *chat, const struct tide_chat_options *opt
 tide_status tide_chat_open(const struct tide_chat_options *options, tide_mem *mem,
                            tide_chat **chat_out, tide_error *err)
 {
-    TIDE_ASSERT((size_t)options->dialect < SPEECHES);
+    TIDE_ASSERT((size_t)options->dialect < PROTOCOLS);
     tide_chat *chat = tide_mem_new(mem, sizeof *chat);
     if (chat == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a chat model");
     chat->mem = mem;
-    chat->speech = speeches[options->dialect];
+    chat->protocol = protocols[options->dialect];
     chat->stream = !options->no_stream;
     chat->stream_usage = !options->no_stream_usage;
     chat->old_limit = options->old_limit;
@@ -208,9 +193,9 @@ void tide_chat_real_set(tide_json *json, const char *key, uint32_t milli)
 
 /* Servers that know no schema, or no JSON at all, follow the prompt; OpenAI's json_object wants the
  * word in it. */
-tide_status tide_chat_system(const struct tide_chat_wish *wish, tide_buf *out, tide_error *err)
+tide_status tide_chat_system(const struct tide_chat_request *asked, tide_buf *out, tide_error *err)
 {
-    const struct tide_chat_talk *talk = wish->talk;
+    const struct tide_chat_talk *talk = asked->talk;
     tide_status rc = tide_buf_add(out, talk->system.data, talk->system.bytes);
     if (rc == TIDE_OK && talk->json)
         rc = tide_buf_print(out, "%sAnswer with one JSON object and nothing else.%s",
@@ -260,23 +245,31 @@ static tide_status talk_check(const tide_chat *chat, const struct tide_chat_talk
     return TIDE_OK;
 }
 
+/* What of a request a model may refuse. */
+struct sent {
+    bool temperature;
+    bool turned; /* the other name of the limit */
+};
+
 static tide_status body_make(tide_chat *chat, const struct tide_chat_talk *talk, tide_buf *out,
-                             tide_error *err)
+                             struct sent *sent_out, tide_error *err)
 {
-    const struct tide_chat_wish wish = {
+    *sent_out = (struct sent){.temperature = talk->has_temperature &&
+                                             __atomic_load_n(&chat->temperature, __ATOMIC_RELAXED),
+                              .turned = __atomic_load_n(&chat->turned, __ATOMIC_RELAXED)};
+    const struct tide_chat_request asked = {
         .talk = talk,
         .model = talk->model.bytes > 0 ? talk->model : tide_text_of(chat->model),
         .tokens_max = talk->tokens_max != 0 ? talk->tokens_max : TIDE_CHAT_TOKENS_MAX,
         .stream = chat->stream,
         .stream_usage = chat->stream_usage,
-        .temperature =
-            talk->has_temperature && __atomic_load_n(&chat->temperature, __ATOMIC_RELAXED),
-        .old_limit = __atomic_load_n(&chat->old_limit, __ATOMIC_RELAXED),
+        .temperature = sent_out->temperature,
+        .old_limit = chat->old_limit != sent_out->turned,
         .format = chat->format,
     };
     tide_auto_json body = {.value = NULL};
     tide_json_object(&body);
-    TIDE_TRY(chat->speech->request(&wish, &body, err));
+    TIDE_TRY(chat->protocol->request(&asked, &body, err));
     tide_buf_clear(out);
     const tide_status rc = tide_json_line(&body, out);
     return rc == TIDE_OK ? rc
@@ -294,6 +287,7 @@ struct calling {
     struct tide_chat_intake intake;
     struct tide_chat_answer *answer;
     bool taken; /* the answer is whole */
+    struct sent sent;
 };
 
 /* Bytes that come show that the job is alive (E7.3). */
@@ -338,7 +332,7 @@ static size_t headers_make(const tide_chat *chat, struct tide_header headers[TID
 static void id_take(const tide_chat *chat, const struct tide_response *response,
                     struct tide_chat_answer *answer)
 {
-    const tide_text id = tide_response_header(response, chat->speech->id_header);
+    const tide_text id = tide_response_header(response, chat->protocol->id_header);
     const tide_text cut = tide_utf8_cut(id, sizeof answer->request_id - 1);
     (void)snprintf(answer->request_id, sizeof answer->request_id, "%.*s", (int)cut.bytes,
                    cut.bytes == 0 ? "" : cut.data);
@@ -361,9 +355,9 @@ static tide_status call_once(struct calling *calling, const tide_cancel *cancel,
     tide_chat *chat = calling->chat;
     struct tide_api_ask ask;
     struct tide_header headers[TIDE_API_HEADERS_MAX];
-    TIDE_TRY(body_make(chat, calling->talk, body, err));
+    TIDE_TRY(body_make(chat, calling->talk, body, &calling->sent, err));
     tide_api_ask_init(&ask, chat->api, calling->job, CREATE, chat->path);
-    tide_api_ask_add(&ask, chat->speech->call_path);
+    tide_api_ask_add(&ask, chat->protocol->call_path);
     ask.call.headers = headers;
     ask.call.headers_count = headers_make(chat, headers);
     ask.call.body = tide_buf_text(body);
@@ -388,19 +382,21 @@ static tide_status call_once(struct calling *calling, const tide_cancel *cancel,
     return rc;
 }
 
-/* The model does not take what was sent: true if it can be left out. */
-static bool adapt(tide_chat *chat, const struct tide_chat_talk *talk, const tide_error *why)
+/* The model does not take what this call sent: true if it can be left out.  Another call may have found
+ * that out meanwhile: then this one is repeated, too. */
+static bool adapt(const struct calling *calling, const tide_error *why)
 {
+    tide_chat *chat = calling->chat;
     const tide_chat_reason reason = tide_chat_reason_of(why);
-    if (reason == TIDE_CHAT_SAMPLING && talk->has_temperature)
-        return __atomic_exchange_n(&chat->temperature, false, __ATOMIC_RELAXED);
-    if (reason != TIDE_CHAT_LIMIT_NAME || chat->speech != &tide_chat_openai)
+    if (reason == TIDE_CHAT_SAMPLING && calling->sent.temperature) {
+        __atomic_store_n(&chat->temperature, false, __ATOMIC_RELAXED);
+        return true;
+    }
+    /* A server that refuses both names is asked with each of them once. */
+    if (reason != TIDE_CHAT_LIMIT_NAME || chat->protocol != &tide_chat_openai ||
+        calling->sent.turned)
         return false;
-    /* Not a second time, also when the call after the first one had to wait for units. */
-    if (__atomic_exchange_n(&chat->turned, true, __ATOMIC_RELAXED))
-        return false;
-    const bool old = __atomic_load_n(&chat->old_limit, __ATOMIC_RELAXED);
-    __atomic_store_n(&chat->old_limit, !old, __ATOMIC_RELAXED);
+    __atomic_store_n(&chat->turned, true, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -412,9 +408,10 @@ tide_status tide_chat_call(tide_chat *chat, tide_job *job, const struct tide_cha
     tide_error why = {TIDE_OK, 0, ""};
     TIDE_TRY(talk_check(chat, talk, err));
     tide_auto_buf body = tide_buf_in(chat->mem, TIDE_CHAT_TALK_BYTES_MAX);
-    tide_chat_intake_init(&calling.intake, chat->speech->reader, chat->answer_bytes_max, chat->mem);
+    tide_chat_intake_init(&calling.intake, chat->protocol->reader, chat->answer_bytes_max,
+                          chat->mem);
     tide_status rc = call_once(&calling, cancel, &body, &why);
-    if (rc != TIDE_OK && adapt(chat, talk, &why)) {
+    if (rc != TIDE_OK && adapt(&calling, &why)) {
         TIDE_SEEN("chat: a model refused a parameter");
         why = (tide_error){TIDE_OK, 0, ""};
         rc = call_once(&calling, cancel, &body, &why);

@@ -27,10 +27,8 @@ typedef enum tide_chat_dialect {
     TIDE_CHAT_OPENAI,
     TIDE_CHAT_ANTHROPIC,
 } tide_chat_dialect;
-const char *tide_chat_dialect_name(tide_chat_dialect dialect); /* "openai" */
-bool tide_chat_dialect_named(const char *name, tide_chat_dialect *dialect_out);
 
-/* How an OpenAI-compatible server is told to answer with JSON.  The prompt says so in any case. */
+/* How an OpenAI-compatible server is asked for JSON.  The prompt asks for it in any case. */
 typedef enum tide_chat_format {
     TIDE_CHAT_FORMAT_SCHEMA, /* response_format json_schema */
     TIDE_CHAT_FORMAT_OBJECT, /* json_object */

@@ -298,7 +298,7 @@ static size_t event_bytes_max(const struct tide_chat_intake *self)
     return self->bytes_max * ESCAPED + WHOLE_BYTES_MORE;
 }
 
-/* The first byte that is not blank tells which kind of answer it is. */
+/* The first byte that is not blank decides which kind of answer it is. */
 static void begin(struct tide_chat_intake *self, char first)
 {
     if (first == '{') {

@@ -1,7 +1,7 @@
 /* intake.h - an answer of a model, taken apart while it comes in.
  *
- * A server answers with one JSON object or with a stream of events; the first byte tells, not the
- * request, since there are servers that ignore the wish for a stream.  The dialect reads the object
+ * A server answers with one JSON object or with a stream of events; the first byte decides, not the
+ * request, since there are servers that ignore a request for a stream.  The dialect reads the object
  * or each event into blocks; what it does not know is kept as it came.
  *
  * Invariants:

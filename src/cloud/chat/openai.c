@@ -88,12 +88,12 @@ static tide_status message_write(const struct tide_chat_message *message, tide_j
     return TIDE_OK;
 }
 
-static tide_status messages_write(const struct tide_chat_wish *wish, tide_json *body,
+static tide_status messages_write(const struct tide_chat_request *asked, tide_json *body,
                                   tide_error *err)
 {
     tide_auto_json list = {.value = NULL};
     tide_auto_buf system = tide_buf_heap(TIDE_CHAT_TALK_BYTES_MAX);
-    TIDE_TRY(tide_chat_system(wish, &system, err));
+    TIDE_TRY(tide_chat_system(asked, &system, err));
     tide_json_array(&list);
     if (system.bytes > 0) {
         tide_auto_json object = {.value = NULL};
@@ -102,8 +102,8 @@ static tide_status messages_write(const struct tide_chat_wish *wish, tide_json *
         tide_json_set_text(&object, "content", tide_buf_text(&system));
         tide_json_append(&list, &object);
     }
-    for (size_t i = 0; i < wish->talk->messages_count; i++)
-        TIDE_TRY(message_write(&wish->talk->messages[i], &list, err));
+    for (size_t i = 0; i < asked->talk->messages_count; i++)
+        TIDE_TRY(message_write(&asked->talk->messages[i], &list, err));
     tide_json_set(body, "messages", &list);
     return TIDE_OK;
 }
@@ -149,15 +149,16 @@ static void choice_write(const struct tide_chat_talk *talk, tide_json *body)
     tide_json_set(body, "tool_choice", &choice);
 }
 
-static tide_status format_write(const struct tide_chat_wish *wish, tide_json *body, tide_error *err)
+static tide_status format_write(const struct tide_chat_request *asked, tide_json *body,
+                                tide_error *err)
 {
-    const struct tide_chat_talk *talk = wish->talk;
+    const struct tide_chat_talk *talk = asked->talk;
     tide_auto_json format = {.value = NULL};
     tide_auto_json named = {.value = NULL};
-    if (!talk->json || wish->format == TIDE_CHAT_FORMAT_OFF)
+    if (!talk->json || asked->format == TIDE_CHAT_FORMAT_OFF)
         return TIDE_OK;
     tide_json_object(&format);
-    if (wish->format == TIDE_CHAT_FORMAT_SCHEMA && talk->schema.bytes > 0) {
+    if (asked->format == TIDE_CHAT_FORMAT_SCHEMA && talk->schema.bytes > 0) {
         tide_json_object(&named);
         tide_json_set_cstr(&named, "name", "answer");
         TIDE_TRY(tide_chat_object_set(&named, "schema", talk->schema, err));
@@ -170,20 +171,20 @@ static tide_status format_write(const struct tide_chat_wish *wish, tide_json *bo
     return TIDE_OK;
 }
 
-static tide_status request(const struct tide_chat_wish *wish, tide_json *body, tide_error *err)
+static tide_status request(const struct tide_chat_request *asked, tide_json *body, tide_error *err)
 {
-    tide_json_set_text(body, "model", wish->model);
-    TIDE_TRY(messages_write(wish, body, err));
-    TIDE_TRY(tools_write(wish->talk, body, err));
-    choice_write(wish->talk, body);
-    TIDE_TRY(format_write(wish, body, err));
-    tide_json_set_u64(body, wish->old_limit ? "max_tokens" : "max_completion_tokens",
-                      wish->tokens_max);
-    if (wish->temperature)
-        tide_chat_real_set(body, "temperature", wish->talk->temperature_milli);
-    if (wish->stream) {
+    tide_json_set_text(body, "model", asked->model);
+    TIDE_TRY(messages_write(asked, body, err));
+    TIDE_TRY(tools_write(asked->talk, body, err));
+    choice_write(asked->talk, body);
+    TIDE_TRY(format_write(asked, body, err));
+    tide_json_set_u64(body, asked->old_limit ? "max_tokens" : "max_completion_tokens",
+                      asked->tokens_max);
+    if (asked->temperature)
+        tide_chat_real_set(body, "temperature", asked->talk->temperature_milli);
+    if (asked->stream) {
         tide_json_set_bool(body, "stream", true);
-        if (wish->stream_usage) {
+        if (asked->stream_usage) {
             tide_auto_json options = {.value = NULL};
             tide_json_object(&options);
             tide_json_set_bool(&options, "include_usage", true);
@@ -328,8 +329,7 @@ static void event(struct tide_chat_intake *self, const json_t *value)
 const struct tide_chat_reader tide_chat_reader_openai = {
     .whole = whole, .event = event, .last = "[DONE]"};
 
-const struct tide_chat_speech tide_chat_openai = {
-    .name = "openai",
+const struct tide_chat_protocol tide_chat_openai = {
     .url = "https://api.openai.com",
     .call_path = "/chat/completions",
     .id_header = "x-request-id",

@@ -1,7 +1,5 @@
 #include "cloud/chat/talk.h"
 
-#include <string.h>
-
 /* ---- what it costs ---- */
 
 enum {
@@ -31,55 +29,6 @@ uint64_t tide_chat_cost_of(const struct tide_chat_talk *talk, uint32_t tokens_ma
                   tokens_of(talk->tools[i].description) + tokens_of(talk->tools[i].schema);
     const uint32_t answer = tokens_max != 0 ? tokens_max : talk->tokens_max;
     return tokens + (answer != 0 ? answer : ANSWER_TOKENS);
-}
-
-/* ---- JSON in an answer ---- */
-
-/* The bytes of the object that begins with the text; 0: it does not end. */
-static size_t object_bytes(tide_text text)
-{
-    size_t depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < text.bytes; i++) {
-        const char c = text.data[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else
-                in_string = c != '"';
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if ((c == '}' || c == ']') && --depth == 0) {
-            return i + 1;
-        }
-    }
-    return 0;
-}
-
-tide_status tide_chat_json_of(tide_text text, json_t **object_out, tide_error *err)
-{
-    enum { TRIES_MAX = 16 }; /* braces in the words before it */
-    for (unsigned tries = 0; text.bytes > 0 && tries < TRIES_MAX; tries++) {
-        const char *brace = memchr(text.data, '{', text.bytes);
-        if (brace == NULL)
-            break;
-        const tide_text rest = {brace, text.bytes - (size_t)(brace - text.data)};
-        const size_t bytes = object_bytes(rest);
-        json_t *value = NULL;
-        const tide_status rc = bytes == 0
-                                   ? TIDE_INVALID
-                                   : tide_json_parse((tide_text){rest.data, bytes}, &value, NULL);
-        if (rc == TIDE_NO_MEMORY)
-            return tide_error_set(err, rc, "out of memory while reading an answer");
-        if (rc == TIDE_OK) { /* it begins with a brace: an object */
-            *object_out = value;
-            return TIDE_OK;
-        }
-        text = (tide_text){rest.data + 1, rest.bytes - 1};
-    }
-    return tide_error_set(err, TIDE_INVALID, "the answer of the model has no JSON object");
 }
 
 /* ---- names ---- */

@@ -129,10 +129,6 @@ struct tide_chat_answer {
 };
 void tide_chat_answer_done(struct tide_chat_answer *answer); /* a zeroed one is fine */
 
-/* The JSON object in the text of an answer: models put it between fences or words.  The caller owns
- * it.  TIDE_INVALID: there is none. */
-tide_status tide_chat_json_of(tide_text text, json_t **object_out, tide_error *err);
-
 /* ---- as JSON ---- */
 
 /* Appends one line.  TIDE_INVALID: a schema is not an object; TIDE_FULL, TIDE_NO_MEMORY. */

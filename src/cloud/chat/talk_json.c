@@ -1,5 +1,5 @@
 /* talk_json.c - conversations and answers as JSON (talk.h). */
-#include "cloud/chat/talk.h"
+#include "cloud/chat/inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,21 +10,6 @@
 static const char *const choice_names[] = {"auto", "none", "any"};
 
 /* ---- writing ---- */
-
-/* A JSON object that a text holds.  TIDE_INVALID: it holds none. */
-static tide_status object_set(tide_json *json, const char *key, tide_text text, tide_error *err)
-{
-    json_t *value = NULL;
-    const tide_status rc = tide_json_parse(text, &value, NULL);
-    if (rc != TIDE_OK || !json_is_object(value)) {
-        json_decref(value);
-        return tide_error_set(err, rc == TIDE_NO_MEMORY ? rc : TIDE_INVALID,
-                              "\"%s\" of a conversation is not a JSON object", key);
-    }
-    if (json_object_set_new(json->value, key, value) != 0)
-        json->failed = true;
-    return TIDE_OK;
-}
 
 static void flag_set(tide_json *json, const char *key, bool flag)
 {
@@ -42,13 +27,13 @@ static tide_status part_write(const struct tide_chat_part *part, tide_json *list
     if (part->kind == TIDE_CHAT_TEXT) {
         tide_json_set_text(&object, keys[part->kind], part->text);
     } else if (part->kind == TIDE_CHAT_OPAQUE) {
-        rc = object_set(&object, keys[part->kind], part->text, err);
+        rc = tide_chat_object_set(&object, keys[part->kind], part->text, err);
     } else {
         tide_json_object(&inner);
         tide_json_set_text(&inner, "id", part->id);
         if (part->kind == TIDE_CHAT_CALL) {
             tide_json_set_text(&inner, "name", part->name);
-            rc = object_set(&inner, "arguments", part->arguments, err);
+            rc = tide_chat_object_set(&inner, "arguments", part->arguments, err);
             flag_set(&inner, "invalid", part->invalid);
             flag_set(&inner, "unknown", part->unknown);
         } else {
@@ -102,7 +87,7 @@ static tide_status tools_write(const struct tide_chat_talk *talk, tide_json *obj
         tide_json_object(&tool);
         tide_json_set_text(&tool, "name", talk->tools[i].name);
         tide_json_set_text(&tool, "description", talk->tools[i].description);
-        rc = object_set(&tool, "schema", talk->tools[i].schema, err);
+        rc = tide_chat_object_set(&tool, "schema", talk->tools[i].schema, err);
         tide_json_append(&list, &tool);
     }
     tide_json_set(object, "tools", &list);
@@ -145,7 +130,7 @@ tide_status tide_chat_talk_write(const struct tide_chat_talk *talk, tide_buf *ou
     choice_write(talk, &object);
     flag_set(&object, "json", talk->json);
     if (rc == TIDE_OK && talk->schema.bytes > 0)
-        rc = object_set(&object, "schema", talk->schema, err);
+        rc = tide_chat_object_set(&object, "schema", talk->schema, err);
     if (talk->tokens_max > 0)
         tide_json_set_u64(&object, "tokens_max", talk->tokens_max);
     if (talk->has_temperature)

@@ -1,8 +1,24 @@
 #include "drive/hash/quickxor.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { BITS = TIDE_QUICKXOR_BYTES * 8, STEP = 11 };
+
+static_assert(TIDE_QUICKXOR_COLUMNS % 8 == 0, "columns are whole words");
+
+/* Whole rows, by words that stay in registers: byte by byte this was a seventh of a large download. */
+static void mix_rows(uint8_t columns[TIDE_QUICKXOR_COLUMNS], const uint8_t *bytes, size_t rows)
+{
+    uint64_t words[TIDE_QUICKXOR_COLUMNS / 8], row[TIDE_QUICKXOR_COLUMNS / 8];
+    memcpy(words, columns, sizeof words);
+    for (; rows > 0; rows--, bytes += sizeof row) {
+        memcpy(row, bytes, sizeof row);
+        for (size_t i = 0; i < TIDE_QUICKXOR_COLUMNS / 8; i++)
+            words[i] ^= row[i];
+    }
+    memcpy(columns, words, sizeof words);
+}
 
 static void mix(uint8_t *columns, const uint8_t *bytes, size_t count)
 {
@@ -22,11 +38,9 @@ void tide_quickxor_add(tide_quickxor *hash, const void *bytes, size_t count)
         next += first;
         count -= first;
     }
-    for (; count >= TIDE_QUICKXOR_COLUMNS; count -= TIDE_QUICKXOR_COLUMNS) {
-        mix(hash->columns, next, TIDE_QUICKXOR_COLUMNS);
-        next += TIDE_QUICKXOR_COLUMNS;
-    }
-    mix(hash->columns, next, count);
+    const size_t rows = count / TIDE_QUICKXOR_COLUMNS;
+    mix_rows(hash->columns, next, rows);
+    mix(hash->columns, next + rows * TIDE_QUICKXOR_COLUMNS, count % TIDE_QUICKXOR_COLUMNS);
 }
 
 void tide_quickxor_end(const tide_quickxor *hash, uint8_t out[TIDE_QUICKXOR_BYTES])

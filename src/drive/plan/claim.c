@@ -66,18 +66,31 @@ static void take(struct claim *claim, uint32_t base, uint32_t local)
     claim->planner->base_of_local[local] = base;
 }
 
-/* Whether the row is that of another item's baseline, which has as much right to it.  Two of them have one path
- * if the file got another item and the first one is not forgotten yet: then the row says whose it is. */
-static bool is_anothers(const struct claim *claim, uint32_t base, uint32_t local)
+/* The other item whose baseline has this row and waits for its claim, or NONE. */
+static uint32_t other_owner(const struct claim *claim, uint32_t base, uint32_t local)
 {
-    const struct tide_drive_identity *identity = &local_at(claim, local)->identity;
     uint32_t owner = 0;
     if (!tide_map_get(&claim->base_of_row, local_at(claim, local)->row, &owner) || owner == base ||
         claim->planner->local_of_base[owner] != TIDE_PLAN_NONE ||
         base_at(claim, owner)->kind != base_at(claim, base)->kind)
-        return false;
-    return same_identity(identity, &base_at(claim, owner)->identity) ||
-           !same_identity(identity, &base_at(claim, base)->identity);
+        return TIDE_PLAN_NONE;
+    return owner;
+}
+
+/* Two baselines have one identity, or one path, if the file got another item and the first one is not forgotten
+ * yet: then the row says whose it is. */
+static bool is_others_identity(const struct claim *claim, uint32_t base, uint32_t local)
+{
+    const uint32_t owner = other_owner(claim, base, local);
+    return owner != TIDE_PLAN_NONE &&
+           same_identity(&local_at(claim, local)->identity, &base_at(claim, owner)->identity);
+}
+
+static bool is_others_path(const struct claim *claim, uint32_t base, uint32_t local)
+{
+    return is_others_identity(claim, base, local) ||
+           (other_owner(claim, base, local) != TIDE_PLAN_NONE &&
+            !same_identity(&local_at(claim, local)->identity, &base_at(claim, base)->identity));
 }
 
 /* The free row at the item's own path, or NONE.  An entry that stepped aside counts as being where it was,
@@ -98,7 +111,7 @@ static uint32_t own_path(const struct claim *claim, uint32_t base)
     for (; at != TIDE_INDEX_END; at = tide_index_next(&claim->paths, at)) {
         if (local_at(claim, at)->parent != parent ||
             !tide_text_equal(local_at(claim, at)->name, row->local_name) ||
-            !is_free(claim, base, at) || is_anothers(claim, base, at))
+            !is_free(claim, base, at) || is_others_path(claim, base, at))
             continue;
         if (same_identity(&local_at(claim, at)->identity, &row->identity))
             return at;
@@ -171,7 +184,7 @@ static bool by_move(struct claim *claim, uint32_t base)
     uint32_t at = tide_index_first(&claim->inodes, inode_hash(identity));
     for (; at != TIDE_INDEX_END; at = tide_index_next(&claim->inodes, at))
         if (is_free(claim, base, at) && same_inode(&local_at(claim, at)->identity, identity) &&
-            proves_move(claim, base, at)) {
+            !is_others_identity(claim, base, at) && proves_move(claim, base, at)) {
             take(claim, base, at);
             return true;
         }

@@ -63,15 +63,26 @@ jq -e '[.emails[] | .subject + " " + .category + " " + .status] | sort == ["Lunc
 t assistant status --json >"$dir/out"
 jq -e '.accounts[0] | .records == 2 and .by_status.drafted == 1 and .onboarded and .model_calls_today >= 3' "$dir/out" >/dev/null ||
     fail "status: $(cat "$dir/out")"
+t status >"$dir/out"
+grep -q 'model .*0 need a reply, 1 drafted, 0 failed' "$dir/out" || fail "status of all: $(cat "$dir/out")"
 thread=$(jq -r '.emails[] | select(.subject == "Lunch").thread' "$dir/shown")
 ends 0 assistant explain "$thread"
 grep -q draft_created "$dir/out" || fail "explain: $(cat "$dir/out")"
+
+for kind in classify context draft rework agent; do ends 0 assistant calls --kind "$kind"; done
 
 # ---- again, also the inbox itself: nothing changes, and no model is asked
 calls=$(state 'SELECT count(*) FROM assistant_call')
 ends 0 assistant sync "$user"
 ends 0 assistant sync --full
 [ "$(drafts) $(state 'SELECT count(*) FROM assistant_call')" = "1 $calls" ] || fail "again: $(drafts) drafts"
+
+# ---- a person has a thread classified again: the model is asked once more, and the draft that is there stays
+ends 1 assistant classify ffff
+grep -q "knows no thread ffff" "$dir/err" || fail "an unknown thread: $(cat "$dir/err")"
+ends 0 assistant classify "$thread"
+[ "$(drafts) $(state 'SELECT count(*) FROM assistant_call')" = "1 $((calls + 1))" ] || fail "classified again: $(drafts) drafts"
+[ "$(labels_of 'subject:Lunch -in:draft')" = '🤖 AI/Outbox' ] || fail "labels after it: $(labels_of 'subject:Lunch')"
 
 # ---- a user whose directories are the usual ones and none of them exists: onboarding makes that of the configuration
 newcomer() { env -u XDG_CONFIG_HOME -u XDG_STATE_HOME -u XDG_DATA_HOME HOME="$dir/new" "$tidemark" "$@" >"$dir/out" 2>&1; }
@@ -96,7 +107,35 @@ arrive 'Supper' 'We could meet on Friday night.'
 ends 0 assistant sync --wait
 [ "$(drafts)" = 3 ] || fail "with --wait: $(drafts) drafts, $(cat "$dir/out")"
 ends 0 assistant onboard "$user"
+
+# ---- the assistant ends for an account, in that process: records, labels and drafts stay, mail is left alone; again: the same
+ends 1 assistant offboard eve@example.com
+ends 0 assistant offboard "$user"
+grep -q 'Labels and drafts in Gmail stay' "$dir/out" || fail "offboard: $(cat "$dir/out")"
+ends 0 assistant offboard "$user" --json
+jq -e --arg user "$user" '.before and .account == $user' "$dir/out" >/dev/null || fail "offboard again: $(cat "$dir/out")"
+ends 0 assistant status --json
+jq -e '.accounts[0] | .state == "ended" and .records == 4 and (.onboarded | not)' "$dir/out" >/dev/null || fail "ended: $(cat "$dir/out")"
+calls=$(state 'SELECT count(*) FROM assistant_call')
+arrive 'Breakfast' 'We could meet on Friday morning.'
+ends 1 assistant sync "$user"
+grep -q 'was ended for' "$dir/err" || fail "sync of one that ended: $(cat "$dir/err")"
+ends 1 assistant sync
+[ "$(drafts) $(state 'SELECT count(*) FROM assistant_call')" = "3 $calls" ] || fail "after the end: $(drafts) drafts"
+[ "$(state "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind WHERE kind.name LIKE 'assistant.%' AND kind.name <> 'assistant.tick' AND job.state < 2")" = 0 ] ||
+    fail "jobs of one that ended: $(t jobs list)"
 stop_serve 0
+
+# ---- onboarding begins again with what comes then; without a process that serves it ends, too
+ends 0 assistant onboard "$user"
+arrive 'Brunch' 'We could meet on Friday at noon.'
+ends 0 assistant sync
+[ "$(drafts)" = 4 ] || fail "onboarded again: $(drafts) drafts"
+ends 0 assistant offboard "$user"
+[ "$(state "SELECT count(*) FROM assistant_user WHERE onboarded_ms > 0")" = 0 ] || fail "it did not end"
+ends 0 assistant show
+grep -q Brunch "$dir/out" || fail "records are gone: $(cat "$dir/out")"
+ends 0 account remove model # nobody needs it
 
 [ $failed -eq 0 ] || exit 1
 echo "assistant: fine"

@@ -282,11 +282,10 @@ WRAP(tide_status, tide_assistant_emails, tide_rows db, const struct tide_assista
     return __real_tide_assistant_emails(db, filter, cursor, count, visit, arg, more_out, err);
 }
 
-WRAP(tide_status, tide_retry_failed, tide_engine *engine, uint32_t account, const uint32_t *kinds,
-     size_t kinds_count, uint64_t *count_out, tide_error *err)
+WRAP(tide_status, tide_retry_failed_where, tide_engine *engine, uint32_t account, uint32_t kind,
+     tide_over_fn *is_wanted, void *arg, tide_error *err)
 {
-    *count_out = 0;
     if (planted(APLANT_STUCK_LEFT))
         return TIDE_OK;
-    return __real_tide_retry_failed(engine, account, kinds, kinds_count, count_out, err);
+    return __real_tide_retry_failed_where(engine, account, kind, is_wanted, arg, err);
 }

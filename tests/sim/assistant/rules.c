@@ -230,12 +230,13 @@ void asim_check_intake(struct asim_stage *stage)
             !box_mailbox_has_label(f->mailbox, look.newest, BOX_LABEL_INBOX) ||
             box_mailbox_at(f->mailbox, look.newest)->date_ms + DAYS_10_MS < now_ms)
             continue;
+        const struct tide_assistant_email email = record(f, thread->id);
         /* One with a label of ours and no record is none that a full sync looks for (J4, J5): it came
          * between a look and a label, and history expired. */
         if (look.newest_labels != 0 &&
-            (thread->returned || stage->totals.faults[AFAULT_HISTORY_EXPIRED] > 0))
+            (thread->returned || (email.status == TIDE_ASSISTANT_NO_STATUS &&
+                                  stage->totals.faults[AFAULT_HISTORY_EXPIRED] > 0)))
             continue;
-        const struct tide_assistant_email email = record(f, thread->id);
         uint64_t known = 0;
         if (email.status == TIDE_ASSISTANT_NO_STATUS)
             FAIL("ASM3: thread %s has no record", thread->id);

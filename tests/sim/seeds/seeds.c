@@ -131,6 +131,8 @@ static void seed_failed(struct campaign *campaign, struct slot *slot, int status
 {
     struct seeds *seeds = campaign->seeds;
     const bool shown = seeds->wanted == NULL;
+    if (!shown && seeds->failed_count >= seeds->failed_max)
+        return; /* it was found; seeds that ran beside may have broken another rule */
     if (shown)
         (void)printf("FAILED seed %" PRIu64 " (%s %d); replay with:\n  %s --seed %" PRIu64 "\n",
                      slot->seed, WIFSIGNALED(status) ? "signal" : "exit",

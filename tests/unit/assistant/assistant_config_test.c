@@ -540,6 +540,38 @@ TEST_ON(a_file_that_is_missing_large_empty_or_elsewhere_is_refused, struct place
     }
 }
 
+/* CFI1 */
+TEST_ON(files_that_change_come_or_go_are_noticed, struct place *place, place_make, place_end)
+{
+    struct tide_assistant_config *config = NULL;
+    struct tide_assistant_files files;
+    const char *const names[] = {"assistant.yaml", "prompts/draft.md", "missing.md"};
+    tide_assistant_files_init(&files, tide_mem_heap());
+    assert_true(tide_assistant_files_changed(&files, place->path)); /* none was read */
+    put_file(place, "prompts/draft.md", TIDE_TEXT("Write.\n"));
+    put_file(place, "assistant.yaml",
+             TIDE_TEXT(MODELS "styles: {a: {file: prompts/draft.md}, b: {file: missing.md}}\n"));
+    assert_int_equal(
+        tide_assistant_config_load_files(place->path, NULL, tide_mem_heap(), &files, &config, NULL),
+        TIDE_INVALID);
+    const struct tide_assistant_file_seen *seen = files.first;
+    for (size_t i = 0; i < 3; i++, seen = seen->next) {
+        assert_non_null(seen);
+        assert_string_equal(seen->name, names[i]);
+        assert_int_equal(seen->there, i < 2);
+        assert_int_equal(seen->read, i < 2);
+    }
+    assert_null(seen);
+    assert_false(tide_assistant_files_changed(&files, place->path));
+    put_file(place, "missing.md", TIDE_TEXT("Here.\n"));
+    assert_true(tide_assistant_files_changed(&files, place->path));
+    assert_int_equal(unlink(textf("%s/missing.md", place->dir)), 0);
+    assert_false(tide_assistant_files_changed(&files, place->path));
+    put_file(place, "prompts/draft.md", TIDE_TEXT("Write more.\n"));
+    assert_true(tide_assistant_files_changed(&files, place->path));
+    tide_assistant_files_done(&files);
+}
+
 /* ---- any input ---- */
 
 /* A complete file with bytes changed, dropped and doubled: read, or refused with a place. */

@@ -19,6 +19,8 @@ TEST(every_sight_of_every_status_has_its_work)
         {TIDE_SIGHT_LISTED, false, "C......"}, /* J5 */
         {TIDE_SIGHT_LISTED_GAP, false, "CTTTTTT"},
         {TIDE_SIGHT_LISTED_GAP, true, "......."},
+        {TIDE_SIGHT_LABELED_GAP, false, ".TTTTTT"},
+        {TIDE_SIGHT_LABELED_GAP, true, "......."},
         {TIDE_SIGHT_DONE, false, "DDDDDDD"},
         {TIDE_SIGHT_REWORK, false, "..RR..."},
         {TIDE_SIGHT_NEEDS_RESPONSE, false, "MMM.MMM"}, /* J14 */
@@ -175,6 +177,7 @@ static void check_drafts(const struct tide_assistant_facts *facts)
     check(facts, &gone);
     assert_int_equal(gone.act, pending || in_work);
     assert_true(!gone.act || (gone.status == TIDE_ASSISTANT_SKIPPED && gone.draft_stale));
+    assert_int_equal(gone.take, gone.act ? STATE | L(REWORK) : 0);
     struct tide_assistant_plan plan = tide_assistant_plan_drafted(facts);
     check(facts, &plan);
     assert_int_equal(plan.act, pending);
@@ -203,6 +206,9 @@ static void check_rework(const struct tide_assistant_facts *facts)
         facts->status == TIDE_ASSISTANT_DRAFTED || facts->status == TIDE_ASSISTANT_REWORK_REQUESTED;
     const tide_assistant_rework rework = tide_assistant_rework_for(facts, 3);
     assert_int_equal(rework, has ? wanted[facts->reworks] : TIDE_REWORK_NONE);
+    /* drafts.rework_limit may be 0. */
+    assert_int_equal(tide_assistant_rework_for(facts, 0),
+                     has ? TIDE_REWORK_LIMIT : TIDE_REWORK_NONE);
     const struct tide_assistant_plan plan = tide_assistant_plan_rework(facts, 3);
     check(facts, &plan);
     assert_int_equal(plan.act, has);

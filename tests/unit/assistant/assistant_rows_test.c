@@ -95,6 +95,56 @@ CASE(a_user_is_found_by_number_and_by_address)
     assert_int_equal(sum, 8);
 }
 
+CASE(a_user_ends_once_and_begins_again)
+{
+    struct tide_assistant_user user = {.account = 3, .email = "me@example.org", .onboarded_ms = 7};
+    struct tide_assistant_user back;
+    struct tide_assistant_sync sync;
+    OK(tide_assistant_user_put(*rows, &user, err));
+    OK(tide_assistant_sync_move(*rows, 3, "", "100", false, 8, err));
+    OK(tide_assistant_user_end(*rows, 3, 50, err));
+    OK(tide_assistant_user_end(*rows, 3, 60, err));
+    OK(tide_assistant_user_get(*rows, 3, &back, err));
+    assert_int_equal(back.ended_ms, 50);
+    assert_int_equal(back.onboarded_ms, 0);
+    OK(tide_assistant_sync_get(*rows, 3, &sync, err));
+    assert_string_equal(sync.history_id, "");
+    assert_int_equal(sync.synced_ms, 8);
+    OK(tide_assistant_user_put(*rows, &user, err));
+    OK(tide_assistant_user_get(*rows, 3, &back, err));
+    assert_int_equal(back.ended_ms, 0);
+    assert_int_equal(back.onboarded_ms, 7);
+    assert_int_equal(tide_assistant_user_end(*rows, 4, 50, NULL), TIDE_NOT_FOUND);
+}
+
+/* STO11 */
+CASE(a_failure_of_a_thread_is_counted_once)
+{
+    struct tide_assistant_failure failure;
+    uint32_t failures = 0;
+    bool more = false;
+    OK(tide_assistant_failure_reset(*rows, 3, "t", "m", err));
+    assert_int_equal(tide_assistant_failure_get(*rows, 3, "t", &failure, NULL), TIDE_NOT_FOUND);
+    for (uint64_t i = 1; i <= TIDE_ASSISTANT_FAILURES_MAX + 2; i++) {
+        OK(tide_assistant_failure_add(*rows, 3, "t", "m", 10 * i, 1000 + i, &failures, &more, err));
+        assert_int_equal(more, i <= TIDE_ASSISTANT_FAILURES_MAX);
+        OK(tide_assistant_failure_add(*rows, 3, "t", "n", 10 * i, 1000 + i, &failures, &more, err));
+        assert_false(more);
+        assert_int_equal(failures,
+                         i < TIDE_ASSISTANT_FAILURES_MAX ? i : TIDE_ASSISTANT_FAILURES_MAX);
+    }
+    OK(tide_assistant_failures_prune(*rows, 3, 1000 + TIDE_ASSISTANT_FAILURES_MAX + 2, err));
+    OK(tide_assistant_failure_get(*rows, 3, "t", &failure, err));
+    assert_string_equal(failure.message_id, "m");
+    OK(tide_assistant_failure_reset(*rows, 3, "t", "", err));
+    OK(tide_assistant_failures_prune(*rows, 3, 2000, err)); /* it may fail again */
+    OK(tide_assistant_failure_get(*rows, 3, "t", &failure, err));
+    assert_int_equal(failure.failures, 0);
+    assert_string_equal(failure.message_id, "m");
+    OK(tide_assistant_failures_prune(*rows, 3, 90000000, err));
+    assert_int_equal(tide_assistant_failure_get(*rows, 3, "t", &failure, NULL), TIDE_NOT_FOUND);
+}
+
 CASE(labels_and_settings_are_kept_by_user)
 {
     struct tide_assistant_labels labels;
@@ -306,6 +356,25 @@ CASE(a_mark_of_ours_is_taken_once)
     assert_false(ours);
     OK(tide_assistant_mark_take(*rows, 3, "m2", "L", &ours, err));
     assert_true(ours);
+}
+
+CASE(a_mark_is_open_until_its_job_ends)
+{
+    bool open = true;
+    OK(tide_assistant_mark_open(*rows, 3, "m1", "L", &open, err));
+    assert_false(open);
+    OK(tide_assistant_mark_put(*rows, 3, "m1", "L", 7, 100, err));
+    for (int i = 0; i < 2; i++) { /* it is not taken */
+        OK(tide_assistant_mark_open(*rows, 3, "m1", "L", &open, err));
+        assert_true(open);
+    }
+    OK(tide_assistant_mark_open(*rows, 3, "m1", "K", &open, err));
+    assert_false(open);
+    OK(tide_assistant_mark_open(*rows, 4, "m1", "L", &open, err));
+    assert_false(open);
+    OK(tide_assistant_marks_done(*rows, 3, 7, 200, err));
+    OK(tide_assistant_mark_open(*rows, 3, "m1", "L", &open, err));
+    assert_false(open);
 }
 
 CASE(marks_that_history_never_shows_are_forgotten)

@@ -147,6 +147,10 @@ TEST(every_condition_of_a_rule_is_explained)
                         "header_match no: the header X-A does not fit\n"
                         "header_match no: there is no header X-B\n"
                         "forwarded_from yes: the text has s@t.u\n");
+    const struct tide_letter unsigned_letter = letter_of(&arena, "Subject: x\r\n\r\ntext\r\n");
+    tide_buf_clear(&words);
+    assert_false(tide_rule_applies(&config->rules[0], &unsigned_letter, add_word, &words));
+    assert_non_null(strstr(tide_buf_cstr(&words), "sender_email no: the sender is unknown\n"));
     tide_assistant_config_free(config);
 }
 

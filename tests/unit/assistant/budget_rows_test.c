@@ -220,10 +220,6 @@ CASE(costs_are_kept_by_day_and_model)
     OK(tide_assistant_budget_costs(*rows, 0, 0, note, &costs, err));
     assert_int_equal(costs.count, 1);
     expect(rows, 1, NOON, 0, 0);
-    OK(tide_assistant_budget_prune(*rows, NOON + 401 * 24 * HOUR, err));
-    costs.count = 0;
-    OK(tide_assistant_budget_costs(*rows, 0, 0, note, &costs, err));
-    assert_int_equal(costs.count, 0);
 }
 
 /* BUD1 and BUD3, by chance: what is held is what the holds say, and no hold goes over the limit. */

@@ -732,6 +732,26 @@ TEST(a_file_is_the_item_that_has_its_row)
     }
 }
 
+/* Found by the simulation: the same with folders, where the first one had another path. */
+TEST(a_folder_is_the_item_that_has_its_row)
+{
+    struct drive_world *world = synced(0, 2);
+    struct tide_drive_plan plan;
+    drive_delete(&world->here, drive_child(&world->here, TIDE_DRIVE_ROOT, "d0")->id);
+    (void)drive_rows(world);
+    struct tide_drive_base *first = base_of(world, "d0");
+    const struct tide_drive_base *second = base_of(world, "d1");
+    assert_true(first != NULL && second != NULL && first < second);
+    first->identity = second->identity;
+    const struct tide_drive_plan_options options = drive_options(world);
+    OK(tide_drive_plan(&world->trees, &options, tide_mem_heap(), &plan, NULL));
+    assert_int_equal(plan.actions_count, 1);
+    assert_int_equal(plan.actions[0].verb, TIDE_DRIVE_DEL_REMOTE);
+    assert_int_equal(plan.actions[0].item, first->item);
+    tide_drive_plan_done(&plan);
+    drive_world_free(world);
+}
+
 /* Found by the simulation: a late echo of the feed put two folders into each other.  Nothing is done with
  * them and beneath them; the rest goes on. */
 TEST(folders_that_contain_each_other_online_are_left_alone)

@@ -650,6 +650,26 @@ OPENED(failed_jobs_of_which_nothing_is_left_become_done)
     assert_int_equal(get(&failing.tries), 4);
 }
 
+OPENED(failed_jobs_that_are_wanted_are_tried_again)
+{
+    struct failing failing = {.status = TIDE_PERMANENT};
+    struct over wanted = {.payload = "{\"n\":1}"};
+    uint32_t fails = DEFINE(f, "fails", failing_handler, .context = &failing);
+    uint32_t account = new_account(f, "ada", NULL);
+    uint64_t first = ENQUEUE(f, .kind = fails, .account = account, .payload = "{\"n\":1}");
+    uint64_t second = ENQUEUE(f, .kind = fails, .account = account, .payload = "{\"n\":2}");
+    uint64_t none = ENQUEUE(f, .kind = fails, .payload = "{\"n\":1}"); /* of no account */
+    run_all(f);
+    assert_int_equal(get(&failing.tries), 3);
+    OK(tide_retry_failed_where(f->engine, account, fails, is_over, &wanted, err));
+    assert_int_equal(wanted.asked, 2);
+    finish(f);
+    assert_int_equal(get(&failing.tries), 4);
+    assert_int_equal(row_state(f, first), 3);
+    assert_int_equal(row_state(f, second), 3);
+    assert_int_equal(row_state(f, none), 3);
+}
+
 /* More than one slice of them; those of others stay. */
 OPENED(jobs_that_wait_and_are_over_become_done)
 {

@@ -1,5 +1,5 @@
 /* Runs of agents: model, tools, ends, and a process that dies in between (J15, J28; agent.h AGJ1 to
- * AGJ9).
+ * AGJ10).
  *
  * Method: the model of the fixture says what a test lists, by how often it has spoken in the
  * conversation, so that a question that is asked again has the same answer. */
@@ -161,6 +161,48 @@ AGENT_CASE(an_agent_that_may_send_sends_once)
     assert_int_equal(sent_of(f, f->thread), 1);
 }
 
+/* AGJ5: the answer of the server is lost, and then the search for the reply is refused. */
+AGENT_CASE(a_reply_that_cannot_be_looked_for_is_not_sent_again)
+{
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.messages.send\",\"fault\":\"reset-after\",\"count\":1}");
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.messages.list\",\"fault\":\"403\",\"count\":1}");
+    deliver_and_run(f, replies);
+    assert_int_equal(sent_of(f, f->thread), 1);
+    HAS(f->prompt, "a reply was sent already, or may have been");
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SENT);
+}
+
+/* AGJ10 */
+AGENT_CASE(what_other_mail_says_is_not_sent)
+{
+    static const char *const tools[] = {"search_archive", "read_thread", "read_thread"};
+    static const char *const names[] = {"query", "thread", "thread"};
+    char says[400], other[64];
+    const char *script[] = {says, replies[0], LAST("Done."), NULL};
+    f->category = "fyi";
+    deliver(f, "carl@example.com", "Meeting", "We meet in room 17.", NULL);
+    sync_now(f, false);
+    (void)snprintf(other, sizeof other, "%s", f->thread);
+    for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++) {
+        const bool own = i == 2;
+        (void)snprintf(
+            says, sizeof says,
+            SAYS("{\"call\":{\"id\":\"c\",\"name\":\"%s\",\"arguments\":{\"%s\":\"%s\"}}}"),
+            tools[i], names[i],
+            own      ? ""
+            : i == 0 ? "room"
+                     : other);
+        deliver_and_run(f, script);
+        assert_int_equal(sent_of(f, f->thread), own);
+        if (!own)
+            HAS(f->prompt, "other mail was read");
+    }
+}
+
 /* AGJ5 */
 AGENT_CASE(nothing_is_sent_to_automated_mail_or_strangers)
 {
@@ -261,7 +303,7 @@ AGENT_CASE(what_a_mail_says_reaches_no_other_thread)
                    SAYS("{\"call\":{\"id\":\"c\",\"name\":\"read_thread\",\"arguments\":"
                         "{\"thread\":\"%s\"}}}"),
                    other);
-    const char *const says[] = {read, arguments[0], arguments[1], arguments[2], NULL};
+    const char *const says[] = {arguments[0], arguments[1], read, arguments[2], NULL};
     deliver_and_run(f, says);
     HAS(f->prompt, "Answer in this thread"); /* reading is allowed */
     assert_int_equal(drafts_of(f, other, false), 0);

@@ -52,6 +52,21 @@ CASE(a_new_message_is_classified_labeled_and_drafted)
     assert_int_equal(drafts_of(f, f->thread, true), 1);
 }
 
+/* The model must know that the user has answered already. */
+CASE(a_reply_of_the_user_is_a_part_of_the_question)
+{
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    edit_draft(f, f->thread, "I am on my way.\r\n");
+    send_draft(f, f->thread);
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 1);
+    const char *mail = strstr(f->prompt, "Can you come?");
+    assert_non_null(mail);
+    assert_null(strstr(mail + 1, "Can you come?"));
+    assert_non_null(strstr(f->prompt, "I am on my way."));
+}
+
 CASE(other_categories_get_their_label_and_no_draft)
 {
     static const struct {
@@ -181,6 +196,33 @@ CASE(after_an_expired_history_id_no_act_is_lost)
                          "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
     sync_now(f, false);
     assert_int_equal(f->asked[ASKED_DRAFT] + f->asked[ASKED_REWORK], asked);
+}
+
+/* A message comes to a thread with a draft, the user asks for one on it, and history has expired. */
+static void drafted_then_forgotten(struct fixture *f)
+{
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    char thread[64];
+    (void)snprintf(thread, sizeof thread, "%s", f->thread);
+    pass(f, 5);
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Re: Offer", "never mind", thread);
+    label(f, thread, TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, true);
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+}
+
+/* J25: a label on a message does not say that a sync saw it. */
+CASE(after_an_expired_history_id_a_message_with_a_label_is_known)
+{
+    drafted_then_forgotten(f);
+    assert_string_equal(record(f, f->thread).message_id, f->message);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SKIPPED);
+    assert_string_equal(labels_of(f, f->thread), "FYI");
+    assert_int_equal(drafts_of(f, f->thread, false), 0);
 }
 
 /* J16 and J25: a new message on a thread with a record. */

@@ -6,6 +6,7 @@
  * mailbox is another machine and stays.  Two sweeps: one scenario that is interrupted everywhere, and
  * many random ones. */
 #include "assistant_jobs_fixture.h"
+#include "ledger/rows.h"
 
 #include "support/scale.h"
 
@@ -189,6 +190,135 @@ TEST(a_command_whose_job_failed_is_carried_out_after_the_next_full_sync)
     assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_ARCHIVED);
     assert_string_equal(labels_of(f, f->thread), "Done");
     assert_false(in_inbox(f, f->thread));
+    finish(f);
+}
+
+static void fail_modify(struct fixture *f, bool on)
+{
+    if (on)
+        tide_sim_cloud_fault(f->cloud, f->sim,
+                             "{\"method\":\"gmail.users.threads.modify\",\"fault\":\"403\"}");
+    else
+        json_decref(
+            tide_sim_cloud_control(f->cloud, f->sim, "DELETE", "/_cloud/faults", TIDE_TEXT_NONE));
+}
+
+static tide_status read_counts(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_assistant_counts(tide_transaction_rows(transaction), 1, 0, arg, err);
+}
+
+static uint64_t given_up(struct fixture *f)
+{
+    struct tide_assistant_counts counts;
+    assert_int_equal(f->account, 1);
+    OK(tide_transact(f->engine, read_counts, &counts, err));
+    return counts.given_up;
+}
+
+/* JBS8: also with the model's questions, which each try would ask. */
+TEST(a_thread_whose_jobs_fail_for_good_is_given_up_until_something_happens_to_it)
+{
+    struct fixture *f = begin(NULL);
+    f->category = "fyi";
+    fail_modify(f, true);
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_int_equal(failed_jobs(f), 1);
+    for (int i = 0; i < TIDE_ASSISTANT_FAILURES_MAX - 1; i++) {
+        assert_int_equal(given_up(f), 0);
+        sync_now(f, true);
+    }
+    sync_now(f, true); /* counts the last of them */
+    assert_int_equal(given_up(f), 1);
+    assert_int_equal(events_of(f, f->thread, "given_up"), 1);
+    const uint64_t failed = failed_jobs(f);
+    const unsigned asked = f->asked[ASKED_CLASSIFY];
+    assert_int_equal(failed, TIDE_ASSISTANT_FAILURES_MAX); /* a try makes no further job */
+    fail_modify(f, false);
+    for (int i = 0; i < 3; i++)
+        sync_now(f, true);
+    assert_int_equal(failed_jobs(f), failed);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], asked);
+    assert_int_equal(events_of(f, f->thread, "given_up"), 1);
+    assert_string_equal(labels_of(f, f->thread), "");
+    char thread[sizeof f->thread];
+    memcpy(thread, f->thread, sizeof thread);
+    deliver(f, "anna@example.com", "Re: Offer", "Well?", thread);
+    sync_now(f, false);
+    assert_string_equal(labels_of(f, thread), "FYI");
+    sync_now(f, true);
+    assert_int_equal(failed_jobs(f), failed);
+    sync_now(f, true);
+    assert_int_equal(given_up(f), 0);
+    finish(f);
+}
+
+TEST(a_label_of_the_user_tries_a_thread_again_that_was_given_up)
+{
+    struct fixture *f = begin(NULL);
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    fail_modify(f, true);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    for (int i = 0; i <= TIDE_ASSISTANT_FAILURES_MAX; i++)
+        sync_now(f, true);
+    assert_int_equal(given_up(f), 1);
+    fail_modify(f, false);
+    sync_now(f, true);
+    assert_true(in_inbox(f, f->thread));
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, false);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    assert_false(in_inbox(f, f->thread));
+    finish(f);
+}
+
+static struct fixture
+    *refusing; /* whose threads cannot be read after the next label; NULL: nobody's */
+
+static void refuse_after_label(void *cloud, const struct tide_request *request,
+                               uint64_t now_unix_ms, tide_rng *rng, struct tide_sim_answer *answer)
+{
+    tide_sim_cloud_call(cloud, request, now_unix_ms, rng, answer);
+    if (refusing == NULL || strstr(request->url, "/modify") == NULL)
+        return;
+    tide_sim_cloud_fault(refusing->cloud, refusing->sim,
+                         "{\"method\":\"gmail.users.threads.get\",\"fault\":\"403\"}");
+    refusing = NULL;
+}
+
+/* J22, J23: a classification puts Needs Response on and fails before its record; then history expires. */
+TEST(a_label_of_ours_without_its_record_is_no_command_after_an_expired_history_id)
+{
+    static const struct tide_sim_options options = {
+        .net = {.latency_us_max = 20000, .provide = refuse_after_label}};
+    struct fixture *f = begin_in(5, &options, NULL);
+    onboarded(f);
+    OK(life_begin(f));
+    refusing = f;
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.threads.modify\",\"fault\":\"reset-after\",\"count\":1}");
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_null(refusing);
+    assert_int_equal(failed_jobs(f), 1);
+    assert_string_equal(labels_of(f, f->thread), "Needs Response");
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    /* The round begins again with another message, so that a wish would come first. */
+    char thread[64];
+    (void)snprintf(thread, sizeof thread, "%s", f->thread);
+    deliver(f, "anna@example.com", "Re: Offer", "And when?", thread);
+    json_decref(
+        tide_sim_cloud_control(f->cloud, f->sim, "DELETE", "/_cloud/faults", TIDE_TEXT_NONE));
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_int_equal(events_of(f, f->thread, "manual_draft"), 0);
+    assert_int_equal(f->asked[ASKED_DRAFT], 1);
     finish(f);
 }
 

@@ -103,6 +103,18 @@ CASE(the_third_rework_is_the_last)
     assert_int_equal(failed_jobs(f), 0);
 }
 
+/* drafts.rework_limit: 0. */
+TEST_OF(without_reworks_the_first_one_is_over_the_limit, struct fixture *f,
+        begin("models: {fast: a, better: b}\ndrafts: {rework_limit: 0}\n"), finish)
+{
+    drafted(f);
+    rework(f, "Make it shorter.");
+    assert_int_equal(f->asked[ASKED_REWORK], 0);
+    assert_int_equal(events_of(f, f->thread, "rework_limit_reached"), 1);
+    assert_string_equal(labels_of(f, f->thread), "Action Required");
+    assert_int_equal(failed_jobs(f), 0);
+}
+
 /* J14, with notes and without. */
 CASE(needs_response_by_the_user_is_a_draft)
 {
@@ -128,6 +140,50 @@ CASE(needs_response_by_the_user_is_a_draft)
     assert_int_equal(drafts_of(f, f->thread, true), 1);
     assert_int_equal(drafts_of(f, f->thread, false), 1); /* the notes are in the trash */
     assert_int_equal(failed_jobs(f), 0);
+}
+
+static void message_during_draft(struct fixture *f, const char *kind)
+{
+    if (strcmp(kind, "draft") != 0)
+        return;
+    f->during = NULL;
+    deliver(f, "bob@example.com", "Re: Plan", "And on Monday?", f->thread);
+}
+
+/* J14: the round begins again, and the notes count for it, too. */
+CASE(notes_are_followed_also_when_another_message_comes)
+{
+    f->category = "fyi";
+    deliver(f, "bob@example.com", "Plan", "text", NULL);
+    sync_now(f, false);
+    edit_draft(f, f->thread, "say no, politely\r\n");
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, true);
+    f->during = message_during_draft;
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_DRAFT], 2);
+    assert_non_null(strstr(f->prompt, "And on Monday?"));
+    assert_non_null(strstr(f->prompt, "say no, politely"));
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_int_equal(drafts_of(f, f->thread, true), 1);
+    assert_int_equal(drafts_of(f, f->thread, false), 1);
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+/* J10: a contact's style counts also where no model was asked for one. */
+TEST_OF(a_draft_that_was_asked_for_has_the_style_of_its_sender, struct fixture *f,
+        begin("models: {fast: a, better: b}\nstyles: {business: Formal., friendly: Warm.}\n"
+              "contacts: {senders: {'bob@example.com': friendly}}\n"),
+        finish)
+{
+    static const uint16_t inbox = BOX_LABEL_INBOX;
+    deliver(f, "bob@example.com", "Plan", "text", NULL);
+    box_mailbox_relabel(f->mailbox, box_mailbox_find(f->mailbox, tide_text_of(f->message)), NULL, 0,
+                        &inbox, 1);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_NEEDS_RESPONSE, true);
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 0);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_string_equal(record(f, f->thread).style, "friendly");
 }
 
 /* J22: the label that the assistant puts on is no command. */
@@ -212,5 +268,54 @@ CASE(a_thread_that_was_deleted_is_not_tried_again)
         sync_now(f, true);
     }
     assert_int_equal(events_of(f, f->thread, "resumed"), 0);
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+static void trash_one(struct fixture *f, uint32_t slot, void *arg)
+{
+    static const uint16_t trash = BOX_LABEL_TRASH, inbox = BOX_LABEL_INBOX;
+    (void)arg;
+    box_mailbox_relabel(f->mailbox, slot, &trash, 1, &inbox, 1);
+}
+
+static void thread_is_trashed(struct fixture *f, const char *kind)
+{
+    if (strcmp(kind, "draft") == 0)
+        each_message(f, f->thread, trash_one, NULL);
+}
+
+/* It may come back from the trash: its label then says nothing of a draft that was never made. */
+CASE(a_thread_that_was_trashed_loses_the_label_of_its_round)
+{
+    f->during = thread_is_trashed;
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SKIPPED);
+    assert_string_equal(labels_of(f, f->thread), "");
+    assert_int_equal(drafts_of(f, f->thread, false), 0);
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+/* ---- the end of a user (JBS10) ---- */
+
+static void end_user(struct fixture *f, const char *kind)
+{
+    (void)kind;
+    f->during = NULL;
+    OK(tide_assistant_offboard(f->engine, ME, tide_world_now_unix_ms(tide_sim_world(f->sim)), err));
+}
+
+CASE(after_the_end_of_a_user_neither_gmail_nor_a_model_is_asked)
+{
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    f->during = end_user; /* while the first question is answered */
+    sync_now(f, false);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 1);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_string_equal(labels_of(f, f->thread), "");
+    deliver(f, "anna@example.com", "Again", "Can you come?", NULL);
+    sync_now(f, true);
+    assert_int_equal(f->asked[ASKED_CLASSIFY], 1);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
     assert_int_equal(failed_jobs(f), 0);
 }

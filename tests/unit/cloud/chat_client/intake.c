@@ -251,6 +251,11 @@ TEST(anthropic_whole)
            "{\"content\":[{\"type\":\"tool_use\",\"id\":\"u\",\"name\":\"f\",\"input\":5}],"
            "\"stop_reason\":\"tool_use\"}",
            "|u:f({})!|tools");
+    /* Servers that imitate it name every field. */
+    expect(A,
+           "{\"type\":\"message\",\"error\":null,\"content\":[{\"type\":\"text\",\"text\":\"x\"}],"
+           "\"stop_reason\":\"end_turn\"}",
+           "x|done");
     expect_wrong(A, "{\"content\":[5]}", TIDE_SERVER, "not a JSON object");
     expect_wrong(A, "{\"content\":\"x\"}", TIDE_SERVER, "not one of a chat model");
     expect_wrong(A, "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"m\"}}",

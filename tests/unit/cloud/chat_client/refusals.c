@@ -238,6 +238,46 @@ CASE(a_parameter_that_is_refused_is_left_out_from_then_on)
     assert_int_equal(f->requests, 1);
 }
 
+struct caller {
+    struct fixture *f;
+    tide_status status;
+};
+
+static void call_once(void *arg)
+{
+    struct caller *caller = arg;
+    struct tide_chat_answer answer = {.calls_count = 0};
+    caller->status = tide_chat_call(caller->f->chat, NULL, caller->f->talk, NULL, &answer, NULL);
+    tide_chat_answer_done(&answer);
+}
+
+/* Without jobs: no governor delays the second one. */
+static void call_twice_at_once(struct fixture *f, const struct tide_chat_talk *talk)
+{
+    tide_world *world = tide_sim_world(f->sim);
+    struct caller callers[2] = {{f, TIDE_BUG}, {f, TIDE_BUG}};
+    tide_thread *threads[2];
+    f->talk = talk;
+    f->requests = 0;
+    for (int i = 0; i < 2; i++)
+        OK(f, tide_world_thread(world, "caller", call_once, &callers[i], &threads[i], err));
+    for (int i = 0; i < 2; i++)
+        tide_world_join(world, threads[i]);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(callers[i].status, TIDE_OK);
+    assert_int_equal(f->requests, 4); /* both were on their way when the first was refused */
+}
+
+CASE(calls_that_are_refused_at_the_same_time_all_adapt)
+{
+    fault(f, "\"fault\":\"no-sampling\"");
+    call_twice_at_once(f, &mail);
+    no_faults(f);
+    speak(f, &ways[0], old_names);
+    fault(f, "\"fault\":\"new-limit\"");
+    call_twice_at_once(f, &hello);
+}
+
 CASE(what_a_model_cannot_do_fails_for_good)
 {
     struct tide_chat_talk talk = hello;

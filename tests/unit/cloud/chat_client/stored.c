@@ -169,29 +169,3 @@ TEST(the_cost_grows_with_what_is_said_and_what_may_be_answered)
     assert_true(tide_chat_cost_of(&tooled, 1) > tide_chat_cost_of(&hello, 1) + 50);
     free(long_text);
 }
-
-TEST(the_object_in_an_answer_is_found)
-{
-    static const struct {
-        const char *text;
-        const char *a; /* NULL: none */
-    } rows[] = {
-        {"{\"a\":\"x\"}", "x"},
-        {"```json\n{\"a\":\"x\"}\n```", "x"},
-        {"Here it is {as you wished}: {\"a\":\"}{\\\"\"} and {\"a\":\"later\"}", "}{\""},
-        {"{\"a\":\"x\"} trailing }", "x"},
-        {"[{\"a\":\"x\"}]", "x"},
-        {"{\"a\":\"x\"", NULL},
-        {"no", NULL},
-        {"", NULL},
-        {"{{{{{{{{{{{{{{{{{{{{{{{{{{{{", NULL},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        json_t *object = NULL;
-        const tide_status rc = tide_chat_json_of(tide_text_of(rows[i].text), &object, NULL);
-        assert_int_equal(rc, rows[i].a == NULL ? TIDE_INVALID : TIDE_OK);
-        if (rows[i].a != NULL)
-            assert_string_equal(json_string_value(json_object_get(object, "a")), rows[i].a);
-        json_decref(object);
-    }
-}

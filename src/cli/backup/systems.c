@@ -1,4 +1,4 @@
-#include "cli/commands/backup_systems.h"
+#include "cli/backup/systems.h"
 
 #include "base/clocktext.h"
 

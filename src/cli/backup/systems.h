@@ -1,4 +1,4 @@
-/* backup_systems.h - copies what the systems store in archive/ (M17).
+/* systems.h - copies what the systems store in archive/ (M17).
  *
  * A system says which entries it owns; an entry that no system owns is reported to the user and
  * not copied. */
