@@ -23,6 +23,7 @@ static const char search_details[] =
     "  one AROUND 5 other     at most five words between these two, which are exact\n"
     "  rfc822msgid:           a Message-ID\n"
     "  in:anywhere            spam and trash, too\n"
+    "  saved:NAME             a search of `tidemark mail saved`\n"
     "\nMarks: u unread, s starred, a attachments, g gone from Gmail.\n"
     "\nExamples:\n"
     "  tidemark mail search harbour invoice -draft\n"

@@ -86,9 +86,8 @@ tide_status cli_mail_export(struct cli *cli)
     tide_status rc = format_of(cli, &wanted.format);
     /* The default exports everything, including spam and trash. */
     tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
-    for (unsigned i = 1; rc == TIDE_OK && i < cli->arguments_count; i++)
-        if (tide_buf_print(&words, "%s%s", i == 1 ? "" : " ", cli->arguments[i]) != TIDE_OK)
-            rc = cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long");
+    if (rc == TIDE_OK)
+        rc = mail_query_words(cli, 1, TIDE_QUERY_BYTES_MAX, &words);
     if (rc == TIDE_OK)
         rc = tide_query_parse(
             cli->arguments_count > 1 ? tide_buf_text(&words) : TIDE_TEXT("in:anywhere"),

@@ -78,6 +78,13 @@ struct mail_found {
  * be gone; gives its oldest. */
 tide_status mail_home_find(struct cli *cli, const char *named, const char *id, bool thread,
                            struct mail_found *found);
+/* Appends the words of the command from the `first` argument on, as one query, with saved searches in
+ * place of their names (saved.c). */
+tide_status mail_query_words(struct cli *cli, unsigned first, size_t bytes_max, tide_buf *query);
+/* struct tide_system.settings_files: the saved searches. */
+tide_status mail_settings_files(const char *config_path, tide_mem *mem,
+                                void (*visit)(const char *name, void *arg), void *arg,
+                                tide_error *err);
 /* Names the unreadable shards, on standard error and in the JSON; the command
  * then ends with CLI_EXIT_BAD_ITEMS. */
 tide_status mail_home_broken(struct cli *cli, tide_archive *archive);
@@ -100,6 +107,7 @@ tide_status cli_mail_bad(struct cli *cli);
 tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
 tide_status cli_mail_labels(struct cli *cli);
+tide_status cli_mail_saved(struct cli *cli);
 tide_status cli_mail_stats(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);
 tide_status cli_mail_heal(struct cli *cli);

@@ -57,8 +57,8 @@ static tide_status read_wanted(struct cli *cli, struct mail_home *home, char ema
                         "Give a query as for `tidemark mail search`, or --manifest N.",
                         "no messages selected");
     }
-    for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
-        rc = tide_buf_print(words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
+    if (rc == TIDE_OK)
+        rc = mail_query_words(cli, 0, words->bytes_max, words);
     if (rc == TIDE_OK)
         rc = mail_home_account(cli, home, cli_flag(cli, "account"), email);
     wanted->email = email;

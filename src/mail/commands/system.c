@@ -339,4 +339,5 @@ const struct tide_system tide_mail_system = {
     .owns_entry = owns_entry,
     .backup = tide_backup_archive,
     .backup_check = backup_check,
+    .settings_files = mail_settings_files,
 };

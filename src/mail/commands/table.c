@@ -128,6 +128,8 @@ const struct cli_command mail_commands[] = {
      cli_mail_search},
     {"mail", "show", "ID... [FILE]", 1, CLI_ARGUMENTS_MAX, mail_show_flags,
      "Show messages, by their ids or the beginnings of these.", cli_mail_show},
+    {"mail", "saved", "[list|add NAME QUERY...|remove NAME]", 0, CLI_ARGUMENTS_MAX, NULL,
+     "List, save or remove searches; saved:NAME in a query stands for one.", cli_mail_saved},
     {"mail", "labels", "", 0, 0, mail_labels_flags,
      "List the labels with their messages, unread ones and sizes.", cli_mail_labels},
     {"mail", "stats", "[QUERY...]", 0, CLI_ARGUMENTS_MAX, mail_stats_flags,

@@ -465,6 +465,43 @@ static void next_show(struct finding *finding, const char *next)
 
 /* ---- showing ---- */
 
+/* ---- what may have been meant ---- */
+
+static void spelling_add(const struct tide_spelling *spelling, void *arg)
+{
+    tide_json one;
+    tide_json_object(&one);
+    tide_json_set_text(&one, "word", spelling->word);
+    tide_json_set_text(&one, "better", spelling->better);
+    tide_json_append(arg, &one);
+}
+
+/* Only a help: a failure is none of the search. */
+static void spelling_show(struct finding *finding)
+{
+    struct cli *cli = finding->cli;
+    const tide_error before = cli->err;
+    tide_json list;
+    tide_json_array(&list);
+    for (size_t i = 0; i < finding->sources_count && json_array_size(list.value) == 0; i++) {
+        struct mail_home home = {0};
+        char email[256];
+        tide_archive *archive = NULL;
+        if (mail_home_take(cli, &home, finding->sources[i].email, email, &archive) == TIDE_OK)
+            (void)tide_search_spelling(archive, finding->search.query, finding->search.cancel,
+                                       spelling_add, &list, &cli->err);
+        mail_home_give(cli, archive);
+    }
+    cli->err = before;
+    size_t index = 0;
+    const json_t *one = NULL;
+    json_array_foreach(list.value, index, one)
+        cli_print(cli, "No message has \"%s\"; did you mean \"%s\"?\n",
+                  json_string_value(json_object_get(one, "word")),
+                  json_string_value(json_object_get(one, "better")));
+    tide_json_set(&cli->json, "spelling", &list);
+}
+
 /* On a terminal they are worth a line each; a program that reads lines gets one for each message. */
 static tide_status snippets_of(struct cli *cli, bool *snippets_out)
 {
@@ -497,6 +534,8 @@ static tide_status show_all(struct finding *finding)
     const tide_status rc = next_write(finding, &next);
     if (rc == TIDE_OK && next.bytes > 0)
         next_show(finding, tide_buf_cstr(&next));
+    if (finding->rows_count == 0 && cli_flag(cli, "after") == NULL)
+        spelling_show(finding);
     tide_json_set(&cli->json, "messages", &list);
     tide_json_set_cstr(&cli->json, "next", next.bytes == 0 ? NULL : tide_buf_cstr(&next));
     tide_buf_done(&next);
@@ -507,17 +546,11 @@ static tide_status show_all(struct finding *finding)
 
 static tide_status query_of(struct cli *cli, tide_query **query_out)
 {
-    tide_buf words;
-    tide_buf_init(&words, cli->mem, TIDE_QUERY_BYTES_MAX);
-    tide_status rc = TIDE_OK;
-    for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
-        rc = tide_buf_print(&words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
-    if (rc != TIDE_OK)
-        rc = cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long");
+    tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
+    tide_status rc = mail_query_words(cli, 0, TIDE_QUERY_BYTES_MAX, &words);
     if (rc == TIDE_OK)
         rc = tide_query_parse(tide_buf_text(&words), (int64_t)cli->now_unix_ms, TIDE_QUERY_LOCAL,
                               cli->mem, query_out, &cli->err);
-    tide_buf_done(&words);
     return cli_hint(cli, rc, "`tidemark mail search --help` lists the operators.");
 }
 

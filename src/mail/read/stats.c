@@ -282,14 +282,11 @@ static tide_status count_all(struct counting *counting)
     struct mail_names names;
     tide_query *query = NULL;
     tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
-    tide_status rc = TIDE_OK;
-    for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
-        rc = tide_buf_print(&words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
-    if (rc != TIDE_OK)
-        return cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long");
+    TIDE_TRY(mail_query_words(cli, 0, TIDE_QUERY_BYTES_MAX, &words));
     /* Everything takes room, also spam and trash. */
-    rc = tide_query_parse(words.bytes == 0 ? TIDE_TEXT("in:anywhere") : tide_buf_text(&words),
-                          (int64_t)cli->now_unix_ms, TIDE_QUERY_LOCAL, cli->mem, &query, &cli->err);
+    tide_status rc =
+        tide_query_parse(words.bytes == 0 ? TIDE_TEXT("in:anywhere") : tide_buf_text(&words),
+                         (int64_t)cli->now_unix_ms, TIDE_QUERY_LOCAL, cli->mem, &query, &cli->err);
     TIDE_TRY(cli_hint(cli, rc, "`tidemark mail search --help` lists the operators."));
     rc = mail_names_find(cli, cli_flag(cli, "account"), &names);
     for (size_t i = 0; rc == TIDE_OK && i < names.count; i++)

@@ -94,6 +94,17 @@ tide_status tide_search_token(const struct tide_search *search, const struct tid
 tide_status tide_search_count(tide_archive *archive, const tide_query *query, uint64_t *count_out,
                               uint64_t *bytes_out, tide_error *err);
 
+/* A word of a query that no message has, nor another form of it, and a word that is nearly the same. */
+struct tide_spelling {
+    tide_text word, better; /* as in the index: lower case, without accents */
+    uint64_t messages;      /* that have the better one, in one shard */
+};
+/* Visits the words of the query that may be misspelled; for searches that found nothing. */
+tide_status tide_search_spelling(tide_archive *archive, const tide_query *query,
+                                 const tide_cancel *cancel,
+                                 void (*visit)(const struct tide_spelling *spelling, void *arg),
+                                 void *arg, tide_error *err);
+
 /* ---- for the index ---- */
 
 /* Prepares text for the index or a query: separates the characters of scripts without spaces. */

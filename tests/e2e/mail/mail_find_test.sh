@@ -93,6 +93,9 @@ P
 done
 ends 0 mail search nothinghasthis
 [ "$(cat "$dir/out")" = 'no messages match' ] || fail "none: $(cat "$dir/out")"
+ends 0 mail search harbor
+grep -q 'did you mean "harbour"' "$dir/out" || fail "a suggestion: $(cat "$dir/out")"
+t mail search harbor --json | jq -e '.spelling == [{"word": "harbor", "better": "harbour"}]' >/dev/null || fail "a suggestion as JSON"
 
 # ---- pages: the printed command gives the next one
 pages=
@@ -144,6 +147,35 @@ done
 ends 0 mail stats weather --by domain
 grep -q 'letters.example' "$dir/out" && ! grep -q 'harbour.example' "$dir/out" || fail "stats of a query: $(cat "$dir/out")"
 ends 2 mail stats --by colour
+
+# ---- saved searches: in every command with a query, and in a backup
+ends 0 mail saved
+grep -q 'no saved searches' "$dir/out" || fail "none: $(cat "$dir/out")"
+ends 0 mail saved add bills invoice -draft
+ends 0 mail saved add old.news 'from:news@letters.example OR subject:late'
+finds "$bobs $invoice" saved:bills
+finds "$bobs" saved:bills subject:bob
+finds "$wide $voice $invoices" -saved:bills -saved:old.news
+finds '' '"saved:bills"'
+[ "$(t mail stats saved:bills --json | jq .all.messages)" -eq 2 ] || fail "stats of a saved search"
+t mail archive --account "$user" saved:old.news --dry-run --quick --no-sync --json >"$dir/out" 2>"$dir/err" || fail "archive: $(cat "$dir/err")"
+jq -e '[.. | .messages? | numbers] | index(3) != null' "$dir/out" >/dev/null || fail "archive of a saved search: $(cat "$dir/out")"
+ends 0 mail saved add bills +invoice
+[ "$(t mail saved --json | jq -c '[.searches[].name]')" = '["old.news","bills"]' ] || fail "saved: $(t mail saved --json)"
+finds "$invoice" saved:bills
+ends 1 mail search saved:nothing
+grep -q 'no saved search "nothing"' "$dir/err" || fail "unknown: $(cat "$dir/err")"
+ends 1 mail saved add wrong frmo:x
+ends 2 mail saved add 'a b' x
+ends 2 mail saved add again saved:bills
+ends 2 mail saved add bills
+ends 1 mail saved remove nothing
+ends 0 backup "$dir/copy"
+grep -q 'with 8 messages' "$dir/out" || fail "the copy counts: $(cat "$dir/out")"
+ends 0 mail saved remove bills
+t mail saved | grep -q bills && fail "it is still there"
+"$tidemark" --home "$dir/again" restore "$dir/copy" >"$dir/out" 2>"$dir/err" || fail "restore: $(cat "$dir/err")"
+"$tidemark" --home "$dir/again" mail saved | grep -q bills || fail "not in the backup"
 
 # ---- a terminal: bold matches, a pager for what is longer than the screen
 if script -qec true /dev/null >/dev/null 2>&1; then

@@ -221,6 +221,47 @@ CASE(headers_are_read_from_the_messages)
     finds(f, "list:nothing", "");
 }
 
+struct guessed {
+    char text[200];
+};
+
+static void guess_add(const struct tide_spelling *spelling, void *arg)
+{
+    struct guessed *guessed = arg;
+    const size_t used = strlen(guessed->text);
+    (void)snprintf(guessed->text + used, sizeof guessed->text - used, "%s%.*s>%.*s",
+                   used == 0 ? "" : " ", (int)spelling->word.bytes, spelling->word.data,
+                   (int)spelling->better.bytes, spelling->better.data);
+}
+
+static void guesses(struct fixture *f, const char *text, const char *expected)
+{
+    struct guessed guessed = {.text = ""};
+    tide_query *query = parse(f, text);
+    OK(tide_search_spelling(f->archive, query, NULL, guess_add, &guessed, &f->err));
+    if (strcmp(guessed.text, expected) != 0)
+        fail_msg("%s: %s, not %s", text, guessed.text, expected);
+    tide_query_free(query);
+}
+
+CASE(a_word_that_no_message_has_is_compared_with_those_they_have)
+{
+    begin(f);
+    mail_text(f, "one", "an invoice for the harbour");
+    mail_text(f, "two", "two invoices, harbour, arbour, invoke");
+    end(f);
+    guesses(f, "invoyce", "invoyce>invoice");
+    guesses(f, "harbor", "harbor>harbour");
+    guesses(f, "harbor invoyce -nothere", "harbor>harbour invoyce>invoice");
+    guesses(f, "invoicing", ""); /* a form of it is there */
+    guesses(f, "harbour", "");
+    guesses(f, "xarbour", "");
+    guesses(f, "tow", ""); /* too short to guess */
+    guesses(f, "\"invoyce harbour\"", "");
+    guesses(f, "invoy*", "");
+    guesses(f, "from:biling", "biling>billing");
+}
+
 /* Marks of expressions are ours alone. */
 CASE(control_characters_in_a_query_are_blanks)
 {
