@@ -476,14 +476,15 @@ static void spelling_add(const struct tide_spelling *spelling, void *arg)
     tide_json_append(arg, &one);
 }
 
-/* Only a help: a failure is none of the search. */
+/* Where nothing was found.  Only a help: a failure is none of the search. */
 static void spelling_show(struct finding *finding)
 {
     struct cli *cli = finding->cli;
     const tide_error before = cli->err;
+    const bool asks = finding->rows_count == 0 && cli_flag(cli, "after") == NULL;
     tide_json list;
     tide_json_array(&list);
-    for (size_t i = 0; i < finding->sources_count && json_array_size(list.value) == 0; i++) {
+    for (size_t i = 0; asks && i < finding->sources_count && json_array_size(list.value) == 0; i++) {
         struct mail_home home = {0};
         char email[256];
         tide_archive *archive = NULL;
@@ -534,8 +535,7 @@ static tide_status show_all(struct finding *finding)
     const tide_status rc = next_write(finding, &next);
     if (rc == TIDE_OK && next.bytes > 0)
         next_show(finding, tide_buf_cstr(&next));
-    if (finding->rows_count == 0 && cli_flag(cli, "after") == NULL)
-        spelling_show(finding);
+    spelling_show(finding);
     tide_json_set(&cli->json, "messages", &list);
     tide_json_set_cstr(&cli->json, "next", next.bytes == 0 ? NULL : tide_buf_cstr(&next));
     tide_buf_done(&next);
