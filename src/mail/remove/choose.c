@@ -179,7 +179,7 @@ static tide_status query_read(const struct tide_archiving *ask, tide_mem *mem,
                               tide_query **query_out, tide_error *err)
 {
     const tide_text text = tide_text_of(ask->query);
-    TIDE_TRY(tide_query_parse(text, (int64_t)ask->now_ms, 0, mem, query_out, err));
+    TIDE_TRY(tide_query_parse(text, (int64_t)ask->now_ms, TIDE_QUERY_LOCAL, mem, query_out, err));
     if (tide_query_is_all(*query_out))
         return tide_error_set(err, TIDE_INVALID,
                               "no messages selected; use in:anywhere to select all mail");
