@@ -323,6 +323,10 @@ tide_status cli_mail_archive_check(struct cli *cli)
     TIDE_TRY(read_flags(&archiving));
     if (archiving.manifest.id != 0)
         return cli_wrong(cli, "Resume that run by hand.", "--resume cannot be scheduled");
+    /* It would remove other mail as soon as the search is changed, without anyone to ask. */
+    if (mail_query_names_saved(cli))
+        return cli_wrong(cli, "Write the query itself.",
+                         "a schedule that removes mail cannot name a saved search");
     const tide_status rc = tide_archiver_query_check(&archiving.ask, cli->mem, &cli->err);
     if (rc != TIDE_OK) {
         cli->exit_code = CLI_EXIT_USAGE;

@@ -1,8 +1,13 @@
 /* saved.c - saved searches: `tidemark mail saved`, and saved:NAME in every query of a command (M20).
  *
- * They are lines "NAME: QUERY" in mail-searches.txt beside config.yaml, which a user may edit.  A
- * command replaces saved:NAME by the query in brackets before anything else reads it: so a job and a
- * manifest have the query itself, whatever becomes of its name. */
+ * They are lines "NAME: QUERY" in mail-searches.txt beside config.yaml, which a user may edit; lines
+ * without a name as below are left as they are.  A command replaces saved:NAME by the query in
+ * brackets before anything else reads it: so a job and a manifest have the query itself, whatever
+ * becomes of its name.  For the same reason a schedule that removes mail cannot name one
+ * (cli_mail_archive_check).
+ *
+ * Two processes that change the file take turns by a lock beside it; the file itself is replaced, so
+ * it cannot be the lock.  Readers need none. */
 #include "mail/commands/home.h"
 
 #include "mail/search/search.h"
@@ -12,25 +17,32 @@
 #include <unistd.h>
 
 #define FILE_NAME "mail-searches.txt"
+#define LOCK_NAME ".mail-searches.lock"
 
-enum { FILE_BYTES_MAX = 1 << 20, NAME_BYTES_MAX = 64 };
+enum {
+    FILE_BYTES_MAX = 1 << 20,
+    NAME_BYTES_MAX = 64,
+    WAIT_US = 10 * 1000000, /* for another process; it needs the lock for one write */
+    LOOK_US = 20 * 1000,
+};
 
 /* ---- the file ---- */
 
-static tide_status path_beside(const char *config_path, char path[CLI_PATH_BYTES], tide_error *err)
+static tide_status path_beside(const char *config_path, const char *name, char path[CLI_PATH_BYTES],
+                               tide_error *err)
 {
     const char *slash = strrchr(config_path, '/');
     const int dir = slash == NULL ? 0 : (int)(slash + 1 - config_path);
-    const int used = snprintf(path, CLI_PATH_BYTES, "%.*s" FILE_NAME, dir, config_path);
+    const int used = snprintf(path, CLI_PATH_BYTES, "%.*s%s", dir, config_path, name);
     return used > 0 && used < CLI_PATH_BYTES
                ? TIDE_OK
-               : tide_error_set(err, TIDE_INVALID, "the path of " FILE_NAME " is too long");
+               : tide_error_set(err, TIDE_INVALID, "the path of %s is too long", name);
 }
 
 static tide_status file_read(struct cli *cli, tide_buf *text)
 {
     char path[CLI_PATH_BYTES];
-    TIDE_TRY(path_beside(cli->config_path, path, &cli->err));
+    TIDE_TRY(path_beside(cli->config_path, FILE_NAME, path, &cli->err));
     const tide_status rc = tide_file_read(cli->world, path, FILE_BYTES_MAX, text, &cli->err);
     if (rc == TIDE_NOT_FOUND)
         cli->err = (tide_error){TIDE_OK, 0, ""};
@@ -41,10 +53,30 @@ static tide_status file_read(struct cli *cli, tide_buf *text)
 static tide_status file_write(struct cli *cli, const tide_buf *text)
 {
     char path[CLI_PATH_BYTES];
-    TIDE_TRY(path_beside(cli->config_path, path, &cli->err));
-    TIDE_TRY(cli_config_dir_make(cli));
+    TIDE_TRY(path_beside(cli->config_path, FILE_NAME, path, &cli->err));
     return cli_hint(cli, tide_file_replace(cli->world, path, tide_buf_text(text), 0600, &cli->err),
                     "Check that the directory belongs to you and has free space.");
+}
+
+static tide_status lock_take(struct cli *cli, tide_file_lock **lock_out)
+{
+    char path[CLI_PATH_BYTES];
+    const uint64_t give_up_us = tide_world_now_us(cli->world) + WAIT_US;
+    TIDE_TRY(path_beside(cli->config_path, LOCK_NAME, path, &cli->err));
+    TIDE_TRY(cli_config_dir_make(cli));
+    for (;;) {
+        const tide_status rc =
+            tide_file_lock_take(cli->world, path, TIDE_TEXT("tidemark"), lock_out, &cli->err);
+        const uint64_t now_us = tide_world_now_us(cli->world);
+        if (rc == TIDE_OK)
+            cli->err = (tide_error){TIDE_OK, 0, ""};
+        if (rc == TIDE_BUSY && now_us >= give_up_us)
+            return cli_fail(cli, rc, "Try again when it has ended.",
+                            "another process has been changing " FILE_NAME " for 10 s");
+        if (rc != TIDE_BUSY)
+            return cli_hint(cli, rc, "Check that the directory belongs to you.");
+        TIDE_TRY(tide_world_sleep_until(cli->world, now_us + LOOK_US, cli->cancel));
+    }
 }
 
 static tide_text trimmed(tide_text text)
@@ -63,6 +95,20 @@ struct saved {
     tide_text name, query;
 };
 
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+}
+
+static bool is_name(tide_text text)
+{
+    bool good = text.bytes > 0 && text.bytes <= NAME_BYTES_MAX;
+    for (size_t i = 0; good && i < text.bytes; i++)
+        good = is_name_char(text.data[i]);
+    return good;
+}
+
 /* The next line; a name that is empty: a comment, or none of ours. */
 static bool saved_next(tide_text *rest, struct saved *saved)
 {
@@ -73,8 +119,9 @@ static bool saved_next(tide_text *rest, struct saved *saved)
     *saved = (struct saved){.line = {rest->data, bytes}};
     const tide_text text = trimmed((tide_text){rest->data, bytes - (end != NULL)});
     const char *colon = text.bytes == 0 ? NULL : memchr(text.data, ':', text.bytes);
-    if (colon != NULL && text.data[0] != '#') {
-        saved->name = trimmed((tide_text){text.data, (size_t)(colon - text.data)});
+    const tide_text name = {text.data, colon == NULL ? 0 : (size_t)(colon - text.data)};
+    if (is_name(trimmed(name))) {
+        saved->name = trimmed(name);
         saved->query =
             trimmed((tide_text){colon + 1, text.bytes - (size_t)(colon + 1 - text.data)});
     }
@@ -98,19 +145,13 @@ tide_status mail_settings_files(const char *config_path, tide_mem *mem,
 {
     char path[CLI_PATH_BYTES];
     (void)mem;
-    TIDE_TRY(path_beside(config_path, path, err));
+    TIDE_TRY(path_beside(config_path, FILE_NAME, path, err));
     if (access(path, F_OK) == 0)
         visit(FILE_NAME, arg);
     return TIDE_OK;
 }
 
 /* ---- in queries ---- */
-
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-}
 
 /* Where "saved:" begins a term; not inside quotation marks. */
 static const char *saved_term(const char *text)
@@ -132,6 +173,49 @@ static tide_status unknown_name(struct cli *cli, const char *name, size_t bytes)
                     "there is no saved search \"%.*s\"", (int)(bytes > 100 ? 100 : bytes), name);
 }
 
+bool mail_query_names_saved(const struct cli *cli)
+{
+    bool names = false;
+    for (unsigned i = 0; i < cli->arguments_count; i++)
+        names = names || saved_term(cli->arguments[i]) != NULL;
+    return names;
+}
+
+/* One alone must be a query: a bracket too many, in a file that was edited, would change what stands
+ * around it. */
+static tide_status query_check(struct cli *cli, tide_text text)
+{
+    tide_query *query = NULL;
+    char terminated[TIDE_QUERY_BYTES_MAX + 1];
+    if (text.bytes > TIDE_QUERY_BYTES_MAX)
+        return cli_wrong(cli, "Use a shorter query.", "the query is too long");
+    if (text.bytes > 0)
+        memcpy(terminated, text.data, text.bytes);
+    terminated[text.bytes] = '\0';
+    if (saved_term(terminated) != NULL)
+        return cli_wrong(cli, "Write the query itself.", "a saved search cannot name another one");
+    if (strpbrk(terminated, "\n\r") != NULL)
+        return cli_wrong(cli, "Write it on one line.", "the query has several lines");
+    if (trimmed(text).bytes == 0)
+        return cli_wrong(cli, "Use in:anywhere for all mail.", "the query is empty");
+    const tide_status rc = tide_query_parse(text, (int64_t)cli->now_unix_ms, TIDE_QUERY_LOCAL,
+                                            cli->mem, &query, &cli->err);
+    tide_query_free(query);
+    return cli_hint(cli, rc, "`tidemark mail search --help` lists the operators.");
+}
+
+static tide_status saved_check(struct cli *cli, const struct saved *saved)
+{
+    tide_status rc = query_check(cli, saved->query);
+    if (rc != TIDE_OK) {
+        const tide_error why = cli->err;
+        rc = cli_fail(cli, rc, "`tidemark mail saved add NAME QUERY...` replaces it.",
+                      "the saved search \"%.*s\" cannot be used: %.300s", (int)saved->name.bytes,
+                      saved->name.data, why.text);
+    }
+    return rc;
+}
+
 static tide_status expand(struct cli *cli, const char *text, tide_buf *query)
 {
     tide_auto_buf file = tide_buf_in(cli->mem, FILE_BYTES_MAX);
@@ -146,6 +230,7 @@ static tide_status expand(struct cli *cli, const char *text, tide_buf *query)
             bytes++;
         if (!saved_find(&file, (tide_text){name, bytes}, &saved))
             return unknown_name(cli, name, bytes);
+        TIDE_TRY(saved_check(cli, &saved));
         TIDE_TRY(tide_buf_print(query, "%.*s(%.*s)", (int)(term - text), text,
                                 (int)saved.query.bytes, saved.query.data));
         text = name + bytes;
@@ -195,27 +280,10 @@ static tide_status list(struct cli *cli)
 
 static tide_status name_check(struct cli *cli, const char *name)
 {
-    size_t bytes = 0;
-    while (is_name_char(name[bytes]))
-        bytes++;
-    if (bytes > 0 && bytes <= NAME_BYTES_MAX && name[bytes] == '\0')
+    if (is_name(tide_text_of(name)))
         return TIDE_OK;
     return cli_wrong(cli, "Use up to 64 letters, digits, -, _ and .",
                      "\"%.100s\" cannot be the name of a saved search", name);
-}
-
-/* Checked when it is saved, so that it does not fail when it is used. */
-static tide_status query_check(struct cli *cli, const char *text)
-{
-    tide_query *query = NULL;
-    if (saved_term(text) != NULL)
-        return cli_wrong(cli, "Write the query itself.", "a saved search cannot name another one");
-    if (strpbrk(text, "\n\r") != NULL)
-        return cli_wrong(cli, "Write it on one line.", "the query has several lines");
-    const tide_status rc = tide_query_parse(tide_text_of(text), (int64_t)cli->now_unix_ms,
-                                            TIDE_QUERY_LOCAL, cli->mem, &query, &cli->err);
-    tide_query_free(query);
-    return cli_hint(cli, rc, "`tidemark mail search --help` lists the operators.");
 }
 
 /* The file without the search of that name; other lines stay as they are. */
@@ -236,7 +304,7 @@ static tide_status file_without(struct cli *cli, const char *name, tide_buf *out
     return TIDE_OK;
 }
 
-static tide_status change(struct cli *cli, const char *name, const char *query)
+static tide_status file_change(struct cli *cli, const char *name, const char *query)
 {
     tide_auto_buf file = tide_buf_in(cli->mem, FILE_BYTES_MAX);
     bool had = false;
@@ -246,7 +314,17 @@ static tide_status change(struct cli *cli, const char *name, const char *query)
     if (query != NULL && tide_buf_print(&file, "%s: %s\n", name, query) != TIDE_OK)
         return cli_fail(cli, TIDE_FULL, "Remove some with `tidemark mail saved remove NAME`.",
                         "there is no room for more saved searches");
-    TIDE_TRY(file_write(cli, &file));
+    return file_write(cli, &file);
+}
+
+/* `query` NULL: removes it. */
+static tide_status change(struct cli *cli, const char *name, const char *query)
+{
+    tide_file_lock *lock = NULL;
+    TIDE_TRY(lock_take(cli, &lock));
+    const tide_status rc = file_change(cli, name, query);
+    tide_file_lock_drop(cli->world, lock);
+    TIDE_TRY(rc);
     tide_json_set_cstr(&cli->json, "name", name);
     tide_json_set_cstr(&cli->json, "query", query);
     if (query == NULL)
@@ -263,7 +341,7 @@ static tide_status add(struct cli *cli)
     for (unsigned i = 2; i < cli->arguments_count; i++)
         if (tide_buf_print(&query, "%s%s", i == 2 ? "" : " ", cli->arguments[i]) != TIDE_OK)
             return cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long");
-    TIDE_TRY(query_check(cli, tide_buf_cstr(&query)));
+    TIDE_TRY(query_check(cli, tide_buf_text(&query)));
     return change(cli, cli->arguments[1], tide_buf_cstr(&query));
 }
 

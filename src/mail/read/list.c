@@ -22,6 +22,7 @@ struct layout {
     const struct mail_list *list;
     unsigned columns; /* 0: lines have any length */
     bool stacked;     /* the subject is on a line of its own */
+    bool accounts;    /* a column for them: there are several, and there is room */
     unsigned id, date, account, marks, from, subject;
 };
 
@@ -114,18 +115,32 @@ static void out(struct cli *cli, tide_text text)
                        "the output is too large");
 }
 
-/* One line of clean text: control characters, which would control the terminal or be a mark, become
- * blanks. */
+/* What a character of a message becomes in a line.  Control characters of both sets would control
+ * the terminal or be a mark; line and paragraph separators end a line.  Marks that set the direction
+ * of what follows would turn the other cells round: what is written from right to left is shown so
+ * without them. */
+static tide_text clean(tide_text character)
+{
+    const unsigned char *bytes = (const unsigned char *)character.data;
+    if (character.bytes == 1)
+        return bytes[0] < 0x20 || bytes[0] >= 0x7f ? TIDE_TEXT(" ") : character;
+    if (character.bytes == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0) /* U+0080 to U+009F */
+        return TIDE_TEXT(" ");
+    if (character.bytes != 3 || bytes[0] != 0xe2)
+        return character;
+    if (bytes[1] == 0x80 && (bytes[2] == 0xa8 || bytes[2] == 0xa9)) /* U+2028 and U+2029 */
+        return TIDE_TEXT(" ");
+    const bool turns = (bytes[1] == 0x80 && bytes[2] >= 0xaa && bytes[2] <= 0xae) || /* U+202A-E */
+                       (bytes[1] == 0x81 && bytes[2] >= 0xa6 && bytes[2] <= 0xa9);   /* U+2066-9 */
+    return turns ? TIDE_TEXT_NONE : character;
+}
+
+/* One line of clean text. */
 static void out_clean(struct cli *cli, tide_text text)
 {
-    for (size_t at = 0; at < text.bytes;) {
-        size_t run = at;
-        while (run < text.bytes && (unsigned char)text.data[run] >= 0x20 && text.data[run] != 0x7f)
-            run++;
-        out(cli, (tide_text){text.data + at, run - at});
-        if (run < text.bytes)
-            out(cli, TIDE_TEXT(" "));
-        at = run + 1;
+    for (size_t bytes; text.bytes > 0; text.data += bytes, text.bytes -= bytes) {
+        (void)cli_char_width(text, &bytes);
+        out(cli, clean((tide_text){text.data, bytes}));
     }
 }
 
@@ -191,7 +206,8 @@ static void snippet_show(const struct layout *layout, const json_t *row)
             break;
         left -= width;
         marked = mark ? text.data[0] == '\x01' : marked;
-        out(cli, (tide_text){text.data, bytes});
+        const tide_text next = {text.data, bytes};
+        out(cli, mark ? next : clean(next));
         text.data += bytes;
         text.bytes -= bytes;
     }
@@ -208,7 +224,7 @@ static void row_show(const struct layout *layout, const json_t *row)
     marks_write(row, marks);
     cell(cli, tide_text_of(text_of(row, "id")), layout->id, true);
     cell(cli, tide_text_of(when), layout->date, true);
-    if (layout->list->accounts)
+    if (layout->accounts)
         cell(cli, tide_text_of(text_of(row, "account")), layout->account, true);
     cell(cli, tide_text_of(marks), layout->marks, true);
     cell(cli, sender(layout, row), layout->from, !layout->stacked);
@@ -224,7 +240,7 @@ static void headings_show(const struct layout *layout)
     struct cli *cli = layout->cli;
     cell(cli, TIDE_TEXT("ID"), layout->id, true);
     cell(cli, TIDE_TEXT("DATE"), layout->date, true);
-    if (layout->list->accounts)
+    if (layout->accounts)
         cell(cli, TIDE_TEXT("ACCOUNT"), layout->account, true);
     cell(cli, TIDE_TEXT("MARKS"), layout->marks, true);
     cell(cli, TIDE_TEXT("FROM"), layout->from, !layout->stacked);
@@ -266,12 +282,16 @@ static void fit(struct layout *layout)
         layout->from = least(layout->from, FROM_MAX);
         return;
     }
-    layout->stacked = layout->columns < NARROW;
-    layout->date = layout->stacked ? DAY_COLUMNS : DATE_COLUMNS;
-    layout->account = least(layout->account, layout->stacked ? FROM_MIN : ACCOUNT_MAX);
+    const bool narrow = layout->columns < NARROW;
+    layout->date = narrow ? DAY_COLUMNS : DATE_COLUMNS;
+    layout->account = least(layout->account, narrow ? FROM_MIN : ACCOUNT_MAX);
     unsigned used = layout->id + layout->date + layout->marks + 4 * GAP;
-    used += layout->list->accounts ? layout->account + GAP : 0;
+    /* Ids name a message among all accounts, so the account may give way. */
+    layout->accounts =
+        layout->accounts && used + layout->account + GAP + FROM_MIN <= layout->columns;
+    used += layout->accounts ? layout->account + GAP : 0;
     const unsigned left = layout->columns > used ? layout->columns - used : 0;
+    layout->stacked = narrow || left < FROM_MIN + SUBJECT_MIN;
     if (layout->stacked) {
         layout->from = left == 0 ? 1 : left;
         layout->subject = layout->columns - INDENT;
@@ -285,7 +305,8 @@ static void fit(struct layout *layout)
 
 void mail_list_show(struct cli *cli, const struct mail_list *list, const json_t *rows)
 {
-    struct layout layout = {.cli = cli, .list = list, .columns = cli_columns()};
+    struct layout layout = {
+        .cli = cli, .list = list, .columns = cli_columns(), .accounts = list->accounts};
     size_t index = 0;
     const json_t *row = NULL;
     if (json_array_size(rows) == 0) {

@@ -432,9 +432,19 @@ static void word_show(struct cli *cli, const char *word)
         cli_print(cli, " %s", word);
         return;
     }
-    cli_print(cli, " '");
-    for (; *word != '\0'; word++)
-        cli_print(cli, *word == '\'' ? "'\\''" : "%c", *word);
+    /* Control characters as bash, zsh and ksh write them: some would be marks of ours. */
+    bool control = false;
+    for (const char *at = word; *at != '\0'; at++)
+        control = control || (unsigned char)*at < 0x20 || *at == 0x7f;
+    cli_print(cli, control ? " $'" : " '");
+    for (; *word != '\0'; word++) {
+        if ((unsigned char)*word < 0x20 || *word == 0x7f)
+            cli_print(cli, "\\%03o", (unsigned)(unsigned char)*word);
+        else if (*word == '\'')
+            cli_print(cli, control ? "\\'" : "'\\''");
+        else
+            cli_print(cli, control && *word == '\\' ? "\\\\" : "%c", *word);
+    }
     cli_print(cli, "'");
 }
 
@@ -484,7 +494,8 @@ static void spelling_show(struct finding *finding)
     const bool asks = finding->rows_count == 0 && cli_flag(cli, "after") == NULL;
     tide_json list;
     tide_json_array(&list);
-    for (size_t i = 0; asks && i < finding->sources_count && json_array_size(list.value) == 0; i++) {
+    for (size_t i = 0; asks && i < finding->sources_count && json_array_size(list.value) == 0;
+         i++) {
         struct mail_home home = {0};
         char email[256];
         tide_archive *archive = NULL;

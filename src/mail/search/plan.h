@@ -149,6 +149,7 @@ struct tide_searching {
     struct tide_planned plan;
     bool descending;
     bool strict;               /* refuse words without a letter or digit instead of ignoring them */
+    bool exact;                /* no word has forms */
     const tide_cancel *cancel; /* NULL: nothing cancels it */
     tide_error *err;
 };

@@ -9,9 +9,10 @@
  * OR binds first: "a OR b c" is "(a OR b) c".  An operator may stand before a group: from:(a OR b).
  * to: searches To, Cc and Bcc; "me" is the archive's owner.  Words ignore case and accents; a bare
  * word is searched in subject, addresses, text and file names.  Bare words and those of subject: find
- * their forms (forms.c), unless in quotation marks, after a '+' or beside AROUND.  Terms without a
- * letter or digit are ignored.  Text without spaces between words (CJK, Thai) is indexed character by
- * character and searched as a phrase.  list: and deliveredto: are read from the messages (header.c).
+ * their forms (forms.c), unless in quotation marks, after a '+' or beside AROUND, or in a search that
+ * is `exact`.  Terms without a letter or digit are ignored.  Text without spaces between words (CJK,
+ * Thai) is indexed character by character and searched as a phrase.  list: and deliveredto: are read
+ * from the messages (header.c).
  *
  * Dates are 2014/01/31, 2014-01-31, 2014/01, 2014 or seconds since 1970; after:
  * includes its instant, before: does not.  Ages have h, d, w, m (30 days) or y
@@ -67,6 +68,7 @@ struct tide_search {
     tide_text after; /* the token of the page before; empty: the first page */
     bool snippets;
     bool strict;               /* a word without a letter or digit is TIDE_INVALID, not ignored */
+    bool exact;                /* a plain word finds no other forms, as if it had a '+' */
     const tide_cancel *cancel; /* ends the search with TIDE_CANCELED; NULL: nothing does */
 };
 

@@ -410,8 +410,8 @@ static tide_text mark_write(struct maker *maker, const node *term, size_t number
 static struct tide_form *form_add(struct maker *maker, const node *term, tide_text sequence)
 {
     const tide_text word = {sequence.data + 1, sequence.bytes - 2};
-    if (term->exact || term->me || memchr(word.data, TIDE_WORD_GAP, word.bytes) != NULL ||
-        !tide_form_can_vary(word))
+    if (maker->searching->exact || term->exact || term->me ||
+        memchr(word.data, TIDE_WORD_GAP, word.bytes) != NULL || !tide_form_can_vary(word))
         return NULL;
     struct tide_planned *planned = &maker->searching->plan;
     struct tide_form *form = take(maker, sizeof *form);

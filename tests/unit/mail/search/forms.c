@@ -45,11 +45,15 @@ static void end(struct fixture *f)
 }
 
 /* The numbers of what is found, oldest first: "0 2 3". */
-static void finds(struct fixture *f, const char *text, const char *expected)
+static void search_finds(struct fixture *f, struct tide_search search, const char *text,
+                         const char *expected)
 {
     static struct seen seen;
     tide_query *query = parse(f, text);
-    search_all(f, (struct tide_search){.query = query, .limit = 50, .oldest_first = true}, &seen);
+    search.query = query;
+    search.limit = 50;
+    search.oldest_first = true;
+    search_all(f, search, &seen);
     char found[400] = "";
     size_t at = 0;
     for (size_t i = 0; i < seen.count; i++)
@@ -59,9 +63,16 @@ static void finds(struct fixture *f, const char *text, const char *expected)
         fail_msg("%s finds %s, not %s", text, found, expected);
     /* Ranked, the same messages. */
     const size_t count = seen.count;
-    search_all(f, (struct tide_search){.query = query, .limit = 50, .ranked = true}, &seen);
+    search.oldest_first = false;
+    search.ranked = true;
+    search_all(f, search, &seen);
     assert_int_equal(seen.count, count);
     tide_query_free(query);
+}
+
+static void finds(struct fixture *f, const char *text, const char *expected)
+{
+    search_finds(f, (struct tide_search){.exact = false}, text, expected);
 }
 
 CASE(a_plain_word_finds_its_forms)
@@ -108,6 +119,24 @@ CASE(quotation_marks_and_a_plus_are_exact)
     finds(f, "+(invoice march)", "2");
     finds(f, "\"invoices of March\"", "1");
     finds(f, "subject:+two", "1");
+}
+
+/* What removes mail searches so: a plain word is as after a '+', and nothing else changes. */
+CASE(an_exact_search_finds_no_forms)
+{
+    const struct tide_search exact = {.exact = true, .strict = true};
+    begin(f);
+    mail_text(f, "one", "your invoice");
+    mail_text(f, "two", "all invoices of March");
+    mail_text(f, "Invoices", "an invoice of March");
+    end(f);
+    search_finds(f, exact, "invoice", "0 2");
+    search_finds(f, exact, "INVOICES", "1 2");
+    search_finds(f, exact, "-invoice", "1");
+    search_finds(f, exact, "subject:invoice", "");
+    search_finds(f, exact, "(invoice OR invoicing) march", "2");
+    search_finds(f, exact, "invoic*", "0 1 2"); /* as written */
+    finds(f, "invoice", "0 1 2");
 }
 
 CASE(a_star_is_a_prefix)
