@@ -36,7 +36,16 @@ static const char show_details[] =
     "  tidemark mail show 1958156937e65e6e --thread\n"
     "  tidemark mail show 19581569 --save-attachments ~/Downloads\n";
 
+static const char archive_details[] =
+    "Query: as for `tidemark mail search`, but a plain word is exact: `invoice` does not take\n"
+    "invoices; `invoic*` takes both. --dry-run shows what would be removed, `tidemark mail\n"
+    "restore` puts it back.\n"
+    "\nExamples:\n"
+    "  tidemark mail archive --older-than 5y --mode trash --dry-run\n"
+    "  tidemark mail archive from:news@letters.example --limit 100\n";
+
 const struct cli_details mail_details[] = {
+    {"archive", archive_details},
     {"search", search_details},
     {"show", show_details},
     {NULL, NULL},

@@ -209,6 +209,7 @@ static tide_status saved_check(struct cli *cli, const struct saved *saved)
     tide_status rc = query_check(cli, saved->query);
     if (rc != TIDE_OK) {
         const tide_error why = cli->err;
+        cli->exit_code = 0; /* the command was right */
         rc = cli_fail(cli, rc, "`tidemark mail saved add NAME QUERY...` replaces it.",
                       "the saved search \"%.*s\" cannot be used: %.300s", (int)saved->name.bytes,
                       saved->name.data, why.text);

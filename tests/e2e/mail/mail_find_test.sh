@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # mail_find_test.sh TIDEMARK CLOUD: finding mail as a person does (M20): forms of words, exact words,
 # prefixes, negations, all accounts, short ids, several ids, conversations, widths, local time, pages,
-# pager, labels and statistics.
+# pager, labels, statistics and saved searches; and that what removes mail takes words as they are.
 . "$(dirname "$0")/../stage.sh"
 other=bob@example.com
 start_cloud --seed 21 --mailbox "$user=0" --mailbox "$other=0" --token tok="$user" --token tok-bob="$other"
@@ -25,6 +25,8 @@ voice=$(deliver "$user" $((base + 3 * day)) 'A voice' 'nothing else')
 wide=$(from_name=中村太郎 deliver "$user" $((base + 4 * day)) '旅行の写真をお送りしますのでご確認くださいませ、よろしくお願いいたします' \
     '先日はありがとうございました。写真をお送りします。東京より、写真の件でご連絡いたしました。よろしくお願いいたします。')
 bobs=$(deliver "$other" $((base + 5 * day)) 'Invoicing for Bob' 'the harbour wants invoicing')
+# From right to left, with marks that turn the direction and never end, and a control character of the second set.
+hebrew=$(from_name=$'\u202eדוד' deliver "$user" $((base + 6 * day)) $'שלום עולם \u2067\u202ecba\u0085 \u001b[31m' $'שלום לכולם \u202eכאן')
 evening=$(deliver "$user" $((base + 14 * day + 15 * 3600000 + 1800000)) 'Late' 'an evening in London, a day later in Tokyo')
 first=$(from=news@letters.example deliver "$user" $((base + 20 * day)) 'Thread' 'weather and wind' 'Message-ID: <t1@x>' 'List-Id: <all.letters.example>')
 second=$(from=news@letters.example deliver "$user" $((base + 21 * day)) 'Re: Thread' 'more weather' 'Message-ID: <t2@x>' 'In-Reply-To: <t1@x>' 'References: <t1@x>' \
@@ -57,6 +59,25 @@ ends 2 mail search 'i*' --bogus
 ends 1 mail search 'i*'
 grep -q 'two letters' "$dir/err" || fail "a short prefix: $(cat "$dir/err")"
 
+# ---- what removes mail takes a plain word as it is written: a schedule must not take more than it did
+# removes IDS QUERY...: what a real run takes out of the inbox; it is put back.
+removes() {
+    local want=$1 got
+    shift
+    ends 0 mail archive --account "$user" --no-sync --yes --json "$@"
+    got=$(t mail manifest "$(jq .manifest "$dir/out")" --state removed --json | jq -r '[.messages[].id] | join(" ")')
+    [ "$got" = "$want" ] || fail "archive $*: \"$got\", not \"$want\""
+    ends 0 mail restore --manifest "$(jq .manifest "$dir/out")" --yes
+    ends 0 mail sync --quiet
+}
+finds "$invoices $invoice" invoice --account "$user"
+removes "$invoice" invoice
+removes "$invoices" Invoices
+removes "$invoice" subject:invoice
+removes "$invoices $invoice" 'invoic*'
+ends 0 mail archive --help
+grep -q 'word is exact' "$dir/out" || fail "archive --help does not say that words are exact"
+
 # ---- ids: beginnings, several, all accounts
 ends 0 mail show "${bobs:0:14}" --json
 [ "$(jq -r .id "$dir/out")" = "$bobs" ] || fail "a short id: $(cat "$dir/out")"
@@ -80,17 +101,40 @@ cmp -s "$dir/found" "$dir/shown" || fail "two shapes: $(diff "$dir/found" "$dir/
 # ---- the list: marks, accounts, width, snippets
 ends 0 mail search in:anywhere
 grep -q "^$bobs  2024-01-06 00:00  $other  u " "$dir/out" || fail "the list: $(cat "$dir/out")"
+# fitted COLUMNS: no line of $dir/out takes more columns.
+fitted() {
+    command -v python3 >/dev/null || return 0
+    python3 - "$1" "$dir/out" <<'P'
+import sys, unicodedata
+def width(c):
+    if unicodedata.category(c) in ('Mn', 'Me', 'Cf'):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in 'WF' else 1
+for line in open(sys.argv[2], encoding='utf-8'):
+    if sum(map(width, line.rstrip('\n'))) > int(sys.argv[1]) and not line.startswith('more: '):
+        sys.exit(1)
+P
+}
 for columns in 40 60 80 132; do
     COLUMNS=$columns t mail search --account "$user" in:anywhere --snippets always --limit 100 >"$dir/out" || fail "width $columns"
     grep -q '旅行' "$dir/out" || fail "nothing of a wide subject at $columns: $(cat "$dir/out")"
-    if command -v python3 >/dev/null; then
-        python3 - "$columns" "$dir/out" <<'P' || fail "wider than $columns: $(cat "$dir/out")"
-import sys, unicodedata
-wide = lambda s: sum(2 if unicodedata.east_asian_width(c) in 'WF' else 1 for c in s)
-sys.exit(any(wide(l.rstrip('\n')) > int(sys.argv[1]) for l in open(sys.argv[2])))
-P
-    fi
+    grep -q 'שלום' "$dir/out" || fail "nothing of a subject from right to left at $columns: $(cat "$dir/out")"
+    fitted "$columns" || fail "wider than $columns: $(cat "$dir/out")"
+    COLUMNS=$columns t mail search in:anywhere --snippets always --limit 100 >"$dir/out" || fail "all accounts, width $columns"
+    fitted "$columns" || fail "all accounts, wider than $columns: $(cat "$dir/out")"
 done
+COLUMNS=80 t mail search in:anywhere --limit 100 >"$dir/out"
+grep -q '^    A voice$' "$dir/out" || fail "no room for subjects beside two accounts: $(cat "$dir/out")"
+# Marks that turn the direction, of both kinds, and control characters of both sets stay out of lists.
+grep -q 'שלום עולם.*cba' "$dir/out" || fail "a line from right to left: $(cat "$dir/out")"
+grep -qP '[\x{202a}-\x{202e}\x{2066}-\x{2069}\x{80}-\x{9f}\x{00}-\x{08}\x{0e}-\x{1f}]' <(LC_ALL=C.UTF-8 cat "$dir/out") && fail "marks in the list: $(cat -v "$dir/out")"
+grep -q '\\x' "$dir/out" && fail "a control character takes four columns: $(cat "$dir/out")"
+# Without a locale the bytes are the same.
+COLUMNS=80 LANG=C LC_ALL=C t mail search in:anywhere --limit 100 >"$dir/plain" || fail "LANG=C"
+cmp -s "$dir/plain" "$dir/out" || fail "LANG=C: $(diff "$dir/plain" "$dir/out")"
+[ "$(LC_ALL=C found 写真)" = "$wide" ] || fail "a query with LC_ALL=C"
+COLUMNS=0 t mail search in:anywhere --limit 1 >/dev/null || fail "COLUMNS=0"
+COLUMNS=x t mail search in:anywhere --limit 1 >/dev/null || fail "COLUMNS=x"
 ends 0 mail search nothinghasthis
 [ "$(cat "$dir/out")" = 'no messages match' ] || fail "none: $(cat "$dir/out")"
 ends 0 mail search harbor
@@ -108,8 +152,20 @@ for _ in 1 2 3 4; do
 done
 [ "${pages% }" = "$(found in:anywhere)" ] || fail "pages: $pages"
 t mail search 'subject:"a voice"' --limit 1 >"$dir/out" || fail quoted
-t mail search in:anywhere --limit 100 2>"$dir/err" | head -n 1 >/dev/null
-[ -s "$dir/err" ] && fail "a closed pipe: $(cat "$dir/err")"
+# A reader that has seen enough, at once or before the first byte; a full disk is told.
+for command in 'search in:anywhere --limit 100' 'search in:anywhere --json' labels stats "show $invoice" saved; do
+    (t mail $command 2>"$dir/err"; echo $? >"$dir/code") | head -n 1 >/dev/null
+    [ -s "$dir/err" ] && fail "a closed pipe, $command: $(cat "$dir/err")"
+    (t mail $command 2>"$dir/err"; echo $? >"$dir/code") | true
+    [ -s "$dir/err" ] && fail "a pipe that nobody reads, $command: $(cat "$dir/err")"
+    [ "$(cat "$dir/code")" -eq 0 ] || fail "a closed pipe, $command: exit code $(cat "$dir/code")"
+done
+if [ -w /dev/full ]; then
+    t mail search in:anywhere >/dev/full 2>"$dir/err" && fail "a full disk was not told"
+fi
+# A word with control characters is written as a shell takes it.
+ends 0 mail search $'in:anywhere \x01\x1b' --limit 1
+grep -qF "mail search \$'in:anywhere \\001\\033' --limit 1" "$dir/out" || fail "control characters in the command: $(cat -v "$dir/out")"
 
 # ---- conversations
 finds "$second $first" weather
@@ -118,7 +174,7 @@ finds "$first" weather --threads --oldest-first
 t mail search weather --threads --json | jq -e '.messages[0].thread_messages == 2' >/dev/null || fail "its length"
 ends 0 mail search in:anywhere --account "$user" --threads --limit 1 --json
 after=$(jq -r .next "$dir/out")
-[ "$(found in:anywhere --account "$user" --threads --after "$after")" = "$evening $wide $voice $invoices $invoice" ] ||
+[ "$(found in:anywhere --account "$user" --threads --after "$after")" = "$evening $hebrew $wide $voice $invoices $invoice" ] ||
     fail "the next page has it again: $(found in:anywhere --account "$user" --threads --after "$after")"
 ends 2 mail search weather --threads --rank --account "$user"
 
@@ -130,9 +186,9 @@ TZ=Asia/Tokyo t mail search subject:late | grep -q '2024-01-16 00:30' || fail "a
 
 # ---- labels and statistics
 ends 0 mail labels --json
-jq -e '.labels[] | select(.name == "INBOX") | .messages == 8 and .unread == 8 and .type == "system"' "$dir/out" >/dev/null || fail "labels: $(cat "$dir/out")"
+jq -e '.labels[] | select(.name == "INBOX") | .messages == 9 and .unread == 9 and .type == "system"' "$dir/out" >/dev/null || fail "labels: $(cat "$dir/out")"
 ends 0 mail stats --json
-jq -e '.by == "sender" and .all.messages == 8 and .all.in_gmail == 8
+jq -e '.by == "sender" and .all.messages == 9 and .all.in_gmail == 9
     and (.groups[] | select(.name == "news@letters.example") | .messages == 2 and .query == "from:news@letters.example")' \
     "$dir/out" >/dev/null || fail "stats: $(cat "$dir/out")"
 for by in sender domain year label size; do
@@ -155,7 +211,7 @@ ends 0 mail saved add bills invoice -draft
 ends 0 mail saved add old.news 'from:news@letters.example OR subject:late'
 finds "$bobs $invoice" saved:bills
 finds "$bobs" saved:bills subject:bob
-finds "$wide $voice $invoices" -saved:bills -saved:old.news
+finds "$hebrew $wide $voice $invoices" -saved:bills -saved:old.news
 finds '' '"saved:bills"'
 [ "$(t mail stats saved:bills --json | jq .all.messages)" -eq 2 ] || fail "stats of a saved search"
 t mail archive --account "$user" saved:old.news --dry-run --quick --no-sync --json >"$dir/out" 2>"$dir/err" || fail "archive: $(cat "$dir/err")"
@@ -170,8 +226,46 @@ ends 2 mail saved add 'a b' x
 ends 2 mail saved add again saved:bills
 ends 2 mail saved add bills
 ends 1 mail saved remove nothing
+for name in '' 'a:b' '../x' $'a\nb' $'a\x1b[31mb' 'größe' "$(printf 'x%.0s' {1..65})"; do
+    ends 2 mail saved add "$name" invoice
+    grep -q 'cannot be the name' "$dir/err" || fail "the name $name: $(cat -v "$dir/err")"
+    grep -q $'\x1b' "$dir/err" && fail "a name controls the terminal"
+done
+ends 2 mail saved add self saved:self
+ends 2 mail saved add lines $'one\ntwo'
+ends 2 mail saved add nothing ' '
+ends 0 mail saved add -- -dash invoice # an option to no one
+finds "$bobs $invoices $invoice" saved:-dash
+ends 0 mail saved remove -dash
+# The file is the user's: what is in it by hand is checked when it is used, and other lines stay.
+file=$dir/home/mail-searches.txt
+cp "$file" "$dir/kept"
+printf '# mine\nloop: saved:loop\nopen: a) OR (in:anywhere\nempty:\nred: \033[31m invoice\nno name at all\nbytes: \377\n' >>"$file"
+for name in loop open empty bytes; do
+    ends 1 mail search "saved:$name"
+    grep -q "saved search \"$name\" cannot be used" "$dir/err" || fail "saved:$name: $(cat -v "$dir/err")"
+    ends 1 mail archive --account "$user" --dry-run --quick --no-sync "-saved:$name"
+done
+ends 0 mail saved
+grep -q $'\x1b' "$dir/out" && fail "a saved search controls the terminal"
+grep -q 'at all' "$dir/out" && fail "a line without a name is listed: $(cat "$dir/out")"
+ends 0 mail saved --json
+jq -e '[.searches[].name] | index("red") != null' "$dir/out" >/dev/null || fail "not listed: $(cat "$dir/out")"
+ends 0 mail saved remove loop
+grep -q '^# mine$' "$file" && grep -q '^no name at all$' "$file" || fail "other lines were changed: $(cat "$file")"
+cp "$dir/kept" "$file"
+# Many processes at once: no change is lost.
+for i in 1 2 3 4 5 6 7 8; do t mail saved add "many$i" "word$i" >/dev/null & many[i]=$!; done
+for i in 1 2 3 4 5 6 7 8; do wait "${many[i]}" || fail "saved add, beside others"; done
+[ "$(t mail saved --json | jq '[.searches[].name | select(startswith("many"))] | length')" -eq 8 ] || fail "changes were lost: $(cat "$file")"
+for i in 1 2 3 4 5 6 7 8; do t mail saved remove "many$i" >/dev/null & many[i]=$!; done
+for i in 1 2 3 4 5 6 7 8; do wait "${many[i]}" || fail "saved remove, beside others"; done
+cmp -s "$dir/kept" "$file" || fail "not as before: $(diff "$dir/kept" "$file")"
+# A schedule that removes mail has the query itself.
+ends 2 schedule add --at 'weekly sun 04:00' -- mail archive saved:old.news --yes
+grep -q 'cannot name a saved search' "$dir/err" || fail "scheduled: $(cat "$dir/err")"
 ends 0 backup "$dir/copy"
-grep -q 'with 8 messages' "$dir/out" || fail "the copy counts: $(cat "$dir/out")"
+grep -q 'with 9 messages' "$dir/out" || fail "the copy counts: $(cat "$dir/out")"
 ends 0 mail saved remove bills
 t mail saved | grep -q bills && fail "it is still there"
 "$tidemark" --home "$dir/again" restore "$dir/copy" >"$dir/out" 2>"$dir/err" || fail "restore: $(cat "$dir/err")"
