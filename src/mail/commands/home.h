@@ -81,8 +81,8 @@ tide_status mail_home_find(struct cli *cli, const char *named, const char *id, b
 /* Appends the words of the command from the `first` argument on, as one query, with saved searches in
  * place of their names (saved.c). */
 tide_status mail_query_words(struct cli *cli, unsigned first, size_t bytes_max, tide_buf *query);
-/* Whether an argument of the command names a saved search. */
-bool mail_query_names_saved(const struct cli *cli);
+/* Whether the words of the command name a saved search, or are too many to tell. */
+bool mail_query_names_saved(struct cli *cli);
 /* struct tide_system.settings_files: the saved searches. */
 tide_status mail_settings_files(const char *config_path, tide_mem *mem,
                                 void (*visit)(const char *name, void *arg), void *arg,

@@ -173,12 +173,19 @@ static tide_status unknown_name(struct cli *cli, const char *name, size_t bytes)
                     "there is no saved search \"%.*s\"", (int)(bytes > 100 ? 100 : bytes), name);
 }
 
-bool mail_query_names_saved(const struct cli *cli)
+/* The arguments as one query, as written: a quotation mark may be closed in a later one. */
+static tide_status words_join(struct cli *cli, unsigned first, tide_buf *words)
 {
-    bool names = false;
-    for (unsigned i = 0; i < cli->arguments_count; i++)
-        names = names || saved_term(cli->arguments[i]) != NULL;
-    return names;
+    tide_status rc = TIDE_OK;
+    for (unsigned i = first; rc == TIDE_OK && i < cli->arguments_count; i++)
+        rc = tide_buf_print(words, "%s%s", i == first ? "" : " ", cli->arguments[i]);
+    return rc;
+}
+
+bool mail_query_names_saved(struct cli *cli)
+{
+    tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
+    return words_join(cli, 0, &words) != TIDE_OK || saved_term(tide_buf_cstr(&words)) != NULL;
 }
 
 /* One alone must be a query: a bracket too many, in a file that was edited, would change what stands
@@ -242,9 +249,7 @@ static tide_status expand(struct cli *cli, const char *text, tide_buf *query)
 tide_status mail_query_words(struct cli *cli, unsigned first, size_t bytes_max, tide_buf *query)
 {
     tide_auto_buf words = tide_buf_in(cli->mem, bytes_max);
-    tide_status rc = TIDE_OK;
-    for (unsigned i = first; rc == TIDE_OK && i < cli->arguments_count; i++)
-        rc = tide_buf_print(&words, "%s%s", i == first ? "" : " ", cli->arguments[i]);
+    tide_status rc = words_join(cli, first, &words);
     if (rc == TIDE_OK)
         rc = expand(cli, tide_buf_cstr(&words), query);
     return rc == TIDE_FULL || rc == TIDE_NO_MEMORY
@@ -339,9 +344,8 @@ static tide_status add(struct cli *cli)
 {
     tide_auto_buf query = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
     TIDE_TRY(name_check(cli, cli->arguments[1]));
-    for (unsigned i = 2; i < cli->arguments_count; i++)
-        if (tide_buf_print(&query, "%s%s", i == 2 ? "" : " ", cli->arguments[i]) != TIDE_OK)
-            return cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long");
+    if (words_join(cli, 2, &query) != TIDE_OK)
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long");
     TIDE_TRY(query_check(cli, tide_buf_text(&query)));
     return change(cli, cli->arguments[1], tide_buf_cstr(&query));
 }
