@@ -111,6 +111,12 @@ static bool takes_command(const struct cli_command *command)
     return command != NULL && strncmp(command->arguments, "[--] ", 5) == 0;
 }
 
+/* Whether a word with a dash in front is a negation in its query. */
+static bool takes_query(const struct cli_command *command)
+{
+    return command != NULL && strstr(command->arguments, "QUERY") != NULL;
+}
+
 static tide_status unknown_flag(struct cli *cli, tide_text name)
 {
     const struct cli_flag *lists[] = {cli->command == NULL ? NULL : cli->command->flags,
@@ -311,7 +317,8 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
             rc = flag_take(cli, argv + i, argc - i, &used);
         else if (!flags_end && strcmp(argv[i], "-h") == 0)
             cli->want_help = true;
-        else if (!flags_end && argv[i][0] == '-' && argv[i][1] != '\0')
+        else if (!flags_end && argv[i][0] == '-' && argv[i][1] != '\0' &&
+                 !takes_query(cli->command))
             rc = cli_fail(cli, TIDE_INVALID, "Flags begin with two dashes, such as --help.",
                           "unknown flag %.60s", argv[i]);
         else
@@ -398,6 +405,18 @@ static void help_verbs(struct cli *cli, const struct cli_command *command)
     }
 }
 
+static void help_details(struct cli *cli, const struct cli_command *command)
+{
+    for (size_t i = 0; cli->systems[i] != NULL; i++) {
+        const struct cli_details *details = cli->systems[i]->details;
+        if (strcmp(cli->systems[i]->name, command->group) != 0 || command->verb == NULL)
+            continue;
+        for (; details != NULL && details->verb != NULL; details++)
+            if (strcmp(details->verb, command->verb) == 0)
+                cli_print(cli, "\n%s", details->text);
+    }
+}
+
 static void help_command(struct cli *cli, const struct cli_command *command)
 {
     cli_print(cli, "tidemark %s%s%s%s%s%s\n%s\n", command->group, command->verb == NULL ? "" : " ",
@@ -409,6 +428,7 @@ static void help_command(struct cli *cli, const struct cli_command *command)
         cli_print(cli, "\nFlags:\n");
         help_flags(cli, command->flags);
     }
+    help_details(cli, command);
     help_verbs(cli, command);
 }
 

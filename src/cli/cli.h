@@ -33,7 +33,7 @@
 #include <stdio.h>
 
 enum {
-    CLI_ARGUMENTS_MAX = 64,
+    CLI_ARGUMENTS_MAX = 512,
     CLI_FLAGS_MAX = 16,
     CLI_PATH_BYTES = 4096,
     CLI_OUT_BYTES_MAX = 256 << 20,
@@ -63,13 +63,21 @@ struct cli_flag {
 };
 
 struct cli_command {
-    const char *group;     /* "jobs" */
-    const char *verb;      /* "list"; NULL: the group is the command */
-    const char *arguments; /* "[ID]", for display; DIR, FILE and PATH offer files */
+    const char *group; /* "jobs" */
+    const char *verb;  /* "list"; NULL: the group is the command */
+    /* "[ID]", for display; DIR, FILE and PATH offer files.  Where QUERY stands, a word with one dash
+     * in front is an argument: a negation. */
+    const char *arguments;
     unsigned arguments_min, arguments_max;
     const struct cli_flag *flags; /* ends with a NULL name; may be NULL */
     const char *meaning;          /* one sentence */
     tide_status (*run)(struct cli *cli);
+};
+
+/* More about a command than its sentence, for --help: what its arguments mean, and examples. */
+struct cli_details {
+    const char *verb;
+    const char *text; /* lines, each with its newline */
 };
 
 /* The commands that belong to no system; each system has a table of its own (system.h), which help
@@ -103,6 +111,8 @@ struct cli {
     const char *sets[TIDE_SETTINGS_FLAGS_MAX];
     unsigned sets_count;
     bool want_json, verbose, quiet, want_help, want_version;
+    bool paged;        /* `out` may be longer than a screen: the user's pager shows it */
+    bool marked;       /* in `out`, \x01 begins bold text and \x02 ends it */
     bool exact_output; /* `out` is a message byte for byte: the alert line goes to standard error */
 
     char state_dir[CLI_PATH_BYTES];
@@ -242,6 +252,13 @@ void cli_table_begin(struct cli *cli, const char *const *headings, unsigned colu
 void cli_cell(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_cell_text(struct cli *cli, tide_text text);
 void cli_table_end(struct cli *cli, const char *when_empty);
+/* How many columns text takes on a terminal; invalid bytes take one each (width.c). */
+unsigned cli_text_width(tide_text text);
+unsigned cli_char_width(tide_text text, size_t *bytes_out); /* of its first character */
+/* Its beginning that takes at most so many columns. */
+tide_text cli_text_fit(tide_text text, unsigned columns);
+/* The width to which output is fitted: COLUMNS, or the terminal's; 0: it is not fitted. */
+unsigned cli_columns(void);
 /* "2026-05-04 03:02:01" in the user's time zone (TZ), "-" for 0.  JSON has UTC. */
 const char *cli_time(uint64_t unix_ms, char text[32]);
 /* Prints active alerts and the text so far, for commands that show it more than once. */

@@ -64,6 +64,7 @@ struct tide_account_status {
 
 struct cli;
 struct cli_command;
+struct cli_details;
 struct cli_api;
 struct cli_api_object;
 struct cli_page_part;
@@ -131,7 +132,8 @@ struct tide_system {
     const char *unit;                        /* required: "messages"; what a copy counts */
     const char *unit_json;                   /* the name of that count in --json; NULL: the same */
     const struct cli_command *commands;      /* required: ends with a NULL group (cli/cli.h) */
-    const struct tide_action *actions;       /* ends with a NULL command; NULL: none */
+    const struct cli_details *details; /* of some of them; ends with a NULL verb; NULL: none */
+    const struct tide_action *actions; /* ends with a NULL command; NULL: none */
 
     /* What programs may read through `tidemark mcp`; ends with a NULL name.  Their names begin
      * with the name of the system.  NULL: nothing. */

@@ -44,11 +44,13 @@ static const struct cli_api_object objects[] = {
     {"Cycle", "id:integer ordinal:integer start:string end:string total:integer "
               "outstanding:integer failed:integer bad:integer opened_unix_ms:integer"},
     {"Found", "account:string id:string thread:string internal_unix_ms:integer bytes:integer "
-              "from:string subject:string snippet:string"},
+              "copy:string gone:boolean labels:array from:string to:string cc:string bcc:string "
+              "subject:string message_id:string date_unix_ms:integer? attachments_count:integer "
+              "snippet:string"},
     {"Message", "id:string thread:string internal_unix_ms:integer bytes:integer copy:string "
                 "gone:boolean labels:array from:string to:string cc:string bcc:string "
                 "reply_to:string subject:string date_unix_ms:integer? html:boolean text:string "
-                "attachments:array problem:string?"},
+                "attachments:array attachments_count:integer problem:string?"},
     {"View", "path:string until_unix_ms:integer images:boolean"},
     {"Problem", "type:string title:string status:integer code:string detail:string"},
     {NULL, NULL},

@@ -190,6 +190,10 @@ struct tide_stored {
 /* Finds a message by its current id, else by a former one: then stored_out->gmail_id differs. */
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err);
+/* How many messages have a current id that begins with `start`: 0, 1, or 2 for more.  1: it is in
+ * *stored_out. */
+tide_status tide_archive_find_short(tide_archive *archive, tide_text start, unsigned *count_out,
+                                    struct tide_stored *stored_out, tide_error *err);
 /* The exact bytes, hash checked; TIDE_CORRUPT names the message and its shard. */
 tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *stored, tide_buf *out,
                              tide_error *err);

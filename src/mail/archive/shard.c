@@ -37,6 +37,8 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_BYTES] = "SELECT c.page_count * s.page_size FROM pragma_page_count() c,"
                          " pragma_page_size() s",
     [TIDE_SHARD_FIND] = STORED "WHERE m.gmail_id = ?1",
+    [TIDE_SHARD_FIND_SHORT] = STORED "WHERE m.gmail_id >= ?1 AND m.gmail_id < ?2"
+                                     " ORDER BY m.gmail_id LIMIT 2",
     [TIDE_SHARD_AT] = STORED "WHERE m.id = ?1",
     [TIDE_SHARD_WALK] = STORED "WHERE m.id >= ?1 AND m.id <= ?2 + (SELECT late FROM shard)"
                                " AND m.internal_ms >= ?4 AND m.internal_ms < ?5"

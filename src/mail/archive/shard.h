@@ -59,6 +59,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_DATE,
     TIDE_SHARD_BYTES,
     TIDE_SHARD_FIND,
+    TIDE_SHARD_FIND_SHORT,
     TIDE_SHARD_AT,
     TIDE_SHARD_WALK,
     TIDE_SHARD_REPLACED,

@@ -316,6 +316,7 @@ const struct tide_system tide_mail_system = {
     .purposes = purposes,
     .unit = "messages",
     .commands = mail_commands,
+    .details = mail_details,
     .actions = actions,
     .tools = mail_tools,
     .api = mail_page_api,
@@ -338,4 +339,5 @@ const struct tide_system tide_mail_system = {
     .owns_entry = owns_entry,
     .backup = tide_backup_archive,
     .backup_check = backup_check,
+    .settings_files = mail_settings_files,
 };

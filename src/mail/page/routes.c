@@ -11,7 +11,7 @@ const struct cli_api mail_page_api[] = {
      .query = "q",
      .params = "account limit after",
      .scope = TIDE_HTTPD_WORK,
-     .fields = "messages:[Found] next:string?"},
+     .fields = "messages:[Found] next:string? spelling:array"},
     {.method = "GET",
      .path = MAIL "{account}/messages/{message}",
      .group = "mail",
@@ -23,7 +23,8 @@ const struct cli_api mail_page_api[] = {
      .fields = "id:string thread:string internal_unix_ms:integer bytes:integer copy:string "
                "gone:boolean labels:array from:string to:string cc:string bcc:string "
                "reply_to:string subject:string date_unix_ms:integer? html:boolean text:string "
-               "attachments:array problem:string? remote_images:integer view:View"},
+               "attachments:array attachments_count:integer problem:string? remote_images:integer "
+               "view:View"},
     {.method = "GET",
      .path = MAIL "{account}/threads/{thread}",
      .group = "mail",
