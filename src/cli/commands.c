@@ -127,6 +127,12 @@ static const struct cli_flag ledger_copy_flags[] = {
 
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "list only settings that are not at their default"},
+    {"account", "ACCOUNT", "list what counts for this account, of what can be set for it alone"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag config_one_flags[] = {
+    {"account", "ACCOUNT", "for this account alone; the same as accounts.ACCOUNT.NAME"},
     {NULL, NULL, NULL},
 };
 
@@ -273,9 +279,15 @@ const struct cli_command cli_commands[] = {
      cli_jobs_doctor},
     {"config", "list", "", 0, 0, config_list_flags, "List settings with value and origin.",
      cli_config_list},
-    {"config", "get", "NAME", 1, 1, NULL, "Show one setting.", cli_config_get},
-    {"config", "set", "NAME VALUE", 2, 2, NULL,
+    {"config", "get", "NAME", 1, 1, config_one_flags, "Show one setting.", cli_config_get},
+    {"config", "set", "NAME VALUE", 2, 2, config_one_flags,
      "Write a setting to the configuration file, keeping every other line.", cli_config_set},
+    {"config", "unset", "NAME", 1, 1, config_one_flags,
+     "Remove a setting from the configuration file; its default applies again.", cli_config_unset},
+    {"config", "edit", "", 0, 0, NULL,
+     "Edit the configuration file in $VISUAL or $EDITOR; a wrong file is refused.",
+     cli_config_edit},
+    {"config", "path", "", 0, 0, NULL, "Print where the configuration file is.", cli_config_path},
     {"config", "check", "", 0, 0, NULL, "Check the settings in file, environment and flags.",
      cli_config_check},
     {"serve", NULL, "", 0, 0, serve_flags,
