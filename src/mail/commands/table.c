@@ -63,7 +63,7 @@ static const struct cli_flag mail_export_flags[] = {
 
 static const struct cli_flag mail_import_flags[] = {
     {"account", "EMAIL", "import into the archive of this account; a new one needs no sign-in"},
-    {"label", "NAME", "add this label to every message"},
+    {"label", "NAME:@labels", "add this label to every message"},
     {"dry-run", NULL, "show what would be stored; store nothing"},
     {NULL, NULL, NULL},
 };
@@ -82,7 +82,7 @@ static const struct cli_flag mail_archive_flags[] = {
     {"mode", "MODE:inbox trash delete",
      "choose inbox (out of the inbox, the default), trash or delete (for good)"},
     {"older-than", "AGE", "select only mail older than this: 30d, 6m, 1y"},
-    {"label", "NAME", "select only mail with this label"},
+    {"label", "NAME:@labels", "select only mail with this label"},
     {"larger-than", "SIZE", "select only mail larger than this: 5M"},
     {"limit", "N", "select at most N messages, the newest first"},
     {"dry-run", NULL, "show what would be done; change nothing"},

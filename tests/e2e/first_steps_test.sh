@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# first_steps_test.sh TIDEMARK CLOUD: from an empty home to the first hit, by what the program itself says is next
+# (E9.3); then what `tidemark` says of accounts that cannot work, and the names that completion offers of a home.
+. "$(dirname "$0")/stage.sh"
+unset "${!TIDEMARK_@}"
+start_cloud --seed 7 --mailbox "$user=40" --token "tok=$user" --mailbox bob@example.com=3 --token tob=bob@example.com
+# next COMMAND: what `tidemark` names as the next step, for people and for programs.
+next() {
+    ends 0
+    grep -qxF "  tidemark $1" "$dir/out" || fail "next is not \"$1\": $(cat "$dir/out")"
+    ends 0 --json
+    [ "$(jq -r .next.command "$dir/out")" = "$1" ] || fail "next is not \"$1\": $(cat "$dir/out")"
+}
+offers() { # what completion offers for the last word
+    t completion --line -- --home "$dir/home" "$@" | cut -f 1 | sort -u | paste -sd ' '
+}
+
+# ---- an empty home: all that can be added; nothing is made by looking
+ends 0
+for provider in 'gmail EMAIL' 'console SITE...' 'onedrive '; do
+    grep -qF "  tidemark account add $provider" "$dir/out" || fail "no $provider: $(cat "$dir/out")"
+done
+[ ! -e "$dir/home" ] || fail "looking made a directory"
+ends 0 --json
+[ "$(jq -r .next.command "$dir/out")" = 'account add gmail EMAIL' ] || fail "$(cat "$dir/out")"
+
+# ---- each step is the one it names
+sign_in
+next 'mail sync'
+grep -q 'nothing is stored yet' "$dir/out" || fail "$(cat "$dir/out")"
+ends 0 mail sync --quiet
+ends 0
+grep -q "^$user *mail .* 40 messages" "$dir/out" || fail "where things stand: $(cat "$dir/out")"
+next serve
+ends 0 mail search the --quiet
+
+# ---- a second account that was never synced comes before "all is well"; one that is halted before that
+sign_in bob@example.com tob
+next 'mail sync'
+ends 0 account halt "$user" --reason "on holiday"
+next "account resume $user"
+ends 0 account resume "$user"
+curl -sSf -o /dev/null -X POST "$origin/_cloud/token/revoke" -d '{"user":"bob@example.com"}' || fail revoke
+t mail sync bob@example.com --quiet >"$dir/out" 2>&1
+next 'account add gmail bob@example.com'
+
+# ---- with a process that serves
+ends 0 account remove bob@example.com
+start_serve
+next open
+stop_serve 0
+
+# ---- completion: names of this home
+[ "$(offers account halt '')" = "$user" ] || fail "accounts: $(offers account halt '')"
+[ "$(offers mail sync ad)" = "$user" ] || fail "accounts of mail: $(offers mail sync ad)"
+[ "$(offers config set governor.share --account a)" = "$user" ] || fail "accounts of a flag: $(offers config set governor.share --account a)"
+[[ " $(offers mail archive --label '') " = *' INBOX '* ]] || fail "labels: $(offers mail archive --label '')"
+[ "$(offers mail search label:INB)" = label:INBOX ] || fail "labels in a query: $(offers mail search label:INB)"
+
+echo "$failed failed"
+[ "$failed" -eq 0 ]
