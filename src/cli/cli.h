@@ -64,11 +64,9 @@ struct cli_flag {
 };
 
 struct cli_command {
-    const char *group; /* "jobs" */
-    const char *verb;  /* "list"; NULL: the group is the command */
-    /* "[ID]", for display; DIR, FILE and PATH offer files, ACCOUNT and EMAIL accounts, PROVIDER and
-     * SETTING what these may be. */
-    const char *arguments;
+    const char *group;     /* "jobs" */
+    const char *verb;      /* "list"; NULL: the group is the command */
+    const char *arguments; /* "[ID]", for display; DIR, FILE and PATH offer files */
     unsigned arguments_min, arguments_max;
     const struct cli_flag *flags; /* ends with a NULL name; may be NULL */
     const char *meaning;          /* one sentence */

@@ -64,11 +64,11 @@ struct tide_account_status {
 
 struct cli;
 struct cli_command;
-struct cli_example;
 struct cli_api;
 struct cli_api_object;
 struct cli_page_part;
 struct cli_advice;
+struct cli_example;
 struct tide_metrics;
 
 /* An account that a user adds. */
@@ -132,7 +132,6 @@ struct tide_system {
     const char *unit;                        /* required: "messages"; what a copy counts */
     const char *unit_json;                   /* the name of that count in --json; NULL: the same */
     const struct cli_command *commands;      /* required: ends with a NULL group (cli/cli.h) */
-    const struct cli_example *examples;      /* for help (cli/cli.h); NULL: none */
     const struct tide_action *actions;       /* ends with a NULL command; NULL: none */
 
     /* What programs may read through `tidemark mcp`; ends with a NULL name.  Their names begin
@@ -226,6 +225,8 @@ struct tide_system {
                           const struct tide_account_row *account, struct tide_account_status *out,
                           tide_error *err);
 
+    /* Lines that a user may type, for help (cli/cli.h); ends with a NULL line.  NULL: none. */
+    const struct cli_example *examples;
     /* Visits the names it knows of a kind, such as "labels", for completion; some more than once.  Reads
      * only what is here, and fast; what cannot be read is left out.  NULL: none. */
     void (*names)(const struct tide_system_home *home, const char *kind,

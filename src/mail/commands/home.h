@@ -69,10 +69,6 @@ const char *mail_home_broken_remedy(tide_status why);
 
 extern const struct tide_system tide_mail_system;
 extern const struct cli_command mail_commands[]; /* table.c */
-extern const struct cli_example mail_examples[]; /* examples.c */
-/* struct tide_system.names: "labels" (names.c). */
-void mail_names(const struct tide_system_home *home, const char *kind,
-                void (*visit)(tide_text name, void *arg), void *arg);
 tide_status cli_mail_sync(struct cli *cli);
 /* struct tide_action.check */
 tide_status cli_mail_sync_check(struct cli *cli);
@@ -90,5 +86,9 @@ tide_status cli_mail_import(struct cli *cli);
 tide_status cli_mail_restore(struct cli *cli);
 tide_status cli_mail_archive(struct cli *cli);
 tide_status cli_mail_manifest(struct cli *cli);
+extern const struct cli_example mail_examples[]; /* examples.c */
+/* struct tide_system.names: "labels" (names.c). */
+void mail_names(const struct tide_system_home *home, const char *kind,
+                void (*visit)(tide_text name, void *arg), void *arg);
 
 #endif
