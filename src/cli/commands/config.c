@@ -89,7 +89,9 @@ tide_status cli_config_list(struct cli *cli)
         list_own(cli, tide_settings_of(cli->settings, other), &list);
     cli_table_end(cli, "every setting is at its default");
     tide_json_set(&cli->json, "settings", &list);
-    return account == NULL ? TIDE_OK : config_tell_unknown(cli, account);
+    if (account != NULL)
+        config_tell_unknown(cli, account);
+    return TIDE_OK;
 }
 
 /* What a name of the command line means: a setting, of all accounts or of one. */
@@ -221,7 +223,7 @@ bool config_reload(struct cli *cli, bool *runs_out)
 }
 
 /* What the change means for the running engine and for this account. */
-static tide_status changed_show(struct cli *cli, const struct named *named)
+static void changed_show(struct cli *cli, const struct named *named)
 {
     bool runs = false;
     tide_json json;
@@ -235,7 +237,8 @@ static tide_status changed_show(struct cli *cli, const struct named *named)
     tide_json_set(&cli->json, "setting", &json);
     tide_json_set_cstr(&cli->json, "file", cli->config_path);
     tide_json_set_bool(&cli->json, "engine", told);
-    return named->account[0] == '\0' ? TIDE_OK : config_tell_unknown(cli, named->account);
+    if (named->account[0] != '\0')
+        config_tell_unknown(cli, named->account);
 }
 
 tide_status cli_config_set(struct cli *cli)
@@ -249,7 +252,8 @@ tide_status cli_config_set(struct cli *cli)
     TIDE_TRY(cli_settings(cli));
     if (!cli->quiet)
         cli_print(cli, "%s = %s in %s\n", named.name, value, cli->config_path);
-    return changed_show(cli, &named);
+    changed_show(cli, &named);
+    return TIDE_OK;
 }
 
 tide_status cli_config_unset(struct cli *cli)
@@ -270,7 +274,8 @@ tide_status cli_config_unset(struct cli *cli)
         cli_print(cli, "%s is %s in %s; it is %s (%s)\n", named.name,
                   found ? "no longer set" : "not set", cli->config_path, value, origin);
     tide_json_set_bool(&cli->json, "removed", found);
-    return changed_show(cli, &named);
+    changed_show(cli, &named);
+    return TIDE_OK;
 }
 
 tide_status cli_config_path(struct cli *cli)
@@ -314,13 +319,16 @@ static tide_status tell_unknown(struct cli *cli, const char *account, tide_json 
     return TIDE_OK;
 }
 
-tide_status config_tell_unknown(struct cli *cli, const char *account)
+void config_tell_unknown(struct cli *cli, const char *account)
 {
     tide_json unknown;
     tide_json_array(&unknown);
-    const tide_status rc = tell_unknown(cli, account, &unknown);
+    /* The settings were read or written: a ledger that cannot be read is another command's matter. */
+    if (tell_unknown(cli, account, &unknown) != TIDE_OK) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+    }
     tide_json_set(&cli->json, "unknown_accounts", &unknown);
-    return rc;
 }
 
 static tide_status tell_all_unknown(struct cli *cli)

@@ -8,6 +8,6 @@
  * *runs_out: there is one; true: it has read the file. */
 bool config_reload(struct cli *cli, bool *runs_out);
 /* Says so where no account has that name: what is set for it has no effect yet. */
-tide_status config_tell_unknown(struct cli *cli, const char *account);
+void config_tell_unknown(struct cli *cli, const char *account);
 
 #endif
