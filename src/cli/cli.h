@@ -73,8 +73,8 @@ struct cli_command {
     tide_status (*run)(struct cli *cli);
 };
 
-/* A line that a user may type, for help: of the command in `command` ("mail sync").  Tables end with a
- * NULL line. */
+/* A line that a user may type, for help: of the command in `command` ("jobs list"), or with "" one of
+ * the first steps of a new user.  Tables end with a NULL line. */
 struct cli_example {
     const char *command;
     const char *line;  /* behind "tidemark" */
@@ -94,7 +94,6 @@ extern const struct cli_command cli_commands[];
 extern const struct cli_flag cli_global_flags[];
 extern const struct cli_command cli_command_bare; /* `tidemark` without a command */
 extern const struct cli_section cli_sections[];   /* ends with a NULL title */
-extern const struct cli_example cli_first_steps[];
 extern const struct cli_example cli_examples[];
 /* The systems of this program (E12); ends with NULL.  commands/systems.c is the only file that
  * names them. */
@@ -179,7 +178,7 @@ tide_status cli_number(struct cli *cli, const char *text, const char *what, uint
 const struct cli_flag *cli_flag_find(const struct cli_flag *flags, tide_text name); /* NULL */
 /* Bytes of the name of a flag's argument, which it has: without the words that are offered for it. */
 int cli_argument_bytes(const struct cli_flag *flag);
-/* Prints the help of a command, of a group (no verb) or of the program into cli->out (help.c). */
+/* Prints the help of a command, of a group (no verb) or of the program into cli->out (help/). */
 void cli_help(struct cli *cli);
 
 /* ---- doing (cli.c) ---- */

@@ -86,9 +86,6 @@ tide_status cli_mail_import(struct cli *cli);
 tide_status cli_mail_restore(struct cli *cli);
 tide_status cli_mail_archive(struct cli *cli);
 tide_status cli_mail_manifest(struct cli *cli);
-extern const struct cli_example mail_examples[]; /* examples.c */
-/* struct tide_system.names: "labels" (names.c). */
-void mail_names(const struct tide_system_home *home, const char *kind,
-                void (*visit)(tide_text name, void *arg), void *arg);
+extern const struct cli_example mail_examples[]; /* table.c */
 
 #endif

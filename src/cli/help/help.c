@@ -85,7 +85,7 @@ static bool is_of(const struct cli_example *example, const char *group, const ch
 static bool help_examples_of(struct cli *cli, const struct cli_example *examples, const char *group,
                              const char *verb, bool any)
 {
-    for (; examples != NULL && examples->command != NULL; examples++) {
+    for (; examples != NULL && examples->line != NULL; examples++) {
         if (!is_of(examples, group, verb))
             continue;
         cli_print(cli, "%s", any ? "" : "\nExamples:\n");
@@ -160,8 +160,13 @@ static void help_program(struct cli *cli)
 {
     cli_print(cli, "tidemark COMMAND [flags]\nMirror your cloud accounts onto your own disk.\n"
                    "\nFirst steps:\n");
-    for (const struct cli_example *first = cli_first_steps; first->line != NULL; first++)
-        help_example(cli, first);
+    for (size_t i = 0; cli->systems[i] != NULL; i++) {
+        const struct cli_example *first = cli->systems[i]->examples;
+        for (; first != NULL && first->line != NULL; first++)
+            if (first->command[0] == '\0')
+                help_example(cli, first);
+    }
+    help_example(cli, &(struct cli_example){"", "", cli_command_bare.meaning});
     help_sections(cli);
     cli_print(cli, "\n`tidemark COMMAND --help` shows the flags of a command, with examples.\n");
 }

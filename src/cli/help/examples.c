@@ -2,27 +2,11 @@
  * in them exists; systems have examples of their own. */
 #include "cli/cli.h"
 
-const struct cli_example cli_first_steps[] = {
-    {"", "account add gmail ada@example.com", "sign in to an account"},
-    {"", "mail sync", "fetch its mail; safe to interrupt"},
-    {"", "mail search from:bob invoice", "find mail, also offline"},
-    {"", "", "show where things stand, and the next step"},
-    {NULL, NULL, NULL},
-};
-
 const struct cli_example cli_examples[] = {
-    {"account add", "account add gmail ada@example.com --client client.json",
-     "with an OAuth client of your own, which is remembered"},
-    {"account add", "account add gmail ada@example.com --headless",
-     "on a machine without a browser"},
-    {"account add", "account add gmail ada@example.com --for archive",
-     "sign in again, with a permission that more commands need"},
     {"account halt", "account halt ada@example.com --reason \"on holiday\"",
      "stop its work until `account resume`"},
     {"status", "status --watch", "look again every second"},
     {"serve", "serve", "keep every account up to date, with a page at 127.0.0.1:7433"},
-    {"schedule add", "schedule add --at \"every 15min\" mail sync",
-     "let `tidemark serve` fetch new mail"},
     {"schedule add", "schedule add --at \"weekly sun 03:00\" backup /media/disk/tidemark",
      "copy everything once a week"},
     {"alerts setup", "alerts setup --account ada@example.com",
@@ -32,8 +16,6 @@ const struct cli_example cli_examples[] = {
     {"restore", "restore /media/disk/tidemark", "on a new machine; sign in again afterwards"},
     {"config list", "config list --changed", "what is not at its default"},
     {"config set", "config set bandwidth.down 2MiB", "limit downloads; followed within seconds"},
-    {"config set", "config set governor.gmail.window_units 15000 --account ada@example.com",
-     "for one account alone"},
     {"config unset", "config unset bandwidth.down", "back to the default"},
     {"config edit", "config edit", "in your editor; a wrong file is refused, and kept"},
     {"completion", "completion zsh >~/.zfunc/_tidemark", "where distributions do not install it"},
@@ -41,7 +23,6 @@ const struct cli_example cli_examples[] = {
      "the same for fish"},
     {"jobs list", "jobs list --state failed", "failed jobs, newest first"},
     {"jobs explain", "jobs explain 12", "why job 12 is not running, and what would help"},
-    {"jobs retry", "jobs retry --kind mail.fetch --state failed", "retry failed fetches"},
     {"bad list", "bad list --account ada@example.com", "items that fail while others succeed"},
     {"ledger members", "ledger members --ledger postgres://db.example.org/tidemark",
      "who works on that ledger"},
