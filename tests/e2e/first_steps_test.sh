@@ -3,7 +3,8 @@
 # (E9.3); then what `tidemark` says of accounts that cannot work, and the names that completion offers of a home.
 . "$(dirname "$0")/stage.sh"
 unset "${!TIDEMARK_@}"
-start_cloud --seed 7 --mailbox "$user=40" --token "tok=$user" --mailbox bob@example.com=3 --token tob=bob@example.com
+start_cloud --seed 7 --mailbox "$user=40" --token "tok=$user" --mailbox bob@example.com=3 --token tob=bob@example.com \
+    --mailbox eve@example.com=5 --token tev=eve@example.com --mailbox gil@example.com=60 --token til=gil@example.com
 # next COMMAND: what `tidemark` names as the next step, for people and for programs.
 next() {
     ends 0
@@ -56,6 +57,27 @@ stop_serve 0
 [ "$(offers config set governor.share --account a)" = "$user" ] || fail "accounts of a flag: $(offers config set governor.share --account a)"
 [[ " $(offers mail archive --label '') " = *' INBOX '* ]] || fail "labels: $(offers mail archive --label '')"
 [ "$(offers mail search label:INB)" = label:INBOX ] || fail "labels in a query: $(offers mail search label:INB)"
+
+# ---- what a sync does is named: first it lists, then it fetches; nothing is left of it at the end
+sign_in eve@example.com tev
+fault '{"method":"gmail.users.messages.list","rate":1,"fault":"latency","ms":1500}'
+fault '{"method":"gmail.users.messages.get","rate":1,"fault":"latency","ms":8000}'
+t mail sync eve@example.com --json >"$dir/out" 2>"$dir/events" || fail "sync: $(cat "$dir/out" "$dir/events")"
+no_faults
+phases=$(jq -r '.phase' "$dir/events" | uniq | paste -sd ' ')
+[[ $phases = listing*fetching*null ]] || fail "phases: $phases"
+# A total that is known stays.
+jq -se '[.[].total | select(. != null)] | unique | length == 1' "$dir/events" >/dev/null || fail "totals: $(jq -c .total "$dir/events" | paste -sd ' ')"
+
+# ---- the facts of a status come before its gaps, of which there are at most five
+ends 0 mail status eve@example.com
+awk '/^  stored/ { stored = NR } /^  server/ { server = NR } /^  gaps/ { gaps = NR } END { exit !(stored && server && stored < gaps && server < gaps) }' "$dir/out" ||
+    fail "facts first: $(cat "$dir/out")"
+sign_in gil@example.com til
+t mail sync gil@example.com --max 1 --quiet >"$dir/out" 2>&1
+ends 0 mail status gil@example.com
+sed -n '/^  gaps/,/^  beyond/p' "$dir/out" | grep -v '^  beyond' >"$dir/gaps"
+[ "$(grep -c ' \.\.\. ' "$dir/gaps")" -eq 5 ] && grep -qE '^ +and [0-9]+ more, [0-9]+ in all' "$dir/gaps" || fail "five gaps and a count: $(cat "$dir/out")"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]
