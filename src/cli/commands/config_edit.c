@@ -245,7 +245,7 @@ static tide_status edited(struct edit *edit)
     if (same)
         copy_remove(edit);
     if (code != 0)
-        return cli_fail(cli, TIDE_CANCELED,
+        return cli_fail(cli, TIDE_INVALID,
                         same ? "Name your editor in VISUAL or EDITOR."
                              : "Your edit is kept beside config.yaml: `tidemark config edit` opens "
                                "it again.",

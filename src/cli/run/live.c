@@ -400,7 +400,7 @@ void cli_pace_add(struct cli_pace *pace, uint64_t now_ms, uint64_t done)
     const double ms = (double)(now_ms - pace->at_ms);
     if (ms <= 0)
         return;
-    /* In the first minute all of it counts the same: there is nothing older to forget. */
+    /* At the beginning all of it counts the same: there is nothing older to forget. */
     const double known_ms = (double)(pace->at_ms - pace->first_ms);
     const double over_ms = known_ms < CLI_PACE_MS ? known_ms : CLI_PACE_MS;
     const double now_per_s = (double)(done - pace->done) / ms * 1000;
@@ -415,7 +415,7 @@ bool cli_pace_rate(const struct cli_pace *pace, double *done_per_s_out)
 {
     if (!pace->begun || pace->at_ms - pace->first_ms < METER_MIN_MS)
         return false;
-    *done_per_s_out = pace->at_ms - pace->moved_ms > 2 * CLI_PACE_MS ? 0 : pace->per_s;
+    *done_per_s_out = pace->at_ms - pace->moved_ms > CLI_PACE_MS ? 0 : pace->per_s;
     return true;
 }
 

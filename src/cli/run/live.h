@@ -26,7 +26,7 @@ enum {
     CLI_LIVE_MORE_MAX = 4,
     CLI_METER_SAMPLES = 64,
     CLI_METER_MS = 10000, /* the time over which a rate is measured */
-    CLI_PACE_MS = 60000,  /* the same for a time left: a minute, as most quotas have */
+    CLI_PACE_MS = 120000, /* the same for a time left: quotas by the minute make bursts */
 };
 
 /* What a system counts, by the names of its display and of its JSON events. */

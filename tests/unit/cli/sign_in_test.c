@@ -265,7 +265,7 @@ TEST(a_sign_in_that_cannot_be_revoked_is_removed_with_a_warning)
 
 static tide_status enter_key(struct stage *stage)
 {
-    return cli_sign_in(&stage->cli, &tide_oauth_keys, "model", &purpose, &stage->grant);
+    return cli_sign_in(&stage->cli, &tide_oauth_keys, NULL, "model", &purpose, &stage->grant);
 }
 
 TEST(a_key_comes_from_a_private_file)
