@@ -58,6 +58,16 @@ stop_serve 0
 [[ " $(offers mail archive --label '') " = *' INBOX '* ]] || fail "labels: $(offers mail archive --label '')"
 [ "$(offers mail search label:INB)" = label:INBOX ] || fail "labels in a query: $(offers mail search label:INB)"
 
+# Bash replaces only what is behind the last of its word breaks.
+mkdir "$dir/bin"
+ln -s "$tidemark" "$dir/bin/tidemark"
+in_bash() { # LINE: what bash would offer at its end
+    PATH=$dir/bin:$PATH bash -c 'eval "$(tidemark completion bash)"; COMP_LINE=$1 COMP_POINT=${#1}; _tidemark; echo "${COMPREPLY[*]}"' - "$1" 2>&1
+}
+[ "$(in_bash "tidemark --home $dir/home account halt ad")" = "$user" ] || fail "in bash: $(in_bash "tidemark --home $dir/home account halt ad")"
+[ "$(in_bash "tidemark --home $dir/home account halt ada@")" = example.com ] || fail "behind the @: $(in_bash "tidemark --home $dir/home account halt ada@")"
+[ "$(in_bash "tidemark --home $dir/home mail search label:INB")" = INBOX ] || fail "behind the colon: $(in_bash "tidemark --home $dir/home mail search label:INB")"
+
 # ---- what a sync does is named: first it lists, then it fetches; nothing is left of it at the end
 sign_in eve@example.com tev
 fault '{"method":"gmail.users.messages.list","rate":1,"fault":"latency","ms":1500}'

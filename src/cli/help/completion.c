@@ -7,6 +7,7 @@
  * An answer is a line for each word, with a description behind a tab, or ":files" where the shell
  * itself knows better.  It reads only, and fast: a shared ledger is not asked, since a server that does
  * not answer would block the user's terminal. */
+#include "cli/account_seen.h"
 #include "cli/archive_here.h"
 #include "cli/cli.h"
 
@@ -88,7 +89,8 @@ static bool answer_account(const struct tide_account_row *row, void *arg)
     const struct accounts *accounts = arg;
     const struct tide_system *system =
         tide_system_of_provider(accounts->line->cli->systems, row->provider);
-    if (system != NULL &&
+    /* One that was removed keeps its row. */
+    if (system != NULL && account_is_kept(row) &&
         (accounts->subject == NULL || strcmp(system->subject, accounts->subject) == 0))
         answer(accounts->line, tide_text_of(row->name), system->name);
     return true;
