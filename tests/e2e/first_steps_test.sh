@@ -53,8 +53,11 @@ stop_serve 0
 
 # ---- completion: names of this home
 [ "$(offers account halt '')" = "$user" ] || fail "accounts: $(offers account halt '')"
+sqlite3 "$dir/home/state.db" "INSERT INTO account(name, provider, archive) VALUES ('adele@example.com', 'onedrive', 'a')" 2>"$dir/err" || fail "$(cat "$dir/err")"
+[ "$(offers account halt ade)" = adele@example.com ] || fail "accounts: $(offers account halt ade)"
 [ "$(offers mail sync ad)" = "$user" ] || fail "accounts of mail: $(offers mail sync ad)"
-[ "$(offers config set governor.share --account a)" = "$user" ] || fail "accounts of a flag: $(offers config set governor.share --account a)"
+[ "$(offers config set governor.share --account ada@)" = "$user" ] || fail "accounts of a flag: $(offers config set governor.share --account a)"
+sqlite3 "$dir/home/state.db" "DELETE FROM account WHERE name = 'adele@example.com'"
 [[ " $(offers mail archive --label '') " = *' INBOX '* ]] || fail "labels: $(offers mail archive --label '')"
 [ "$(offers mail search label:INB)" = label:INBOX ] || fail "labels in a query: $(offers mail search label:INB)"
 

@@ -81,7 +81,8 @@ static bool home_of(struct line *line)
 
 struct accounts {
     struct line *line;
-    const char *subject; /* only accounts that are one of these: "EMAIL"; NULL: all */
+    const struct tide_system *only; /* accounts of this system; NULL: of any */
+    const char *subject;            /* and only those that are one of these: "EMAIL"; NULL: all */
 };
 
 static bool answer_account(const struct tide_account_row *row, void *arg)
@@ -91,6 +92,7 @@ static bool answer_account(const struct tide_account_row *row, void *arg)
         tide_system_of_provider(accounts->line->cli->systems, row->provider);
     /* One that was removed keeps its row. */
     if (system != NULL && account_is_kept(row) &&
+        (accounts->only == NULL || accounts->only == system) &&
         (accounts->subject == NULL || strcmp(system->subject, accounts->subject) == 0))
         answer(accounts->line, tide_text_of(row->name), system->name);
     return true;
@@ -98,7 +100,13 @@ static bool answer_account(const struct tide_account_row *row, void *arg)
 
 static void answer_accounts(struct line *line, const char *subject)
 {
-    struct accounts accounts = {line, subject};
+    struct accounts accounts = {line, NULL, subject};
+    /* What a system calls so is one of its own accounts, if it has such. */
+    const struct tide_system *system =
+        line->group == NULL ? NULL
+                            : tide_system_named(line->cli->systems, tide_text_of(line->group));
+    if (subject != NULL && system != NULL && strcmp(system->subject, subject) == 0)
+        accounts.only = system;
     if (home_of(line) && cli_ledger_read(line->cli) == TIDE_OK)
         (void)tide_ledger_accounts(line->cli->ledger, answer_account, &accounts, NULL);
 }

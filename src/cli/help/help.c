@@ -166,7 +166,7 @@ static void help_program(struct cli *cli)
             if (first->command[0] == '\0')
                 help_example(cli, first);
     }
-    help_example(cli, &(struct cli_example){"", "", cli_command_bare.meaning});
+    help_example(cli, &(struct cli_example){"", "", "show where things stand, and the next step"});
     help_sections(cli);
     cli_print(cli, "\n`tidemark COMMAND --help` shows the flags of a command, with examples.\n");
 }

@@ -137,7 +137,10 @@ static tide_status show_nothing(struct cli *cli)
               cli->state_dir);
     for (size_t i = 0; cli->systems[i] != NULL; i++) {
         const struct tide_system *system = cli->systems[i];
-        cli_print(cli, "  tidemark account add %s %s\n", system->provider, system->subject);
+        char added[80];
+        (void)snprintf(added, sizeof added, "tidemark account add %s %s", system->provider,
+                       system->subject);
+        cli_print(cli, "  %-40s %s\n", added, system->name);
     }
     cli_print(cli,
               "\n`tidemark account add --help` says what they are; `tidemark --help` shows all "
