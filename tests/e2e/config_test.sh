@@ -11,6 +11,7 @@ editor() {
 #!/bin/sh
 [ "$1" = --wait ] || exit 9
 cp "$2" "$0.saw"
+echo "an editor that talks"
 cat "${0%/*}/text" >"$2"
 SH
     chmod +x "$dir/editor"

@@ -59,6 +59,9 @@ static void editor_become(const char *editor, const char *path)
     (void)signal(SIGINT, SIG_DFL);
     (void)signal(SIGQUIT, SIG_DFL);
     (void)signal(SIGPIPE, SIG_DFL);
+    /* Standard output is the result of this command, which a program may read. */
+    if (isatty(STDOUT_FILENO) != 1)
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     if ((size_t)snprintf(line, sizeof line, "%s \"$@\"", editor) < sizeof line)
         (void)execl("/bin/sh", "sh", "-c", line, editor, path, (char *)NULL);
     _exit(127);
