@@ -11,6 +11,9 @@
 #include "cli/archive_here.h"
 #include "cli/cli.h"
 
+#include "base/hash.h"
+#include "base/map.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -111,9 +114,21 @@ static void answer_accounts(struct line *line, const char *subject)
         (void)tide_ledger_accounts(line->cli->ledger, answer_account, &accounts, NULL);
 }
 
+struct names {
+    struct line *line;
+    tide_map
+        said; /* hashes: a name that has that of another one is not offered, which harms nothing */
+};
+
 static void answer_name(tide_text name, void *arg)
 {
-    answer(arg, name, "");
+    struct names *names = arg;
+    uint32_t ignored = 0;
+    const uint64_t hash = tide_hash_key(name);
+    if (tide_map_get(&names->said, hash, &ignored))
+        return;
+    (void)tide_map_put(&names->said, hash, 1);
+    answer(names->line, name, "");
 }
 
 /* What systems know: labels. */
@@ -128,9 +143,12 @@ static void answer_names(struct line *line, const char *kind)
                                           .settings = cli->settings,
                                           .archive_dir = archive_dir,
                                           .config_path = cli->config_path};
+    struct names names = {.line = line};
+    tide_map_init(&names.said, cli->mem);
     for (size_t i = 0; cli->systems[i] != NULL; i++)
         if (cli->systems[i]->names != NULL)
-            cli->systems[i]->names(&home, kind, answer_name, line);
+            cli->systems[i]->names(&home, kind, answer_name, &names);
+    tide_map_done(&names.said);
 }
 
 /* ---- names of the program -------------------------------------------------------------------- */
