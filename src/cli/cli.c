@@ -77,7 +77,7 @@ static tide_status xdg_dir(struct cli *cli, const char *variable, const char *be
     return TIDE_OK;
 }
 
-static tide_status dirs_find(struct cli *cli)
+tide_status cli_dirs(struct cli *cli)
 {
     char config_dir[CLI_PATH_BYTES];
     if (cli->home == NULL)
@@ -105,7 +105,7 @@ tide_status cli_start(struct cli *cli)
     if (rc != TIDE_OK)
         return cli_hint(cli, rc, "Free some memory and try again.");
     cli->now_unix_ms = cli->asked_unix_ms = tide_world_now_unix_ms(cli->world);
-    return dirs_find(cli);
+    return cli_dirs(cli);
 }
 
 void cli_release(struct cli *cli)

@@ -57,7 +57,8 @@ struct cli;
 struct cli_flag {
     const char *name; /* without dashes */
     /* "N"; "MODE:inbox trash": these words are offered by the completion; "FILE" and "DIR" offer
-     * files; ":@systems" and ":@purposes" offer what the list of systems has.  NULL: a switch. */
+     * files, ACCOUNT and EMAIL accounts; ":@systems" and ":@purposes" offer what the list of systems
+     * has, ":@labels" and other such words what a system knows (system.h, names).  NULL: a switch. */
     const char *argument;
     const char *meaning;
 };
@@ -74,10 +75,24 @@ struct cli_command {
     tide_status (*run)(struct cli *cli);
 };
 
-/* More about a command than its sentence, for --help: what its arguments mean, and examples. */
+/* More about a command than its sentence, for --help: what its arguments mean. */
 struct cli_details {
     const char *verb;
     const char *text; /* lines, each with its newline */
+};
+
+/* A line that a user may type, for help: of the command in `command` ("jobs list"), or with "" one of
+ * the first steps of a new user.  Tables end with a NULL line. */
+struct cli_example {
+    const char *command;
+    const char *line;  /* behind "tidemark" */
+    const char *words; /* what it does */
+};
+
+/* Groups of commands that help lists together; NULL groups: those of the systems, one by one. */
+struct cli_section {
+    const char *title;
+    const char *groups; /* separated by spaces */
 };
 
 /* The commands that belong to no system; each system has a table of its own (system.h), which help
@@ -85,6 +100,9 @@ struct cli_details {
 extern const struct cli_command cli_commands_first[];
 extern const struct cli_command cli_commands[];
 extern const struct cli_flag cli_global_flags[];
+extern const struct cli_command cli_command_bare; /* `tidemark` without a command */
+extern const struct cli_section cli_sections[];   /* ends with a NULL title */
+extern const struct cli_example cli_examples[];
 /* The systems of this program (E12); ends with NULL.  commands/systems.c is the only file that
  * names them. */
 extern const struct tide_system *const cli_systems[];
@@ -167,13 +185,17 @@ const char *cli_flag(const struct cli *cli, const char *name);
 tide_status cli_state_check(struct cli *cli, const char *state);
 /* A number from an argument or flag; `what` names it in the error: "--limit", "the id". */
 tide_status cli_number(struct cli *cli, const char *text, const char *what, uint64_t *number_out);
-/* Prints the help of a command, of a group (no verb) or of the program into cli->out. */
+const struct cli_flag *cli_flag_find(const struct cli_flag *flags, tide_text name); /* NULL */
+/* Bytes of the name of a flag's argument, which it has: without the words that are offered for it. */
+int cli_argument_bytes(const struct cli_flag *flag);
+/* Prints the help of a command, of a group (no verb) or of the program into cli->out (help/). */
 void cli_help(struct cli *cli);
-void cli_completion(struct cli *cli);
 
 /* ---- doing (cli.c) ---- */
 
 tide_status cli_start(struct cli *cli);
+/* Finds the directories of cli->home, or of the environment. */
+tide_status cli_dirs(struct cli *cli);
 void cli_end(struct cli *cli);
 void cli_release(struct cli *cli); /* all but the world, which may be another command's */
 /* Sets the error and a hint on what to do about it; returns `status`. */
@@ -313,6 +335,9 @@ tide_status cli_account_sync(struct cli *cli);
 tide_status cli_config_list(struct cli *cli);
 tide_status cli_config_get(struct cli *cli);
 tide_status cli_config_set(struct cli *cli);
+tide_status cli_config_unset(struct cli *cli);
+tide_status cli_config_edit(struct cli *cli);
+tide_status cli_config_path(struct cli *cli);
 tide_status cli_config_check(struct cli *cli);
 tide_status cli_backup(struct cli *cli);
 tide_status cli_restore(struct cli *cli);
@@ -332,7 +357,8 @@ tide_status cli_token_add(struct cli *cli);
 tide_status cli_token_revoke(struct cli *cli);
 tide_status cli_ledger_copy(struct cli *cli);
 tide_status cli_mcp(struct cli *cli);
-tide_status cli_completion_bash(struct cli *cli);
+tide_status cli_completion(struct cli *cli);
+tide_status cli_standing(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);
 

@@ -69,6 +69,7 @@ struct cli_api;
 struct cli_api_object;
 struct cli_page_part;
 struct cli_advice;
+struct cli_example;
 struct tide_metrics;
 
 /* An account that a user adds. */
@@ -228,6 +229,13 @@ struct tide_system {
     tide_status (*status)(const struct tide_system_home *home, tide_ledger *ledger,
                           const struct tide_account_row *account, struct tide_account_status *out,
                           tide_error *err);
+
+    /* Lines that a user may type, for help (cli/cli.h); ends with a NULL line.  NULL: none. */
+    const struct cli_example *examples;
+    /* Visits the names it knows of a kind, such as "labels", for completion; some more than once.  Reads
+     * only what is here, and fast; what cannot be read is left out.  NULL: none. */
+    void (*names)(const struct tide_system_home *home, const char *kind,
+                  void (*visit)(tide_text name, void *arg), void *arg);
 
     /* Metrics of its own, beside those that all systems have: lines made from `shown`, its object in
      * the engine's snapshot (tide_engine_snapshot_add()).  Names begin with its own; LIN1 holds for

@@ -197,7 +197,8 @@ static tide_status grant_store(struct cli *cli, tide_secrets *secrets,
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
     tide_auto_secret grant = tide_buf_in(cli->mem, TIDE_SECRET_BYTES_MAX);
     tide_system_secret_name(wanted->system, wanted->request.name, secret);
-    TIDE_TRY(cli_sign_in(cli, wanted->system->oauth, wanted->request.name, purpose, &grant));
+    TIDE_TRY(
+        cli_sign_in(cli, wanted->system->oauth, secrets, wanted->request.name, purpose, &grant));
     TIDE_TRY(try_grant(cli, wanted, tide_buf_text(&grant)));
     return tide_secrets_put(secrets, secret, tide_buf_text(&grant), &cli->err);
 }

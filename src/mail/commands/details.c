@@ -24,25 +24,15 @@ static const char search_details[] =
     "  rfc822msgid:           a Message-ID\n"
     "  in:anywhere            spam and trash, too\n"
     "  saved:NAME             a search of `tidemark mail saved`\n"
-    "\nMarks: u unread, s starred, a attachments, g gone from Gmail.\n"
-    "\nExamples:\n"
-    "  tidemark mail search harbour invoice -draft\n"
-    "  tidemark mail search from:ann has:attachment newer_than:1y --threads\n"
-    "  tidemark mail search 'subject:\"annual report\"' --json\n";
+    "\nMarks: u unread, s starred, a attachments, g gone from Gmail.\n";
 
 static const char show_details[] =
-    "The beginning of an ID is enough if no other message has it: four characters at least.\n"
-    "\nExamples:\n"
-    "  tidemark mail show 1958156937e65e6e --thread\n"
-    "  tidemark mail show 19581569 --save-attachments ~/Downloads\n";
+    "The beginning of an ID is enough if no other message has it: four characters at least.\n";
 
 static const char archive_details[] =
     "Query: as for `tidemark mail search`, but a plain word is exact: `invoice` does not take\n"
     "invoices; `invoic*` takes both. --dry-run shows what would be removed, `tidemark mail\n"
-    "restore` puts it back.\n"
-    "\nExamples:\n"
-    "  tidemark mail archive --older-than 5y --mode trash --dry-run\n"
-    "  tidemark mail archive from:news@letters.example --limit 100\n";
+    "restore` puts it back.\n";
 
 const struct cli_details mail_details[] = {
     {"archive", archive_details},

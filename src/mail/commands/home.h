@@ -119,5 +119,6 @@ tide_status cli_mail_import(struct cli *cli);
 tide_status cli_mail_restore(struct cli *cli);
 tide_status cli_mail_archive(struct cli *cli);
 tide_status cli_mail_manifest(struct cli *cli);
+extern const struct cli_example mail_examples[]; /* table.c */
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-enum { INDEXED_MS = 10000, INDEXED_TICK_US = 50000 };
+enum { INDEXED_MS = 10000, INDEXED_TICK_US = 50000, INDEXING_SHOWN_MS = 1000 };
 
 static const struct cli_columns columns = {.done = "stored",
                                            .done_json = "stored",
@@ -98,13 +98,38 @@ static bool more(void *arg, size_t index, void *state)
     return tide_mail_run(state, &run, NULL) == TIDE_OK; /* else the next sync fetches it */
 }
 
+/* Shows how much is left to be indexed, once a second: the count reads every shard. */
+static void show_indexing(struct mail_sync *sync, uint64_t *shown_ms)
+{
+    const uint64_t now_ms = tide_world_now_ms(sync->cli->world);
+    if (now_ms - *shown_ms < INDEXING_SHOWN_MS)
+        return;
+    *shown_ms = now_ms;
+    for (size_t i = 0; i < sync->work.count; i++) {
+        struct tide_archive_tally tally = {.unindexed = 0};
+        struct cli_live *live = &sync->work.lives[i];
+        tide_archive *archive = sync->accounts[i].archive;
+        if (archive == NULL || tide_archive_tally(archive, &tally, NULL) != TIDE_OK)
+            continue;
+        live->phase[0] = '\0';
+        if (tally.unindexed > 0)
+            (void)snprintf(live->phase, sizeof live->phase, "indexing, %" PRIu64 " left",
+                           tally.unindexed);
+    }
+    cli_display_show(&sync->work.display, sync->work.lives, sync->work.count,
+                     sync->work.handed_over, true, false);
+}
+
 /* Indexes everything stored before we report "done", so that searches find it. */
 static tide_status index_all(void *arg, void *state)
 {
     struct mail_sync *sync = arg;
     uint64_t indexed = 1;
-    while (indexed > 0 && !cli_interrupted(sync->cli) && !cli_work_is_late(&sync->work))
+    uint64_t shown_ms = tide_world_now_ms(sync->cli->world);
+    while (indexed > 0 && !cli_interrupted(sync->cli) && !cli_work_is_late(&sync->work)) {
         TIDE_TRY(tide_mail_index(state, &indexed, &sync->cli->err));
+        show_indexing(sync, &shown_ms);
+    }
     return TIDE_OK;
 }
 
@@ -113,9 +138,11 @@ static void wait_indexed(struct mail_sync *sync)
 {
     struct cli *cli = sync->cli;
     const uint64_t give_up_ms = tide_world_now_ms(cli->world) + INDEXED_MS;
+    uint64_t shown_ms = give_up_ms - INDEXED_MS;
     for (size_t i = 0; sync->work.handed_over && i < sync->work.count;) {
         struct tide_archive_tally tally;
         tide_archive *archive = sync->accounts[i].archive;
+        show_indexing(sync, &shown_ms);
         if (archive == NULL || tide_archive_tally(archive, &tally, NULL) != TIDE_OK ||
             tally.unindexed == 0)
             i++;

@@ -79,7 +79,7 @@ static const struct cli_flag mail_export_flags[] = {
 
 static const struct cli_flag mail_import_flags[] = {
     {"account", "EMAIL", "import into the archive of this account; a new one needs no sign-in"},
-    {"label", "NAME", "add this label to every message"},
+    {"label", "NAME:@labels", "add this label to every message"},
     {"dry-run", NULL, "show what would be stored; store nothing"},
     {NULL, NULL, NULL},
 };
@@ -98,7 +98,7 @@ static const struct cli_flag mail_archive_flags[] = {
     {"mode", "MODE:inbox trash delete",
      "choose inbox (out of the inbox, the default), trash or delete (for good)"},
     {"older-than", "AGE", "select only mail older than this: 30d, 6m, 1y"},
-    {"label", "NAME", "select only mail with this label"},
+    {"label", "NAME:@labels", "select only mail with this label"},
     {"larger-than", "SIZE", "select only mail larger than this: 5M"},
     {"limit", "N", "select at most N messages, the newest first"},
     {"dry-run", NULL, "show what would be done; change nothing"},
@@ -151,4 +151,40 @@ const struct cli_command mail_commands[] = {
     {"mail", "manifest", "[ID]", 0, 1, mail_manifest_flags,
      "List the runs that removed mail from Gmail, or the messages of one run.", cli_mail_manifest},
     {NULL, NULL, NULL, 0, 0, NULL, NULL, NULL},
+};
+
+/* For help; those without a command are the first steps of a new user. */
+const struct cli_example mail_examples[] = {
+    {"", "account add gmail ada@example.com", "sign in to an account"},
+    {"", "mail sync", "fetch its mail; safe to interrupt"},
+    {"", "mail search from:bob invoice", "find mail, also offline"},
+    {"account add", "account add gmail ada@example.com --client client.json",
+     "with an OAuth client of your own, which is remembered"},
+    {"account add", "account add gmail ada@example.com --headless",
+     "on a machine without a browser"},
+    {"account add", "account add gmail ada@example.com --for archive",
+     "sign in again, with a permission that more commands need"},
+    {"schedule add", "schedule add --at \"every 15min\" mail sync",
+     "let `tidemark serve` fetch new mail"},
+    {"config set", "config set governor.gmail.window_units 15000 --account ada@example.com",
+     "for one account alone"},
+    {"jobs retry", "jobs retry --kind mail.fetch --state failed", "retry failed fetches"},
+    {"mail sync", "mail sync", "all mail accounts; the next run resumes"},
+    {"mail sync", "mail sync ada@example.com --newest-first", "one account, the newest mail first"},
+    {"mail sync", "mail sync --since 2y --timeout 1h", "the last two years, for an hour"},
+    {"mail search", "mail search harbour invoice -draft", "words, and not this one"},
+    {"mail search", "mail search from:bob has:attachment newer_than:1y --threads", "as in Gmail"},
+    {"mail search", "mail search 'subject:\"annual report\"' --json", "for a program"},
+    {"mail show", "mail show 1958156937e65e6e --thread", "the whole conversation"},
+    {"mail show", "mail show 19581569 --save-attachments ~/Downloads",
+     "the beginning of an ID is enough"},
+    {"mail export", "mail export invoices.mbox label:invoices", "the mail of a label, in one file"},
+    {"mail import", "mail import takeout.mbox --account ada@example.com",
+     "what Google Takeout gave"},
+    {"mail archive", "mail archive --older-than 1y --dry-run", "what would leave the inbox"},
+    {"mail archive", "mail archive --older-than 5y --mode trash",
+     "to the trash, if it is proven to be here"},
+    {"mail restore", "mail restore --manifest 3", "put back what run 3 removed"},
+    {"mail verify", "mail verify --sample 100", "read back one message in a hundred"},
+    {NULL, NULL, NULL},
 };
