@@ -484,7 +484,8 @@ static void spelling_show(struct finding *finding)
     const bool asks = finding->rows_count == 0 && cli_flag(cli, "after") == NULL;
     tide_json list;
     tide_json_array(&list);
-    for (size_t i = 0; asks && i < finding->sources_count && json_array_size(list.value) == 0; i++) {
+    for (size_t i = 0; asks && i < finding->sources_count && json_array_size(list.value) == 0;
+         i++) {
         struct mail_home home = {0};
         char email[256];
         tide_archive *archive = NULL;
@@ -586,7 +587,7 @@ tide_status cli_mail_search(struct cli *cli)
                               .threads = cli_flag(cli, "threads") != NULL};
     bool snippets = false;
     tide_status rc = snippets_of(cli, &snippets);
-    finding.search.snippets = snippets || cli->want_json;
+    finding.search.snippets = snippets || (cli->want_json && cli_flag(cli, "snippets") == NULL);
     if (rc == TIDE_OK)
         rc = query_of(cli, &query);
     finding.search.query = query;
