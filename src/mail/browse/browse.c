@@ -21,28 +21,8 @@ static tide_status terminal_check(struct cli *cli)
 {
     if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
         return TIDE_OK;
-    return cli_fail(cli, TIDE_INVALID, "`tidemark mail search` and `tidemark mail show` need none.",
-                    "`mail browse` needs a terminal for its input and output");
-}
-
-static tide_status terminal_take(struct browse *browse, SCREEN **screen_out)
-{
-    const char *term = getenv("TERM");
-    (void)setlocale(LC_CTYPE, "");
-    browse->plain = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-    SCREEN *screen = newterm(NULL, stdout, stdin);
-    if (screen == NULL)
-        return cli_fail(browse->cli, TIDE_INVALID,
-                        "Set TERM to the name of your terminal, such as xterm.",
-                        "the terminal \"%.60s\" cannot show a screen", term == NULL ? "" : term);
-    (void)set_escdelay(ESCAPE_MS);
-    (void)cbreak();
-    (void)noecho();
-    (void)nonl();
-    (void)keypad(stdscr, TRUE);
-    (void)nodelay(stdscr, TRUE);
-    *screen_out = screen;
-    return TIDE_OK;
+    return cli_wrong(cli, "`tidemark mail search` and `tidemark mail show` need none.",
+                     "`mail browse` needs a terminal for its input and output");
 }
 
 static void terminal_give(SCREEN *screen)
@@ -51,6 +31,29 @@ static void terminal_give(SCREEN *screen)
         return;
     (void)endwin();
     delscreen(screen);
+}
+
+static tide_status terminal_take(struct browse *browse, SCREEN **screen_out)
+{
+    const char *term = getenv("TERM");
+    (void)setlocale(LC_CTYPE, "");
+    browse->plain = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    /* One that cannot move the cursor would show a mixture of screens. */
+    const bool moves = screen != NULL && tigetstr("cup") != NULL;
+    if (!moves) {
+        terminal_give(screen);
+        return cli_wrong(browse->cli, "Set TERM to the name of your terminal, such as xterm.",
+                         "the terminal \"%.60s\" cannot show a screen", term == NULL ? "" : term);
+    }
+    (void)set_escdelay(ESCAPE_MS);
+    (void)cbreak();
+    (void)noecho();
+    (void)nonl();
+    (void)keypad(stdscr, TRUE);
+    (void)nodelay(stdscr, TRUE);
+    *screen_out = screen;
+    return TIDE_OK;
 }
 
 /* ---- waiting ---- */
@@ -150,12 +153,20 @@ static tide_status run(struct browse *browse, const char *query)
     return rc;
 }
 
+/* An account without an archive is an error before there is a screen. */
 static tide_status accounts_look(struct browse *browse)
 {
+    struct cli *cli = browse->cli;
+    struct mail_home home = {0};
     struct mail_names names;
-    const tide_status rc = mail_names_find(browse->cli, browse->account, &names);
+    char email[256];
+    tide_archive *archive = NULL;
+    tide_status rc = mail_names_find(cli, browse->account, &names);
     browse->list.several = names.count > 1;
     mail_names_done(&names);
+    if (rc == TIDE_OK && browse->account != NULL)
+        rc = mail_home_take(cli, &home, browse->account, email, &archive);
+    mail_home_give(cli, archive);
     return rc;
 }
 
