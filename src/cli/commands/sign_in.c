@@ -1,4 +1,4 @@
-#include "cli/browser.h"
+#include "cli/terminal/browser.h"
 #include "cli/commands/sign_in.h"
 
 #include <inttypes.h>

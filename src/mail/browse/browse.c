@@ -141,10 +141,10 @@ static tide_status run(struct browse *browse, const char *query)
     TIDE_TRY(browse_asking_new(cli, &browse->asking));
     tide_status rc = terminal_take(browse, &screen);
     if (rc == TIDE_OK) {
-        (void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
+        (void)sigprocmask(SIG_BLOCK, &blocked, &before);
         browse_list_search(browse, query, false);
         loop(browse, &before);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
     }
     terminal_give(screen);
     browse_asking_free(browse->asking);

@@ -1,7 +1,7 @@
 /* files.c - what leaves the screen: saved attachments, and messages in the web browser. */
 #include "mail/browse/browse.h"
 
-#include "cli/browser.h"
+#include "cli/terminal/browser.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -149,7 +149,7 @@ void browse_files_end(struct browse *browse)
     files->left = NULL;
     for (unsigned page = 1; page <= files->pages; page++) {
         page_path(files, page, path);
-        (void)unlink(path);
+        (void)tide_file_remove(browse->cli->world, path, NULL);
     }
     if (files->pages_dir[0] != '\0')
         (void)rmdir(files->pages_dir);
