@@ -1,3 +1,4 @@
+#include "cli/terminal/browser.h"
 #include "cli/commands/sign_in.h"
 
 #include <inttypes.h>
@@ -115,16 +116,6 @@ static tide_status paste(struct cli *cli, tide_oauth_flow *flow)
     return cli_hint(cli, rc, "Run the command again.");
 }
 
-static void open_browser(const char *link)
-{
-    const char *browser = getenv("BROWSER");
-    if (fork() == 0) {
-        (void)execlp(browser == NULL ? "xdg-open" : browser, browser == NULL ? "xdg-open" : browser,
-                     link, (char *)NULL);
-        _exit(127);
-    }
-}
-
 /* Waits for the user, who signs in on this machine or, with a code, on another. */
 static tide_status wait_for_user(struct cli *cli, tide_oauth_flow *flow)
 {
@@ -139,7 +130,7 @@ static tide_status wait_for_user(struct cli *cli, tide_oauth_flow *flow)
     }
     (void)fprintf(stderr, "Sign in with your browser. If none opens, use this link:\n\n  %s\n\n",
                   link);
-    open_browser(link);
+    (void)cli_browser_open(link);
     return cli_hint(cli, tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err),
                     "Run the command again, with --headless if there is no browser.");
 }

@@ -108,6 +108,7 @@ tide_status cli_mail_status(struct cli *cli);
 tide_status cli_mail_bad(struct cli *cli);
 tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
+tide_status cli_mail_browse(struct cli *cli); /* mail/browse */
 tide_status cli_mail_labels(struct cli *cli);
 tide_status cli_mail_saved(struct cli *cli);
 tide_status cli_mail_stats(struct cli *cli);

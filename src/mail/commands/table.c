@@ -39,6 +39,11 @@ static const struct cli_flag mail_show_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag mail_browse_flags[] = {
+    {"account", "EMAIL", "show mail of this account (default: all)"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag mail_labels_flags[] = {
     {"account", "EMAIL", "count labels of this account (default: all)"},
     {NULL, NULL, NULL},
@@ -128,6 +133,9 @@ const struct cli_command mail_commands[] = {
      cli_mail_search},
     {"mail", "show", "ID... [FILE]", 1, CLI_ARGUMENTS_MAX, mail_show_flags,
      "Show messages, by their ids or the beginnings of these.", cli_mail_show},
+    {"mail", "browse", "[QUERY...]", 0, CLI_ARGUMENTS_MAX, mail_browse_flags,
+     "Read and search mail on the terminal; print the ids of messages selected there.",
+     cli_mail_browse},
     {"mail", "saved", "[list|add NAME QUERY...|remove NAME]", 0, CLI_ARGUMENTS_MAX, NULL,
      "List, save or remove searches; saved:NAME in a query stands for one.", cli_mail_saved},
     {"mail", "labels", "", 0, 0, mail_labels_flags,

@@ -597,7 +597,7 @@ tide_status cli_mail_search(struct cli *cli)
                               .threads = cli_flag(cli, "threads") != NULL};
     bool snippets = false;
     tide_status rc = snippets_of(cli, &snippets);
-    finding.search.snippets = snippets || cli->want_json;
+    finding.search.snippets = snippets || (cli->want_json && cli_flag(cli, "snippets") == NULL);
     if (rc == TIDE_OK)
         rc = query_of(cli, &query);
     finding.search.query = query;

@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "cli/advice.h"
-#include "cli/pager.h"
+#include "cli/terminal/pager.h"
 
 #include <errno.h>
 #include <inttypes.h>

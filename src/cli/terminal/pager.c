@@ -2,7 +2,7 @@
  *
  * PAGER, else less; empty or "cat" means none.  less gets the options that leave
  * what it showed on the screen and understand bold text, unless LESS has others. */
-#include "cli/pager.h"
+#include "cli/terminal/pager.h"
 
 #include <errno.h>
 #include <signal.h>
