@@ -58,9 +58,10 @@ void tide_view_stored_json(const struct tide_stored *stored, tide_copy copy, tid
 
 /* Sets the fields of a message in `json`, an object:
  *   id, thread, internal_unix_ms, bytes, copy ("exact", "held", "short", "damaged"), gone,
- *   labels [{id, name, type}], from, to, cc, bcc, reply_to, subject, message_id, in_reply_to, references,
- *   list_id, date_unix_ms (null: none), html (whether there is HTML to show), text,
- *   attachments [{number, name, file, type, bytes, inline, content_id}], attachments_count, problem (null: none).
+ *   labels [{id, name, type}], from, to, cc, bcc, reply_to, subject, message_id, in_reply_to,
+ *   references, list_id, date_unix_ms (null: none), html (whether there is HTML to show), text,
+ *   attachments [{number, name, file, type, bytes, inline, content_id}], attachments_count,
+ *   problem (null: none).
  * `name` is the sender's, `file` a safe file name. */
 void tide_view_json(const struct tide_view *view, tide_json *json);
 

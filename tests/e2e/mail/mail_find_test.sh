@@ -266,7 +266,7 @@ ends 2 schedule add --at 'weekly sun 04:00' -- mail archive saved:old.news --yes
 grep -q 'cannot name a saved search' "$dir/err" || fail "scheduled: $(cat "$dir/err")"
 ends 2 schedule add --at 'weekly sun 04:00' -- mail archive '"b' 'a" saved:old.news' --yes
 grep -q 'cannot name a saved search' "$dir/err" || fail "scheduled behind a quotation mark: $(cat "$dir/err")"
-ends 0 schedule add --name quoted --at 'weekly sun 04:00' -- mail archive '"b' 'saved:old.news"' --yes
+ends 0 schedule add --name quoted --at 'weekly sun 04:00' -- mail archive --account "$user" '"b' 'saved:old.news"' --yes
 ends 0 schedule remove quoted
 ends 0 backup "$dir/copy"
 grep -q 'with 9 messages' "$dir/out" || fail "the copy counts: $(cat "$dir/out")"
