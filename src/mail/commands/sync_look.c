@@ -58,6 +58,11 @@ static void fill(struct mail_sync *sync, size_t index, bool full)
     }
     watched->settled = tide_mail_look_settled(look);
     live->total = total_of(account, live->done);
+    /* Everything is stored: what is left is to replace held copies, and that is what moves. */
+    if (look->jobs_exact > 0 && look->jobs_exact == look->jobs_left &&
+        live->total > account->held) {
+        live->done = live->total - account->held;
+    }
 }
 
 tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool full)
@@ -74,6 +79,10 @@ tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool
     /* A new archive may not be readable for a moment. */
     if (account->archive != NULL)
         (void)tide_mail_kept(account->archive, &account->kept, NULL);
+    struct tide_archive_tally tally;
+    if (account->archive != NULL && account->look.jobs_exact > 0 &&
+        tide_archive_tally(account->archive, &tally, NULL) == TIDE_OK)
+        account->held = tally.copies[TIDE_COPY_HELD];
     fill(sync, index, full);
     return TIDE_OK;
 }
