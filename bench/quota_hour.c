@@ -21,7 +21,7 @@ void hour_begin(struct hour *hour, uint64_t seed, uint32_t messages, uint32_t si
         &(struct box_options){.seed = seed, .quota = BOX_QUOTA_2026, .concurrency_max = 10});
     hour->sim = tide_sim_new(seed, &options);
     hour->world = tide_sim_world(hour->sim);
-    (void)tide_sim_cloud_user(
+    hour->mailbox = tide_sim_cloud_user(
         hour->cloud, hour->sim, HOUR_USER, HOUR_TOKEN,
         (struct box_mailbox_options){.messages = messages, .size_bytes = size_bytes});
 }

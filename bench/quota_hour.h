@@ -20,6 +20,7 @@ struct hour {
     tide_sim *sim;
     tide_world *world;
     tide_sim_cloud *cloud;
+    box_mailbox *mailbox; /* the cloud's */
 };
 
 /* What the cloud's referee counted. */

@@ -40,6 +40,7 @@ enum tide_gmail_method {
     TIDE_GMAIL_DRAFT_LIST = 20,
     TIDE_GMAIL_DRAFT_GET = 21,
     TIDE_GMAIL_DRAFT_DELETE = 22,
+    TIDE_GMAIL_LABEL_GET = 23,
     TIDE_GMAIL_METHODS,
 };
 

@@ -240,6 +240,8 @@ tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t s
                            uint64_t bytes, int64_t now_ms, tide_error *err);
 tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored *stored,
                              uint64_t said_bytes, uint64_t bytes, int64_t now_ms, tide_error *err);
+tide_status tide_doubt_held(struct tide_shard *shard, int64_t message, int64_t now_ms,
+                            tide_error *err);
 tide_status tide_doubt_damaged(struct tide_shard *shard, int64_t message, int64_t now_ms,
                                tide_error *err);
 

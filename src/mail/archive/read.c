@@ -136,10 +136,48 @@ tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, si
     return not_found_by(archive, TIDE_SHARD_WHOLE, ids, count, missing_out, err);
 }
 
+tide_status tide_archive_inexact(tide_archive *archive, const tide_text *ids, size_t count,
+                                 bool *inexact_out, tide_error *err)
+{
+    return not_found_by(archive, TIDE_SHARD_EXACT, ids, count, inexact_out, err);
+}
+
 tide_status tide_archive_absent(tide_archive *archive, const tide_text *ids, size_t count,
                                 bool *absent_out, tide_error *err)
 {
     return not_found_by(archive, TIDE_SHARD_HAS, ids, count, absent_out, err);
+}
+
+/* The ids that are in this shard without the label. */
+static tide_status unlabeled_in(struct tide_shard *shard, tide_text label, tide_text history_id,
+                                const tide_text *ids, size_t count, bool *unlabeled,
+                                tide_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (unlabeled[i] || !tide_shard_may_have(shard, ids[i]))
+            continue;
+        tide_auto_stmt *row =
+            tide_db_ask(&shard->db, TIDE_SHARD_UNLABELED, ids[i], label, history_id);
+        TIDE_TRY(tide_db_step(&shard->db, row, &unlabeled[i], err));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_archive_unlabeled(tide_archive *archive, tide_text label, tide_text history_id,
+                                   const tide_text *ids, size_t count, bool *unlabeled_out,
+                                   tide_error *err)
+{
+    tide_auto_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (size_t i = 0; i < count; i++)
+        unlabeled_out[i] = false;
+    for (struct tide_shard *shard = NULL;
+         tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
+        rc = ids_look(shard, err);
+        if (rc == TIDE_OK)
+            rc = unlabeled_in(shard, label, history_id, ids, count, unlabeled_out, err);
+    }
+    return rc;
 }
 
 /* ---- reading ------------------------------------------------------------------------- */

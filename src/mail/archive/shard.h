@@ -65,7 +65,11 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_REPLACED,
     TIDE_SHARD_HAS,
     TIDE_SHARD_WHOLE,
+    TIDE_SHARD_EXACT,
     TIDE_SHARD_DOUBTED,
+    TIDE_SHARD_HELD,
+    TIDE_SHARD_HELD_SPAN,
+    TIDE_SHARD_SOME_EXACT,
     TIDE_SHARD_GONE_IDS,
     TIDE_SHARD_IDS,
     TIDE_SHARD_FORMER,
@@ -81,6 +85,8 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_THREAD,
     TIDE_SHARD_LABEL_ROWS,
     TIDE_SHARD_LABELS_ALL,
+    TIDE_SHARD_UNLABELED,
+    TIDE_SHARD_LABELED,
     TIDE_SHARD_TALLY,
     TIDE_SHARD_READ_SQL, /* number of statements that can be prepared on a read-only file */
 
@@ -100,6 +106,10 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_DOUBT_PUT,
     TIDE_SHARD_DOUBT_TRIED,
     TIDE_SHARD_DOUBT_DROP,
+    TIDE_SHARD_DATE_MEND,
+    TIDE_SHARD_UNUSED,
+    TIDE_SHARD_CUTS_SWEEP,
+    TIDE_SHARD_CONTENT_SWEEP,
     TIDE_SHARD_CONTENT_MEND,
     TIDE_SHARD_CUTS_DROP,
     TIDE_SHARD_PIECE_MEND,
@@ -115,6 +125,8 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_LABEL_ADD,
     TIDE_SHARD_LABEL_DIFFERS,
     TIDE_SHARD_LABEL_NAME,
+    TIDE_SHARD_LABEL_IMPORTED,
+    TIDE_SHARD_LABEL_ADOPT,
     TIDE_SHARD_LABELS_NOW,
     TIDE_SHARD_LABEL_PUT,
     TIDE_SHARD_LABEL_TAKE,
@@ -248,6 +260,10 @@ tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_
 /* Whether it is readable and equals these bytes; damage is no error, other failures are. */
 tide_status tide_shard_content_is(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                   tide_text raw, bool *is_out, tide_error *err);
+/* Whether it is readable and differs from these bytes in more than line ends. */
+tide_status tide_shard_content_differs(struct tide_shard *shard, tide_packer *packer,
+                                       int64_t content, tide_text raw, bool *differs_out,
+                                       tide_error *err);
 /* Whether it is readable and is not just the beginning of these bytes. */
 tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                     tide_text raw, bool *adds_out, tide_error *err);

@@ -24,9 +24,13 @@ static tide_status run_wanted(struct mail_sync *sync)
     struct tide_mail_run *run = &sync->wanted;
     const char *since = cli_flag(cli, "since");
     const char *max = cli_flag(cli, "max");
+    const char *exact = cli_flag(cli, "exact");
     *run = (struct tide_mail_run){.force = cli_flag(cli, "force") != NULL,
                                   .newest_first = cli_flag(cli, "newest-first") != NULL,
+                                  .inexact = exact != NULL && strcmp(exact, "off") == 0,
                                   .since_ms = TIDE_MAIL_EVERYTHING};
+    if (exact != NULL && strcmp(exact, "on") != 0 && !run->inexact)
+        return cli_wrong(cli, "Give on or off.", "--exact %s is neither on nor off", exact);
     if (since != NULL &&
         !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
         return cli_wrong(cli, "Give a day (2019-01-31), a year (2019) or an age (2y).",
@@ -89,6 +93,7 @@ static bool more(void *arg, size_t index, void *state)
     struct mail_synced *account = &sync->accounts[index];
     const struct tide_mail_run run = {.email = account->look.email,
                                       .newest_first = sync->wanted.newest_first,
+                                      .inexact = sync->wanted.inexact,
                                       .since_ms = sync->wanted.since_ms};
     if (sync->wanted.budget != NULL || account->caught_up || account->look.cycles_open > 0 ||
         account->look.tidemark_ms >= sync->began_ms ||

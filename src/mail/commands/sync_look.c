@@ -71,6 +71,11 @@ static void fill(struct mail_sync *sync, size_t index, bool full)
     live->total = cli_total_steady(live->total, total_of(account, live->done), live->done,
                                    look->listing ? 0 : TOTAL_SLACK);
     (void)snprintf(live->phase, sizeof live->phase, "%s", phase_of(look));
+    /* Everything is stored: what is left is to replace held copies, and that is what moves. */
+    if (look->jobs_exact > 0 && look->jobs_exact == look->jobs_left &&
+        live->total > account->held) {
+        live->done = live->total - account->held;
+    }
 }
 
 tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool full)
@@ -87,6 +92,10 @@ tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool
     /* A new archive may not be readable for a moment. */
     if (account->archive != NULL)
         (void)tide_mail_kept(account->archive, &account->kept, NULL);
+    struct tide_archive_tally tally;
+    if (account->archive != NULL && account->look.jobs_exact > 0 &&
+        tide_archive_tally(account->archive, &tally, NULL) == TIDE_OK)
+        account->held = tally.copies[TIDE_COPY_HELD];
     fill(sync, index, full);
     return TIDE_OK;
 }

@@ -63,8 +63,9 @@ static bool take_found(const struct tide_found *found, void *arg)
 {
     struct choosing *choosing = arg;
     struct tide_candidate *candidate = &choosing->page[choosing->count];
-    if (found->stored.gone || found->stored.history_id[0] == '\0' ||
-        tide_import_id_is(tide_text_of(found->stored.gmail_id)))
+    const bool unheard = found->stored.history_id[0] == '\0' &&
+                         found->stored.copy != TIDE_COPY_HELD; /* Takeout has no history ids */
+    if (found->stored.gone || unheard || tide_import_id_is(tide_text_of(found->stored.gmail_id)))
         return true; /* never, or no longer, in Gmail */
     *candidate = (struct tide_candidate){.stored = found->stored};
     tide_status rc = tide_archiver_labels(choosing->user->archive, &found->stored,
