@@ -23,11 +23,12 @@ export class Trouble extends Error {
 async function send(method, path, { credentials, body, once, signal } = {}) {
   /** @type {Record<string, string>} */
   const headers = {}
+  const file = body instanceof Blob
   if (credentials) headers.Authorization = credentials
-  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (body !== undefined) headers['Content-Type'] = file ? 'application/octet-stream' : 'application/json'
   if (once) headers['Idempotency-Key'] = once
   const answer = await fetch(BASE + path, {
-    method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), cache: 'no-store',
+    method, headers, signal, body: body === undefined ? undefined : file ? body : JSON.stringify(body), cache: 'no-store',
   }).catch((error) => {
     if (signal?.aborted) throw error
     throw new Trouble(0, {})
@@ -70,6 +71,13 @@ export async function post(path, body = {}) {
     }
   }
 }
+
+/** Makes something what is sent, however often it is sent; a Blob goes as it is.
+ * @param {string} path @param {unknown} body @returns {Promise<any>} */
+export const put = async (path, body) => (await send('PUT', path, { credentials: bearer(), body })).json()
+
+/** @param {string} path @returns {Promise<any>} */
+export const remove = async (path) => (await send('DELETE', path, { credentials: bearer() })).json()
 
 /** Segments of a path, encoded.
  * @param {...string} parts */

@@ -5,9 +5,10 @@ import { Marks } from './grid.js'
 
 /** @typedef {import('./dom.js').Child} Child */
 /** @typedef {import('./keys.js').Keys} Keys */
-/** A view draws itself from what it has; `load` fetches that again, when the state has changed.
+/** A view draws itself from what it has; `load` fetches that again, when the state has changed.  `count` is in the title of the window;
+ * `offline` knows better than the state since when there is no network.
  * @typedef {{ title: string, draw: () => Child[], load?: () => Promise<void>, keys?: () => Keys, marks?: Marks, up?: string,
- *   live?: boolean, leave?: () => void }} View */
+ *   live?: boolean, leave?: () => void, count?: () => number, offline?: () => { since: number, waiting: number } | null }} View */
 
 export const page = {
   redraw: () => {},

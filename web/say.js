@@ -12,15 +12,17 @@ export function announce(text) {
   place('say').textContent = text
 }
 
-/** @param {string} text @param {{ bad?: boolean, help?: string, details?: string }} more */
-export function tell(text, { bad = false, help = '', details = '' } = {}) {
+/** `undo`: what takes it back, offered for as long as the line is there.
+ * @param {string} text @param {{ bad?: boolean, help?: string, details?: string, undo?: () => void }} more */
+export function tell(text, { bad = false, help = '', details = '', undo } = {}) {
   clearTimeout(timer)
   render(place('told'), h('div', { class: bad ? 'toast trouble' : 'toast' },
     h('span', {}, text), help ? h('span', { class: 'muted' }, help) : null,
+    undo ? h('button', { type: 'button', 'aria-keyshortcuts': 'z', on: { click: undo } }, 'undo', h('kbd', { 'aria-hidden': 'true' }, 'z')) : null,
     details ? h('button', { type: 'button', on: { click: () => void navigator.clipboard.writeText(details) } }, 'copy details') : null,
     h('button', { type: 'button', 'aria-label': 'Close this message', on: { click: () => render(place('told')) } }, '×')))
   announce(text + (help ? ' ' + help : ''))
-  if (!bad) timer = window.setTimeout(() => render(place('told')), 8000)
+  if (!bad) timer = window.setTimeout(() => render(place('told')), undo ? 10000 : 8000)
 }
 
 /** What went wrong, with what to do.

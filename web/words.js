@@ -32,6 +32,16 @@ export function time(ms) {
   return date(ms) === date(Date.now()) ? clock(ms) : `${date(ms)} ${clock(ms)}`
 }
 
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** As short as a list wants it: "09:14" of today, "8 Nov" of this year, else "2024-11-08".
+ * @param {number} ms @param {number} [now] */
+export function shortTime(ms, now = Date.now()) {
+  const at = new Date(ms)
+  if (date(ms) === date(now)) return clock(ms)
+  return at.getFullYear() === new Date(now).getFullYear() ? `${at.getDate()} ${MONTHS[at.getMonth()]}` : date(ms)
+}
+
 /** "8 s", "3 min", "2 h 5 min", "4 days"
  * @param {number} ms */
 export function duration(ms) {

@@ -134,12 +134,15 @@ struct cli {
     bool exact_output; /* `out` is a message byte for byte: the alert line goes to standard error */
 
     char state_dir[CLI_PATH_BYTES];
-    char data_dir[CLI_PATH_BYTES]; /* what users want to keep: archives */
+    char data_dir[CLI_PATH_BYTES];  /* what users want to keep: archives */
+    char cache_dir[CLI_PATH_BYTES]; /* what may be deleted at any time */
     char ledger_path[CLI_PATH_BYTES];
     char config_path[CLI_PATH_BYTES];
     uint64_t now_unix_ms; /* read once */
     uint64_t
         asked_unix_ms; /* when the user asked: now, or before a crash interrupted this request */
+    tide_text
+        input; /* of a command inside a process, instead of standard input; .data NULL: that */
 
     bool ledger_chosen;  /* `shared` is final */
     bool ledger_reached; /* the shared one answered */
@@ -214,6 +217,9 @@ tide_status cli_config_write(struct cli *cli, const char *name, const char *valu
 tide_status cli_config_dir_make(struct cli *cli);
 
 tide_status cli_ledger_read(struct cli *cli);
+/* Appends what the command is given on standard input.  TIDE_FULL: more than that. */
+tide_status cli_input(struct cli *cli, size_t bytes_max, tide_buf *out);
+
 /* Sends a request to the engine of this directory.  TIDE_OK: *answer_out is its answer, owned.
  * TIDE_NOT_FOUND with *runs_out false: no engine runs.  Takes the request. */
 tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,

@@ -1,8 +1,10 @@
 #include "cloud/gmail_methods.h"
 
+#include "base/check.h"
 #include "cloud/gmail_answer.h"
 #include "cloud/gmail_raw.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -73,23 +75,30 @@ static void url_token(struct tide_api_ask *ask, tide_text token)
     tide_api_ask_value(ask, token);
 }
 
-tide_status tide_gmail_list_labeled(tide_gmail *gmail, tide_job *job, tide_text label,
-                                    const char *query, tide_text token,
-                                    struct tide_gmail_page *page_out, tide_error *err)
+tide_status tide_gmail_list_some(tide_gmail *gmail, tide_job *job,
+                                 const struct tide_gmail_listing *listing, tide_text token,
+                                 struct tide_gmail_page *page_out, tide_error *err)
 {
     struct tide_api_ask ask;
     json_t *value = NULL;
+    char count[32];
+    TIDE_ASSERT(listing->count_max >= 1);
+    TIDE_ASSERT(listing->count_max <= TIDE_GMAIL_PAGE_MAX);
+    (void)snprintf(count, sizeof count, "&maxResults=%u", (unsigned)listing->count_max);
     tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_LIST,
-                      "/gmail/v1/users/me/messages?prettyPrint=false&maxResults=500"
-                      "&includeSpamTrash=true&fields=messages(id,threadId),nextPageToken");
+                      "/gmail/v1/users/me/messages?prettyPrint=false");
+    tide_api_ask_add(&ask, count);
+    if (listing->all)
+        tide_api_ask_add(&ask, "&includeSpamTrash=true");
+    tide_api_ask_add(&ask, "&fields=messages(id,threadId),nextPageToken");
     ask.call.answer_bytes_max = PAGE_BYTES_MAX;
-    if (label.bytes > 0) {
+    if (listing->label.bytes > 0) {
         tide_api_ask_add(&ask, "&labelIds=");
-        tide_api_ask_value(&ask, label);
+        tide_api_ask_value(&ask, listing->label);
     }
-    if (query != NULL && query[0] != '\0') {
+    if (listing->query != NULL && listing->query[0] != '\0') {
         tide_api_ask_add(&ask, "&q=");
-        tide_api_ask_value(&ask, tide_text_of(query));
+        tide_api_ask_value(&ask, tide_text_of(listing->query));
     }
     url_token(&ask, token);
     tide_status rc = tide_api_ask_json(&ask, &value, err);
@@ -104,7 +113,9 @@ tide_status tide_gmail_list_labeled(tide_gmail *gmail, tide_job *job, tide_text 
 tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query, tide_text token,
                             struct tide_gmail_page *page_out, tide_error *err)
 {
-    return tide_gmail_list_labeled(gmail, job, TIDE_TEXT_NONE, query, token, page_out, err);
+    const struct tide_gmail_listing listing = {
+        .query = query, .count_max = TIDE_GMAIL_PAGE_MAX, .all = true};
+    return tide_gmail_list_some(gmail, job, &listing, token, page_out, err);
 }
 
 void tide_gmail_history_done(struct tide_gmail_history *history)

@@ -86,10 +86,16 @@ void tide_gmail_page_done(struct tide_gmail_page *page); /* zeroed is fine */
 tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query, tide_text token,
                             struct tide_gmail_page *page_out, tide_error *err);
 
-/* The same, of the messages with this label.  TIDE_PERMANENT: there is no such label. */
-tide_status tide_gmail_list_labeled(tide_gmail *gmail, tide_job *job, tide_text label,
-                                    const char *query, tide_text token,
-                                    struct tide_gmail_page *page_out, tide_error *err);
+/* The same for one label, and a page of any size.  TIDE_PERMANENT: there is no such label. */
+struct tide_gmail_listing {
+    tide_text label;    /* its id; "": all mail */
+    const char *query;  /* as above; NULL: none */
+    uint32_t count_max; /* of a page, 1 to TIDE_GMAIL_PAGE_MAX */
+    bool all;           /* spam and trash as well */
+};
+tide_status tide_gmail_list_some(tide_gmail *gmail, tide_job *job,
+                                 const struct tide_gmail_listing *listing, tide_text token,
+                                 struct tide_gmail_page *page_out, tide_error *err);
 
 struct tide_gmail_message {
     tide_text id, thread_id, history_id; /* in `fields`; "" when missing, the id never is */

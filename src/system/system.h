@@ -7,7 +7,7 @@
  * Members marked "required" are never NULL; for the others NULL means what is said there.
  *
  * Invariants (tide_systems_check(), at the start of the program):
- *   SYS1  names and providers are unique in the list.
+ *   SYS1  names are unique in the list, and so are providers but "".
  *   SYS2  a system uses only tables whose names begin with its own and '_', and the entries of
  *         archive/ that owns_entry() claims.
  *   SYS3  open() makes tables and defines kinds; it starts no work.
@@ -42,6 +42,7 @@ struct tide_system_home {
     const char *archive_dir;
     const char *state_dir;   /* for open(): where the engine has its ledger */
     const char *config_path; /* config.yaml; files of systems lie beside it */
+    const char *cache_dir;   /* for open(): what may be deleted at any time */
     void *kept;              /* what keep() made, for status(); NULL: nothing is kept */
     const void *options;     /* during open(): the system's own; NULL: its defaults */
 };
@@ -116,8 +117,10 @@ struct tide_system_teller {
 };
 
 struct tide_system {
-    const char *name;     /* required: "mail"; of its commands and of `worker --kinds` */
-    const char *provider; /* required: "gmail"; its accounts have this one */
+    const char *name; /* required: "mail"; of its commands and of `worker --kinds` */
+    /* Required: "gmail"; its accounts have this one.  "": it has no accounts of its own, and works on
+     * those of others; then `subject` is "", and there are no purposes. */
+    const char *provider;
     /* The provider's limits; NULL: the engine knows them by its name (engine/providers.c). */
     const struct tide_quota *quota;
     /* Names of its provider's methods, by the numbers that calls have; NULL: they are shown by number. */
@@ -146,6 +149,11 @@ struct tide_system {
     const struct cli_api *api;
     const struct cli_api_object *objects; /* in their answers; ends with a NULL name; NULL: none */
     const struct cli_page_part *parts;
+    /* A topic of live updates, with what its command "status" prints; its name is that of the system.
+     * watched(): a page subscribed to it, or the last one has gone; on the server's thread, briefly.
+     * NULL: none. */
+    const char *topic;
+    void (*watched)(void *state, bool watched);
 
     /* What alerts that it raises by itself mean (tide_engine_alert()), and what helps (cli/advice.h); ends
      * with a NULL condition.  NULL: it raises none. */

@@ -92,9 +92,11 @@ static tide_status no_provider(struct cli *cli, const char *name)
     char hint[200] = "Providers:";
     for (size_t i = 0; cli->systems[i] != NULL; i++) {
         const size_t used = strlen(hint);
-        (void)snprintf(hint + used, sizeof hint - used, "%s %s%s", i == 0 ? "" : ",",
-                       cli->systems[i]->provider, cli->systems[i + 1] == NULL ? "." : "");
+        if (cli->systems[i]->provider[0] != '\0')
+            (void)snprintf(hint + used, sizeof hint - used, "%s %s", i == 0 ? "" : ",",
+                           cli->systems[i]->provider);
     }
+    (void)snprintf(hint + strlen(hint), sizeof hint - strlen(hint), ".");
     return cli_wrong(cli, hint, "there is no provider \"%.100s\"", name);
 }
 

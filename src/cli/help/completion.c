@@ -225,7 +225,9 @@ static void answer_purposes(struct line *line)
 static void answer_providers(struct line *line)
 {
     for (size_t i = 0; line->cli->systems[i] != NULL; i++)
-        answer(line, tide_text_of(line->cli->systems[i]->provider), line->cli->systems[i]->name);
+        if (line->cli->systems[i]->provider[0] != '\0')
+            answer(line, tide_text_of(line->cli->systems[i]->provider),
+                   line->cli->systems[i]->name);
 }
 
 /* Groups, or the verbs of one, each once: commands of a group stand together. */

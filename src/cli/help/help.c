@@ -38,6 +38,8 @@ static void help_providers(struct cli *cli)
     for (size_t i = 0; cli->systems[i] != NULL; i++) {
         const struct tide_system *system = cli->systems[i];
         char head[60];
+        if (system->provider[0] == '\0')
+            continue;
         (void)snprintf(head, sizeof head, "%s %s", system->provider, system->subject);
         cli_print(cli, "  %-22s --for", head);
         for (size_t k = 0; system->purposes[k].name != NULL; k++)

@@ -138,6 +138,8 @@ static tide_status show_nothing(struct cli *cli)
     for (size_t i = 0; cli->systems[i] != NULL; i++) {
         const struct tide_system *system = cli->systems[i];
         char added[80];
+        if (system->provider[0] == '\0')
+            continue;
         (void)snprintf(added, sizeof added, "tidemark account add %s %s", system->provider,
                        system->subject);
         cli_print(cli, "  %-40s %s\n", added, system->name);

@@ -266,6 +266,46 @@ tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                               tide_error *err);
+/* What the index read in the headers of a message, without its bytes: for lists.  Texts are decoded, and
+ * borrowed for the call. */
+struct tide_head {
+    tide_text from, to, cc, subject;
+    tide_text message_id; /* without <>, else "sha256:" and the hash */
+    uint64_t files;       /* attachments */
+};
+/* Calls `visit` once; not at all for a message that is not indexed. */
+tide_status tide_archive_head(tide_archive *archive, const struct tide_stored *stored,
+                              void (*visit)(const struct tide_head *head, void *arg), void *arg,
+                              tide_error *err);
+/* How many messages that the server has carry a label ("": all but spam and trash) and arrived since
+ * `from_ms`, by day in UTC, counted from 1970.  A day may be visited several times: its counts are to be
+ * added, and some are negative.  Messages that arrived in a burst at midnight may count for the next
+ * day (ARC4). */
+tide_status tide_archive_days(tide_archive *archive, tide_text label, int64_t from_ms,
+                              void (*visit)(int64_t day, int64_t count, void *arg), void *arg,
+                              tide_error *err);
+/* How many messages that the server has carry each label ("": all but spam and trash); a label may be
+ * visited several times: its counts are to be added. */
+tide_status tide_archive_counts(tide_archive *archive,
+                                void (*visit)(const char *label, int64_t count, void *arg),
+                                void *arg, tide_error *err);
+/* Who a message is from and to.  Texts are borrowed for the call; "" where the message could not be
+ * parsed. */
+struct tide_parties {
+    int64_t rowid;
+    int64_t internal_ms;
+    bool ready;                  /* indexed, or known to be unreadable: it stays as it is */
+    bool sent, draft, junk;      /* by its labels; junk is spam and trash */
+    tide_text from, to, cc, bcc; /* as displayed (mail/compose/mailbox.h reads them) */
+};
+/* The messages of a shard behind `rowid`, in the order of their rowids; `visit` returns false to
+ * stop.  TIDE_NOT_FOUND: there is no such shard. */
+tide_status tide_archive_parties(tide_archive *archive, uint32_t shard, int64_t rowid,
+                                 bool (*visit)(const struct tide_parties *parties, void *arg),
+                                 void *arg, tide_error *err);
+/* How many messages of a shard are ready; cheap. */
+tide_status tide_archive_ready(tide_archive *archive, uint32_t shard, uint64_t *count_out,
+                               tide_error *err);
 
 /* ---- checks and maintenance ---- */
 

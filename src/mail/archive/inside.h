@@ -10,6 +10,7 @@
  *   read.c    finding and reading
  *   verify.c  reads and checks everything
  *   tally.c   counting
+ *   heads.c   who messages are from and to
  *   doubt.c   copies that are not exact (ARC6)
  *
  * Threads: the writer's set of shards belongs to the writer thread alone.  Every call that reads

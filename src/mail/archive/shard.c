@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/encode.h"
 
+#include <jansson.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +127,36 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                          " (SELECT count(*) FROM doubt WHERE kind = 1),"
                          " (SELECT count(*) FROM doubt WHERE kind = 2),"
                          " (SELECT count(*) FROM doubt WHERE kind = 3)",
+    [TIDE_SHARD_HEADS] =
+        "SELECT message.id, message.internal_ms, message.mark, head.\"from\", head.\"to\","
+        " head.cc, head.bcc,"
+        " (SELECT group_concat(label.label, ' ') FROM message_label"
+        "   JOIN label ON label.id = message_label.label WHERE message_label.message = message.id"
+        "   AND label.label IN ('SENT', 'DRAFT', 'SPAM', 'TRASH'))"
+        " FROM message LEFT JOIN head ON head.id = message.id"
+        " WHERE message.id > ?1 ORDER BY message.id",
+    [TIDE_SHARD_READY] = "SELECT (SELECT messages FROM shard) -"
+                         " (SELECT count(*) FROM message WHERE mark < 2)",
+    /* Counts of a range of ids, which are times; then those in it that do not count after all. */
+    [TIDE_SHARD_DAY_LABEL] = "SELECT count(*) FROM message_label WHERE label ="
+                             " (SELECT id FROM label WHERE label = ?1)"
+                             " AND message >= ?2 AND message < ?3",
+    [TIDE_SHARD_DAY_ALL] = "SELECT count(*) FROM message WHERE id >= ?1 AND id < ?2",
+    [TIDE_SHARD_LESS_LABEL] = "SELECT m.id FROM message m WHERE m.gone_ms IS NOT NULL AND EXISTS"
+                              " (SELECT 1 FROM message_label l WHERE l.message = m.id AND l.label ="
+                              " (SELECT id FROM label WHERE label = ?1))",
+    [TIDE_SHARD_LESS_ALL] = "SELECT id FROM message WHERE gone_ms IS NOT NULL UNION"
+                            " SELECT message FROM message_label WHERE label IN"
+                            " (SELECT id FROM label WHERE label IN ('SPAM', 'TRASH'))",
+    [TIDE_SHARD_COUNTS] =
+        "SELECT l.label, count(*) FROM message_label m JOIN label l ON l.id = m.label"
+        " GROUP BY m.label"
+        " UNION ALL SELECT l.label, -count(*) FROM message_label m JOIN label l ON l.id = m.label"
+        "  WHERE m.message IN (SELECT id FROM message WHERE gone_ms IS NOT NULL) GROUP BY m.label"
+        " UNION ALL SELECT '', (SELECT messages FROM shard) - (SELECT count(*) FROM"
+        "  (SELECT id FROM message WHERE gone_ms IS NOT NULL UNION"
+        "   SELECT message FROM message_label WHERE label IN"
+        "   (SELECT id FROM label WHERE label IN ('SPAM', 'TRASH'))))",
 
     [TIDE_SHARD_WRITE] = "BEGIN IMMEDIATE",
     [TIDE_SHARD_STATE_ADD] =
@@ -437,6 +468,8 @@ void tide_shard_close(struct tide_shard *shard)
     if (shard->in_tx)
         tide_shard_rollback(shard);
     tide_db_close(&shard->db);
+    json_decref(shard->counts);
+    shard->counts = NULL;
     shard->open = false;
 }
 

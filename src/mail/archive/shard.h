@@ -88,6 +88,13 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_UNLABELED,
     TIDE_SHARD_LABELED,
     TIDE_SHARD_TALLY,
+    TIDE_SHARD_HEADS,
+    TIDE_SHARD_READY,
+    TIDE_SHARD_DAY_LABEL,
+    TIDE_SHARD_DAY_ALL,
+    TIDE_SHARD_LESS_LABEL,
+    TIDE_SHARD_LESS_ALL,
+    TIDE_SHARD_COUNTS,
     TIDE_SHARD_READ_SQL, /* number of statements that can be prepared on a read-only file */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
@@ -170,6 +177,9 @@ struct tide_shard {
     int wal_pages;    /* in its log */
     uint32_t pins;
     uint64_t used; /* for closing the least recently used one */
+    /* While open: how many messages its labels had, as of a version of the file (tally.c). */
+    struct json_t *counts; /* NULL: they were not counted */
+    int64_t counts_version;
     /* While open for writing: as in its row, with the open transaction. */
     char id[40];
     uint64_t generation, messages, raw_bytes;

@@ -358,7 +358,6 @@ const struct tide_system tide_mail_system = {
     .actions = actions,
     .tools = mail_tools,
     .api = mail_page_api,
-    .parts = mail_page_parts,
     .tables = tables,
     .open = open_mail,
     .close = close_mail,

@@ -250,9 +250,10 @@ static tide_status list_page(struct span *span, tide_error *err)
     if (!span->all && span->slice.before_s > 0)
         (void)snprintf(query + used, sizeof query - used, "%sbefore:%" PRIu64, used > 0 ? " " : "",
                        span->slice.before_s + OVERLAP_S);
+    const struct tide_gmail_listing listing = {
+        .label = span->label, .query = query, .count_max = TIDE_GMAIL_PAGE_MAX, .all = true};
     tide_status rc =
-        tide_gmail_list_labeled(span->user->gmail, span->job, span->label,
-                                query[0] == '\0' ? NULL : query, span->page.token, &page, err);
+        tide_gmail_list_some(span->user->gmail, span->job, &listing, span->page.token, &page, err);
     if (rc == TIDE_OK)
         rc = take_page(span, &page, err);
     else if (rc == TIDE_PERMANENT && span->page.number > 0)

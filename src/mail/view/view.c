@@ -101,6 +101,23 @@ tide_status tide_view_open(tide_archive *archive, const struct tide_stored *stor
     return TIDE_OK;
 }
 
+tide_status tide_view_take(const struct tide_stored *stored, tide_buf *raw, tide_mem *mem,
+                           struct tide_view *view, tide_error *err)
+{
+    memset(view, 0, sizeof *view);
+    view->stored = *stored;
+    view->copy = stored->copy;
+    view->mem = mem;
+    view->raw = *raw;
+    tide_buf_init(raw, mem, TIDE_VIEW_RAW_BYTES_MAX);
+    tide_arena_init(&view->arena, mem, ARENA_BYTES_MAX);
+    if (tide_message_parse(tide_buf_text(&view->raw), &view->arena, &view->message) != TIDE_OK)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to read message %s",
+                              stored->gmail_id);
+    view->readable = true;
+    return TIDE_OK;
+}
+
 void tide_view_done(struct tide_view *view)
 {
     if (view->mem != NULL) {

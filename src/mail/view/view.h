@@ -50,6 +50,10 @@ struct tide_view {
  * TIDE_NO_MEMORY, or what keeps the archive from being read; damaged bytes are no failure (VEW2). */
 tide_status tide_view_open(tide_archive *archive, const struct tide_stored *stored, tide_mem *mem,
                            struct tide_view *view, tide_error *err);
+/* The same for bytes that no archive has: takes `raw`, which is left empty; `stored` is what is known
+ * of them.  It has no labels. */
+tide_status tide_view_take(const struct tide_stored *stored, tide_buf *raw, tide_mem *mem,
+                           struct tide_view *view, tide_error *err);
 void tide_view_done(struct tide_view *view); /* a zeroed one is fine */
 
 /* Sets what the archive itself knows of a message, the same in every JSON: id, thread,
