@@ -20,7 +20,7 @@ import { driveView } from './view_drive.js'
 import { readerView } from './view_reader.js'
 import { assistantView, callView, runView, threadView } from './view_assistant.js'
 import { applyTheme } from './theme.js'
-import { clock, count, number, title } from './words.js'
+import { SAID, clock, count, number, title } from './words.js'
 
 /** @typedef {import('./page.js').View} View */
 /** @typedef {import('./keys.js').Keys} Keys */
@@ -134,7 +134,7 @@ function drawBanner() {
   const off = view.offline?.()
   const since = live.phase === 'live' && live.state ? off?.since ?? offlineSince(live.state.accounts) : null
   render(place('banner'),
-    live.phase === 'gone' ? h('p', { class: 'banner bad' }, 'tidemark serve does not answer. Start it; this page goes on by itself.',
+    live.phase === 'gone' ? h('p', { class: 'banner bad' }, `${SAID.gone} Start it; this page goes on by itself.`,
       live.state ? h('span', { class: 'muted' }, ` What is shown was true at ${clock(live.since)}.`) : null) : null,
     since !== null ? h('p', { class: 'banner warn' }, `Offline since ${clock(since)}. What is stored here works; ${count(off?.waiting ?? live.state?.jobs.waiting ?? 0, 'action')} wait.`) : null)
 }
@@ -218,7 +218,7 @@ let said = ''
 /** Alerts and the connection are told to who does not see them. */
 function tellChanges() {
   const alerts = (live.state?.alerts ?? []).map((alert) => alert.text).join(' ')
-  const now = live.phase === 'gone' ? 'tidemark serve does not answer.' : live.phase === 'live' ? (alerts || 'Live.') : ''
+  const now = live.phase === 'gone' ? SAID.gone : live.phase === 'live' ? (alerts || 'Live.') : ''
   if (now && now !== said) announce(now)
   said = now || said
 }

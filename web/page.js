@@ -2,6 +2,7 @@
 import { Trouble } from './api.js'
 import { h } from './dom.js'
 import { Marks } from './grid.js'
+import { SAID } from './words.js'
 
 /** @typedef {import('./dom.js').Child} Child */
 /** @typedef {import('./keys.js').Keys} Keys */
@@ -89,7 +90,7 @@ export function failed(trouble, /** @type {() => void} */ again = () => page.arr
 }
 
 /** @param {string} [words] */
-export const empty = (words = 'Nothing here.') => h('p', { class: 'empty' }, words)
+export const empty = (words = SAID.empty) => h('p', { class: 'empty' }, words)
 
 /** Text in which `commands` are set as code.
  * @param {string} text @returns {Child[]} */

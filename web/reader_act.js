@@ -15,8 +15,8 @@ const MANY = 50 // in one request
 
 /** @type {Record<Verb, [string[], string[], string]>} labels that it gives, labels that it takes, what is said; "@" is the one that was chosen */
 const EFFECTS = {
-  archive: [[], ['INBOX'], 'Archived'], inbox: [['INBOX'], [], 'In the inbox:'], trash: [['TRASH'], ['INBOX', 'SPAM'], 'In the trash:'], untrash: [[], ['TRASH'], 'Out of the trash:'],
-  spam: [['SPAM'], ['INBOX'], 'Spam:'], unspam: [['INBOX'], ['SPAM'], 'No spam:'], read: [[], ['UNREAD'], 'Read:'], unread: [['UNREAD'], [], 'Unread:'],
+  archive: [[], ['INBOX'], 'Archived'], inbox: [['INBOX'], [], 'In the inbox:'], trash: [['TRASH'], ['INBOX', 'SPAM'], 'In the trash:'], untrash: [['INBOX'], ['TRASH'], 'Out of the trash:'],
+  spam: [['SPAM'], ['INBOX', 'TRASH'], 'Spam:'], unspam: [['INBOX'], ['SPAM'], 'No spam:'], read: [[], ['UNREAD'], 'Read:'], unread: [['UNREAD'], [], 'Unread:'],
   star: [['STARRED'], [], 'Starred'], unstar: [[], ['STARRED'], 'Without a star:'], label: [['@'], [], 'Labelled'], unlabel: [[], ['@'], 'Without the label:'], move: [['@'], ['INBOX'], 'Moved'],
   delete: [['GONE'], [], 'Deleted for ever in 10 s:'], pin: [[], [], 'Kept offline:'], unpin: [[], [], 'No longer kept offline:'], send: [[], [], 'Sending in 10 s.'],
 }
@@ -47,6 +47,17 @@ function byAccount(rows) {
   return map
 }
 
+/** @type {Promise<unknown>} */
+let line = Promise.resolve()
+
+/** One request after another: what was done first is done first by the server, and taken back after it was sent.
+ * @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+function inLine(work) {
+  const done = line.then(work)
+  line = done.catch(() => {})
+  return done
+}
+
 /** Sends an action; what it changes is shown before the answer, and put back if there is none.
  * @param {Verb} verb @param {Row[]} rows @param {{ label?: string, silent?: boolean, show: (rows: Row[]) => void, back: () => void }} more */
 export async function act(verb, rows, { label = '', silent = false, show, back }) {
@@ -54,21 +65,26 @@ export async function act(verb, rows, { label = '', silent = false, show, back }
   /** @type {Done} */
   const done = { words: `${EFFECTS[verb][2]} ${number(rows.length)}.`, parts: [], back }
   show(rows.map((row) => after(row, verb, label)))
+  if (!silent) offer(done)
   try {
-    for (const [account, list] of byAccount(rows)) {
-      for (let at = 0; at < list.length; at += MANY) {
-        const messages = list.slice(at, at + MANY).map((row) => row.id)
-        const { id } = await post(`mail/${path(account)}/actions`, { do: verb, messages, ...(label ? { label } : {}) })
-        done.parts.push({ account, id })
-      }
-    }
-    if (!silent) offer(done)
+    await inLine(() => send(verb, rows, label, done))
   } catch (error) {
-    if (done.parts.length > 0) offer(done)
+    if (done.parts.length === 0 && stack.includes(done)) stack.splice(stack.indexOf(done), 1)
     if (!silent) tellTrouble(error, `${EFFECTS[verb][2].replace(':', '')} ${number(rows.length)}`)
     back()
   }
   for (const account of byAccount(rows).keys()) void catchUp(boxOf(account))
+}
+
+/** @param {Verb} verb @param {Row[]} rows @param {string} label @param {Done} done */
+async function send(verb, rows, label, done) {
+  for (const [account, list] of byAccount(rows)) {
+    for (let at = 0; at < list.length; at += MANY) {
+      const messages = list.slice(at, at + MANY).map((row) => row.id)
+      const { id } = await post(`mail/${path(account)}/actions`, { do: verb, messages, ...(label ? { label } : {}) })
+      if (id) done.parts.push({ account, id }) // 0: it was so already
+    }
+  }
 }
 
 /** Can be taken back from now on.
@@ -87,8 +103,10 @@ export async function undo() {
     return
   }
   try {
-    for (const { account, id } of done.parts) await remove(`mail/${path(account)}/actions/${path(String(id))}`)
-    tell(`Undone: ${done.words}`)
+    await inLine(async () => {
+      for (const { account, id } of [...done.parts].reverse()) await remove(`mail/${path(account)}/actions/${path(String(id))}`)
+    })
+    if (done.parts.length > 0) tell(`Undone: ${done.words}`)
     done.back()
   } catch (error) {
     if (error instanceof Trouble && error.status === 409) tell('Too late to undo: it has gone out.', { bad: true })

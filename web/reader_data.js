@@ -66,11 +66,14 @@ export function boxOf(account) {
 /** @param {string} who an account, or "all" @returns {Box[]} */
 export const boxesOf = (who) => (who === 'all' ? accounts() : [who]).map(boxOf)
 
+/** Every mailbox has them, also one whose list of labels is not here yet; all mail has no label at all. */
+const ALWAYS = ['INBOX', 'ALL'].map((id) => ({ id, name: id, type: 'system', total: 0, unread: 0, known_unix_ms: 0 }))
+
 /** @param {Box} box */
 export async function loadFolders(box) {
   try {
     const answer = await get(`mail/${path(box.account)}/lists`)
-    box.folders = answer.lists
+    box.folders = [...answer.lists, ...ALWAYS.filter(({ id }) => !answer.lists.some((/** @type {Folder} */ one) => one.id === id))]
     if (box.version === '') box.version = String(answer.version)
     box.trouble = null
   } catch (error) {

@@ -114,7 +114,7 @@ export class List {
     /** @type {Slot[]} */
     this.slots = []
     this.ground = h('div', { role: 'rowgroup', class: 'ground' })
-    this.element = h('div', { role: 'grid', class: 'vlist', tabindex: 0, 'aria-multiselectable': 'true', on: {
+    this.element = h('div', { role: 'grid', class: 'vlist', tabindex: 0, 'aria-label': 'Messages', 'aria-multiselectable': 'true', on: {
       scroll: () => this.scrolled(), keydown: (event) => this.keydown(event) } }, this.ground)
     /** Where the view is in the whole list, in pixels. */
     this.top = 0

@@ -7,7 +7,7 @@ import { nameOf } from './reader_list.js'
 import { zip } from './reader_zip.js'
 import { tellTrouble } from './say.js'
 import { attachments, body, remoteImages } from './view_mail.js'
-import { count, shortTime, size, time } from './words.js'
+import { SAID, count, shortTime, size, time } from './words.js'
 
 /** @typedef {import('./dom.js').Child} Child */
 /** @typedef {import('./reader_data.js').Row} Row */
@@ -165,7 +165,7 @@ export class Talk {
   /** Not stored: why, and what happens.
    * @param {any} message @returns {Child[]} */
   missing(message) {
-    return [h('p', { class: 'no-body', role: 'status' }, this.owner.offline() ? 'Not stored here, and there is no network.' : 'Not stored here yet. Fetching…'),
+    return [h('p', { class: 'no-body', role: 'status' }, this.owner.offline() ? SAID.unreachable : SAID.fetching),
       message.snippet ? h('p', { class: 'muted' }, message.snippet) : null]
   }
 

@@ -5,6 +5,7 @@ import { h } from './dom.js'
 import { button, page, select } from './page.js'
 import { offer } from './reader_act.js'
 import { boxOf, catchUp } from './reader_data.js'
+import { askPeople, completed } from './reader_people.js'
 import { confirmed, tell, tellTrouble } from './say.js'
 import { clock, size } from './words.js'
 
@@ -179,11 +180,17 @@ export const begun = (account, letter) => new Writing(account, crypto.randomUUID
 /** Whether something typed is nowhere but in this page. */
 export const unsaved = () => [...all.values()].some((one) => one.dirty && !one.gone)
 
-/** @param {Writing} writing @param {keyof Letter} name @param {string} label */
-function field(writing, name, label) {
+/** @param {Writing} writing @param {keyof Letter} name @param {string} label @param {string[]} [people] who wrote lately */
+function field(writing, name, label, people) {
+  const edit = (/** @type {string} */ text) => {
+    writing.edit(name, text)
+    if (people) askPeople(writing.account, text)
+    page.redraw()
+  }
   return h('label', { class: 'field write-line' }, h('span', {}, label),
-    h('input', { type: 'text', id: 'write-' + name, value: writing.letter[name], autocomplete: 'off', spellcheck: name === 'subject' ? 'true' : 'false', list: name === 'subject' ? null : 'people',
-      on: { input: (event) => writing.edit(name, event.target.value) } }))
+    h('input', { type: 'text', id: 'write-' + name, value: writing.letter[name], autocomplete: 'off', spellcheck: people ? 'false' : 'true', list: people ? 'people-' + name : null,
+      on: { input: (event) => edit(event.target.value) } }),
+    people ? h('datalist', { id: 'people-' + name }, ...completed(writing.account, writing.letter[name], people).map((one) => h('option', { value: one }))) : null)
 }
 
 /** @param {Writing} writing @param {{ accounts: string[], people: string[], move: (account: string) => void, send: () => void, discard: () => void, leave: () => void }} more @returns {Child[]} */
@@ -196,8 +203,7 @@ export function writeForm(writing, { accounts, people, move, send, discard, leav
   return [h('form', { key: 'write ' + writing.id, class: 'write', 'aria-label': 'Message', on: { submit: (event) => event.preventDefault(), keydown } },
     h('h2', { tabindex: -1 }, writing.letter.subject || 'New message'),
     accounts.length > 1 ? select('From', writing.account, accounts, move) : null,
-    field(writing, 'to', 'To'), field(writing, 'cc', 'Cc'), field(writing, 'bcc', 'Bcc'), field(writing, 'subject', 'Subject'),
-    h('datalist', { id: 'people' }, ...people.map((one) => h('option', { value: one }))),
+    field(writing, 'to', 'To', people), field(writing, 'cc', 'Cc', people), field(writing, 'bcc', 'Bcc', people), field(writing, 'subject', 'Subject'),
     h('label', { class: 'unseen', for: 'write-text' }, 'Text'),
     h('textarea', { id: 'write-text', value: writing.letter.text, rows: 14, on: { input: (event) => writing.edit('text', event.target.value) } }),
     writing.files.length > 0 ? h('ul', { class: 'files', 'aria-label': 'Attachments' }, ...writing.files.map((one) => h('li', { key: one.name }, `${one.name} ${size(one.bytes)}${one.state === 'adding' ? ', adding…' : ''} `,

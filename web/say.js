@@ -1,6 +1,7 @@
 // say.js - what the page tells: a live region for screen readers, and a line at the bottom for all.
 import { Trouble } from './api.js'
 import { h, render } from './dom.js'
+import { SAID } from './words.js'
 
 /** @param {string} id */
 const place = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
@@ -29,7 +30,7 @@ export function tell(text, { bad = false, help = '', details = '', undo } = {}) 
  * @param {unknown} error @param {string} what */
 export function tellTrouble(error, what) {
   const trouble = error instanceof Trouble ? error : new Trouble(-1, { detail: String(error) })
-  if (trouble.status === 0) tell(`${what}: tidemark serve does not answer.`, { bad: true, help: 'Start it, and try again.' })
+  if (trouble.status === 0) tell(`${what}: ${SAID.gone}`, { bad: true, help: 'Start it, and try again.' })
   else if (trouble.status === 409) tell(`${what}: what matches has changed.`, { bad: true, help: 'Look at the list again; nothing was changed.' })
   else tell(`${what}: ${trouble.message}`, { bad: true, help: trouble.help, details: `${trouble.status} ${trouble.code} ${trouble.message} ${trouble.help}` })
 }

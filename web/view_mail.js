@@ -7,7 +7,7 @@ import { live } from './live.js'
 import { Loader, button, card, empty, link, marksOf, page, select } from './page.js'
 import { tellTrouble } from './say.js'
 import { searchBox } from './view_system.js'
-import { count, date, number, size, time } from './words.js'
+import { SAID, count, date, number, size, time } from './words.js'
 
 /** @typedef {import('./dom.js').Child} Child */
 
@@ -59,7 +59,7 @@ export function searchView(params) {
         searchBox(q, account),
         mailAccounts().length > 1 ? h('div', { class: 'filters' }, select('Account', account, [['', 'all'], ...mailAccounts()], (name) =>
           page.turn(`/search?q=${encodeURIComponent(q)}${name ? '&account=' + encodeURIComponent(name) : ''}`))) : null,
-        ...(!q ? [] : list.shown((found) => found.messages.length === 0 ? [empty('No message matches. in:anywhere includes spam and trash.')] : [
+        ...(!q ? [] : list.shown((found) => found.messages.length === 0 ? [empty(SAID.unmatched)] : [
           grid({ label: 'Messages', marks, class: 'messages', total: found.messages.length, rows: found.messages.map(messageRow), columns: COLUMNS }),
           found.next ? button('Show more', () => void more(), { class: 'plain more' }) : h('p', { class: 'muted' }, count(found.messages.length, 'message') + '.'),
         ])),

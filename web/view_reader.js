@@ -16,7 +16,7 @@ import { Talk } from './reader_talk.js'
 import { running } from './reader_words.js'
 import { begun, blank, reopen, unsaved, writeForm } from './reader_write.js'
 import { announce, confirmed, tell, tellTrouble } from './say.js'
-import { count, number } from './words.js'
+import { SAID, count, number } from './words.js'
 
 /** @typedef {import('./dom.js').Child} Child */
 /** @typedef {import('./reader_data.js').Row} Row */
@@ -30,7 +30,6 @@ import { count, number } from './words.js'
 const ORDER = ['INBOX', 'STARRED', 'IMPORTANT', 'SENT', 'DRAFT', 'ALL', 'SPAM', 'TRASH']
 const NAMES = /** @type {Record<string, string>} */ ({ INBOX: 'Inbox', STARRED: 'Starred', IMPORTANT: 'Important', SENT: 'Sent', DRAFT: 'Drafts', ALL: 'All mail', SPAM: 'Spam', TRASH: 'Trash' })
 const RENEW_MS = 2000
-const TYPED_MS = 80
 const ONLINE_MS = 700
 const ALL_MAX = 1000
 
@@ -119,13 +118,29 @@ function sourceOf() {
   }
 }
 
-const freshRows = () => new Rows(sourceOf(), () => {
+/** What the next letter of a search finds; what is shown stays until it is there.
+ * @type {Rows | null} */
+let coming = null
+
+function freshRows() {
+  /** @type {Rows} */
+  const rows = new Rows(sourceOf(), () => changedRows(rows))
+  return rows
+}
+
+/** @param {Rows} rows */
+function changedRows(rows) {
+  if (rows === coming && !rows.loading) {
+    coming = null
+    list.take(rows)
+  }
   list.find()
   if (list.moves) list.draw() // the ground stays under who moves it
   else list.settle()
   if (list.rows?.stale) renewSoon()
+  if (!(coming ?? list.rows)?.loading) searchWish()
   if (shown) page.redraw()
-})
+}
 
 let renewing = false
 let renewedAt = 0
@@ -146,7 +161,7 @@ async function renew() {
     const place = spot ? await rows.locate(spot) : 0
     await rows.load(place - 6, place + Math.ceil(list.height / list.row_px) + 12)
     if (begin_where !== listKey()) return
-    if (list.moves || list.anchor()?.key !== spot?.key) renewSoon()
+    if (coming || list.moves || list.anchor()?.key !== spot?.key) renewSoon()
     else list.take(rows, place, spot?.offset_px ?? 0)
   } catch (error) {
     if (!(error instanceof Trouble)) throw error
@@ -168,16 +183,22 @@ function renewSoon() {
 
 const listKey = () => [...boxesOf(where.who).map((box) => box.account), where.folder, where.q].join(' ')
 let listed = ''
+let searched = false
 
 /** Another list than before. */
 function relist() {
   if (listed === listKey()) return
   listed = listKey()
+  const letter = where.q !== '' && searched
+  searched = where.q !== ''
+  wish = null
   found = new Map()
   list.selected.clear()
   list.place = 0
   list.key = ''
-  list.take(freshRows())
+  coming = letter ? freshRows() : null
+  if (coming) void coming.want(0, Math.ceil(list.height / list.row_px) + 12)
+  else list.take(freshRows())
   list.draw()
   if (where.q) searchOnline()
 }
@@ -200,13 +221,22 @@ function readOn() {
 
 // ---- search
 
-let typedTimer = 0
 let onlineTimer = 0
+/** What stands in the field, if it is not what the list shows.
+ * @type {string | null} */
+let wish = null
 
-/** @param {string} text */
+/** Each letter is searched for at once, but for those that come while an answer is awaited: of these the last.
+ * @param {string} text */
 function typed(text) {
-  clearTimeout(typedTimer)
-  typedTimer = window.setTimeout(() => page.turn(addressOf({ q: text.trim(), m: '', d: '' })), TYPED_MS)
+  wish = text.trim()
+  if (!where.q || !(coming ?? list.rows)?.loading) searchWish()
+}
+
+function searchWish() {
+  const q = wish
+  wish = null
+  if (q !== null && q !== where.q && shown) page.turn(addressOf({ q, m: '', d: '' }))
 }
 
 /** What is here is shown at once; what only the server has joins in. */
@@ -410,14 +440,16 @@ function openDraft() {
   }
 }
 
-/** The focus goes to what was opened, once it is there.
+/** The focus goes to what was opened, once it is there; not before the frame has moved it to the heading of another address.
  * @param {string} selector */
 function focusSoon(selector, tries = 40) {
-  const at = side.querySelector(selector)
-  if (at instanceof HTMLElement) {
-    at.focus({ preventScroll: true })
-    if (at instanceof HTMLTextAreaElement) at.setSelectionRange(0, 0)
-  } else if (tries > 0 && shown) setTimeout(() => focusSoon(selector, tries - 1), 50)
+  setTimeout(() => {
+    const at = side.querySelector(selector)
+    if (at instanceof HTMLElement) {
+      at.focus({ preventScroll: true })
+      if (at instanceof HTMLTextAreaElement) at.setSelectionRange(0, 0)
+    } else if (tries > 0 && shown) focusSoon(selector, tries - 1)
+  }, tries === 40 ? 0 : 50)
 }
 
 function back() {
@@ -507,7 +539,7 @@ function drawNote() {
   list.element.hidden = !rows || (rows.total === 0 && (none || trouble !== null))
   render(note, ...standings(), where.folder === 'DRAFT' && !where.q ? drafts() : null,
     trouble && trouble.status !== 0 && rows?.total === 0 ? failed(trouble, () => { listed = ''; relist() }) : null,
-    none && !gone ? empty(where.q ? 'No message matches. in:anywhere includes spam and trash.' : 'Nothing here.') : null)
+    none && !gone ? empty(where.q ? SAID.unmatched : SAID.empty) : null)
 }
 
 /** What is wrong with the accounts that are shown. */
@@ -538,7 +570,7 @@ async function loadDrafts() {
 /** Who wrote lately, for the fields of a message. */
 function people() {
   const own = new Set(accounts().map(bare))
-  return [...new Set([...(list.rows?.rows.values() ?? [])].map((row) => row.from).filter((one) => one && !own.has(bare(one))))].slice(0, 200)
+  return [...new Set([...(list.rows?.rows.values() ?? [])].map((row) => row.from).filter((one) => one && !own.has(bare(one))))]
 }
 
 function drawSide() {
@@ -564,7 +596,7 @@ function drawNow() {
   const of = boxesOf(where.who).filter((box) => box.status)
   const name = (/** @type {Box} */ box) => (of.length > 1 ? `${box.account.split('@')[0]}: ` : '')
   const words = of.map((box) => name(box) + running(/** @type {import('./reader_data.js').Status} */ (box.status), (id) => NAMES[id] ?? box.folder(id)?.name ?? id)).join(' ')
-  render(now, live.phase === 'gone' ? 'tidemark serve does not answer. What was loaded can be read.' : words || 'Asking what runs…')
+  render(now, live.phase === 'gone' ? `${SAID.gone} What was loaded can be read.` : words || 'Asking what runs…')
 }
 
 /** @type {Map<string, number>} */
@@ -572,7 +604,7 @@ const refused = new Map()
 
 followNews((box, news) => {
   if (news) {
-    notes.notify(box, news, (account, id) => page.go(`/reader/${encodeURIComponent(account)}/INBOX?m=${encodeURIComponent(account + '/' + id)}`))
+    notes.notify(box, news, (key) => list.rows?.places.has(key) === true, (account, id) => page.go(`/reader/${encodeURIComponent(account)}/INBOX?m=${encodeURIComponent(account + '/' + id)}`))
     takeNews(box, news)
   }
   const ended = (box.status?.actions?.refused ?? 0) * 1e6 - (box.status?.actions?.waiting ?? 0)

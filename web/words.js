@@ -1,5 +1,14 @@
 // words.js - numbers, times and sizes as people read them.  Times are those of this browser's zone.
 
+/** What states are called; the same words wherever they are said. */
+export const SAID = {
+  gone: 'tidemark serve does not answer.',
+  empty: 'Nothing here.',
+  unmatched: 'No message matches. in:anywhere includes spam and trash.',
+  fetching: 'Not stored here yet. Fetching…',
+  unreachable: 'Not stored here, and there is no network.',
+}
+
 const numbers = new Intl.NumberFormat('en')
 
 /** @param {number} value */

@@ -1,8 +1,7 @@
 """The reader's part of the API in front of a real `tidemark serve`, with mailboxes whose rows are a function of their index: a
-million messages cost nothing.  All else is passed on.  PAGE_WEB=DIR: the page's files from there, without a build."""
+million messages cost nothing.  All else is passed on."""
 import http.client
 import json
-import os
 import re
 import threading
 import time
@@ -13,11 +12,12 @@ from walls import Between, _Pass
 DAY_MS = 86400000
 NAMES = {"INBOX": "INBOX", "STARRED": "STARRED", "SENT": "SENT", "DRAFT": "DRAFT", "ALL": "ALL", "SPAM": "SPAM", "TRASH": "TRASH", "UNREAD": "UNREAD",
          "Label_1": "Harbour", "Label_2": "Family"}
-EFFECTS = {"archive": ((), ("INBOX",)), "inbox": (("INBOX",), ()), "trash": (("TRASH",), ("INBOX",)), "untrash": ((), ("TRASH",)), "spam": (("SPAM",), ("INBOX",)),
+EFFECTS = {"archive": ((), ("INBOX",)), "inbox": (("INBOX",), ()), "trash": (("TRASH",), ("INBOX",)), "untrash": (("INBOX",), ("TRASH",)), "spam": (("SPAM",), ("INBOX", "TRASH")),
            "unspam": (("INBOX",), ("SPAM",)), "read": ((), ("UNREAD",)), "unread": (("UNREAD",), ()), "star": (("STARRED",), ()), "unstar": ((), ("STARRED",)),
            "label": (("@",), ()), "unlabel": ((), ("@",)), "move": (("@",), ("INBOX",)), "delete": (("GONE",), ("INBOX",)), "send": ((), ())}
 DENSE = 1000  # the newest have labels and states of many kinds; all others are alike
 PEOPLE = ["Ben Ochoa <ben@harbour.example>", "Mia Lund <mia@lund.example>", "Calloway & Sons <post@calloway.example>", "\"Zoë, of the board\" <zoe@board.example>"]
+ARCHIVED = [("Ben Ochoa", "ben@harbour.example"), ("Master, Harbour", "master@harbour.example")]  # who is known of old
 SUBJECTS = ["harbour plan", "Photos of the quay", "Invoice", "<b>not markup</b>", "Minutes"]
 HTML = """<!DOCTYPE html><html><head><meta charset="utf-8"><title>Message</title></head><body><p id="words">Words of {id}.</p><p><a href="mailto:crew@harbour.example?subject=Crew">write</a></p>
 {image}<p style="height: {height}px">tall</p></body></html>"""
@@ -41,6 +41,7 @@ class Mailbox:
         self.sent = []
         self.offline_since = None
         self.doing = None
+        self.initial = None  # how many headers of the first sync are here
         self.refuse = None  # why the next action is refused
         self.found = {}
         self.asked = []
@@ -186,7 +187,7 @@ class Mailbox:
         if "message" in body and not self.offline_since:
             index = int(body["message"][1:])
             threading.Timer(0.4, lambda: (self.bodies.add(index), self.changed(index))).start()
-        elif "more" in body and not self.offline_since:
+        elif "more" in body and not self.offline_since and self.initial is None:
             before, self.known = self.known, min(self.many, self.known + 200)
             self.changed(*range(before, self.known))
         elif "query" in body:
@@ -199,9 +200,9 @@ class Mailbox:
 
     def status(self):
         waiting = sum(one["state"] == "waiting" for one in self.actions)
-        return {"account": self.user, "state": "active", "doing": self.doing, "waiting": {"level1": 0, "level2": waiting, "level3": 0, "level4": 412 if self.doing else 0},
+        return {"account": self.user, "state": "active" if self.initial is None else "initial", "doing": self.doing, "waiting": {"level1": 0, "level2": waiting, "level3": 0, "level4": 412 if self.doing else 0},
                 "actions": {"waiting": waiting, "refused": sum(one["state"] == "refused" for one in self.actions)}, "offline_since": self.offline_since, "next_poll_unix_ms": None,
-                "initial": None, "version": str(self.version)}
+                "initial": None if self.initial is None else {"done": self.initial, "total": self.many}, "version": str(self.version)}
 
 
 class Stub(Between):
@@ -271,12 +272,6 @@ class _Answer(_Pass):
             self.close_connection = True
             self.connection.close()
             return
-        web = os.environ.get("PAGE_WEB")
-        if web and (name := re.fullmatch(r"/app/\w+/([\w.]+)", url.path)):
-            with open(os.path.join(web, name[1]), "rb") as file:
-                kinds = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
-                self._send(200, file.read(), kinds[name[1].rpartition(".")[2]])
-            return
         if url.path == "/api/v1/stream":
             server.topics.append(query["topics"])
             self.path = "/api/v1/stream?topics=state"
@@ -299,16 +294,6 @@ class _Answer(_Pass):
 
     def _changed(self, body):
         return json.dumps(more(json.loads(body))).encode() if self.path == "/api/v1/state" else body
-
-    def _send(self, code, body, kind="application/json", csp=None):
-        self.send_response_only(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        if csp:
-            self.send_header("Content-Security-Policy", csp)
-        self.end_headers()
-        self.wfile.write(body)
 
     def _frame(self, images, index, what):
         if what != "html":
@@ -355,6 +340,8 @@ class _Answer(_Pass):
             return 200, {"items": [{name: value for name, value in one.items() if name not in ("indices", "before")} for one in reversed(box.actions)][:int(query.get("limit", 50))]}
         if what == ("DELETE", "actions", 2):
             return box.undo(int(rest[0]))
+        if what == ("GET", "people", 1):
+            return 200, {"items": [{"name": name, "address": address} for name, address in ARCHIVED if query["q"].lower() in f"{name} {address}".lower()]}
         if what == ("GET", "drafts", 1):
             return 200, {"items": [{"id": id, **letter} for id, letter in box.drafts.items()]}
         if what == ("GET", "drafts", 2) and draft in box.drafts:
