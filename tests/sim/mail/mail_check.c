@@ -87,8 +87,9 @@ bool mail_check_shard_known(struct mail_sim *self, int year)
     tide_sim_faults(self->sim, false);
     (void)rest_open(&rest, self);
     (void)snprintf(name, sizeof name, "%d", year);
-    sqlite3_stmt *stmt =
-        tide_sim_ledger_prepare(rest.state, "SELECT 1 FROM mail_shard WHERE name = ?1");
+    sqlite3_stmt *stmt = tide_sim_ledger_prepare(
+        rest.state, "SELECT 1 FROM mail_shard WHERE name = ?1"
+                    " AND EXISTS (SELECT 1 FROM stream WHERE ordinal_next > 0)");
     if (stmt != NULL) {
         (void)sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
         known = sqlite3_step(stmt) == SQLITE_ROW;

@@ -439,8 +439,8 @@ static bool remove_year(struct mail_sim *self, int year)
     return removed;
 }
 
-/* Deletes a file of the archive, with its log.  No job stored mail in a shard that the
- * ledger does not know, so its loss need not be noticed. */
+/* Deletes a file of the archive, with its log.  No job stored mail in a shard that the ledger does not
+ * know, or before the first plan, which lists everything: its loss need not be noticed. */
 static void lose_shard(struct mail_sim *self)
 {
     const int newest = 2026;
