@@ -155,7 +155,9 @@ static tide_status settle_rows(struct settling *settling, tide_error *err)
 static tide_status settle(struct tide_reader_task *task, tide_error *err)
 {
     struct settling settling = {.task = task, .last = 0};
-    if (task->archive == NULL)
+    uint64_t resync = 0;
+    TIDE_TRY(tide_cache_get_u64(task->cache, TIDE_READER_RESYNC, &resync, err));
+    if (task->archive == NULL || resync != 0) /* rows that are to be asked for stay until then */
         return TIDE_OK;
     do {
         settling.count = settling.seen = 0;

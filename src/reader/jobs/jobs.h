@@ -26,6 +26,8 @@ enum { TIDE_READER_IDS_MAX = 3000 }; /* of a batch: they fit the resume data of 
 /* A value of the cache: 1 since a history was lost.  Labels that changed meanwhile are known neither
  * here nor, perhaps, in the archive. */
 #define TIDE_READER_BLIND "blind"
+/* Another one: 1 from then until every row of the window was listed or asked for again. */
+#define TIDE_READER_RESYNC "resync"
 
 struct tide_reader_task {
     tide_reader *reader;

@@ -91,6 +91,8 @@ static tide_status begin_history(struct tide_reader_task *task, bool lost, tide_
     tide_status rc = tide_cache_folders_reset(task->cache, err);
     if (rc == TIDE_OK && lost)
         rc = tide_cache_set_u64(task->cache, TIDE_READER_BLIND, 1, err);
+    if (rc == TIDE_OK && lost)
+        rc = tide_cache_set_u64(task->cache, TIDE_READER_RESYNC, 1, err);
     if (rc == TIDE_OK)
         rc = tide_cache_set(task->cache, LISTED_FROM, now, err);
     if (rc == TIDE_OK)

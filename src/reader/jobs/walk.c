@@ -135,6 +135,8 @@ static tide_status folder_write(struct tide_reader_task *task, tide_text label,
     tide_status rc = tide_cache_folder_put(task->cache, label, folder, err);
     if (rc == TIDE_OK && listed)
         rc = tide_cache_set_u64(task->cache, "listed", 1, err);
+    if (rc == TIDE_OK && listed)
+        rc = tide_cache_set_u64(task->cache, TIDE_READER_RESYNC, 0, err);
     return tide_cache_end(task->cache, rc, err);
 }
 
@@ -322,10 +324,12 @@ static tide_status poll_run(struct tide_reader_task *task, tide_error *err)
     struct tide_cache_folder all;
     bool moved = false;
     uint64_t listed = 0;
+    uint64_t resync = 0;
     TIDE_TRY(tide_reader_poll(task, &moved, err));
     TIDE_TRY(tide_cache_folder_get(task->cache, TIDE_TEXT(ALL), &all, err));
     TIDE_TRY(tide_cache_get_u64(task->cache, "listed", &listed, err));
-    if (listed == 0 || !is_listed(task, &all))
+    TIDE_TRY(tide_cache_get_u64(task->cache, TIDE_READER_RESYNC, &resync, err));
+    if (listed == 0 || resync != 0 || !is_listed(task, &all))
         TIDE_TRY(follow(task, ALL, err));
     return tide_reader_offline_follow(task, err);
 }
