@@ -88,6 +88,8 @@ static size_t read_all(tide_text header, struct tide_mailbox *mailboxes_out, siz
     size_t count = 0, begin = 0;
     tide_text angle = TIDE_TEXT_NONE;
     bool quoted = false, open = false, has_angle = false;
+    if (header.bytes == 0)
+        return 0; /* a header that is not there has no bytes to point into */
     for (size_t i = 0; i <= header.bytes && count < count_max; i++) {
         const char c = i == header.bytes ? ',' : header.data[i];
         if (quoted && c == '\\' && i + 1 < header.bytes) {

@@ -28,8 +28,8 @@ static const char *const statements[TIDE_PEOPLE_SQL] = {
     [TIDE_PEOPLE_COMMIT] = "COMMIT",
     [TIDE_PEOPLE_ROLLBACK] = "ROLLBACK",
     [TIDE_PEOPLE_PERSON] = "SELECT id, name, name_ms FROM person WHERE address = ?1",
-    [TIDE_PEOPLE_PERSON_ADD] = "INSERT INTO person (address, name, name_ms, score, words)"
-                               " VALUES (?1, ?2, ?3, 0, ?4)",
+    [TIDE_PEOPLE_PERSON_ADD] = ("INSERT INTO person (address, name, name_ms, score, words)"
+                                " VALUES (?1, ?2, ?3, 0, ?4)"),
     [TIDE_PEOPLE_PERSON_NAME] =
         "UPDATE person SET name = ?2, name_ms = ?3, words = ?4 WHERE id = ?1",
     [TIDE_PEOPLE_PERSON_SCORE] = "UPDATE person SET score = ?2 WHERE id = ?1",

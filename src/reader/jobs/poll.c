@@ -134,7 +134,18 @@ static tide_status labels_take(struct tide_reader_task *task, const json_t *reco
     return TIDE_OK;
 }
 
-static tide_status deleted_take(struct tide_reader_task *task, const json_t *record,
+/* What came and went since the last poll, such as a draft that was sent, is not asked for: a job that
+ * waits for units would spend them on it again and again. */
+static void added_drop(json_t *ids, tide_text id)
+{
+    for (size_t i = json_array_size(ids); i > 0; i--) {
+        const json_t *one = json_array_get(ids, i - 1);
+        if (tide_text_equal(id, (tide_text){json_string_value(one), json_string_length(one)}))
+            (void)json_array_remove(ids, i - 1);
+    }
+}
+
+static tide_status deleted_take(struct tide_reader_task *task, const json_t *record, json_t *ids,
                                 tide_error *err)
 {
     size_t index = 0;
@@ -142,6 +153,7 @@ static tide_status deleted_take(struct tide_reader_task *task, const json_t *rec
     json_array_foreach(json_object_get(record, "messagesDeleted"), index, entry)
     {
         bool known = false;
+        added_drop(ids, id_of(entry));
         TIDE_TRY(known_row(task, id_of(entry), &known, err));
         if (known)
             TIDE_TRY(tide_cache_gone(task->cache, id_of(entry), err));
@@ -179,7 +191,7 @@ static tide_status records_take(struct tide_reader_task *task, const json_t *rec
         if (rc == TIDE_OK)
             rc = labels_take(task, record, "labelsRemoved", false, err);
         if (rc == TIDE_OK)
-            rc = deleted_take(task, record, err);
+            rc = deleted_take(task, record, ids, err);
     }
     return tide_cache_end(task->cache, rc, err);
 }

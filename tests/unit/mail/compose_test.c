@@ -299,14 +299,14 @@ TEST(names_of_files_are_read_back_as_they_were)
     static const char *const names[] = {
         "a.pdf",
         "P\xc5\x99\xc3\xadloha \xc4\x8d. 1.pdf",
-        "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe3\x81\xae\xe3\x83\x95\xe3\x82\xa1\xe3\x82\xa4\xe3"
-        "\x83"
-        "\xab\xe5\x90\x8d\xe3\x81\x8c\xe3\x81\xa8\xe3\x81\xa6\xe3\x82\x82\xe9\x95\xb7\xe3\x81\x84."
-        "txt",
+        ("\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe3\x81\xae\xe3\x83\x95\xe3\x82\xa1\xe3\x82\xa4\xe3"
+         "\x83"
+         "\xab\xe5\x90\x8d\xe3\x81\x8c\xe3\x81\xa8\xe3\x81\xa6\xe3\x82\x82\xe9\x95\xb7\xe3\x81\x84."
+         "txt"),
         "a \"quoted\" one.txt",
         "it's 100% =?utf-8?Q?a?=; name=b.txt",
-        "a very long name of a file in plain ASCII that does not fit in one line of a header at "
-        "all, whatever one does with it.docx",
+        ("a very long name of a file in plain ASCII that does not fit in one line of a header at "
+         "all, whatever one does with it.docx"),
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct tide_compose_file file = {tide_text_of(names[i]), TIDE_TEXT("text/csv"),

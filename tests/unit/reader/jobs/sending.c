@@ -107,6 +107,8 @@ CASE(a_message_is_sent_after_its_hold_with_its_files_and_nothing_of_it_is_left_h
 {
     struct tide_reader_action action;
     tide_auto_buf scratch = tide_buf_heap(1 << 20);
+    poll_now(f, 0); /* so that the next poll reads the history */
+    (void)settle(f);
     assert_int_equal(save(f, "d1", "{\"to\":\"\"}"), TIDE_OK);
     assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
     assert_int_equal(attach(f, "d1", FILE_A, "plan.txt", TIDE_TEXT("the old plan")), TIDE_OK);
@@ -128,7 +130,8 @@ CASE(a_message_is_sent_after_its_hold_with_its_files_and_nothing_of_it_is_left_h
     assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 0);
     assert_int_equal(drafts_of(f).count, 0);
     assert_false(file_is_there(f, FILE_B));
-    assert_int_equal(count_shown(f, 0, "SENT"), 1); /* it was looked for */
+    assert_int_equal(count_shown(f, 0, "SENT"), 1);        /* it was looked for */
+    assert_int_equal(calls_with(f, "format=metadata"), 1); /* and its draft was not */
     assert_int_equal(failed_jobs(f), 0);
     assert_no_violation(f);
 }
