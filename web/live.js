@@ -225,6 +225,7 @@ export async function connect() {
         forget()
         continue
       }
+      if (!(error instanceof Trouble)) console.error(error) // a stream that broke, or a fault of the page
       enter('gone')
       await pause(Math.min(10000, 500 * 2 ** failures++) * (0.5 + Math.random() / 2))
     }

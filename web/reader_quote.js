@@ -38,6 +38,10 @@ const titled = (prefix, subject) => (subject.toLowerCase().startsWith(prefix.toL
 /** @param {string} text */
 const quoted = (text) => text.replace(/\n+$/, '').split('\n').map((line) => (line.startsWith('>') ? '>' + line : '> ' + line)).join('\n')
 
+/** Names of messages as headers have them; an answer may have them bare.
+ * @param {string | undefined} text */
+const bracketed = (text) => (text ?? '').split(/[\s<>]+/).filter(Boolean).map((id) => `<${id}>`).join(' ')
+
 /** @param {any} message @param {string[]} own @param {boolean} all @returns {Letter} */
 export function reply(message, own, all) {
   const from = addresses(message.reply_to || message.from || '')
@@ -47,7 +51,7 @@ export function reply(message, own, all) {
   return {
     to: others(to, []).join(', '), cc: cc.join(', '), bcc: '', subject: titled('Re:', message.subject ?? ''),
     text: `\n\nOn ${time(message.date_unix_ms ?? message.internal_unix_ms)}, ${message.from} wrote:\n${quoted(message.text ?? '')}\n`,
-    in_reply_to: message.message_id ?? '', references: [message.references || message.in_reply_to, message.message_id].filter(Boolean).join(' '), thread: message.thread ?? '',
+    in_reply_to: bracketed(message.message_id), references: bracketed(`${message.references || message.in_reply_to || ''} ${message.message_id ?? ''}`), thread: message.thread ?? '',
   }
 }
 

@@ -15,6 +15,17 @@ const DAY_MS = 86400000
 /** @param {{ account: string, id: string }} row */
 export const keyOf = (row) => row.account + '/' + row.id
 
+/** A search and a message name labels with their words, a list does not.
+ * @param {any[] | undefined} labels @returns {string[]} */
+export const ids = (labels) => (labels ?? []).map((one) => (typeof one === 'string' ? one : one.id))
+
+/** A message of any answer as a row.
+ * @param {any} row @param {string} account @returns {Row} */
+export function rowOf(row, account) {
+  const labels = ids(row.labels)
+  return { snippet: '', files: false, body: 'none', pending: false, ...row, account, labels, unread: labels.includes('UNREAD'), starred: labels.includes('STARRED') }
+}
+
 /** Newest first; an order that all places agree on.
  * @param {Row} a @param {Row} b */
 const before = (a, b) => b.internal_unix_ms - a.internal_unix_ms || (keyOf(a) < keyOf(b) ? -1 : 1)
@@ -41,7 +52,7 @@ export class Cursor {
   async fill() {
     while (this.at === this.rows.length && this.next !== null) {
       const answer = await this.ask(this.next)
-      this.rows = answer.items.map((row) => ({ labels: [], ...row, account: this.account || row.account }))
+      this.rows = answer.items.map((row) => rowOf(row, this.account || row.account))
       this.at = 0
       this.next = answer.next
       this.online = answer.next === null && answer.more_online === true

@@ -4,6 +4,7 @@ import { Trouble, get, path, post } from './api.js'
 import { h, render } from './dom.js'
 import { button, failed, grey } from './page.js'
 import { nameOf } from './reader_list.js'
+import { ids, rowOf } from './reader_rows.js'
 import { zip } from './reader_zip.js'
 import { tellTrouble } from './say.js'
 import { attachments, body, remoteImages } from './view_mail.js'
@@ -18,10 +19,6 @@ import { SAID, count, shortTime, size, time } from './words.js'
 
 const HOLDS_MS = 540000
 const IMAGE = /^image\/(png|jpeg|gif|webp)$/i
-
-/** Of older answers that give labels with their names.
- * @param {any[]} labels @returns {string[]} */
-const ids = (labels) => (labels ?? []).map((one) => (typeof one === 'string' ? one : one.id))
 
 /** @param {string} href @param {string} name */
 const download = (href, name) => h('a', { href, download: name }).click()
@@ -108,11 +105,17 @@ export class Talk {
     })
   }
 
+  /** A message once its body is here; after ten seconds what is known of it.  An answer quotes the body and names its headers.
+   * @param {any} message @returns {Promise<any>} */
+  async whole(message) {
+    for (let tries = 0; tries < 100 && this.full.get(message.id)?.body === 'none' && !this.owner.offline(); tries++) await new Promise((go) => setTimeout(go, 100))
+    return this.full.get(message.id) ?? message
+  }
+
   /** A message of it as a row of a list.
    * @param {any} message @returns {Row} */
   row(message) {
-    const labels = ids(message.labels)
-    return { snippet: '', files: false, body: 'none', pending: false, ...message, account: this.account, labels, unread: labels.includes('UNREAD'), starred: labels.includes('STARRED') }
+    return rowOf(message, this.account)
   }
 
   /** All of it, as rows. */

@@ -46,7 +46,7 @@ const note = h('div', { class: 'reader-note' })
 const side = h('section', { class: 'talk', 'aria-label': 'Conversation', tabindex: -1 })
 const now = h('p', { class: 'now' })
 const list = new List({
-  open: (row) => go({ m: keyOf(row), d: '' }), star: (row) => void doIt(row.starred ? 'unstar' : 'star', [row]), changed: () => page.redraw(),
+  open: (row) => go({ m: keyOf(row), d: '' }), star: (row) => void doIt(row.starred ? 'unstar' : 'star', [row]), changed: () => redraw(),
   words: (row) => [where.who === 'all' && accounts().length > 1 ? row.account.split('@')[0] : '', ...row.labels.filter((id) => id !== where.folder && !NAMES[id] && id !== 'UNREAD' && !id.startsWith('CATEGORY_')).map((id) => labelName(row.account, id))].filter(Boolean).join(' · '),
 })
 const root = h('div', { key: 'reader', class: 'reader' }, folders, h('section', { class: 'box', 'aria-label': 'List of messages' }, tools, note, list.element), side, now)
@@ -65,6 +65,19 @@ function addressOf(to) {
   for (const [name, value] of Object.entries({ q, m, d })) if (value) params.set(name, value)
   const text = params.toString()
   return `/reader/${encodeURIComponent(who)}/${encodeURIComponent(folder)}${text ? '?' + text : ''}`
+}
+
+let due = false
+
+/** Once for all that changes at once: opening a message changes the mark, the list, the conversation and counts. */
+function redraw() {
+  if (due) return
+  due = true
+  queueMicrotask(() => {
+    if (!due) return // it was drawn meanwhile
+    due = false
+    page.redraw()
+  })
 }
 
 /** @param {Partial<Where>} to */
@@ -139,7 +152,7 @@ function changedRows(rows) {
   else list.settle()
   if (list.rows?.stale) renewSoon()
   if (!(coming ?? list.rows)?.loading) searchWish()
-  if (shown) page.redraw()
+  if (shown) redraw()
 }
 
 let renewing = false
@@ -169,7 +182,7 @@ async function renew() {
   } finally {
     renewing = false
   }
-  page.redraw()
+  redraw()
 }
 
 function renewSoon() {
@@ -269,7 +282,7 @@ async function searchAt(box, q) {
     // What is stored here is shown all the same; the line below says that there is no network.
   }
   if (still()) searching = false
-  page.redraw()
+  redraw()
 }
 
 /** Those that only the server had. */
@@ -307,7 +320,7 @@ async function doIt(verb, rows, label) {
     const next = list.marked()
     go({ m: next ? keyOf(next) : '' })
   }
-  page.redraw()
+  redraw()
   await sent
 }
 
@@ -359,7 +372,7 @@ async function selectAll() {
     if (rows.total > ALL_MAX) tell(`The first ${number(ALL_MAX)} of ${number(rows.total)} are selected.`)
     list.draw()
   }
-  page.redraw()
+  redraw()
 }
 
 async function refresh() {
@@ -380,11 +393,14 @@ function turn(step) {
 }
 
 /** @param {'reply' | 'all' | 'forward'} how @param {any} [message] */
-function answer(how, message = talk?.opened) {
-  if (!message || !talk) return
-  const own = accounts()
-  const made = begun(talk.account, how === 'forward' ? forward(message) : reply(message, own, how === 'all'))
-  if (how === 'forward') void made.bring(message)
+async function answer(how, message = talk?.opened) {
+  const of = talk
+  if (!message || !of) return
+  if (message.body === 'none') announce(SAID.fetching)
+  const whole = await of.whole(message)
+  if (of !== talk || !shown) return // somebody went on
+  const made = begun(of.account, how === 'forward' ? forward(whole) : reply(whole, accounts(), how === 'all'))
+  if (how === 'forward') void made.bring(whole)
   go({ d: keyOf(made) })
 }
 
@@ -406,7 +422,7 @@ function openSide() {
   } else if (!talk || talk.account !== account || talk.id !== id) {
     const row = list.rows?.at(list.rows.places.get(where.m) ?? -1)
     talk = new Talk(account, id, row, {
-      offline: () => offline([boxOf(account)]) !== null, changed: () => page.redraw(), write, answer, label: (one) => labelName(account, one), buttons: talkButtons,
+      offline: () => offline([boxOf(account)]) !== null, changed: () => redraw(), write, answer, label: (one) => labelName(account, one), buttons: talkButtons,
       read: (rows) => void act('read', rows, { silent: true, show: showRows, back: () => {} }),
     })
     if (list.rows?.places.has(where.m)) list.mark(list.rows.places.get(where.m) ?? 0)
@@ -431,7 +447,7 @@ function openDraft() {
     reopen(account, id).then((one) => {
       if (where.d !== key) return
       writing = one
-      page.redraw()
+      redraw()
       focusSoon(one.letter.to ? '#write-text' : '#write-to')
     }, (error) => {
       tellTrouble(error, 'Draft')
@@ -564,7 +580,7 @@ async function loadDrafts() {
   writtenAt = Date.now()
   const all = await Promise.all(boxesOf(where.who).map(async (box) => (await get(`mail/${path(box.account)}/drafts`).catch(() => ({ items: [] }))).items.map((/** @type {any} */ one) => ({ ...one, account: box.account }))))
   written = all.flat()
-  page.redraw()
+  redraw()
 }
 
 /** Who wrote lately, for the fields of a message. */
@@ -610,7 +626,7 @@ followNews((box, news) => {
   const ended = (box.status?.actions?.refused ?? 0) * 1e6 - (box.status?.actions?.waiting ?? 0)
   if (refused.has(box.account) && refused.get(box.account) !== ended) void tellRefused(box.account, opened_ms - 60000).catch(() => {})
   refused.set(box.account, ended)
-  if (shown) page.redraw()
+  if (shown) redraw()
 })
 
 /** @param {Box} box @param {import('./reader_data.js').News} news */
@@ -639,7 +655,7 @@ function keys() {
     s: { words: 'star', run: star }, l: { words: 'label', run: () => choose('label') }, v: { words: 'move', run: () => choose('move') }, z: { words: 'undo', run: () => void undo() },
     c: { words: 'compose', run: () => write() }, I: { words: 'read', run: () => run('read') }, U: { words: 'unread', run: () => run('unread') },
     ...(reading ? {
-      r: { words: 'reply', run: () => answer('reply') }, a: { words: 'reply to all', run: () => answer('all') }, f: { words: 'forward', run: () => answer('forward') },
+      r: { words: 'reply', run: () => void answer('reply') }, a: { words: 'reply to all', run: () => void answer('all') }, f: { words: 'forward', run: () => void answer('forward') },
       i: { words: 'load remote images', run: () => talk?.loadImages() }, Space: { words: 'scroll', run: () => scroll() },
     } : {}),
     '[': { words: 'newer', run: () => turn(-1) }, ']': { words: 'older', run: () => turn(1) },
@@ -679,6 +695,7 @@ export function readerView(who, folder, params) {
       queueMicrotask(() => { if (!shown) end() })
     },
     draw: () => {
+      due = false
       relist() // an account may have come
       drawFolders()
       drawTools()

@@ -64,6 +64,10 @@ class Mailbox:
             labels.append("Label_1")
         return labels
 
+    def named(self, index):
+        """As a message and a search have them."""
+        return [{"id": one, "name": NAMES.get(one, one)} for one in self.labels(index)]
+
     def has(self, index, name):
         labels = self.labels(index)
         return "GONE" not in labels and ("SPAM" not in labels and "TRASH" not in labels if name == "ALL" else name in labels)
@@ -129,8 +133,8 @@ class Mailbox:
 
     def message(self, index, images=False):
         row, html = self.row(index), index % 4 == 0
-        return {**row, "labels": [{"id": one, "name": NAMES.get(one, one)} for one in row["labels"]], "cc": "crew@harbour.example" if index % 2 else "", "bcc": "", "reply_to": "",
-                "date_unix_ms": row["internal_unix_ms"], "message_id": f"<m{index}@harbour.example>", "references": "", "in_reply_to": "", "html": html and self.stored(index),
+        return {**row, "labels": self.named(index), "cc": "crew@harbour.example" if index % 2 else "", "bcc": "", "reply_to": "",
+                "date_unix_ms": row["internal_unix_ms"], "message_id": f"m{index}@harbour.example", "references": "", "in_reply_to": "", "html": html and self.stored(index),
                 "text": f"Words of m{index}.\nhttp://harbour.example/ is not a link.\n" if self.stored(index) else "", "problem": None, "remote_images": 2 if html else 0, "fetching": not self.stored(index),
                 "attachments": [{"number": number + 1, "name": name, "file": name, "type": "application/pdf", "bytes": 340000, "inline": False}
                                 for number, name in enumerate(["plan.pdf", "plän.pdf", "plan.pdf"][:1 if index % 2 else 3] if index % 5 == 0 else [])],
@@ -305,7 +309,7 @@ class _Answer(_Pass):
 
     def _search(self, query):
         boxes = [box for box in self.server.boxes.values() if query.get("account") in (None, box.user)]
-        rows = [{**box.row(index), "account": box.user} for box in boxes for index in range(-box.arrived, min(300, box.known))
+        rows = [{**box.row(index), "account": box.user, "labels": box.named(index)} for box in boxes for index in range(-box.arrived, min(300, box.known))
                 if query["q"].lower() in (box.row(index)["subject"] + box.row(index)["from"]).lower() and box.stored(index)]
         rows.sort(key=lambda row: -row["internal_unix_ms"])
         at = int(query.get("after") or 0)

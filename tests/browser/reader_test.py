@@ -135,6 +135,13 @@ def a_body_that_is_not_here(stage, page):
     stage.box.doing = None
     page.sees("Words of m71.", "pre.mail-text")
     assert page.count(".no-body") == 0
+    page.go(INBOX + f"?m={USER}/m93", "Inbox")
+    page.sees("Not stored here yet. Fetching…", ".no-body")
+    page.keys("r")  # before it is here: the answer waits for what it quotes
+    until(lambda: page.focused() == "write-text", "a form")
+    assert "> Words of m93." in page.find("#write-text").get_attribute("value"), page.find("#write-text").get_attribute("value")
+    page.click("Throw away")
+    until(lambda: page.count(".write") == 0, "thrown away")
     page.keys("u")
 
 

@@ -230,6 +230,7 @@ def run_stories(stories, stage, given, page=None, begin=1):
             lines = [frame.lineno for frame in traceback.extract_tb(failed.__traceback__) if frame.name == story.__name__]
             print(f"FAILED: {story.__name__}, line {lines[-1:]}: {failed}", file=sys.stderr)
             print(f"the page: {page.text()[:2000]}\nserve: {stage.read('serve.log')[-2000:]}", file=sys.stderr)
+            print(f"the browser: {page.complaints()}", file=sys.stderr)
             where = os.environ.get("PAGE_SHOT")
             if where:
                 page.driver.save_screenshot(where)
