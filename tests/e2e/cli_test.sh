@@ -338,7 +338,7 @@ completes "ledger" "tidemark led"
 completes "check copy" "tidemark --ledger postgres://h/d ledger c"
 completes "--verify" "tidemark ledger copy --veri"
 completes "gmail console onedrive chat" "tidemark account add "
-completes "mail mail\\,console\\,drive\\,assistant" "tidemark worker --kinds m"
+completes "mail mail\\,console\\,drive\\,assistant\\,reader" "tidemark worker --kinds m"
 completes "eml maildir mbox" "tidemark mail export --format "
 completes "maildir" "tidemark mail export --format=mai"
 completes "list" "tidemark mail bad l"
@@ -362,7 +362,7 @@ rm "$home/config.yaml"
 # What --help says: each command is in one section, and each example is a command line that exists.
 commands=$("$tidemark" --help | sed -n '/^Accounts:/,/^Global flags:/p' | grep '^  [a-z]' | sed -E 's/^  //; s/ {2,}.*//; s/ [[A-Z].*//')
 [ -z "$(sort <<<"$commands" | uniq -d)" ] || fail "twice in --help: $(sort <<<"$commands" | uniq -d)"
-[ "$("$tidemark" --help | grep -E '^[A-Z][A-Za-z ]+:$' | paste -sd ' ')" = 'First steps: Accounts: Mail: Console: Drive: Assistant: By itself: Copies and settings: For programs: Engine: Global flags:' ] ||
+[ "$("$tidemark" --help | grep -E '^[A-Z][A-Za-z ]+:$' | paste -sd ' ')" = 'First steps: Accounts: Mail: Console: Drive: Assistant: Reader: By itself: Copies and settings: For programs: Engine: Global flags:' ] ||
     fail "the sections of --help: $("$tidemark" --help | grep -E '^[A-Z][A-Za-z ]+:$' | paste -sd ' ')"
 for group in $("$tidemark" completion --line -- '' | cut -f 1); do
     grep -qE "^$group( |\$)" <<<"$commands" || fail "--help lacks $group"
