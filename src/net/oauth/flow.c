@@ -364,10 +364,10 @@ static bool is_padding(char c)
            c == '>';
 }
 
-/* Reads the code alone, as it is in an address, or with what follows it there. */
 /* A shorter word is what a user typed instead: trying it at the provider would end the sign-in. */
 enum { CODE_BYTES_MIN = 10 };
 
+/* Reads the code alone, as it is in an address, or with what follows it there. */
 static tide_status code_read(tide_oauth_flow *self, tide_text pasted)
 {
     if (pasted.bytes < CODE_BYTES_MIN)
