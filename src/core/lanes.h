@@ -30,6 +30,9 @@
  *         smaller level number (a user waits) exists (E3.3).
  *   LAN5  a lane with something to start and fewer than r running is given a worker, or a
  *         preemption of a borrowed one has been requested.
+ *   LAN6  of an account at most one job that runs alone (brief.h) is RUNNING.  It is preempted when
+ *         another such one waits that has a smaller level number, or that level and a higher
+ *         priority (K4).
  */
 #ifndef TIDE_CORE_LANES_H
 #define TIDE_CORE_LANES_H

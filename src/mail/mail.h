@@ -10,6 +10,9 @@
  *                  and mail.confirm for stored messages that were not listed
  *   a loss         a new stream with a cycle per slice from the lost year on (M4)
  *
+ * Copies that are held (M18) are replaced behind all this, outside of cycles: mail.held chooses them,
+ * newest first, and mail.exact fetches them.
+ *
  * mail.list creates mail.fetch jobs for ids that are not stored; mail.fetch
  * gets them raw, puts them into the archive and waits for the disk before an id
  * counts as done.  The stream's cursor is the tidemark (M4): a cycle's end is
@@ -25,7 +28,8 @@
  *          than the ledger recorded moves the tidemark back to the beginning of its year.  The loss
  *          is recorded before anything new is stored.
  *   MAIL4  a message counts as gone only after a complete listing omitted it and a get did not find
- *          it, or because the history says so.
+ *          it, or because the history says so.  A held copy (M18) also if two gets did not find it
+ *          while the server returned another message.
  */
 #ifndef TIDE_MAIL_MAIL_H
 #define TIDE_MAIL_MAIL_H
@@ -89,6 +93,7 @@ struct tide_mail_run {
     const char *email;
     bool force;          /* list the whole account again; stored messages are not fetched again */
     bool heal;           /* verify everything, and fetch damaged messages again (M19) */
+    bool inexact;        /* leave held copies as they are (M18) */
     bool newest_first;   /* slices by age; the tidemark still covers only what is complete */
     uint32_t slice_days; /* 0: chosen from the number of messages */
     /* Skip older mail; TIDE_MAIL_EVERYTHING: none; 0: as before.  An earlier time than in the last

@@ -66,9 +66,10 @@ struct tide_mail_look {
     uint64_t jobs_left; /* pending and running, outside of cycles too */
     uint64_t
         jobs_healing; /* of them, outside of cycles: messages that are checked or fetched again */
+    uint64_t jobs_exact; /* and those that replace held copies (M18) */
     uint64_t jobs_running;
     uint64_t jobs_failed;
-    uint64_t messages_left;                 /* in jobs that are not done */
+    uint64_t messages_left;                 /* in jobs that are not done; without held ones */
     bool listing;                           /* the remaining work is not fully known yet */
     uint64_t bad, owed, accepted, retrying; /* items of the mail system's kinds */
 };

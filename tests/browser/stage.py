@@ -70,8 +70,8 @@ class Stage:
         with open(os.path.join(self.dir, name), encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def start_cloud(self, *options):
-        process = self.start([self.cloud_program, "--listen", "127.0.0.1:0", "--quiet", "--clock", str(CLOCK),
+    def start_cloud(self, *options, clock=CLOCK):
+        process = self.start([self.cloud_program, "--listen", "127.0.0.1:0", "--quiet", "--clock", str(clock),
                               "--quota", "off", *options], "cloud")
         until(lambda: self.read("cloud.out").startswith("ready ") or process.poll() is not None, "the cloud serves")
         self.origin = self.read("cloud.out").split()[1]
@@ -117,8 +117,10 @@ class Stage:
             text = answer.read()
         return json.loads(text) if text else None
 
-    def deliver(self, message, user=USER):
-        return self.ask_cloud(f"/_cloud/mail?user={user}", message.encode(), kind="message/rfc822")["id"]
+    def deliver(self, message, user=USER, date_ms=None, labels=()):
+        """Arrives now, in the inbox and unread, unless something else is said."""
+        more = (f"&date={date_ms}" if date_ms else "") + "".join(f"&labels={label}" for label in labels)
+        return self.ask_cloud(f"/_cloud/mail?user={user}{more}", message.encode(), kind="message/rfc822")["id"]
 
     def end(self):
         for process in self.processes:
@@ -213,10 +215,14 @@ class Page:
                                                                 r"/v/[0-9a-f]+/img/|status of (401|403|404|409|429|503)|network error", entry["message"])]
 
 
-def run_stories(stories, stage, given, page=None):
-    """Runs them in order; each builds on those before it.  `given`: what each gets; `page`: what is shown when one fails."""
+def run_stories(stories, stage, given, page=None, begin=1):
+    """Runs them in order; each builds on those before it.  `given`: what each gets; `page`: what is shown when one fails.
+    PAGE_STORIES=REGEX: those whose names match, for who works on one of them, and the first `begin`, which they need."""
     page = page or given
-    for story in stories:
+    only = os.environ.get("PAGE_STORIES")
+    for i, story in enumerate(stories):
+        if only and i >= begin and not re.search(only, story.__name__):
+            continue
         began = time.monotonic()
         try:
             story(stage, given)
@@ -224,6 +230,7 @@ def run_stories(stories, stage, given, page=None):
             lines = [frame.lineno for frame in traceback.extract_tb(failed.__traceback__) if frame.name == story.__name__]
             print(f"FAILED: {story.__name__}, line {lines[-1:]}: {failed}", file=sys.stderr)
             print(f"the page: {page.text()[:2000]}\nserve: {stage.read('serve.log')[-2000:]}", file=sys.stderr)
+            print(f"the browser: {page.complaints()}", file=sys.stderr)
             where = os.environ.get("PAGE_SHOT")
             if where:
                 page.driver.save_screenshot(where)

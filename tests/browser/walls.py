@@ -1,8 +1,10 @@
 """What stands between the programs and others: a sink, which is the browser's proxy for every address but that of the page
-while hostile mail is read; a server in front of `tidemark serve`, which takes walls down; a line to the cloud that can be cut."""
+while hostile mail is read; a server in front of `tidemark serve`, which takes walls down; a line to the cloud that can be cut.
+PAGE_WEB=DIR: what stands in front of `serve` takes the page's files from there, without a build."""
 import http.client
 import http.server
 import json
+import os
 import re
 import socket
 import threading
@@ -89,14 +91,24 @@ class Between(http.server.ThreadingHTTPServer):
 class _Pass(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def _send(self, code, body, kind="application/json", csp=None):
+        self.send_response_only(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        if csp:
+            self.send_header("Content-Security-Policy", csp)
+        self.end_headers()
+        self.wfile.write(body)
+
     def _pass(self):
+        file = os.environ.get("PAGE_WEB") and re.fullmatch(r"/app/\w+/([\w.]+)", self.path)
         if self.path in self.server.pages:
-            body = self.server.pages[self.path]
-            self.send_response_only(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self._send(200, self.server.pages[self.path], "text/html")
+            return
+        if file:
+            with open(os.path.join(os.environ["PAGE_WEB"], file[1]), "rb") as text:
+                self._send(200, self._changed(text.read()), {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}[file[1].rpartition(".")[2]])
             return
         length = int(self.headers.get("Content-Length") or 0)
         sent = self.rfile.read(length) if length else None
@@ -117,7 +129,7 @@ class _Pass(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
         ask.close()
 
-    do_GET = do_POST = do_OPTIONS = do_HEAD = _pass
+    do_GET = do_POST = do_PUT = do_DELETE = do_OPTIONS = do_HEAD = _pass
 
     def _changed(self, body):
         server = self.server

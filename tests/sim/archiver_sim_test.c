@@ -672,6 +672,10 @@ static void stage_begin(struct stage *stage, uint64_t seed, const struct odds *o
     tide_sim_faults(stage->sim, false);
     stage->mailbox = tide_sim_cloud_user(stage->cloud, stage->sim, USER, TOKEN,
                                          (struct box_mailbox_options){.seed = seed});
+    /* A server that does not count labels: a gap of the history stays open (mail/sync/labels.c). */
+    if (seed % 2 == 0)
+        control(stage, "/_cloud/faults",
+                "{\"method\":\"gmail.users.labels.get\",\"rate\":1,\"fault\":\"404\"}");
     /* Of two years, so that there are two shards and no more. */
     for (uint64_t i = 0; i < MESSAGES; i++)
         arrives(stage, tide_sim_net_unix_ms(stage->sim) -

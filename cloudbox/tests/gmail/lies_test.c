@@ -220,3 +220,16 @@ TEST(an_error_is_left_as_it_is)
     assert_int_equal(call(&world, "GET", "/messages/1234?format=raw", NULL), 404);
     assert_string_equal(text_at(&world, "error.message"), "Requested entity was not found.");
 }
+
+TEST(an_account_may_not_send_more_for_a_while)
+{
+    auto_world world;
+    start(&world);
+    add_fault(world.cloud, "{\"fault\":\"send-limit\",\"count\":1,\"ms\":5000}");
+    assert_int_equal(call(&world, "GET", "/profile", NULL), 200); /* sending only */
+    assert_int_equal(call(&world, "POST", "/drafts/send", "{\"id\":\"r1\"}"), 429);
+    assert_non_null(strstr(text_at(&world, "error.message"), "Z (Mail sending)"));
+    truth(&world);
+    world.now_ms += 5001;
+    assert_int_equal(call(&world, "POST", "/drafts/send", "{\"id\":\"r1\"}"), 404);
+}

@@ -1,3 +1,4 @@
+#include "cli/terminal/browser.h"
 #include "cli/commands/sign_in.h"
 
 #include <inttypes.h>
@@ -17,51 +18,102 @@ static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
 
 /* ---- the client ---- */
 
-static tide_status client_of(struct cli *cli, const struct tide_oauth_provider *provider,
-                             struct tide_oauth_client *client)
+static void client_secret_name(const struct tide_oauth_provider *provider,
+                               char name[TIDE_SECRET_NAME_BYTES_MAX])
 {
+    (void)snprintf(name, TIDE_SECRET_NAME_BYTES_MAX, "client/%s", provider->name);
+}
+
+/* The text of the client file: of --client, or of the last sign-in that had one. */
+static tide_status client_text(struct cli *cli, const struct tide_oauth_provider *provider,
+                               tide_secrets *secrets, tide_buf *text)
+{
+    char name[TIDE_SECRET_NAME_BYTES_MAX];
     const char *file = cli_flag(cli, "client");
+    if (file != NULL)
+        return read_file(cli, file, text);
+    client_secret_name(provider, name);
+    const tide_status rc =
+        secrets == NULL ? TIDE_NOT_FOUND : tide_secrets_get(secrets, name, text, &cli->err);
+    if (rc == TIDE_NOT_FOUND)
+        return cli_fail(cli, TIDE_INVALID, provider->client_help,
+                        "signing in needs an OAuth client");
+    if (rc == TIDE_OK)
+        (void)fprintf(stderr,
+                      "Tidemark uses the OAuth client of your last sign-in to %s; --client FILE "
+                      "names another.\n",
+                      provider->title == NULL ? provider->name : provider->title);
+    return rc;
+}
+
+static tide_status client_of(struct cli *cli, const struct tide_oauth_provider *provider,
+                             tide_secrets *secrets, struct tide_oauth_client *client)
+{
     const char *endpoint = cli_flag(cli, "endpoint");
-    tide_status rc = TIDE_OK;
     *client = (struct tide_oauth_client){.client_id = ""};
     if (endpoint != NULL)
         tide_oauth_client_at(provider, endpoint, client);
-    if (file != NULL) {
-        tide_buf text;
-        tide_buf_init(&text, cli->mem, FILE_BYTES_MAX);
-        rc = read_file(cli, file, &text);
-        if (rc == TIDE_OK)
-            rc = tide_oauth_client_read(provider, tide_buf_text(&text), client, &cli->err);
-        tide_buf_done(&text);
-    } else if (endpoint == NULL) {
-        rc = cli_fail(cli, TIDE_INVALID, provider->client_help, "signing in needs an OAuth client");
-    }
-    return rc;
+    if (endpoint != NULL && cli_flag(cli, "client") == NULL)
+        return TIDE_OK;
+    tide_auto_secret text = tide_buf_in(cli->mem, FILE_BYTES_MAX);
+    TIDE_TRY(client_text(cli, provider, secrets, &text));
+    return tide_oauth_client_read(provider, tide_buf_text(&text), client, &cli->err);
+}
+
+/* A client that cannot be stored is named again with the next sign-in: this one stays good. */
+static void client_remember(struct cli *cli, const struct tide_oauth_provider *provider,
+                            tide_secrets *secrets)
+{
+    char name[TIDE_SECRET_NAME_BYTES_MAX];
+    const char *file = cli_flag(cli, "client");
+    if (file == NULL || secrets == NULL || cli_flag(cli, "endpoint") != NULL)
+        return;
+    tide_error why = {TIDE_OK, 0, ""};
+    tide_auto_secret text = tide_buf_in(cli->mem, FILE_BYTES_MAX);
+    client_secret_name(provider, name);
+    tide_status rc = tide_file_read(cli->world, file, FILE_BYTES_MAX, &text, &why);
+    if (rc == TIDE_OK)
+        rc = tide_secrets_put(secrets, name, tide_buf_text(&text), &why);
+    if (rc != TIDE_OK)
+        (void)fprintf(stderr, "tidemark: warning: the OAuth client is not remembered: %s\n",
+                      why.text);
 }
 
 /* ---- ways to a grant ---- */
 
+/* One line without its end; the rest of a longer one is dropped.  false: there is none. */
+static bool line_read(char *line, size_t room)
+{
+    if (fgets(line, (int)room, stdin) == NULL)
+        return false;
+    const size_t bytes = strcspn(line, "\n");
+    for (int c = 0; line[bytes] == '\0' && c != '\n' && c != EOF;)
+        c = fgetc(stdin);
+    line[strcspn(line, "\r\n")] = '\0';
+    return true;
+}
+
+/* What is not the answer is asked for again: the link stays valid. */
 static tide_status paste(struct cli *cli, tide_oauth_flow *flow)
 {
+    enum { TRIES = 3 };
     char line[8192];
+    tide_status rc = TIDE_INVALID;
     (void)fprintf(
         stderr,
         "Open this link in any browser:\n\n  %s\n\nAfter you allow access, the browser shows "
         "an address that does not load.\nPaste that address here: ",
         tide_oauth_flow_link(flow));
-    if (fgets(line, sizeof line, stdin) == NULL)
-        return cli_fail(cli, TIDE_CANCELED, "Run the command again.", "nothing was pasted");
-    return tide_oauth_flow_paste(flow, (tide_text){line, strcspn(line, "\r\n")}, &cli->err);
-}
-
-static void open_browser(const char *link)
-{
-    const char *browser = getenv("BROWSER");
-    if (fork() == 0) {
-        (void)execlp(browser == NULL ? "xdg-open" : browser, browser == NULL ? "xdg-open" : browser,
-                     link, (char *)NULL);
-        _exit(127);
+    for (int i = 0; rc == TIDE_INVALID && i < TRIES; i++) {
+        if (i > 0)
+            (void)fprintf(stderr, "\nNo: %s.\nPaste that address here: ", cli->err.text);
+        if (!line_read(line, sizeof line))
+            return i > 0 ? cli_hint(cli, rc, "Run the command again.")
+                         : cli_fail(cli, TIDE_CANCELED, "Run the command again.",
+                                    "nothing was pasted");
+        rc = tide_oauth_flow_paste(flow, tide_text_of(line), &cli->err);
     }
+    return cli_hint(cli, rc, "Run the command again.");
 }
 
 /* Waits for the user, who signs in on this machine or, with a code, on another. */
@@ -78,18 +130,19 @@ static tide_status wait_for_user(struct cli *cli, tide_oauth_flow *flow)
     }
     (void)fprintf(stderr, "Sign in with your browser. If none opens, use this link:\n\n  %s\n\n",
                   link);
-    open_browser(link);
+    (void)cli_browser_open(link);
     return cli_hint(cli, tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err),
                     "Run the command again, with --headless if there is no browser.");
 }
 
 static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
-                           const char *email, const struct tide_purpose *purpose, tide_buf *grant)
+                           tide_secrets *secrets, const char *email,
+                           const struct tide_purpose *purpose, tide_buf *grant)
 {
     struct tide_oauth_client client;
     tide_oauth_flow *flow = NULL;
     tide_auto_buf scopes = tide_buf_in(cli->mem, 8192);
-    tide_status rc = client_of(cli, provider, &client);
+    tide_status rc = client_of(cli, provider, secrets, &client);
     const struct tide_oauth_ask ask = {
         .provider = provider,
         .client = &client,
@@ -109,6 +162,8 @@ static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *pr
     if (rc == TIDE_OK && !tide_oauth_scopes_cover(provider, tide_buf_text(&scopes), purpose->scope))
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
                       "the permission Tidemark requested was not granted on the sign-in page");
+    if (rc == TIDE_OK)
+        client_remember(cli, provider, secrets);
     tide_oauth_flow_free(flow);
     return rc;
 }
@@ -171,8 +226,8 @@ static tide_status key_grant(struct cli *cli, tide_buf *grant_out)
 }
 
 tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
-                        const char *account, const struct tide_purpose *purpose,
-                        tide_buf *grant_out)
+                        tide_secrets *secrets, const char *account,
+                        const struct tide_purpose *purpose, tide_buf *grant_out)
 {
     const char *bearer = cli_flag(cli, "bearer");
     const char *key = cli_flag(cli, "service-account");
@@ -192,7 +247,7 @@ tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provi
                          "this provider has no service accounts");
     if (key != NULL)
         return service_account(cli, key, email, purpose, grant_out);
-    return sign_in(cli, provider, email, purpose, grant_out);
+    return sign_in(cli, provider, secrets, email, purpose, grant_out);
 }
 
 /* ---- the end of a sign-in ---- */

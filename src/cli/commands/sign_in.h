@@ -7,10 +7,11 @@
 
 /* Gets a grant as the flags --bearer, --service-account, --client, --endpoint and --headless say, or of a
  * provider with keys --key-file and --no-key; without these a key is read from the terminal.
- * It is not stored. */
+ * It is not stored.  A client of --client that worked is stored in `secrets`, for the next sign-in
+ * without that flag; one for an emulator (--endpoint) is not. */
 tide_status cli_sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
-                        const char *account, const struct tide_purpose *purpose,
-                        tide_buf *grant_out);
+                        tide_secrets *secrets, const char *account,
+                        const struct tide_purpose *purpose, tide_buf *grant_out);
 
 /* Revokes the grant and removes it.  A server that cannot be reached, or cannot revoke, must not
  * keep the user from removing an account: the sign-in is removed here, and a warning says that it

@@ -182,14 +182,16 @@ static void apply_claims(tide_engine *engine, struct tide_batch *batch, size_t f
 }
 
 /* Adds a job that is claimed already to the window, even if another one has to leave it. */
-static void take_in(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
+static void take_in(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms)
 {
     uint64_t evicted = 0;
-    tide_status rc = tide_tracker_add(engine->tracker, brief, now_ms, &evicted);
+    struct tide_brief brief = *stored;
+    tide_engine_brief_fill(engine, &brief);
+    tide_status rc = tide_tracker_add(engine->tracker, &brief, now_ms, &evicted);
     if (evicted != 0)
         tide_lanes_left(engine->lanes, evicted);
     TIDE_ASSERT(rc == TIDE_OK);
-    tide_tracker_claiming(engine->tracker, brief->id, now_ms);
+    tide_tracker_claiming(engine->tracker, brief.id, now_ms);
 }
 
 /* Jobs of no account that the fleet claimed. */

@@ -580,8 +580,10 @@ void tide_writer_main(void *arg)
             continue;
         }
         refill(engine);
-        if (tide_writer_has_work(engine))
-            continue; /* work arrived while the refill read without the lock */
+        /* Work, or the end, came while the log was copied or the refill read, without the lock: what
+         * wakes the writer then found nobody who waits. */
+        if (tide_writer_has_work(engine) || engine->phase == TIDE_PHASE_ENDED)
+            continue;
         tide_engine_quiet(engine);
         engine->writer_idle = true;
         tide_engine_rests(engine);

@@ -42,7 +42,7 @@ struct plan {
     struct tide_mail_row row;
     uint64_t stream, stream_before; /* before: of the epoch that ends; 0: none ends */
     struct tide_stream_state state;
-    bool force, newest_first, heal;
+    bool force, newest_first, heal, inexact;
     uint32_t slice_days;
     uint64_t since_ms;   /* requested by this run */
     uint64_t now_ms;     /* read before the first call: the new tidemark of this run */
@@ -61,6 +61,9 @@ struct plan {
     bool compares; /* a new epoch also finds what is gone: an older copy of a shard does not know */
     struct range ranges[RANGES_MAX];
     size_t ranges_count;
+    /* While it is written. */
+    bool seeded;         /* the slices are a complete listing */
+    uint64_t listing_id; /* of the complete listing; 0: there is none */
 };
 
 /* ---- the server's position ---- */
@@ -171,7 +174,8 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
     const struct tide_slices slices = tide_slices_plan(
         relist->from_ms / 1000, 0, relist->now_ms / 1000 + 1,
         relist->dates ? RELIST_DAYS : UINT32_MAX); /* one slice when dates are ignored */
-    const struct tide_mail_listing listing = {.id = relist->cycle,
+    const uint64_t id = relist->listing != 0 ? relist->listing : relist->cycle;
+    const struct tide_mail_listing listing = {.id = id,
                                               .account = relist->account,
                                               .from_ms = relist->dates ? relist->from_ms : 0,
                                               .begun_ms = relist->now_ms,
@@ -184,7 +188,7 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                        "{\"after\":%" PRIu64 ",\"before\":%" PRIu64
                        ",\"all\":%s,\"listing\":%" PRIu64 "}",
                        slice.after_s, i + 1 == slices.count ? 0 : slice.before_s,
-                       relist->dates ? "false" : "true", relist->cycle);
+                       relist->dates ? "false" : "true", id);
         const struct tide_spec spec = {.kind = mail->list_kind,
                                        .account = relist->account,
                                        .cycle = relist->cycle,
@@ -484,9 +488,10 @@ static tide_status open_list(tide_transaction *transaction, const struct plan *p
     const bool last = index + 1 == range->slices.count;
     char payload[160];
     (void)snprintf(payload, sizeof payload,
-                   "{\"after\":%" PRIu64 ",\"before\":%" PRIu64 ",\"all\":%s}", slice.after_s,
-                   last && range->open ? 0 : slice.before_s,
-                   plan->position.dates ? "false" : "true");
+                   "{\"after\":%" PRIu64 ",\"before\":%" PRIu64 ",\"all\":%s,\"listing\":%" PRIu64
+                   "}",
+                   slice.after_s, last && range->open ? 0 : slice.before_s,
+                   plan->position.dates ? "false" : "true", plan->listing_id);
     const size_t age = range->slices.count - 1 - index;
     struct tide_spec spec = {.kind = plan->mail->list_kind,
                              .account = plan->row.account,
@@ -502,7 +507,7 @@ static tide_status open_list(tide_transaction *transaction, const struct plan *p
     return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
-static tide_status open_range(tide_transaction *transaction, const struct plan *plan,
+static tide_status open_range(tide_transaction *transaction, struct plan *plan,
                               const struct range *range, tide_error *err)
 {
     char start[32];
@@ -514,6 +519,8 @@ static tide_status open_range(tide_transaction *transaction, const struct plan *
         (void)snprintf(start, sizeof start, "%" PRIu64, slice.after_s * 1000);
         (void)snprintf(end, sizeof end, "%" PRIu64, last ? range->end_ms : slice.before_s * 1000);
         TIDE_TRY(tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err));
+        if (plan->seeded && plan->listing_id == 0)
+            plan->listing_id = cycle;
         TIDE_TRY(open_list(transaction, plan, range, i, cycle, err));
     }
     return TIDE_OK;
@@ -551,37 +558,71 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
     return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
+static struct tide_mail_relist relist_of(const struct plan *plan)
+{
+    return (struct tide_mail_relist){.listing = plan->listing_id,
+                                     .account = plan->row.account,
+                                     .from_ms = plan->row.since_ms,
+                                     .now_ms = plan->now_ms,
+                                     .dates = plan->position.dates};
+}
+
 /* Everything is listed: the id adopted with it is not reached by reading the history
  * (manifest.h). */
 static tide_status note_gap(tide_transaction *transaction, const struct plan *plan, tide_error *err)
 {
+    const struct tide_mail_relist relist = relist_of(plan);
     if (!plan->has_mail)
         return TIDE_OK; /* later messages are stored with their labels */
-    return tide_gap_put(tide_transaction_rows(transaction), plan->row.account, plan->now_ms, err);
+    return tide_mail_labels_wanted(transaction, &relist, plan->position.history_id, err);
+}
+
+/* The same where nothing is compared with the archive: labels stay unsure. */
+static tide_status note_gap_only(tide_transaction *transaction, const struct plan *plan,
+                                 tide_error *err)
+{
+    return plan->has_mail ? tide_gap_put(tide_transaction_rows(transaction), plan->row.account,
+                                         plan->now_ms, err)
+                          : TIDE_OK;
 }
 
 /* A cycle with a complete listing. */
-static tide_status open_listing(tide_transaction *transaction, const struct plan *plan,
-                                tide_error *err)
+static tide_status open_listing(tide_transaction *transaction, struct plan *plan, tide_error *err)
 {
-    struct tide_mail_relist relist = {.account = plan->row.account,
-                                      .from_ms = plan->row.since_ms,
-                                      .now_ms = plan->now_ms,
-                                      .dates = plan->position.dates};
+    struct tide_mail_relist relist = relist_of(plan);
     TIDE_TRY(open_cycle(transaction, plan, &relist.cycle, err));
+    relist.listing = plan->listing_id = relist.cycle;
     return tide_mail_relist(transaction, plan->mail, &relist, err);
+}
+
+/* An archive that has mail before its first sync (M18): the slices are one complete listing, which
+ * finds what the server no longer has. */
+static tide_status open_seeded(tide_transaction *transaction, const struct plan *plan,
+                               tide_error *err)
+{
+    struct tide_mail_listing listing = {.id = plan->listing_id,
+                                        .account = plan->row.account,
+                                        .from_ms = plan->position.dates ? plan->row.since_ms : 0,
+                                        .begun_ms = plan->now_ms};
+    for (size_t i = 0; i < plan->ranges_count; i++)
+        listing.left += plan->ranges[i].slices.count;
+    return tide_mail_listing_put(tide_transaction_rows(transaction), &listing, err);
 }
 
 /* The history id read before the listing is recorded with the last cycle; a new epoch continues the
  * history of the old one instead. */
-static tide_status open_slices(tide_transaction *transaction, const struct plan *plan,
-                               tide_error *err)
+static tide_status open_slices(tide_transaction *transaction, struct plan *plan, tide_error *err)
 {
     uint64_t ordinal = plan->state.cycles_opened;
+    plan->listing_id = 0; /* this may be another try */
+    plan->seeded = plan->has_mail && !plan->compares && plan->history_id[0] == '\0' &&
+                   plan->proven_from_ms >= plan->proven_to_ms;
     for (size_t i = 0; i < plan->ranges_count; i++) {
         TIDE_TRY(open_range(transaction, plan, &plan->ranges[i], err));
         ordinal += plan->ranges[i].slices.count;
     }
+    if (plan->seeded)
+        TIDE_TRY(open_seeded(transaction, plan, err));
     if (plan->compares) {
         TIDE_TRY(open_listing(transaction, plan, err));
         ordinal++;
@@ -591,11 +632,11 @@ static tide_status open_slices(tide_transaction *transaction, const struct plan 
     if (plan->position.history_id[0] != '\0')
         TIDE_TRY(tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream, ordinal - 1,
                                     tide_text_of(plan->position.history_id), err));
-    return note_gap(transaction, plan, err);
+    return plan->listing_id != 0 ? note_gap(transaction, plan, err)
+                                 : note_gap_only(transaction, plan, err);
 }
 
-static tide_status open_relist(tide_transaction *transaction, const struct plan *plan,
-                               tide_error *err)
+static tide_status open_relist(tide_transaction *transaction, struct plan *plan, tide_error *err)
 {
     tide_status rc = open_listing(transaction, plan, err);
     /* Stored messages are listed, not read again: changes since the id that an earlier cycle
@@ -613,7 +654,7 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
 
 static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const struct plan *plan = arg;
+    struct plan *plan = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     TIDE_TRY(tide_mail_row_put(db, &plan->row, err));
     if (plan->stream_before > 0)
@@ -643,6 +684,7 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
         (void)tide_json_get_bool(payload, "force", &plan->force, NULL);
         (void)tide_json_get_bool(payload, "newest_first", &plan->newest_first, NULL);
         (void)tide_json_get_bool(payload, "heal", &plan->heal, NULL);
+        (void)tide_json_get_bool(payload, "inexact", &plan->inexact, NULL);
         (void)tide_json_get_u64(payload, "slice_days", &days, NULL);
         (void)tide_json_get_u64(payload, "since", &plan->since_ms, NULL);
         plan->slice_days = (uint32_t)days;
@@ -714,6 +756,7 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
     TIDE_TRY(read_labels(plan, job, err));
     TIDE_TRY(tide_mail_watch(plan->mail, plan->user, job, plan->row.notice, err));
     TIDE_TRY(tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err));
+    TIDE_TRY(tide_mail_held_begin(plan->mail, plan->user, job, plan->inexact, err));
     if (plan->heal)
         TIDE_TRY(tide_mail_heal_job(plan->mail, job, 0, err));
     TIDE_TRY(tide_mail_remember_gone(plan->mail, plan->user, job, err));

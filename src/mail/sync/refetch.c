@@ -30,8 +30,7 @@ struct due {
 static bool due_visit(const struct tide_doubted *doubted, void *arg)
 {
     struct due *due = arg;
-    const bool wanted = doubted->copy != TIDE_COPY_HELD && !doubted->gone &&
-                        (due->all || doubted->next_ms <= due->now_ms);
+    const bool wanted = !doubted->gone && (due->all || doubted->next_ms <= due->now_ms);
     if (wanted)
         memcpy(due->ids[due->count++], doubted->gmail_id, sizeof due->ids[0]);
     return due->count < REFETCH_MAX;
@@ -155,6 +154,11 @@ static tide_status heal_page(struct healing *healing, tide_error *err)
         rc = tide_mail_archived(
             healing->user,
             tide_archive_tidy(healing->user->archive, tide_job_cancellation(healing->job), err),
+            err);
+    if (rc == TIDE_OK && !healing->more)
+        rc = tide_mail_archived(
+            healing->user,
+            tide_archive_sweep(healing->user->archive, tide_job_cancellation(healing->job), err),
             err);
     if (rc == TIDE_OK && healing->more)
         rc = tide_mail_heal_job(healing->mail, healing->job, healing->last_ms, err);

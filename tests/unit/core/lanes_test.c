@@ -296,6 +296,67 @@ CASE(a_person_takes_a_worker_from_its_own_account, 4, 1, 1)
     assert_int_equal(start(lanes), 5);
 }
 
+CASE(of_an_account_one_job_that_runs_alone_runs_at_a_time, 16, 2, 2)
+{
+    struct tide_brief first = job(1, I, 1, 50);
+    struct tide_brief second = job(2, I, 1, 50);
+    struct tide_brief other = job(3, I, 2, 50);
+    first.alone = second.alone = other.alone = true;
+    want(lanes, second);
+    want(lanes, first);
+    want(lanes, other);
+    want(lanes, job(4, B, 1, 30));
+    assert_int_equal(claim(lanes), 1); /* equal priorities: the older one */
+    hold(lanes, first);
+    assert_int_equal(claim(lanes), 3); /* another account does not wait for it */
+    hold(lanes, other);
+    assert_int_equal(start(lanes), 1);
+    assert_int_equal(start(lanes), 3);
+    assert_int_equal(claim(lanes), 4); /* nor does one that need not be alone */
+    hold(lanes, job(4, B, 1, 30));
+    assert_int_equal(start(lanes), 4);
+    assert_int_equal(claim(lanes), 0);
+    assert_int_equal(preempt(lanes), 0);
+    assert_int_equal(tide_lanes_explain(lanes, 2), TIDE_WHY_ORDER);
+    tide_lanes_left(lanes, 1);
+    assert_int_equal(claim(lanes), 2);
+    hold(lanes, second);
+    assert_int_equal(start(lanes), 2);
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(a_more_urgent_job_that_runs_alone_preempts_the_other, 16, 2, 2)
+{
+    struct tide_brief backfill = job(1, I, 1, 50);
+    struct tide_brief page = job(2, I, 1, 90);
+    struct tide_brief body = job(3, I, 1, 95);
+    backfill.alone = page.alone = body.alone = true;
+    page.level = body.level = 1;
+    hold(lanes, backfill);
+    assert_int_equal(start(lanes), 1);
+    want(lanes, page);
+    assert_int_equal(claim(lanes), 0);
+    assert_int_equal(preempt(lanes), 1);
+    assert_int_equal(claim(lanes), 2); /* beside the end of the first one */
+    hold(lanes, page);
+    assert_int_equal(start(lanes), 0);
+    tide_lanes_left(lanes, 1);
+    want(lanes, backfill);
+    assert_int_equal(start(lanes), 2);
+    assert_int_equal(preempt(lanes), 0); /* the backfill takes nothing back */
+    want(lanes, body);
+    assert_int_equal(preempt(lanes), 2); /* of the same level, and higher */
+    tide_lanes_left(lanes, 2);
+    want(lanes, page);
+    assert_int_equal(claim(lanes), 3);
+    hold(lanes, body);
+    assert_int_equal(start(lanes), 3);
+    assert_int_equal(claim(lanes), 0);
+    tide_lanes_left(lanes, 3);
+    assert_int_equal(claim(lanes), 2);
+    assert_true(tide_lanes_check(lanes));
+}
+
 CASE(claims_run_ahead_of_the_workers_by_what_was_allowed, 4, 1, 1)
 {
     uint64_t id = 0;
@@ -552,17 +613,47 @@ static uint32_t pending_of(const struct model *model, uint32_t account, int lane
     return pending;
 }
 
+static bool alone(const struct entry *entry)
+{
+    return entry->brief.alone && entry->brief.account != 0;
+}
+
+/* Jobs of the account that run alone: running, or running and not named. */
+static uint32_t alone_of(const struct model *model, uint32_t account, bool stay)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < JOBS; i++)
+        count += model->jobs[i].brief.account == account && alone(&model->jobs[i]) &&
+                 model->jobs[i].where == RUNNING && !(stay && model->jobs[i].named);
+    return count;
+}
+
+/* The same that are claimed, at a level. */
+static uint32_t alone_pending(const struct model *model, uint32_t account, int lane, int at)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < JOBS; i++)
+        count += model->jobs[i].brief.account == account && alone(&model->jobs[i]) &&
+                 level(&model->jobs[i]) == at && (lane == 2 || model->jobs[i].brief.lane == lane) &&
+                 (model->jobs[i].where == HELD || model->jobs[i].where == CLAIMING);
+    return count;
+}
+
 /* Needs only a worker. */
 static bool startable(const struct model *model, const struct entry *entry)
 {
     uint32_t account = entry->brief.account;
     return entry->where == HELD && level(entry) == first_level(model, account) &&
+           (!alone(entry) || alone_of(model, account, false) == 0) &&
            used_of(model, account, level(entry)) < model->admitted[account];
 }
 
 static bool claimable(const struct model *model, const struct entry *entry)
 {
     uint32_t account = entry->brief.account;
+    if (alone(entry) &&
+        (alone_of(model, account, true) > 0 || alone_pending(model, account, 2, level(entry)) > 0))
+        return false;
     return entry->where == WANTED && level(entry) == first_level(model, account) &&
            (uint64_t)used_of(model, account, level(entry)) +
                    pending_of(model, account, 2, level(entry)) <
@@ -576,7 +667,9 @@ static uint32_t lane_pending(const struct model *model, int lane)
         int at = first_level(model, account);
         uint32_t used = used_of(model, account, at);
         uint32_t room = model->admitted[account] > used ? model->admitted[account] - used : 0;
-        uint32_t pending = pending_of(model, account, lane, at);
+        uint32_t alones = alone_pending(model, account, lane, at);
+        uint32_t pending = pending_of(model, account, lane, at) - alones +
+                           (alones > 0 && alone_of(model, account, false) == 0);
         sum += pending < room ? pending : room;
     }
     return sum;
@@ -633,7 +726,8 @@ static void step_start(struct model *model)
     model->passed = expected == interactive && bulk != NULL ? model->passed + 1 : 0;
     expected->where = RUNNING;
     expected->named = false;
-    MODEL_ASSERT(model, running_in(model, 2, false) <= model->workers); /* LAN1 */
+    MODEL_ASSERT(model, alone_of(model, expected->brief.account, false) <= 1); /* LAN6 */
+    MODEL_ASSERT(model, running_in(model, 2, false) <= model->workers);        /* LAN1 */
 }
 
 static uint32_t room_of(const struct model *model, int lane)
@@ -717,6 +811,24 @@ static bool account_lacks(const struct model *model, const struct entry *entry)
     return false;
 }
 
+/* A more urgent one that runs alone waits for the end of this one. */
+static bool alone_lacks(const struct model *model, const struct entry *entry)
+{
+    uint32_t account = entry->brief.account;
+    int first = first_level(model, account);
+    if (!alone(entry) || model->admitted[account] == 0)
+        return false;
+    for (int i = 0; i < JOBS; i++) {
+        const struct entry *other = &model->jobs[i];
+        if (other->brief.account == account && alone(other) && waits(other) &&
+            level(other) == first &&
+            (first < level(entry) || (first == level(entry) && other->where != CLAIMING &&
+                                      other->brief.priority > entry->brief.priority)))
+            return true;
+    }
+    return false;
+}
+
 static void step_preempt(struct model *model)
 {
     struct entry *expected = NULL;
@@ -724,7 +836,8 @@ static void step_preempt(struct model *model)
     for (int i = 0; i < JOBS; i++) {
         struct entry *entry = &model->jobs[i];
         if (entry->where != RUNNING || entry->named || !entry->brief.preemptible ||
-            (!lacks[1 - entry->brief.lane] && !account_lacks(model, entry)))
+            (!lacks[1 - entry->brief.lane] && !account_lacks(model, entry) &&
+             !alone_lacks(model, entry)))
             continue;
         if (expected == NULL || tide_brief_before(&expected->brief, &entry->brief))
             expected = entry;
@@ -747,6 +860,7 @@ static void step_arrive(struct model *model)
         entry->brief.level =
             (uint8_t)(tide_rng_chance(&model->rng, 3, 4) ? 4 : 1 + tide_rng_below(&model->rng, 3));
         entry->brief.preemptible = tide_rng_chance(&model->rng, 1, 2);
+        entry->brief.alone = tide_rng_chance(&model->rng, 1, 4);
         entry->named = entry->lacks_units = false;
         bool held = tide_rng_chance(&model->rng, 1, 8);
         entry->where = held ? HELD : WANTED;

@@ -232,6 +232,7 @@ STAGED(what_people_paste_is_understood_or_refused, 3)
                                "http://127.0.0.1:65535/?code=abc",
                                "http://127.0.0.1:65535/?code=abc&state=",
                                "hello there",
+                               "yes",
                                "a%zz",
                                "line\x01",
                                tide_oauth_flow_link(flow),

@@ -7,7 +7,7 @@ of() { t status --json | jq -c "[.accounts[] | select(.account == \"$1\")][0] | 
 
 t --help | grep -q '^  toy sync \[NAME...\]' || fail "its command: $(t --help)"
 t account add --help | grep -q '^  toy NAME .*play' || fail "its provider: $(t account add --help)"
-t completion | grep -q "'account add') words='toy'" || fail "its completion"
+t completion --line -- account add '' | grep -q '^toy' || fail "its completion"
 account add mail ada && fail "a provider that is not in the list"
 account add toy one || fail "add: $(cat "$dir/out")"
 grep -q 'toy sync' "$dir/out" || fail "what to do next: $(cat "$dir/out")"

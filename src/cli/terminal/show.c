@@ -3,12 +3,14 @@
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "cli/advice.h"
+#include "cli/terminal/pager.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,14 +57,6 @@ struct cli_table {
 
 enum { CELL_WIDTH_MAX = 60, LAST_WIDTH_MAX = 200 };
 
-static unsigned text_width(const char *text)
-{
-    unsigned width = 0;
-    for (; *text != '\0'; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
 void cli_table_begin(struct cli *cli, const char *const *headings, unsigned columns)
 {
     TIDE_ASSERT(columns <= CLI_COLUMNS_MAX);
@@ -93,9 +87,12 @@ void cli_cell_text(struct cli *cli, tide_text text)
         size_t bytes = tide_utf8_bytes(text);
         bool plain = bytes > 1 ||
                      (bytes == 1 && (unsigned char)text.data[0] >= 0x20 && text.data[0] != 0x7f);
+        if (used + (plain ? bytes : 1) > sizeof cell - 4)
+            break; /* characters without a width of their own */
         memcpy(cell + used, plain ? text.data : "?", plain ? bytes : 1);
         used += plain ? bytes : 1;
-        width++;
+        size_t shown = 0;
+        width += plain ? cli_char_width(text, &shown) : 1;
         bytes += bytes == 0;
         text.data += bytes;
         text.bytes -= bytes;
@@ -142,7 +139,7 @@ void cli_table_end(struct cli *cli, const char *when_empty)
     for (size_t row = 0; table->rows > 1 && row < table->rows; row++) {
         for (unsigned i = 0; i < table->columns; i++) {
             bool last = i + 1 == table->columns;
-            unsigned width = text_width(cell);
+            unsigned width = cli_text_width(tide_text_of(cell));
             unsigned pad = last || width > table->widths[i] ? 0 : table->widths[i] - width + 2;
             cli_print(cli, "%s%*s%s", cell, (int)pad, "", last ? "\n" : "");
             cell += strlen(cell) + 1;
@@ -167,9 +164,23 @@ static size_t next_shown(tide_text text, bool *plain_out)
     return count == 0 ? 1 : count;
 }
 
+/* The marks of cli->marked. */
+static const char *const bold[] = {"\033[1m", "\033[0m"};
+static const char *const no_marks[] = {"", ""};
+
+static const char *const *marks_of(const struct cli *cli)
+{
+    const char *no_color = getenv("NO_COLOR");
+    if (!cli->marked)
+        return NULL;
+    return isatty(STDOUT_FILENO) == 1 && (no_color == NULL || no_color[0] == '\0') ? bold
+                                                                                   : no_marks;
+}
+
 /* The only place where the program prints text; it may contain text from a server, a message or a
- * file.  What is not plain is shown as \x1b. */
-static void write_plain(FILE *to, tide_text text)
+ * file.  What is not plain is shown as \x1b.  `marks`: what \x01 and \x02 become; NULL: the same as
+ * all other characters. */
+static void write_marked(FILE *to, tide_text text, const char *const *marks)
 {
     while (text.bytes > 0) {
         size_t run = 0;
@@ -183,12 +194,23 @@ static void write_plain(FILE *to, tide_text text)
         text.bytes -= run;
         if (text.bytes == 0)
             return;
+        if (marks != NULL && (text.data[0] == '\x01' || text.data[0] == '\x02')) {
+            (void)fputs(marks[text.data[0] - 1], to);
+            text.data++;
+            text.bytes--;
+            continue;
+        }
         const size_t odd = next_shown(text, &plain);
         for (size_t i = 0; i < odd; i++)
             (void)fprintf(to, "\\x%02x", (unsigned)(unsigned char)text.data[i]);
         text.data += odd;
         text.bytes -= odd;
     }
+}
+
+static void write_plain(FILE *to, tide_text text)
+{
+    write_marked(to, text, NULL);
 }
 
 /* ---- alerts (E6.4) ----------------------------------------------------------------------- */
@@ -333,11 +355,14 @@ int cli_finish(struct cli *cli, tide_status rc)
         cli_json_conclude(cli, rc);
         print_json(cli);
     } else if (rc == TIDE_OK) {
-        print_alert_line(cli, cli->exact_output ? stderr : stdout);
+        struct cli_pager pager;
+        FILE *to = cli_pager_open(cli, &pager);
+        print_alert_line(cli, cli->exact_output ? stderr : to);
         if (cli->out.bytes > 0 && cli->exact_output)
-            (void)fwrite(cli->out.data, 1, cli->out.bytes, stdout);
+            (void)fwrite(cli->out.data, 1, cli->out.bytes, to);
         else
-            write_plain(stdout, tide_buf_text(&cli->out));
+            write_marked(to, tide_buf_text(&cli->out), marks_of(cli));
+        cli_pager_close(&pager);
     } else {
         (void)fprintf(stderr, "tidemark: ");
         write_plain(stderr, tide_text_of(cli->err.text));

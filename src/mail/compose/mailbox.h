@@ -5,12 +5,12 @@
  * left out.
  *
  * Invariants:
- *   MLB1  an address is local@domain of letters, digits and the signs of RFC 5322's atoms, with dots
- *         inside only; at most TIDE_MAILBOX_BYTES_MAX.
+ *   MLB1  an address is local@domain of letters, digits and the signs of RFC 5322's atoms, with
+ *         dots inside only; at most TIDE_MAILBOX_BYTES_MAX.
  *   MLB2  time is linear in the text.
  */
-#ifndef TIDE_ASSISTANT_TEXT_MAILBOX_H
-#define TIDE_ASSISTANT_TEXT_MAILBOX_H
+#ifndef TIDE_MAIL_COMPOSE_MAILBOX_H
+#define TIDE_MAIL_COMPOSE_MAILBOX_H
 
 #include "base/text.h"
 
@@ -32,6 +32,10 @@ bool tide_mailbox_equal(tide_text a, tide_text b); /* without regard to case */
 
 /* The mailboxes of a header's decoded value; returns how many.  Borrowed from `header`. */
 size_t tide_mailboxes_read(tide_text header, struct tide_mailbox *mailboxes_out, size_t count_max);
+/* What a person typed: false when an entry is no mailbox, or when there are not fewer than
+ * `count_max`; *wrong_out is that entry.  Empty entries, as after a last comma, are fine. */
+bool tide_mailboxes_typed(tide_text text, struct tide_mailbox *mailboxes_out, size_t count_max,
+                          size_t *count_out, tide_text *wrong_out);
 /* The first one; its address is "" when there is none. */
 struct tide_mailbox tide_mailbox_first(tide_text header);
 

@@ -1,7 +1,8 @@
-#include "assistant/text/mailbox.h"
+#include "mail/compose/mailbox.h"
 
-#include "assistant/match/fold.h"
 #include "mail/mime/charset.h"
+
+#include <strings.h>
 
 static bool is_atom(char c)
 {
@@ -54,7 +55,7 @@ tide_text tide_mailbox_domain(tide_text address)
 
 bool tide_mailbox_equal(tide_text a, tide_text b)
 {
-    return tide_fold_equal(a, b);
+    return a.bytes == b.bytes && (a.bytes == 0 || strncasecmp(a.data, b.data, a.bytes) == 0);
 }
 
 /* One entry, without the comma after it: "Name <address>", "address" or "Group: address". */
@@ -80,11 +81,15 @@ static bool read_one(tide_text entry, tide_text angle, bool has_angle,
     return true;
 }
 
-size_t tide_mailboxes_read(tide_text header, struct tide_mailbox *mailboxes_out, size_t count_max)
+/* Takes the entries of a header apart.  The first one that names no mailbox is *wrong_out. */
+static size_t read_all(tide_text header, struct tide_mailbox *mailboxes_out, size_t count_max,
+                       tide_text *wrong_out)
 {
     size_t count = 0, begin = 0;
     tide_text angle = TIDE_TEXT_NONE;
     bool quoted = false, open = false, has_angle = false;
+    if (header.bytes == 0)
+        return 0; /* a header that is not there has no bytes to point into */
     for (size_t i = 0; i <= header.bytes && count < count_max; i++) {
         const char c = i == header.bytes ? ',' : header.data[i];
         if (quoted && c == '\\' && i + 1 < header.bytes) {
@@ -100,13 +105,33 @@ size_t tide_mailboxes_read(tide_text header, struct tide_mailbox *mailboxes_out,
             angle.bytes = (size_t)(header.data + i - angle.data);
         } else if (i == header.bytes || (c == ',' && !quoted && !open)) {
             const tide_text entry = {header.data + begin, i - begin};
-            count += entry.bytes > 0 && !open &&
-                     read_one(entry, angle, has_angle, &mailboxes_out[count]);
+            const bool good = entry.bytes > 0 && !open &&
+                              read_one(entry, angle, has_angle, &mailboxes_out[count]);
+            count += good;
+            if (!good && wrong_out->bytes == 0)
+                *wrong_out = tide_text_trimmed(entry);
             begin = i + 1;
             has_angle = false;
         }
     }
     return count;
+}
+
+size_t tide_mailboxes_read(tide_text header, struct tide_mailbox *mailboxes_out, size_t count_max)
+{
+    tide_text wrong = TIDE_TEXT_NONE;
+    return read_all(header, mailboxes_out, count_max, &wrong);
+}
+
+bool tide_mailboxes_typed(tide_text text, struct tide_mailbox *mailboxes_out, size_t count_max,
+                          size_t *count_out, tide_text *wrong_out)
+{
+    *wrong_out = TIDE_TEXT("");
+    *count_out = read_all(text, mailboxes_out, count_max, wrong_out);
+    /* Room for one more: a list that ends here is whole. */
+    if (wrong_out->bytes == 0 && *count_out == count_max)
+        *wrong_out = mailboxes_out[count_max - 1].address;
+    return wrong_out->bytes == 0;
 }
 
 struct tide_mailbox tide_mailbox_first(tide_text header)

@@ -1,0 +1,214 @@
+#include "reader/jobs/jobs.h"
+
+#include "mail/mime/address.h"
+#include "mail/mime/header.h"
+
+#include <string.h>
+
+tide_status tide_reader_task_begin(tide_reader *reader, tide_job *job,
+                                   struct tide_reader_task *task, tide_error *err)
+{
+    *task = (struct tide_reader_task){.reader = reader, .job = job};
+    TIDE_TRY(tide_reader_cache_take(reader, tide_job_account(job), &task->user, &task->cache, err));
+    task->archive = tide_reader_archive(reader, task->user);
+    const tide_text resume = tide_job_resume(job);
+    if (resume.bytes > 0)
+        TIDE_TRY(tide_json_parse_stored(resume, &task->batch, err));
+    return tide_reader_identify(task->user, job, err);
+}
+
+void tide_reader_task_end(struct tide_reader_task *task)
+{
+    if (task->archive != NULL)
+        tide_shelf_give(task->reader->shelf, task->archive);
+    tide_reader_cache_give(task->reader, task->user, task->cache);
+    json_decref(task->batch);
+    json_decref(task->letter_files);
+}
+
+tide_status tide_reader_batch_set(struct tide_reader_task *task, json_t *batch, tide_error *err)
+{
+    tide_auto_buf line = tide_buf_in(task->reader->mem, 64 << 10);
+    const tide_json json = {.value = batch};
+    json_decref(task->batch);
+    task->batch = batch;
+    if (batch == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a list of messages");
+    TIDE_TRY(tide_json_line(&json, &line));
+    return tide_job_resume_set(task->job, tide_buf_text(&line), err);
+}
+
+/* ---- what is known ---- */
+
+struct known {
+    int64_t internal_ms;
+    bool headers, gone, stale;
+};
+
+static bool see_known(const struct tide_cached *cached, void *arg)
+{
+    struct known *known = arg;
+    known->internal_ms = cached->internal_ms;
+    known->headers = cached->headers;
+    known->gone = cached->gone;
+    known->stale = cached->stale;
+    return false;
+}
+
+tide_status tide_reader_is_known(struct tide_reader_task *task, tide_text id, bool *known_out,
+                                 tide_error *err)
+{
+    struct known known = {.headers = false};
+    struct tide_stored stored;
+    uint64_t blind = 0;
+    const tide_status rc = tide_cache_find(task->cache, id, see_known, &known, err);
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        return rc;
+    *known_out = rc == TIDE_OK && known.headers && !known.gone && !known.stale;
+    if (*known_out)
+        return TIDE_OK;
+    TIDE_TRY(tide_cache_get_u64(task->cache, TIDE_READER_BLIND, &blind, err));
+    /* A row that says "gone" and is listed was put back since. */
+    *known_out = blind == 0 && !known.gone && tide_reader_archived(task->archive, id, &stored) &&
+                 !stored.gone;
+    return TIDE_OK;
+}
+
+int64_t tide_reader_time_of(struct tide_reader_task *task, tide_text id)
+{
+    struct known known = {.internal_ms = 0};
+    struct tide_stored stored;
+    if (tide_cache_find(task->cache, id, see_known, &known, NULL) == TIDE_OK &&
+        known.internal_ms > 0)
+        return known.internal_ms;
+    return tide_reader_archived(task->archive, id, &stored) ? stored.internal_ms : 0;
+}
+
+/* ---- headers of one message ---- */
+
+static const char *const wanted[] = {"From",       "To",           "Cc", "Subject",
+                                     "Message-ID", "Content-Type", NULL};
+
+/* What does not fit is only text of a stranger. */
+static tide_status harmless(tide_status rc)
+{
+    return rc == TIDE_FULL ? TIDE_OK : rc;
+}
+
+struct decoded {
+    tide_buf from, to, cc, subject, snippet;
+};
+
+static tide_status decode(const struct tide_gmail_parts *parts, tide_mem *mem,
+                          struct decoded *decoded)
+{
+    tide_decoder decoder;
+    bool deep = false;
+    tide_decoder_init(&decoder, mem);
+    tide_status rc = harmless(
+        tide_address_add(&decoder, tide_gmail_parts_header(parts, "From"), &decoded->from, &deep));
+    if (rc == TIDE_OK)
+        rc = harmless(
+            tide_address_add(&decoder, tide_gmail_parts_header(parts, "To"), &decoded->to, &deep));
+    if (rc == TIDE_OK)
+        rc = harmless(
+            tide_address_add(&decoder, tide_gmail_parts_header(parts, "Cc"), &decoded->cc, &deep));
+    if (rc == TIDE_OK)
+        rc = harmless(tide_header_words(&decoder, tide_gmail_parts_header(parts, "Subject"),
+                                        &decoded->subject));
+    if (rc == TIDE_OK)
+        rc = harmless(tide_clean_add(parts->snippet, TIDE_CLEAN_LINE, &decoded->snippet));
+    tide_decoder_done(&decoder);
+    return rc;
+}
+
+static bool has_files(const struct tide_gmail_parts *parts)
+{
+    const tide_text type = tide_text_trimmed(tide_gmail_parts_header(parts, "Content-Type"));
+    return tide_text_starts_nocase(type, "multipart/mixed");
+}
+
+static tide_status store(struct tide_reader_task *task, const struct tide_gmail_parts *parts,
+                         const struct decoded *decoded, tide_error *err)
+{
+    tide_text labels[TIDE_CACHE_LABELS_MAX];
+    size_t count = 0;
+    size_t at = 0;
+    const json_t *label = NULL;
+    json_array_foreach(parts->message.labels, at, label)
+    {
+        if (count < TIDE_CACHE_LABELS_MAX)
+            labels[count++] = (tide_text){json_string_value(label), json_string_length(label)};
+    }
+    const struct tide_cache_message message = {
+        .id = parts->message.id,
+        .thread = parts->message.thread_id,
+        .history_id = parts->message.history_id,
+        .internal_ms = parts->message.internal_ms,
+        .bytes = parts->message.size_estimate,
+        .labels = labels,
+        .labels_count = count,
+        .headers = true,
+        .files = has_files(parts),
+        .from = tide_buf_text(&decoded->from),
+        .to = tide_buf_text(&decoded->to),
+        .cc = tide_buf_text(&decoded->cc),
+        .subject = tide_buf_text(&decoded->subject),
+        .snippet = tide_buf_text(&decoded->snippet),
+        .message_id = tide_text_trimmed(tide_gmail_parts_header(parts, "Message-ID"))};
+    TIDE_TRY(tide_cache_begin(task->cache, err));
+    return tide_cache_end(task->cache, tide_cache_put(task->cache, &message, err), err);
+}
+
+static tide_status gone(struct tide_reader_task *task, tide_text id, tide_error *err)
+{
+    TIDE_TRY(tide_cache_begin(task->cache, err));
+    return tide_cache_end(task->cache, tide_cache_gone(task->cache, id, err), err);
+}
+
+static tide_status fetch_one(struct tide_reader_task *task, tide_text id, tide_error *err)
+{
+    tide_mem *mem = task->reader->mem;
+    struct tide_gmail_parts parts;
+    struct decoded decoded = {.from = tide_buf_in(mem, TIDE_CACHE_FIELD_BYTES_MAX),
+                              .to = tide_buf_in(mem, TIDE_CACHE_FIELD_BYTES_MAX),
+                              .cc = tide_buf_in(mem, TIDE_CACHE_FIELD_BYTES_MAX),
+                              .subject = tide_buf_in(mem, TIDE_CACHE_FIELD_BYTES_MAX),
+                              .snippet = tide_buf_in(mem, TIDE_CACHE_FIELD_BYTES_MAX)};
+    tide_gmail_parts_init(&parts, mem);
+    tide_status rc = tide_gmail_get_headers(task->user->gmail, task->job, id, wanted, &parts, err);
+    if (rc == TIDE_GONE)
+        rc = gone(task, id, err); /* it was deleted since it was listed */
+    else if (rc == TIDE_OK)
+        rc = decode(&parts, mem, &decoded);
+    if (rc == TIDE_OK && parts.message.id.bytes > 0)
+        rc = store(task, &parts, &decoded, err);
+    tide_gmail_parts_done(&parts);
+    tide_buf_done(&decoded.from);
+    tide_buf_done(&decoded.to);
+    tide_buf_done(&decoded.cc);
+    tide_buf_done(&decoded.subject);
+    tide_buf_done(&decoded.snippet);
+    return rc;
+}
+
+tide_status tide_reader_batch_fetch(struct tide_reader_task *task, tide_error *err)
+{
+    size_t at = 0;
+    const json_t *one = NULL;
+    json_array_foreach(json_object_get(task->batch, "ids"), at, one)
+    {
+        const tide_text id = {json_string_value(one), json_string_length(one)};
+        bool known = false;
+        if (id.data == NULL || id.bytes == 0 || id.bytes >= TIDE_CACHE_ID_BYTES)
+            continue;
+        TIDE_TRY(tide_reader_is_known(task, id, &known, err));
+        if (known)
+            continue;
+        if (tide_job_canceled(task->job))
+            return tide_error_set(err, TIDE_CANCELED, "more urgent work came");
+        TIDE_TRY(fetch_one(task, id, err));
+        tide_job_beat(task->job, 0);
+    }
+    return TIDE_OK;
+}
