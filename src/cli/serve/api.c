@@ -177,6 +177,7 @@ int cli_api_status(tide_status status)
         return 404;
     case TIDE_STALE: /* another count matches */
     case TIDE_EXISTS:
+    case TIDE_AUTH: /* of the account: whoever asks is known */
         return 409;
     case TIDE_FULL:
         return 413;
