@@ -106,6 +106,17 @@ grep -q 'VISUAL or EDITOR' "$dir/err" && [ ! -e "$copy" ] || fail "$(cat "$dir/e
 EDITOR='false' VISUAL=true ends 0 config edit
 has "$config" $'workers.count: 8\nstall.after: 40m\n'
 
+# ---- two at once: neither change is lost ----
+for i in 1 2 3 4 5 6 7 8; do
+    t config set workers.count "$((i + 8))" >/dev/null &
+    first=$!
+    t config set retry.attempts_max "$i" >/dev/null || fail "set $i"
+    wait "$first" || fail "set $i beside another"
+    [ "$(grep -c "^workers.count: $((i + 8))\$\|^retry.attempts_max: $i\$" "$config")" = 2 ] || fail "one was lost: $(cat "$config")"
+done
+ends 0 config unset retry.attempts_max
+ends 0 config set workers.count 8
+
 # ---- a running process follows ----
 start_serve
 editor $'workers.count: 5\nstall.after: 40m\n'

@@ -144,8 +144,7 @@ static tide_status values_of(struct edit *edit, const char *path, tide_text yaml
     return rc == TIDE_OK ? tide_settings_check(*settings_out, &cli->err) : rc;
 }
 
-/* CED2.  Between this look and the replacement another writer has microseconds; `config set` has
- * the same gap. */
+/* CED2. */
 static tide_status file_is_as_before(struct edit *edit)
 {
     struct cli *cli = edit->cli;
@@ -210,6 +209,20 @@ static void show_changes(struct edit *edit, const tide_settings *after)
     tide_json_set_bool(&cli->json, "engine", told);
 }
 
+/* Under the lock of `config set`, which would undo the edit with what it read before. */
+static tide_status replace(struct edit *edit)
+{
+    struct cli *cli = edit->cli;
+    tide_file_lock *lock = NULL;
+    TIDE_TRY(tide_settings_lock(cli->world, cli->config_path, &lock, &cli->err));
+    tide_status rc = file_is_as_before(edit);
+    if (rc == TIDE_OK)
+        rc = tide_file_replace(cli->world, cli->config_path, tide_buf_text(&edit->after), 0600,
+                               &cli->err);
+    tide_file_lock_drop(cli->world, lock);
+    return rc;
+}
+
 static tide_status take_over(struct edit *edit)
 {
     struct cli *cli = edit->cli;
@@ -221,10 +234,7 @@ static tide_status take_over(struct edit *edit)
                    edit->copy);
     tide_status rc = values_of(edit, edit->copy, tide_buf_text(&edit->after), &after);
     if (rc == TIDE_OK)
-        rc = file_is_as_before(edit);
-    if (rc == TIDE_OK)
-        rc = tide_file_replace(cli->world, cli->config_path, tide_buf_text(&edit->after), 0600,
-                               &cli->err);
+        rc = replace(edit);
     if (rc == TIDE_OK) {
         copy_remove(edit);
         show_changes(edit, after);

@@ -23,7 +23,6 @@ enum {
     FILE_BYTES_MAX = 1 << 20,
     NAME_BYTES_MAX = 64,
     WAIT_US = 10 * 1000000, /* for another process; it needs the lock for one write */
-    LOOK_US = 20 * 1000,
 };
 
 /* ---- the file ---- */
@@ -61,22 +60,14 @@ static tide_status file_write(struct cli *cli, const tide_buf *text)
 static tide_status lock_take(struct cli *cli, tide_file_lock **lock_out)
 {
     char path[CLI_PATH_BYTES];
-    const uint64_t give_up_us = tide_world_now_us(cli->world) + WAIT_US;
     TIDE_TRY(path_beside(cli->config_path, LOCK_NAME, path, &cli->err));
     TIDE_TRY(cli_config_dir_make(cli));
-    for (;;) {
-        const tide_status rc =
-            tide_file_lock_take(cli->world, path, TIDE_TEXT("tidemark"), lock_out, &cli->err);
-        const uint64_t now_us = tide_world_now_us(cli->world);
-        if (rc == TIDE_OK)
-            cli->err = (tide_error){TIDE_OK, 0, ""};
-        if (rc == TIDE_BUSY && now_us >= give_up_us)
-            return cli_fail(cli, rc, "Try again when it has ended.",
-                            "another process has been changing " FILE_NAME " for 10 s");
-        if (rc != TIDE_BUSY)
-            return cli_hint(cli, rc, "Check that the directory belongs to you.");
-        TIDE_TRY(tide_world_sleep_until(cli->world, now_us + LOOK_US, cli->cancel));
-    }
+    const tide_status rc =
+        tide_file_lock_wait(cli->world, path, WAIT_US, cli->cancel, lock_out, &cli->err);
+    if (rc == TIDE_BUSY)
+        return cli_fail(cli, rc, "Try again when it has ended.",
+                        "another process has been changing " FILE_NAME " for 10 s");
+    return cli_hint(cli, rc, "Check that the directory belongs to you.");
 }
 
 static tide_text trimmed(tide_text text)

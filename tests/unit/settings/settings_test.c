@@ -10,6 +10,7 @@
 #include "support/heap.h"
 #include "support/test.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 static tide_settings *settings_of(tide_mem *mem)
@@ -684,10 +685,11 @@ TEST(a_reload_tells_what_changed)
     tide_world *world = NULL;
     tide_settings *settings = NULL;
     bool changed[TIDE_SETTINGS_COUNT], restart[TIDE_SETTINGS_COUNT];
-    char dir[] = "/tmp/tide-settings-XXXXXX", path[64];
+    char dir[] = "/tmp/tide-settings-XXXXXX", path[64], lock[64];
     const char *flags[] = {"retry.attempts_max=9"};
     assert_non_null(mkdtemp(dir));
     (void)snprintf(path, sizeof path, "%s/config.yaml", dir);
+    (void)snprintf(lock, sizeof lock, "%s/.config.yaml.lock", dir);
     struct tide_settings_sources sources = {.file = path, .flags = flags, .flags_count = 1};
 
     OK(tide_world_real_new(tide_mem_heap(), &world, &err));
@@ -731,6 +733,61 @@ TEST(a_reload_tells_what_changed)
     tide_settings_free(settings);
     tide_world_real_free(world);
     assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+/* Sets one setting again and again, and reads it back each time; never returns. */
+static void edit_alone(const char *path, const char *name, tide_setting setting, const int ready[2])
+{
+    enum { EDITS = 40 };
+    tide_world *world = NULL;
+    tide_error err = {TIDE_OK, 0, ""};
+    const struct tide_settings_sources sources = {.file = path};
+    char go = 0;
+    bool right = tide_world_real_new(tide_mem_heap(), &world, &err) == TIDE_OK &&
+                 close(ready[1]) == 0 && read(ready[0], &go, 1) == 0; /* both begin at once */
+    for (uint64_t i = 1; right && i <= EDITS; i++) {
+        char value[8];
+        tide_settings *settings = NULL;
+        (void)snprintf(value, sizeof value, "%u", (unsigned)i);
+        right = tide_settings_edit_file(world, path, tide_text_of(name), tide_text_of(value),
+                                        tide_mem_heap(), &err) == TIDE_OK &&
+                tide_settings_load(world, &sources, tide_mem_heap(), &settings, &err) == TIDE_OK &&
+                tide_setting_u64(settings, setting) == i;
+        tide_settings_free(settings);
+    }
+    _exit(right ? 0 : 1);
+}
+
+TEST(two_processes_that_change_the_file_lose_no_change)
+{
+    static const char *const names[] = {"retry.attempts_max", "archive.guard"};
+    static const tide_setting settings[] = {TIDE_SET_RETRY_ATTEMPTS_MAX, TIDE_SET_ARCHIVE_GUARD};
+    char dir[] = "/tmp/tide-settings-XXXXXX";
+    char path[64], lock[64];
+    int ready[2];
+    pid_t children[2];
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/config.yaml", dir);
+    (void)snprintf(lock, sizeof lock, "%s/.config.yaml.lock", dir);
+    assert_int_equal(pipe(ready), 0);
+    for (int i = 0; i < 2; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0)
+            edit_alone(path, names[i], settings[i], ready);
+    }
+    assert_int_equal(close(ready[1]), 0);
+    for (int i = 0; i < 2; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    assert_int_equal(close(ready[0]), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(lock), 0);
     assert_int_equal(rmdir(dir), 0);
 }
 
