@@ -28,8 +28,9 @@
  *          than the ledger recorded moves the tidemark back to the beginning of its year.  The loss
  *          is recorded before anything new is stored.
  *   MAIL4  a message counts as gone only after a complete listing omitted it and a get did not find
- *          it, or because the history says so.  A held copy (M18) also if two gets did not find it
- *          while the server returned another message.
+ *          it, or because the history says so.  A copy of a Takeout (M18) of which the server never
+ *          said anything also if two gets did not find it while the server returned another
+ *          message.
  */
 #ifndef TIDE_MAIL_MAIL_H
 #define TIDE_MAIL_MAIL_H
@@ -157,8 +158,8 @@ tide_status tide_mail_compare(const char *email, const struct tide_gmail_profile
 /* Whether the listing of a mailbox that reports `messages` and listed only `named` must be
  * incomplete. */
 bool tide_mail_is_short(uint64_t named, uint64_t messages);
-/* How many messages the server counted beyond those known here.  Messages that are gone from the
- * server do not count as known: one that was deleted between the server's count and the reading of
+/* How many messages the server counted beyond those known here.  Imported messages, and those that are
+ * gone from the server, do not count as known: one that was deleted between the server's count and the reading of
  * its history is reported until the next run. */
 struct tide_mail_count {
     tide_archive *archive; /* NULL: there is none */

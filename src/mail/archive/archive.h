@@ -323,9 +323,14 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                                     void (*visit)(const struct tide_stored *stored,
                                                   const char *problem, void *arg),
                                     void *arg, tide_error *err);
+/* The prefix of the id of a message that no server sent (mail/files/import.h): none is asked for it. */
+#define TIDE_IMPORT_ID "import-"
+bool tide_import_id_is(tide_text id);
 /* Message counts over all shards. */
 struct tide_archive_tally {
     uint64_t gone;                /* from the server; kept here */
+    uint64_t imported;            /* under an id of ours: never on the server */
+    uint64_t imported_damaged;    /* of them, also in copies[TIDE_COPY_DAMAGED] */
     uint64_t unindexed;           /* to be indexed */
     uint64_t unreadable;          /* stored, but even their headers could not be parsed */
     uint64_t partly;              /* indexed in part */

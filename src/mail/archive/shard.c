@@ -126,7 +126,11 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                          " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 2),"
                          " (SELECT count(*) FROM doubt WHERE kind = 1),"
                          " (SELECT count(*) FROM doubt WHERE kind = 2),"
-                         " (SELECT count(*) FROM doubt WHERE kind = 3)",
+                         " (SELECT count(*) FROM doubt WHERE kind = 3),"
+                         " (SELECT count(*) FROM message"
+                         "   WHERE gmail_id GLOB '" TIDE_IMPORT_ID "*'),"
+                         " (SELECT count(*) FROM doubt d JOIN message m ON m.id = d.message"
+                         "   WHERE d.kind = 3 AND m.gmail_id GLOB '" TIDE_IMPORT_ID "*')",
     [TIDE_SHARD_HEADS] =
         "SELECT message.id, message.internal_ms, message.mark, head.\"from\", head.\"to\","
         " head.cc, head.bcc,"

@@ -567,6 +567,8 @@ static tide_status put_again(tide_archive *archive, struct tide_shard *shard,
         TIDE_TRY(put_bytes(archive, shard, stored, raw, hash, now_ms, err));
     TIDE_TRY(mend_date(shard, stored, incoming->internal_ms, err));
     TIDE_TRY(tide_doubt_again(shard, stored, incoming->said_bytes, raw.bytes, now_ms, err));
+    if (tide_import_id_is(incoming->gmail_id))
+        return TIDE_OK; /* a file takes no labels: others may have had the message too */
     return is_back(archive, shard, stored, incoming, now_ms, err);
 }
 

@@ -1,9 +1,16 @@
-/* tally.c - counts messages: those that are gone, not indexed, or unreadable; those of a label,
+/* tally.c - counts messages: those that are gone, imported, not indexed, or unreadable; those of a label,
  * and by day. */
 #include "mail/archive/inside.h"
 
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
+
+bool tide_import_id_is(tide_text id)
+{
+    return id.bytes > sizeof TIDE_IMPORT_ID - 1 &&
+           memcmp(id.data, TIDE_IMPORT_ID, sizeof TIDE_IMPORT_ID - 1) == 0;
+}
 
 tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
                                tide_error *err)
@@ -23,6 +30,8 @@ tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally 
             tally.partly += tide_column_u64(row, 3);
             for (int copy = TIDE_COPY_HELD; copy < TIDE_COPIES; copy++)
                 tally.copies[copy] += tide_column_u64(row, 3 + copy);
+            tally.imported += tide_column_u64(row, 3 + TIDE_COPIES);
+            tally.imported_damaged += tide_column_u64(row, 4 + TIDE_COPIES);
         }
         tide_db_end(row);
     }

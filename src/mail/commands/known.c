@@ -128,15 +128,22 @@ static tide_status copies_show(struct known *known, tide_json *one)
         if (tally.copies[TIDE_COPY_DAMAGED] > 0)
             cli_print(cli, ", %" PRIu64 " damaged", tally.copies[TIDE_COPY_DAMAGED]);
         cli_print(cli, "; %" PRIu64 " exist only here%s\n", tally.gone,
-                  inexact > held
+                  inexact > held + tally.imported_damaged
                       ? "; run `tidemark mail heal` to fetch those that are short or damaged again"
                       : "");
     }
+    if (tally.imported_damaged > 0)
+        cli_print(cli,
+                  "  imported   %" PRIu64
+                  " of the damaged came from files and %s not in Gmail; run "
+                  "`tidemark mail import` with the same files again\n",
+                  tally.imported_damaged, tally.imported_damaged == 1 ? "is" : "are");
     TIDE_TRY(held > 0 ? held_show(known, one) : TIDE_OK);
     tide_json_object(&json);
     tide_json_set_u64(&json, "exact", exact);
     for (int copy = TIDE_COPY_HELD; copy < TIDE_COPIES; copy++)
         tide_json_set_u64(&json, tide_copy_name((tide_copy)copy), tally.copies[copy]);
+    tide_json_set_u64(&json, "damaged_imported", tally.imported_damaged);
     tide_json_set_u64(&json, "only_here", tally.gone);
     tide_json_set(one, "copies", &json);
     return TIDE_OK;

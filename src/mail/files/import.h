@@ -31,10 +31,6 @@ enum {
     TIDE_IMPORT_LABELS_MAX = 200,        /* per message */
 };
 
-/* The prefix of the id of a message that no server sent. */
-#define TIDE_IMPORT_ID "import-"
-bool tide_import_id_is(tide_text id);
-
 struct tide_imported {
     uint64_t files;
     uint64_t files_skipped; /* in a directory: not mail */

@@ -31,12 +31,6 @@ struct found {
     char id[sizeof TIDE_IMPORT_ID + ID_DIGITS];
 };
 
-bool tide_import_id_is(tide_text id)
-{
-    return id.bytes > sizeof TIDE_IMPORT_ID - 1 &&
-           memcmp(id.data, TIDE_IMPORT_ID, sizeof TIDE_IMPORT_ID - 1) == 0;
-}
-
 static void id_of(const uint8_t hash[TIDE_CONTENT_HASH_BYTES], char id[])
 {
     memcpy(id, TIDE_IMPORT_ID, sizeof TIDE_IMPORT_ID - 1);
@@ -318,6 +312,8 @@ static tide_status is_there(struct tide_importing *importing, const struct found
     rc = tide_archive_find(archive, tide_text_of(found->id), &stored, importing->err);
     if (rc == TIDE_NOT_FOUND)
         return TIDE_OK; /* stored by a sync: the server defines its labels */
+    /* No server has them: only their file can replace damaged bytes (archive.h ARC6). */
+    *there_out = rc != TIDE_OK || stored.copy != TIDE_COPY_DAMAGED;
     return rc == TIDE_OK ? labels_add(importing, found, &stored) : rc;
 }
 

@@ -163,6 +163,15 @@ static void turn_text(struct conversation *conversation, const struct tide_view 
     add_unquoted(cli, message->text);
 }
 
+/* For a copy that cannot be read. */
+static const char *remedy_of(const struct tide_stored *stored)
+{
+    return tide_import_id_is(tide_text_of(stored->gmail_id))
+               ? "Run `tidemark mail heal`, then `tidemark mail import` with its file again: Gmail "
+                 "does not have it."
+               : "Run `tidemark mail heal` to fetch it again.";
+}
+
 /* A message that cannot be read does not hide the others. */
 static bool turn(const struct tide_view *view, void *arg)
 {
@@ -176,7 +185,7 @@ static bool turn(const struct tide_view *view, void *arg)
         turn_text(conversation, view);
     } else {
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
-        cli_print(cli, "%s\nRun `tidemark mail heal` to fetch it again.\n\n", view->why.text);
+        cli_print(cli, "%s\n%s\n\n", view->why.text, remedy_of(&view->stored));
     }
     tide_json_object(&one);
     tide_json_set_cstr(&one, "account", conversation->account);
@@ -387,7 +396,7 @@ static tide_status show_message(struct cli *cli, tide_archive *archive,
         cli->err = view.why;
         rc = view.why.status;
     }
-    rc = cli_hint(cli, rc, "Run `tidemark mail heal` to fetch it again.");
+    rc = cli_hint(cli, rc, remedy_of(stored));
     if (rc == TIDE_OK && save_dir != NULL)
         rc = save_all(cli, save_dir, &view);
     else if (rc == TIDE_OK && cli_flag(cli, "html") != NULL)
@@ -407,7 +416,7 @@ static tide_status show_raw(struct cli *cli, tide_archive *archive,
     tide_buf raw;
     tide_buf_init(&raw, cli->mem, TIDE_VIEW_RAW_BYTES_MAX);
     tide_status rc = tide_archive_raw(archive, stored, &raw, &cli->err);
-    rc = cli_hint(cli, rc, "Run `tidemark mail heal` to fetch it again.");
+    rc = cli_hint(cli, rc, remedy_of(stored));
     if (rc == TIDE_OK)
         rc = tide_buf_add(&cli->out, tide_buf_cstr(&raw), raw.bytes);
     tide_buf_done(&raw);

@@ -8,7 +8,6 @@
  * together, and marking a marked message again is harmless: a crash costs at most a page. */
 #include "base/check.h"
 #include "base/json.h"
-#include "mail/files/import.h"
 #include "mail/inside.h"
 
 #include <inttypes.h>

@@ -484,7 +484,7 @@ struct fetch {
     size_t count;
     uint64_t *tickets; /* per item; 0: not stored by this attempt */
     bool *claimed;
-    bool *gone; /* per item: a held copy that the server did not find */
+    bool *gone; /* per item: a copy of a Takeout that the server did not find */
     uint64_t last;
     uint64_t ended;    /* ended claims when the stored ids were looked up */
     uint64_t again_ms; /* when to retry the items left for later; 0: none were */
@@ -513,7 +513,8 @@ static tide_status lookup(const struct fetch *fetch, const tide_text *ids, size_
                         : tide_archive_missing(archive, ids, count, missing_out, err);
 }
 
-/* Ids that another slice or an earlier attempt has stored cost no call. */
+/* Ids that another slice or an earlier attempt has stored cost no call; nor do those of imported
+ * messages, which earlier versions asked for and recorded as failed. */
 static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err)
 {
     tide_text ids[CHUNK];
@@ -524,7 +525,7 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
         ids[i] = tide_job_item(fetch->job, from + i);
     TIDE_TRY(lookup(fetch, ids, some, missing, err));
     for (size_t i = 0; i < some; i++) {
-        if (!missing[i])
+        if (!missing[i] || tide_import_id_is(ids[i]))
             tide_job_item_skipped(fetch->job, from + i);
     }
     return TIDE_OK;
@@ -551,6 +552,14 @@ static void release(struct fetch *fetch, size_t i)
     if (fetch->claimed[i])
         claim_end(fetch->mail, fetch->user, tide_job_item(fetch->job, i));
     fetch->claimed[i] = false;
+}
+
+/* Whether the copy here is of a Takeout, and the server never said anything about the message. */
+static bool is_unheard(const struct fetch *fetch, tide_text id)
+{
+    struct tide_stored stored;
+    return tide_archive_find(fetch->user->archive, id, &stored, NULL) == TIDE_OK &&
+           stored.history_id[0] == '\0';
 }
 
 static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
@@ -581,7 +590,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
     }
     return_allowance(fetch->mail, fetch->user);
     release(fetch, i);
-    fetch->gone[i] = fetch->exact && rc == TIDE_GONE;
+    fetch->gone[i] = rc == TIDE_GONE && (fetch->exact || is_unheard(fetch, id));
     if (fetch->gone[i])
         return TIDE_OK;
     if (!is_of_the_item(rc))
@@ -617,7 +626,7 @@ tide_status tide_mail_probe(tide_mail *mail, struct tide_mail_user *user, tide_j
     return TIDE_OK;
 }
 
-/* Held copies that the server does not have: it may have deleted them before their Takeout was
+/* Copies of a Takeout that the server does not have: it may have deleted them before the Takeout was
  * imported, and then no listing will find that out.  mail.confirm asks for them again, and for a
  * message that the server returned before, and marks them as gone (MAIL4). */
 static tide_status settle_gone(struct fetch *fetch, tide_error *err)
@@ -672,7 +681,7 @@ static tide_status fetch_run(tide_job *job, void *context, bool exact, tide_erro
         *err = other;
     if (rc == TIDE_OK)
         rc = settled;
-    if (rc == TIDE_OK && exact)
+    if (rc == TIDE_OK)
         rc = settle_gone(&fetch, err);
     if (rc == TIDE_OK && fetch.again_ms > 0)
         rc = tide_job_again(job, fetch.again_ms);

@@ -23,7 +23,6 @@
  * Each step and the job of the next one commit together, and each may be repeated. */
 #include "base/check.h"
 #include "base/json.h"
-#include "mail/files/import.h"
 #include "mail/inside.h"
 #include "mail/manifest.h"
 
