@@ -60,7 +60,8 @@ struct lane {
     uint32_t running;
     uint32_t named;
     uint32_t waiting;
-    uint32_t pending; /* HELD and CLAIMING that need nothing but a worker */
+    uint32_t claimed; /* HELD and CLAIMING */
+    uint32_t pending; /* of them, those that need nothing but a worker */
 };
 
 struct tide_lanes {
@@ -364,6 +365,7 @@ static void slot_move(tide_lanes *lanes, uint32_t index, job_state to)
         slot->alone && (from == HELD || from == CLAIMING);
     account->parked[slot->level] -= from == PARKED;
     lane->waiting -= from == WANTED || from == HELD;
+    lane->claimed -= from == HELD || from == CLAIMING;
     if (from == RUNNING)
         runs_remove(lanes, index);
 
@@ -377,6 +379,7 @@ static void slot_move(tide_lanes *lanes, uint32_t index, job_state to)
         slot->alone && (to == HELD || to == CLAIMING);
     account->parked[slot->level] += to == PARKED;
     lane->waiting += to == WANTED || to == HELD;
+    lane->claimed += to == HELD || to == CLAIMING;
     if (to == RUNNING)
         runs_add(lanes, index);
     account_settle(lanes, slot->account, NONE);
@@ -574,6 +577,39 @@ bool tide_lanes_next_claim(tide_lanes *lanes, uint32_t ahead, uint64_t *id_out)
         slot_move(lanes, index, CLAIMING);
         return true;
     }
+    return false;
+}
+
+/* Is there a worker for one more job of this lane after all that are HELD or being claimed?  Those
+ * that wait for another level count too: its end may let them start first.  Only an interactive job
+ * may ignore those of the other lane, and not where they have their turns. */
+static bool worker_left(const tide_lanes *lanes, int lane)
+{
+    const uint32_t free = workers_free(lanes);
+    const struct lane *self = &lanes->lane[lane];
+    if (self->claimed >= free || self->running + self->claimed >= capacity(lanes, lane))
+        return false;
+    if (lane == TIDE_LANE_INTERACTIVE && lanes->reserved[TIDE_LANE_BULK] > 0)
+        return true;
+    return lanes->roots[CLAIM + 1 - lane] == NONE &&
+           self->claimed + lanes->lane[1 - lane].claimed < free;
+}
+
+bool tide_lanes_at_once(tide_lanes *lanes, const struct tide_brief *brief)
+{
+    if (tide_lanes_wanted(lanes, brief) != TIDE_OK)
+        return false;
+    const uint32_t index = slot_find(lanes, brief->id);
+    const struct slot *slot = &lanes->slots[index];
+    const uint32_t node = lanes->roots[CLAIM + slot->lane];
+    /* What runs alone may be claimed while another such one is being preempted (LAN6). */
+    if (node != NONE && lanes->accounts[node / HEAPS].key[node % HEAPS] == index &&
+        !(slot->alone && lanes->accounts[slot->account].alone > 0) &&
+        worker_left(lanes, slot->lane)) {
+        slot_move(lanes, index, CLAIMING);
+        return true;
+    }
+    tide_lanes_left(lanes, brief->id);
     return false;
 }
 
@@ -803,6 +839,7 @@ bool tide_lanes_check(const tide_lanes *lanes)
         sum[slot->lane].running += slot->state == RUNNING;
         sum[slot->lane].named += slot->named;
         sum[slot->lane].waiting += slot->state == WANTED || slot->state == HELD;
+        sum[slot->lane].claimed += slot->state == HELD || slot->state == CLAIMING;
         fixed[slot->lane] += slot->state == RUNNING && !slot->preemptible;
         can_preempt += slot->state == RUNNING && slot->preemptible && !slot->named;
         if (slot_find(lanes, slot->id) != i || (slot->named && slot->state != RUNNING))

@@ -523,6 +523,123 @@ TEST(a_flood_in_one_lane_delays_the_other_by_one_round_at_most)
     }
 }
 
+/* ---- jobs that are claimed as they are written ---- */
+
+static struct tide_brief click(uint64_t id, uint32_t account)
+{
+    struct tide_brief brief = job(id, I, account, 95);
+    brief.level = 1;
+    brief.alone = true;
+    return brief;
+}
+
+static bool at_once(tide_lanes *lanes, struct tide_brief brief)
+{
+    return tide_lanes_at_once(lanes, &brief);
+}
+
+CASE(a_click_beside_a_backfill_may_be_claimed_at_once, 8, 2, 2)
+{
+    for (uint64_t id = 1; id <= 20; id++)
+        want(lanes, job(id, B, 1, 50));
+    for (int i = 0; i < 6; i++)
+        hold(lanes, job(claim(lanes), B, 1, 50));
+    for (int i = 0; i < 6; i++)
+        assert_int_not_equal(start(lanes), 0);
+    assert_true(at_once(lanes, click(21, 1)));
+    assert_int_equal(tide_lanes_running(lanes, I), 0); /* nothing starts before it is written */
+    assert_int_equal(start(lanes), 0);
+    assert_int_equal(claim(lanes), 0); /* LAN4 */
+    assert_int_equal(preempt(lanes), 0);
+    hold(lanes, click(21, 1));
+    assert_int_equal(start(lanes), 21);
+    assert_false(at_once(lanes, click(21, 1))); /* it is here */
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(a_job_that_was_not_written_after_all_leaves_no_trace, 8, 2, 2)
+{
+    hold(lanes, job(1, B, 1, 50));
+    assert_true(at_once(lanes, click(2, 1)));
+    assert_int_equal(start(lanes), 0); /* LAN4 */
+    tide_lanes_left(lanes, 2);
+    assert_int_equal(start(lanes), 1);
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(what_waits_for_its_account_is_not_claimed_at_once, 8, 2, 2)
+{
+    struct tide_brief other = click(1, 1);
+    OK(tide_lanes_admit(lanes, 2, 0));
+    assert_false(at_once(lanes, click(3, 2))); /* not admitted */
+    other.level = 4;
+    hold(lanes, other);
+    assert_int_equal(start(lanes), 1);
+    assert_false(at_once(lanes, click(3, 1))); /* it has to be preempted first */
+    assert_int_equal(preempt(lanes), 0);       /* nobody asked for that */
+    want(lanes, click(4, 1));
+    assert_int_equal(preempt(lanes), 1);
+    tide_lanes_left(lanes, 4);
+    assert_false(at_once(lanes, click(3, 1))); /* claimable, but the other still runs */
+    tide_lanes_left(lanes, 1);
+    want(lanes, click(2, 1));
+    assert_false(at_once(lanes, click(3, 1))); /* another click came first */
+    tide_lanes_left(lanes, 2);
+    assert_true(at_once(lanes, click(3, 1)));
+    assert_false(at_once(lanes, click(5, 1))); /* one at a time */
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(what_waits_for_a_worker_is_not_claimed_at_once, 4, 1, 1)
+{
+    struct tide_brief bulk = job(10, B, 0, 50);
+    assert_true(at_once(lanes, job(1, I, 0, 50)));
+    assert_true(at_once(lanes, job(2, I, 0, 50)));
+    assert_true(at_once(lanes, job(3, I, 0, 50)));
+    assert_false(at_once(lanes, job(4, I, 0, 50))); /* it would have to borrow */
+    assert_true(at_once(lanes, bulk));
+    bulk.id = 11;
+    assert_false(at_once(lanes, bulk)); /* the others take all workers */
+    for (uint64_t id = 1; id <= 3; id++)
+        tide_lanes_left(lanes, id);
+    want(lanes, job(5, I, 0, 50));
+    assert_false(at_once(lanes, bulk)); /* the interactive lane has something to claim */
+    assert_int_equal(claim(lanes), 5);
+    assert_true(at_once(lanes, bulk));
+    hold(lanes, job(5, I, 0, 50));
+    hold(lanes, job(10, B, 0, 50));
+    hold(lanes, job(11, B, 0, 50));
+    for (int i = 0; i < 3; i++)
+        assert_int_not_equal(start(lanes), 0);
+    assert_true(at_once(lanes, job(6, I, 0, 50)));
+    assert_false(at_once(lanes, job(7, I, 0, 50))); /* no worker is free */
+    assert_true(tide_lanes_check(lanes));
+}
+
+/* A job that waits for the level of another one starts when that one has started, perhaps first. */
+CASE(what_waits_for_a_level_counts_too, 2, 1, 0)
+{
+    struct tide_brief urgent = job(1, B, 1, 50);
+    urgent.level = 1;
+    hold(lanes, urgent);
+    hold(lanes, job(2, I, 1, 99));
+    assert_false(at_once(lanes, job(3, I, 2, 50)));
+    tide_lanes_left(lanes, 2);
+    tide_lanes_left(lanes, 1);
+    assert_true(at_once(lanes, job(3, I, 2, 50)));
+    assert_true(tide_lanes_check(lanes));
+}
+
+/* With nothing reserved for bulk, every ninth worker is its own: an interactive job counts it. */
+CASE(where_lanes_take_turns_both_count, 1, 0, 0)
+{
+    hold(lanes, job(1, B, 0, 50));
+    assert_false(at_once(lanes, job(2, I, 0, 50)));
+    tide_lanes_left(lanes, 1);
+    assert_true(at_once(lanes, job(2, I, 0, 50)));
+    assert_true(tide_lanes_check(lanes));
+}
+
 /* The model: all jobs in a list; each answer is found by looking at all of them. */
 
 enum { JOBS = 40, ACCOUNTS = 5 };
@@ -848,6 +965,71 @@ static void step_preempt(struct model *model)
         expected->named = true;
 }
 
+/* With what is being claimed held too, whatever the others do: does the new one get a worker
+ * without an end of any other? */
+static bool starts_without_an_end(const struct model *model, const struct entry *entry)
+{
+    static struct model later;
+    later = *model;
+    for (int i = 0; i < JOBS; i++)
+        if (later.jobs[i].where == CLAIMING)
+            later.jobs[i].where = HELD;
+    struct entry *same = &later.jobs[entry - model->jobs];
+    same->where = HELD;
+    while (same->where == HELD) {
+        struct entry *interactive = model_first(&later, I);
+        struct entry *bulk = model_first(&later, B);
+        struct entry *next = interactive;
+        if (interactive == NULL || (bulk != NULL && later.reserved[B] == 0 && later.passed >= 8))
+            next = bulk;
+        if (next == NULL)
+            return false;
+        later.passed = next == interactive && bulk != NULL ? later.passed + 1 : 0;
+        next->where = RUNNING;
+    }
+    return true;
+}
+
+static uint32_t claimed_in(const struct model *model, int lane)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < JOBS; i++)
+        count += model->jobs[i].brief.lane == lane &&
+                 (model->jobs[i].where == HELD || model->jobs[i].where == CLAIMING);
+    return count;
+}
+
+/* The rule as lanes.h has it, over all jobs. */
+static bool model_at_once(const struct model *model, const struct entry *entry)
+{
+    const int lane = entry->brief.lane;
+    const uint32_t free = free_workers(model);
+    if (!claimable(model, entry) ||
+        (alone(entry) && alone_of(model, entry->brief.account, false) > 0))
+        return false;
+    for (int i = 0; i < JOBS; i++)
+        if (model->jobs[i].brief.lane == lane && claimable(model, &model->jobs[i]) &&
+            tide_brief_before(&model->jobs[i].brief, &entry->brief))
+            return false;
+    const uint32_t claimed = claimed_in(model, lane);
+    if (claimed >= free || running_in(model, lane, false) + claimed >= capacity(model, lane))
+        return false;
+    if (lane == I && model->reserved[B] > 0)
+        return true;
+    return !lane_claims(model, 1 - lane) && claimed + claimed_in(model, 1 - lane) < free;
+}
+
+static void arrive_at_once(struct model *model, struct entry *entry)
+{
+    entry->where = WANTED;
+    const bool expected = model_at_once(model, entry);
+    if (expected)
+        MODEL_ASSERT(model, starts_without_an_end(model, entry));
+    MODEL_ASSERT(model, tide_lanes_at_once(model->lanes, &entry->brief) == expected);
+    entry->where = expected ? CLAIMING : NOWHERE;
+    MODEL_ASSERT(model, tide_lanes_check(model->lanes));
+}
+
 static void step_arrive(struct model *model)
 {
     for (int i = 0; i < JOBS; i++) {
@@ -862,6 +1044,10 @@ static void step_arrive(struct model *model)
         entry->brief.preemptible = tide_rng_chance(&model->rng, 1, 2);
         entry->brief.alone = tide_rng_chance(&model->rng, 1, 4);
         entry->named = entry->lacks_units = false;
+        if (tide_rng_chance(&model->rng, 1, 4)) {
+            arrive_at_once(model, entry);
+            return;
+        }
         bool held = tide_rng_chance(&model->rng, 1, 8);
         entry->where = held ? HELD : WANTED;
         if (held)
