@@ -273,7 +273,8 @@ static void route_add(struct cli_serve *serve, struct cli_api *api)
                  : reads                       ? TIDE_HTTPD_LOOK
                                                : TIDE_HTTPD_WORK,
         .way = TIDE_HTTPD_READER,
-        .flags = api->input == CLI_API_FILE ? TIDE_HTTPD_ANY_TYPE : 0,
+        .flags = (api->input == CLI_API_FILE ? TIDE_HTTPD_ANY_TYPE : 0) |
+                 (api->repeats ? TIDE_HTTPD_REPEATS : 0),
         .body_bytes_max = api->input == CLI_API_FILE ? CLI_API_FILE_BYTES_MAX : 0,
         .handler = cli_api_run,
         .arg = api};

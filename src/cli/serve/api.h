@@ -60,6 +60,7 @@ struct cli_api {
     const char *list;   /* a field of it with 1 to 50 texts: the arguments; NULL: none */
     bool list_free; /* which may be empty, or missing: the command knows whether it must be there */
     int input;      /* the body of a PUT goes to the command as it is; 0: it has none */
+    bool repeats;   /* a POST that may come twice without a record of its key */
     int status;     /* of a success; 0: 200 */
     /* NONE: LOOK for a GET, WORK for a POST. */
     tide_httpd_scope scope;

@@ -106,6 +106,7 @@ const struct cli_api reader_page_api[] = {
      .verb = "fetch",
      .part = "account",
      .values = "folder more message query",
+     .repeats = true, /* it joins what waits; a click costs no record before its call (K15) */
      .status = 202,
      .fields = "job:integer account:string"},
     {.method = "POST",
