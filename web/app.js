@@ -35,6 +35,9 @@ let loaded = -1
 let loadedAt = 0
 /** @type {Map<string, number>} */
 const scrolled = new Map()
+/** Where the window is; asked in the middle of a change it would cost a layout. */
+let scrolledTo = 0
+window.addEventListener('scroll', () => { scrolledTo = scrollY }, { passive: true })
 
 // ---- where the address leads
 
@@ -71,7 +74,7 @@ const address = () => (location.hash.startsWith('#/') ? location.hash.slice(1) :
 const pathOf = (route) => decodeURIComponent(route.split('?')[0])
 
 function arrive() {
-  if (route) scrolled.set(route, scrollY)
+  if (route) scrolled.set(route, scrolledTo)
   const before = route
   view.leave?.()
   route = address()
@@ -79,7 +82,7 @@ function arrive() {
   loaded = -1
   draw()
   void load()
-  scrollTo(0, scrolled.get(route) ?? 0)
+  if (scrolledTo !== (scrolled.get(route) ?? 0)) scrollTo(0, scrolled.get(route) ?? 0)
   if (before === '' || pathOf(before) === pathOf(route)) return
   announce(view.title)
   const row = view.marks && view.marks.at ? document.querySelector('[role=row].marked') : null

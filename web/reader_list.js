@@ -173,20 +173,24 @@ export class List {
     const height = this.element.clientHeight
     if (height === 0) return
     this.height = height
+    this.last = this.element.scrollTop // it may have been out of the page
     const row_px = parseFloat(getComputedStyle(this.element).getPropertyValue('--row')) || 32
     this.top *= row_px / this.row_px
     this.row_px = row_px
     this.settle()
   }
 
-  /** Puts the ground where its share of the whole is. */
+  /** Puts the ground where its share of the whole is.  It does not ask the browser where that is: the answer would need a layout
+   * of all that was changed before, in the middle of a key. */
   settle() {
     const height = `${this.span}px`
     if (this.ground.style.height !== height) this.ground.style.height = height
     this.top = Math.min(this.top, this.top_max)
     const at = this.whole <= GROUND_PX ? this.top : Math.round((this.top / (this.top_max || 1)) * this.scroll_max)
-    if (Math.abs(this.element.scrollTop - at) >= 1) this.element.scrollTop = at
-    this.last = this.element.scrollTop
+    if (Math.abs(this.last - at) >= 1) {
+      this.element.scrollTop = at
+      this.last = this.element.scrollTop
+    }
     this.draw()
   }
 

@@ -3,6 +3,7 @@
 import { Trouble, get, path, post } from './api.js'
 import { h, render } from './dom.js'
 import { button, failed, grey } from './page.js'
+import { takeAhead } from './reader_ahead.js'
 import { nameOf } from './reader_list.js'
 import { ids, rowOf } from './reader_rows.js'
 import { zip } from './reader_zip.js'
@@ -14,10 +15,13 @@ import { SAID, count, shortTime, size, time } from './words.js'
 /** @typedef {import('./reader_data.js').Row} Row */
 /** @typedef {import('./reader_data.js').News} News */
 /** What a conversation asks and tells.
- * @typedef {{ offline: () => boolean, changed: () => void, read: (rows: Row[]) => void, write: (url: string) => void, label: (id: string) => string,
+ * @typedef {{ offline: () => boolean, shown: () => boolean, changed: () => void, read: (rows: Row[]) => void, write: (url: string) => void, label: (id: string) => string,
  *   buttons: () => Child[], answer: (how: 'reply' | 'all' | 'forward', message: any) => void }} Owner */
 
 const HOLDS_MS = 540000
+const AGAIN_MS = 20
+const AGAIN_MS_MAX = 100
+const AWAITED_MS = 10000
 const IMAGE = /^image\/(png|jpeg|gif|webp)$/i
 
 /** @param {string} href @param {string} name */
@@ -66,10 +70,18 @@ export class Talk {
   }
 
   /** @param {string} id */
+  ask(id) {
+    return get(`mail/${path(this.account)}/messages/${path(id)}`, this.images.has(id) ? { images: 'yes' } : {})
+  }
+
+  /** What was looked ahead for is shown at once, with the first drawing.
+   * @param {string} id */
   async loadOne(id) {
     try {
-      const message = await get(`mail/${path(this.account)}/messages/${path(id)}`, this.images.has(id) ? { images: 'yes' } : {})
-      this.full.set(id, { ...message, images: this.images.has(id), loaded_ms: Date.now() })
+      const ahead = this.images.has(id) ? undefined : takeAhead({ account: this.account, id })
+      const loaded_ms = ahead?.at_ms ?? Date.now()
+      const message = ahead?.message ?? await ahead?.coming ?? await this.ask(id)
+      this.full.set(id, { ...message, images: this.images.has(id), loaded_ms })
       this.thread ||= message.thread
       this.trouble = null
       this.fetchBody(message)
@@ -99,10 +111,25 @@ export class Talk {
   fetchBody(message) {
     if (message.body !== 'none' || this.asked.has(message.id)) return
     this.asked.add(message.id)
-    post(`mail/${path(this.account)}/refresh`, { message: message.id }).catch((error) => {
+    post(`mail/${path(this.account)}/refresh`, { message: message.id }).then(() => this.awaitBody(message.id), (error) => {
       this.asked.delete(message.id)
       tellTrouble(error, 'Fetch')
     })
+  }
+
+  /** Looks whether the body has come; the stream tells of it too, up to a second later.
+   * @param {string} id */
+  async awaitBody(id) {
+    const end_ms = Date.now() + AWAITED_MS
+    for (let wait_ms = AGAIN_MS; Date.now() < end_ms; wait_ms = Math.min(AGAIN_MS_MAX, wait_ms * 1.25)) {
+      await new Promise((go) => setTimeout(go, wait_ms))
+      if (!this.owner.shown() || this.owner.offline() || this.full.get(id)?.body !== 'none') return
+      const message = await this.ask(id).catch(() => null)
+      if (message && message.body !== 'none' && this.full.get(id)?.body === 'none') {
+        this.full.set(id, { ...message, images: this.images.has(id), loaded_ms: Date.now() })
+        this.changed()
+      }
+    }
   }
 
   /** A message once its body is here; after ten seconds what is known of it.  An answer quotes the body and names its headers.

@@ -7,6 +7,7 @@ import { live } from './live.js'
 import { button, command, empty, failed, page } from './page.js'
 import { pick } from './pick.js'
 import { act, canUndo, changes, tellRefused, undo } from './reader_act.js'
+import { forgetAhead, forgetAllAhead, lookAhead } from './reader_ahead.js'
 import { accounts, begin, belongs, boxOf, boxesOf, catchUp, end, followNews, loadFolders, offline } from './reader_data.js'
 import { List } from './reader_list.js'
 import * as notes from './reader_notify.js'
@@ -296,6 +297,7 @@ function fromServer() {
 /** Those that no longer belong here leave the list, the others change in their place.
  * @param {Row[]} rows */
 function showRows(rows) {
+  forgetAhead(rows)
   const stays = (/** @type {Row} */ row) => !row.labels.includes('GONE') && (where.q !== '' || belongs(row.labels, where.folder))
   for (const row of rows) {
     list.selected.delete(keyOf(row))
@@ -385,8 +387,12 @@ async function refresh() {
 
 // ---- reading and writing
 
+/** Where the next message is that will be read. */
+let direction = 1
+
 /** @param {number} step */
 function turn(step) {
+  direction = Math.sign(step)
   list.mark(list.place + step)
   const row = list.marked()
   if (talk && row) page.turn(addressOf({ m: keyOf(row), d: '' }))
@@ -422,11 +428,12 @@ function openSide() {
   } else if (!talk || talk.account !== account || talk.id !== id) {
     const row = list.rows?.at(list.rows.places.get(where.m) ?? -1)
     talk = new Talk(account, id, row, {
-      offline: () => offline([boxOf(account)]) !== null, changed: () => redraw(), write, answer, label: (one) => labelName(account, one), buttons: talkButtons,
+      offline: () => offline([boxOf(account)]) !== null, shown: () => shown && talk?.account === account && talk.id === id, changed: () => redraw(), write, answer, label: (one) => labelName(account, one), buttons: talkButtons,
       read: (rows) => void act('read', rows, { silent: true, show: showRows, back: () => {} }),
     })
     if (list.rows?.places.has(where.m)) list.mark(list.rows.places.get(where.m) ?? 0)
-    void talk.load()
+    const key = where.m
+    void talk.load().then(() => { if (where.m === key && list.key === key) lookAhead(list.rows?.at(list.place + direction)) })
     focusSoon('.talk-subject')
   }
   openDraft()
@@ -621,6 +628,8 @@ const refused = new Map()
 followNews((box, news) => {
   if (news) {
     notes.notify(box, news, (key) => list.rows?.places.has(key) === true, (account, id) => page.go(`/reader/${encodeURIComponent(account)}/INBOX?m=${encodeURIComponent(account + '/' + id)}`))
+    if (news.reset) forgetAllAhead(box.account)
+    forgetAhead([...news.items, ...news.gone.map((id) => ({ account: box.account, id }))])
     takeNews(box, news)
   }
   const ended = (box.status?.actions?.refused ?? 0) * 1e6 - (box.status?.actions?.waiting ?? 0)

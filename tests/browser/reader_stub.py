@@ -45,6 +45,8 @@ class Mailbox:
         self.refuse = None  # why the next action is refused
         self.found = {}
         self.asked = []
+        self.read = []  # messages that were asked for in full
+        self.held = None  # bodies that come when the test wants them; None: soon
         self.lock = threading.RLock()
 
     def changed(self, *indices):
@@ -190,13 +192,25 @@ class Mailbox:
         self.asked.append(body)
         if "message" in body and not self.offline_since:
             index = int(body["message"][1:])
-            threading.Timer(0.4, lambda: (self.bodies.add(index), self.changed(index))).start()
+            if self.held is None:
+                threading.Timer(0.4, self.bring, [index]).start()
+            else:
+                self.held.append(index)
         elif "more" in body and not self.offline_since and self.initial is None:
             before, self.known = self.known, min(self.many, self.known + 200)
             self.changed(*range(before, self.known))
         elif "query" in body:
             self.found[body["query"]] = time.time() + 0.5
         return {"job": 1, "account": self.user}
+
+    def bring(self, index):
+        self.bodies.add(index)
+        self.changed(index)
+
+    def bring_held(self):
+        for index in self.held:
+            self.bring(index)
+        self.held = None
 
     def arrive(self):
         self.arrived += 1
@@ -329,6 +343,7 @@ class _Answer(_Pass):
         if what == ("GET", "changes", 1):
             return 200, box.changes(query["since"])
         if what == ("GET", "messages", 2):
+            box.read.append(rest[0])
             return 200, box.message(int(rest[0][1:]), "images" in query)
         if what == ("GET", "threads", 2):
             return 200, box.thread(rest[0])

@@ -127,21 +127,58 @@ def images_links_and_attachments(stage, page):
 def a_body_that_is_not_here(stage, page):
     page.go(INBOX + f"?m={USER}/m60", "Inbox")
     page.sees("Words of m60.", ".talk")
+    stage.box.held = []
     page.go(INBOX + f"?m={USER}/m71", "Inbox")  # 71 % 11 == 5
     page.sees("Not stored here yet. Fetching…", ".no-body")
     until(lambda: {"message": "m71"} in stage.box.asked, "it is asked for")
     stage.box.doing = {"kind": "reader.body", "what": "m71"}
     page.sees("Active. Fetching this message, because you opened it; 412 jobs wait.", ".now")
     stage.box.doing = None
+    stage.box.bring_held()
     page.sees("Words of m71.", "pre.mail-text")
     assert page.count(".no-body") == 0
+    stage.box.held = []
     page.go(INBOX + f"?m={USER}/m93", "Inbox")
     page.sees("Not stored here yet. Fetching…", ".no-body")
     page.keys("r")  # before it is here: the answer waits for what it quotes
+    until(lambda: stage.box.held == [93], "it is asked for")
+    stage.box.bring_held()
     until(lambda: page.focused() == "write-text", "a form")
     assert "> Words of m93." in page.find("#write-text").get_attribute("value"), page.find("#write-text").get_attribute("value")
     page.click("Throw away")
     until(lambda: page.count(".write") == 0, "thrown away")
+    page.keys("u")
+
+
+def the_next_message_is_asked_for_ahead(stage, page):
+    """K15: in the direction of reading, only what is stored here, and not what has changed since."""
+    box = stage.box
+    page.go(INBOX + f"?m={USER}/m23", "Inbox")
+    page.sees("Words of m23.", ".talk")
+    page.loaded()
+    page.focus_list()
+    page.keys("j")
+    until(lambda: page.driver.current_url.endswith("m24") and "m25" in box.read, "the next one is asked for")
+    page.keys("j")
+    page.sees("Words of m25.", "pre.mail-text")
+    until(lambda: "m26" in box.read, "and the one after that")
+    assert box.read.count("m25") == 1, box.read  # it was here before its key
+    page.keys("j")
+    page.sees("Words of m26.", "pre.mail-text")
+    before = box.read.count("m24")
+    page.keys("k")
+    until(lambda: box.read.count("m24") == before + 1, "the other direction")
+    assert "m27" not in box.read and {"message": "m27"} not in box.asked, box.read  # 27 % 11 == 5: not stored
+    starred = lambda: any("starred" in row and " 8, " in row for row in page.rows())  # m24 is of conversation 8
+    assert not starred(), page.rows()
+    box.labels_of[24] = [*box.labels(24), "STARRED"]
+    box.changed(24)
+    until(starred, "another program has given it a star")
+    page.keys("k")
+    until(lambda: page.driver.current_url.endswith("m24") and box.read.count("m24") == before + 2, "what has changed is asked for again")
+    del box.labels_of[24]
+    box.changed(24)
+    until(lambda: not starred(), "no star")
     page.keys("u")
 
 
@@ -790,7 +827,7 @@ def main():
         stage.stub = Stub(stage, stage.box)
         page = Reading(stage)
         page.address = stage.stub.address
-        stories = [the_inbox_opens, a_day_is_read_by_keyboard, images_links_and_attachments, a_body_that_is_not_here, actions_and_undo, an_action_is_refused,
+        stories = [the_inbox_opens, a_day_is_read_by_keyboard, images_links_and_attachments, a_body_that_is_not_here, the_next_message_is_asked_for_ahead, actions_and_undo, an_action_is_refused,
                    a_message_is_written_and_sent, answers_and_forwards, a_reply_with_a_file_is_taken_back_and_sent_once, recipients_are_completed, a_search_as_it_is_typed,
                    offline_it_reads_and_acts, an_hour_without_a_network, serve_stops_and_returns, two_windows_tell_the_same, what_is_read_stays_in_its_place, one_inbox_of_all_accounts,
                    it_is_active_only_in_front_of_somebody, new_mail_is_told_to_who_asked, the_print_view_has_the_message_alone, a_first_sync_is_told, a_screen_reader_is_told, both_themes_and_small_screens,
