@@ -61,28 +61,37 @@ static uint64_t samples[TYPED > CACHED ? TYPED : CACHED];
 
 /* ---- the calls that reach the server ----
  *
- * tidemark-cloud prints a line for each request when it has answered it: its path, and how long it took. */
+ * tidemark-cloud prints a line for each request when it has answered it: its path, how long it took and when it
+ * began, by the wall clock.  So the time at which this process reads the line does not count. */
 
 static struct {
     pthread_mutex_t lock;
     int fd;
-    char id[ID_BYTES];           /* the one that is waited for */
-    uint64_t begun_us, ended_us; /* 0: its call has not ended */
+    char id[ID_BYTES];          /* the one that is waited for */
+    uint64_t begun_us, took_us; /* 0, 0: its call has not ended */
 } calls = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t wall_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
 
 static void call_note(const char *line)
 {
-    uint64_t took_ms = 0;
-    const uint64_t at_us = now_us();
+    uint64_t took_ms = 0, at_s = 0, at_us = 0;
     const char *id = strstr(line, "/users/me/messages/");
     const char *took = strstr(line, " bytes ");
-    if (id == NULL || took == NULL || sscanf(took, " bytes %" SCNu64, &took_ms) != 1)
+    if (id == NULL || took == NULL ||
+        sscanf(took, " bytes %" SCNu64 " ms at %" SCNu64 ".%6" SCNu64, &took_ms, &at_s, &at_us) !=
+            3)
         return;
     (void)pthread_mutex_lock(&calls.lock);
-    if (calls.id[0] != '\0' && calls.ended_us == 0 &&
+    if (calls.id[0] != '\0' && calls.begun_us == 0 &&
         strncmp(id + strlen("/users/me/messages/"), calls.id, strlen(calls.id)) == 0) {
-        calls.ended_us = at_us;
-        calls.begun_us = at_us - took_ms * 1000;
+        calls.begun_us = at_s * 1000000 + at_us;
+        calls.took_us = took_ms * 1000;
     }
     (void)pthread_mutex_unlock(&calls.lock);
 }
@@ -113,7 +122,7 @@ static void calls_watch(const char *id)
 {
     (void)pthread_mutex_lock(&calls.lock);
     (void)snprintf(calls.id, sizeof calls.id, "%s", id);
-    calls.begun_us = calls.ended_us = 0;
+    calls.begun_us = calls.took_us = 0;
     (void)pthread_mutex_unlock(&calls.lock);
 }
 
@@ -314,7 +323,7 @@ static bool open_one(struct stage *stage, struct opened *opened)
     if (has_body(stage, id))
         return false;
     calls_watch(id);
-    const uint64_t begin_us = now_us();
+    const uint64_t begin_us = now_us(), clicked_us = wall_us();
     if (client_post(&stage->page, path, body) != 202)
         die(path, stage->page.body);
     while (!has_body(stage, id)) {
@@ -324,12 +333,10 @@ static bool open_one(struct stage *stage, struct opened *opened)
     const uint64_t shown_us = now_us();
     for (;;) {
         (void)pthread_mutex_lock(&calls.lock);
-        const bool ended = calls.ended_us != 0;
-        const uint64_t begun = calls.begun_us, took_us = calls.ended_us - calls.begun_us;
+        const uint64_t begun_us = calls.begun_us, took_us = calls.took_us;
         (void)pthread_mutex_unlock(&calls.lock);
-        if (ended) {
-            /* The server counts whole milliseconds: a call that seems to begin before the click took less. */
-            opened->call_us = begun > begin_us ? begun - begin_us : 0;
+        if (begun_us != 0) {
+            opened->call_us = begun_us > clicked_us ? begun_us - clicked_us : 0;
             opened->body_us = shown_us - begin_us > took_us ? shown_us - begin_us - took_us : 0;
             return true;
         }

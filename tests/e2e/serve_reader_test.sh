@@ -83,6 +83,8 @@ frame=$(jq -r .view.path "$dir/body")
 grep -q 'Text of three' "$dir/frame" || fail "the frame: $(cat "$dir/frame")"
 send POST "$mail/refresh" 202 "{\"message\":\"$three\"}"
 holds '.job == 0' # it is here
+code=$(ask_page -o "$dir/body" -H "Authorization: Bearer $work" -H 'Content-Type: application/json' -d "{\"message\":\"$three\"}" "$page/api/v1/$mail/refresh")
+[ "$code" = 202 ] || fail "a refresh without an Idempotency-Key: $code $(cat "$dir/body")"
 get "$mail/threads/$(t reader list "$user" INBOX --json | jq -r '.items[] | select(.subject == "three") | .thread')" 200
 holds '[.messages[].subject] == ["three"]'
 get "$mail/messages/none" 404
