@@ -97,6 +97,9 @@ static const struct cli_flag account_halt_flags[] = {
 static const struct cli_flag account_add_flags[] = {
     {"client", "FILE",
      "use your own OAuth client: the JSON file from the provider's console; it is remembered"},
+    {"guide", NULL,
+     "show how to create an OAuth client, step by step, and ask for it; without --client the "
+     "default on a terminal until one is known"},
     {"headless", NULL,
      "print the link and read the answer from the terminal; for machines without a browser"},
     {"service-account", "FILE", "use the key of a service account with domain-wide delegation"},

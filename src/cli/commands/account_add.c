@@ -1,5 +1,5 @@
 /* account_add.c - `tidemark account add|remove` (M15a, M16). */
-#include "cli/commands/sign_in.h"
+#include "cli/sign_in/sign_in.h"
 #include "cli/run/account_change.h"
 
 #include "net/endpoint.h"

@@ -1,6 +1,6 @@
 /* sign_in_test.c - the dialog of signing in, with a provider that has device codes and cannot
  * revoke (M16).  The provider is simulated; the signal is a real one. */
-#include "cli/commands/sign_in.h"
+#include "cli/sign_in/sign_in.h"
 #include "net/oauth/key.h"
 
 #include "sim.h"

@@ -1,5 +1,7 @@
+#include "cli/sign_in/sign_in.h"
+
+#include "cli/sign_in/client.h"
 #include "cli/terminal/browser.h"
-#include "cli/commands/sign_in.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,82 +18,7 @@ static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
     return cli_hint(cli, rc, "Name a readable file.");
 }
 
-/* ---- the client ---- */
-
-static void client_secret_name(const struct tide_oauth_provider *provider,
-                               char name[TIDE_SECRET_NAME_BYTES_MAX])
-{
-    (void)snprintf(name, TIDE_SECRET_NAME_BYTES_MAX, "client/%s", provider->name);
-}
-
-/* The text of the client file: of --client, or of the last sign-in that had one. */
-static tide_status client_text(struct cli *cli, const struct tide_oauth_provider *provider,
-                               tide_secrets *secrets, tide_buf *text)
-{
-    char name[TIDE_SECRET_NAME_BYTES_MAX];
-    const char *file = cli_flag(cli, "client");
-    if (file != NULL)
-        return read_file(cli, file, text);
-    client_secret_name(provider, name);
-    const tide_status rc =
-        secrets == NULL ? TIDE_NOT_FOUND : tide_secrets_get(secrets, name, text, &cli->err);
-    if (rc == TIDE_NOT_FOUND)
-        return cli_fail(cli, TIDE_INVALID, provider->client_help,
-                        "signing in needs an OAuth client");
-    if (rc == TIDE_OK)
-        (void)fprintf(stderr,
-                      "Tidemark uses the OAuth client of your last sign-in to %s; --client FILE "
-                      "names another.\n",
-                      provider->title == NULL ? provider->name : provider->title);
-    return rc;
-}
-
-static tide_status client_of(struct cli *cli, const struct tide_oauth_provider *provider,
-                             tide_secrets *secrets, struct tide_oauth_client *client)
-{
-    const char *endpoint = cli_flag(cli, "endpoint");
-    *client = (struct tide_oauth_client){.client_id = ""};
-    if (endpoint != NULL)
-        tide_oauth_client_at(provider, endpoint, client);
-    if (endpoint != NULL && cli_flag(cli, "client") == NULL)
-        return TIDE_OK;
-    tide_auto_secret text = tide_buf_in(cli->mem, FILE_BYTES_MAX);
-    TIDE_TRY(client_text(cli, provider, secrets, &text));
-    return tide_oauth_client_read(provider, tide_buf_text(&text), client, &cli->err);
-}
-
-/* A client that cannot be stored is named again with the next sign-in: this one stays good. */
-static void client_remember(struct cli *cli, const struct tide_oauth_provider *provider,
-                            tide_secrets *secrets)
-{
-    char name[TIDE_SECRET_NAME_BYTES_MAX];
-    const char *file = cli_flag(cli, "client");
-    if (file == NULL || secrets == NULL || cli_flag(cli, "endpoint") != NULL)
-        return;
-    tide_error why = {TIDE_OK, 0, ""};
-    tide_auto_secret text = tide_buf_in(cli->mem, FILE_BYTES_MAX);
-    client_secret_name(provider, name);
-    tide_status rc = tide_file_read(cli->world, file, FILE_BYTES_MAX, &text, &why);
-    if (rc == TIDE_OK)
-        rc = tide_secrets_put(secrets, name, tide_buf_text(&text), &why);
-    if (rc != TIDE_OK)
-        (void)fprintf(stderr, "tidemark: warning: the OAuth client is not remembered: %s\n",
-                      why.text);
-}
-
 /* ---- ways to a grant ---- */
-
-/* One line without its end; the rest of a longer one is dropped.  false: there is none. */
-static bool line_read(char *line, size_t room)
-{
-    if (fgets(line, (int)room, stdin) == NULL)
-        return false;
-    const size_t bytes = strcspn(line, "\n");
-    for (int c = 0; line[bytes] == '\0' && c != '\n' && c != EOF;)
-        c = fgetc(stdin);
-    line[strcspn(line, "\r\n")] = '\0';
-    return true;
-}
 
 /* What is not the answer is asked for again: the link stays valid. */
 static tide_status paste(struct cli *cli, tide_oauth_flow *flow)
@@ -107,7 +34,7 @@ static tide_status paste(struct cli *cli, tide_oauth_flow *flow)
     for (int i = 0; rc == TIDE_INVALID && i < TRIES; i++) {
         if (i > 0)
             (void)fprintf(stderr, "\nNo: %s.\nPaste that address here: ", cli->err.text);
-        if (!line_read(line, sizeof line))
+        if (!cli_line_read(line, sizeof line))
             return i > 0 ? cli_hint(cli, rc, "Run the command again.")
                          : cli_fail(cli, TIDE_CANCELED, "Run the command again.",
                                     "nothing was pasted");
@@ -142,7 +69,8 @@ static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *pr
     struct tide_oauth_client client;
     tide_oauth_flow *flow = NULL;
     tide_auto_buf scopes = tide_buf_in(cli->mem, 8192);
-    tide_status rc = client_of(cli, provider, secrets, &client);
+    tide_auto_secret new_client = tide_buf_in(cli->mem, CLI_CLIENT_BYTES_MAX);
+    tide_status rc = cli_client_get(cli, provider, secrets, purpose->scope, &client, &new_client);
     const struct tide_oauth_ask ask = {
         .provider = provider,
         .client = &client,
@@ -162,8 +90,8 @@ static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *pr
     if (rc == TIDE_OK && !tide_oauth_scopes_cover(provider, tide_buf_text(&scopes), purpose->scope))
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
                       "the permission Tidemark requested was not granted on the sign-in page");
-    if (rc == TIDE_OK)
-        client_remember(cli, provider, secrets);
+    if (rc == TIDE_OK && cli_flag(cli, "endpoint") == NULL)
+        cli_client_remember(provider, secrets, tide_buf_text(&new_client));
     tide_oauth_flow_free(flow);
     return rc;
 }
