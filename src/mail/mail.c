@@ -447,11 +447,10 @@ void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
                        struct tide_mail_request *request_out)
 {
     (void)snprintf(request_out->payload, sizeof request_out->payload,
-                   "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 ",\"since\":%" PRIu64
+                   "{\"force\":%s,\"order\":%d,\"slice_days\":%" PRIu32 ",\"since\":%" PRIu64
                    ",\"heal\":%s,\"inexact\":%s}",
-                   run->force ? "true" : "false", run->newest_first ? "true" : "false",
-                   run->slice_days, run->since_ms, run->heal ? "true" : "false",
-                   run->inexact ? "true" : "false");
+                   run->force ? "true" : "false", (int)run->order, run->slice_days, run->since_ms,
+                   run->heal ? "true" : "false", run->inexact ? "true" : "false");
     (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "%s/%" PRIu32,
                    run->heal ? "heal" : "plan", account);
 }

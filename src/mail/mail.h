@@ -3,7 +3,8 @@
  * A run of an account starts with one job, mail.plan, which reads the account's state and opens
  * cycles of its stream:
  *
- *   first run      a cycle per slice of time, oldest first, each starting with a mail.list;
+ *   first run      a cycle per slice of time, each starting with a mail.list; where the quota makes
+ *                  it slow the newest are listed and fetched first;
  *                  the history id that was read first is recorded with the last one
  *   later runs     one cycle with a mail.history; when the id has expired, with a
  *                  complete listing instead: a mail.list for every slice, then mail.absent
@@ -89,12 +90,19 @@ struct tide_mail_budget {
     uint64_t left; /* guarded by the mail system's lock, as is the next one */
     bool spent;    /* it is used up, and more is needed: the rest waits for the next run */
 };
+/* Which slices a run lists and fetches first.  The tidemark covers only what is complete either
+ * way. */
+typedef enum tide_mail_order {
+    TIDE_MAIL_BY_QUOTA = 0, /* the newest where the quota makes it slow, else the oldest */
+    TIDE_MAIL_NEWEST,
+    TIDE_MAIL_OLDEST,
+} tide_mail_order;
 struct tide_mail_run {
     const char *email;
-    bool force;          /* list the whole account again; stored messages are not fetched again */
-    bool heal;           /* verify everything, and fetch damaged messages again (M19) */
-    bool inexact;        /* leave held copies as they are (M18) */
-    bool newest_first;   /* slices by age; the tidemark still covers only what is complete */
+    bool force;   /* list the whole account again; stored messages are not fetched again */
+    bool heal;    /* verify everything, and fetch damaged messages again (M19) */
+    bool inexact; /* leave held copies as they are (M18) */
+    tide_mail_order order;
     uint32_t slice_days; /* 0: chosen from the number of messages */
     /* Skip older mail; TIDE_MAIL_EVERYTHING: none; 0: as before.  An earlier time than in the last
      * run fetches more, a later one changes nothing. */

@@ -311,6 +311,15 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
     return rc;
 }
 
+uint64_t tide_mail_look_complete_since(const struct tide_mail_look *look)
+{
+    size_t i = look->spans_count;
+    while (i > 0 && look->spans[i - 1].state == TIDE_SPAN_COVERED &&
+           (i == look->spans_count || look->spans[i - 1].to_ms == look->spans[i].from_ms))
+        i--;
+    return i > 0 && i < look->spans_count ? look->spans[i].from_ms : 0;
+}
+
 bool tide_mail_look_settled(const struct tide_mail_look *look)
 {
     for (size_t i = 0; i < look->spans_count; i++)

@@ -439,6 +439,7 @@ static void numbers_json(const struct status *status, uint64_t free_bytes, tide_
     } numbers[] = {
         {"watermark_unix_ms", look->tidemark_ms},
         {"since_unix_ms", look->since_ms},
+        {"complete_since_unix_ms", tide_mail_look_complete_since(look)},
         {"messages_total", look->messages_total},
         {"stored", status->kept.stored},
         {"gone", status->tally.gone},
@@ -499,6 +500,12 @@ static void print_account(struct status *status, uint64_t free_bytes, tide_json 
     else
         cli_print(cli, "  tidemark   %s; everything since %s is stored, bad or gone\n", mark,
                   since);
+    if (tide_mail_look_complete_since(look) > 0) {
+        (void)cli_time(tide_mail_look_complete_since(look), since);
+        cli_print(cli,
+                  "  newest     everything since %s is stored, bad or gone; older mail follows\n",
+                  since);
+    }
     if (look->notice[0] != '\0')
         cli_print(cli, "  notice     %s\n", look->notice);
     print_numbers(status, free_bytes);

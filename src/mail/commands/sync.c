@@ -25,10 +25,17 @@ static tide_status run_wanted(struct mail_sync *sync)
     const char *since = cli_flag(cli, "since");
     const char *max = cli_flag(cli, "max");
     const char *exact = cli_flag(cli, "exact");
+    const bool newest = cli_flag(cli, "newest-first") != NULL;
+    const bool oldest = cli_flag(cli, "oldest-first") != NULL;
     *run = (struct tide_mail_run){.force = cli_flag(cli, "force") != NULL,
-                                  .newest_first = cli_flag(cli, "newest-first") != NULL,
+                                  .order = newest   ? TIDE_MAIL_NEWEST
+                                           : oldest ? TIDE_MAIL_OLDEST
+                                                    : TIDE_MAIL_BY_QUOTA,
                                   .inexact = exact != NULL && strcmp(exact, "off") == 0,
                                   .since_ms = TIDE_MAIL_EVERYTHING};
+    if (newest && oldest)
+        return cli_wrong(cli, "Give one of the two.",
+                         "--newest-first and --oldest-first exclude each other");
     if (exact != NULL && strcmp(exact, "on") != 0 && !run->inexact)
         return cli_wrong(cli, "Give on or off.", "--exact %s is neither on nor off", exact);
     if (since != NULL &&
@@ -92,7 +99,7 @@ static bool more(void *arg, size_t index, void *state)
     struct mail_sync *sync = arg;
     struct mail_synced *account = &sync->accounts[index];
     const struct tide_mail_run run = {.email = account->look.email,
-                                      .newest_first = sync->wanted.newest_first,
+                                      .order = sync->wanted.order,
                                       .inexact = sync->wanted.inexact,
                                       .since_ms = sync->wanted.since_ms};
     if (sync->wanted.budget != NULL || account->caught_up || account->look.cycles_open > 0 ||

@@ -3,7 +3,9 @@
 
 static const struct cli_flag mail_sync_flags[] = {
     {"force", NULL, "list the whole account again; stored messages are not fetched again"},
-    {"newest-first", NULL, "process the newest slices of time first"},
+    {"newest-first", NULL,
+     "fetch the newest mail first (default where the quota makes a first sync take over 5 min)"},
+    {"oldest-first", NULL, "fetch the oldest mail first, so that the tidemark moves all the time"},
     {"since", "DATE", "fetch only mail from this date on: 2019-01-31, 2019 or an age like 2y"},
     {"max", "N", "fetch at most N messages in this run"},
     {"exact", "WHEN:on off",

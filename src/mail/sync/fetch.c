@@ -206,7 +206,7 @@ static tide_status cut(struct span *span, tide_error *err)
     struct tide_slice halves[2];
     if (!may_cut(span, halves))
         return span_job(span, span->slice, HALVES_MAX, false, &first, err);
-    for (int i = 0; i < 2; i++)
+    for (int i = 1; i >= 0; i--) /* the newer first: the order in which a server lists */
         TIDE_TRY(span_job(span, halves[i], span->depth + 1, false, &first, err));
     return TIDE_OK;
 }

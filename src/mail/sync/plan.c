@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "mail/inside.h"
 #include "mail/manifest.h"
+#include "settings/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ struct plan {
     struct tide_mail_row row;
     uint64_t stream, stream_before; /* before: of the epoch that ends; 0: none ends */
     struct tide_stream_state state;
-    bool force, newest_first, heal, inexact;
+    bool force, heal, inexact;
+    uint64_t order; /* tide_mail_order */
     uint32_t slice_days;
     uint64_t since_ms;   /* requested by this run */
     uint64_t now_ms;     /* read before the first call: the new tidemark of this run */
@@ -480,6 +482,19 @@ static tide_status read_labels(struct plan *plan, tide_job *job, tide_error *err
 
 /* ---- writing it ---- */
 
+static bool is_newest_first(const struct plan *plan)
+{
+    tide_engine *engine = plan->mail->engine;
+    const uint32_t account = plan->row.account;
+    if (plan->order != TIDE_MAIL_BY_QUOTA)
+        return plan->order == TIDE_MAIL_NEWEST;
+    return tide_slice_is_slow(
+        plan->position.messages,
+        tide_engine_setting_u64(engine, account, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+        tide_engine_setting_u64(engine, account, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
+        TIDE_GMAIL_GET_UNITS);
+}
+
 static tide_status open_list(tide_transaction *transaction, const struct plan *plan,
                              const struct range *range, size_t index, uint64_t cycle,
                              tide_error *err)
@@ -492,14 +507,14 @@ static tide_status open_list(tide_transaction *transaction, const struct plan *p
                    "}",
                    slice.after_s, last && range->open ? 0 : slice.before_s,
                    plan->position.dates ? "false" : "true", plan->listing_id);
-    const size_t age = range->slices.count - 1 - index;
     struct tide_spec spec = {.kind = plan->mail->list_kind,
                              .account = plan->row.account,
                              .cycle = cycle,
                              .payload = payload};
-    if (plan->newest_first) {
+    if (is_newest_first(plan)) {
         /* Older slices get a lower priority: the newest mail is fetched before older mail is
          * listed. */
+        const size_t age = range->slices.count - 1 - index;
         const int own = tide_engine_kind_priority(plan->mail->engine, plan->mail->list_kind);
         const int lower = own - (int)(age * 8 / range->slices.count);
         spec.priority = (int16_t)(lower < 1 ? 1 : lower);
@@ -507,23 +522,40 @@ static tide_status open_list(tide_transaction *transaction, const struct plan *p
     return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
+/* Cycles are in the order of time, whatever is listed first: the tidemark passes them so. */
 static tide_status open_range(tide_transaction *transaction, struct plan *plan,
-                              const struct range *range, tide_error *err)
+                              const struct range *range, uint64_t *cycles, tide_error *err)
 {
+    const size_t count = range->slices.count;
     char start[32];
     char end[32];
-    for (size_t i = 0; i < range->slices.count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct tide_slice slice = tide_slices_at(&range->slices, i);
-        const bool last = i + 1 == range->slices.count;
-        uint64_t cycle = 0;
         (void)snprintf(start, sizeof start, "%" PRIu64, slice.after_s * 1000);
-        (void)snprintf(end, sizeof end, "%" PRIu64, last ? range->end_ms : slice.before_s * 1000);
-        TIDE_TRY(tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err));
+        (void)snprintf(end, sizeof end, "%" PRIu64,
+                       i + 1 == count ? range->end_ms : slice.before_s * 1000);
+        TIDE_TRY(tide_transaction_cycle(transaction, plan->stream, start, end, &cycles[i], err));
         if (plan->seeded && plan->listing_id == 0)
-            plan->listing_id = cycle;
-        TIDE_TRY(open_list(transaction, plan, range, i, cycle, err));
+            plan->listing_id = cycles[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t index = is_newest_first(plan) ? count - 1 - i : i;
+        TIDE_TRY(open_list(transaction, plan, range, index, cycles[index], err));
     }
     return TIDE_OK;
+}
+
+static tide_status open_ranges(tide_transaction *transaction, struct plan *plan, tide_error *err)
+{
+    tide_mem *mem = plan->mail->mem;
+    const size_t bytes = TIDE_SLICES_MAX * sizeof(uint64_t);
+    uint64_t *cycles = tide_mem_new(mem, bytes);
+    tide_status rc =
+        cycles == NULL ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan") : TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < plan->ranges_count; i++)
+        rc = open_range(transaction, plan, &plan->ranges[i], cycles, err);
+    tide_mem_free(mem, cycles, bytes);
+    return rc;
 }
 
 /* A cycle that ends now and has no jobs yet. */
@@ -617,10 +649,9 @@ static tide_status open_slices(tide_transaction *transaction, struct plan *plan,
     plan->listing_id = 0; /* this may be another try */
     plan->seeded = plan->has_mail && !plan->compares && plan->history_id[0] == '\0' &&
                    plan->proven_from_ms >= plan->proven_to_ms;
-    for (size_t i = 0; i < plan->ranges_count; i++) {
-        TIDE_TRY(open_range(transaction, plan, &plan->ranges[i], err));
+    TIDE_TRY(open_ranges(transaction, plan, err));
+    for (size_t i = 0; i < plan->ranges_count; i++)
         ordinal += plan->ranges[i].slices.count;
-    }
     if (plan->seeded)
         TIDE_TRY(open_seeded(transaction, plan, err));
     if (plan->compares) {
@@ -682,7 +713,7 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
     uint64_t days = 0;
     if (rc == TIDE_OK) {
         (void)tide_json_get_bool(payload, "force", &plan->force, NULL);
-        (void)tide_json_get_bool(payload, "newest_first", &plan->newest_first, NULL);
+        (void)tide_json_get_u64(payload, "order", &plan->order, NULL);
         (void)tide_json_get_bool(payload, "heal", &plan->heal, NULL);
         (void)tide_json_get_bool(payload, "inexact", &plan->inexact, NULL);
         (void)tide_json_get_u64(payload, "slice_days", &days, NULL);

@@ -390,8 +390,10 @@ static tide_status open_life(struct mail_sim *self, bool force, tide_error *err)
                                                   .workers = self->plan.workers,
                                                   .log = tide_sim_log()};
     tide_status rc = tide_sim_mail_open(&self->life, &options, err);
-    const struct tide_mail_run run = {
-        .email = MAIL_SIM_USER, .newest_first = self->plan.newest_first, .force = force};
+    const struct tide_mail_run run = {.email = MAIL_SIM_USER,
+                                      .order = self->plan.newest_first ? TIDE_MAIL_NEWEST
+                                                                       : TIDE_MAIL_OLDEST,
+                                      .force = force};
     self->histories = 0;
     if (rc == TIDE_OK)
         rc = tide_mail_run(self->life.mail, &run, err);
