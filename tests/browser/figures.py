@@ -1,5 +1,5 @@
 """How long something takes in the browser, and how much of a processor.  On a machine that does other things, times say more about
-those: limits of times are judged only if it is quiet, limits of the processor's time always."""
+those: limits of times are judged only if it is quiet, limits of the processor's time always, but more generously."""
 import os
 
 
@@ -18,8 +18,18 @@ def tell(what, values, unit="ms", more=""):
           f"{'' if quiet() else f' (load {os.getloadavg()[0]:.0f}: not judged)'}", flush=True)
 
 
-def judge_times(values, part, limit):
-    assert not quiet() or share(values, part) <= limit, (part, limit, sorted(values)[-20:])
+def judge_times(measure, part, limit):
+    """`measure` gives times.  It is asked three times at most: something else may have run meanwhile."""
+    for _ in range(3):
+        values = measure()
+        if not quiet() or share(values, part) <= limit:
+            return
+    raise AssertionError((part, limit, sorted(values)[-20:]))
+
+
+def cpu_limit(ms):
+    """Of the processor's time: it goes slower where others use the same caches and cores."""
+    return ms if quiet() else 3 * ms
 
 
 class Meter:

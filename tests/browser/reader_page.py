@@ -28,6 +28,11 @@ class Reading(Page):
         until(lambda: self.script("""return [...document.querySelectorAll('.turn.open')].some((one) =>
             (one.innerText + (one.querySelector('iframe')?.contentDocument?.body?.innerText ?? '')).includes(arguments[0]))""", words), f'"{words}" in a message')
 
+    def names(self, *roles):
+        """What the browser tells a screen reader: the names of all that has one of these roles."""
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        return [node.get("name", {}).get("value", "") for node in nodes if not node["ignored"] and node["role"]["value"] in roles]
+
     def total(self):
         """How many rows the list has."""
         return int(self.find(".vlist").get_attribute("aria-rowcount"))

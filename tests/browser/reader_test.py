@@ -11,7 +11,7 @@ from selenium.webdriver.common.keys import Keys
 
 import page_test
 from page_test import answer, judge, paired
-from figures import Meter, judge_times, share, tell
+from figures import Meter, cpu_limit, judge_times, share, tell
 from reader_page import Reading
 from reader_stub import Mailbox, Stub
 from stage import Stage, USER, run_stories, until
@@ -522,16 +522,18 @@ FRAME_MS = 1000 / 60
 
 def scrolled(page, meter, kind, steps, at_once=20):
     """Prints how long frames took, and how much of a processor the main thread needed for one: all it does, style, layout and paint, too."""
-    frames, work, cpu = [], [], []
-    for at in range(0, steps, at_once):
-        before = meter.ms()
-        told = page.driver.execute_async_script(SCROLL, kind, at_once, at)
-        cpu.append((meter.ms() - before) / at_once)
-        frames += told["frames"]
-        work += told["work"]
-    tell(f"frames of a million, {kind}", frames, more=f"; the handler p50 {share(work, .5):.2f} ms; the thread's processor time a frame p50 {share(cpu, .5):.1f} max {max(cpu):.1f} ms")
-    assert share(cpu, .95) < FRAME_MS, cpu
-    judge_times(frames, .95, FRAME_MS * 1.1)
+    def frames_of():
+        frames, work, cpu = [], [], []
+        for at in range(0, steps, at_once):
+            before = meter.ms()
+            told = page.driver.execute_async_script(SCROLL, kind, at_once, at)
+            cpu.append((meter.ms() - before) / at_once)
+            frames += told["frames"]
+            work += told["work"]
+        tell(f"frames of a million, {kind}", frames, more=f"; the handler p50 {share(work, .5):.2f} ms; the thread's processor time a frame p50 {share(cpu, .5):.1f} max {max(cpu):.1f} ms")
+        assert share(cpu, .95) < cpu_limit(FRAME_MS), cpu
+        return frames
+    judge_times(frames_of, .95, FRAME_MS * 1.1)
 
 
 def a_million_is_scrolled(stage, page):
@@ -683,23 +685,17 @@ def a_first_sync_is_told(stage, page):
     page.loaded()
 
 
-def names_of(page, *roles):
-    """What the browser tells a screen reader: the names of all that has one of these roles."""
-    nodes = page.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    return [node.get("name", {}).get("value", "") for node in nodes if not node["ignored"] and node["role"]["value"] in roles]
-
-
 def a_screen_reader_is_told(stage, page):
     page.go(INBOX, "Inbox")
     page.loaded()
     page.focus_list()
     page.keys(Keys.HOME)
     page.driver.execute_cdp_cmd("Accessibility.enable", {})
-    assert names_of(page, "grid") == ["Messages"] and "Folders" in names_of(page, "navigation") and "List of messages" in names_of(page, "region")
-    rows = names_of(page, "row")
+    assert page.names("grid") == ["Messages"] and "Folders" in page.names("navigation") and "List of messages" in page.names("region")
+    rows = page.names("row")
     assert len(rows) > 15 and all(re.fullmatch(r"(Unread, )?(starred, )?.+: .+, [^,]+(, has attachments)?(, waits for Gmail)?", row) for row in rows), rows
     for role in ("button", "link", "checkbox", "textbox", "searchbox", "combobox", "Date"):
-        assert all(names_of(page, role)), (role, names_of(page, role))
+        assert all(page.names(role)), (role, page.names(role))
     page.keys("s")
     page.sees("Starred 1.", "#say")
     page.keys("z")
@@ -709,11 +705,11 @@ def a_screen_reader_is_told(stage, page):
     until(lambda: page.text("#say").startswith("New mail from "), "who has written")
     page.keys(Keys.ENTER)
     until(lambda: page.focused() == "talk-subject", "the focus is at the subject, which is read out")
-    until(lambda: any("Words of" in name for name in names_of(page, "StaticText")), "the text")
-    assert "Conversation" in names_of(page, "region") and all(names_of(page, "article", "Iframe", "button", "link")), names_of(page, "article", "Iframe", "button", "link")
+    until(lambda: any("Words of" in name for name in page.names("StaticText")), "the text")
+    assert "Conversation" in page.names("region") and all(page.names("article", "Iframe", "button", "link")), page.names("article", "Iframe", "button", "link")
     page.keys("r")
     until(lambda: page.focused() == "write-text", "a form")
-    assert {"To", "Cc", "Bcc", "Subject", "Text"} <= set(names_of(page, "textbox", "combobox")), names_of(page, "textbox", "combobox")
+    assert {"To", "Cc", "Bcc", "Subject", "Text"} <= set(page.names("textbox", "combobox")), page.names("textbox", "combobox")
     page.click("Throw away")
     until(lambda: page.count(".write") == 0 or page.count("dialog"), "thrown away, or asked")
     if page.count("dialog"):

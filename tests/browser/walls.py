@@ -166,6 +166,8 @@ class Line:
         self.to = port
         self.open = set()
         self.lock = threading.Lock()
+        self.left = None  # bytes that may still come from there; None: any number
+        self.is_cut = False
         self.port = 0
         self._bind()
         self.mend()
@@ -177,7 +179,11 @@ class Line:
         self.listener.bind(("127.0.0.1", self.port))
         self.port = self.listener.getsockname()[1]
 
-    def mend(self):
+    def mend(self, cut_after=None):
+        """`cut_after`: it cuts itself when so many bytes have come from there, however slow the machine is."""
+        with self.lock:
+            self.left = cut_after
+            self.is_cut = False
         self.listener.listen(64)
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
 
@@ -193,6 +199,18 @@ class Line:
                     pass  # it has ended already
                 one.close()
             self.open.clear()
+            self.is_cut = True
+
+    def _was_last(self, count):
+        """Whether these bytes are the last that may come."""
+        with self.lock:
+            if self.left is None:
+                return False
+            self.left -= count
+            if self.left > 0:
+                return False
+            self.left = None
+            return True
 
     def _accept(self, listener):
         while True:
@@ -203,13 +221,15 @@ class Line:
                 return
             with self.lock:
                 self.open.update((near, far))
-            for pair in ((near, far), (far, near)):
-                threading.Thread(target=self._copy, args=pair, daemon=True).start()
+            for way in ((near, far, False), (far, near, True)):
+                threading.Thread(target=self._copy, args=way, daemon=True).start()
 
-    def _copy(self, from_, to):
+    def _copy(self, from_, to, counts):
         try:
             while piece := from_.recv(65536):
                 to.sendall(piece)
+                if counts and self._was_last(len(piece)):
+                    self.cut()
             to.shutdown(socket.SHUT_WR)
         except OSError:
             pass

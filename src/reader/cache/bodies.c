@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-enum { PACK_LEVEL = 3, FREE_PAGES = 4000 };
+enum { PACK_LEVEL = 3, FREE_PAGES = 4000, ON_SCREEN_MS = 60000 };
 
 static tide_status packer_of(tide_cache *cache, tide_error *err)
 {
@@ -77,20 +77,24 @@ tide_status tide_cache_size(tide_cache *cache, uint64_t *bytes_out, tide_error *
     return TIDE_OK;
 }
 
-/* The next body by its age that may go.  TIDE_NOT_FOUND. */
+/* The next body by its age that may go; *later_ms: it may only then.  TIDE_NOT_FOUND. */
 static tide_status victim_find(tide_cache *cache, const struct tide_cache_evict *evict,
-                               uint64_t now_ms, int64_t *row_out, tide_error *err)
+                               uint64_t now_ms, int64_t *row_out, uint64_t *later_ms,
+                               tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    /* What was opened a moment ago is on somebody's screen. */
     tide_status rc = tide_rows_ask(cache->rows, TIDE_CACHE_WHAT, &stmt, err,
-                                   "SELECT b.message, m.gmail_id FROM body b JOIN message m"
-                                   " ON m.id = b.message WHERE m.pinned = 0 AND b.used_ms < ?1"
-                                   " ORDER BY b.used_ms",
-                                   now_ms > 60000 ? now_ms - 60000 : 0);
+                                   "SELECT b.message, m.gmail_id, b.used_ms FROM body b"
+                                   " JOIN message m ON m.id = b.message WHERE m.pinned = 0"
+                                   " ORDER BY b.used_ms");
     while (tide_rows_next(&stmt, &rc, err)) {
         if (evict->spare != NULL && evict->spare(tide_rows_get_text(&stmt, 1), evict->arg))
             continue;
+        const uint64_t used_ms = tide_rows_get_u64(&stmt, 2);
+        if (used_ms + ON_SCREEN_MS > now_ms) {
+            *later_ms = used_ms + ON_SCREEN_MS;
+            return TIDE_NOT_FOUND;
+        }
         *row_out = tide_rows_get_i64(&stmt, 0);
         return TIDE_OK;
     }
@@ -109,7 +113,7 @@ static tide_status body_drop(tide_cache *cache, int64_t row, tide_error *err)
 }
 
 static tide_status evict_some(tide_cache *cache, const struct tide_cache_evict *evict,
-                              uint64_t now_ms, uint64_t *done, bool *more, tide_error *err)
+                              uint64_t now_ms, struct tide_cache_evicted *out, tide_error *err)
 {
     for (uint32_t i = 0; i < evict->count_max; i++) {
         uint64_t bytes = 0;
@@ -117,31 +121,28 @@ static tide_status evict_some(tide_cache *cache, const struct tide_cache_evict *
         TIDE_TRY(tide_cache_size(cache, &bytes, err));
         if (bytes <= evict->limit)
             return TIDE_OK;
-        const tide_status rc = victim_find(cache, evict, now_ms, &row, err);
+        const tide_status rc = victim_find(cache, evict, now_ms, &row, &out->later_ms, err);
         if (rc != TIDE_OK)
             return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
         TIDE_TRY(body_drop(cache, row, err));
-        *done += 1;
+        out->done++;
     }
-    *more = true;
+    out->more = true;
     return TIDE_OK;
 }
 
 tide_status tide_cache_evict(tide_cache *cache, const struct tide_cache_evict *evict,
-                             uint64_t now_ms, uint64_t *done_out, bool *more_out, tide_error *err)
+                             uint64_t now_ms, struct tide_cache_evicted *out, tide_error *err)
 {
     char shrink[64];
-    uint64_t done = 0;
-    bool more = false;
+    struct tide_cache_evicted told = {.more = false};
     TIDE_TRY(tide_cache_begin(cache, err));
-    tide_status rc = evict_some(cache, evict, now_ms, &done, &more, err);
+    tide_status rc = evict_some(cache, evict, now_ms, &told, err);
     (void)snprintf(shrink, sizeof shrink, "PRAGMA incremental_vacuum(%d)", FREE_PAGES);
-    if (rc == TIDE_OK && done > 0)
+    if (rc == TIDE_OK && told.done > 0)
         rc = tide_db_exec(&cache->db, shrink, err);
     rc = tide_cache_end(cache, rc, err);
-    if (rc == TIDE_OK) {
-        *done_out = done;
-        *more_out = more;
-    }
+    if (rc == TIDE_OK)
+        *out = told;
     return rc;
 }

@@ -202,15 +202,20 @@ tide_status tide_cache_opened(tide_cache *cache, tide_text id, uint64_t now_ms, 
 /* Bytes that the file uses. */
 tide_status tide_cache_size(tide_cache *cache, uint64_t *bytes_out, tide_error *err);
 /* Evicts at most `count_max` bodies while the file uses more than `limit` bytes; between transactions.
- * *done_out: how many; *more_out: it is still too large, and another call may help. */
+ * One that was used in the last minute stays: it is on somebody's screen. */
 struct tide_cache_evict {
     uint64_t limit;
     uint32_t count_max;
     bool (*spare)(tide_text id, void *arg); /* NULL: none */
     void *arg;
 };
+struct tide_cache_evicted {
+    uint64_t done;     /* how many */
+    bool more;         /* it is still too large, and another call may help */
+    uint64_t later_ms; /* it is still too large, and another call helps from then on; 0: never */
+};
 tide_status tide_cache_evict(tide_cache *cache, const struct tide_cache_evict *evict,
-                             uint64_t now_ms, uint64_t *done_out, bool *more_out, tide_error *err);
+                             uint64_t now_ms, struct tide_cache_evicted *out, tide_error *err);
 
 /* ---- changes ---- */
 

@@ -114,6 +114,8 @@ tide_status tide_reader_body_run(tide_job *job, void *context, tide_error *err)
         rc = tide_reader_key(job, "message", &id, err);
     if (rc == TIDE_OK)
         rc = fetch(&task, tide_buf_text(&id), err);
+    if (rc == TIDE_OK)
+        rc = tide_reader_evict_follow(&task, err);
     tide_reader_task_end(&task);
     return rc;
 }
@@ -168,6 +170,7 @@ static tide_status offline(struct tide_reader_task *task, tide_error *err)
     TIDE_TRY(missing_find(task, &missing, err));
     for (size_t i = 0; i < missing.count; i++)
         TIDE_TRY(fetch(task, tide_text_of(missing.ids[i]), err));
+    TIDE_TRY(tide_reader_evict_follow(task, err));
     const struct tide_reader_job next = {
         .kind = TIDE_READER_OFFLINE, .account = task->user->account, .key = "offline"};
     return missing.count == OFFLINE_AT_ONCE

@@ -43,15 +43,26 @@ static bool is_spared(tide_text id, void *arg)
     return false;
 }
 
+static uint64_t limit_of(const struct tide_reader_task *task)
+{
+    return tide_engine_setting_u64(task->reader->options.engine, task->user->account,
+                                   TIDE_SET_READER_CACHE);
+}
+
+static tide_status evict_again(struct tide_reader_task *task, uint64_t delay_ms, tide_error *err)
+{
+    const struct tide_reader_job evict = {.kind = TIDE_READER_EVICT,
+                                          .account = task->user->account,
+                                          .key = "evict",
+                                          .delay_ms = delay_ms};
+    return tide_reader_follow(task->reader, task->job, &evict, err);
+}
+
 static tide_status evict(struct tide_reader_task *task, tide_error *err)
 {
     struct spared spared = {.account = task->user->account};
     const struct tide_cache_evict how = {
-        .limit = tide_engine_setting_u64(task->reader->options.engine, task->user->account,
-                                         TIDE_SET_READER_CACHE),
-        .count_max = BODIES_AT_ONCE,
-        .spare = is_spared,
-        .arg = &spared};
+        .limit = limit_of(task), .count_max = BODIES_AT_ONCE, .spare = is_spared, .arg = &spared};
     const uint64_t now_ms = tide_world_now_unix_ms(task->reader->options.world);
     uint64_t bytes = 0;
     TIDE_TRY(tide_cache_size(task->cache, &bytes, err));
@@ -61,14 +72,23 @@ static tide_status evict(struct tide_reader_task *task, tide_error *err)
     if (spared.ids == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to evict");
     tide_status rc = tide_transact(task->reader->options.engine, spared_read, &spared, err);
-    for (bool more = true; rc == TIDE_OK && more;) {
-        uint64_t done = 0;
-        rc = tide_cache_evict(task->cache, &how, now_ms, &done, &more, err);
+    struct tide_cache_evicted told = {.more = true};
+    while (rc == TIDE_OK && told.more) {
+        rc = tide_cache_evict(task->cache, &how, now_ms, &told, err);
         if (tide_job_canceled(task->job))
             break;
     }
     tide_mem_free(task->reader->mem, spared.ids, SPARED_MAX * sizeof *spared.ids);
-    return rc;
+    return rc == TIDE_OK && told.later_ms != 0 ? evict_again(task, told.later_ms - now_ms, err)
+                                               : rc;
+}
+
+/* Bodies came: the next poll may be far away, and a full cache is not to stay full until then (K12). */
+tide_status tide_reader_evict_follow(struct tide_reader_task *task, tide_error *err)
+{
+    uint64_t bytes = 0;
+    TIDE_TRY(tide_cache_size(task->cache, &bytes, err));
+    return bytes <= limit_of(task) ? TIDE_OK : evict_again(task, 0, err);
 }
 
 /* ---- rows ---- */

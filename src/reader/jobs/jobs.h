@@ -49,6 +49,8 @@ tide_status tide_reader_batch_set(struct tide_reader_task *task, json_t *batch, 
 tide_status tide_reader_batch_fetch(struct tide_reader_task *task, tide_error *err);
 /* Enqueues reader.offline if there is a body to fetch (body.c). */
 tide_status tide_reader_offline_follow(struct tide_reader_task *task, tide_error *err);
+/* Enqueues reader.evict if the cache is larger than it may be (evict.c). */
+tide_status tide_reader_evict_follow(struct tide_reader_task *task, tide_error *err);
 /* Where the chosen window begins (walk.c, K8). */
 int64_t tide_reader_window_begin(const struct tide_reader_task *task);
 /* When a message arrived; 0: it is not known. */

@@ -247,9 +247,7 @@ static tide_status has_room(struct tide_reader_task *task, bool *room_out, tide_
     uint64_t bytes = 0;
     TIDE_TRY(tide_cache_size(task->cache, &bytes, err));
     *room_out = bytes <= setting(task, TIDE_SET_READER_CACHE);
-    const struct tide_reader_job evict = {
-        .kind = TIDE_READER_EVICT, .account = task->user->account, .key = "evict"};
-    return *room_out ? TIDE_OK : tide_reader_follow(task->reader, task->job, &evict, err);
+    return *room_out ? TIDE_OK : tide_reader_evict_follow(task, err);
 }
 
 static tide_status follow(struct tide_reader_task *task, const char *label, tide_error *err)

@@ -261,8 +261,8 @@ CASE(the_bodies_used_longest_ago_go_first_and_some_never)
 {
     const char *const ids[] = {"a", "p", "s", "b", "c", "d"};
     const uint64_t hour = 3600000;
-    uint64_t bytes = 0, done = 0;
-    bool more = true;
+    uint64_t bytes = 0;
+    struct tide_cache_evicted told;
     for (int i = 0; i < 6; i++) {
         WRITE(f, put(f, ids[i], 100 + i, "INBOX", "5", err));
         WRITE(f, body_put(f, ids[i], hour + (uint64_t)i, err));
@@ -271,16 +271,19 @@ CASE(the_bodies_used_longest_ago_go_first_and_some_never)
     WRITE(f, tide_cache_opened(f->cache, TIDE_TEXT("b"), hour + 50, err));
     OK(tide_cache_size(f->cache, &bytes, err));
     struct tide_cache_evict evict = {.limit = bytes - 1, .count_max = 1, .spare = spare_s};
-    OK(tide_cache_evict(f->cache, &evict, 2 * hour, &done, &more, err));
-    assert_int_equal(done, 1);
+    OK(tide_cache_evict(f->cache, &evict, 2 * hour, &told, err));
+    assert_int_equal(told.done, 1);
+    assert_int_equal(told.later_ms, 0); /* it is small enough */
     assert_false(has_body(f, "a"));
     evict.limit = 0;
     evict.count_max = 100;
-    OK(tide_cache_evict(f->cache, &evict, hour + 40000, &done, &more, err));
-    assert_int_equal(done, 0); /* all were used in this minute */
-    OK(tide_cache_evict(f->cache, &evict, 2 * hour, &done, &more, err));
-    assert_int_equal(done, 3);
-    assert_false(more); /* nothing is left that may go */
+    OK(tide_cache_evict(f->cache, &evict, hour + 40000, &told, err));
+    assert_int_equal(told.done, 0);                    /* all were used in this minute */
+    assert_int_equal(told.later_ms, hour + 4 + 60000); /* that of c is over first */
+    OK(tide_cache_evict(f->cache, &evict, 2 * hour, &told, err));
+    assert_int_equal(told.done, 3);
+    assert_false(told.more); /* nothing is left that may go */
+    assert_int_equal(told.later_ms, 0);
     assert_true(has_body(f, "p") && has_body(f, "s"));
     assert_false(has_body(f, "b"));
     assert_string_equal(list(f, "INBOX"), "d c b s p a "); /* headers stay */
@@ -292,13 +295,12 @@ CASE(the_bodies_used_longest_ago_go_first_and_some_never)
 CASE(what_was_evicted_is_not_fetched_until_a_person_opens_it)
 {
     char text[300] = "";
-    uint64_t done = 0;
-    bool more = false;
+    struct tide_cache_evicted told;
     const struct tide_cache_evict evict = {.limit = 0, .count_max = 10};
     WRITE(f, put(f, "a", 100, "INBOX", "5", err));
     WRITE(f, put(f, "b", 200, "INBOX", "5", err));
     WRITE(f, body_put(f, "a", 1000, err));
-    OK(tide_cache_evict(f->cache, &evict, 3600000, &done, &more, err));
+    OK(tide_cache_evict(f->cache, &evict, 3600000, &told, err));
     OK(tide_cache_bodyless(f->cache, 0, 10, note, text, err));
     assert_string_equal(text, "b ");
     WRITE(f, tide_cache_opened(f->cache, TIDE_TEXT("a"), 4000000, err));

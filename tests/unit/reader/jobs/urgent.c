@@ -191,3 +191,36 @@ TEST(eviction_does_not_fetch_again_what_was_evicted)
     assert_int_equal(failed_jobs(f), 0);
     finish(f);
 }
+
+/* K12: opened messages that pass the limit make room by themselves, and what is on a screen stays. */
+TEST(a_cache_that_reading_filled_is_small_again_in_a_minute)
+{
+    static const char *const settings[] = {"reader.cache=16MiB", NULL};
+    const struct tide_sim_options options = {.net = {.latency_us_max = 2000}};
+    struct fixture *f = begin_in(12, &options);
+    const char *ids[24];
+    size_t kept = 0;
+    uint64_t job = 0;
+    f->settings = settings;
+    OK(life_begin(f));
+    for (uint64_t i = 0; i < 24; i++)
+        ids[i] = deliver_big(f, 0, i * 60000, 1500000);
+    poll_now(f, 0);
+    (void)settle(f);
+    for (int i = 0; i < 24; i++) {
+        OK(tide_reader_fetch(f->reader, f->accounts[0], ids[i], &job, err));
+        pass(f, 1000);
+    }
+    for (int i = 0; i < 24; i++)
+        assert_true(has_body(f, 0, ids[i])); /* all were opened in this minute */
+    pass(f, 90000);
+    for (int i = 0; i < 24; i++) {
+        const bool here = has_body(f, 0, ids[i]);
+        assert_false(kept > 0 && !here); /* those opened last */
+        kept += here;
+    }
+    assert_in_range(kept, 5, 11);
+    assert_int_equal(calls_with(f, "format=raw"), 24);
+    assert_int_equal(failed_jobs(f), 0);
+    finish(f);
+}
