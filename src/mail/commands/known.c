@@ -143,9 +143,9 @@ static tide_status copies_show(struct known *known, tide_json *one)
     tide_json_set_u64(&json, "exact", exact);
     for (int copy = TIDE_COPY_HELD; copy < TIDE_COPIES; copy++)
         tide_json_set_u64(&json, tide_copy_name((tide_copy)copy), tally.copies[copy]);
-    tide_json_set_u64(&json, "damaged_imported", tally.imported_damaged);
     tide_json_set_u64(&json, "only_here", tally.gone);
     tide_json_set(one, "copies", &json);
+    tide_json_set_u64(one, "imported_damaged", tally.imported_damaged); /* of copies.damaged */
     return TIDE_OK;
 }
 
