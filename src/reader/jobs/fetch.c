@@ -192,23 +192,40 @@ static tide_status fetch_one(struct tide_reader_task *task, tide_text id, tide_e
     return rc;
 }
 
+/* Keeps how many of its messages were asked for: one that is gone has nothing to show for it, and a
+ * job that waits for units would spend them on it again and again. */
+static tide_status interrupted(struct tide_reader_task *task, size_t at, tide_status rc)
+{
+    (void)json_object_set_new(task->batch, "at", json_integer((json_int_t)at));
+    (void)tide_reader_batch_set(task, json_incref(task->batch), NULL);
+    return rc;
+}
+
+static tide_status ask_for(struct tide_reader_task *task, const json_t *one, tide_error *err)
+{
+    const tide_text id = {json_string_value(one), json_string_length(one)};
+    bool known = false;
+    if (id.data == NULL || id.bytes == 0 || id.bytes >= TIDE_CACHE_ID_BYTES)
+        return TIDE_OK;
+    TIDE_TRY(tide_reader_is_known(task, id, &known, err));
+    if (known)
+        return TIDE_OK;
+    if (tide_job_canceled(task->job))
+        return tide_error_set(err, TIDE_CANCELED, "more urgent work came");
+    TIDE_TRY(fetch_one(task, id, err));
+    tide_job_beat(task->job, 0);
+    return TIDE_OK;
+}
+
 tide_status tide_reader_batch_fetch(struct tide_reader_task *task, tide_error *err)
 {
-    size_t at = 0;
-    const json_t *one = NULL;
-    json_array_foreach(json_object_get(task->batch, "ids"), at, one)
-    {
-        const tide_text id = {json_string_value(one), json_string_length(one)};
-        bool known = false;
-        if (id.data == NULL || id.bytes == 0 || id.bytes >= TIDE_CACHE_ID_BYTES)
-            continue;
-        TIDE_TRY(tide_reader_is_known(task, id, &known, err));
-        if (known)
-            continue;
-        if (tide_job_canceled(task->job))
-            return tide_error_set(err, TIDE_CANCELED, "more urgent work came");
-        TIDE_TRY(fetch_one(task, id, err));
-        tide_job_beat(task->job, 0);
+    const json_t *ids = json_object_get(task->batch, "ids");
+    const size_t count = json_array_size(ids);
+    for (size_t at = (size_t)json_integer_value(json_object_get(task->batch, "at")); at < count;
+         at++) {
+        const tide_status rc = ask_for(task, json_array_get(ids, at), err);
+        if (rc != TIDE_OK)
+            return interrupted(task, at, rc);
     }
     return TIDE_OK;
 }

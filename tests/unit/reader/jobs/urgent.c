@@ -124,6 +124,34 @@ CASE(levels_are_strict)
     }
 }
 
+/* A message that is gone has nothing to show for having been asked for: it is asked for once, or a page
+ * that waits for its units would never end. */
+CASE(an_interrupted_page_does_not_ask_again_for_what_is_gone)
+{
+    char gone[2][32];
+    uint64_t job = 0;
+    for (uint64_t i = 0; i < 2; i++)
+        (void)snprintf(gone[i], sizeof gone[i], "%s", deliver(f, 0, 50 * DAY_MS + i));
+    for (uint64_t i = 0; i < 3; i++)
+        (void)deliver(f, 0, 60 * DAY_MS + i);
+    const char *opened = deliver(f, 0, 70 * DAY_MS);
+    f->think_us = 400000;
+    OK(tide_reader_more(f->reader, f->accounts[0], "INBOX", &job, err));
+    while (calls_with(f, "GET messages?") == 0)
+        pass(f, 10);
+    for (size_t i = 0; i < 2; i++)
+        box_mailbox_remove(f->mailboxes[0],
+                           box_mailbox_find(f->mailboxes[0], tide_text_of(gone[i])));
+    while (calls_with(f, "format=metadata") < 3)
+        pass(f, 10);
+    OK(tide_reader_fetch(f->reader, f->accounts[0], opened, &job, err));
+    (void)settle(f);
+    assert_int_equal(calls_with(f, gone[0]), 1);
+    assert_int_equal(calls_with(f, gone[1]), 1);
+    assert_int_equal(count_shown(f, 0, "INBOX"), 4);
+    assert_int_equal(failed_jobs(f), 0);
+}
+
 /* K6: while one is pending or running, another one of the same folder is dropped. */
 CASE(duplicates_of_a_folder_are_dropped)
 {
