@@ -82,12 +82,13 @@ static tide_status victim_find(tide_cache *cache, const struct tide_cache_evict 
                                uint64_t now_ms, int64_t *row_out, tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    /* What was opened a moment ago is on somebody's screen. */
+    /* What was opened a moment ago is on somebody's screen.  What was opened later than now was opened
+     * before the clock was set back. */
     tide_status rc = tide_rows_ask(cache->rows, TIDE_CACHE_WHAT, &stmt, err,
                                    "SELECT b.message, m.gmail_id FROM body b JOIN message m"
-                                   " ON m.id = b.message WHERE m.pinned = 0 AND b.used_ms < ?1"
-                                   " ORDER BY b.used_ms",
-                                   now_ms > 60000 ? now_ms - 60000 : 0);
+                                   " ON m.id = b.message WHERE m.pinned = 0"
+                                   " AND (b.used_ms < ?1 OR b.used_ms > ?2) ORDER BY b.used_ms",
+                                   now_ms > 60000 ? now_ms - 60000 : 0, now_ms);
     while (tide_rows_next(&stmt, &rc, err)) {
         if (evict->spare != NULL && evict->spare(tide_rows_get_text(&stmt, 1), evict->arg))
             continue;
