@@ -1,6 +1,7 @@
 /* apply.c - updates the core with the result of a transaction, under the lock (engine.h ENG4). */
 #include "engine/writer/batch.h"
 #include "base/check.h"
+#include "engine/tuning.h"
 
 #include <string.h>
 
@@ -21,10 +22,21 @@ uint64_t tide_engine_at_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_m
     return unix_ms <= now_unix_ms ? 0 : now_ms + (unix_ms - now_unix_ms);
 }
 
+/* No retry is further away than its longest pause, wherever the clock was when its time was stored: it
+ * may have been set back since.  A delay without an attempt is what its caller asked for. */
+static uint64_t due_at_ms(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms)
+{
+    const uint64_t at_ms = tide_engine_at_ms(engine, stored->not_before_ms, now_ms);
+    if (stored->attempts == 0 || at_ms <= now_ms)
+        return at_ms;
+    const uint64_t pause_max_ms = tide_tuning_retry(engine->settings).pause_max_ms;
+    return at_ms - now_ms > pause_max_ms ? now_ms + pause_max_ms : at_ms;
+}
+
 void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms)
 {
     struct tide_brief brief = *stored;
-    brief.not_before_ms = tide_engine_at_ms(engine, stored->not_before_ms, now_ms);
+    brief.not_before_ms = due_at_ms(engine, stored, now_ms);
     tide_dispatch_offer(engine, &brief, now_ms);
 }
 
