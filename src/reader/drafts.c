@@ -431,7 +431,7 @@ static tide_status drop(tide_transaction *transaction, void *arg, tide_error *er
     self->at_server =
         self->letter.sending == 0 && self->letter.outgoing.bytes > 0 &&
         tide_outgoing_read(tide_buf_text(&self->letter.outgoing), &state, NULL) == TIDE_OK &&
-        state.stage != TIDE_OUTGOING_NEW;
+        (state.stage != TIDE_OUTGOING_NEW || state.doubled);
     return self->at_server ? discard(self, transaction, err)
                            : tide_draft_drop(db, self->account, self->id, err);
 }

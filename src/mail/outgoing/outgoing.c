@@ -78,6 +78,20 @@ static tide_status is_draft(const struct tide_outgoing_call *call, struct tide_o
     return keep(call, state, err);
 }
 
+/* OGM4: nothing was found.  TIDE_OK: that is believed by now; TIDE_AGAIN: it is looked for again. */
+static tide_status settle(const struct tide_outgoing_call *call, struct tide_outgoing *state,
+                          const char *doubt, tide_error *err)
+{
+    if (state->doubt_unix_ms == 0 || state->doubt_unix_ms > call->now_unix_ms) {
+        state->doubt_unix_ms = call->now_unix_ms;
+        TIDE_TRY(keep(call, state, err));
+    }
+    if (call->now_unix_ms - state->doubt_unix_ms >= TIDE_OUTGOING_SETTLE_MS)
+        return TIDE_OK;
+    (void)tide_error_set(err, TIDE_AGAIN, "%s", doubt);
+    return tide_job_again(call->job, tide_job_now_ms(call->job) + TIDE_OUTGOING_LOOK_MS);
+}
+
 /* ---- uploads ---- */
 
 /* Sends the parts from `next` on. */
@@ -318,14 +332,7 @@ static tide_status look_for_sent(const struct tide_outgoing_call *call, struct t
     }
     if (rc != TIDE_NOT_FOUND)
         return rc;
-    if (state->doubt_unix_ms == 0 || state->doubt_unix_ms > call->now_unix_ms) {
-        state->doubt_unix_ms = call->now_unix_ms;
-        TIDE_TRY(keep(call, state, err));
-    }
-    if (call->now_unix_ms - state->doubt_unix_ms < TIDE_OUTGOING_SETTLE_MS) { /* OGM4 */
-        (void)tide_error_set(err, TIDE_AGAIN, "Gmail has not yet said whether it sent the message");
-        return tide_job_again(call->job, tide_job_now_ms(call->job) + TIDE_OUTGOING_LOOK_MS);
-    }
+    TIDE_TRY(settle(call, state, "Gmail has not yet said whether it sent the message", err));
     state->draft_id[0] = '\0';
     state->content = 0;
     state->doubt_unix_ms = 0;
@@ -387,6 +394,21 @@ tide_status tide_outgoing_send(const struct tide_outgoing_call *call, struct tid
 
 /* ---- discarding ---- */
 
+/* A draft may have been made, but nobody knows its id.  One that is found was it, unless there may be
+ * two. */
+static tide_status discard_unknown(const struct tide_outgoing_call *call,
+                                   struct tide_outgoing *state, tide_error *err)
+{
+    struct tide_gmail_draft drafts[DOUBLES_MAX];
+    size_t count = 0;
+    TIDE_TRY(find_drafts(call, state, drafts, &count, err));
+    for (size_t i = 0; i < count; i++)
+        TIDE_TRY(tide_gmail_draft_delete(call->gmail, call->job, tide_text_of(drafts[i].id), err));
+    return count > 0 && !state->doubled
+               ? TIDE_OK
+               : settle(call, state, "Gmail has not yet said whether it has the draft", err);
+}
+
 tide_status tide_outgoing_discard(const struct tide_outgoing_call *call,
                                   struct tide_outgoing *state, tide_error *err)
 {
@@ -395,15 +417,10 @@ tide_status tide_outgoing_discard(const struct tide_outgoing_call *call,
     if (state->stage == TIDE_OUTGOING_DRAFT)
         TIDE_TRY(
             tide_gmail_draft_delete(call->gmail, call->job, tide_text_of(state->draft_id), err));
-    if (state->stage == TIDE_OUTGOING_MAKING || state->doubled) {
-        struct tide_gmail_draft drafts[DOUBLES_MAX];
-        size_t count = 0;
-        TIDE_TRY(find_drafts(call, state, drafts, &count, err));
-        for (size_t i = 0; i < count; i++)
-            TIDE_TRY(
-                tide_gmail_draft_delete(call->gmail, call->job, tide_text_of(drafts[i].id), err));
-    }
+    if (state->stage == TIDE_OUTGOING_MAKING || state->doubled)
+        TIDE_TRY(discard_unknown(call, state, err));
     state->stage = TIDE_OUTGOING_NEW;
+    state->doubt_unix_ms = 0;
     state->draft_id[0] = '\0';
     state->content = 0;
     state->doubled = false;

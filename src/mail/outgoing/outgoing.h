@@ -24,8 +24,8 @@
  *   OGM2  drafts.send is called for one draft only from the first time on until it is known whether
  *         that one was sent.
  *   OGM3  SENT is final, and is reached only when the server said so or has the message.
- *   OGM4  that a message is not in sent mail is believed TIDE_OUTGOING_SETTLE_MS after the first
- *         look: a search may be behind.
+ *   OGM4  that a message is not in sent mail, or that a draft in doubt was not made, is believed
+ *         TIDE_OUTGOING_SETTLE_MS after the first look: a search may be behind.
  */
 #ifndef TIDE_MAIL_OUTGOING_OUTGOING_H
 #define TIDE_MAIL_OUTGOING_OUTGOING_H
@@ -60,7 +60,7 @@ struct tide_outgoing {
     uint64_t session_content;
     char sent_id[64]; /* SENT: Gmail's id; "" when the server did not say */
     char thread_id[64];
-    uint64_t doubt_unix_ms; /* SENDING: since when it is neither a draft nor in sent mail; 0 */
+    uint64_t doubt_unix_ms; /* since when a search finds neither draft nor message (OGM4); 0 */
     bool doubled;           /* there may be a second draft */
     bool loose;             /* its thread is gone: it begins one of its own */
 };
@@ -96,7 +96,7 @@ tide_status tide_outgoing_save(const struct tide_outgoing_call *call, struct tid
 tide_status tide_outgoing_send(const struct tide_outgoing_call *call, struct tide_outgoing *state,
                                tide_error *err);
 /* Removes the draft from the server; `raw` is not needed.  TIDE_INVALID: it is being sent, or
- * sent. */
+ * sent.  TIDE_AGAIN: see OGM4, or no units. */
 tide_status tide_outgoing_discard(const struct tide_outgoing_call *call,
                                   struct tide_outgoing *state, tide_error *err);
 

@@ -445,6 +445,54 @@ SCENE(a_limit_on_sending_is_waited_for)
     assert_sent_once(f); /* and none too early: the referee would say so */
 }
 
+/* ---- throwing away ---- */
+
+/* drafts.create was answered to nobody, and the search is behind: the draft is there. */
+SCENE(a_discarded_draft_is_looked_for_until_it_is_found)
+{
+    control(f, "POST", "/_cloud/faults",
+            "[{\"method\":\"gmail.users.drafts.create\",\"fault\":\"reset-after\",\"count\":1},"
+            "{\"method\":\"gmail.users.drafts.list\",\"fault\":\"list-empty\",\"count\":3}]");
+    scene.what = tide_outgoing_save;
+    assert_int_equal(run(f, play_outgoing), TIDE_UNKNOWN);
+    assert_int_equal(scene.state.stage, TIDE_OUTGOING_MAKING);
+    scene.what = tide_outgoing_discard;
+    run_ok(f, play_outgoing); /* comes back by itself */
+    assert_int_equal(drafts(f), 0);
+    assert_int_equal(scene.state.stage, TIDE_OUTGOING_NEW);
+    assert_int_equal(scene.state.doubt_unix_ms, 0);
+}
+
+/* The call never reached the server: that nothing is found is believed after a minute. */
+SCENE(a_discarded_draft_that_was_never_made_is_not_looked_for_forever)
+{
+    control(f, "POST", "/_cloud/faults",
+            "{\"method\":\"gmail.users.drafts.create\",\"fault\":\"reset-before\",\"count\":1}");
+    scene.what = tide_outgoing_save;
+    assert_int_equal(run(f, play_outgoing), TIDE_UNKNOWN);
+    const uint64_t begun_ms = tide_sim_net_unix_ms(f->sim);
+    scene.what = tide_outgoing_discard;
+    run_ok(f, play_outgoing);
+    assert_true(tide_sim_net_unix_ms(f->sim) - begun_ms >= TIDE_OUTGOING_SETTLE_MS);
+    assert_int_equal(scene.state.stage, TIDE_OUTGOING_NEW);
+}
+
+/* Its own draft is known, and a second one may be: it is looked for, too. */
+SCENE(a_second_draft_of_a_discarded_one_is_looked_for_until_it_is_found)
+{
+    control(f, "POST", "/_cloud/faults",
+            "[{\"method\":\"gmail.users.drafts.create\",\"fault\":\"reset-after\",\"count\":1},"
+            "{\"method\":\"gmail.users.drafts.list\",\"fault\":\"list-empty\",\"count\":4}]");
+    scene.what = tide_outgoing_save;
+    assert_int_equal(run(f, play_outgoing), TIDE_UNKNOWN);
+    run_ok(f, play_outgoing); /* made again: there are two */
+    assert_true(scene.state.doubled);
+    scene.what = tide_outgoing_discard;
+    run_ok(f, play_outgoing);
+    assert_int_equal(drafts(f), 0);
+    assert_false(scene.state.doubled);
+}
+
 /* ---- the state as text ---- */
 
 TEST(a_state_is_read_back)
