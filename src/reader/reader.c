@@ -53,6 +53,33 @@ static tide_status kinds_define(tide_reader *reader, tide_error *err)
     return TIDE_OK;
 }
 
+struct waking {
+    tide_reader *reader;
+    tide_transaction *transaction;
+    tide_status rc;
+    tide_error *err;
+};
+
+static void upload_wake(uint32_t account, void *arg)
+{
+    struct waking *waking = arg;
+    const struct tide_reader_action now = {.account = account};
+    if (waking->rc == TIDE_OK)
+        waking->rc = tide_reader_upload(waking->reader, waking->transaction, &now, 0, waking->err);
+}
+
+/* The job that uploads a held action is stored with its time.  After the clock was set back that is
+ * too late: another one looks when it is due (store.h). */
+static tide_status uploads_wake(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    tide_reader *reader = arg;
+    struct waking waking = {reader, transaction, TIDE_OK, err};
+    TIDE_TRY(tide_actions_ahead(tide_transaction_rows(transaction),
+                                tide_world_now_unix_ms(reader->options.world), upload_wake, &waking,
+                                err));
+    return waking.rc;
+}
+
 tide_status tide_reader_open(const struct tide_reader_options *options, tide_mem *mem,
                              tide_reader **reader_out, tide_error *err)
 {
@@ -71,6 +98,8 @@ tide_status tide_reader_open(const struct tide_reader_options *options, tide_mem
         rc = tide_shelf_new(options->world, mem, TIDE_SHELF_REST_MS, &reader->shelf, err);
     if (rc == TIDE_OK)
         rc = kinds_define(reader, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(options->engine, uploads_wake, reader, err);
     if (rc != TIDE_OK) {
         tide_reader_close(reader);
         return rc;

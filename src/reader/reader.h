@@ -28,7 +28,8 @@
  *
  * Invariants:
  *   KR1  base rows change only by what the server said.
- *   KR2  actions of an account are uploaded one at a time, by the time they are due, then by number.
+ *   KR2  actions of an account are uploaded one at a time: the one that was begun, then by number those
+ *        that are due.
  *   KR3  a refused action leaves the overlay in the transaction that records why.
  *   KR4  what a page or a history brought, and the token or history id that follows, are one
  *        transaction of the cache.

@@ -8,6 +8,7 @@
 #include "reader/jobs/jobs.h"
 
 #include "ledger/rows.h"
+#include "settings/settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,9 @@ enum { LABELS_MAX = 32 };
 struct uploading {
     struct tide_reader_task *task;
     struct tide_reader_action action;
+    uint64_t now_ms, hold_ms;
     json_t *messages; /* id -> {"add": [...], "take": [...]} */
+    json_t *made;     /* of these, the changes that the server has */
     bool refused;     /* by the server */
     tide_action_state state;
     char error[TIDE_ACTION_ERROR_BYTES];
@@ -44,8 +47,10 @@ static tide_status next_read(tide_transaction *transaction, void *arg, tide_erro
     struct uploading *self = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     (void)json_object_clear(self->messages); /* a transaction may be repeated */
-    TIDE_TRY(tide_action_next(db, self->task->user->account, &self->action, err));
-    if (self->action.due_ms > tide_world_now_unix_ms(self->task->reader->options.world))
+    const uint32_t account = self->task->user->account;
+    TIDE_TRY(tide_actions_clock(db, account, self->now_ms, self->hold_ms, err));
+    TIDE_TRY(tide_action_next(db, account, self->now_ms, &self->action, err));
+    if (self->action.due_ms > self->now_ms)
         return TIDE_OK;
     TIDE_TRY(tide_action_begin(db, self->action.account, self->action.id, err)); /* RDS5 */
     return tide_action_changes(db, self->action.account, self->action.id, change_take, self, err);
@@ -173,6 +178,14 @@ static tide_status group_up(struct uploading *self, const json_t *changes, tide_
     return rc == TIDE_OK ? base_write(self, changes, ids, count, err) : rc;
 }
 
+static bool is_made(const struct uploading *self, const json_t *changes)
+{
+    for (size_t i = 0; i < json_array_size(self->made); i++)
+        if (json_equal(json_array_get(self->made, i), changes))
+            return true;
+    return false;
+}
+
 static tide_status upload(struct uploading *self, tide_error *err)
 {
     tide_mem *mem = self->task->reader->mem;
@@ -181,26 +194,51 @@ static tide_status upload(struct uploading *self, tide_error *err)
     const size_t before = done_before(self);
     const char *id = NULL;
     json_t *changes = NULL;
-    json_auto_t *done = json_array();
     json_object_foreach(self->messages, id, changes)
     {
-        bool seen = false;
-        for (size_t i = 0; i < json_array_size(done); i++)
-            seen = seen || json_equal(json_array_get(done, i), changes);
-        if (seen || rc != TIDE_OK)
+        if (rc != TIDE_OK || is_made(self, changes))
             continue;
-        (void)json_array_append(done, changes);
-        if (json_array_size(done) <= before)
-            continue;
-        rc = group_up(self, changes, ids, err);
+        const bool again = json_array_size(self->made) < before;
+        if (!again)
+            rc = group_up(self, changes, ids, err);
         if (rc == TIDE_OK)
-            rc = done_note(self, json_array_size(done), err);
+            (void)json_array_append(self->made, changes);
+        if (rc == TIDE_OK && !again)
+            rc = done_note(self, json_array_size(self->made), err);
     }
     tide_mem_free(mem, ids, TIDE_ACTION_MESSAGES_MAX * sizeof *ids);
     return rc;
 }
 
 /* ---- its end ---- */
+
+/* Why it was refused.  Of one that was refused halfway: what was done, and what not. */
+static void refused_say(struct uploading *self, const char *why)
+{
+    char left[120] = "";
+    size_t left_count = 0;
+    size_t named = 0;
+    const char *id = NULL;
+    const json_t *changes = NULL;
+    json_object_foreach(self->messages, id, changes)
+    {
+        const size_t used = strlen(left);
+        if (is_made(self, changes))
+            continue;
+        left_count++;
+        if (used + strlen(id) + 2 > sizeof left)
+            continue;
+        (void)snprintf(left + used, sizeof left - used, " %s", id);
+        named++;
+    }
+    const size_t count = json_object_size(self->messages);
+    if (json_array_size(self->made) == 0)
+        (void)snprintf(self->error, sizeof self->error, "%s", why);
+    else
+        (void)snprintf(self->error, sizeof self->error,
+                       "%zu of %zu messages were changed, not%s%s: %s", count - left_count, count,
+                       left, named < left_count ? " and others" : "", why);
+}
 
 /* KR3: with the action, what it had of the draft ends. */
 static tide_status draft_end(const struct uploading *self, tide_rows db, tide_error *err)
@@ -227,6 +265,7 @@ static tide_status one_up(struct uploading *self, tide_error *err)
     tide_error why = {TIDE_OK, 0, ""};
     const bool letter = self->action.draft[0] != '\0';
     self->refused = false;
+    (void)json_array_clear(self->made);
     const tide_status rc =
         letter ? tide_reader_send_run(self->task, &self->action, &why) : upload(self, &why);
     if (letter)
@@ -236,7 +275,7 @@ static tide_status one_up(struct uploading *self, tide_error *err)
     self->error[0] = '\0';
     if (self->refused) {
         self->state = TIDE_ACTION_REFUSED; /* KR3 */
-        (void)snprintf(self->error, sizeof self->error, "%s", why.text);
+        refused_say(self, why.text);
     } else if (rc != TIDE_OK) {
         if (err != NULL)
             *err = why;
@@ -250,19 +289,20 @@ static tide_status one_up(struct uploading *self, tide_error *err)
 
 static tide_status actions_run(struct uploading *self, tide_error *err)
 {
-    tide_world *world = self->task->reader->options.world;
+    tide_reader *reader = self->task->reader;
+    self->hold_ms = tide_engine_setting_u64(reader->options.engine, self->task->user->account,
+                                            TIDE_SET_READER_HOLD);
     for (;;) {
-        const tide_status rc =
-            tide_transact(self->task->reader->options.engine, next_read, self, err);
+        self->now_ms = tide_world_now_unix_ms(reader->options.world);
+        const tide_status rc = tide_transact(reader->options.engine, next_read, self, err);
         if (rc != TIDE_OK)
             return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
-        const uint64_t now_ms = tide_world_now_unix_ms(world);
-        if (self->action.due_ms > now_ms) {
+        if (self->action.due_ms > self->now_ms) {
             const struct tide_reader_job later = {.kind = TIDE_READER_ACTION,
                                                   .account = self->action.account,
                                                   .key = "later",
-                                                  .delay_ms = self->action.due_ms - now_ms};
-            return tide_reader_follow(self->task->reader, self->task->job, &later, err);
+                                                  .delay_ms = self->action.due_ms - self->now_ms};
+            return tide_reader_follow(reader, self->task->job, &later, err);
         }
         TIDE_TRY(one_up(self, err));
         if (tide_job_canceled(self->task->job))
@@ -273,11 +313,12 @@ static tide_status actions_run(struct uploading *self, tide_error *err)
 tide_status tide_reader_action_run(tide_job *job, void *context, tide_error *err)
 {
     struct tide_reader_task task;
-    struct uploading self = {.task = &task, .messages = json_object()};
+    struct uploading self = {.task = &task, .messages = json_object(), .made = json_array()};
     tide_status rc = tide_reader_task_begin(context, job, &task, err);
     if (rc == TIDE_OK)
         rc = actions_run(&self, err);
     json_decref(self.messages);
+    json_decref(self.made);
     tide_reader_task_end(&task);
     return rc;
 }

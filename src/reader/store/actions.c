@@ -123,16 +123,61 @@ tide_status tide_action_get(tide_rows db, uint32_t account, uint64_t id,
     return rc;
 }
 
-tide_status tide_action_next(tide_rows db, uint32_t account, struct tide_reader_action *action_out,
-                             tide_error *err)
+/* A held action is due later than it was made.  An action that was begun is due, whatever its hold. */
+tide_status tide_actions_clock(tide_rows db, uint32_t account, uint64_t now_ms, uint64_t hold_ms,
+                               tide_error *err)
+{
+    TIDE_TRY(tide_rows_do(db, WHAT, err,
+                          "UPDATE reader_action SET due_ms = ?2 WHERE account = ?1 AND state = 0"
+                          " AND due_ms > ?2 AND (due_ms = made_ms OR begun = 1)",
+                          account, now_ms));
+    return tide_rows_do(db, WHAT, err,
+                        "UPDATE reader_action SET due_ms = ?2 WHERE account = ?1 AND state = 0"
+                        " AND due_ms > ?2",
+                        account, now_ms + hold_ms);
+}
+
+tide_status tide_actions_ahead(tide_rows db, uint64_t now_ms,
+                               void (*visit)(uint32_t account, void *arg), void *arg,
+                               tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    const tide_status rc = tide_rows_first(
+    tide_status rc = tide_rows_ask(
         db, WHAT, &stmt, err,
-        COLUMNS " WHERE account = ?1 AND state = 0 ORDER BY due_ms, id LIMIT 1", account);
-    if (rc == TIDE_OK)
-        action_read(&stmt, action_out);
+        "SELECT DISTINCT account FROM reader_action WHERE state = 0 AND made_ms > ?1", now_ms);
+    while (tide_rows_next(&stmt, &rc, err))
+        visit(tide_rows_get_u32(&stmt, 0), arg);
     return rc;
+}
+
+static tide_status action_first(tide_rows_stmt *stmt, tide_status rc,
+                                struct tide_reader_action *action_out)
+{
+    if (rc == TIDE_OK)
+        action_read(stmt, action_out);
+    return rc;
+}
+
+tide_status tide_action_next(tide_rows db, uint32_t account, uint64_t now_ms,
+                             struct tide_reader_action *action_out, tide_error *err)
+{
+    tide_auto_rows due = {.what = NULL};
+    tide_auto_rows later = {.what = NULL};
+    const tide_status rc =
+        action_first(&due,
+                     tide_rows_first(db, WHAT, &due, err,
+                                     COLUMNS " WHERE account = ?1 AND state = 0 AND (begun = 1"
+                                             " OR due_ms <= ?2) ORDER BY begun DESC, id LIMIT 1",
+                                     account, now_ms),
+                     action_out);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    return action_first(
+        &later,
+        tide_rows_first(db, WHAT, &later, err,
+                        COLUMNS " WHERE account = ?1 AND state = 0 ORDER BY due_ms, id LIMIT 1",
+                        account),
+        action_out);
 }
 
 static tide_status not_waiting(tide_error *err)

@@ -82,9 +82,18 @@ tide_status tide_action_add(tide_rows db, struct tide_reader_action *action,
 /* TIDE_NOT_FOUND. */
 tide_status tide_action_get(tide_rows db, uint32_t account, uint64_t id,
                             struct tide_reader_action *action_out, tide_error *err);
-/* The one that is uploaded next: the first by due_ms and id.  TIDE_NOT_FOUND: none waits. */
-tide_status tide_action_next(tide_rows db, uint32_t account, struct tide_reader_action *action_out,
-                             tide_error *err);
+/* The clock may have been set back since actions were stored: one that nothing holds back is due now,
+ * and one that is held waits at most `hold_ms`, the longest hold, from now on. */
+tide_status tide_actions_clock(tide_rows db, uint32_t account, uint64_t now_ms, uint64_t hold_ms,
+                               tide_error *err);
+/* Accounts with a waiting action that was made later than now: the clock was set back. */
+tide_status tide_actions_ahead(tide_rows db, uint64_t now_ms,
+                               void (*visit)(uint32_t account, void *arg), void *arg,
+                               tide_error *err);
+/* The one that is uploaded next: the one that was begun, else the first by number of those that are due,
+ * else the one that will be due next.  TIDE_NOT_FOUND: none waits. */
+tide_status tide_action_next(tide_rows db, uint32_t account, uint64_t now_ms,
+                             struct tide_reader_action *action_out, tide_error *err);
 /* Before its first call.  TIDE_STALE: it does not wait. */
 tide_status tide_action_begin(tide_rows db, uint32_t account, uint64_t id, tide_error *err);
 /* TIDE_STALE: it does not wait. */

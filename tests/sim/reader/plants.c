@@ -145,11 +145,20 @@ static void note_newest(const struct tide_reader_action *action, void *arg)
         newest->action = *action;
 }
 
-WRAP(tide_status, tide_action_next, tide_rows db, uint32_t account,
+WRAP(tide_status, tide_action_begin, tide_rows db, uint32_t account, uint64_t id, tide_error *err)
+{
+    const tide_status rc = __real_tide_action_begin(db, account, id, err);
+    if (rc == TIDE_OK)
+        rsim_note_begun(rsim_now, id);
+    return rc;
+}
+
+WRAP(tide_status, tide_action_next, tide_rows db, uint32_t account, uint64_t now_ms,
      struct tide_reader_action *action_out, tide_error *err)
 {
-    struct newest newest = {.now_ms = tide_world_now_unix_ms(rsim_now->world)};
-    const tide_status rc = __real_tide_action_next(db, account, action_out, err);
+    struct newest newest = {.now_ms = now_ms};
+    rsim_now->chosen_ms = now_ms;
+    const tide_status rc = __real_tide_action_next(db, account, now_ms, action_out, err);
     if (rc != TIDE_OK || !rsim_planted(RPLANT_NEWEST_FIRST))
         return rc;
     TIDE_TRY(tide_actions_each(db, account, 100, note_newest, &newest, err));

@@ -15,8 +15,9 @@
  *   RSM3  mail that comes is looked for within the interval of polls, and no poll is made besides (K6, K7).
  *   RSM4  no window of the quota is crossed, by the server's count; while the mirror has work, 95 % of it are
  *         used (E4.3).
- *   RSM5  a change at the server is one that the person asked for; changes reach it in the order of the
- *         actions (KR2), none is lost, and none is made again unless its job was interrupted (K11).
+ *   RSM5  a change at the server is one that the person asked for; an action is begun when no other one
+ *         is, and when none with a smaller number is due (KR2); changes reach the server from actions that
+ *         were begun, none is lost, and none is made again unless its job was interrupted (K11).
  *   RSM6  an action is refused if and only if the server refused it (KR3).
  *   RSM7  an action is shown at once; in the end what is shown is what the server has (KR1).
  *   RSM8  the call for an opened message starts within 50 ms, six times a minute (K15); in the end its body
@@ -140,11 +141,13 @@ struct rsim_action {
     uint64_t id, due_ms;
     bool accepted; /* the person was told so; else it may not exist */
     bool gone;     /* the crash took it before it was accepted */
-    bool ended;
+    bool begun, ended;
+    bool
+        unsure; /* the process died in the life in which it was begun or ended: perhaps it was not */
     tide_action_state state;
     bool refused; /* by the server */
     unsigned excuses;
-    uint32_t life; /* of the last effect or end */
+    uint32_t life; /* of the last beginning, effect or end */
     struct rsim_change changes[RSIM_CHANGES_MAX];
     size_t changes_count;
 };
@@ -191,8 +194,10 @@ struct rsim_stage {
     uint64_t id_highest; /* of a job that was seen */
     struct rsim_action actions[RSIM_ACTIONS_MAX];
     size_t actions_count;
-    uint64_t reached_due_ms, reached_id; /* the action of the last change at the server */
-    uint64_t excused_until_us;           /* a call that was given up may still reach the server */
+    uint64_t chosen_ms;        /* when the next action was looked for */
+    uint64_t begun_id;         /* the action that was begun last */
+    uint64_t reached_id;       /* the action of the last change at the server */
+    uint64_t excused_until_us; /* a call that was given up may still reach the server */
     struct rsim_opened opened[RSIM_OPENS_MAX];
     size_t opened_count;
     uint64_t arrived_us[RSIM_ARRIVALS_MAX]; /* of mail that no poll has looked for */
@@ -235,6 +240,7 @@ uint32_t rsim_some_slot(struct rsim_stage *stage);
 tide_sim_provide rsim_provide;
 void rsim_note_crash(struct rsim_stage *stage);
 struct rsim_action *rsim_action(struct rsim_stage *stage, uint64_t id); /* NULL: none such */
+void rsim_note_begun(struct rsim_stage *stage, uint64_t id);            /* RSM5 */
 uint64_t rsim_units(struct rsim_stage *stage); /* that the server counted so far; RSM4 */
 
 /* watch.c */

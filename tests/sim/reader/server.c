@@ -100,30 +100,43 @@ static bool matches(const struct rsim_action *action, const struct call *call)
     return call->ids_count > 0;
 }
 
-static int order(const struct rsim_action *action, uint64_t due_ms, uint64_t id)
-{
-    if (action->due_ms != due_ms)
-        return action->due_ms < due_ms ? -1 : 1;
-    return action->id < id ? -1 : action->id > id;
-}
-
-/* The next one by order from the last that reached the server on; NULL: there is none. */
+/* The one that was begun last.  Or an earlier one: a call that was made before a crash may come late. */
 static struct rsim_action *whose(struct rsim_stage *stage, const struct call *call)
 {
     struct rsim_action *found = NULL;
     for (size_t i = 0; i < stage->actions_count; i++) {
         struct rsim_action *action = &stage->actions[i];
-        if (!action->gone && !action->ended &&
-            order(action, stage->reached_due_ms, stage->reached_id) >= 0 && matches(action, call) &&
-            (found == NULL || order(action, found->due_ms, found->id) < 0))
+        if (!action->gone && action->begun && !action->ended && matches(action, call) &&
+            (found == NULL || action->id == stage->begun_id))
             found = action;
     }
     return found;
 }
 
+/* What was stored when the process died is not known: neither may be blamed. */
+void rsim_note_begun(struct rsim_stage *stage, uint64_t id)
+{
+    struct rsim_action *action = rsim_action(stage, id);
+    if (action == NULL)
+        RSIM_FAIL(stage, "RSM5: action %" PRIu64 " is none of the person's", id);
+    if (action->ended)
+        RSIM_FAIL(stage, "RSM5: action %" PRIu64 " is begun, and it has ended", id);
+    for (size_t i = 0; !action->begun && i < stage->actions_count; i++) {
+        const struct rsim_action *other = &stage->actions[i];
+        if (other == action || other->gone || other->ended || other->unsure || !other->accepted)
+            continue;
+        if (other->begun || (other->id < id && other->due_ms <= stage->chosen_ms))
+            RSIM_FAIL(stage, "RSM5: action %" PRIu64 " is begun before action %" PRIu64 " (%s)", id,
+                      other->id, other->begun ? "which was begun" : "which is due");
+    }
+    action->begun = true;
+    action->unsure = false;
+    stage->begun_id = id;
+    action->life = tide_sim_life(stage->sim);
+}
+
 static void effect(struct rsim_stage *stage, struct rsim_action *action, const struct call *call)
 {
-    stage->reached_due_ms = action->due_ms;
     stage->reached_id = action->id;
     action->life = tide_sim_life(stage->sim);
     for (size_t i = 0; i < action->changes_count; i++) {
@@ -224,6 +237,7 @@ void rsim_note_crash(struct rsim_stage *stage)
             continue;
         action->excuses++;     /* what it did is perhaps not recorded */
         action->ended = false; /* nor its end */
+        action->unsure = true;
     }
 }
 

@@ -86,9 +86,9 @@ static void starts(struct rsim_stage *stage, const struct rsim_kind *kind, tide_
 /* The upload was interrupted: what it has done so far may be done again. */
 static void excuse(struct rsim_stage *stage)
 {
-    struct rsim_action *last = rsim_action(stage, stage->reached_id);
-    if (last != NULL)
-        last->excuses++;
+    for (size_t i = 0; i < stage->actions_count; i++)
+        if (stage->actions[i].begun && !stage->actions[i].ended)
+            stage->actions[i].excuses++;
 }
 
 static void ends(struct rsim_stage *stage, const struct rsim_kind *kind, tide_job *job,

@@ -49,7 +49,14 @@ static const char *overlay(const tide_rows *rows, uint32_t account, const char *
     return text;
 }
 
-CASE(actions_are_uploaded_by_the_time_they_are_due_then_by_number)
+static uint64_t next_at(const tide_rows *rows, uint64_t now_ms)
+{
+    struct tide_reader_action next = {.id = 0};
+    OK(tide_action_next(*rows, ME, now_ms, &next, err));
+    return next.id;
+}
+
+CASE(of_the_actions_that_are_due_the_one_begun_goes_first_then_the_oldest)
 {
     const struct tide_change one = change("a", "INBOX", false, 1);
     struct tide_reader_action next;
@@ -57,13 +64,49 @@ CASE(actions_are_uploaded_by_the_time_they_are_due_then_by_number)
     const uint64_t first = add(rows, ME, "archive", &one, 1, 100);
     const uint64_t second = add(rows, ME, "inbox", &one, 1, 100);
     (void)add(rows, OTHER, "archive", &one, 1, 1);
-    const uint64_t order[] = {first, second, held};
-    for (int i = 0; i < 3; i++) {
-        OK(tide_action_next(*rows, ME, &next, err));
-        assert_int_equal(next.id, order[i]);
-        OK(tide_action_end(*rows, ME, next.id, TIDE_ACTION_DONE, "", 200, err));
-    }
-    assert_int_equal(tide_action_next(*rows, ME, &next, NULL), TIDE_NOT_FOUND);
+    assert_int_equal(next_at(rows, 200), first); /* the held one is not due */
+    assert_int_equal(next_at(rows, 10000), held);
+    OK(tide_action_begin(*rows, ME, second, err));
+    assert_int_equal(next_at(rows, 10000), second);
+    OK(tide_action_end(*rows, ME, second, TIDE_ACTION_DONE, "", 200, err));
+    OK(tide_action_end(*rows, ME, first, TIDE_ACTION_DONE, "", 200, err));
+    OK(tide_action_next(*rows, ME, 200, &next, err)); /* when to come back */
+    assert_int_equal(next.id, held);
+    assert_int_equal(next.due_ms, 10000);
+    OK(tide_action_end(*rows, ME, held, TIDE_ACTION_DONE, "", 200, err));
+    assert_int_equal(tide_action_next(*rows, ME, 10000, &next, NULL), TIDE_NOT_FOUND);
+}
+
+static void note_account(uint32_t account, void *arg)
+{
+    *(uint32_t *)arg = *(uint32_t *)arg * 100 + account;
+}
+
+/* They were made at 100, and the clock says 20. */
+CASE(after_the_clock_was_set_back_actions_wait_at_most_for_their_hold)
+{
+    const struct tide_change one = change("a", "INBOX", false, 1);
+    struct tide_reader_action action;
+    uint32_t ahead = 0;
+    const uint64_t held = add(rows, ME, "delete", &one, 1, 110);
+    const uint64_t free_one = add(rows, ME, "archive", &one, 1, 100);
+    OK(tide_actions_ahead(*rows, 100, note_account, &ahead, err));
+    assert_int_equal(ahead, 0);
+    OK(tide_actions_ahead(*rows, 20, note_account, &ahead, err));
+    assert_int_equal(ahead, ME);
+    OK(tide_actions_clock(*rows, ME, 20, 10, err));
+    assert_int_equal(next_at(rows, 20), free_one);
+    OK(tide_action_get(*rows, ME, held, &action, err));
+    assert_int_equal(action.due_ms, 30);
+    OK(tide_actions_clock(*rows, ME, 25, 10, err)); /* once, not again and again */
+    OK(tide_action_get(*rows, ME, held, &action, err));
+    assert_int_equal(action.due_ms, 30);
+    assert_int_equal(next_at(rows, 30), held);
+    OK(tide_action_begin(*rows, ME, held, err));
+    OK(tide_actions_clock(*rows, ME, 5, 10, err)); /* and back once more */
+    OK(tide_action_get(*rows, ME, held, &action, err));
+    assert_int_equal(action.due_ms, 5); /* what was begun goes on */
+    assert_int_equal(action.made_ms, 100);
 }
 
 CASE(an_action_leaves_waiting_once_and_its_changes_leave_the_overlay)

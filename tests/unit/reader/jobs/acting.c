@@ -184,3 +184,95 @@ TEST(a_pinned_message_is_kept_to_be_read_without_a_network)
     assert_false(has_body(f, 0, ids[0]));
     finish(f);
 }
+
+/* An action is made in a call for each set of changes: one of them may be refused. */
+TEST(an_action_that_is_refused_halfway_says_what_was_done_and_what_not)
+{
+    const char *ids[3];
+    struct fixture *f = three(ids);
+    (void)act(f, 0, "archive", ids[1]); /* so it loses nothing when it is thrown away */
+    (void)settle(f);
+    const tide_text messages[] = {tide_text_of(ids[0]), tide_text_of(ids[1]), tide_text_of(ids[2])};
+    const struct tide_reader_wish wish = {
+        .what = "trash", .messages = messages, .messages_count = 3};
+    struct tide_reader_action action = {.id = 0};
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.messages.modify\",\"fault\":\"403\",\"count\":1}");
+    OK(tide_reader_act(f->reader, f->accounts[0], &wish, &action, err));
+    (void)settle(f);
+    action = action_of(f, 0, action.id);
+    assert_int_equal(action.state, TIDE_ACTION_REFUSED);
+    assert_non_null(strstr(action.error, "2 of 3 messages"));
+    assert_non_null(strstr(action.error, ids[1]));
+    assert_null(strstr(action.error, ids[0]));
+    assert_true(labeled(f, 0, ids[0], BOX_LABEL_TRASH) && labeled(f, 0, ids[2], BOX_LABEL_TRASH));
+    assert_string_equal(shown(f, 0, "TRASH"), textf("%s %s", ids[2], ids[0]));
+    assert_string_equal(shown(f, 0, "ALL"), ids[1]);
+    assert_int_equal(failed_jobs(f), 0);
+    finish(f);
+}
+
+/* ---- a clock that is set back ---- */
+
+#define BACK_MS (-(int64_t)DAY_MS)
+
+TEST(a_clock_that_is_set_back_neither_delays_nor_reorders_actions)
+{
+    const char *ids[3];
+    struct fixture *f = three(ids);
+    tide_sim_net_down(f->sim, true);
+    const struct tide_reader_action first = act(f, 0, "star", ids[0]);
+    tide_sim_wall_jump(f->sim, BACK_MS);
+    const struct tide_reader_action second = act(f, 0, "unstar", ids[0]);
+    tide_sim_net_down(f->sim, false);
+    pass(f, 120000);
+    assert_int_equal(action_of(f, 0, first.id).state, TIDE_ACTION_DONE);
+    assert_int_equal(action_of(f, 0, second.id).state, TIDE_ACTION_DONE);
+    assert_false(labeled(f, 0, ids[0], BOX_LABEL_STARRED));
+    assert_int_equal(calls_with(f, "/modify"), 2);
+    finish(f);
+}
+
+/* With and without a new process: a job that is stored for a time waits for it by the new clock. */
+TEST(after_a_clock_was_set_back_a_held_action_waits_at_most_its_hold_once_more)
+{
+    for (int again = 0; again < 2; again++) {
+        const char *ids[3];
+        struct fixture *f = three(ids);
+        const struct tide_reader_action action = act(f, 0, "delete", ids[0]);
+        pass(f, 5000);
+        if (again)
+            life_end(f);
+        tide_sim_wall_jump(f->sim, BACK_MS);
+        if (again)
+            OK(life_begin(f));
+        const uint64_t since_ms = now_ms(f);
+        pass(f, 4000);
+        assert_int_equal(calls_with(f, "DELETE"), 0);
+        pass(f, 20000);
+        assert_int_equal(action_of(f, 0, action.id).state, TIDE_ACTION_DONE);
+        assert_true(call_with(f, "DELETE")->at_ms - since_ms < 21000);
+        finish(f);
+    }
+}
+
+/* What the server may have of an action is not mixed with another one: the one that was begun ends
+ * first, whatever became due meanwhile. */
+TEST(an_action_that_was_begun_ends_before_an_older_one_that_becomes_due)
+{
+    const char *ids[3];
+    struct fixture *f = three(ids);
+    const struct tide_reader_action held = act(f, 0, "delete", ids[0]);
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.messages.modify\",\"fault\":\"503\",\"count\":5}");
+    const struct tide_reader_action begun = act(f, 0, "star", ids[1]);
+    (void)settle(f);
+    const struct tide_reader_action ends[] = {action_of(f, 0, begun.id), action_of(f, 0, held.id)};
+    assert_int_equal(ends[0].state, TIDE_ACTION_DONE);
+    assert_int_equal(ends[1].state, TIDE_ACTION_DONE);
+    assert_true(ends[0].changed < ends[1].changed);
+    assert_true(ends[0].ended_ms > held.due_ms); /* both were due by then */
+    finish(f);
+}
