@@ -7,6 +7,7 @@
  *     folders.c   names of labels, how far each list is known
  *     bodies.c    bodies, and which of them go when the cache is full
  *     changes.c   which messages changed since a version; results of searches
+ *     refused.c   messages that the server does not give
  *
  * It holds what the server said, and nothing that a person did (reader.h KR1): losing the file costs
  * network time, no data.  A file that is damaged or of a newer version is deleted and begun anew.
@@ -24,6 +25,7 @@
  *         those that `spare` names.  A body that was evicted is marked, and only
  *         tide_cache_opened() clears that.
  *   CCH5  every change of a row that lists show adds its message to the log of changes.
+ *   CCH6  a message that was refused is noted until the server told of it, or that it is gone.
  */
 #ifndef TIDE_READER_CACHE_H
 #define TIDE_READER_CACHE_H
@@ -148,11 +150,11 @@ tide_status tide_cache_count(tide_cache *cache, tide_text label, uint64_t *total
 tide_status tide_cache_counts(tide_cache *cache,
                               void (*visit)(tide_text label, uint64_t count, void *arg), void *arg,
                               tide_error *err);
-/* Messages without a body that were not evicted: pinned ones, then those that arrived since then
+/* Messages without a body that were neither evicted nor refused: pinned ones, then those that arrived since then
  * (INT64_MAX: none); newest first. */
 tide_status tide_cache_bodyless(tide_cache *cache, int64_t since_ms, uint32_t limit,
                                 tide_cached_visit *visit, void *arg, tide_error *err);
-/* Stale ones that arrived since then, newest first. */
+/* Stale ones that arrived since then and were not refused, newest first. */
 tide_status tide_cache_stale(tide_cache *cache, int64_t since_ms, uint32_t limit,
                              tide_cached_visit *visit, void *arg, tide_error *err);
 /* Rows that may be deleted because the archive has all that they say; deletes one. */
@@ -226,6 +228,20 @@ tide_status tide_cache_found_add(tide_cache *cache, tide_text query, uint64_t pl
                                  uint64_t now_ms, tide_error *err);
 tide_status tide_cache_found(tide_cache *cache, tide_text query,
                              void (*visit)(tide_text id, void *arg), void *arg, tide_error *err);
+
+/* ---- messages that the server does not give ---- */
+
+/* Notes that the server refused it, for that reason. */
+tide_status tide_cache_refused_add(tide_cache *cache, tide_text id, tide_text why, uint64_t now_ms,
+                                   tide_error *err);
+/* Nothing is noted of it any more. */
+tide_status tide_cache_refused_drop(tide_cache *cache, tide_text id, tide_error *err);
+/* Those that were refused before that time, longest ago first; also those of a time after `now_ms`: the
+ * clock was set back. */
+tide_status tide_cache_refused(tide_cache *cache, uint64_t before_ms, uint64_t now_ms,
+                               uint32_t limit, void (*visit)(tide_text id, void *arg), void *arg,
+                               tide_error *err);
+tide_status tide_cache_refused_count(tide_cache *cache, uint64_t *count_out, tide_error *err);
 
 /* Compares history ids, which are numbers of any length. */
 int tide_history_compare(tide_text a, tide_text b);

@@ -205,6 +205,8 @@ tide_status tide_cache_put(tide_cache *cache, const struct tide_cache_message *m
     }
     if (rc == TIDE_OK && message->headers)
         rc = headers_set(cache, row, message, err);
+    if (rc == TIDE_OK)
+        rc = tide_cache_refused_drop(cache, message->id, err); /* CCH6 */
     if (rc != TIDE_OK)
         return rc;
     if (tide_history_compare(message->history_id, tide_text_of(history_id)) >= 0) { /* CCH3 */
@@ -249,6 +251,8 @@ tide_status tide_cache_gone(tide_cache *cache, tide_text id, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err,
                           "DELETE FROM message_label WHERE message = ?1", row);
+    if (rc == TIDE_OK)
+        rc = tide_cache_refused_drop(cache, id, err); /* CCH6 */
     return rc == TIDE_OK ? tide_cache_changed(cache, row, err) : rc;
 }
 
@@ -339,8 +343,9 @@ tide_status tide_cache_thread(tide_cache *cache, tide_text thread, tide_cached_v
     return visit_all(&stmt, rc, visit, arg, err);
 }
 
+#define NOT_REFUSED " NOT EXISTS (SELECT 1 FROM refused r WHERE r.gmail_id = m.gmail_id)"
 #define BODYLESS                                                                                   \
-    " AND m.headers = 1 AND m.gone = 0 AND m.evicted = 0 AND NOT EXISTS"                           \
+    " AND m.headers = 1 AND m.gone = 0 AND m.evicted = 0 AND" NOT_REFUSED " AND NOT EXISTS"        \
     " (SELECT 1 FROM body b WHERE b.message = m.id) ORDER BY m.internal_ms DESC LIMIT ?2"
 
 tide_status tide_cache_bodyless(tide_cache *cache, int64_t since_ms, uint32_t limit,
@@ -365,13 +370,13 @@ tide_status tide_cache_stale(tide_cache *cache, int64_t since_ms, uint32_t limit
                              tide_cached_visit *visit, void *arg, tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    const tide_status rc =
-        tide_rows_ask(cache->rows, TIDE_CACHE_WHAT, &stmt, err,
-                      COLUMNS " FROM message m WHERE m.internal_ms >= ?1"
-                              " AND m.gone = 0 AND m.epoch < coalesce((SELECT CAST(value AS"
-                              " INTEGER) FROM value WHERE name = 'epoch'), 0)"
-                              " ORDER BY m.internal_ms DESC LIMIT ?2",
-                      since_ms, limit);
+    const tide_status rc = tide_rows_ask(cache->rows, TIDE_CACHE_WHAT, &stmt, err,
+                                         COLUMNS " FROM message m WHERE m.internal_ms >= ?1"
+                                                 " AND m.gone = 0 AND" NOT_REFUSED
+                                                 " AND m.epoch < coalesce((SELECT CAST(value AS"
+                                                 " INTEGER) FROM value WHERE name = 'epoch'), 0)"
+                                                 " ORDER BY m.internal_ms DESC LIMIT ?2",
+                                         since_ms, limit);
     return visit_all(&stmt, rc, visit, arg, err);
 }
 

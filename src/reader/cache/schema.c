@@ -70,7 +70,13 @@ static const char version_1[] =
     ") WITHOUT ROWID;\n"
     "INSERT INTO label (label, name, type) VALUES ('ALL', 'All mail', 'system');\n";
 
-static const char *const steps[] = {version_1};
+static const char version_2[] =
+    "CREATE TABLE refused (\n"
+    "  -- Messages that the server lists and does not give, and when it last said so.\n"
+    "  gmail_id TEXT PRIMARY KEY, why TEXT NOT NULL, at_ms INTEGER NOT NULL\n"
+    ") WITHOUT ROWID;\n";
+
+static const char *const steps[] = {version_1, version_2};
 
 /* "tidr" in ASCII. */
 const struct tide_schema tide_cache_schema = {

@@ -53,6 +53,15 @@ static void actions_set(const struct reader_home *home, tide_json *one, uint64_t
     *waiting_out = waiting;
 }
 
+/* How many messages Gmail lists and does not give. */
+static uint64_t refused_set(const struct reader_home *home, tide_json *one)
+{
+    uint64_t refused = 0;
+    (void)tide_cache_refused_count(home->mailbox.cache, &refused, NULL);
+    tide_json_set_u64(one, "not_fetched", refused);
+    return refused;
+}
+
 static tide_status account_status(struct cli *cli, const char *email, const json_t *answer,
                                   tide_json *list)
 {
@@ -88,6 +97,7 @@ static tide_status account_status(struct cli *cli, const char *email, const json
         else
             tide_json_set_i64(&one, "known_unix_ms", home.all.floor_ms);
         actions_set(&home, &one, &waiting);
+        const uint64_t refused = refused_set(&home, &one);
         tide_json_set_cstr(&one, "version", version);
         tide_json_append(list, &one);
         cli_cell(cli, "%s", email);
@@ -96,6 +106,7 @@ static tide_status account_status(struct cli *cli, const char *email, const json
                  home.all.floor_ms == INT64_MAX ? "-"
                                                 : cli_time((uint64_t)home.all.floor_ms, when));
         cli_cell(cli, "%" PRIu64, waiting);
+        cli_cell(cli, "%" PRIu64, refused);
     }
     reader_home_close(&home);
     return rc;
@@ -103,7 +114,8 @@ static tide_status account_status(struct cli *cli, const char *email, const json
 
 tide_status cli_reader_status(struct cli *cli)
 {
-    static const char *const headings[] = {"ACCOUNT", "STATE", "KNOWN SINCE", "WAITING ACTIONS"};
+    static const char *const headings[] = {"ACCOUNT", "STATE", "KNOWN SINCE", "WAITING ACTIONS",
+                                           "NOT FETCHED"};
     json_auto_t *answer = NULL;
     bool has = false;
     tide_json request;

@@ -166,8 +166,11 @@ static tide_status offline(struct tide_reader_task *task, tide_error *err)
 {
     struct missing missing = {.task = task};
     TIDE_TRY(missing_find(task, &missing, err));
-    for (size_t i = 0; i < missing.count; i++)
-        TIDE_TRY(fetch(task, tide_text_of(missing.ids[i]), err));
+    for (size_t i = 0; i < missing.count; i++) {
+        tide_error why = {TIDE_OK, 0, ""};
+        const tide_text id = tide_text_of(missing.ids[i]);
+        TIDE_TRY(tide_reader_refusal(task, id, fetch(task, id, &why), &why, err)); /* RJB3 */
+    }
     const struct tide_reader_job next = {
         .kind = TIDE_READER_OFFLINE, .account = task->user->account, .key = "offline"};
     return missing.count == OFFLINE_AT_ONCE

@@ -5,6 +5,26 @@
 
 #include <string.h>
 
+enum { REFUSED_AGAIN_MS = 3600000, REFUSED_AT_ONCE = 20 };
+
+/* ---- a task ---- */
+
+/* What an earlier attempt listed holds as long as the lists are those of that time (RJB1): else it would
+ * say that all is known down to its page, and what came in between would never be listed. */
+static tide_status batch_check(struct tide_reader_task *task, tide_error *err)
+{
+    uint64_t lists = 0;
+    const json_t *before = json_object_get(task->batch, TIDE_READER_LISTS);
+    if (json_object_get(task->batch, "ids") == NULL)
+        return TIDE_OK;
+    TIDE_TRY(tide_cache_get_u64(task->cache, TIDE_READER_LISTS, &lists, err));
+    if (before != NULL && (uint64_t)json_integer_value(before) == lists)
+        return TIDE_OK;
+    json_decref(task->batch);
+    task->batch = NULL;
+    return TIDE_OK;
+}
+
 tide_status tide_reader_task_begin(tide_reader *reader, tide_job *job,
                                    struct tide_reader_task *task, tide_error *err)
 {
@@ -12,8 +32,10 @@ tide_status tide_reader_task_begin(tide_reader *reader, tide_job *job,
     TIDE_TRY(tide_reader_cache_take(reader, tide_job_account(job), &task->user, &task->cache, err));
     task->archive = tide_reader_archive(reader, task->user);
     const tide_text resume = tide_job_resume(job);
-    if (resume.bytes > 0)
+    if (resume.bytes > 0) {
         TIDE_TRY(tide_json_parse_stored(resume, &task->batch, err));
+        TIDE_TRY(batch_check(task, err));
+    }
     return tide_reader_identify(task->user, job, err);
 }
 
@@ -30,10 +52,15 @@ tide_status tide_reader_batch_set(struct tide_reader_task *task, json_t *batch, 
 {
     tide_auto_buf line = tide_buf_in(task->reader->mem, 64 << 10);
     const tide_json json = {.value = batch};
+    uint64_t lists = 0;
     json_decref(task->batch);
     task->batch = batch;
     if (batch == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a list of messages");
+    if (json_object_get(batch, "ids") != NULL) {
+        TIDE_TRY(tide_cache_get_u64(task->cache, TIDE_READER_LISTS, &lists, err));
+        (void)json_object_set_new(batch, TIDE_READER_LISTS, json_integer((json_int_t)lists));
+    }
     TIDE_TRY(tide_json_line(&json, &line));
     return tide_job_resume_set(task->job, tide_buf_text(&line), err);
 }
@@ -192,6 +219,41 @@ static tide_status fetch_one(struct tide_reader_task *task, tide_text id, tide_e
     return rc;
 }
 
+/* ---- refusals ---- */
+
+tide_status tide_reader_refusal(struct tide_reader_task *task, tide_text id, tide_status rc,
+                                const tide_error *why, tide_error *err)
+{
+    const uint64_t now_ms = tide_world_now_unix_ms(task->reader->options.world);
+    if (rc != TIDE_PERMANENT && rc != TIDE_INVALID && rc != TIDE_FULL) {
+        if (rc != TIDE_OK && err != NULL)
+            *err = *why;
+        return rc;
+    }
+    TIDE_TRY(tide_cache_begin(task->cache, err));
+    return tide_cache_end(
+        task->cache, tide_cache_refused_add(task->cache, id, tide_text_of(why->text), now_ms, err),
+        err);
+}
+
+static json_int_t counted(const struct tide_reader_task *task, const char *what)
+{
+    return json_integer_value(json_object_get(task->batch, what));
+}
+
+static void count(struct tide_reader_task *task, const char *what)
+{
+    (void)json_object_set_new(task->batch, what, json_integer(counted(task, what) + 1));
+}
+
+/* Where nothing is given, it is not for a message's sake: the mailbox refuses. */
+static bool all_refused(const struct tide_reader_task *task)
+{
+    return counted(task, "refused") > 1 && counted(task, "refused") == counted(task, "asked");
+}
+
+/* ---- a batch ---- */
+
 /* Keeps how many of its messages were asked for: one that is gone has nothing to show for it, and a
  * job that waits for units would spend them on it again and again. */
 static tide_status interrupted(struct tide_reader_task *task, size_t at, tide_status rc)
@@ -201,18 +263,20 @@ static tide_status interrupted(struct tide_reader_task *task, size_t at, tide_st
     return rc;
 }
 
-static tide_status ask_for(struct tide_reader_task *task, const json_t *one, tide_error *err)
+static tide_status ask_for(struct tide_reader_task *task, tide_text id, tide_error *why,
+                           tide_error *err)
 {
-    const tide_text id = {json_string_value(one), json_string_length(one)};
     bool known = false;
-    if (id.data == NULL || id.bytes == 0 || id.bytes >= TIDE_CACHE_ID_BYTES)
-        return TIDE_OK;
     TIDE_TRY(tide_reader_is_known(task, id, &known, err));
     if (known)
         return TIDE_OK;
     if (tide_job_canceled(task->job))
         return tide_error_set(err, TIDE_CANCELED, "more urgent work came");
-    TIDE_TRY(fetch_one(task, id, err));
+    const tide_status rc = fetch_one(task, id, why);
+    TIDE_TRY(tide_reader_refusal(task, id, rc, why, err));
+    count(task, "asked");
+    if (rc != TIDE_OK)
+        count(task, "refused");
     tide_job_beat(task->job, 0);
     return TIDE_OK;
 }
@@ -220,12 +284,54 @@ static tide_status ask_for(struct tide_reader_task *task, const json_t *one, tid
 tide_status tide_reader_batch_fetch(struct tide_reader_task *task, tide_error *err)
 {
     const json_t *ids = json_object_get(task->batch, "ids");
-    const size_t count = json_array_size(ids);
-    for (size_t at = (size_t)json_integer_value(json_object_get(task->batch, "at")); at < count;
-         at++) {
-        const tide_status rc = ask_for(task, json_array_get(ids, at), err);
+    const size_t ids_count = json_array_size(ids);
+    tide_error why = {TIDE_PERMANENT, 0, "Gmail refuses every message"};
+    for (size_t at = (size_t)counted(task, "at"); at < ids_count; at++) {
+        const json_t *one = json_array_get(ids, at);
+        const tide_text id = {json_string_value(one), json_string_length(one)};
+        if (id.data == NULL || id.bytes == 0 || id.bytes >= TIDE_CACHE_ID_BYTES)
+            continue;
+        const tide_status rc = ask_for(task, id, &why, err);
         if (rc != TIDE_OK)
             return interrupted(task, at, rc);
+    }
+    return all_refused(task) ? tide_error_set(err, TIDE_PERMANENT, "%s", why.text) : TIDE_OK;
+}
+
+/* ---- those that were refused before ---- */
+
+static void note_again(tide_text id, void *arg)
+{
+    (void)json_array_append_new(arg, json_stringn(id.data, id.bytes));
+}
+
+/* One whose headers are here was refused its body, which is asked for with the others (body.c). */
+static tide_status again(struct tide_reader_task *task, tide_text id, tide_error *err)
+{
+    tide_error why = {TIDE_OK, 0, ""};
+    bool known = false;
+    TIDE_TRY(tide_reader_is_known(task, id, &known, err));
+    if (known) {
+        TIDE_TRY(tide_cache_begin(task->cache, err));
+        return tide_cache_end(task->cache, tide_cache_refused_drop(task->cache, id, err), err);
+    }
+    if (tide_job_canceled(task->job))
+        return tide_error_set(err, TIDE_CANCELED, "more urgent work came");
+    return tide_reader_refusal(task, id, fetch_one(task, id, &why), &why, err);
+}
+
+tide_status tide_reader_refused_again(struct tide_reader_task *task, tide_error *err)
+{
+    const uint64_t now_ms = tide_world_now_unix_ms(task->reader->options.world);
+    json_auto_t *ids = json_array();
+    size_t at = 0;
+    const json_t *one = NULL;
+    TIDE_TRY(tide_cache_refused(task->cache,
+                                now_ms > REFUSED_AGAIN_MS ? now_ms - REFUSED_AGAIN_MS : 0, now_ms,
+                                REFUSED_AT_ONCE, note_again, ids, err));
+    json_array_foreach(ids, at, one)
+    {
+        TIDE_TRY(again(task, (tide_text){json_string_value(one), json_string_length(one)}, err));
     }
     return TIDE_OK;
 }

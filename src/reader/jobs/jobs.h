@@ -13,7 +13,10 @@
  * Invariants:
  *   RJB1  a job that is interrupted (by a more urgent one, for units, by the network) keeps what it
  *         stored and what it listed: it continues with the next message.
+ *         What it listed before the history was lost, or in a cache that vanished, it lists again.
  *   RJB2  what it wrote last says that all is there: token, floor, history id (KR4).
+ *   RJB3  one message that the server refuses for good holds up no other: it is noted in the cache, and
+ *         asked for again an hour later.
  */
 #ifndef TIDE_READER_JOBS_H
 #define TIDE_READER_JOBS_H
@@ -43,10 +46,19 @@ tide_status tide_reader_task_begin(tide_reader *reader, tide_job *job,
                                    struct tide_reader_task *task, tide_error *err);
 void tide_reader_task_end(struct tide_reader_task *task);
 
+/* Another one: the beginning of the lists, a number that is drawn when they begin anew. */
+#define TIDE_READER_LISTS "lists"
+
 /* Takes `batch`: from now on an interrupted job continues with it (RJB1). */
 tide_status tide_reader_batch_set(struct tide_reader_task *task, json_t *batch, tide_error *err);
-/* Fetches the headers of those of its messages that neither cache nor archive has. */
+/* Fetches the headers of those of its messages that neither cache nor archive has.  TIDE_PERMANENT: it
+ * asked for several, and the server refused each (RJB3). */
 tide_status tide_reader_batch_fetch(struct tide_reader_task *task, tide_error *err);
+/* If `rc` is a refusal for good, notes it and returns TIDE_OK; else `rc`, with `why` in *err. */
+tide_status tide_reader_refusal(struct tide_reader_task *task, tide_text id, tide_status rc,
+                                const tide_error *why, tide_error *err);
+/* Asks for messages that were refused an hour ago. */
+tide_status tide_reader_refused_again(struct tide_reader_task *task, tide_error *err);
 /* Enqueues reader.offline if there is a body to fetch (body.c). */
 tide_status tide_reader_offline_follow(struct tide_reader_task *task, tide_error *err);
 /* Where the chosen window begins (walk.c, K8). */

@@ -93,6 +93,9 @@ static tide_status begin_history(struct tide_reader_task *task, bool lost, tide_
         rc = tide_cache_set_u64(task->cache, TIDE_READER_BLIND, 1, err);
     if (rc == TIDE_OK && lost)
         rc = tide_cache_set_u64(task->cache, TIDE_READER_RESYNC, 1, err);
+    if (rc == TIDE_OK) /* RJB1 */
+        rc = tide_cache_set_u64(task->cache, TIDE_READER_LISTS,
+                                tide_world_random_u64(task->reader->options.world) >> 1, err);
     if (rc == TIDE_OK)
         rc = tide_cache_set(task->cache, LISTED_FROM, now, err);
     if (rc == TIDE_OK)
@@ -259,8 +262,11 @@ static tide_status history_move(struct tide_reader_task *task, tide_error *err)
 tide_status tide_reader_poll(struct tide_reader_task *task, bool *moved_out, tide_error *err)
 {
     *moved_out = false;
-    if (task->batch == NULL || json_object_get(task->batch, "history") == NULL)
+    if (json_object_get(task->batch, "history") == NULL) {
+        json_decref(task->batch);
+        task->batch = NULL;
         TIDE_TRY(changes_read(task, moved_out, err));
+    }
     if (task->batch == NULL)
         return TIDE_OK;
     TIDE_TRY(tide_reader_batch_fetch(task, err));

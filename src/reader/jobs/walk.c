@@ -331,6 +331,7 @@ static tide_status poll_run(struct tide_reader_task *task, tide_error *err)
     TIDE_TRY(tide_cache_get_u64(task->cache, TIDE_READER_RESYNC, &resync, err));
     if (listed == 0 || resync != 0 || !is_listed(task, &all))
         TIDE_TRY(follow(task, ALL, err));
+    TIDE_TRY(tide_reader_refused_again(task, err));
     return tide_reader_offline_follow(task, err);
 }
 

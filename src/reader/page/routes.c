@@ -21,7 +21,7 @@ const struct cli_api_object reader_page_objects[] = {
      "bytes:integer body:string pending:boolean"},
     {"Folder", "id:string name:string type:string unread:integer total:integer"},
     {"Reading", "account:string state:string saving:boolean next_poll_unix_ms:integer? "
-                "known_unix_ms:integer? actions:object version:string"},
+                "known_unix_ms:integer? actions:object not_fetched:integer version:string"},
     {"Action", "id:integer do:string state:string error:string? messages:integer undo_of:integer "
                "made_unix_ms:integer due_unix_ms:integer"},
     {"Draft", DRAFT},

@@ -380,6 +380,17 @@ bool has_body(struct fixture *f, unsigned user, const char *id)
     return body;
 }
 
+uint64_t refused_here(struct fixture *f, unsigned user)
+{
+    struct tide_reader_user *of = NULL;
+    tide_cache *cache = NULL;
+    uint64_t count = 0;
+    OK(tide_reader_cache_take(f->reader, f->accounts[user], &of, &cache, err));
+    OK(tide_cache_refused_count(cache, &count, err));
+    tide_reader_cache_give(f->reader, of, cache);
+    return count;
+}
+
 struct tide_reader_action act(struct fixture *f, unsigned user, const char *what, const char *id)
 {
     const tide_text message = tide_text_of(id);

@@ -86,6 +86,8 @@ const char *shown(struct fixture *f, unsigned user, const char *label);
 /* How many are in it. */
 size_t count_shown(struct fixture *f, unsigned user, const char *label);
 bool has_body(struct fixture *f, unsigned user, const char *id);
+/* How many messages were refused, as `reader status` says. */
+uint64_t refused_here(struct fixture *f, unsigned user);
 struct tide_reader_action act(struct fixture *f, unsigned user, const char *what, const char *id);
 struct tide_reader_action action_of(struct fixture *f, unsigned user, uint64_t id);
 uint64_t failed_jobs(struct fixture *f);

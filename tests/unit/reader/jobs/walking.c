@@ -308,3 +308,141 @@ CASE(a_row_stays_until_the_archive_says_the_same)
     assert_string_equal(shown(f, 0, "INBOX"), "");
     assert_string_equal(shown(f, 0, "ALL"), id);
 }
+
+/* ---- what Gmail refuses ---- */
+
+static void refuse(struct fixture *f, const char *id)
+{
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        textf("{\"method\":\"gmail.users.messages.get\",\"id\":\"%s\",\"fault\":\"403\"}", id));
+}
+
+static void faults_end(struct fixture *f)
+{
+    json_decref(
+        tide_sim_cloud_control(f->cloud, f->sim, "DELETE", "/_cloud/faults", TIDE_TEXT_NONE));
+}
+
+/* Lesson 5 of Gmail: one message must not stop the others. */
+CASE(a_message_that_gmail_refuses_stops_no_poll_and_is_asked_for_again)
+{
+    poll_now(f, 0);
+    (void)settle(f);
+    const char *refused = deliver(f, 0, 3000);
+    const char *good = deliver(f, 0, 2000);
+    refuse(f, refused);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_string_equal(shown(f, 0, "INBOX"), good);
+    const char *fresh = deliver(f, 0, 1000);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_string_equal(shown(f, 0, "INBOX"), textf("%s %s", fresh, good));
+    assert_int_equal(calls_with(f, refused), 1); /* not with every poll */
+    assert_int_equal(failed_jobs(f), 0);
+    assert_int_equal(refused_here(f, 0), 1);
+    pass(f, 3700000);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(calls_with(f, refused), 2);
+    assert_int_equal(refused_here(f, 0), 1);
+    faults_end(f);
+    pass(f, 3700000);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_string_equal(shown(f, 0, "INBOX"), textf("%s %s %s", fresh, good, refused));
+    assert_int_equal(refused_here(f, 0), 0);
+}
+
+/* A poll with one message cannot tell the message from the mailbox; it goes on, too. */
+CASE(a_refused_message_that_came_alone_stops_no_poll)
+{
+    poll_now(f, 0);
+    (void)settle(f);
+    const char *refused = deliver(f, 0, 3000);
+    refuse(f, refused);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(failed_jobs(f), 0);
+    assert_int_equal(refused_here(f, 0), 1);
+    /* With the clock set back its time is not further away than before. */
+    tide_sim_wall_jump(f->sim, -(int64_t)(30 * DAY_MS));
+    faults_end(f);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_string_equal(shown(f, 0, "INBOX"), refused);
+}
+
+CASE(a_page_whose_messages_are_all_refused_is_a_failure_and_loses_none)
+{
+    poll_now(f, 0);
+    (void)settle(f);
+    const char *first = deliver(f, 0, 3000);
+    const char *second = deliver(f, 0, 2000);
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.messages.get\",\"fault\":\"403\"}");
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(failed_jobs(f), 1);
+    faults_end(f);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_string_equal(shown(f, 0, "INBOX"), textf("%s %s", second, first));
+    assert_int_equal(refused_here(f, 0), 0);
+}
+
+/* Bodies are kept to be read without a network, but for the one that is refused. */
+CASE(a_refused_body_does_not_hold_up_the_others)
+{
+    static const char *const settings[] = {"reader.offline=1d", NULL};
+    life_end(f);
+    f->settings = settings;
+    OK(life_begin(f));
+    const char *bodies[3];
+    for (uint64_t i = 0; i < 3; i++)
+        bodies[i] = deliver(f, 0, 1000 * (i + 1));
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         textf("{\"method\":\"gmail.users.messages.get\",\"id\":\"%s\",\"after\":1,"
+                               "\"fault\":\"403\"}",
+                               bodies[0])); /* its headers come */
+    poll_now(f, 0);
+    (void)settle(f);
+    poll_now(f, 0); /* the first one lists */
+    (void)settle(f);
+    assert_true(has_body(f, 0, bodies[1]) && has_body(f, 0, bodies[2]));
+    assert_false(has_body(f, 0, bodies[0]));
+    assert_int_equal(refused_here(f, 0), 1);
+    assert_int_equal(failed_jobs(f), 0);
+    faults_end(f);
+    pass(f, 3700000);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_true(has_body(f, 0, bodies[0]));
+    assert_int_equal(refused_here(f, 0), 0);
+}
+
+/* ---- half a page ---- */
+
+/* K9: what was listed before the history was lost says nothing about what came in between. */
+CASE(a_page_that_was_interrupted_while_the_history_was_lost_leaves_no_hole)
+{
+    uint64_t job = 0;
+    for (uint64_t i = 0; i < 45; i++)
+        (void)deliver(f, 0, (i + 1) * 3600000);
+    f->think_us = 100000;
+    poll_now(f, 0);
+    while (calls_with(f, "format=metadata") < 25)
+        pass(f, 10);
+    assert_int_equal(calls_with(f, "GET messages?"), 2); /* in the middle of the second page */
+    char fresh[32];
+    (void)snprintf(fresh, sizeof fresh, "%s", deliver(f, 0, 0));
+    box_mailbox_history_expire_all(f->mailboxes[0]);
+    OK(tide_reader_refresh(f->reader, f->accounts[0], "STARRED", &job, err));
+    (void)settle(f);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_non_null(strstr(shown(f, 0, "INBOX"), fresh));
+    assert_int_equal(count_shown(f, 0, "ALL"), 46);
+    assert_int_equal(failed_jobs(f), 0);
+}
