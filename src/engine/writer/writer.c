@@ -306,8 +306,12 @@ static bool claim_at_once(tide_engine *engine, struct tide_batch *batch,
         tide_tracker_count(engine->tracker) + count > 0)
         return false;
     brief.not_before_ms = 0;
-    if (!tide_jobs_reserve(engine, 1) || !tide_lanes_at_once(engine->lanes, &brief))
+    if (!tide_lanes_at_once(engine->lanes, &brief))
         return false;
+    if (!tide_jobs_reserve(engine, 1)) {
+        tide_lanes_left(engine->lanes, brief.id); /* it is claimed later, if there is memory then */
+        return false;
+    }
     batch->claims_new[count] = brief;
     batch->claim_ids[batch->claims_count++] = brief.id;
     return true;
