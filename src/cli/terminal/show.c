@@ -4,6 +4,7 @@
 #include "base/clocktext.h"
 #include "cli/advice.h"
 #include "cli/terminal/pager.h"
+#include "cli/terminal/wrap.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -125,6 +127,23 @@ void cli_cell(struct cli *cli, const char *format, ...)
     cli_cell_text(cli, tide_text_of(text));
 }
 
+/* On a terminal that is too narrow, columns that say nothing in any row are left out. */
+static void find_silent(const struct cli_table *table, bool silent[CLI_COLUMNS_MAX])
+{
+    const unsigned columns = isatty(STDOUT_FILENO) == 1 ? cli_columns() : 0;
+    unsigned width = 0;
+    for (unsigned i = 0; i < table->columns; i++) {
+        width += table->widths[i] + 2;
+        silent[i] = i > 0;
+    }
+    const char *cell = tide_buf_cstr(&table->cells);
+    for (size_t row = 0; row < table->rows; row++)
+        for (unsigned i = 0; i < table->columns; i++, cell += strlen(cell) + 1)
+            silent[i] = silent[i] && (row == 0 || strcmp(cell, "-") == 0);
+    for (unsigned i = 0; i < table->columns; i++)
+        silent[i] = silent[i] && columns > 0 && width - 2 > columns;
+}
+
 void cli_table_end(struct cli *cli, const char *when_empty)
 {
     struct cli_table *table = cli->table;
@@ -134,15 +153,21 @@ void cli_table_end(struct cli *cli, const char *when_empty)
     }
     TIDE_ASSERT(table->column == 0);
     const char *cell = tide_buf_cstr(&table->cells);
+    bool silent[CLI_COLUMNS_MAX];
+    find_silent(table, silent);
+    unsigned end = table->columns; /* behind the last one that is shown */
+    while (end > 1 && silent[end - 1])
+        end--;
     if (table->rows <= 1)
         cli_print(cli, "%s\n", when_empty);
     for (size_t row = 0; table->rows > 1 && row < table->rows; row++) {
-        for (unsigned i = 0; i < table->columns; i++) {
-            bool last = i + 1 == table->columns;
+        for (unsigned i = 0; i < table->columns; i++, cell += strlen(cell) + 1) {
+            if (silent[i])
+                continue;
+            bool last = i + 1 == end;
             unsigned width = cli_text_width(tide_text_of(cell));
             unsigned pad = last || width > table->widths[i] ? 0 : table->widths[i] - width + 2;
             cli_print(cli, "%s%*s%s", cell, (int)pad, "", last ? "\n" : "");
-            cell += strlen(cell) + 1;
         }
     }
     tide_buf_done(&table->cells);
@@ -348,6 +373,39 @@ int cli_conclude(struct cli *cli, tide_status *rc_io)
     return rc == TIDE_OK || cli->exit_code != 0 ? cli->exit_code : cli_exit_code(rc);
 }
 
+/* Lines of prose and help that a terminal would break within words; what is paged or exact stays as
+ * it is. */
+static void wrap_out(struct cli *cli)
+{
+    const unsigned columns = isatty(STDOUT_FILENO) == 1 ? cli_columns() : 0;
+    tide_buf wrapped;
+    if (columns == 0 || cli->paged || cli->exact_output)
+        return;
+    tide_buf_init(&wrapped, cli->mem, CLI_OUT_BYTES_MAX);
+    if (cli_wrap(tide_buf_text(&cli->out), columns, 0, &wrapped) != TIDE_OK) {
+        tide_buf_done(&wrapped);
+        return; /* too large to be read at once */
+    }
+    tide_buf_done(&cli->out);
+    cli->out = wrapped;
+}
+
+/* "tidemark: ", what is wrong, and below it what helps. */
+static void print_failure(struct cli *cli)
+{
+    enum { INDENT = 10, BYTES_MAX = 8192 };
+    struct winsize size = {0};
+    tide_auto_buf text = tide_buf_in(cli->mem, BYTES_MAX);
+    tide_auto_buf wrapped = tide_buf_in(cli->mem, 2 * BYTES_MAX);
+    tide_status rc = tide_buf_print(&text, "tidemark: %s\n", cli->err.text);
+    if (rc == TIDE_OK && cli->hint[0] != '\0')
+        rc = tide_buf_print(&text, "%*s%s\n", INDENT, "", cli->hint);
+    const bool fits = rc == TIDE_OK && isatty(STDERR_FILENO) == 1 &&
+                      ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 2 * INDENT &&
+                      cli_wrap(tide_buf_text(&text), size.ws_col, INDENT, &wrapped) == TIDE_OK;
+    write_plain(stderr, tide_buf_text(fits ? &wrapped : &text));
+}
+
 int cli_finish(struct cli *cli, tide_status rc)
 {
     int code = cli_conclude(cli, &rc);
@@ -356,6 +414,7 @@ int cli_finish(struct cli *cli, tide_status rc)
         print_json(cli);
     } else if (rc == TIDE_OK) {
         struct cli_pager pager;
+        wrap_out(cli);
         FILE *to = cli_pager_open(cli, &pager);
         print_alert_line(cli, cli->exact_output ? stderr : to);
         if (cli->out.bytes > 0 && cli->exact_output)
@@ -364,11 +423,7 @@ int cli_finish(struct cli *cli, tide_status rc)
             write_marked(to, tide_buf_text(&cli->out), marks_of(cli));
         cli_pager_close(&pager);
     } else {
-        (void)fprintf(stderr, "tidemark: ");
-        write_plain(stderr, tide_text_of(cli->err.text));
-        (void)fprintf(stderr, cli->hint[0] != '\0' ? "\n          " : "\n");
-        write_plain(stderr, tide_text_of(cli->hint));
-        (void)fprintf(stderr, cli->hint[0] != '\0' ? "\n" : "");
+        print_failure(cli);
     }
     errno = 0;
     const bool failed = fflush(stdout) != 0 || ferror(stdout);

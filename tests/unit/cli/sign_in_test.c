@@ -22,7 +22,8 @@ static const struct tide_oauth_provider other = {
 static const struct cli_flag flags[] = {{"bearer", "TOKEN", ""}, {"service-account", "FILE", ""},
                                         {"client", "FILE", ""},  {"endpoint", "URL", ""},
                                         {"headless", NULL, ""},  {"key-file", "FILE", ""},
-                                        {"no-key", NULL, ""},    {NULL, NULL, NULL}};
+                                        {"no-key", NULL, ""},    {"guide", NULL, ""},
+                                        {NULL, NULL, NULL}};
 static const struct cli_command command = {.flags = flags};
 static const struct tide_purpose purpose = {"sync", "Files.Read", "to read files"};
 
