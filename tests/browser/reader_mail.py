@@ -30,7 +30,7 @@ def labels(stage, name, token="tok"):
 
 def fetched(stage):
     """How often the body of each message was fetched."""
-    return stage.ask_cloud("/_cloud/stats?fetched=1")["users"][0].get("fetched", {})
+    return stage.ask_cloud("/_cloud/stats?fetched=1")["users"][USER]["fetched"]["ids"]
 
 
 def opens(page, name):

@@ -70,8 +70,8 @@ def the_inbox_opens(stage, page):
     until(lambda: page.count(".vlist:not([hidden])") and page.total() == ADAS + 2, "all of it is listed")
     page.loaded()
     until(lambda: page.text(".now").startswith("Active."), "the first sync is over")
-    until(lambda: page.count_of("Inbox") == ADAS + 2, "all are unread")
-    until(lambda: page.driver.title.startswith(f"({ADAS + 2}) Inbox"), "their count is in the title")
+    until(lambda: page.count_of("Inbox") == ADAS + 2 + BENS, "all are unread, of both accounts")
+    until(lambda: page.driver.title.startswith(f"({ADAS + 2 + BENS}) Inbox"), "their count is in the title")
     judge(page, "the inbox")
 
 
