@@ -8,6 +8,7 @@
 #include "reader/cache/cache.h"
 #include "reader/reader.h"
 #include "tidemark_inside.h"
+#include "world/desktop/metered.h"
 
 #define TIDE_READER_POLL    "@poll" /* instead of a label: what changed since the last time */
 #define TIDE_READER_SEND    "send"  /* actions that have a draft */
@@ -38,6 +39,7 @@ struct tide_reader {
     char archive_dir[4096], cache_dir[4096];
     uint32_t kinds[TIDE_READER_KINDS];
     tide_shelf *shelf;
+    tide_metered *metered; /* NULL: not asked */
     tide_lock *lock;
     tide_cond *news;
     tide_thread *thread;

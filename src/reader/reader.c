@@ -69,6 +69,9 @@ tide_status tide_reader_open(const struct tide_reader_options *options, tide_mem
         rc = tide_cond_new(options->world, &reader->news);
     if (rc == TIDE_OK)
         rc = tide_shelf_new(options->world, mem, TIDE_SHELF_REST_MS, &reader->shelf, err);
+    if (rc == TIDE_OK && options->ask_link)
+        rc = tide_metered_new(&(struct tide_metered_options){.world = options->world}, mem,
+                              &reader->metered, err);
     if (rc == TIDE_OK)
         rc = kinds_define(reader, err);
     if (rc != TIDE_OK) {
@@ -85,6 +88,7 @@ void tide_reader_close(tide_reader *reader)
         return;
     TIDE_ASSERT(reader->thread == NULL);
     tide_reader_users_done(reader);
+    tide_metered_free(reader->metered);
     tide_shelf_free(reader->shelf);
     if (reader->news != NULL)
         tide_cond_free(reader->options.world, reader->news);
@@ -188,8 +192,10 @@ bool tide_reader_saving(tide_reader *reader, uint32_t account)
     char how[16] = "";
     tide_engine_setting_text(reader->options.engine, account, TIDE_SET_READER_SAVING, how,
                              sizeof how);
-    return strcmp(how, "always") == 0 ||
-           (strcmp(how, "never") != 0 && on_battery(reader->options.world));
+    if (strcmp(how, "auto") != 0)
+        return strcmp(how, "always") == 0;
+    tide_world *world = reader->options.world;
+    return on_battery(world) || tide_metered_now(reader->metered, tide_world_now_ms(world));
 }
 
 void tide_reader_listed(tide_reader *reader, struct tide_reader_user *user)

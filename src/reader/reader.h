@@ -67,6 +67,7 @@ struct tide_reader_options {
     tide_secrets *secrets;
     const char *archive_dir;
     const char *cache_dir; /* "~/.cache/tidemark/reader" */
+    bool ask_link;         /* the system is asked whether the network is metered (K7) */
 };
 tide_status tide_reader_open(const struct tide_reader_options *options, tide_mem *mem,
                              tide_reader **reader_out, tide_error *err);

@@ -255,9 +255,9 @@
     N(READER_POLL_ACTIVE, "reader.poll_active", DURATION, 5 * TIDE_MS_SECOND, TIDE_MS_SECOND, TIDE_MS_HOUR, "", LIVE_OWN, \
       "how often new mail is looked for while the reader's page is open") /* K7 */ \
     N(READER_POLL_PASSIVE, "reader.poll_passive", DURATION, 15 * TIDE_MS_MINUTE, TIDE_MS_MINUTE, TIDE_MS_DAY, "", LIVE_OWN, \
-      "the same while no page is open, or on battery") /* K7 */ \
+      "the same while no page is open, on battery, or on a metered link") /* K7 */ \
     T(READER_SAVING, "reader.saving", TEXT, "auto", 8, "auto|always|never", LIVE_OWN, \
-      "look for mail rarely while a page is open: auto does so on battery; always suits a metered link") /* K7 */ \
+      "look for mail rarely while a page is open: auto does so on battery and on a metered link") /* K7 */ \
     N(READER_WINDOW, "reader.window", DURATION, 30 * TIDE_MS_DAY, TIDE_MS_HOUR, 36500 * TIDE_MS_DAY, "", LIVE_OWN, \
       "how much of a mailbox the reader lists at first; the rest comes by scrolling") /* K8 */ \
     N(READER_OFFLINE, "reader.offline", DURATION, 0, 0, 36500 * TIDE_MS_DAY, "", LIVE_OWN, \

@@ -17,7 +17,8 @@ static tide_status open_reader(const struct tide_system_home *home, void **state
                                                 .world = home->world,
                                                 .secrets = home->secrets,
                                                 .archive_dir = home->archive_dir,
-                                                .cache_dir = dir};
+                                                .cache_dir = dir,
+                                                .ask_link = true};
     tide_status rc = tide_reader_open(&options, home->mem, &reader, err);
     if (rc == TIDE_OK)
         rc = tide_control_add(home->engine, READER_OP, reader_op, reader, err);

@@ -3,6 +3,8 @@
 
 #include "ledger/rows.h"
 #include "mail/rows.h"
+#include "support/wrap.h"
+#include "world/desktop/metered.h"
 
 CASE(the_window_is_listed_page_by_page_and_no_further)
 {
@@ -234,6 +236,46 @@ CASE(polls_follow_the_page_that_is_open)
     pass(f, 60 * 60000);
     assert_true(calls_with(f, "GET history") - quiet <= 2 * 5);
     tide_reader_watch_end(f->reader);
+}
+
+/* What the system says of the link. */
+static bool link_is_metered;
+
+WRAP(bool, tide_metered_now, tide_metered *metered, uint64_t now_ms)
+{
+    (void)metered;
+    (void)now_ms;
+    return link_is_metered;
+}
+
+/* Calls of an open page in ten minutes, with a setting. */
+static size_t polls_in_ten_minutes(struct fixture *f, const char *setting, bool metered)
+{
+    const char *const settings[] = {setting, NULL};
+    life_end(f);
+    f->settings = settings;
+    OK(life_begin(f));
+    f->settings = NULL;
+    link_is_metered = metered;
+    const size_t before = calls_with(f, "GET history");
+    OK(tide_reader_watch(f->reader, NULL));
+    tide_reader_look(f->reader, true);
+    pass(f, 600000);
+    tide_reader_watch_end(f->reader);
+    link_is_metered = false;
+    return calls_with(f, "GET history") - before;
+}
+
+CASE(on_a_metered_link_an_open_page_polls_rarely_unless_the_setting_says_otherwise)
+{
+    (void)deliver(f, 0, 1000);
+    poll_now(f, 0);
+    poll_now(f, 1);
+    (void)settle(f);
+    assert_true(polls_in_ten_minutes(f, "reader.saving=auto", true) <= 4);
+    assert_true(polls_in_ten_minutes(f, "reader.saving=never", true) >= 200);
+    assert_true(polls_in_ten_minutes(f, "reader.saving=auto", false) >= 200);
+    assert_true(polls_in_ten_minutes(f, "reader.saving=always", false) <= 4);
 }
 
 struct mark {

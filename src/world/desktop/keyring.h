@@ -10,8 +10,8 @@
  *   KEY2  without a session bus nothing is started and the user is not asked.
  *   KEY3  no error contains a secret value.
  */
-#ifndef TIDE_WORLD_KEYRING_H
-#define TIDE_WORLD_KEYRING_H
+#ifndef TIDE_WORLD_DESKTOP_KEYRING_H
+#define TIDE_WORLD_DESKTOP_KEYRING_H
 
 #include "world/world.h"
 

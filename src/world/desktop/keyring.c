@@ -1,4 +1,4 @@
-#include "world/keyring.h"
+#include "world/desktop/keyring.h"
 
 #include "base/check.h"
 
@@ -15,14 +15,14 @@ tide_status tide_keyring_open(const char *home, tide_mem *mem, tide_keyring **ke
 
 #else
 
+#include "world/desktop/operation.h"
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #include <libsecret/secret.h>
 #pragma GCC diagnostic pop
 
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,57 +47,14 @@ struct secret_keyring {
 
 /* ---- one operation, with a limit on its time ---- */
 
-struct operation {
-    GMainLoop *loop;
-    GCancellable *cancellable;
-    GAsyncResult *result;
-    bool late;
-    sigset_t signals; /* the caller's */
-};
-
-static void operation_ended(GObject *source, GAsyncResult *result, gpointer arg)
+static void operation_begin(struct secret_keyring *self, struct tide_operation *operation)
 {
-    (void)source;
-    struct operation *operation = arg;
-    operation->result = g_object_ref(result);
-    g_main_loop_quit(operation->loop);
-}
-
-static gboolean operation_late(gpointer arg)
-{
-    struct operation *operation = arg;
-    operation->late = true;
-    g_cancellable_cancel(operation->cancellable); /* ends it, and so the loop */
-    return G_SOURCE_REMOVE;
-}
-
-static void operation_begin(struct secret_keyring *self, struct operation *operation)
-{
-    /* GLib starts its own threads, which must not receive our signals (REAL1). */
-    sigset_t all;
-    (void)sigfillset(&all);
-    TIDE_ASSERT(pthread_sigmask(SIG_SETMASK, &all, &operation->signals) == 0);
     g_mutex_lock(&self->turn);
-    g_main_context_push_thread_default(self->context);
-    operation->loop = g_main_loop_new(self->context, FALSE);
-    operation->cancellable = g_cancellable_new();
-    operation->result = NULL;
-    operation->late = false;
-}
-
-static void operation_run(struct secret_keyring *self, struct operation *operation, unsigned ms)
-{
-    GSource *timer = g_timeout_source_new(ms);
-    g_source_set_callback(timer, operation_late, operation, NULL);
-    (void)g_source_attach(timer, self->context);
-    g_main_loop_run(operation->loop);
-    g_source_destroy(timer);
-    g_source_unref(timer);
-    TIDE_ASSERT(operation->result != NULL);
+    tide_operation_begin(operation, self->context);
 }
 
 /* Turns GLib's error into ours; KEY3: its text comes from the service and is about the service. */
-static tide_status operation_end(struct secret_keyring *self, struct operation *operation,
+static tide_status operation_end(struct secret_keyring *self, struct tide_operation *operation,
                                  GError *failed, const char *what, tide_error *err)
 {
     tide_status rc = TIDE_OK;
@@ -107,12 +64,8 @@ static tide_status operation_end(struct secret_keyring *self, struct operation *
         rc =
             tide_error_set(err, TIDE_IO, "the keyring failed to %s: %.200s", what, failed->message);
     g_clear_error(&failed);
-    g_clear_object(&operation->result);
-    g_object_unref(operation->cancellable);
-    g_main_loop_unref(operation->loop);
-    g_main_context_pop_thread_default(self->context);
+    tide_operation_end(operation);
     g_mutex_unlock(&self->turn);
-    TIDE_ASSERT(pthread_sigmask(SIG_SETMASK, &operation->signals, NULL) == 0);
     return rc;
 }
 
@@ -132,13 +85,13 @@ static tide_status keyring_put(tide_keyring *keyring, const char *name, tide_tex
     struct secret_keyring *self = (struct secret_keyring *)keyring;
     char label[400];
     (void)snprintf(label, sizeof label, "Tidemark: %s", name);
-    struct operation operation;
+    struct tide_operation operation;
     operation_begin(self, &operation);
     SecretValue *secret = secret_value_new(value.data, (gssize)value.bytes, "text/plain");
     GHashTable *attributes = attributes_of(self, name);
     secret_password_storev_binary(&schema, attributes, SECRET_COLLECTION_DEFAULT, label, secret,
-                                  operation.cancellable, operation_ended, &operation);
-    operation_run(self, &operation, WAIT_MS);
+                                  operation.cancellable, tide_operation_ended, &operation);
+    (void)tide_operation_run(&operation, WAIT_MS);
     GError *failed = NULL;
     (void)secret_password_store_finish(operation.result, &failed);
     g_hash_table_unref(attributes);
@@ -150,12 +103,12 @@ static tide_status keyring_get(tide_keyring *keyring, const char *name, tide_buf
                                tide_error *err)
 {
     struct secret_keyring *self = (struct secret_keyring *)keyring;
-    struct operation operation;
+    struct tide_operation operation;
     operation_begin(self, &operation);
     GHashTable *attributes = attributes_of(self, name);
-    secret_password_lookupv(&schema, attributes, operation.cancellable, operation_ended,
+    secret_password_lookupv(&schema, attributes, operation.cancellable, tide_operation_ended,
                             &operation);
-    operation_run(self, &operation, WAIT_MS);
+    (void)tide_operation_run(&operation, WAIT_MS);
     GError *failed = NULL;
     SecretValue *secret = secret_password_lookup_binary_finish(operation.result, &failed);
     g_hash_table_unref(attributes);
@@ -177,11 +130,12 @@ static tide_status keyring_get(tide_keyring *keyring, const char *name, tide_buf
 static tide_status keyring_remove(tide_keyring *keyring, const char *name, tide_error *err)
 {
     struct secret_keyring *self = (struct secret_keyring *)keyring;
-    struct operation operation;
+    struct tide_operation operation;
     operation_begin(self, &operation);
     GHashTable *attributes = attributes_of(self, name);
-    secret_password_clearv(&schema, attributes, operation.cancellable, operation_ended, &operation);
-    operation_run(self, &operation, WAIT_MS);
+    secret_password_clearv(&schema, attributes, operation.cancellable, tide_operation_ended,
+                           &operation);
+    (void)tide_operation_run(&operation, WAIT_MS);
     GError *failed = NULL;
     const gboolean removed = secret_password_clear_finish(operation.result, &failed);
     g_hash_table_unref(attributes);
@@ -230,11 +184,11 @@ tide_status tide_keyring_open(const char *home, tide_mem *mem, tide_keyring **ke
     self->context = g_main_context_new();
     (void)snprintf(self->home, sizeof self->home, "%s", home);
 
-    struct operation operation;
+    struct tide_operation operation;
     operation_begin(self, &operation);
-    secret_service_get(SECRET_SERVICE_OPEN_SESSION, operation.cancellable, operation_ended,
+    secret_service_get(SECRET_SERVICE_OPEN_SESSION, operation.cancellable, tide_operation_ended,
                        &operation);
-    operation_run(self, &operation, OPEN_WAIT_MS);
+    (void)tide_operation_run(&operation, OPEN_WAIT_MS);
     GError *failed = NULL;
     SecretService *service = secret_service_get_finish(operation.result, &failed);
     tide_error why = {0};
