@@ -81,7 +81,7 @@ static GDBusConnection *bus_connect(const tide_metered *self, GMainContext *cont
     return bus;
 }
 
-/* The reply, "(v)"; NULL: none.  MTR3: the bus would start NetworkManager. */
+/* The reply, "(v)"; NULL: none.  LNK3: the bus would start NetworkManager. */
 static GVariant *property_get(GDBusConnection *bus, GMainContext *context, gint64 deadline_us)
 {
     struct tide_operation operation;
@@ -115,7 +115,7 @@ static bool ask(const tide_metered *self)
     GMainContext *context = g_main_context_new();
     GDBusConnection *bus = bus_connect(self, context, deadline_us);
     GVariant *reply = bus != NULL ? property_get(bus, context, deadline_us) : NULL;
-    const bool metered = reply != NULL && reply_says_metered(reply); /* MTR1 */
+    const bool metered = reply != NULL && reply_says_metered(reply); /* LNK1 */
     g_clear_pointer(&reply, g_variant_unref);
     g_clear_object(&bus); /* closes it */
     g_main_context_unref(context);
@@ -128,7 +128,7 @@ bool tide_metered_now(tide_metered *self, uint64_t now_ms)
         return false;
     tide_lock_take(self->world, self->lock);
     const bool fresh = self->asked && now_ms < self->asked_ms + TIDE_METERED_KEPT_MS;
-    const bool mine = !fresh && !self->asking; /* MTR2 */
+    const bool mine = !fresh && !self->asking; /* LNK2 */
     bool metered = self->metered;
     if (mine)
         self->asking = true;

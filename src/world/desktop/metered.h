@@ -4,11 +4,11 @@
  * others: a phone that shares its connection is metered.
  *
  * Invariants:
- *   MTR1  without an answer the link is not metered: no bus, no NetworkManager, an error, a value of
+ *   LNK1  without an answer the link is not metered: no bus, no NetworkManager, an error, a value of
  *         another type, an answer that comes too late.
- *   MTR2  an answer, or that there was none, is kept for 30 s.  Only the thread that asks waits, for
+ *   LNK2  an answer, or that there was none, is kept for 30 s.  Only the thread that asks waits, for
  *         200 ms at most; others get the last answer.
- *   MTR3  asking starts nothing: neither a bus nor NetworkManager.
+ *   LNK3  asking starts nothing: neither a bus nor NetworkManager.
  */
 #ifndef TIDE_WORLD_DESKTOP_METERED_H
 #define TIDE_WORLD_DESKTOP_METERED_H
