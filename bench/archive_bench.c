@@ -1,13 +1,14 @@
 /* archive_bench.c - measures storing and indexing mail, in time and in bytes.
  *
- *   archive_bench [MESSAGES] [DIR]
+ *   archive_bench [MESSAGES] [DIR [KIND]]
  *
  * Mail of 10 kB on average (headers, text and HTML in words of a language, one in
  * twelve with an attachment) is stored in a real archive under /tmp, indexed, and read
  * back, one step after the other; then mail of several kinds is stored and indexed at
  * once, as a sync does it.  Bytes are those of whole pages, compared with every
- * message compressed alone by zstd -3, and with the raw bytes.  With DIR only the
- * first kind, at once, and the archive is kept.  Prints figures without a verdict. */
+ * message compressed alone by zstd -3, and with the raw bytes.  With DIR only one kind
+ * (mixed, short, newsletter or attachment; mixed), at once, and the archive is kept.
+ * Prints figures without a verdict. */
 #include "bench.h"
 
 #include "base/check.h"
@@ -19,6 +20,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
 
 enum { WORDS = 40000 };
@@ -74,6 +76,7 @@ static void add_base64(tide_buf *raw, tide_rng *rng, size_t bytes)
 /* ---- mail of several kinds ---- */
 
 enum kind { KIND_MIXED, KIND_SHORT, KIND_NEWSLETTER, KIND_ATTACHMENT, KINDS };
+static const char *const kind_names[KINDS] = {"mixed", "short", "newsletter", "attachment"};
 
 static void add_words(tide_buf *raw, const struct language *language, tide_rng *rng, size_t count)
 {
@@ -347,8 +350,8 @@ static void apart(struct bench *bench)
 /* Storing and indexing at once, as a sync does it. */
 static void together(struct bench *bench, enum kind kind)
 {
-    static const char *const names[KINDS] = {"mixed_", "short_", "newsletter_", "attachment_"};
-    const char *name = names[kind];
+    char name[32];
+    (void)snprintf(name, sizeof name, "%s_", kind_names[kind]);
     const double n = (double)bench->messages;
     uint64_t done = 0;
     double spent_s = cpu_s();
@@ -375,6 +378,11 @@ int main(int count, char **args)
     if (count > 1 && (!tide_text_to_u64(tide_text_of(args[1]), &bench.messages) ||
                       bench.messages < 100 || bench.messages > 10000000))
         return 2;
+    enum kind only = KIND_MIXED;
+    while (count > 3 && only < KINDS && strcmp(args[3], kind_names[only]) != 0)
+        only++;
+    if (only == KINDS)
+        return 2;
     struct language *language = calloc(1, sizeof *language);
     bench.room = malloc(ZSTD_compressBound(RAW_BYTES_MAX));
     bench.zstd = ZSTD_createCCtx();
@@ -385,7 +393,7 @@ int main(int count, char **args)
     TIDE_ASSERT(tide_world_real_new(tide_mem_heap(), &bench.world, &err) == TIDE_OK);
     if (count > 2) {
         bench.dir = args[2];
-        together(&bench, KIND_MIXED);
+        together(&bench, only);
     } else {
         dir_make(temp);
         apart(&bench);

@@ -6,6 +6,8 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
                     tide_rng *rng, struct tide_sim_answer *answer)
 {
     struct hour *hour = arg;
+    if (hour->seen != NULL)
+        hour->seen(hour->seen_arg, request);
     answer->think_us = tide_rng_below(rng, THINK_US_MAX);
     if (tide_rng_chance(rng, 1, 100)) /* a stall of 1 to 5 s before the answer */
         answer->think_us += 1000000 + tide_rng_below(rng, 4000000);
@@ -17,11 +19,12 @@ void hour_begin(struct hour *hour, uint64_t seed, uint32_t messages, uint32_t si
     struct tide_sim_options options = {.net = {.latency_us_max = 50000, .skew_ms_max = 500}};
     options.net.provide = provide;
     options.net.provide_arg = hour;
+    hour->seen = NULL;
     hour->cloud = tide_sim_cloud_new(
         &(struct box_options){.seed = seed, .quota = BOX_QUOTA_2026, .concurrency_max = 10});
     hour->sim = tide_sim_new(seed, &options);
     hour->world = tide_sim_world(hour->sim);
-    (void)tide_sim_cloud_user(
+    hour->mailbox = tide_sim_cloud_user(
         hour->cloud, hour->sim, HOUR_USER, HOUR_TOKEN,
         (struct box_mailbox_options){.messages = messages, .size_bytes = size_bytes});
 }

@@ -20,6 +20,10 @@ struct hour {
     tide_sim *sim;
     tide_world *world;
     tide_sim_cloud *cloud;
+    box_mailbox *mailbox; /* the cloud's */
+    /* Sees each call as it reaches the server; NULL after hour_begin(). */
+    void (*seen)(void *arg, const struct tide_request *request);
+    void *seen_arg;
 };
 
 /* What the cloud's referee counted. */

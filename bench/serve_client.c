@@ -204,7 +204,9 @@ void client_close(struct client *client)
 static void client_send(struct client *client, const char *method, const char *path,
                         const char *body)
 {
-    static const char json[] = "Content-Type: application/json\r\nContent-Length: ";
+    /* Each request has its effect (src/serve/once/once.h). */
+    static unsigned posts;
+    static const char json[] = "Content-Type: application/json\r\nIdempotency-Key: bench-";
     char text[16 << 10];
     const bool has_key = client->key != NULL;
     int bytes = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%s%s%s",
@@ -212,9 +214,10 @@ static void client_send(struct client *client, const char *method, const char *p
                          has_key ? client->key : "", has_key ? "\r\n" : "");
     expect(bytes > 0 && (size_t)bytes < sizeof text, "a long head");
     const size_t room = sizeof text - (size_t)bytes;
-    const int more =
-        body == NULL ? snprintf(text + bytes, room, "\r\n")
-                     : snprintf(text + bytes, room, "%s%zu\r\n\r\n%s", json, strlen(body), body);
+    const int more = body == NULL
+                         ? snprintf(text + bytes, room, "\r\n")
+                         : snprintf(text + bytes, room, "%s%u\r\nContent-Length: %zu\r\n\r\n%s",
+                                    json, ++posts, strlen(body), body);
     expect(more > 0 && (size_t)more < room, "a long body");
     bytes += more;
     expect(send(client->fd, text, (size_t)bytes, MSG_NOSIGNAL) == bytes, "send");

@@ -143,10 +143,13 @@ static void head_make(struct asked *asked)
         header_add(asked, "Authorization", tide_text_of(asked->authorization));
     if (asked->key.bytes > 0)
         header_add(asked, "Idempotency-Key", asked->key);
-    if (!tide_text_equal(asked->method, TIDE_TEXT("POST")))
+    const bool puts = tide_text_equal(asked->method, TIDE_TEXT("PUT"));
+    if (!puts && !tide_text_equal(asked->method, TIDE_TEXT("POST")))
         return; /* a body without a length is none */
     (void)snprintf(asked->length, sizeof asked->length, "%zu", asked->body.bytes);
-    header_add(asked, "Content-Type", TIDE_TEXT("application/json"));
+    const bool file = puts && strstr(asked->target, "/attachments/") != NULL;
+    header_add(asked, "Content-Type",
+               file ? TIDE_TEXT("application/octet-stream") : TIDE_TEXT("application/json"));
     header_add(asked, "Content-Length", tide_text_of(asked->length));
 }
 
@@ -281,13 +284,14 @@ static void ask_handler(struct asked *asked)
         return;
     }
     request_make(asked);
-    if (strcmp(route->method, "POST") != 0)
+    const bool looks = strcmp(route->method, "GET") == 0;
+    if (looks)
         handle_get(asked);
-    else if (route->flags & TIDE_HTTPD_REPEATS)
-        handle(asked);
-    else
+    else if (strcmp(route->method, "POST") == 0 && !(route->flags & TIDE_HTTPD_REPEATS))
         handle_once(asked);
-    api.quiet = api.quiet && strcmp(route->method, "POST") != 0;
+    else
+        handle(asked);
+    api.quiet = api.quiet && looks;
     check_answer(&asked->request, api.input, &asked->answer);
     show(asked);
     api.succeeded[number] = api.succeeded[number] || asked->answer.status < 300;

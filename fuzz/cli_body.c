@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/serve/api.h"
 
-enum { ROUTES_MAX = 64 };
+enum { ROUTES_MAX = 128 };
 
 static struct cli_api routes[ROUTES_MAX];
 static size_t routes_count;

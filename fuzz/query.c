@@ -1,5 +1,5 @@
 /* query.c - any text as a search query: parsed or refused, planned, and its words looked up in
- * an index, which must accept every expression made of them. */
+ * an index, which must accept every expression made of them.  Each word has one other form. */
 #include "fuzz.h"
 #include "mail/search/plan.h"
 
@@ -28,15 +28,39 @@ static void ask(tide_text match)
     (void)sqlite3_reset(asked);
 }
 
-static void ask_all(const struct tide_plan *plan)
+/* A walk that knows the forms of all words. */
+static void forms_make(struct tide_walk *walk)
+{
+    const struct tide_planned *plan = &walk->searching->plan;
+    const struct tide_form *form = plan->forms;
+    walk->forms = tide_arena_take(&walk->arena, (plan->forms_count + 1) * sizeof *walk->forms);
+    TIDE_ASSERT(walk->forms != NULL);
+    for (size_t i = 0; i < plan->forms_count; i++, form = form->next) {
+        walk->forms[i] = tide_arena_take(&walk->arena, sizeof **walk->forms);
+        TIDE_ASSERT(walk->forms[i] != NULL);
+        walk->forms[i]->list[0] = form->word;
+        walk->forms[i]->list[1] = TIDE_TEXT("form");
+        walk->forms[i]->count = 2;
+    }
+    TIDE_ASSERT(form == NULL);
+}
+
+static void ask_words(struct tide_walk *walk, tide_text text)
+{
+    tide_text match;
+    TIDE_ASSERT(tide_walk_match(walk, text, &match) == TIDE_OK);
+    ask(match);
+}
+
+static void ask_all(struct tide_walk *walk, const struct tide_plan *plan)
 {
     for (; plan != NULL; plan = plan->next) {
         if (plan->kind == TIDE_PLAN_WORDS)
-            ask(plan->text);
+            ask_words(walk, plan->text);
         TIDE_ASSERT((plan->first != NULL) ==
                     (plan->kind == TIDE_PLAN_AND || plan->kind == TIDE_PLAN_OR));
-        ask_all(plan->first);
-        ask_all(plan->excludes);
+        ask_all(walk, plan->first);
+        ask_all(walk, plan->excludes);
     }
 }
 
@@ -59,9 +83,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     rc = tide_plan_make(&searching, query);
     TIDE_ASSERT(rc == TIDE_OK || rc == TIDE_INVALID); /* a label that no archive has */
     if (rc == TIDE_OK) {
-        ask_all(searching.plan.root);
+        struct tide_walk walk = {.searching = &searching};
+        tide_arena_init(&walk.arena, tide_mem_heap(), 64 << 20);
+        forms_make(&walk);
+        ask_all(&walk, searching.plan.root);
         if (searching.plan.hits.bytes > 0)
-            ask(searching.plan.hits);
+            ask_words(&walk, searching.plan.hits);
+        tide_arena_done(&walk.arena);
     }
     tide_searching_done(&searching);
     tide_query_free(query);

@@ -170,8 +170,11 @@ struct tide_kind {
     uint32_t stall_after_ms;    /* canceled without a beat for so long; 0: stall.after (E7.1) */
     bool dedupe_running;        /* dedupe scope is "pending and running", else "pending" (E1.5) */
     bool not_preemptible;
-    bool items;                /* payload.items is an array of strings; may be split (E6) */
-    uint8_t reserved_flags[5]; /* zero */
+    bool items; /* payload.items is an array of strings; may be split (E6) */
+    /* Of all such kinds together, one job of an account runs at a time; a more urgent one (by level,
+     * then by priority) preempts it (K4). */
+    bool one_per_account;
+    uint8_t reserved_flags[4]; /* zero */
     uint64_t reserved[6];      /* zero */
 };
 /* Defines a kind, between opening and starting.

@@ -23,11 +23,12 @@ export class Trouble extends Error {
 async function send(method, path, { credentials, body, once, signal } = {}) {
   /** @type {Record<string, string>} */
   const headers = {}
+  const file = body instanceof Blob
   if (credentials) headers.Authorization = credentials
-  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (body !== undefined) headers['Content-Type'] = file ? 'application/octet-stream' : 'application/json'
   if (once) headers['Idempotency-Key'] = once
   const answer = await fetch(BASE + path, {
-    method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), cache: 'no-store',
+    method, headers, signal, body: body === undefined ? undefined : file ? body : JSON.stringify(body), cache: 'no-store',
   }).catch((error) => {
     if (signal?.aborted) throw error
     throw new Trouble(0, {})
@@ -38,24 +39,29 @@ async function send(method, path, { credentials, body, once, signal } = {}) {
 
 const bearer = () => 'Bearer ' + key()
 
-/** @param {string} path @param {Record<string, string | number | null | undefined>} [params] @param {AbortSignal} [signal] @returns {Promise<any>} */
-export async function get(path, params = {}, signal) {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(params)) if (value !== null && value !== undefined && value !== '') query.set(name, String(value))
-  const text = query.toString()
+/** @param {number} ms */
+const pause = (ms) => new Promise((resume) => setTimeout(resume, ms))
+
+/** A machine that is busy for a moment says 503, and has done nothing.
+ * @param {() => Promise<Response>} ask @returns {Promise<any>} */
+async function patiently(ask) {
   for (let again = 0; ; again++) {
     try {
-      return await (await send('GET', path + (text ? '?' + text : ''), { credentials: bearer(), signal })).json()
+      return await (await ask()).json()
     } catch (error) {
-      // A machine that is busy for a moment says 503.
       if (again === 4 || !(error instanceof Trouble) || error.status !== 503) throw error
       await pause(300 * 2 ** again)
     }
   }
 }
 
-/** @param {number} ms */
-const pause = (ms) => new Promise((resume) => setTimeout(resume, ms))
+/** @param {string} path @param {Record<string, string | number | null | undefined>} [params] @param {AbortSignal} [signal] @returns {Promise<any>} */
+export async function get(path, params = {}, signal) {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(params)) if (value !== null && value !== undefined && value !== '') query.set(name, String(value))
+  const text = query.toString()
+  return patiently(() => send('GET', path + (text ? '?' + text : ''), { credentials: bearer(), signal }))
+}
 
 /** Changes something once, however often it is sent: a lost answer is asked for again with the same key.
  * @param {string} path @param {unknown} [body] @returns {Promise<any>} */
@@ -70,6 +76,13 @@ export async function post(path, body = {}) {
     }
   }
 }
+
+/** Makes something what is sent, however often it is sent; a Blob goes as it is.
+ * @param {string} path @param {unknown} body @returns {Promise<any>} */
+export const put = (path, body) => patiently(() => send('PUT', path, { credentials: bearer(), body }))
+
+/** @param {string} path @returns {Promise<any>} */
+export const remove = (path) => patiently(() => send('DELETE', path, { credentials: bearer() }))
 
 /** Segments of a path, encoded.
  * @param {...string} parts */

@@ -12,13 +12,15 @@ import { connect, follow, live } from './live.js'
 import { logView } from './view_log.js'
 import { messageView, searchView } from './view_mail.js'
 import { empty, page } from './page.js'
+import { dialog, pick } from './pick.js'
 import { drawPairing } from './view_pair.js'
 import { announce } from './say.js'
 import { accountView, systemView } from './view_system.js'
 import { driveView } from './view_drive.js'
+import { readerView } from './view_reader.js'
 import { assistantView, callView, runView, threadView } from './view_assistant.js'
 import { applyTheme } from './theme.js'
-import { clock, count, number, title } from './words.js'
+import { SAID, clock, count, number, title } from './words.js'
 
 /** @typedef {import('./page.js').View} View */
 /** @typedef {import('./keys.js').Keys} Keys */
@@ -33,6 +35,9 @@ let loaded = -1
 let loadedAt = 0
 /** @type {Map<string, number>} */
 const scrolled = new Map()
+/** Where the window is; asked in the middle of a change it would cost a layout. */
+let scrolledTo = 0
+window.addEventListener('scroll', () => { scrolledTo = scrollY }, { passive: true })
 
 // ---- where the address leads
 
@@ -56,6 +61,7 @@ function viewOf(address) {
     case 'call': if (second) return callView(second); else break
     case 'run': if (second) return runView(second); else break
     case 'assistant': if (!second) return assistantView(params); else break
+    case 'reader': if (live.state?.systems.some((system) => system.name === 'reader')) return readerView(second, third, params); else break
     case 'drive': if (second && third) return driveView(second, third)
   }
   if (live.state && !live.state.systems.some((system) => system.name === first)) return { title: 'Not found', draw: () => [empty()], up: '/' }
@@ -64,8 +70,11 @@ function viewOf(address) {
 
 const address = () => (location.hash.startsWith('#/') ? location.hash.slice(1) : '/')
 
+/** @param {string} route */
+const pathOf = (route) => decodeURIComponent(route.split('?')[0])
+
 function arrive() {
-  if (route) scrolled.set(route, scrollY)
+  if (route) scrolled.set(route, scrolledTo)
   const before = route
   view.leave?.()
   route = address()
@@ -73,8 +82,8 @@ function arrive() {
   loaded = -1
   draw()
   void load()
-  scrollTo(0, scrolled.get(route) ?? 0)
-  if (before === '' || before.split('?')[0] === route.split('?')[0]) return
+  if (scrolledTo !== (scrolled.get(route) ?? 0)) scrollTo(0, scrolled.get(route) ?? 0)
+  if (before === '' || pathOf(before) === pathOf(route)) return
   announce(view.title)
   const row = view.marks && view.marks.at ? document.querySelector('[role=row].marked') : null
   const heading = row ?? document.querySelector('h1')
@@ -125,16 +134,18 @@ function drawLive() {
 }
 
 function drawBanner() {
-  const since = live.phase === 'live' && live.state ? offlineSince(live.state.accounts) : null
+  const off = view.offline?.()
+  const since = live.phase === 'live' && live.state ? off?.since ?? offlineSince(live.state.accounts) : null
   render(place('banner'),
-    live.phase === 'gone' ? h('p', { class: 'banner bad' }, 'tidemark serve does not answer. Start it; this page goes on by itself.',
+    live.phase === 'gone' ? h('p', { class: 'banner bad' }, `${SAID.gone} Start it; this page goes on by itself.`,
       live.state ? h('span', { class: 'muted' }, ` What is shown was true at ${clock(live.since)}.`) : null) : null,
-    since !== null ? h('p', { class: 'banner warn' }, `Offline since ${clock(since)}. What is stored here works; ${count(live.state?.jobs.waiting ?? 0, 'action')} wait.`) : null)
+    since !== null ? h('p', { class: 'banner warn' }, `Offline since ${clock(since)}. What is stored here works; ${count(off?.waiting ?? live.state?.jobs.waiting ?? 0, 'action')} wait.`) : null)
 }
 
 function drawMain() {
   const main = place('main')
-  document.title = (view.title && view.title !== 'Home' ? view.title + ' - ' : '') + 'Tidemark'
+  const unread = view.count?.() ?? 0
+  document.title = (unread > 0 ? `(${number(unread)}) ` : '') + (view.title && view.title !== 'Home' ? view.title + ' - ' : '') + 'Tidemark'
   if (live.phase === 'asking' || live.phase === 'refused') {
     render(main, h('h1', { tabindex: -1, key: 'h1' }, 'Tidemark'), ...drawPairing())
     return
@@ -184,15 +195,6 @@ function find() {
   else if (live.state?.accounts.some((account) => account.system === 'mail')) page.go('/search')
 }
 
-/** @param {string} label @param {import('./dom.js').Child[]} content */
-function dialog(label, ...content) {
-  /** @type {HTMLDialogElement} */
-  const box = h('dialog', { 'aria-label': label, on: { close: () => box.remove(), click: (event) => { if (event.target === box) box.close() } } }, ...content)
-  document.body.append(box)
-  box.showModal()
-  return box
-}
-
 function showKeys() {
   const close = h('button', { type: 'button', on: { click: () => box.close() } }, 'Close')
   const box = dialog('Keys', h('h2', {}, 'Keys'),
@@ -210,15 +212,7 @@ function showCommands() {
     ...Object.entries(view.keys?.() ?? {}).map(([, one]) => /** @type {[string, () => void]} */ ([title(one.words), one.run])),
     ['Keys', showKeys],
   ]
-  const list = h('ul', { class: 'commands' })
-  const fill = (/** @type {string} */ text) => render(list, ...all.filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).slice(0, 12).map(([name, run]) =>
-    h('li', { key: name }, h('button', { type: 'button', class: 'plain', on: { click: () => { box.close(); run() } } }, name))))
-  const box = dialog('Commands', h('label', { class: 'unseen', for: 'command' }, 'Command'),
-    h('input', { id: 'command', type: 'text', autocomplete: 'off', placeholder: 'A command or a place', on: {
-      input: (event) => fill(event.target.value),
-      keydown: (event) => { if (event.key === 'Enter') { const first = list.querySelector('button'); if (first) { event.preventDefault(); first.click() } } },
-    } }), list)
-  fill('')
+  pick('Commands', 'Command', 'A command or a place', all)
 }
 
 // ---- start
@@ -227,7 +221,7 @@ let said = ''
 /** Alerts and the connection are told to who does not see them. */
 function tellChanges() {
   const alerts = (live.state?.alerts ?? []).map((alert) => alert.text).join(' ')
-  const now = live.phase === 'gone' ? 'tidemark serve does not answer.' : live.phase === 'live' ? (alerts || 'Live.') : ''
+  const now = live.phase === 'gone' ? SAID.gone : live.phase === 'live' ? (alerts || 'Live.') : ''
   if (now && now !== said) announce(now)
   said = now || said
 }
@@ -238,7 +232,10 @@ place('skip').addEventListener('click', (event) => { event.preventDefault(); pla
 render(place('tools'),
   h('button', { type: 'button', class: 'plain', 'aria-keyshortcuts': '/', on: { click: find } }, 'Find', h('kbd', { 'aria-hidden': 'true' }, '/')),
   h('button', { type: 'button', class: 'plain', 'aria-keyshortcuts': '?', on: { click: showKeys } }, 'Keys', h('kbd', { 'aria-hidden': 'true' }, '?')))
-page.redraw = drawMain
+page.redraw = () => {
+  drawBanner()
+  drawMain()
+}
 page.arrive = arrive
 window.addEventListener('hashchange', arrive)
 listenKeys(keys, showCommands)

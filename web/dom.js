@@ -89,6 +89,7 @@ function patchField(old, fresh) {
 
 /** @param {Node} old @param {Node} fresh */
 function patch(old, fresh) {
+  if (old === fresh) return // it takes care of itself
   if (old.nodeType === Node.TEXT_NODE) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue
     return

@@ -33,17 +33,18 @@ export function listenKeys(keys, commands) {
       return
     }
     if (!enabled() || isField(event.target)) return
-    // A link or button that has the focus is meant by Enter.
-    if (event.key === 'Enter' && event.target instanceof Element && event.target.closest('a, button, input, summary, [role=row]')) return
+    // A link or button that has the focus is meant by Enter and by the space bar.
+    const name = event.key === ' ' ? 'Space' : event.key
+    if ((name === 'Enter' || name === 'Space') && event.target instanceof Element && event.target.closest('a, button, input, summary, [role=row]')) return
     const table = keys()
-    const sequence = first && Date.now() - firstAt < SEQUENCE_MS ? first + ' ' + event.key : ''
+    const sequence = first && Date.now() - firstAt < SEQUENCE_MS ? first + ' ' + name : ''
     first = ''
-    const found = (sequence && table[sequence]) || table[event.key]
+    const found = (sequence && table[sequence]) || table[name]
     if (found) {
       event.preventDefault()
       found.run()
-    } else if (Object.keys(table).some((name) => name.startsWith(event.key + ' '))) {
-      first = event.key
+    } else if (Object.keys(table).some((one) => one.startsWith(name + ' '))) {
+      first = name
       firstAt = Date.now()
     }
   })

@@ -162,9 +162,34 @@ async function letIn() {
   }
 }
 
+/** What the stream carries, and who takes it.  There is one stream per page.
+ * @type {Map<string, (data: any) => void>} */
+const topics = new Map([['state', take]])
+let reopen = () => {}
+
+/** Follows a topic as well, until it is dropped.
+ * @param {string} topic @param {(data: any) => void} taker */
+export function subscribe(topic, taker) {
+  const known = topics.has(topic)
+  topics.set(topic, taker)
+  if (!known) reopen()
+}
+
+/** @param {string} topic */
+export function drop(topic) {
+  if (topics.delete(topic)) reopen()
+}
+
+/** Until somebody looks. */
+const seenAgain = () => new Promise((resume) => {
+  if (document.hidden) document.addEventListener('visibilitychange', () => resume(undefined), { once: true })
+  else resume(undefined)
+})
+
 /** Reads the stream; it is closed when nobody has looked for five seconds. */
 async function followState() {
   const stop = new AbortController()
+  reopen = () => stop.abort()
   let timer = 0
   const seen = () => {
     clearTimeout(timer)
@@ -173,14 +198,14 @@ async function followState() {
   document.addEventListener('visibilitychange', seen)
   seen()
   try {
-    await watch(['state'], (topic, data) => { if (topic === 'state') take(data) }, stop.signal)
+    await watch([...topics.keys()], (topic, data) => topics.get(topic)?.(data), stop.signal)
   } catch (error) {
     if (!stop.signal.aborted) throw error
   } finally {
     document.removeEventListener('visibilitychange', seen)
     clearTimeout(timer)
   }
-  while (document.hidden) await pause(500)
+  while (document.hidden) await seenAgain()
 }
 
 /** Never ends. */
@@ -200,6 +225,7 @@ export async function connect() {
         forget()
         continue
       }
+      if (!(error instanceof Trouble)) console.error(error) // a stream that broke, or a fault of the page
       enter('gone')
       await pause(Math.min(10000, 500 * 2 ** failures++) * (0.5 + Math.random() / 2))
     }

@@ -2,12 +2,14 @@
 import { Trouble } from './api.js'
 import { h } from './dom.js'
 import { Marks } from './grid.js'
+import { SAID } from './words.js'
 
 /** @typedef {import('./dom.js').Child} Child */
 /** @typedef {import('./keys.js').Keys} Keys */
-/** A view draws itself from what it has; `load` fetches that again, when the state has changed.
+/** A view draws itself from what it has; `load` fetches that again, when the state has changed.  `count` is in the title of the window;
+ * `offline` knows better than the state since when there is no network.
  * @typedef {{ title: string, draw: () => Child[], load?: () => Promise<void>, keys?: () => Keys, marks?: Marks, up?: string,
- *   live?: boolean, leave?: () => void }} View */
+ *   live?: boolean, leave?: () => void, count?: () => number, offline?: () => { since: number, waiting: number } | null }} View */
 
 export const page = {
   redraw: () => {},
@@ -88,7 +90,7 @@ export function failed(trouble, /** @type {() => void} */ again = () => page.arr
 }
 
 /** @param {string} [words] */
-export const empty = (words = 'Nothing here.') => h('p', { class: 'empty' }, words)
+export const empty = (words = SAID.empty) => h('p', { class: 'empty' }, words)
 
 /** Text in which `commands` are set as code.
  * @param {string} text @returns {Child[]} */

@@ -177,6 +177,7 @@ function userCard(user, counts) {
       ...failed,
       ['Today', `${count(counts?.model_calls_today ?? 0, 'model call')}, ${number(counts?.tokens_in_today ?? 0)} tokens in, ${number(counts?.tokens_out_today ?? 0)} out`],
       ['Synced', `${ago(user.synced_unix_ms)}, all of the inbox ${ago(user.full_sync_unix_ms)}`],
+      ['Last push', counts?.pushed_unix_ms ? ago(counts.pushed_unix_ms) : 'none yet'],
       ['History', user.history_id || 'none yet'],
     ]),
     h('details', {}, h('summary', {}, `${count(user.labels.length, 'label')}, ${count(user.settings.length, 'setting')}`),

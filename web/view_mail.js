@@ -7,7 +7,7 @@ import { live } from './live.js'
 import { Loader, button, card, empty, link, marksOf, page, select } from './page.js'
 import { tellTrouble } from './say.js'
 import { searchBox } from './view_system.js'
-import { count, date, number, size, time } from './words.js'
+import { SAID, count, date, number, size, time } from './words.js'
 
 /** @typedef {import('./dom.js').Child} Child */
 
@@ -59,7 +59,7 @@ export function searchView(params) {
         searchBox(q, account),
         mailAccounts().length > 1 ? h('div', { class: 'filters' }, select('Account', account, [['', 'all'], ...mailAccounts()], (name) =>
           page.turn(`/search?q=${encodeURIComponent(q)}${name ? '&account=' + encodeURIComponent(name) : ''}`))) : null,
-        ...(!q ? [] : list.shown((found) => found.messages.length === 0 ? [empty('No message matches. in:anywhere includes spam and trash.')] : [
+        ...(!q ? [] : list.shown((found) => found.messages.length === 0 ? [empty(SAID.unmatched)] : [
           grid({ label: 'Messages', marks, class: 'messages', total: found.messages.length, rows: found.messages.map(messageRow), columns: COLUMNS }),
           found.next ? button('Show more', () => void more(), { class: 'plain more' }) : h('p', { class: 'muted' }, count(found.messages.length, 'message') + '.'),
         ])),
@@ -69,8 +69,8 @@ export function searchView(params) {
 }
 
 /** The frame reports nothing by itself: it has no scripts.  The page looks into it.
- * @param {HTMLIFrameElement} frame */
-function watchFrame(frame) {
+ * @param {HTMLIFrameElement} frame @param {(url: string) => void} [write] takes a mailto link */
+function watchFrame(frame, write) {
   const inside = frame.contentDocument
   if (!inside?.documentElement) return
   const fit = () => { frame.style.height = Math.min(20000, Math.max(60, inside.documentElement.scrollHeight + 8)) + 'px' }
@@ -82,24 +82,25 @@ function watchFrame(frame) {
     event.preventDefault()
     const url = at.getAttribute('href') ?? ''
     if (/^https?:/i.test(url)) window.open(url, '_blank', 'noopener,noreferrer')
+    else if (/^mailto:/i.test(url)) write?.(url)
   })
   inside.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    document.dispatchEvent(new KeyboardEvent('keydown', { key: event.key, bubbles: true }))
+    if (!document.dispatchEvent(new KeyboardEvent('keydown', { key: event.key, bubbles: true, cancelable: true }))) event.preventDefault()
   })
 }
 
-/** @param {any} message @param {string} base */
-function body(message, base) {
+/** @param {any} message @param {string} base @param {(url: string) => void} [write] */
+export function body(message, base, write) {
   if (message.html) {
     return h('iframe', { key: base, class: 'mail', sandbox: 'allow-same-origin', referrerpolicy: 'no-referrer', title: 'Message', src: base + 'html',
-      on: { load: (event) => watchFrame(event.target) } })
+      on: { load: (event) => watchFrame(event.target, write) } })
   }
   return h('pre', { class: 'mail-text', tabindex: 0 }, message.text || '')
 }
 
 /** @param {any} message @param {string} base */
-function attachments(message, base) {
+export function attachments(message, base) {
   const files = (message.attachments ?? []).filter((/** @type {any} */ file) => !file.inline)
   if (files.length === 0) return null
   return h('ul', { class: 'files', 'aria-label': 'Attachments' }, ...files.map((/** @type {any} */ file) => h('li', { key: String(file.number) },
@@ -107,7 +108,7 @@ function attachments(message, base) {
 }
 
 /** @param {any} message @param {() => void} load */
-function remoteImages(message, load) {
+export function remoteImages(message, load) {
   const many = message.remote_images ?? 0
   if (many === 0 || message.images) return null
   return h('p', { class: 'remote' }, `${count(many, 'remote image')} not loaded.`, button('Load', load, { key: 'i', class: 'quiet' }))

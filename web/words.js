@@ -1,5 +1,14 @@
 // words.js - numbers, times and sizes as people read them.  Times are those of this browser's zone.
 
+/** What states are called; the same words wherever they are said. */
+export const SAID = {
+  gone: 'tidemark serve does not answer.',
+  empty: 'Nothing here.',
+  unmatched: 'No message matches. in:anywhere includes spam and trash.',
+  fetching: 'Not stored here yet. Fetching…',
+  unreachable: 'Not stored here, and there is no network.',
+}
+
 const numbers = new Intl.NumberFormat('en')
 
 /** @param {number} value */
@@ -30,6 +39,16 @@ export function clock(ms) {
 export function time(ms) {
   if (!ms) return '-'
   return date(ms) === date(Date.now()) ? clock(ms) : `${date(ms)} ${clock(ms)}`
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** As short as a list wants it: "09:14" of today, "8 Nov" of this year, else "2024-11-08".
+ * @param {number} ms @param {number} [now] */
+export function shortTime(ms, now = Date.now()) {
+  const at = new Date(ms)
+  if (date(ms) === date(now)) return clock(ms)
+  return at.getFullYear() === new Date(now).getFullYear() ? `${at.getDate()} ${MONTHS[at.getMonth()]}` : date(ms)
 }
 
 /** "8 s", "3 min", "2 h 5 min", "4 days"

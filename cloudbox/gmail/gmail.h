@@ -123,7 +123,7 @@ void box_uploads_close(void *state);
 /* ---- limits and faults (limits.c, lies.c) ---- */
 
 enum { BOX_METER_GMAIL = 1 };
-enum { BOX_GMAIL_LIMITS = 3, BOX_GMAIL_FAULTS = 12 };
+enum { BOX_GMAIL_LIMITS = 3, BOX_GMAIL_FAULTS = 13 };
 extern const struct box_limit box_gmail_limits[BOX_GMAIL_LIMITS];
 extern const struct box_problem box_gmail_rate;
 void box_gmail_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);

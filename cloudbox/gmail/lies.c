@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "cloudbox/gate/faults.h"
+#include "cloudbox/gate/quota.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,6 +71,24 @@ static bool can_hide(const struct box_call *call)
     static const char messages[] = "gmail.users.messages.";
     return names_messages(call) ||
            (call->args_count > 0 && strncmp(call->method->name, messages, strlen(messages)) == 0);
+}
+
+static bool sends(const struct box_call *call)
+{
+    return asks_for(call, "gmail.users.messages.send") || asks_for(call, "gmail.users.drafts.send");
+}
+
+/* ---- sending ---- */
+
+/* More mail than an account may send, in Google's words. */
+static void answer_send_limit(struct box_call *call, const struct box_strike *strike)
+{
+    const uint64_t until_ms = call->now_ms + strike->ms;
+    char time_text[BOX_TIME_TEXT_BYTES];
+    box_time_text(until_ms, time_text);
+    box_fail(call, 429, "usageLimits", "rateLimitExceeded", "RESOURCE_EXHAUSTED",
+             "User-rate limit exceeded.  Retry after %s (Mail sending)", time_text);
+    box_quota_told(box_cloud_quota(call->cloud), call->user, call->now_ms, until_ms);
 }
 
 /* ---- listings ---- */
@@ -182,6 +201,7 @@ typedef enum lie {
     PAGE_LOOP,
     PAGE_RESTART,
     LIST_SHIFT,
+    SEND_LIMIT,
     LIES,
 } lie;
 _Static_assert((int)LIES == BOX_GMAIL_FAULTS, "gmail.h counts them");
@@ -235,4 +255,6 @@ const struct box_fault box_gmail_faults[BOX_GMAIL_FAULTS] = {
     [PAGE_LOOP] = {"page-loop", BOX_ASKED, .takes = 0},
     [PAGE_RESTART] = {"page-restart", BOX_ASKED, .takes = 0},
     [LIST_SHIFT] = {"list-shift", BOX_ASKED, .takes = 0},
+    [SEND_LIMIT] = {"send-limit", BOX_ANSWERS, BOX_TAKES_MS, 60000, .fits = sends,
+                    .act = answer_send_limit},
 };

@@ -246,6 +246,7 @@ static void send(struct box_call *call, struct incoming *in)
     struct box_recipients to;
     if (box_recipients_read(call, in->raw, &to)) {
         static const uint16_t labels[] = {BOX_LABEL_SENT, BOX_LABEL_INBOX, BOX_LABEL_UNREAD};
+        box_send_watch(call, in->raw);
         box_send_complete(call, in->raw, &complete);
         const struct box_insert message = {.raw = tide_buf_text(&complete),
                                            .date_ms = call->now_ms,
@@ -281,6 +282,7 @@ static void draft_send(struct box_call *call, const struct box_post *post, struc
     const tide_text raw = in->raw.data != NULL ? in->raw : old;
     struct box_recipients to;
     if (box_recipients_read(call, raw, &to)) {
+        box_send_watch(call, raw);
         box_send_complete(call, raw, &complete);
         if (!tide_text_equal(tide_buf_text(&complete), old) || in->thread_id.data != NULL)
             draft_replace(call, draft, tide_buf_text(&complete), in->thread_id);

@@ -67,6 +67,9 @@ static tide_text address_of(tide_text piece)
                 inner.bytes = (size_t)(end - inner.data);
         }
     }
+    const char *comment = inner.bytes == 0 ? NULL : memchr(inner.data, '(', inner.bytes);
+    if (comment != NULL)
+        inner.bytes = (size_t)(comment - inner.data);
     inner = box_trim(inner, BOX_SPACES);
     const char *at = inner.bytes == 0 ? NULL : memchr(inner.data, '@', inner.bytes);
     const bool good = at != NULL && at > inner.data && at + 1 < inner.data + inner.bytes &&
@@ -74,26 +77,34 @@ static tide_text address_of(tide_text piece)
     return good ? inner : TIDE_TEXT_NONE;
 }
 
-/* The next piece between commas (or of a group), outside quotes and comments. */
-static bool piece_next(tide_text list, size_t *at, tide_text *piece_out)
+/* The next piece between commas (or of a group), outside quotes and comments.  What ends in a colon
+ * is the name of a group. */
+static bool piece_next(tide_text list, size_t *at, tide_text *piece_out, bool *group_out)
 {
     if (*at >= list.bytes)
         return false;
     const size_t start = *at;
     bool quoted = false, angle = false;
-    size_t i = start;
+    size_t i = start, deep = 0;
     for (; i < list.bytes; i++) {
         const char c = list.data[i];
         if (c == '\\' && quoted)
             i++;
-        else if (c == '"')
+        else if (c == '"' && deep == 0)
             quoted = !quoted;
+        else if (!quoted && c == '(')
+            deep++;
+        else if (!quoted && c == ')' && deep > 0)
+            deep--;
+        else if (deep > 0)
+            continue;
         else if (!quoted && (c == '<' || c == '>'))
             angle = c == '<';
         else if (!quoted && !angle && (c == ',' || c == ';' || c == ':'))
             break;
     }
     const size_t end = i < list.bytes ? i : list.bytes;
+    *group_out = end < list.bytes && list.data[end] == ':';
     *piece_out = (tide_text){list.data + start, end - start};
     *at = end + 1;
     return true;
@@ -120,30 +131,73 @@ static void add_recipient(struct box_call *call, tide_text address, struct box_r
         to->users[to->users_count++] = user;
 }
 
+/* One header, as it stands: decoded names may have commas of their own.  An entry that is no
+ * address is refused, as Gmail does. */
+static bool read_header(struct box_call *call, const char *name, tide_text value,
+                        struct box_recipients *to)
+{
+    tide_text piece;
+    bool group = false;
+    for (size_t at = 0; piece_next(value, &at, &piece, &group);) {
+        const tide_text address = address_of(piece);
+        if (group || box_trim(piece, BOX_SPACES).bytes == 0)
+            continue;
+        if (address.data == NULL) {
+            box_fail_argument(call, "Invalid %s header", name);
+            return false;
+        }
+        add_recipient(call, address, to);
+    }
+    return true;
+}
+
 bool box_recipients_read(struct box_call *call, tide_text raw, struct box_recipients *to_out)
 {
-    struct box_view view;
-    box_mime_headers(raw, call->scratch, &view);
-    const tide_text lists[] = {view.to, view.cc, view.bcc};
+    static const char *const names[] = {"To", "Cc", "Bcc"};
+    struct field field;
     memset(to_out, 0, sizeof *to_out);
-    for (size_t i = 0; i < 3; i++) {
-        tide_text piece;
-        for (size_t at = 0; piece_next(lists[i], &at, &piece);) {
-            const tide_text address = address_of(piece);
-            if (address.data != NULL)
-                add_recipient(call, address, to_out);
-        }
-    }
+    for (size_t at = 0; field_next(raw, &at, &field);)
+        for (size_t i = 0; i < 3; i++)
+            if (field_is(&field, names[i])) {
+                const size_t skipped = field.start + field.name.bytes + 1;
+                if (!read_header(call, names[i],
+                                 (tide_text){raw.data + skipped, field.end - skipped}, to_out))
+                    return false;
+            }
     if (to_out->count > BOX_RECIPIENTS_MAX) {
         box_fail_argument(call, "Too many recipients");
         return false;
     }
     if (to_out->count == 0) {
-        const bool garbled = memchr(view.to.bytes > 0 ? view.to.data : "", '@', view.to.bytes);
-        box_fail_argument(call, garbled ? "Invalid To header" : "Recipient address required");
+        box_fail_argument(call, "Recipient address required");
         return false;
     }
     return true;
+}
+
+/* ---- twice ---- */
+
+static bool is_one(void *arg, uint32_t slot)
+{
+    (void)slot;
+    *(bool *)arg = true;
+    return false;
+}
+
+void box_send_watch(struct box_call *call, tide_text raw)
+{
+    static const uint16_t sent[] = {BOX_LABEL_SENT};
+    struct box_view view;
+    box_mime_headers(raw, call->scratch, &view);
+    const struct box_walk walk = {.labels = sent,
+                                  .labels_count = 1,
+                                  .date_high_ms = UINT64_MAX,
+                                  .message_id = view.message_id};
+    bool found = false;
+    if (view.message_id.bytes > 0)
+        box_mailbox_walk(box_user_mailbox(call->user), &walk, BOX_WALK_START, is_one, &found);
+    if (found)
+        box_call_violation(call, "sent-twice", view.message_id);
 }
 
 /* ---- what is missing ---- */

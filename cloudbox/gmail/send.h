@@ -16,8 +16,10 @@ struct box_recipients {
     size_t users_count;
 };
 
-/* false: answered with 400, since there is no recipient (or too many). */
+/* false: answered with 400, since there is no recipient, one that is no address, or too many. */
 bool box_recipients_read(struct box_call *call, tide_text raw, struct box_recipients *to_out);
+/* Writes down a message that was sent before, by its Message-ID. */
+void box_send_watch(struct box_call *call, tide_text raw);
 /* Appends the message with From, Date and Message-ID added where missing. */
 void box_send_complete(struct box_call *call, tide_text raw, tide_buf *out);
 /* A copy without Bcc to each user's inbox. */

@@ -194,6 +194,24 @@ static bool check_type(struct box_call *call, tide_text type)
     return false;
 }
 
+/* Writes down an upload that is begun while one like it is half done: its client has lost the
+ * address, and uploads twice what it could go on with. */
+static void watch_again(struct box_call *call, const struct box_post *post, uint64_t total,
+                        const json_t *meta, const char *draft_id)
+{
+    const struct box_uploads *self = box_cloud_state(call->cloud, &box_gmail);
+    for (size_t i = 0; i < BOX_UPLOADS_MAX; i++) {
+        const struct upload *upload = &self->uploads[i];
+        if (upload->id[0] != '\0' && upload->user == call->user->number && !upload->done &&
+            upload->bytes.bytes > 0 && call->now_ms - upload->made_ms <= UPLOAD_LIFE_MS &&
+            upload->post.kind == post->kind && upload->total == total &&
+            strcmp(upload->draft_id, draft_id) == 0 && json_equal(upload->meta, meta)) {
+            box_call_violation(call, "upload-again", TIDE_TEXT_NONE);
+            return;
+        }
+    }
+}
+
 static void start(struct box_call *call, struct box_post *post)
 {
     const tide_text type = box_request_header(call->request, "X-Upload-Content-Type");
@@ -212,6 +230,11 @@ static void start(struct box_call *call, struct box_post *post)
     json_t *meta = box_call_body(call);
     if (meta == NULL)
         return;
+    char draft_id[BOX_ID_TEXT_BYTES] = "";
+    if (draft != BOX_SLOT_NONE)
+        snprintf(draft_id, sizeof draft_id, "r%" PRIu64,
+                 box_mailbox_draft_at(box_user_mailbox(call->user), draft)->id);
+    watch_again(call, post, total, meta, draft_id);
     struct upload *upload = place(box_cloud_state(call->cloud, &box_gmail));
     /* With the time in it: after a restart the random numbers start again, and a client
      * with an old session must not reach a new one of another client. */
@@ -223,9 +246,7 @@ static void start(struct box_call *call, struct box_post *post)
     upload->total = total;
     upload->post = *post;
     upload->meta = meta;
-    if (draft != BOX_SLOT_NONE)
-        snprintf(upload->draft_id, sizeof upload->draft_id, "r%" PRIu64,
-                 box_mailbox_draft_at(box_user_mailbox(call->user), draft)->id);
+    memcpy(upload->draft_id, draft_id, sizeof upload->draft_id);
     tide_buf_init(&upload->bytes, tide_mem_heap(), BOX_INSERT_BYTES_MAX);
     tide_buf_init(&upload->answer, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
     reply_started(call, upload);

@@ -287,6 +287,7 @@ static enum MHD_Result begin(struct box_exchange *exchange, const char *method, 
     exchange->method = method;
     exchange->stage = BOX_STAGE_BODY;
     exchange->started_ms = box_timers_now_ms();
+    (void)clock_gettime(CLOCK_REALTIME, &exchange->started);
     (void)MHD_get_connection_values_n(exchange->connection, MHD_HEADER_KIND, take_header, exchange);
     if (exchange->target.bytes > BOX_TARGET_BYTES_MAX)
         return box_wire_refuse(exchange, 414, "the target is too long\n");
@@ -412,12 +413,13 @@ static void note(const struct box_exchange *exchange, enum MHD_RequestTerminatio
     const char *query = target.bytes == 0 ? NULL : memchr(target.data, '?', target.bytes);
     /* Queries may hold keys and codes: they are not shown. */
     size_t path_bytes = query == NULL ? target.bytes : (size_t)(query - target.data);
-    fprintf(stderr, "%s %.*s%s %d %" PRIu64 " bytes %" PRIu64 " ms%s\n",
+    fprintf(stderr, "%s %.*s%s %d %" PRIu64 " bytes %" PRIu64 " ms at %lld.%06ld%s\n",
             exchange->method == NULL ? "?" : exchange->method,
             (int)(path_bytes < 2000 ? path_bytes : 2000), target.data, query == NULL ? "" : "?...",
             exchange->served ? exchange->answer.status : 0,
             exchange->served ? box_answer_bytes(&exchange->answer) : 0,
-            box_timers_now_ms() - exchange->started_ms,
+            box_timers_now_ms() - exchange->started_ms, (long long)exchange->started.tv_sec,
+            exchange->started.tv_nsec / 1000,
             code == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "" : ", cut off");
 }
 

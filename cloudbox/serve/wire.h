@@ -18,6 +18,7 @@
 #include "cloudbox/serve/timer.h"
 
 #include <microhttpd.h>
+#include <time.h>
 
 struct box_server;
 
@@ -50,6 +51,7 @@ struct box_exchange {
     bool unkept;     /* its change could not be written down: no answer */
     bool sent_early; /* refused before or while its body came */
     uint64_t started_ms;
+    struct timespec started; /* the same by the wall clock, for a reader of the log */
     uint64_t trickle_from_ms;
 };
 

@@ -242,3 +242,18 @@ void box_page_device(struct box_call *call)
                       "<button>Next</button>\n</form>\n");
     page_close(out);
 }
+
+void box_page_client(struct box_call *call)
+{
+    tide_buf *out = page_open(call, 200, "Create OAuth client");
+    box_add_cstr(out, "<h1>Create OAuth client</h1>\n<form method=\"post\">\n"
+                      "<fieldset><legend>Application type</legend>\n"
+                      "<label><input type=\"radio\" name=\"type\" value=\"desktop\" required>"
+                      " Desktop app</label>\n"
+                      "<label><input type=\"radio\" name=\"type\" value=\"web\"> Web application"
+                      "</label></fieldset>\n"
+                      "<button>Create and download JSON</button>\n</form>\n"
+                      "<p><small>From then on this cloud lets in only clients that were created."
+                      "</small></p>\n");
+    page_close(out);
+}

@@ -318,8 +318,7 @@ static void authorize(struct box_call *call)
     box_signin_authorize(call, false);
 }
 
-/* Browsers say so when a foreign page sent the form (BSGN3, a second lock). */
-static bool is_foreign(const struct box_call *call)
+bool box_signin_foreign(const struct box_call *call)
 {
     const tide_text site = box_request_header(call->request, "Sec-Fetch-Site");
     return tide_text_equal(site, TIDE_TEXT("cross-site"));
@@ -336,7 +335,7 @@ static void consent(struct box_call *call)
         box_page_error(call, 400, "invalid_request", "The form is malformed.");
         return;
     }
-    if (is_foreign(call)) {
+    if (box_signin_foreign(call)) {
         box_page_error(call, 403, "invalid_request", "The form came from another site.");
         return;
     }
@@ -378,6 +377,12 @@ static const struct box_method methods[] = {
     METHOD("authorize", BOX_GET, "/o/oauth2/auth", 0, authorize),
     METHOD("consent", BOX_POST, "/o/oauth2/v2/auth", 0, consent),
     METHOD("consent", BOX_POST, "/o/oauth2/auth", 0, consent),
+    METHOD("setup", BOX_GET, "/projectcreate", 0, box_setup_page),
+    METHOD("setup", BOX_GET, "/apis/library/{api}", 0, box_setup_page),
+    METHOD("setup", BOX_GET, "/auth/overview", 0, box_setup_page),
+    METHOD("setup", BOX_GET, "/auth/audience", 0, box_setup_page),
+    METHOD("setup", BOX_GET, "/auth/clients/create", 0, box_page_client),
+    METHOD("setup", BOX_POST, "/auth/clients/create", 0, box_setup_client),
     METHOD("token", BOX_POST, "/token", 0, box_signin_token),
     METHOD("token", BOX_POST, "/oauth2/v4/token", 0, box_signin_token),
     METHOD("token", BOX_POST, "/o/oauth2/token", 0, box_signin_token),

@@ -24,10 +24,19 @@ void box_page_consent(struct box_call *call, const struct box_ask *ask, tide_tex
 void box_page_say(struct box_call *call, const char *title, const char *text);
 /* A page that asks for the code which a device shows. */
 void box_page_device(struct box_call *call);
+/* A page that asks for the type of a new client. */
+void box_page_client(struct box_call *call);
+
+/* ---- getting a client (setup.c) ---- */
+
+box_handler box_setup_page;
+box_handler box_setup_client;
 
 /* ---- asking (signin.c) ---- */
 
 void box_signin_authorize(struct box_call *call, bool microsoft);
+/* Browsers say so when a foreign page sent the form (BSGN3, a second lock). */
+bool box_signin_foreign(const struct box_call *call);
 
 /* ---- endpoints for programs (token.c) ---- */
 

@@ -304,8 +304,9 @@ static void fill(void)
     }
     tide_mail_secret_name(HOME_MAIL, name);
     MUST(tide_secrets_put(secrets, name,
-                          TIDE_TEXT("{\"refresh_token\":\"" GRANT "\",\"access_token\":\"" BEARER
-                                    "\",\"client_secret\":\"" GRANT "\"}"),
+                          TIDE_TEXT("{\"v\":1,\"type\":\"fixed\",\"refresh_token\":\"" GRANT
+                                    "\",\"access_token\":\"" BEARER "\",\"client_secret\":\"" GRANT
+                                    "\"}"),
                           &home.cli.err));
     home.secrets[count++] = GRANT;
     home.secrets[count++] = BEARER;

@@ -90,3 +90,23 @@ tide_status tide_assistant_changed(tide_assistant *self, const char *email, bool
         return tide_error_set(err, TIDE_NOT_FOUND, "the assistant does not work for %.200s", email);
     return rc == TIDE_OK ? tide_assistant_sync(self->jobs, finding.user.account, full, err) : rc;
 }
+
+struct noting {
+    const char *email;
+    uint64_t now_ms;
+};
+
+static tide_status note_push(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct noting *noting = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    struct tide_assistant_user user;
+    TIDE_TRY(tide_assistant_user_named(db, noting->email, &user, err));
+    return tide_assistant_pushed_put(db, user.account, noting->now_ms, err);
+}
+
+tide_status tide_assistant_pushed(tide_assistant *self, const char *email, tide_error *err)
+{
+    struct noting noting = {.email = email, .now_ms = tide_world_now_unix_ms(self->options.world)};
+    return tide_transact(self->options.engine, note_push, &noting, err);
+}

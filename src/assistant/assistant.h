@@ -53,6 +53,10 @@ void tide_assistant_close(tide_assistant *assistant); /* NULL is fine */
 tide_status tide_assistant_changed(tide_assistant *assistant, const char *email, bool full,
                                    tide_error *err);
 
+/* A push of Gmail told that (J6): the time of the last one is kept for `assistant status`.  TIDE_NOT_FOUND: as
+ * above. */
+tide_status tide_assistant_pushed(tide_assistant *assistant, const char *email, tide_error *err);
+
 /* The process stays: from now on users' mail is looked for by itself (J4).  Then the end of that. */
 tide_status tide_assistant_watch(tide_assistant *assistant, tide_error *err);
 void tide_assistant_watch_end(tide_assistant *assistant);

@@ -32,7 +32,7 @@ enum {
     TIDE_CLAIM_MAX = 512,          /* claims in one transaction */
     TIDE_WINDOW_ENTRIES = 1024,    /* distinct expiries in one sliding window (E4.1) */
     TIDE_WINDOW_SAVED_MAX = 64,    /* of them in a snapshot (E4.3b) */
-    TIDE_METHODS_MAX = 24,         /* API methods with a latency of their own (E4.2) */
+    TIDE_METHODS_MAX = 32,         /* API methods with a latency of their own (E4.2) */
     TIDE_SAVES_OPEN_MAX = 8,       /* snapshots taken and not yet durable (E4.3b) */
     TIDE_BANDWIDTH_SPANS_MAX = 32, /* rows of a bandwidth schedule (E4.7) */
     TIDE_EDGES_MAX = 1 << 20,      /* dependencies inside one batch of new jobs (E2.2) */

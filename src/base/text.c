@@ -44,6 +44,16 @@ bool tide_text_number(tide_text *rest_io, uint64_t *number_out)
     return tide_text_to_u64(tide_text_word(rest_io), number_out);
 }
 
+tide_text tide_text_line(tide_text *rest_io)
+{
+    const tide_text rest = *rest_io;
+    const char *end = rest.bytes == 0 ? NULL : memchr(rest.data, '\n', rest.bytes);
+    const size_t bytes = end == NULL ? rest.bytes : (size_t)(end - rest.data);
+    const size_t skipped = end == NULL ? bytes : bytes + 1;
+    *rest_io = (tide_text){rest.data + skipped, rest.bytes - skipped};
+    return (tide_text){rest.data, bytes};
+}
+
 enum { DISTANCE_BYTES_MAX = 64 };
 
 /* One row of the table at a time; the row above is overwritten in place. */

@@ -1,4 +1,4 @@
-/* args.c - parses the command line; prints help and completion from the table of commands. */
+/* args.c - parses the command line by the tables of commands. */
 #include "cli/cli.h"
 
 #include "base/check.h"
@@ -91,7 +91,7 @@ static tide_status unknown_word(struct cli *cli, const char *group, const char *
 
 /* ---- flags ----------------------------------------------------------------------- */
 
-static const struct cli_flag *flag_find(const struct cli_flag *flags, tide_text name)
+const struct cli_flag *cli_flag_find(const struct cli_flag *flags, tide_text name)
 {
     for (; flags != NULL && flags->name != NULL; flags++)
         if (tide_text_equal(name, tide_text_of(flags->name)))
@@ -99,8 +99,7 @@ static const struct cli_flag *flag_find(const struct cli_flag *flags, tide_text 
     return NULL;
 }
 
-/* Bytes of the argument's name: without the words that are offered for it. */
-static int argument_bytes(const struct cli_flag *flag)
+int cli_argument_bytes(const struct cli_flag *flag)
 {
     return (int)strcspn(flag->argument, ":");
 }
@@ -109,6 +108,12 @@ static int argument_bytes(const struct cli_flag *flag)
 static bool takes_command(const struct cli_command *command)
 {
     return command != NULL && strncmp(command->arguments, "[--] ", 5) == 0;
+}
+
+/* Whether a word with a dash in front is a negation in its query. */
+static bool takes_query(const struct cli_command *command)
+{
+    return command != NULL && strstr(command->arguments, "QUERY") != NULL;
 }
 
 static tide_status unknown_flag(struct cli *cli, tide_text name)
@@ -212,10 +217,10 @@ static tide_status flag_take(struct cli *cli, char **words, int count, int *used
     if (equals != NULL)
         name.bytes = (size_t)(equals - words[0]) - 2;
     const struct cli_flag *flag =
-        cli->command == NULL ? NULL : flag_find(cli->command->flags, name);
+        cli->command == NULL ? NULL : cli_flag_find(cli->command->flags, name);
     bool is_global = flag == NULL;
     if (is_global)
-        flag = flag_find(cli_global_flags, name);
+        flag = cli_flag_find(cli_global_flags, name);
     if (flag == NULL)
         return unknown_flag(cli, name);
 
@@ -230,7 +235,7 @@ static tide_status flag_take(struct cli *cli, char **words, int count, int *used
         return flag_store(cli, flag, is_global, equals + 1);
     if (count < 2) {
         char hint[120];
-        (void)snprintf(hint, sizeof hint, "Write --%s %.*s.", flag->name, argument_bytes(flag),
+        (void)snprintf(hint, sizeof hint, "Write --%s %.*s.", flag->name, cli_argument_bytes(flag),
                        flag->argument);
         return cli_fail(cli, TIDE_INVALID, hint, "--%s needs a value", flag->name);
     }
@@ -279,8 +284,10 @@ static tide_status arguments_complete(struct cli *cli, const char *group)
 {
     if (cli->want_help || cli->want_version)
         return TIDE_OK;
-    if (group == NULL)
-        return cli_fail(cli, TIDE_INVALID, "See `tidemark --help`.", "no command given");
+    if (group == NULL) {
+        cli->command = &cli_command_bare;
+        return TIDE_OK;
+    }
     char hint[200];
     if (cli->command == NULL) {
         (void)snprintf(hint, sizeof hint, "See `tidemark %s --help`.", group);
@@ -311,7 +318,8 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
             rc = flag_take(cli, argv + i, argc - i, &used);
         else if (!flags_end && strcmp(argv[i], "-h") == 0)
             cli->want_help = true;
-        else if (!flags_end && argv[i][0] == '-' && argv[i][1] != '\0')
+        else if (!flags_end && argv[i][0] == '-' && argv[i][1] != '\0' &&
+                 !takes_query(cli->command))
             rc = cli_fail(cli, TIDE_INVALID, "Flags begin with two dashes, such as --help.",
                           "unknown flag %.60s", argv[i]);
         else
@@ -324,7 +332,7 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
 
 const char *cli_flag(const struct cli *cli, const char *name)
 {
-    TIDE_ASSERT(flag_find(cli->command->flags, tide_text_of(name)) != NULL);
+    TIDE_ASSERT(cli_flag_find(cli->command->flags, tide_text_of(name)) != NULL);
     for (unsigned i = 0; i < cli->values_count; i++)
         if (strcmp(cli->values[i].flag->name, name) == 0)
             return cli->values[i].value;
@@ -341,248 +349,4 @@ tide_status cli_number(struct cli *cli, const char *text, const char *what, uint
                          ? "Give the number of a job from `tidemark jobs list`."
                          : "Give a whole number.",
                      "%s \"%.60s\" is %s", what, text, digits ? "too large" : "not a number");
-}
-
-/* ---- help ----------------------------------------------------------------------------- */
-
-static void help_flags(struct cli *cli, const struct cli_flag *flags)
-{
-    for (; flags != NULL && flags->name != NULL; flags++) {
-        char head[60];
-        (void)snprintf(head, sizeof head, "--%s%s%.*s", flags->name,
-                       flags->argument == NULL ? "" : " ",
-                       flags->argument == NULL ? 0 : argument_bytes(flags),
-                       flags->argument == NULL ? "" : flags->argument);
-        cli_print(cli, "  %-22s %s\n", head, flags->meaning);
-    }
-}
-
-static void help_command_line(struct cli *cli, const struct cli_command *c)
-{
-    char head[80];
-    (void)snprintf(head, sizeof head, "%s%s%s%s%s", c->group, c->verb == NULL ? "" : " ",
-                   c->verb == NULL ? "" : c->verb, *c->arguments ? " " : "", c->arguments);
-    /* A long one gets a line of its own, so that the sentences stay in one column. */
-    if (strlen(head) > 26)
-        cli_print(cli, "  %s\n  %-26s %s\n", head, "", c->meaning);
-    else
-        cli_print(cli, "  %-26s %s\n", head, c->meaning);
-}
-
-/* What a PROVIDER may be, what is named for it, and what a sign-in may be for. */
-static void help_providers(struct cli *cli)
-{
-    cli_print(cli, "\nProviders:\n");
-    for (size_t i = 0; cli->systems[i] != NULL; i++) {
-        const struct tide_system *system = cli->systems[i];
-        char head[60];
-        (void)snprintf(head, sizeof head, "%s %s", system->provider, system->subject);
-        cli_print(cli, "  %-22s --for", head);
-        for (size_t k = 0; system->purposes[k].name != NULL; k++)
-            cli_print(cli, "%s %s%s", k == 0 ? "" : ",", system->purposes[k].name,
-                      k == 0 ? " (default)" : "");
-        cli_print(cli, "\n");
-    }
-}
-
-/* The other commands of a group that is a command itself. */
-static void help_verbs(struct cli *cli, const struct cli_command *command)
-{
-    bool any = false;
-    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
-        if (command->verb != NULL || *c == command || strcmp((*c)->group, command->group) != 0)
-            continue;
-        cli_print(cli, "%s", any ? "" : "\nCommands:\n");
-        help_command_line(cli, *c);
-        any = true;
-    }
-}
-
-static void help_command(struct cli *cli, const struct cli_command *command)
-{
-    cli_print(cli, "tidemark %s%s%s%s%s%s\n%s\n", command->group, command->verb == NULL ? "" : " ",
-              command->verb == NULL ? "" : command->verb, *command->arguments ? " " : "",
-              command->arguments, command->flags == NULL ? "" : " [flags]", command->meaning);
-    if (strncmp(command->arguments, "PROVIDER", 8) == 0)
-        help_providers(cli);
-    if (command->flags != NULL) {
-        cli_print(cli, "\nFlags:\n");
-        help_flags(cli, command->flags);
-    }
-    help_verbs(cli, command);
-}
-
-void cli_help(struct cli *cli)
-{
-    if (cli->command != NULL) {
-        help_command(cli, cli->command);
-    } else {
-        cli_print(cli, "tidemark %s [flags]\n", cli->group != NULL ? cli->group : "COMMAND");
-        if (cli->group == NULL)
-            cli_print(cli, "Mirror your cloud accounts onto your own disk.\n");
-        cli_print(cli, "\nCommands:\n");
-        for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
-            if (cli->group == NULL || strcmp(cli->group, (*c)->group) == 0)
-                help_command_line(cli, *c);
-    }
-    cli_print(cli, "\nGlobal flags:\n");
-    help_flags(cli, cli_global_flags);
-    cli_print(cli, "\nExit codes: 0 done, 1 failed, 2 usage, 3 finished with bad items or "
-                   "findings,\n4 sign-in needed, 5 interrupted.\n");
-}
-
-/* ---- completion --------------------------------------------------------------------- */
-
-static void completion_words(struct cli *cli, const char *group)
-{
-    const char *last = "";
-    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
-        const char *word = group == NULL ? (*c)->group : (*c)->verb;
-        if (word == NULL || (group != NULL && strcmp(group, (*c)->group) != 0) ||
-            strcmp(word, last) == 0)
-            continue;
-        cli_print(cli, "%s%s", *last ? " " : "", word);
-        last = word;
-    }
-}
-
-static void completion_flags(struct cli *cli, const struct cli_flag *flags)
-{
-    for (; flags != NULL && flags->name != NULL; flags++)
-        cli_print(cli, " --%s", flags->name);
-}
-
-/* "mail console mail,console" */
-static void completion_systems(struct cli *cli)
-{
-    for (size_t i = 0; cli->systems[i] != NULL; i++)
-        cli_print(cli, "%s ", cli->systems[i]->name);
-    for (size_t i = 0; cli->systems[i] != NULL; i++)
-        cli_print(cli, "%s%s", i == 0 ? "" : ",", cli->systems[i]->name);
-}
-
-static bool has_purpose(const struct tide_system *system, const char *name)
-{
-    for (size_t i = 0; system->purposes[i].name != NULL; i++)
-        if (strcmp(system->purposes[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* Of all providers, each word once. */
-static void completion_purposes(struct cli *cli)
-{
-    for (size_t i = 0; cli->systems[i] != NULL; i++)
-        for (size_t k = 0; cli->systems[i]->purposes[k].name != NULL; k++) {
-            const char *name = cli->systems[i]->purposes[k].name;
-            bool said = false;
-            for (size_t j = 0; j < i; j++)
-                said = said || has_purpose(cli->systems[j], name);
-            if (!said)
-                cli_print(cli, "%s%s", i == 0 && k == 0 ? "" : " ", name);
-        }
-}
-
-/* The words for the value of a flag. */
-static void completion_values(struct cli *cli, const struct cli_command *c)
-{
-    for (const struct cli_flag *flag = c->flags; flag != NULL && flag->name != NULL; flag++) {
-        const char *words = flag->argument == NULL ? NULL : strchr(flag->argument, ':');
-        const bool files = flag->argument != NULL && (strcmp(flag->argument, "FILE") == 0 ||
-                                                      strcmp(flag->argument, "DIR") == 0);
-        if (words == NULL && !files)
-            continue;
-        cli_print(cli, "    '%s %s --%s')", c->group, c->verb == NULL ? "" : c->verb, flag->name);
-        if (files) {
-            cli_print(cli, " mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n");
-            continue;
-        }
-        cli_print(cli, " words='");
-        if (strcmp(words, ":@systems") == 0)
-            completion_systems(cli);
-        else if (strcmp(words, ":@purposes") == 0)
-            completion_purposes(cli);
-        else
-            cli_print(cli, "%s", words + 1);
-        cli_print(cli, "' ;;\n");
-    }
-}
-
-/* The words for the arguments of a command: providers, or files. */
-static void completion_arguments(struct cli *cli, const struct cli_command *c)
-{
-    const char *verb = c->verb == NULL ? "" : c->verb;
-    if (strncmp(c->arguments, "PROVIDER", 8) == 0) {
-        cli_print(cli, "    '%s %s') words='", c->group, verb);
-        for (size_t i = 0; cli->systems[i] != NULL; i++)
-            cli_print(cli, "%s%s", i == 0 ? "" : " ", cli->systems[i]->provider);
-        cli_print(cli, "' ;;\n");
-    } else if (strstr(c->arguments, "DIR") != NULL || strstr(c->arguments, "PATH") != NULL ||
-               strcmp(c->arguments, "FROM TO") == 0) {
-        cli_print(cli, "    '%s %s') compopt -o default ;;\n", c->group, verb);
-    }
-}
-
-/* Generated from the tables of this program. */
-void cli_completion(struct cli *cli)
-{
-    cli_print(cli, "# bash completion for tidemark; made by `tidemark completion`\n"
-                   "_tidemark()\n{\n"
-                   "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-                   "    local group= verb= i words= flags\n"
-                   "    case $previous in\n"
-                   "    --home) mapfile -t COMPREPLY < <(compgen -d -- \"$word\"); return ;;\n"
-                   "    esac\n"
-                   "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-                   "        case ${COMP_WORDS[i]} in\n"
-                   "        --home|--set|--ledger) ((i++)) ;;\n"
-                   "        -*) ;;\n"
-                   "        *) if [ -z \"$group\" ]; then group=${COMP_WORDS[i]}\n"
-                   "           elif [ -z \"$verb\" ]; then verb=${COMP_WORDS[i]}; fi ;;\n"
-                   "        esac\n"
-                   "    done\n"
-                   "    case \"$group $verb $previous\" in\n");
-    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
-        completion_values(cli, *c);
-    cli_print(cli, "    esac\n"
-                   "    if [ -n \"$words\" ]; then\n"
-                   "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"); return\n"
-                   "    fi\n"
-                   "    flags='");
-    completion_flags(cli, cli_global_flags);
-    cli_print(cli, "'\n    case $group in\n    '') words='");
-    completion_words(cli, NULL);
-    cli_print(cli, "' ;;\n");
-    const char *last = "";
-    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
-        if (strcmp((*c)->group, last) == 0 || (*c)->verb == NULL)
-            continue;
-        last = (*c)->group;
-        cli_print(cli, "    %s) [ -n \"$verb\" ] || words='", last);
-        completion_words(cli, last);
-        cli_print(cli, "' ;;\n");
-    }
-    cli_print(cli, "    esac\n    case \"$group $verb\" in\n");
-    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++)
-        completion_arguments(cli, *c);
-    cli_print(cli, "    esac\n    case \"$group $verb\" in\n");
-    for (const struct cli_command *const *c = cli->commands; *c != NULL; c++) {
-        if ((*c)->flags == NULL)
-            continue;
-        cli_print(cli, "    '%s %s') flags+='", (*c)->group, (*c)->verb == NULL ? "" : (*c)->verb);
-        completion_flags(cli, (*c)->flags);
-        cli_print(cli, "' ;;\n");
-    }
-    cli_print(cli, "    esac\n"
-                   "    [[ $word == -* ]] && words=$flags\n"
-                   "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-                   "}\n"
-                   "complete -F _tidemark tidemark\n");
-}
-
-tide_status cli_completion_bash(struct cli *cli)
-{
-    cli_completion(cli);
-    tide_json_set_text(&cli->json, "completion", tide_buf_text(&cli->out));
-    return TIDE_OK;
 }

@@ -77,7 +77,7 @@ static tide_status xdg_dir(struct cli *cli, const char *variable, const char *be
     return TIDE_OK;
 }
 
-static tide_status dirs_find(struct cli *cli)
+tide_status cli_dirs(struct cli *cli)
 {
     char config_dir[CLI_PATH_BYTES];
     if (cli->home == NULL)
@@ -90,10 +90,12 @@ static tide_status dirs_find(struct cli *cli)
         (void)snprintf(cli->state_dir, sizeof cli->state_dir, "%s", cli->home);
         (void)snprintf(cli->data_dir, sizeof cli->data_dir, "%s", cli->home);
         (void)snprintf(config_dir, sizeof config_dir, "%s", cli->home);
+        TIDE_TRY(path_join(cli, cli->cache_dir, cli->home, "cache"));
     } else {
         TIDE_TRY(xdg_dir(cli, "XDG_STATE_HOME", ".local/state", cli->state_dir));
         TIDE_TRY(xdg_dir(cli, "XDG_DATA_HOME", ".local/share", cli->data_dir));
         TIDE_TRY(xdg_dir(cli, "XDG_CONFIG_HOME", ".config", config_dir));
+        TIDE_TRY(xdg_dir(cli, "XDG_CACHE_HOME", ".cache", cli->cache_dir));
     }
     TIDE_TRY(path_join(cli, cli->ledger_path, cli->state_dir, TIDE_STATE_FILE));
     return path_join(cli, cli->config_path, config_dir, "config.yaml");
@@ -105,7 +107,7 @@ tide_status cli_start(struct cli *cli)
     if (rc != TIDE_OK)
         return cli_hint(cli, rc, "Free some memory and try again.");
     cli->now_unix_ms = cli->asked_unix_ms = tide_world_now_unix_ms(cli->world);
-    return dirs_find(cli);
+    return cli_dirs(cli);
 }
 
 void cli_release(struct cli *cli)
@@ -411,4 +413,14 @@ tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out, 
     tide_json_done(request);
     *runs_out = rc != TIDE_OK; /* on an error the caller must not write either */
     return rc != TIDE_OK ? rc : TIDE_NOT_FOUND;
+}
+
+tide_status cli_input(struct cli *cli, size_t bytes_max, tide_buf *out)
+{
+    if (cli->input.data == NULL)
+        return cli_hint(cli, tide_file_read(cli->world, "/dev/stdin", bytes_max, out, &cli->err),
+                        "Give it on standard input, as in `< FILE`.");
+    if (cli->input.bytes > bytes_max)
+        return cli_fail(cli, TIDE_FULL, "Give less.", "more than %zu bytes of input", bytes_max);
+    return tide_buf_add(out, cli->input.data, cli->input.bytes);
 }

@@ -33,7 +33,7 @@
 #include <stdio.h>
 
 enum {
-    CLI_ARGUMENTS_MAX = 64,
+    CLI_ARGUMENTS_MAX = 512,
     CLI_FLAGS_MAX = 16,
     CLI_PATH_BYTES = 4096,
     CLI_OUT_BYTES_MAX = 256 << 20,
@@ -57,19 +57,42 @@ struct cli;
 struct cli_flag {
     const char *name; /* without dashes */
     /* "N"; "MODE:inbox trash": these words are offered by the completion; "FILE" and "DIR" offer
-     * files; ":@systems" and ":@purposes" offer what the list of systems has.  NULL: a switch. */
+     * files, ACCOUNT and EMAIL accounts; ":@systems" and ":@purposes" offer what the list of systems
+     * has, ":@labels" and other such words what a system knows (system.h, names).  NULL: a switch. */
     const char *argument;
     const char *meaning;
 };
 
 struct cli_command {
-    const char *group;     /* "jobs" */
-    const char *verb;      /* "list"; NULL: the group is the command */
-    const char *arguments; /* "[ID]", for display; DIR, FILE and PATH offer files */
+    const char *group; /* "jobs" */
+    const char *verb;  /* "list"; NULL: the group is the command */
+    /* "[ID]", for display; DIR, FILE and PATH offer files.  Where QUERY stands, a word with one dash
+     * in front is an argument: a negation. */
+    const char *arguments;
     unsigned arguments_min, arguments_max;
     const struct cli_flag *flags; /* ends with a NULL name; may be NULL */
     const char *meaning;          /* one sentence */
     tide_status (*run)(struct cli *cli);
+};
+
+/* More about a command than its sentence, for --help: what its arguments mean. */
+struct cli_details {
+    const char *verb;
+    const char *text; /* lines, each with its newline */
+};
+
+/* A line that a user may type, for help: of the command in `command` ("jobs list"), or with "" one of
+ * the first steps of a new user.  Tables end with a NULL line. */
+struct cli_example {
+    const char *command;
+    const char *line;  /* behind "tidemark" */
+    const char *words; /* what it does */
+};
+
+/* Groups of commands that help lists together; NULL groups: those of the systems, one by one. */
+struct cli_section {
+    const char *title;
+    const char *groups; /* separated by spaces */
 };
 
 /* The commands that belong to no system; each system has a table of its own (system.h), which help
@@ -77,6 +100,9 @@ struct cli_command {
 extern const struct cli_command cli_commands_first[];
 extern const struct cli_command cli_commands[];
 extern const struct cli_flag cli_global_flags[];
+extern const struct cli_command cli_command_bare; /* `tidemark` without a command */
+extern const struct cli_section cli_sections[];   /* ends with a NULL title */
+extern const struct cli_example cli_examples[];
 /* The systems of this program (E12); ends with NULL.  commands/systems.c is the only file that
  * names them. */
 extern const struct tide_system *const cli_systems[];
@@ -103,15 +129,20 @@ struct cli {
     const char *sets[TIDE_SETTINGS_FLAGS_MAX];
     unsigned sets_count;
     bool want_json, verbose, quiet, want_help, want_version;
+    bool paged;        /* `out` may be longer than a screen: the user's pager shows it */
+    bool marked;       /* in `out`, \x01 begins bold text and \x02 ends it */
     bool exact_output; /* `out` is a message byte for byte: the alert line goes to standard error */
 
     char state_dir[CLI_PATH_BYTES];
-    char data_dir[CLI_PATH_BYTES]; /* what users want to keep: archives */
+    char data_dir[CLI_PATH_BYTES];  /* what users want to keep: archives */
+    char cache_dir[CLI_PATH_BYTES]; /* what may be deleted at any time */
     char ledger_path[CLI_PATH_BYTES];
     char config_path[CLI_PATH_BYTES];
     uint64_t now_unix_ms; /* read once */
     uint64_t
         asked_unix_ms; /* when the user asked: now, or before a crash interrupted this request */
+    tide_text
+        input; /* of a command inside a process, instead of standard input; .data NULL: that */
 
     bool ledger_chosen;  /* `shared` is final */
     bool ledger_reached; /* the shared one answered */
@@ -157,13 +188,17 @@ const char *cli_flag(const struct cli *cli, const char *name);
 tide_status cli_state_check(struct cli *cli, const char *state);
 /* A number from an argument or flag; `what` names it in the error: "--limit", "the id". */
 tide_status cli_number(struct cli *cli, const char *text, const char *what, uint64_t *number_out);
-/* Prints the help of a command, of a group (no verb) or of the program into cli->out. */
+const struct cli_flag *cli_flag_find(const struct cli_flag *flags, tide_text name); /* NULL */
+/* Bytes of the name of a flag's argument, which it has: without the words that are offered for it. */
+int cli_argument_bytes(const struct cli_flag *flag);
+/* Prints the help of a command, of a group (no verb) or of the program into cli->out (help/). */
 void cli_help(struct cli *cli);
-void cli_completion(struct cli *cli);
 
 /* ---- doing (cli.c) ---- */
 
 tide_status cli_start(struct cli *cli);
+/* Finds the directories of cli->home, or of the environment. */
+tide_status cli_dirs(struct cli *cli);
 void cli_end(struct cli *cli);
 void cli_release(struct cli *cli); /* all but the world, which may be another command's */
 /* Sets the error and a hint on what to do about it; returns `status`. */
@@ -182,6 +217,9 @@ tide_status cli_config_write(struct cli *cli, const char *name, const char *valu
 tide_status cli_config_dir_make(struct cli *cli);
 
 tide_status cli_ledger_read(struct cli *cli);
+/* Appends what the command is given on standard input.  TIDE_FULL: more than that. */
+tide_status cli_input(struct cli *cli, size_t bytes_max, tide_buf *out);
+
 /* Sends a request to the engine of this directory.  TIDE_OK: *answer_out is its answer, owned.
  * TIDE_NOT_FOUND with *runs_out false: no engine runs.  Takes the request. */
 tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
@@ -242,6 +280,13 @@ void cli_table_begin(struct cli *cli, const char *const *headings, unsigned colu
 void cli_cell(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_cell_text(struct cli *cli, tide_text text);
 void cli_table_end(struct cli *cli, const char *when_empty);
+/* How many columns text takes on a terminal; invalid bytes take one each (width.c). */
+unsigned cli_text_width(tide_text text);
+unsigned cli_char_width(tide_text text, size_t *bytes_out); /* of its first character */
+/* Its beginning that takes at most so many columns. */
+tide_text cli_text_fit(tide_text text, unsigned columns);
+/* The width to which output is fitted: COLUMNS, or the terminal's; 0: it is not fitted. */
+unsigned cli_columns(void);
 /* "2026-05-04 03:02:01" in the user's time zone (TZ), "-" for 0.  JSON has UTC. */
 const char *cli_time(uint64_t unix_ms, char text[32]);
 /* Prints active alerts and the text so far, for commands that show it more than once. */
@@ -296,6 +341,9 @@ tide_status cli_account_sync(struct cli *cli);
 tide_status cli_config_list(struct cli *cli);
 tide_status cli_config_get(struct cli *cli);
 tide_status cli_config_set(struct cli *cli);
+tide_status cli_config_unset(struct cli *cli);
+tide_status cli_config_edit(struct cli *cli);
+tide_status cli_config_path(struct cli *cli);
 tide_status cli_config_check(struct cli *cli);
 tide_status cli_backup(struct cli *cli);
 tide_status cli_restore(struct cli *cli);
@@ -315,7 +363,8 @@ tide_status cli_token_add(struct cli *cli);
 tide_status cli_token_revoke(struct cli *cli);
 tide_status cli_ledger_copy(struct cli *cli);
 tide_status cli_mcp(struct cli *cli);
-tide_status cli_completion_bash(struct cli *cli);
+tide_status cli_completion(struct cli *cli);
+tide_status cli_standing(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);
 

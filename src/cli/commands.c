@@ -95,7 +95,11 @@ static const struct cli_flag account_halt_flags[] = {
 };
 
 static const struct cli_flag account_add_flags[] = {
-    {"client", "FILE", "use your own OAuth client: the JSON file from the provider's console"},
+    {"client", "FILE",
+     "use your own OAuth client: the JSON file from the provider's console; it is remembered"},
+    {"guide", NULL,
+     "show how to create an OAuth client, step by step, and ask for it; without --client the "
+     "default on a terminal until one is known"},
     {"headless", NULL,
      "print the link and read the answer from the terminal; for machines without a browser"},
     {"service-account", "FILE", "use the key of a service account with domain-wide delegation"},
@@ -127,6 +131,12 @@ static const struct cli_flag ledger_copy_flags[] = {
 
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "list only settings that are not at their default"},
+    {"account", "ACCOUNT", "list what counts for this account, of what can be set for it alone"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag config_one_flags[] = {
+    {"account", "ACCOUNT", "for this account alone; the same as accounts.ACCOUNT.SETTING"},
     {NULL, NULL, NULL},
 };
 
@@ -204,6 +214,24 @@ static const struct cli_flag ledger_migrate_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag completion_flags[] = {
+    {"line", NULL, "print what completes the last of the words after --; for these scripts"},
+    {NULL, NULL, NULL},
+};
+
+const struct cli_command cli_command_bare = {
+    "", NULL, "", 0, 0, NULL, "Show where things stand, and the next step.", cli_standing};
+
+const struct cli_section cli_sections[] = {
+    {"Accounts", "account status"},
+    {"Systems", NULL},
+    {"By itself", "serve schedule open alerts log"},
+    {"Copies and settings", "backup restore config completion"},
+    {"For programs", "token metrics mcp"},
+    {"Engine", "bad jobs stream series ledger worker"},
+    {NULL, NULL},
+};
+
 const struct cli_command cli_commands_first[] = {
     {"account", "add", "PROVIDER NAME...", 2, 60, account_add_flags,
      "Sign in to an account and store the sign-in.", cli_account_add},
@@ -273,9 +301,15 @@ const struct cli_command cli_commands[] = {
      cli_jobs_doctor},
     {"config", "list", "", 0, 0, config_list_flags, "List settings with value and origin.",
      cli_config_list},
-    {"config", "get", "NAME", 1, 1, NULL, "Show one setting.", cli_config_get},
-    {"config", "set", "NAME VALUE", 2, 2, NULL,
+    {"config", "get", "SETTING", 1, 1, config_one_flags, "Show one setting.", cli_config_get},
+    {"config", "set", "SETTING VALUE", 2, 2, config_one_flags,
      "Write a setting to the configuration file, keeping every other line.", cli_config_set},
+    {"config", "unset", "SETTING", 1, 1, config_one_flags,
+     "Remove a setting from the configuration file; its default applies again.", cli_config_unset},
+    {"config", "edit", "", 0, 0, NULL,
+     "Edit the configuration file in $VISUAL or $EDITOR; a wrong file is refused.",
+     cli_config_edit},
+    {"config", "path", "", 0, 0, NULL, "Print where the configuration file is.", cli_config_path},
     {"config", "check", "", 0, 0, NULL, "Check the settings in file, environment and flags.",
      cli_config_check},
     {"serve", NULL, "", 0, 0, serve_flags,
@@ -317,6 +351,7 @@ const struct cli_command cli_commands[] = {
     {"ledger", "copy", "FROM TO", 2, 2, ledger_copy_flags,
      "Copy a ledger from state.db to postgres://HOST/DATABASE or back, and compare.",
      cli_ledger_copy},
-    {"completion", NULL, "", 0, 0, NULL, "Print the bash completion script.", cli_completion_bash},
+    {"completion", NULL, "[SHELL]", 0, CLI_ARGUMENTS_MAX, completion_flags,
+     "Print the completion script for bash (the default), zsh or fish.", cli_completion},
     {NULL, NULL, NULL, 0, 0, NULL, NULL, NULL},
 };

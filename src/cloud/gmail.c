@@ -1,8 +1,10 @@
 #include "cloud/gmail_methods.h"
 
+#include "base/check.h"
 #include "cloud/gmail_answer.h"
 #include "cloud/gmail_raw.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -73,18 +75,30 @@ static void url_token(struct tide_api_ask *ask, tide_text token)
     tide_api_ask_value(ask, token);
 }
 
-tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query, tide_text token,
-                            struct tide_gmail_page *page_out, tide_error *err)
+tide_status tide_gmail_list_some(tide_gmail *gmail, tide_job *job,
+                                 const struct tide_gmail_listing *listing, tide_text token,
+                                 struct tide_gmail_page *page_out, tide_error *err)
 {
     struct tide_api_ask ask;
     json_t *value = NULL;
+    char count[32];
+    TIDE_ASSERT(listing->count_max >= 1);
+    TIDE_ASSERT(listing->count_max <= TIDE_GMAIL_PAGE_MAX);
+    (void)snprintf(count, sizeof count, "&maxResults=%u", (unsigned)listing->count_max);
     tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_LIST,
-                      "/gmail/v1/users/me/messages?prettyPrint=false&maxResults=500"
-                      "&includeSpamTrash=true&fields=messages(id,threadId),nextPageToken");
+                      "/gmail/v1/users/me/messages?prettyPrint=false");
+    tide_api_ask_add(&ask, count);
+    if (listing->all)
+        tide_api_ask_add(&ask, "&includeSpamTrash=true");
+    tide_api_ask_add(&ask, "&fields=messages(id,threadId),nextPageToken");
     ask.call.answer_bytes_max = PAGE_BYTES_MAX;
-    if (query != NULL && query[0] != '\0') {
+    if (listing->label.bytes > 0) {
+        tide_api_ask_add(&ask, "&labelIds=");
+        tide_api_ask_value(&ask, listing->label);
+    }
+    if (listing->query != NULL && listing->query[0] != '\0') {
         tide_api_ask_add(&ask, "&q=");
-        tide_api_ask_value(&ask, tide_text_of(query));
+        tide_api_ask_value(&ask, tide_text_of(listing->query));
     }
     url_token(&ask, token);
     tide_status rc = tide_api_ask_json(&ask, &value, err);
@@ -94,6 +108,14 @@ tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query,
         json_decref(value);
     tide_api_ask_done(&ask);
     return rc;
+}
+
+tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query, tide_text token,
+                            struct tide_gmail_page *page_out, tide_error *err)
+{
+    const struct tide_gmail_listing listing = {
+        .query = query, .count_max = TIDE_GMAIL_PAGE_MAX, .all = true};
+    return tide_gmail_list_some(gmail, job, &listing, token, page_out, err);
 }
 
 void tide_gmail_history_done(struct tide_gmail_history *history)
@@ -228,6 +250,29 @@ tide_status tide_gmail_labels(tide_gmail *gmail, tide_job *job, json_t **labels_
         *labels_out = value;
     else
         json_decref(value);
+    tide_api_ask_done(&ask);
+    return rc;
+}
+
+tide_status tide_gmail_label_total(tide_gmail *gmail, tide_job *job, tide_text label,
+                                   uint64_t *total_out, tide_error *err)
+{
+    struct tide_api_ask ask;
+    json_t *value = NULL;
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_LABEL_GET, "/gmail/v1/users/me/labels/");
+    tide_api_ask_value(&ask, label);
+    tide_api_ask_add(&ask, "?prettyPrint=false&fields=id,messagesTotal");
+    ask.call.answer_bytes_max = LABELS_BYTES_MAX;
+    tide_status rc = tide_api_ask_json(&ask, &value, err);
+    /* A count of 0 may be left out. */
+    const json_t *total = rc == TIDE_OK ? json_object_get(value, "messagesTotal") : NULL;
+    if (rc == TIDE_OK && total != NULL &&
+        (!json_is_integer(total) || json_integer_value(total) < 0))
+        rc = tide_api_ask_named(
+            &ask, tide_error_set(err, TIDE_SERVER, "the number of messages is not one"), err);
+    if (rc == TIDE_OK)
+        *total_out = total == NULL ? 0 : (uint64_t)json_integer_value(total);
+    json_decref(value);
     tide_api_ask_done(&ask);
     return rc;
 }

@@ -86,6 +86,17 @@ void tide_gmail_page_done(struct tide_gmail_page *page); /* zeroed is fine */
 tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query, tide_text token,
                             struct tide_gmail_page *page_out, tide_error *err);
 
+/* The same for one label, and a page of any size.  TIDE_PERMANENT: there is no such label. */
+struct tide_gmail_listing {
+    tide_text label;    /* its id; "": all mail */
+    const char *query;  /* as above; NULL: none */
+    uint32_t count_max; /* of a page, 1 to TIDE_GMAIL_PAGE_MAX */
+    bool all;           /* spam and trash as well */
+};
+tide_status tide_gmail_list_some(tide_gmail *gmail, tide_job *job,
+                                 const struct tide_gmail_listing *listing, tide_text token,
+                                 struct tide_gmail_page *page_out, tide_error *err);
+
 struct tide_gmail_message {
     tide_text id, thread_id, history_id; /* in `fields`; "" when missing, the id never is */
     int64_t internal_ms;                 /* since 1970; 0 when missing */
@@ -119,6 +130,9 @@ tide_status tide_gmail_history(tide_gmail *gmail, tide_job *job, tide_text start
 /* {"labels":[{"id","name",...}]}; owned by the caller. */
 tide_status tide_gmail_labels(tide_gmail *gmail, tide_job *job, json_t **labels_out,
                               tide_error *err);
+/* How many messages have this label.  TIDE_GONE: there is no such label, or no such method. */
+tide_status tide_gmail_label_total(tide_gmail *gmail, tide_job *job, tide_text label,
+                                   uint64_t *total_out, tide_error *err);
 /* Asks Gmail to publish changes of the mailbox to a topic, "projects/P/topics/T", for seven days;
  * again: for seven more.  TIDE_GONE, TIDE_PERMANENT: no such topic, or Gmail may not publish there. */
 tide_status tide_gmail_watch(tide_gmail *gmail, tide_job *job, const char *topic, tide_error *err);

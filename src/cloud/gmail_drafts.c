@@ -31,8 +31,7 @@ static bool copy(const json_t *object, const char *key, char *out, size_t room)
     return (size_t)snprintf(out, room, "%s", text == NULL ? "" : text) < room;
 }
 
-/* false: an id is missing or too long. */
-static bool draft_read(const json_t *value, struct tide_gmail_draft *draft)
+bool tide_gmail_draft_read(const json_t *value, struct tide_gmail_draft *draft)
 {
     const json_t *message = json_object_get(value, "message");
     return copy(value, "id", draft->id, sizeof draft->id) &&
@@ -41,11 +40,11 @@ static bool draft_read(const json_t *value, struct tide_gmail_draft *draft)
            draft->id[0] != '\0' && draft->message_id[0] != '\0';
 }
 
-tide_status tide_gmail_draft_create(tide_gmail *gmail, tide_job *job, tide_text raw,
-                                    tide_text thread_id, struct tide_gmail_draft *draft_out,
-                                    tide_error *err)
+/* drafts.create and drafts.update. */
+static tide_status put_draft(struct tide_api_ask *ask, tide_gmail *gmail, tide_text raw,
+                             tide_text thread_id, struct tide_gmail_draft *draft_out,
+                             tide_error *err)
 {
-    struct tide_api_ask ask;
     struct tide_gmail_draft draft;
     json_auto_t *value = NULL;
     tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), 2 * TIDE_GMAIL_DRAFT_BYTES_MAX);
@@ -55,16 +54,28 @@ tide_status tide_gmail_draft_create(tide_gmail *gmail, tide_job *job, tide_text 
                               TIDE_GMAIL_DRAFT_BYTES_MAX);
     tide_status rc = body_of(raw, thread_id, &body);
     if (rc != TIDE_OK)
-        return tide_error_set(err, rc, "drafts.create: no room for the request");
-    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_DRAFT_CREATE,
-                      "/gmail/v1/users/me/drafts?prettyPrint=false&fields=id,message(id,threadId)");
-    ask.call.body = tide_buf_text(&body);
-    rc = tide_api_ask_json(&ask, &value, err);
-    rc = tide_gmail_made(&ask, value, &id, rc, err);
-    if (rc == TIDE_OK && !draft_read(value, &draft))
-        rc = tide_error_set(err, TIDE_UNKNOWN, "drafts.create: the answer does not name the draft");
+        return tide_error_set(err, rc, "%s: no room for the request", tide_api_ask_name(ask));
+    ask->call.body = tide_buf_text(&body);
+    rc = tide_api_ask_json(ask, &value, err);
+    rc = tide_gmail_made(ask, value, &id, rc, err);
+    if (rc == TIDE_OK && !tide_gmail_draft_read(value, &draft))
+        rc = tide_error_set(err, TIDE_UNKNOWN, "%s: the answer does not name the draft",
+                            tide_api_ask_name(ask));
     if (rc == TIDE_OK)
         *draft_out = draft;
+    return rc;
+}
+
+#define DRAFT_FIELDS "?prettyPrint=false&fields=id,message(id,threadId)"
+
+tide_status tide_gmail_draft_create(tide_gmail *gmail, tide_job *job, tide_text raw,
+                                    tide_text thread_id, struct tide_gmail_draft *draft_out,
+                                    tide_error *err)
+{
+    struct tide_api_ask ask;
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_DRAFT_CREATE,
+                      "/gmail/v1/users/me/drafts" DRAFT_FIELDS);
+    const tide_status rc = put_draft(&ask, gmail, raw, thread_id, draft_out, err);
     tide_api_ask_done(&ask);
     return rc;
 }
@@ -84,7 +95,7 @@ static tide_status page_read(json_t *value, struct tide_gmail_drafts *page_out, 
     struct tide_gmail_draft draft;
     TIDE_TRY(tide_gmail_field_array(value, "drafts", &page.drafts, err));
     for (size_t i = 0; i < json_array_size(page.drafts); i++)
-        if (!draft_read(json_array_get(page.drafts, i), &draft))
+        if (!tide_gmail_draft_read(json_array_get(page.drafts, i), &draft))
             return tide_error_set(err, TIDE_SERVER, "an entry of \"drafts\" is not a draft");
     TIDE_TRY(tide_gmail_field_text(value, "nextPageToken", &page.next, err));
     if (json_array_size(page.drafts) == 0)
@@ -120,7 +131,7 @@ static bool page_find(const struct tide_gmail_drafts *page, tide_text message_id
 {
     for (size_t i = 0; i < json_array_size(page->drafts); i++) {
         struct tide_gmail_draft draft;
-        if (draft_read(json_array_get(page->drafts, i), &draft) &&
+        if (tide_gmail_draft_read(json_array_get(page->drafts, i), &draft) &&
             tide_text_equal(tide_text_of(draft.message_id), message_id)) {
             *draft_out = draft;
             return true;
@@ -154,6 +165,31 @@ tide_status tide_gmail_draft_of(tide_gmail *gmail, tide_job *job, tide_text mess
                                 (int)message_id.bytes, message_id.data)
                : tide_error_set(err, TIDE_FULL, "the mailbox has more than %d drafts",
                                 500 * TIDE_GMAIL_DRAFT_PAGES_MAX);
+}
+
+tide_status tide_gmail_drafts_with_id(tide_gmail *gmail, tide_job *job, const char *message_id,
+                                      struct tide_gmail_draft *drafts_out, size_t count_max,
+                                      size_t *count_out, tide_error *err)
+{
+    struct tide_api_ask ask;
+    struct tide_gmail_drafts page = {.value = NULL};
+    json_t *value = NULL;
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_DRAFT_LIST,
+                      "/gmail/v1/users/me/drafts?prettyPrint=false&maxResults=100"
+                      "&fields=drafts(id,message(id,threadId)),nextPageToken&q=rfc822msgid%3A");
+    tide_api_ask_value(&ask, tide_text_of(message_id));
+    tide_status rc = tide_api_ask_json(&ask, &value, err);
+    if (rc == TIDE_OK)
+        rc = tide_api_ask_named(&ask, page_read(value, &page, err), err);
+    if (rc != TIDE_OK)
+        json_decref(value);
+    *count_out = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < json_array_size(page.drafts) && i < count_max; i++)
+        if (tide_gmail_draft_read(json_array_get(page.drafts, i), &drafts_out[*count_out]))
+            (*count_out)++;
+    tide_gmail_drafts_done(&page);
+    tide_api_ask_done(&ask);
+    return rc;
 }
 
 /* The message of the thread with that token; NULL: none (GDR1). */
@@ -241,4 +277,75 @@ tide_status tide_gmail_draft_delete(tide_gmail *gmail, tide_job *job, tide_text 
     const tide_status rc = tide_api_ask_send(&ask, err);
     tide_api_ask_done(&ask);
     return rc == TIDE_GONE ? TIDE_OK : rc;
+}
+
+tide_status tide_gmail_draft_update(tide_gmail *gmail, tide_job *job, tide_text id, tide_text raw,
+                                    tide_text thread_id, struct tide_gmail_draft *draft_out,
+                                    tide_error *err)
+{
+    struct tide_api_ask ask;
+    TIDE_ASSERT(id.bytes > 0);
+    ask_draft(&ask, gmail, job, TIDE_GMAIL_DRAFT_UPDATE, id, DRAFT_FIELDS);
+    const tide_status rc = put_draft(&ask, gmail, raw, thread_id, draft_out, err);
+    tide_api_ask_done(&ask);
+    return rc;
+}
+
+/* ---- sending ---- */
+
+static void sent_read(const json_t *value, struct tide_gmail_sent *sent)
+{
+    *sent = (struct tide_gmail_sent){.message_id = ""};
+    if (!copy(value, "id", sent->message_id, sizeof sent->message_id))
+        sent->message_id[0] = '\0';
+    if (!copy(value, "threadId", sent->thread_id, sizeof sent->thread_id))
+        sent->thread_id[0] = '\0';
+}
+
+tide_status tide_gmail_draft_send(tide_gmail *gmail, tide_job *job, tide_text id,
+                                  struct tide_gmail_sent *sent_out, tide_error *err)
+{
+    struct tide_api_ask ask;
+    json_auto_t *value = NULL;
+    tide_auto_buf body = tide_buf_in(tide_api_mem(gmail), 1000);
+    TIDE_ASSERT(id.bytes > 0);
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_DRAFT_SEND,
+                      "/gmail/v1/users/me/drafts/send?prettyPrint=false&fields=id,threadId");
+    if (ask.failed == TIDE_OK)
+        ask.failed = tide_buf_add_text(&body, "{\"id\":");
+    if (ask.failed == TIDE_OK)
+        ask.failed = tide_json_escape(id, &body);
+    if (ask.failed == TIDE_OK)
+        ask.failed = tide_buf_add_text(&body, "}");
+    ask.call.body = tide_buf_text(&body);
+    tide_status rc = tide_api_ask_send(&ask, err);
+    if (rc == TIDE_OK) {
+        /* It is sent, whatever the answer looks like. */
+        (void)tide_api_object(tide_buf_text(&ask.response.body), &value, NULL);
+        sent_read(value, sent_out);
+    }
+    tide_api_ask_done(&ask);
+    return rc;
+}
+
+tide_status tide_gmail_sent_find(tide_gmail *gmail, tide_job *job, const char *message_id,
+                                 struct tide_gmail_sent *sent_out, tide_error *err)
+{
+    struct tide_api_ask ask;
+    json_auto_t *value = NULL;
+    const json_t *messages = NULL;
+    tide_api_ask_init(&ask, gmail, job, TIDE_GMAIL_LIST,
+                      "/gmail/v1/users/me/messages?prettyPrint=false&maxResults=1"
+                      "&includeSpamTrash=true&q=in%3Asent%20rfc822msgid%3A");
+    tide_api_ask_value(&ask, tide_text_of(message_id));
+    tide_status rc = tide_api_ask_json(&ask, &value, err);
+    if (rc == TIDE_OK)
+        rc = tide_api_ask_named(&ask, tide_gmail_field_array(value, "messages", &messages, err),
+                                err);
+    if (rc == TIDE_OK && json_array_size(messages) == 0)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "no sent message has the id %s", message_id);
+    if (rc == TIDE_OK)
+        sent_read(json_array_get(messages, 0), sent_out);
+    tide_api_ask_done(&ask);
+    return rc;
 }

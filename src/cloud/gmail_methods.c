@@ -32,6 +32,12 @@ static const struct tide_api_method methods[TIDE_GMAIL_METHODS] = {
     [TIDE_GMAIL_DRAFT_LIST] = {"drafts.list", "GET", 5, true},
     [TIDE_GMAIL_DRAFT_GET] = {"drafts.get", "GET", 20, true},
     [TIDE_GMAIL_DRAFT_DELETE] = {"drafts.delete", "DELETE", 10, true},
+    [TIDE_GMAIL_LABEL_GET] = {"labels.get", "GET", 1, true},
+    [TIDE_GMAIL_DRAFT_UPDATE] = {"drafts.update", "PUT", 15, true},
+    [TIDE_GMAIL_DRAFT_SEND] = {"drafts.send", "POST", 100, false},
+    [TIDE_GMAIL_UPLOAD_CREATE] = {"drafts.create", "POST", 10, true},
+    [TIDE_GMAIL_UPLOAD_UPDATE] = {"drafts.update", "PUT", 15, true},
+    [TIDE_GMAIL_UPLOAD] = {"upload", "PUT", 1, true},
 };
 
 const struct tide_provider_net tide_gmail_api = {

@@ -5,7 +5,8 @@
  *   gmail_change.c   writes: labels, changes, deletes, inserts
  *   gmail_send.c     sends mail: about alerts, and replies
  *   gmail_threads.c  threads: reads, labels
- *   gmail_drafts.c   drafts: made, found, read, removed
+ *   gmail_drafts.c   drafts: made, found, read, changed, sent, removed
+ *   gmail_upload.c   drafts with large files, in parts
  *   gmail_parts.c    a message in parts: headers and texts
  *   gmail_answer.c   checks answers (GML3)
  *   gmail_raw.c      takes the bytes of a message out of its JSON while it streams in */
@@ -40,6 +41,12 @@ enum tide_gmail_method {
     TIDE_GMAIL_DRAFT_LIST = 20,
     TIDE_GMAIL_DRAFT_GET = 21,
     TIDE_GMAIL_DRAFT_DELETE = 22,
+    TIDE_GMAIL_DRAFT_UPDATE = 23,
+    TIDE_GMAIL_DRAFT_SEND = 24,
+    TIDE_GMAIL_UPLOAD_CREATE = 25, /* begins an upload; what it makes is made by its last part */
+    TIDE_GMAIL_UPLOAD_UPDATE = 26,
+    TIDE_GMAIL_UPLOAD = 27, /* a part, or the question how far it is */
+    TIDE_GMAIL_LABEL_GET = 28,
     TIDE_GMAIL_METHODS,
 };
 
@@ -53,6 +60,9 @@ void tide_gmail_ask_message(struct tide_api_ask *ask, tide_gmail *gmail, tide_jo
  * the call would create another one.  Takes its id. */
 tide_status tide_gmail_made(const struct tide_api_ask *ask, const json_t *value, tide_buf *id_out,
                             tide_status rc, tide_error *err);
+struct tide_gmail_draft;
+/* {"id","message":{"id","threadId"}}; false: an id is missing or too long. */
+bool tide_gmail_draft_read(const json_t *value, struct tide_gmail_draft *draft);
 /* {"ids":[],"addLabelIds":[],"removeLabelIds":[]}; without ids where the URL names the object. */
 tide_status tide_gmail_change_body(const tide_text *ids, size_t count, const char *const *add,
                                    const char *const *take, tide_buf *body, tide_error *err);

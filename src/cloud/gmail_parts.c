@@ -2,6 +2,7 @@
 
 #include "base/encode.h"
 #include "cloud/gmail_answer.h"
+#include "cloud/gmail_methods.h"
 #include "cloud/gmail_raw.h"
 
 #include <string.h>
@@ -190,5 +191,37 @@ tide_status tide_gmail_parts_read(const json_t *value, struct tide_gmail_parts *
                                : read_into(value, parts_out, kept, err);
     if (rc != TIDE_OK)
         tide_gmail_parts_done(parts_out);
+    return rc;
+}
+
+/* ---- one message ---- */
+
+static tide_status parts_of(const json_t *value, tide_text id, struct tide_gmail_parts *parts_out,
+                            tide_error *err)
+{
+    TIDE_TRY(tide_gmail_parts_read(value, parts_out, err));
+    if (tide_text_equal(parts_out->message.id, id))
+        return TIDE_OK;
+    tide_gmail_parts_done(parts_out); /* gmail.h GML4 */
+    return tide_error_set(err, TIDE_SERVER, "the answer is about another message");
+}
+
+tide_status tide_gmail_get_headers(tide_gmail *gmail, tide_job *job, tide_text id,
+                                   const char *const *headers, struct tide_gmail_parts *parts_out,
+                                   tide_error *err)
+{
+    struct tide_api_ask ask;
+    json_auto_t *value = NULL;
+    tide_gmail_parts_done(parts_out);
+    tide_gmail_ask_message(&ask, gmail, job, TIDE_GMAIL_GET_MINIMAL, id,
+                           "?format=metadata&prettyPrint=false");
+    for (; *headers != NULL; headers++) {
+        tide_api_ask_add(&ask, "&metadataHeaders=");
+        tide_api_ask_value(&ask, tide_text_of(*headers));
+    }
+    tide_status rc = tide_api_ask_json(&ask, &value, err);
+    if (rc == TIDE_OK)
+        rc = tide_api_ask_named(&ask, parts_of(value, id, parts_out, err), err);
+    tide_api_ask_done(&ask);
     return rc;
 }

@@ -45,6 +45,12 @@ void tide_gmail_parts_done(struct tide_gmail_parts *parts);
 tide_status tide_gmail_parts_read(const json_t *value, struct tide_gmail_parts *parts_out,
                                   tide_error *err);
 
+/* One message with these headers (a NULL-terminated list), its labels and its snippet: format=metadata.
+ * 20 units.  TIDE_GONE: it was deleted. */
+tide_status tide_gmail_get_headers(tide_gmail *gmail, tide_job *job, tide_text id,
+                                   const char *const *headers, struct tide_gmail_parts *parts_out,
+                                   tide_error *err);
+
 /* The first header of that name, case ignored; TIDE_TEXT_NONE when absent.  Terminated. */
 tide_text tide_gmail_parts_header(const struct tide_gmail_parts *parts, const char *name);
 bool tide_gmail_parts_labeled(const struct tide_gmail_parts *parts, const char *label);

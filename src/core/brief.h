@@ -24,6 +24,7 @@ struct tide_brief {
     uint8_t lane;     /* tide_lane */
     uint8_t level;    /* 1: a user waits ... 4: freshness and backfill (K3, E3.3) */
     bool preemptible; /* may be canceled and put back, losing nothing */
+    bool alone;       /* one such job of an account runs at a time; of its kind, not stored */
 };
 
 /* The order inside a lane: higher priority first, then older first. */

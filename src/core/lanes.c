@@ -31,6 +31,7 @@ struct slot {
     uint8_t level; /* index: 0 means a user waits */
     uint8_t priority;
     bool preemptible;
+    bool alone;       /* of an account; see brief.h */
     bool named;       /* its preemption was requested */
     bool lacks_units; /* SHORT: parked for units, and no call of it was charged since */
 };
@@ -41,22 +42,26 @@ struct account {
     uint32_t jobs;
     uint32_t running;
     uint32_t named; /* running, preemption requested */
+    uint32_t alone; /* running, and no other such one may (LAN6) */
+    uint32_t alone_named;
     uint32_t parked[LEVELS];
     uint32_t lacks_units[LEVELS];
-    uint32_t wants[LEVELS];               /* WANTED */
-    uint32_t pending[TIDE_LANES][LEVELS]; /* HELD and CLAIMING */
-    uint32_t wanted[TIDE_LANES][LEVELS];  /* roots */
-    uint32_t held[TIDE_LANES][LEVELS][2]; /* roots, by preemptible */
-    uint32_t key[HEAPS];                  /* first job; NONE: not in that heap */
-    uint32_t counted[TIDE_LANES];         /* its part of lane.pending */
-    uint8_t level;                        /* the first that waits; LEVELS: none */
+    uint32_t wants[LEVELS];                     /* WANTED */
+    uint32_t pending[TIDE_LANES][LEVELS];       /* HELD and CLAIMING */
+    uint32_t pending_alone[TIDE_LANES][LEVELS]; /* of them, those that run alone */
+    uint32_t wanted[TIDE_LANES][LEVELS][2];     /* roots, by alone */
+    uint32_t held[TIDE_LANES][LEVELS][2][2];    /* roots, by alone and preemptible */
+    uint32_t key[HEAPS];                        /* first job; NONE: not in that heap */
+    uint32_t counted[TIDE_LANES];               /* its part of lane.pending */
+    uint8_t level;                              /* the first that waits; LEVELS: none */
 };
 
 struct lane {
     uint32_t running;
     uint32_t named;
     uint32_t waiting;
-    uint32_t pending; /* HELD and CLAIMING that need nothing but a worker */
+    uint32_t claimed; /* HELD and CLAIMING */
+    uint32_t pending; /* of them, those that need nothing but a worker */
 };
 
 struct tide_lanes {
@@ -170,6 +175,40 @@ static uint8_t level_of(const struct tide_brief *brief)
     return brief->account == 0 ? 0 : (uint8_t)(brief->level - 1);
 }
 
+/* The one of two jobs that orders first; each may be NONE. */
+static uint32_t first_of(const tide_lanes *lanes, uint32_t a, uint32_t b)
+{
+    if (a == NONE || b == NONE)
+        return a == NONE ? b : a;
+    return slot_before(lanes->slots, b, a) ? b : a;
+}
+
+/* What the account offers to a lane at its level, where `room` more of its jobs may run. */
+static void lane_offer(const tide_lanes *lanes, const struct account *account, int lane,
+                       uint32_t room, uint32_t key[HEAPS], uint32_t *counted)
+{
+    const uint8_t level = account->level;
+    const bool free = account->alone == 0; /* LAN6 */
+    const uint32_t *plain = account->held[lane][level][0];
+    const uint32_t *alone = account->held[lane][level][1];
+    const uint32_t pending = account->pending[0][level] + account->pending[1][level];
+    const uint32_t pending_alone =
+        account->pending_alone[0][level] + account->pending_alone[1][level];
+    key[LEND + lane] = first_of(lanes, plain[1], free ? alone[1] : NONE);
+    key[START + lane] =
+        first_of(lanes, key[LEND + lane], first_of(lanes, plain[0], free ? alone[0] : NONE));
+    /* One that runs alone is claimed when its turn has come, or comes by a preemption. */
+    const bool turn = pending_alone == 0 && account->alone == account->alone_named;
+    if (pending < room)
+        key[CLAIM + lane] = first_of(lanes, account->wanted[lane][level][0],
+                                     turn ? account->wanted[lane][level][1] : NONE);
+    *counted = account->pending[lane][level] - account->pending_alone[lane][level];
+    if (free && account->pending_alone[lane][level] > 0)
+        *counted += 1;
+    if (*counted > room)
+        *counted = room;
+}
+
 /* Updates the account's entries in the three heaps of each lane after any change; they follow
  * from its counts and queues.  `changed` names a job whose key changed although it is still the
  * first. */
@@ -190,20 +229,8 @@ static void account_settle(tide_lanes *lanes, uint32_t index, uint32_t changed)
         uint32_t used = account->running;
         for (int i = 0; i <= level; i++)
             used += account->parked[i];
-        uint32_t pending = account->pending[0][level] + account->pending[1][level];
-        for (int lane = 0; lane < TIDE_LANES && used < account->admitted; lane++) {
-            const uint32_t *held = account->held[lane][level];
-            key[START + lane] =
-                held[0] == NONE || (held[1] != NONE && slot_before(lanes->slots, held[1], held[0]))
-                    ? held[1]
-                    : held[0];
-            key[LEND + lane] = held[1];
-            if (used + pending < account->admitted)
-                key[CLAIM + lane] = account->wanted[lane][level];
-            counted[lane] = account->pending[lane][level];
-            if (counted[lane] > account->admitted - used)
-                counted[lane] = account->admitted - used;
-        }
+        for (int lane = 0; lane < TIDE_LANES && used < account->admitted; lane++)
+            lane_offer(lanes, account, lane, account->admitted - used, key, &counted[lane]);
     }
     for (uint32_t i = 0; i < HEAPS; i++) {
         if (key[i] == account->key[i] && (key[i] == NONE || key[i] != changed))
@@ -286,8 +313,9 @@ static uint32_t *queue_of(tide_lanes *lanes, const struct slot *slot, job_state 
 {
     struct account *account = &lanes->accounts[slot->account];
     if (state == WANTED)
-        return &account->wanted[slot->lane][slot->level];
-    return state == HELD ? &account->held[slot->lane][slot->level][slot->preemptible] : NULL;
+        return &account->wanted[slot->lane][slot->level][slot->alone];
+    return state == HELD ? &account->held[slot->lane][slot->level][slot->alone][slot->preemptible]
+                         : NULL;
 }
 
 static void runs_add(tide_lanes *lanes, uint32_t index)
@@ -300,6 +328,7 @@ static void runs_add(tide_lanes *lanes, uint32_t index)
     lanes->can_preempt += slot->preemptible;
     lanes->lane[slot->lane].running++;
     lanes->accounts[slot->account].running++;
+    lanes->accounts[slot->account].alone += slot->alone;
 }
 
 static void runs_remove(tide_lanes *lanes, uint32_t index)
@@ -313,6 +342,8 @@ static void runs_remove(tide_lanes *lanes, uint32_t index)
     lanes->lane[slot->lane].named -= slot->named;
     lanes->accounts[slot->account].running--;
     lanes->accounts[slot->account].named -= slot->named;
+    lanes->accounts[slot->account].alone -= slot->alone;
+    lanes->accounts[slot->account].alone_named -= slot->alone && slot->named;
     slot->named = false;
 }
 
@@ -330,8 +361,11 @@ static void slot_move(tide_lanes *lanes, uint32_t index, job_state to)
         tide_pairing_remove(lanes->links, queue, index, slot_before, lanes->slots);
     account->wants[slot->level] -= from == WANTED;
     account->pending[slot->lane][slot->level] -= from == HELD || from == CLAIMING;
+    account->pending_alone[slot->lane][slot->level] -=
+        slot->alone && (from == HELD || from == CLAIMING);
     account->parked[slot->level] -= from == PARKED;
     lane->waiting -= from == WANTED || from == HELD;
+    lane->claimed -= from == HELD || from == CLAIMING;
     if (from == RUNNING)
         runs_remove(lanes, index);
 
@@ -341,8 +375,11 @@ static void slot_move(tide_lanes *lanes, uint32_t index, job_state to)
         tide_pairing_add(lanes->links, queue, index, slot_before, lanes->slots);
     account->wants[slot->level] += to == WANTED;
     account->pending[slot->lane][slot->level] += to == HELD || to == CLAIMING;
+    account->pending_alone[slot->lane][slot->level] +=
+        slot->alone && (to == HELD || to == CLAIMING);
     account->parked[slot->level] += to == PARKED;
     lane->waiting += to == WANTED || to == HELD;
+    lane->claimed += to == HELD || to == CLAIMING;
     if (to == RUNNING)
         runs_add(lanes, index);
     account_settle(lanes, slot->account, NONE);
@@ -387,6 +424,7 @@ static tide_status slot_add(tide_lanes *lanes, const struct tide_brief *brief, j
                                         .lane = brief->lane,
                                         .level = level_of(brief),
                                         .priority = brief->priority,
+                                        .alone = brief->alone && brief->account != 0,
                                         .preemptible = brief->preemptible};
     bool put = tide_map_put(&lanes->ids, brief->id, index);
     TIDE_ASSERT(put); /* the room was reserved */
@@ -542,6 +580,39 @@ bool tide_lanes_next_claim(tide_lanes *lanes, uint32_t ahead, uint64_t *id_out)
     return false;
 }
 
+/* Is there a worker for one more job of this lane after all that are HELD or being claimed?  Those
+ * that wait for another level count too: its end may let them start first.  Only an interactive job
+ * may ignore those of the other lane, and not where they have their turns. */
+static bool worker_left(const tide_lanes *lanes, int lane)
+{
+    const uint32_t free = workers_free(lanes);
+    const struct lane *self = &lanes->lane[lane];
+    if (self->claimed >= free || self->running + self->claimed >= capacity(lanes, lane))
+        return false;
+    if (lane == TIDE_LANE_INTERACTIVE && lanes->reserved[TIDE_LANE_BULK] > 0)
+        return true;
+    return lanes->roots[CLAIM + 1 - lane] == NONE &&
+           self->claimed + lanes->lane[1 - lane].claimed < free;
+}
+
+bool tide_lanes_at_once(tide_lanes *lanes, const struct tide_brief *brief)
+{
+    if (tide_lanes_wanted(lanes, brief) != TIDE_OK)
+        return false;
+    const uint32_t index = slot_find(lanes, brief->id);
+    const struct slot *slot = &lanes->slots[index];
+    const uint32_t node = lanes->roots[CLAIM + slot->lane];
+    /* What runs alone may be claimed while another such one is being preempted (LAN6). */
+    if (node != NONE && lanes->accounts[node / HEAPS].key[node % HEAPS] == index &&
+        !(slot->alone && lanes->accounts[slot->account].alone > 0) &&
+        worker_left(lanes, slot->lane)) {
+        slot_move(lanes, index, CLAIMING);
+        return true;
+    }
+    tide_lanes_left(lanes, brief->id);
+    return false;
+}
+
 /* Does this lane miss a reserved worker that the other one has borrowed? */
 static bool lane_needs_back(const tide_lanes *lanes, int lane)
 {
@@ -555,6 +626,24 @@ static bool lane_needs_back(const tide_lanes *lanes, int lane)
         due = wants;
     uint32_t coming = workers_free(lanes) + self->named + other->named;
     return due > coming; /* then the other lane runs more than its own share */
+}
+
+/* Does a more urgent job of the account, which runs alone as this one does, wait for its end? */
+static bool alone_needs_back(const tide_lanes *lanes, const struct slot *slot)
+{
+    const struct account *account = &lanes->accounts[slot->account];
+    const uint8_t level = account->level;
+    uint32_t first = NONE;
+    if (!slot->alone || account->admitted == 0 || level > slot->level)
+        return false;
+    for (int lane = 0; lane < TIDE_LANES; lane++) {
+        if (account->pending_alone[lane][level] > 0 && level < slot->level)
+            return true; /* perhaps being claimed, and then in no queue */
+        first = first_of(lanes, first, account->wanted[lane][level][1]);
+        first = first_of(lanes, first, account->held[lane][level][1][0]);
+        first = first_of(lanes, first, account->held[lane][level][1][1]);
+    }
+    return first != NONE && (level < slot->level || lanes->slots[first].priority > slot->priority);
 }
 
 /* Does a job of the same account with a more urgent level need what this one holds? */
@@ -575,7 +664,8 @@ static bool account_needs_back(const tide_lanes *lanes, const struct slot *slot)
         return true;
     uint32_t named = lanes->lane[0].named + lanes->lane[1].named;
     for (int lane = 0; lane < TIDE_LANES; lane++) {
-        if (account->wanted[lane][level] == NONE && account->pending[lane][level] == 0)
+        if (account->wanted[lane][level][0] == NONE && account->wanted[lane][level][1] == NONE &&
+            account->pending[lane][level] == 0)
             continue;
         uint32_t running = lanes->lane[lane].running - lanes->lane[lane].named;
         bool full = running >= capacity(lanes, lane);
@@ -596,7 +686,8 @@ bool tide_lanes_next_preempt(tide_lanes *lanes, uint64_t *id_out)
         const struct slot *slot = &lanes->slots[lanes->runs[i]];
         if (!slot->preemptible || slot->named)
             continue;
-        if (!lane_wants[1 - slot->lane] && !account_needs_back(lanes, slot))
+        if (!lane_wants[1 - slot->lane] && !account_needs_back(lanes, slot) &&
+            !alone_needs_back(lanes, slot))
             continue;
         /* The job that orders last loses least. */
         if (victim == NONE || job_before(&lanes->slots[victim], slot))
@@ -610,6 +701,8 @@ bool tide_lanes_next_preempt(tide_lanes *lanes, uint64_t *id_out)
     lanes->can_preempt--;
     lanes->lane[slot->lane].named++;
     lanes->accounts[slot->account].named++;
+    lanes->accounts[slot->account].alone_named += slot->alone;
+    account_settle(lanes, slot->account, NONE); /* what runs alone may be claimed now */
     *id_out = slot->id;
     return true;
 }
@@ -642,6 +735,8 @@ tide_lanes_why tide_lanes_explain(const tide_lanes *lanes, uint64_t id)
         used += account->pending[0][slot->level] + account->pending[1][slot->level];
     if (used >= account->admitted)
         return TIDE_WHY_ACCOUNT_FULL;
+    if (slot->alone && account->alone > 0)
+        return TIDE_WHY_ORDER; /* LAN6 */
     int lane = slot->lane;
     bool borrows = lanes->lane[lane].running >= capacity(lanes, lane);
     if (workers_free(lanes) == 0 ||
@@ -668,10 +763,14 @@ static void recount_account(const tide_lanes *lanes, uint32_t index, struct acco
         sum->jobs++;
         sum->running += slot->state == RUNNING;
         sum->named += slot->named;
+        sum->alone += slot->alone && slot->state == RUNNING;
+        sum->alone_named += slot->alone && slot->named;
         sum->parked[slot->level] += slot->state == PARKED;
         sum->lacks_units[slot->level] += slot->lacks_units;
         sum->wants[slot->level] += slot->state == WANTED;
         sum->pending[slot->lane][slot->level] += slot->state == HELD || slot->state == CLAIMING;
+        sum->pending_alone[slot->lane][slot->level] +=
+            slot->alone && (slot->state == HELD || slot->state == CLAIMING);
     }
 }
 
@@ -682,7 +781,9 @@ static bool check_account(const tide_lanes *lanes, uint32_t index)
     struct account sum;
     recount_account(lanes, index, &sum);
     if (sum.jobs != account->jobs || sum.running != account->running ||
-        sum.named != account->named ||
+        sum.named != account->named || sum.alone != account->alone || sum.alone > 1 ||
+        sum.alone_named != account->alone_named ||
+        memcmp(sum.pending_alone, account->pending_alone, sizeof sum.pending_alone) != 0 ||
         memcmp(sum.parked, account->parked, sizeof sum.parked) != 0 ||
         memcmp(sum.lacks_units, account->lacks_units, sizeof sum.lacks_units) != 0 ||
         memcmp(sum.wants, account->wants, sizeof sum.wants) != 0 ||
@@ -691,11 +792,12 @@ static bool check_account(const tide_lanes *lanes, uint32_t index)
     for (int level = 0; level < LEVELS; level++) {
         uint32_t wants = 0;
         for (int lane = 0; lane < TIDE_LANES; lane++) {
-            wants += tide_pairing_count(lanes->links, account->wanted[lane][level], lanes->jobs_max,
-                                        slot_before, lanes->slots);
             uint32_t held = 0;
             for (int i = 0; i < 2; i++)
-                held += tide_pairing_count(lanes->links, account->held[lane][level][i],
+                wants += tide_pairing_count(lanes->links, account->wanted[lane][level][i],
+                                            lanes->jobs_max, slot_before, lanes->slots);
+            for (int i = 0; i < 4; i++)
+                held += tide_pairing_count(lanes->links, account->held[lane][level][i / 2][i % 2],
                                            lanes->jobs_max, slot_before, lanes->slots);
             if (held > account->pending[lane][level])
                 return false;
@@ -737,6 +839,7 @@ bool tide_lanes_check(const tide_lanes *lanes)
         sum[slot->lane].running += slot->state == RUNNING;
         sum[slot->lane].named += slot->named;
         sum[slot->lane].waiting += slot->state == WANTED || slot->state == HELD;
+        sum[slot->lane].claimed += slot->state == HELD || slot->state == CLAIMING;
         fixed[slot->lane] += slot->state == RUNNING && !slot->preemptible;
         can_preempt += slot->state == RUNNING && slot->preemptible && !slot->named;
         if (slot_find(lanes, slot->id) != i || (slot->named && slot->state != RUNNING))

@@ -30,6 +30,9 @@
  *         smaller level number (a user waits) exists (E3.3).
  *   LAN5  a lane with something to start and fewer than r running is given a worker, or a
  *         preemption of a borrowed one has been requested.
+ *   LAN6  of an account at most one job that runs alone (brief.h) is RUNNING.  It is preempted when
+ *         another such one waits that has a smaller level number, or that level and a higher
+ *         priority (K4).
  */
 #ifndef TIDE_CORE_LANES_H
 #define TIDE_CORE_LANES_H
@@ -73,6 +76,10 @@ void tide_lanes_priority(tide_lanes *lanes, uint64_t id, uint8_t priority); /* w
  * or being claimed beyond those that could start at once; the engine sets it from its own pace.
  * The job counts as being claimed until tide_lanes_held() or tide_lanes_left(). */
 bool tide_lanes_next_claim(tide_lanes *lanes, uint32_t ahead, uint64_t *id_out);
+/* For a job that is not written yet: true if it would be the next of its lane to be claimed, and,
+ * claimed, would start on a free worker, whichever of the others start first.  Then it is here and
+ * counts as being claimed until tide_lanes_held() or tide_lanes_left(); else nothing has changed. */
+bool tide_lanes_at_once(tide_lanes *lanes, const struct tide_brief *brief);
 /* Takes out the next HELD job that may start on a free worker. */
 bool tide_lanes_next_start(tide_lanes *lanes, uint64_t *id_out);
 bool tide_lanes_can_start(const tide_lanes *lanes); /* is there one? */

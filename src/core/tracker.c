@@ -699,6 +699,11 @@ uint32_t tide_tracker_count(const tide_tracker *tracker)
     return tracker->count;
 }
 
+uint32_t tide_tracker_room(const tide_tracker *tracker)
+{
+    return tracker->window_max - tracker->count;
+}
+
 uint32_t tide_tracker_count_state(const tide_tracker *tracker, tide_job_state state)
 {
     TIDE_ASSERT(state < TIDE_JOB_STATES);

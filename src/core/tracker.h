@@ -131,6 +131,7 @@ bool tide_tracker_owes(const tide_tracker *tracker, uint32_t account, uint8_t pr
                        uint64_t id);
 
 uint32_t tide_tracker_count(const tide_tracker *tracker);
+uint32_t tide_tracker_room(const tide_tracker *tracker); /* so many fit without an eviction */
 uint32_t tide_tracker_count_state(const tide_tracker *tracker, tide_job_state state);
 /* Calls for every job until it returns false.  The tracker must not change. */
 void tide_tracker_each(const tide_tracker *tracker,

@@ -72,7 +72,12 @@ struct tide_drive_remote {
 typedef enum tide_drive_local_state {
     TIDE_DRIVE_LOCAL_LIVE = 1,
     TIDE_DRIVE_LOCAL_SKIPPED = 2, /* ignored, refused, a link, a device (D27, D28) */
-    TIDE_DRIVE_LOCAL_UNSURE = 3,  /* being written, could not be read */
+    TIDE_DRIVE_LOCAL_UNSURE =
+        3, /* being written, could not be read, beneath what could not be read */
+    /* 4 is TIDE_DRIVE_LOCAL_GONE of the store. */
+    TIDE_DRIVE_LOCAL_UNREAD =
+        5, /* unsure, and may hide what is missing elsewhere: a folder that could
+                                  * not be read, an entry that could not be looked at */
 } tide_drive_local_state;
 
 struct tide_drive_local {

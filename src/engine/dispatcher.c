@@ -76,9 +76,11 @@ void tide_dispatch(tide_engine *engine, uint64_t now_ms)
         tide_cond_wake_one(engine->world, engine->pump);
 }
 
-void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
+void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *offered, uint64_t now_ms)
 {
-    if (tide_engine_kind_of(engine, brief->kind) == NULL) {
+    struct tide_brief filled = *offered;
+    const struct tide_brief *brief = &filled;
+    if (!tide_engine_brief_fill(engine, &filled)) {
         tide_fleet_foreign(engine, brief->account, now_ms);
         return; /* no handler in this process: it stays in the ledger */
     }

@@ -23,6 +23,13 @@ struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id)
     return &engine->kinds[index];
 }
 
+bool tide_engine_brief_fill(tide_engine *engine, struct tide_brief *brief)
+{
+    const struct tide_kind_entry *entry = tide_engine_kind_of(engine, brief->kind);
+    brief->alone = entry != NULL && entry->kind.one_per_account;
+    return entry != NULL;
+}
+
 uint8_t tide_engine_kind_priority(tide_engine *engine, uint32_t kind)
 {
     const struct tide_kind_entry *entry = tide_engine_kind_of(engine, kind);

@@ -478,6 +478,8 @@ void tide_dispatcher_main(void *arg);
  * that may not run now, or all at a stop or a lost lease. */
 void tide_dispatch_put_back(tide_engine *engine, uint64_t now_ms);
 void tide_dispatch_put_back_all(tide_engine *engine, uint64_t now_ms);
+/* Adds to a brief what the ledger does not have: what its kind says.  false: no such kind here. */
+bool tide_engine_brief_fill(tide_engine *engine, struct tide_brief *brief);
 /* Adds a job that is pending in the ledger to the window, if there is room. */
 void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms);
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms);

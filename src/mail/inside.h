@@ -6,9 +6,11 @@
  *   mail/sync/history.c  mail.history: reads the changes since a history id
  *   mail/sync/pages.c    paging: next page, loops, restart from the first page
  *   mail/sync/absent.c   mail.absent, mail.confirm: messages that a complete listing did not name
+ *   mail/sync/labels.c   mail.labels: reads labels again by listing each of them
  *   mail/sync/identity.c checks which mailbox the sign-in opens, before any job calls the server
  *   mail/sync/audit.c    checks that the archive still holds what the ledger recorded
  *   mail/sync/refetch.c  fetches again copies that are not exact
+ *   mail/sync/held.c     mail.held: chooses held copies whose exact bytes are fetched
  *   mail/sync/aside.c    sets damaged shards aside and copies their readable messages
  *   mail/sync/sole.c     the ledger's list of messages that exist only in the archive */
 #ifndef TIDE_MAIL_INSIDE_H
@@ -48,7 +50,7 @@ struct tide_mail_gate {
     tide_handler *handler;
     bool each_job; /* check the mailbox before each job, not once per process */
 };
-enum { TIDE_MAIL_GATES_MAX = 16 };
+enum { TIDE_MAIL_GATES_MAX = 20 };
 
 /* An account whose sign-in was refused. */
 struct tide_mail_signed_out {
@@ -67,6 +69,7 @@ struct tide_mail {
     uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
     uint32_t index_kind;
     uint32_t heal_kind, accept_kind;
+    uint32_t held_kind, exact_kind, labels_kind;
     uint32_t remove_kind, choose_kind; /* 0: this process does not run the kind */
     tide_lock *lock;                   /* guards users and their claims */
     bool opening;                      /* a thread is opening an account; under lock */
@@ -115,17 +118,20 @@ bool tide_mail_wait(tide_job *job, tide_status rc, uint32_t patience_ms);
 tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);
 
 /* Handlers; context is the tide_mail. */
-tide_handler tide_mail_plan;    /* mail/sync/plan.c */
-tide_handler tide_mail_list;    /* mail/sync/fetch.c */
-tide_handler tide_mail_fetch;   /* mail/sync/fetch.c */
-tide_handler tide_mail_history; /* mail/sync/history.c */
-tide_handler tide_mail_absent;  /* mail/sync/absent.c */
-tide_handler tide_mail_confirm; /* mail/sync/absent.c */
-tide_handler tide_mail_heal;    /* mail/sync/refetch.c */
-tide_handler tide_mail_accept;  /* mail/sync/refetch.c */
-tide_handler tide_mail_restore; /* mail/restore/run.c */
-tide_handler tide_mail_remove;  /* mail/remove/batch.c */
-tide_handler tide_mail_choose;  /* mail/remove/chosen.c */
+tide_handler tide_mail_plan;       /* mail/sync/plan.c */
+tide_handler tide_mail_list;       /* mail/sync/fetch.c */
+tide_handler tide_mail_fetch;      /* mail/sync/fetch.c */
+tide_handler tide_mail_held;       /* mail/sync/held.c */
+tide_handler tide_mail_exact;      /* mail/sync/fetch.c: replaces held copies */
+tide_handler tide_mail_history;    /* mail/sync/history.c */
+tide_handler tide_mail_absent;     /* mail/sync/absent.c */
+tide_handler tide_mail_labels_job; /* mail/sync/labels.c */
+tide_handler tide_mail_confirm;    /* mail/sync/absent.c */
+tide_handler tide_mail_heal;       /* mail/sync/refetch.c */
+tide_handler tide_mail_accept;     /* mail/sync/refetch.c */
+tide_handler tide_mail_restore;    /* mail/restore/run.c */
+tide_handler tide_mail_remove;     /* mail/remove/batch.c */
+tide_handler tide_mail_choose;     /* mail/remove/chosen.c */
 
 void tide_restores_close(tide_mail *mail); /* mail/restore/run.c */
 /* Forgets what a crash left of planning (mail/manifest.h MAN5).  The account has just been opened: no
@@ -148,6 +154,7 @@ tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tid
 /* All first jobs of a complete listing of [from, now), in one cycle. */
 struct tide_mail_relist {
     uint64_t cycle;
+    uint64_t listing; /* 0: named after the cycle */
     uint32_t account;
     uint64_t from_ms, now_ms;
     bool dates;
@@ -172,6 +179,9 @@ bool tide_mail_id_can_be(const char *id);
 /* Adds mail.fetch children for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err);
+/* How many messages a job should fetch, by the account's quota (M2). */
+enum { TIDE_MAIL_FETCH_IDS_MAX = 300 };
+uint32_t tide_mail_ids_per_job(tide_mail *mail, uint32_t account);
 /* Adds a child job with these items; `known` is passed along with them (NULL: nothing). */
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
                                 size_t count, const char *known, tide_error *err);
@@ -230,6 +240,40 @@ tide_status tide_mail_refetch(tide_mail *mail, struct tide_mail_user *user, tide
 tide_status tide_mail_heal_job(tide_mail *mail, tide_job *job, int64_t from_ms, tide_error *err);
 /* Forgets healed losses when all work is done (mail/sync/lost.h LOST3). */
 tide_status tide_mail_settle(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
+
+/* ---- mail/sync/labels.c ---- */
+
+/* In the transaction that opens a complete listing: labels are read again when it has ended, because
+ * `history_id` was not reached by reading the history.  Until then there is a gap (mail/manifest.h). */
+tide_status tide_mail_labels_wanted(tide_transaction *transaction,
+                                    const struct tide_mail_relist *relist, const char *history_id,
+                                    tide_error *err);
+/* What to do next for a listing with labels. */
+typedef enum tide_labels_step {
+    TIDE_LABELS_NEXT,    /* list the next label */
+    TIDE_LABELS_COMPARE, /* find messages that have a label here and were not listed with it */
+    TIDE_LABELS_FORGET,  /* delete the ids that were listed */
+} tide_labels_step;
+/* Enqueues that step in the job's cycle; nothing if the listing reads no labels. */
+tide_status tide_mail_labels_go(tide_transaction *transaction, tide_mail *mail, tide_job *job,
+                                uint64_t listing, tide_labels_step step, tide_error *err);
+/* Adds the label to those of these messages that are stored without it; *ticket covers it. */
+tide_status tide_mail_labels_add(struct tide_mail_user *user,
+                                 const struct tide_mail_label_pass *pass, const tide_text *ids,
+                                 size_t count, int64_t now_ms, uint64_t *ticket, tide_error *err);
+
+/* ---- mail/sync/held.c ---- */
+
+/* Records whether held copies stay as they are; else adds a child that has their exact bytes fetched
+ * behind everything else (M18). */
+tide_status tide_mail_held_begin(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                                 bool inexact, tide_error *err);
+/* At the end of a mail.exact: if it was the last, deletes what its messages and those of others
+ * replaced. */
+tide_status tide_mail_held_swept(tide_mail *mail, tide_job *job, tide_error *err);
+/* Whether held copies of this account stay as they are. */
+tide_status tide_mail_inexact(tide_mail *mail, uint32_t account, bool *inexact_out,
+                              tide_error *err);
 
 /* ---- mail/sync/aside.c ---- */
 

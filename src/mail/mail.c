@@ -102,10 +102,16 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
         {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true},
          &mail->fetch_kind,
          sync},
+        /* Behind everything else (M18): more are chosen when the chosen ones are fetched. */
+        {{.name = "mail.exact", .handler = tide_mail_exact, .priority = 3, .items = true},
+         &mail->exact_kind,
+         sync},
+        {{.name = "mail.held", .handler = tide_mail_held, .priority = 2}, &mail->held_kind, sync},
         {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind, sync},
         {{.name = "mail.heal", .handler = tide_mail_heal}, &mail->heal_kind, sync},
         {{.name = TIDE_MAIL_ACCEPT_KIND, .handler = tide_mail_accept}, &mail->accept_kind, sync},
         {{.name = "mail.absent", .handler = tide_mail_absent}, &mail->absent_kind, sync},
+        {{.name = "mail.labels", .handler = tide_mail_labels_job}, &mail->labels_kind, sync},
         {{.name = "mail.confirm", .handler = tide_mail_confirm, .items = true},
          &mail->confirm_kind,
          sync},
@@ -441,10 +447,10 @@ void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
                        struct tide_mail_request *request_out)
 {
     (void)snprintf(request_out->payload, sizeof request_out->payload,
-                   "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 ",\"since\":%" PRIu64
-                   ",\"heal\":%s}",
-                   run->force ? "true" : "false", run->newest_first ? "true" : "false",
-                   run->slice_days, run->since_ms, run->heal ? "true" : "false");
+                   "{\"force\":%s,\"order\":%d,\"slice_days\":%" PRIu32 ",\"since\":%" PRIu64
+                   ",\"heal\":%s,\"inexact\":%s}",
+                   run->force ? "true" : "false", (int)run->order, run->slice_days, run->since_ms,
+                   run->heal ? "true" : "false", run->inexact ? "true" : "false");
     (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "%s/%" PRIu32,
                    run->heal ? "heal" : "plan", account);
 }

@@ -3,12 +3,16 @@
  * A run of an account starts with one job, mail.plan, which reads the account's state and opens
  * cycles of its stream:
  *
- *   first run      a cycle per slice of time, oldest first, each starting with a mail.list;
+ *   first run      a cycle per slice of time, each starting with a mail.list; where the quota makes
+ *                  it slow the newest are listed and fetched first;
  *                  the history id that was read first is recorded with the last one
  *   later runs     one cycle with a mail.history; when the id has expired, with a
  *                  complete listing instead: a mail.list for every slice, then mail.absent
  *                  and mail.confirm for stored messages that were not listed
  *   a loss         a new stream with a cycle per slice from the lost year on (M4)
+ *
+ * Copies that are held (M18) are replaced behind all this, outside of cycles: mail.held chooses them,
+ * newest first, and mail.exact fetches them.
  *
  * mail.list creates mail.fetch jobs for ids that are not stored; mail.fetch
  * gets them raw, puts them into the archive and waits for the disk before an id
@@ -25,7 +29,9 @@
  *          than the ledger recorded moves the tidemark back to the beginning of its year.  The loss
  *          is recorded before anything new is stored.
  *   MAIL4  a message counts as gone only after a complete listing omitted it and a get did not find
- *          it, or because the history says so.
+ *          it, or because the history says so.  A copy of a Takeout (M18) of which the server never
+ *          said anything also if two gets did not find it while the server returned another
+ *          message.
  */
 #ifndef TIDE_MAIL_MAIL_H
 #define TIDE_MAIL_MAIL_H
@@ -85,11 +91,19 @@ struct tide_mail_budget {
     uint64_t left; /* guarded by the mail system's lock, as is the next one */
     bool spent;    /* it is used up, and more is needed: the rest waits for the next run */
 };
+/* Which slices a run lists and fetches first.  The tidemark covers only what is complete either
+ * way. */
+typedef enum tide_mail_order {
+    TIDE_MAIL_BY_QUOTA = 0, /* the newest where the quota makes it slow, else the oldest */
+    TIDE_MAIL_NEWEST,
+    TIDE_MAIL_OLDEST,
+} tide_mail_order;
 struct tide_mail_run {
     const char *email;
-    bool force;          /* list the whole account again; stored messages are not fetched again */
-    bool heal;           /* verify everything, and fetch damaged messages again (M19) */
-    bool newest_first;   /* slices by age; the tidemark still covers only what is complete */
+    bool force;   /* list the whole account again; stored messages are not fetched again */
+    bool heal;    /* verify everything, and fetch damaged messages again (M19) */
+    bool inexact; /* leave held copies as they are (M18) */
+    tide_mail_order order;
     uint32_t slice_days; /* 0: chosen from the number of messages */
     /* Skip older mail; TIDE_MAIL_EVERYTHING: none; 0: as before.  An earlier time than in the last
      * run fetches more, a later one changes nothing. */
@@ -152,8 +166,8 @@ tide_status tide_mail_compare(const char *email, const struct tide_gmail_profile
 /* Whether the listing of a mailbox that reports `messages` and listed only `named` must be
  * incomplete. */
 bool tide_mail_is_short(uint64_t named, uint64_t messages);
-/* How many messages the server counted beyond those known here.  Messages that are gone from the
- * server do not count as known: one that was deleted between the server's count and the reading of
+/* How many messages the server counted beyond those known here.  Imported messages, and those that are
+ * gone from the server, do not count as known: one that was deleted between the server's count and the reading of
  * its history is reported until the next run. */
 struct tide_mail_count {
     tide_archive *archive; /* NULL: there is none */

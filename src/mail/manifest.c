@@ -371,6 +371,12 @@ tide_status tide_gap_put(tide_rows db, uint32_t account, uint64_t at_ms, tide_er
                         account, at_ms);
 }
 
+tide_status tide_gap_close(tide_rows db, uint32_t account, uint64_t at_ms, tide_error *err)
+{
+    return tide_rows_do(db, WHAT, err, "DELETE FROM mail_gap WHERE account = ?1 AND at_ms <= ?2",
+                        account, at_ms);
+}
+
 tide_status tide_gap_get(tide_rows db, uint32_t account, uint64_t *at_ms_out, tide_error *err)
 {
     *at_ms_out = 0;

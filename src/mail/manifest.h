@@ -145,6 +145,8 @@ tide_status tide_manifest_unfinished(tide_rows db, uint32_t account, const char 
 
 /* Called in the transaction that records such an id; `at_ms` is when its run started. */
 tide_status tide_gap_put(tide_rows db, uint32_t account, uint64_t at_ms, tide_error *err);
+/* The labels of everything stored before `at_ms` were read again: a gap up to then is closed. */
+tide_status tide_gap_close(tide_rows db, uint32_t account, uint64_t at_ms, tide_error *err);
 /* When the newest gap was; 0: there is none. */
 tide_status tide_gap_get(tide_rows db, uint32_t account, uint64_t *at_ms_out, tide_error *err);
 

@@ -46,6 +46,12 @@ static const char tables[] =
     " account INTEGER NOT NULL, name TEXT NOT NULL, messages INTEGER NOT NULL,"
     " at_ms INTEGER NOT NULL, PRIMARY KEY(account, name)"
     ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS mail_labels("
+    " listing INTEGER PRIMARY KEY, account INTEGER NOT NULL, history_id TEXT NOT NULL,"
+    " from_ms INTEGER NOT NULL, begun_ms INTEGER NOT NULL, dates INTEGER NOT NULL,"
+    " label TEXT NOT NULL, refused INTEGER NOT NULL, unsure INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE IF NOT EXISTS mail_inexact(account INTEGER PRIMARY KEY) STRICT;"
     "CREATE TABLE IF NOT EXISTS mail_epoch("
     " account INTEGER PRIMARY KEY, epoch INTEGER NOT NULL"
     ") STRICT;";
@@ -128,8 +134,12 @@ tide_status tide_mail_row_remove(tide_rows db, uint32_t account, tide_error *err
         "DELETE FROM mail_only WHERE account = ?1",
         "DELETE FROM mail_only_seen WHERE account = ?1",
         "DELETE FROM mail_loss WHERE account = ?1",
+        "DELETE FROM mail_inexact WHERE account = ?1",
         "DELETE FROM mail_seen WHERE listing IN (SELECT id FROM mail_listing WHERE account = ?1)",
+        "DELETE FROM mail_seen WHERE listing IN (SELECT listing FROM mail_labels WHERE account = "
+        "?1)",
         "DELETE FROM mail_listing WHERE account = ?1",
+        "DELETE FROM mail_labels WHERE account = ?1",
         "DELETE FROM mail_account WHERE account = ?1",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -298,6 +308,28 @@ tide_status tide_mail_proof_history(tide_rows db, uint32_t account, uint64_t at_
         at_ms);
 }
 
+/* ---- held copies ---- */
+
+tide_status tide_mail_inexact_put(tide_rows db, uint32_t account, bool inexact, tide_error *err)
+{
+    if (!inexact)
+        return tide_rows_do(db, WHAT, err, "DELETE FROM mail_inexact WHERE account = ?1", account);
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO mail_inexact(account) VALUES(?1)"
+                        " ON CONFLICT(account) DO NOTHING",
+                        account);
+}
+
+tide_status tide_mail_inexact_get(tide_rows db, uint32_t account, bool *inexact_out,
+                                  tide_error *err)
+{
+    uint64_t found = 0;
+    const tide_status rc = tide_rows_number(
+        db, WHAT, &found, err, "SELECT account FROM mail_inexact WHERE account = ?1", account);
+    *inexact_out = rc == TIDE_OK;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
 /* ---- listings ---- */
 
 tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *listing,
@@ -330,7 +362,9 @@ tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_ou
 {
     uint64_t count = 0;
     TIDE_TRY(tide_rows_number(db, WHAT, &count, err,
-                              "SELECT count(*) FROM mail_listing WHERE account = ?1", account));
+                              "SELECT (SELECT count(*) FROM mail_listing WHERE account = ?1) +"
+                              " (SELECT count(*) FROM mail_labels WHERE account = ?1)",
+                              account));
     *open_out = count > 0;
     return TIDE_OK;
 }
@@ -457,4 +491,44 @@ tide_status tide_mail_seen_forget(tide_rows db, uint64_t listing, uint32_t rows_
         TIDE_TRY(tide_rows_do(db, WHAT, err, "DELETE FROM mail_listing WHERE id = ?1", listing));
     *empty_out = empty;
     return TIDE_OK;
+}
+
+/* ---- labels behind a gap ---- */
+
+tide_status tide_mail_pass_put(tide_rows db, const struct tide_mail_label_pass *pass,
+                               tide_error *err)
+{
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO mail_labels(listing, account, history_id, from_ms, begun_ms,"
+                        " dates, label, refused, unsure)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+                        " ON CONFLICT(listing) DO UPDATE SET label = ?7, refused = ?8, unsure = ?9",
+                        pass->listing, pass->account, pass->history_id, pass->from_ms,
+                        pass->begun_ms, (uint32_t)pass->dates, pass->label, (uint32_t)pass->refused,
+                        (uint32_t)pass->unsure);
+}
+
+tide_status tide_mail_pass_get(tide_rows db, uint64_t listing,
+                               struct tide_mail_label_pass *pass_out, tide_error *err)
+{
+    tide_auto_rows stmt;
+    TIDE_TRY(tide_rows_first(db, WHAT, &stmt, err,
+                             "SELECT listing, account, history_id, from_ms, begun_ms, dates,"
+                             " label, refused, unsure FROM mail_labels WHERE listing = ?1",
+                             listing));
+    *pass_out = (struct tide_mail_label_pass){.listing = tide_rows_get_u64(&stmt, 0),
+                                              .account = tide_rows_get_u32(&stmt, 1),
+                                              .from_ms = tide_rows_get_u64(&stmt, 3),
+                                              .begun_ms = tide_rows_get_u64(&stmt, 4),
+                                              .dates = tide_rows_get_u64(&stmt, 5) != 0,
+                                              .refused = tide_rows_get_u64(&stmt, 7) != 0,
+                                              .unsure = tide_rows_get_u64(&stmt, 8) != 0};
+    tide_rows_get_copy(&stmt, 2, pass_out->history_id, sizeof pass_out->history_id);
+    tide_rows_get_copy(&stmt, 6, pass_out->label, sizeof pass_out->label);
+    return TIDE_OK;
+}
+
+tide_status tide_mail_pass_end(tide_rows db, uint64_t listing, tide_error *err)
+{
+    return tide_rows_do(db, WHAT, err, "DELETE FROM mail_labels WHERE listing = ?1", listing);
 }

@@ -10,6 +10,8 @@
  *                 (mail/sync/lost.h)
  *   mail_listing  a complete listing in progress: how many of its spans are left (M5)
  *   mail_seen     the ids listed so far; deleted when it ends
+ *   mail_labels   a complete listing that reads labels too: which one it is at (M19)
+ *   mail_inexact  accounts whose held copies stay as they are (M18)
  *   mail_epoch    the next epoch of an account that was removed
  *
  * All functions run inside a transaction on the ledger's writer. */
@@ -96,6 +98,11 @@ tide_status tide_mail_proof_history(tide_rows db, uint32_t account, uint64_t at_
 tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out,
                                tide_error *err);
 
+/* Whether the last run was asked to leave held copies as they are (M18). */
+tide_status tide_mail_inexact_put(tide_rows db, uint32_t account, bool inexact, tide_error *err);
+tide_status tide_mail_inexact_get(tide_rows db, uint32_t account, bool *inexact_out,
+                                  tide_error *err);
+
 /* ---- complete listings (M5, M6a) ---- */
 
 struct tide_mail_listing {
@@ -111,7 +118,7 @@ tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *
 /* TIDE_NOT_FOUND. */
 tide_status tide_mail_listing_get(tide_rows db, uint64_t id, struct tide_mail_listing *listing_out,
                                   tide_error *err);
-/* Whether a listing of this account is in progress. */
+/* Whether a listing of this account is in progress, of its messages or of a label. */
 tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_out, tide_error *err);
 /* Replaces one listed span by `more` new ones; *left_out are left. */
 tide_status tide_mail_listing_step(tide_rows db, uint64_t id, uint64_t more, uint64_t *left_out,
@@ -127,5 +134,25 @@ tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_
 /* Deletes at most `rows_max` ids, and the listing together with the last of them. */
 tide_status tide_mail_seen_forget(tide_rows db, uint64_t listing, uint32_t rows_max,
                                   bool *empty_out, tide_error *err);
+
+/* ---- labels behind a gap (M19) ---- */
+
+/* After a complete listing each label is listed; at most one at a time. */
+struct tide_mail_label_pass {
+    uint64_t listing; /* the listing; its id is used for each label */
+    uint32_t account;
+    char history_id[64];                  /* read before the listing; "": unknown */
+    uint64_t from_ms, begun_ms;           /* as in the listing */
+    bool dates;                           /* the server understands after: and before: */
+    char label[TIDE_LABEL_BYTES_MAX + 1]; /* the last one that was begun; "": none */
+    bool refused;                         /* the server does not list it: it stays as it is */
+    bool unsure;                          /* a label was not listed completely */
+};
+tide_status tide_mail_pass_put(tide_rows db, const struct tide_mail_label_pass *pass,
+                               tide_error *err);
+/* TIDE_NOT_FOUND: the listing reads no labels. */
+tide_status tide_mail_pass_get(tide_rows db, uint64_t listing,
+                               struct tide_mail_label_pass *pass_out, tide_error *err);
+tide_status tide_mail_pass_end(tide_rows db, uint64_t listing, tide_error *err);
 
 #endif

@@ -64,6 +64,16 @@ uint32_t tide_slice_fetch_ids(uint64_t window_units, uint64_t window_ms, uint32_
     return ids > IDS_MAX ? IDS_MAX : (uint32_t)ids;
 }
 
+bool tide_slice_is_slow(uint64_t messages, uint64_t window_units, uint64_t window_ms,
+                        uint32_t call_units)
+{
+    enum { SLOW_MS = 5 * 60 * 1000 };
+    TIDE_ASSERT(window_ms > 0 && call_units > 0);
+    if (window_units == 0 || window_units >= UINT64_MAX / SLOW_MS)
+        return false;
+    return messages > window_units * SLOW_MS / window_ms / call_units;
+}
+
 static bool parse_age(tide_text text, uint64_t *age_ms_out)
 {
     static const struct {

@@ -47,6 +47,11 @@ bool tide_slice_halves(struct tide_slice span, uint64_t now_s, struct tide_slice
 /* Ids per job (M2): ten seconds of quota, or a fixed number without quota (units 0). */
 uint32_t tide_slice_fetch_ids(uint64_t window_units, uint64_t window_ms, uint32_t call_units);
 
+/* Whether the quota makes fetching so many messages slow, so that a user should get the newest ones
+ * first; without quota (units 0) it is not. */
+bool tide_slice_is_slow(uint64_t messages, uint64_t window_units, uint64_t window_ms,
+                        uint32_t call_units);
+
 /* Parses "2019-01-31", "2019-01", "2019" (the start, UTC) or an age: "90d", "12w", "6m", "2y"
  * (months of 30 and years of 365 days).  false: none of these, or not before now. */
 bool tide_since_parse(tide_text text, uint64_t now_ms, uint64_t *since_ms_out);

@@ -173,10 +173,16 @@ static bool left_visit(const struct tide_work_left *row, void *arg)
     /* While one of these jobs is left, the remaining work is not fully known. */
     const bool changes = tide_text_equal(row->kind_name, TIDE_TEXT("mail.history"));
     const bool lists = changes || tide_text_equal(row->kind_name, TIDE_TEXT("mail.list")) ||
+                       tide_text_equal(row->kind_name, TIDE_TEXT("mail.labels")) ||
                        tide_text_equal(row->kind_name, TIDE_TEXT("mail.plan"));
+    const bool exact =
+        tide_text_equal(row->kind_name, TIDE_TEXT("mail.exact")) ||
+        tide_text_equal(row->kind_name, TIDE_TEXT("mail.held")) ||
+        (row->cycle == 0 && tide_text_equal(row->kind_name, TIDE_TEXT("mail.confirm")));
     look->jobs_left += row->jobs;
     look->jobs_running += row->state == TIDE_ROW_RUNNING ? row->jobs : 0;
-    look->messages_left += row->items;
+    look->jobs_exact += exact ? row->jobs : 0;
+    look->messages_left += exact ? 0 : row->items; /* they are stored */
     look->listing = look->listing || lists;
     const bool heals = tide_text_equal(row->kind_name, TIDE_TEXT("mail.heal")) ||
                        tide_text_equal(row->kind_name, TIDE_TEXT("mail.fetch"));
@@ -222,7 +228,7 @@ static tide_status look_full(tide_ledger *ledger, uint64_t stream, struct tide_m
     struct spans_ask ask = {.look = look};
     look->spans_count = 0;
     look->jobs_left = look->jobs_running = look->jobs_failed = look->messages_left = 0;
-    look->jobs_healing = 0;
+    look->jobs_healing = look->jobs_exact = 0;
     look->bad = look->owed = look->accepted = look->retrying = 0;
     look->listing = false;
     tide_status rc =
@@ -305,6 +311,15 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
     return rc;
 }
 
+uint64_t tide_mail_look_complete_since(const struct tide_mail_look *look)
+{
+    size_t i = look->spans_count;
+    while (i > 0 && look->spans[i - 1].state == TIDE_SPAN_COVERED &&
+           (i == look->spans_count || look->spans[i - 1].to_ms == look->spans[i].from_ms))
+        i--;
+    return i > 0 && i < look->spans_count ? look->spans[i].from_ms : 0;
+}
+
 bool tide_mail_look_settled(const struct tide_mail_look *look)
 {
     for (size_t i = 0; i < look->spans_count; i++)
@@ -314,7 +329,7 @@ bool tide_mail_look_settled(const struct tide_mail_look *look)
     if (look->spans_count > 0 && look->spans[0].state == TIDE_SPAN_COVERED)
         return false;
     /* An owed message has a job of its own outside of cycles, which no run waits for. */
-    return !look->listing && look->jobs_healing <= look->owed;
+    return !look->listing && look->jobs_healing + look->jobs_exact <= look->owed;
 }
 
 bool tide_mail_look_check(const struct tide_mail_look *look)

@@ -66,9 +66,10 @@ struct tide_mail_look {
     uint64_t jobs_left; /* pending and running, outside of cycles too */
     uint64_t
         jobs_healing; /* of them, outside of cycles: messages that are checked or fetched again */
+    uint64_t jobs_exact; /* and those that replace held copies (M18) */
     uint64_t jobs_running;
     uint64_t jobs_failed;
-    uint64_t messages_left;                 /* in jobs that are not done */
+    uint64_t messages_left;                 /* in jobs that are not done; without held ones */
     bool listing;                           /* the remaining work is not fully known yet */
     uint64_t bad, owed, accepted, retrying; /* items of the mail system's kinds */
 };
@@ -79,6 +80,9 @@ void tide_mail_look_done(struct tide_mail_look *look); /* a zeroed one is fine *
  * TIDE_NOT_FOUND: no account of the mail system; the look is unchanged. */
 tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
                            struct tide_mail_look *look, tide_error *err);
+/* Since when everything up to the newest slice is stored, bad or gone, though older mail is not; 0:
+ * there is no such time.  Where the newest mail is fetched first, the tidemark waits for the oldest. */
+uint64_t tide_mail_look_complete_since(const struct tide_mail_look *look);
 /* Whether no work of a run is left, according to a full look. */
 bool tide_mail_look_settled(const struct tide_mail_look *look);
 bool tide_mail_look_check(const struct tide_mail_look *look);

@@ -316,6 +316,9 @@ bool tide_google_lacks_scope(const char *text)
 static bool is_page(const struct tide_response *response)
 {
     const tide_text type = tide_response_header(response, "Content-Type");
+    /* Google's upload server gives its empty answers this type. */
+    if (tide_response_header(response, "X-GUploader-UploadID").bytes > 0)
+        return false;
     return type.bytes >= 9 && strncasecmp(type.data, "text/html", 9) == 0;
 }
 

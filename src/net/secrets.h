@@ -22,7 +22,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "world/keyring.h"
+#include "world/desktop/keyring.h"
 #include "world/world.h"
 
 typedef struct tide_secrets tide_secrets;

@@ -1,4 +1,4 @@
-/* edit.c - gives a setting another value in the text of a YAML file (settings.h). */
+/* edit.c - gives a setting another value in the text of a YAML file, or removes it (settings.h). */
 #include "settings/inside.h"
 
 #include "base/check.h"
@@ -6,15 +6,25 @@
 
 struct edit_search {
     tide_text name;
-    struct tide_yaml_entry found; /* its texts are gone after the walk */
+    struct tide_yaml_entry found; /* the last; its texts are gone after the walk */
     bool is_found;
 };
+
+/* Whether two names set the same: a file may have the former name of a setting. */
+static bool same_target(tide_text a, tide_text b)
+{
+    tide_setting of_a = TIDE_SETTINGS_COUNT, of_b = TIDE_SETTINGS_COUNT;
+    tide_text account_a = TIDE_TEXT_NONE, account_b = TIDE_TEXT_NONE;
+    const bool known_a = tide_setting_find(a, &of_a) || tide_setting_find_own(a, &account_a, &of_a);
+    const bool known_b = tide_setting_find(b, &of_b) || tide_setting_find_own(b, &account_b, &of_b);
+    return known_a && known_b && of_a == of_b && tide_text_equal(account_a, account_b);
+}
 
 static tide_status edit_find(void *arg, const struct tide_yaml_entry *entry, tide_error *err)
 {
     struct edit_search *search = arg;
     (void)err;
-    if (tide_text_equal(entry->name, search->name)) {
+    if (same_target(entry->name, search->name)) {
         search->found = *entry;
         search->is_found = true;
     }
@@ -97,7 +107,7 @@ static bool same(const tide_settings *a, const tide_settings *b)
 
 /* The edited text must mean what `wanted` has. */
 static tide_status edit_verify(const char *path, const tide_settings *wanted, tide_text name,
-                               tide_text edited, tide_error *err)
+                               const char *verb, tide_text edited, tide_error *err)
 {
     tide_settings *after = NULL;
     tide_status rc = tide_settings_new(wanted->mem, &after);
@@ -106,8 +116,8 @@ static tide_status edit_verify(const char *path, const tide_settings *wanted, ti
     if (rc == TIDE_OK)
         rc = tide_settings_check(after, err);
     if (rc == TIDE_OK && !same(wanted, after))
-        rc = tide_error_set(err, TIDE_INVALID, "%s cannot be edited safely; set %.*s there by hand",
-                            path, (int)name.bytes, name.data);
+        rc = tide_error_set(err, TIDE_INVALID, "%s cannot be edited safely; %s %.*s there by hand",
+                            path, verb, (int)name.bytes, name.data);
     tide_settings_free(after);
     return rc;
 }
@@ -157,25 +167,154 @@ tide_status tide_settings_edit_yaml(const char *path, tide_text yaml, tide_text 
             (void)tide_error_set(err, rc, "the edited %s would be too large", path);
     }
     if (rc == TIDE_OK)
-        rc = edit_verify(path, wanted, name, tide_buf_text(edited), err);
+        rc = edit_verify(path, wanted, name, "set", tide_buf_text(edited), err);
     tide_settings_free(wanted);
     return rc;
 }
 
-tide_status tide_settings_edit_file(tide_world *world, const char *path, tide_text name,
-                                    tide_text value, tide_mem *mem, tide_error *err)
+/* ---- removing -------------------------------------------------------------------- */
+
+/* A line of the text: its bytes without the end of the line. */
+struct line {
+    size_t start, end, next;
+};
+
+static struct line line_at(tide_text text, size_t at)
 {
-    tide_buf content, edited;
-    tide_buf_init(&content, mem, TIDE_SETTINGS_FILE_BYTES_MAX);
-    tide_buf_init(&edited, mem, TIDE_SETTINGS_FILE_BYTES_MAX);
-    tide_status rc = tide_file_read(world, path, TIDE_SETTINGS_FILE_BYTES_MAX, &content, err);
-    if (rc == TIDE_NOT_FOUND)
-        rc = TIDE_OK;
+    struct line line = {.start = at, .end = at};
+    while (line.start > 0 && text.data[line.start - 1] != '\n')
+        line.start--;
+    while (line.end < text.bytes && text.data[line.end] != '\n')
+        line.end++;
+    line.next = line.end < text.bytes ? line.end + 1 : line.end;
+    return line;
+}
+
+static size_t indent_of(tide_text text, const struct line *line)
+{
+    size_t at = line->start;
+    while (at < line->end && text.data[at] == ' ')
+        at++;
+    return at - line->start;
+}
+
+/* Only blanks, or a comment. */
+static bool says_nothing(tide_text text, const struct line *line)
+{
+    size_t at = line->start;
+    while (at < line->end &&
+           (text.data[at] == ' ' || text.data[at] == '\t' || text.data[at] == '\r'))
+        at++;
+    return at == line->end || text.data[at] == '#';
+}
+
+/* The nearest line before or after `from` that says something; false: none. */
+static bool line_before(tide_text text, const struct line *from, struct line *out)
+{
+    for (size_t at = from->start; at > 0; at = out->start) {
+        *out = line_at(text, at - 1);
+        if (!says_nothing(text, out))
+            return true;
+    }
+    return false;
+}
+
+static bool line_after(tide_text text, const struct line *from, struct line *out)
+{
+    for (size_t at = from->next; at < text.bytes; at = out->next) {
+        *out = line_at(text, at);
+        if (!says_nothing(text, out))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the mapping that `line` is in would be empty without it; then *head_out is the line with
+ * its name. */
+static bool is_only_child(tide_text text, const struct line *line, struct line *head_out)
+{
+    struct line after;
+    if (!line_before(text, line, head_out) || indent_of(text, head_out) >= indent_of(text, line))
+        return false;
+    return !line_after(text, line, &after) || indent_of(text, &after) <= indent_of(text, head_out);
+}
+
+static void cut_line(tide_buf *text, const struct line *line)
+{
+    TIDE_ASSERT(line->start <= line->next && line->next <= text->bytes);
+    memmove(text->data + line->start, text->data + line->next, text->bytes - line->next);
+    text->bytes -= line->next - line->start;
+    text->data[text->bytes] = '\0';
+}
+
+/* The line of the value, and the names above it that nothing is left under: a name without a value
+ * is refused. */
+static void cut_entry(tide_buf *text, size_t at)
+{
+    struct line head, line = line_at(tide_buf_text(text), at);
+    bool emptied = true;
+    while (emptied) {
+        emptied = is_only_child(tide_buf_text(text), &line, &head);
+        cut_line(text, &line);
+        line = head;
+    }
+}
+
+struct unset_load {
+    tide_settings *settings;
+    const char *path;
+    tide_text name; /* of what is left out */
+};
+
+static tide_status unset_take(void *arg, const struct tide_yaml_entry *entry, tide_error *err)
+{
+    const struct unset_load *load = arg;
+    const struct tide_setting_place place = {TIDE_ORIGIN_FILE, load->path, entry->line, NULL};
+    if (same_target(entry->name, load->name))
+        return TIDE_OK;
+    return tide_setting_set(load->settings, entry->name, entry->value, &place, err);
+}
+
+/* Cuts every entry that sets `name`; `edited` has the text. */
+static tide_status unset_cut(const char *path, tide_text name, tide_buf *edited, bool *found_out,
+                             tide_error *err)
+{
+    for (;;) { /* ends: each turn cuts a line */
+        struct edit_search search = {.name = name};
+        TIDE_TRY(tide_yaml_walk(path, tide_buf_text(edited), edit_find, &search, err));
+        if (!search.is_found)
+            return TIDE_OK;
+        *found_out = true;
+        if (!search.found.editable)
+            return tide_error_set(err, TIDE_INVALID,
+                                  "%s:%u: the value spans lines; remove it there by hand", path,
+                                  search.found.line);
+        cut_entry(edited, search.found.start);
+    }
+}
+
+tide_status tide_settings_unset_yaml(const char *path, tide_text yaml, tide_text name,
+                                     tide_mem *mem, tide_buf *edited, bool *found_out,
+                                     tide_error *err)
+{
+    tide_settings *wanted = NULL;
+    bool found = false;
+    tide_buf_clear(edited);
+    tide_status rc = tide_settings_new(mem, &wanted);
+    if (rc == TIDE_OK && yaml.bytes > 0)
+        rc = tide_buf_add(edited, yaml.data, yaml.bytes);
+    if (rc != TIDE_OK) {
+        tide_settings_free(wanted);
+        return tide_error_set(err, rc, "out of memory while editing %s", path);
+    }
+    struct unset_load load = {wanted, path, name};
+    rc = tide_yaml_walk(path, yaml, unset_take, &load, err);
     if (rc == TIDE_OK)
-        rc = tide_settings_edit_yaml(path, tide_buf_text(&content), name, value, mem, &edited, err);
+        rc = unset_cut(path, name, edited, &found, err);
     if (rc == TIDE_OK)
-        rc = tide_file_replace(world, path, tide_buf_text(&edited), 0600, err);
-    tide_buf_done(&content);
-    tide_buf_done(&edited);
+        rc = edit_verify(path, wanted, name, "remove", tide_buf_text(edited), err);
+    tide_settings_free(wanted);
+    if (rc == TIDE_OK)
+        *found_out = found;
     return rc;
 }

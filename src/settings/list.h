@@ -251,6 +251,23 @@
       "commands that write much stop before the disk has less than this left; 0: no check") /* E7.2 */ \
     T(MAIL_PUSH_TOPIC, "mail.push_topic", TEXT, "", 250, NULL, NEXT_START_OWN, \
       "the Pub/Sub topic to which Gmail publishes changes, as projects/P/topics/T; empty: none") /* J4 */ \
+    /* K5, K7, K8, K11, K12 the reader */ \
+    N(READER_POLL_ACTIVE, "reader.poll_active", DURATION, 5 * TIDE_MS_SECOND, TIDE_MS_SECOND, TIDE_MS_HOUR, "", LIVE_OWN, \
+      "how often new mail is looked for while the reader's page is open") /* K7 */ \
+    N(READER_POLL_PASSIVE, "reader.poll_passive", DURATION, 15 * TIDE_MS_MINUTE, TIDE_MS_MINUTE, TIDE_MS_DAY, "", LIVE_OWN, \
+      "the same while no page is open, on battery, or on a metered link") /* K7 */ \
+    T(READER_SAVING, "reader.saving", TEXT, "auto", 8, "auto|always|never", LIVE_OWN, \
+      "look for mail rarely while a page is open: auto does so on battery and on a metered link") /* K7 */ \
+    N(READER_WINDOW, "reader.window", DURATION, 30 * TIDE_MS_DAY, TIDE_MS_HOUR, 36500 * TIDE_MS_DAY, "", LIVE_OWN, \
+      "how much of a mailbox the reader lists at first; the rest comes by scrolling") /* K8 */ \
+    N(READER_OFFLINE, "reader.offline", DURATION, 0, 0, 36500 * TIDE_MS_DAY, "", LIVE_OWN, \
+      "mail of this age is kept to be read without a network; 0: what was opened or pinned") /* K3 */ \
+    N(READER_PAGE, "reader.page", INTEGER, 20, 1, 100, "messages", LIVE_OWN, \
+      "messages of a list that are fetched at once") /* K6 */ \
+    N(READER_CACHE, "reader.cache", SIZE, 1024 * TIDE_MIB, 16 * TIDE_MIB, TIDE_TIB, "", LIVE_OWN, \
+      "beyond this size the cache of a mailbox drops the bodies used longest ago") /* K12 */ \
+    N(READER_HOLD, "reader.hold", DURATION, 10 * TIDE_MS_SECOND, 0, 10 * TIDE_MS_MINUTE, "", LIVE_OWN, \
+      "sending and deleting for good wait this long, to be undone") /* K11 */ \
     /* D1, D9: drives */ \
     N(DRIVE_WATCH, "drive.watch", BOOL, 1, 0, 1, "", NEXT_START, \
       "whether `tidemark serve` watches the folders of drives and syncs what changes") /* D9 */ \

@@ -79,6 +79,30 @@ const char *tide_settings_account(const tide_settings *settings, size_t *cursor_
     return NULL;
 }
 
+static void differ(const tide_settings *before, const tide_settings *after,
+                   tide_settings_differ *visit, void *arg)
+{
+    const bool common = before->common == NULL && after->common == NULL;
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
+        const struct tide_setting_value *a = &before->values[i], *b = &after->values[i];
+        if ((common || a->own || b->own) &&
+            (a->own != b->own || !tide_setting_value_equal((tide_setting)i, a, b)))
+            visit(arg, before, after, (tide_setting)i);
+    }
+}
+
+void tide_settings_differences(const tide_settings *before, const tide_settings *after,
+                               tide_settings_differ *visit, void *arg)
+{
+    differ(before, after, visit, arg);
+    for (size_t i = 0; i < before->accounts_count; i++)
+        differ(before->accounts[i], tide_settings_of(after, before->accounts[i]->account), visit,
+               arg);
+    for (size_t i = 0; i < after->accounts_count; i++)
+        if (find(before, tide_text_of(after->accounts[i]->account)) == NULL)
+            differ(before, after->accounts[i], visit, arg);
+}
+
 /* ---- changing -------------------------------------------------------------------- */
 
 static void inherit(tide_settings *own, tide_setting setting)

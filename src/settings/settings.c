@@ -550,7 +550,10 @@ static void value_show(const tide_settings *settings, tide_setting setting, char
     tide_setting_name(settings, setting, name);
     tide_setting_print(settings, setting, value);
     tide_setting_origin(settings, setting, origin);
-    (void)snprintf(out, SHOWN_BYTES, "%s = %.20s (%.100s)", name, value, origin);
+    /* The line stands at its end. */
+    const size_t bytes = strlen(origin);
+    (void)snprintf(out, SHOWN_BYTES, "%s = %.20s (%s)", name, value,
+                   origin + (bytes > 100 ? bytes - 100 : 0));
 }
 
 static tide_status check_pairs(const tide_settings *settings, tide_error *err)
@@ -601,12 +604,22 @@ static tide_status check_workers(const tide_settings *settings, tide_error *err)
     const uint64_t workers = settings->values[TIDE_SET_WORKERS_COUNT].number;
     const uint64_t reserved = settings->values[TIDE_SET_WORKERS_RESERVED_INTERACTIVE].number +
                               settings->values[TIDE_SET_WORKERS_RESERVED_BULK].number;
-    if (workers > 1 && reserved >= workers)
-        return tide_error_set(err, TIDE_INVALID,
-                              "workers.reserved_interactive + workers.reserved_bulk = %" PRIu64
-                              " must be below workers.count = %" PRIu64,
-                              reserved, workers);
-    return TIDE_OK;
+    static const tide_setting three[] = {TIDE_SET_WORKERS_RESERVED_BULK,
+                                         TIDE_SET_WORKERS_RESERVED_INTERACTIVE,
+                                         TIDE_SET_WORKERS_COUNT};
+    char shown[SHOWN_BYTES];
+    if (workers <= 1 || reserved < workers)
+        return TIDE_OK;
+    /* One of them was set: the defaults agree. */
+    size_t set = 0;
+    while (set + 1 < sizeof three / sizeof three[0] &&
+           settings->values[three[set]].layer == TIDE_ORIGIN_DEFAULT)
+        set++;
+    value_show(settings, three[set], shown);
+    return tide_error_set(err, TIDE_INVALID,
+                          "%s: workers.reserved_interactive + workers.reserved_bulk = %" PRIu64
+                          " must be below workers.count = %" PRIu64,
+                          shown, reserved, workers);
 }
 
 /* SET1. */

@@ -196,8 +196,27 @@ tide_origin_layer tide_setting_layer(const tide_settings *settings, tide_setting
 tide_status tide_settings_edit_yaml(const char *path, tide_text yaml, tide_text name,
                                     tide_text value, tide_mem *mem, tide_buf *edited,
                                     tide_error *err);
-/* The same for the file itself, replaced whole or not at all. */
+/* Reading and replacing the file under this lock loses no change of another process, which waits for
+ * it; a file beside the file.  tide_file_lock_drop() ends it.  TIDE_BUSY: another process keeps it. */
+tide_status tide_settings_lock(tide_world *world, const char *path, tide_file_lock **lock_out,
+                               tide_error *err);
+/* The same as tide_settings_edit_yaml() for the file itself, replaced whole or not at all, under its
+ * lock. */
 tide_status tide_settings_edit_file(tide_world *world, const char *path, tide_text name,
                                     tide_text value, tide_mem *mem, tide_error *err);
+/* Removes what sets `name`: its line, and the names above it that nothing is left under.  Other
+ * lines stay as they are; the result is checked as above.  *found_out: the file set it. */
+tide_status tide_settings_unset_yaml(const char *path, tide_text yaml, tide_text name,
+                                     tide_mem *mem, tide_buf *edited, bool *found_out,
+                                     tide_error *err);
+/* In the file itself, under its lock. */
+tide_status tide_settings_unset_file(tide_world *world, const char *path, tide_text name,
+                                     tide_mem *mem, bool *found_out, tide_error *err);
+/* What differs between two sets of values: of all accounts, and what each has of its own.  The
+ * visitor gets the settings of the account, or the common ones where it has none of its own. */
+typedef void tide_settings_differ(void *arg, const tide_settings *before,
+                                  const tide_settings *after, tide_setting setting);
+void tide_settings_differences(const tide_settings *before, const tide_settings *after,
+                               tide_settings_differ *visit, void *arg);
 
 #endif

@@ -73,6 +73,7 @@ static void check_one(const struct tide_system *system)
     TIDE_ASSERT(system->open != NULL && system->status != NULL);
     TIDE_ASSERT((system->archive_path == NULL) == (system->owns_entry == NULL));
     TIDE_ASSERT((system->backup == NULL) == (system->backup_check == NULL));
+    TIDE_ASSERT((system->topic == NULL) == (system->watched == NULL));
 }
 
 void tide_systems_check(const struct tide_system *const *systems)
@@ -82,7 +83,8 @@ void tide_systems_check(const struct tide_system *const *systems)
         const struct tide_system *one = systems[i];
         check_one(one);
         for (size_t k = 0; k < i; k++)
-            TIDE_ASSERT(strcmp(one->name, systems[k]->name) != 0 &&
-                        strcmp(one->provider, systems[k]->provider) != 0);
+            TIDE_ASSERT(
+                strcmp(one->name, systems[k]->name) != 0 &&
+                (one->provider[0] == '\0' || strcmp(one->provider, systems[k]->provider) != 0));
     }
 }

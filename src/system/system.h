@@ -7,7 +7,7 @@
  * Members marked "required" are never NULL; for the others NULL means what is said there.
  *
  * Invariants (tide_systems_check(), at the start of the program):
- *   SYS1  names and providers are unique in the list.
+ *   SYS1  names are unique in the list, and so are providers but "".
  *   SYS2  a system uses only tables whose names begin with its own and '_', and the entries of
  *         archive/ that owns_entry() claims.
  *   SYS3  open() makes tables and defines kinds; it starts no work.
@@ -42,6 +42,7 @@ struct tide_system_home {
     const char *archive_dir;
     const char *state_dir;   /* for open(): where the engine has its ledger */
     const char *config_path; /* config.yaml; files of systems lie beside it */
+    const char *cache_dir;   /* for open(): what may be deleted at any time */
     void *kept;              /* what keep() made, for status(); NULL: nothing is kept */
     const void *options;     /* during open(): the system's own; NULL: its defaults */
 };
@@ -64,10 +65,12 @@ struct tide_account_status {
 
 struct cli;
 struct cli_command;
+struct cli_details;
 struct cli_api;
 struct cli_api_object;
 struct cli_page_part;
 struct cli_advice;
+struct cli_example;
 struct tide_metrics;
 
 /* An account that a user adds. */
@@ -114,8 +117,10 @@ struct tide_system_teller {
 };
 
 struct tide_system {
-    const char *name;     /* required: "mail"; of its commands and of `worker --kinds` */
-    const char *provider; /* required: "gmail"; its accounts have this one */
+    const char *name; /* required: "mail"; of its commands and of `worker --kinds` */
+    /* Required: "gmail"; its accounts have this one.  "": it has no accounts of its own, and works on
+     * those of others; then `subject` is "", and there are no purposes. */
+    const char *provider;
     /* The provider's limits; NULL: the engine knows them by its name (engine/providers.c). */
     const struct tide_quota *quota;
     /* Names of its provider's methods, by the numbers that calls have; NULL: they are shown by number. */
@@ -131,7 +136,8 @@ struct tide_system {
     const char *unit;                        /* required: "messages"; what a copy counts */
     const char *unit_json;                   /* the name of that count in --json; NULL: the same */
     const struct cli_command *commands;      /* required: ends with a NULL group (cli/cli.h) */
-    const struct tide_action *actions;       /* ends with a NULL command; NULL: none */
+    const struct cli_details *details; /* of some of them; ends with a NULL verb; NULL: none */
+    const struct tide_action *actions; /* ends with a NULL command; NULL: none */
 
     /* What programs may read through `tidemark mcp`; ends with a NULL name.  Their names begin
      * with the name of the system.  NULL: nothing. */
@@ -143,6 +149,11 @@ struct tide_system {
     const struct cli_api *api;
     const struct cli_api_object *objects; /* in their answers; ends with a NULL name; NULL: none */
     const struct cli_page_part *parts;
+    /* A topic of live updates, with what its command "status" prints; its name is that of the system.
+     * watched(): a page subscribed to it, or the last one has gone; on the server's thread, briefly.
+     * NULL: none. */
+    const char *topic;
+    void (*watched)(void *state, bool watched);
 
     /* What alerts that it raises by itself mean (tide_engine_alert()), and what helps (cli/advice.h); ends
      * with a NULL condition.  NULL: it raises none. */
@@ -176,6 +187,9 @@ struct tide_system {
      * `subject`: an account, or what
      * notified() gave.  TIDE_NOT_FOUND: there is none.  NULL: the provider tells nothing. */
     tide_status (*changed)(void *state, const char *subject, bool whole, tide_error *err);
+    /* It was the provider itself that told, by a push, and changed() took it: notes that, for users who
+     * ask whether pushes arrive.  Any thread.  NULL: it is not noted. */
+    tide_status (*pushed)(void *state, const char *subject, tide_error *err);
     /* From now on notifications of the provider reach this process at `url`; borrowed until close().
      * NULL: the provider sends none. */
     tide_status (*hear)(void *state, const char *url, tide_error *err);
@@ -223,6 +237,13 @@ struct tide_system {
     tide_status (*status)(const struct tide_system_home *home, tide_ledger *ledger,
                           const struct tide_account_row *account, struct tide_account_status *out,
                           tide_error *err);
+
+    /* Lines that a user may type, for help (cli/cli.h); ends with a NULL line.  NULL: none. */
+    const struct cli_example *examples;
+    /* Visits the names it knows of a kind, such as "labels", for completion; some more than once.  Reads
+     * only what is here, and fast; what cannot be read is left out.  NULL: none. */
+    void (*names)(const struct tide_system_home *home, const char *kind,
+                  void (*visit)(tide_text name, void *arg), void *arg);
 
     /* Metrics of its own, beside those that all systems have: lines made from `shown`, its object in
      * the engine's snapshot (tide_engine_snapshot_add()).  Names begin with its own; LIN1 holds for

@@ -54,3 +54,27 @@ tide_text tide_response_header(const struct tide_response *response, const char 
     }
     return TIDE_TEXT_NONE;
 }
+
+tide_status tide_file_lock_wait(tide_world *world, const char *path, uint64_t wait_us,
+                                const tide_cancel *cancel, tide_file_lock **lock_out,
+                                tide_error *err)
+{
+    enum { LOOK_US = 20 * 1000 };
+    const uint64_t give_up_us = tide_world_now_us(world) + wait_us;
+    tide_error busy = {TIDE_OK, 0, ""};
+    for (;;) {
+        const tide_status rc =
+            tide_file_lock_take(world, path, TIDE_TEXT("tidemark"), lock_out, &busy);
+        const uint64_t now_us = tide_world_now_us(world);
+        if (rc != TIDE_OK && (rc != TIDE_BUSY || now_us >= give_up_us)) {
+            if (err != NULL)
+                *err = busy;
+            return rc;
+        }
+        if (rc == TIDE_OK)
+            return TIDE_OK;
+        const tide_status slept = tide_world_sleep_until(world, now_us + LOOK_US, cancel);
+        if (slept != TIDE_OK)
+            return tide_error_set(err, slept, "stopped while waiting for %.200s", path);
+    }
+}

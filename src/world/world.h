@@ -328,6 +328,10 @@ static inline tide_status tide_file_lock_take(tide_world *world, const char *pat
 {
     return world->ops->file_lock(world, path, holder, lock_out, err);
 }
+/* The same, and waits up to `wait_us` for another process that holds it; `cancel` may be NULL. */
+tide_status tide_file_lock_wait(tide_world *world, const char *path, uint64_t wait_us,
+                                const tide_cancel *cancel, tide_file_lock **lock_out,
+                                tide_error *err);
 static inline void tide_file_lock_drop(tide_world *world, tide_file_lock *lock)
 {
     world->ops->file_unlock(world, lock);

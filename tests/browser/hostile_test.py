@@ -9,6 +9,7 @@ import sys
 import threading
 
 import hostile
+from reader_page import address_of
 from stage import Failed, Page, Stage, USER, run_stories, until
 from walls import Between, Sink
 
@@ -25,17 +26,21 @@ TRAP = """for (const name of ['alert', 'confirm', 'prompt', 'print'])
 
 # Opens each mail on the page, waits until its frame has loaded and was painted, touches all in it, and looks.
 READ = """
-const [mails, account, done] = arguments
+const [mails, account, where, done] = arguments
+const [route, title, inside] = {
+  message: [(id) => `#/message/${account}/${id}`, 'article h2', 'article'],
+  reader: [(id) => `#/reader/${account}/ALL?m=${encodeURIComponent(account + '/' + id)}`, '.talk-subject', '.turn.open'],
+}[where]
 const turn = () => new Promise((go) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = () => go(); port2.postMessage(0) })
 const painted = () => new Promise((go) => requestAnimationFrame(() => void turn().then(go)))
 const loads = new WeakMap()
 document.addEventListener('load', (event) => loads.set(event.target, (loads.get(event.target) ?? 0) + 1), true)
 const shown = async ([id, subject]) => {
-  location.replace(`#/message/${account}/${id}`)
+  location.replace(route(id))
   for (const end = performance.now() + 30000; performance.now() < end; await new Promise((go) => setTimeout(go, 3))) {
-    if (document.querySelector('article h2')?.textContent !== subject) continue
-    const frame = document.querySelector('article iframe')
-    if (frame ? loads.has(frame) : document.querySelector('article pre')) return frame
+    if (document.querySelector(title)?.textContent !== subject) continue
+    const frame = document.querySelector(inside + ' iframe')
+    if (frame ? loads.has(frame) : document.querySelector(inside + ' pre')) return frame
   }
   throw new Error(subject + ' is not shown')
 }
@@ -127,13 +132,13 @@ class Reading:
         until(lambda: self.page.text("#live") == "live", "the page is live")
         entries(self.page)
 
-    def read(self, mails):
-        """Counts what they did; `frames`: how many of them have HTML."""
+    def read(self, mails, where="message"):
+        """Counts what they did; `frames`: how many of them have HTML.  `where`: the view that shows them."""
         before = self.sink.counts()
         self.page.script("delete window.scriptsRan")
         counts = Counts()
         for i in range(0, len(mails), AT_ONCE):
-            found = self.page.driver.execute_async_script(READ, mails[i:i + AT_ONCE], USER)
+            found = self.page.driver.execute_async_script(READ, mails[i:i + AT_ONCE], USER, where)
             if "error" in found:
                 raise Failed(found["error"])
             counts["frames"] += found["frames"]
@@ -202,6 +207,26 @@ def unwashed_they_do_nothing_either(stage, reading):
         counts["connections"] = 0
         assert not counts.any(), (SINK.asked, [MAILS.by_subject[subject] for subject in second.navigated])
         assert between.shown >= MAILS_MIN and counts["blocked"] > 0
+    finally:
+        second.end()
+        between.shutdown()
+
+
+def in_the_reader_they_do_nothing(stage, reading):
+    """The reader marks them as read, shows their conversations and measures their frames (K14); unwashed every third of them."""
+    counts = reading.read(MAILS.list, "reader")
+    print(f"{len(MAILS.list)} hostile mails in the reader, washed: {counts}, {counts['blocked']} blocked", flush=True)
+    assert not counts.any() and counts["blocked"] == 0, (SINK.asked, [MAILS.by_subject[subject] for subject in reading.navigated])
+    assert counts["frames"] >= MAILS_MIN
+    between = Between(stage.port(), MAILS.by_subject)
+    second = Reading(stage, SINK, between.address, "unwashed in the reader")
+    try:
+        second.enter(KEY)
+        counts = second.read(MAILS.list[::3], "reader")
+        print(f"{len(MAILS.list[::3])} hostile mails in the reader, unwashed: {counts}, {counts['blocked']} blocked", flush=True)
+        counts["connections"] = 0
+        assert not counts.any(), (SINK.asked, [MAILS.by_subject[subject] for subject in second.navigated])
+        assert between.shown >= MAILS_MIN // 3 and counts["blocked"] > 0
     finally:
         second.end()
         between.shutdown()
@@ -399,10 +424,10 @@ def main():
         stage.run("account", "add", "gmail", USER, "--endpoint", stage.origin, "--bearer", "tok")
         KEY = stage.json("token", "add", "test", "--scope", "work")["key"]
         MAILS = Mails(stage, sys.argv[3])
-        reading = Reading(stage, SINK, stage.page, "washed")
+        reading = Reading(stage, SINK, address_of(stage), "washed")
         reading.enter(KEY)
-        return run_stories([hostile_mails_do_nothing, unwashed_they_do_nothing_either, without_walls_the_counters_see_them,
-                            pages_of_others_read_and_change_nothing], stage, reading, reading.page)
+        return run_stories([hostile_mails_do_nothing, unwashed_they_do_nothing_either, in_the_reader_they_do_nothing, without_walls_the_counters_see_them,
+                            pages_of_others_read_and_change_nothing], stage, reading, reading.page, begin=0)
     finally:
         if reading is not None:
             reading.end()

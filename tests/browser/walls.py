@@ -1,8 +1,10 @@
 """What stands between the programs and others: a sink, which is the browser's proxy for every address but that of the page
-while hostile mail is read; a server in front of `tidemark serve`, which takes walls down; a line to the cloud that can be cut."""
+while hostile mail is read; a server in front of `tidemark serve`, which takes walls down; a line to the cloud that can be cut.
+PAGE_WEB=DIR: what stands in front of `serve` takes the page's files from there, without a build."""
 import http.client
 import http.server
 import json
+import os
 import re
 import socket
 import threading
@@ -89,14 +91,24 @@ class Between(http.server.ThreadingHTTPServer):
 class _Pass(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def _send(self, code, body, kind="application/json", csp=None):
+        self.send_response_only(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        if csp:
+            self.send_header("Content-Security-Policy", csp)
+        self.end_headers()
+        self.wfile.write(body)
+
     def _pass(self):
+        file = os.environ.get("PAGE_WEB") and re.fullmatch(r"/app/\w+/([\w.]+)", self.path)
         if self.path in self.server.pages:
-            body = self.server.pages[self.path]
-            self.send_response_only(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self._send(200, self.server.pages[self.path], "text/html")
+            return
+        if file:
+            with open(os.path.join(os.environ["PAGE_WEB"], file[1]), "rb") as text:
+                self._send(200, self._changed(text.read()), {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}[file[1].rpartition(".")[2]])
             return
         length = int(self.headers.get("Content-Length") or 0)
         sent = self.rfile.read(length) if length else None
@@ -117,7 +129,7 @@ class _Pass(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
         ask.close()
 
-    do_GET = do_POST = do_OPTIONS = do_HEAD = _pass
+    do_GET = do_POST = do_PUT = do_DELETE = do_OPTIONS = do_HEAD = _pass
 
     def _changed(self, body):
         server = self.server
@@ -154,6 +166,8 @@ class Line:
         self.to = port
         self.open = set()
         self.lock = threading.Lock()
+        self.left = None  # bytes that may still come from there; None: any number
+        self.is_cut = False
         self.port = 0
         self._bind()
         self.mend()
@@ -165,7 +179,11 @@ class Line:
         self.listener.bind(("127.0.0.1", self.port))
         self.port = self.listener.getsockname()[1]
 
-    def mend(self):
+    def mend(self, cut_after=None):
+        """`cut_after`: it cuts itself when so many bytes have come from there, however slow the machine is."""
+        with self.lock:
+            self.left = cut_after
+            self.is_cut = False
         self.listener.listen(64)
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
 
@@ -181,6 +199,18 @@ class Line:
                     pass  # it has ended already
                 one.close()
             self.open.clear()
+            self.is_cut = True
+
+    def _was_last(self, count):
+        """Whether these bytes are the last that may come."""
+        with self.lock:
+            if self.left is None:
+                return False
+            self.left -= count
+            if self.left > 0:
+                return False
+            self.left = None
+            return True
 
     def _accept(self, listener):
         while True:
@@ -191,13 +221,15 @@ class Line:
                 return
             with self.lock:
                 self.open.update((near, far))
-            for pair in ((near, far), (far, near)):
-                threading.Thread(target=self._copy, args=pair, daemon=True).start()
+            for way in ((near, far, False), (far, near, True)):
+                threading.Thread(target=self._copy, args=way, daemon=True).start()
 
-    def _copy(self, from_, to):
+    def _copy(self, from_, to, counts):
         try:
             while piece := from_.recv(65536):
                 to.sendall(piece)
+                if counts and self._was_last(len(piece)):
+                    self.cut()
             to.shutdown(socket.SHUT_WR)
         except OSError:
             pass

@@ -77,6 +77,11 @@ t assistant costs --json | jq -e '.costs == []' >/dev/null || fail "costs"
 state "INSERT INTO assistant_budget_cost SELECT account, 20000, 'tide-good', 2, 30, 4, 0, 0 FROM assistant_account"
 t assistant costs --days 99999 --json | jq -e '.costs[0] | .day == "2024-10-04" and .account == "model" and .in_tokens == 30' \
     >/dev/null || fail "costs: $(t assistant costs --days 99999)"
+# A row of its account that is missing hides no cost.
+state "INSERT INTO assistant_budget_cost VALUES(999, 20000, 'tide-gone', 1, 5, 6, 0, 0)"
+t assistant costs --days 99999 --json | jq -e '[.costs[] | {account, in_tokens}] == [{account: "model", in_tokens: 30}, {account: "(removed, 999)", in_tokens: 5}]' \
+    >/dev/null || fail "costs without an account: $(t assistant costs --days 99999 2>&1)"
+state "DELETE FROM assistant_budget_cost WHERE account = 999"
 t account remove model >"$dir/out" 2>"$dir/err" || fail "removing: $(cat "$dir/err")"
 [ -z "$(find "$dir/home/secrets" -type f)" ] || fail "its key stays"
 [ "$(state 'SELECT count(*) FROM assistant_account')$(state 'SELECT count(*) FROM assistant_budget_cost')" = 00 ] || fail "rows stay"

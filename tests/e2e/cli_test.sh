@@ -51,8 +51,12 @@ run 0 help; says "findings"
 "$tidemark" --help | awk '/^  [a-z].*[^.][.]$/ && substr($0, 29, 1) != " " { bad = 1; print } END { exit bad }' >&2 ||
     fail "--help: a command runs into its sentence"
 
+# ---- `tidemark` alone: where things stand, and the next step; it makes nothing
+run 0 --home "$tmp/empty"; says "tidemark account add gmail EMAIL"; says "$tmp/empty"
+run 0 --home "$tmp/empty" --json; holds '.accounts == [] and .next.command == "account add gmail EMAIL"'
+[ ! -e "$tmp/empty" ] || fail "it made a directory"
+
 # ---- usage
-run 2; complains "--help"
 run 2 jbos list; complains "Did you mean \`tidemark jobs\`"
 run 2 jobs lst; complains "Did you mean \`tidemark jobs list\`"
 run 2 jobs; complains "needs a subcommand"
@@ -314,30 +318,79 @@ run 0 --home "$home" jobs retry 2 --json; holds '.engine == false and .count == 
 
 # ---- --help, man page and completion agree
 completion=$("$tidemark" completion)
+[ "$completion" = "$("$tidemark" completion bash)" ] || fail "bash is not the default"
 bash -n <<<"$completion" || fail "the completion is not bash"
-# completes WANT WORD...: what bash would offer for the last word.
+for shell in zsh fish; do
+    "$tidemark" completion "$shell" >"$tmp/script" || fail "no completion for $shell"
+    grep -q 'completion --line -- ' "$tmp/script" || fail "the completion for $shell: $(cat "$tmp/script")"
+    ! command -v "$shell" >/dev/null || "$shell" -n "$tmp/script" || fail "the completion is not $shell"
+done
+run 2 completion tcsh; complains "bash, zsh, fish"
+mkdir "$tmp/bin"
+ln -s "$(realpath "$tidemark")" "$tmp/bin/tidemark"
+# completes WANT LINE: what bash would offer at the end of that line.
 completes() {
-    local want=$1; shift
     local offered
-    offered=$(bash -c 'eval "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tidemark; echo "${COMPREPLY[*]}"' - "$completion" "$@" 2>/dev/null)
-    [ "$offered" = "$want" ] || fail "completion of \"$*\": \"$offered\", not \"$want\""
+    offered=$(PATH=$tmp/bin:$PATH bash -c 'eval "$1"; COMP_LINE=$2 COMP_POINT=${#2}; _tidemark; echo "${COMPREPLY[*]}"' - "$completion" "$2" 2>&1)
+    [ "$offered" = "$1" ] || fail "completion of \"$2\": \"$offered\", not \"$1\""
 }
-completes "ledger" tidemark led
-completes "check copy" tidemark --ledger postgres://h/d ledger c
-completes "--verify" tidemark ledger copy --veri
-completes "gmail console onedrive chat" tidemark account add ""
-completes "mail mail,console,drive,assistant" tidemark worker --kinds m
-completes "eml maildir mbox" tidemark mail export --format ""
+completes "ledger" "tidemark led"
+completes "check copy" "tidemark --ledger postgres://h/d ledger c"
+completes "--verify" "tidemark ledger copy --veri"
+completes "gmail console onedrive chat" "tidemark account add "
+completes "mail mail\\,console\\,drive\\,assistant\\,reader" "tidemark worker --kinds m"
+completes "eml maildir mbox" "tidemark mail export --format "
+completes "maildir" "tidemark mail export --format=mai"
+completes "list" "tidemark mail bad l"
+completes "setup test" "tidemark alerts "
+completes "workers.count" "tidemark config set workers.c"
+completes "workers.count=" "tidemark --set workers.c"
+completes "debug" "tidemark config set log.level d"
+completes "" "tidemark config set stall.after "
+completes "--mode" "tidemark mail archive --mode"
+completes "archive.guard" "tidemark config unset --account ada archive."
+completes "" "tidemark config unset --account ada workers."
+completes "sync archive delete assistant alerts" "tidemark account add gmail ada@example.com --for "
+completes "" "tidemark --home $tmp/missing account halt m"
+[ ! -e "$tmp/missing" ] || [ -z "$(ls -A "$tmp/missing")" ] || fail "completing made a file"
+(cd "$tmp" && completes "file" "tidemark backup fil")
+# An alert or a wrong settings file says nothing there.
+printf 'a: "1\n' >"$home/config.yaml"
+completes "" "tidemark --home $home account halt m"
+completes "jobs" "tidemark --home $home job"
+rm "$home/config.yaml"
+# What --help says: each command is in one section, and each example is a command line that exists.
+commands=$("$tidemark" --help | sed -n '/^Accounts:/,/^Global flags:/p' | grep '^  [a-z]' | sed -E 's/^  //; s/ {2,}.*//; s/ [[A-Z].*//')
+[ -z "$(sort <<<"$commands" | uniq -d)" ] || fail "twice in --help: $(sort <<<"$commands" | uniq -d)"
+[ "$("$tidemark" --help | grep -E '^[A-Z][A-Za-z ]+:$' | paste -sd ' ')" = 'First steps: Accounts: Mail: Console: Drive: Assistant: Reader: By itself: Copies and settings: For programs: Engine: Global flags:' ] ||
+    fail "the sections of --help: $("$tidemark" --help | grep -E '^[A-Z][A-Za-z ]+:$' | paste -sd ' ')"
+for group in $("$tidemark" completion --line -- '' | cut -f 1); do
+    grep -qE "^$group( |\$)" <<<"$commands" || fail "--help lacks $group"
+done
+examples=0
+while read -r line; do
+    words=$(sed -E 's/ -- / /; s/"[^"]*"/word/g; s/>.*//' <<<"$line")
+    name=$(cut -d ' ' -f 2-3 <<<"$words")
+    grep -qxE "${name% *}|$name" <<<"$commands" || fail "an example of no command: $line"
+    grep -qxF "$name" <<<"$commands" || name=${name% *}
+    for flag in $(grep -oE -- '--[a-z-]+' <<<"$words"); do
+        "$tidemark" $name --help | grep -q -- "^  $flag[ =]" || "$tidemark" --help | grep -q -- "^  $flag " || fail "an example with a flag that is none: $line"
+    done
+    examples=$((examples + 1))
+done < <({ "$tidemark" --help; for group in $(cut -d ' ' -f 1 <<<"$commands" | sort -u); do "$tidemark" "$group" --help; done; } |
+    sed -n 's/^  \(tidemark [a-z].*\)/\1/p' | sed -E 's/ {3,}.*//')
+[ "$examples" -gt 30 ] || fail "only $examples examples"
 man_text=$(sed 's/\\-/-/g' "$man_page")
 while read -r group verb _; do
     name="$group${verb:+ $verb}"
     [[ "$man_text" == *"$name"* ]] || fail "the man page lacks \"$name\""
-    [[ "$completion" == *"$group"* && "$completion" == *"${verb:-$group}"* ]] || fail "the completion lacks \"$name\""
+    "$tidemark" completion --line -- $group "${verb:+${verb%?}}" | cut -f 1 | grep -qxF -- "${verb:-}" || [ -z "$verb" ] || fail "the completion lacks \"$name\""
+    offered=$("$tidemark" completion --line -- $name --)
     for flag in $("$tidemark" $name --help | grep -o -- '^  --[a-z-]*'); do
         [[ "$man_text" == *"$flag"* ]] || fail "the man page lacks $flag of $name"
-        [[ "$completion" == *" $flag"* ]] || fail "the completion lacks $flag of $name"
+        grep -qF -- "$flag	" <<<"$offered" || fail "the completion lacks $flag of $name"
     done
-done < <("$tidemark" --help | sed -n '/^Commands:/,/^$/p' | grep '^  ' | sed -E 's/^  //; s/ {2,}.*//; s/ [[A-Z].*//')
+done <<<"$commands"
 if command -v man >/dev/null; then
     warnings=$(man --warnings -l "$man_page" 2>&1 >/dev/null)
     [ -z "$warnings" ] || fail "man page: $warnings"

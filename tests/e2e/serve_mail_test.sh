@@ -63,7 +63,7 @@ get "/api/v1/mail/$user/messages/$id" 200
 holds '.subject == "hostile zebra" and .html and .remote_images == 1 and (.view.images | not) and (.attachments | length) == 3'
 view=$(jq -r .view.path "$dir/body")
 [[ $view =~ ^/v/[0-9a-f]{32}/$ ]] || fail "view: $view"
-t mail show "$id" --account "$user" --json | jq -S . >"$dir/cli.json"
+t reader show "$id" --account "$user" --json | jq -S . >"$dir/cli.json"
 jq -S 'del(.view)' "$dir/body" | diff -q "$dir/cli.json" - >/dev/null || fail "not the command's object"
 get "/api/v1/mail/$user/threads/$thread" 200
 holds '(.messages | length) == 1 and .messages[0].subject == "hostile zebra"'

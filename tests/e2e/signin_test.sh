@@ -111,11 +111,21 @@ for _ in $(seq 100); do
     read -rt 0.05 <> <(:) || true
 done
 [ -n "$link" ] || fail "no link: $(cat "$dir/asked")"
+# What is not the answer is asked for again: a word, and the link itself.
+echo yes >&4
+echo "$link" >&4
+until_true 10 eval '[ "$(grep -c "not the final address" "$dir/asked")" = 2 ]' || fail "garbage: $(cat "$dir/asked")"
 curl -sS -o "$dir/page" -w '%{redirect_url}\n' "$link" >&4
 exec 4>&-
 wait "$adding" || fail "signing in by pasting: $(cat "$dir/asked")"
 t mail sync --quiet >"$dir/out" 2>"$dir/err" || fail "a sync after pasting: $(cat "$dir/err")"
 leaks
+
+# Three times is enough, and the end of the input is the end.
+printf 'yes\nno\nperhaps\nmore\n' | t account add gmail "$user" --endpoint "$origin" --headless >"$dir/out" 2>"$dir/asked" && fail "garbage signs in"
+[ "$(grep -c 'Paste that address here' "$dir/asked")" = 3 ] || fail "three tries: $(cat "$dir/asked")"
+echo yes | t account add gmail "$user" --endpoint "$origin" --headless >"$dir/out" 2>"$dir/asked" && fail "garbage signs in"
+grep -q 'this is not the final address' "$dir/asked" || fail "what was wrong: $(cat "$dir/asked")"
 
 # ---- a service account
 if [ -s "$dir/key.json" ]; then

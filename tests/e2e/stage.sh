@@ -78,7 +78,7 @@ start_serve() {
     until_true 60 grep -q 'serving' "$dir/serve.log" || { echo "it does not serve: $(cat "$dir/serve.log")" >&2; exit 1; }
     page=$(sed -n 's#.*serving.*\(http://127.0.0.1:[0-9]*\)/.*#\1#p' "$dir/serve.log")
 }
-# stop_serve CODE: ends it as a service manager does.
+# stop_serve CODE...: ends it as a service manager does; it must end with one of these codes.
 stop_serve() {
     local code
     kill -TERM "$server"

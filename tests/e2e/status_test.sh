@@ -20,7 +20,7 @@ ends 0 account add console sc-domain:example.com --endpoint "$origin" --bearer t
 # ---- before the first sync
 is '(.engine | not) and ([.accounts[] | {(.account): .system}] | add) == {"ada@example.com":"mail","bob@example.com":"mail","console":"console"}'
 is '.accounts | all(.tidemark == null and .stored == 0 and .now == "idle" and .ruler == null and .pace == null)'
-is '[.systems[].name] == ["mail", "console", "drive", "assistant"] and .lanes == null and .jobs.running == 0 and .jobs.failed == 0'
+is '[.systems[].name] == ["mail", "console", "drive", "assistant", "reader"] and .lanes == null and .jobs.running == 0 and .jobs.failed == 0'
 
 # ---- synced, fetched, halted
 ends 0 mail sync --quiet

@@ -59,6 +59,16 @@ fi
     cat "$dir/log" >&2
     exit 1
 }
+# It returns before it listens.
+answers() { psql -X -q -t -A -c "SELECT 1" "postgres:///$name?host=$dir&port=6432&user=postgres"; }
+until=$((SECONDS + 60))
+until answers >/dev/null 2>"$dir/answer"; do
+    ((SECONDS < until)) || {
+        cat "$dir/answer" "$dir/log" >&2
+        exit 1
+    }
+    sleep 0.05
+done
 for told in '&tidemark_pooler=1' ''; do
     query "TRUNCATE effect; DROP SCHEMA IF EXISTS tidemark CASCADE"
     pooled="postgres:///$name?host=$dir&port=6432&user=postgres$told"

@@ -390,6 +390,7 @@ for _ in $(seq 100); do
 done
 has "$(cat err)" "/_cloud/stats/reset: 200"
 has "$(cat sink.err)" "POST /_cloud/stats/reset 200"
+check grep -Eq "^POST /_cloud/stats/reset 200 [0-9]+ bytes [0-9]+ ms at [0-9]+\.[0-9]{6}$" sink.err
 stop
 pid=${extra[0]} extra=()
 stop

@@ -426,6 +426,48 @@ TEST(sending_completes_delivers_and_hides_blind_copies)
     assert_refused(&world, 400, "Recipient address required");
     send_text(&world, "To: a b@\r\n\r\ntext");
     assert_refused(&world, 400, "Invalid To header");
+    send_text(&world, "To: bob@example.com, nobody\r\n\r\ntext");
+    assert_refused(&world, 400, "Invalid To header");
+    send_text(&world, "To: bob@example.com\r\nBcc: x y@z\r\n\r\ntext");
+    assert_refused(&world, 400, "Invalid Bcc header");
+    /* Comments, groups, folding and commas in quotes are none of that. */
+    assert_int_equal(send_text(&world, "To: bob@example.com (Bob, of old), friends: x@y.org;\r\n"
+                                       "Cc: \"Novak, Jan\"\r\n <jan@y.org>,\r\n\r\ntext"),
+                     200);
+}
+
+static size_t violations(struct world *world, const char *kind)
+{
+    json_auto_t *stats = box_cloud_stats(world->cloud, NULL, false);
+    const json_t *list = json_object_get(stats, "violations");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "kind")), kind) == 0)
+            return (size_t)json_integer_value(json_object_get(json_array_get(list, i), "count"));
+    return 0;
+}
+
+TEST(a_message_that_is_sent_twice_is_written_down)
+{
+    WORLD(world);
+    const char *mail = "To: bob@example.com\r\nMessage-ID: <one@x>\r\n\r\ntext";
+    assert_int_equal(send_text(&world, mail), 200);
+    assert_int_equal(send_text(&world, "To: bob@example.com\r\nMessage-ID: <two@x>\r\n\r\n"), 200);
+    assert_int_equal(send_text(&world, "To: bob@example.com\r\n\r\n"), 200);
+    assert_int_equal(send_text(&world, "To: bob@example.com\r\n\r\n"), 200);
+    assert_int_equal(violations(&world, "sent-twice"), 0);
+    assert_int_equal(send_text(&world, mail), 200);
+    assert_int_equal(violations(&world, "sent-twice"), 1);
+    /* A draft with the id of a sent message, too; being a draft is no sending. */
+    tide_auto_buf body = tide_buf_heap(BOX_ANSWER_BYTES_MAX);
+    box_add_cstr(&body, "{\"message\":{\"raw\":\"");
+    box_add_base64url(&body, tide_text_of(mail));
+    box_add_cstr(&body, "\"}}");
+    assert_int_equal(call(&world, "POST", "/drafts", tide_buf_cstr(&body)), 200);
+    assert_int_equal(violations(&world, "sent-twice"), 1);
+    tide_buf_clear(&body);
+    box_print(&body, "{\"id\":\"%s\"}", text_at(&world, "id"));
+    assert_int_equal(call(&world, "POST", "/drafts/send", tide_buf_cstr(&body)), 200);
+    assert_int_equal(violations(&world, "sent-twice"), 2);
 }
 
 /* ---- threads ---- */

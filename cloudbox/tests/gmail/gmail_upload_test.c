@@ -376,3 +376,32 @@ TEST(any_bytes_can_be_split)
             assert_true(parts.media.bytes <= body.bytes);
     }
 }
+
+static bool is_written_down(struct world *world, const char *kind)
+{
+    json_auto_t *stats = box_cloud_stats(world->cloud, NULL, false);
+    auto_text *text = json_dumps(json_object_get(stats, "violations"), 0);
+    return strstr(text, kind) != NULL;
+}
+
+TEST(an_upload_that_is_begun_again_is_written_down)
+{
+    WORLD(world);
+    char first[512], second[512];
+    const tide_text raw = make_message(2 * CHUNK);
+    static const char path[] = UPLOAD "/drafts?uploadType=resumable";
+    start(&world, "POST", path, "{\"message\":{}}", first);
+    start(&world, "POST", path, "{\"message\":{}}", second); /* the first answer was lost */
+    assert_false(is_written_down(&world, "upload-again"));
+    assert_int_equal(put_chunk(&world, second, raw, 0, CHUNK), 308);
+    start(&world, "POST", UPLOAD "/messages/send?uploadType=resumable", "{}", first);
+    assert_false(is_written_down(&world, "upload-again")); /* another method */
+    start(&world, "POST", path, "{\"message\":{}}", first);
+    assert_false(is_written_down(&world, "upload-again")); /* another length: this one is unknown */
+    assert_int_equal(put_chunk(&world, first, raw, 0, CHUNK), 308);
+    assert_int_equal(put_chunk(&world, second, raw, CHUNK, raw.bytes), 200);
+    static const char *const announced[] = {"X-Upload-Content-Length", "524288", NULL};
+    call_with(&world, "POST", path, announced, TIDE_TEXT("{\"message\":{}}"));
+    assert_int_equal(world.answer.status, 200);
+    assert_true(is_written_down(&world, "upload-again"));
+}

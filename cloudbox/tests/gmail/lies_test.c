@@ -85,7 +85,8 @@ TEST(a_body_is_cut_or_empty_and_its_size_is_not)
     auto_world world;
     start(&world);
     size_t whole = 0, said = 0;
-    assert_int_equal(raw_bytes(&world, ids[0], &whole), whole);
+    const size_t given = raw_bytes(&world, ids[0], &whole);
+    assert_int_equal(given, whole);
     add_fault(world.cloud, "{\"count\":1,\"fault\":\"raw-half\"}");
     add_fault(world.cloud, "{\"fault\":\"raw-empty\"}");
     const size_t half = raw_bytes(&world, ids[0], &said);
@@ -219,4 +220,17 @@ TEST(an_error_is_left_as_it_is)
     assert_int_equal(call(&world, "GET", "/messages?labelIds=nonsense", NULL), 400);
     assert_int_equal(call(&world, "GET", "/messages/1234?format=raw", NULL), 404);
     assert_string_equal(text_at(&world, "error.message"), "Requested entity was not found.");
+}
+
+TEST(an_account_may_not_send_more_for_a_while)
+{
+    auto_world world;
+    start(&world);
+    add_fault(world.cloud, "{\"fault\":\"send-limit\",\"count\":1,\"ms\":5000}");
+    assert_int_equal(call(&world, "GET", "/profile", NULL), 200); /* sending only */
+    assert_int_equal(call(&world, "POST", "/drafts/send", "{\"id\":\"r1\"}"), 429);
+    assert_non_null(strstr(text_at(&world, "error.message"), "Z (Mail sending)"));
+    truth(&world);
+    world.now_ms += 5001;
+    assert_int_equal(call(&world, "POST", "/drafts/send", "{\"id\":\"r1\"}"), 404);
 }

@@ -696,3 +696,50 @@ TEST(random_requests_never_redirect_elsewhere)
         assert_in_range(help.answer.status, 200, 503);
     }
 }
+
+/* ---- getting a client ---- */
+
+TEST(the_pages_that_lead_to_a_client_are_here)
+{
+    static const char *const pages[][2] = {
+        {"/projectcreate", "New project"},
+        {"/apis/library/gmail.googleapis.com", "Enable API"},
+        {"/auth/overview", "Google Auth Platform"},
+        {"/auth/audience", "Audience"},
+        {"/auth/clients/create", "Desktop app"},
+    };
+    auto_help help;
+    start(&help, true);
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        assert_int_equal(help_get(&help, pages[i][0]), 200);
+        assert_non_null(strstr(help_body(&help), pages[i][1]));
+    }
+}
+
+TEST(a_client_that_was_created_is_let_in_and_others_no_more)
+{
+    static const char *const types[][2] = {{"desktop", "installed"}, {"web", "web"}};
+    auto_help help;
+    start(&help, true);
+    assert_int_equal(help_get(&help, ASK), 302);
+    for (size_t i = 0; i < 2; i++) {
+        char form[64], ask[2048];
+        (void)snprintf(form, sizeof form, "type=%s", types[i][0]);
+        assert_int_equal(help_post(&help, "/auth/clients/create", form), 200);
+        assert_non_null(strstr(help_header(&help, "Content-Disposition"), "client_secret_"));
+        json_auto_t *file = help_json(&help);
+        const json_t *client = json_object_get(file, types[i][1]);
+        const char *id = help_text(client, "client_id");
+        assert_non_null(strstr(id, ".apps.googleusercontent.com"));
+        assert_int_equal(strncmp(help_text(client, "client_secret"), "GOCSPX-", 7), 0);
+        assert_non_null(strstr(help_text(client, "token_uri"), "/token"));
+        put(ask,
+            AUTH "?client_id=$&response_type=code&scope=" READONLY "&redirect_uri=" BACK
+                 "&code_challenge=" CHALLENGE "&code_challenge_method=S256",
+            id);
+        assert_int_equal(help_get(&help, ask), 302);
+    }
+    assert_int_equal(help_get(&help, ASK), 401);
+    assert_int_equal(help_post(&help, "/auth/clients/create", "type=phone"), 400);
+    assert_int_equal(help_post(&help, "/auth/clients/create", "%%%"), 400);
+}

@@ -8,11 +8,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { DAYS_DEFAULT = 30 };
+enum {
+    DAYS_DEFAULT = 30,
+    NAME_BYTES = sizeof((struct tide_assistant_account *)0)->name,
+};
 
 struct listing {
     struct cli *cli;
     tide_rows db;
+    bool accounts; /* their table is there */
     tide_json list;
     tide_status rc;
 };
@@ -24,18 +28,37 @@ static void day_text(uint64_t day, char out[16])
     (void)snprintf(out, 16, "%.10s", full);
 }
 
+/* What an account cost is shown as long as it is counted, also when its row is gone: a home that was put
+ * together from a backup, or an account that was removed while a call ran. */
+static void name_of(struct listing *listing, uint32_t number, char name[NAME_BYTES])
+{
+    struct tide_assistant_account account = {.name = ""};
+    tide_error err = {TIDE_OK, 0, ""};
+    tide_status rc = TIDE_NOT_FOUND;
+    if (listing->accounts)
+        rc = tide_assistant_account_get(listing->db, number, &account, &err);
+    if (rc == TIDE_NOT_FOUND) {
+        (void)snprintf(name, NAME_BYTES, "(removed, %" PRIu32 ")", number);
+        return;
+    }
+    (void)snprintf(name, NAME_BYTES, "%s", account.name);
+    if (rc != TIDE_OK && listing->rc == TIDE_OK) {
+        listing->rc = rc;
+        listing->cli->err = err;
+    }
+}
+
 static void show_cost(const struct tide_assistant_cost *cost, void *arg)
 {
     struct listing *listing = arg;
     struct cli *cli = listing->cli;
-    struct tide_assistant_account account = {.name = ""};
+    char name[NAME_BYTES];
     tide_auto_json row = {.value = NULL};
     char day[16];
     day_text(cost->day, day);
-    if (listing->rc == TIDE_OK)
-        listing->rc = tide_assistant_account_get(listing->db, cost->account, &account, &cli->err);
+    name_of(listing, cost->account, name);
     cli_cell(cli, "%s", day);
-    cli_cell(cli, "%s", account.name);
+    cli_cell(cli, "%s", name);
     cli_cell(cli, "%s", cost->model);
     cli_cell(cli, "%" PRIu64, cost->calls);
     cli_cell(cli, "%" PRIu64, cost->in_tokens);
@@ -43,7 +66,7 @@ static void show_cost(const struct tide_assistant_cost *cost, void *arg)
     cli_cell(cli, "%" PRIu64, cost->estimated);
     tide_json_object(&row);
     tide_json_set_cstr(&row, "day", day);
-    tide_json_set_cstr(&row, "account", account.name);
+    tide_json_set_cstr(&row, "account", name);
     tide_json_set_cstr(&row, "model", cost->model);
     tide_json_set_u64(&row, "calls", cost->calls);
     tide_json_set_u64(&row, "in_tokens", cost->in_tokens);
@@ -72,6 +95,9 @@ tide_status cli_assistant_costs(struct cli *cli)
     tide_json_array(&listing.list);
     cli_table_begin(cli, headings, 7);
     rc = tide_rows_has(listing.db, "assistant_budget_cost", "the costs", &has, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_rows_has(listing.db, "assistant_account", "the costs", &listing.accounts,
+                           &cli->err);
     if (rc == TIDE_OK && has)
         rc = tide_assistant_budget_costs(listing.db, 0, days > today ? 0 : today + 1 - days,
                                          show_cost, &listing, &cli->err);

@@ -33,6 +33,7 @@ static void counts_json(const struct tide_assistant_counts *counts, tide_json *o
     tide_json_set_u64(one, "tokens_out_today", counts->tokens_out);
     tide_json_set_u64(one, "synced_unix_ms", counts->sync.synced_ms);
     tide_json_set_u64(one, "full_sync_unix_ms", counts->sync.full_ms);
+    tide_json_set_u64(one, "pushed_unix_ms", counts->pushed_ms);
 }
 
 static void show_user(const struct tide_assistant_user *user, void *arg)
@@ -57,6 +58,7 @@ static void show_user(const struct tide_assistant_user *user, void *arg)
     cli_cell(cli, "%" PRIu64, counts.given_up);
     shown->given_up += counts.given_up;
     cli_cell(cli, "%s", cli_time(counts.sync.synced_ms, time));
+    cli_cell(cli, "%s", counts.pushed_ms == 0 ? "none yet" : cli_time(counts.pushed_ms, time));
     cli_cell(cli, "%" PRIu64, counts.calls);
     cli_cell(cli, "%" PRIu64, counts.tokens_in + counts.tokens_out);
     tide_json_object(&one);
@@ -84,9 +86,9 @@ static void show_configuration(struct cli *cli)
 
 tide_status cli_assistant_status(struct cli *cli)
 {
-    static const char *const headings[] = {"ACCOUNT", "STATE",       "THREADS",
-                                           "PENDING", "DRAFTED",     "FAILED",
-                                           "SYNCED",  "CALLS TODAY", "TOKENS TODAY"};
+    static const char *const headings[] = {"ACCOUNT",     "STATE",       "THREADS", "PENDING",
+                                           "DRAFTED",     "FAILED",      "SYNCED",  "LAST PUSH",
+                                           "CALLS TODAY", "TOKENS TODAY"};
     struct shown shown = {.cli = cli};
     bool has = false;
     TIDE_TRY(cli_ledger_read(cli));

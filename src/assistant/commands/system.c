@@ -48,6 +48,11 @@ static tide_status changed(void *state, const char *subject, bool whole, tide_er
     return tide_assistant_changed(state, subject, whole, err);
 }
 
+static tide_status pushed(void *state, const char *subject, tide_error *err)
+{
+    return tide_assistant_pushed(state, subject, err);
+}
+
 static tide_status watch(void *state, const struct tide_system_teller *teller, tide_error *err)
 {
     (void)teller;
@@ -273,6 +278,7 @@ const struct tide_system tide_assistant_system = {
     .watch = watch,
     .watch_end = watch_end,
     .changed = changed,
+    .pushed = pushed,
     .endpoint_check = tide_chat_endpoint_check,
     .account_check = account_check,
     .account_try = account_try,

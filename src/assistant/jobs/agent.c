@@ -537,40 +537,55 @@ static tide_status record_of(struct tide_agent_work *work, const struct tide_gma
     return TIDE_OK;
 }
 
+/* A message came while the agent worked: another round is queued for it (J25).  The labels of the end are on
+ * it, too, so that after an expired history id no listing would tell of it: there was no record then. */
+static tide_status follow_newer(struct tide_carry *carry, tide_error *err)
+{
+    const struct tide_task *task = carry->task;
+    const struct tide_gmail_parts *newest = tide_task_newest(task);
+    if (newest == NULL || tide_gmail_parts_labeled(newest, "SENT"))
+        return TIDE_OK;
+    const size_t place = (size_t)(newest - task->thread.messages) + 1;
+    if (place <= tide_task_place(task, task->message_id) ||
+        place <= tide_task_place(task, task->email.message_id))
+        return TIDE_OK;
+    TIDE_SEEN("assistant: a message came while an agent worked");
+    const char *const pairs[] = {"round", "retriage", "message_id", newest->message.id.data, NULL};
+    char dedupe[TIDE_ASSISTANT_KEY_BYTES];
+    (void)snprintf(dedupe, sizeof dedupe, "retriage/%s", task->thread_id);
+    return tide_carry_follow(carry, TIDE_ASSISTANT_CLASSIFY, dedupe, pairs, err);
+}
+
 /* Writes the end, with the record if `parts` is given. */
 static tide_status carry_end(struct tide_agent_work *work, const struct tide_gmail_parts *parts,
                              const struct tide_assistant_agent_end *end, struct ending *ending,
                              tide_error *err)
 {
-    static const char *const stale[] = {"action", "stale", NULL};
-    static const char *const check_sent[] = {"action", "check_sent", NULL};
     struct tide_task *task = &work->task;
     const struct tide_assistant_facts facts = tide_task_facts(task);
     const struct tide_assistant_plan none = {.act = true};
     const struct tide_assistant_plan plan = tide_assistant_plan_agent(&facts, end);
     struct tide_assistant_email email;
     struct tide_carry carry = {.task = task, .plan = &none, .also = write_end, .also_arg = ending};
-    if (parts == NULL)
-        return tide_carry_out(&carry, err);
-    TIDE_TRY(record_of(work, parts, end, &plan, &email, err));
-    /* The user took the thread out of the inbox meanwhile: it is not for us to sort, unless a person
-     * must look. */
-    if (end->look || tide_gmail_thread_labeled(&task->thread, "INBOX"))
-        TIDE_TRY(tide_carry_labels(task, &plan, err));
-    ending->plan = carry.plan = &plan;
-    carry.put = &email;
-    carry.detail = ending->detail;
-    tide_status rc = TIDE_OK;
-    char dedupe[TIDE_ASSISTANT_KEY_BYTES];
-    if (plan.draft_stale) {
-        (void)snprintf(dedupe, sizeof dedupe, "stale/%s", task->thread_id);
-        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
-    } else if (plan.status == TIDE_ASSISTANT_DRAFTED) {
+    if (parts != NULL) {
+        TIDE_TRY(record_of(work, parts, end, &plan, &email, err));
+        /* The user took the thread out of the inbox meanwhile: it is not for us to sort, unless a person
+         * must look. */
+        if (end->look || tide_gmail_thread_labeled(&task->thread, "INBOX"))
+            TIDE_TRY(tide_carry_labels(task, &plan, err));
+        ending->plan = carry.plan = &plan;
+        carry.put = &email;
+        carry.detail = ending->detail;
+    }
+    tide_status rc = follow_newer(&carry, err);
+    if (rc == TIDE_OK && carry.plan->draft_stale)
+        rc = tide_carry_cleanup(&carry, "stale", err);
+    else if (rc == TIDE_OK && carry.plan->status == TIDE_ASSISTANT_DRAFTED)
         /* The user may have sent or discarded it since, and history told that of a record that was not
          * drafted yet. */
-        (void)snprintf(dedupe, sizeof dedupe, "check_sent/%s", task->thread_id);
-        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, check_sent, err);
-    }
+        rc = tide_carry_cleanup(&carry, "check_sent", err);
+    if (rc == TIDE_OK && carry.plan->done)
+        rc = tide_carry_cleanup(&carry, "done", err);
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
     tide_carry_done(&carry);

@@ -24,7 +24,8 @@
  *   AGJ7  drafts and replies answer the message of the run, and only while it is the newest that
  *         another person sent.
  *   AGJ8  a run that fails or comes to a limit is a person's to look at, as one that escalates (J28).
- *   AGJ9  a record that knows a later message of the thread than the run is left alone.
+ *   AGJ9  a record that knows a later message of the thread than the run is left alone; a later message that
+ *         it does not know has another round when the run ends.
  *   AGJ10 a run that has read other mail sends nothing: a stranger could have it put into the reply.
  */
 #ifndef TIDE_ASSISTANT_JOBS_AGENT_H

@@ -210,9 +210,9 @@ static tide_status ask(tide_assistant_jobs *jobs, tide_job *job, const json_t *p
             *err = wrong;
         return rc;
     }
+    /* What was said before it failed is kept, for those who look why. */
     struct tide_assistant_call call = {.id = question->id,
-                                       .answer =
-                                           rc == TIDE_OK ? tide_buf_text(&text) : TIDE_TEXT(""),
+                                       .answer = tide_buf_text(&text),
                                        .error = rc == TIDE_OK           ? ""
                                                 : wrong.text[0] != '\0' ? wrong.text
                                                                         : tide_status_name(rc),

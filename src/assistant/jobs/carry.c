@@ -107,6 +107,14 @@ tide_status tide_carry_follow(struct tide_carry *carry, tide_assistant_kind kind
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the payload of a job");
 }
 
+tide_status tide_carry_cleanup(struct tide_carry *carry, const char *action, tide_error *err)
+{
+    const char *const pairs[] = {"action", action, NULL};
+    char dedupe[TIDE_ASSISTANT_KEY_BYTES];
+    (void)snprintf(dedupe, sizeof dedupe, "%s/%s", action, carry->task->thread_id);
+    return tide_carry_follow(carry, TIDE_ASSISTANT_CLEANUP, dedupe, pairs, err);
+}
+
 void tide_carry_done(struct tide_carry *carry)
 {
     for (size_t i = 0; i < carry->follow_count; i++)

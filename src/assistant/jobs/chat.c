@@ -3,6 +3,8 @@
 #include "assistant/budget/budget.h"
 #include "ledger/rows.h"
 
+#include <inttypes.h>
+
 enum {
     HOLD_MS = 3600000, /* longer than any call takes */
     LOOK_MS = 600000,  /* over the budget: how often to look whether it was raised */
@@ -52,8 +54,8 @@ static tide_status ended(const struct tide_assistant_chat *self, tide_job *job, 
 }
 
 /* Of a conversation the whole answer is kept: its caller knows what a refusal means. */
-static tide_status take(const struct tide_chat_answer *said, bool whole,
-                        struct tide_assistant_answer *answer, tide_error *err)
+static tide_status take(const struct tide_chat_answer *said, const struct tide_chat_talk *talk,
+                        bool whole, struct tide_assistant_answer *answer, tide_error *err)
 {
     answer->tokens_in = said->in_tokens;
     answer->tokens_out = said->out_tokens;
@@ -62,8 +64,16 @@ static tide_status take(const struct tide_chat_answer *said, bool whole,
         return tide_chat_answer_write(said, answer->text, err);
     if (said->stop == TIDE_CHAT_STOP_REFUSED)
         return tide_error_set(err, TIDE_PERMANENT, "the model refused to answer");
-    return tide_buf_add(answer->text, said->text.bytes > 0 ? said->text.data : "",
-                        said->text.bytes);
+    TIDE_TRY(
+        tide_buf_add(answer->text, said->text.bytes > 0 ? said->text.data : "", said->text.bytes));
+    /* A reply that ends in the middle looks like a whole one, so that it is a failure that the user sees
+     * (J11); asked again it would be cut again.  JSON that was cut is told by its reader. */
+    if (said->stop == TIDE_CHAT_STOP_LENGTH && !talk->json)
+        return tide_error_set(err, TIDE_PERMANENT,
+                              "the answer was cut at the limit of %" PRIu32
+                              " tokens; a higher drafts.max_tokens lets it end",
+                              talk->tokens_max);
+    return TIDE_OK;
 }
 
 /* Asks under the day's budget. */
@@ -95,7 +105,7 @@ static tide_status ask(const struct tide_assistant_chat *self, tide_job *job,
     /* A budget that cannot be settled now is settled by its time: the answer counts more. */
     (void)ended(self, job, rc, &said, &why, NULL);
     if (rc == TIDE_OK)
-        rc = take(&said, whole, answer, err);
+        rc = take(&said, talk, whole, answer, err);
     tide_chat_answer_done(&said);
     return rc;
 }

@@ -165,17 +165,15 @@ static tide_status conclude(struct classifying *self, const struct tide_decision
         tide_assistant_plan_classified(self->round, &facts, decision->category);
     struct tide_assistant_email email;
     struct tide_carry carry = {.task = task, .plan = &plan, .put = &email};
-    static const char *const stale[] = {"action", "stale", NULL};
     TIDE_ASSERT(plan.act);
     record_of(self, decision, &plan, &email);
     tide_status rc = tide_carry_labels(task, &plan, err);
     if (rc == TIDE_OK && plan.write)
         rc = tide_carry_follow(&carry, TIDE_ASSISTANT_DRAFT, task->thread_id, NULL, err);
-    if (rc == TIDE_OK && plan.draft_stale) {
-        char dedupe[TIDE_ASSISTANT_KEY_BYTES];
-        (void)snprintf(dedupe, sizeof dedupe, "stale/%s", task->thread_id);
-        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
-    }
+    if (rc == TIDE_OK && plan.draft_stale)
+        rc = tide_carry_cleanup(&carry, "stale", err);
+    if (rc == TIDE_OK && plan.done)
+        rc = tide_carry_cleanup(&carry, "done", err);
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
     tide_carry_done(&carry);

@@ -5,6 +5,18 @@
 
 enum { CLOCKS_MS = 60000 }; /* ours and Gmail's may differ */
 
+/* All messages of the thread are archived: a round that one of them had to come is not left to do, and a
+ * Done that is on it later, since the user moved it back, is none of a new message (decide.h DCD5). */
+static tide_status know_newest(tide_rows db, void *arg, tide_error *err)
+{
+    const struct tide_task *task = arg;
+    const struct tide_gmail_parts *newest = tide_task_newest(task);
+    if (newest == NULL || task->email.status == TIDE_ASSISTANT_NO_STATUS)
+        return TIDE_OK;
+    return tide_assistant_email_knows(db, task->account, task->thread_id, newest->message.id.data,
+                                      (uint32_t)tide_gmail_thread_letters(&task->thread), err);
+}
+
 static tide_status done(struct tide_task *task, tide_error *err)
 {
     const tide_status rc = tide_task_thread(task, false, err);
@@ -16,7 +28,7 @@ static tide_status done(struct tide_task *task, tide_error *err)
         return TIDE_OK;
     const struct tide_assistant_facts facts = tide_task_facts(task);
     const struct tide_assistant_plan plan = tide_assistant_plan_done(&facts);
-    struct tide_carry carry = {.task = task, .plan = &plan};
+    struct tide_carry carry = {.task = task, .plan = &plan, .also = know_newest, .also_arg = task};
     TIDE_TRY(tide_carry_labels(task, &plan, err));
     return tide_carry_out(&carry, err);
 }

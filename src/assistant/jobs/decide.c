@@ -70,12 +70,16 @@ enum {
     BITS_ALL = BITS_STATE | TIDE_LABEL_BIT(REWORK) | TIDE_LABEL_BIT(DONE),
 };
 
-/* The thread has `label` of ours and no other, Done and Rework included: a new round begins, and a
- * command of the user that was carried out must not be seen again (J23). */
-static void only(struct tide_assistant_plan *plan, uint32_t label)
+/* The thread has `label` of ours and no other, Rework included: a new round begins, and a command of the
+ * user that was carried out must not be seen again (J23).  Done is taken off only if the thread showed
+ * one that is over: another one may come between the look and the change (DCD5). */
+static void only(struct tide_assistant_plan *plan, const struct tide_assistant_facts *facts,
+                 uint32_t label)
 {
     plan->add = label;
-    plan->take = BITS_ALL & ~label;
+    plan->take =
+        (facts->done == TIDE_DONE_OVER ? BITS_ALL : BITS_ALL & ~TIDE_LABEL_BIT(DONE)) & ~label;
+    plan->done = facts->done == TIDE_DONE_OPEN && facts->status == TIDE_ASSISTANT_ARCHIVED;
 }
 
 /* ---- classify ---- */
@@ -99,7 +103,7 @@ struct tide_assistant_plan tide_assistant_plan_classified(tide_assistant_round r
                      ? "retriaged"
                      : "classified";
     if (category != TIDE_ASSISTANT_NEEDS_RESPONSE) {
-        only(&plan, 1u << tide_assistant_label_of(category));
+        only(&plan, facts, 1u << tide_assistant_label_of(category));
         plan.status = TIDE_ASSISTANT_SKIPPED;
         plan.draft_stale = facts->draft;
         return plan;
@@ -112,7 +116,7 @@ struct tide_assistant_plan tide_assistant_plan_classified(tide_assistant_round r
         plan.take = BITS_CATEGORIES; /* a Rework label has its job */
         return plan;
     }
-    only(&plan, TIDE_LABEL_BIT(NEEDS_RESPONSE));
+    only(&plan, facts, TIDE_LABEL_BIT(NEEDS_RESPONSE));
     plan.status = TIDE_ASSISTANT_PENDING;
     plan.draft_stale = facts->draft;
     plan.write = true;
@@ -147,7 +151,7 @@ struct tide_assistant_plan tide_assistant_plan_drafted(const struct tide_assista
     struct tide_assistant_plan plan = {.act = tide_assistant_draft_wanted(facts)};
     if (!plan.act)
         return plan;
-    only(&plan, TIDE_LABEL_BIT(OUTBOX));
+    only(&plan, facts, TIDE_LABEL_BIT(OUTBOX));
     plan.status = TIDE_ASSISTANT_DRAFTED;
     plan.event = "draft_created";
     return plan;
@@ -235,10 +239,11 @@ struct tide_assistant_plan tide_assistant_plan_agent(const struct tide_assistant
         plan.status = TIDE_ASSISTANT_ARCHIVED;
         return plan;
     }
-    only(&plan, agent->look      ? TIDE_LABEL_BIT(ACTION_REQUIRED)
-                : agent->drafted ? TIDE_LABEL_BIT(OUTBOX)
-                : agent->sent    ? 0
-                                 : TIDE_LABEL_BIT(FYI));
+    only(&plan, facts,
+         agent->look      ? TIDE_LABEL_BIT(ACTION_REQUIRED)
+         : agent->drafted ? TIDE_LABEL_BIT(OUTBOX)
+         : agent->sent    ? 0
+                          : TIDE_LABEL_BIT(FYI));
     plan.status = agent->drafted ? TIDE_ASSISTANT_DRAFTED
                   : agent->sent  ? TIDE_ASSISTANT_SENT
                                  : TIDE_ASSISTANT_SKIPPED;

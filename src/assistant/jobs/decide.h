@@ -13,6 +13,7 @@
  *   DCD3  a draft of ours that lives is made stale whenever the record leaves the statuses that have
  *         one for a new round, never before the new classification is known (J25).
  *   DCD4  a plan that was carried out gives, for the record it leaves, nothing to do or itself (J17).
+ *   DCD5  a Done of the user that was not carried out stays on the thread.
  */
 #ifndef TIDE_ASSISTANT_JOBS_DECIDE_H
 #define TIDE_ASSISTANT_JOBS_DECIDE_H
@@ -64,6 +65,13 @@ tide_assistant_work tide_assistant_work_for(tide_assistant_sight sight,
 
 /* ---- handlers: what is done ---- */
 
+/* The user's Done on a thread.  Cleanup takes the thread out of the inbox and leaves the label (J12). */
+typedef enum tide_assistant_done {
+    TIDE_DONE_NONE, /* it has no such label */
+    TIDE_DONE_OPEN, /* it was not carried out yet: it is the user's last word, perhaps */
+    TIDE_DONE_OVER, /* it was; a new round takes the label off, so that it is not seen again (J23) */
+} tide_assistant_done;
+
 /* What a record and its thread say. */
 struct tide_assistant_facts {
     tide_assistant_status status; /* NO_STATUS: there is no record */
@@ -73,6 +81,7 @@ struct tide_assistant_facts {
     bool newer;
     uint32_t reworks;
     bool draft; /* a draft of ours lives, as far as the record knows */
+    tide_assistant_done done;
 };
 
 /* Bits of labels (words/status.h). */
@@ -86,6 +95,8 @@ struct tide_assistant_plan {
     bool draft_stale;             /* the draft that lives is to be trashed */
     bool write;                   /* a draft is to be written */
     const char *event;            /* its kind; NULL: none */
+    bool
+        done; /* cleanup {done} follows: no listing makes one for a record that was archived (J23) */
 };
 
 typedef enum tide_assistant_round {

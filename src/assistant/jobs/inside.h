@@ -6,6 +6,7 @@
  *   ask.c       questions to the model and their answers
  *   letters.c   messages of Gmail as letters
  *   tick.c      what happens by itself
+ *   labels.c    the labels of a user in Gmail
  *   offboard.c  the end of a user
  *   sync.c sights.c onboard.c classify.c write.c make.c cleanup.c   the handlers
  *   agent.c agent_read.c agent_act.c   the handler of agents, and their tools (agent.h) */
@@ -105,6 +106,15 @@ struct tide_assistant_facts tide_task_facts(const struct tide_task *task);
  * is empty. */
 const struct tide_gmail_parts *tide_task_newest(const struct tide_task *task);
 
+/* ---- labels.c ---- */
+
+/* Finds the nine labels by their names, or makes them (J9): task->labels has their ids. */
+tide_status tide_task_labels(struct tide_task *task, tide_error *err);
+tide_status tide_task_labels_write(tide_rows db, const struct tide_task *task, tide_error *err);
+/* The same for those that are no longer there: the user has deleted them.  Durable when it returns; nothing
+ * is written when all are there, which is one call. */
+tide_status tide_task_labels_again(struct tide_task *task, tide_error *err);
+
 /* ---- letters.c ---- */
 
 /* In task->arena. */
@@ -153,6 +163,8 @@ tide_status tide_carry_labels(struct tide_task *task, const struct tide_assistan
 /* Adds a job of the thread with {"thread_id","message_id", key: value, ...}; NULL ends the pairs. */
 tide_status tide_carry_follow(struct tide_carry *carry, tide_assistant_kind kind,
                               const char *dedupe, const char *const *pairs, tide_error *err);
+/* assistant.cleanup {action} of the thread; one that waits is enough. */
+tide_status tide_carry_cleanup(struct tide_carry *carry, const char *action, tide_error *err);
 /* Writes it.  TIDE_SUPERSEDED: the record was changed by another job; nothing was written. */
 tide_status tide_carry_out(struct tide_carry *carry, tide_error *err);
 void tide_carry_done(struct tide_carry *carry);

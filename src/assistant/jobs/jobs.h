@@ -64,7 +64,7 @@ struct tide_assistant_question {
     uint32_t tokens_max;
 };
 struct tide_assistant_answer {
-    tide_buf *text; /* appended to */
+    tide_buf *text; /* appended to, also before a failure */
     uint64_t tokens_in, tokens_out, latency_ms;
 };
 /* Makes one call under the job's governor.  TIDE_AGAIN: not now (the day's budget, J27). */

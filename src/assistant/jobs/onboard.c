@@ -18,9 +18,7 @@ static tide_status write_user(tide_transaction *transaction, void *arg, tide_err
     struct tide_task *task = &self->task;
     const tide_rows db = tide_transaction_rows(transaction);
     struct tide_assistant_sync sync;
-    for (unsigned label = 0; label < TIDE_ASSISTANT_LABELS; label++)
-        TIDE_TRY(tide_assistant_label_put(db, task->account, (tide_assistant_label)label,
-                                          task->labels.ids[label], err));
+    TIDE_TRY(tide_task_labels_write(db, task, err));
     if (task->user.onboarded_ms == 0)
         task->user.onboarded_ms = task->now_ms;
     TIDE_TRY(tide_assistant_user_put(db, &task->user, err));
@@ -29,22 +27,6 @@ static tide_status write_user(tide_transaction *transaction, void *arg, tide_err
         return TIDE_OK;
     return tide_assistant_sync_move(db, task->account, "", self->profile.history_id, false,
                                     task->now_ms, err);
-}
-
-static tide_status labels(struct tide_task *task, tide_error *err)
-{
-    tide_auto_buf id = tide_buf_in(task->jobs->mem, TIDE_ASSISTANT_ID_BYTES - 1);
-    json_t *list = NULL;
-    tide_status rc = TIDE_OK;
-    /* The parent first: below it Gmail makes only what has one. */
-    for (unsigned label = 0; rc == TIDE_OK && label < TIDE_ASSISTANT_LABELS; label++) {
-        rc = tide_gmail_label_ensure(
-            task->gmail, task->job, &list,
-            tide_text_of(tide_assistant_label_name((tide_assistant_label)label)), &id, err);
-        (void)snprintf(task->labels.ids[label], TIDE_ASSISTANT_ID_BYTES, "%s", tide_buf_cstr(&id));
-    }
-    json_decref(list);
-    return rc;
 }
 
 /* A user that is there keeps what it has, but for the endpoint: the account may have been added again. */
@@ -100,7 +82,7 @@ tide_status tide_assistant_onboard_run(tide_job *job, void *context, tide_error 
     if (rc == TIDE_OK)
         rc = tide_mail_compare(self.task.user.email, &self.profile, err);
     if (rc == TIDE_OK)
-        rc = labels(&self.task, err);
+        rc = tide_task_labels(&self.task, err);
     if (rc == TIDE_OK)
         rc = tide_transact(self.task.jobs->options.engine, write_user, &self, err);
     tide_task_end(&self.task);

@@ -477,6 +477,14 @@ static tide_status list_stuck(struct syncing *self, tide_error *err)
 
 /* ---- the run ---- */
 
+/* Without its label a classification could not be carried out; the jobs that failed for want of it are tried
+ * again below (JBS8).  Where Gmail refuses to make one the rest of the sync still counts. */
+static tide_status look_labels(struct syncing *self, tide_error *err)
+{
+    const tide_status rc = tide_task_labels_again(&self->task, err);
+    return tide_status_class(rc) == TIDE_CLASS_PERMANENT ? TIDE_OK : rc;
+}
+
 static tide_status full(struct syncing *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
@@ -485,6 +493,7 @@ static tide_status full(struct syncing *self, tide_error *err)
         TIDE_TRY(tide_gmail_profile(task->gmail, task->job, &profile, err));
         TIDE_TRY(copy_id(self->to, tide_text_of(profile.history_id), err));
     }
+    TIDE_TRY(look_labels(self, err));
     TIDE_TRY(list_inbox(self, err));
     TIDE_TRY(retry_failed(self, err));
     TIDE_TRY(list_stuck(self, err));

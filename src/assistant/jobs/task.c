@@ -166,14 +166,34 @@ static bool is_newer(const struct tide_task *task)
                            tide_gmail_thread_letters(&task->thread) > task->email.messages;
 }
 
+/* A message with Done that is still in the inbox: cleanup would have taken it out.  Of a record that was
+ * archived only a newer message counts; the user may have moved the others back. */
+static tide_assistant_done done_of(const struct tide_task *task, bool newer)
+{
+    const struct tide_gmail_parts *newest = tide_task_newest(task);
+    tide_assistant_done done = TIDE_DONE_NONE;
+    for (size_t i = 0; i < task->thread.count; i++) {
+        const struct tide_gmail_parts *parts = &task->thread.messages[i];
+        if (!tide_gmail_parts_labeled(parts, task->labels.ids[TIDE_ASSISTANT_LABEL_DONE]))
+            continue;
+        if (tide_gmail_parts_labeled(parts, "INBOX") &&
+            (task->email.status != TIDE_ASSISTANT_ARCHIVED || (newer && parts == newest)))
+            return TIDE_DONE_OPEN;
+        done = TIDE_DONE_OVER;
+    }
+    return done;
+}
+
 struct tide_assistant_facts tide_task_facts(const struct tide_task *task)
 {
+    const bool newer = is_newer(task);
     return (struct tide_assistant_facts){
         .status = task->email.status,
         .category = task->email.category,
-        .newer = is_newer(task),
+        .newer = newer,
         .reworks = task->email.reworks,
         .draft = task->email.draft_id[0] != '\0',
+        .done = done_of(task, newer),
     };
 }
 

@@ -513,6 +513,14 @@ static tide_status notes_trash(struct tide_task *task, const struct tide_gmail_p
     return rc == TIDE_NOT_FOUND || rc == TIDE_GONE ? TIDE_OK : rc; /* the user has it in hand */
 }
 
+static struct tide_assistant_plan plan_of(const struct writing *self)
+{
+    const struct tide_assistant_facts facts = tide_task_facts(&self->task);
+    return self->kind == TIDE_ASSISTANT_REWORK
+               ? tide_assistant_plan_reworked(&facts, config_of(self)->rework_limit)
+               : tide_assistant_plan_drafted(&facts);
+}
+
 static tide_status make(struct writing *self, tide_error *err)
 {
     struct tide_task *task = &self->task;
@@ -520,13 +528,12 @@ static tide_status make(struct writing *self, tide_error *err)
     const uint32_t limit = config_of(self)->rework_limit;
     tide_auto_buf body = tide_buf_in(task->jobs->mem, BODY_BYTES_MAX);
     struct tide_made made;
-    const struct tide_assistant_facts facts = tide_task_facts(task);
-    const struct tide_assistant_plan plan =
-        rework ? tide_assistant_plan_reworked(&facts, limit) : tide_assistant_plan_drafted(&facts);
     /* The user, or another message, was faster than an attempt that failed behind its draft. */
-    if (!plan.act)
+    if (!plan_of(self).act)
         return tide_task_draft_forget(task, NULL, err);
     TIDE_TRY(look(self, err));
+    const struct tide_assistant_facts facts = tide_task_facts(task);
+    const struct tide_assistant_plan plan = plan_of(self); /* with what the thread says */
     if (strcmp(task->message_id, self->newest->message.id.data) != 0)
         return begin_again(self, err);
     TIDE_TRY(body_of(self, rework && tide_assistant_rework_for(&facts, limit) == TIDE_REWORK_LAST,
@@ -552,17 +559,14 @@ static tide_status make(struct writing *self, tide_error *err)
 /* The user deleted or trashed the thread: nothing is left to answer, and no full sync is to try again. */
 static tide_status gone(struct writing *self, tide_error *err)
 {
-    static const char *const stale[] = {"action", "stale", NULL};
     const struct tide_assistant_facts facts = tide_task_facts(&self->task);
     const struct tide_assistant_plan plan = tide_assistant_plan_gone(&facts);
     struct tide_carry carry = {.task = &self->task, .plan = &plan};
     if (!plan.act)
         return TIDE_OK;
-    char dedupe[TIDE_ASSISTANT_KEY_BYTES];
-    (void)snprintf(dedupe, sizeof dedupe, "stale/%s", self->task.thread_id);
     tide_status rc = tide_carry_labels(&self->task, &plan, err);
     if (rc == TIDE_OK)
-        rc = tide_carry_follow(&carry, TIDE_ASSISTANT_CLEANUP, dedupe, stale, err);
+        rc = tide_carry_cleanup(&carry, "stale", err);
     if (rc == TIDE_OK)
         rc = tide_carry_out(&carry, err);
     tide_carry_done(&carry);

@@ -22,7 +22,7 @@ const struct cli_api_object assistant_page_objects[] = {
      "account:string state:string onboarded:boolean by_status:object by_category:object "
      "records:integer given_up:integer model_calls_today:integer tokens_in_today:integer "
      "tokens_out_today:integer synced_unix_ms:integer "
-     "full_sync_unix_ms:integer"},
+     "full_sync_unix_ms:integer pushed_unix_ms:integer"},
     {"AssistantUser", "account:string state:string onboarded_unix_ms:integer ended_unix_ms:integer "
                       "history_id:string "
                       "synced_unix_ms:integer full_sync_unix_ms:integer labels:[AssistantLabel] "

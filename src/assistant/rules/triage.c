@@ -2,7 +2,7 @@
 
 #include "assistant/match/fold.h"
 #include "assistant/match/glob.h"
-#include "assistant/text/mailbox.h"
+#include "mail/compose/mailbox.h"
 #include "base/check.h"
 #include "base/json.h"
 

@@ -2,18 +2,29 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
+
 #define WHAT TIDE_ASSISTANT_WHAT
 
-void tide_assistant_draft_read(const tide_rows_stmt *stmt, struct tide_assistant_draft *draft)
+tide_status tide_assistant_draft_read(const tide_rows_stmt *stmt,
+                                      struct tide_assistant_draft *draft, tide_error *err)
 {
+    const int64_t state = tide_rows_get_i64(stmt, 3);
     tide_rows_get_copy(stmt, 0, draft->token, sizeof draft->token);
     draft->account = tide_rows_get_u32(stmt, 1);
     tide_rows_get_copy(stmt, 2, draft->thread_id, sizeof draft->thread_id);
-    draft->state = (tide_assistant_draft_state)tide_rows_get_i64(stmt, 3);
     tide_rows_get_copy(stmt, 4, draft->draft_id, sizeof draft->draft_id);
     tide_rows_get_copy(stmt, 5, draft->message_id, sizeof draft->message_id);
     draft->made_ms = tide_rows_get_u64(stmt, 6);
     draft->begun_ms = tide_rows_get_u64(stmt, 7);
+    /* Callers index tables by it: the other half of what the statements below write. */
+    if (state < TIDE_ASSISTANT_DRAFT_MAKING || state > TIDE_ASSISTANT_DRAFT_GONE)
+        return tide_error_set(err, TIDE_CORRUPT,
+                              "draft %.60s of thread %.60s has the state %" PRId64
+                              ", which is none of a draft",
+                              draft->token, draft->thread_id, state);
+    draft->state = (tide_assistant_draft_state)state;
+    return TIDE_OK;
 }
 
 tide_status tide_assistant_draft_stale(tide_rows db, uint32_t account, const char *thread_id,
@@ -101,9 +112,7 @@ tide_status tide_assistant_draft_get(tide_rows db, uint32_t account, const char 
                                            " WHERE account = ?1 AND thread_id = ?2 AND state = ?3"
                                            " ORDER BY begun_ms, token LIMIT 1",
                                            account, thread_id, (int)state);
-    if (rc == TIDE_OK)
-        tide_assistant_draft_read(&stmt, draft_out);
-    return rc;
+    return rc == TIDE_OK ? tide_assistant_draft_read(&stmt, draft_out, err) : rc;
 }
 
 tide_status tide_assistant_drafts_left(tide_rows db, uint32_t account, uint64_t until_ms,

@@ -174,6 +174,16 @@ tide_status tide_assistant_email_move(tide_rows db, const struct tide_assistant_
     return tide_assistant_event_add(db, event, err);
 }
 
+tide_status tide_assistant_email_knows(tide_rows db, uint32_t account, const char *thread_id,
+                                       const char *message_id, uint32_t messages, tide_error *err)
+{
+    TIDE_ASSERT(message_id[0] != '\0');
+    return tide_rows_do(db, WHAT, err,
+                        "UPDATE assistant_email SET message_id = ?3, messages = ?4"
+                        " WHERE account = ?1 AND thread_id = ?2",
+                        account, thread_id, message_id, messages);
+}
+
 tide_status tide_assistant_email_reworked(tide_rows db, uint32_t account, const char *thread_id,
                                           uint32_t reworks, uint64_t now_ms, tide_error *err)
 {

@@ -43,6 +43,8 @@ void tide_assistant_run_read(const tide_rows_stmt *stmt, struct tide_assistant_r
 #define TIDE_ASSISTANT_DRAFT_COLUMNS                                                               \
     "SELECT token, account, thread_id, state, draft_id, message_id, made_ms, begun_ms"             \
     " FROM assistant_draft"
-void tide_assistant_draft_read(const tide_rows_stmt *stmt, struct tide_assistant_draft *draft);
+/* TIDE_CORRUPT: its state is none of ours. */
+tide_status tide_assistant_draft_read(const tide_rows_stmt *stmt,
+                                      struct tide_assistant_draft *draft, tide_error *err);
 
 #endif

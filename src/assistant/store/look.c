@@ -57,6 +57,7 @@ tide_status tide_assistant_counts(tide_rows db, uint32_t account, uint64_t since
     if (there) {
         TIDE_TRY(count_records(db, account, &counts, err));
         TIDE_TRY(tide_assistant_sync_get(db, account, &counts.sync, err));
+        TIDE_TRY(tide_assistant_pushed_get(db, account, &counts.pushed_ms, err));
         TIDE_TRY(tide_rows_first(db, WHAT, &calls, err,
                                  "SELECT count(*), CAST(coalesce(sum(tokens_in), 0) AS bigint),"
                                  " CAST(coalesce(sum(tokens_out), 0) AS bigint)"
@@ -385,7 +386,7 @@ static tide_status explain_drafts(tide_rows db, uint32_t account, const char *th
                                                    " ORDER BY begun_ms, token",
                       account, thread_id);
     while (tide_rows_next(&stmt, &rc, err)) {
-        tide_assistant_draft_read(&stmt, &draft);
+        TIDE_TRY(tide_assistant_draft_read(&stmt, &draft, err));
         if (explain->draft != NULL)
             explain->draft(&draft, explain->arg);
     }

@@ -23,6 +23,7 @@ struct tide_assistant_counts {
     uint64_t calls, tokens_in, tokens_out;
     uint64_t given_up; /* threads whose jobs failed as often as they are tried */
     struct tide_assistant_sync sync;
+    uint64_t pushed_ms; /* when a push came last; 0: none did yet */
 };
 tide_status tide_assistant_counts(tide_rows db, uint32_t account, uint64_t since_ms,
                                   struct tide_assistant_counts *counts_out, tide_error *err);
@@ -55,7 +56,7 @@ tide_status tide_assistant_emails(tide_rows db, const struct tide_assistant_filt
 
 /* What happened to one thread: its record, then its events, model calls, runs and drafts, each kind in
  * the order of time.  Calls and runs come without their texts (LOK2).  A visitor of NULL is not called.
- * TIDE_NOT_FOUND: nothing is known of it. */
+ * TIDE_NOT_FOUND: nothing is known of it; TIDE_CORRUPT: a row is wrong, and err says which. */
 struct tide_assistant_explain {
     void (*email)(const struct tide_assistant_email *email, void *arg);
     void (*event)(const struct tide_assistant_event *event, void *arg);

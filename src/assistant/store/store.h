@@ -102,6 +102,12 @@ tide_status tide_assistant_settings_each(tide_rows db, uint32_t account,
                                                        void *arg),
                                          void *arg, tide_error *err);
 
+/* When a push came last (J6); 0: none did yet. */
+tide_status tide_assistant_pushed_put(tide_rows db, uint32_t account, uint64_t now_ms,
+                                      tide_error *err);
+tide_status tide_assistant_pushed_get(tide_rows db, uint32_t account, uint64_t *pushed_ms_out,
+                                      tide_error *err);
+
 struct tide_assistant_sync {
     char history_id[TIDE_ASSISTANT_ID_BYTES]; /* "": none, the next sync is a full one (J7) */
     uint64_t synced_ms;                       /* when it moved last */
@@ -121,7 +127,7 @@ struct tide_assistant_email {
     uint64_t id;
     uint32_t account;
     char thread_id[TIDE_ASSISTANT_ID_BYTES];
-    char message_id[TIDE_ASSISTANT_ID_BYTES]; /* the message that was classified last */
+    char message_id[TIDE_ASSISTANT_ID_BYTES]; /* the message that was classified or archived last */
     char sender[TIDE_ASSISTANT_EMAIL_BYTES];
     char subject[TIDE_ASSISTANT_SUBJECT_BYTES];
     tide_assistant_category category;
@@ -163,6 +169,10 @@ tide_status tide_assistant_event_known(tide_rows db, uint32_t account, const cha
  * one it has, because another job changed it meanwhile. */
 tide_status tide_assistant_email_move(tide_rows db, const struct tide_assistant_event *event,
                                       tide_assistant_status to, tide_error *err);
+/* Sets the newest message of the thread that the record knows, and how many there were: those were archived
+ * with it (J12).  Without a record nothing changes. */
+tide_status tide_assistant_email_knows(tide_rows db, uint32_t account, const char *thread_id,
+                                       const char *message_id, uint32_t messages, tide_error *err);
 /* Sets how often it was reworked. */
 tide_status tide_assistant_email_reworked(tide_rows db, uint32_t account, const char *thread_id,
                                           uint32_t reworks, uint64_t now_ms, tide_error *err);

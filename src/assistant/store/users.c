@@ -318,6 +318,25 @@ tide_status tide_assistant_settings_each(tide_rows db, uint32_t account,
 
 /* ---- sync ---- */
 
+#define PUSHED "pushed_ms" /* a setting */
+
+tide_status tide_assistant_pushed_put(tide_rows db, uint32_t account, uint64_t now_ms,
+                                      tide_error *err)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%" PRIu64, now_ms);
+    return tide_assistant_setting_put(db, account, PUSHED, text, err);
+}
+
+tide_status tide_assistant_pushed_get(tide_rows db, uint32_t account, uint64_t *pushed_ms_out,
+                                      tide_error *err)
+{
+    return tide_rows_number(db, WHAT, pushed_ms_out, err,
+                            "SELECT COALESCE(MAX(CAST(value AS BIGINT)), 0) FROM assistant_setting"
+                            " WHERE account = ?1 AND name = '" PUSHED "'",
+                            account);
+}
+
 tide_status tide_assistant_sync_get(tide_rows db, uint32_t account,
                                     struct tide_assistant_sync *sync_out, tide_error *err)
 {

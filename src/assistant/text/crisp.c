@@ -1,7 +1,7 @@
 #include "assistant/text/crisp.h"
 
 #include "assistant/match/fold.h"
-#include "assistant/text/mailbox.h"
+#include "mail/compose/mailbox.h"
 #include "assistant/text/quote.h"
 #include "mail/mime/charset.h"
 
@@ -101,7 +101,7 @@ static void read_labels(tide_text *rest_io, struct tide_crisp *crisp)
     bool labelled = false;
     for (unsigned lines = 0; rest_io->bytes > 0 && lines < LABELS_LINES_MAX; lines++) {
         const tide_text before = *rest_io;
-        const tide_text line = tide_text_trimmed(tide_line_take(rest_io));
+        const tide_text line = tide_text_trimmed(tide_text_line(rest_io));
         tide_text value = TIDE_TEXT("");
         const label known = label_of(line, &value);
         if (known == LABEL_NAME)

@@ -32,7 +32,7 @@ static tide_status convert(struct walk *walk, size_t end)
     if (rc != TIDE_OK && rc != TIDE_FULL)
         return rc;
     for (tide_text rest = tide_buf_text(&text); rest.bytes > 0;) {
-        const tide_text line = tide_line_take(&rest);
+        const tide_text line = tide_text_line(&rest);
         TIDE_TRY(tide_buf_add(walk->out, "> ", 2));
         if (line.bytes > 0)
             TIDE_TRY(tide_buf_add(walk->out, line.data, line.bytes));

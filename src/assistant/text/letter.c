@@ -2,20 +2,11 @@
 
 #include "assistant/match/fold.h"
 #include "assistant/text/html.h"
-#include "assistant/text/mailbox.h"
+#include "mail/compose/mailbox.h"
 #include "base/check.h"
 #include "mail/mime/address.h"
 #include "mail/mime/body.h"
 #include "mail/mime/header.h"
-
-bool tide_letter_is_id(tide_text id)
-{
-    for (size_t i = 0; i < id.bytes; i++)
-        if (id.data[i] <= ' ' || (unsigned char)id.data[i] >= 0x7f || id.data[i] == '<' ||
-            id.data[i] == '>')
-            return false;
-    return id.bytes > 0 && id.bytes <= TIDE_LETTER_ID_BYTES_MAX;
-}
 
 bool tide_letter_header(const struct tide_letter *letter, const char *name, size_t *cursor_io,
                         tide_text *value_out)
@@ -34,6 +25,20 @@ bool tide_letter_header(const struct tide_letter *letter, const char *name, size
 tide_text tide_letter_sender(const struct tide_letter *letter)
 {
     return tide_mailbox_first(letter->from).address;
+}
+
+struct tide_answered tide_letter_answered(const struct tide_letter *letter)
+{
+    return (struct tide_answered){.from = letter->from,
+                                  .to = letter->to,
+                                  .cc = letter->cc,
+                                  .reply_to = letter->reply_to,
+                                  .subject = letter->subject,
+                                  .message_id = letter->message_id,
+                                  .references = letter->references,
+                                  .has_date = letter->has_date,
+                                  .date_unix_ms = letter->date_unix_ms,
+                                  .text = letter->text};
 }
 
 static tide_text first_value(const struct tide_letter *letter, const char *name)
@@ -93,7 +98,7 @@ static tide_status add_ids(tide_text value, tide_buf *out)
             break;
         const tide_text id = {value.data + i + 1, (size_t)(end - value.data) - i - 1};
         i = (size_t)(end - value.data);
-        if (!tide_letter_is_id(id))
+        if (!tide_compose_is_id(id))
             continue;
         if (out->bytes > 0)
             TIDE_TRY(tide_buf_add(out, " ", 1));

@@ -7,7 +7,7 @@
  *   LTR1  every text is clean (mail/mime/charset.h CHR1), all but `text` on one line.
  *   LTR2  at most TIDE_LETTER_HEADERS_MAX headers of TIDE_LETTER_HEADER_BYTES_MAX, and
  *         TIDE_LETTER_TEXT_BYTES_MAX of text; `cut` says that text is missing.
- *   LTR3  ids are printable ASCII without white space and brackets.
+ *   LTR3  ids are as tide_compose_is_id() says.
  */
 #ifndef TIDE_ASSISTANT_TEXT_LETTER_H
 #define TIDE_ASSISTANT_TEXT_LETTER_H
@@ -15,12 +15,12 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "mail/compose/answer.h"
 
 enum {
     TIDE_LETTER_HEADERS_MAX = 500,
     TIDE_LETTER_HEADER_BYTES_MAX = 16 << 10,
     TIDE_LETTER_TEXT_BYTES_MAX = 256 << 10,
-    TIDE_LETTER_ID_BYTES_MAX = 250,
 };
 
 struct tide_letter_header {
@@ -51,6 +51,7 @@ bool tide_letter_header(const struct tide_letter *letter, const char *name, size
                         tide_text *value_out);
 /* The address it is from; "" when there is none. */
 tide_text tide_letter_sender(const struct tide_letter *letter);
-bool tide_letter_is_id(tide_text id); /* LTR3 */
+/* The same as a message to answer; borrowed. */
+struct tide_answered tide_letter_answered(const struct tide_letter *letter);
 
 #endif

@@ -33,7 +33,7 @@ static tide_text after_sign(tide_text text, const char *sign)
 static const char *next_sign(tide_text *rest_io)
 {
     while (rest_io->bytes > 0) {
-        const tide_text line = tide_line_take(rest_io);
+        const tide_text line = tide_text_line(rest_io);
         const char *sign = tide_quote_is_line(line) ? NULL : find_sign(line);
         if (sign != NULL)
             return sign;
@@ -68,7 +68,7 @@ static tide_status add_words(tide_text text, tide_buf *out)
     tide_text rest = tide_buf_text(&kept);
     tide_auto_buf lines = tide_buf_in(out->mem, text.bytes + 2);
     while (rest.bytes > 0) {
-        const tide_text line = tide_line_take(&rest);
+        const tide_text line = tide_text_line(&rest);
         if (tide_text_equal(tide_text_trimmed(line), tide_text_of(tide_last_rework_notice)))
             continue;
         TIDE_TRY(tide_buf_add(&lines, line.data, line.bytes));

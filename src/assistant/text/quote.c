@@ -1,22 +1,7 @@
 #include "assistant/text/quote.h"
 
 #include "assistant/match/fold.h"
-#include "assistant/text/mailbox.h"
-#include "base/json.h"
 #include "mail/mime/charset.h"
-
-#include <stdio.h>
-#include <time.h>
-
-tide_text tide_line_take(tide_text *rest_io)
-{
-    const tide_text rest = *rest_io;
-    const char *end = rest.bytes == 0 ? NULL : memchr(rest.data, '\n', rest.bytes);
-    const size_t bytes = end == NULL ? rest.bytes : (size_t)(end - rest.data);
-    const size_t skipped = end == NULL ? bytes : bytes + 1;
-    *rest_io = (tide_text){rest.data + skipped, rest.bytes - skipped};
-    return (tide_text){rest.data, bytes};
-}
 
 bool tide_quote_is_line(tide_text line)
 {
@@ -96,7 +81,7 @@ static bool is_header_block(tide_text line, tide_text rest)
     for (size_t i = 0; i < sizeof froms / sizeof froms[0]; i++)
         from = from || starts(line, froms[i]);
     for (unsigned next = 0; from && next < 3; next++) {
-        const tide_text below = tide_text_trimmed(tide_line_take(&rest));
+        const tide_text below = tide_text_trimmed(tide_text_line(&rest));
         for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++)
             if (starts(below, dates[i]))
                 return true;
@@ -108,7 +93,7 @@ static bool is_header_block(tide_text line, tide_text rest)
 static bool quoted_below(tide_text rest)
 {
     while (rest.bytes > 0) {
-        const tide_text line = tide_line_take(&rest);
+        const tide_text line = tide_text_line(&rest);
         if (tide_text_trimmed(line).bytes > 0)
             return tide_quote_is_line(line);
     }
@@ -130,7 +115,7 @@ size_t tide_quote_begin(tide_text text)
     bool dated = false;
     while (rest.bytes > 0) {
         const size_t begin = text.bytes - rest.bytes;
-        const tide_text line = tide_text_trimmed(tide_line_take(&rest));
+        const tide_text line = tide_text_trimmed(tide_text_line(&rest));
         if (is_forward_heading(line))
             break;
         const bool attribution = is_attribution(line);
@@ -152,7 +137,7 @@ tide_status tide_quote_strip(tide_text text, tide_buf *out)
     const size_t from = out->bytes;
     bool gap = false, forwarded = false;
     while (text.bytes > 0) {
-        const tide_text line = tide_line_take(&text);
+        const tide_text line = tide_text_line(&text);
         const tide_text trimmed = tide_text_trimmed(line);
         forwarded = forwarded || is_forward_heading(trimmed);
         if (!forwarded && tide_text_equal(trimmed, TIDE_TEXT("--")))
@@ -172,34 +157,8 @@ tide_status tide_quote_strip(tide_text text, tide_buf *out)
     return TIDE_OK;
 }
 
-/* ---- repeating -------------------------------------------------------------------- */
-
-static tide_status add_heading(const struct tide_letter *letter, tide_buf *out)
-{
-    static const char months[12][10] = {"January",   "February", "March",    "April",
-                                        "May",       "June",     "July",     "August",
-                                        "September", "October",  "November", "December"};
-    const tide_text who =
-        tide_utf8_cut(letter->from.bytes > 0 ? letter->from : TIDE_TEXT("the sender"), 200);
-    const time_t seconds = (time_t)(letter->date_unix_ms / 1000);
-    struct tm utc = {.tm_mday = 1};
-    if (letter->has_date && gmtime_r(&seconds, &utc) != NULL)
-        TIDE_TRY(tide_buf_print(out, "On %d %s %d, ", utc.tm_mday, months[utc.tm_mon % 12],
-                                utc.tm_year + 1900));
-    return tide_buf_print(out, "%.*s wrote:\n", (int)who.bytes, who.data);
-}
-
 tide_status tide_quote_add(const struct tide_letter *letter, size_t bytes_max, tide_buf *out)
 {
-    const tide_text shown = tide_utf8_cut(letter->text, bytes_max);
-    tide_text rest = shown;
-    TIDE_TRY(add_heading(letter, out));
-    while (rest.bytes > 0) {
-        const tide_text line = tide_line_take(&rest);
-        TIDE_TRY(tide_buf_add(out, tide_quote_is_line(line) || line.bytes == 0 ? ">" : "> ",
-                              tide_quote_is_line(line) || line.bytes == 0 ? 1 : 2));
-        TIDE_TRY(tide_buf_add(out, line.data, line.bytes));
-        TIDE_TRY(tide_buf_add(out, "\n", 1));
-    }
-    return shown.bytes < letter->text.bytes ? tide_buf_add_text(out, "> [...]\n") : TIDE_OK;
+    const struct tide_answered answered = tide_letter_answered(letter);
+    return tide_answer_quote(&answered, bytes_max, out);
 }

@@ -15,8 +15,6 @@
 #include "assistant/text/letter.h"
 #include "base/buf.h"
 
-/* Takes the next line out of `rest_io`, without its line end. */
-tide_text tide_line_take(tide_text *rest_io);
 /* Whether a line repeats another message: it begins with '>'. */
 bool tide_quote_is_line(tide_text line);
 /* Where the repeated text without '>' begins, with the line above it; the length of the text when
@@ -25,9 +23,7 @@ size_t tide_quote_begin(tide_text text);
 
 /* Appends the text without repetitions, without a signature below "-- ", and without empty lines at
  * both ends; runs of empty lines become one. */
-tide_status tide_quote_strip(tide_text text, tide_buf *out);
-/* Appends "On 16 November 2026, Ann wrote:" and the text in lines with '>', at most `bytes_max` of
- * it. */
+tide_status tide_quote_strip(tide_text text, tide_buf *out); /* tide_answer_quote() of a letter. */
 tide_status tide_quote_add(const struct tide_letter *letter, size_t bytes_max, tide_buf *out);
 
 #endif

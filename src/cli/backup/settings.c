@@ -122,9 +122,11 @@ static tide_status walk_all(struct walk *walk)
         (void)snprintf(config_path, sizeof config_path, "%s", cli->config_path);
     else
         TIDE_TRY(backup_join(cli, config_path, walk->dir, "config/" OWN_FILE));
+    uint64_t not_counted = 0;
     rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && cli->systems[i] != NULL; i++) {
-        walk->units = &walk->counts->units[i];
+        /* One that copies its archives itself counts other things than files there. */
+        walk->units = cli->systems[i]->backup == NULL ? &walk->counts->units[i] : &not_counted;
         if (cli->systems[i]->settings_files != NULL)
             rc = walk_system(walk, cli->systems[i], config_path);
     }

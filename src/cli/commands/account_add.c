@@ -1,5 +1,5 @@
 /* account_add.c - `tidemark account add|remove` (M15a, M16). */
-#include "cli/commands/sign_in.h"
+#include "cli/sign_in/sign_in.h"
 #include "cli/run/account_change.h"
 
 #include "net/endpoint.h"
@@ -92,9 +92,11 @@ static tide_status no_provider(struct cli *cli, const char *name)
     char hint[200] = "Providers:";
     for (size_t i = 0; cli->systems[i] != NULL; i++) {
         const size_t used = strlen(hint);
-        (void)snprintf(hint + used, sizeof hint - used, "%s %s%s", i == 0 ? "" : ",",
-                       cli->systems[i]->provider, cli->systems[i + 1] == NULL ? "." : "");
+        if (cli->systems[i]->provider[0] != '\0')
+            (void)snprintf(hint + used, sizeof hint - used, "%s %s", i == 0 ? "" : ",",
+                           cli->systems[i]->provider);
     }
+    (void)snprintf(hint + strlen(hint), sizeof hint - strlen(hint), ".");
     return cli_wrong(cli, hint, "there is no provider \"%.100s\"", name);
 }
 
@@ -197,7 +199,8 @@ static tide_status grant_store(struct cli *cli, tide_secrets *secrets,
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
     tide_auto_secret grant = tide_buf_in(cli->mem, TIDE_SECRET_BYTES_MAX);
     tide_system_secret_name(wanted->system, wanted->request.name, secret);
-    TIDE_TRY(cli_sign_in(cli, wanted->system->oauth, wanted->request.name, purpose, &grant));
+    TIDE_TRY(
+        cli_sign_in(cli, wanted->system->oauth, secrets, wanted->request.name, purpose, &grant));
     TIDE_TRY(try_grant(cli, wanted, tide_buf_text(&grant)));
     return tide_secrets_put(secrets, secret, tide_buf_text(&grant), &cli->err);
 }

@@ -1,5 +1,5 @@
-/* config.c - `tidemark config list|get|set|check` (E11). */
-#include "cli/cli.h"
+/* config.c - `tidemark config list|get|set|unset|check|path` (E11). */
+#include "cli/commands/config.h"
 
 #include "base/limits.h"
 #include "ledger/ledger.h"
@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* `settings`: of all accounts, or of one (E11.2). */
 static void setting_to_json(const tide_settings *settings, tide_setting setting, tide_json *json)
@@ -59,28 +60,37 @@ static void list_one(struct cli *cli, const tide_settings *settings, tide_settin
         cli_cell(cli, "%s", tide_setting_info(setting)->meaning);
 }
 
+/* What is set for one account alone. */
+static void list_own(struct cli *cli, const tide_settings *own, tide_json *list)
+{
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+        if (tide_setting_is_own(own, (tide_setting)i))
+            list_one(cli, own, (tide_setting)i, list);
+}
+
 tide_status cli_config_list(struct cli *cli)
 {
     static const char *const headings[] = {"NAME", "VALUE", "UNIT", "ORIGIN", "MEANING"};
-    bool changed_only = cli_flag(cli, "changed") != NULL;
+    const bool changed_only = cli_flag(cli, "changed") != NULL;
+    const char *account = cli_flag(cli, "account");
     tide_json list;
     TIDE_TRY(cli_settings(cli));
+    const tide_settings *settings =
+        account == NULL ? cli->settings : tide_settings_of(cli->settings, account);
     tide_json_array(&list);
     cli_table_begin(cli, headings, cli->verbose ? 5 : 4);
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
-        if (!changed_only ||
-            tide_setting_layer(cli->settings, (tide_setting)i) != TIDE_ORIGIN_DEFAULT)
-            list_one(cli, cli->settings, (tide_setting)i, &list);
+        if ((account == NULL || tide_setting_info((tide_setting)i)->own) &&
+            (!changed_only || tide_setting_layer(settings, (tide_setting)i) != TIDE_ORIGIN_DEFAULT))
+            list_one(cli, settings, (tide_setting)i, &list);
     size_t cursor = 0;
-    const char *account = NULL;
-    while ((account = tide_settings_account(cli->settings, &cursor)) != NULL) {
-        const tide_settings *own = tide_settings_of(cli->settings, account);
-        for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
-            if (tide_setting_is_own(own, (tide_setting)i))
-                list_one(cli, own, (tide_setting)i, &list);
-    }
+    const char *other = NULL;
+    while (account == NULL && (other = tide_settings_account(cli->settings, &cursor)) != NULL)
+        list_own(cli, tide_settings_of(cli->settings, other), &list);
     cli_table_end(cli, "every setting is at its default");
     tide_json_set(&cli->json, "settings", &list);
+    if (account != NULL)
+        config_tell_unknown(cli, account);
     return TIDE_OK;
 }
 
@@ -88,20 +98,44 @@ tide_status cli_config_list(struct cli *cli)
 struct named {
     tide_setting setting;
     char account[TIDE_NAME_BYTES_MAX + 1]; /* "": of all */
+    char name[TIDE_SETTING_NAME_BYTES];    /* as the file has it */
 };
+
+/* The full name: with --account it begins with `accounts.`. */
+static tide_status full_name(struct cli *cli, const char *name, struct named *named_out)
+{
+    const char *account = cli_flag(cli, "account");
+    const int bytes =
+        account == NULL
+            ? snprintf(named_out->name, sizeof named_out->name, "%s", name)
+            : snprintf(named_out->name, sizeof named_out->name, "accounts.%s.%s", account, name);
+    named_out->account[0] = '\0';
+    if (account != NULL && (account[0] == '\0' || strlen(account) > TIDE_NAME_BYTES_MAX))
+        return cli_wrong(cli, "`tidemark account list` shows the accounts.",
+                         "there is no account \"%.120s\"", account);
+    if (account != NULL && strncmp(name, "accounts.", 9) == 0)
+        return cli_wrong(cli, "Give the setting's own name, or leave --account out.",
+                         "%.120s names an account already", name);
+    if (bytes < 0 || (size_t)bytes >= sizeof named_out->name)
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark config list` shows all of them.",
+                        "there is no setting \"%.120s\"", name);
+    return TIDE_OK;
+}
 
 static tide_status setting_named(struct cli *cli, const char *name, struct named *named_out)
 {
     tide_text account = TIDE_TEXT_NONE;
-    if (tide_setting_find(tide_text_of(name), &named_out->setting))
+    TIDE_TRY(full_name(cli, name, named_out));
+    if (tide_setting_find(tide_text_of(named_out->name), &named_out->setting))
         return TIDE_OK;
-    if (tide_setting_find_own(tide_text_of(name), &account, &named_out->setting) &&
+    if (tide_setting_find_own(tide_text_of(named_out->name), &account, &named_out->setting) &&
         account.bytes <= TIDE_NAME_BYTES_MAX) {
         if (!tide_setting_info(named_out->setting)->own)
-            return cli_wrong(cli, "Set it without `accounts.NAME`.",
+            return cli_wrong(cli, "Set it without `accounts.NAME` or --account.",
                              "%s is for all accounts together: it cannot be set for one alone",
                              tide_setting_info(named_out->setting)->name);
         memcpy(named_out->account, account.data, account.bytes);
+        named_out->account[account.bytes] = '\0';
         return TIDE_OK;
     }
     const char *nearest = tide_setting_nearest(tide_text_of(name));
@@ -121,7 +155,7 @@ static const tide_settings *settings_of(const struct cli *cli, const struct name
 
 tide_status cli_config_get(struct cli *cli)
 {
-    struct named named = {.account = ""};
+    struct named named;
     char value[TIDE_SETTING_TEXT_BYTES], origin[TIDE_SETTING_TEXT_BYTES * 2];
     tide_json json;
     TIDE_TRY(setting_named(cli, cli->arguments[0], &named));
@@ -133,8 +167,8 @@ tide_status cli_config_get(struct cli *cli)
     if (cli->quiet)
         cli_print(cli, "%s\n", value);
     else
-        cli_print(cli, "%s = %s%s%s (%s)\n%s%s\n", cli->arguments[0], value,
-                  info->unit[0] ? " " : "", info->unit, origin, info->meaning,
+        cli_print(cli, "%s = %s%s%s (%s)\n%s%s\n", named.name, value, info->unit[0] ? " " : "",
+                  info->unit, origin, info->meaning,
                   info->live ? "; a running engine follows changes" : "");
     setting_to_json(settings, named.setting, &json);
     tide_json_set(&cli->json, "setting", &json);
@@ -175,39 +209,84 @@ tide_status cli_config_write(struct cli *cli, const char *name, const char *valu
     return edit_file(cli, name, value);
 }
 
-tide_status cli_config_set(struct cli *cli)
-{
-    const char *name = cli->arguments[0];
-    const char *value = cli->arguments[1];
-    struct named named = {.account = ""};
-    bool runs = false;
-    tide_json request, json;
-    json_t *answer = NULL;
-    TIDE_TRY(setting_named(cli, name, &named));
-    if (tide_setting_info(named.setting)->type == TIDE_TYPE_URL)
-        TIDE_TRY(cli_url_refuse_password(cli, value));
-    TIDE_TRY(cli_config_write(cli, name, value));
-    TIDE_TRY(cli_settings(cli));
-    /* Only a hint: a running engine notices the changed file by itself (E11.1). */
-    tide_control_request(TIDE_OP_RELOAD, &request);
-    tide_status reloaded = cli_engine_ask(cli, &request, &runs, &answer);
-    json_decref(answer);
-    cli->hint[0] = '\0';
+/* ---- changing ---------------------------------------------------------------------- */
 
-    const tide_settings *settings = settings_of(cli, &named);
-    bool higher = tide_setting_layer(settings, named.setting) > TIDE_ORIGIN_FILE;
-    if (!cli->quiet)
-        cli_print(cli, "%s = %s in %s\n", name, value, cli->config_path);
-    if (higher)
+bool config_reload(struct cli *cli, bool *runs_out)
+{
+    tide_json request;
+    json_auto_t *answer = NULL;
+    tide_control_request(TIDE_OP_RELOAD, &request);
+    const tide_status rc = cli_engine_ask(cli, &request, runs_out, &answer);
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    return *runs_out && rc == TIDE_OK;
+}
+
+/* What the change means for the running engine and for this account. */
+static void changed_show(struct cli *cli, const struct named *named)
+{
+    bool runs = false;
+    tide_json json;
+    const bool told = config_reload(cli, &runs);
+    const tide_settings *settings = settings_of(cli, named);
+    if (tide_setting_layer(settings, named->setting) > TIDE_ORIGIN_FILE)
         cli_print(cli, "but the environment or a flag overrides it\n");
-    else if (runs && !tide_setting_info(named.setting)->live)
+    else if (runs && !tide_setting_info(named->setting)->live)
         cli_print(cli, "it takes effect at the next start of the engine\n");
-    setting_to_json(settings, named.setting, &json);
+    setting_to_json(settings, named->setting, &json);
     tide_json_set(&cli->json, "setting", &json);
     tide_json_set_cstr(&cli->json, "file", cli->config_path);
-    tide_json_set_bool(&cli->json, "engine", runs && reloaded == TIDE_OK);
+    tide_json_set_bool(&cli->json, "engine", told);
+    if (named->account[0] != '\0')
+        config_tell_unknown(cli, named->account);
+}
+
+tide_status cli_config_set(struct cli *cli)
+{
+    const char *value = cli->arguments[1];
+    struct named named;
+    TIDE_TRY(setting_named(cli, cli->arguments[0], &named));
+    if (tide_setting_info(named.setting)->type == TIDE_TYPE_URL)
+        TIDE_TRY(cli_url_refuse_password(cli, value));
+    TIDE_TRY(cli_config_write(cli, named.name, value));
+    TIDE_TRY(cli_settings(cli));
+    if (!cli->quiet)
+        cli_print(cli, "%s = %s in %s\n", named.name, value, cli->config_path);
+    changed_show(cli, &named);
     return TIDE_OK;
 }
+
+tide_status cli_config_unset(struct cli *cli)
+{
+    struct named named;
+    char value[TIDE_SETTING_TEXT_BYTES], origin[TIDE_SETTING_TEXT_BYTES * 2];
+    bool found = false;
+    TIDE_TRY(setting_named(cli, cli->arguments[0], &named));
+    TIDE_TRY(
+        cli_hint(cli,
+                 tide_settings_unset_file(cli->world, cli->config_path, tide_text_of(named.name),
+                                          cli->mem, &found, &cli->err),
+                 "The file was not changed."));
+    TIDE_TRY(cli_settings(cli));
+    tide_setting_print(settings_of(cli, &named), named.setting, value);
+    tide_setting_origin(settings_of(cli, &named), named.setting, origin);
+    if (!cli->quiet)
+        cli_print(cli, "%s is %s in %s; it is %s (%s)\n", named.name,
+                  found ? "no longer set" : "not set", cli->config_path, value, origin);
+    tide_json_set_bool(&cli->json, "removed", found);
+    changed_show(cli, &named);
+    return TIDE_OK;
+}
+
+tide_status cli_config_path(struct cli *cli)
+{
+    cli_print(cli, "%s\n", cli->config_path);
+    tide_json_set_cstr(&cli->json, "file", cli->config_path);
+    tide_json_set_bool(&cli->json, "exists", access(cli->config_path, F_OK) == 0);
+    return TIDE_OK;
+}
+
+/* ---- accounts that are not there ------------------------------------------------------ */
 
 struct known {
     const char *name;
@@ -221,30 +300,48 @@ static bool see_account(const struct tide_account_row *row, void *arg)
     return !known->found;
 }
 
-/* An account without settings of its own may be added later: that is no error of the file. */
-static tide_status tell_unknown(struct cli *cli)
+/* An account with settings of its own may be added later: that is no error of the file. */
+static tide_status tell_unknown(struct cli *cli, const char *account, tide_json *unknown)
 {
-    size_t cursor = 0;
-    tide_json unknown;
-    tide_json_array(&unknown);
-    struct known known = {.found = false};
-    const bool any = tide_settings_account(cli->settings, &cursor) != NULL;
-    const tide_status rc = any ? cli_ledger_read(cli) : TIDE_OK;
+    struct known known = {.name = account};
+    tide_status rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, see_account, &known, &cli->err);
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return rc;
-    for (cursor = 0; (known.name = tide_settings_account(cli->settings, &cursor)) != NULL;) {
-        known.found = false;
-        if (rc == TIDE_OK)
-            TIDE_TRY(tide_ledger_accounts(cli->ledger, see_account, &known, &cli->err));
-        if (known.found)
-            continue;
-        tide_json_append_cstr(&unknown, known.name);
-        cli_print(cli, "there is no account %s: its settings have no effect until it is added\n",
-                  known.name);
-    }
+    cli->err = (tide_error){TIDE_OK, 0, ""};
     cli->hint[0] = '\0';
-    tide_json_set(&cli->json, "unknown_accounts", &unknown);
+    if (known.found)
+        return TIDE_OK;
+    tide_json_append_cstr(unknown, account);
+    cli_print(cli, "there is no account %s: its settings have no effect until it is added\n",
+              account);
     return TIDE_OK;
+}
+
+void config_tell_unknown(struct cli *cli, const char *account)
+{
+    tide_json unknown;
+    tide_json_array(&unknown);
+    /* The settings were read or written: a ledger that cannot be read is another command's matter. */
+    if (tell_unknown(cli, account, &unknown) != TIDE_OK) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+    }
+    tide_json_set(&cli->json, "unknown_accounts", &unknown);
+}
+
+static tide_status tell_all_unknown(struct cli *cli)
+{
+    size_t cursor = 0;
+    const char *account = NULL;
+    tide_status rc = TIDE_OK;
+    tide_json unknown;
+    tide_json_array(&unknown);
+    while (rc == TIDE_OK && (account = tide_settings_account(cli->settings, &cursor)) != NULL)
+        rc = tell_unknown(cli, account, &unknown);
+    tide_json_set(&cli->json, "unknown_accounts", &unknown);
+    return rc;
 }
 
 static unsigned count_own(const struct cli *cli)
@@ -275,5 +372,5 @@ tide_status cli_config_check(struct cli *cli)
     tide_json_set_u64(&cli->json, "changed", changed);
     tide_json_set_u64(&cli->json, "own", own);
     tide_json_set_cstr(&cli->json, "file", cli->config_path);
-    return tell_unknown(cli);
+    return tell_all_unknown(cli);
 }

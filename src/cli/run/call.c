@@ -39,6 +39,7 @@ static void take_home(const struct cli *host, struct cli *call, const tide_cance
     memcpy(call->sets, host->sets, sizeof call->sets);
     memcpy(call->state_dir, host->state_dir, sizeof call->state_dir);
     memcpy(call->data_dir, host->data_dir, sizeof call->data_dir);
+    memcpy(call->cache_dir, host->cache_dir, sizeof call->cache_dir);
     memcpy(call->ledger_path, host->ledger_path, sizeof call->ledger_path);
     memcpy(call->config_path, host->config_path, sizeof call->config_path);
     call->inside = host->inside != NULL ? host->inside : host->account_home.engine;
@@ -99,11 +100,12 @@ static tide_status call_run(struct cli *call, tide_status parsed)
 tide_status cli_call(const struct cli *host, const char *const *words, size_t words_count,
                      const tide_cancel *cancel, struct cli_called *called_out)
 {
-    return cli_call_asked(host, words, words_count, 0, cancel, called_out);
+    const struct cli_call_from from = {.input = TIDE_TEXT("")};
+    return cli_call_asked(host, words, words_count, &from, cancel, called_out);
 }
 
 tide_status cli_call_asked(const struct cli *host, const char *const *words, size_t words_count,
-                           uint64_t asked_unix_ms, const tide_cancel *cancel,
+                           const struct cli_call_from *from, const tide_cancel *cancel,
                            struct cli_called *called_out)
 {
     struct cli *call = call_new(host);
@@ -112,8 +114,9 @@ tide_status cli_call_asked(const struct cli *host, const char *const *words, siz
         return TIDE_NO_MEMORY;
     const tide_status parsed = parse(call, words, words_count);
     take_home(host, call, cancel);
-    if (asked_unix_ms != 0)
-        call->asked_unix_ms = asked_unix_ms;
+    if (from->asked_unix_ms != 0)
+        call->asked_unix_ms = from->asked_unix_ms;
+    call->input = from->input;
     call_end(call, call_run(call, parsed), called_out);
     cli_call_close(call);
     return TIDE_OK;

@@ -27,9 +27,14 @@ struct cli_called {
  * name.  Only TIDE_NO_MEMORY is a failure of the call itself. */
 tide_status cli_call(const struct cli *host, const char *const *words, size_t words_count,
                      const tide_cancel *cancel, struct cli_called *called_out);
-/* The same for a request that may have run before, until a crash; it came first at `asked`. */
+/* The same for a request that may have run before, until a crash; and what a command that reads
+ * standard input reads instead. */
+struct cli_call_from {
+    uint64_t asked_unix_ms; /* when it came first; 0: now */
+    tide_text input;        /* borrowed for the call */
+};
 tide_status cli_call_asked(const struct cli *host, const char *const *words, size_t words_count,
-                           uint64_t asked_unix_ms, const tide_cancel *cancel,
+                           const struct cli_call_from *from, const tide_cancel *cancel,
                            struct cli_called *called_out);
 /* The same for a command that only reads and is run again and again by one thread: *ledger, NULL at first,
  * stays open between the calls.  The caller closes it (tide_ledger_close()); a call that fails does so

@@ -31,22 +31,17 @@ static void write_out(const char *data, size_t bytes)
     }
 }
 
-/* The rows that the last block takes on a terminal of this width: a terminal that became
- * narrower has wrapped its lines. */
-static unsigned rows_drawn(const struct cli_display *display, unsigned columns)
+/* The lines of the block that is on the terminal.  One that became narrower may have wrapped them to
+ * more rows, or cut them: moving up by as many rows as they would take wrapped would write over what
+ * was there before the block.  So a part of the old block may stay above the new one; nothing of
+ * anyone else's is lost. */
+static unsigned lines_drawn(const struct cli_display *display)
 {
-    unsigned rows = 0;
-    tide_text left = tide_buf_text(&display->drawn);
-    while (left.bytes > 0) {
-        const char *end = memchr(left.data, '\n', left.bytes);
-        const size_t bytes = end == NULL ? left.bytes : (size_t)(end - left.data);
-        const unsigned width = cli_live_width((tide_text){left.data, bytes});
-        rows += width == 0 ? 1 : (width + columns - 1) / columns;
-        const size_t used = end == NULL ? bytes : bytes + 1;
-        left.data += used;
-        left.bytes -= used;
-    }
-    return rows;
+    const tide_text text = tide_buf_text(&display->drawn);
+    unsigned lines = 0;
+    for (size_t i = 0; i < text.bytes; i++)
+        lines += text.data[i] == '\n';
+    return lines;
 }
 
 /* A single write: no flicker, and a kill leaves no partial output. */
@@ -57,7 +52,7 @@ static void draw(struct cli_display *display, const struct cli_live *lives, size
     unsigned lines = 0;
     tide_buf out;
     screen_size(&columns, &rows);
-    const unsigned up = rows_drawn(display, columns);
+    const unsigned up = lines_drawn(display);
     tide_buf_init(&out, display->cli->mem, BLOCK_BYTES_MAX);
     tide_buf_clear(&display->drawn);
     if (cli_live_block(display->of, lives, count, columns, rows, display->color, &display->drawn,
@@ -103,6 +98,7 @@ static void event(const struct cli_display *display, const struct cli_live *live
     tide_json_set_u64(&json, "at_unix_ms", tide_world_now_unix_ms(display->cli->world));
     tide_json_set_cstr(&json, "system", display->system);
     tide_json_set_cstr(&json, "account", live->name);
+    tide_json_set_cstr(&json, "phase", live->phase[0] == '\0' ? NULL : live->phase);
     tide_json_set_bool(&json, "handed_over", handed_over);
     tide_json_set_u64(&json, of->done_json, live->done);
     set_or_null(&json, "total", live->total);

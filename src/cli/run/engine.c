@@ -16,7 +16,8 @@ static tide_status systems_open(struct cli *cli, struct cli_engine *engine)
                                       .settings = cli->settings,
                                       .archive_dir = engine->archive_dir,
                                       .state_dir = cli->state_dir,
-                                      .config_path = cli->config_path};
+                                      .config_path = cli->config_path,
+                                      .cache_dir = cli->cache_dir};
     tide_status rc = account_job_define(cli, home);
     if (rc == TIDE_OK)
         rc = schedule_op_add(cli, engine->engine);

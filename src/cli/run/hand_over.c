@@ -39,7 +39,7 @@ static tide_status ask_all(struct cli_work *work)
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < work->count; i++)
         rc = cli_begin_requests(work, i, NULL, &runs);
-    work->gone = !runs;
+    work->gone = !runs || rc == TIDE_UNKNOWN; /* it ended while it was asked */
     return rc;
 }
 

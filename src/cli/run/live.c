@@ -295,6 +295,8 @@ static tide_status account_lines(const struct cli_columns *of, const struct cli_
     if (!two)
         rate_fields(of, &first, live);
     field_add(&first, 8, NULL, "left %s", left);
+    if (live->phase[0] != '\0')
+        field_add(&first, 6, NULL, "%s", live->phase);
     if (!two && live->note[0] != '\0')
         field_add(&first, 7, YELLOW, "%s", live->note);
     line_fit(&first, width);
@@ -341,6 +343,8 @@ tide_status cli_live_line(const struct cli_columns *of, const struct cli_live *l
     struct line line = {.count = 0};
     left_text(live->left_ms, left);
     field_add(&line, 9, NULL, "%.200s", live->name);
+    if (live->phase[0] != '\0')
+        field_add(&line, 9, NULL, "%s,", live->phase);
     done_fields(of, &line, live);
     rate_fields(of, &line, live);
     tide_status rc = TIDE_OK;
@@ -374,6 +378,45 @@ uint64_t cli_left_ms(uint64_t left, uint64_t units_each, uint64_t units_per_minu
         return CLI_UNKNOWN;
     const double left_ms = quota_ms > rate_ms ? quota_ms : rate_ms;
     return left_ms < 0 || left_ms > 1e15 ? CLI_UNKNOWN : (uint64_t)left_ms;
+}
+
+uint64_t cli_total_steady(uint64_t shown, uint64_t counted, uint64_t done, uint64_t slack)
+{
+    if (counted == CLI_UNKNOWN || shown == CLI_UNKNOWN)
+        return counted == CLI_UNKNOWN ? shown : counted;
+    const uint64_t apart = counted > shown ? counted - shown : shown - counted;
+    return apart > slack || done > shown || counted <= done ? counted : shown;
+}
+
+/* ---- how fast it goes in the long run ---- */
+
+void cli_pace_add(struct cli_pace *pace, uint64_t now_ms, uint64_t done)
+{
+    if (!pace->begun || done < pace->done || now_ms < pace->at_ms) {
+        *pace = (struct cli_pace){
+            .first_ms = now_ms, .at_ms = now_ms, .moved_ms = now_ms, .done = done, .begun = true};
+        return;
+    }
+    const double ms = (double)(now_ms - pace->at_ms);
+    if (ms <= 0)
+        return;
+    /* At the beginning all of it counts the same: there is nothing older to forget. */
+    const double known_ms = (double)(pace->at_ms - pace->first_ms);
+    const double over_ms = known_ms < CLI_PACE_MS ? known_ms : CLI_PACE_MS;
+    const double now_per_s = (double)(done - pace->done) / ms * 1000;
+    pace->per_s = (pace->per_s * over_ms + now_per_s * ms) / (over_ms + ms);
+    if (done > pace->done)
+        pace->moved_ms = now_ms;
+    pace->at_ms = now_ms;
+    pace->done = done;
+}
+
+bool cli_pace_rate(const struct cli_pace *pace, double *done_per_s_out)
+{
+    if (!pace->begun || pace->at_ms - pace->first_ms < METER_MIN_MS)
+        return false;
+    *done_per_s_out = pace->at_ms - pace->moved_ms > CLI_PACE_MS ? 0 : pace->per_s;
+    return true;
 }
 
 /* ---- rates ---- */

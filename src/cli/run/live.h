@@ -11,6 +11,8 @@
  *   LIVE3  a time left is shown only when it is known; it is never shorter than the provider's
  *          quota allows (M6b).
  *   LIVE4  without color a block contains only text and line ends.
+ *   LIVE5  a total that is known moves only when what is counted moved by more than the samples of
+ *          one moment differ by (cli_total_steady()).
  */
 #ifndef TIDE_CLI_CLI_LIVE_H
 #define TIDE_CLI_CLI_LIVE_H
@@ -24,6 +26,7 @@ enum {
     CLI_LIVE_MORE_MAX = 4,
     CLI_METER_SAMPLES = 64,
     CLI_METER_MS = 10000, /* the time over which a rate is measured */
+    CLI_PACE_MS = 120000, /* the same for a time left: quotas by the minute make bursts */
 };
 
 /* What a system counts, by the names of its display and of its JSON events. */
@@ -40,6 +43,7 @@ struct cli_columns {
 /* The work of one account. */
 struct cli_live {
     char name[256];
+    char phase[40]; /* "listing", "fetching": what it does; "": it has no phases */
     uint64_t done;
     uint64_t total;       /* CLI_UNKNOWN */
     uint64_t bytes;       /* of what is done */
@@ -66,6 +70,24 @@ unsigned cli_live_width(tide_text text);
  * seconds were slower.  CLI_UNKNOWN while neither is known. */
 uint64_t cli_left_ms(uint64_t left, uint64_t units_each, uint64_t units_per_minute, bool rate_known,
                      double done_per_s);
+
+/* The total to show when `shown` is on the screen and `counted` is the newest count.  What is done and
+ * what is left are counted one after the other, while work goes on: `slack` is how much the sum may be
+ * off for that reason alone (LIVE5).  Either may be CLI_UNKNOWN. */
+uint64_t cli_total_steady(uint64_t shown, uint64_t counted, uint64_t done, uint64_t slack);
+
+/* ---- how fast it goes in the long run ---- */
+
+/* An average over CLI_PACE_MS in which what is longer ago counts less: work that a quota allows in
+ * bursts has a steady one.  Zeroed at the start. */
+struct cli_pace {
+    uint64_t first_ms, at_ms, moved_ms, done;
+    double per_s;
+    bool begun;
+};
+void cli_pace_add(struct cli_pace *pace, uint64_t now_ms, uint64_t done);
+/* false: not known yet.  0: nothing has moved for two minutes. */
+bool cli_pace_rate(const struct cli_pace *pace, double *done_per_s_out);
 
 /* ---- rates over the last seconds ---- */
 

@@ -196,15 +196,17 @@ static tide_status look(struct cli_work *work, size_t index, const json_t *snaps
 static void take_rate(const struct cli_columns *of, struct cli_watched *watched,
                       struct cli_live *live, uint64_t now_ms)
 {
+    double pace = 0;
     cli_meter_add(&watched->meter, now_ms, live->done, live->bytes);
+    cli_pace_add(&watched->pace, now_ms, live->done);
     live->rate_known = cli_meter_rate(&watched->meter, &live->done_per_s, &live->bytes_per_s);
+    const bool pace_known = cli_pace_rate(&watched->pace, &pace);
     live->left_ms = CLI_UNKNOWN;
     if (live->total == CLI_UNKNOWN)
         return;
     const uint64_t left = live->total > live->done ? live->total - live->done : 0;
     if (live->note[0] == '\0' || left == 0)
-        live->left_ms =
-            cli_left_ms(left, of->units_each, live->quota_max, live->rate_known, live->done_per_s);
+        live->left_ms = cli_left_ms(left, of->units_each, live->quota_max, pace_known, pace);
 }
 
 bool cli_watched_removed(struct cli_work *work, struct cli_watched *watched)

@@ -62,6 +62,7 @@ struct cli_watched {
     uint64_t items_bad;
 
     struct cli_meter meter;
+    struct cli_pace pace;
 };
 
 /* A job that begins the work of an account. */

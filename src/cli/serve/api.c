@@ -157,7 +157,7 @@ const struct cli_api cli_api_table[] = {
     {.path = NULL},
 };
 
-enum { TABLE_MAX = 96 };
+enum { TABLE_MAX = 112 };
 
 struct cli_api_all {
     struct cli_api routes[TABLE_MAX];
@@ -177,6 +177,7 @@ int cli_api_status(tide_status status)
         return 404;
     case TIDE_STALE: /* another count matches */
     case TIDE_EXISTS:
+    case TIDE_AUTH: /* of the account: whoever asks is known */
         return 409;
     case TIDE_FULL:
         return 413;
@@ -219,6 +220,8 @@ void cli_api_run(void *arg, const struct tide_httpd_request *request,
     const struct cli_api *api = arg;
     struct cli *cli = api->serve->cli;
     struct cli_called called;
+    const struct cli_call_from from = {.asked_unix_ms = request->asked_unix_ms,
+                                       .input = api->input == 0 ? TIDE_TEXT("") : request->body};
     struct cli_api_words *words = tide_mem_new(cli->mem, sizeof *words);
     if (words == NULL)
         return; /* answered as a 500 */
@@ -227,8 +230,8 @@ void cli_api_run(void *arg, const struct tide_httpd_request *request,
         tide_httpd_fail(answer, 400, "parameter", wrong,
                         &(struct tide_httpd_problem){
                             .help = "openapi.json has the parameters of every route."});
-    } else if (cli_call_asked(cli, words->list, words->count, request->asked_unix_ms,
-                              request->cancel, &called) == TIDE_OK) {
+    } else if (cli_call_asked(cli, words->list, words->count, &from, request->cancel, &called) ==
+               TIDE_OK) {
         if (api->view && called.status == TIDE_OK)
             cli_page_view(api, request, &called.json);
         answer_with(api, &called, answer);
@@ -264,15 +267,18 @@ static void route_add(struct cli_serve *serve, struct cli_api *api)
     api->command = cli_api_command(serve->cli, api);
     TIDE_ASSERT(api->command != NULL);
     TIDE_ASSERT(serve->routes_count < CLI_SERVE_ROUTES_MAX);
-    serve->routes[serve->routes_count++] =
-        (struct tide_httpd_route){.method = api->method,
-                                  .path = api->path,
-                                  .scope = api->scope != TIDE_HTTPD_NONE ? api->scope
-                                           : reads                       ? TIDE_HTTPD_LOOK
-                                                                         : TIDE_HTTPD_WORK,
-                                  .way = TIDE_HTTPD_READER,
-                                  .handler = cli_api_run,
-                                  .arg = api};
+    serve->routes[serve->routes_count++] = (struct tide_httpd_route){
+        .method = api->method,
+        .path = api->path,
+        .scope = api->scope != TIDE_HTTPD_NONE ? api->scope
+                 : reads                       ? TIDE_HTTPD_LOOK
+                                               : TIDE_HTTPD_WORK,
+        .way = TIDE_HTTPD_READER,
+        .flags = (api->input == CLI_API_FILE ? TIDE_HTTPD_ANY_TYPE : 0) |
+                 (api->repeats ? TIDE_HTTPD_REPEATS : 0),
+        .body_bytes_max = api->input == CLI_API_FILE ? CLI_API_FILE_BYTES_MAX : 0,
+        .handler = cli_api_run,
+        .arg = api};
 }
 
 static void table_add(struct cli_serve *serve, const struct cli_api *table,

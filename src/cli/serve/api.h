@@ -1,8 +1,9 @@
 /* api.h - /api/v1: what commands print with --json, and what they change, over HTTP (E9.1).
  *
  * A route names a command.  A parameter of the query is a flag of that command that takes a value, a
- * part of the path its argument; a POST has flags in a JSON object instead.  So the API and the
- * command line cannot differ: same code, same objects, same errors.
+ * part of the path its argument; a POST has flags in a JSON object instead, and the body of a PUT is the
+ * command's standard input.  So the API and the command line cannot differ: same code, same objects,
+ * same errors.
  *
  *     GET  /api/v1/jobs?state=failed&limit=20    tidemark jobs list --state=failed --limit=20 --json
  *     GET  /api/v1/jobs/88121/why                tidemark jobs explain 88121 --json
@@ -26,12 +27,19 @@ enum {
     CLI_API_WORDS_MAX = CLI_API_IDS_MAX + 12,
     CLI_API_VALUE_BYTES_MAX = 8 << 10, /* a query of mail */
     CLI_API_ROOM_BYTES = 64 << 10,     /* of all words of a request */
+    CLI_API_FILE_BYTES_MAX = 25 << 20, /* of a body that is a file */
 };
 
 /* The fields that the body of a POST may have. */
 enum {
     CLI_API_CHOICE = 1, /* {ids} or {filter, expect} */
     CLI_API_REASON = 2, /* {reason} */
+};
+
+/* Bodies that are the standard input of the command. */
+enum {
+    CLI_API_OBJECT = 1, /* a JSON object */
+    CLI_API_FILE = 2,   /* bytes of any type */
 };
 
 /* A route of the API and the command behind it. */
@@ -49,7 +57,11 @@ struct cli_api {
     unsigned body;
     const char *values; /* fields of a POST's body that are flags: "keep"; NULL: none */
     const char *last;   /* a field of it that is the last argument, and required; NULL: none */
-    int status;         /* of a success; 0: 200 */
+    const char *list;   /* a field of it with 1 to 50 texts: the arguments; NULL: none */
+    bool list_free; /* which may be empty, or missing: the command knows whether it must be there */
+    int input;      /* the body of a PUT goes to the command as it is; 0: it has none */
+    bool repeats;   /* a POST that may come twice without a record of its key */
+    int status;     /* of a success; 0: 200 */
     /* NONE: LOOK for a GET, WORK for a POST. */
     tide_httpd_scope scope;
     const char *fields;                /* of the answer (document.c) */

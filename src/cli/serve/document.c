@@ -44,11 +44,13 @@ static const struct cli_api_object objects[] = {
     {"Cycle", "id:integer ordinal:integer start:string end:string total:integer "
               "outstanding:integer failed:integer bad:integer opened_unix_ms:integer"},
     {"Found", "account:string id:string thread:string internal_unix_ms:integer bytes:integer "
-              "from:string subject:string snippet:string"},
+              "copy:string gone:boolean labels:array from:string to:string cc:string bcc:string "
+              "subject:string message_id:string date_unix_ms:integer? attachments_count:integer "
+              "snippet:string"},
     {"Message", "id:string thread:string internal_unix_ms:integer bytes:integer copy:string "
                 "gone:boolean labels:array from:string to:string cc:string bcc:string "
                 "reply_to:string subject:string date_unix_ms:integer? html:boolean text:string "
-                "attachments:array problem:string?"},
+                "attachments:array attachments_count:integer problem:string?"},
     {"View", "path:string until_unix_ms:integer images:boolean"},
     {"Problem", "type:string title:string status:integer code:string detail:string"},
     {NULL, NULL},
@@ -205,6 +207,8 @@ static void parameters(const struct tide_httpd_route *route, const struct cli_ap
 
 /* ---- bodies ---- */
 
+#define JSON "application/json"
+
 static void property(tide_json *properties, const char *name, const char *type, const char *text)
 {
     tide_json schema;
@@ -213,18 +217,32 @@ static void property(tide_json *properties, const char *name, const char *type, 
     tide_json_set(properties, name, &schema);
 }
 
-static void content_set(tide_json *of, tide_json *schema)
+static void content_set(tide_json *of, const char *media, tide_json *schema)
 {
     tide_json content;
     tide_json type;
     tide_json_object(&content);
     tide_json_object(&type);
     tide_json_set(&type, "schema", schema);
-    tide_json_set(&content, "application/json", &type);
+    tide_json_set(&content, media, &type);
     tide_json_set(of, "content", &content);
 }
 
-/* Fields that are flags of the command, or its last argument. */
+/* The body that the command reads. */
+static void input(const struct cli_api *api, tide_json *operation)
+{
+    tide_json request;
+    tide_json schema;
+    tide_json_object(&request);
+    if (api->input == CLI_API_FILE)
+        tide_json_object(&schema); /* any bytes */
+    else
+        set_types(&schema, "object", strlen("object"), false);
+    content_set(&request, api->input == CLI_API_FILE ? "application/octet-stream" : JSON, &schema);
+    tide_json_set(operation, "requestBody", &request);
+}
+
+/* Fields that are flags of the command, or its arguments. */
 static void values(const struct cli_api *api, tide_json *properties)
 {
     const struct cli_flag *flag = api->command->flags;
@@ -238,6 +256,9 @@ static void values(const struct cli_api *api, tide_json *properties)
     }
     if (api->last != NULL)
         property(properties, api->last, "string", "required");
+    if (api->list != NULL)
+        property(properties, api->list, "array",
+                 api->list_free ? "up to 50 texts" : "required: 1 to 50 texts");
 }
 
 static void body(const struct cli_api *api, tide_json *operation)
@@ -261,7 +282,7 @@ static void body(const struct cli_api *api, tide_json *operation)
     tide_json_set_cstr(&schema, "type", "object");
     tide_json_set(&schema, "properties", &properties);
     tide_json_set_bool(&schema, "additionalProperties", false);
-    content_set(&request, &schema);
+    content_set(&request, JSON, &schema);
     tide_json_set(operation, "requestBody", &request);
 }
 
@@ -278,7 +299,7 @@ static void responses(const struct tide_httpd_route *route, const struct cli_api
     if (api != NULL) {
         tide_json schema;
         object_schema(api->fields, &schema);
-        content_set(&good, &schema);
+        content_set(&good, JSON, &schema);
         (void)snprintf(status, sizeof status, "%d", api->status == 0 ? 200 : api->status);
     } else if (strcmp(route->method, "POST") == 0) {
         (void)snprintf(status, sizeof status, "201");
@@ -329,6 +350,8 @@ static void route_document(const struct tide_httpd_route *route, tide_json *path
     parameters(route, api, &operation);
     if (api != NULL && strcmp(route->method, "POST") == 0)
         body(api, &operation);
+    else if (api != NULL && api->input != 0)
+        input(api, &operation);
     security(route, &operation);
     responses(route, api, &operation);
     if (path == NULL) {

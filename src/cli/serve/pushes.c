@@ -53,9 +53,27 @@ static void hear(struct cli_serve *serve)
 
 /* ---- Pub/Sub ---- */
 
+/* A push that cannot be noted has woken the systems all the same. */
+static void note_push(struct cli_serve *serve, const char *address)
+{
+    const struct cli_engine *open = &serve->resident->open;
+    for (size_t i = 0; i < open->here.taken_count; i++) {
+        const struct tide_system *system = open->here.taken[i];
+        tide_error err = {TIDE_OK, 0, ""};
+        if (system->pushed == NULL || open->states[i] == NULL)
+            continue;
+        const tide_status rc = system->pushed(open->states[i], address, &err);
+        if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+            cli_resident_tell(serve->resident, TIDE_LOG_WARN, "a push is not noted", "detail",
+                              err.text);
+    }
+}
+
 static tide_status wake(void *arg, const char *address, tide_error *err)
 {
-    return tell_systems(arg, address, false, err);
+    TIDE_TRY(tell_systems(arg, address, false, err));
+    note_push(arg, address);
+    return TIDE_OK;
 }
 
 tide_status cli_pushes_start(struct cli_serve *serve)

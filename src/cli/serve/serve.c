@@ -74,12 +74,14 @@ static void routes_make(struct cli_serve *serve)
 static tide_status listen_here(struct cli_serve *serve)
 {
     struct cli *cli = serve->cli;
+    size_t topics_count = 0;
+    const struct tide_httpd_topic *topics = cli_live_topics(serve, &topics_count);
     const struct tide_httpd_options options = {
         .port = serve->port,
         .routes = serve->routes,
         .routes_count = serve->routes_count,
-        .topics = cli_live_topics,
-        .topics_count = CLI_LIVE_TOPICS,
+        .topics = topics,
+        .topics_count = topics_count,
         .watched = cli_live_watched,
         .watched_arg = serve,
         .authorize = tide_keys_authorize,

@@ -30,7 +30,7 @@
 #include "serve/http/http.h"
 #include "serve/webhook/webhook.h"
 
-enum { CLI_SERVE_ROUTES_MAX = 96, CLI_SERVE_STATUSES = 6 };
+enum { CLI_SERVE_ROUTES_MAX = 120, CLI_SERVE_STATUSES = 6 };
 
 /* What the requests to a route came to. */
 struct cli_serve_count {
@@ -104,8 +104,8 @@ void cli_runner_stopping(struct cli_runner *runner);
 void cli_runner_free(struct cli_runner *runner); /* NULL is fine for both */
 
 /* ---- live.c: live updates; free it after the server has stopped ---- */
-enum { CLI_LIVE_TOPICS = 1 };
-extern const struct tide_httpd_topic cli_live_topics[CLI_LIVE_TOPICS];
+/* The topics: "state", and those of the systems.  After cli_live_new(). */
+const struct tide_httpd_topic *cli_live_topics(const struct cli_serve *serve, size_t *count_out);
 tide_status cli_live_new(struct cli_serve *serve, tide_error *err);
 tide_status cli_live_start(struct cli_serve *serve, tide_error *err); /* the server runs */
 void cli_live_watched(void *serve, const char *topic, bool watched);

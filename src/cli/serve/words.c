@@ -143,7 +143,8 @@ static bool takes(const struct cli_api *api, const char *name)
     return ((api->body & CLI_API_CHOICE) != 0 && is_one_of(name, choice, 3)) ||
            ((api->body & CLI_API_REASON) != 0 && strcmp(name, "reason") == 0) ||
            cli_api_lists(api->values, tide_text_of(name)) ||
-           (api->last != NULL && strcmp(name, api->last) == 0);
+           (api->last != NULL && strcmp(name, api->last) == 0) ||
+           (api->list != NULL && strcmp(name, api->list) == 0);
 }
 
 /* Fields that are flags, and none that the request does not take. */
@@ -185,12 +186,28 @@ static const char *argument_add(struct cli_api_words *words, tide_text argument)
     return argument.data == NULL ? missing : word_add(words, NULL, argument);
 }
 
+static const char *list_add(const json_t *list, bool free, struct cli_api_words *words)
+{
+    const char *wrong = NULL;
+    if (free && (list == NULL || (json_is_array(list) && json_array_size(list) == 0)))
+        return NULL;
+    if (!json_is_array(list) || json_array_size(list) == 0 ||
+        json_array_size(list) > CLI_API_IDS_MAX)
+        return "A list has 1 to 50 texts.";
+    for (size_t i = 0; wrong == NULL && i < json_array_size(list); i++)
+        wrong = json_is_string(json_array_get(list, i))
+                    ? value_add(words, NULL, json_array_get(list, i))
+                    : not_value;
+    return wrong;
+}
+
 /* What follows the flags. */
 static const char *arguments_add(const struct cli_api *api,
                                  const struct tide_httpd_request *request, const json_t *body,
                                  struct cli_api_words *words)
 {
-    if (api->first == NULL && api->part == NULL && api->query == NULL && api->last == NULL)
+    if (api->first == NULL && api->part == NULL && api->query == NULL && api->last == NULL &&
+        api->list == NULL)
         return NULL;
     const char *wrong = switch_add(words, ""); /* what follows is no flag */
     if (wrong == NULL && api->first != NULL)
@@ -204,6 +221,8 @@ static const char *arguments_add(const struct cli_api *api,
     const json_t *last = api->last == NULL ? NULL : json_object_get(body, api->last);
     if (wrong == NULL && api->last != NULL)
         wrong = last == NULL ? missing : value_add(words, NULL, last);
+    if (wrong == NULL && api->list != NULL)
+        wrong = list_add(json_object_get(body, api->list), api->list_free, words);
     return wrong;
 }
 

@@ -48,13 +48,14 @@ static tide_status look_jobs(tide_rows db, const struct tide_drive_row *row,
     tide_status rc = tide_rows_ask(
         db, "the jobs of a drive", &stmt, err,
         "SELECT j.state, k.name = 'drive.act', coalesce(json_extract(j.payload, '$.verb'), -1),"
-        " count(*), coalesce(sum(j.size), 0), coalesce(sum(c.bytes_done), 0)"
+        " count(*), coalesce(sum(j.size), 0), coalesce(sum(c.bytes_done), 0),"
+        " coalesce(json_extract(j.payload, '$.look'), 0)"
         " FROM job j JOIN kind k ON k.id = j.kind LEFT JOIN claim c ON c.job = j.id"
         " WHERE j.account = ?1 AND j.state IN (0, 1, 3) AND k.name GLOB 'drive.*'"
         " AND k.name NOT IN ('drive.displaced', 'drive.concern')"
         " AND CASE WHEN k.name GLOB 'drive.*'" /* only they are JSON */
         " THEN json_extract(j.payload, '$.drive') END = ?2"
-        " AND (j.state <> 3 OR j.created > ?3) GROUP BY 1, 2, 3",
+        " AND (j.state <> 3 OR j.created > ?3) GROUP BY 1, 2, 3, 7",
         row->account, row->number, look->tidemark_ms);
     while (tide_rows_next(&stmt, &rc, err)) {
         const bool act = tide_rows_get_u64(&stmt, 1) != 0;
@@ -67,6 +68,7 @@ static tide_status look_jobs(tide_rows db, const struct tide_drive_row *row,
             look->failed += jobs.files;
         } else if (!act) {
             look->syncs += jobs.files;
+            look->looks += tide_rows_get_u64(&stmt, 6) != 0 ? jobs.files : 0;
         } else if (state == TIDE_ROW_PENDING) {
             look->waiting += jobs.files;
             look->waiting_bytes += jobs.bytes;
@@ -198,6 +200,7 @@ void drive_look_json(const struct drive_look *look, tide_json *json)
     tide_json_set_u64(json, "conflicts", look->counts.conflicts);
     tide_json_set_u64(json, "notices", look->counts.notices);
     tide_json_set_u64(json, "deletions_waiting", look->counts.deletions);
+    tide_json_set_u64(json, "deletions_held", look->counts.hidden);
     tide_json_set_u64(json, "skipped_here", look->counts.skipped_here);
     tide_json_set_u64(json, "skipped_online", look->counts.skipped_online);
     tide_json_set_u64(json, "unreadable", look->counts.unsure);

@@ -18,6 +18,7 @@ struct drive_look {
     uint64_t waiting; /* actions that were not begun */
     uint64_t waiting_bytes;
     uint64_t syncs;  /* syncs and plans that wait or run */
+    uint64_t looks;  /* of these: that only look, and plan nothing */
     uint64_t failed; /* jobs */
     struct tide_drive_counts counts;
     uint64_t shared_trouble; /* shared folders in it that are not synced, and need a user */

@@ -346,6 +346,12 @@ static void show_counts(struct cli *cli, const struct tide_drive_row *row,
                   "  deletions: %" PRIu64 " wait for your consent; see `tidemark drive deletions "
                   "list %s`\n",
                   look->counts.deletions, row->name);
+    if (look->counts.hidden > 0 && row->mode != TIDE_DRIVE_DOWNLOAD_ONLY)
+        cli_print(cli,
+                  "  deletions: %" PRIu64
+                  " missing here and kept online, because they may have been "
+                  "moved to what cannot be read\n",
+                  look->counts.hidden);
     if (look->failed > 0)
         cli_print(cli, "  jobs: %" PRIu64 " failed; see `tidemark jobs list --state failed`\n",
                   look->failed);

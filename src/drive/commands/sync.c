@@ -110,6 +110,7 @@ static tide_status look(void *arg, size_t account, const json_t *snapshot, bool 
     struct cli *cli = sync->cli;
     struct cli_watched *watched = &sync->work.accounts[account];
     struct cli_live *live = &sync->work.lives[account];
+    uint64_t looks = 0;
     live->done = live->bytes = live->total = live->bad = live->tidemark_ms = 0;
     memset(live->more, 0, sizeof live->more);
     TIDE_TRY(take_shared(sync));
@@ -117,13 +118,15 @@ static tide_status look(void *arg, size_t account, const json_t *snapshot, bool 
         if (!is_of(sync, i, account))
             continue;
         TIDE_TRY(drive_look(cli->ledger, &sync->drives.rows[i], &sync->synced[i].look, &cli->err));
+        looks += sync->synced[i].look.looks;
         take_done(snapshot, &sync->drives.rows[i], &sync->synced[i]);
         add_to(live, &sync->synced[i]);
     }
     live->total += live->done;
     if (full)
         TIDE_TRY(cli_watched_jobs(&sync->work, account, NULL));
-    watched->settled = watched->jobs_left == 0;
+    /* Who only looks does not wait for transfers, those of other drives of the account among them. */
+    watched->settled = sync->look_only ? looks == 0 : watched->jobs_left == 0;
     return TIDE_OK;
 }
 
@@ -279,6 +282,7 @@ tide_status drive_sync_prepare(struct drive_sync *sync, const char *const *names
                                    .system = &tide_drive_system,
                                    .columns = &columns,
                                    .words = &words,
+                                   .settles = sync->look_only,
                                    .arg = sync,
                                    .request = request,
                                    .look = look,

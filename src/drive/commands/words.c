@@ -26,6 +26,9 @@ static const struct word states[] = {
     [TIDE_DRIVE_HELD_MODE] = {"held_by_mode", "held back by the mode of the drive"},
     [TIDE_DRIVE_HELD_NAME] = {"held_by_name", "held back: its name is taken"},
     [TIDE_DRIVE_HELD_OTHER] = {"held_by_other", "waits for another change that is held back"},
+    [TIDE_DRIVE_HELD_OWED] = {"held_by_failure", "failed, and waits for its next try"},
+    [TIDE_DRIVE_HELD_UNREAD] = {"held_by_unread",
+                                "waits: it may be where something cannot be read"},
 };
 
 static const struct word notices[] = {

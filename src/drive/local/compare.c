@@ -10,6 +10,7 @@ enum { PATH_BYTES_MAX = 64 << 10, TEXT_BYTES_MAX = 256 << 20, ROWS_MAX = 64 << 2
 struct waiting {
     uint64_t row;
     size_t path_at, path_bytes; /* in `paths` */
+    bool unread;                /* its row says so, until the scan has ended (DCM6) */
 };
 
 /* A folder whose rows are all gone or unsure. */
@@ -45,6 +46,7 @@ struct tide_drive_compare {
     tide_buf paths; /* those of `folders`, one after the other */
     tide_buf path;  /* of the folder that is read now */
     uint64_t row;   /* of that folder */
+    bool unread;    /* its row says so */
     struct known_set known;
     struct known_set before; /* of the same folder, before it was read again */
     bool aside;              /* an entry with a name of ours was new: rows may have moved */
@@ -54,6 +56,8 @@ struct tide_drive_compare {
         uint64_t row, version;
     } * missing;
     size_t missing_count, missing_room;
+    uint64_t *again; /* rows of folders that were unread, and are read now */
+    size_t again_count, again_room;
     struct tide_drive_difference slice[TIDE_DRIVE_SLICE_MAX];
     struct entry_path entry_paths[TIDE_DRIVE_SLICE_MAX];
     size_t slice_count, slice_enters;
@@ -101,21 +105,28 @@ void tide_drive_compare_free(tide_drive_compare *compare)
     tide_mem_free(mem, compare->folders, compare->folders_room * sizeof *compare->folders);
     tide_mem_free(mem, compare->lost, compare->lost_room * sizeof *compare->lost);
     tide_mem_free(mem, compare->missing, compare->missing_room * sizeof *compare->missing);
+    tide_mem_free(mem, compare->again, compare->again_room * sizeof *compare->again);
     tide_mem_free(mem, compare, sizeof *compare);
 }
 
 /* ---- lists ---- */
 
-tide_status tide_drive_compare_add(tide_drive_compare *compare, uint64_t row, tide_text path,
-                                   tide_error *err)
+static tide_status wait_for(tide_drive_compare *compare, uint64_t row, tide_text path, bool unread,
+                            tide_error *err)
 {
     const size_t at = compare->paths.bytes;
     if (!TIDE_GROW_IN(compare->mem, compare->folders, compare->folders_room,
                       compare->folders_count + 1, ROWS_MAX) ||
         tide_buf_add(&compare->paths, path.data, path.bytes) != TIDE_OK)
         return no_memory(err);
-    compare->folders[compare->folders_count++] = (struct waiting){row, at, path.bytes};
+    compare->folders[compare->folders_count++] = (struct waiting){row, at, path.bytes, unread};
     return TIDE_OK;
+}
+
+tide_status tide_drive_compare_add(tide_drive_compare *compare, uint64_t row, tide_text path,
+                                   tide_error *err)
+{
+    return wait_for(compare, row, path, false, err);
 }
 
 static tide_status lose(tide_drive_compare *compare, uint64_t row, bool gone, tide_error *err)
@@ -300,6 +311,7 @@ tide_status tide_drive_compare_next(tide_drive_compare *compare, uint64_t *row_o
         return no_memory(err);
     compare->paths.bytes = next.path_at; /* the last one in is at the end */
     TIDE_TRY(read_known(compare, next.row, err));
+    compare->unread = next.unread;
     *row_out = next.row;
     *path_out = tide_buf_text(&compare->path);
     return TIDE_OK;
@@ -331,11 +343,14 @@ tide_status tide_drive_compare_found(tide_drive_compare *compare,
     known->seen = true;
     differs.found.row = known->found.row;
     differs.found.version = known->found.version;
-    if (!tide_drive_found_same(&known->found, found, &differs.quiet))
+    const bool unread = path != NULL && known->found.state == TIDE_DRIVE_LOCAL_UNREAD;
+    if (unread)
+        differs.found.state = TIDE_DRIVE_LOCAL_UNREAD; /* DCM6 */
+    if (!tide_drive_found_same(&known->found, &differs.found, &differs.quiet))
         TIDE_TRY(differ(compare, &differs, NULL, err));
     if (path != NULL)
         return compare->options.all || was_other(&known->found, found)
-                   ? tide_drive_compare_add(compare, known->found.row, *path, err)
+                   ? wait_for(compare, known->found.row, *path, unread, err)
                    : TIDE_OK;
     if (known->found.has_below)
         return lose(compare, known->found.row, found->kind != TIDE_DRIVE_FOLDER, err);
@@ -348,11 +363,34 @@ tide_status tide_drive_compare_read(tide_drive_compare *compare, tide_error *err
     for (size_t i = 0; i < compare->known.count; i++)
         if (!compare->known.rows[i].seen)
             TIDE_TRY(miss(compare, &compare->known.rows[i].found, err));
+    if (!compare->unread)
+        return TIDE_OK;
+    if (!TIDE_GROW_IN(compare->mem, compare->again, compare->again_room, compare->again_count + 1,
+                      ROWS_MAX))
+        return no_memory(err);
+    compare->again[compare->again_count++] = compare->row;
     return TIDE_OK;
+}
+
+/* A folder whose state alone differs; what its own folder said of it is written, and has its version. */
+static tide_status set_state(tide_drive_compare *compare, uint64_t row,
+                             tide_drive_local_state state, tide_error *err)
+{
+    struct tide_drive_difference differs = {.found = {.row = row, .state = state},
+                                            .state_only = true};
+    const tide_status rc =
+        tide_drive_version_of(compare->options.db, row, &differs.found.version, err);
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* the root, or an action removed it */
+    return differ(compare, &differs, NULL, err);
 }
 
 tide_status tide_drive_compare_unread(tide_drive_compare *compare, tide_error *err)
 {
+    if (!compare->unread) {
+        TIDE_TRY(flush(compare, err));
+        TIDE_TRY(set_state(compare, compare->row, TIDE_DRIVE_LOCAL_UNREAD, err));
+    }
     return lose(compare, compare->row, false, err);
 }
 
@@ -369,5 +407,9 @@ tide_status tide_drive_compare_end(tide_drive_compare *compare, bool complete, t
         TIDE_TRY(differ(compare, &differs, NULL, err));
     }
     compare->missing_count = 0;
+    TIDE_TRY(flush(compare, err));
+    for (size_t i = 0; complete && i < compare->again_count; i++)
+        TIDE_TRY(set_state(compare, compare->again[i], TIDE_DRIVE_LOCAL_LIVE, err));
+    compare->again_count = 0;
     return flush(compare, err);
 }

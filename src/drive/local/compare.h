@@ -12,12 +12,14 @@
  *         written since it was read is left alone (store.h DST8).
  *   DCM2  a row is handed out as gone only by tide_drive_compare_end() with `complete`, and only if
  *         its folder was read to its end, is gone itself, or is a file by now.
- *   DCM3  what is beneath a folder that was not read is unsure; what no one looked at (another part of
+ *   DCM3  a folder that was not read is unread, and what is beneath it is unsure; what no one looked at (another part of
  *         the tree, a scan that broke off) stays as it was.
  *   DCM4  a new folder is given out to be read when it has a row: so children have their parent.
  *   DCM5  of each folder, the caller says the entries with names of ours first: one that stepped aside
  *         before a crash (D24) takes its row along, with all beneath it, before another entry gets
  *         that row by its name.
+ *   DCM6  a folder that was unread is so until the end of a complete scan that read it: a plan that is made
+ *         meanwhile must not take for missing what is in it and has no row yet (plan.h DPL6).
  */
 #ifndef TIDE_DRIVE_LOCAL_COMPARE_H
 #define TIDE_DRIVE_LOCAL_COMPARE_H
@@ -60,7 +62,7 @@ tide_status tide_drive_compare_found(tide_drive_compare *compare,
                                      tide_error *err);
 /* The folder was read to its end without an error: what was not found is missing. */
 tide_status tide_drive_compare_read(tide_drive_compare *compare, tide_error *err);
-/* The folder could not be read: what is beneath it is unsure. */
+/* The folder could not be read: it is unread, and what is beneath it is unsure (DCM3). */
 tide_status tide_drive_compare_unread(tide_drive_compare *compare, tide_error *err);
 /* Writes what is left.  `complete`: the root was right before and after (S14); else what is missing is
  * unsure. */

@@ -205,20 +205,21 @@ static bool may_enter(struct walk *walk, int dir, struct tide_drive_found *found
         return true;
     if (known != NULL)
         found->identity = known->identity;
-    found->state = TIDE_DRIVE_LOCAL_UNSURE;
+    found->state = same == TIDE_STALE ? TIDE_DRIVE_LOCAL_UNSURE : TIDE_DRIVE_LOCAL_UNREAD;
     skipped(walk, same == TIDE_STALE ? TIDE_DRIVE_SKIP_MOUNT : TIDE_DRIVE_SKIP_UNREADABLE,
             TIDE_DRIVE_NAME_OK);
     return false;
 }
 
-/* It is there and cannot be looked at: what its row says may still be so. */
+/* It is there and cannot be looked at: what its row says may still be so, and it may be what is missing
+ * elsewhere (DSC5). */
 static tide_status look_failed(struct walk *walk, tide_text name,
                                const struct tide_drive_found *known)
 {
     struct tide_drive_found found = {.name = name, .kind = TIDE_DRIVE_FILE};
     if (known != NULL)
         found = *known;
-    found.state = TIDE_DRIVE_LOCAL_UNSURE;
+    found.state = TIDE_DRIVE_LOCAL_UNREAD;
     skipped(walk, TIDE_DRIVE_SKIP_UNREADABLE, TIDE_DRIVE_NAME_OK);
     return tide_drive_compare_found(walk->compare, &found, NULL, walk->err);
 }
@@ -299,9 +300,9 @@ static tide_status unread(struct walk *walk, tide_text path, tide_status rc)
 {
     if (walk->names_full)
         return tide_error_set(walk->err, TIDE_FULL, "a folder is too large");
-    /* It was named to us, and is no longer there: what is above it knows whether it is gone.  Bounded,
-     * because a program may make and remove it all the time. */
-    if (rc == TIDE_NOT_FOUND && path.bytes > 0 &&
+    /* It was named to us, and is no longer there, or a disk is not: what is above it knows whether it is gone.
+     * Bounded, because a program may make and remove it all the time. */
+    if ((rc == TIDE_NOT_FOUND || rc == TIDE_STALE) && path.bytes > 0 &&
         walk->climbs < CLIMBS_MAX * walk->scan->folders_count) {
         walk->climbs++;
         const char *slash = memrchr(path.data, '/', path.bytes);

@@ -14,6 +14,9 @@
  *   DSC3  nothing outside the root is opened.
  *   DSC4  a folder with a marker is that of another drive: its name is taken, and nothing in it is a
  *         row of this one, also when that drive is not synced any more (D16).
+ *   DSC5  a folder that is there and was not read, or an entry that could not be looked at, is unread: an
+ *         item that is missing elsewhere may have been moved there (plan.h DPL6).  Not so a place where
+ *         a disk is or was mounted, because nothing is moved there by renaming it.
  */
 #ifndef TIDE_DRIVE_LOCAL_SCAN_H
 #define TIDE_DRIVE_LOCAL_SCAN_H

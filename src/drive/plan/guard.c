@@ -1,6 +1,6 @@
 /* guard.c - actions that must wait: many deletions (S15), writes that the mode forbids (D20), what
- * failed a moment ago (D4), writes to what is read-only online (D37), and all that comes after one of
- * these. */
+ * failed a moment ago (D4), writes to what is read-only online (D37), deletions online while something
+ * here is unread (S2), and all that comes after one of these. */
 #include "base/check.h"
 #include "drive/plan/plan_inside.h"
 
@@ -100,6 +100,17 @@ static void hold_closed(struct tide_planner *planner)
     }
 }
 
+/* DPL6.  Only the deletion is in doubt: a file that changed online comes down again, and the one that was
+ * moved is another file beside it when it is seen. */
+static void hold_unread(struct tide_planner *planner)
+{
+    struct tide_drive_plan *plan = planner->plan;
+    for (size_t i = 0; planner->trees->unread_here && i < plan->actions_count; i++)
+        if (plan->actions[i].state == TIDE_DRIVE_READY &&
+            plan->actions[i].verb == TIDE_DRIVE_DEL_REMOTE)
+            plan->actions[i].state = TIDE_DRIVE_HELD_UNREAD;
+}
+
 /* Passes over the edges until nothing changes: a chain of waiting actions is short. */
 static tide_status hold_after(struct tide_planner *planner)
 {
@@ -139,5 +150,6 @@ tide_status tide_plan_guard(struct tide_planner *planner)
     hold_by_mode(planner);
     hold_owed(planner);
     hold_closed(planner);
+    hold_unread(planner);
     return hold_after(planner);
 }

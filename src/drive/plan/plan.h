@@ -28,6 +28,9 @@
  *   DPL4  at most one action of a verb for each item and row; one taker for each name; all actions of
  *         one item have an order (I10).
  *   DPL5  no action writes to a side that the mode forbids (I17).
+ *   DPL6  while something here could not be read, nothing is deleted online: what is missing may have been
+ *         moved there, and a deletion would end its history.  All else goes on, and the deletions with the
+ *         first plan after everything could be read, or after it was removed or is ignored.
  */
 #ifndef TIDE_DRIVE_PLAN_PLAN_H
 #define TIDE_DRIVE_PLAN_PLAN_H
@@ -53,6 +56,7 @@ struct tide_drive_trees {
     /* Nothing is written online to these and beneath them (D37); sorted. */
     const uint64_t *closed_items;
     size_t closed_items_count;
+    bool unread_here; /* a folder or an entry, anywhere here (DPL6) */
 };
 
 typedef enum tide_drive_mode {
@@ -111,6 +115,7 @@ typedef enum tide_drive_action_state {
     TIDE_DRIVE_HELD_NAME,     /* its name is taken by what is not synced, or twice (D16, D30) */
     TIDE_DRIVE_HELD_OTHER,    /* waits for an action that is held or waits */
     TIDE_DRIVE_HELD_OWED,     /* it failed, and waits for its next try (D4) */
+    TIDE_DRIVE_HELD_UNREAD,   /* it may be where something could not be read (DPL6) */
 } tide_drive_action_state;
 
 struct tide_drive_action {

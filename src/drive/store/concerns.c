@@ -26,7 +26,9 @@ tide_status tide_drive_concerns(tide_rows db, uint64_t owed_since,
         "SELECT (SELECT count(*) FROM drive_@_conflict WHERE notice IN (1, 2, 6, 8)),"
         " (SELECT count(*) FROM drive_@_deletion), (SELECT count(*) FROM drive_@_owed WHERE loop"
         " < 2), (SELECT count(*) FROM drive_@_owed WHERE loop < 2 AND bad = 1),"
-        " (SELECT count(*) FROM drive_@_owed WHERE loop < 2 AND since_ms BETWEEN 1 AND ?1), trouble"
+        " (SELECT count(*) FROM drive_@_owed WHERE loop < 2 AND since_ms BETWEEN 1 AND ?1), "
+        "trouble,"
+        " (SELECT count(*) FROM " TIDE_DRIVE_HIDDEN " AND g.gone_ms BETWEEN 1 AND ?1)"
         " FROM drive_@_state WHERE id = 1",
         owed_since));
     concerns.conflicts = tide_rows_get_u64(&stmt, 0);
@@ -35,6 +37,7 @@ tide_status tide_drive_concerns(tide_rows db, uint64_t owed_since,
     concerns.bad = tide_rows_get_u64(&stmt, 3);
     concerns.old = tide_rows_get_u64(&stmt, 4);
     tide_rows_get_copy(&stmt, 5, concerns.trouble, sizeof concerns.trouble);
+    concerns.hidden = tide_rows_get_u64(&stmt, 6);
     if (concerns.owed > 0)
         TIDE_TRY(oldest(db, &concerns, err));
     *concerns_out = concerns;

@@ -13,6 +13,7 @@ struct tide_drive_concerns {
     uint64_t owed;      /* items; not those that are held because they are read-only online */
     uint64_t bad;       /* of these: refused for what they are, so that trying again may not help */
     uint64_t old;       /* owed since `owed_since` of the question, or before */
+    uint64_t hidden;    /* missing as long, and not deleted online: something here cannot be read */
     uint64_t oldest_ms; /* since when the first of them is owed; 0: none is */
     char oldest[TIDE_DRIVE_CONCERN_BYTES];  /* its name, and the error */
     char trouble[TIDE_DRIVE_CONCERN_BYTES]; /* why nothing is synced; "": it is */

@@ -166,6 +166,8 @@ static tide_status read_local(struct loader *loader, const tide_rows_stmt *stmt)
     };
     if (!aside && tide_drive_name_is_ours(row.name) && row.state == TIDE_DRIVE_LOCAL_LIVE)
         row.state = TIDE_DRIVE_LOCAL_UNSURE;
+    if (row.state == TIDE_DRIVE_LOCAL_UNREAD)
+        row.state = TIDE_DRIVE_LOCAL_UNSURE; /* of the row itself nothing else is known */
     tide_drive_content_read(stmt, 5, 6, 7, &row.content);
     if (!ok || !TIDE_GROW_IN(loader->mem, out->locals, out->locals_room,
                              out->trees.locals_count + 1, TIDE_DRIVE_PLAN_ROWS_MAX))
@@ -517,6 +519,15 @@ static tide_status read_owed(struct loader *loader, int which, const char *text,
     return rc;
 }
 
+static tide_status read_unread(struct loader *loader)
+{
+    uint64_t any = 0;
+    TIDE_TRY(tide_rows_number(loader->db, TIDE_DRIVE_ROWS, &any, loader->err,
+                              "SELECT EXISTS (SELECT 1 FROM drive_@_local WHERE state = 5)"));
+    loader->out->trees.unread_here = any != 0;
+    return TIDE_OK;
+}
+
 static tide_status fill(struct loader *loader, size_t news_max)
 {
     struct tide_drive_trees *trees = &loader->out->trees;
@@ -539,6 +550,7 @@ static tide_status fill(struct loader *loader, size_t news_max)
                        "SELECT item FROM drive_@_owed WHERE loop = 2 AND next_ms > ?1"
                        " AND next_ms <= ?1 + ?3 AND ?2 > 0 ORDER BY item",
                        &trees->closed_items_count));
+    TIDE_TRY(read_unread(loader));
     trees->owed_items = loader->out->owed[0];
     trees->owed_rows = loader->out->owed[1];
     trees->closed_items = loader->out->owed[2];

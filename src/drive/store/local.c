@@ -55,6 +55,13 @@ tide_status tide_drive_known_each(tide_rows db, uint64_t folder,
     return rc;
 }
 
+tide_status tide_drive_version_of(tide_rows db, uint64_t row, uint64_t *version_out,
+                                  tide_error *err)
+{
+    return tide_rows_number(db, TIDE_DRIVE_ROWS, version_out, err,
+                            "SELECT version FROM drive_@_local WHERE row = ?1 AND state <> 4", row);
+}
+
 tide_status tide_drive_folder_at(tide_rows db, tide_text path, uint64_t *row_out, tide_error *err)
 {
     uint64_t row = TIDE_DRIVE_ROOT;

@@ -8,8 +8,8 @@
 
 /* What is beneath another one that is unsure goes without saying. */
 #define UNSURE                                                                                     \
-    "drive_@_local AS l WHERE l.state = 3 AND NOT EXISTS"                                          \
-    " (SELECT 1 FROM drive_@_local AS p WHERE p.row = l.parent AND p.state = 3)"
+    "drive_@_local AS l WHERE l.state IN (3, 5) AND NOT EXISTS"                                    \
+    " (SELECT 1 FROM drive_@_local AS p WHERE p.row = l.parent AND p.state IN (3, 5))"
 
 tide_status tide_drive_counts(tide_rows db, struct tide_drive_counts *counts_out, tide_error *err)
 {
@@ -26,7 +26,8 @@ tide_status tide_drive_counts(tide_rows db, struct tide_drive_counts *counts_out
                         " (SELECT count(*) FROM drive_@_local WHERE state = 2),"
                         " (SELECT count(*) FROM drive_@_remote WHERE state = 4),"
                         " (SELECT applied_ms FROM drive_@_state),"
-                        " (SELECT count(*) FROM " UNSURE ")"));
+                        " (SELECT count(*) FROM " UNSURE "),"
+                        " (SELECT count(*) FROM " TIDE_DRIVE_HIDDEN ")"));
     *counts_out = (struct tide_drive_counts){.files = tide_rows_get_u64(&stmt, 0),
                                              .folders = tide_rows_get_u64(&stmt, 1),
                                              .bytes = tide_rows_get_u64(&stmt, 2),
@@ -37,7 +38,8 @@ tide_status tide_drive_counts(tide_rows db, struct tide_drive_counts *counts_out
                                              .skipped_here = tide_rows_get_u64(&stmt, 7),
                                              .skipped_online = tide_rows_get_u64(&stmt, 8),
                                              .applied_ms = tide_rows_get_u64(&stmt, 9),
-                                             .unsure = tide_rows_get_u64(&stmt, 10)};
+                                             .unsure = tide_rows_get_u64(&stmt, 10),
+                                             .hidden = tide_rows_get_u64(&stmt, 11)};
     return TIDE_OK;
 }
 

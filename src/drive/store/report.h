@@ -15,7 +15,8 @@ struct tide_drive_counts {
     uint64_t notices;   /* what else was decided and is still listed */
     uint64_t deletions; /* that wait for consent */
     uint64_t skipped_here, skipped_online;
-    uint64_t unsure;     /* here: could not be read; of folders only the top */
+    uint64_t unsure; /* here: could not be read; of folders only the top */
+    uint64_t hidden; /* missing here, and not deleted online: something here could not be read */
     uint64_t applied_ms; /* where the tidemark stays while something is owed (D4) */
 };
 tide_status tide_drive_counts(tide_rows db, struct tide_drive_counts *counts_out, tide_error *err);

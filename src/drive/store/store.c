@@ -48,6 +48,7 @@ static const char tables[] =
     "CREATE INDEX IF NOT EXISTS drive_@_local_inode ON drive_@_local(inode);"
     "CREATE INDEX IF NOT EXISTS drive_@_local_strong ON drive_@_local(strong);"
     "CREATE INDEX IF NOT EXISTS drive_@_local_gone ON drive_@_local(gone_ms) WHERE state = 4;"
+    "CREATE INDEX IF NOT EXISTS drive_@_local_unread ON drive_@_local(row) WHERE state = 5;"
     "CREATE TABLE IF NOT EXISTS drive_@_base("
     " item INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, key BLOB NOT NULL,"
     " kind INTEGER NOT NULL, bytes INTEGER NOT NULL, qxh BLOB, etag TEXT NOT NULL,"

@@ -164,6 +164,9 @@ bool tide_drive_found_same(const struct tide_drive_found *a, const struct tide_d
 tide_status tide_drive_known_each(tide_rows db, uint64_t folder,
                                   void (*visit)(const struct tide_drive_found *known, void *arg),
                                   void *arg, tide_error *err);
+/* The version of a row.  TIDE_NOT_FOUND: there is none, or it is gone. */
+tide_status tide_drive_version_of(tide_rows db, uint64_t row, uint64_t *version_out,
+                                  tide_error *err);
 /* The row of the folder "a/b"; "": the root.  TIDE_NOT_FOUND: it is no folder that is synced. */
 tide_status tide_drive_folder_at(tide_rows db, tide_text path, uint64_t *row_out, tide_error *err);
 

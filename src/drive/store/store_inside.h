@@ -5,6 +5,12 @@
 #include "drive/store/store.h"
 
 #define TIDE_DRIVE_ROWS "the rows of a drive"
+/* Items that are missing here and not deleted online, because something here could not be read (plan.h
+ * DPL6); those that wait for consent are told with these. */
+#define TIDE_DRIVE_HIDDEN                                                                          \
+    "drive_@_local AS g JOIN drive_@_base AS b ON b.row = g.row WHERE g.state = 4 AND EXISTS"      \
+    " (SELECT 1 FROM drive_@_local AS u WHERE u.state = 5) AND NOT EXISTS"                         \
+    " (SELECT 1 FROM drive_@_deletion AS d WHERE d.item = b.item)"
 
 static inline tide_value tide_drive_qxh_value(const struct tide_drive_content *content)
 {

@@ -3,7 +3,8 @@
  *   drive_stopped    nothing is synced: the folder is not mounted, the drive is another one, the sign-in
  *                    is refused
  *   drive_deletions  deletions wait for consent (S16)
- *   drive_owed       items have been owed for a day (D4, D41)
+ *   drive_owed       items have been owed for a day (D4, D41), or deletions could not be repeated online
+ *                    for as long, because something here cannot be read (plan.h DPL6)
  *   drive_late       no round was completed for a day, although the drive is watched
  *
  * An alert is one for each account and condition, and names the drives.  It follows from rows alone, so
@@ -144,6 +145,10 @@ static tide_status judge_drive(struct judging *judging, const struct tide_drive_
         say(judging, OWED, row->name, "%" PRIu64 " item%s owed, the first since %s: %s",
             concerns.old, concerns.old == 1 ? " is" : "s are", minute_of(concerns.oldest_ms, when),
             concerns.oldest);
+    if (concerns.hidden > 0 && row->mode != TIDE_DRIVE_DOWNLOAD_ONLY)
+        say(judging, OWED, row->name,
+            "%" PRIu64 " item%s missing here and not deleted online: something here cannot be read",
+            concerns.hidden, concerns.hidden == 1 ? " is" : "s are");
     return TIDE_OK;
 }
 

@@ -1,6 +1,7 @@
 /* apply.c - updates the core with the result of a transaction, under the lock (engine.h ENG4). */
 #include "engine/writer/batch.h"
 #include "base/check.h"
+#include "engine/tuning.h"
 
 #include <string.h>
 
@@ -21,10 +22,21 @@ uint64_t tide_engine_at_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_m
     return unix_ms <= now_unix_ms ? 0 : now_ms + (unix_ms - now_unix_ms);
 }
 
+/* No retry is further away than its longest pause, wherever the clock was when its time was stored: it
+ * may have been set back since.  A delay without an attempt is what its caller asked for. */
+static uint64_t due_at_ms(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms)
+{
+    const uint64_t at_ms = tide_engine_at_ms(engine, stored->not_before_ms, now_ms);
+    if (stored->attempts == 0 || at_ms <= now_ms)
+        return at_ms;
+    const uint64_t pause_max_ms = tide_tuning_retry(engine->settings).pause_max_ms;
+    return at_ms - now_ms > pause_max_ms ? now_ms + pause_max_ms : at_ms;
+}
+
 void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms)
 {
     struct tide_brief brief = *stored;
-    brief.not_before_ms = tide_engine_at_ms(engine, stored->not_before_ms, now_ms);
+    brief.not_before_ms = due_at_ms(engine, stored, now_ms);
     tide_dispatch_offer(engine, &brief, now_ms);
 }
 
@@ -174,22 +186,17 @@ static void hold(tide_engine *engine, uint64_t id, struct tide_job_body *body, u
     (void)tide_lanes_held(engine->lanes, &job->brief);
 }
 
-static void apply_claims(tide_engine *engine, struct tide_batch *batch, size_t from, size_t to,
-                         uint64_t now_ms)
-{
-    for (size_t i = from; i < to; i++)
-        hold(engine, batch->claim_ids[i], batch->bodies[i], now_ms);
-}
-
 /* Adds a job that is claimed already to the window, even if another one has to leave it. */
-static void take_in(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
+static void take_in(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms)
 {
     uint64_t evicted = 0;
-    tide_status rc = tide_tracker_add(engine->tracker, brief, now_ms, &evicted);
+    struct tide_brief brief = *stored;
+    tide_engine_brief_fill(engine, &brief);
+    tide_status rc = tide_tracker_add(engine->tracker, &brief, now_ms, &evicted);
     if (evicted != 0)
         tide_lanes_left(engine->lanes, evicted);
     TIDE_ASSERT(rc == TIDE_OK);
-    tide_tracker_claiming(engine->tracker, brief->id, now_ms);
+    tide_tracker_claiming(engine->tracker, brief.id, now_ms);
 }
 
 /* Jobs of no account that the fleet claimed. */
@@ -224,20 +231,22 @@ static void apply_cycles(tide_engine *engine, const struct tide_new_rows *new_ro
     }
 }
 
-/* A new job that was claimed in its own transaction is held at once, before another job can
- * evict it from the window.  false: it was not claimed. */
-static bool hold_new_job(tide_engine *engine, struct tide_batch *batch,
-                         const struct tide_brief *stored, uint64_t now_ms)
+/* Adds new jobs that were claimed in the transaction that wrote them; before all others, so that none of
+ * these takes their room in the window. */
+static void take_in_new(tide_engine *engine, const struct tide_batch *batch, uint64_t now_ms)
 {
-    size_t next = batch == NULL ? 0 : batch->claims_known;
-    if (batch == NULL || next == batch->claims_count || batch->claim_ids[next] != stored->id)
+    for (size_t i = batch->claims_known; i < batch->claims_count; i++)
+        take_in(engine, &batch->claims_new[i - batch->claims_known], now_ms);
+}
+
+static bool was_claimed(const struct tide_batch *batch, uint64_t id)
+{
+    if (batch == NULL)
         return false;
-    struct tide_brief brief = *stored;
-    brief.not_before_ms = tide_engine_at_ms(engine, stored->not_before_ms, now_ms);
-    take_in(engine, &brief, now_ms);
-    apply_claims(engine, batch, next, next + 1, now_ms);
-    batch->claims_known++;
-    return true;
+    for (size_t i = batch->claims_known; i < batch->claims_count; i++)
+        if (batch->claim_ids[i] == id)
+            return true;
+    return false;
 }
 
 /* `batch` is NULL for jobs that the effects of a finished job made: none of these is claimed. */
@@ -249,7 +258,7 @@ static void apply_new_rows(tide_engine *engine, const struct tide_new_rows *new_
         const struct tide_enqueued_job *job = &new_rows->jobs[i];
         uint64_t id = job->brief.id;
         if (!job->existed) {
-            if (!hold_new_job(engine, batch, &job->brief, now_ms))
+            if (!was_claimed(batch, id))
                 offer_or_tell(engine, &job->brief, now_ms);
         } else if (job->raised && tide_tracker_priority(engine->tracker, id, job->brief.priority)) {
             tide_lanes_priority(engine->lanes, id, job->brief.priority);
@@ -340,6 +349,7 @@ static void write_worked(tide_engine *engine)
 void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
 {
     write_worked(engine);
+    take_in_new(engine, batch, now_ms);
     for (size_t i = 0; i < batch->moves_count; i++) {
         if (batch->moves[i].refused != TIDE_OK)
             continue;
@@ -354,7 +364,8 @@ void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t no
     for (size_t i = 0; i < batch->finishes_count; i++)
         apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
-    apply_claims(engine, batch, 0, batch->claims_known, now_ms);
+    for (size_t i = 0; i < batch->claims_count; i++)
+        hold(engine, batch->claim_ids[i], batch->bodies[i], now_ms);
     apply_free(engine, &batch->fleet, now_ms);
     engine->counts.ledger_writes++;
     if (tide_fleet_must_rejoin(engine))
@@ -378,8 +389,10 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
         engine->ended_count++;
     }
     tide_fleet_not_written(engine, &batch->fleet);
-    for (size_t i = batch->claims_known; i < batch->claims_count; i++)
+    for (size_t i = batch->claims_known; i < batch->claims_count; i++) {
         tide_job_body_free(engine->mem, batch->bodies[i]);
+        tide_lanes_left(engine->lanes, batch->claim_ids[i]);
+    }
     for (size_t i = 0; i < batch->claims_known; i++) {
         struct tide_brief brief = tide_tracker_find(engine->tracker, batch->claim_ids[i])->brief;
         tide_job_body_free(engine->mem, batch->bodies[i]);

@@ -15,8 +15,9 @@ enum {
     FINISHES_SHARED_MAX = 1024, /* on a server: a round trip costs more than a row */
     REFILL_MAX = 512,           /* rows between two transactions */
     CURSORS_MAX = 64,
-    CLAIMED_BYTES_MAX = 128 << 20, /* of payloads, in one claim */
-    WAL_PAGES_MAX = 4000,          /* about 16 MB: the writer waits until it is copied */
+    CLAIMS_NEW_MAX = TIDE_WORKERS_MAX, /* of new jobs: each of them has a worker */
+    CLAIMED_BYTES_MAX = 128 << 20,     /* of payloads, in one claim */
+    WAL_PAGES_MAX = 4000,              /* about 16 MB: the writer waits until it is copied */
 };
 
 struct cursor_move {
@@ -34,7 +35,8 @@ struct tide_batch {
     uint64_t claim_ids[TIDE_CLAIM_MAX];
     struct tide_job_body *bodies[TIDE_CLAIM_MAX];
     size_t claims_count;
-    size_t claims_known; /* the first of them are in the window; the rest are new jobs */
+    size_t claims_known; /* the first of them are in the window; the rest are new jobs: */
+    struct tide_brief claims_new[CLAIMS_NEW_MAX];
     uint64_t claim_token;
     struct tide_fleet_batch fleet;  /* nothing in it on SQLite */
     struct tide_write *writes;      /* all that were waiting */

@@ -277,40 +277,58 @@ static tide_status write_requests(tide_engine *engine, struct tide_batch *batch,
     return TIDE_OK;
 }
 
-/* A new job is claimed in the transaction that writes it if no other job waits and a worker is
- * idle: a click costs one sync, not two. */
-static bool may_start_at_once(tide_engine *engine, const struct tide_enqueued_job *job,
-                              uint64_t now_unix_ms)
+/* Whether new jobs may be claimed in the transaction that writes them.  On a shared ledger only if
+ * nothing waits: other processes have jobs of their own that may go first. */
+static bool may_claim_new_jobs(const tide_engine *engine, const struct tide_batch *batch)
 {
-    const struct tide_brief *brief = &job->brief;
-    if (job->existed || brief->open_deps > 0 || brief->not_before_ms > now_unix_ms ||
-        tide_engine_kind_of(engine, brief->kind) == NULL)
+    if (engine->phase != TIDE_PHASE_RUN)
         return false;
-    /* With an account, only if the window is empty: then none of its jobs runs. */
-    struct tide_account *account = tide_engine_account_of(engine, brief->account);
-    if (account != NULL)
-        return account->admitted > 0 && tide_tracker_count(engine->tracker) == 0;
+    const uint32_t waiting = tide_lanes_waiting(engine->lanes, TIDE_LANE_INTERACTIVE) +
+                             tide_lanes_waiting(engine->lanes, TIDE_LANE_BULK);
+    return engine->fleet == NULL ||
+           (waiting == 0 && batch->claims_count == 0 && engine->workers_idle > 0 &&
+            tide_tracker_count(engine->tracker) < TIDE_WORKERS_MAX);
+}
+
+/* Whether the new job is next and could start now.  Until the COMMIT it is in the lanes as one that is
+ * being claimed, so that nothing else is given its place; the window gets it afterwards (ENG4), first of
+ * all, and has room for it: this thread alone adds jobs there. */
+static bool claim_at_once(tide_engine *engine, struct tide_batch *batch,
+                          const struct tide_enqueued_job *job, uint64_t now_unix_ms)
+{
+    struct tide_brief brief = job->brief;
+    const size_t count = batch->claims_count - batch->claims_known;
+    if (job->existed || brief.open_deps > 0 || brief.not_before_ms > now_unix_ms ||
+        count == CLAIMS_NEW_MAX || count >= tide_tracker_room(engine->tracker) ||
+        !tide_engine_brief_fill(engine, &brief))
+        return false;
+    if (engine->fleet != NULL && brief.account != 0 &&
+        tide_tracker_count(engine->tracker) + count > 0)
+        return false;
+    brief.not_before_ms = 0;
+    if (!tide_lanes_at_once(engine->lanes, &brief))
+        return false;
+    if (!tide_jobs_reserve(engine, 1)) {
+        tide_lanes_left(engine->lanes, brief.id); /* it is claimed later, if there is memory then */
+        return false;
+    }
+    batch->claims_new[count] = brief;
+    batch->claim_ids[batch->claims_count++] = brief.id;
     return true;
 }
 
+/* A new job that is next and could start now is claimed in the transaction that writes it: a click
+ * costs one sync before its call, not two (K15).  After a crash it is like any claimed job. */
 static void claim_new_jobs(tide_engine *engine, struct tide_batch *batch, uint64_t now_unix_ms)
 {
     tide_lock_take(engine->world, engine->lock);
-    uint32_t waiting = tide_lanes_waiting(engine->lanes, TIDE_LANE_INTERACTIVE) +
-                       tide_lanes_waiting(engine->lanes, TIDE_LANE_BULK);
-    bool quiet = engine->phase == TIDE_PHASE_RUN && waiting == 0 && batch->claims_count == 0 &&
-                 tide_tracker_count(engine->tracker) < TIDE_WORKERS_MAX;
-    size_t room = quiet ? engine->workers_idle : 0;
-    for (struct tide_write *write = batch->writes; write != NULL && room > 0; write = write->next)
-        for (size_t i = 0; i < write->transaction.new_rows.jobs_count && room > 0; i++) {
-            const struct tide_enqueued_job *job = &write->transaction.new_rows.jobs[i];
-            if (!may_start_at_once(engine, job, now_unix_ms) || !tide_jobs_reserve(engine, 1))
-                continue;
-            batch->claim_ids[batch->claims_count++] = job->brief.id;
-            room--;
-            if (job->brief.account != 0)
-                room = 0; /* no more: may_start_at_once() looked at its account for one job */
-        }
+    const bool may = may_claim_new_jobs(engine, batch);
+    for (struct tide_write *write = batch->writes; write != NULL && may; write = write->next) {
+        const struct tide_new_rows *rows = &write->transaction.new_rows;
+        size_t i = 0; /* the jobs of one request are alike: it ends at the first that has to wait */
+        while (i < rows->jobs_count && claim_at_once(engine, batch, &rows->jobs[i], now_unix_ms))
+            i++;
+    }
     engine->token_next += batch->claims_count - batch->claims_known;
     tide_lock_drop(engine->world, engine->lock);
     memset(batch->bodies + batch->claims_known, 0,
@@ -580,8 +598,10 @@ void tide_writer_main(void *arg)
             continue;
         }
         refill(engine);
-        if (tide_writer_has_work(engine))
-            continue; /* work arrived while the refill read without the lock */
+        /* Work, or the end, came while the log was copied or the refill read, without the lock: what
+         * wakes the writer then found nobody who waits. */
+        if (tide_writer_has_work(engine) || engine->phase == TIDE_PHASE_ENDED)
+            continue;
         tide_engine_quiet(engine);
         engine->writer_idle = true;
         tide_engine_rests(engine);

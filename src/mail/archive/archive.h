@@ -20,7 +20,8 @@
  *         (M4): so an older copy is detected.
  *   ARC6  a shard records the state of each copy (M19a, enum tide_copy).  A copy that is not exact
  *         never replaces an exact one, and stays marked until bytes of the size that the server
- *         states arrive.
+ *         states arrive.  A held copy (M18) replaces only damaged bytes; of what the server says
+ *         about the message it changes nothing.
  *   ARC7  a call reads the files that the directory has when it begins: a shard that was replaced,
  *         moved or removed since an earlier call is not read through its old handle.
  *   ARC8  a call that begins after tide_archive_forget() returned uses no page of the shard that
@@ -93,6 +94,8 @@ struct tide_incoming {
     const tide_text *labels; /* label ids */
     size_t labels_count;
     uint64_t said_bytes; /* the size the server states; 0: it does not */
+    bool held;           /* from another source than the server (TIDE_COPY_HELD); its date has no
+                          * milliseconds: those of the server's answer are adopted later */
     tide_text raw;       /* copied ... */
     tide_buf *take;      /* ... or, when not NULL, taken over with its memory and left empty; `raw`
                           * is ignored.  Saves a copy of a large message (M3). */
@@ -102,7 +105,8 @@ struct tide_incoming {
  * Putting a stored message again is harmless (ARC3): labels and thread are updated if its history id
  * is not older, and it no longer counts as gone.  Its position is given by its first internal date.
  * New bytes replace the old ones, which stay in the shard; but bytes shorter than `said_bytes`
- * replace only shorter ones, and are marked (ARC6).  Damaged bytes are written again and compared. */
+ * replace only shorter ones, and are marked (ARC6).  Damaged bytes are written again and compared.
+ * Held bytes do not stay if the new ones differ in line ends only (tide_archive_sweep()). */
 tide_status tide_archive_put(tide_archive *archive, const struct tide_incoming *message,
                              const tide_cancel *cancel, uint64_t *ticket_out, tide_error *err);
 /* Waits until everything up to `ticket` is durable (ARC1), and makes the writer commit soon.
@@ -121,6 +125,9 @@ tide_status tide_archive_checkpoint(tide_archive *archive, const tide_cancel *ca
  * they are not durable yet. */
 tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
                                  bool *missing_out, tide_error *err);
+/* The same, and held copies count as missing too (M18). */
+tide_status tide_archive_inexact(tide_archive *archive, const tide_text *ids, size_t count,
+                                 bool *inexact_out, tide_error *err);
 /* Which of these ids are in no shard, under this or another id. */
 tide_status tide_archive_absent(tide_archive *archive, const tide_text *ids, size_t count,
                                 bool *absent_out, tide_error *err);
@@ -138,6 +145,9 @@ struct tide_label_change {
 };
 tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_change *changes,
                                 size_t count, uint64_t *ticket_out, tide_error *err);
+/* Whether history id `a` is earlier than `b`: numbers of any length.  An id that is unknown or not a
+ * number is never earlier. */
+bool tide_history_earlier(tide_text a, tide_text b);
 /* Marks the bytes of a message as damaged (ARC6); ignores messages that are not stored. */
 tide_status tide_archive_doubt(tide_archive *archive, tide_text gmail_id, uint64_t *ticket_out,
                                tide_error *err);
@@ -190,6 +200,10 @@ struct tide_stored {
 /* Finds a message by its current id, else by a former one: then stored_out->gmail_id differs. */
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err);
+/* How many messages have a current id that begins with `start`: 0, 1, or 2 for more.  1: it is in
+ * *stored_out. */
+tide_status tide_archive_find_short(tide_archive *archive, tide_text start, unsigned *count_out,
+                                    struct tide_stored *stored_out, tide_error *err);
 /* The exact bytes, hash checked; TIDE_CORRUPT names the message and its shard. */
 tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *stored, tide_buf *out,
                              tide_error *err);
@@ -207,6 +221,25 @@ tide_status tide_archive_label_rows(tide_archive *archive, const struct tide_sto
  * newest. */
 tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *visit, void *arg,
                                     tide_error *err);
+/* Which of these ids are stored without that label, as far as they have no later history id than
+ * `history_id` ("": whatever they have): out[i] true. */
+tide_status tide_archive_unlabeled(tide_archive *archive, tide_text label, tide_text history_id,
+                                   const tide_text *ids, size_t count, bool *unlabeled_out,
+                                   tide_error *err);
+/* A message with a label, and its position. */
+struct tide_labeled {
+    uint32_t shard;
+    int64_t rowid;
+    int64_t internal_ms;
+    char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+    char history_id[32];
+};
+/* Visits the messages with that label that the server has, oldest first, those behind the position of
+ * `after` (NULL: all); `visit` returns false to stop. */
+tide_status tide_archive_labeled(tide_archive *archive, tide_text label,
+                                 const struct tide_labeled *after,
+                                 bool (*visit)(const struct tide_labeled *labeled, void *arg),
+                                 void *arg, tide_error *err);
 /* Whether a shard that existed when the archive was opened has exactly these bytes. */
 tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
                              bool *has_out, tide_error *err);
@@ -233,6 +266,46 @@ tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                               tide_error *err);
+/* What the index read in the headers of a message, without its bytes: for lists.  Texts are decoded, and
+ * borrowed for the call. */
+struct tide_head {
+    tide_text from, to, cc, subject;
+    tide_text message_id; /* without <>, else "sha256:" and the hash */
+    uint64_t files;       /* attachments */
+};
+/* Calls `visit` once; not at all for a message that is not indexed. */
+tide_status tide_archive_head(tide_archive *archive, const struct tide_stored *stored,
+                              void (*visit)(const struct tide_head *head, void *arg), void *arg,
+                              tide_error *err);
+/* How many messages that the server has carry a label ("": all but spam and trash) and arrived since
+ * `from_ms`, by day in UTC, counted from 1970.  A day may be visited several times: its counts are to be
+ * added, and some are negative.  Messages that arrived in a burst at midnight may count for the next
+ * day (ARC4). */
+tide_status tide_archive_days(tide_archive *archive, tide_text label, int64_t from_ms,
+                              void (*visit)(int64_t day, int64_t count, void *arg), void *arg,
+                              tide_error *err);
+/* How many messages that the server has carry each label ("": all but spam and trash); a label may be
+ * visited several times: its counts are to be added. */
+tide_status tide_archive_counts(tide_archive *archive,
+                                void (*visit)(const char *label, int64_t count, void *arg),
+                                void *arg, tide_error *err);
+/* Who a message is from and to.  Texts are borrowed for the call; "" where the message could not be
+ * parsed. */
+struct tide_parties {
+    int64_t rowid;
+    int64_t internal_ms;
+    bool ready;                  /* indexed, or known to be unreadable: it stays as it is */
+    bool sent, draft, junk;      /* by its labels; junk is spam and trash */
+    tide_text from, to, cc, bcc; /* as displayed (mail/compose/mailbox.h reads them) */
+};
+/* The messages of a shard behind `rowid`, in the order of their rowids; `visit` returns false to
+ * stop.  TIDE_NOT_FOUND: there is no such shard. */
+tide_status tide_archive_parties(tide_archive *archive, uint32_t shard, int64_t rowid,
+                                 bool (*visit)(const struct tide_parties *parties, void *arg),
+                                 void *arg, tide_error *err);
+/* How many messages of a shard are ready; cheap. */
+tide_status tide_archive_ready(tide_archive *archive, uint32_t shard, uint64_t *count_out,
+                               tide_error *err);
 
 /* ---- checks and maintenance ---- */
 
@@ -250,9 +323,14 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                                     void (*visit)(const struct tide_stored *stored,
                                                   const char *problem, void *arg),
                                     void *arg, tide_error *err);
+/* The prefix of the id of a message that no server sent (mail/files/import.h): none is asked for it. */
+#define TIDE_IMPORT_ID "import-"
+bool tide_import_id_is(tide_text id);
 /* Message counts over all shards. */
 struct tide_archive_tally {
     uint64_t gone;                /* from the server; kept here */
+    uint64_t imported;            /* under an id of ours: never on the server */
+    uint64_t imported_damaged;    /* of them, also in copies[TIDE_COPY_DAMAGED] */
     uint64_t unindexed;           /* to be indexed */
     uint64_t unreadable;          /* stored, but even their headers could not be parsed */
     uint64_t partly;              /* indexed in part */
@@ -260,7 +338,7 @@ struct tide_archive_tally {
 };
 tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
                                tide_error *err);
-/* A message whose copy is not exact (ARC6). */
+/* A message whose copy is not exact, and not held (ARC6). */
 struct tide_doubted {
     char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
     tide_copy copy;
@@ -273,6 +351,28 @@ struct tide_doubted {
 tide_status tide_archive_doubted(tide_archive *archive,
                                  bool (*visit)(const struct tide_doubted *doubted, void *arg),
                                  void *arg, tide_error *err);
+/* A held copy that the server may still replace, with its position. */
+struct tide_held {
+    uint32_t shard;
+    int64_t rowid;
+    char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+};
+/* Visits held copies of messages that the server has, whose next try is due at `now_ms`, newest
+ * first, those before the position of `after` (NULL: all); `visit` returns false to stop. */
+tide_status tide_archive_held(tide_archive *archive, const struct tide_held *after, uint64_t now_ms,
+                              bool (*visit)(const struct tide_held *held, void *arg), void *arg,
+                              tide_error *err);
+/* The id of a new message of which the server sent the exact bytes, and has it as far as known; "":
+ * there is none. */
+tide_status tide_archive_some_exact(tide_archive *archive,
+                                    char gmail_id_out[TIDE_GMAIL_ID_BYTES_MAX + 1],
+                                    tide_error *err);
+/* The internal date of the newest held copy, and of the oldest; 0: there is none.  Copies of messages
+ * that are gone from the server do not count. */
+tide_status tide_archive_held_span(tide_archive *archive, int64_t *newest_ms_out,
+                                   int64_t *oldest_ms_out, tide_error *err);
+/* Deletes bytes that no message has any more: of held copies that the server's own replaced. */
+tide_status tide_archive_sweep(tide_archive *archive, const tide_cancel *cancel, tide_error *err);
 /* Deletes earlier bytes (of messages for which the server later sent others) that can no longer be
  * read: no source has them. */
 tide_status tide_archive_tidy(tide_archive *archive, const tide_cancel *cancel, tide_error *err);

@@ -91,6 +91,46 @@ tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *vis
     return rc;
 }
 
+struct labeled_walk {
+    tide_text label;
+    const struct tide_labeled *after;
+    bool (*visit)(const struct tide_labeled *labeled, void *arg);
+    void *arg;
+    bool stopped;
+};
+
+static tide_status labeled_in(struct tide_shard *shard, struct labeled_walk *walk, tide_error *err)
+{
+    const struct tide_labeled *after = walk->after;
+    const int64_t from = after != NULL && after->shard == shard->key ? after->rowid : -1;
+    tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABELED, walk->label, from);
+    tide_status rc = TIDE_OK;
+    while (!walk->stopped && tide_db_next(&shard->db, row, &rc, err)) {
+        struct tide_labeled labeled = {.shard = shard->key,
+                                       .rowid = sqlite3_column_int64(row, 0),
+                                       .internal_ms = sqlite3_column_int64(row, 2)};
+        tide_column_copy(row, 1, labeled.gmail_id, sizeof labeled.gmail_id);
+        tide_column_copy(row, 3, labeled.history_id, sizeof labeled.history_id);
+        walk->stopped = !walk->visit(&labeled, walk->arg);
+    }
+    return rc;
+}
+
+tide_status tide_archive_labeled(tide_archive *archive, tide_text label,
+                                 const struct tide_labeled *after,
+                                 bool (*visit)(const struct tide_labeled *labeled, void *arg),
+                                 void *arg, tide_error *err)
+{
+    struct labeled_walk walk = {.label = label, .after = after, .visit = visit, .arg = arg};
+    tide_auto_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         !walk.stopped && tide_reader_next(reader, TIDE_OLDEST_FIRST, &shard, &rc, err);)
+        if (after == NULL || shard->key >= after->shard)
+            rc = labeled_in(shard, &walk, err);
+    return rc;
+}
+
 /* ---- gone ----------------------------------------------------------------------------- */
 
 tide_status tide_archive_gone_ids(tide_archive *archive, uint32_t shard,

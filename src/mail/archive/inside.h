@@ -10,6 +10,7 @@
  *   read.c    finding and reading
  *   verify.c  reads and checks everything
  *   tally.c   counting
+ *   heads.c   who messages are from and to
  *   doubt.c   copies that are not exact (ARC6)
  *
  * Threads: the writer's set of shards belongs to the writer thread alone.  Every call that reads
@@ -240,6 +241,8 @@ tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t s
                            uint64_t bytes, int64_t now_ms, tide_error *err);
 tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored *stored,
                              uint64_t said_bytes, uint64_t bytes, int64_t now_ms, tide_error *err);
+tide_status tide_doubt_held(struct tide_shard *shard, int64_t message, int64_t now_ms,
+                            tide_error *err);
 tide_status tide_doubt_damaged(struct tide_shard *shard, int64_t message, int64_t now_ms,
                                tide_error *err);
 

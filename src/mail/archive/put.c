@@ -88,6 +88,7 @@ static tide_status message_entry(tide_archive *archive, tide_entry_kind kind,
     kept->history_id = keep(&text, message->history_id);
     kept->internal_ms = message->internal_ms;
     kept->said_bytes = message->said_bytes;
+    kept->held = message->held;
     for (size_t i = 0; i < message->labels_count; i++)
         labels[i] = keep(&text, message->labels[i]);
     kept->labels = labels;

@@ -47,6 +47,35 @@ tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
     return TIDE_OK;
 }
 
+tide_status tide_archive_find_short(tide_archive *archive, tide_text start, unsigned *count_out,
+                                    struct tide_stored *stored_out, tide_error *err)
+{
+    tide_auto_reader *reader = NULL;
+    struct tide_stored stored = {.rowid = 0};
+    unsigned count = 0;
+    char end[TIDE_GMAIL_ID_BYTES_MAX + 2];
+    *count_out = 0;
+    if (start.bytes == 0 || start.bytes > TIDE_GMAIL_ID_BYTES_MAX)
+        return TIDE_OK;
+    memcpy(end, start.data, start.bytes);
+    end[start.bytes] = '\x7f'; /* after every character of an id */
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         count < 2 && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
+        tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_FIND_SHORT, start,
+                                          ((tide_text){end, start.bytes + 1}));
+        while (tide_db_next(&shard->db, row, &rc, err)) {
+            tide_shard_stored(shard, row, &stored);
+            count++;
+        }
+    }
+    if (rc == TIDE_OK) {
+        *count_out = count > 2 ? 2 : count;
+        *stored_out = stored;
+    }
+    return rc;
+}
+
 /* Reads the first and the last Gmail id of a shard.  Ids of one server grow with time, so for most
  * shards these two answer the lookup. */
 static tide_status ids_look(struct tide_shard *shard, tide_error *err)
@@ -107,10 +136,48 @@ tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, si
     return not_found_by(archive, TIDE_SHARD_WHOLE, ids, count, missing_out, err);
 }
 
+tide_status tide_archive_inexact(tide_archive *archive, const tide_text *ids, size_t count,
+                                 bool *inexact_out, tide_error *err)
+{
+    return not_found_by(archive, TIDE_SHARD_EXACT, ids, count, inexact_out, err);
+}
+
 tide_status tide_archive_absent(tide_archive *archive, const tide_text *ids, size_t count,
                                 bool *absent_out, tide_error *err)
 {
     return not_found_by(archive, TIDE_SHARD_HAS, ids, count, absent_out, err);
+}
+
+/* The ids that are in this shard without the label. */
+static tide_status unlabeled_in(struct tide_shard *shard, tide_text label, tide_text history_id,
+                                const tide_text *ids, size_t count, bool *unlabeled,
+                                tide_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (unlabeled[i] || !tide_shard_may_have(shard, ids[i]))
+            continue;
+        tide_auto_stmt *row =
+            tide_db_ask(&shard->db, TIDE_SHARD_UNLABELED, ids[i], label, history_id);
+        TIDE_TRY(tide_db_step(&shard->db, row, &unlabeled[i], err));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_archive_unlabeled(tide_archive *archive, tide_text label, tide_text history_id,
+                                   const tide_text *ids, size_t count, bool *unlabeled_out,
+                                   tide_error *err)
+{
+    tide_auto_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (size_t i = 0; i < count; i++)
+        unlabeled_out[i] = false;
+    for (struct tide_shard *shard = NULL;
+         tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
+        rc = ids_look(shard, err);
+        if (rc == TIDE_OK)
+            rc = unlabeled_in(shard, label, history_id, ids, count, unlabeled_out, err);
+    }
+    return rc;
 }
 
 /* ---- reading ------------------------------------------------------------------------- */

@@ -155,6 +155,7 @@ static tide_status put(struct salvage *salvage, const struct tide_stored *stored
         .labels_count = salvage->labels_count,
         .said_bytes = (uint64_t)number_of(
             salvage, "SELECT said_bytes FROM doubt WHERE message = ?1", stored->rowid, 0),
+        .held = stored->copy == TIDE_COPY_HELD,
         .raw = tide_buf_text(&salvage->raw),
     };
     return tide_archive_put(salvage->to, &incoming, NULL, &salvage->ticket, err);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/encode.h"
 
+#include <jansson.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,10 @@
     "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, m.bytes, c.hash, m.mark,"  \
     " m.gone_ms, m.content, m.problem, (SELECT d.kind FROM doubt d WHERE d.message = m.id)"        \
     " FROM message m LEFT JOIN content c ON c.id = m.content "
+
+/* Bytes that no message has. */
+#define UNUSED                                                                                     \
+    "SELECT id FROM content EXCEPT SELECT content FROM message EXCEPT SELECT content FROM earlier"
 
 static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_BEGIN] = "BEGIN",
@@ -37,6 +42,8 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_BYTES] = "SELECT c.page_count * s.page_size FROM pragma_page_count() c,"
                          " pragma_page_size() s",
     [TIDE_SHARD_FIND] = STORED "WHERE m.gmail_id = ?1",
+    [TIDE_SHARD_FIND_SHORT] = STORED "WHERE m.gmail_id >= ?1 AND m.gmail_id < ?2"
+                                     " ORDER BY m.gmail_id LIMIT 2",
     [TIDE_SHARD_AT] = STORED "WHERE m.id = ?1",
     [TIDE_SHARD_WALK] = STORED "WHERE m.id >= ?1 AND m.id <= ?2 + (SELECT late FROM shard)"
                                " AND m.internal_ms >= ?4 AND m.internal_ms < ?5"
@@ -53,9 +60,24 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                          " NOT EXISTS (SELECT 1 FROM doubt d WHERE d.message = m.id AND d.kind > 1)"
                          " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1"
                          " AND NOT EXISTS (SELECT 1 FROM message WHERE gmail_id = ?1)",
+    /* The same without held copies. */
+    [TIDE_SHARD_EXACT] = "SELECT 1 FROM message m WHERE m.gmail_id = ?1 AND m.gone_ms IS NULL AND"
+                         " NOT EXISTS (SELECT 1 FROM doubt d WHERE d.message = m.id)"
+                         " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1"
+                         " AND NOT EXISTS (SELECT 1 FROM message WHERE gmail_id = ?1)",
     [TIDE_SHARD_DOUBTED] = "SELECT m.gmail_id, d.kind, m.gone_ms, m.bytes, d.said_bytes, d.tries,"
                            " d.next_ms FROM doubt d JOIN message m ON m.id = d.message"
-                           " ORDER BY d.message DESC",
+                           " WHERE d.kind > 1 ORDER BY d.message DESC",
+    [TIDE_SHARD_HELD] = "SELECT d.message, m.gmail_id FROM doubt d JOIN message m"
+                        " ON m.id = d.message WHERE d.kind = 1 AND d.message < ?1"
+                        " AND d.next_ms <= ?2 AND m.gone_ms IS NULL ORDER BY d.message DESC",
+    [TIDE_SHARD_SOME_EXACT] = "SELECT m.gmail_id FROM message m WHERE m.gone_ms IS NULL"
+                              " AND m.history_id <> ''"
+                              " AND NOT EXISTS (SELECT 1 FROM doubt d WHERE d.message = m.id)"
+                              " ORDER BY m.id DESC LIMIT 1",
+    [TIDE_SHARD_HELD_SPAN] = "SELECT max(m.internal_ms), min(m.internal_ms) FROM doubt d"
+                             " JOIN message m ON m.id = d.message"
+                             " WHERE d.kind = 1 AND m.gone_ms IS NULL",
     [TIDE_SHARD_FORMER] = STORED "JOIN former f ON f.message = m.id WHERE f.gmail_id = ?1"
                                  " ORDER BY f.until_ms DESC LIMIT 1",
     /* The thread itself while the server has a message in it, before the thread that replaced
@@ -83,6 +105,16 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "SELECT l.label, l.name, l.type FROM message_label m JOIN label l ON l.id = m.label"
         " WHERE m.message = ?1 ORDER BY l.label",
     [TIDE_SHARD_LABELS_ALL] = "SELECT label, name, type FROM label ORDER BY id",
+    [TIDE_SHARD_UNLABELED] =
+        "SELECT 1 FROM message m WHERE m.gmail_id = ?1 AND NOT EXISTS (SELECT 1 FROM message_label "
+        "n"
+        " JOIN label l ON l.id = n.label WHERE n.message = m.id AND l.label = ?2)"
+        " AND (?3 = '' OR length(m.history_id) < length(?3)"
+        "  OR (length(m.history_id) = length(?3) AND m.history_id <= ?3))",
+    [TIDE_SHARD_LABELED] =
+        "SELECT m.id, m.gmail_id, m.internal_ms, m.history_id FROM label l JOIN message_label n"
+        " ON n.label = l.id JOIN message m ON m.id = n.message"
+        " WHERE l.label = ?1 AND n.message > ?2 AND m.gone_ms IS NULL ORDER BY n.message",
     [TIDE_SHARD_CONTENT] =
         "SELECT hash, bytes, body_bytes, codec, dict, body FROM content WHERE id = ?1",
     [TIDE_SHARD_CUTS] = "SELECT at, piece, line, crlf FROM cut WHERE content = ?1 ORDER BY at",
@@ -94,7 +126,41 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                          " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 2),"
                          " (SELECT count(*) FROM doubt WHERE kind = 1),"
                          " (SELECT count(*) FROM doubt WHERE kind = 2),"
-                         " (SELECT count(*) FROM doubt WHERE kind = 3)",
+                         " (SELECT count(*) FROM doubt WHERE kind = 3),"
+                         " (SELECT count(*) FROM message"
+                         "   WHERE gmail_id GLOB '" TIDE_IMPORT_ID "*'),"
+                         " (SELECT count(*) FROM doubt d JOIN message m ON m.id = d.message"
+                         "   WHERE d.kind = 3 AND m.gmail_id GLOB '" TIDE_IMPORT_ID "*')",
+    [TIDE_SHARD_HEADS] =
+        "SELECT message.id, message.internal_ms, message.mark, head.\"from\", head.\"to\","
+        " head.cc, head.bcc,"
+        " (SELECT group_concat(label.label, ' ') FROM message_label"
+        "   JOIN label ON label.id = message_label.label WHERE message_label.message = message.id"
+        "   AND label.label IN ('SENT', 'DRAFT', 'SPAM', 'TRASH'))"
+        " FROM message LEFT JOIN head ON head.id = message.id"
+        " WHERE message.id > ?1 ORDER BY message.id",
+    [TIDE_SHARD_READY] = "SELECT (SELECT messages FROM shard) -"
+                         " (SELECT count(*) FROM message WHERE mark < 2)",
+    /* Counts of a range of ids, which are times; then those in it that do not count after all. */
+    [TIDE_SHARD_DAY_LABEL] = "SELECT count(*) FROM message_label WHERE label ="
+                             " (SELECT id FROM label WHERE label = ?1)"
+                             " AND message >= ?2 AND message < ?3",
+    [TIDE_SHARD_DAY_ALL] = "SELECT count(*) FROM message WHERE id >= ?1 AND id < ?2",
+    [TIDE_SHARD_LESS_LABEL] = "SELECT m.id FROM message m WHERE m.gone_ms IS NOT NULL AND EXISTS"
+                              " (SELECT 1 FROM message_label l WHERE l.message = m.id AND l.label ="
+                              " (SELECT id FROM label WHERE label = ?1))",
+    [TIDE_SHARD_LESS_ALL] = "SELECT id FROM message WHERE gone_ms IS NOT NULL UNION"
+                            " SELECT message FROM message_label WHERE label IN"
+                            " (SELECT id FROM label WHERE label IN ('SPAM', 'TRASH'))",
+    [TIDE_SHARD_COUNTS] =
+        "SELECT l.label, count(*) FROM message_label m JOIN label l ON l.id = m.label"
+        " GROUP BY m.label"
+        " UNION ALL SELECT l.label, -count(*) FROM message_label m JOIN label l ON l.id = m.label"
+        "  WHERE m.message IN (SELECT id FROM message WHERE gone_ms IS NOT NULL) GROUP BY m.label"
+        " UNION ALL SELECT '', (SELECT messages FROM shard) - (SELECT count(*) FROM"
+        "  (SELECT id FROM message WHERE gone_ms IS NOT NULL UNION"
+        "   SELECT message FROM message_label WHERE label IN"
+        "   (SELECT id FROM label WHERE label IN ('SPAM', 'TRASH'))))",
 
     [TIDE_SHARD_WRITE] = "BEGIN IMMEDIATE",
     [TIDE_SHARD_STATE_ADD] =
@@ -131,6 +197,11 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                                "3600000 << min(tries, 8))"
                                " WHERE message = ?1",
     [TIDE_SHARD_DOUBT_DROP] = "DELETE FROM doubt WHERE message = ?1",
+    [TIDE_SHARD_DATE_MEND] = "UPDATE message SET internal_ms = ?2 WHERE id = ?1",
+    [TIDE_SHARD_UNUSED] = UNUSED " LIMIT 1",
+    [TIDE_SHARD_CUTS_SWEEP] = "DELETE FROM cut WHERE content IN (" UNUSED ")",
+    /* Pieces stay: other bodies share them. */
+    [TIDE_SHARD_CONTENT_SWEEP] = "DELETE FROM content WHERE id IN (" UNUSED ")",
     [TIDE_SHARD_CONTENT_MEND] =
         "UPDATE content SET bytes = ?2, body_bytes = ?3, codec = ?4, dict = NULL, body = ?5,"
         " hash = ?1 WHERE id = ?6",
@@ -153,6 +224,11 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_LABEL_DIFFERS] =
         "SELECT 1 FROM label WHERE label = ?1 AND (name IS NOT ?2 OR type IS NOT ?3)",
     [TIDE_SHARD_LABEL_NAME] = "UPDATE label SET name = ?2, type = ?3 WHERE label = ?1",
+    /* A label that an import named, before the server said which one it is. */
+    [TIDE_SHARD_LABEL_IMPORTED] = "SELECT 1 FROM label WHERE label = ?2 AND name = ?2 AND ?1 <> ?2"
+                                  " AND type IS NOT 'local'"
+                                  " AND NOT EXISTS (SELECT 1 FROM label WHERE label = ?1)",
+    [TIDE_SHARD_LABEL_ADOPT] = "UPDATE label SET label = ?1, type = ?3 WHERE label = ?2",
     [TIDE_SHARD_LABELS_NOW] = "SELECT label FROM message_label WHERE message = ?1",
     [TIDE_SHARD_LABEL_PUT] = "INSERT OR IGNORE INTO message_label (message, label) VALUES (?1, ?2)",
     [TIDE_SHARD_LABEL_TAKE] = "DELETE FROM message_label WHERE message = ?1 AND label = ?2",
@@ -396,6 +472,8 @@ void tide_shard_close(struct tide_shard *shard)
     if (shard->in_tx)
         tide_shard_rollback(shard);
     tide_db_close(&shard->db);
+    json_decref(shard->counts);
+    shard->counts = NULL;
     shard->open = false;
 }
 
@@ -742,6 +820,32 @@ tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packe
     const tide_text old = tide_buf_text(&read);
     *adds_out = rc == TIDE_OK && (old.bytes > raw.bytes ||
                                   (old.bytes > 0 && memcmp(old.data, raw.data, old.bytes) != 0));
+    return is_damage(rc) ? TIDE_OK : rc;
+}
+
+/* Whether both are the same text, where CR LF and LF are one line end. */
+static bool same_lines(tide_text a, tide_text b)
+{
+    size_t i = 0;
+    size_t j = 0;
+    while (i < a.bytes && j < b.bytes) {
+        const bool a_crlf = a.data[i] == '\r' && i + 1 < a.bytes && a.data[i + 1] == '\n';
+        const bool b_crlf = b.data[j] == '\r' && j + 1 < b.bytes && b.data[j + 1] == '\n';
+        i += a_crlf;
+        j += b_crlf;
+        if (a.data[i++] != b.data[j++])
+            return false;
+    }
+    return i == a.bytes && j == b.bytes;
+}
+
+tide_status tide_shard_content_differs(struct tide_shard *shard, tide_packer *packer,
+                                       int64_t content, tide_text raw, bool *differs_out,
+                                       tide_error *err)
+{
+    tide_auto_buf read = tide_buf_in(shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
+    const tide_status rc = tide_shard_raw(shard, packer, content, &read, err);
+    *differs_out = rc == TIDE_OK && !same_lines(tide_buf_text(&read), raw);
     return is_damage(rc) ? TIDE_OK : rc;
 }
 

@@ -59,12 +59,17 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_DATE,
     TIDE_SHARD_BYTES,
     TIDE_SHARD_FIND,
+    TIDE_SHARD_FIND_SHORT,
     TIDE_SHARD_AT,
     TIDE_SHARD_WALK,
     TIDE_SHARD_REPLACED,
     TIDE_SHARD_HAS,
     TIDE_SHARD_WHOLE,
+    TIDE_SHARD_EXACT,
     TIDE_SHARD_DOUBTED,
+    TIDE_SHARD_HELD,
+    TIDE_SHARD_HELD_SPAN,
+    TIDE_SHARD_SOME_EXACT,
     TIDE_SHARD_GONE_IDS,
     TIDE_SHARD_IDS,
     TIDE_SHARD_FORMER,
@@ -80,7 +85,16 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_THREAD,
     TIDE_SHARD_LABEL_ROWS,
     TIDE_SHARD_LABELS_ALL,
+    TIDE_SHARD_UNLABELED,
+    TIDE_SHARD_LABELED,
     TIDE_SHARD_TALLY,
+    TIDE_SHARD_HEADS,
+    TIDE_SHARD_READY,
+    TIDE_SHARD_DAY_LABEL,
+    TIDE_SHARD_DAY_ALL,
+    TIDE_SHARD_LESS_LABEL,
+    TIDE_SHARD_LESS_ALL,
+    TIDE_SHARD_COUNTS,
     TIDE_SHARD_READ_SQL, /* number of statements that can be prepared on a read-only file */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
@@ -99,6 +113,10 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_DOUBT_PUT,
     TIDE_SHARD_DOUBT_TRIED,
     TIDE_SHARD_DOUBT_DROP,
+    TIDE_SHARD_DATE_MEND,
+    TIDE_SHARD_UNUSED,
+    TIDE_SHARD_CUTS_SWEEP,
+    TIDE_SHARD_CONTENT_SWEEP,
     TIDE_SHARD_CONTENT_MEND,
     TIDE_SHARD_CUTS_DROP,
     TIDE_SHARD_PIECE_MEND,
@@ -114,6 +132,8 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_LABEL_ADD,
     TIDE_SHARD_LABEL_DIFFERS,
     TIDE_SHARD_LABEL_NAME,
+    TIDE_SHARD_LABEL_IMPORTED,
+    TIDE_SHARD_LABEL_ADOPT,
     TIDE_SHARD_LABELS_NOW,
     TIDE_SHARD_LABEL_PUT,
     TIDE_SHARD_LABEL_TAKE,
@@ -157,6 +177,9 @@ struct tide_shard {
     int wal_pages;    /* in its log */
     uint32_t pins;
     uint64_t used; /* for closing the least recently used one */
+    /* While open: how many messages its labels had, as of a version of the file (tally.c). */
+    struct json_t *counts; /* NULL: they were not counted */
+    int64_t counts_version;
     /* While open for writing: as in its row, with the open transaction. */
     char id[40];
     uint64_t generation, messages, raw_bytes;
@@ -247,6 +270,10 @@ tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_
 /* Whether it is readable and equals these bytes; damage is no error, other failures are. */
 tide_status tide_shard_content_is(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                   tide_text raw, bool *is_out, tide_error *err);
+/* Whether it is readable and differs from these bytes in more than line ends. */
+tide_status tide_shard_content_differs(struct tide_shard *shard, tide_packer *packer,
+                                       int64_t content, tide_text raw, bool *differs_out,
+                                       tide_error *err);
 /* Whether it is readable and is not just the beginning of these bytes. */
 tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                     tide_text raw, bool *adds_out, tide_error *err);

@@ -246,9 +246,7 @@ static tide_status store_content(struct storing *storing,
 
 /* ---- labels -------------------------------------------------------------------------- */
 
-/* Whether history id `a` is earlier than `b`: numbers of any length.  An id that is unknown or not
- * a number is never earlier. */
-static bool earlier(tide_text a, tide_text b)
+bool tide_history_earlier(tide_text a, tide_text b)
 {
     tide_text both[] = {a, b};
     for (int i = 0; i < 2; i++) {
@@ -384,15 +382,33 @@ static tide_status is_back(tide_archive *archive, struct tide_shard *shard,
                            int64_t now_ms, tide_error *err)
 {
     TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored->rowid));
-    if (earlier(incoming->history_id, tide_text_of(stored->history_id)))
+    if (tide_history_earlier(incoming->history_id, tide_text_of(stored->history_id)))
         return TIDE_OK;
     TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_AGAIN, stored->rowid,
                         incoming->thread_id, incoming->history_id));
     return labels_follow(archive, shard, stored->rowid, incoming, now_ms, err);
 }
 
+static int64_t second_end(int64_t internal_ms)
+{
+    const int64_t over = internal_ms % 1000;
+    return internal_ms - over + (over < 0 ? -1 : 999);
+}
+
+/* Makes room for the milliseconds that the server will add to the date of a held copy: its id is that
+ * of the end of its second, so that no date of that second is behind the id (SHD4). */
+static tide_status place_in(struct tide_shard *shard, int64_t internal_ms, bool held,
+                            int64_t *id_out, tide_error *err)
+{
+    TIDE_TRY(tide_shard_place(shard, held ? second_end(internal_ms) : internal_ms, id_out, err));
+    const int64_t late = *id_out - tide_shard_wanted(shard, internal_ms);
+    if (late > shard->late)
+        shard->late = late;
+    return TIDE_OK;
+}
+
 /* The shard for a new message and its position there. */
-static tide_status find_place(tide_archive *archive, int64_t internal_ms,
+static tide_status find_place(tide_archive *archive, int64_t internal_ms, bool held,
                               struct tide_shard **shard_out, int64_t *id_out, tide_error *err)
 {
     tide_shards *shards = &archive->writer->shards;
@@ -407,7 +423,7 @@ static tide_status find_place(tide_archive *archive, int64_t internal_ms,
             continue;
         TIDE_TRY(tide_writer_begin(archive, shard, err));
         *shard_out = shard;
-        return tide_shard_place(shard, internal_ms, id_out, err);
+        return place_in(shard, internal_ms, held, id_out, err);
     }
 }
 
@@ -430,7 +446,7 @@ static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
     const tide_text raw = tide_buf_text(&entry->as.message.raw);
     struct storing storing = {.archive = archive, .raw = raw};
     int64_t id = 0;
-    TIDE_TRY(find_place(archive, incoming->internal_ms, &storing.shard, &id, err));
+    TIDE_TRY(find_place(archive, incoming->internal_ms, incoming->held, &storing.shard, &id, err));
     TIDE_TRY(store_content(&storing, hash, err));
     struct tide_shard *shard = storing.shard;
     tide_status rc = tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_ADD, id, incoming->gmail_id,
@@ -443,7 +459,9 @@ static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
             rc = label_set(shard, id, label, true, NULL, err);
     }
     if (rc == TIDE_OK)
-        rc = tide_doubt_new(shard, id, incoming->said_bytes, raw.bytes, now_ms, err);
+        rc = incoming->held
+                 ? tide_doubt_held(shard, id, now_ms, err)
+                 : tide_doubt_new(shard, id, incoming->said_bytes, raw.bytes, now_ms, err);
     shard->messages++;
     shard->raw_bytes += raw.bytes;
     shard->indexed = false;
@@ -465,20 +483,31 @@ static tide_status index_anew(struct tide_shard *shard, int64_t message, tide_er
     return rc;
 }
 
-/* Points a message to other bytes.  The earlier ones are kept, unless they cannot be read, or are
- * short and the beginning of the new ones. */
+/* Whether the bytes that a message has now say anything that the new ones do not. */
+static tide_status adds_something(const struct storing *storing, const struct tide_stored *stored,
+                                  bool *adds_out, tide_error *err)
+{
+    tide_packer *packer = storing->archive->writer->packer;
+    if (stored->copy == TIDE_COPY_HELD) /* where it came from, line ends were another's choice */
+        return tide_shard_content_differs(storing->shard, packer, stored->content, storing->raw,
+                                          adds_out, err);
+    return tide_shard_content_adds(storing->shard, packer, stored->content,
+                                   stored->copy == TIDE_COPY_SHORT ? storing->raw : TIDE_TEXT_NONE,
+                                   adds_out, err);
+}
+
+/* Points a message to other bytes.  The earlier ones are kept, unless they cannot be read, are short
+ * and the beginning of the new ones, or held and the same lines. */
 static tide_status refer_to(struct storing *storing, const struct tide_stored *stored,
                             int64_t now_ms, tide_error *err)
 {
     struct tide_shard *shard = storing->shard;
-    const bool was_short = stored->copy == TIDE_COPY_SHORT;
     bool adds = false;
-    TIDE_TRY(tide_shard_content_adds(shard, storing->archive->writer->packer, stored->content,
-                                     was_short ? storing->raw : TIDE_TEXT_NONE, &adds, err));
+    TIDE_TRY(adds_something(storing, stored, &adds, err));
     if (adds)
         TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_EARLIER_ADD, stored->rowid, stored->content,
                             now_ms));
-    if (was_short)
+    if (stored->copy == TIDE_COPY_SHORT || (stored->copy == TIDE_COPY_HELD && adds))
         TIDE_TRY(index_anew(shard, stored->rowid, err));
     shard->raw_bytes += storing->raw.bytes - stored->bytes;
     return tide_db_do(&shard->db, err, TIDE_SHARD_MESSAGE_CONTENT, stored->rowid, storing->content,
@@ -500,6 +529,34 @@ static tide_status put_bytes(tide_archive *archive, struct tide_shard *shard,
     return refer_to(&storing, stored, now_ms, err);
 }
 
+/* Adopts the server's date of a held message, whose own has no milliseconds.  Another second would
+ * be another position, which a message does not leave. */
+static tide_status mend_date(struct tide_shard *shard, const struct tide_stored *stored,
+                             int64_t internal_ms, tide_error *err)
+{
+    if (stored->copy != TIDE_COPY_HELD || stored->internal_ms == internal_ms ||
+        second_end(stored->internal_ms) != second_end(internal_ms) ||
+        tide_shard_wanted(shard, internal_ms) > stored->rowid)
+        return TIDE_OK;
+    const int64_t late = stored->rowid - tide_shard_wanted(shard, internal_ms);
+    if (late > shard->late)
+        shard->late = late;
+    return tide_db_do(&shard->db, err, TIDE_SHARD_DATE_MEND, stored->rowid, internal_ms);
+}
+
+/* A held copy of a message that is stored is of use only where the stored bytes cannot be read. */
+static tide_status put_held(tide_archive *archive, struct tide_shard *shard,
+                            const struct tide_stored *stored, tide_text raw,
+                            const uint8_t hash[TIDE_CONTENT_HASH_BYTES], int64_t now_ms,
+                            tide_error *err)
+{
+    if (stored->copy != TIDE_COPY_DAMAGED)
+        return TIDE_OK;
+    TIDE_TRY(tide_writer_begin(archive, shard, err));
+    TIDE_TRY(put_bytes(archive, shard, stored, raw, hash, now_ms, err));
+    return tide_doubt_held(shard, stored->rowid, now_ms, err);
+}
+
 static tide_status put_again(tide_archive *archive, struct tide_shard *shard,
                              const struct tide_stored *stored, const struct tide_incoming *incoming,
                              tide_text raw, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
@@ -508,7 +565,10 @@ static tide_status put_again(tide_archive *archive, struct tide_shard *shard,
     TIDE_TRY(tide_writer_begin(archive, shard, err));
     if (tide_doubt_is_better(stored, incoming->said_bytes, raw.bytes))
         TIDE_TRY(put_bytes(archive, shard, stored, raw, hash, now_ms, err));
+    TIDE_TRY(mend_date(shard, stored, incoming->internal_ms, err));
     TIDE_TRY(tide_doubt_again(shard, stored, incoming->said_bytes, raw.bytes, now_ms, err));
+    if (tide_import_id_is(incoming->gmail_id))
+        return TIDE_OK; /* a file takes no labels: others may have had the message too */
     return is_back(archive, shard, stored, incoming, now_ms, err);
 }
 
@@ -523,6 +583,8 @@ static tide_status apply_message(tide_archive *archive, struct tide_entry *entry
     TIDE_TRY(tide_content_hash(archive->writer->packer, raw, hash, err));
     TIDE_TRY(find_stored(archive, incoming->gmail_id, &shard, &stored, err));
     entry->as.message.content = 0; /* it may have been added in a transaction that failed */
+    if (shard != NULL && incoming->held)
+        return put_held(archive, shard, &stored, raw, hash, now_ms, err);
     if (shard != NULL)
         return put_again(archive, shard, &stored, incoming, raw, hash, now_ms, err);
     return add_message(archive, entry, hash, now_ms, err);
@@ -550,7 +612,7 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
     if (known)
         return TIDE_OK;
     TIDE_TRY(change_add(shard, &change, err));
-    if (earlier(told->history_id, tide_text_of(stored.history_id)))
+    if (tide_history_earlier(told->history_id, tide_text_of(stored.history_id)))
         return TIDE_OK;
     TIDE_TRY(label_set(shard, stored.rowid, change.label, told->added, NULL, err));
     if (told->history_id.bytes == 0)
@@ -681,6 +743,23 @@ static tide_status name_differs(struct tide_shard *shard, const struct tide_entr
     return tide_db_step(&shard->db, row, differs_out, err);
 }
 
+/* Gives a label that an import could only name the id that the server has for it. */
+static tide_status name_adopt(tide_archive *archive, struct tide_shard *shard,
+                              const struct tide_entry *entry, tide_error *err)
+{
+    bool imported = false;
+    {
+        tide_auto_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_LABEL_IMPORTED, entry->as.name.id,
+                                          entry->as.name.name);
+        TIDE_TRY(tide_db_step(&shard->db, row, &imported, err));
+    }
+    if (!imported)
+        return TIDE_OK;
+    TIDE_TRY(tide_writer_begin(archive, shard, err));
+    return tide_db_do(&shard->db, err, TIDE_SHARD_LABEL_ADOPT, entry->as.name.id,
+                      entry->as.name.name, tide_value_or_null(entry->as.name.type));
+}
+
 static tide_status apply_name(tide_archive *archive, const struct tide_entry *entry,
                               tide_error *err)
 {
@@ -690,6 +769,8 @@ static tide_status apply_name(tide_archive *archive, const struct tide_entry *en
         struct tide_shard *shard = shards->list[i];
         bool differs = false;
         rc = tide_shards_open(shards, shard, err);
+        if (rc == TIDE_OK)
+            rc = name_adopt(archive, shard, entry, err);
         if (rc == TIDE_OK)
             rc = name_differs(shard, entry, &differs, err);
         if (rc == TIDE_OK && differs)

@@ -52,11 +52,12 @@ static tide_status add_filter(struct cli *cli, tide_buf *query, const char *flag
 static tide_status query_add_words(struct cli *cli, tide_buf *query)
 {
     const bool filtered = query->bytes > 0;
-    for (unsigned i = 0; i < cli->arguments_count; i++)
-        TIDE_TRY(tide_buf_print(query, "%s%s%s", i == 0 && filtered ? " (" : (i > 0 ? " " : ""),
-                                cli->arguments[i],
-                                filtered && i + 1 == cli->arguments_count ? ")" : ""));
-    return TIDE_OK;
+    if (cli->arguments_count == 0)
+        return TIDE_OK;
+    if (filtered)
+        TIDE_TRY(tide_buf_add_text(query, " ("));
+    TIDE_TRY(mail_query_words(cli, 0, TIDE_ARCHIVING_QUERY_BYTES, query));
+    return filtered ? tide_buf_add_text(query, ")") : TIDE_OK;
 }
 
 static tide_status query_of(struct cli *cli, char query_out[TIDE_ARCHIVING_QUERY_BYTES + 1])
@@ -322,10 +323,14 @@ tide_status cli_mail_archive_check(struct cli *cli)
     TIDE_TRY(read_flags(&archiving));
     if (archiving.manifest.id != 0)
         return cli_wrong(cli, "Resume that run by hand.", "--resume cannot be scheduled");
+    /* It would remove other mail as soon as the search is changed, without anyone to ask. */
+    if (mail_query_names_saved(cli))
+        return cli_wrong(cli, "Write the query itself.",
+                         "a schedule that removes mail cannot name a saved search");
     const tide_status rc = tide_archiver_query_check(&archiving.ask, cli->mem, &cli->err);
     if (rc != TIDE_OK) {
         cli->exit_code = CLI_EXIT_USAGE;
-        return cli_hint(cli, rc, "`man tidemark` lists the operators.");
+        return cli_hint(cli, rc, "`tidemark mail search --help` lists the operators.");
     }
     return mail_home_account_later(cli, cli_flag(cli, "account"));
 }

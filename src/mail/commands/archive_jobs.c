@@ -101,7 +101,8 @@ static tide_status do_job(struct archiving *archiving, const char *kind, const c
 
 static void plan_payload(const struct archiving *archiving, tide_json *payload)
 {
-    const struct tide_mail_run run = {.email = archiving->email};
+    /* The user waits: exact bytes of held copies, which may take hours, are for a sync. */
+    const struct tide_mail_run run = {.email = archiving->email, .inexact = true};
     struct tide_mail_request request;
     tide_mail_request(&run, archiving->account, &request);
     tide_json_done(payload);

@@ -85,11 +85,14 @@ tide_status cli_mail_export(struct cli *cli)
                                  .progress_arg = &showing};
     tide_status rc = format_of(cli, &wanted.format);
     /* The default exports everything, including spam and trash. */
-    const char *words = cli->arguments_count > 1 ? cli->arguments[1] : "in:anywhere";
+    tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
     if (rc == TIDE_OK)
-        rc = tide_query_parse(tide_text_of(words), (int64_t)cli->now_unix_ms, 0, cli->mem, &query,
-                              &cli->err);
-    rc = cli_hint(cli, rc, "`man tidemark` lists the operators.");
+        rc = mail_query_words(cli, 1, TIDE_QUERY_BYTES_MAX, &words);
+    if (rc == TIDE_OK)
+        rc = tide_query_parse(
+            cli->arguments_count > 1 ? tide_buf_text(&words) : TIDE_TEXT("in:anywhere"),
+            (int64_t)cli->now_unix_ms, TIDE_QUERY_LOCAL, cli->mem, &query, &cli->err);
+    rc = cli_hint(cli, rc, "`tidemark mail search --help` lists the operators.");
     wanted.query = query;
     if (rc == TIDE_OK)
         rc = cli_settings(cli);

@@ -58,6 +58,35 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
 tide_status mail_home_take(struct cli *cli, struct mail_home *home, const char *named,
                            char email_out[256], tide_archive **archive_out);
 void mail_home_give(struct cli *cli, tide_archive *archive); /* NULL is fine */
+/* The accounts that have an archive here, sorted; or the named one. */
+struct mail_names {
+    tide_mem *mem;
+    char (*list)[256];
+    size_t count, capacity;
+};
+/* The caller ends it, also after a failure.  TIDE_NOT_FOUND: there is none. */
+tide_status mail_names_find(struct cli *cli, const char *named, struct mail_names *names);
+void mail_names_done(struct mail_names *names);
+/* A message that a user named. */
+struct mail_found {
+    char email[256];
+    tide_archive *archive; /* the caller gives it back, also after a failure; may be NULL */
+    struct tide_stored stored;
+};
+/* Finds it in the archive of the named account or in all: by its id, a former id, or the beginning of
+ * its id if no other message has it.  `thread`: also by the id of a thread, whose first message may
+ * be gone; gives its oldest. */
+tide_status mail_home_find(struct cli *cli, const char *named, const char *id, bool thread,
+                           struct mail_found *found);
+/* Appends the words of the command from the `first` argument on, as one query, with saved searches in
+ * place of their names (saved.c). */
+tide_status mail_query_words(struct cli *cli, unsigned first, size_t bytes_max, tide_buf *query);
+/* Whether the words of the command name a saved search, or are too many to tell. */
+bool mail_query_names_saved(struct cli *cli);
+/* struct tide_system.settings_files: the saved searches. */
+tide_status mail_settings_files(const char *config_path, tide_mem *mem,
+                                void (*visit)(const char *name, void *arg), void *arg,
+                                tide_error *err);
 /* Names the unreadable shards, on standard error and in the JSON; the command
  * then ends with CLI_EXIT_BAD_ITEMS. */
 tide_status mail_home_broken(struct cli *cli, tide_archive *archive);
@@ -69,6 +98,7 @@ const char *mail_home_broken_remedy(tide_status why);
 
 extern const struct tide_system tide_mail_system;
 extern const struct cli_command mail_commands[]; /* table.c */
+extern const struct cli_details mail_details[];  /* details.c */
 tide_status cli_mail_sync(struct cli *cli);
 /* struct tide_action.check */
 tide_status cli_mail_sync_check(struct cli *cli);
@@ -78,6 +108,10 @@ tide_status cli_mail_status(struct cli *cli);
 tide_status cli_mail_bad(struct cli *cli);
 tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
+tide_status cli_mail_browse(struct cli *cli); /* mail/browse */
+tide_status cli_mail_labels(struct cli *cli);
+tide_status cli_mail_saved(struct cli *cli);
+tide_status cli_mail_stats(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);
 tide_status cli_mail_heal(struct cli *cli);
 tide_status cli_mail_lost(struct cli *cli);
@@ -86,5 +120,6 @@ tide_status cli_mail_import(struct cli *cli);
 tide_status cli_mail_restore(struct cli *cli);
 tide_status cli_mail_archive(struct cli *cli);
 tide_status cli_mail_manifest(struct cli *cli);
+extern const struct cli_example mail_examples[]; /* table.c */
 
 #endif

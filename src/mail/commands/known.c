@@ -89,6 +89,24 @@ static void lost_visit(const struct tide_lost_one *one, void *arg)
 
 /* ---- copies ---- */
 
+/* The second mark (M18): since when all mail is exact.  Held copies are replaced newest first. */
+static tide_status held_show(const struct known *known, tide_json *one)
+{
+    int64_t newest_ms = 0;
+    int64_t oldest_ms = 0;
+    char since[32];
+    TIDE_TRY(tide_archive_held_span(known->ask->archive, &newest_ms, &oldest_ms, &known->cli->err));
+    if (newest_ms == 0)
+        return TIDE_OK; /* all of them are gone from the server */
+    cli_print(known->cli,
+              "  exact      everything after %s; `tidemark mail sync` fetches Gmail's own bytes of "
+              "what is held, newest first\n",
+              cli_time((uint64_t)newest_ms, since));
+    tide_json_set_u64(one, "exact_since_unix_ms", (uint64_t)newest_ms + 1);
+    tide_json_set_u64(one, "held_oldest_unix_ms", (uint64_t)oldest_ms);
+    return TIDE_OK;
+}
+
 static tide_status copies_show(struct known *known, tide_json *one)
 {
     const struct mail_known_ask *ask = known->ask;
@@ -100,25 +118,34 @@ static tide_status copies_show(struct known *known, tide_json *one)
     for (int copy = TIDE_COPY_HELD; copy < TIDE_COPIES; copy++)
         inexact += tally.copies[copy];
     const uint64_t exact = ask->stored > inexact ? ask->stored - inexact : 0;
+    const uint64_t held = tally.copies[TIDE_COPY_HELD];
     if (ask->always || inexact > 0) {
         cli_print(cli, "  copies     %" PRIu64 " exact", exact);
-        if (tally.copies[TIDE_COPY_HELD] > 0)
-            cli_print(cli, ", %" PRIu64 " held until Gmail's own arrive",
-                      tally.copies[TIDE_COPY_HELD]);
+        if (held > 0)
+            cli_print(cli, ", %" PRIu64 " held until Gmail's own arrive", held);
         if (tally.copies[TIDE_COPY_SHORT] > 0)
             cli_print(cli, ", %" PRIu64 " shorter than Gmail said", tally.copies[TIDE_COPY_SHORT]);
         if (tally.copies[TIDE_COPY_DAMAGED] > 0)
             cli_print(cli, ", %" PRIu64 " damaged", tally.copies[TIDE_COPY_DAMAGED]);
         cli_print(cli, "; %" PRIu64 " exist only here%s\n", tally.gone,
-                  inexact > 0 ? "; run `tidemark mail heal` to fetch those that are not exact again"
-                              : "");
+                  inexact > held + tally.imported_damaged
+                      ? "; run `tidemark mail heal` to fetch those that are short or damaged again"
+                      : "");
     }
+    if (tally.imported_damaged > 0)
+        cli_print(cli,
+                  "  imported   %" PRIu64
+                  " of the damaged came from files and %s not in Gmail; run "
+                  "`tidemark mail import` with the same files again\n",
+                  tally.imported_damaged, tally.imported_damaged == 1 ? "is" : "are");
+    TIDE_TRY(held > 0 ? held_show(known, one) : TIDE_OK);
     tide_json_object(&json);
     tide_json_set_u64(&json, "exact", exact);
     for (int copy = TIDE_COPY_HELD; copy < TIDE_COPIES; copy++)
         tide_json_set_u64(&json, tide_copy_name((tide_copy)copy), tally.copies[copy]);
     tide_json_set_u64(&json, "only_here", tally.gone);
     tide_json_set(one, "copies", &json);
+    tide_json_set_u64(one, "imported_damaged", tally.imported_damaged); /* of copies.damaged */
     return TIDE_OK;
 }
 

@@ -57,8 +57,8 @@ static tide_status read_wanted(struct cli *cli, struct mail_home *home, char ema
                         "Give a query as for `tidemark mail search`, or --manifest N.",
                         "no messages selected");
     }
-    for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
-        rc = tide_buf_print(words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
+    if (rc == TIDE_OK)
+        rc = mail_query_words(cli, 0, words->bytes_max, words);
     if (rc == TIDE_OK)
         rc = mail_home_account(cli, home, cli_flag(cli, "account"), email);
     wanted->email = email;
@@ -321,8 +321,9 @@ static tide_status plan(struct restoring *self, tide_archive **archive_out)
         self->state = *tide_restore_state(self->restore);
         memcpy(self->state.email, email, sizeof email);
     }
-    return cli_hint(cli, rc,
-                    "`man tidemark` lists the operators, `tidemark account list` the accounts.");
+    return cli_hint(
+        cli, rc,
+        "`tidemark mail search --help` lists the operators, `tidemark account list` the accounts.");
 }
 
 static tide_status do_wanted(struct restoring *self)

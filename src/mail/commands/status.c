@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { SPANS_SHOWN = 24 };
+enum { SPANS_SHOWN = 5 }; /* gaps and the like; facts come first */
 
 struct status {
     struct cli *cli;
@@ -137,7 +137,8 @@ static void print_spans(struct status *status, bool covered, const char *heading
         shown++;
     }
     if (hidden > 0)
-        cli_print(status->cli, "  %-10s and %zu more; --json has all of them\n", "", hidden);
+        cli_print(status->cli, "  %-10s and %zu more, %zu in all; --json has all of them\n", "",
+                  hidden, shown + hidden);
     if (shown == 0 && !covered)
         cli_print(status->cli, "  %-10s none\n", heading);
 }
@@ -438,6 +439,7 @@ static void numbers_json(const struct status *status, uint64_t free_bytes, tide_
     } numbers[] = {
         {"watermark_unix_ms", look->tidemark_ms},
         {"since_unix_ms", look->since_ms},
+        {"complete_since_unix_ms", tide_mail_look_complete_since(look)},
         {"messages_total", look->messages_total},
         {"stored", status->kept.stored},
         {"gone", status->tally.gone},
@@ -498,10 +500,14 @@ static void print_account(struct status *status, uint64_t free_bytes, tide_json 
     else
         cli_print(cli, "  tidemark   %s; everything since %s is stored, bad or gone\n", mark,
                   since);
+    if (tide_mail_look_complete_since(look) > 0) {
+        (void)cli_time(tide_mail_look_complete_since(look), since);
+        cli_print(cli,
+                  "  newest     everything since %s is stored, bad or gone; older mail follows\n",
+                  since);
+    }
     if (look->notice[0] != '\0')
         cli_print(cli, "  notice     %s\n", look->notice);
-    print_spans(status, false, "gaps");
-    print_spans(status, true, "beyond");
     print_numbers(status, free_bytes);
     print_standstill(status);
     print_run(status);
@@ -541,6 +547,10 @@ static tide_status show_account(struct status *status, const char *email)
     tide_json_array(&alerts.list);
     if (rc == TIDE_OK)
         rc = tide_ledger_alerts(cli->ledger, alert_row, &alerts, &cli->err);
+    if (rc == TIDE_OK) {
+        print_spans(status, false, "gaps");
+        print_spans(status, true, "beyond");
+    }
     tide_json_set(&one, "alerts", &alerts.list);
     tide_json_append(&status->list, &one);
     return rc;

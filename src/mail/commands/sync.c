@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-enum { INDEXED_MS = 10000, INDEXED_TICK_US = 50000 };
+enum { INDEXED_MS = 10000, INDEXED_TICK_US = 50000, INDEXING_SHOWN_MS = 1000 };
 
 static const struct cli_columns columns = {.done = "stored",
                                            .done_json = "stored",
@@ -24,9 +24,20 @@ static tide_status run_wanted(struct mail_sync *sync)
     struct tide_mail_run *run = &sync->wanted;
     const char *since = cli_flag(cli, "since");
     const char *max = cli_flag(cli, "max");
+    const char *exact = cli_flag(cli, "exact");
+    const bool newest = cli_flag(cli, "newest-first") != NULL;
+    const bool oldest = cli_flag(cli, "oldest-first") != NULL;
     *run = (struct tide_mail_run){.force = cli_flag(cli, "force") != NULL,
-                                  .newest_first = cli_flag(cli, "newest-first") != NULL,
+                                  .order = newest   ? TIDE_MAIL_NEWEST
+                                           : oldest ? TIDE_MAIL_OLDEST
+                                                    : TIDE_MAIL_BY_QUOTA,
+                                  .inexact = exact != NULL && strcmp(exact, "off") == 0,
                                   .since_ms = TIDE_MAIL_EVERYTHING};
+    if (newest && oldest)
+        return cli_wrong(cli, "Give one of the two.",
+                         "--newest-first and --oldest-first exclude each other");
+    if (exact != NULL && strcmp(exact, "on") != 0 && !run->inexact)
+        return cli_wrong(cli, "Give on or off.", "--exact %s is neither on nor off", exact);
     if (since != NULL &&
         !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
         return cli_wrong(cli, "Give a day (2019-01-31), a year (2019) or an age (2y).",
@@ -88,7 +99,8 @@ static bool more(void *arg, size_t index, void *state)
     struct mail_sync *sync = arg;
     struct mail_synced *account = &sync->accounts[index];
     const struct tide_mail_run run = {.email = account->look.email,
-                                      .newest_first = sync->wanted.newest_first,
+                                      .order = sync->wanted.order,
+                                      .inexact = sync->wanted.inexact,
                                       .since_ms = sync->wanted.since_ms};
     if (sync->wanted.budget != NULL || account->caught_up || account->look.cycles_open > 0 ||
         account->look.tidemark_ms >= sync->began_ms ||
@@ -98,13 +110,38 @@ static bool more(void *arg, size_t index, void *state)
     return tide_mail_run(state, &run, NULL) == TIDE_OK; /* else the next sync fetches it */
 }
 
+/* Shows how much is left to be indexed, once a second: the count reads every shard. */
+static void show_indexing(struct mail_sync *sync, uint64_t *shown_ms)
+{
+    const uint64_t now_ms = tide_world_now_ms(sync->cli->world);
+    if (now_ms - *shown_ms < INDEXING_SHOWN_MS)
+        return;
+    *shown_ms = now_ms;
+    for (size_t i = 0; i < sync->work.count; i++) {
+        struct tide_archive_tally tally = {.unindexed = 0};
+        struct cli_live *live = &sync->work.lives[i];
+        tide_archive *archive = sync->accounts[i].archive;
+        if (archive == NULL || tide_archive_tally(archive, &tally, NULL) != TIDE_OK)
+            continue;
+        live->phase[0] = '\0';
+        if (tally.unindexed > 0)
+            (void)snprintf(live->phase, sizeof live->phase, "indexing, %" PRIu64 " left",
+                           tally.unindexed);
+    }
+    cli_display_show(&sync->work.display, sync->work.lives, sync->work.count,
+                     sync->work.handed_over, true, false);
+}
+
 /* Indexes everything stored before we report "done", so that searches find it. */
 static tide_status index_all(void *arg, void *state)
 {
     struct mail_sync *sync = arg;
     uint64_t indexed = 1;
-    while (indexed > 0 && !cli_interrupted(sync->cli) && !cli_work_is_late(&sync->work))
+    uint64_t shown_ms = tide_world_now_ms(sync->cli->world);
+    while (indexed > 0 && !cli_interrupted(sync->cli) && !cli_work_is_late(&sync->work)) {
         TIDE_TRY(tide_mail_index(state, &indexed, &sync->cli->err));
+        show_indexing(sync, &shown_ms);
+    }
     return TIDE_OK;
 }
 
@@ -113,9 +150,11 @@ static void wait_indexed(struct mail_sync *sync)
 {
     struct cli *cli = sync->cli;
     const uint64_t give_up_ms = tide_world_now_ms(cli->world) + INDEXED_MS;
+    uint64_t shown_ms = give_up_ms - INDEXED_MS;
     for (size_t i = 0; sync->work.handed_over && i < sync->work.count;) {
         struct tide_archive_tally tally;
         tide_archive *archive = sync->accounts[i].archive;
+        show_indexing(sync, &shown_ms);
         if (archive == NULL || tide_archive_tally(archive, &tally, NULL) != TIDE_OK ||
             tally.unindexed == 0)
             i++;

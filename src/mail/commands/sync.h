@@ -13,6 +13,7 @@ struct mail_synced {
     bool seen;                    /* once; then: */
     uint64_t stored_first;        /* when the command began */
     uint64_t stored_looked;       /* at the last full count */
+    uint64_t held;                /* copies that are not exact yet, while they are replaced */
     bool caught_up;               /* begun a second time, for mail that arrived since */
     struct tide_mail_aside aside; /* damaged files that a heal run found */
 };

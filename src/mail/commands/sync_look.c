@@ -33,6 +33,17 @@ static uint64_t total_of(const struct mail_synced *account, uint64_t stored)
     return look->messages_total > stored + left ? look->messages_total : stored + left;
 }
 
+/* Messages that a batch has stored and its job has not ended with yet count twice for a moment. */
+enum { TOTAL_SLACK = 1000 };
+
+/* What is done now.  Listing and fetching go on side by side. */
+static const char *phase_of(const struct tide_mail_look *look)
+{
+    if (look->listing)
+        return look->messages_left > 0 ? "listing and fetching" : "listing";
+    return look->messages_left > 0 ? "fetching" : "";
+}
+
 static void fill(struct mail_sync *sync, size_t index, bool full)
 {
     struct mail_synced *account = &sync->accounts[index];
@@ -57,7 +68,14 @@ static void fill(struct mail_sync *sync, size_t index, bool full)
         watched->items_bad = look->bad;
     }
     watched->settled = tide_mail_look_settled(look);
-    live->total = total_of(account, live->done);
+    live->total = cli_total_steady(live->total, total_of(account, live->done), live->done,
+                                   look->listing ? 0 : TOTAL_SLACK);
+    (void)snprintf(live->phase, sizeof live->phase, "%s", phase_of(look));
+    /* Everything is stored: what is left is to replace held copies, and that is what moves. */
+    if (look->jobs_exact > 0 && look->jobs_exact == look->jobs_left &&
+        live->total > account->held) {
+        live->done = live->total - account->held;
+    }
 }
 
 tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool full)
@@ -74,6 +92,10 @@ tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool
     /* A new archive may not be readable for a moment. */
     if (account->archive != NULL)
         (void)tide_mail_kept(account->archive, &account->kept, NULL);
+    struct tide_archive_tally tally;
+    if (account->archive != NULL && account->look.jobs_exact > 0 &&
+        tide_archive_tally(account->archive, &tally, NULL) == TIDE_OK)
+        account->held = tally.copies[TIDE_COPY_HELD];
     fill(sync, index, full);
     return TIDE_OK;
 }

@@ -196,9 +196,13 @@ void mail_sync_details(void *arg, size_t index, tide_json *one)
     if (look->since_ms > 0)
         cli_print(cli, "  since      %s  (older mail is not fetched)\n",
                   cli_time(look->since_ms, since));
+    if (tide_mail_look_complete_since(look) > 0)
+        cli_print(cli, "  newest     everything since %s is here; older mail follows\n",
+                  cli_time(tide_mail_look_complete_since(look), since));
     if (look->notice[0] != '\0')
         cli_print(cli, "  notice     %s\n", look->notice);
     tide_json_set_u64(one, "watermark_unix_ms", look->tidemark_ms);
+    tide_json_set_u64(one, "complete_since_unix_ms", tide_mail_look_complete_since(look));
     tide_json_set_u64(one, "since_unix_ms", look->since_ms);
     tide_json_set_cstr(one, "notice", look->notice);
     if (away)

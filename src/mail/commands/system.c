@@ -154,6 +154,42 @@ static tide_status account_try(struct cli *cli, const struct tide_account_reques
                : rc;
 }
 
+/* ---- names for completion: labels, of all archives here ---- */
+
+struct names_ask {
+    const struct tide_system_home *home;
+    void (*visit)(tide_text name, void *arg);
+    void *arg;
+};
+
+static void take_label(const struct tide_label_row *label, void *arg)
+{
+    const struct names_ask *ask = arg;
+    ask->visit(label->name.bytes > 0 ? label->name : label->id, ask->arg);
+}
+
+static bool take_archive(const char *email, void *arg)
+{
+    const struct names_ask *ask = arg;
+    char dir[4096 + 256];
+    tide_archive *archive = NULL;
+    tide_mail_dir(ask->home->archive_dir, email, dir, sizeof dir);
+    const struct tide_archive_options options = {
+        .dir = dir, .account = email, .world = ask->home->world, .read_only = true};
+    if (tide_archive_open(&options, ask->home->mem, &archive, NULL) == TIDE_OK)
+        (void)tide_archive_labels_all(archive, take_label, arg, NULL);
+    (void)tide_archive_close(archive, NULL);
+    return true;
+}
+
+static void names(const struct tide_system_home *home, const char *kind,
+                  void (*visit)(tide_text name, void *arg), void *arg)
+{
+    struct names_ask ask = {home, visit, arg};
+    if (strcmp(kind, "labels") == 0)
+        mail_home_archives(home->archive_dir, take_archive, &ask);
+}
+
 /* ---- status ---- */
 
 /* What is before the first span is complete: its oldest message, or where syncing began. */
@@ -312,14 +348,16 @@ const struct tide_system tide_mail_system = {
     .method_name = tide_gmail_method_name,
     .subject = "EMAIL",
     .sync_by = "",
+    .examples = mail_examples,
+    .names = names,
     .oauth = &tide_oauth_google,
     .purposes = purposes,
     .unit = "messages",
     .commands = mail_commands,
+    .details = mail_details,
     .actions = actions,
     .tools = mail_tools,
     .api = mail_page_api,
-    .parts = mail_page_parts,
     .tables = tables,
     .open = open_mail,
     .close = close_mail,
@@ -338,4 +376,5 @@ const struct tide_system tide_mail_system = {
     .owns_entry = owns_entry,
     .backup = tide_backup_archive,
     .backup_check = backup_check,
+    .settings_files = mail_settings_files,
 };

@@ -13,7 +13,8 @@ struct verifying {
     struct cli *cli;
     tide_json list;
     uint64_t damaged;
-    uint64_t foreign; /* of them, files that heal leaves alone */
+    uint64_t foreign;  /* of them, files that heal leaves alone */
+    uint64_t imported; /* of them, messages that Gmail does not have */
 };
 
 static void damage_row(const struct tide_damage *damage, void *arg)
@@ -21,6 +22,7 @@ static void damage_row(const struct tide_damage *damage, void *arg)
     struct verifying *verifying = arg;
     tide_json one;
     verifying->damaged++;
+    verifying->imported += tide_import_id_is(tide_text_of(damage->gmail_id));
     cli_print(verifying->cli, "DAMAGED  %s  %s  %s\n", damage->shard,
               damage->gmail_id[0] == '\0' ? "-" : damage->gmail_id, damage->what);
     tide_json_object(&one);
@@ -110,8 +112,15 @@ static tide_status verify(struct cli *cli, const char *email, tide_archive *arch
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
         rc = tide_archive_broken(archive, foreign_row, &verifying, &cli->err);
     }
-    if (rc == TIDE_OK && verifying.damaged > verifying.foreign)
+    if (rc == TIDE_OK && verifying.damaged > verifying.foreign + verifying.imported)
         cli_print(cli, "Run `tidemark mail heal %s` to fetch damaged messages again.\n", email);
+    if (rc == TIDE_OK && verifying.imported > 0)
+        cli_print(cli,
+                  "%" PRIu64
+                  " damaged message%s came from files and %s not in Gmail: run `tidemark "
+                  "mail heal %s`, then `tidemark mail import` with the same files again.\n",
+                  verifying.imported, verifying.imported == 1 ? "" : "s",
+                  verifying.imported == 1 ? "is" : "are", email);
     tide_json_set_u64(&cli->json, "checked", checked);
     tide_json_set(&cli->json, "damage", &verifying.list);
     return rc == TIDE_OK ? compare(cli, email, archive) : rc;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PATH_BYTES = 4096, SNIFF_BYTES = 1024, NAMES_BYTES_MAX = 512 << 20 };
+enum { PATH_BYTES = 4096, SNIFF_BYTES = TIDE_IMPORT_SNIFF_BYTES, NAMES_BYTES_MAX = 512 << 20 };
 
 typedef enum file_kind {
     FILE_EML,
@@ -67,13 +67,15 @@ static tide_status from_file(void *arg, uint64_t at, char *bytes, size_t room, s
     return tide_reading_at(arg, at, bytes, room, count_out, err);
 }
 
-static tide_status import_mbox(struct tide_importing *importing, tide_reading *reading,
-                               const struct tide_path_info *info)
+static tide_status import_mbox(struct tide_importing *importing,
+                               const struct tide_import_source *source)
 {
     tide_mbox *mbox = NULL;
     const uint64_t before_bytes = importing->imported.read_bytes;
-    tide_status rc = tide_mbox_new(from_file, reading, TIDE_MBOX_MESSAGE_BYTES_MAX, importing->mem,
-                                   &mbox, importing->err);
+    tide_status rc = tide_mbox_new(source->read, source->arg, TIDE_MBOX_MESSAGE_BYTES_MAX,
+                                   importing->mem, &mbox, importing->err);
+    if (rc == TIDE_OK && source->packed)
+        tide_mbox_forward(mbox);
     while (rc == TIDE_OK) {
         struct tide_mbox_message message;
         rc = canceled(importing);
@@ -90,41 +92,56 @@ static tide_status import_mbox(struct tide_importing *importing, tide_reading *r
                                       .sender = message.sender,
                                       .has_date = message.has_date,
                                       .date_ms = message.date_ms,
-                                      .file_ms = info->changed_ms};
+                                      .file_ms = source->changed_ms,
+                                      .group = source->group};
         rc = tide_import_message(importing, &one);
-        importing->imported.read_bytes = before_bytes + tide_mbox_at(mbox);
+        if (!source->packed)
+            importing->imported.read_bytes = before_bytes + tide_mbox_at(mbox);
         progress(importing);
     }
     tide_mbox_free(mbox);
-    importing->imported.read_bytes = before_bytes + info->bytes;
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
-static tide_status import_eml(struct tide_importing *importing, tide_reading *reading,
-                              const struct tide_path_info *info, const char *flags)
+/* All bytes of a file that is one message; *fits_out false: it is too long. */
+static tide_status read_whole(struct tide_importing *importing,
+                              const struct tide_import_source *source, tide_buf *raw,
+                              bool *fits_out)
 {
-    size_t count = 0;
-    importing->imported.read_bytes += info->bytes;
-    if (info->bytes > TIDE_MBOX_MESSAGE_BYTES_MAX) {
+    enum { PIECE = 64 << 10 };
+    for (size_t count = PIECE; count == PIECE;) {
+        char *room = tide_buf_reserve(raw, PIECE + 1);
+        if (room == NULL && raw->bytes + PIECE + 1 > raw->bytes_max) {
+            *fits_out = false;
+            return TIDE_OK;
+        }
+        if (room == NULL)
+            return tide_error_set(importing->err, TIDE_NO_MEMORY,
+                                  "no memory for a message of %zu bytes", raw->bytes);
+        TIDE_TRY(source->read(source->arg, raw->bytes, room, PIECE, &count, importing->err));
+        raw->bytes += count;
+        raw->data[raw->bytes] = '\0';
+    }
+    *fits_out = raw->bytes <= TIDE_MBOX_MESSAGE_BYTES_MAX;
+    return TIDE_OK;
+}
+
+static tide_status import_eml(struct tide_importing *importing,
+                              const struct tide_import_source *source)
+{
+    enum { ROOM = 128 << 10 };
+    bool fits = false;
+    tide_auto_buf raw = tide_buf_in(importing->mem, TIDE_MBOX_MESSAGE_BYTES_MAX + ROOM);
+    TIDE_TRY(read_whole(importing, source, &raw, &fits));
+    if (!fits) {
         importing->imported.messages++;
         importing->imported.too_long++;
         return TIDE_OK;
     }
-    tide_auto_buf raw = tide_buf_in(importing->mem, TIDE_MBOX_MESSAGE_BYTES_MAX + 1);
-    char *room = tide_buf_reserve(&raw, (size_t)info->bytes + 1);
-    tide_status rc =
-        room == NULL ? tide_error_set(importing->err, TIDE_NO_MEMORY,
-                                      "no memory for a message of %zu bytes", (size_t)info->bytes)
-                     : TIDE_OK;
-    if (rc == TIDE_OK)
-        rc = tide_reading_at(reading, 0, room, (size_t)info->bytes, &count, importing->err);
-    if (rc == TIDE_OK) {
-        raw.bytes = count;
-        raw.data[count] = '\0';
-        struct tide_import_one one = {.raw = &raw, .file_ms = info->changed_ms, .flags = flags};
-        rc = tide_import_message(importing, &one);
-        progress(importing);
-    }
+    struct tide_import_one one = {
+        .raw = &raw, .file_ms = source->changed_ms, .flags = source->flags, .group = source->group};
+    const tide_status rc = tide_import_message(importing, &one);
+    progress(importing);
     return rc;
 }
 
@@ -146,25 +163,70 @@ static bool begins_as_mail(const char *bytes, size_t count)
 }
 
 /* The type of a file, by its name and its first bytes. */
-static tide_status kind_of(struct tide_importing *importing, tide_reading *reading,
-                           const char *path, bool named, file_kind *kind_out)
+static tide_status kind_of(struct tide_importing *importing,
+                           const struct tide_import_source *source, file_kind *kind_out)
 {
     char begin[SNIFF_BYTES];
     size_t count = 0;
-    TIDE_TRY(tide_reading_at(reading, 0, begin, sizeof begin, &count, importing->err));
+    TIDE_TRY(source->read(source->arg, 0, begin, sizeof begin, &count, importing->err));
     if (begins(begin, count, "%PDF-", 5))
         *kind_out = FILE_UNKNOWN; /* a document, whatever its name */
-    else if (ends_with(path, ".eml"))
+    else if (ends_with(source->name, ".eml"))
         *kind_out = FILE_EML;
-    else if (begins(begin, count, "PK\3\4", 4) || begins(begin, count, "\x1f\x8b", 2))
+    else if (begins(begin, count, "PK\3\4", 4) || begins(begin, count, "\x1f\x8b", 2) ||
+             (count > 262 && memcmp(begin + 257, "ustar", 5) == 0))
         *kind_out = FILE_PACKED;
-    else if (ends_with(path, ".mbox") || begins(begin, count, "From ", 5))
+    else if (ends_with(source->name, ".mbox") || begins(begin, count, "From ", 5))
         *kind_out = FILE_MBOX;
-    else if (named && begins_as_mail(begin, count))
+    else if (source->named && begins_as_mail(begin, count))
         *kind_out = FILE_EML; /* named by the user: accepted */
     else
         *kind_out = FILE_UNKNOWN;
     return TIDE_OK;
+}
+
+/* The directory that a group's mailbox is in is named after the group: "a@googlegroups.com". */
+static tide_text group_of(const char *path)
+{
+    static const char file[] = "/topics.mbox";
+    if (!ends_with(path, file))
+        return TIDE_TEXT_NONE;
+    const size_t end = strlen(path) - (sizeof file - 1);
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    const tide_text name = {path + begin, end - begin};
+    return name.bytes > 0 && memchr(name.data, '@', name.bytes) != NULL ? name : TIDE_TEXT_NONE;
+}
+
+/* Whether a packed file may be read: one that the user named, or a part of a Takeout in a directory,
+ * where other packed files may be anything.  What is packed twice is not unpacked twice: a Takeout is
+ * not, and a bomb may be. */
+static bool may_unpack(const struct tide_import_source *source)
+{
+    const char *slash = strrchr(source->name, '/');
+    const char *name = slash == NULL ? source->name : slash + 1;
+    return !source->packed && (source->named || strncmp(name, "takeout-", 8) == 0);
+}
+
+tide_status tide_import_source(struct tide_importing *importing, struct tide_import_source *source)
+{
+    file_kind kind = FILE_EML;
+    if (source->flags == NULL)
+        TIDE_TRY(kind_of(importing, source, &kind));
+    if (kind == FILE_PACKED && !may_unpack(source))
+        kind = FILE_UNKNOWN;
+    if (kind == FILE_UNKNOWN && source->named)
+        return tide_error_set(importing->err, TIDE_INVALID,
+                              "%.300s is neither a message nor a mailbox", source->name);
+    if (kind == FILE_PACKED)
+        return tide_import_packed(importing, source);
+    importing->imported.files += kind != FILE_UNKNOWN;
+    importing->imported.files_skipped += kind == FILE_UNKNOWN;
+    source->group = group_of(source->name);
+    if (kind == FILE_MBOX)
+        return import_mbox(importing, source);
+    return kind == FILE_EML ? import_eml(importing, source) : TIDE_OK;
 }
 
 /* `named`: by the user, not found in a directory; `flags`: of a Maildir. */
@@ -173,31 +235,22 @@ static tide_status import_file(struct tide_importing *importing, const char *pat
 {
     struct tide_path_info info;
     tide_reading *reading = NULL;
-    file_kind kind = FILE_EML;
-    tide_status rc = tide_path_look(path, &info, importing->err);
-    if (rc == TIDE_OK && info.kind != TIDE_PATH_FILE) {
+    TIDE_TRY(tide_path_look(path, &info, importing->err));
+    if (info.kind != TIDE_PATH_FILE) {
         importing->imported.files_skipped++;
         return TIDE_OK;
     }
-    if (rc == TIDE_OK)
-        rc = tide_reading_open(importing->mem, path, &reading, importing->err);
-    if (rc == TIDE_OK && flags == NULL)
-        rc = kind_of(importing, reading, path, named, &kind);
-    if (rc == TIDE_OK && kind == FILE_PACKED && named)
-        rc = tide_error_set(importing->err, TIDE_INVALID,
-                            "%.300s is packed (zip or gzip); unpack it and import what is inside",
-                            path);
-    if (rc == TIDE_OK && kind == FILE_UNKNOWN && named)
-        rc = tide_error_set(importing->err, TIDE_INVALID,
-                            "%.300s is neither a message nor a mailbox", path);
-    if (rc == TIDE_OK && (kind == FILE_UNKNOWN || kind == FILE_PACKED))
-        importing->imported.files_skipped++;
-    else
-        importing->imported.files += rc == TIDE_OK;
-    if (rc == TIDE_OK && kind == FILE_MBOX)
-        rc = import_mbox(importing, reading, &info);
-    else if (rc == TIDE_OK && kind == FILE_EML)
-        rc = import_eml(importing, reading, &info, flags);
+    TIDE_TRY(tide_reading_open(importing->mem, path, &reading, importing->err));
+    struct tide_import_source source = {.name = path,
+                                        .read = from_file,
+                                        .arg = reading,
+                                        .bytes = info.bytes,
+                                        .changed_ms = info.changed_ms,
+                                        .named = named,
+                                        .flags = flags};
+    const uint64_t before_bytes = importing->imported.read_bytes;
+    const tide_status rc = tide_import_source(importing, &source);
+    importing->imported.read_bytes = before_bytes + info.bytes;
     tide_reading_close(reading);
     return rc;
 }

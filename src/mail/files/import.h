@@ -4,12 +4,12 @@
  * a Maildir file byte for byte, a message of an mbox without what the mbox added (mbox.h), one of
  * Takeout also without the two headers that Google adds at the top.
  *
- * Identity.  Takeout has the Gmail id of a message, but not its exact bytes: it quotes lines,
- * and its line ends may differ from the server's.  A message that is stored under its Gmail id
- * is never fetched, and may be deleted from Gmail because it is stored (M9, M13, WLD1).  So an
- * imported message never gets a Gmail id: its id is "import-" and 24 hex digits of its hash, and
- * a sync fetches the server's own bytes.  Conversely, messages that a sync has stored are not
- * imported again: they are recognized by their bytes, and for Takeout by their id.
+ * Identity.  Takeout has the Gmail id of a message, but does not promise its exact bytes: it quotes
+ * lines, and its line ends may differ from the server's.  So such a message is stored under its
+ * Gmail id as held (archive.h TIDE_COPY_HELD, M18): it is found at once, the archiver does not trust
+ * it, and a sync replaces its bytes by the server's own.  Any other message gets an id of ours,
+ * "import-" and 24 hex digits of its hash.  Messages that are stored are not imported again: they are
+ * recognized by their bytes, and for Takeout by their id.
  *
  * Invariants:
  *   IMP1  the same bytes are stored once in an archive, however often they are imported.
@@ -17,6 +17,8 @@
  *         header, time of the file, or 0, in this order; guesses are counted.
  *   IMP3  memory is bounded by one message, the archive's queue, and 12 bytes for each message of
  *         the run.
+ *   IMP4  a message gets a Gmail id only if Takeout names both it and its conversation, and no other
+ *         bytes under that id.
  */
 #ifndef TIDE_MAIL_IMPORT_H
 #define TIDE_MAIL_IMPORT_H
@@ -29,15 +31,12 @@ enum {
     TIDE_IMPORT_LABELS_MAX = 200,        /* per message */
 };
 
-/* The prefix of the id of a message that no server sent. */
-#define TIDE_IMPORT_ID "import-"
-bool tide_import_id_is(tide_text id);
-
 struct tide_imported {
     uint64_t files;
     uint64_t files_skipped; /* in a directory: not mail */
     uint64_t messages;      /* seen */
     uint64_t stored;
+    uint64_t held;  /* of them, under their Gmail id */
     uint64_t there; /* stored before */
     uint64_t empty;
     uint64_t too_long;

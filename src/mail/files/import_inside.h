@@ -1,6 +1,7 @@
 /* import_inside.h - declarations shared by the files of the import.
  *
  *   import.c          finds and opens files
+ *   import_packed.c   files inside of .zip, .tgz and .gz files
  *   import_message.c  one message: its kind, id and date; stores it
  *   import_labels.c   labels: maps names to ids
  */
@@ -10,6 +11,7 @@
 #include "base/map.h"
 #include "mail/mime/header.h"
 #include "mail/files/import.h"
+#include "mail/files/mbox.h"
 #include "world/free_space.h"
 
 /* The archive's queue would take more, and the shards of twenty years need memory too: reading
@@ -42,6 +44,28 @@ struct tide_importing {
     uint64_t under_bytes; /* given to the archive since the last wait */
 };
 
+enum { TIDE_IMPORT_SNIFF_BYTES = 1024 }; /* that tell what a file is */
+
+/* A file, or one inside of a packed file. */
+struct tide_import_source {
+    const char *name; /* its path; of a file inside: the path that the packed file gives it */
+    /* Reads from any position; of a file inside only forward, but for the first
+     * TIDE_IMPORT_SNIFF_BYTES, which can be read twice. */
+    tide_mbox_source *read;
+    void *arg;
+    uint64_t bytes; /* 0: unknown */
+    int64_t changed_ms;
+    bool named;        /* by the user: must be mail */
+    bool packed;       /* it is inside of a packed file */
+    const char *flags; /* of a Maildir: "FS"; NULL */
+    tide_text group;   /* the address of the group whose mail this is; "": the user's own */
+};
+/* Imports it by what it is. */
+tide_status tide_import_source(struct tide_importing *importing, struct tide_import_source *source);
+/* Imports all mail that is packed in it. */
+tide_status tide_import_packed(struct tide_importing *importing,
+                               const struct tide_import_source *source);
+
 /* Facts about a message besides its bytes. */
 struct tide_import_one {
     tide_buf *raw;    /* its memory may be taken over */
@@ -50,6 +74,7 @@ struct tide_import_one {
     int64_t date_ms;
     int64_t file_ms;   /* INT64_MIN: unknown */
     const char *flags; /* of a Maildir: "FS"; NULL */
+    tide_text group;   /* as in the source */
 };
 tide_status tide_import_message(struct tide_importing *importing, struct tide_import_one *one);
 
@@ -60,6 +85,8 @@ void tide_import_labels_clear(struct tide_importing *importing);
 /* Adds the id of the label with that name; system names in known languages become Gmail's own ids,
  * names without meaning are left out. */
 tide_status tide_import_label_name(struct tide_importing *importing, tide_text name);
+/* The same for a label that the user gave to the import: no server takes it away. */
+tide_status tide_import_label_local(struct tide_importing *importing, tide_text name);
 /* Adds a label by Gmail's own id. */
 tide_status tide_import_label_id(struct tide_importing *importing, tide_text id);
 /* The value of an X-Gmail-Labels header. */

@@ -5,26 +5,42 @@
 
 /* Google's names for its own labels, in the language of the account.  An empty id: the name has no
  * equivalent in Gmail's API ("Opened" is not "Unread").  A name that is missing here becomes a user
- * label, which is harmless. */
+ * label, until a sync reads the labels of the server. */
 static const struct {
     const char *id;
     const char *names; /* separated by '|' */
 } systems[] = {
-    {"INBOX", "Inbox|Posteingang|Boîte de réception|Recibidos|Bandeja de entrada|Posta in arrivo|"
-              "Caixa de entrada|Postvak IN|Odebrane|受信トレイ|收件箱|收件匣"},
+    {"INBOX",
+     "Inbox|Posteingang|Boîte de réception|Recibidos|Bandeja de entrada|Posta in arrivo|"
+     "Caixa de entrada|Postvak IN|Odebrane|受信トレイ|收件箱|收件匣|Inkorgen|Indbakke|Innboks|"
+     "Postilaatikko|Saapuneet|Doručená pošta|Входящие|Вхідні|Gelen Kutusu|받은편지함|"
+     "Beérkező levelek|Εισερχόμενα|Mesaje primite|Kotak Masuk|Hộp thư đến|Safata d'entrada"},
     {"SENT", "Sent|Sent Mail|Gesendet|Messages envoyés|Enviados|Posta inviata|Verzonden|"
-             "Verzonden berichten|Wysłane|送信済み|送信済みメール|已发邮件|寄件備份"},
-    {"DRAFT", "Drafts|Draft|Entwürfe|Brouillons|Borradores|Bozze|Rascunhos|Concepten|"
-              "Wersje robocze|下書き|草稿|草稿箱"},
-    {"SPAM", "Spam|Junk|迷惑メール|垃圾邮件|垃圾郵件"},
-    {"TRASH", "Trash|Bin|Papierkorb|Corbeille|Papelera|Cestino|Lixeira|Lixo|Prullenbak|Kosz|"
-              "ゴミ箱|已删除邮件|垃圾桶"},
-    {"STARRED", "Starred|Markiert|Favoris|Messages suivis|Suivis|Destacados|Speciali|Com estrela|"
-                "Met ster|Oznaczone gwiazdką|スター付き|已加星标|已加星號"},
+             "Verzonden berichten|Wysłane|送信済み|送信済みメール|已发邮件|寄件備份|Skickat|Sendt|"
+             "Lähetetyt|Odeslaná pošta|Отправленные|Надіслані|Gönderilmiş Postalar|Gönderilenler|"
+             "보낸편지함|Elküldött levelek|Απεσταλμένα|Mesaje trimise|Terkirim|Đã gửi|Enviats"},
+    {"DRAFT",
+     "Drafts|Draft|Entwürfe|Brouillons|Borradores|Bozze|Rascunhos|Concepten|"
+     "Wersje robocze|下書き|草稿|草稿箱|Utkast|Kladder|Luonnokset|Koncepty|Черновики|Чернетки|"
+     "Taslaklar|임시보관함|Piszkozatok|Πρόχειρα|Mesaje nefinalizate|Draf|Thư nháp|Esborranys"},
+    {"SPAM", "Spam|Junk|迷惑メール|垃圾邮件|垃圾郵件|Skräppost|Søppelpost|Roskaposti|Спам|스팸함|"
+             "Ανεπιθύμητα|Thư rác|Correu brossa"},
+    {"TRASH",
+     "Trash|Bin|Papierkorb|Corbeille|Papelera|Cestino|Lixeira|Lixo|Prullenbak|Kosz|"
+     "ゴミ箱|已删除邮件|垃圾桶|Papperskorgen|Papirkurv|Roskakori|Koš|Корзина|Кошик|Çöp Kutusu|"
+     "휴지통|Kuka|Κάδος|Coș de gunoi|Sampah|Thùng rác|Paperera"},
+    {"STARRED",
+     "Starred|Markiert|Favoris|Messages suivis|Suivis|Destacados|Speciali|Com estrela|"
+     "Met ster|Oznaczone gwiazdką|スター付き|已加星标|已加星號|Stjärnmärkt|Stjernemarkeret|"
+     "Stjernemerket|Tähdellä merkityt|S hvězdičkou|Помеченные|Із зірочкою|Yıldızlı|"
+     "별표편지함|Csillagozott|Με αστέρι|Cu stea|Berbintang|Có gắn dấu sao|Destacats"},
     {"IMPORTANT", "Important|Wichtig|Importante|Importantes|Importanti|Belangrijk|Ważne|重要|"
-                  "重要邮件|重要郵件"},
+                  "重要邮件|重要郵件|Viktigt|Vigtigt|Viktig|Tärkeät|Důležité|Важное|Важливі|Önemli|"
+                  "중요편지함|Fontos|Σημαντικά|Penting|Quan trọng|Importants"},
     {"UNREAD", "Unread|Ungelesen|Non lus|Non lu|No leídos|Da leggere|Não lidas|Não lidos|"
-               "Ongelezen|Nieprzeczytane|未読|未读|未讀"},
+               "Ongelezen|Nieprzeczytane|未読|未读|未讀|Olästa|Ulæst|Ulest|Lukemattomat|Nepřečtené|"
+               "Непрочитанные|Непрочитані|Okunmamış|읽지않음|Olvasatlan|Μη αναγνωσμένα|Necitite|"
+               "Belum dibaca|Chưa đọc|No llegits"},
     {"CHAT", "Chat|Chats"},
     {"CATEGORY_PERSONAL", "Category Personal|CATEGORY_PERSONAL"},
     {"CATEGORY_SOCIAL", "Category Social|CATEGORY_SOCIAL"},
@@ -137,7 +153,8 @@ tide_status tide_import_label_id(struct tide_importing *importing, tide_text id)
 }
 
 /* The id for a name: the archive's own, else the name itself, which is added to the archive. */
-static tide_status label_of(struct tide_importing *importing, tide_text name, tide_text *id_out)
+static tide_status label_of(struct tide_importing *importing, tide_text name, const char *type,
+                            tide_text *id_out)
 {
     bool taken = false;
     for (struct tide_import_label *label = importing->labels; label != NULL; label = label->next) {
@@ -156,13 +173,14 @@ static tide_status label_of(struct tide_importing *importing, tide_text name, ti
     }
     tide_status rc = remember(importing, id, name);
     if (rc == TIDE_OK && !importing->wanted->dry_run)
-        rc = tide_archive_label_name(importing->wanted->archive, id, name, TIDE_TEXT("user"), NULL,
+        rc = tide_archive_label_name(importing->wanted->archive, id, name, tide_text_of(type), NULL,
                                      importing->err);
     *id_out = rc == TIDE_OK ? importing->labels->id : TIDE_TEXT_NONE;
     return rc;
 }
 
-tide_status tide_import_label_name(struct tide_importing *importing, tide_text name)
+/* `type`: "user" for a label of the server, "local" for one that only this archive has. */
+static tide_status label_add(struct tide_importing *importing, tide_text name, const char *type)
 {
     tide_text id = TIDE_TEXT_NONE;
     name = tide_text_trimmed(name);
@@ -175,8 +193,18 @@ tide_status tide_import_label_name(struct tide_importing *importing, tide_text n
     name = tide_utf8_cut(name, 400); /* Gmail's are 225 characters at most */
     if (name.bytes == 0 || memchr(name.data, '\0', name.bytes) != NULL)
         return TIDE_OK;
-    TIDE_TRY(label_of(importing, name, &id));
+    TIDE_TRY(label_of(importing, name, type, &id));
     return tide_import_label_id(importing, id);
+}
+
+tide_status tide_import_label_name(struct tide_importing *importing, tide_text name)
+{
+    return label_add(importing, name, "user");
+}
+
+tide_status tide_import_label_local(struct tide_importing *importing, tide_text name)
+{
+    return label_add(importing, name, "local");
 }
 
 /* Names separated by commas; one that contains a comma is in quotes, with quotes inside doubled.

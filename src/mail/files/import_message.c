@@ -21,18 +21,15 @@ enum {
 struct found {
     tide_text rest;    /* of the raw bytes: the message itself */
     char gmail_id[24]; /* from Takeout; "": none */
+    bool held;         /* stored under its Gmail id (IMP4) */
     char thread[TIDE_GMAIL_ID_BYTES_MAX + 1];
     bool dated;
     int64_t internal_ms;
     uint8_t hash[TIDE_CONTENT_HASH_BYTES];
+    uint8_t
+        key[TIDE_CONTENT_HASH_BYTES]; /* equal for the same message: its hash, or that of its id */
     char id[sizeof TIDE_IMPORT_ID + ID_DIGITS];
 };
-
-bool tide_import_id_is(tide_text id)
-{
-    return id.bytes > sizeof TIDE_IMPORT_ID - 1 &&
-           memcmp(id.data, TIDE_IMPORT_ID, sizeof TIDE_IMPORT_ID - 1) == 0;
-}
 
 static void id_of(const uint8_t hash[TIDE_CONTENT_HASH_BYTES], char id[])
 {
@@ -83,7 +80,8 @@ static bool takeout_sender(tide_text sender, char gmail_id[24])
            hex_of((tide_text){sender.data, sender.bytes - 4}, gmail_id, 24);
 }
 
-/* Removes the headers that Google adds at the top, in any order. */
+/* Removes the headers that Google adds at the top, in any order.  Only Gmail names a conversation: mail
+ * without one is of another mailbox (a group's), and its number says nothing here. */
 static tide_status takeout_take(struct tide_importing *importing, struct found *found)
 {
     bool cut = false;
@@ -94,7 +92,7 @@ static tide_status takeout_take(struct tide_importing *importing, struct found *
         if (tide_header_read(found->rest, '\n', &header, &bytes, &lines) != TIDE_HEADER_LINE_NAMED)
             break;
         if (tide_text_equal_nocase(header.name, "x-gm-thrid"))
-            (void)hex_of(header.value, found->thread, sizeof found->thread);
+            found->held = hex_of(header.value, found->thread, sizeof found->thread);
         else if (tide_text_equal_nocase(header.name, "x-gmail-labels"))
             TIDE_TRY(tide_import_labels_takeout(importing, header.value));
         else
@@ -251,19 +249,42 @@ static uint64_t bits(const uint8_t *bytes, size_t count)
     return number;
 }
 
-/* Whether this run has seen it; records it if not.  Compares 96 bits, as many as an id has. */
+/* The second half of the hash of its bytes: of an id of ours 96 bits are compared, as many as it
+ * has. */
+static uint32_t rest_of(const struct found *found)
+{
+    return (uint32_t)bits(found->hash + 8, 4);
+}
+
+/* Whether this run has seen it; records it if not. */
 static tide_status seen_before(struct tide_importing *importing, const struct found *found,
                                bool *seen_out)
 {
-    const uint64_t key = bits(found->hash, 8) | 1;
+    const uint64_t key = bits(found->key, 8) | 1;
     uint32_t rest = 0;
-    *seen_out =
-        tide_map_get(&importing->seen, key, &rest) && rest == (uint32_t)bits(found->hash + 8, 4);
+    *seen_out = tide_map_get(&importing->seen, key, &rest) && rest == rest_of(found);
     if (*seen_out || importing->seen.count >= TIDE_IMPORT_MESSAGES_MAX)
         return TIDE_OK;
-    if (!tide_map_put(&importing->seen, key, (uint32_t)bits(found->hash + 8, 4)))
+    if (!tide_map_put(&importing->seen, key, rest_of(found)))
         return tide_error_set(importing->err, TIDE_NO_MEMORY, "no memory to remember a message");
     return TIDE_OK;
+}
+
+/* Stored under its Gmail id, whatever the bytes; other messages may have the same ones.  Damaged bytes
+ * are replaced (archive.h ARC6). */
+static tide_status held_is_there(struct tide_importing *importing, const struct found *found,
+                                 bool *there_out)
+{
+    struct tide_stored stored;
+    const tide_status rc = tide_archive_find(importing->wanted->archive, tide_text_of(found->id),
+                                             &stored, importing->err);
+    *there_out = rc == TIDE_OK && stored.copy != TIDE_COPY_DAMAGED;
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK;
+    /* Once the server has said something about it, the server defines its labels. */
+    return rc == TIDE_OK && stored.copy == TIDE_COPY_HELD && stored.history_id[0] == '\0'
+               ? labels_add(importing, found, &stored)
+               : rc;
 }
 
 static tide_status is_there(struct tide_importing *importing, const struct found *found,
@@ -276,11 +297,13 @@ static tide_status is_there(struct tide_importing *importing, const struct found
         return rc == TIDE_OK ? labels_add(importing, found, NULL) : rc;
     if (archive == NULL)
         return TIDE_OK;
+    if (found->held)
+        return held_is_there(importing, found, there_out);
     /* The server's own copy, whatever its bytes. */
     if (found->gmail_id[0] != '\0') {
         rc = tide_archive_find(archive, tide_text_of(found->gmail_id), &stored, importing->err);
-        *there_out = rc == TIDE_OK;
-        if (rc != TIDE_NOT_FOUND)
+        *there_out = rc == TIDE_OK && stored.copy != TIDE_COPY_HELD;
+        if (*there_out || (rc != TIDE_OK && rc != TIDE_NOT_FOUND))
             return rc;
     }
     rc = tide_archive_has(archive, found->hash, there_out, importing->err);
@@ -289,6 +312,8 @@ static tide_status is_there(struct tide_importing *importing, const struct found
     rc = tide_archive_find(archive, tide_text_of(found->id), &stored, importing->err);
     if (rc == TIDE_NOT_FOUND)
         return TIDE_OK; /* stored by a sync: the server defines its labels */
+    /* No server has them: only their file can replace damaged bytes (archive.h ARC6). */
+    *there_out = rc != TIDE_OK || stored.copy != TIDE_COPY_DAMAGED;
     return rc == TIDE_OK ? labels_add(importing, found, &stored) : rc;
 }
 
@@ -318,6 +343,7 @@ static tide_status store(struct tide_importing *importing, struct tide_import_on
     tide_buf *raw = one->raw;
     const size_t bytes = found->rest.bytes;
     importing->imported.stored++;
+    importing->imported.held += found->held;
     importing->imported.bytes += bytes;
     if (importing->wanted->dry_run)
         return TIDE_OK;
@@ -332,6 +358,7 @@ static tide_status store(struct tide_importing *importing, struct tide_import_on
                                            .internal_ms = found->internal_ms,
                                            .labels = labels,
                                            .labels_count = importing->ends_count,
+                                           .held = found->held,
                                            .take = raw};
     tide_status rc =
         tide_archive_put(importing->wanted->archive, &incoming, importing->wanted->cancel,
@@ -356,8 +383,50 @@ static tide_status unwrap(struct tide_importing *importing, struct tide_import_o
     else if (in_mbox && takeout_sender(one->sender, found->gmail_id))
         TIDE_TRY(takeout_take(importing, found));
     TIDE_TRY(flags_take(importing, one->flags));
+    if (one->group.bytes > 0) { /* a message of another mailbox, with a number of that one */
+        found->held = false;
+        found->gmail_id[0] = '\0';
+        TIDE_TRY(tide_import_label_name(importing, one->group));
+    }
     if (importing->wanted->label != NULL)
-        TIDE_TRY(tide_import_label_name(importing, tide_text_of(importing->wanted->label)));
+        TIDE_TRY(tide_import_label_local(importing, tide_text_of(importing->wanted->label)));
+    return TIDE_OK;
+}
+
+/* Whether other bytes than these came from Takeout under its Gmail id.  Then one of the two is another
+ * message, and none must be lost because of a wrong number (IMP4). */
+static tide_status id_is_taken(struct tide_importing *importing, const struct found *found,
+                               bool *taken_out)
+{
+    tide_archive *archive = importing->wanted->archive;
+    struct tide_stored stored;
+    uint32_t rest = 0;
+    *taken_out =
+        tide_map_get(&importing->seen, bits(found->key, 8) | 1, &rest) && rest != rest_of(found);
+    if (*taken_out || archive == NULL)
+        return TIDE_OK;
+    const tide_status rc =
+        tide_archive_find(archive, tide_text_of(found->gmail_id), &stored, importing->err);
+    *taken_out = rc == TIDE_OK && stored.copy == TIDE_COPY_HELD &&
+                 memcmp(stored.hash, found->hash, sizeof stored.hash) != 0;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+/* Its id: Gmail's, or made from its bytes (IMP4). */
+static tide_status name(struct tide_importing *importing, struct found *found)
+{
+    bool taken = false;
+    if (found->held) {
+        memcpy(found->id, found->gmail_id, strlen(found->gmail_id) + 1);
+        TIDE_TRY(tide_content_hash(importing->packer, tide_text_of(found->id), found->key,
+                                   importing->err));
+        TIDE_TRY(id_is_taken(importing, found, &taken));
+    }
+    if (found->held && !taken)
+        return TIDE_OK;
+    found->held = false;
+    memcpy(found->key, found->hash, sizeof found->key);
+    id_of(found->hash, found->id);
     return TIDE_OK;
 }
 
@@ -374,7 +443,7 @@ tide_status tide_import_message(struct tide_importing *importing, struct tide_im
     TIDE_TRY(tide_room_spend(&importing->room, found.rest.bytes, importing->err));
     TIDE_TRY(unwrap(importing, one, &found));
     TIDE_TRY(tide_content_hash(importing->packer, found.rest, found.hash, importing->err));
-    id_of(found.hash, found.id);
+    TIDE_TRY(name(importing, &found));
     TIDE_TRY(is_there(importing, &found, &there));
     if (there) {
         importing->imported.there++;

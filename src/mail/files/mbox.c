@@ -16,6 +16,7 @@ struct tide_mbox {
     uint64_t base;    /* of the window in the file */
     size_t at, count; /* in the window */
     bool ended;       /* the window reaches the end of the file */
+    bool forward;     /* never look ahead of the window */
     bool began;       /* the first line was seen */
     bool undated;     /* the first From_ line had no date */
     bool blank;       /* the line before this one was blank */
@@ -395,6 +396,12 @@ tide_status tide_mbox_new(tide_mbox_source *source, void *source_arg, uint64_t m
     return TIDE_OK;
 }
 
+void tide_mbox_forward(tide_mbox *mbox)
+{
+    TIDE_ASSERT(!mbox->began);
+    mbox->forward = true;
+}
+
 void tide_mbox_free(tide_mbox *mbox)
 {
     if (mbox == NULL)
@@ -518,6 +525,8 @@ tide_status tide_mbox_next(tide_mbox *mbox, struct tide_mbox_message *message_ou
     if (message.sender.bytes > 4 &&
         memcmp(message.sender.data + message.sender.bytes - 4, "@xxx", 4) == 0)
         mbox->in_head = false; /* Google quotes, and writes no lengths */
+    if (mbox->forward)
+        mbox->in_head = false;
     TIDE_TRY(take_lines(mbox, err));
     message.too_long = mbox->too_long;
     message.bytes = mbox->bytes;

@@ -42,6 +42,9 @@ typedef tide_status tide_mbox_source(void *arg, uint64_t at, char *bytes, size_t
 typedef struct tide_mbox tide_mbox;
 tide_status tide_mbox_new(tide_mbox_source *source, void *source_arg, uint64_t message_bytes_max,
                           tide_mem *mem, tide_mbox **mbox_out, tide_error *err);
+/* Reads the source only forward, each byte once, as a packed file allows: a Content-Length is not
+ * followed.  Before the first message. */
+void tide_mbox_forward(tide_mbox *mbox);
 void tide_mbox_free(tide_mbox *mbox); /* NULL is fine */
 
 struct tide_mbox_message {

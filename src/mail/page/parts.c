@@ -1,9 +1,6 @@
 /* parts.c - what a browser loads of a message: its HTML, images and attachments. */
 #include "mail/page/page.h"
 
-#include "cli/archive_here.h"
-#include "mail/archive/shelf.h"
-#include "mail/mail.h"
 #include "mail/mime/file_name.h"
 #include "mail/view/view.h"
 #include "net/image/fetch.h"
@@ -23,50 +20,6 @@ static const char frame_head[] =
     "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>Message</title></head>\n<body>\n";
 static const char frame_tail[] = "\n</body></html>\n";
 
-/* ---- the message ---- */
-
-struct opened {
-    tide_shelf *shelf;
-    tide_archive *archive;
-    struct tide_view view;
-};
-
-/* An account is the name of a directory: nothing that leads elsewhere is one. */
-static bool is_account(const char *name)
-{
-    return name[0] != '.' && strchr(name, '@') != NULL && strchr(name, '/') == NULL;
-}
-
-static tide_status message_open(struct cli *cli, const struct cli_page_ask *ask,
-                                struct opened *opened)
-{
-    char archive_dir[CLI_PATH_BYTES];
-    char secrets_dir[CLI_PATH_BYTES];
-    char dir[CLI_PATH_BYTES + 300];
-    struct tide_stored stored;
-    *opened = (struct opened){.shelf = ask->kept};
-    tide_status rc = is_account(ask->account)
-                         ? archive_here_places(cli, archive_dir, secrets_dir)
-                         : tide_error_set(&cli->err, TIDE_NOT_FOUND, "there is no such account");
-    if (rc != TIDE_OK)
-        return rc;
-    tide_mail_dir(archive_dir, ask->account, dir, sizeof dir);
-    const struct tide_archive_options options = {
-        .dir = dir, .account = ask->account, .world = cli->world, .read_only = true};
-    rc = tide_shelf_take(opened->shelf, &options, cli->mem, &opened->archive, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_archive_find(opened->archive, tide_text_of(ask->item), &stored, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_view_open(opened->archive, &stored, cli->mem, &opened->view, &cli->err);
-    return rc;
-}
-
-static void message_close(struct opened *opened)
-{
-    tide_view_done(&opened->view);
-    tide_shelf_give(opened->shelf, opened->archive);
-}
-
 static tide_status no_part(struct cli *cli)
 {
     return tide_error_set(&cli->err, TIDE_NOT_FOUND, "the message has no such part");
@@ -74,21 +27,15 @@ static tide_status no_part(struct cli *cli)
 
 /* ---- html ---- */
 
-static tide_status html_get(struct cli *cli, const struct cli_page_ask *ask,
-                            struct tide_httpd_answer *answer)
+tide_status mail_page_html(struct cli *cli, struct tide_view *view, uint64_t number,
+                           struct tide_httpd_answer *answer)
 {
-    struct opened opened;
     struct tide_view_page page;
-    tide_status rc = message_open(cli, ask, &opened);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add_text(&answer->body, frame_head);
-    if (rc == TIDE_OK)
-        rc = tide_view_html(&opened.view, &answer->body, &page);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add_text(&answer->body, frame_tail);
-    message_close(&opened);
-    if (rc != TIDE_OK)
-        return rc;
+    (void)cli;
+    (void)number;
+    TIDE_TRY(tide_buf_add_text(&answer->body, frame_head));
+    TIDE_TRY(tide_view_html(view, &answer->body, &page));
+    TIDE_TRY(tide_buf_add_text(&answer->body, frame_tail));
     answer->status = 200;
     answer->type = "text/html; charset=utf-8";
     answer->csp = frame_csp;
@@ -97,21 +44,14 @@ static tide_status html_get(struct cli *cli, const struct cli_page_ask *ask,
 
 /* ---- images ---- */
 
-static tide_status cid_get(struct cli *cli, const struct cli_page_ask *ask,
-                           struct tide_httpd_answer *answer)
+tide_status mail_page_cid(struct cli *cli, struct tide_view *view, uint64_t number,
+                          struct tide_httpd_answer *answer)
 {
-    struct opened opened;
     struct tide_view_page page;
-    tide_buf html;
-    tide_buf_init(&html, cli->mem, TIDE_VIEW_HTML_BYTES_MAX);
-    tide_status rc = message_open(cli, ask, &opened);
+    tide_auto_buf html = tide_buf_in(cli->mem, TIDE_VIEW_HTML_BYTES_MAX);
+    tide_status rc = tide_view_html(view, &html, &page);
     if (rc == TIDE_OK)
-        rc = tide_view_html(&opened.view, &html, &page);
-    if (rc == TIDE_OK)
-        rc =
-            tide_view_image(&opened.view, &page, (size_t)ask->number, &answer->body, &answer->type);
-    tide_buf_done(&html);
-    message_close(&opened);
+        rc = tide_view_image(view, &page, (size_t)number, &answer->body, &answer->type);
     if (rc == TIDE_NOT_FOUND)
         return no_part(cli);
     answer->status = rc == TIDE_OK ? 200 : 0;
@@ -119,28 +59,21 @@ static tide_status cid_get(struct cli *cli, const struct cli_page_ask *ask,
 }
 
 /* The N-th URL of this message, and no other one: the browser names no host. */
-static tide_status img_get(struct cli *cli, const struct cli_page_ask *ask,
-                           struct tide_httpd_answer *answer)
+tide_status mail_page_url(struct cli *cli, struct tide_view *view, uint64_t number, tide_buf *url)
 {
-    struct opened opened;
     struct tide_view_page page = {.remote_count = 0};
-    tide_buf html;
-    tide_buf url;
-    tide_buf_init(&html, cli->mem, TIDE_VIEW_HTML_BYTES_MAX);
-    tide_buf_init(&url, cli->mem, 64 << 10);
-    tide_status rc = message_open(cli, ask, &opened);
-    if (rc == TIDE_OK)
-        rc = tide_view_html(&opened.view, &html, &page);
-    if (rc == TIDE_OK && ask->number >= page.remote_count)
-        rc = no_part(cli);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add(&url, page.remote[ask->number].data, page.remote[ask->number].bytes);
-    tide_buf_done(&html);
-    message_close(&opened); /* not held while another machine is asked */
-    if (rc == TIDE_OK)
-        rc = tide_image_fetch(cli->world, tide_buf_text(&url), NULL, ask->cancel, &answer->body,
-                              &answer->type, &cli->err);
-    tide_buf_done(&url);
+    tide_auto_buf html = tide_buf_in(cli->mem, TIDE_VIEW_HTML_BYTES_MAX);
+    TIDE_TRY(tide_view_html(view, &html, &page));
+    if (number >= page.remote_count)
+        return no_part(cli);
+    return tide_buf_add(url, page.remote[number].data, page.remote[number].bytes);
+}
+
+tide_status mail_page_img(struct cli *cli, tide_text url, const tide_cancel *cancel,
+                          struct tide_httpd_answer *answer)
+{
+    const tide_status rc =
+        tide_image_fetch(cli->world, url, NULL, cancel, &answer->body, &answer->type, &cli->err);
     answer->status = rc == TIDE_OK ? 200 : 0;
     return rc;
 }
@@ -177,29 +110,17 @@ static void file_answer(const struct tide_attachment *file, size_t number,
                    image == NULL ? "attachment" : "inline", escaped);
 }
 
-static tide_status att_get(struct cli *cli, const struct cli_page_ask *ask,
-                           struct tide_httpd_answer *answer)
+tide_status mail_page_att(struct cli *cli, struct tide_view *view, uint64_t number,
+                          struct tide_httpd_answer *answer)
 {
-    struct opened opened;
-    tide_status rc = message_open(cli, ask, &opened);
-    const struct tide_message *message = &opened.view.message;
-    if (rc == TIDE_OK && (ask->number == 0 || ask->number > message->attachments_count))
-        rc = no_part(cli);
-    if (rc == TIDE_OK) {
-        const struct tide_attachment *file = &message->attachments[ask->number - 1];
-        rc =
-            tide_attachment_decode(tide_buf_text(&opened.view.raw), file, &answer->body, &cli->err);
-        if (rc == TIDE_OK)
-            file_answer(file, (size_t)ask->number, answer);
-        else if (rc == TIDE_FULL)
-            rc = cli_fail(cli, rc, "Use `tidemark mail show --save-attachments DIR`.",
-                          "the attachment is too large for the page");
-    }
-    message_close(&opened);
-    return rc;
+    if (number == 0 || number > view->message.attachments_count)
+        return no_part(cli);
+    const struct tide_attachment *file = &view->message.attachments[number - 1];
+    const tide_status rc =
+        tide_attachment_decode(tide_buf_text(&view->raw), file, &answer->body, &cli->err);
+    if (rc == TIDE_OK)
+        file_answer(file, (size_t)number, answer);
+    return rc == TIDE_FULL ? cli_fail(cli, rc, "Use `tidemark mail show --save-attachments DIR`.",
+                                      "the attachment is too large for the page")
+                           : rc;
 }
-
-const struct cli_page_part mail_page_parts[] = {
-    {"html", false, false, html_get}, {"cid", true, false, cid_get}, {"img", true, true, img_get},
-    {"att", true, false, att_get},    {NULL, false, false, NULL},
-};

@@ -117,6 +117,7 @@ static tide_status remote_count(struct cli *cli, struct tide_view *view)
 
 struct conversation {
     struct cli *cli;
+    const char *account;
     tide_json list;
     unsigned count;
     char subject[256];
@@ -162,6 +163,15 @@ static void turn_text(struct conversation *conversation, const struct tide_view 
     add_unquoted(cli, message->text);
 }
 
+/* For a copy that cannot be read. */
+static const char *remedy_of(const struct tide_stored *stored)
+{
+    return tide_import_id_is(tide_text_of(stored->gmail_id))
+               ? "Run `tidemark mail heal`, then `tidemark mail import` with its file again: Gmail "
+                 "does not have it."
+               : "Run `tidemark mail heal` to fetch it again.";
+}
+
 /* A message that cannot be read does not hide the others. */
 static bool turn(const struct tide_view *view, void *arg)
 {
@@ -175,22 +185,23 @@ static bool turn(const struct tide_view *view, void *arg)
         turn_text(conversation, view);
     } else {
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
-        cli_print(cli, "%s\nRun `tidemark mail heal` to fetch it again.\n\n", view->why.text);
+        cli_print(cli, "%s\n%s\n\n", view->why.text, remedy_of(&view->stored));
     }
     tide_json_object(&one);
+    tide_json_set_cstr(&one, "account", conversation->account);
     tide_view_json(view, &one);
     tide_json_append(&conversation->list, &one);
     return true;
 }
 
-static tide_status show_thread(struct cli *cli, tide_archive *archive,
-                               const struct tide_stored *stored)
+static tide_status show_thread(struct cli *cli, const struct mail_found *found)
 {
-    struct conversation conversation = {.cli = cli};
+    const struct tide_stored *stored = &found->stored;
+    struct conversation conversation = {.cli = cli, .account = found->email};
     bool more = false;
     tide_json_array(&conversation.list);
     const tide_status rc =
-        tide_view_thread(archive, stored, cli->mem, turn, &conversation, &more, &cli->err);
+        tide_view_thread(found->archive, stored, cli->mem, turn, &conversation, &more, &cli->err);
     if (more)
         cli_print(cli,
                   "Only the first %d messages are shown; `tidemark mail search` finds the "
@@ -350,6 +361,12 @@ static tide_status save_all(struct cli *cli, const char *dir, const struct tide_
 
 /* ---- the command ---- */
 
+/* With --html the second argument is a file, else all are ids. */
+static unsigned ids_count(const struct cli *cli)
+{
+    return cli_flag(cli, "html") != NULL ? 1 : cli->arguments_count;
+}
+
 static tide_status flags_check(struct cli *cli)
 {
     const char *const one_of[] = {"raw", "thread", "save-attachments", "html"};
@@ -359,9 +376,12 @@ static tide_status flags_check(struct cli *cli)
     if (given > 1)
         return cli_wrong(cli, "Give one of them.",
                          "--raw, --thread, --html and --save-attachments cannot be used together");
-    if (cli->arguments_count > 1 && cli_flag(cli, "html") == NULL)
-        return cli_wrong(cli, "Give one ID, or --html and the FILE to write.",
-                         "\"%.100s\" is one argument too many", cli->arguments[1]);
+    if (cli->arguments_count > 2 && cli_flag(cli, "html") != NULL)
+        return cli_wrong(cli, "Give one ID and the FILE to write.",
+                         "\"%.100s\" is one argument too many", cli->arguments[2]);
+    if (cli->arguments_count > 1 &&
+        (cli_flag(cli, "raw") != NULL || cli_flag(cli, "thread") != NULL))
+        return cli_wrong(cli, "Give one ID.", "--raw and --thread show one message at a time");
     return TIDE_OK;
 }
 
@@ -376,7 +396,7 @@ static tide_status show_message(struct cli *cli, tide_archive *archive,
         cli->err = view.why;
         rc = view.why.status;
     }
-    rc = cli_hint(cli, rc, "Run `tidemark mail heal` to fetch it again.");
+    rc = cli_hint(cli, rc, remedy_of(stored));
     if (rc == TIDE_OK && save_dir != NULL)
         rc = save_all(cli, save_dir, &view);
     else if (rc == TIDE_OK && cli_flag(cli, "html") != NULL)
@@ -389,25 +409,6 @@ static tide_status show_message(struct cli *cli, tide_archive *archive,
     return rc;
 }
 
-static bool first_of_thread(const struct tide_stored *stored, void *arg)
-{
-    struct tide_stored *first = arg;
-    *first = *stored;
-    return false;
-}
-
-/* A message by its id; with --thread also by the id of its thread, whose first message may be gone. */
-static tide_status message_find(struct cli *cli, tide_archive *archive, struct tide_stored *stored)
-{
-    const tide_text id = tide_text_of(cli->arguments[0]);
-    tide_status rc = tide_archive_find(archive, id, stored, &cli->err);
-    if (rc != TIDE_NOT_FOUND || cli_flag(cli, "thread") == NULL)
-        return rc;
-    *stored = (struct tide_stored){.rowid = 0};
-    rc = tide_archive_thread(archive, id, first_of_thread, stored, &cli->err);
-    return rc == TIDE_OK && stored->gmail_id[0] == '\0' ? TIDE_NOT_FOUND : rc;
-}
-
 /* Without parsing it: a message that no parser can read is still printed. */
 static tide_status show_raw(struct cli *cli, tide_archive *archive,
                             const struct tide_stored *stored)
@@ -415,37 +416,54 @@ static tide_status show_raw(struct cli *cli, tide_archive *archive,
     tide_buf raw;
     tide_buf_init(&raw, cli->mem, TIDE_VIEW_RAW_BYTES_MAX);
     tide_status rc = tide_archive_raw(archive, stored, &raw, &cli->err);
-    rc = cli_hint(cli, rc, "Run `tidemark mail heal` to fetch it again.");
+    rc = cli_hint(cli, rc, remedy_of(stored));
     if (rc == TIDE_OK)
         rc = tide_buf_add(&cli->out, tide_buf_cstr(&raw), raw.bytes);
     tide_buf_done(&raw);
     return rc;
 }
 
+static tide_status show_id(struct cli *cli, const char *id)
+{
+    struct mail_found found;
+    const bool raw = cli_flag(cli, "raw") != NULL;
+    const bool thread = cli_flag(cli, "thread") != NULL;
+    tide_status rc = mail_home_find(cli, cli_flag(cli, "account"), id, thread, &found);
+    if (rc == TIDE_OK && raw)
+        rc = show_raw(cli, found.archive, &found.stored);
+    else if (rc == TIDE_OK && thread)
+        rc = show_thread(cli, &found);
+    else if (rc == TIDE_OK)
+        rc = show_message(cli, found.archive, &found.stored);
+    if (rc == TIDE_OK)
+        tide_json_set_cstr(&cli->json, "account", found.email);
+    mail_home_give(cli, found.archive);
+    return rc;
+}
+
+/* Several messages are a list, each as it is alone. */
+static tide_status show_ids(struct cli *cli, unsigned count)
+{
+    tide_json list;
+    tide_status rc = TIDE_OK;
+    tide_json_array(&list);
+    for (unsigned i = 0; rc == TIDE_OK && i < count; i++) {
+        if (cli_flag(cli, "save-attachments") == NULL)
+            cli_print(cli, "%s---- %u  %.100s\n", i == 0 ? "" : "\n", i + 1, cli->arguments[i]);
+        rc = show_id(cli, cli->arguments[i]);
+        tide_json_append(&list, &cli->json);
+        tide_json_object(&cli->json);
+    }
+    tide_json_set(&cli->json, "messages", &list);
+    return rc;
+}
+
 tide_status cli_mail_show(struct cli *cli)
 {
-    struct mail_home home = {0};
-    char email[256];
-    tide_archive *archive = NULL;
-    struct tide_stored stored;
-    const bool raw = cli_flag(cli, "raw") != NULL;
-    tide_status rc = flags_check(cli);
-    if (rc == TIDE_OK)
-        rc = mail_home_take(cli, &home, cli_flag(cli, "account"), email, &archive);
-    if (rc == TIDE_OK)
-        rc = message_find(cli, archive, &stored);
-    if (archive != NULL)
-        (void)mail_home_broken(cli, archive);
-    if (rc == TIDE_NOT_FOUND && archive != NULL)
-        rc = cli_fail(cli, rc, "`tidemark mail search` finds the ids of messages.",
-                      "there is no message %.100s in the archive of %s", cli->arguments[0], email);
-    cli->exact_output = raw || (cli_flag(cli, "html") != NULL && cli->arguments_count == 1);
-    if (rc == TIDE_OK && raw)
-        rc = show_raw(cli, archive, &stored);
-    else if (rc == TIDE_OK && cli_flag(cli, "thread") != NULL)
-        rc = show_thread(cli, archive, &stored);
-    else if (rc == TIDE_OK)
-        rc = show_message(cli, archive, &stored);
-    mail_home_give(cli, archive);
-    return rc;
+    TIDE_TRY(flags_check(cli));
+    const unsigned count = ids_count(cli);
+    cli->exact_output = cli_flag(cli, "raw") != NULL ||
+                        (cli_flag(cli, "html") != NULL && cli->arguments_count == 1);
+    cli->paged = !cli->exact_output;
+    return count == 1 ? show_id(cli, cli->arguments[0]) : show_ids(cli, count);
 }

@@ -63,8 +63,9 @@ static bool take_found(const struct tide_found *found, void *arg)
 {
     struct choosing *choosing = arg;
     struct tide_candidate *candidate = &choosing->page[choosing->count];
-    if (found->stored.gone || found->stored.history_id[0] == '\0' ||
-        tide_import_id_is(tide_text_of(found->stored.gmail_id)))
+    const bool unheard = found->stored.history_id[0] == '\0' &&
+                         found->stored.copy != TIDE_COPY_HELD; /* Takeout has no history ids */
+    if (found->stored.gone || unheard || tide_import_id_is(tide_text_of(found->stored.gmail_id)))
         return true; /* never, or no longer, in Gmail */
     *candidate = (struct tide_candidate){.stored = found->stored};
     tide_status rc = tide_archiver_labels(choosing->user->archive, &found->stored,
@@ -129,8 +130,13 @@ static tide_status page_run(struct choosing *choosing, tide_buf *token, bool *mo
     tide_buf next;
     choosing->count = 0;
     tide_buf_init(&next, choosing->mail->mem, 4096);
-    const struct tide_search search = {
-        .query = choosing->query, .limit = PAGE, .after = tide_buf_text(token), .strict = true};
+    /* Exact: forms of words depend on the mail that is stored and on the stemmer, so that the same
+     * query, perhaps of a schedule, would remove other mail from one version to the next. */
+    const struct tide_search search = {.query = choosing->query,
+                                       .limit = PAGE,
+                                       .after = tide_buf_text(token),
+                                       .strict = true,
+                                       .exact = true};
     tide_status rc = tide_search_run(choosing->user->archive, &search, take_found, choosing, &next,
                                      more_out, choosing->err);
     if (rc == TIDE_OK)
@@ -179,7 +185,7 @@ static tide_status query_read(const struct tide_archiving *ask, tide_mem *mem,
                               tide_query **query_out, tide_error *err)
 {
     const tide_text text = tide_text_of(ask->query);
-    TIDE_TRY(tide_query_parse(text, (int64_t)ask->now_ms, 0, mem, query_out, err));
+    TIDE_TRY(tide_query_parse(text, (int64_t)ask->now_ms, TIDE_QUERY_LOCAL, mem, query_out, err));
     if (tide_query_is_all(*query_out))
         return tide_error_set(err, TIDE_INVALID,
                               "no messages selected; use in:anywhere to select all mail");

@@ -78,7 +78,7 @@ enum {
 struct tide_archiving {
     const char *email;
     tide_removal_mode mode;
-    const char *query; /* M10's syntax over the archive, filters included */
+    const char *query; /* M10's syntax over the archive, filters included; words are exact */
     uint64_t now_ms;   /* for older_than: */
     uint64_t limit;    /* candidates at most; 0: all */
     bool read_back;    /* only for choosing: also look for damage */

@@ -337,10 +337,12 @@ static tide_status query_of(tide_restore *restore, tide_query **query_out, tide_
     char text[sizeof restore->query + 32];
     const int64_t now_ms = (int64_t)tide_world_now_unix_ms(restore->world);
     (void)snprintf(text, sizeof text, "%s", restore->query);
-    TIDE_TRY(tide_query_parse(tide_text_of(text), now_ms, 0, restore->mem, query_out, err));
+    TIDE_TRY(tide_query_parse(tide_text_of(text), now_ms, TIDE_QUERY_LOCAL, restore->mem, query_out,
+                              err));
     tide_query_free(*query_out);
     (void)snprintf(text, sizeof text, "(%s) in:anywhere", restore->query);
-    return tide_query_parse(tide_text_of(text), now_ms, 0, restore->mem, query_out, err);
+    return tide_query_parse(tide_text_of(text), now_ms, TIDE_QUERY_LOCAL, restore->mem, query_out,
+                            err);
 }
 
 static tide_status each_match(struct matches *matches, tide_error *err)

@@ -9,6 +9,7 @@ enum { WALK_BYTES_MAX = 64 << 20 };
 
 struct tide_flow {
     const struct tide_plan *plan;
+    tide_text match;             /* of words: the expression for this shard */
     tide_flow *first, *excludes; /* children of an AND or OR */
     tide_flow *next;             /* the next child */
     tide_flow *made_before;
@@ -45,6 +46,17 @@ static const char *const texts[][2] = {
                               " AND id >= ?2 AND id <= ?3 ORDER BY id",
                               "SELECT id FROM head INDEXED BY head_files WHERE files > 0"
                               " AND id >= ?2 AND id <= ?3 ORDER BY id DESC"},
+    [TIDE_PLAN_HEADER] = {"SELECT id FROM message WHERE id >= ?2 AND id <= ?3 ORDER BY id",
+                          "SELECT id FROM message WHERE id >= ?2 AND id <= ?3 ORDER BY id DESC"},
+    /* A walk of all messages with a look at each: most have few labels. */
+    [TIDE_PLAN_USER_LABEL] =
+        {"SELECT id FROM message WHERE id >= ?2 AND id <= ?3 AND EXISTS"
+         " (SELECT 1 FROM message_label AS has JOIN label ON label.id = has.label"
+         " WHERE has.message = message.id AND label.type = 'user') ORDER BY id",
+         "SELECT id FROM message WHERE id >= ?2 AND id <= ?3 AND EXISTS"
+         " (SELECT 1 FROM message_label AS has JOIN label ON label.id = has.label"
+         " WHERE has.message = message.id AND label.type = 'user')"
+         " ORDER BY id DESC"},
     [TIDE_PLAN_MESSAGE_ID] = {"SELECT id FROM head INDEXED BY head_message_id WHERE message_id = ?1"
                               " AND id >= ?2 AND id <= ?3 ORDER BY id",
                               "SELECT id FROM head INDEXED BY head_message_id WHERE message_id = ?1"
@@ -123,6 +135,8 @@ static void bind(sqlite3_stmt *stmt, const tide_flow *flow)
     if (plan->kind == TIDE_PLAN_BYTES) {
         (void)sqlite3_bind_int64(stmt, 1, plan->low);
         (void)sqlite3_bind_int64(stmt, 4, plan->high);
+    } else if (plan->kind == TIDE_PLAN_WORDS) {
+        tide_bind_text(stmt, 1, flow->match);
     } else if (plan->text.bytes > 0) {
         tide_bind_text(stmt, 1, plan->text);
     }
@@ -184,6 +198,8 @@ static tide_status leaf_open(struct tide_walk *walk, tide_flow *flow)
         if (rc != TIDE_OK || few)
             return rc;
     }
+    if (kind == TIDE_PLAN_WORDS)
+        TIDE_TRY(tide_walk_match(walk, flow->plan->text, &flow->match));
     TIDE_TRY(prepare(walk, texts[kind][walk->searching->descending], &flow->stmt));
     bind(flow->stmt, flow);
     return TIDE_OK;
@@ -279,8 +295,10 @@ static tide_status leaf_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
         flow->key = flow->set_at < flow->set_count ? flow->set[flow->set_at] : TIDE_KEY_END;
         return TIDE_OK;
     }
-    const int steps = flow->plan->kind == TIDE_PLAN_WORDS ? walk->searching->steps.words
-                                                          : walk->searching->steps.rows;
+    const struct tide_steps *limits = &walk->searching->steps;
+    const int steps = flow->plan->slow                      ? limits->slow
+                      : flow->plan->kind == TIDE_PLAN_WORDS ? limits->words
+                                                            : limits->rows;
     /* Every search comes through here again and again, however it is nested. */
     tide_status rc = tide_searching_wanted(walk->searching);
     if (rc == TIDE_OK && flow->running)
@@ -328,6 +346,18 @@ static tide_status words_seek(struct tide_walk *walk, tide_flow *flow, int64_t k
     }
 }
 
+static tide_status header_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
+{
+    for (bool holds = false; !holds; key = flow->key + 1) {
+        TIDE_TRY(leaf_seek(walk, flow, key));
+        if (flow->key == TIDE_KEY_END)
+            return TIDE_OK;
+        const int64_t id = tide_key_of(walk->searching->descending, flow->key);
+        TIDE_TRY(tide_header_holds(walk, flow->plan, id, &holds));
+    }
+    return TIDE_OK;
+}
+
 static tide_status or_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     int64_t least = TIDE_KEY_END;
@@ -354,7 +384,7 @@ static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, b
         rc = prepare(walk, probe_text, &flow->probe);
         if (rc != TIDE_OK)
             return rc;
-        tide_bind_text(flow->probe, 1, flow->plan->text);
+        tide_bind_text(flow->probe, 1, flow->match);
     }
     (void)sqlite3_bind_int64(flow->probe, 2, tide_key_of(walk->searching->descending, key));
     rc = tide_db_step(&walk->shard->db, flow->probe, has_out, err);
@@ -367,8 +397,15 @@ static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, b
 static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, int64_t *key_out)
 {
     tide_status rc = TIDE_OK;
-    if (flow->plan->kind != TIDE_PLAN_WORDS || flow->plan->column != NULL || !flow->running ||
-        is_dated(flow)) {
+    bool has = false;
+    if (flow->plan->kind == TIDE_PLAN_HEADER) { /* the next one may be far */
+        rc = tide_header_holds(walk, flow->plan, tide_key_of(walk->searching->descending, key),
+                               &has);
+        *key_out = has ? key : key + 1;
+        return rc;
+    }
+    if (flow->plan->kind != TIDE_PLAN_WORDS || flow->plan->slow || flow->plan->column != NULL ||
+        !flow->running || is_dated(flow)) {
         rc = tide_flow_seek(walk, flow, key);
         *key_out = flow->key;
         return rc;
@@ -378,7 +415,6 @@ static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, in
     *key_out = flow->key;
     if (rc != TIDE_OK || flow->key >= key)
         return rc;
-    bool has = false;
     rc = probe(walk, flow, key, &has);
     *key_out = has ? key : key + 1;
     return rc;
@@ -439,11 +475,14 @@ static tide_status kind_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
         return or_seek(walk, flow, key);
     case TIDE_PLAN_WORDS:
         return words_seek(walk, flow, key);
+    case TIDE_PLAN_HEADER:
+        return header_seek(walk, flow, key);
     case TIDE_PLAN_ALL:
     case TIDE_PLAN_NONE:
     case TIDE_PLAN_LABEL:
     case TIDE_PLAN_BYTES:
     case TIDE_PLAN_ATTACHMENT:
+    case TIDE_PLAN_USER_LABEL:
     case TIDE_PLAN_MESSAGE_ID:
         break;
     }

@@ -46,6 +46,37 @@ tide_status tide_words_each(tide_words *words, tide_text text, tide_word_visit *
 tide_status tide_words_sequence(tide_words *words, tide_text text, tide_buf *out, tide_error *err);
 bool tide_sequence_contains(tide_text sequence, tide_text part);
 
+/* ---- word forms (forms.c, expand.c) ---- */
+
+enum {
+    TIDE_LANGUAGES_MAX = 32,
+    TIDE_FORMS_MAX = 256, /* of one word in one shard; the word itself is always among them */
+};
+
+/* The stemmers of one search, each made when it is first needed. */
+typedef struct tide_stems {
+    struct sb_stemmer *list[TIDE_LANGUAGES_MAX];
+    uint32_t seen; /* languages of the shards that were walked, as bits */
+} tide_stems;
+void tide_stems_done(tide_stems *stems); /* a zeroed one is fine */
+
+/* A searched word whose other forms are found as well. */
+struct tide_form {
+    tide_text word; /* as the index has it */
+    struct tide_form *next;
+};
+/* Whether a word of the index can have other forms: some letters of one script, no digits. */
+bool tide_form_can_vary(tide_text word);
+
+/* Where an expression has a word with forms: its number between these. */
+#define TIDE_FORM_BEGIN '\x01'
+#define TIDE_FORM_END   '\x02'
+
+struct tide_words_found {
+    tide_text list[TIDE_FORMS_MAX];
+    size_t count;
+};
+
 /* ---- plans (sql.c) ---- */
 
 typedef enum tide_plan_kind {
@@ -55,6 +86,8 @@ typedef enum tide_plan_kind {
     TIDE_PLAN_LABEL,      /* `text` is the id of a label */
     TIDE_PLAN_BYTES,      /* low <= size < high */
     TIDE_PLAN_ATTACHMENT, /* has an attachment */
+    TIDE_PLAN_HEADER,     /* a header of the message itself, `column`, has `sequence` */
+    TIDE_PLAN_USER_LABEL, /* has a label that the user made */
     TIDE_PLAN_MESSAGE_ID, /* `text` */
     TIDE_PLAN_AND,
     TIDE_PLAN_OR,
@@ -64,9 +97,11 @@ struct tide_plan {
     tide_plan_kind kind;
     int64_t low_ms, high_ms; /* internal date; applies to its children too */
     int64_t low, high;
-    tide_text text;                 /* terminated */
-    const char *column;             /* of head, which must also contain `sequence`; NULL */
-    tide_text sequence;             /* of words */
+    tide_text text;     /* terminated */
+    bool slow;          /* a MATCH that is slow to begin: it has a prefix */
+    const char *column; /* of head, or a header ("list", "delivered"), which must also contain
+                         * `sequence`; NULL: none */
+    tide_text sequence; /* of words */
     struct tide_plan *first, *last; /* children of an AND or OR */
     struct tide_plan *excludes;     /* of an AND */
     struct tide_plan *next;
@@ -75,8 +110,11 @@ struct tide_plan {
 /* A searched term that can be shown in the matches. */
 struct tide_phrase {
     const struct tide_query_node *term;
-    tide_text match;    /* the term alone, as an expression */
-    tide_text sequence; /* its words */
+    tide_text match;              /* the term alone, as an expression */
+    tide_text sequence;           /* its words; without the last gap: the last one is a prefix */
+    tide_text other;              /* the words near these; empty: none */
+    const struct tide_form *form; /* NULL: only these words */
+    size_t form_number;
     struct tide_phrase *next;
 };
 
@@ -84,12 +122,15 @@ struct tide_planned {
     struct tide_plan *root;
     struct tide_phrase *phrases; /* in the order of `hits` */
     size_t phrases_count;
+    struct tide_form *forms; /* in the order of their numbers */
+    size_t forms_count;
     tide_text hits; /* the words searched for, without the rest; "": none */
 };
 
 /* Limits at which a lagging flow stops stepping; measured.  Tests set others. */
 struct tide_steps {
     int words;  /* rows before a new search: its cost in rows */
+    int slow;   /* the same for a plan that is slow to begin */
     int probe;  /* rows before a single row is tested */
     int rows;   /* the same as words, for all other flows */
     size_t set; /* up to this many messages of a size are sorted; more are so frequent that a walk
@@ -102,10 +143,13 @@ struct tide_searching {
     tide_shards *shards;
     tide_mem *mem;
     tide_words words;
-    tide_arena arena; /* the plan */
+    tide_stems stems;
+    tide_packer *packer; /* for headers that only the message has */
+    tide_arena arena;    /* the plan */
     struct tide_planned plan;
     bool descending;
     bool strict;               /* refuse words without a letter or digit instead of ignoring them */
+    bool exact;                /* no word has forms */
     const tide_cancel *cancel; /* NULL: nothing cancels it */
     tide_error *err;
 };
@@ -131,6 +175,8 @@ struct tide_walk {
     tide_flow *flows; /* all of them, for closing */
     sqlite3_stmt *columns[2];
     bool began;
+    uint32_t languages;              /* of the shard, as bits; 0: not known yet */
+    struct tide_words_found **forms; /* by number; NULL where not known yet */
 };
 
 tide_status tide_walk_open(struct tide_walk *walk, struct tide_searching *searching,
@@ -146,6 +192,21 @@ static inline int64_t tide_key_of(bool descending, int64_t id)
 {
     return descending ? -id : id;
 }
+
+/* Adds the words of the shard that are forms of this one to `found`, the word itself first. */
+tide_status tide_forms_find(struct tide_walk *walk, const struct tide_form *form,
+                            struct tide_words_found *found);
+/* The same once for a walk, by the number of the form. */
+tide_status tide_walk_forms(struct tide_walk *walk, size_t number,
+                            const struct tide_words_found **found_out);
+/* The expression for this shard; lives as long as the walk. */
+tide_status tide_walk_match(struct tide_walk *walk, tide_text text, tide_text *match_out);
+/* Whether a word of the index is a form, in the languages of the shards walked so far. */
+bool tide_form_is(struct tide_searching *searching, const struct tide_form *form, tide_text word);
+
+/* Whether the message has what a HEADER plan asks for (header.c). */
+tide_status tide_header_holds(struct tide_walk *walk, const struct tide_plan *plan, int64_t id,
+                              bool *holds_out);
 
 /* ---- all shards (walk.c) ---- */
 

@@ -18,6 +18,7 @@ static const struct {
     {"before", TIDE_OP_BEFORE},
     {"category", TIDE_OP_CATEGORY},
     {"cc", TIDE_OP_CC},
+    {"deliveredto", TIDE_OP_DELIVERED},
     {"filename", TIDE_OP_FILENAME},
     {"from", TIDE_OP_FROM},
     {"has", TIDE_OP_HAS},
@@ -25,6 +26,7 @@ static const struct {
     {"is", TIDE_OP_IS},
     {"label", TIDE_OP_LABEL},
     {"larger", TIDE_OP_LARGER},
+    {"list", TIDE_OP_LIST},
     {"newer", TIDE_OP_AFTER},
     {"newer_than", TIDE_OP_NEWER_THAN},
     {"older", TIDE_OP_BEFORE},
@@ -282,6 +284,10 @@ static node *take_term(struct parser *parser, const struct tide_query_written *o
         written.negated = !written.negated;
         parser->at++;
     }
+    if (peek(parser) == '+') {
+        written.exact = true;
+        parser->at++;
+    }
     written.at = place_of(parser, parser->at);
     const size_t start = parser->at;
     if (!at_stop(parser))
@@ -310,7 +316,7 @@ static node *take_term(struct parser *parser, const struct tide_query_written *o
     return term;
 }
 
-/* Reads the word OR or AND in capitals, or '|'; 0: there is none. */
+/* Reads the word OR, AND or AROUND in capitals, or '|'; 0: there is none. */
 static char take_joint(struct parser *parser)
 {
     if (peek(parser) == '|') {
@@ -323,6 +329,8 @@ static char take_joint(struct parser *parser)
         return '|';
     if (tide_text_equal(word, TIDE_TEXT("AND")))
         return '&';
+    if (tide_text_equal(word, TIDE_TEXT("AROUND")))
+        return '~';
     parser->at = before;
     return 0;
 }
@@ -348,6 +356,65 @@ static void sequence_add(struct parser *parser, struct sequence *sequence, node 
         return;
     append(sequence->run, item);
     sequence->found = true;
+}
+
+/* ---- AROUND ---- */
+
+enum { NEAR_DEFAULT = 5, NEAR_MAX = 1000 };
+
+/* Whether a term can stand beside AROUND: a word or a phrase, not negated, not a prefix. */
+static bool can_be_near(const node *term, bool negated)
+{
+    return term != NULL && term->term == TIDE_TERM_WORDS && term->negated == negated &&
+           !term->prefix && !term->me && term->near == 0 &&
+           (term->fields == TIDE_IN_ANY || term->fields == TIDE_IN_SUBJECT);
+}
+
+static void around_bad(struct parser *parser, size_t at, const char *why)
+{
+    if (!failed(parser))
+        parser->making.rc =
+            tide_error_set(parser->making.err, TIDE_INVALID,
+                           "the AROUND at character %u of the query %s: write one AROUND 5 other",
+                           (unsigned)place_of(parser, at), why);
+}
+
+/* The number after AROUND, if there is one. */
+static uint32_t take_distance(struct parser *parser, size_t around_at)
+{
+    uint64_t number = NEAR_DEFAULT;
+    for (size_t blank; (blank = blank_bytes(parser)) > 0;)
+        parser->at += blank;
+    const size_t before = parser->at;
+    if (!tide_text_to_u64(take_bare(parser), &number)) {
+        parser->at = before;
+        number = NEAR_DEFAULT;
+    } else if (number > NEAR_MAX) {
+        around_bad(parser, around_at, "has too large a number");
+    }
+    return (uint32_t)number;
+}
+
+/* Joins the last term with the next one. */
+static void take_around(struct parser *parser, const struct tide_query_written *outer, node *last,
+                        size_t around_at)
+{
+    const uint32_t distance = take_distance(parser, around_at);
+    for (size_t blank; !failed(parser) && (blank = blank_bytes(parser)) > 0;)
+        parser->at += blank;
+    node *next = failed(parser) || at_stop(parser) ? NULL : take_term(parser, outer);
+    if (!failed(parser) && next == NULL && peek(parser) == '"')
+        next = take_term(parser, outer);
+    if (failed(parser))
+        return;
+    if (!can_be_near(last, outer->negated) || !can_be_near(next, outer->negated) ||
+        last->fields != next->fields) {
+        around_bad(parser, around_at, "needs a word on both sides");
+        return;
+    }
+    last->exact = true;
+    last->near = distance + 1;
+    last->other = next->text;
 }
 
 static void dangling_or(struct parser *parser, size_t joint_at)
@@ -385,6 +452,10 @@ static node *take_sequence(struct parser *parser, const struct tide_query_writte
         const char joint = take_joint(parser);
         if (joint == '|' && (!sequence.found || joined))
             dangling_or(parser, start);
+        if (joint == '~') {
+            take_around(parser, outer, sequence.run == NULL ? NULL : sequence.run->last, start);
+            continue;
+        }
         if (joint != 0) {
             joined = joint == '|';
             joint_at = start;
@@ -521,6 +592,10 @@ static void node_check(const node *at, size_t deep)
     if (at->term == TIDE_TERM_DATE || at->term == TIDE_TERM_BYTES) { /* QRY2 */
         TIDE_ASSERT(!at->negated);
         TIDE_ASSERT((at->low == INT64_MIN) != (at->high == INT64_MAX));
+    }
+    if (at->near > 0) { /* QRY4 */
+        TIDE_ASSERT(at->term == TIDE_TERM_WORDS && at->exact);
+        TIDE_ASSERT(at->fields == TIDE_IN_ANY || at->fields == TIDE_IN_SUBJECT);
     }
     if (deep > 0)
         TIDE_ASSERT(at->term != TIDE_TERM_ALL && at->term != TIDE_TERM_NONE);

@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/json.h"
 
+#include <time.h>
+
 typedef struct tide_query_node node;
 typedef struct tide_query_making making_state;
 typedef struct tide_query_written written_term;
@@ -235,12 +237,58 @@ static node *is_term(making_state *making, const written_term *written)
                      tide_query_nearest(written->value, states, count));
 }
 
+/* One of these phrases in the text: the links by which Gmail knows such messages. */
+static node *link_term(making_state *making, const written_term *written,
+                       const char *const links[2])
+{
+    node *made =
+        tide_query_node_new(making, written->negated ? TIDE_TERM_AND : TIDE_TERM_OR, written->at);
+    node *last = NULL;
+    for (size_t i = 0; i < 2 && links[i] != NULL && made != NULL; i++) {
+        last = leaf_text(making, written, TIDE_TERM_WORDS, tide_text_of(links[i]));
+        if (last == NULL)
+            return NULL;
+        last->fields = TIDE_IN_TEXT;
+        last->exact = true;
+        if (made->last == NULL)
+            made->first = last;
+        else
+            made->last->next = last;
+        made->last = last;
+    }
+    return links[1] == NULL ? last : made; /* QRY1 */
+}
+
 static node *has_term(making_state *making, const written_term *written)
 {
-    static const char *const things[] = {"attachment"};
+    static const struct {
+        const char *name;
+        const char *links[2];
+    } linked[] = {
+        {"drive", {"drive.google.com", "docs.google.com"}},
+        {"document", {"docs.google.com/document", NULL}},
+        {"spreadsheet", {"docs.google.com/spreadsheets", NULL}},
+        {"presentation", {"docs.google.com/presentation", NULL}},
+        {"youtube", {"youtube.com", "youtu.be"}},
+    };
+    static const char *const things[] = {"attachment", "userlabels",  "nouserlabels", "drive",
+                                         "document",   "spreadsheet", "presentation", "youtube"};
     if (same_value(written->value, "attachment") || same_value(written->value, "attachments"))
         return leaf(making, written, TIDE_TERM_ATTACHMENT);
-    return senseless(making, written, "attachment", tide_query_nearest(written->value, things, 1));
+    const bool none = same_value(written->value, "nouserlabels");
+    if (none || same_value(written->value, "userlabels")) {
+        node *made = leaf(making, written, TIDE_TERM_USER_LABEL);
+        if (made != NULL)
+            made->negated = made->negated != none;
+        return made;
+    }
+    for (size_t i = 0; i < sizeof linked / sizeof linked[0]; i++)
+        if (same_value(written->value, linked[i].name))
+            return link_term(making, written, linked[i].links);
+    return senseless(making, written,
+                     "attachment, userlabels, nouserlabels, drive, document, spreadsheet, "
+                     "presentation or youtube",
+                     tide_query_nearest(written->value, things, sizeof things / sizeof things[0]));
 }
 
 static node *category_term(making_state *making, const written_term *written)
@@ -283,6 +331,19 @@ static bool date_valid(uint64_t year, uint64_t month, uint64_t day, struct tide_
     return tide_date_is_real(*date_out);
 }
 
+/* Midnight of a date.  Locally the offset is that of the date itself, summer time included. */
+static int64_t midnight_ms(struct tide_date date, int32_t utc_offset_s)
+{
+    if (utc_offset_s == TIDE_QUERY_LOCAL) {
+        struct tm local = {.tm_year = date.year - 1900,
+                           .tm_mon = (int)date.month - 1,
+                           .tm_mday = (int)date.day,
+                           .tm_isdst = -1};
+        return (int64_t)mktime(&local) * 1000;
+    }
+    return (tide_days_of(date) * 86400 - utc_offset_s) * 1000;
+}
+
 /* 2014/1/31, 2014-01-31, 2014/1, 2014; else false. */
 static bool calendar_read(tide_text value, int32_t utc_offset_s, int64_t *ms_out)
 {
@@ -306,7 +367,7 @@ static bool calendar_read(tide_text value, int32_t utc_offset_s, int64_t *ms_out
     struct tide_date date;
     if (!date_valid(numbers[0], numbers[1], numbers[2], &date))
         return false;
-    *ms_out = (tide_days_of(date) * 86400 - utc_offset_s) * 1000;
+    *ms_out = midnight_ms(date, utc_offset_s);
     return true;
 }
 
@@ -413,6 +474,30 @@ static bool has_word(tide_text text)
     return false;
 }
 
+/* Whether what stands before the '*' ends in at least two letters or digits, or in one that is no
+ * ASCII: the words that begin with one letter are a tenth of all words. */
+static bool starts_enough(tide_text value)
+{
+    size_t end = value.bytes;
+    while (end > 0 && value.data[end - 1] == '*')
+        end--;
+    return end > 0 && ((unsigned char)value.data[end - 1] >= 0x80 ||
+                       (end > 1 && has_word((tide_text){value.data + end - 2, 1}) &&
+                        has_word((tide_text){value.data + end - 1, 1})));
+}
+
+static node *prefix_short(making_state *making, const written_term *written)
+{
+    char value[TIDE_QUERY_SHOWN_BYTES];
+    tide_query_show(written->value, value);
+    making->rc =
+        tide_error_set(making->err, TIDE_INVALID,
+                       "\"%s\" at character %u of the query: a * needs at least two letters "
+                       "or digits before it",
+                       value, (unsigned)written->at);
+    return NULL;
+}
+
 static node *words_term(making_state *making, const written_term *written)
 {
     static const uint8_t fields[] = {
@@ -429,13 +514,27 @@ static node *words_term(making_state *making, const written_term *written)
         return written->op == TIDE_OP_WORD
                    ? NULL
                    : senseless(making, written, "a word: letters or digits", NULL);
+    const bool prefix = !written->quoted && written->value.data[written->value.bytes - 1] == '*';
+    if (prefix && !starts_enough(written->value))
+        return prefix_short(making, written);
     node *made = leaf_text(making, written, TIDE_TERM_WORDS, written->value);
     if (made == NULL)
         return NULL;
     made->fields = fields[written->op];
+    made->prefix = prefix;
+    /* Names and addresses have no forms. */
+    made->exact = written->quoted || written->exact || prefix ||
+                  (made->fields != TIDE_IN_ANY && made->fields != TIDE_IN_SUBJECT);
     made->me = !written->quoted && same_value(written->value, "me") &&
                (made->fields & ~(TIDE_IN_FROM | TIDE_IN_TO | TIDE_IN_CC | TIDE_IN_BCC)) == 0;
     return made;
+}
+
+static node *header_term(making_state *making, const written_term *written, tide_term term)
+{
+    if (!has_word(written->value))
+        return senseless(making, written, "a word: letters or digits", NULL);
+    return leaf_text(making, written, term, written->value);
 }
 
 node *tide_query_term(making_state *making, const written_term *written)
@@ -466,6 +565,10 @@ node *tide_query_term(making_state *making, const written_term *written)
         return place_term(making, written);
     case TIDE_OP_MESSAGE_ID:
         return message_id_term(making, written);
+    case TIDE_OP_LIST:
+        return header_term(making, written, TIDE_TERM_LIST);
+    case TIDE_OP_DELIVERED:
+        return header_term(making, written, TIDE_TERM_DELIVERED);
     case TIDE_OP_WORD:
     case TIDE_OP_BCC:
     case TIDE_OP_CC:

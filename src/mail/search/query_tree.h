@@ -9,6 +9,7 @@
  *   QRY2  a range of dates or sizes is not negated and is open at one end: its negation is such a
  *         range too.
  *   QRY3  at most TIDE_QUERY_DEEP groups deep, at most TIDE_QUERY_NODES_MAX terms.
+ *   QRY4  words with an `other` are exact, and in any field or the subject.
  */
 #ifndef TIDE_MAIL_QUERY_TREE_H
 #define TIDE_MAIL_QUERY_TREE_H
@@ -25,6 +26,9 @@ typedef enum tide_term {
     TIDE_TERM_DATE,       /* low <= internal date < high, in ms */
     TIDE_TERM_BYTES,      /* low <= size < high */
     TIDE_TERM_ATTACHMENT, /* has an attachment */
+    TIDE_TERM_LIST,       /* `text` as a sequence of words in a header of a mailing list */
+    TIDE_TERM_DELIVERED,  /* the same in Delivered-To */
+    TIDE_TERM_USER_LABEL, /* has a label that the user made */
     TIDE_TERM_MESSAGE_ID, /* `text` without <> */
 } tide_term;
 
@@ -43,11 +47,16 @@ struct tide_query_node {
     tide_term term;
     bool negated;
     bool me;     /* words: `text` is "me", the owner of the archive */
+    bool exact;  /* words: no other forms of them */
+    bool prefix; /* words: the last one is the beginning of a word */
     bool system; /* label: `text` is an id of one of Gmail's own labels, known or not */
     uint8_t fields;
     uint32_t at; /* the character it starts at, from 1 */
     int64_t low, high;
     tide_text text; /* as written, terminated */
+    /* Words: at most `near` - 1 words lie between `text` and `other`, in any order; 0: no `other`. */
+    uint32_t near;
+    tide_text other;
     struct tide_query_node *first, *last, *next;
 };
 
@@ -68,6 +77,7 @@ typedef enum tide_operator {
     TIDE_OP_BEFORE,
     TIDE_OP_CATEGORY,
     TIDE_OP_CC,
+    TIDE_OP_DELIVERED,
     TIDE_OP_FILENAME,
     TIDE_OP_FROM,
     TIDE_OP_HAS,
@@ -75,6 +85,7 @@ typedef enum tide_operator {
     TIDE_OP_IS,
     TIDE_OP_LABEL,
     TIDE_OP_LARGER,
+    TIDE_OP_LIST,
     TIDE_OP_MESSAGE_ID,
     TIDE_OP_NEWER_THAN,
     TIDE_OP_OLDER_THAN,
@@ -99,6 +110,7 @@ struct tide_query_written {
     tide_text value; /* terminated or not, inside the query's copy */
     uint32_t at;     /* the character it starts at */
     bool quoted;
+    bool exact; /* a '+' before it */
     bool negated;
 };
 

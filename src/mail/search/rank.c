@@ -105,7 +105,8 @@ static const char pointer_type[] = "tide_candidate";
 struct wanted {
     int64_t id;
     struct candidate *candidate;
-    size_t phrases;
+    const uint8_t *phrases; /* which of ours each phrase of the expression is */
+    size_t phrases_count;
 };
 
 /* FTS5 calls it for each row of the statement; only the wanted row counts. */
@@ -120,8 +121,8 @@ static void hits_count(const Fts5ExtensionApi *api, Fts5Context *fts, sqlite3_co
     for (int i = 0; i < hits && code == SQLITE_OK; i++) {
         int phrase = 0, column = 0, at = 0;
         code = api->xInst(fts, i, &phrase, &column, &at);
-        if (code == SQLITE_OK && (size_t)phrase < wanted->phrases && column < COLUMNS)
-            wanted->candidate->hits[phrase] += weights[column];
+        if (code == SQLITE_OK && (size_t)phrase < wanted->phrases_count && column < COLUMNS)
+            wanted->candidate->hits[wanted->phrases[phrase]] += weights[column];
     }
     if (code == SQLITE_OK)
         code = api->xColumnSize(fts, -1, &words);
@@ -179,6 +180,28 @@ static tide_status hits_seek(const struct tide_searching *searching, tide_db *db
     return rc;
 }
 
+/* Each form of a word is a phrase of its own in the expression of a shard. */
+static tide_status phrases_map(const struct ranking *ranking, struct tide_walk *walk,
+                               struct wanted *wanted)
+{
+    uint8_t *map = tide_arena_take(&walk->arena, (size_t)PHRASES_MAX * TIDE_FORMS_MAX);
+    if (map == NULL)
+        return tide_error_set(walk->searching->err, TIDE_NO_MEMORY, "no memory to rank messages");
+    const struct tide_phrase *phrase = walk->searching->plan.phrases;
+    wanted->phrases = map;
+    for (size_t i = 0; i < ranking->phrases; i++, phrase = phrase->next) {
+        size_t count = phrase->other.bytes > 0 ? 2 : 1;
+        if (phrase->form != NULL) {
+            const struct tide_words_found *found = NULL;
+            TIDE_TRY(tide_walk_forms(walk, phrase->form_number, &found));
+            count = found->count;
+        }
+        memset(map + wanted->phrases_count, (int)i, count);
+        wanted->phrases_count += count;
+    }
+    return TIDE_OK;
+}
+
 /* The candidates of one shard, [first, end) of the list, newest first. */
 static tide_status shard_hits(struct ranking *ranking, size_t first, size_t end)
 {
@@ -188,11 +211,16 @@ static tide_status shard_hits(struct ranking *ranking, size_t first, size_t end)
     struct tide_walk walk;
     sqlite3_stmt *stmt = NULL;
     TIDE_TRY(tide_walk_open(&walk, searching, shard));
-    struct wanted wanted = {.phrases = ranking->phrases};
+    struct wanted wanted = {.phrases_count = 0};
     int64_t at = INT64_MAX;
-    tide_status rc = hits_prepare(&shard->db, &stmt, searching->err);
+    tide_text match = TIDE_TEXT_NONE;
+    tide_status rc = phrases_map(ranking, &walk, &wanted);
+    if (rc == TIDE_OK)
+        rc = tide_walk_match(&walk, searching->plan.hits, &match);
+    if (rc == TIDE_OK)
+        rc = hits_prepare(&shard->db, &stmt, searching->err);
     if (rc == TIDE_OK) {
-        tide_bind_text(stmt, 1, searching->plan.hits);
+        tide_bind_text(stmt, 1, match);
         (void)sqlite3_bind_int64(stmt, 2, ranking->list[first].place.id);
         (void)sqlite3_bind_pointer(stmt, 3, &wanted, pointer_type, NULL);
     }

@@ -14,6 +14,7 @@ enum {
     HEAD_BYTES_MAX = 4 << 20,    /* of from and subject */
     PARSE_BYTES_MAX = 256 << 20, /* of one message, for its snippet */
     SNIPPET_ROOM = 64 << 10,
+    HEADS = 6, /* texts of head that are shown */
 };
 
 /* ---- tokens ---- */
@@ -150,8 +151,8 @@ static tide_status page_find(struct page *page)
 
 struct shown {
     struct tide_found found;
-    tide_buf head; /* from and subject */
-    size_t from_bytes;
+    tide_buf head; /* the texts of the head, one after the other */
+    size_t bytes[HEADS];
     tide_buf raw;
     tide_buf snippet;
 };
@@ -160,21 +161,26 @@ static tide_status head_read(struct tide_shard *shard, int64_t id, struct shown 
                              tide_error *err)
 {
     tide_auto_prepared *stmt = NULL;
-    const int code = sqlite3_prepare_v2(
-        shard->db.handle, "SELECT \"from\", subject FROM head WHERE id = ?1", -1, &stmt, NULL);
+    const int code = sqlite3_prepare_v2(shard->db.handle,
+                                        "SELECT \"from\", subject, \"to\", cc, bcc, message_id,"
+                                        " files, date_ms FROM head WHERE id = ?1",
+                                        -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(&shard->db, code, "read a head", err);
     (void)sqlite3_bind_int64(stmt, 1, id);
     bool row = false;
     tide_status rc = tide_db_step(&shard->db, stmt, &row, err);
     if (rc == TIDE_OK && row) {
-        const tide_text from = tide_column_text(stmt, 0), subject = tide_column_text(stmt, 1);
-        rc = tide_buf_add(&shown->head, from.data, from.bytes);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(&shown->head, subject.data, subject.bytes);
+        for (int i = 0; i < HEADS && rc == TIDE_OK; i++) {
+            const tide_text text = tide_column_text(stmt, i);
+            rc = tide_buf_add(&shown->head, text.data, text.bytes);
+            shown->bytes[i] = text.bytes;
+        }
         if (rc != TIDE_OK)
             (void)tide_error_set(err, rc, "no memory for the headers of a match");
-        shown->from_bytes = from.bytes;
+        shown->found.files = tide_column_u64(stmt, HEADS);
+        shown->found.has_date = sqlite3_column_type(stmt, HEADS + 1) != SQLITE_NULL;
+        shown->found.date_ms = sqlite3_column_int64(stmt, HEADS + 1);
     }
     return rc;
 }
@@ -197,7 +203,7 @@ static tide_status row_read(struct page *page, const struct tide_place *place, s
         tide_db_end(stmt);
     }
     tide_buf_clear(&shown->head);
-    shown->from_bytes = 0;
+    memset(shown->bytes, 0, sizeof shown->bytes);
     if (rc == TIDE_OK)
         rc = head_read(shard, place->id, shown, err);
     return rc;
@@ -226,10 +232,22 @@ static tide_status snippet_make(struct page *page, struct shown *shown)
     return rc;
 }
 
+static void heads_cut(struct shown *shown)
+{
+    tide_text *const heads[HEADS] = {&shown->found.from, &shown->found.subject,
+                                     &shown->found.to,   &shown->found.cc,
+                                     &shown->found.bcc,  &shown->found.message_id};
+    const char *at = tide_buf_cstr(&shown->head);
+    for (size_t i = 0; i < HEADS; i++) {
+        *heads[i] = (tide_text){at, shown->bytes[i]};
+        at += shown->bytes[i];
+    }
+}
+
 static tide_status page_show(struct page *page,
                              bool (*visit)(const struct tide_found *found, void *arg), void *arg)
 {
-    struct shown shown = {.from_bytes = 0};
+    struct shown shown = {.bytes = {0}};
     tide_mem *mem = page->searching.mem;
     tide_status rc = TIDE_OK;
     bool going = true;
@@ -249,10 +267,7 @@ static tide_status page_show(struct page *page,
             rc = snippet_make(page, &shown);
         if (rc != TIDE_OK)
             break;
-        const char *head = tide_buf_cstr(&shown.head);
-        shown.found.from = (tide_text){head, shown.from_bytes};
-        shown.found.subject =
-            (tide_text){head + shown.from_bytes, shown.head.bytes - shown.from_bytes};
+        heads_cut(&shown);
         shown.found.snippet = (tide_text){tide_buf_cstr(&shown.snippet), shown.snippet.bytes};
         going = visit(&shown.found, arg);
     }
@@ -299,7 +314,9 @@ tide_status tide_search_run(tide_archive *archive, const struct tide_search *sea
     if (rc == TIDE_OK) {
         page.searching.descending = !search->oldest_first;
         page.searching.strict = search->strict;
+        page.searching.exact = search->exact;
         page.searching.cancel = search->cancel;
+        page.searching.packer = page.reader->packer;
         rc = page_run(&page, visit, arg, next);
         tide_mem_free(archive->mem, page.list, page.list_count * sizeof *page.list);
         tide_searching_done(&page.searching);
@@ -370,6 +387,7 @@ tide_status tide_search_count(tide_archive *archive, const tide_query *query, ui
         rc = tide_searching_init(&counting.searching, &reader->shards, archive->mem, err);
     if (rc == TIDE_OK) {
         const struct tide_start start = {.given = false};
+        counting.searching.packer = reader->packer;
         rc = tide_plan_make(&counting.searching, query);
         if (rc == TIDE_OK)
             rc = tide_search_walk(&counting.searching, counting.searching.plan.root, &start,

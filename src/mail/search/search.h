@@ -1,16 +1,18 @@
 /* search.h - searches mail with Gmail's operators over all shards of an archive.
  *
- * from: to: cc: bcc: subject: after: before: older_than: newer_than:
- * has:attachment filename: label: in: is: category: larger: smaller:
- * rfc822msgid: OR, |, {either or}, (groups), "phrases", -negation (M10).  Unlike in Gmail, an
- * unknown operator is an error that names it, and so is an invalid value or a label that no shard
- * has: a wrong query must not look like an empty archive.
+ * from: to: cc: bcc: subject: after: before: older_than: newer_than: has: filename: label: in: is:
+ * category: larger: smaller: list: deliveredto: rfc822msgid: OR, |, {either or}, (groups), "phrases",
+ * +exact, prefix*, one AROUND 5 other, -negation (M10, M20).  Unlike in Gmail, an unknown operator is
+ * an error that names it, and so is an invalid value or a label that no shard has: a wrong query must
+ * not look like an empty archive.
  *
- * OR binds first: "a OR b c" is "(a OR b) c".  An operator may stand before a
- * group: from:(a OR b).  to: searches To, Cc and Bcc; "me" is the archive's owner.  Words are whole
- * words, ignoring case and accents; a bare word is searched in subject, addresses, text and file
- * names.  Terms without a letter or digit are ignored.  Text without spaces between words (CJK,
- * Thai) is indexed character by character and searched as a phrase.
+ * OR binds first: "a OR b c" is "(a OR b) c".  An operator may stand before a group: from:(a OR b).
+ * to: searches To, Cc and Bcc; "me" is the archive's owner.  Words ignore case and accents; a bare
+ * word is searched in subject, addresses, text and file names.  Bare words and those of subject: find
+ * their forms (forms.c), unless in quotation marks, after a '+' or beside AROUND, or in a search that
+ * is `exact`.  Terms without a letter or digit are ignored.  Text without spaces between words (CJK,
+ * Thai) is indexed character by character and searched as a phrase.  list: and deliveredto: are read
+ * from the messages (header.c).
  *
  * Dates are 2014/01/31, 2014-01-31, 2014/01, 2014 or seconds since 1970; after:
  * includes its instant, before: does not.  Ages have h, d, w, m (30 days) or y
@@ -23,7 +25,8 @@
  * attachments and no Message-ID; all other terms match them.
  *
  * Invariants:
- *   SRC1  a query finds exactly the stored messages that match it.
+ *   SRC1  a query finds exactly the stored messages that match it.  Of the forms of a word at most
+ *         TIDE_FORMS_MAX of a shard count, the word itself always.
  *   SRC2  a page continues exactly after the previous one, even if mail was added meanwhile.
  *         (Ranked pages: when newer mail was added; older mail may move a page by as many places.)
  */
@@ -42,6 +45,8 @@ enum {
     TIDE_SEARCH_RANKED_MAX = 10000, /* candidates that are ranked */
 };
 
+/* For `utc_offset_s`: the zone of this process, with the offset that it had at each date. */
+#define TIDE_QUERY_LOCAL INT32_MAX
 /* `now_ms` for older_than and newer_than; dates without a time are midnight in the zone
  * `utc_offset_s`.  TIDE_INVALID: err says what is wrong, where, and what may have been meant. */
 tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_s, tide_mem *mem,
@@ -63,13 +68,18 @@ struct tide_search {
     tide_text after; /* the token of the page before; empty: the first page */
     bool snippets;
     bool strict;               /* a word without a letter or digit is TIDE_INVALID, not ignored */
+    bool exact;                /* a plain word finds no other forms, as if it had a '+' */
     const tide_cancel *cancel; /* ends the search with TIDE_CANCELED; NULL: nothing does */
 };
 
 struct tide_found {
     struct tide_stored stored;
-    tide_text from, subject; /* decoded */
-    tide_text snippet;       /* with the matches between \x01 and \x02; "" unless requested */
+    tide_text from, subject; /* decoded, as the others; "" while it is not indexed */
+    tide_text to, cc, bcc, message_id;
+    bool has_date;
+    int64_t date_ms;   /* of its Date header */
+    uint64_t files;    /* attachments */
+    tide_text snippet; /* with the matches between \x01 and \x02; "" unless requested */
     double rank;
 };
 /* Calls `visit` for each match of the page, until it returns false; *more_out says whether there is
@@ -85,6 +95,17 @@ tide_status tide_search_token(const struct tide_search *search, const struct tid
 /* The number of matches and their bytes.  `query` NULL: everything. */
 tide_status tide_search_count(tide_archive *archive, const tide_query *query, uint64_t *count_out,
                               uint64_t *bytes_out, tide_error *err);
+
+/* A word of a query that no message has, nor another form of it, and a word that is nearly the same. */
+struct tide_spelling {
+    tide_text word, better; /* as in the index: lower case, without accents */
+    uint64_t messages;      /* that have the better one, in one shard */
+};
+/* Visits the words of the query that may be misspelled; for searches that found nothing. */
+tide_status tide_search_spelling(tide_archive *archive, const tide_query *query,
+                                 const tide_cancel *cancel,
+                                 void (*visit)(const struct tide_spelling *spelling, void *arg),
+                                 void *arg, tide_error *err);
 
 /* ---- for the index ---- */
 

@@ -26,6 +26,8 @@ struct looking {
     size_t phrases;
     tide_text sequences[PHRASES_MAX];
     size_t counts[PHRASES_MAX]; /* number of words of each */
+    const struct tide_form *forms[PHRASES_MAX];
+    bool prefixes[PHRASES_MAX];
     char recent[RECENT_BYTES];
     size_t recent_bytes;
     size_t begins[RECENT_BYTES]; /* of the words in `recent` */
@@ -64,6 +66,26 @@ static bool ends_with(const struct looking *looking, tide_text sequence)
                   sequence.bytes) == 0;
 }
 
+/* The last word continues where the sequence ends. */
+static bool ends_with_prefix(const struct looking *looking, tide_text sequence, size_t word_bytes)
+{
+    size_t rest = sequence.bytes;
+    while (rest > 0 && sequence.data[rest - 1] != TIDE_WORD_GAP)
+        rest--;
+    const size_t begin = looking->recent_bytes - 1 - word_bytes; /* of the last word */
+    return rest <= begin && sequence.bytes - rest <= word_bytes &&
+           memcmp(looking->recent + begin - rest, sequence.data, sequence.bytes) == 0;
+}
+
+static bool is_found(const struct looking *looking, size_t phrase, tide_text word)
+{
+    if (looking->forms[phrase] != NULL)
+        return tide_form_is(looking->searching, looking->forms[phrase], word);
+    if (looking->prefixes[phrase])
+        return ends_with_prefix(looking, looking->sequences[phrase], word.bytes);
+    return ends_with(looking, looking->sequences[phrase]);
+}
+
 static bool look(void *arg, tide_text word, size_t begin, size_t end)
 {
     struct looking *looking = arg;
@@ -81,7 +103,7 @@ static bool look(void *arg, tide_text word, size_t begin, size_t end)
     looking->recent[looking->recent_bytes++] = TIDE_WORD_GAP;
     looking->begins[looking->words++] = begin;
     for (unsigned i = 0; i < looking->phrases; i++) {
-        if (looking->marks_count < MARKS_MAX && ends_with(looking, looking->sequences[i])) {
+        if (looking->marks_count < MARKS_MAX && is_found(looking, i, word)) {
             looking->marks[looking->marks_count++] =
                 (struct mark){looking->begins[looking->words - looking->counts[i]], end, i};
             looking->seen |= 1u << i;
@@ -90,16 +112,28 @@ static bool look(void *arg, tide_text word, size_t begin, size_t end)
     return looking->marks_count < MARKS_MAX;
 }
 
+static void looking_add(struct looking *looking, const struct tide_phrase *phrase,
+                        tide_text sequence)
+{
+    const bool prefix = phrase->term->prefix;
+    if (looking->phrases == PHRASES_MAX ||
+        sequence.bytes > RECENT_BYTES / 4) /* at least this much is always remembered */
+        return;
+    looking->sequences[looking->phrases] = sequence;
+    looking->forms[looking->phrases] = phrase->form;
+    looking->prefixes[looking->phrases] = prefix;
+    looking->counts[looking->phrases] = words_in(sequence) + (prefix ? 1 : 0);
+    looking->phrases++;
+}
+
 static void looking_start(struct looking *looking, struct tide_searching *searching)
 {
     looking->searching = searching;
     const struct tide_phrase *phrase = searching->plan.phrases;
-    for (; phrase != NULL && looking->phrases < PHRASES_MAX; phrase = phrase->next) {
-        if (phrase->sequence.bytes > RECENT_BYTES / 4) /* at least this much is always remembered */
-            continue;
-        looking->sequences[looking->phrases] = phrase->sequence;
-        looking->counts[looking->phrases] = words_in(phrase->sequence);
-        looking->phrases++;
+    for (; phrase != NULL; phrase = phrase->next) {
+        looking_add(looking, phrase, phrase->sequence);
+        if (phrase->other.bytes > 0)
+            looking_add(looking, phrase, phrase->other);
     }
 }
 

@@ -22,6 +22,7 @@ struct part {
     part_kind kind;
     bool negated;
     unsigned deep; /* of a MATCH */
+    bool slow;     /* it has a prefix */
     tide_text match;
     struct tide_plan *plan;
     struct part *next;
@@ -38,6 +39,7 @@ struct maker {
     tide_buf scratch;
     tide_status rc;
     struct tide_phrase *phrases_last;
+    struct tide_form *forms_last;
     bool flat; /* count hits without the query's structure */
 };
 
@@ -158,6 +160,14 @@ static tide_status list_write(struct maker *maker, const struct list *list, cons
     return rc;
 }
 
+static bool list_slow(const struct list *list)
+{
+    bool slow = false;
+    for (const struct part *part = list->first; part != NULL; part = part->next)
+        slow = slow || part->slow;
+    return slow;
+}
+
 /* (a AND b) NOT (c OR d); the second list may be empty. */
 static struct part *match_join(struct maker *maker, const struct list *with, const char *joint,
                                const struct list *without, const char *without_joint, bool negated)
@@ -181,8 +191,11 @@ static struct part *match_join(struct maker *maker, const struct list *with, con
             rc = tide_buf_add_text(&maker->scratch, ")");
     }
     const unsigned deep_with = list_deep(with), deep_without = list_deep(without);
-    return part_match(maker, keep(maker, rc),
-                      (deep_with > deep_without ? deep_with : deep_without) + 2, negated);
+    struct part *joined = part_match(
+        maker, keep(maker, rc), (deep_with > deep_without ? deep_with : deep_without) + 2, negated);
+    if (joined != NULL)
+        joined->slow = list_slow(with) || list_slow(without);
+    return joined;
 }
 
 /* A plan for the part, its negation included. */
@@ -191,8 +204,10 @@ static struct tide_plan *plan_of(struct maker *maker, const struct part *part, b
     struct tide_plan *plan = part->plan;
     if (part->kind == PART_MATCH) {
         plan = plan_new(maker, TIDE_PLAN_WORDS);
-        if (plan != NULL)
+        if (plan != NULL) {
             plan->text = part->match;
+            plan->slow = part->slow;
+        }
     }
     if (!negated || plan == NULL)
         return plan;
@@ -257,7 +272,8 @@ static struct part *and_plan(struct maker *maker, const struct sorted *sorted)
         words = match_join(maker, &sorted->match_not, " OR ", &none, "", true);
     struct tide_plan *matched = words == NULL ? NULL : plan_of(maker, words, false);
     for (const struct part *part = sorted->plan.first; part != NULL; part = part->next)
-        plan_add(plan, part->plan);
+        if (part->plan->kind != TIDE_PLAN_HEADER)
+            plan_add(plan, part->plan);
     if (matched != NULL && !words->negated)
         plan_add(plan, matched);
     if (plan->first == NULL) {
@@ -266,6 +282,10 @@ static struct part *and_plan(struct maker *maker, const struct sorted *sorted)
             return NULL;
         plan_add(plan, all);
     }
+    /* Last, so that only messages that match the rest are read. */
+    for (const struct part *part = sorted->plan.first; part != NULL; part = part->next)
+        if (part->plan->kind == TIDE_PLAN_HEADER)
+            plan_add(plan, part->plan);
     for (const struct part *part = sorted->plan_not.first; part != NULL; part = part->next)
         plan_exclude(plan, part->plan);
     if (matched != NULL && words->negated)
@@ -336,35 +356,84 @@ static const char *columns_of(uint8_t fields)
         return "{from} : ";
     if ((fields & TIDE_IN_FILES) != 0)
         return "{files} : ";
+    if ((fields & TIDE_IN_TEXT) != 0)
+        return "{text} : ";
     TIDE_ASSERT((fields & (TIDE_IN_TO | TIDE_IN_CC | TIDE_IN_BCC)) != 0);
     return "{to} : ";
 }
 
 /* "quoted", for FTS5, which splits it into the same words as the index. */
-static tide_text match_write(struct maker *maker, const node *term, tide_text folded)
+static tide_status quoted_write(struct maker *maker, tide_text folded)
 {
-    tide_buf_clear(&maker->scratch);
-    tide_status rc = tide_buf_print(&maker->scratch, "%s\"", columns_of(term->fields));
+    tide_status rc = tide_buf_add_text(&maker->scratch, "\"");
     for (size_t i = 0; i < folded.bytes && rc == TIDE_OK; i++) {
-        if (folded.data[i] == '"')
+        /* No word has a control character, and ours are marks. */
+        const char c = (unsigned char)folded.data[i] < 0x20 ? ' ' : folded.data[i];
+        if (c == '"')
             rc = tide_buf_add(&maker->scratch, "\"", 1);
         if (rc == TIDE_OK)
-            rc = tide_buf_add(&maker->scratch, &folded.data[i], 1);
+            rc = tide_buf_add(&maker->scratch, &c, 1);
     }
+    return rc == TIDE_OK ? tide_buf_add_text(&maker->scratch, "\"") : rc;
+}
+
+/* `other` is near the words of the term, or empty. */
+static tide_text match_write(struct maker *maker, const node *term, tide_text folded,
+                             tide_text other)
+{
+    tide_buf_clear(&maker->scratch);
+    tide_status rc = tide_buf_print(&maker->scratch, "%s%s", columns_of(term->fields),
+                                    term->near > 0 ? "NEAR(" : "");
     if (rc == TIDE_OK)
-        rc = tide_buf_add(&maker->scratch, "\"", 1);
+        rc = quoted_write(maker, folded);
+    if (rc == TIDE_OK && term->near > 0) {
+        rc = tide_buf_add_text(&maker->scratch, " ");
+        if (rc == TIDE_OK)
+            rc = quoted_write(maker, other);
+        if (rc == TIDE_OK)
+            rc = tide_buf_print(&maker->scratch, ", %u)", (unsigned)term->near - 1);
+    }
+    if (rc == TIDE_OK && term->prefix)
+        rc = tide_buf_add_text(&maker->scratch, " *");
     return keep(maker, rc);
 }
 
-static void phrase_add(struct maker *maker, const node *term, tide_text match, tide_text sequence)
+/* A mark, for expand.c. */
+static tide_text mark_write(struct maker *maker, const node *term, size_t number)
+{
+    tide_buf_clear(&maker->scratch);
+    return keep(maker, tide_buf_print(&maker->scratch, "%s%c%zu%c", columns_of(term->fields),
+                                      TIDE_FORM_BEGIN, number, TIDE_FORM_END));
+}
+
+/* The form of a term of one word; NULL: it has none. */
+static struct tide_form *form_add(struct maker *maker, const node *term, tide_text sequence)
+{
+    const tide_text word = {sequence.data + 1, sequence.bytes - 2};
+    if (maker->searching->exact || term->exact || term->me ||
+        memchr(word.data, TIDE_WORD_GAP, word.bytes) != NULL || !tide_form_can_vary(word))
+        return NULL;
+    struct tide_planned *planned = &maker->searching->plan;
+    struct tide_form *form = take(maker, sizeof *form);
+    if (form == NULL)
+        return NULL;
+    form->word = word;
+    if (maker->forms_last == NULL)
+        planned->forms = form;
+    else
+        maker->forms_last->next = form;
+    maker->forms_last = form;
+    planned->forms_count++;
+    return form;
+}
+
+static void phrase_add(struct maker *maker, const struct tide_phrase *added)
 {
     struct tide_planned *planned = &maker->searching->plan;
     struct tide_phrase *phrase = take(maker, sizeof *phrase);
     if (phrase == NULL)
         return;
-    phrase->term = term;
-    phrase->match = match;
-    phrase->sequence = sequence;
+    *phrase = *added;
     if (maker->phrases_last == NULL)
         planned->phrases = phrase;
     else
@@ -385,30 +454,76 @@ static struct part *wordless(struct maker *maker, const node *term)
     return NULL;
 }
 
+/* The words of a text as the index has them, and as FTS5 is asked for them. */
+static void words_read(struct maker *maker, tide_text text, tide_text *sequence_out,
+                       tide_text *folded_out)
+{
+    struct tide_searching *searching = maker->searching;
+    maker->rc = tide_words_sequence(&searching->words, text, &maker->scratch, searching->err);
+    if (maker->rc != TIDE_OK)
+        return;
+    *sequence_out = keep(maker, TIDE_OK);
+    tide_buf_clear(&maker->scratch);
+    *folded_out = keep(maker, tide_search_fold(text, &maker->scratch));
+}
+
 static struct part *words_part(struct maker *maker, const node *term)
 {
     struct tide_searching *searching = maker->searching;
     const tide_text text = term->me ? tide_text_of(searching->shards->account) : term->text;
-    maker->rc = tide_words_sequence(&searching->words, text, &maker->scratch, searching->err);
+    tide_text sequence = TIDE_TEXT_NONE, folded = TIDE_TEXT_NONE;
+    tide_text other = TIDE_TEXT_NONE, other_folded = TIDE_TEXT_NONE;
+    words_read(maker, text, &sequence, &folded);
+    if (term->near > 0 && maker->rc == TIDE_OK)
+        words_read(maker, term->other, &other, &other_folded);
     if (maker->rc != TIDE_OK)
         return NULL;
-    if (maker->scratch.bytes == 0)
+    if (sequence.bytes == 0 || (term->near > 0 && other.bytes == 0))
         return wordless(maker, term);
-    const tide_text sequence = keep(maker, TIDE_OK);
-    tide_buf_clear(&maker->scratch);
-    const tide_text folded = keep(maker, tide_search_fold(text, &maker->scratch));
+    const struct tide_form *form = form_add(maker, term, sequence);
+    const size_t number = maker->searching->plan.forms_count - (form != NULL);
+    const tide_text match = form != NULL ? mark_write(maker, term, number)
+                                         : match_write(maker, term, folded, other_folded);
     if (maker->rc != TIDE_OK)
         return NULL;
-    const tide_text match = match_write(maker, term, folded);
+    sequence.bytes -= term->prefix; /* the last word goes on after it */
     if (!term->negated)
-        phrase_add(maker, term, match, sequence);
-    if (term->fields != TIDE_IN_CC && term->fields != TIDE_IN_BCC)
-        return part_match(maker, match, 0, term->negated);
+        phrase_add(maker, &(struct tide_phrase){.term = term,
+                                                .match = match,
+                                                .sequence = sequence,
+                                                .other = other,
+                                                .form = form,
+                                                .form_number = number});
+    if (term->fields != TIDE_IN_CC && term->fields != TIDE_IN_BCC) {
+        struct part *part = part_match(maker, match, form != NULL, term->negated);
+        if (part != NULL)
+            part->slow = term->prefix;
+        return part;
+    }
     struct tide_plan *plan = plan_new(maker, TIDE_PLAN_WORDS);
     if (plan == NULL)
         return NULL;
     plan->text = match;
+    plan->slow = term->prefix;
     plan->column = term->fields == TIDE_IN_CC ? "cc" : "bcc";
+    plan->sequence = sequence;
+    return part_plan(maker, plan, term->negated);
+}
+
+/* ---- headers ---- */
+
+static struct part *header_part(struct maker *maker, const node *term)
+{
+    tide_text sequence = TIDE_TEXT_NONE, folded = TIDE_TEXT_NONE;
+    words_read(maker, term->text, &sequence, &folded);
+    if (maker->rc != TIDE_OK)
+        return NULL;
+    if (sequence.bytes == 0)
+        return wordless(maker, term);
+    struct tide_plan *plan = plan_new(maker, TIDE_PLAN_HEADER);
+    if (plan == NULL)
+        return NULL;
+    plan->column = term->term == TIDE_TERM_LIST ? "list" : "delivered";
     plan->sequence = sequence;
     return part_plan(maker, plan, term->negated);
 }
@@ -587,6 +702,11 @@ static struct part *compile(struct maker *maker, const node *at)
         return leaf_part(maker, at, TIDE_PLAN_BYTES);
     case TIDE_TERM_ATTACHMENT:
         return leaf_part(maker, at, TIDE_PLAN_ATTACHMENT);
+    case TIDE_TERM_LIST:
+    case TIDE_TERM_DELIVERED:
+        return header_part(maker, at);
+    case TIDE_TERM_USER_LABEL:
+        return leaf_part(maker, at, TIDE_PLAN_USER_LABEL);
     case TIDE_TERM_MESSAGE_ID:
         return leaf_part(maker, at, TIDE_PLAN_MESSAGE_ID);
     case TIDE_TERM_ALL:

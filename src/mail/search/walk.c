@@ -156,7 +156,8 @@ tide_status tide_searching_init(struct tide_searching *searching, tide_shards *s
                                 tide_mem *mem, tide_error *err)
 {
     *searching = (struct tide_searching){
-        .steps = {.words = 150, .probe = 40, .rows = 12, .set = TIDE_SEARCH_SET_MAX},
+        .steps =
+            {.words = 150, .slow = 100000, .probe = 40, .rows = 12, .set = TIDE_SEARCH_SET_MAX},
         .shards = shards,
         .mem = mem,
         .descending = true,
@@ -171,6 +172,7 @@ tide_status tide_searching_init(struct tide_searching *searching, tide_shards *s
 
 void tide_searching_done(struct tide_searching *searching)
 {
+    tide_stems_done(&searching->stems);
     tide_words_done(&searching->words);
     tide_arena_done(&searching->arena);
 }

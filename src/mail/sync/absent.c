@@ -8,7 +8,6 @@
  * together, and marking a marked message again is harmless: a crash costs at most a page. */
 #include "base/check.h"
 #include "base/json.h"
-#include "mail/files/import.h"
 #include "mail/inside.h"
 
 #include <inttypes.h>
@@ -133,7 +132,8 @@ static tide_status write_forget(tide_transaction *transaction, void *arg, tide_e
     TIDE_TRY(tide_mail_seen_forget(tide_transaction_rows(transaction), absent->listing.id,
                                    FORGET_MAX, &empty, err));
     if (empty)
-        return TIDE_OK;
+        return tide_mail_labels_go(transaction, absent->mail, absent->job, absent->listing.id,
+                                   TIDE_LABELS_NEXT, err);
     char payload[128];
     (void)snprintf(payload, sizeof payload, "{\"listing\":%" PRIu64 ",\"forget\":true}",
                    absent->listing.id);
@@ -158,6 +158,7 @@ static tide_status write_again(tide_transaction *transaction, void *arg, tide_er
 {
     const struct absent *absent = arg;
     const struct tide_mail_relist relist = {.cycle = tide_job_cycle(absent->job),
+                                            .listing = absent->listing.id,
                                             .account = tide_job_account(absent->job),
                                             .from_ms = absent->listing.from_ms,
                                             .now_ms = absent->listing.begun_ms,

@@ -7,7 +7,8 @@
 tide_status tide_mail_retry_failed(tide_mail *mail, tide_job *job, tide_error *err)
 {
     const uint32_t kinds[] = {mail->list_kind,   mail->history_kind, mail->fetch_kind,
-                              mail->absent_kind, mail->confirm_kind, mail->heal_kind};
+                              mail->absent_kind, mail->confirm_kind, mail->heal_kind,
+                              mail->held_kind,   mail->exact_kind,   mail->labels_kind};
     uint64_t count = 0;
     if (tide_job_resume(job).bytes > 0)
         return TIDE_OK; /* this run has done so */

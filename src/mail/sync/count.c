@@ -20,7 +20,8 @@ tide_status tide_mail_missing(const struct tide_mail_count *count, uint64_t *mis
     struct tide_archive_tally tally = {0};
     if (count->archive != NULL)
         TIDE_TRY(tide_archive_tally(count->archive, &tally, err));
-    const uint64_t here = count->stored > tally.gone ? count->stored - tally.gone : 0;
+    const uint64_t elsewhere = tally.gone + tally.imported; /* the server does not count these */
+    const uint64_t here = count->stored > elsewhere ? count->stored - elsewhere : 0;
     const uint64_t known = here + count->recorded;
     *missing_out = count->total > known ? count->total - known : 0;
     return TIDE_OK;

@@ -23,7 +23,7 @@ enum {
     CHUNK = 20,       /* ids between two lookups of what is stored */
     ID_BYTES_MIN = 6, /* Gmail's have 15 or 16 */
     ID_BYTES_MAX = TIDE_GMAIL_ID_BYTES_MAX,
-    FETCH_IDS_MAX = 300,
+    FETCH_IDS_MAX = TIDE_MAIL_FETCH_IDS_MAX,
 };
 
 /* ---- ids ---- */
@@ -57,8 +57,7 @@ tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, c
     return rc;
 }
 
-/* By the account's quota (M2). */
-static uint32_t ids_per_job(tide_mail *mail, uint32_t account)
+uint32_t tide_mail_ids_per_job(tide_mail *mail, uint32_t account)
 {
     enum { GET_UNITS = 20 };
     return tide_slice_fetch_ids(
@@ -71,7 +70,7 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
 {
     tide_text part[FETCH_IDS_MAX];
     size_t part_count = 0;
-    const uint32_t ids_max = ids_per_job(mail, user->account);
+    const uint32_t ids_max = tide_mail_ids_per_job(mail, user->account);
     TIDE_ASSERT(ids_max > 0 && ids_max <= FETCH_IDS_MAX);
     for (size_t from = 0; from < count; from += TIDE_GMAIL_PAGE_MAX) {
         bool missing[TIDE_GMAIL_PAGE_MAX];
@@ -100,9 +99,12 @@ struct span {
     tide_job *job;
     json_t *payload; /* owned; `page`'s token points into it */
     struct tide_slice slice;
-    bool all;         /* list without a query */
-    uint64_t listing; /* the complete listing it is part of; 0: none */
-    uint64_t depth;   /* how often it was halved */
+    bool all;                         /* list without a query */
+    uint64_t listing;                 /* the complete listing it is part of; 0: none */
+    tide_text label;                  /* list messages with this one (M19); "": all */
+    struct tide_mail_label_pass pass; /* then */
+    uint64_t ticket;                  /* of labels that were added */
+    uint64_t depth;                   /* how often it was halved */
     uint64_t tries;
     bool check; /* reached from a page with few ids: may be empty */
     struct tide_mail_page page;
@@ -180,6 +182,8 @@ static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t
         tide_json_set_bool(&payload, "all", true);
     if (span->listing > 0)
         tide_json_set_u64(&payload, "listing", span->listing);
+    if (span->label.bytes > 0)
+        tide_json_set_text(&payload, "label", span->label);
     if (span->tries > 0)
         tide_json_set_u64(&payload, "tries", span->tries);
     if (check)
@@ -202,7 +206,7 @@ static tide_status cut(struct span *span, tide_error *err)
     struct tide_slice halves[2];
     if (!may_cut(span, halves))
         return span_job(span, span->slice, HALVES_MAX, false, &first, err);
-    for (int i = 0; i < 2; i++)
+    for (int i = 1; i >= 0; i--) /* the newer first: the order in which a server lists */
         TIDE_TRY(span_job(span, halves[i], span->depth + 1, false, &first, err));
     return TIDE_OK;
 }
@@ -225,6 +229,10 @@ static tide_status take_page(struct span *span, const struct tide_gmail_page *pa
     if (span->check || (page->next.bytes > 0 && may_cut(span, halves)))
         return cut(span, err); /* the halves list what this page listed */
     TIDE_TRY(keep_ids(span, ids, count, err));
+    if (span->label.bytes > 0)
+        TIDE_TRY(tide_mail_labels_add(span->user, &span->pass, ids, count,
+                                      (int64_t)tide_world_now_unix_ms(span->mail->world),
+                                      &span->ticket, err));
     TIDE_TRY(tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err));
     if (page->next.bytes == 0)
         return TIDE_OK;
@@ -242,14 +250,38 @@ static tide_status list_page(struct span *span, tide_error *err)
     if (!span->all && span->slice.before_s > 0)
         (void)snprintf(query + used, sizeof query - used, "%sbefore:%" PRIu64, used > 0 ? " " : "",
                        span->slice.before_s + OVERLAP_S);
-    tide_status rc = tide_gmail_list(span->user->gmail, span->job, query[0] == '\0' ? NULL : query,
-                                     span->page.token, &page, err);
+    const struct tide_gmail_listing listing = {
+        .label = span->label, .query = query, .count_max = TIDE_GMAIL_PAGE_MAX, .all = true};
+    tide_status rc =
+        tide_gmail_list_some(span->user->gmail, span->job, &listing, span->page.token, &page, err);
     if (rc == TIDE_OK)
         rc = take_page(span, &page, err);
     else if (rc == TIDE_PERMANENT && span->page.number > 0)
         rc = tide_mail_over(span->job, span->tries, err); /* page token refused */
+    else if (span->label.bytes > 0 && (rc == TIDE_PERMANENT || rc == TIDE_GONE)) {
+        span->pass.refused = true; /* no such label: it was deleted, or cannot be listed */
+        rc = TIDE_OK;
+    }
     tide_gmail_page_done(&page);
     return rc;
+}
+
+static tide_status read_pass(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct span *span = arg;
+    return tide_mail_pass_get(tide_transaction_rows(transaction), span->listing, &span->pass, err);
+}
+
+/* Labels that were added must be durable before the span counts as listed. */
+static tide_status settle_labels(struct span *span, tide_error *err)
+{
+    if (span->ticket == 0)
+        return TIDE_OK;
+    TIDE_TRY(tide_mail_archived(
+        span->user,
+        tide_archive_sync(span->user->archive, span->ticket, tide_job_cancellation(span->job), err),
+        err));
+    return tide_mail_remember(span->mail, span->user, span->job, err);
 }
 
 /* The last span of a complete listing starts the search for messages that were not listed. */
@@ -263,8 +295,13 @@ static tide_status write_span(tide_transaction *transaction, void *arg, tide_err
         rc = tide_mail_listing_step(db, span->listing, span->more, &left, err);
     if (rc == TIDE_NOT_FOUND)
         return TIDE_OK; /* the account was removed meanwhile */
+    if (rc == TIDE_OK && span->pass.refused)
+        rc = tide_mail_pass_put(db, &span->pass, err);
     if (rc != TIDE_OK || left > 0)
         return rc;
+    if (span->label.bytes > 0)
+        return tide_mail_labels_go(transaction, span->mail, span->job, span->listing,
+                                   TIDE_LABELS_COMPARE, err);
     char payload[64];
     (void)snprintf(payload, sizeof payload, "{\"listing\":%" PRIu64 "}", span->listing);
     const struct tide_spec spec = {.kind = span->mail->absent_kind,
@@ -282,6 +319,7 @@ static tide_status span_read(struct span *span, tide_error *err)
     TIDE_TRY(tide_json_get_u64(payload, "before", &span->slice.before_s, err));
     (void)tide_json_get_bool(payload, "all", &span->all, NULL);
     (void)tide_json_get_u64(payload, "listing", &span->listing, NULL);
+    (void)tide_json_get_text(payload, "label", &span->label, NULL);
     (void)tide_json_get_u64(payload, "depth", &span->depth, NULL);
     (void)tide_json_get_u64(payload, "tries", &span->tries, NULL);
     (void)tide_json_get_bool(payload, "check", &span->check, NULL);
@@ -303,8 +341,16 @@ static tide_status list_run(tide_job *job, void *context, tide_error *err)
     tide_status rc = span_read(span, err);
     if (rc == TIDE_OK)
         rc = tide_mail_user(span->mail, tide_job_account(job), &span->user, err);
+    if (rc == TIDE_OK && span->label.bytes > 0)
+        rc = tide_transact(span->mail->engine, read_pass, span, err);
+    if (rc == TIDE_NOT_FOUND && span->label.bytes > 0) { /* the account was removed meanwhile */
+        json_decref(span->payload);
+        return TIDE_OK;
+    }
     if (rc == TIDE_OK)
         rc = list_page(span, err);
+    if (rc == TIDE_OK)
+        rc = settle_labels(span, err);
     json_decref(span->payload);
     if (rc == TIDE_OK && span->listing > 0)
         rc = tide_job_effect(job, write_span, span, err);
@@ -434,9 +480,11 @@ struct fetch {
     tide_mail *mail;
     struct tide_mail_user *user;
     tide_job *job;
+    bool exact; /* held copies are fetched too (M18) */
     size_t count;
     uint64_t *tickets; /* per item; 0: not stored by this attempt */
     bool *claimed;
+    bool *gone; /* per item: a copy of a Takeout that the server did not find */
     uint64_t last;
     uint64_t ended;    /* ended claims when the stored ids were looked up */
     uint64_t again_ms; /* when to retry the items left for later; 0: none were */
@@ -457,7 +505,16 @@ static tide_status fetch_one(struct fetch *fetch, tide_text id, uint64_t *ticket
     return rc;
 }
 
-/* Ids that another slice or an earlier attempt has stored cost no call. */
+static tide_status lookup(const struct fetch *fetch, const tide_text *ids, size_t count,
+                          bool *missing_out, tide_error *err)
+{
+    tide_archive *archive = fetch->user->archive;
+    return fetch->exact ? tide_archive_inexact(archive, ids, count, missing_out, err)
+                        : tide_archive_missing(archive, ids, count, missing_out, err);
+}
+
+/* Ids that another slice or an earlier attempt has stored cost no call; nor do those of imported
+ * messages, which earlier versions asked for and recorded as failed. */
 static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err)
 {
     tide_text ids[CHUNK];
@@ -466,9 +523,9 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
     fetch->ended = claims_ended(fetch->mail, fetch->user);
     for (size_t i = 0; i < some; i++)
         ids[i] = tide_job_item(fetch->job, from + i);
-    TIDE_TRY(tide_archive_missing(fetch->user->archive, ids, some, missing, err));
+    TIDE_TRY(lookup(fetch, ids, some, missing, err));
     for (size_t i = 0; i < some; i++) {
-        if (!missing[i])
+        if (!missing[i] || tide_import_id_is(ids[i]))
             tide_job_item_skipped(fetch->job, from + i);
     }
     return TIDE_OK;
@@ -497,6 +554,14 @@ static void release(struct fetch *fetch, size_t i)
     fetch->claimed[i] = false;
 }
 
+/* Whether the copy here is of a Takeout, and the server never said anything about the message. */
+static bool is_unheard(const struct fetch *fetch, tide_text id)
+{
+    struct tide_stored stored;
+    return tide_archive_find(fetch->user->archive, id, &stored, NULL) == TIDE_OK &&
+           stored.history_id[0] == '\0';
+}
+
 static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
 {
     const tide_text id = tide_job_item(fetch->job, i);
@@ -509,7 +574,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
     fetch->claimed[i] = true;
     bool missing = true;
     if (ended)
-        TIDE_TRY(tide_archive_missing(fetch->user->archive, &id, 1, &missing, err));
+        TIDE_TRY(lookup(fetch, &id, 1, &missing, err));
     if (!missing) {
         release(fetch, i);
         tide_job_item_skipped(fetch->job, i);
@@ -525,6 +590,9 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
     }
     return_allowance(fetch->mail, fetch->user);
     release(fetch, i);
+    fetch->gone[i] = rc == TIDE_GONE && (fetch->exact || is_unheard(fetch, id));
+    if (fetch->gone[i])
+        return TIDE_OK;
     if (!is_of_the_item(rc))
         return rc;
     tide_job_item_failed(fetch->job, i, rc, err == NULL ? "" : err->text);
@@ -558,9 +626,39 @@ tide_status tide_mail_probe(tide_mail *mail, struct tide_mail_user *user, tide_j
     return TIDE_OK;
 }
 
-static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
+/* Copies of a Takeout that the server does not have: it may have deleted them before the Takeout was
+ * imported, and then no listing will find that out.  mail.confirm asks for them again, and for a
+ * message that the server returned before, and marks them as gone (MAIL4). */
+static tide_status settle_gone(struct fetch *fetch, tide_error *err)
 {
-    struct fetch fetch = {.mail = context, .job = job, .count = tide_job_items(job)};
+    tide_text ids[TIDE_MAIL_FETCH_IDS_MAX];
+    size_t count = 0;
+    bool any = false;
+    char known[TIDE_GMAIL_ID_BYTES_MAX + 1] = "";
+    for (size_t i = 0; i < fetch->count; i++)
+        any = any || fetch->gone[i];
+    if (!any)
+        return TIDE_OK;
+    TIDE_TRY(tide_archive_some_exact(fetch->user->archive, known, err));
+    for (size_t i = 0; i < fetch->count; i++) {
+        if (!fetch->gone[i])
+            continue;
+        if (known[0] == '\0' || count == TIDE_MAIL_FETCH_IDS_MAX) {
+            tide_job_item_failed(fetch->job, i, TIDE_GONE, "the server does not have it");
+        } else {
+            ids[count++] = tide_job_item(fetch->job, i);
+            tide_job_item_skipped(fetch->job, i);
+        }
+    }
+    return count == 0 ? TIDE_OK
+                      : tide_mail_items_job(fetch->mail, fetch->job, fetch->mail->confirm_kind, ids,
+                                            count, known, err);
+}
+
+static tide_status fetch_run(tide_job *job, void *context, bool exact, tide_error *err)
+{
+    struct fetch fetch = {
+        .mail = context, .job = job, .exact = exact, .count = tide_job_items(job)};
     tide_mem *mem = fetch.mail->mem;
     tide_status rc = tide_mail_user(fetch.mail, tide_job_account(job), &fetch.user, err);
     if (rc != TIDE_OK || fetch.count == 0)
@@ -569,7 +667,8 @@ static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
         return tide_mail_probe(fetch.mail, fetch.user, job, err);
     fetch.tickets = tide_mem_array(mem, fetch.count, sizeof *fetch.tickets);
     fetch.claimed = tide_mem_array(mem, fetch.count, sizeof *fetch.claimed);
-    if (fetch.tickets == NULL || fetch.claimed == NULL)
+    fetch.gone = tide_job_memory(job, fetch.count * sizeof *fetch.gone);
+    if (fetch.tickets == NULL || fetch.claimed == NULL || fetch.gone == NULL)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for a fetch");
     if (rc == TIDE_OK)
         rc = fetch_items(&fetch, err);
@@ -582,6 +681,8 @@ static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
         *err = other;
     if (rc == TIDE_OK)
         rc = settled;
+    if (rc == TIDE_OK)
+        rc = settle_gone(&fetch, err);
     if (rc == TIDE_OK && fetch.again_ms > 0)
         rc = tide_job_again(job, fetch.again_ms);
     tide_mem_free(mem, fetch.tickets, fetch.count * sizeof *fetch.tickets);
@@ -596,5 +697,24 @@ tide_status tide_mail_list(tide_job *job, void *context, tide_error *err)
 
 tide_status tide_mail_fetch(tide_job *job, void *context, tide_error *err)
 {
-    return tide_mail_ended(context, job, fetch_run(job, context, err), err);
+    return tide_mail_ended(context, job, fetch_run(job, context, false, err), err);
+}
+
+/* Jobs that an earlier run left do nothing in a run that leaves held copies alone. */
+static tide_status exact_run(tide_job *job, void *context, tide_error *err)
+{
+    bool inexact = false;
+    TIDE_TRY(tide_mail_inexact(context, tide_job_account(job), &inexact, err));
+    for (size_t i = 0; inexact && i < tide_job_items(job); i++)
+        if (tide_job_item_open(job, i))
+            tide_job_item_skipped(job, i);
+    if (inexact)
+        return TIDE_OK;
+    TIDE_TRY(fetch_run(job, context, true, err));
+    return tide_mail_held_swept(context, job, err);
+}
+
+tide_status tide_mail_exact(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, exact_run(job, context, err), err);
 }

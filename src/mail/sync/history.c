@@ -51,8 +51,7 @@ static tide_status write_history(tide_transaction *transaction, void *arg, tide_
         TIDE_TRY(tide_mail_relist(transaction, history->mail, &relist, err));
     /* The id that will be adopted is not reached by reading the history. */
     if (history->relist)
-        TIDE_TRY(
-            tide_gap_put(tide_transaction_rows(transaction), relist.account, relist.now_ms, err));
+        TIDE_TRY(tide_mail_labels_wanted(transaction, &relist, history->end, err));
     if (history->end[0] != '\0')
         TIDE_TRY(tide_mail_mark_put(tide_transaction_rows(transaction), history->stream,
                                     history->ordinal, tide_text_of(history->end), err));

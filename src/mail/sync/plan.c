@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "mail/inside.h"
 #include "mail/manifest.h"
+#include "settings/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ struct plan {
     struct tide_mail_row row;
     uint64_t stream, stream_before; /* before: of the epoch that ends; 0: none ends */
     struct tide_stream_state state;
-    bool force, newest_first, heal;
+    bool force, heal, inexact;
+    uint64_t order; /* tide_mail_order */
     uint32_t slice_days;
     uint64_t since_ms;   /* requested by this run */
     uint64_t now_ms;     /* read before the first call: the new tidemark of this run */
@@ -61,6 +63,9 @@ struct plan {
     bool compares; /* a new epoch also finds what is gone: an older copy of a shard does not know */
     struct range ranges[RANGES_MAX];
     size_t ranges_count;
+    /* While it is written. */
+    bool seeded;         /* the slices are a complete listing */
+    uint64_t listing_id; /* of the complete listing; 0: there is none */
 };
 
 /* ---- the server's position ---- */
@@ -171,7 +176,8 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
     const struct tide_slices slices = tide_slices_plan(
         relist->from_ms / 1000, 0, relist->now_ms / 1000 + 1,
         relist->dates ? RELIST_DAYS : UINT32_MAX); /* one slice when dates are ignored */
-    const struct tide_mail_listing listing = {.id = relist->cycle,
+    const uint64_t id = relist->listing != 0 ? relist->listing : relist->cycle;
+    const struct tide_mail_listing listing = {.id = id,
                                               .account = relist->account,
                                               .from_ms = relist->dates ? relist->from_ms : 0,
                                               .begun_ms = relist->now_ms,
@@ -184,7 +190,7 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                        "{\"after\":%" PRIu64 ",\"before\":%" PRIu64
                        ",\"all\":%s,\"listing\":%" PRIu64 "}",
                        slice.after_s, i + 1 == slices.count ? 0 : slice.before_s,
-                       relist->dates ? "false" : "true", relist->cycle);
+                       relist->dates ? "false" : "true", id);
         const struct tide_spec spec = {.kind = mail->list_kind,
                                        .account = relist->account,
                                        .cycle = relist->cycle,
@@ -476,6 +482,19 @@ static tide_status read_labels(struct plan *plan, tide_job *job, tide_error *err
 
 /* ---- writing it ---- */
 
+static bool is_newest_first(const struct plan *plan)
+{
+    tide_engine *engine = plan->mail->engine;
+    const uint32_t account = plan->row.account;
+    if (plan->order != TIDE_MAIL_BY_QUOTA)
+        return plan->order == TIDE_MAIL_NEWEST;
+    return tide_slice_is_slow(
+        plan->position.messages,
+        tide_engine_setting_u64(engine, account, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+        tide_engine_setting_u64(engine, account, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
+        TIDE_GMAIL_GET_UNITS);
+}
+
 static tide_status open_list(tide_transaction *transaction, const struct plan *plan,
                              const struct range *range, size_t index, uint64_t cycle,
                              tide_error *err)
@@ -484,17 +503,18 @@ static tide_status open_list(tide_transaction *transaction, const struct plan *p
     const bool last = index + 1 == range->slices.count;
     char payload[160];
     (void)snprintf(payload, sizeof payload,
-                   "{\"after\":%" PRIu64 ",\"before\":%" PRIu64 ",\"all\":%s}", slice.after_s,
-                   last && range->open ? 0 : slice.before_s,
-                   plan->position.dates ? "false" : "true");
-    const size_t age = range->slices.count - 1 - index;
+                   "{\"after\":%" PRIu64 ",\"before\":%" PRIu64 ",\"all\":%s,\"listing\":%" PRIu64
+                   "}",
+                   slice.after_s, last && range->open ? 0 : slice.before_s,
+                   plan->position.dates ? "false" : "true", plan->listing_id);
     struct tide_spec spec = {.kind = plan->mail->list_kind,
                              .account = plan->row.account,
                              .cycle = cycle,
                              .payload = payload};
-    if (plan->newest_first) {
+    if (is_newest_first(plan)) {
         /* Older slices get a lower priority: the newest mail is fetched before older mail is
          * listed. */
+        const size_t age = range->slices.count - 1 - index;
         const int own = tide_engine_kind_priority(plan->mail->engine, plan->mail->list_kind);
         const int lower = own - (int)(age * 8 / range->slices.count);
         spec.priority = (int16_t)(lower < 1 ? 1 : lower);
@@ -502,21 +522,40 @@ static tide_status open_list(tide_transaction *transaction, const struct plan *p
     return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
-static tide_status open_range(tide_transaction *transaction, const struct plan *plan,
-                              const struct range *range, tide_error *err)
+/* Cycles are in the order of time, whatever is listed first: the tidemark passes them so. */
+static tide_status open_range(tide_transaction *transaction, struct plan *plan,
+                              const struct range *range, uint64_t *cycles, tide_error *err)
 {
+    const size_t count = range->slices.count;
     char start[32];
     char end[32];
-    for (size_t i = 0; i < range->slices.count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct tide_slice slice = tide_slices_at(&range->slices, i);
-        const bool last = i + 1 == range->slices.count;
-        uint64_t cycle = 0;
         (void)snprintf(start, sizeof start, "%" PRIu64, slice.after_s * 1000);
-        (void)snprintf(end, sizeof end, "%" PRIu64, last ? range->end_ms : slice.before_s * 1000);
-        TIDE_TRY(tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err));
-        TIDE_TRY(open_list(transaction, plan, range, i, cycle, err));
+        (void)snprintf(end, sizeof end, "%" PRIu64,
+                       i + 1 == count ? range->end_ms : slice.before_s * 1000);
+        TIDE_TRY(tide_transaction_cycle(transaction, plan->stream, start, end, &cycles[i], err));
+        if (plan->seeded && plan->listing_id == 0)
+            plan->listing_id = cycles[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t index = is_newest_first(plan) ? count - 1 - i : i;
+        TIDE_TRY(open_list(transaction, plan, range, index, cycles[index], err));
     }
     return TIDE_OK;
+}
+
+static tide_status open_ranges(tide_transaction *transaction, struct plan *plan, tide_error *err)
+{
+    tide_mem *mem = plan->mail->mem;
+    const size_t bytes = TIDE_SLICES_MAX * sizeof(uint64_t);
+    uint64_t *cycles = tide_mem_new(mem, bytes);
+    tide_status rc =
+        cycles == NULL ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan") : TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < plan->ranges_count; i++)
+        rc = open_range(transaction, plan, &plan->ranges[i], cycles, err);
+    tide_mem_free(mem, cycles, bytes);
+    return rc;
 }
 
 /* A cycle that ends now and has no jobs yet. */
@@ -551,37 +590,70 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
     return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
+static struct tide_mail_relist relist_of(const struct plan *plan)
+{
+    return (struct tide_mail_relist){.listing = plan->listing_id,
+                                     .account = plan->row.account,
+                                     .from_ms = plan->row.since_ms,
+                                     .now_ms = plan->now_ms,
+                                     .dates = plan->position.dates};
+}
+
 /* Everything is listed: the id adopted with it is not reached by reading the history
  * (manifest.h). */
 static tide_status note_gap(tide_transaction *transaction, const struct plan *plan, tide_error *err)
 {
+    const struct tide_mail_relist relist = relist_of(plan);
     if (!plan->has_mail)
         return TIDE_OK; /* later messages are stored with their labels */
-    return tide_gap_put(tide_transaction_rows(transaction), plan->row.account, plan->now_ms, err);
+    return tide_mail_labels_wanted(transaction, &relist, plan->position.history_id, err);
+}
+
+/* The same where nothing is compared with the archive: labels stay unsure. */
+static tide_status note_gap_only(tide_transaction *transaction, const struct plan *plan,
+                                 tide_error *err)
+{
+    return plan->has_mail ? tide_gap_put(tide_transaction_rows(transaction), plan->row.account,
+                                         plan->now_ms, err)
+                          : TIDE_OK;
 }
 
 /* A cycle with a complete listing. */
-static tide_status open_listing(tide_transaction *transaction, const struct plan *plan,
-                                tide_error *err)
+static tide_status open_listing(tide_transaction *transaction, struct plan *plan, tide_error *err)
 {
-    struct tide_mail_relist relist = {.account = plan->row.account,
-                                      .from_ms = plan->row.since_ms,
-                                      .now_ms = plan->now_ms,
-                                      .dates = plan->position.dates};
+    struct tide_mail_relist relist = relist_of(plan);
     TIDE_TRY(open_cycle(transaction, plan, &relist.cycle, err));
+    relist.listing = plan->listing_id = relist.cycle;
     return tide_mail_relist(transaction, plan->mail, &relist, err);
+}
+
+/* An archive that has mail before its first sync (M18): the slices are one complete listing, which
+ * finds what the server no longer has. */
+static tide_status open_seeded(tide_transaction *transaction, const struct plan *plan,
+                               tide_error *err)
+{
+    struct tide_mail_listing listing = {.id = plan->listing_id,
+                                        .account = plan->row.account,
+                                        .from_ms = plan->position.dates ? plan->row.since_ms : 0,
+                                        .begun_ms = plan->now_ms};
+    for (size_t i = 0; i < plan->ranges_count; i++)
+        listing.left += plan->ranges[i].slices.count;
+    return tide_mail_listing_put(tide_transaction_rows(transaction), &listing, err);
 }
 
 /* The history id read before the listing is recorded with the last cycle; a new epoch continues the
  * history of the old one instead. */
-static tide_status open_slices(tide_transaction *transaction, const struct plan *plan,
-                               tide_error *err)
+static tide_status open_slices(tide_transaction *transaction, struct plan *plan, tide_error *err)
 {
     uint64_t ordinal = plan->state.cycles_opened;
-    for (size_t i = 0; i < plan->ranges_count; i++) {
-        TIDE_TRY(open_range(transaction, plan, &plan->ranges[i], err));
+    plan->listing_id = 0; /* this may be another try */
+    plan->seeded = plan->has_mail && !plan->compares && plan->history_id[0] == '\0' &&
+                   plan->proven_from_ms >= plan->proven_to_ms;
+    TIDE_TRY(open_ranges(transaction, plan, err));
+    for (size_t i = 0; i < plan->ranges_count; i++)
         ordinal += plan->ranges[i].slices.count;
-    }
+    if (plan->seeded)
+        TIDE_TRY(open_seeded(transaction, plan, err));
     if (plan->compares) {
         TIDE_TRY(open_listing(transaction, plan, err));
         ordinal++;
@@ -591,11 +663,11 @@ static tide_status open_slices(tide_transaction *transaction, const struct plan 
     if (plan->position.history_id[0] != '\0')
         TIDE_TRY(tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream, ordinal - 1,
                                     tide_text_of(plan->position.history_id), err));
-    return note_gap(transaction, plan, err);
+    return plan->listing_id != 0 ? note_gap(transaction, plan, err)
+                                 : note_gap_only(transaction, plan, err);
 }
 
-static tide_status open_relist(tide_transaction *transaction, const struct plan *plan,
-                               tide_error *err)
+static tide_status open_relist(tide_transaction *transaction, struct plan *plan, tide_error *err)
 {
     tide_status rc = open_listing(transaction, plan, err);
     /* Stored messages are listed, not read again: changes since the id that an earlier cycle
@@ -613,7 +685,7 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
 
 static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const struct plan *plan = arg;
+    struct plan *plan = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     TIDE_TRY(tide_mail_row_put(db, &plan->row, err));
     if (plan->stream_before > 0)
@@ -641,8 +713,9 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
     uint64_t days = 0;
     if (rc == TIDE_OK) {
         (void)tide_json_get_bool(payload, "force", &plan->force, NULL);
-        (void)tide_json_get_bool(payload, "newest_first", &plan->newest_first, NULL);
+        (void)tide_json_get_u64(payload, "order", &plan->order, NULL);
         (void)tide_json_get_bool(payload, "heal", &plan->heal, NULL);
+        (void)tide_json_get_bool(payload, "inexact", &plan->inexact, NULL);
         (void)tide_json_get_u64(payload, "slice_days", &days, NULL);
         (void)tide_json_get_u64(payload, "since", &plan->since_ms, NULL);
         plan->slice_days = (uint32_t)days;
@@ -714,6 +787,7 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
     TIDE_TRY(read_labels(plan, job, err));
     TIDE_TRY(tide_mail_watch(plan->mail, plan->user, job, plan->row.notice, err));
     TIDE_TRY(tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err));
+    TIDE_TRY(tide_mail_held_begin(plan->mail, plan->user, job, plan->inexact, err));
     if (plan->heal)
         TIDE_TRY(tide_mail_heal_job(plan->mail, job, 0, err));
     TIDE_TRY(tide_mail_remember_gone(plan->mail, plan->user, job, err));

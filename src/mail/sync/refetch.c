@@ -5,7 +5,6 @@
  * aside (aside.c), and mail.heal reads every message back, page by page, marks damaged ones and
  * fetches them.  The archive compares the bytes before it accepts them. */
 #include "base/json.h"
-#include "mail/files/import.h"
 #include "mail/sync/lost.h"
 #include "mail/inside.h"
 
@@ -30,8 +29,9 @@ struct due {
 static bool due_visit(const struct tide_doubted *doubted, void *arg)
 {
     struct due *due = arg;
-    const bool wanted = doubted->copy != TIDE_COPY_HELD && !doubted->gone &&
-                        (due->all || doubted->next_ms <= due->now_ms);
+    /* Imported messages are on no server.  A place taken by one would hide another. */
+    const bool there = !doubted->gone && !tide_import_id_is(tide_text_of(doubted->gmail_id));
+    const bool wanted = there && (due->all || doubted->next_ms <= due->now_ms);
     if (wanted)
         memcpy(due->ids[due->count++], doubted->gmail_id, sizeof due->ids[0]);
     return due->count < REFETCH_MAX;
@@ -59,6 +59,7 @@ struct healing {
     tide_job *job;
     uint64_t from_ms;
     char (*ids)[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* damaged */
+    bool *there;                              /* per id: the server may have it */
     size_t count;
     size_t visited;
     uint64_t bytes;
@@ -72,6 +73,14 @@ struct healing {
 static bool is_damage(tide_status rc)
 {
     return rc == TIDE_CORRUPT || rc == TIDE_INVALID || rc == TIDE_NEWER || rc == TIDE_FULL;
+}
+
+/* An imported message is on no server; one of a Takeout that was found to be gone has never been
+ * there since. */
+static bool may_be_there(const struct tide_stored *stored)
+{
+    return !tide_import_id_is(tide_text_of(stored->gmail_id)) &&
+           !(stored->gone && stored->history_id[0] == '\0');
 }
 
 /* A page ends between two milliseconds, so that the next one can start at a time. */
@@ -93,9 +102,10 @@ static bool read_back(const struct tide_stored *stored, void *arg)
     tide_status rc = tide_archive_raw(healing->user->archive, stored, &healing->raw, &why);
     if (rc == TIDE_OK && healing->raw.bytes != stored->bytes)
         rc = TIDE_CORRUPT;
-    if (is_damage(rc) && healing->count < PAGE_MAX)
+    if (is_damage(rc) && healing->count < PAGE_MAX) {
+        healing->there[healing->count] = may_be_there(stored);
         memcpy(healing->ids[healing->count++], stored->gmail_id, sizeof stored->gmail_id);
-    else if (rc != TIDE_OK && !is_damage(rc)) {
+    } else if (rc != TIDE_OK && !is_damage(rc)) {
         healing->rc = rc;
         if (healing->err != NULL)
             *healing->err = why;
@@ -121,8 +131,8 @@ static tide_status fetch_damaged(struct healing *healing, tide_error *err)
 {
     tide_text texts[PAGE_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < healing->count; i++) /* imported messages are on no server */
-        if (!tide_import_id_is(tide_text_of(healing->ids[i])))
+    for (size_t i = 0; i < healing->count; i++)
+        if (healing->there[i])
             texts[count++] = tide_text_of(healing->ids[i]);
     return tide_mail_fetch_missing(healing->mail, healing->user, healing->job, texts, count, err);
 }
@@ -139,7 +149,8 @@ tide_status tide_mail_heal_job(tide_mail *mail, tide_job *job, int64_t from_ms, 
 static tide_status heal_page(struct healing *healing, tide_error *err)
 {
     healing->ids = tide_job_memory(healing->job, PAGE_MAX * sizeof *healing->ids);
-    if (healing->ids == NULL)
+    healing->there = tide_job_memory(healing->job, PAGE_MAX * sizeof *healing->there);
+    if (healing->ids == NULL || healing->there == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a page of the archive");
     tide_status rc = tide_archive_walk(healing->user->archive, (int64_t)healing->from_ms, INT64_MAX,
                                        read_back, healing, err);
@@ -155,6 +166,11 @@ static tide_status heal_page(struct healing *healing, tide_error *err)
         rc = tide_mail_archived(
             healing->user,
             tide_archive_tidy(healing->user->archive, tide_job_cancellation(healing->job), err),
+            err);
+    if (rc == TIDE_OK && !healing->more)
+        rc = tide_mail_archived(
+            healing->user,
+            tide_archive_sweep(healing->user->archive, tide_job_cancellation(healing->job), err),
             err);
     if (rc == TIDE_OK && healing->more)
         rc = tide_mail_heal_job(healing->mail, healing->job, healing->last_ms, err);

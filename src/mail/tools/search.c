@@ -58,8 +58,9 @@ tide_status mail_tool_search(struct tide_tool_call *call)
     struct cli *cli = call->cli;
     struct mail_tool_archive at = {.archive = NULL};
     tide_query *query = NULL;
-    tide_status rc = tide_query_parse(tide_text_of(tide_tool_text(call, "query")),
-                                      (int64_t)cli->now_unix_ms, 0, cli->mem, &query, &cli->err);
+    tide_status rc =
+        tide_query_parse(tide_text_of(tide_tool_text(call, "query")), (int64_t)cli->now_unix_ms,
+                         TIDE_QUERY_LOCAL, cli->mem, &query, &cli->err);
     rc = cli_hint(cli, rc,
                   "Operators: from: to: cc: subject: after:2024/01/31 before: older_than:2y "
                   "newer_than:7d has:attachment filename: label: in: is: larger:5M "

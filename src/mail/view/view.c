@@ -41,6 +41,7 @@ static void note_label(const struct tide_label_row *row, void *arg)
     struct tide_view_label label;
     if (!keep_clean(view, row->id, &label.id) ||
         !keep_clean(view, row->name.bytes > 0 ? row->name : row->id, &label.name) ||
+        !keep_clean(view, row->type, &label.type) ||
         !tide_mem_grow(view->mem, &array, &list->capacity, view->labels_count + 1,
                        TIDE_VIEW_LABELS_MAX, sizeof label)) {
         list->rc = TIDE_NO_MEMORY;
@@ -100,6 +101,23 @@ tide_status tide_view_open(tide_archive *archive, const struct tide_stored *stor
     return TIDE_OK;
 }
 
+tide_status tide_view_take(const struct tide_stored *stored, tide_buf *raw, tide_mem *mem,
+                           struct tide_view *view, tide_error *err)
+{
+    memset(view, 0, sizeof *view);
+    view->stored = *stored;
+    view->copy = stored->copy;
+    view->mem = mem;
+    view->raw = *raw;
+    tide_buf_init(raw, mem, TIDE_VIEW_RAW_BYTES_MAX);
+    tide_arena_init(&view->arena, mem, ARENA_BYTES_MAX);
+    if (tide_message_parse(tide_buf_text(&view->raw), &view->arena, &view->message) != TIDE_OK)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to read message %s",
+                              stored->gmail_id);
+    view->readable = true;
+    return TIDE_OK;
+}
+
 void tide_view_done(struct tide_view *view)
 {
     if (view->mem != NULL) {
@@ -120,6 +138,7 @@ static void set_labels(const struct tide_view *view, tide_json *json)
         tide_json_object(&one);
         tide_json_set_text(&one, "id", view->labels[i].id);
         tide_json_set_text(&one, "name", view->labels[i].name);
+        tide_json_set_text(&one, "type", view->labels[i].type);
         tide_json_append(&list, &one);
     }
     tide_json_set(json, "labels", &list);
@@ -172,19 +191,25 @@ static void set_headers(const struct tide_message *message, tide_json *json)
         tide_json_set_null(json, "date_unix_ms");
 }
 
+void tide_view_stored_json(const struct tide_stored *stored, tide_copy copy, tide_json *json)
+{
+    tide_json_set_cstr(json, "id", stored->gmail_id);
+    tide_json_set_cstr(json, "thread", stored->thread_id);
+    tide_json_set_i64(json, "internal_unix_ms", stored->internal_ms);
+    tide_json_set_u64(json, "bytes", stored->bytes);
+    tide_json_set_cstr(json, "copy", tide_copy_name(copy));
+    tide_json_set_bool(json, "gone", stored->gone);
+}
+
 void tide_view_json(const struct tide_view *view, tide_json *json)
 {
     const struct tide_message *message = &view->message;
-    tide_json_set_cstr(json, "id", view->stored.gmail_id);
-    tide_json_set_cstr(json, "thread", view->stored.thread_id);
-    tide_json_set_i64(json, "internal_unix_ms", view->stored.internal_ms);
-    tide_json_set_u64(json, "bytes", view->stored.bytes);
-    tide_json_set_cstr(json, "copy", tide_copy_name(view->copy));
-    tide_json_set_bool(json, "gone", view->stored.gone);
+    tide_view_stored_json(&view->stored, view->copy, json);
     set_labels(view, json);
     set_headers(message, json);
     tide_json_set_bool(json, "html", message->has_html);
     set_text(json, "text", message->text);
     set_attachments(view, json);
+    tide_json_set_u64(json, "attachments_count", message->attachments_count);
     tide_json_set_cstr(json, "problem", view->readable ? message->problem : view->why.text);
 }

@@ -30,6 +30,7 @@ enum {
 
 struct tide_view_label {
     tide_text id, name; /* the name is the id where the archive has none */
+    tide_text type;     /* "system", "user" or "" */
 };
 
 struct tide_view {
@@ -49,13 +50,22 @@ struct tide_view {
  * TIDE_NO_MEMORY, or what keeps the archive from being read; damaged bytes are no failure (VEW2). */
 tide_status tide_view_open(tide_archive *archive, const struct tide_stored *stored, tide_mem *mem,
                            struct tide_view *view, tide_error *err);
+/* The same for bytes that no archive has: takes `raw`, which is left empty; `stored` is what is known
+ * of them.  It has no labels. */
+tide_status tide_view_take(const struct tide_stored *stored, tide_buf *raw, tide_mem *mem,
+                           struct tide_view *view, tide_error *err);
 void tide_view_done(struct tide_view *view); /* a zeroed one is fine */
+
+/* Sets what the archive itself knows of a message, the same in every JSON: id, thread,
+ * internal_unix_ms, bytes, copy, gone. */
+void tide_view_stored_json(const struct tide_stored *stored, tide_copy copy, tide_json *json);
 
 /* Sets the fields of a message in `json`, an object:
  *   id, thread, internal_unix_ms, bytes, copy ("exact", "held", "short", "damaged"), gone,
- *   labels [{id, name}], from, to, cc, bcc, reply_to, subject, message_id, in_reply_to, references,
- *   list_id, date_unix_ms (null: none), html (whether there is HTML to show), text,
- *   attachments [{number, name, file, type, bytes, inline, content_id}], problem (null: none).
+ *   labels [{id, name, type}], from, to, cc, bcc, reply_to, subject, message_id, in_reply_to,
+ *   references, list_id, date_unix_ms (null: none), html (whether there is HTML to show), text,
+ *   attachments [{number, name, file, type, bytes, inline, content_id}], attachments_count,
+ *   problem (null: none).
  * `name` is the sender's, `file` a safe file name. */
 void tide_view_json(const struct tide_view *view, tide_json *json);
 

@@ -364,9 +364,14 @@ static bool is_padding(char c)
            c == '>';
 }
 
+/* A shorter word is what a user typed instead: trying it at the provider would end the sign-in. */
+enum { CODE_BYTES_MIN = 10 };
+
 /* Reads the code alone, as it is in an address, or with what follows it there. */
 static tide_status code_read(tide_oauth_flow *self, tide_text pasted)
 {
+    if (pasted.bytes < CODE_BYTES_MIN)
+        return TIDE_INVALID;
     const char *end = memchr(pasted.data, '&', pasted.bytes);
     const tide_text code = {pasted.data, end == NULL ? pasted.bytes : (size_t)(end - pasted.data)};
     tide_status rc =

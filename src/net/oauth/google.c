@@ -25,7 +25,8 @@ static bool scope_covers(tide_text given, tide_text asked)
     return false;
 }
 
-/* Google's console writes {"installed":{...}} for a desktop client, else {"web":{...}}. */
+/* Google's console writes {"installed":{...}} for a desktop client, else {"web":{...}}, to which it
+ * sends no user back on a port that the client did not register. */
 static tide_status client_object(const json_t *file, const json_t **object_out, tide_error *err)
 {
     const char *type = json_string_value(json_object_get(file, "type"));
@@ -33,8 +34,10 @@ static tide_status client_object(const json_t *file, const json_t **object_out, 
         return tide_error_set(err, TIDE_INVALID,
                               "this is the key of a service account, not a client file");
     const json_t *object = json_object_get(file, "installed");
-    if (object == NULL)
-        object = json_object_get(file, "web");
+    if (object == NULL && json_object_get(file, "web") != NULL)
+        return tide_error_set(err, TIDE_INVALID,
+                              "this client has the type \"Web application\"; Tidemark needs one "
+                              "of the type \"Desktop app\"");
     *object_out = object == NULL ? file : object;
     return TIDE_OK;
 }
@@ -44,6 +47,20 @@ static const struct tide_oauth_error errors[] = {
     {"backend_error", TIDE_SERVER},
     {"rate_limit_exceeded", TIDE_SERVER},
     {NULL, TIDE_OK},
+};
+
+/* docs/google-client.md has them with more words. */
+static const struct tide_oauth_step setup[] = {
+    {"Create a project; any name will do.", "/projectcreate", NULL},
+    {"Enable the Gmail API for it.", "/apis/library/gmail.googleapis.com", "mail"},
+    {"Enable the Search Console API for it.", "/apis/library/searchconsole.googleapis.com",
+     "webmasters"},
+    {"Press \"Get started\": any app name, your address, audience \"External\".", "/auth/overview",
+     NULL},
+    {"Under \"Test users\" add the address that you will sign in with.", "/auth/audience", NULL},
+    {"Create a client of the type \"Desktop app\", and download its JSON file.",
+     "/auth/clients/create", NULL},
+    {NULL, NULL, NULL},
 };
 
 const struct tide_oauth_provider tide_oauth_google = {
@@ -57,7 +74,11 @@ const struct tide_oauth_provider tide_oauth_google = {
     .auth_params = "access_type=offline"
                    "&prompt=consent", /* else a second sign-in gets no refresh token */
     .client_help = "Create an OAuth client of the type \"Desktop app\" in Google's console, "
-                   "download its JSON file, and name it with --client FILE (docs/mail/sign-in.md).",
+                   "download its JSON file, and name it with --client FILE. --guide leads there "
+                   "step by step (docs/google-client.md).",
+    .setup_url = "https://console.cloud.google.com",
+    .setup = setup,
+    .client_id_end = ".apps.googleusercontent.com",
     .service_accounts = true,
     .client_secret = true,
     .errors = errors,

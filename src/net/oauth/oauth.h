@@ -32,6 +32,13 @@ struct tide_oauth_error {
     tide_status status;
 };
 
+/* A step of a user who creates a client at the provider. */
+struct tide_oauth_step {
+    const char *text;
+    const char *path;  /* of the page, below setup_url */
+    const char *scope; /* a step for scopes with this in them; NULL: for all */
+};
+
 /* Const.  Members marked "required" are never NULL; for the others NULL means what is said
  * there. */
 struct tide_oauth_provider {
@@ -45,6 +52,9 @@ struct tide_oauth_provider {
     const char *auth_params; /* added to the link, escaped: "prompt=consent"; NULL: none */
     const char *more_scopes; /* requested beside the caller's: "offline_access"; NULL: none */
     const char *client_help; /* required: how a user gets a client, for the command line */
+    const char *setup_url;   /* where users create clients; NULL: there is no guide to it */
+    const struct tide_oauth_step *setup; /* the guide; ends with a NULL text */
+    const char *client_id_end; /* how the id of every client ends; NULL: it is not known */
     /* The host of the redirect to this machine, which then has no path; NULL: 127.0.0.1, with the
      * path "/". */
     const char *redirect_host;

@@ -40,7 +40,8 @@ request
 until_true 60 has_drafts 2 || fail "not synced by request: $(t jobs list)"
 stop_serve 0 5 # a job that looks for mail may be put back
 
-# ---- by a push; the watch is renewed at the start
+# ---- by a push; the watch is renewed at the start.  A request is none.
+t assistant status | grep -q 'none yet' || fail "a push before any came: $(t assistant status)"
 topic=projects/p/topics/mail
 hook_set=(--set "serve.webhook.keys=$origin/oauth2/v3/certs" --set "serve.webhook.sender=pubsub-push@tidemark-cloud.iam.gserviceaccount.com")
 address_of() { sed -n 's#.*takes pushes.*\(http://127.0.0.1:[0-9]*/webhook/gmail\).*#\1#p' "$dir/serve.log"; }
@@ -55,6 +56,8 @@ until_true 60 pushed || fail "no watch: $(cat "$dir/serve.log")" # Gmail tells a
 curl -sSf -o /dev/null "$origin/_cloud/clock" -d '{"advance":"2s"}' || fail clock
 arrive 'Supper' 'We could meet on Friday night.'
 until_true 60 has_drafts 3 || fail "no push: $(t jobs list; cat "$dir/serve.log")"
+push_shown() { t assistant status --json | jq -e '.accounts[0].pushed_unix_ms > 0' >/dev/null; }
+until_true 30 push_shown || fail "the push is not shown: $(t assistant status)"
 
 # ---- a configuration that becomes wrong: the last good one holds, and it is said; corrected: it counts at once
 cp "$yaml" "$dir/good.yaml"

@@ -99,8 +99,10 @@ rmdir "$one/sub" && mv "$one/was" "$one/sub"
 mkdir "$one/dark"
 echo deep >"$one/dark/deep.txt"
 echo secret >"$one/secret.txt"
+echo hidden >"$one/hidden.txt"
 ends 0 drive sync
 before=$(tree)
+mv "$one/hidden.txt" "$one/dark/" # it may have been moved where nobody can look
 chmod 0 "$one/dark" "$one/secret.txt"
 dark=(setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search)
 if "${dark[@]}" cat "$one/secret.txt" >/dev/null 2>&1; then
@@ -113,6 +115,8 @@ else
     "${dark[@]}" "$tidemark" --home "$dir/home" drive status >"$dir/out" 2>"$dir/err"
     says 'left alone: dark: cannot be read'
     says 'left alone: secret.txt: cannot be read'
+    says 'deletions: 1 missing here and kept online'
+    [ "$(online hidden.txt)" = hidden ] || fail "a file that was moved to a folder that cannot be read was deleted online"
     [ "$(online beside.txt)" = beside ] || fail "another file did not go online"
     [ "$(online dark/deep.txt)" = deep ] || fail "a file in a folder that cannot be read was deleted online"
     [ "$(online secret.txt)" = secret ] || fail "a file that cannot be read was deleted online"

@@ -35,6 +35,17 @@ ends 0 drive list --json; holds '.drives == []'
 [ "$(cat "$dir/One/new.txt")" = new ] || fail "a file went with its drive"
 ends 0 drive add "$dir/One"
 ends 0 drive sync --json; holds '.accounts[0].drives[0] | .downloaded == 0'
+# Looking does not wait for the account's transfers: this one would take ten minutes.
+ends 0 config set bandwidth.up 20000
+head -c 12000000 /dev/zero >"$dir/One/long.bin"
+ends 0 drive sync One --no-wait
+uploads() { t drive status --json | jq -e '.drives[0].uploading.files == 1'; }
+until_true 30 uploads || fail "the upload does not begin: $(t drive status)"
+ends 0 drive plan One --json; holds '.drives[0].drive == "One"'
+uploads >/dev/null || fail "a plan waited for an upload"
+ends 0 config set bandwidth.up 0
+ends 0 drive sync One
+[ "$(online long.bin | wc -c)" = 12000000 ] || fail "long.bin is not online"
 stop_serve 0
 ends 0 drive status --json
 exit $((failed > 0))

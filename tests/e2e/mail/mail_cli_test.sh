@@ -150,7 +150,8 @@ left=$(sqlite3 "$(ls "$dir/home/archive/$other"/*.db | head -n 1)" 'SELECT gmail
 t mail show "$one" >"$dir/out" 2>"$dir/err" || fail "an archive that was left is in the way: $(cat "$dir/err")"
 t mail show "$left" --account "$other" >"$dir/out" 2>"$dir/err" || fail "an archive that was left: $(cat "$dir/err")"
 t account remove "$user" >/dev/null 2>&1 || fail "remove $user"
-t mail show "$one" >"$dir/out" 2>"$dir/err" && fail "one of two archives that were left was chosen"
+t mail show "$one" >"$dir/out" 2>"$dir/err" || fail "an id is looked for in all archives: $(cat "$dir/err")"
+t mail export "$dir/left" >"$dir/out" 2>"$dir/err" && fail "one of two archives that were left was chosen"
 grep -q 'there are 2 mail archives' "$dir/err" && grep -q -- '--account' "$dir/err" || fail "no clear word: $(cat "$dir/err")"
 t mail show "$one" --account "$user" >"$dir/out" 2>"$dir/err" || fail "an archive that was left: $(cat "$dir/err")"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # mail_copy_test.sh TIDEMARK CLOUD: what is known about a copy is kept with it (M19a).  A message
 # that is shorter than the server says is stored, counted, fetched again, and never a reason to
-# remove it from Gmail.
+# remove it from Gmail; what Gmail does not have is not asked of it.
 . "$(dirname "$0")/../stage.sh"
 messages=20
 
@@ -104,6 +104,57 @@ honest
 t mail heal --quiet >"$dir/out" 2>&1
 [ "$(copies damaged)" = 0 ] || fail "still damaged: $(cat "$dir/out") $(t mail status)"
 same "at last"
+
+# ---- damaged messages that Gmail does not have: it is not asked for them again and again
+harm() { for db in "$archive"/*.db; do sqlite3 "$db" "UPDATE content SET body = zeroblob(length(body)) WHERE id IN
+    (SELECT content FROM message WHERE gmail_id LIKE '$1')"; done; }
+calls() { # of a sync
+    curl -sSf -X POST "$origin/_cloud/stats/reset" >/dev/null
+    t mail sync --quiet >"$dir/out" 2>&1 || fail "sync: $(cat "$dir/out")"
+    curl -sSf "$origin/_cloud/stats" | jq ".users.\"$user\".calls"
+}
+recorded() { state 'SELECT count(*) FROM bad'; }
+# From a file, under an id of ours: the file makes it whole, and takes no label.
+printf 'Date: Mon, 5 Jan 2026 10:00:00 +0000\r\nSubject: from a file\r\n\r\nof a file\r\n' >"$dir/file.eml"
+t mail import "$dir/file.eml" --account "$user" --label Kept >"$dir/out" || fail "import: $(cat "$dir/out")"
+t mail sync --quiet >/dev/null 2>&1 || fail "sync after an import"
+harm 'import-%'
+t mail verify >"$dir/out" && fail "a damaged import is whole"
+grep -q '1 damaged message came from files' "$dir/out" || fail "verify does not say it: $(cat "$dir/out")"
+grep -q 'to fetch damaged messages' "$dir/out" && fail "verify would fetch it: $(cat "$dir/out")"
+t mail heal --quiet >"$dir/out" 2>&1
+[ "$(copies damaged)" = 1 ] && [ "$(t mail status --json | jq '.accounts[0].imported_damaged')" = 1 ] || fail "an import: $(t mail status)"
+t mail status | grep -q 'mail import. with the same files' || fail "status does not say it: $(t mail status)"
+some=$(calls)
+[ "$some" -le 3 ] && [ "$(recorded)" -eq 0 ] || fail "Gmail was asked for an import: $some calls, $(recorded) recorded"
+# An earlier version asked, and recorded it as owed: that is forgotten without a call.
+own=$(for db in "$archive"/*.db; do sqlite3 "$db" "SELECT gmail_id FROM message WHERE gmail_id LIKE 'import-%'"; done)
+state "INSERT INTO bad (account, kind, item, state, first_seen, last_tried, retries, reason) SELECT a.id, k.id, '$own', 0, 1, 1, 0, 'x'
+    FROM account a, kind k WHERE a.name = '$user' AND k.name = 'mail.fetch'"
+[ "$(recorded)" -eq 1 ] || fail "nothing is recorded: the test shows nothing"
+t mail bad retry --all >/dev/null 2>&1 || t bad retry --all >/dev/null || fail "bad retry"
+some=$(calls)
+[ "$some" -le 3 ] && [ "$(recorded)" -eq 0 ] || fail "an earlier record: $some calls, $(recorded) recorded"
+t mail import "$dir/file.eml" --account "$user" --json >"$dir/out" || fail "import again: $(cat "$dir/out")"
+[ "$(jq .stored "$dir/out")" -eq 1 ] || fail "its file does not heal it: $(cat "$dir/out")"
+t mail show --raw "$own" | cmp -s - "$dir/file.eml" || fail "it is not whole"
+[ "$(copies damaged)" = 0 ] || fail "it still counts: $(t mail status)"
+t mail search label:Kept in:anywhere --json | grep -q "$own" || fail "its label is lost"
+t mail verify >"$dir/out" || fail "verify: $(cat "$dir/out")"
+# Of a Takeout, under its Gmail id: deleted before the Takeout was imported, and no listing says so.
+printf 'From %d@xxx Mon Jan 05 10:00:00 +0000 2026\nX-GM-THRID: %d\nX-Gmail-Labels: Inbox\nSubject: deleted since\n\nx\n' \
+    0x18c0ffee00000001 0x18c0ffee00000001 >"$dir/takeout.mbox"
+t mail import "$dir/takeout.mbox" --account "$user" --json >"$dir/out" || fail "Takeout: $(cat "$dir/out")"
+[ "$(jq .held "$dir/out")" -eq 1 ] || fail "it is not held: $(cat "$dir/out")"
+harm 18c0ffee00000001
+t mail heal --quiet >"$dir/out" 2>&1
+[ "$(sql "SELECT count(*) FROM message WHERE gmail_id = '18c0ffee00000001' AND gone_ms IS NOT NULL")" -eq 1 ] ||
+    fail "it is not known to be gone: $(t mail status)"
+t mail heal --quiet >"$dir/out" 2>&1
+some=$(calls)
+[ "$some" -le 3 ] && [ "$(recorded)" -eq 0 ] || fail "Gmail was asked for what is gone: $some calls, $(recorded) recorded"
+t mail import "$dir/takeout.mbox" --account "$user" >"$dir/out" || fail "Takeout again: $(cat "$dir/out")"
+t mail verify >"$dir/out" || fail "the Takeout does not heal it: $(cat "$dir/out")"
 
 # ---- and now they may go
 t mail archive in:anywhere --mode delete --yes --json >"$dir/out" 2>"$dir/err" || fail "archive: $(cat "$dir/out" "$dir/err")"

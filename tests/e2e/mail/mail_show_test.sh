@@ -71,7 +71,8 @@ grep -qF '<div style="white-space:pre-wrap">1 &lt; 2 &amp; &lt;script&gt;' "$dir
 # ---- what cannot be
 ends 2 mail show "$hostile" --html --raw
 ends 2 mail show "$hostile" --html --thread
-ends 2 mail show "$hostile" "$dir/file2.html"
+ends 1 mail show "$hostile" "$dir/file2.html" # no id
+ends 2 mail show "$hostile" --html "$dir/file2.html" "$plain"
 [ -e "$dir/file2.html" ] && fail "a file without --html"
 ends 1 mail show nosuch --html "$dir/file3.html"
 [ -e "$dir/file3.html" ] && fail "a file for no message"

@@ -161,10 +161,11 @@ static void summary(const struct campaign *campaign)
     (void)printf("mail seeds %" PRIu64 " failed %zu in %.1f s; simulated %.0f h, %.0f times real "
                  "time; lives %" PRIu64 ", crashes %" PRIu64 ", messages %" PRIu64
                  ", calls %" PRIu64 ", changes at the server %" PRIu64
-                 ", histories expired %" PRIu64 ", shards lost %" PRIu64 "\n",
+                 ", histories expired %" PRIu64 ", shards lost %" PRIu64
+                 ", messages of a Takeout %" PRIu64 "\n",
                  seeds->finished, seeds->failed_count, seeds->took_s, simulated_s / 3600,
                  simulated_s / seeds->took_s, totals->lives, totals->crashes, totals->messages,
-                 totals->calls, totals->news, totals->expired, totals->shards_lost);
+                 totals->calls, totals->news, totals->expired, totals->shards_lost, totals->seeded);
     (void)printf("messages behind a tidemark read back %" PRIu64 ", fetched again %" PRIu64
                  " (at most %" PRIu64 " after a crash, in %" PRIu64
                  " worlds without other faults), highest minute %" PRIu64

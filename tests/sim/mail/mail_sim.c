@@ -77,6 +77,7 @@ struct mail_plan mail_plan_seeded(uint64_t seed)
     plan.newest_first = tide_rng_chance(&rng, 1, 3);
     plan.settled_first = tide_rng_chance(&rng, 1, 2);
     plan.shard_lost = plan.lives > 2 && tide_rng_chance(&rng, 1, 8);
+    plan.seeded = tide_rng_chance(&rng, 1, 3);
     return plan;
 }
 
@@ -181,8 +182,6 @@ static void changes(struct mail_sim *self, tide_rng *rng, bool deletes)
         used += snprintf(body + used, sizeof body - (size_t)used, "%s\"%s\"", comma, id);
         comma = ",";
         tide_sim_note(self->sim, "%s %s", deletes ? "delete" : "label", id);
-        self->facts[slot].relabeled_ms = tide_world_now_unix_ms(self->world);
-        self->facts[slot].labels_blind |= self->blind;
     }
     used += snprintf(body + used, sizeof body - (size_t)used, "]");
     if (!deletes)
@@ -194,18 +193,13 @@ static void changes(struct mail_sim *self, tide_rng *rng, bool deletes)
                         tide_text_of(body)));
 }
 
-/* No call tells which labels changed between the last run that finished and the next
- * one: the id that the client has is dead. */
+/* No history tells which labels changed between the last run that finished and the next one: the id
+ * that the client has is dead, and each label must be listed (M19). */
 static void expires(struct mail_sim *self)
 {
     json_decref(control(self, "POST", "/_cloud/history/expire",
                         TIDE_TEXT("{\"user\":\"" MAIL_SIM_USER "\"}")));
     tide_sim_note(self->sim, "history expires");
-    for (uint32_t i = 0; i < box_mailbox_slots(self->mailbox); i++)
-        if (self->facts[i].relabeled_ms >= self->clean_began_ms && self->facts[i].relabeled_ms > 0)
-            self->facts[i].labels_blind = true;
-    self->blind = true;
-    self->expired_ms = tide_world_now_unix_ms(self->world);
     self->totals.expired++;
 }
 
@@ -304,10 +298,81 @@ static void make_mailbox(struct mail_sim *self)
         self->facts[tide_rng_below(&self->rng, self->plan.messages)].planted = true;
     for (uint32_t i = 0; i < 6; i++) /* some of it is in spam and trash from the start */
         changes(self, &self->rng, false);
-    for (uint32_t i = 0; i < self->plan.messages; i++)
-        self->facts[i].relabeled_ms = 0;
     plant_faults(self);
     server_faults(self);
+}
+
+/* ---- a Takeout --------------------------------------------------------------------------- */
+
+/* What Google would give of a message: line ends of Unix, a date without milliseconds, labels by
+ * their names; some of them were others on the day of the Takeout. */
+static tide_status seed_one(struct mail_sim *self, tide_archive *archive, uint32_t slot,
+                            tide_error *err)
+{
+    const struct box_message *message = box_mailbox_at(self->mailbox, slot);
+    char id[BOX_ID_TEXT_BYTES];
+    char thread[BOX_ID_TEXT_BYTES];
+    tide_text labels[BOX_MESSAGE_LABELS_MAX];
+    size_t count = 0;
+    size_t kept = 0;
+    tide_buf raw;
+    tide_buf_init(&raw, tide_mem_heap(), 64 << 20);
+    const tide_text bytes = box_mailbox_raw(self->mailbox, slot, &raw);
+    tide_buf held;
+    tide_buf_init(&held, tide_mem_heap(), 64 << 20);
+    for (size_t i = 0; i < bytes.bytes; i++)
+        if (bytes.data[i] != '\r')
+            (void)tide_buf_add(&held, bytes.data + i, 1);
+    const uint16_t *numbers = box_mailbox_labels(self->mailbox, message->label_set, &count);
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        const struct box_label *label = box_mailbox_label(self->mailbox, numbers[i]);
+        const tide_text name = tide_text_of(label->system ? label->id : label->name);
+        if (tide_rng_chance(&self->rng, 1, 8))
+            continue;
+        labels[kept++] = name;
+        if (!label->system)
+            rc = tide_archive_label_name(archive, name, name, TIDE_TEXT("user"), NULL, err);
+    }
+    if (tide_rng_chance(&self->rng, 1, 8))
+        labels[kept++] = TIDE_TEXT("Deleted since");
+    box_id_text(message->id, id);
+    box_id_text(message->thread_id, thread);
+    const struct tide_incoming incoming = {.gmail_id = tide_text_of(id),
+                                           .thread_id = tide_text_of(thread),
+                                           .internal_ms = (int64_t)(message->date_ms / 1000 * 1000),
+                                           .labels = labels,
+                                           .labels_count = kept,
+                                           .held = true,
+                                           .raw = tide_buf_text(&held)};
+    if (rc == TIDE_OK)
+        rc = tide_archive_put(archive, &incoming, NULL, NULL, err);
+    self->totals.seeded += rc == TIDE_OK;
+    tide_buf_done(&held);
+    tide_buf_done(&raw);
+    return rc;
+}
+
+/* The disk may fail meanwhile: what is there is there. */
+static void seed_archive(struct mail_sim *self)
+{
+    tide_archive *archive = NULL;
+    tide_error err = {TIDE_OK, 0, ""};
+    const struct tide_archive_options options = {.dir = MAIL_SIM_ARCHIVE "/" MAIL_SIM_USER,
+                                                 .account = MAIL_SIM_USER,
+                                                 .world = self->world,
+                                                 .index_later = true};
+    tide_status rc = tide_archive_open(&options, tide_mem_heap(), &archive, &err);
+    for (uint32_t slot = 0; rc == TIDE_OK && slot < self->plan.messages; slot++)
+        if (!self->facts[slot].planted && !tide_rng_chance(&self->rng, 1, 5))
+            rc = seed_one(self, archive, slot, &err);
+    if (tide_archive_close(archive, &err) != TIDE_OK)
+        tide_sim_crash(self->sim,
+                       TIDE_SIM_CRASH_POWER); /* a failed sync, as in live_with_faults() */
+    tide_sim_reboot(self->sim);
+    /* Some of it the server no longer has when the first sync begins. */
+    for (uint64_t i = tide_rng_below(&self->rng, 3); i > 0; i--)
+        changes(self, &self->rng, true);
 }
 
 /* ---- a life --------------------------------------------------------------------------- */
@@ -325,8 +390,10 @@ static tide_status open_life(struct mail_sim *self, bool force, tide_error *err)
                                                   .workers = self->plan.workers,
                                                   .log = tide_sim_log()};
     tide_status rc = tide_sim_mail_open(&self->life, &options, err);
-    const struct tide_mail_run run = {
-        .email = MAIL_SIM_USER, .newest_first = self->plan.newest_first, .force = force};
+    const struct tide_mail_run run = {.email = MAIL_SIM_USER,
+                                      .order = self->plan.newest_first ? TIDE_MAIL_NEWEST
+                                                                       : TIDE_MAIL_OLDEST,
+                                      .force = force};
     self->histories = 0;
     if (rc == TIDE_OK)
         rc = tide_mail_run(self->life.mail, &run, err);
@@ -374,8 +441,8 @@ static bool remove_year(struct mail_sim *self, int year)
     return removed;
 }
 
-/* Deletes a file of the archive, with its log.  No job stored mail in a shard that the
- * ledger does not know, so its loss need not be noticed. */
+/* Deletes a file of the archive, with its log.  No job stored mail in a shard that the ledger does not
+ * know, or before the first plan, which lists everything: its loss need not be noticed. */
 static void lose_shard(struct mail_sim *self)
 {
     const int newest = 2026;
@@ -586,6 +653,8 @@ struct mail_totals mail_sim_run(const struct mail_plan *plan)
     self->faults = true;
     make_mailbox(self);
     const uint64_t start_us = tide_world_now_us(self->world);
+    if (plan->seeded)
+        seed_archive(self);
     if (plan->settled_first)
         live_in_peace(self);
     for (uint32_t i = 0; i < plan->lives; i++)

@@ -15,8 +15,8 @@
  * What is checked (the numbers are in the reports):
  *   MSIM1  the tidemark never goes back and is never ahead of the truth: every message that was on
  *          the server when the tidemark's run began, with an internal date before it, can be read
- *          from the durable archive with the server's bytes, is recorded as bad, or is gone from
- *          the server (MAIL1).
+ *          from the durable archive with the server's bytes, or is held there (M18), is recorded as
+ *          bad, or is gone from the server (MAIL1).
  *   MSIM2  every message of a mail.fetch that is done in the durable ledger is in the durable
  *          archive, recorded, or gone; and what was durable once stays durable and the same
  *          (MAIL2).
@@ -86,6 +86,7 @@ struct mail_plan {
     bool newest_first;
     bool settled_first; /* trouble begins after a first sync */
     bool shard_lost;    /* one is removed between two runs */
+    bool seeded;        /* a Takeout of an earlier day filled the archive first (M18) */
     bool strict_quota;  /* nothing in this world lets the server count what we cannot know */
     bool quiet;         /* neither network nor server nor disk fails: MSIM5 is exact */
 };
@@ -95,13 +96,11 @@ void mail_plan_plant(struct mail_plan *plan, enum mail_plant plant);
 
 /* What the test knows of a slot of the mailbox. */
 struct mail_fact {
-    uint64_t arrived_ms;   /* on our clock; 0: it was there before */
-    uint64_t relabeled_ms; /* the last time */
+    uint64_t arrived_ms; /* on our clock; 0: it was there before */
     uint64_t hash;
     bool hashed;
     bool planted;
-    bool durable;      /* it was seen in the durable archive (MSIM2) */
-    bool labels_blind; /* they changed around an expired history: not knowable */
+    bool durable; /* it was seen in the durable archive (MSIM2) */
 };
 
 /* Numbers only: sums, then from again_per_crash_max on the largest (seeds_totals). */
@@ -115,6 +114,7 @@ struct mail_totals {
     uint64_t news;
     uint64_t expired;
     uint64_t shards_lost;
+    uint64_t seeded; /* messages that were held before the first sync */
     uint64_t fetched_again;
     uint64_t quiet;
     uint64_t marks_checked;       /* messages behind a tidemark that were read */
@@ -139,11 +139,8 @@ struct mail_sim {
     uint32_t news_left;
     uint64_t epoch_seen;
     uint64_t tidemark_seen;
-    bool shard_missing;      /* removed, and the next plan has not noticed yet */
-    uint64_t shard_lost_ms;  /* what was done before is not proven by a done (MSIM2) */
-    uint64_t clean_began_ms; /* of the last run that finished */
-    uint64_t expired_ms;     /* the last time */
-    bool blind;              /* the history id of that run has expired */
+    bool shard_missing;     /* removed, and the next plan has not noticed yet */
+    uint64_t shard_lost_ms; /* what was done before is not proven by a done (MSIM2) */
     uint64_t again_seen;
     uint64_t histories; /* calls of this life for the history */
     uint64_t calls;     /* that reached the server, but for messages that always fail */

@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 #include "tidemark.h"
-#include "world/keyring.h"
+#include "world/desktop/keyring.h"
 #include "world/socket.h"
 
 #include <errno.h>

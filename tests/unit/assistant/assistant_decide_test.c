@@ -1,4 +1,4 @@
-/* What the assistant decides (jobs/decide.h): every cell of its tables, and DCD1 to DCD4 over all
+/* What the assistant decides (jobs/decide.h): every cell of its tables, and DCD1 to DCD5 over all
  * records that can be. */
 #include "assistant/jobs/decide.h"
 #include "support/test.h"
@@ -56,12 +56,13 @@ static void each(check_one *visit)
         for (unsigned category = 0; category < TIDE_ASSISTANT_CATEGORIES; category++)
             for (unsigned more = 0; more < 2; more++)
                 for (unsigned reworks = 0; reworks < 5; reworks++)
-                    for (unsigned draft = 0; draft < 2; draft++) {
+                    for (unsigned draft = 0; draft < 6; draft++) {
                         facts.status = (tide_assistant_status)status;
                         facts.category = (tide_assistant_category)category;
                         facts.newer = more > 0;
                         facts.reworks = reworks;
-                        facts.draft = draft == 1;
+                        facts.draft = draft % 2 == 1;
+                        facts.done = (tide_assistant_done)(draft / 2);
                         visit(&facts);
                     }
 }
@@ -91,6 +92,16 @@ static void check(const struct tide_assistant_facts *facts, const struct tide_as
     }
     if (plan->status != TIDE_ASSISTANT_NO_STATUS)
         assert_true(tide_assistant_may_follow(facts->status, plan->status));
+}
+
+/* DCD5, of a plan that begins a round: a Done that is over goes; one that was put on since the look, or
+ * is not carried out, stays, and of a record that was archived a job follows. */
+static void check_done(const struct tide_assistant_facts *facts,
+                       const struct tide_assistant_plan *plan)
+{
+    assert_int_equal(plan->take & L(DONE), facts->done == TIDE_DONE_OVER ? L(DONE) : 0);
+    assert_int_equal(plan->done,
+                     facts->done == TIDE_DONE_OPEN && facts->status == TIDE_ASSISTANT_ARCHIVED);
 }
 
 static struct tide_assistant_facts after(const struct tide_assistant_facts *facts,
@@ -138,7 +149,10 @@ static void check_classified(const struct tide_assistant_facts *facts)
                                                        : TIDE_ASSISTANT_SKIPPED);
             assert_int_equal(plan.draft_stale, facts->draft && !kept); /* DCD3 */
             assert_int_equal(plan.add, kept ? L(OUTBOX) : 1u << tide_assistant_label_of(category));
-            assert_int_equal(plan.take & L(DONE), kept ? 0 : L(DONE));
+            if (kept)
+                assert_false((plan.take & L(DONE)) != 0 || plan.done);
+            else
+                check_done(facts, &plan);
             /* DCD4: the same round again finds nothing more to do, but for a forced one, which
              * says the same again. */
             const struct tide_assistant_facts next = after(facts, &plan, category);
@@ -185,6 +199,7 @@ static void check_drafts(const struct tide_assistant_facts *facts)
         assert_int_equal(plan.add, L(OUTBOX));
         assert_int_equal(plan.status, TIDE_ASSISTANT_DRAFTED);
         assert_string_equal(plan.event, "draft_created");
+        check_done(facts, &plan);
         const struct tide_assistant_facts next = after(facts, &plan, facts->category);
         assert_false(tide_assistant_draft_wanted(&next)); /* DCD4 */
     }
@@ -285,6 +300,7 @@ static void check_agent(const struct tide_assistant_facts *facts)
             from.status = TIDE_ASSISTANT_PENDING;
         }
         check(&from, &plan);
+        check_done(facts, &plan);
         assert_true(plan.act);
         assert_int_equal(plan.add, end.look      ? L(ACTION_REQUIRED)
                                    : end.drafted ? L(OUTBOX)

@@ -93,7 +93,7 @@ static const char *subject_of(const char *subject)
 {
     static char out[4096];
     tide_auto_buf text = tide_buf_heap(sizeof out - 1);
-    OK(tide_reply_subject(tide_text_of(subject), &text));
+    OK(tide_answer_subject(tide_text_of(subject), false, &text));
     (void)snprintf(out, sizeof out, "%s", tide_buf_cstr(&text));
     return out;
 }
@@ -111,7 +111,7 @@ TEST(a_subject_gets_one_re)
     char large[4000];
     memset(large, 'x', sizeof large - 1);
     large[sizeof large - 1] = '\0';
-    assert_int_equal(strlen(subject_of(large)), 4 + TIDE_REPLY_SUBJECT_BYTES_MAX);
+    assert_int_equal(strlen(subject_of(large)), 4 + TIDE_ANSWER_SUBJECT_BYTES_MAX);
 }
 
 TEST(a_long_thread_keeps_its_first_and_its_last_ids)
@@ -130,7 +130,7 @@ TEST(a_long_thread_keeps_its_first_and_its_last_ids)
     size_t ids = 0;
     for (const char *at = references; at < strstr(mime, "X-Tidemark-Draft"); at++)
         ids += *at == '<';
-    assert_int_equal(ids, TIDE_REPLY_REFERENCES_MAX);
+    assert_int_equal(ids, TIDE_COMPOSE_REFERENCES_MAX);
 }
 
 TEST(what_is_ours_must_be_right)

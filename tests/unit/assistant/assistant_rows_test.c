@@ -274,7 +274,40 @@ CASE(an_event_is_known_by_its_job)
     assert_false(known);
 }
 
+/* ---- pushes ---- */
+
+/* J6: whether pushes arrive, and when the last one did; of each user. */
+CASE(the_last_push_is_known)
+{
+    struct tide_assistant_counts counts;
+    OK(tide_assistant_counts(*rows, 3, 0, &counts, err));
+    assert_int_equal(counts.pushed_ms, 0);
+    OK(tide_assistant_pushed_put(*rows, 3, UINT64_C(1767225600000), err));
+    OK(tide_assistant_pushed_put(*rows, 3, UINT64_C(1767225600001), err));
+    OK(tide_assistant_counts(*rows, 3, 0, &counts, err));
+    assert_true(counts.pushed_ms == UINT64_C(1767225600001));
+    OK(tide_assistant_counts(*rows, 4, 0, &counts, err));
+    assert_int_equal(counts.pushed_ms, 0);
+}
+
 /* ---- drafts ---- */
+
+/* A row that another program, or a damaged file, made wrong is told, and its state indexes nothing. */
+CASE(a_draft_with_a_wrong_state_is_told)
+{
+    const struct tide_assistant_email one = record("t", TIDE_ASSISTANT_NEEDS_RESPONSE, 100);
+    const struct tide_assistant_explain all = {.arg = NULL};
+    static const int states[] = {4, -1, 1000000};
+    OK(tide_assistant_email_put(*rows, &one, "classified", 9, err));
+    OK(tide_assistant_draft_begin(*rows, 3, "t", "tok1", 110, err));
+    OK(tide_assistant_explain(*rows, 3, "t", &all, err));
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        tide_error why = {TIDE_OK, 0, ""};
+        OK(tide_rows_do(*rows, "test", err, "UPDATE assistant_draft SET state = ?1", states[i]));
+        assert_int_equal(tide_assistant_explain(*rows, 3, "t", &all, &why), TIDE_CORRUPT);
+        assert_non_null(strstr(why.text, "draft tok1 of thread t has the state"));
+    }
+}
 
 /* STO3, STO4 */
 CASE(a_thread_has_one_draft_that_lives)

@@ -6,7 +6,7 @@
  * Method: tables of real shapes; random texts made of the pieces that matter; the corpus of mail. */
 #include "assistant/text/crisp.h"
 #include "assistant/text/digest.h"
-#include "assistant/text/mailbox.h"
+#include "mail/compose/mailbox.h"
 #include "assistant/text/marker.h"
 #include "assistant/text/prompt.h"
 #include "assistant/text/quote.h"
@@ -157,7 +157,7 @@ static void assert_letter(const struct tide_letter *letter)
     assert_true(is_clean(letter->text, false));
     assert_true(letter->text.bytes <= TIDE_LETTER_TEXT_BYTES_MAX); /* LTR2 */
     assert_true(letter->headers_count <= TIDE_LETTER_HEADERS_MAX);
-    assert_true(letter->message_id.bytes == 0 || tide_letter_is_id(letter->message_id)); /* LTR3 */
+    assert_true(letter->message_id.bytes == 0 || tide_compose_is_id(letter->message_id)); /* LTR3 */
 }
 
 /* ---- quotes ---- */

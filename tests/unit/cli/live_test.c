@@ -8,6 +8,8 @@
 #include "support/heap.h"
 #include "support/test.h"
 
+#include <inttypes.h>
+
 static const struct cli_columns mail = {.done = "stored",
                                         .done_json = "stored",
                                         .rate = "msg/s",
@@ -74,6 +76,22 @@ TEST(everything_is_in_two_lines)
         "ada@example.com  [######........................]  12,345 of 60,000  20%  left 3 h 12 m\n"
         "  5.0 msg/s  0.21 MB/s  tidemark 2019-03-04  quota 98%  in flight 5  retried 2  bad 0\n");
     assert_int_equal(lines, 2);
+}
+
+/* What it does comes after the numbers, and goes before them when room is short. */
+TEST(the_phase_is_named)
+{
+    unsigned lines = 0;
+    struct cli_live live = example();
+    tide_buf out = heap_buf(4096);
+    (void)snprintf(live.phase, sizeof live.phase, "listing and fetching");
+    assert_non_null(strstr(block(&live, 1, 100, 24, false, &lines),
+                           "12,345 of 60,000  20%  left 3 h 12 m  listing and fetching\n"));
+    assert_null(strstr(block(&live, 1, 60, 24, false, &lines), "listing"));
+    OK(cli_live_line(&mail, &live, &out));
+    assert_non_null(
+        strstr(tide_buf_cstr(&out), "ada@example.com: listing and fetching,  12,345 of"));
+    tide_buf_done(&out);
 }
 
 TEST(a_narrow_terminal_keeps_what_matters)
@@ -218,6 +236,72 @@ TEST(the_time_left_is_what_the_quota_demands)
     assert_int_equal(cli_left_ms(3000, 20, 6000, true, 0), CLI_UNKNOWN);
     assert_int_equal(cli_left_ms(0, 20, 6000, true, 0), 0);
     assert_int_equal(cli_left_ms(UINT64_MAX, UINT64_MAX, 1, true, 1e-9), CLI_UNKNOWN);
+}
+
+/* ---- a total that stays (LIVE5) ---- */
+
+TEST(a_total_moves_only_when_the_count_did)
+{
+    static const struct {
+        uint64_t shown, counted, done, slack, total;
+    } cases[] = {
+        {CLI_UNKNOWN, CLI_UNKNOWN, 5, 100, CLI_UNKNOWN},
+        {CLI_UNKNOWN, 1000, 5, 100, 1000},
+        {1000, CLI_UNKNOWN, 5, 100, 1000}, /* it was known: that does not get lost */
+        {1000, 1050, 5, 100, 1000},        /* a batch that counts twice for a moment */
+        {1000, 950, 5, 100, 1000},
+        {1000, 1101, 5, 100, 1101}, /* more was found */
+        {1000, 899, 5, 100, 899},
+        {1000, 1050, 1001, 100, 1050}, /* never below what is done */
+        {1000, 990, 990, 100, 990},    /* nothing is left: 100 % */
+        {1000, 1001, 5, 0, 1001},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const uint64_t total =
+            cli_total_steady(cases[i].shown, cases[i].counted, cases[i].done, cases[i].slack);
+        if (total != cases[i].total)
+            fail_msg("case %zu: %" PRIu64, i, total);
+    }
+}
+
+/* Ten seconds of work and fifty of waiting, as a quota by the minute makes it: after four minutes the
+ * time left moves by less than a third, while the rate of the last seconds goes from all to nothing. */
+TEST(bursts_have_a_steady_pace)
+{
+    struct cli_pace pace = {.begun = false};
+    uint64_t done = 0;
+    double per_s = 0;
+    cli_pace_add(&pace, 1000, 0);
+    assert_false(cli_pace_rate(&pace, &per_s));
+    for (uint64_t half = 1; half <= 1200; half++) { /* ten minutes in steps of half a second */
+        done += half % 120 < 20 ? 15 : 0;           /* 300 a minute: five a second */
+        cli_pace_add(&pace, 1000 + half * 500, done);
+        if (half < 480)
+            continue;
+        assert_true(cli_pace_rate(&pace, &per_s));
+        if (per_s < 5 * 0.7 || per_s > 5 * 1.35)
+            fail_msg("%.2f a second after %" PRIu64 " s", per_s, half / 2);
+    }
+}
+
+TEST(a_pace_that_ends_is_none)
+{
+    struct cli_pace pace = {.begun = false};
+    double per_s = 0;
+    for (uint64_t s = 0; s <= 60; s++)
+        cli_pace_add(&pace, s * 1000, s * 10);
+    assert_true(cli_pace_rate(&pace, &per_s));
+    assert_float_equal(per_s, 10, 0.01);
+    for (uint64_t s = 61; s <= 170; s++)
+        cli_pace_add(&pace, s * 1000, 600);
+    assert_true(cli_pace_rate(&pace, &per_s));
+    assert_true(per_s > 0); /* it may be waiting for its quota */
+    for (uint64_t s = 171; s <= 182; s++)
+        cli_pace_add(&pace, s * 1000, 600);
+    assert_true(cli_pace_rate(&pace, &per_s));
+    assert_float_equal(per_s, 0, 0);
+    cli_pace_add(&pace, 183000, 5); /* another archive: it begins anew */
+    assert_false(cli_pace_rate(&pace, &per_s));
 }
 
 /* ---- rates ---- */

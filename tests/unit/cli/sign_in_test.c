@@ -1,6 +1,6 @@
 /* sign_in_test.c - the dialog of signing in, with a provider that has device codes and cannot
  * revoke (M16).  The provider is simulated; the signal is a real one. */
-#include "cli/commands/sign_in.h"
+#include "cli/sign_in/sign_in.h"
 #include "net/oauth/key.h"
 
 #include "sim.h"
@@ -22,13 +22,15 @@ static const struct tide_oauth_provider other = {
 static const struct cli_flag flags[] = {{"bearer", "TOKEN", ""}, {"service-account", "FILE", ""},
                                         {"client", "FILE", ""},  {"endpoint", "URL", ""},
                                         {"headless", NULL, ""},  {"key-file", "FILE", ""},
-                                        {"no-key", NULL, ""},    {NULL, NULL, NULL}};
+                                        {"no-key", NULL, ""},    {"guide", NULL, ""},
+                                        {NULL, NULL, NULL}};
 static const struct cli_command command = {.flags = flags};
 static const struct tide_purpose purpose = {"sync", "Files.Read", "to read files"};
 
 struct stage {
     tide_sim *sim;
     struct cli cli;
+    tide_secrets *secrets; /* NULL: none are open */
     tide_buf grant;
     unsigned pending; /* polls until the user has entered the code */
     unsigned requests;
@@ -84,7 +86,7 @@ static void end(struct stage *stage)
 
 static tide_status sign_in(struct stage *stage)
 {
-    return cli_sign_in(&stage->cli, &other, "ada", &purpose, &stage->grant);
+    return cli_sign_in(&stage->cli, &other, stage->secrets, "ada", &purpose, &stage->grant);
 }
 
 /* What is written to standard error from here to heard(). */
@@ -170,6 +172,65 @@ TEST(what_a_provider_lacks_is_refused_with_help)
     end(&stage);
 }
 
+static void restart(struct stage *stage)
+{
+    stage->cli.values_count = 0;
+    stage->cli.hint[0] = '\0';
+    tide_buf_clear(&stage->grant);
+}
+
+TEST(a_client_that_worked_serves_the_next_sign_in)
+{
+    struct stage stage;
+    start(&stage, 0);
+    OK(tide_secrets_open(stage.cli.world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(),
+                         &stage.secrets, NULL));
+    OK(tide_file_replace(stage.cli.world, "/client.json", TIDE_TEXT("{\"client_id\":\"c-1\"}"),
+                         0600, NULL));
+    /* None was ever given. */
+    assert_int_equal(sign_in(&stage), TIDE_INVALID);
+    assert_string_equal(stage.cli.hint, "Register a client.");
+    /* One that is given and works; then it need not be given. */
+    for (int i = 0; i < 2; i++) {
+        restart(&stage);
+        flag(&stage, "headless", "");
+        if (i == 0)
+            flag(&stage, "client", "/client.json");
+        listen_to_stderr();
+        const tide_status rc = sign_in(&stage);
+        const char *text = heard();
+        if (rc != TIDE_OK)
+            fail_msg("sign-in %d: %s", i, stage.cli.err.text);
+        assert_int_equal(strstr(text, "the OAuth client of your last sign-in") != NULL, i == 1);
+        assert_non_null(strstr(tide_buf_cstr(&stage.grant), "c-1"));
+        assert_int_equal(tide_file_remove(stage.cli.world, "/client.json", NULL),
+                         i == 0 ? TIDE_OK : TIDE_NOT_FOUND);
+    }
+    tide_secrets_close(stage.secrets);
+    end(&stage);
+}
+
+TEST(a_client_for_an_emulator_is_not_remembered)
+{
+    struct stage stage;
+    start(&stage, 0);
+    OK(tide_secrets_open(stage.cli.world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(),
+                         &stage.secrets, NULL));
+    OK(tide_file_replace(stage.cli.world, "/client.json", TIDE_TEXT("{\"client_id\":\"c-1\"}"),
+                         0600, NULL));
+    flag(&stage, "headless", "");
+    flag(&stage, "client", "/client.json");
+    flag(&stage, "endpoint", "https://login.example");
+    listen_to_stderr();
+    const tide_status rc = sign_in(&stage);
+    (void)heard();
+    assert_int_equal(rc, TIDE_OK);
+    restart(&stage);
+    assert_int_equal(sign_in(&stage), TIDE_INVALID);
+    tide_secrets_close(stage.secrets);
+    end(&stage);
+}
+
 TEST(a_sign_in_that_cannot_be_revoked_is_removed_with_a_warning)
 {
     struct stage stage;
@@ -205,7 +266,7 @@ TEST(a_sign_in_that_cannot_be_revoked_is_removed_with_a_warning)
 
 static tide_status enter_key(struct stage *stage)
 {
-    return cli_sign_in(&stage->cli, &tide_oauth_keys, "model", &purpose, &stage->grant);
+    return cli_sign_in(&stage->cli, &tide_oauth_keys, NULL, "model", &purpose, &stage->grant);
 }
 
 TEST(a_key_comes_from_a_private_file)

@@ -296,6 +296,67 @@ CASE(a_person_takes_a_worker_from_its_own_account, 4, 1, 1)
     assert_int_equal(start(lanes), 5);
 }
 
+CASE(of_an_account_one_job_that_runs_alone_runs_at_a_time, 16, 2, 2)
+{
+    struct tide_brief first = job(1, I, 1, 50);
+    struct tide_brief second = job(2, I, 1, 50);
+    struct tide_brief other = job(3, I, 2, 50);
+    first.alone = second.alone = other.alone = true;
+    want(lanes, second);
+    want(lanes, first);
+    want(lanes, other);
+    want(lanes, job(4, B, 1, 30));
+    assert_int_equal(claim(lanes), 1); /* equal priorities: the older one */
+    hold(lanes, first);
+    assert_int_equal(claim(lanes), 3); /* another account does not wait for it */
+    hold(lanes, other);
+    assert_int_equal(start(lanes), 1);
+    assert_int_equal(start(lanes), 3);
+    assert_int_equal(claim(lanes), 4); /* nor does one that need not be alone */
+    hold(lanes, job(4, B, 1, 30));
+    assert_int_equal(start(lanes), 4);
+    assert_int_equal(claim(lanes), 0);
+    assert_int_equal(preempt(lanes), 0);
+    assert_int_equal(tide_lanes_explain(lanes, 2), TIDE_WHY_ORDER);
+    tide_lanes_left(lanes, 1);
+    assert_int_equal(claim(lanes), 2);
+    hold(lanes, second);
+    assert_int_equal(start(lanes), 2);
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(a_more_urgent_job_that_runs_alone_preempts_the_other, 16, 2, 2)
+{
+    struct tide_brief backfill = job(1, I, 1, 50);
+    struct tide_brief page = job(2, I, 1, 90);
+    struct tide_brief body = job(3, I, 1, 95);
+    backfill.alone = page.alone = body.alone = true;
+    page.level = body.level = 1;
+    hold(lanes, backfill);
+    assert_int_equal(start(lanes), 1);
+    want(lanes, page);
+    assert_int_equal(claim(lanes), 0);
+    assert_int_equal(preempt(lanes), 1);
+    assert_int_equal(claim(lanes), 2); /* beside the end of the first one */
+    hold(lanes, page);
+    assert_int_equal(start(lanes), 0);
+    tide_lanes_left(lanes, 1);
+    want(lanes, backfill);
+    assert_int_equal(start(lanes), 2);
+    assert_int_equal(preempt(lanes), 0); /* the backfill takes nothing back */
+    want(lanes, body);
+    assert_int_equal(preempt(lanes), 2); /* of the same level, and higher */
+    tide_lanes_left(lanes, 2);
+    want(lanes, page);
+    assert_int_equal(claim(lanes), 3);
+    hold(lanes, body);
+    assert_int_equal(start(lanes), 3);
+    assert_int_equal(claim(lanes), 0);
+    tide_lanes_left(lanes, 3);
+    assert_int_equal(claim(lanes), 2);
+    assert_true(tide_lanes_check(lanes));
+}
+
 CASE(claims_run_ahead_of_the_workers_by_what_was_allowed, 4, 1, 1)
 {
     uint64_t id = 0;
@@ -462,6 +523,123 @@ TEST(a_flood_in_one_lane_delays_the_other_by_one_round_at_most)
     }
 }
 
+/* ---- jobs that are claimed as they are written ---- */
+
+static struct tide_brief click(uint64_t id, uint32_t account)
+{
+    struct tide_brief brief = job(id, I, account, 95);
+    brief.level = 1;
+    brief.alone = true;
+    return brief;
+}
+
+static bool at_once(tide_lanes *lanes, struct tide_brief brief)
+{
+    return tide_lanes_at_once(lanes, &brief);
+}
+
+CASE(a_click_beside_a_backfill_may_be_claimed_at_once, 8, 2, 2)
+{
+    for (uint64_t id = 1; id <= 20; id++)
+        want(lanes, job(id, B, 1, 50));
+    for (int i = 0; i < 6; i++)
+        hold(lanes, job(claim(lanes), B, 1, 50));
+    for (int i = 0; i < 6; i++)
+        assert_int_not_equal(start(lanes), 0);
+    assert_true(at_once(lanes, click(21, 1)));
+    assert_int_equal(tide_lanes_running(lanes, I), 0); /* nothing starts before it is written */
+    assert_int_equal(start(lanes), 0);
+    assert_int_equal(claim(lanes), 0); /* LAN4 */
+    assert_int_equal(preempt(lanes), 0);
+    hold(lanes, click(21, 1));
+    assert_int_equal(start(lanes), 21);
+    assert_false(at_once(lanes, click(21, 1))); /* it is here */
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(a_job_that_was_not_written_after_all_leaves_no_trace, 8, 2, 2)
+{
+    hold(lanes, job(1, B, 1, 50));
+    assert_true(at_once(lanes, click(2, 1)));
+    assert_int_equal(start(lanes), 0); /* LAN4 */
+    tide_lanes_left(lanes, 2);
+    assert_int_equal(start(lanes), 1);
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(what_waits_for_its_account_is_not_claimed_at_once, 8, 2, 2)
+{
+    struct tide_brief other = click(1, 1);
+    OK(tide_lanes_admit(lanes, 2, 0));
+    assert_false(at_once(lanes, click(3, 2))); /* not admitted */
+    other.level = 4;
+    hold(lanes, other);
+    assert_int_equal(start(lanes), 1);
+    assert_false(at_once(lanes, click(3, 1))); /* it has to be preempted first */
+    assert_int_equal(preempt(lanes), 0);       /* nobody asked for that */
+    want(lanes, click(4, 1));
+    assert_int_equal(preempt(lanes), 1);
+    tide_lanes_left(lanes, 4);
+    assert_false(at_once(lanes, click(3, 1))); /* claimable, but the other still runs */
+    tide_lanes_left(lanes, 1);
+    want(lanes, click(2, 1));
+    assert_false(at_once(lanes, click(3, 1))); /* another click came first */
+    tide_lanes_left(lanes, 2);
+    assert_true(at_once(lanes, click(3, 1)));
+    assert_false(at_once(lanes, click(5, 1))); /* one at a time */
+    assert_true(tide_lanes_check(lanes));
+}
+
+CASE(what_waits_for_a_worker_is_not_claimed_at_once, 4, 1, 1)
+{
+    struct tide_brief bulk = job(10, B, 0, 50);
+    assert_true(at_once(lanes, job(1, I, 0, 50)));
+    assert_true(at_once(lanes, job(2, I, 0, 50)));
+    assert_true(at_once(lanes, job(3, I, 0, 50)));
+    assert_false(at_once(lanes, job(4, I, 0, 50))); /* it would have to borrow */
+    assert_true(at_once(lanes, bulk));
+    bulk.id = 11;
+    assert_false(at_once(lanes, bulk)); /* the others take all workers */
+    for (uint64_t id = 1; id <= 3; id++)
+        tide_lanes_left(lanes, id);
+    want(lanes, job(5, I, 0, 50));
+    assert_false(at_once(lanes, bulk)); /* the interactive lane has something to claim */
+    assert_int_equal(claim(lanes), 5);
+    assert_true(at_once(lanes, bulk));
+    hold(lanes, job(5, I, 0, 50));
+    hold(lanes, job(10, B, 0, 50));
+    hold(lanes, job(11, B, 0, 50));
+    for (int i = 0; i < 3; i++)
+        assert_int_not_equal(start(lanes), 0);
+    assert_true(at_once(lanes, job(6, I, 0, 50)));
+    assert_false(at_once(lanes, job(7, I, 0, 50))); /* no worker is free */
+    assert_true(tide_lanes_check(lanes));
+}
+
+/* A job that waits for the level of another one starts when that one has started, perhaps first. */
+CASE(what_waits_for_a_level_counts_too, 2, 1, 0)
+{
+    struct tide_brief urgent = job(1, B, 1, 50);
+    urgent.level = 1;
+    hold(lanes, urgent);
+    hold(lanes, job(2, I, 1, 99));
+    assert_false(at_once(lanes, job(3, I, 2, 50)));
+    tide_lanes_left(lanes, 2);
+    tide_lanes_left(lanes, 1);
+    assert_true(at_once(lanes, job(3, I, 2, 50)));
+    assert_true(tide_lanes_check(lanes));
+}
+
+/* With nothing reserved for bulk, every ninth worker is its own: an interactive job counts it. */
+CASE(where_lanes_take_turns_both_count, 1, 0, 0)
+{
+    hold(lanes, job(1, B, 0, 50));
+    assert_false(at_once(lanes, job(2, I, 0, 50)));
+    tide_lanes_left(lanes, 1);
+    assert_true(at_once(lanes, job(2, I, 0, 50)));
+    assert_true(tide_lanes_check(lanes));
+}
+
 /* The model: all jobs in a list; each answer is found by looking at all of them. */
 
 enum { JOBS = 40, ACCOUNTS = 5 };
@@ -552,17 +730,47 @@ static uint32_t pending_of(const struct model *model, uint32_t account, int lane
     return pending;
 }
 
+static bool alone(const struct entry *entry)
+{
+    return entry->brief.alone && entry->brief.account != 0;
+}
+
+/* Jobs of the account that run alone: running, or running and not named. */
+static uint32_t alone_of(const struct model *model, uint32_t account, bool stay)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < JOBS; i++)
+        count += model->jobs[i].brief.account == account && alone(&model->jobs[i]) &&
+                 model->jobs[i].where == RUNNING && !(stay && model->jobs[i].named);
+    return count;
+}
+
+/* The same that are claimed, at a level. */
+static uint32_t alone_pending(const struct model *model, uint32_t account, int lane, int at)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < JOBS; i++)
+        count += model->jobs[i].brief.account == account && alone(&model->jobs[i]) &&
+                 level(&model->jobs[i]) == at && (lane == 2 || model->jobs[i].brief.lane == lane) &&
+                 (model->jobs[i].where == HELD || model->jobs[i].where == CLAIMING);
+    return count;
+}
+
 /* Needs only a worker. */
 static bool startable(const struct model *model, const struct entry *entry)
 {
     uint32_t account = entry->brief.account;
     return entry->where == HELD && level(entry) == first_level(model, account) &&
+           (!alone(entry) || alone_of(model, account, false) == 0) &&
            used_of(model, account, level(entry)) < model->admitted[account];
 }
 
 static bool claimable(const struct model *model, const struct entry *entry)
 {
     uint32_t account = entry->brief.account;
+    if (alone(entry) &&
+        (alone_of(model, account, true) > 0 || alone_pending(model, account, 2, level(entry)) > 0))
+        return false;
     return entry->where == WANTED && level(entry) == first_level(model, account) &&
            (uint64_t)used_of(model, account, level(entry)) +
                    pending_of(model, account, 2, level(entry)) <
@@ -576,7 +784,9 @@ static uint32_t lane_pending(const struct model *model, int lane)
         int at = first_level(model, account);
         uint32_t used = used_of(model, account, at);
         uint32_t room = model->admitted[account] > used ? model->admitted[account] - used : 0;
-        uint32_t pending = pending_of(model, account, lane, at);
+        uint32_t alones = alone_pending(model, account, lane, at);
+        uint32_t pending = pending_of(model, account, lane, at) - alones +
+                           (alones > 0 && alone_of(model, account, false) == 0);
         sum += pending < room ? pending : room;
     }
     return sum;
@@ -633,7 +843,8 @@ static void step_start(struct model *model)
     model->passed = expected == interactive && bulk != NULL ? model->passed + 1 : 0;
     expected->where = RUNNING;
     expected->named = false;
-    MODEL_ASSERT(model, running_in(model, 2, false) <= model->workers); /* LAN1 */
+    MODEL_ASSERT(model, alone_of(model, expected->brief.account, false) <= 1); /* LAN6 */
+    MODEL_ASSERT(model, running_in(model, 2, false) <= model->workers);        /* LAN1 */
 }
 
 static uint32_t room_of(const struct model *model, int lane)
@@ -717,6 +928,24 @@ static bool account_lacks(const struct model *model, const struct entry *entry)
     return false;
 }
 
+/* A more urgent one that runs alone waits for the end of this one. */
+static bool alone_lacks(const struct model *model, const struct entry *entry)
+{
+    uint32_t account = entry->brief.account;
+    int first = first_level(model, account);
+    if (!alone(entry) || model->admitted[account] == 0)
+        return false;
+    for (int i = 0; i < JOBS; i++) {
+        const struct entry *other = &model->jobs[i];
+        if (other->brief.account == account && alone(other) && waits(other) &&
+            level(other) == first &&
+            (first < level(entry) || (first == level(entry) && other->where != CLAIMING &&
+                                      other->brief.priority > entry->brief.priority)))
+            return true;
+    }
+    return false;
+}
+
 static void step_preempt(struct model *model)
 {
     struct entry *expected = NULL;
@@ -724,7 +953,8 @@ static void step_preempt(struct model *model)
     for (int i = 0; i < JOBS; i++) {
         struct entry *entry = &model->jobs[i];
         if (entry->where != RUNNING || entry->named || !entry->brief.preemptible ||
-            (!lacks[1 - entry->brief.lane] && !account_lacks(model, entry)))
+            (!lacks[1 - entry->brief.lane] && !account_lacks(model, entry) &&
+             !alone_lacks(model, entry)))
             continue;
         if (expected == NULL || tide_brief_before(&expected->brief, &entry->brief))
             expected = entry;
@@ -733,6 +963,71 @@ static void step_preempt(struct model *model)
     MODEL_ASSERT(model, id == (expected == NULL ? 0 : expected->brief.id));
     if (expected != NULL)
         expected->named = true;
+}
+
+/* With what is being claimed held too, whatever the others do: does the new one get a worker
+ * without an end of any other? */
+static bool starts_without_an_end(const struct model *model, const struct entry *entry)
+{
+    static struct model later;
+    later = *model;
+    for (int i = 0; i < JOBS; i++)
+        if (later.jobs[i].where == CLAIMING)
+            later.jobs[i].where = HELD;
+    struct entry *same = &later.jobs[entry - model->jobs];
+    same->where = HELD;
+    while (same->where == HELD) {
+        struct entry *interactive = model_first(&later, I);
+        struct entry *bulk = model_first(&later, B);
+        struct entry *next = interactive;
+        if (interactive == NULL || (bulk != NULL && later.reserved[B] == 0 && later.passed >= 8))
+            next = bulk;
+        if (next == NULL)
+            return false;
+        later.passed = next == interactive && bulk != NULL ? later.passed + 1 : 0;
+        next->where = RUNNING;
+    }
+    return true;
+}
+
+static uint32_t claimed_in(const struct model *model, int lane)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < JOBS; i++)
+        count += model->jobs[i].brief.lane == lane &&
+                 (model->jobs[i].where == HELD || model->jobs[i].where == CLAIMING);
+    return count;
+}
+
+/* The rule as lanes.h has it, over all jobs. */
+static bool model_at_once(const struct model *model, const struct entry *entry)
+{
+    const int lane = entry->brief.lane;
+    const uint32_t free = free_workers(model);
+    if (!claimable(model, entry) ||
+        (alone(entry) && alone_of(model, entry->brief.account, false) > 0))
+        return false;
+    for (int i = 0; i < JOBS; i++)
+        if (model->jobs[i].brief.lane == lane && claimable(model, &model->jobs[i]) &&
+            tide_brief_before(&model->jobs[i].brief, &entry->brief))
+            return false;
+    const uint32_t claimed = claimed_in(model, lane);
+    if (claimed >= free || running_in(model, lane, false) + claimed >= capacity(model, lane))
+        return false;
+    if (lane == I && model->reserved[B] > 0)
+        return true;
+    return !lane_claims(model, 1 - lane) && claimed + claimed_in(model, 1 - lane) < free;
+}
+
+static void arrive_at_once(struct model *model, struct entry *entry)
+{
+    entry->where = WANTED;
+    const bool expected = model_at_once(model, entry);
+    if (expected)
+        MODEL_ASSERT(model, starts_without_an_end(model, entry));
+    MODEL_ASSERT(model, tide_lanes_at_once(model->lanes, &entry->brief) == expected);
+    entry->where = expected ? CLAIMING : NOWHERE;
+    MODEL_ASSERT(model, tide_lanes_check(model->lanes));
 }
 
 static void step_arrive(struct model *model)
@@ -747,7 +1042,12 @@ static void step_arrive(struct model *model)
         entry->brief.level =
             (uint8_t)(tide_rng_chance(&model->rng, 3, 4) ? 4 : 1 + tide_rng_below(&model->rng, 3));
         entry->brief.preemptible = tide_rng_chance(&model->rng, 1, 2);
+        entry->brief.alone = tide_rng_chance(&model->rng, 1, 4);
         entry->named = entry->lacks_units = false;
+        if (tide_rng_chance(&model->rng, 1, 4)) {
+            arrive_at_once(model, entry);
+            return;
+        }
         bool held = tide_rng_chance(&model->rng, 1, 8);
         entry->where = held ? HELD : WANTED;
         if (held)

@@ -55,6 +55,7 @@ CASE(a_job_walks_from_ready_to_its_end, 4)
     tide_tracker_remove(tracker, 7);
     tide_tracker_remove(tracker, 7);
     assert_int_equal(tide_tracker_count(tracker), 0);
+    assert_true(tide_tracker_room(tracker) > 0);
     assert_true(tide_tracker_check(tracker));
 }
 
@@ -317,6 +318,7 @@ TEST(a_full_window_takes_less_than_three_megabytes)
         (void)tide_tracker_add(tracker, &brief, 10, &evicted);
     }
     assert_int_equal(tide_tracker_count(tracker), TIDE_WINDOW_JOBS_MAX);
+    assert_int_equal(tide_tracker_room(tracker), 0);
     assert_int_equal(mem.allocations, allocations); /* nothing after _new */
     assert_int_equal(mem.bytes_live, tide_tracker_bytes(tracker));
     assert_true(mem.bytes_live < 3 * 1024 * 1024);

@@ -152,7 +152,7 @@ static uint64_t row_of(struct fixture *f, const char *name)
     return number(f, textf("SELECT row FROM drive_@_local WHERE name = CAST('%s' AS BLOB)", name));
 }
 
-enum { NONE = 0, LIVE = 1, UNSURE = 3, GONE = 4 };
+enum { NONE = 0, LIVE = 1, UNSURE = 3, GONE = 4, UNREAD = 5 };
 
 /* d/x, d/e/z and y. */
 static void some_files(struct fixture *f)
@@ -175,7 +175,7 @@ TEST_ON(missing_in_a_folder_that_was_not_read_is_unsure, struct fixture *f, setu
     take_away(f, "", "y");
     f->unreadable = "d";
     scan(f, 2);
-    assert_int_equal(state_of(f, "d"), LIVE);
+    assert_int_equal(state_of(f, "d"), UNREAD);
     assert_int_equal(state_of(f, "x"), UNSURE);
     assert_int_equal(state_of(f, "e"), UNSURE);
     assert_int_equal(state_of(f, "z"), UNSURE); /* beneath what is unsure */
@@ -184,8 +184,35 @@ TEST_ON(missing_in_a_folder_that_was_not_read_is_unsure, struct fixture *f, setu
     assert_int_equal(f->slices, 0); /* it stays so, and that is no news */
     f->unreadable = NULL;
     scan(f, 2);
-    assert_int_equal(f->written, 3);
+    assert_int_equal(f->written, 4);
     assert_int_equal(number(f, "SELECT count(*) FROM drive_@_local WHERE state = 1"), 4);
+}
+
+/* DCM6: what was moved to it must have its row before the folder counts as read. */
+TEST_ON(a_folder_is_unread_until_a_scan_that_read_it_has_ended, struct fixture *f, setup, teardown)
+{
+    some_files(f);
+    add(f, "", "empty", 0);
+    scan(f, 2);
+    f->unreadable = "empty"; /* it has no rows beneath it that could say so */
+    scan(f, 2);
+    assert_int_equal(state_of(f, "empty"), UNREAD);
+    f->unreadable = NULL;
+    add(f, "empty", "moved", 5);
+    scan(f, 0); /* broke off */
+    assert_int_equal(state_of(f, "empty"), UNREAD);
+    scan(f, 1); /* not complete */
+    assert_int_equal(state_of(f, "moved"), LIVE);
+    assert_int_equal(state_of(f, "empty"), UNREAD);
+    scan(f, 2);
+    assert_int_equal(state_of(f, "empty"), LIVE);
+    /* Named, it is no folder that is synced until then: the scan begins above it. */
+    f->unreadable = "empty";
+    OK(scan_in(f, tide_mem_heap(), false, row_of(f, "empty"), "empty", 2));
+    assert_int_equal(state_of(f, "empty"), UNREAD);
+    f->unreadable = NULL;
+    OK(scan_in(f, tide_mem_heap(), false, TIDE_DRIVE_ROOT, "", 2));
+    assert_int_equal(state_of(f, "empty"), LIVE);
 }
 
 TEST_ON(in_a_scan_that_did_not_finish_nothing_is_gone, struct fixture *f, setup, teardown)

@@ -1,4 +1,4 @@
-/* drive_plan_test.c - whole plans: random worlds, moves, circles, guards, size (DPL1 to DPL5).
+/* drive_plan_test.c - whole plans: random worlds, moves, circles, guards, size (DPL1 to DPL6).
  *
  * Goal: whatever two users do to two trees, plans carried out in any order that keeps their edges,
  * and interrupted anywhere, end in one tree in which nothing is lost (I1, I2, I11, I12).
@@ -524,6 +524,47 @@ TEST(a_rename_in_unicode_form_only_is_not_sent)
         assert_int_equal(plan.actions[i].verb, TIDE_DRIVE_BASE);
     tide_drive_plan_done(&plan);
     drive_world_free(world);
+}
+
+/* ---- what cannot be read here (DPL6) ---- */
+
+TEST(nothing_is_deleted_online_while_something_here_is_unread)
+{
+    for (int unread = 0; unread < 2; unread++) {
+        struct drive_world *world = drive_world_new();
+        const struct tide_drive_plan_options options = drive_options(world);
+        struct tide_drive_plan plan;
+        tide_rng rng = tide_rng_seeded(5);
+        unsigned held = 0, others = 0, ready = 0;
+        for (int i = 0; i < 4; i++)
+            (void)drive_add(world, &world->online, TIDE_DRIVE_ROOT, textf("f%d", i),
+                            TIDE_DRIVE_FILE, 10 + (uint64_t)i);
+        assert_true(drive_sync(world, &rng) > 0);
+        drive_delete(&world->here, drive_child(&world->here, TIDE_DRIVE_ROOT, "f0")->id);
+        drive_delete(&world->here, drive_child(&world->here, TIDE_DRIVE_ROOT, "f1")->id);
+        drive_delete(&world->online, drive_child(&world->online, TIDE_DRIVE_ROOT, "f2")->id);
+        /* A new folder wants the name of a file that is missing: it waits for it. */
+        (void)drive_add(world, &world->here, TIDE_DRIVE_ROOT, "f1", TIDE_DRIVE_FOLDER, 0);
+        (void)drive_add(world, &world->here, TIDE_DRIVE_ROOT, "new", TIDE_DRIVE_FILE, 20);
+        struct tide_drive_trees trees = *drive_rows(world);
+        trees.unread_here = unread != 0;
+        OK(tide_drive_plan(&trees, &options, tide_mem_heap(), &plan, NULL));
+        check_plan(&plan);
+        for (size_t i = 0; i < plan.actions_count; i++) {
+            const struct tide_drive_action *action = &plan.actions[i];
+            held += action->state == TIDE_DRIVE_HELD_UNREAD;
+            others += action->state == TIDE_DRIVE_HELD_OTHER;
+            ready += action->state == TIDE_DRIVE_READY;
+            if (unread)
+                assert_int_equal(action->state == TIDE_DRIVE_HELD_UNREAD,
+                                 action->verb == TIDE_DRIVE_DEL_REMOTE);
+        }
+        assert_int_equal(held, unread ? 2 : 0);
+        assert_int_equal(others, unread ? 1 : 0);
+        assert_int_equal(ready, unread ? 2 : 5); /* the file that died online, and the new one */
+        tide_drive_plan_done(&plan);
+        drive_world_free(world);
+    }
 }
 
 /* ---- the guard (S15), with the examples of the spec ---- */

@@ -241,7 +241,36 @@ TEST_ON(the_content_of_an_unreadable_folder_is_unsure, struct fixture *f, setup,
     assert_true(f->complete);
     assert_int_equal(f->skips[TIDE_DRIVE_SKIP_UNREADABLE], 1);
     assert_int_equal(count(f, "state = 4"), 0);
-    assert_int_equal(count(f, "state = 3"), 2); /* d and x */
+    assert_int_equal(count(f, "state = 5"), 1); /* d */
+    assert_int_equal(count(f, "state = 3"), 1); /* x */
+}
+
+/* DSC5: it has no rows beneath it, and what is missing may be in it; found in the root, or named. */
+TEST_ON(an_empty_folder_that_cannot_be_read_is_unread, struct fixture *f, setup, teardown)
+{
+    static const tide_text folders[] = {{"d", 1}, {"e", 1}};
+    assert_int_equal(mkdir(textf("%s/d", f->root), 0700), 0);
+    assert_int_equal(mkdir(textf("%s/e", f->root), 0700), 0);
+    put_file(f, "e/x", "one");
+    for (size_t named = 0; named <= 2; named += 2) {
+        OK(scan_now(f));
+        assert_int_equal(count(f, "state = 1"), 3);
+        assert_int_equal(rename(textf("%s/e/x", f->root), textf("%s/d/x", f->root)), 0);
+        /* The list of d is the second one: after the root, or after e, because the last one named is first. */
+        list_fails = 2;
+        OK(scan_folders(f, folders, named));
+        assert_int_equal(list_fails, 0);
+        assert_int_equal(count(f, "state = 5 AND name = CAST('d' AS BLOB)"), 1);
+        assert_int_equal(count(f,
+                               "state = 4 AND parent = (SELECT row FROM drive_@_local WHERE name ="
+                               " CAST('e' AS BLOB))"),
+                         1);
+        /* Named, it is looked for from above, and read. */
+        OK(scan_folders(f, folders, named));
+        assert_int_equal(count(f, "state = 5"), 0);
+        assert_int_equal(count(f, "state = 1"), 3); /* d, e and the file in d */
+        assert_int_equal(rename(textf("%s/d/x", f->root), textf("%s/e/x", f->root)), 0);
+    }
 }
 
 /* The same for any user: the folder is there when it is listed, and not when it is opened. */
@@ -254,6 +283,7 @@ TEST_ON(the_content_of_a_folder_that_vanishes_is_unsure, struct fixture *f, setu
     OK(scan_now(f));
     assert_int_equal(f->skips[TIDE_DRIVE_SKIP_UNREADABLE], 1);
     assert_int_equal(count(f, "state = 4"), 0);
+    assert_int_equal(count(f, "state = 5"), 1); /* d (DSC5) */
     assert_int_equal(count(f, "state = 3"), 1);
 }
 

@@ -7,6 +7,7 @@
 #include "db/db.h"
 #include "drive/store/concerns.h"
 #include "drive/store/look.h"
+#include "drive/store/report.h"
 #include "drive/store/store.h"
 #include "support/heap.h"
 #include "support/ok.h"
@@ -747,6 +748,36 @@ TEST_ON(owed_items_and_conflicts_stay_until_they_end, struct fixture *f, setup, 
     OK(tide_drive_conflicts_each(f->db, see_conflict, &id, &f->err));
     OK(tide_drive_conflict_end(f->db, id, &f->err));
     assert_int_equal(tide_drive_conflict_end(f->db, id, &f->err), TIDE_NOT_FOUND);
+}
+
+/* plan.h DPL6: a deletion waits until everything was read; nothing else needs to differ. */
+TEST_ON(what_is_missing_is_not_deleted_while_a_folder_is_unread, struct fixture *f, setup, teardown)
+{
+    static const tide_drive_local_state states[] = {TIDE_DRIVE_LOCAL_LIVE, TIDE_DRIVE_LOCAL_UNREAD,
+                                                    TIDE_DRIVE_LOCAL_UNSURE};
+    const struct tide_drive_plan_options options = {.guard = {.largest_24h = 1000}};
+    struct tide_drive_plan plan;
+    struct tide_drive_counts counts;
+    uint64_t rows[3];
+    two_files(f, rows);
+    OK(tide_rows_do(f->db, "a test", &f->err,
+                    "UPDATE drive_@_local SET state = 4, gone_ms = 1 WHERE row = ?1", rows[2]));
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        const bool held = states[i] == TIDE_DRIVE_LOCAL_UNREAD;
+        OK(tide_rows_do(f->db, "a test", &f->err,
+                        "UPDATE drive_@_local SET state = ?2 WHERE row = ?1", rows[0],
+                        (int)states[i]));
+        load(f, 100000);
+        assert_int_equal(f->loaded.trees.unread_here, held);
+        OK(tide_drive_plan(&f->loaded.trees, &options, tide_mem_heap(), &plan, &f->err));
+        assert_int_equal(plan.actions_count, 1);
+        assert_int_equal(plan.actions[0].verb, TIDE_DRIVE_DEL_REMOTE);
+        assert_int_equal(plan.actions[0].state, held ? TIDE_DRIVE_HELD_UNREAD : TIDE_DRIVE_READY);
+        tide_drive_plan_done(&plan);
+        OK(tide_drive_counts(f->db, &counts, &f->err));
+        assert_int_equal(counts.hidden, held ? 1 : 0);
+        assert_int_equal(counts.unsure, i == 0 ? 0 : 1);
+    }
 }
 
 /* D4: what failed is planned and held until its time; the others go on. */

@@ -297,6 +297,29 @@ OPENED(a_wait_for_a_sign_in_is_not_in_the_rows)
     test_http_stop(server);
 }
 
+/* E7.1: after a clock was set back, or in a ledger of another machine, the time of a retry may lie far
+ * ahead.  A retry is never further away than its longest pause; a delay is what its caller asked for. */
+CASE(a_retry_is_never_further_away_than_its_longest_pause)
+{
+    uint64_t ran = 0;
+    fixture_settings(f, "retry.backoff_start=20ms;retry.backoff_max=100ms");
+    fixture_open(f);
+    uint32_t kind = DEFINE(f, "count", count_handler, .context = &ran);
+    uint64_t retry = ENQUEUE(f, .kind = kind);
+    uint64_t delayed = ENQUEUE(f, .kind = kind);
+    (void)sql(f,
+              "UPDATE job SET not_before = created + 30 * 86400000,"
+              " attempts = CASE id WHEN %" PRIu64 " THEN 1 ELSE 0 END",
+              retry);
+    fixture_close(f);
+    fixture_open(f);
+    (void)DEFINE(f, "count", count_handler, .context = &ran);
+    start(f);
+    UNTIL(row_state(f, retry) == 2);
+    assert_int_equal(get(&ran), 1);
+    assert_int_equal(row_state(f, delayed), 0);
+}
+
 struct crowd {
     const char *url;
     uint64_t last_code; /* of a refusal, as the handler saw it */

@@ -468,6 +468,82 @@ OPENED(the_log_file_has_a_bound_before_the_start_too)
     assert_true(log_bytes(f) < 32 << 20);
 }
 
+/* ---- one transaction for a click (K15) --------------------------------------------------------------- */
+
+/* An account whose backfill fills its lane, and more of it waits. */
+struct backfill {
+    struct gate gate, clicked;
+    uint32_t account, click;
+};
+
+enum { BACKFILL_RUNS = 14 }; /* of 16 workers, two of them being reserved */
+
+static void backfill_begin(struct fixture *f, struct backfill *backfill)
+{
+    enum { JOBS = 40 };
+    struct tide_spec specs[JOBS];
+    f->workers = BACKFILL_RUNS + 2;
+    fixture_open(f);
+    const uint32_t bulk =
+        DEFINE(f, "bulk", gate_handler, .context = &backfill->gate, .not_preemptible = true);
+    backfill->click =
+        DEFINE(f, "click", gate_handler, .context = &backfill->clicked,
+               .lane = TIDE_KIND_INTERACTIVE, .level = 1, .priority = 95, .one_per_account = true);
+    backfill->account = new_account(f, "a@example.org", "onedrive"); /* admits 16 jobs */
+    for (int i = 0; i < JOBS; i++)
+        specs[i] = (struct tide_spec){.kind = bulk, .account = backfill->account};
+    OK(tide_enqueue(f->engine, specs, JOBS, NULL, err));
+    start(f);
+    UNTIL(get(&backfill->gate.arrived) == BACKFILL_RUNS);
+    (void)sql(f, "SELECT 0"); /* after this transaction the writer has nothing to do */
+}
+
+CASE(a_click_beside_a_backfill_is_added_and_claimed_in_one_transaction)
+{
+    struct backfill backfill = {{0, 0}, {0, 0}, 0, 0};
+    backfill_begin(f, &backfill);
+    const uint64_t writes = progress(f).ledger_writes;
+    const uint64_t id = ENQUEUE(f, .kind = backfill.click, .account = backfill.account);
+    UNTIL(get(&backfill.clicked.arrived) == 1);
+    assert_int_equal(progress(f).ledger_writes, writes + 1);
+    assert_int_equal(row_state(f, id), 1);
+    /* Of the account one such job runs at a time: the next one waits as ever. */
+    const uint64_t next = ENQUEUE(f, .kind = backfill.click, .account = backfill.account);
+    assert_int_equal(row_state(f, next), 0);
+    gate_open(&backfill.clicked);
+    UNTIL(row_state(f, next) == 2);
+    gate_open(&backfill.gate);
+    finish(f);
+}
+
+/* Nothing of it stays in memory: the same click works as soon as it can be written. */
+CASE(a_click_whose_transaction_fails_leaves_nothing_behind)
+{
+    struct backfill backfill = {{0, 0}, {0, 0}, 0, 0};
+    tide_error err = {TIDE_OK, 0, ""};
+    struct tide_spec click = {0};
+    backfill_begin(f, &backfill);
+    click.kind = backfill.click;
+    click.account = backfill.account;
+    gate_open(&backfill.clicked);
+    (void)sql(f,
+              "CREATE TRIGGER never BEFORE INSERT ON claim"
+              " WHEN (SELECT kind FROM job WHERE id = new.job) = %u"
+              " BEGIN SELECT RAISE(ABORT, 'not today'); END",
+              backfill.click);
+    assert_int_not_equal(tide_enqueue(f->engine, &click, 1, NULL, &err), TIDE_OK);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE kind = %u", backfill.click), 0);
+    tide_lock_take(f->world, f->engine->lock);
+    assert_true(tide_engine_check(f->engine));
+    assert_int_equal(tide_lanes_running(f->engine->lanes, TIDE_LANE_INTERACTIVE), 0);
+    tide_lock_drop(f->world, f->engine->lock);
+    (void)sql(f, "DROP TRIGGER never");
+    const uint64_t id = enqueue(f, click);
+    UNTIL(row_state(f, id) == 2);
+    gate_open(&backfill.gate);
+    finish(f);
+}
+
 /* ---- payloads in memory ---------------------------------------------------------------------------- */
 
 /* Passes while the gate is open. */

@@ -117,7 +117,7 @@ CASE(a_reserved_field_that_is_used_is_refused)
     other.reserved[5] = 1;
     assert_int_equal(tide_engine_kind(stage->engine, &other, NULL, NULL), TIDE_INVALID);
     other.reserved[5] = 0;
-    other.reserved_flags[4] = 1;
+    other.reserved_flags[3] = 1;
     assert_int_equal(tide_engine_kind(stage->engine, &other, NULL, NULL), TIDE_INVALID);
 
     /* Among many, so that nothing of the call is written. */

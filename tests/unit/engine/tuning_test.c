@@ -27,6 +27,10 @@ struct parts {
         uint64_t units;
         uint32_t window_ms;
     } gmail_project, console_project;
+    struct {
+        uint64_t poll_active, poll_passive, window, offline, page, cache, hold;
+        char saving[8];
+    } reader; /* asks for each where it needs it */
 };
 
 static void parts_of(const tide_settings *settings, struct parts *parts)
@@ -45,6 +49,15 @@ static void parts_of(const tide_settings *settings, struct parts *parts)
         tide_tuning_shared(settings, tide_provider_known("gmail"), &parts->gmail_project.window_ms);
     parts->console_project.units = tide_tuning_shared(settings, tide_provider_known("console"),
                                                       &parts->console_project.window_ms);
+    parts->reader.poll_active = tide_setting_u64(settings, TIDE_SET_READER_POLL_ACTIVE);
+    parts->reader.poll_passive = tide_setting_u64(settings, TIDE_SET_READER_POLL_PASSIVE);
+    parts->reader.window = tide_setting_u64(settings, TIDE_SET_READER_WINDOW);
+    parts->reader.offline = tide_setting_u64(settings, TIDE_SET_READER_OFFLINE);
+    parts->reader.page = tide_setting_u64(settings, TIDE_SET_READER_PAGE);
+    parts->reader.cache = tide_setting_u64(settings, TIDE_SET_READER_CACHE);
+    parts->reader.hold = tide_setting_u64(settings, TIDE_SET_READER_HOLD);
+    (void)snprintf(parts->reader.saving, sizeof parts->reader.saving, "%s",
+                   tide_setting_text(settings, TIDE_SET_READER_SAVING));
 }
 
 struct field {
@@ -200,6 +213,14 @@ static const struct field fields[] = {
     FIELD(bandwidth, rates.both_bytes_per_s),
     FIELD(bandwidth, spans_count),
     FIELD(bandwidth, spans[0].from_minute),
+    FIELD(reader, poll_active),
+    FIELD(reader, poll_passive),
+    FIELD(reader, window),
+    FIELD(reader, offline),
+    FIELD(reader, page),
+    FIELD(reader, cache),
+    FIELD(reader, hold),
+    FIELD(reader, saving),
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -327,6 +348,14 @@ static const struct effect {
     {"chat.silence", "1m", "engine.chat_silence_ms"},
     {"chat.timeout", "5m", "engine.chat_timeout_ms"},
     {"governor.project", "other", "engine.project"},
+    {"reader.poll_active", "9s", "reader.poll_active"},
+    {"reader.poll_passive", "9m", "reader.poll_passive"},
+    {"reader.saving", "always", "reader.saving"},
+    {"reader.window", "9d", "reader.window"},
+    {"reader.offline", "9d", "reader.offline"},
+    {"reader.page", "9", "reader.page"},
+    {"reader.cache", "99MiB", "reader.cache"},
+    {"reader.hold", "9s", "reader.hold"},
 };
 enum { EFFECTS = sizeof effects / sizeof effects[0] };
 

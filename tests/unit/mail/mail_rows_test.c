@@ -295,6 +295,66 @@ CASE(what_was_seen_is_forgotten_in_pieces)
     assert_true(seen[0] && seen[1] && seen[2]);
 }
 
+CASE(a_listing_with_labels_is_open_until_they_are_read)
+{
+    struct tide_mail_label_pass pass = {.listing = 4,
+                                        .account = 1,
+                                        .history_id = "123",
+                                        .from_ms = 5,
+                                        .begun_ms = 77,
+                                        .dates = true};
+    struct tide_mail_label_pass back;
+    bool open = true;
+    OK(tide_mail_listing_open(*rows, 1, &open, err));
+    assert_false(open);
+    assert_int_equal(tide_mail_pass_get(*rows, 4, &back, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_pass_put(*rows, &pass, err));
+    OK(tide_mail_listing_open(*rows, 1, &open, err));
+    assert_true(open);
+    OK(tide_mail_listing_open(*rows, 2, &open, err));
+    assert_false(open);
+    (void)snprintf(pass.label, sizeof pass.label, "Label_7");
+    pass.refused = pass.unsure = true;
+    OK(tide_mail_pass_put(*rows, &pass, err));
+    OK(tide_mail_pass_get(*rows, 4, &back, err));
+    assert_string_equal(back.label, "Label_7");
+    assert_string_equal(back.history_id, "123");
+    assert_true(back.refused && back.unsure && back.dates);
+    assert_int_equal(back.account, 1);
+    assert_int_equal(back.from_ms, 5);
+    assert_int_equal(back.begun_ms, 77);
+    OK(tide_mail_pass_end(*rows, 4, err));
+    OK(tide_mail_listing_open(*rows, 1, &open, err));
+    assert_false(open);
+}
+
+CASE(whether_held_copies_stay_is_known_of_each_account)
+{
+    const struct tide_mail_row row = {.account = 1, .email = "a@example.com"};
+    const struct tide_mail_label_pass pass = {.listing = 4, .account = 1};
+    bool inexact = true;
+    bool open = true;
+    OK(tide_mail_inexact_get(*rows, 1, &inexact, err));
+    assert_false(inexact);
+    OK(tide_mail_row_put(*rows, &row, err));
+    OK(tide_mail_pass_put(*rows, &pass, err));
+    for (int i = 0; i < 2; i++)
+        OK(tide_mail_inexact_put(*rows, 1, true, err));
+    OK(tide_mail_inexact_get(*rows, 1, &inexact, err));
+    assert_true(inexact);
+    OK(tide_mail_inexact_get(*rows, 2, &inexact, err));
+    assert_false(inexact);
+    OK(tide_mail_inexact_put(*rows, 1, false, err));
+    OK(tide_mail_inexact_get(*rows, 1, &inexact, err));
+    assert_false(inexact);
+    OK(tide_mail_inexact_put(*rows, 1, true, err));
+    OK(tide_mail_row_remove(*rows, 1, err)); /* what was asked is forgotten with the account */
+    OK(tide_mail_inexact_get(*rows, 1, &inexact, err));
+    assert_false(inexact);
+    OK(tide_mail_listing_open(*rows, 1, &open, err));
+    assert_false(open);
+}
+
 int main(void)
 {
     return rows_tests_run();

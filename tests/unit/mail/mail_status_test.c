@@ -383,3 +383,29 @@ CASE(the_archive_tells_what_it_keeps)
     assert_int_equal(tally.unindexed, 0);
     OK(tide_archive_close(archive, &f->err));
 }
+
+/* States of spans of a day each: c covered, f fetching; a blank is a day of no span. */
+static uint64_t complete_since(const char *days)
+{
+    struct tide_mail_span spans[16];
+    struct tide_mail_look look = {.spans = spans};
+    for (size_t i = 0; days[i] != '\0'; i++)
+        if (days[i] != ' ')
+            spans[look.spans_count++] = (struct tide_mail_span){
+                .ordinal = i,
+                .from_ms = (10 + i) * DAY,
+                .to_ms = (11 + i) * DAY,
+                .state = days[i] == 'c' ? TIDE_SPAN_COVERED : TIDE_SPAN_FETCHING};
+    return tide_mail_look_complete_since(&look) / DAY;
+}
+
+TEST(the_newest_mail_is_complete_as_far_back_as_no_gap_comes)
+{
+    assert_int_equal(complete_since(""), 0);
+    assert_int_equal(complete_since("ff"), 0);
+    assert_int_equal(complete_since("ffcc"), 12);
+    assert_int_equal(complete_since("fcfc"), 13);
+    assert_int_equal(complete_since("fccf"), 0); /* something new is missing */
+    assert_int_equal(complete_since("cc"), 0);   /* the tidemark is about to pass them */
+    assert_int_equal(complete_since("fc cc"), 13);
+}

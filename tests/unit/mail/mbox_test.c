@@ -37,6 +37,23 @@ static tide_mbox *opened(tide_text *file)
     return mbox;
 }
 
+/* ---- a file that can only be read forward ---- */
+
+struct stream {
+    tide_text file;
+    uint64_t next; /* that may be asked for */
+};
+
+static tide_status from_stream(void *arg, uint64_t at, char *bytes, size_t room, size_t *count_out,
+                               tide_error *err)
+{
+    struct stream *stream = arg;
+    assert_int_equal(at, stream->next);
+    const tide_status rc = from_memory(&stream->file, at, bytes, room, count_out, err);
+    stream->next += *count_out;
+    return rc;
+}
+
 /* ---- what others write ---- */
 
 enum { MESSAGES = 4 };
@@ -116,6 +133,27 @@ TEST(mailboxes_of_all_kinds_are_read)
         assert_int_equal(tide_mbox_at(mbox), file.bytes);
         tide_mbox_free(mbox);
     }
+}
+
+/* A packed mailbox cannot be looked at ahead: lengths are not followed, all else is the same. */
+TEST(a_mailbox_that_is_read_forward_is_read_once)
+{
+    static const char file[] = "From a " DATE "\nContent-Length: 0\n\none\n\n"
+                               "From b " DATE "\nContent-Length: 999\nS: 2\n\n>From two\n";
+    static const char *const wanted[] = {"Content-Length: 0\n\none\n",
+                                         "Content-Length: 999\nS: 2\n\nFrom two\n"};
+    struct stream stream = {.file = {file, sizeof file - 1}};
+    struct tide_mbox_message message;
+    tide_mbox *mbox = NULL;
+    tide_error err;
+    OK(tide_mbox_new(from_stream, &stream, 0, tide_mem_heap(), &mbox, &err));
+    tide_mbox_forward(mbox);
+    for (size_t i = 0; i < 2; i++) {
+        OK(tide_mbox_next(mbox, &message, &err));
+        assert_string_equal(tide_buf_cstr(message.raw), wanted[i]);
+    }
+    assert_int_equal(tide_mbox_next(mbox, &message, &err), TIDE_NOT_FOUND);
+    tide_mbox_free(mbox);
 }
 
 TEST(dates_of_from_lines_are_read_in_their_forms)

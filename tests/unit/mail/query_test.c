@@ -39,6 +39,12 @@ static void show_range(const struct tide_query_node *at, const char *name, tide_
         (void)tide_buf_print(out, "%s<%" PRId64, name, at->high);
 }
 
+/* Of fields whose words have forms; a prefix shows its '*'. */
+static bool is_exact(const struct tide_query_node *at)
+{
+    return at->exact && !at->prefix && (at->fields == TIDE_IN_ANY || at->fields == TIDE_IN_SUBJECT);
+}
+
 static void show(const struct tide_query_node *at, tide_buf *out)
 {
     if (at->negated)
@@ -61,7 +67,12 @@ static void show(const struct tide_query_node *at, tide_buf *out)
         return;
     case TIDE_TERM_WORDS:
         show_fields(at->fields, out);
-        (void)tide_buf_print(out, at->me ? "=%s!" : "=%s", at->text.data);
+        if (at->near > 0) {
+            (void)tide_buf_print(out, "=%s~%u~%s", at->text.data, (unsigned)at->near - 1,
+                                 at->other.data);
+            return;
+        }
+        (void)tide_buf_print(out, at->me ? "=%s!" : is_exact(at) ? "==%s" : "=%s", at->text.data);
         return;
     case TIDE_TERM_LABEL:
         (void)tide_buf_print(out, at->system ? "#%s" : "label=%s", at->text.data);
@@ -74,6 +85,14 @@ static void show(const struct tide_query_node *at, tide_buf *out)
         return;
     case TIDE_TERM_ATTACHMENT:
         (void)tide_buf_add_text(out, "attachment");
+        return;
+    case TIDE_TERM_LIST:
+    case TIDE_TERM_DELIVERED:
+        (void)tide_buf_print(out, at->term == TIDE_TERM_LIST ? "list=%s" : "delivered=%s",
+                             at->text.data);
+        return;
+    case TIDE_TERM_USER_LABEL:
+        (void)tide_buf_add_text(out, "userlabel");
         return;
     case TIDE_TERM_MESSAGE_ID:
         (void)tide_buf_print(out, "id=%s", at->text.data);
@@ -118,14 +137,14 @@ TEST(words_are_joined_by_and_and_or_binds_first)
         {" \t\n", "all"},
         {"hello", "any=hello"},
         {"Hello World", "(and any=Hello any=World)"},
-        {"\"Hello World\"", "any=Hello World"},
+        {"\"Hello World\"", "any==Hello World"},
         {"a OR b c", "(and (or any=a any=b) any=c)"},
         {"a b OR c", "(and any=a (or any=b any=c))"},
         {"a OR b OR c", "(or any=a any=b any=c)"},
         {"a|b | c", "(or any=a any=b any=c)"},
         {"a AND b", "(and any=a any=b)"},
         {"a or b and c", "(and any=a any=or any=b any=and any=c)"},
-        {"\"OR\"", "any=OR"},
+        {"\"OR\"", "any==OR"},
         {"{a b}", "(or any=a any=b)"},
         {"{a b} c", "(and (or any=a any=b) any=c)"},
         {"(a b) c", "(and any=a any=b any=c)"},
@@ -154,7 +173,7 @@ TEST(a_negation_reaches_the_terms)
     static const struct example examples[] = {
         {"-a", "-any=a"},
         {"--a", "any=a"},
-        {"-\"a b\"", "-any=a b"},
+        {"-\"a b\"", "-any==a b"},
         {"-(a b)", "(or -any=a -any=b)"},
         {"-{a b}", "(and -any=a -any=b)"},
         {"-(a OR b)", "(and -any=a -any=b)"},
@@ -168,6 +187,54 @@ TEST(a_negation_reaches_the_terms)
         {"-in:anywhere", "none"},
         {"a -in:anywhere", "none"},
         {"a OR -in:anywhere", "any=a"},
+    };
+    CHECK(examples, 0);
+}
+
+TEST(a_plus_is_exact_and_a_star_is_a_prefix)
+{
+    static const struct example examples[] = {
+        {"+a", "any==a"},
+        {"-+a", "-any==a"},
+        {"+subject:a", "subject==a"},
+        {"+(a b) c", "(and any==a any==b any=c)"},
+        {"a + b", "(and any=a any=b)"},
+        {"c++", "any=c++"},
+        {"ab*", "any=ab*"},
+        {"+ab*", "any=ab*"},
+        {"\"ab*\"", "any==ab*"},
+        {"* a", "any=a"},
+        {"subject:ab*", "subject=ab*"},
+        {"\xe6\x97\xa5*", "any=\xe6\x97\xa5*"},
+    };
+    CHECK(examples, 0);
+}
+
+TEST(around_joins_two_words)
+{
+    static const struct example examples[] = {
+        {"a AROUND 3 b", "any=a~3~b"},
+        {"a AROUND b", "any=a~5~b"},
+        {"x a AROUND 3 \"b c\" y", "(and any=x any=a~3~b c any=y)"},
+        {"-(a AROUND 3 b)", "-any=a~3~b"},
+        {"subject:(a AROUND 0 b)", "subject=a~0~b"},
+        {"a OR b AROUND 3 c", "(or any=a any=b~3~c)"},
+        {"around 3 b", "(and any=around any=3 any=b)"},
+    };
+    CHECK(examples, 0);
+}
+
+TEST(has_knows_what_gmail_knows)
+{
+    static const struct example examples[] = {
+        {"has:userlabels", "userlabel"},
+        {"has:nouserlabels", "-userlabel"},
+        {"-has:nouserlabels", "userlabel"},
+        {"has:document", "text=docs.google.com/document"},
+        {"-has:document", "-text=docs.google.com/document"},
+        {"has:youtube", "(or text=youtube.com text=youtu.be)"},
+        {"-has:youtube", "(and -text=youtube.com -text=youtu.be)"},
+        {"a -has:youtube", "(and any=a -text=youtube.com -text=youtu.be)"},
     };
     CHECK(examples, 0);
 }
@@ -188,11 +255,13 @@ TEST(operators_name_fields)
         {"cc:bob", "cc=bob"},
         {"bcc:bob", "bcc=bob"},
         {"subject:me", "subject=me"},
-        {"subject:(a \"b c\")", "(and subject=a subject=b c)"},
+        {"subject:(a \"b c\")", "(and subject=a subject==b c)"},
         {"filename:pdf", "files=pdf"},
         {"filename:report.pdf", "files=report.pdf"},
         {"has:attachment", "attachment"},
         {"-has:attachment", "-attachment"},
+        {"list:info@example.com", "list=info@example.com"},
+        {"-deliveredto:(a b)", "(or -delivered=a -delivered=b)"},
         {"rfc822msgid:<a@b>", "id=a@b"},
         {"rfc822msgid:a@b", "id=a@b"},
         {"rfc822msgid:<a(b)|c@d>", "id=a(b)|c@d"},
@@ -275,7 +344,9 @@ TEST(a_wrong_query_is_told_what_where_and_what_was_meant)
         {"is:unred", {"is:unred", "character 1", "\"unread\""}},
         {"is:", {"value", NULL, NULL}},
         {"has:atachment", {"has:atachment", "\"attachment\"", NULL}},
-        {"has:drive", {"has:drive", "needs attachment", NULL}},
+        {"has:star", {"has:star", "needs attachment", NULL}},
+        {"list:", {"list:", "value", NULL}},
+        {"deliveredto:<>", {"deliveredto:<>", "word", NULL}},
         {"category:promotion", {"promotions", NULL, NULL}},
         {"after:yesterday", {"after:yesterday", "character 1", "2014/01/31"}},
         {"after:2014/13/01", {"after:2014/13/01", NULL, NULL}},
@@ -291,6 +362,15 @@ TEST(a_wrong_query_is_told_what_where_and_what_was_meant)
         {"larger:99999999999999999999", {"larger:", NULL, NULL}},
         {"larger:9999999999G", {"larger:", NULL, NULL}},
         {"rfc822msgid:<>", {"Message-ID", NULL, NULL}},
+        {"AROUND 3 b", {"AROUND", "character 1", "both sides"}},
+        {"a AROUND 3", {"AROUND", "character 3", "both sides"}},
+        {"a AROUND 3 -b", {"AROUND", "both sides", NULL}},
+        {"a AROUND 3 from:b", {"AROUND", "both sides", NULL}},
+        {"a AROUND 3 b AROUND 3 c", {"AROUND", "character 14", "both sides"}},
+        {"a AROUND 3 bc*", {"AROUND", "both sides", NULL}},
+        {"a AROUND 99999 b", {"AROUND", "too large", NULL}},
+        {"b a*", {"\"a*\"", "character 3", "two letters"}},
+        {"from:a*", {"two letters", NULL, NULL}},
         {"(a", {"\"(\"", "character 1", "never closed"}},
         {"((a)", {"\"(\"", "character 1", "never closed"}},
         {"{a (b}", {"closes nothing", "character 6", NULL}},

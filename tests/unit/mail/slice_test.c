@@ -99,6 +99,17 @@ TEST(a_job_is_ten_seconds_of_quota)
     assert_int_equal(tide_slice_fetch_ids(0, 60000, 20), 300); /* no limit */
 }
 
+TEST(more_than_five_minutes_of_quota_are_slow)
+{
+    assert_false(tide_slice_is_slow(1500, 6000, 60000, 20));
+    assert_true(tide_slice_is_slow(1501, 6000, 60000, 20));
+    assert_false(tide_slice_is_slow(1501, 15000, 60000, 20));
+    assert_false(tide_slice_is_slow(0, 1, 60000, 20)); /* the server did not say how many */
+    assert_true(tide_slice_is_slow(1, 1, 60000, 20));
+    assert_false(tide_slice_is_slow(UINT64_MAX, 0, 60000, 20)); /* no limit */
+    assert_false(tide_slice_is_slow(UINT64_MAX, UINT64_MAX, 60000, 20));
+}
+
 TEST(people_say_a_day_a_year_or_an_age)
 {
     const uint64_t now_ms = 1700000000000;

@@ -93,7 +93,7 @@ OPENED(a_message_is_one_object)
     tide_view_json(&view, &json);
     assert_false(json.failed);
     const json_t *o = json.value;
-    assert_int_equal(json_object_size(o), 22);
+    assert_int_equal(json_object_size(o), 23);
     assert_string_equal(text_of(o, "id"), "a1");
     assert_string_equal(text_of(o, "thread"), "t1");
     assert_int_equal(number_of(o, "internal_unix_ms"), year_2019);
@@ -121,6 +121,7 @@ OPENED(a_message_is_one_object)
     assert_string_equal(text_of(json_array_get(list, 1), "name"), "Trips");
     list = field(o, "attachments");
     assert_int_equal(json_array_size(list), 3);
+    assert_int_equal(number_of(o, "attachments_count"), 3);
     const json_t *logo = json_array_get(list, 0), *plan = json_array_get(list, 2);
     assert_int_equal(number_of(logo, "number"), 1);
     assert_string_equal(text_of(logo, "type"), "image/png");
@@ -208,7 +209,7 @@ OPENED(a_thread_is_a_list_of_these_objects)
     assert_string_equal(text_of(bad, "copy"), "damaged");
     assert_string_equal(text_of(bad, "text"), "");
     assert_non_null(strstr(text_of(bad, "problem"), "b"));
-    assert_int_equal(json_object_size(bad), 22);
+    assert_int_equal(json_object_size(bad), 23);
     /* The same object as that of the message alone. */
     struct tide_view view;
     tide_json alone;

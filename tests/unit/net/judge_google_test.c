@@ -445,6 +445,19 @@ TEST(a_page_is_not_an_answer_even_with_200)
     check_answer(204, NULL, NULL, NULL, NULL, TIDE_OK, 0);
 }
 
+TEST(an_empty_answer_of_the_upload_server_is_no_page)
+{
+    struct answer answer;
+    uint64_t wait_ms = 77;
+    tide_error err = {0};
+    answer_make(&answer, 200, TIDE_TEXT(""), "text/html; charset=UTF-8", DATE, NULL);
+    assert_int_equal(tide_google_judge(&answer.response, &wait_ms, &err), TIDE_SERVER);
+    answer.response.headers[answer.response.headers_count++] =
+        (struct tide_header){TIDE_TEXT("X-GUploader-UploadID"), TIDE_TEXT("abc")};
+    assert_int_equal(tide_google_judge(&answer.response, &wait_ms, &err), TIDE_OK);
+    tide_response_done(&answer.response);
+}
+
 /* Random bytes and random pieces of the envelope under random codes: what must hold
  * for every answer. */
 TEST(whatever_comes_the_verdict_is_bounded_and_careful)

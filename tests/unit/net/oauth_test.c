@@ -55,28 +55,29 @@ TEST(scopes_are_compared_as_whole_words)
 
 /* ---- client files ---- */
 
+#define GOOGLES(kind)                                                                              \
+    "{\"" kind "\":{\"client_id\":\"12-x.apps.googleusercontent.com\",\"project_id\":\"p\","       \
+    "\"auth_uri\":\"https://accounts.google.com/o/oauth2/auth\",\"token_uri\":"                    \
+    "\"https://oauth2.googleapis.com/token\",\"auth_provider_x509_cert_url\":\"https://x\","       \
+    "\"client_secret\":\"GOCSPX-abc\",\"redirect_uris\":[\"http://localhost\"]}}"
+
 TEST(a_client_file_of_googles_is_read)
 {
-    static const char *const kinds[] = {"installed", "web"};
-    for (size_t i = 0; i < 2; i++) {
-        char file[1024];
-        tide_error err = {0};
-        struct tide_oauth_client client;
-        (void)snprintf(
-            file, sizeof file,
-            "{\"%s\":{\"client_id\":\"12-x.apps.googleusercontent.com\",\"project_id\":\"p\","
-            "\"auth_uri\":\"https://accounts.google.com/o/oauth2/auth\",\"token_uri\":\"https://"
-            "oauth2.googleapis.com/token\",\"auth_provider_x509_cert_url\":\"https://x\","
-            "\"client_secret\":\"GOCSPX-abc\",\"redirect_uris\":[\"http://localhost\"]}}",
-            kinds[i]);
-        EXPECT_OF(tide_oauth_client_read(&tide_oauth_google, tide_text_of(file), &client, &err),
-                  TIDE_OK, &err);
-        assert_string_equal(client.client_id, "12-x.apps.googleusercontent.com");
-        assert_string_equal(client.client_secret, "GOCSPX-abc");
-        assert_string_equal(client.auth_url, "https://accounts.google.com/o/oauth2/auth");
-        assert_string_equal(client.token_url, "https://oauth2.googleapis.com/token");
-        assert_string_equal(client.revoke_url, ""); /* Google's */
-    }
+    tide_error err = {0};
+    struct tide_oauth_client client;
+    EXPECT_OF(
+        tide_oauth_client_read(&tide_oauth_google, TIDE_TEXT(GOOGLES("installed")), &client, &err),
+        TIDE_OK, &err);
+    assert_string_equal(client.client_id, "12-x.apps.googleusercontent.com");
+    assert_string_equal(client.client_secret, "GOCSPX-abc");
+    assert_string_equal(client.auth_url, "https://accounts.google.com/o/oauth2/auth");
+    assert_string_equal(client.token_url, "https://oauth2.googleapis.com/token");
+    assert_string_equal(client.revoke_url, ""); /* Google's */
+    /* Google would not send the user back to a port of this machine. */
+    assert_int_equal(
+        tide_oauth_client_read(&tide_oauth_google, TIDE_TEXT(GOOGLES("web")), &client, &err),
+        TIDE_INVALID);
+    assert_non_null(strstr(err.text, "Desktop app"));
 }
 
 TEST(a_client_file_of_ours_is_read)
@@ -232,6 +233,7 @@ STAGED(what_people_paste_is_understood_or_refused, 3)
                                "http://127.0.0.1:65535/?code=abc",
                                "http://127.0.0.1:65535/?code=abc&state=",
                                "hello there",
+                               "yes",
                                "a%zz",
                                "line\x01",
                                tide_oauth_flow_link(flow),

@@ -10,6 +10,7 @@
 #include "support/heap.h"
 #include "support/test.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 static tide_settings *settings_of(tide_mem *mem)
@@ -452,6 +453,100 @@ TEST(an_edit_that_cannot_be_safe_is_refused)
     }
 }
 
+TEST(a_setting_is_removed_with_its_line_and_no_other)
+{
+    static const struct {
+        const char *before, *name, *after; /* NULL: refused */
+        bool found;
+    } cases[] = {
+        {"", "workers.count", "", false},
+        {"# mine\n", "workers.count", "# mine\n", false},
+        {"workers.count: 8", "workers.count", "", true},
+        {"# mine\nworkers.count: 8 # few\nstall.after: 5m\n", "workers.count",
+         "# mine\nstall.after: 5m\n", true},
+        {"workers:\n  count: 4\n  reserved_bulk: 1\n", "workers.count",
+         "workers:\n  reserved_bulk: 1\n", true},
+        /* The last one below a name: the name goes, too, and what is said about it stays. */
+        {"workers:\n  # few\n\n  count: 4\nstall.after: 5m\n", "workers.count",
+         "  # few\n\nstall.after: 5m\n", true},
+        {"accounts:\n  ada@example.com:\n    governor:\n      share: 90%\n",
+         "accounts.ada@example.com.governor.share", "", true},
+        {"accounts:\n  ada:\n    governor.share: 90%\n  bob:\n    governor.share: 80%\n",
+         "accounts.ada.governor.share", "accounts:\n  bob:\n    governor.share: 80%\n", true},
+        {"accounts:\n  ada:\n    governor.share: 90%\n  bob:\n    governor.share: 80%\n",
+         "accounts.bob.governor.share", "accounts:\n  ada:\n    governor.share: 90%\n", true},
+        /* What is set for one account is not what is set for all. */
+        {"governor.share: 90%\naccounts.ada.governor.share: 80%\n", "governor.share",
+         "accounts.ada.governor.share: 80%\n", true},
+        {"governor.share: 90%\n", "accounts.ada.governor.share", "governor.share: 90%\n", false},
+        /* Under its former name, and under both. */
+        {"governor.graph.in_flight_max: 9\n", "governor.onedrive.in_flight_max", "", true},
+        {"governor.graph.in_flight_max: 9\nstall.after: 5m\ngovernor.onedrive.in_flight_max: 8\n",
+         "governor.onedrive.in_flight_max", "stall.after: 5m\n", true},
+        {"workers: {count: 8}\n", "workers.count", "", true},
+        {"workers: {count: 8, reserved_bulk: 1}\n", "workers.count", NULL, false},
+        {"bandwidth.schedule: |\n  08:00-09:00 full\n", "bandwidth.schedule", NULL, false},
+        {"workers.cuont: 8\nstall.after: 5m\n", "stall.after", NULL, false}, /* wrong already */
+        /* What is left does not agree. */
+        {"workers.count: 32\nworkers.reserved_bulk: 20\n", "workers.count", NULL, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_error err = {0};
+        bool found = false;
+        tide_buf edited = heap_buf(1 << 16);
+        const tide_status rc = tide_settings_unset_yaml(
+            "config.yaml", tide_text_of(cases[i].before), tide_text_of(cases[i].name),
+            tide_mem_heap(), &edited, &found, &err);
+        if (rc != (cases[i].after == NULL ? TIDE_INVALID : TIDE_OK))
+            fail_msg("case %zu: status %d %s", i, (int)rc, err.text);
+        if (cases[i].after != NULL && strcmp(tide_buf_cstr(&edited), cases[i].after) != 0)
+            fail_msg("case %zu: \"%s\"", i, tide_buf_cstr(&edited));
+        assert_int_equal(found, cases[i].found);
+        tide_buf_done(&edited);
+    }
+}
+
+static void note_difference(void *arg, const tide_settings *before, const tide_settings *after,
+                            tide_setting setting)
+{
+    char *text = arg;
+    char name[TIDE_SETTING_NAME_BYTES], was[TIDE_SETTING_TEXT_BYTES], is[TIDE_SETTING_TEXT_BYTES];
+    tide_setting_name(tide_setting_is_own(before, setting) ? before : after, setting, name);
+    tide_setting_print(before, setting, was);
+    tide_setting_print(after, setting, is);
+    (void)snprintf(text + strlen(text), 400 - strlen(text), "%s %s>%s;", name, was, is);
+}
+
+TEST(two_files_differ_in_what_they_set_for_all_and_for_one_account)
+{
+    static const struct {
+        const char *before, *after, *different;
+    } cases[] = {
+        {"", "", ""},
+        {"workers.count: 8\n", "workers: {count: 8} # the same\n", ""},
+        {"workers.count: 8\n", "", "workers.count 8>16;"},
+        {"", "accounts.ada.archive.guard: 9\n", "accounts.ada.archive.guard 1000>9;"},
+        {"accounts.ada.archive.guard: 9\n", "", "accounts.ada.archive.guard 9>1000;"},
+        {"accounts.ada.archive.guard: 9\n", "accounts.bob.archive.guard: 9\n",
+         "accounts.ada.archive.guard 9>1000;accounts.bob.archive.guard 1000>9;"},
+        /* An account without a value of its own follows what all have: that is one difference. */
+        {"accounts.ada.governor.share: 90%\n",
+         "accounts.ada.governor.share: 90%\narchive.guard: 8\n", "archive.guard 1000>8;"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_error err = {0};
+        char text[400] = "";
+        tide_settings *before = settings_of(tide_mem_heap()), *after = settings_of(tide_mem_heap());
+        OK(tide_settings_add_yaml(before, "a", tide_text_of(cases[i].before), &err));
+        OK(tide_settings_add_yaml(after, "b", tide_text_of(cases[i].after), &err));
+        tide_settings_differences(before, after, note_difference, text);
+        if (strcmp(text, cases[i].different) != 0)
+            fail_msg("case %zu: %s", i, text);
+        tide_settings_free(before);
+        tide_settings_free(after);
+    }
+}
+
 /* Random YAML-like bytes: whatever comes, it is a status, never a crash, and a
  * refused file leaves every value as it was. */
 TEST(random_files_are_accepted_or_refused_whole)
@@ -590,10 +685,11 @@ TEST(a_reload_tells_what_changed)
     tide_world *world = NULL;
     tide_settings *settings = NULL;
     bool changed[TIDE_SETTINGS_COUNT], restart[TIDE_SETTINGS_COUNT];
-    char dir[] = "/tmp/tide-settings-XXXXXX", path[64];
+    char dir[] = "/tmp/tide-settings-XXXXXX", path[64], lock[64];
     const char *flags[] = {"retry.attempts_max=9"};
     assert_non_null(mkdtemp(dir));
     (void)snprintf(path, sizeof path, "%s/config.yaml", dir);
+    (void)snprintf(lock, sizeof lock, "%s/.config.yaml.lock", dir);
     struct tide_settings_sources sources = {.file = path, .flags = flags, .flags_count = 1};
 
     OK(tide_world_real_new(tide_mem_heap(), &world, &err));
@@ -637,6 +733,61 @@ TEST(a_reload_tells_what_changed)
     tide_settings_free(settings);
     tide_world_real_free(world);
     assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+/* Sets one setting again and again, and reads it back each time; never returns. */
+static void edit_alone(const char *path, const char *name, tide_setting setting, const int ready[2])
+{
+    enum { EDITS = 40 };
+    tide_world *world = NULL;
+    tide_error err = {TIDE_OK, 0, ""};
+    const struct tide_settings_sources sources = {.file = path};
+    char go = 0;
+    bool right = tide_world_real_new(tide_mem_heap(), &world, &err) == TIDE_OK &&
+                 close(ready[1]) == 0 && read(ready[0], &go, 1) == 0; /* both begin at once */
+    for (uint64_t i = 1; right && i <= EDITS; i++) {
+        char value[8];
+        tide_settings *settings = NULL;
+        (void)snprintf(value, sizeof value, "%u", (unsigned)i);
+        right = tide_settings_edit_file(world, path, tide_text_of(name), tide_text_of(value),
+                                        tide_mem_heap(), &err) == TIDE_OK &&
+                tide_settings_load(world, &sources, tide_mem_heap(), &settings, &err) == TIDE_OK &&
+                tide_setting_u64(settings, setting) == i;
+        tide_settings_free(settings);
+    }
+    _exit(right ? 0 : 1);
+}
+
+TEST(two_processes_that_change_the_file_lose_no_change)
+{
+    static const char *const names[] = {"retry.attempts_max", "archive.guard"};
+    static const tide_setting settings[] = {TIDE_SET_RETRY_ATTEMPTS_MAX, TIDE_SET_ARCHIVE_GUARD};
+    char dir[] = "/tmp/tide-settings-XXXXXX";
+    char path[64], lock[64];
+    int ready[2];
+    pid_t children[2];
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/config.yaml", dir);
+    (void)snprintf(lock, sizeof lock, "%s/.config.yaml.lock", dir);
+    assert_int_equal(pipe(ready), 0);
+    for (int i = 0; i < 2; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0)
+            edit_alone(path, names[i], settings[i], ready);
+    }
+    assert_int_equal(close(ready[1]), 0);
+    for (int i = 0; i < 2; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    assert_int_equal(close(ready[0]), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(lock), 0);
     assert_int_equal(rmdir(dir), 0);
 }
 

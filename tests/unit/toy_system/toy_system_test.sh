@@ -7,7 +7,7 @@ of() { t status --json | jq -c "[.accounts[] | select(.account == \"$1\")][0] | 
 
 t --help | grep -q '^  toy sync \[NAME...\]' || fail "its command: $(t --help)"
 t account add --help | grep -q '^  toy NAME .*play' || fail "its provider: $(t account add --help)"
-t completion | grep -q "'account add') words='toy'" || fail "its completion"
+t completion --line -- account add '' | grep -q '^toy' || fail "its completion"
 account add mail ada && fail "a provider that is not in the list"
 account add toy one || fail "add: $(cat "$dir/out")"
 grep -q 'toy sync' "$dir/out" || fail "what to do next: $(cat "$dir/out")"
@@ -35,6 +35,37 @@ jq -e '.handed_over' "$dir/second" >/dev/null || fail "not handed over: $(cat "$
 [ "$(of one .stored)" = 3 ] || fail "after both: $(t status)"
 [ "$(of two .stored)" = 0 ] || fail "the other account: $(t status)"
 
+# ---- a process that ends while it is asked: the command does the work itself
+cat >"$dir/ends.py" <<'PYTHON'
+"""ends.py HOME: has the directory, as an engine has it, until a job is asked of it."""
+import fcntl, json, os, socket, sys
+lock = open(f"{sys.argv[1]}/engine.lock", "a")
+fcntl.flock(lock, fcntl.LOCK_EX)
+path = f"{sys.argv[1]}/engine.sock"
+server = socket.socket(socket.AF_UNIX)
+server.bind(path)
+os.chmod(path, 0o600)
+server.listen()
+print("ready", flush=True)
+answers = {"ping": {"ok": True, "pid": os.getpid(), "run": "0" * 32}, "snapshot": {"ok": True, "snapshot": {}}}
+while True:
+    peer = server.accept()[0]
+    asked = json.loads(peer.makefile().readline())["op"]
+    if asked not in answers:
+        print(asked)
+        os.unlink(path)
+        sys.exit()
+    peer.sendall((json.dumps(answers[asked]) + '\n{"end":"ok"}\n').encode())
+    peer.close()
+PYTHON
+python3 "$dir/ends.py" "$dir/home" >"$dir/ends.out" 2>&1 &
+ends_pid=$!
+stage_pids+=("$ends_pid")
+until_true 60 grep -q ready "$dir/ends.out" || fail "it does not begin: $(cat "$dir/ends.out")"
+ends 0 toy sync one
+wait "$ends_pid"
+grep -qx enqueue "$dir/ends.out" || fail "it was not asked: $(cat "$dir/ends.out")"
+
 # ---- a resident process runs it, and its schedule
 start_serve
 watching() { [ -e "$dir/home/archive/toy/watching" ]; }
@@ -43,13 +74,13 @@ grep -q 'watching.*the toys.*all of them' "$dir/serve.log" || fail "it does not 
 ends 0 toy sync one --json
 jq -e '.handed_over' "$dir/out" >/dev/null || fail "not handed over to serve: $(cat "$dir/out")"
 ends 0 metrics
-for line in 'tidemark_toy_shown 0' 'tidemark_items_stored_total{account="one"} 4' 'tidemark_jobs_finished_total{system="toy",outcome="done"} 1'; do
+for line in 'tidemark_toy_shown 0' 'tidemark_items_stored_total{account="one"} 5' 'tidemark_jobs_finished_total{system="toy",outcome="done"} 1'; do
     grep -qxF "$line" "$dir/out" || fail "no metric $line: $(cat "$dir/out")"
 done
 ends 2 schedule add --at hourly account list
 grep -q 'These can: backup, toy sync' "$dir/err" || fail "what can be scheduled: $(cat "$dir/err")"
 ends 0 schedule add --at 'every 1s' toy sync one
-scheduled() { [ "$(of one .stored)" -ge 6 ]; }
+scheduled() { [ "$(of one .stored)" -ge 7 ]; }
 until_true 60 scheduled || fail "its schedule: $(t schedule list) $(cat "$dir/serve.log")"
 ends 0 schedule remove toy-sync
 at_rest() { [ "$(of one .now)" = '"idle"' ]; }

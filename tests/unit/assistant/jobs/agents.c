@@ -255,10 +255,18 @@ AGENT_CASE(only_labels_of_the_user_are_added)
     assert_int_equal(refused, 3);
 }
 
-static void another_message(struct fixture *f, const char *kind)
+static void told(struct fixture *f, const char *kind)
 {
     (void)kind;
     f->during = NULL;
+    HAS(f->prompt, "another message came");
+    assert_int_equal(drafts_of(f, f->thread, false), 0);
+}
+
+static void another_message(struct fixture *f, const char *kind)
+{
+    (void)kind;
+    f->during = told;
     deliver(f, "anna@desk.example", "Re: Order", "It came!", f->thread);
 }
 
@@ -269,8 +277,7 @@ AGENT_CASE(a_newer_message_is_answered_instead)
                                        LAST("Done."), NULL};
     f->during = another_message;
     deliver_and_run(f, says);
-    assert_int_equal(drafts_of(f, f->thread, false), 0);
-    HAS(f->prompt, "another message came");
+    assert_null(f->during); /* the first run was told */
     sync_now(f, false);
     assert_int_equal(drafts_of(f, f->thread, true), 1);
     assert_string_equal(labels_of(f, f->thread), "Outbox");
@@ -278,6 +285,34 @@ AGENT_CASE(a_newer_message_is_answered_instead)
     assert_string_equal(record(f, f->thread).message_id, f->message);
     assert_int_equal(events_of(f, f->thread, "agent_ended"), 2);
     assert_int_equal(failed_jobs(f), 0);
+}
+
+static void another_message_lost(struct fixture *f, const char *kind)
+{
+    another_message(f, kind);
+    f->during = NULL;
+    /* With a label: a listing leaves it out (J5), and there is no record to compare it with. */
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_REWORK, true);
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    OK(tide_assistant_sync(f->jobs, f->account, false, err));
+    pass(f, 5);
+}
+
+/* J23, J25: history expires while the agent works, which has no record yet. */
+AGENT_CASE(a_newer_message_that_no_listing_tells_of_is_known)
+{
+    static const char *const says[] = {SAYS(CALL("create_draft", "{\"text\":\"A draft.\"}")),
+                                       LAST("Done."), NULL};
+    f->during = another_message_lost;
+    deliver_and_run(f, says);
+    assert_string_equal(record(f, f->thread).message_id, f->message);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_int_equal(drafts_of(f, f->thread, true), 1);
+    assert_string_equal(labels_of(f, f->thread), "Outbox");
+    assert_int_equal(events_of(f, f->thread, "agent_ended"), 2);
+    sync_now(f, false);
+    assert_int_equal(events_of(f, f->thread, "agent_ended"), 2);
 }
 
 /* AGJ3: a mail in the archive says what to do, and the model obeys it. */

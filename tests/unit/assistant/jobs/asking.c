@@ -90,3 +90,27 @@ TEST_OF(over_its_budget_a_question_waits_for_the_next_day, struct fixture *f, be
     assert_int_equal(tide_assistant_day_of(tide_sim_net_unix_ms(f->sim)), day + 1);
     assert_int_equal(failed_jobs(f), 0);
 }
+
+static tide_status count_cut(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_rows_number(tide_transaction_rows(transaction), "test", arg, err,
+                            "SELECT count(*) FROM assistant_call WHERE kind = 'draft'"
+                            " AND error LIKE '%was cut%' AND answer <> ''");
+}
+
+/* J11: a draft that the limit of tokens cut looks like a whole one.  The user is told, and what there is of
+ * it can be looked at.  A classification that was cut is one that cannot be read (J10). */
+TEST_OF(a_draft_that_was_cut_says_so, struct fixture *f, begin_chat(), finish_chat)
+{
+    uint64_t cut = 0;
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"chat.*\",\"fault\":\"length\",\"count\":9}");
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_non_null(strstr(draft_text(f, f->thread), "No reply was written: the answer was cut"));
+    assert_int_equal(f->asked[ASKED_DRAFT], 1);
+    OK(tide_transact(f->engine, count_cut, &cut, err));
+    assert_int_equal(cut, 1);
+    assert_int_equal(left(f).held, 0);
+}

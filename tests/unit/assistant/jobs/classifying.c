@@ -17,6 +17,33 @@ CASE(onboarding_makes_nine_labels_and_seeds_the_history_id)
     assert_int_equal(f->asked[ASKED_CLASSIFY], 0);
 }
 
+/* A label that the user deletes in Gmail is made again by the next full sync, and what failed for want of
+ * it is done.  One that was renamed is the same label. */
+CASE(a_label_that_the_user_deletes_is_made_again)
+{
+    uint32_t number = 0;
+    const uint32_t count = box_mailbox_labels_count(f->mailbox);
+    f->category = "fyi";
+    box_mailbox_label_remove(f->mailbox, label_number(f, TIDE_ASSISTANT_LABEL_FYI));
+    deliver(f, "anna@example.com", "Offer", "text", NULL);
+    sync_now(f, false);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_int_equal(failed_jobs(f), 1);
+    sync_now(f, true);
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_SKIPPED);
+    assert_string_equal(labels_of(f, f->thread), "FYI");
+    assert_true(box_mailbox_label_by_name(
+        f->mailbox, tide_text_of(tide_assistant_label_name(TIDE_ASSISTANT_LABEL_FYI)), &number));
+    assert_int_equal(failed_jobs(f), 1); /* no more */
+    /* And no other one was made. */
+    const uint32_t after = box_mailbox_labels_count(f->mailbox);
+    assert_true(after == count || after == count + 1); /* a number of a label is not used again */
+    const struct box_label later = {.name = "Later"};
+    OK(box_mailbox_label_update(f->mailbox, label_number(f, TIDE_ASSISTANT_LABEL_WAITING), &later));
+    sync_now(f, true);
+    assert_int_equal(box_mailbox_labels_count(f->mailbox), after);
+}
+
 CASE(a_new_message_is_classified_labeled_and_drafted)
 {
     deliver(f, "Anna <anna@example.com>", "Offer", "Can you come?", NULL);

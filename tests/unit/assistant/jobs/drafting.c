@@ -36,6 +36,132 @@ CASE(done_that_was_taken_back_does_nothing)
     assert_true(in_inbox(f, f->thread));
 }
 
+static void archived(struct fixture *f)
+{
+    assert_int_equal(record(f, f->thread).status, TIDE_ASSISTANT_ARCHIVED);
+    assert_string_equal(labels_of(f, f->thread), "Done");
+    assert_false(in_inbox(f, f->thread));
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+/* A message comes and the user is done with the thread: one sync sees both, and the round of the message
+ * must not take Done off before it is carried out (DCD5).  In both orders, of a thread without a record,
+ * with one, and with one that was archived before.  A round that asks no model ends before the cleanup. */
+TEST_OF(a_message_and_done_in_one_sync_archive_the_thread, struct fixture *f,
+        begin("models: {fast: a, better: b}\ntriage: {blacklist: ['*@ads.example']}\n"), finish)
+{
+    static const char *const senders[] = {"x@ads.example", "anna@example.com"};
+    for (unsigned i = 0; i < 4; i++) {
+        const char *from = senders[i % 2];
+        const bool done_first = i >= 2;
+        deliver(f, from, textf("s%u", i), "text", NULL);
+        label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+        sync_now(f, false);
+        assert_string_equal(labels_of(f, f->thread), "Done");
+        assert_false(in_inbox(f, f->thread));
+        for (unsigned round = 0; round < 2; round++) {
+            if (done_first && round == 0) {
+                deliver(f, from, textf("Re: s%u", i), "more", f->thread);
+                sync_now(f, false);
+                assert_int_not_equal(record(f, f->thread).status, TIDE_ASSISTANT_NO_STATUS);
+                label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+                deliver(f, from, textf("Re: s%u", i), "and more", f->thread);
+            } else {
+                deliver(f, from, textf("Re: s%u", i), "more", f->thread);
+                label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+            }
+            sync_now(f, false);
+            assert_string_equal(labels_of(f, f->thread), "Done");
+            assert_false(in_inbox(f, f->thread));
+        }
+        assert_int_equal(failed_jobs(f), 0);
+    }
+}
+
+/* J23: the same while the history is lost, of a thread that was archived before. */
+CASE(done_on_a_new_message_of_an_archived_thread_outlives_an_expired_history_id)
+{
+    drafted(f);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    archived(f);
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Re: Offer", "never mind", f->thread);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+    archived(f);
+    assert_string_equal(record(f, f->thread).message_id, f->message);
+}
+
+/* A Done that was carried out is no command for the messages that come later, not even when history is
+ * lost (J23). */
+CASE(a_done_that_was_carried_out_does_not_archive_what_comes_later)
+{
+    drafted(f);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    f->category = "fyi";
+    deliver(f, "anna@example.com", "Re: Offer", "one more thing", f->thread);
+    sync_now(f, false);
+    assert_string_equal(labels_of(f, f->thread), "FYI");
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+    assert_string_equal(labels_of(f, f->thread), "FYI");
+    assert_true(in_inbox(f, f->thread));
+}
+
+static void into_inbox(struct fixture *f, uint32_t slot, void *arg)
+{
+    static const uint16_t inbox = BOX_LABEL_INBOX;
+    (void)arg;
+    box_mailbox_relabel(f->mailbox, slot, &inbox, 1, NULL, 0);
+}
+
+/* The user moves a thread back that was archived with a message of its own round: it stays there, also when
+ * history is lost or a person has it classified again. */
+CASE(a_thread_that_the_user_moves_back_is_not_archived_again)
+{
+    drafted(f);
+    deliver(f, "anna@example.com", "Re: Offer", "never mind", f->thread);
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    archived(f);
+    assert_string_equal(record(f, f->thread).message_id, f->message);
+    assert_int_equal(record(f, f->thread).messages, 2);
+    each_message(f, f->thread, into_inbox, NULL);
+    f->category = "fyi";
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.history.list\",\"fault\":\"404\",\"count\":1}");
+    sync_now(f, false);
+    assert_true(in_inbox(f, f->thread));
+    OK(tide_assistant_reclassify(f->jobs, f->account, f->thread, err));
+    (void)settle(f);
+    assert_true(in_inbox(f, f->thread));
+    assert_string_equal(labels_of(f, f->thread), "FYI");
+    assert_int_equal(events_of(f, f->thread, "archived"), 1);
+}
+
+static void done_meanwhile(struct fixture *f, const char *kind)
+{
+    if (strcmp(kind, "draft") != 0)
+        return;
+    f->during = NULL;
+    label(f, f->thread, TIDE_ASSISTANT_LABEL_DONE, true);
+}
+
+/* The user is done with it while the model writes: the end of the draft leaves that. */
+CASE(done_while_the_model_writes_is_carried_out)
+{
+    f->during = done_meanwhile;
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    sync_now(f, false);
+    sync_now(f, false);
+    archived(f);
+}
+
 CASE(a_draft_that_the_user_sent_is_sent)
 {
     drafted(f);

@@ -43,8 +43,13 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     tide_buf_clear(&f->body);
     TIDE_SIM_EXPECT(f->sim,
                     tide_buf_add(&f->body, request->body.data, request->body.bytes) == TIDE_OK);
+    answer->reset = f->cut != NULL && f->cut(f, false);
+    if (answer->reset)
+        return;
     if (f->say == NULL) {
         tide_sim_cloud_call(f->cloud, request, now_unix_ms, rng, answer);
+        if (f->cut != NULL && f->cut(f, true))
+            answer->reset = true;
         return;
     }
     answer->http = f->say_http;

@@ -37,6 +37,8 @@ struct fixture {
     const char *say; /* instead of the cloud's answer */
     const char *say_type;
     int say_http;
+    /* Whether the connection ends here: before the cloud has the request, or after. */
+    bool (*cut)(struct fixture *f, bool after);
     unsigned requests;  /* to the API */
     unsigned refreshes; /* of the token */
     char url[4096];     /* of the last one */

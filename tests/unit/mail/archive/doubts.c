@@ -1,6 +1,7 @@
 /* What is known about a copy is kept with it, and only better bytes take its place (ARC6, M19a);
  * what was damaged is written again (M19); what returns is no longer gone (M21). */
 #include "archive_fixture.h"
+#include "mail/mail.h"
 #include "support/heap.h"
 
 static const char whole[] = "Subject: whole\r\n\r\nall of the text that the server has\r\n";
@@ -179,6 +180,52 @@ CASE(damaged_bytes_are_written_again)
     }
     tide_buf_done(&one);
     tide_buf_done(&two);
+}
+
+/* The server's count knows nothing of imported mail, which must not make up for what is missing. */
+OPENED(imported_mail_hides_no_missing_message)
+{
+    static const char text[] = "Subject: x\r\n\r\ny\r\n";
+    const char *const ids[] = {"18c0ffee01", "import-0011", "import-0022"};
+    struct tide_archive_tally tally;
+    struct tide_mail_count count = {.archive = f->archive, .stored = 3, .total = 2};
+    uint64_t missing = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const struct tide_incoming incoming = mail(ids[i], year_2019, TIDE_TEXT(text));
+        put(f, &incoming);
+    }
+    OK(tide_archive_doubt(f->archive, TIDE_TEXT("import-0022"), NULL, &f->err));
+    sync_all(f);
+    OK(tide_archive_tally(f->archive, &tally, &f->err));
+    assert_int_equal(tally.imported, 2);
+    assert_int_equal(tally.imported_damaged, 1);
+    assert_int_equal(tally.copies[TIDE_COPY_DAMAGED], 1);
+    OK(tide_mail_missing(&count, &missing, &f->err));
+    assert_int_equal(missing, 1);
+    count.total = 1;
+    OK(tide_mail_missing(&count, &missing, &f->err));
+    assert_int_equal(missing, 0);
+}
+
+/* A file takes no labels from a message that it makes whole: another file may have given them. */
+OPENED(an_import_that_replaces_damaged_bytes_takes_no_label)
+{
+    static const char text[] = "Subject: x\r\n\r\ny\r\n";
+    struct tide_incoming incoming = mail("import-0011", year_2019, TIDE_TEXT(text));
+    incoming.history_id = TIDE_TEXT("");
+    const struct tide_label_change kept = {
+        .gmail_id = incoming.gmail_id, .label = TIDE_TEXT("Kept"), .added = true, .at_ms = 1};
+    uint64_t ticket = 0;
+    struct tide_archive_tally tally;
+    put(f, &incoming);
+    OK(tide_archive_labels(f->archive, &kept, 1, &ticket, &f->err));
+    OK(tide_archive_doubt(f->archive, incoming.gmail_id, NULL, &f->err));
+    sync_all(f);
+    put(f, &incoming);
+    sync_all(f);
+    OK(tide_archive_tally(f->archive, &tally, &f->err));
+    assert_int_equal(tally.copies[TIDE_COPY_DAMAGED], 0);
+    assert_labels(f, "import-0011", "Kept\n");
 }
 
 OPENED(a_shard_of_version_1_is_read_and_brought_up_to_date)

@@ -30,6 +30,7 @@ struct tree {
     kind kind;
     int field; /* 0 any, else an operator */
     char text[64];
+    char sign; /* '+' exact, '"' exact, '*' prefix; 0: plain */
     struct tokens tokens;
     size_t label;
     int64_t number;
@@ -46,6 +47,18 @@ struct forest {
 static const char *const fields[] = {"", "from:", "to:", "cc:", "bcc:", "subject:", "filename:"};
 
 static size_t tree_make(struct forest *forest, tide_rng *rng, unsigned deep);
+
+/* How it is written; a prefix loses its last letter where that leaves two. */
+static void sign_draw(struct tree *tree, tide_rng *rng)
+{
+    static const char signs[] = {0, 0, 0, '+', '"', '*'};
+    const size_t bytes = strlen(tree->text);
+    tree->sign = strchr(tree->text, ' ') != NULL ? '"'
+                 : strcmp(tree->text, "me") == 0 ? 0
+                                                 : signs[tide_rng_below(rng, sizeof signs)];
+    if (tree->sign == '*' && bytes > 2 && (unsigned char)tree->text[bytes - 1] < 0x80)
+        tree->text[bytes - 1] = '\0';
+}
 
 static void words_make(struct tree *tree, tide_rng *rng)
 {
@@ -66,8 +79,11 @@ static void words_make(struct tree *tree, tide_rng *rng)
     } else {
         words_write(rng, tide_rng_chance(rng, 1, 4) ? 2 : 1, tree->text, sizeof tree->text);
     }
+    sign_draw(tree, rng);
     tokens_add(&tree->tokens,
                field == 1 && strcmp(tree->text, "me") == 0 ? "me@example.com" : tree->text);
+    tree->tokens.prefix = tree->sign == '*';
+    tree->tokens.forms = tree->sign == 0 && (field == 0 || field == 5) && tree->tokens.count == 1;
 }
 
 static void leaf_make(const struct forest *forest, struct tree *tree, tide_rng *rng)
@@ -119,8 +135,11 @@ static void leaf_write(const struct tree *tree, tide_rng *rng, tide_buf *out)
     };
     switch (tree->kind) {
     case KIND_WORDS:
-        (void)tide_buf_print(out, strchr(tree->text, ' ') == NULL ? "%s%s" : "%s\"%s\"",
-                             fields[tree->field], tree->text);
+        (void)tide_buf_print(out, "%s%s%s%s%s", tree->sign == '+' ? "+" : "", fields[tree->field],
+                             tree->sign == '"' ? "\"" : "", tree->text,
+                             tree->sign == '"'   ? "\""
+                             : tree->sign == '*' ? "*"
+                                                 : "");
         return;
     case KIND_LABEL:
         (void)tide_buf_add_text(out, labels[tree->label][tide_rng_below(rng, 3)]);
@@ -286,6 +305,7 @@ static void walk_leaping(struct fixture *f, const tide_query *query, tide_rng *r
     seen = (struct seen){.f = f};
     OK(tide_searching_init(&searching, &f->shards, tide_mem_heap(), &f->err));
     searching.steps = (struct tide_steps){.words = (int)tide_rng_below(rng, 3),
+                                          .slow = (int)tide_rng_below(rng, 3),
                                           .probe = (int)tide_rng_below(rng, 2),
                                           .rows = (int)tide_rng_below(rng, 3),
                                           .set = tide_rng_below(rng, 2) * 5};

@@ -35,11 +35,26 @@ void tokens_add(struct tokens *tokens, const char *text)
     }
 }
 
+/* The stock of words has three that are forms of one. */
+static bool is_report(const char *token)
+{
+    return strcmp(token, "report") == 0 || strcmp(token, "reports") == 0 ||
+           strcmp(token, "reporting") == 0;
+}
+
+static bool token_matches(const struct tokens *wanted, size_t index, const char *token)
+{
+    const char *part = wanted->list[index];
+    if (wanted->prefix && index + 1 == wanted->count)
+        return strncmp(token, part, strlen(part)) == 0;
+    return strcmp(token, part) == 0 || (wanted->forms && is_report(token) && is_report(part));
+}
+
 static bool tokens_contain(const struct tokens *tokens, const struct tokens *part)
 {
     for (size_t i = 0; part->count > 0 && i + part->count <= tokens->count; i++) {
         size_t same = 0;
-        while (same < part->count && strcmp(tokens->list[i + same], part->list[same]) == 0)
+        while (same < part->count && token_matches(part, same, tokens->list[i + same]))
             same++;
         if (same == part->count)
             return true;
@@ -91,6 +106,9 @@ static const char *const words[] = {
     "OMEGA",
     "the",
     "the",
+    "report",
+    "Reports",
+    "reporting",
 };
 enum { WORDS = sizeof words / sizeof words[0] };
 
@@ -162,8 +180,8 @@ static void mail_write(const struct mail *mail, tide_buf *out)
         (void)tide_buf_print(out, "Cc: %s\r\n", mail->cc);
     if (mail->bcc[0] != '\0')
         (void)tide_buf_print(out, "Bcc: %s\r\n", mail->bcc);
-    (void)tide_buf_print(out, "Subject: %s\r\nMessage-ID: <%s>\r\nMIME-Version: 1.0\r\n",
-                         mail->subject, mail->message_id);
+    (void)tide_buf_print(out, "Subject: %s\r\nMessage-ID: <%s>\r\nMIME-Version: 1.0\r\n%s",
+                         mail->subject, mail->message_id, mail->headers);
     if (multipart)
         (void)tide_buf_add_text(out, "Content-Type: multipart/mixed; boundary=bb\r\n\r\n--bb\r\n");
     (void)tide_buf_print(out,

@@ -25,6 +25,8 @@ static const int64_t span_ms = (int64_t)3 * 365 * 86400 * 1000;
 struct tokens {
     char list[TOKENS_MAX][TOKEN_BYTES];
     size_t count;
+    bool forms;  /* as what is wanted: other forms of it count */
+    bool prefix; /* as what is wanted: the last one is the beginning of a word */
 };
 void tokens_add(struct tokens *tokens, const char *text);
 
@@ -32,6 +34,7 @@ struct mail {
     char id[32];
     char message_id[48];
     char from[80], to[80], cc[80], bcc[80], subject[120], text[400], file[40];
+    char headers[200]; /* more of them, each line with its end */
     struct tokens in_from, in_to, in_cc, in_bcc, in_subject, in_text, in_files;
     bool labels[LABELS];
     bool indexed;

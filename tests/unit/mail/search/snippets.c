@@ -38,6 +38,10 @@ CASE(a_snippet_marks_what_was_found)
     snippet_is(f, "foo.bar", "see foo-bar here", "see [foo-bar] here");
     snippet_is(f, "\xe6\x9c\xac\xe8\xaa\x9e", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe3\x80\x82",
                "\xe6\x97\xa5[\xe6\x9c\xac\xe8\xaa\x9e]\xe3\x80\x82");
+    snippet_is(f, "invoice", "Two Invoices, one invoice", "Two [Invoices], one [invoice]");
+    snippet_is(f, "+invoice", "two invoices, one invoice", "two invoices, one [invoice]");
+    snippet_is(f, "invo*", "in two invoices", "in two [invoices]");
+    snippet_is(f, "two-in*", "two inns, in two invoices", "[two inns], in [two invoices]");
     snippet_is(f, "b", "a\n\n\tb\x01  c\x02", "a [b] c");
     snippet_is(f, "needle",
                "one two three four five six seven eight nine ten eleven twelve thirteen fourteen "

@@ -1,0 +1,87 @@
+#include "reader/cache/inside.h"
+
+/* Released versions are never edited; a new version is a further step.  Or none: a cache of another
+ * version may as well be deleted. */
+static const char version_1[] =
+    "CREATE TABLE value (\n"
+    "  -- history_id, window_ms, ...: what holds for the whole mailbox.\n"
+    "  name TEXT PRIMARY KEY, value TEXT NOT NULL\n"
+    ") WITHOUT ROWID;\n"
+    "CREATE TABLE label (\n"
+    "  id INTEGER PRIMARY KEY,\n"
+    "  label TEXT NOT NULL UNIQUE,  -- the server's id: INBOX, Label_12; or ALL\n"
+    "  name TEXT NOT NULL,          -- as people see it; '': the server does not list it\n"
+    "  type TEXT NOT NULL           -- system or user\n"
+    ");\n"
+    "CREATE TABLE message (\n"
+    "  id INTEGER PRIMARY KEY,\n"
+    "  gmail_id TEXT NOT NULL UNIQUE,\n"
+    "  thread_id TEXT NOT NULL,\n"
+    "  history_id TEXT NOT NULL,    -- the newest one that told us about it\n"
+    "  internal_ms INTEGER NOT NULL,\n"
+    "  bytes INTEGER NOT NULL,\n"
+    "  headers INTEGER NOT NULL,    -- 1: the columns below are known\n"
+    "  sender TEXT NOT NULL, recipients TEXT NOT NULL, cc TEXT NOT NULL,\n"
+    "  subject TEXT NOT NULL, snippet TEXT NOT NULL, message_id TEXT NOT NULL,\n"
+    "  files INTEGER NOT NULL,\n"
+    "  gone INTEGER NOT NULL,       -- 1: the server no longer has it\n"
+    "  pinned INTEGER NOT NULL,     -- 1: its body stays\n"
+    "  evicted INTEGER NOT NULL,    -- 1: its body had to go\n"
+    "  epoch INTEGER NOT NULL       -- of the history in which the server told of it\n"
+    ");\n"
+    "CREATE INDEX message_thread ON message (thread_id, internal_ms);\n"
+    "CREATE INDEX message_time ON message (internal_ms);\n"
+    "CREATE INDEX message_pinned ON message (internal_ms) WHERE pinned = 1;\n"
+    "CREATE TABLE message_label (\n"
+    "  -- The labels of a message, and ALL; in the order of lists.\n"
+    "  label INTEGER NOT NULL REFERENCES label (id),\n"
+    "  internal_ms INTEGER NOT NULL,\n"
+    "  message INTEGER NOT NULL REFERENCES message (id),\n"
+    "  PRIMARY KEY (label, internal_ms, message)\n"
+    ") WITHOUT ROWID;\n"
+    "CREATE INDEX message_label_message ON message_label (message, label);\n"
+    "CREATE TABLE folder (\n"
+    "  -- How far the list of a label is known.\n"
+    "  label INTEGER PRIMARY KEY REFERENCES label (id),\n"
+    "  floor_ms INTEGER NOT NULL, token TEXT NOT NULL, over INTEGER NOT NULL,\n"
+    "  shown_ms INTEGER NOT NULL,   -- the lowest floor it ever had\n"
+    "  refreshed_ms INTEGER NOT NULL\n"
+    ");\n"
+    "CREATE TABLE body (\n"
+    "  -- Sizes and times of bodies; small, so that the oldest is found quickly.\n"
+    "  message INTEGER PRIMARY KEY REFERENCES message (id),\n"
+    "  bytes INTEGER NOT NULL, used_ms INTEGER NOT NULL\n"
+    ");\n"
+    "CREATE INDEX body_used ON body (used_ms);\n"
+    "CREATE TABLE body_raw (\n"
+    "  message INTEGER PRIMARY KEY REFERENCES message (id),\n"
+    "  codec INTEGER NOT NULL,      -- as in docs/archive-format.md: 0 as it is, 1 zstd\n"
+    "  raw BLOB NOT NULL\n"
+    ");\n"
+    "CREATE TABLE change (\n"
+    "  version INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+    "  message INTEGER NOT NULL UNIQUE\n"
+    ");\n"
+    "CREATE TABLE found (\n"
+    "  -- What a search at the server found.\n"
+    "  query TEXT NOT NULL, place INTEGER NOT NULL, gmail_id TEXT NOT NULL, at_ms INTEGER NOT "
+    "NULL,\n"
+    "  PRIMARY KEY (query, place)\n"
+    ") WITHOUT ROWID;\n"
+    "INSERT INTO label (label, name, type) VALUES ('ALL', 'All mail', 'system');\n";
+
+static const char version_2[] =
+    "CREATE TABLE refused (\n"
+    "  -- Messages that the server lists and does not give, and when it last said so.\n"
+    "  gmail_id TEXT PRIMARY KEY, why TEXT NOT NULL, at_ms INTEGER NOT NULL\n"
+    ") WITHOUT ROWID;\n";
+
+static const char *const steps[] = {version_1, version_2};
+
+/* "tidr" in ASCII. */
+const struct tide_schema tide_cache_schema = {
+    .what = "cache of the reader",
+    .application_id = 0x74696472,
+    .steps = steps,
+    .steps_count = sizeof steps / sizeof steps[0],
+};

@@ -1,0 +1,127 @@
+#include "reader/store/store.h"
+
+#define WHAT "the drafts"
+
+static void draft_read(const tide_rows_stmt *stmt, struct tide_draft *draft)
+{
+    draft->account = tide_rows_get_u32(stmt, 0);
+    tide_rows_get_copy(stmt, 1, draft->id, sizeof draft->id);
+    draft->json = tide_rows_get_text(stmt, 2);
+    draft->changed_ms = tide_rows_get_u64(stmt, 3);
+    draft->outgoing = tide_rows_get_text(stmt, 4);
+    draft->sending = tide_rows_get_u64(stmt, 5);
+    draft->files = tide_rows_get_text(stmt, 6);
+}
+
+#define COLUMNS "SELECT account, id, json, changed_ms, outgoing, sending, files FROM reader_draft"
+
+static tide_status is_sent(tide_error *err)
+{
+    return tide_error_set(err, TIDE_EXISTS, "the draft is being sent; undo that first");
+}
+
+static tide_status sending(tide_rows db, uint32_t account, const char *id, uint64_t *action_out,
+                           tide_error *err)
+{
+    return tide_rows_number(db, WHAT, action_out, err,
+                            "SELECT sending FROM reader_draft WHERE account = ?1 AND id = ?2",
+                            account, id);
+}
+
+tide_status tide_draft_put(tide_rows db, const struct tide_draft *draft, tide_error *err)
+{
+    uint64_t action = 0;
+    const tide_status rc = sending(db, draft->account, draft->id, &action, err);
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        return rc;
+    if (action != 0)
+        return is_sent(err);
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO reader_draft(account, id, json, changed_ms, outgoing, sending,"
+                        " files) VALUES(?1, ?2, ?3, ?4, '', 0, '[]')"
+                        " ON CONFLICT(account, id) DO UPDATE SET json = ?3, changed_ms = ?4",
+                        draft->account, (const char *)draft->id, draft->json, draft->changed_ms);
+}
+
+tide_status tide_draft_get(tide_rows db, uint32_t account, const char *id,
+                           void (*visit)(const struct tide_draft *draft, void *arg), void *arg,
+                           tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    const tide_status rc = tide_rows_first(db, WHAT, &stmt, err,
+                                           COLUMNS " WHERE account = ?1 AND id = ?2", account, id);
+    if (rc == TIDE_OK) {
+        struct tide_draft draft;
+        draft_read(&stmt, &draft);
+        visit(&draft, arg);
+    }
+    return rc;
+}
+
+tide_status tide_drafts_each(tide_rows db, uint32_t account,
+                             void (*visit)(const struct tide_draft *draft, void *arg), void *arg,
+                             tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc = tide_rows_ask(
+        db, WHAT, &stmt, err, COLUMNS " WHERE account = ?1 ORDER BY changed_ms DESC, id", account);
+    while (tide_rows_next(&stmt, &rc, err)) {
+        struct tide_draft draft;
+        draft_read(&stmt, &draft);
+        visit(&draft, arg);
+    }
+    return rc;
+}
+
+tide_status tide_draft_outgoing(tide_rows db, uint32_t account, const char *id, tide_text outgoing,
+                                tide_error *err)
+{
+    uint64_t changed = 0;
+    TIDE_TRY(
+        tide_rows_change(db, WHAT, &changed, err,
+                         "UPDATE reader_draft SET outgoing = ?3 WHERE account = ?1 AND id = ?2",
+                         account, id, outgoing));
+    return changed == 1 ? TIDE_OK
+                        : tide_error_set(err, TIDE_NOT_FOUND, "there is no draft %.64s", id);
+}
+
+tide_status tide_draft_files(tide_rows db, uint32_t account, const char *id, tide_text files,
+                             tide_error *err)
+{
+    uint64_t action = 0;
+    TIDE_TRY(sending(db, account, id, &action, err));
+    if (action != 0)
+        return is_sent(err);
+    return tide_rows_do(db, WHAT, err,
+                        "UPDATE reader_draft SET files = ?3 WHERE account = ?1 AND id = ?2",
+                        account, id, files);
+}
+
+tide_status tide_draft_end(tide_rows db, uint32_t account, const char *id, tide_error *err)
+{
+    return tide_rows_do(db, WHAT, err, "DELETE FROM reader_draft WHERE account = ?1 AND id = ?2",
+                        account, id);
+}
+
+tide_status tide_draft_send(tide_rows db, uint32_t account, const char *id, uint64_t action,
+                            tide_error *err)
+{
+    uint64_t before = 0;
+    TIDE_TRY(sending(db, account, id, &before, err));
+    if (action != 0 && before != 0 && before != action)
+        return is_sent(err);
+    return tide_rows_do(db, WHAT, err,
+                        "UPDATE reader_draft SET sending = ?3 WHERE account = ?1 AND id = ?2",
+                        account, id, action);
+}
+
+tide_status tide_draft_drop(tide_rows db, uint32_t account, const char *id, tide_error *err)
+{
+    uint64_t action = 0;
+    const tide_status rc = sending(db, account, id, &action, err);
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    if (action != 0)
+        return is_sent(err);
+    return tide_draft_end(db, account, id, err);
+}

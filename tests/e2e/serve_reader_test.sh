@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# serve_reader_test.sh TIDEMARK CLOUD: the mail reader over the API of `tidemark serve`: a page that is open makes it list the
+# mailbox, lists and pages, a body that is fetched, actions with undo, offline, after kill -9, refused (K5 to K12); drafts with
+# attachments, sent once, undone in time, after kill -9 (K11, K14).
+. "$(dirname "$0")/stage.sh"
+export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no quota here
+export TIDEMARK_READER_HOLD=4s                    # of what is sent
+now=$(date +%s%3N)
+serve --quota off --seed 5 --clock "$now" --mailbox "$user=0" --token tok="$user"
+deliver() { # SUBJECT
+    printf 'From: Ben <ben@example.org>\r\nTo: %s\r\nSubject: %s\r\nMessage-ID: <%s@example.org>\r\n\r\nText of %s\r\n' "$user" "$1" "$1" "$1" |
+        curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' --data-binary @- "$origin/_cloud/mail?user=$user" || fail deliver
+}
+for subject in one two three four five; do deliver "$subject"; done
+start_serve
+sign_in
+ends 0 token add work --scope work
+work=$(cat "$dir/out")
+curl -sSf -o "$dir/openapi.json" "$page/api/v1/openapi.json" || fail openapi
+mail=mail/$user
+get() { # PATH CODE
+    local code
+    code=$(ask_page -o "$dir/body" -H "Authorization: Bearer $work" "$page/api/v1/$1")
+    [ "$code" = "$2" ] || fail "line ${BASH_LINENO[0]}: $1 answered $code, not $2: $(head -c 400 "$dir/body")"
+    [ "$code" != 200 ] || "$(dirname "$0")/openapi_check.py" "$dir/openapi.json" get "/api/v1/$1" 200 "$dir/body" || fail "line ${BASH_LINENO[0]}"
+}
+keys=0
+send() { # METHOD PATH CODE BODY
+    local code
+    keys=$((keys + 1))
+    code=$(ask_page -X "$1" -o "$dir/body" -H "Authorization: Bearer $work" -H 'Content-Type: application/json' -H "Idempotency-Key: k$keys" \
+        ${4:+-d "$4"} "$page/api/v1/$2")
+    [ "$code" = "$3" ] || fail "line ${BASH_LINENO[0]}: $2 answered $code, not $3: $(head -c 400 "$dir/body")"
+}
+holds() { jq -e "$1" "$dir/body" >/dev/null || fail "line ${BASH_LINENO[0]}: not $1: $(head -c 1500 "$dir/body")"; }
+subjects() { # LABEL: of its list, newest first
+    get "$mail/lists/$1" 200
+    jq -r '[.items[].subject] | join(" ")' "$dir/body"
+}
+shows() { [ "$(subjects "$1")" = "$2" ]; }
+id_of() { # SUBJECT
+    get "$mail/lists/ALL" 200
+    jq -r --arg s "$1" '.items[] | select(.subject == $s) | .id' "$dir/body"
+}
+labels_at_server() { ask "$api/messages/$1?format=minimal" | jq -r '.labelIds | sort | join(" ")'; }
+
+# ---- nobody looked: nothing is fetched.  A page that is open makes it so.
+get reader/status 200
+holds '.accounts == []'
+curl -sSN --max-time 200 -H "Authorization: Bearer $work" "$page/api/v1/stream?topics=reader" >"$dir/stream" 2>/dev/null &
+stream=$!
+stage_pids+=("$stream")
+until_true 30 shows INBOX "five four three two one" || fail "the inbox: $(subjects INBOX)"
+active() { sed -n 's/^data: //p' "$dir/stream" | tail -n 1 | jq -e '.accounts[0].state == "active"'; }
+until_true 30 active || fail "not active: $(tail -n 3 "$dir/stream" | head -c 600)"
+deliver six
+until_true 30 shows INBOX "six five four three two one" || fail "new mail: $(subjects INBOX)"
+get "$mail/lists" 200
+holds '[.lists[] | select(.id == "INBOX")][0] | .unread == 6 and .total == 6 and .type == "system"'
+get "$mail/lists/INBOX/days" 200
+holds '.total == 6 and ([.days[].count] | add) == 6 and (.days[0].day | test("^20[0-9][0-9]-[01][0-9]-[0-3][0-9]$"))'
+
+# ---- pages of a list, and what changed since
+get "$mail/lists/INBOX?limit=4" 200
+holds '(.items | length) == 4 and .next != null'
+next=$(jq -r '.next | @uri' "$dir/body")
+get "$mail/lists/INBOX?limit=4&after=$next" 200
+holds '[.items[].subject] == ["two", "one"] and .next == null'
+get "$mail/lists/INBOX?after=nonsense" 400
+get "$mail/changes" 200
+holds '.reset'
+version=$(jq -r .version "$dir/body")
+
+# ---- a message: its headers are here, its body is fetched when a person opens it
+three=$(id_of three)
+get "$mail/messages/$three" 200
+holds '.subject == "three" and .body == "none" and .text == ""'
+send POST "$mail/refresh" 202 "{\"message\":\"$three\"}"
+has_body() { get "$mail/messages/$three" 200 && jq -e '.body == "cache" and (.text | contains("Text of three"))' "$dir/body"; }
+until_true 30 has_body || fail "no body: $(head -c 600 "$dir/body")"
+frame=$(jq -r .view.path "$dir/body")
+[ "$(ask_page -o "$dir/frame" "$page${frame}html")" = 200 ] || fail "no frame"
+grep -q 'Text of three' "$dir/frame" || fail "the frame: $(cat "$dir/frame")"
+send POST "$mail/refresh" 202 "{\"message\":\"$three\"}"
+holds '.job == 0' # it is here
+code=$(ask_page -o "$dir/body" -H "Authorization: Bearer $work" -H 'Content-Type: application/json' -d "{\"message\":\"$three\"}" "$page/api/v1/$mail/refresh")
+[ "$code" = 202 ] || fail "a refresh without an Idempotency-Key: $code $(cat "$dir/body")"
+get "$mail/threads/$(t reader list "$user" INBOX --json | jq -r '.items[] | select(.subject == "three") | .thread')" 200
+holds '[.messages[].subject] == ["three"]'
+get "$mail/messages/none" 404
+send POST "$mail/refresh" 400 '{}'
+
+# ---- actions: shown at once, uploaded, undone
+two=$(id_of two)
+send POST "$mail/actions" 200 "{\"do\":\"archive\",\"messages\":[\"$three\",\"$two\"]}"
+holds '.changed == 2'
+action=$(jq .id "$dir/body")
+shows INBOX "six five four one" || fail "after an action: $(subjects INBOX)"
+get "$mail/changes?since=$version" 200
+holds '(.reset | not) and ([.items[].subject] | index("three") != null)'
+uploaded() { [[ $(labels_at_server "$three") != *INBOX* && $(labels_at_server "$two") != *INBOX* ]]; }
+until_true 30 uploaded || fail "not uploaded: $(labels_at_server "$three")"
+done_is() { get "$mail/actions" 200 && jq -e --argjson id "$1" ".items[] | select(.id == \$id) | .state == \"$2\"" "$dir/body"; }
+until_true 30 done_is "$action" "done" || fail "the action: $(cat "$dir/body")"
+send DELETE "$mail/actions/$action" 200
+shows INBOX "six five four three two one" || fail "after undo: $(subjects INBOX)"
+put_back() { [[ $(labels_at_server "$three") == *INBOX* ]]; }
+until_true 30 put_back || fail "the server after undo: $(labels_at_server "$three")"
+send DELETE "$mail/actions/99999" 404
+send POST "$mail/actions" 400 "{\"do\":\"fold\",\"messages\":[\"$three\"]}"
+send POST "$mail/actions" 400 "{\"do\":\"archive\"}"
+send POST "$mail/actions" 400 "{\"do\":\"archive\",\"messages\":[\"$three\"],\"home\":\"/\"}"
+
+# ---- refused: put back, and said
+fault '{"method":"gmail.users.messages.modify","fault":"403"}'
+send POST "$mail/actions" 200 "{\"do\":\"trash\",\"messages\":[\"$two\"]}"
+action=$(jq .id "$dir/body")
+until_true 30 done_is "$action" refused || fail "not refused: $(cat "$dir/body")"
+shows INBOX "six five four three two one" || fail "not put back: $(subjects INBOX)"
+no_faults
+
+# ---- a message that is written: kept here, with a file; sent after its hold, unless that is undone
+put() { # PATH CODE TYPE FILE
+    local code
+    code=$(ask_page -X PUT -o "$dir/body" -H "Authorization: Bearer $work" -H "Content-Type: $3" --data-binary "@$4" "$page/api/v1/$1")
+    [ "$code" = "$2" ] || fail "line ${BASH_LINENO[0]}: $1 answered $code, not $2: $(head -c 400 "$dir/body")"
+}
+sent() { ask "$api/messages?q=in:sent" | jq '.messages | length'; }
+echo '{"to":"Bob <bob@example.org>","subject":"Plan","text":"Here it is."}' >"$dir/letter.json"
+head -c 3000000 /dev/urandom >"$dir/plan.bin"
+put "$mail/drafts/d1" 200 application/json "$dir/letter.json"
+holds '.id == "d1" and .saved_unix_ms > 0'
+put "$mail/drafts/d1/attachments/a%20plan.bin" 200 application/octet-stream "$dir/plan.bin"
+holds '.name == "a plan.bin" and .bytes == 3000000'
+put "$mail/drafts/d1/attachments/b" 200 application/octet-stream "$dir/letter.json"
+send DELETE "$mail/drafts/d1/attachments/b" 200
+holds '.removed'
+put "$mail/drafts/none/attachments/b" 404 application/octet-stream "$dir/letter.json"
+put "$mail/drafts/d1" 400 application/json /dev/null
+put "$mail/drafts/d1" 415 text/plain "$dir/letter.json"
+put "mail/none@example.org/drafts/d1" 404 application/json "$dir/letter.json"
+get "$mail/drafts/d1" 200
+holds '.subject == "Plan" and .attachments == [{"name":"a plan.bin","bytes":3000000}] and .sending == 0'
+get "$mail/drafts" 200
+holds '[.items[].id] == ["d1"]'
+get "$mail/drafts/none" 404
+[ "$(find "$dir/home/archive/reader/$user" -type f | wc -l)" = 1 ] || fail "files: $(find "$dir/home/archive/reader")"
+send POST "$mail/actions" 404 '{"do":"send","messages":[],"draft":"none"}'
+send POST "$mail/actions" 400 '{"do":"send","messages":[]}'
+send POST "$mail/actions" 200 '{"do":"send","messages":[],"draft":"d1"}'
+action=$(jq .id "$dir/body")
+put "$mail/drafts/d1" 409 application/json "$dir/letter.json" # it is being sent
+send DELETE "$mail/actions/$action" 200
+done_is "$action" undone || fail "not undone: $(cat "$dir/body")"
+[ "$(sent)" = 0 ] || fail "sent although it was undone"
+put "$mail/drafts/d1" 200 application/json "$dir/letter.json"
+send POST "$mail/actions" 200 '{"do":"send","messages":[],"draft":"d1"}'
+action=$(jq .id "$dir/body")
+until_true 60 done_is "$action" "done" || fail "not sent: $(cat "$dir/body")"
+[ "$(sent)" = 1 ] || fail "sent $(sent) times"
+until_true 30 shows SENT Plan || fail "the sent mail: $(subjects SENT)"
+get "$mail/drafts" 200
+holds '.items == []'
+[ "$(find "$dir/home/archive/reader/$user" -type f | wc -l)" = 0 ] || fail "files are left: $(find "$dir/home/archive/reader")"
+echo '{"to":"bob@example.org","subject":"Second"}' >"$dir/letter.json"
+put "$mail/drafts/d2" 200 application/json "$dir/letter.json"
+send DELETE "$mail/drafts/d2" 200
+holds '.removed'
+put "$mail/drafts/d3" 200 application/json "$dir/letter.json"
+
+# ---- kill -9 while the server cannot be reached: the action is shown after the restart, and uploaded
+fault '{"method":"*","fault":"503"}'
+send POST "$mail/actions" 200 "{\"do\":\"star\",\"messages\":[\"$two\"]}"
+shows STARRED two || fail "starred: $(subjects STARRED)"
+send POST "$mail/actions" 200 '{"do":"send","messages":[],"draft":"d3"}'
+kill "$stream"
+strike "$server" || fail "it had ended"
+start_serve
+shows STARRED two || fail "starred after kill -9: $(subjects STARRED)"
+no_faults
+starred() { [[ $(labels_at_server "$two") == *STARRED* ]]; }
+until_true 60 starred || fail "not uploaded after kill -9: $(labels_at_server "$two")"
+sent_both() { [ "$(sent)" = 2 ]; }
+until_true 60 sent_both || fail "after kill -9 $(sent) are sent"
+
+# ---- the commands show the same; the cache is marked as one
+ends 0 reader status --json
+jq -e '.accounts[0].account == "ada@example.com"' "$dir/out" >/dev/null || fail "status: $(cat "$dir/out")"
+ends 0 reader list "$user" INBOX
+grep -q 'six' "$dir/out" || fail "list: $(cat "$dir/out")"
+ends 0 reader drafts "$user"
+ends 0 reader save d4 --account "$user" <"$dir/letter.json"
+ends 0 reader draft d4 --account "$user"
+grep -q 'Subject: Second' "$dir/out" || fail "draft: $(cat "$dir/out")"
+ends 0 reader attach d4 letter.json --account "$user" <"$dir/letter.json"
+ends 0 reader detach d4 letter.json --account "$user"
+ends 0 reader discard d4 --account "$user"
+ends 1 reader draft d4 --account "$user"
+grep -q '^Signature: 8a477f597d28d172789f06886806bc55' "$dir/home/cache/reader/CACHEDIR.TAG" || fail "no CACHEDIR.TAG"
+stop_serve 0
+ends 0 reader list "$user" INBOX # without a process that stays
+ends 1 reader act --account "$user" --do archive "$two"
+grep -q 'tidemark serve' "$dir/err" || fail "what to do: $(cat "$dir/err")"
+exit "$((failed > 0))"

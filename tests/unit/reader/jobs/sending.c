@@ -1,0 +1,334 @@
+/* Messages that a person writes and sends (K11, E1.9; reader/drafts.h DRF1 to DRF3).
+ *
+ * The other account of the fixture is the recipient: what it gets is what was sent. */
+#include "reader_jobs_fixture.h"
+
+#include "ledger/rows.h"
+#include "support/scale.h"
+
+#define LETTER "{\"to\":\"" YOU "\",\"subject\":\"Plan\",\"text\":\"Here it is.\"}"
+#define FILE_A "0123456789abcdef0123456789abcdef"
+#define FILE_B "fedcba9876543210fedcba9876543210"
+
+static tide_status save(struct fixture *f, const char *id, const char *json)
+{
+    struct tide_draft draft = {.account = f->accounts[0], .json = tide_text_of(json)};
+    (void)snprintf(draft.id, sizeof draft.id, "%s", id);
+    return tide_reader_draft_put(f->reader, &draft, NULL);
+}
+
+/* As the command does: the file first (DRF1). */
+static tide_status attach(struct fixture *f, const char *id, const char *file, const char *name,
+                          tide_text content)
+{
+    char path[300];
+    tide_world *world = tide_sim_world(f->sim);
+    const struct tide_draft_file one = {
+        .file = file, .name = name, .type = "text/plain", .bytes = content.bytes};
+    assert_true(tide_draft_path("/archive", ME, "", path, sizeof path));
+    TIDE_TRY(tide_dir_make(world, path, NULL));
+    assert_true(tide_draft_path("/archive", ME, file, path, sizeof path));
+    TIDE_TRY(tide_file_replace(world, path, content, 0600, NULL));
+    return tide_reader_attach(f->reader, f->accounts[0], id, &one, NULL);
+}
+
+static bool file_is_there(struct fixture *f, const char *file)
+{
+    char path[300];
+    tide_auto_buf content = tide_buf_heap(1 << 20);
+    assert_true(tide_draft_path("/archive", ME, file, path, sizeof path));
+    return tide_file_read(tide_sim_world(f->sim), path, 1 << 20, &content, NULL) == TIDE_OK;
+}
+
+static tide_status send_draft(struct fixture *f, const char *id, struct tide_reader_action *action)
+{
+    const struct tide_reader_wish wish = {.what = "send", .draft = id};
+    return tide_reader_act(f->reader, f->accounts[0], &wish, action, NULL);
+}
+
+static uint32_t received(struct fixture *f)
+{
+    return box_mailbox_messages(f->mailboxes[1]);
+}
+
+static bool count_slot(void *arg, uint32_t slot)
+{
+    *(uint32_t *)arg += 1;
+    (void)slot;
+    return true;
+}
+
+static uint32_t with_label(struct fixture *f, uint16_t label)
+{
+    uint32_t count = 0;
+    const struct box_walk walk = {.date_high_ms = UINT64_MAX, .labels = &label, .labels_count = 1};
+    box_mailbox_walk(f->mailboxes[0], &walk, BOX_WALK_START, count_slot, &count);
+    return count;
+}
+
+static void assert_no_violation(struct fixture *f)
+{
+    json_t *stats = tide_sim_cloud_control(f->cloud, f->sim, "GET", "/_cloud/stats", TIDE_TEXT(""));
+    char *text = json_dumps(json_object_get(stats, "violations"), 0);
+    if (strcmp(text, "[]") != 0)
+        fail_msg("%s", text);
+    free(text);
+    json_decref(stats);
+}
+
+struct drafts {
+    uint32_t account;
+    uint64_t count, sending;
+};
+
+static void count_draft(const struct tide_draft *draft, void *arg)
+{
+    struct drafts *drafts = arg;
+    drafts->count++;
+    drafts->sending = draft->sending;
+}
+
+static tide_status read_drafts(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct drafts *drafts = arg;
+    drafts->count = 0;
+    return tide_drafts_each(tide_transaction_rows(transaction), drafts->account, count_draft,
+                            drafts, err);
+}
+
+static struct drafts drafts_of(struct fixture *f)
+{
+    struct drafts drafts = {.account = f->accounts[0]};
+    OK(tide_transact(f->engine, read_drafts, &drafts, err));
+    return drafts;
+}
+
+CASE(a_message_is_sent_after_its_hold_with_its_files_and_nothing_of_it_is_left_here)
+{
+    struct tide_reader_action action;
+    tide_auto_buf scratch = tide_buf_heap(1 << 20);
+    poll_now(f, 0); /* so that the next poll reads the history */
+    (void)settle(f);
+    assert_int_equal(save(f, "d1", "{\"to\":\"\"}"), TIDE_OK);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    assert_int_equal(attach(f, "d1", FILE_A, "plan.txt", TIDE_TEXT("the old plan")), TIDE_OK);
+    assert_int_equal(attach(f, "d1", FILE_B, "plan.txt", TIDE_TEXT("the plan")), TIDE_OK);
+    assert_false(file_is_there(f, FILE_A)); /* replaced */
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_OK);
+    assert_true(action.id > 0);
+    pass(f, 9000);
+    assert_int_equal(calls_with(f, "drafts"), 0); /* it can still be undone */
+    (void)settle(f);
+    assert_int_equal(action_of(f, 0, action.id).state, TIDE_ACTION_DONE);
+    assert_int_equal(received(f), 1);
+    const tide_text got = box_mailbox_raw(f->mailboxes[1], 0, &scratch);
+    assert_non_null(memmem(got.data, got.bytes, "Subject: Plan\r\n", 15));
+    assert_non_null(memmem(got.data, got.bytes, "Here it is.", 11));
+    assert_non_null(memmem(got.data, got.bytes, "plan.txt", 8));
+    assert_non_null(memmem(got.data, got.bytes, "dGhlIHBsYW4=", 12)); /* "the plan" */
+    assert_int_equal(with_label(f, BOX_LABEL_SENT), 1);
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 0);
+    assert_int_equal(drafts_of(f).count, 0);
+    assert_false(file_is_there(f, FILE_B));
+    assert_int_equal(count_shown(f, 0, "SENT"), 1);        /* it was looked for */
+    assert_int_equal(calls_with(f, "format=metadata"), 1); /* and its draft was not */
+    assert_int_equal(failed_jobs(f), 0);
+    assert_no_violation(f);
+}
+
+CASE(a_send_that_is_undone_in_time_sends_nothing_and_gives_the_draft_back)
+{
+    struct tide_reader_action action;
+    uint64_t inverse = 9;
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_OK);
+    /* DRF2 */
+    struct tide_reader_action second;
+    bool removed = false;
+    assert_int_equal(save(f, "d1", "{}"), TIDE_EXISTS);
+    assert_int_equal(attach(f, "d1", FILE_A, "a", TIDE_TEXT("a")), TIDE_EXISTS);
+    assert_false(file_is_there(f, FILE_A));
+    assert_int_equal(send_draft(f, "d1", &second), TIDE_EXISTS);
+    assert_int_equal(tide_reader_draft_drop(f->reader, f->accounts[0], "d1", &removed, NULL),
+                     TIDE_EXISTS);
+    pass(f, 5000);
+    OK(tide_reader_undo(f->reader, f->accounts[0], action.id, &inverse, err));
+    assert_int_equal(inverse, 0);
+    (void)settle(f);
+    assert_int_equal(received(f), 0);
+    assert_int_equal(drafts_of(f).sending, 0);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_OK);
+    (void)settle(f);
+    assert_int_equal(received(f), 1);
+    assert_int_equal(tide_reader_undo(f->reader, f->accounts[0], action.id, &inverse, NULL),
+                     TIDE_STALE);
+    assert_int_equal(received(f), 1);
+}
+
+CASE(a_refused_message_stays_a_draft_says_why_and_can_be_thrown_away_everywhere)
+{
+    struct tide_reader_action action;
+    bool removed = false;
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.drafts.send\",\"fault\":\"403\",\"count\":1}");
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_OK);
+    (void)settle(f);
+    assert_int_equal(action_of(f, 0, action.id).state, TIDE_ACTION_REFUSED);
+    assert_true(strlen(action_of(f, 0, action.id).error) > 0);
+    assert_int_equal(received(f), 0);
+    assert_int_equal(drafts_of(f).count, 1);
+    assert_int_equal(drafts_of(f).sending, 0);
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 1);
+    OK(tide_reader_draft_drop(f->reader, f->accounts[0], "d1", &removed, err));
+    assert_true(removed);
+    (void)settle(f);
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 0);
+    assert_int_equal(drafts_of(f).count, 0);
+    OK(tide_reader_draft_drop(f->reader, f->accounts[0], "d1", &removed, err)); /* again is fine */
+    assert_false(removed);
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+CASE(what_cannot_be_sent_or_kept_is_refused_at_once)
+{
+    struct tide_reader_action action;
+    const tide_text message = TIDE_TEXT("m");
+    assert_int_equal(save(f, "d1", "{\"to\":\"nobody\"}"), TIDE_OK); /* half typed */
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_INVALID);
+    assert_int_equal(save(f, "d1", "{}"), TIDE_OK);
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_INVALID);
+    assert_int_equal(send_draft(f, "none", &action), TIDE_NOT_FOUND);
+    assert_int_equal(send_draft(f, "../d1", &action), TIDE_NOT_FOUND);
+    const struct tide_reader_wish both = {
+        .what = "send", .draft = "d1", .messages = &message, .messages_count = 1};
+    assert_int_equal(tide_reader_act(f->reader, f->accounts[0], &both, &action, NULL),
+                     TIDE_INVALID);
+    assert_int_equal(save(f, "a/b", LETTER), TIDE_INVALID);
+    assert_int_equal(save(f, "", LETTER), TIDE_INVALID);
+    assert_int_equal(save(f, "d1", "[]"), TIDE_INVALID);
+    assert_int_equal(save(f, "d1", "{\"to\":7}"), TIDE_INVALID);
+    assert_int_equal(save(f, "d1", "{\"x\":\"y\"}"), TIDE_INVALID);
+    assert_int_equal(attach(f, "none", FILE_A, "a", TIDE_TEXT("a")), TIDE_NOT_FOUND);
+    assert_false(file_is_there(f, FILE_A));
+    assert_int_equal(attach(f, "d1", FILE_A, "a\nb", TIDE_TEXT("a")), TIDE_INVALID);
+    const struct tide_draft_file elsewhere = {
+        .file = "../../secrets", .name = "a", .type = "", .bytes = 1};
+    assert_int_equal(tide_reader_attach(f->reader, f->accounts[0], "d1", &elsewhere, NULL),
+                     TIDE_INVALID);
+    const struct tide_draft_file missing = {.file = FILE_B, .name = "a", .type = "", .bytes = 1};
+    assert_int_equal(tide_reader_attach(f->reader, f->accounts[0], "d1", &missing, NULL),
+                     TIDE_NOT_FOUND);
+    pass(f, 20000);
+    assert_int_equal(received(f), 0);
+}
+
+CASE(a_file_that_no_draft_lists_is_swept_and_those_of_drafts_stay)
+{
+    char path[300];
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    assert_int_equal(attach(f, "d1", FILE_A, "a.txt", TIDE_TEXT("a")), TIDE_OK);
+    assert_true(tide_draft_path("/archive", ME, FILE_B, path, sizeof path));
+    OK(tide_file_replace(tide_sim_world(f->sim), path, TIDE_TEXT("b"), 0600, err));
+    OK(tide_reader_files_sweep(f->reader, f->accounts[0], err));
+    pass(f, 3000000);
+    OK(tide_reader_files_sweep(f->reader, f->accounts[0], err));
+    assert_true(file_is_there(f, FILE_B)); /* its row may be on its way */
+    pass(f, 3000000);
+    OK(tide_reader_files_sweep(f->reader, f->accounts[0], err));
+    assert_true(file_is_there(f, FILE_A));
+    assert_false(file_is_there(f, FILE_B));
+    OK(tide_reader_files_sweep(f->reader, f->accounts[1], err)); /* it has no directory */
+}
+
+/* ---- deaths ---- */
+
+static void live(struct fixture *f, uint64_t steps)
+{
+    struct tide_reader_action action;
+    f->may_die = true;
+    tide_sim_crash_after(f->sim, steps,
+                         steps % 2 == 0 ? TIDE_SIM_CRASH_KILL : TIDE_SIM_CRASH_POWER);
+    if (life_begin(f) == TIDE_OK) {
+        (void)save(f, "d1", LETTER);
+        (void)attach(f, "d1", FILE_A, "plan.txt", TIDE_TEXT("the plan"));
+        (void)send_draft(f, "d1", &action);
+        (void)settle(f);
+    }
+    life_end(f);
+    tide_sim_reboot(f->sim);
+    f->may_die = false;
+}
+
+struct accepted {
+    uint32_t account;
+    uint64_t count;
+    tide_action_state state;
+};
+
+static void note_action(const struct tide_reader_action *action, void *arg)
+{
+    struct accepted *accepted = arg;
+    accepted->count++;
+    accepted->state = action->state;
+}
+
+static tide_status read_accepted(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct accepted *accepted = arg;
+    accepted->count = 0;
+    return tide_actions_each(tide_transaction_rows(transaction), accepted->account, 10, note_action,
+                             accepted, err);
+}
+
+static void check(struct fixture *f, uint64_t steps)
+{
+    struct accepted accepted = {.account = f->accounts[0]};
+    OK(tide_transact(f->engine, read_accepted, &accepted, err));
+    if (received(f) != accepted.count || with_label(f, BOX_LABEL_SENT) != accepted.count)
+        fail_msg("step %" PRIu64 ": accepted %" PRIu64 ", received %" PRIu32 ", sent %" PRIu32,
+                 steps, accepted.count, received(f), with_label(f, BOX_LABEL_SENT));
+    if (accepted.count == 1 && accepted.state != TIDE_ACTION_DONE)
+        fail_msg("step %" PRIu64 ": the action is %s", steps,
+                 tide_action_state_name(accepted.state));
+    if (accepted.count == 1 && (drafts_of(f).count != 0 || with_label(f, BOX_LABEL_DRAFT) != 0))
+        fail_msg("step %" PRIu64 ": a draft is left", steps);
+    OK(tide_reader_files_sweep(f->reader, f->accounts[0], err));
+    pass(f, 3600000);
+    OK(tide_reader_files_sweep(f->reader, f->accounts[0], err));
+    if (accepted.count == 1 && file_is_there(f, FILE_A))
+        fail_msg("step %" PRIu64 ": a file is left", steps);
+    assert_int_equal(failed_jobs(f), 0);
+    assert_no_violation(f);
+}
+
+/* E1.9: what was accepted is sent, and once. */
+TEST(an_accepted_message_is_sent_once_wherever_the_process_dies)
+{
+    static const char *const settings[] = {"reader.hold=0s", NULL};
+    const struct tide_sim_options options = {.net = {.latency_us_max = 20000}};
+    const uint64_t stride = 1600 / scaled_at_least(60, 10);
+    uint64_t last = 0;
+    for (uint64_t steps = 1;; steps += stride) {
+        struct fixture *f = begin_in(9, &options);
+        f->settings = settings;
+        OK(life_begin(f));
+        poll_now(f, 0);
+        (void)settle(f);
+        life_end(f);
+        tide_sim_reboot(f->sim);
+        live(f, steps);
+        const bool died = tide_sim_stats(f->sim).crashes > 0;
+        tide_sim_crash_after(f->sim, 0, TIDE_SIM_CRASH_KILL);
+        OK(life_begin(f));
+        (void)settle(f);
+        check(f, steps);
+        finish(f);
+        if (!died)
+            break;
+        last = steps;
+    }
+    (void)printf("interrupted up to step %" PRIu64 "\n", last);
+    assert_true(last > 100);
+}

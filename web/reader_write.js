@@ -1,0 +1,216 @@
+// reader_write.js - a message that is being written: kept as a draft every two seconds, sent with ten
+// seconds to think again.
+import { get, path, post, put, remove } from './api.js'
+import { h } from './dom.js'
+import { button, page, select } from './page.js'
+import { offer } from './reader_act.js'
+import { boxOf, catchUp } from './reader_data.js'
+import { askPeople, completed } from './reader_people.js'
+import { confirmed, tell, tellTrouble } from './say.js'
+import { clock, size } from './words.js'
+
+/** @typedef {import('./dom.js').Child} Child */
+/** @typedef {import('./reader_quote.js').Letter} Letter */
+
+const SAVE_MS = 2000
+const FILE_BYTES_MAX = 25e6
+
+/** @type {Map<string, Writing>} */
+const all = new Map()
+
+/** @returns {Letter} */
+export const blank = () => ({ to: '', cc: '', bcc: '', subject: '', text: '', in_reply_to: '', references: '', thread: '' })
+
+export class Writing {
+  /** @param {string} account @param {string} id @param {Letter} letter */
+  constructor(account, id, letter) {
+    this.account = account
+    this.id = id
+    this.letter = letter
+    /** @type {{ name: string, bytes: number, state: string }[]} */
+    this.files = []
+    this.dirty = false
+    this.saving = false
+    this.savedAt = 0
+    this.trouble = ''
+    this.timer = 0
+    this.gone = false
+    all.set(account + '/' + id, this)
+  }
+
+  get at() {
+    return `mail/${path(this.account)}/drafts/${path(this.id)}`
+  }
+
+  /** @param {keyof Letter} name @param {string} value */
+  edit(name, value) {
+    this.letter[name] = value
+    this.dirty = true
+    this.plan()
+  }
+
+  plan() {
+    if (!this.timer && !this.gone) this.timer = window.setTimeout(() => { this.timer = 0; void this.save() }, SAVE_MS)
+  }
+
+  /** What is typed while it is being saved is saved next time.
+   * @param {boolean} [untouched] also if nothing was typed @returns {Promise<boolean>} */
+  async save(untouched = false) {
+    if (this.gone) return false
+    if (this.saving) {
+      this.plan()
+      return false
+    }
+    if (!this.dirty && (this.savedAt || !untouched)) return true
+    this.saving = true
+    this.dirty = false
+    try {
+      const answer = await put(this.at, this.letter)
+      this.savedAt = answer.saved_unix_ms
+      this.trouble = ''
+    } catch (error) {
+      this.dirty = true
+      this.trouble = error instanceof Error ? error.message : String(error)
+      this.plan()
+    }
+    this.saving = false
+    page.redraw()
+    return this.trouble === ''
+  }
+
+  /** @param {Iterable<File>} files */
+  async attach(files) {
+    for (const file of files) {
+      const one = { name: file.name, bytes: file.size, state: 'adding' }
+      if (file.size > FILE_BYTES_MAX) {
+        tell(`${file.name} is larger than ${size(FILE_BYTES_MAX)}.`, { bad: true, help: 'Gmail takes no larger file.' })
+        continue
+      }
+      this.files = [...this.files.filter((other) => other.name !== one.name), one]
+      page.redraw()
+      try {
+        if (!this.savedAt) await this.save(true)
+        await put(`${this.at}/attachments/${path(one.name)}`, file)
+        one.state = 'added'
+      } catch (error) {
+        this.files = this.files.filter((other) => other !== one)
+        tellTrouble(error, 'Attach ' + one.name)
+      }
+      page.redraw()
+    }
+  }
+
+  /** @param {string} name */
+  async detach(name) {
+    try {
+      await remove(`${this.at}/attachments/${path(name)}`)
+      this.files = this.files.filter((one) => one.name !== name)
+    } catch (error) {
+      tellTrouble(error, 'Take out ' + name)
+    }
+    page.redraw()
+  }
+
+  /** Those of the message that is passed on.
+   * @param {any} message */
+  async bring(message) {
+    const base = String(message.view?.path ?? '').replace(/^\//, '')
+    for (const one of (message.attachments ?? []).filter((/** @type {any} */ file) => !file.inline)) {
+      const answer = await fetch(`${base}att/${one.number}`).catch(() => null)
+      if (answer?.ok) await this.attach([new File([await answer.blob()], one.file)])
+      else tell(`${one.file} could not be added.`, { bad: true, help: 'Save it from the message, and attach it.' })
+    }
+  }
+
+  /** @param {() => void} leave @param {() => void} again */
+  async send(leave, again) {
+    if (!`${this.letter.to}${this.letter.cc}${this.letter.bcc}`.trim()) {
+      tell('There is nobody to send it to.', { bad: true })
+      document.getElementById('write-to')?.focus()
+      return
+    }
+    if (this.files.some((one) => one.state === 'adding')) {
+      tell('A file is still being added.', { bad: true })
+      return
+    }
+    try {
+      for (let tries = 0; (this.dirty || !this.savedAt) && tries < 3; tries++) await this.save(true)
+      if (this.dirty) throw new Error(this.trouble)
+      const { id } = await post(`mail/${path(this.account)}/actions`, { do: 'send', messages: [], draft: this.id })
+      offer({ words: 'Sending in 10 s.', parts: [{ account: this.account, id }], back: again })
+      leave()
+    } catch (error) {
+      tellTrouble(error, 'Send')
+    }
+    void catchUp(boxOf(this.account))
+  }
+
+  /** @param {() => void} leave */
+  async discard(leave) {
+    if ((this.savedAt || this.dirty) && !(await confirmed('Throw this draft away?', 'Throw it away'))) return
+    this.gone = true
+    clearTimeout(this.timer)
+    all.delete(this.account + '/' + this.id)
+    if (this.savedAt) await remove(this.at).catch((error) => tellTrouble(error, 'Throw away'))
+    leave()
+  }
+
+  /** How safe it is. */
+  words() {
+    if (this.trouble) return `Not saved: ${this.trouble} It is tried again.`
+    return this.savedAt && !this.dirty ? `Saved ${clock(this.savedAt)}.` : this.savedAt || this.dirty ? 'Saving…' : ''
+  }
+}
+
+/** One that was begun here or elsewhere.
+ * @param {string} account @param {string} id @returns {Promise<Writing>} */
+export async function reopen(account, id) {
+  const known = all.get(account + '/' + id)
+  if (known) return known
+  const draft = await get(`mail/${path(account)}/drafts/${path(id)}`)
+  const writing = new Writing(account, id, Object.assign(blank(), Object.fromEntries(Object.keys(blank()).map((name) => [name, draft[name] ?? '']))))
+  writing.files = (draft.attachments ?? []).map((/** @type {any} */ one) => ({ name: one.name, bytes: one.bytes, state: 'added' }))
+  writing.savedAt = draft.saved_unix_ms ?? draft.changed_unix_ms ?? Date.now()
+  return writing
+}
+
+/** @param {string} account @param {Letter} letter */
+export const begun = (account, letter) => new Writing(account, crypto.randomUUID().replaceAll('-', ''), letter)
+
+/** Whether something typed is nowhere but in this page. */
+export const unsaved = () => [...all.values()].some((one) => one.dirty && !one.gone)
+
+/** @param {Writing} writing @param {keyof Letter} name @param {string} label @param {string[]} [people] who wrote lately */
+function field(writing, name, label, people) {
+  const edit = (/** @type {string} */ text) => {
+    writing.edit(name, text)
+    if (people) askPeople(writing.account, text)
+    page.redraw()
+  }
+  return h('label', { class: 'field write-line' }, h('span', {}, label),
+    h('input', { type: 'text', id: 'write-' + name, value: writing.letter[name], autocomplete: 'off', spellcheck: people ? 'false' : 'true', list: people ? 'people-' + name : null,
+      on: { input: (event) => edit(event.target.value) } }),
+    people ? h('datalist', { id: 'people-' + name }, ...completed(writing.account, writing.letter[name], people).map((one) => h('option', { value: one }))) : null)
+}
+
+/** @param {Writing} writing @param {{ accounts: string[], people: string[], move: (account: string) => void, send: () => void, discard: () => void, leave: () => void }} more @returns {Child[]} */
+export function writeForm(writing, { accounts, people, move, send, discard, leave }) {
+  const keydown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    send()
+  }
+  return [h('form', { key: 'write ' + writing.id, class: 'write', 'aria-label': 'Message', on: { submit: (event) => event.preventDefault(), keydown } },
+    h('h2', { tabindex: -1 }, writing.letter.subject || 'New message'),
+    accounts.length > 1 ? select('From', writing.account, accounts, move) : null,
+    field(writing, 'to', 'To', people), field(writing, 'cc', 'Cc', people), field(writing, 'bcc', 'Bcc', people), field(writing, 'subject', 'Subject'),
+    h('label', { class: 'unseen', for: 'write-text' }, 'Text'),
+    h('textarea', { id: 'write-text', value: writing.letter.text, rows: 14, on: { input: (event) => writing.edit('text', event.target.value) } }),
+    writing.files.length > 0 ? h('ul', { class: 'files', 'aria-label': 'Attachments' }, ...writing.files.map((one) => h('li', { key: one.name }, `${one.name} ${size(one.bytes)}${one.state === 'adding' ? ', adding…' : ''} `,
+      button('×', () => void writing.detach(one.name), { class: 'plain', label: 'Take out ' + one.name })))) : null,
+    h('div', { class: 'buttons' },
+      h('button', { type: 'button', 'aria-keyshortcuts': 'Control+Enter', on: { click: send } }, 'Send', h('kbd', { 'aria-hidden': 'true' }, 'Ctrl+Enter')),
+      h('label', { class: 'attach' }, h('span', {}, 'Attach'), h('input', { type: 'file', multiple: true, on: { change: (event) => { void writing.attach([...event.target.files]); event.target.value = '' } } })),
+      button('Close', leave, { class: 'quiet' }), button('Throw away', discard, { class: 'quiet' }),
+      h('span', { class: 'muted saved', role: 'status' }, writing.words())))]
+}
