@@ -314,16 +314,15 @@ CASE(bodies_used_before_the_clock_was_set_back_can_be_evicted)
 {
     const char *const ids[] = {"a", "b", "c"};
     const uint64_t hour = 3600000;
-    uint64_t done = 0;
-    bool more = false;
+    struct tide_cache_evicted told;
     for (int i = 0; i < 3; i++) {
         WRITE(f, put(f, ids[i], 100 + i, "INBOX", "5", err));
         WRITE(f, body_put(f, ids[i], 9 * hour + (uint64_t)i, err));
     }
     WRITE(f, tide_cache_opened(f->cache, TIDE_TEXT("b"), hour - 1000, err)); /* by the new clock */
     const struct tide_cache_evict evict = {.limit = 0, .count_max = 10};
-    OK(tide_cache_evict(f->cache, &evict, hour, &done, &more, err));
-    assert_int_equal(done, 2);
+    OK(tide_cache_evict(f->cache, &evict, hour, &told, err));
+    assert_int_equal(told.done, 2);
     assert_true(has_body(f, "b")); /* on somebody's screen */
 }
 
