@@ -271,9 +271,9 @@ static double quantiles(const char *name, size_t count, double base_ms, const ch
     static const size_t permilles[] = {500, 950, 990};
     double ms = 0;
     for (size_t i = 0; i < 3; i++) {
-        char whole[80];
+        char whole[96];
         ms = quantile_ms(samples, count, permilles[i]);
-        (void)snprintf(whole, sizeof whole, "%s_p%zu", name, permilles[i] / 10);
+        (void)snprintf(whole, sizeof whole, "%.64s_p%zu", name, permilles[i] / 10);
         compared(whole, ms, "ms", i == 2 ? base_ms : 0, i == 2 ? to : NULL);
     }
     return ms; /* the last */
