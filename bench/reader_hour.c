@@ -19,7 +19,7 @@ enum {
     OPENS_PER_MINUTE = 6,
     OPENS_MAX = OPENS_PER_MINUTE * 600,
     MESSAGES_PER_MINUTE = 310,
-    RECENT = 1500,   /* the newest: the sync has them last */
+    OLD = 1500,      /* the oldest: a slow first sync has them last */
     WAY_US = 50000,  /* to the server, at most (quota_hour.c) */
     CALL_US = 50000, /* K15 */
 };
@@ -50,7 +50,7 @@ static void seen(void *arg, const struct tide_request *request)
 static void begin(struct stage *stage, uint64_t seed, uint64_t minutes)
 {
     tide_error err = {TIDE_OK, 0, ""};
-    stage->messages = (uint32_t)(minutes + 4) * MESSAGES_PER_MINUTE + RECENT;
+    stage->messages = (uint32_t)(minutes + 4) * MESSAGES_PER_MINUTE + OLD;
     hour_begin(&stage->hour, seed, stage->messages, BOX_MAILBOX_SIZE_MIN);
     stage->hour.seen = seen;
     stage->hour.seen_arg = stage;
@@ -87,7 +87,7 @@ static void open_one(struct stage *stage, box_mailbox *mailbox, uint64_t number)
 {
     tide_error err = {TIDE_OK, 0, ""};
     uint64_t job = 0;
-    const uint32_t slot = stage->messages - 1 - (uint32_t)(number % RECENT);
+    const uint32_t slot = (uint32_t)(number % OLD);
     if (stage->waits[0] != '\0') { /* ten seconds later its call has not come */
         stage->samples[stage->count++] = tide_world_now_us(stage->hour.world) - stage->asked_us;
     }
