@@ -48,7 +48,7 @@ const look = () => {
 }
 const watch = new MutationObserver(look)
 watch.observe(document.querySelector('.talk'), { subtree: true, childList: true, characterData: true, attributes: true })
-const never = setTimeout(() => end({ error: 'not shown after ' + subject }), 50000)
+const never = setTimeout(() => end({ error: `not shown after ${subject}: ${location.hash} ${document.querySelector('.talk').textContent.slice(0, 200)} ${document.querySelector('.now').textContent}` }), 50000)
 const began = performance.now()
 if (act === 'click') document.querySelector(`.mrow[aria-rowindex="${row}"]`).click()
 else list.dispatchEvent(new KeyboardEvent('keydown', { key: act, bubbles: true, cancelable: true }))
