@@ -166,18 +166,28 @@ static bool is_newer(const struct tide_task *task)
                            tide_gmail_thread_letters(&task->thread) > task->email.messages;
 }
 
-/* A message with Done that is still in the inbox: cleanup would have taken it out.  Of a record that was
- * archived only a newer message counts; the user may have moved the others back. */
+/* Whether a message in the inbox has a Done that was not carried out: cleanup would have taken it out.  Of a
+ * record that was archived only a newer message counts; the user may have moved the others back.  Without a
+ * record nothing tells whether it was; a Done that the newest message lacks is older than that message. */
+static bool done_is_open(const struct tide_task *task, const struct tide_gmail_parts *parts,
+                         bool newer)
+{
+    const bool newest = parts == tide_task_newest(task);
+    if (!tide_gmail_parts_labeled(parts, "INBOX"))
+        return false;
+    return task->email.status == TIDE_ASSISTANT_ARCHIVED    ? newer && newest
+           : task->email.status == TIDE_ASSISTANT_NO_STATUS ? newest
+                                                            : true;
+}
+
 static tide_assistant_done done_of(const struct tide_task *task, bool newer)
 {
-    const struct tide_gmail_parts *newest = tide_task_newest(task);
     tide_assistant_done done = TIDE_DONE_NONE;
     for (size_t i = 0; i < task->thread.count; i++) {
         const struct tide_gmail_parts *parts = &task->thread.messages[i];
         if (!tide_gmail_parts_labeled(parts, task->labels.ids[TIDE_ASSISTANT_LABEL_DONE]))
             continue;
-        if (tide_gmail_parts_labeled(parts, "INBOX") &&
-            (task->email.status != TIDE_ASSISTANT_ARCHIVED || (newer && parts == newest)))
+        if (done_is_open(task, parts, newer))
             return TIDE_DONE_OPEN;
         done = TIDE_DONE_OVER;
     }

@@ -242,6 +242,31 @@ static void drafted_then_forgotten(struct fixture *f)
     sync_now(f, false);
 }
 
+static void back_to_inbox(struct fixture *f, uint32_t slot, void *arg)
+{
+    static const uint16_t inbox = BOX_LABEL_INBOX;
+    (void)arg;
+    box_mailbox_relabel(f->mailbox, slot, &inbox, 1, NULL, 0);
+}
+
+/* DCD5: of a thread that was done before it had a record nothing says so but its newest message, which has no Done. */
+CASE(a_done_without_a_record_ends_with_the_next_message)
+{
+    char thread[64];
+    deliver(f, "anna@example.com", "Offer", "Can you come?", NULL);
+    (void)snprintf(thread, sizeof thread, "%s", f->thread);
+    label(f, thread, TIDE_ASSISTANT_LABEL_DONE, true);
+    sync_now(f, false);
+    assert_int_equal(record(f, thread).status, TIDE_ASSISTANT_NO_STATUS);
+    assert_string_equal(labels_of(f, thread), "Done");
+    each_message(f, thread, back_to_inbox, NULL);
+    pass(f, 5);
+    deliver(f, "anna@example.com", "Re: Offer", "And when?", thread);
+    sync_now(f, false);
+    assert_int_equal(record(f, thread).status, TIDE_ASSISTANT_DRAFTED);
+    assert_string_equal(labels_of(f, thread), "Outbox");
+}
+
 /* J25: a label on a message does not say that a sync saw it. */
 CASE(after_an_expired_history_id_a_message_with_a_label_is_known)
 {
