@@ -14,7 +14,7 @@ enum {
     EDGE_MINUTES = 4,
     EDGE_WARM_MINUTES = 2, /* until the first windows are full */
     EDGE_MESSAGES = 310 * (EDGE_MINUTES + EDGE_WARM_MINUTES + 2),
-    EDGE_RECENT = 400, /* the newest: the mirror has them last */
+    EDGE_OLD = 400, /* the oldest: the mirror has them last */
     UNITS_PER_MINUTE = 6000,
 
     DAY_MESSAGES = 40,
@@ -209,13 +209,12 @@ static void storm(struct rsim_stage *stage)
 
 /* ---- EDGE ---- */
 
-/* One of the newest that is not in the archive. */
+/* One of the oldest that is not in the archive. */
 static uint32_t uncached_slot(struct rsim_stage *stage)
 {
     for (;;) {
         char id[BOX_ID_TEXT_BYTES];
-        const uint32_t slot =
-            EDGE_MESSAGES - 1 - (uint32_t)tide_rng_below(&stage->rng, EDGE_RECENT);
+        const uint32_t slot = (uint32_t)tide_rng_below(&stage->rng, EDGE_OLD);
         box_id_text(box_mailbox_at(stage->mailbox, slot)->id, id);
         if (!rsim_in_archive(stage, id))
             return slot;
@@ -259,7 +258,7 @@ static void edge(struct rsim_stage *stage)
     }
     const uint64_t used = rsim_units(stage) - before;
     if (tide_mail_state(stage->life.mail, RSIM_ME, &state, &err) != TIDE_OK ||
-        state.stored + EDGE_RECENT / 2 > EDGE_MESSAGES)
+        state.stored + EDGE_OLD / 2 > EDGE_MESSAGES)
         RSIM_FAIL(stage, "the mirror has no work left: %d messages", (int)state.stored);
     stage->totals.used_permille = used * 1000 / (EDGE_MINUTES * UNITS_PER_MINUTE);
     stage->totals.edges = 1;
