@@ -126,9 +126,9 @@ static const struct cli_flag mail_manifest_flags[] = {
 };
 
 const struct cli_command mail_commands[] = {
-    {"mail", "sync", "[EMAIL...]", 0, 4, mail_sync_flags,
+    {"mail", "sync", "[EMAIL...]", 0, CLI_ARGUMENTS_MAX, mail_sync_flags,
      "Sync the archive with Gmail. Safe to interrupt; the next run resumes.", cli_mail_sync},
-    {"mail", "status", "[EMAIL...]", 0, 4, NULL,
+    {"mail", "status", "[EMAIL...]", 0, CLI_ARGUMENTS_MAX, NULL,
      "Show the state of each account: tidemark, gaps, stored mail, last run.", cli_mail_status},
     {"mail", "bad", "[list|explain ID|retry [ID]]", 0, 2, mail_bad_flags,
      "List messages that could not be fetched or read, explain why, or retry them.", cli_mail_bad},
@@ -148,13 +148,13 @@ const struct cli_command mail_commands[] = {
      "Show what fills the mailbox, and what `mail archive` could free.", cli_mail_stats},
     {"mail", "verify", "", 0, 0, mail_verify_flags,
      "Read the archive back and compare it with hashes, ledger and manifests.", cli_mail_verify},
-    {"mail", "heal", "[EMAIL...]", 0, 4, mail_heal_flags,
+    {"mail", "heal", "[EMAIL...]", 0, CLI_ARGUMENTS_MAX, mail_heal_flags,
      "Read the archive back and fetch again what is damaged, short or missing.", cli_mail_heal},
     {"mail", "lost", "[list|accept]", 0, 1, mail_lost_flags,
      "List mail that is lost and exists nowhere else, or accept the loss.", cli_mail_lost},
     {"mail", "export", "DIR|FILE.mbox [QUERY...]", 1, CLI_ARGUMENTS_MAX, mail_export_flags,
      "Write messages to eml, maildir or mbox files.", cli_mail_export},
-    {"mail", "import", "PATH...", 1, 4, mail_import_flags,
+    {"mail", "import", "PATH...", 1, CLI_ARGUMENTS_MAX, mail_import_flags,
      "Import mail from mbox, .eml, Maildir or Google Takeout (also .zip, .tgz) into an archive.",
      cli_mail_import},
     {"mail", "restore", "[QUERY...|ID...]", 0, CLI_ARGUMENTS_MAX, mail_restore_flags,
