@@ -94,6 +94,10 @@ static tide_status look_all(struct cli *cli, const struct mail_names *names, way
         char email[256];
         unsigned here = 0;
         tide_status rc = mail_home_take(cli, &home, names->list[i], email, &archive);
+        if (mail_home_pass(cli, names->list[i], names->count, rc)) {
+            mail_home_give(cli, archive);
+            continue;
+        }
         if (rc == TIDE_OK)
             rc = look(cli, archive, how, tide_text_of(id), &stored, &here);
         *count += here;
