@@ -64,5 +64,53 @@ ends 0 mail restore --manifest 1 --yes
 ends 0 mail archive --account "$user" --mode trash --no-sync --dry-run --json from:@example.com.au
 [ "$(jq .messages "$dir/out")" -eq 1 ] || fail "a domain: $(cat "$dir/out")"
 
+# ---- what is advised is one command for one account, which a shell takes as it is
+# pasted: runs the command of the last output as a dry run.
+pasted() {
+    local command
+    command=$(sed -n 's/^`\(tidemark .*\)` would free.*/\1/p' "$dir/out")
+    [ -n "$command" ] || { fail "no advice: $(cat "$dir/out")"; return; }
+    bash -c "tidemark() { '$tidemark' \"\$@\"; }; $command --no-sync --dry-run --json" >"$dir/dry" 2>"$dir/err" || fail "pasted: $command: $(cat "$dir/err")"
+}
+bulk=$(head -c 60000 /dev/zero | tr '\0' x | fold -w 70)
+at=6 plans=$(deliver bob@example.com 'Shop <offers@shop.example>' plans "X-Bulk: 1" '' "$bulk")
+at=7 spam=$(deliver bob@example.com 'Spam <offers@spam.example>' spam '' "$bulk$bulk")
+api_bob() { curl -sSf -H 'Authorization: Bearer tok-bob@example.com' -H 'Content-Type: application/json' "$@"; }
+label=$(api_bob "$api/labels" -d '{"name":"Bob'"'"'s plans"}' | jq -r .id)
+api_bob -o /dev/null "$api/messages/$plans/modify" -d "{\"addLabelIds\":[\"$label\"]}" || fail "a label"
+api_bob -o /dev/null "$api/messages/$spam/modify" -d '{"addLabelIds":["SPAM"],"removeLabelIds":["INBOX"]}' || fail "spam"
+ends 0 mail sync --quiet
+for flags in '' '--account bob@example.com' '--by domain' '--by label'; do
+    ends 0 mail stats $flags
+    grep -q -- '--account bob@example.com' "$dir/out" || fail "stats $flags names no account: $(cat "$dir/out")"
+    pasted
+    [ "$(jq .messages "$dir/dry")" -eq 1 ] || fail "stats $flags: $(cat "$dir/out" "$dir/dry")"
+done
+# An imported message was never in Gmail: nothing of it is there to be removed.
+ends 0 mail stats --account fay@example.com
+grep -q 'would free' "$dir/out" && fail "imported mail cannot be freed: $(cat "$dir/out")"
+grep -q '^9 messages, .*; 0 of them, 0 B, are in Gmail' "$dir/out" || fail "imported: $(cat "$dir/out")"
+ends 0 mail labels --json
+jq -e '.labels[] | select(.name == "Bob'"'"'s plans") | .messages == 1 and .in_gmail == 1 and .unread == 1 and .type == "user" and .query == "label:\"Bob'"'"'s plans\""' "$dir/out" >/dev/null || fail "labels: $(cat "$dir/out")"
+ends 0 mail stats --by label in:anywhere --limit 1000 --json
+jq -S '[.groups[] | {name, messages, bytes, in_gmail, in_gmail_bytes, oldest_unix_ms, newest_unix_ms, query}] | sort_by(.name)' "$dir/out" >"$dir/walked"
+t mail labels --json | jq -S '[.labels[] | {name, messages, bytes, in_gmail, in_gmail_bytes, oldest_unix_ms, newest_unix_ms, query}] | sort_by(.name)' >"$dir/grouped"
+cmp -s "$dir/walked" "$dir/grouped" || fail "labels and stats differ: $(diff "$dir/walked" "$dir/grouped")"
+
+# ---- a directory that is no archive of its own hides no other
+cp -r "$archive" "$archive.old"
+ends 3 mail search --json from:bob@example.com
+[ "$(ids)" = "$whole" ] || fail "hits beside a stray directory: $(cat "$dir/out")"
+jq -e --arg name "$user.old" '[.broken[] | select(.account == $name)] | length == 1 and (.[0].remedy | test("elsewhere"))' "$dir/out" >/dev/null || fail "it is not named: $(cat "$dir/out")"
+ends 3 mail search from:bob@example.com
+grep -q "$user.old cannot be read" "$dir/err" || fail "no warning: $(cat "$dir/err")"
+ends 3 mail stats --json
+[ "$(jq .all.messages "$dir/out")" -eq 16 ] || fail "stats beside it: $(cat "$dir/out")"
+ends 3 mail labels --json
+ends 3 mail show "$plans" --json
+[ "$(jq -r .id "$dir/out")" = "$plans" ] || fail "show beside it: $(cat "$dir/out")"
+ends 1 mail search from:bob@example.com --account "$user.old"
+rm -r "$archive.old"
+
 echo "$failed failed"
 [ "$failed" -eq 0 ]
