@@ -67,6 +67,8 @@ struct mail_names {
 /* The caller ends it, also after a failure.  TIDE_NOT_FOUND: there is none. */
 tide_status mail_names_find(struct cli *cli, const char *named, struct mail_names *names);
 void mail_names_done(struct mail_names *names);
+/* Fewer characters of an id name nothing. */
+enum { MAIL_SHORT_ID_MIN = 4 };
 /* A message that a user named. */
 struct mail_found {
     char email[256];

@@ -130,7 +130,7 @@ const struct cli_command mail_commands[] = {
      "Sync the archive with Gmail. Safe to interrupt; the next run resumes.", cli_mail_sync},
     {"mail", "status", "[EMAIL...]", 0, CLI_ARGUMENTS_MAX, NULL,
      "Show the state of each account: tidemark, gaps, stored mail, last run.", cli_mail_status},
-    {"mail", "bad", "[list|explain ID|retry [ID]]", 0, 2, mail_bad_flags,
+    {"mail", "bad", "[list|explain ID...|retry [ID...]]", 0, CLI_ARGUMENTS_MAX, mail_bad_flags,
      "List messages that could not be fetched or read, explain why, or retry them.", cli_mail_bad},
     {"mail", "search", "QUERY...", 1, CLI_ARGUMENTS_MAX, mail_search_flags,
      "Find mail with Gmail's operators (from: subject: label: after: ...), newest first.",

@@ -60,7 +60,12 @@ ends 0 mail archive --account "$user" --mode trash --no-sync --yes --json from:b
 [ "$(jq .removed "$dir/out")" -eq 1 ] || fail "another sender's mail: $(cat "$dir/out")"
 ends 0 mail manifest 1 --state removed --json
 [ "$(ids)" = "$whole" ] || fail "removed: $(ids)"
-ends 0 mail restore --manifest 1 --yes
+# The beginning of an id is enough here, too.
+ends 0 mail restore --manifest 1 "${whole:0:14}" --dry-run --json
+[ "$(jq '[.planned[] | .messages] | add' "$dir/out")" -eq 1 ] || fail "a short id: $(cat "$dir/out")"
+ends 0 mail restore --manifest 1 "${longer}" --dry-run --json
+[ "$(jq '[.planned[] | .messages] | add' "$dir/out")" -eq 0 ] || fail "another id: $(cat "$dir/out")"
+ends 0 mail restore --manifest 1 "${whole:0:14}" --yes
 ends 0 mail archive --account "$user" --mode trash --no-sync --dry-run --json from:@example.com.au
 [ "$(jq .messages "$dir/out")" -eq 1 ] || fail "a domain: $(cat "$dir/out")"
 
