@@ -221,6 +221,15 @@ tide_status tide_archive_label_rows(tide_archive *archive, const struct tide_sto
  * newest. */
 tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *visit, void *arg,
                                     tide_error *err);
+/* How much has a label, in one shard: a label of several shards is visited for each. */
+struct tide_label_sums {
+    struct tide_label_row label;
+    uint64_t messages, bytes, in_gmail, in_gmail_bytes, unread;
+    int64_t oldest_ms, newest_ms;
+};
+tide_status tide_archive_label_sums(tide_archive *archive,
+                                    void (*visit)(const struct tide_label_sums *sums, void *arg),
+                                    void *arg, tide_error *err);
 /* Which of these ids are stored without that label, as far as they have no later history id than
  * `history_id` ("": whatever they have): out[i] true. */
 tide_status tide_archive_unlabeled(tide_archive *archive, tide_text label, tide_text history_id,
@@ -326,6 +335,8 @@ tide_status tide_archive_unreadable(tide_archive *archive,
 /* The prefix of the id of a message that no server sent (mail/files/import.h): none is asked for it. */
 #define TIDE_IMPORT_ID "import-"
 bool tide_import_id_is(tide_text id);
+/* Whether Gmail has the message, as far as is known: it was not imported, and is not gone. */
+bool tide_stored_in_gmail(const struct tide_stored *stored);
 /* Message counts over all shards. */
 struct tide_archive_tally {
     uint64_t gone;                /* from the server; kept here */

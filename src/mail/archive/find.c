@@ -91,6 +91,40 @@ tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *vis
     return rc;
 }
 
+static tide_status label_sums_in(struct tide_shard *shard,
+                                 void (*visit)(const struct tide_label_sums *sums, void *arg),
+                                 void *arg, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_SUMS);
+    while (tide_db_next(&shard->db, row, &rc, err)) {
+        const struct tide_label_sums sums = {.label = {.id = tide_column_text(row, 0),
+                                                       .name = tide_column_text(row, 1),
+                                                       .type = tide_column_text(row, 2)},
+                                             .messages = tide_column_u64(row, 3),
+                                             .bytes = tide_column_u64(row, 4),
+                                             .in_gmail = tide_column_u64(row, 5),
+                                             .in_gmail_bytes = tide_column_u64(row, 6),
+                                             .unread = tide_column_u64(row, 7),
+                                             .oldest_ms = sqlite3_column_int64(row, 8),
+                                             .newest_ms = sqlite3_column_int64(row, 9)};
+        visit(&sums, arg);
+    }
+    return rc;
+}
+
+tide_status tide_archive_label_sums(tide_archive *archive,
+                                    void (*visit)(const struct tide_label_sums *sums, void *arg),
+                                    void *arg, tide_error *err)
+{
+    tide_auto_reader *reader = NULL;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         tide_reader_next(reader, TIDE_OLDEST_FIRST, &shard, &rc, err);)
+        rc = label_sums_in(shard, visit, arg, err);
+    return rc;
+}
+
 struct labeled_walk {
     tide_text label;
     const struct tide_labeled *after;

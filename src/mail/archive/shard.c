@@ -105,6 +105,18 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "SELECT l.label, l.name, l.type FROM message_label m JOIN label l ON l.id = m.label"
         " WHERE m.message = ?1 ORDER BY l.label",
     [TIDE_SHARD_LABELS_ALL] = "SELECT label, name, type FROM label ORDER BY id",
+    /* "held" as tide_stored_in_gmail() has it. */
+    [TIDE_SHARD_LABEL_SUMS] =
+        "SELECT l.label, l.name, l.type, count(*), sum(m.bytes), sum(m.held),"
+        " sum(m.held * m.bytes), count(u.message), min(m.internal_ms), max(m.internal_ms)"
+        " FROM label l JOIN message_label n ON n.label = l.id"
+        " JOIN (SELECT a.id, a.bytes, a.internal_ms, a.gone_ms IS NULL"
+        "   AND NOT a.gmail_id GLOB '" TIDE_IMPORT_ID "?*'"
+        "   AND (a.history_id <> '' OR coalesce(d.kind, 0) = 1) AS held"
+        "   FROM message a LEFT JOIN doubt d ON d.message = a.id) m ON m.id = n.message"
+        " LEFT JOIN message_label u ON u.message = n.message"
+        "   AND u.label = (SELECT id FROM label WHERE label = 'UNREAD')"
+        " GROUP BY l.id ORDER BY l.id",
     [TIDE_SHARD_UNLABELED] =
         "SELECT 1 FROM message m WHERE m.gmail_id = ?1 AND NOT EXISTS (SELECT 1 FROM message_label "
         "n"

@@ -12,6 +12,13 @@ bool tide_import_id_is(tide_text id)
            memcmp(id.data, TIDE_IMPORT_ID, sizeof TIDE_IMPORT_ID - 1) == 0;
 }
 
+bool tide_stored_in_gmail(const struct tide_stored *stored)
+{
+    const bool heard = stored->history_id[0] != '\0' ||
+                       stored->copy == TIDE_COPY_HELD; /* Takeout has no history ids */
+    return !stored->gone && heard && !tide_import_id_is(tide_text_of(stored->gmail_id));
+}
+
 tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
                                tide_error *err)
 {

@@ -1,4 +1,4 @@
-/* bad.c - `tidemark mail bad [list|explain ID|retry [ID]]`: messages that could not be fetched,
+/* bad.c - `tidemark mail bad [list|explain ID...|retry [ID...]]`: messages that could not be fetched,
  * and messages that are stored but could not be parsed (M6, M9). */
 #include "cli/bad.h"
 #include "mail/commands/home.h"
@@ -7,7 +7,46 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { UNREADABLE_SHOWN = 1000 };
+enum { UNREADABLE_SHOWN = 1000, IDS_BYTES_MAX = 1 << 20 };
+
+/* ---- ids ---- */
+
+/* The bad message that a user named by its id or the beginning of it. */
+struct naming {
+    const char *start;
+    const char *account; /* NULL: any */
+    unsigned count;      /* 2 for more */
+    bool exact;
+    char id[256];
+};
+
+static void naming_look(struct naming *naming, tide_text id)
+{
+    const size_t bytes = strlen(naming->start);
+    if (naming->exact || id.bytes < bytes || id.bytes >= sizeof naming->id ||
+        memcmp(id.data, naming->start, bytes) != 0)
+        return;
+    naming->exact = id.bytes == bytes;
+    if (!naming->exact && bytes < MAIL_SHORT_ID_MIN)
+        return;
+    if (naming->exact)
+        naming->count = 1;
+    else if (naming->count == 0 || !tide_text_equal(id, tide_text_of(naming->id)))
+        naming->count++;
+    (void)snprintf(naming->id, sizeof naming->id, "%.*s", (int)id.bytes, id.data);
+}
+
+static bool naming_row(const struct tide_bad_row *row, void *arg)
+{
+    static const char prefix[] = "mail.";
+    struct naming *naming = arg;
+    if (row->kind_name.bytes > sizeof prefix - 1 &&
+        memcmp(row->kind_name.data, prefix, sizeof prefix - 1) == 0 &&
+        (naming->account == NULL ||
+         tide_text_equal(row->account_name, tide_text_of(naming->account))))
+        naming_look(naming, row->item);
+    return !naming->exact;
+}
 
 /* ---- stored, but not read ---- */
 
@@ -18,7 +57,8 @@ struct unreadable {
     tide_json list;
     uint64_t count;
     bool full;
-    bool silent; /* counts only */
+    bool silent;           /* counts only */
+    struct naming *naming; /* NULL; else only its message is looked for */
 };
 
 static void unreadable_row(const struct tide_stored *stored, const char *problem, void *arg)
@@ -27,6 +67,10 @@ static void unreadable_row(const struct tide_stored *stored, const char *problem
     struct cli *cli = seen->cli;
     char when[32];
     tide_json one;
+    if (seen->naming != NULL) {
+        naming_look(seen->naming, tide_text_of(stored->gmail_id));
+        return;
+    }
     if (seen->only != NULL && strcmp(seen->only, stored->gmail_id) != 0)
         return;
     seen->count++;
@@ -151,21 +195,28 @@ static tide_status retry_unreadable(struct cli *cli, const struct cli_names *nam
     return rc;
 }
 
+/* No ids: all of them. */
 static tide_status retry(struct cli *cli, const struct cli_names *names, const char *account,
-                         const char *item)
+                         const char *const *ids, size_t ids_count)
 {
-    struct cli_bad bad = {.account = account, .prefix = "mail.", .item = item};
+    struct cli_bad bad = {.account = account, .prefix = "mail."};
     bool runs = false;
     bool handed = false;
     uint64_t unreadable = 0;
     uint64_t left = 0;
-    tide_status rc = cli_bad_change(cli, &bad, TIDE_BAD_RETRYING, &runs);
+    uint64_t count = 0;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < (ids_count == 0 ? 1 : ids_count); i++) {
+        bad.item = ids_count == 0 ? NULL : ids[i];
+        rc = cli_bad_change(cli, &bad, TIDE_BAD_RETRYING, &runs);
+        count += rc == TIDE_OK ? bad.count : 0;
+    }
+    bad.count = count;
     cli_ledger_close(cli); /* releases the lock before an archive is opened */
     TIDE_TRY(rc);
-    TIDE_TRY(retry_unreadable(cli, names, item, &unreadable, &left, &handed));
-    if (item != NULL && bad.count + unreadable == 0)
-        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows the bad messages.",
-                        "there is no bad message \"%.100s\"", item);
+    for (size_t i = 0; i < (ids_count == 0 ? 1 : ids_count); i++)
+        TIDE_TRY(retry_unreadable(cli, names, ids_count == 0 ? NULL : ids[i], &unreadable, &left,
+                                  &handed));
     if (!cli->quiet && bad.count > 0)
         cli_print(cli, "retrying %" PRIu64 " message%s%s\n", bad.count, bad.count == 1 ? "" : "s",
                   runs             ? ""
@@ -191,29 +242,92 @@ static tide_status retry(struct cli *cli, const struct cli_names *names, const c
 static tide_status usage(struct cli *cli, const char *what)
 {
     cli->exit_code = CLI_EXIT_USAGE;
-    return cli_fail(cli, TIDE_INVALID,
-                    "Write `tidemark mail bad`, `tidemark mail bad explain ID` or `tidemark mail "
-                    "bad retry [ID]`.",
-                    "%s", what);
+    return cli_fail(
+        cli, TIDE_INVALID,
+        "Write `tidemark mail bad`, `tidemark mail bad explain ID...` or `tidemark mail "
+        "bad retry [ID...]`.",
+        "%s", what);
+}
+
+/* The whole id of a bad message. */
+static tide_status id_complete(struct cli *cli, const struct cli_names *names,
+                               struct naming *naming)
+{
+    const struct tide_job_filter any = TIDE_JOB_FILTER_ANY;
+    const struct tide_bad_key first = {0, 0, TIDE_TEXT("")};
+    struct unreadable seen = {.cli = cli, .naming = naming};
+    TIDE_TRY(cli_ledger_read(cli));
+    TIDE_TRY(tide_ledger_bad_after(cli->ledger, any.account, any.kind, &first, naming_row, naming,
+                                   &cli->err));
+    if (!naming->exact)
+        TIDE_TRY(unreadable_visit(&seen, names));
+    if (naming->count == 0)
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows the bad messages.",
+                        "there is no bad message \"%.100s\"", naming->start);
+    if (naming->count > 1)
+        return cli_fail(cli, TIDE_INVALID, "Give more of the id.",
+                        "more than one bad message has an id that begins with %.100s",
+                        naming->start);
+    return TIDE_OK;
+}
+
+/* As `mail show` has several messages: each as it is alone. */
+static tide_status show_each(struct cli *cli, const struct cli_names *names, const char *account,
+                             const char *const *ids, size_t count)
+{
+    tide_json list;
+    tide_status rc = TIDE_OK;
+    if (count < 2)
+        return show(cli, names, account, count == 0 ? NULL : ids[0]);
+    tide_json_array(&list);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        rc = show(cli, names, account, ids[i]);
+        tide_json_append(&list, &cli->json);
+        tide_json_object(&cli->json);
+    }
+    tide_json_set(&cli->json, "messages", &list);
+    return rc;
+}
+
+/* With the ids of the command, each in full before anything is changed. */
+static tide_status with_ids(struct cli *cli, const struct cli_names *names, const char *account,
+                            bool retries)
+{
+    const size_t count = cli->arguments_count < 2 ? 0 : cli->arguments_count - 1;
+    const char *ids[CLI_ARGUMENTS_MAX];
+    tide_arena texts;
+    tide_status rc = TIDE_OK;
+    tide_arena_init(&texts, cli->mem, IDS_BYTES_MAX);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        struct naming naming = {.start = cli->arguments[i + 1], .account = account};
+        rc = id_complete(cli, names, &naming);
+        ids[i] = tide_arena_copy(&texts, naming.id, strlen(naming.id));
+        if (rc == TIDE_OK && ids[i] == NULL)
+            rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    }
+    if (rc == TIDE_OK)
+        rc = retries ? retry(cli, names, account, ids, count)
+                     : show_each(cli, names, account, ids, count);
+    tide_arena_done(&texts);
+    return rc;
 }
 
 tide_status cli_mail_bad(struct cli *cli)
 {
     const char *word = cli->arguments_count > 0 ? cli->arguments[0] : "list";
-    const char *item = cli->arguments_count > 1 ? cli->arguments[1] : NULL;
     const char *account = cli_flag(cli, "account");
     const bool explains = strcmp(word, "explain") == 0;
     const bool retries = strcmp(word, "retry") == 0;
     if (!explains && !retries && strcmp(word, "list") != 0)
         return usage(cli, "the first word must be list, explain or retry");
-    if (explains && item == NULL)
+    if (explains && cli->arguments_count < 2)
         return usage(cli, "explain needs an ID");
-    if (item != NULL && !explains && !retries)
+    if (cli->arguments_count > 1 && !explains && !retries)
         return usage(cli, "list takes no ID");
     struct cli_names names;
     tide_status rc = cli_names(cli, &tide_mail_system, &account, account != NULL, &names);
     if (rc == TIDE_OK)
-        rc = retries ? retry(cli, &names, account, item) : show(cli, &names, account, item);
+        rc = with_ids(cli, &names, account, retries);
     cli_names_done(&names);
     return rc;
 }

@@ -12,6 +12,8 @@ static const char search_details[] =
     "  -word  -from:ann       not\n"
     "  a OR b  {a b}  (a b)   either; either; a group, also after an operator: from:(a OR b)\n"
     "  from: to: cc: bcc:     people; `me` is the owner of the archive\n"
+    "  from:bob@example.com   exactly this address; from:@example.com: exactly this domain;\n"
+    "                         from:example.com: also those under it\n"
     "  subject: filename:     words of the subject, of the names of attachments\n"
     "  after: before:         2014/01/31, 2014/01 or 2014, in local time; or seconds since 1970\n"
     "  newer_than: older_than:  an age: 12h, 3d, 2w, 6m, 1y\n"

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT_MIN = 4 }; /* fewer characters name nothing */
-
 static bool name_add(const char *email, void *arg)
 {
     struct mail_names *names = arg;
@@ -94,6 +92,10 @@ static tide_status look_all(struct cli *cli, const struct mail_names *names, way
         char email[256];
         unsigned here = 0;
         tide_status rc = mail_home_take(cli, &home, names->list[i], email, &archive);
+        if (mail_home_pass(cli, names->list[i], names->count, rc)) {
+            mail_home_give(cli, archive);
+            continue;
+        }
         if (rc == TIDE_OK)
             rc = look(cli, archive, how, tide_text_of(id), &stored, &here);
         *count += here;
@@ -117,7 +119,7 @@ static tide_status search(struct cli *cli, const struct mail_names *names, const
 {
     unsigned count = 0;
     for (way how = BY_ID; how < WAYS && count == 0; how++) {
-        if ((how == BY_THREAD && !thread) || (how == BY_SHORT_ID && strlen(id) < SHORT_MIN))
+        if ((how == BY_THREAD && !thread) || (how == BY_SHORT_ID && strlen(id) < MAIL_SHORT_ID_MIN))
             continue;
         TIDE_TRY(look_all(cli, names, how, id, found, &count));
     }

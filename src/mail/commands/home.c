@@ -297,11 +297,6 @@ void mail_home_give(struct cli *cli, tide_archive *archive)
 
 /* ---- what cannot be read ---- */
 
-struct broken {
-    struct cli *cli;
-    tide_json list;
-};
-
 const char *mail_home_broken_remedy(tide_status why)
 {
     if (why == TIDE_NEWER)
@@ -312,29 +307,72 @@ const char *mail_home_broken_remedy(tide_status why)
     return "Run `tidemark mail heal`: it moves the file aside and fetches its mail again.";
 }
 
-static void broken_shard(const char *shard, tide_status rc, const char *why, void *arg)
+/* One archive or shard that is left out; a command that reads it again does not name it again. */
+static void broken_note(struct cli *cli, const char *kind, const char *name, const char *why,
+                        const char *remedy)
 {
-    struct broken *broken = arg;
-    struct cli *cli = broken->cli;
+    json_t *list = json_object_get(cli->json.value, "broken");
+    const json_t *known = NULL;
+    size_t index = 0;
     tide_json one;
-    cli->exit_code = CLI_EXIT_BAD_ITEMS;
+    json_array_foreach(list, index, known)
+    {
+        const char *known_name = json_string_value(json_object_get(known, kind));
+        const char *known_why = json_string_value(json_object_get(known, "what"));
+        if (known_name != NULL && known_why != NULL && strcmp(known_name, name) == 0 &&
+            strcmp(known_why, why) == 0)
+            return;
+    }
     if (!cli->want_json)
         (void)fprintf(stderr,
-                      "tidemark: warning: %s.db cannot be read; its messages are left out: %s\n"
+                      "tidemark: warning: %s%s cannot be read; its messages are left out: %s\n"
                       "          %s\n",
-                      shard, why, mail_home_broken_remedy(rc));
+                      name, strcmp(kind, "shard") == 0 ? ".db" : "", why, remedy);
     tide_json_object(&one);
-    tide_json_set_cstr(&one, "shard", shard);
+    tide_json_set_cstr(&one, kind, name);
     tide_json_set_cstr(&one, "what", why);
-    tide_json_set_cstr(&one, "remedy", mail_home_broken_remedy(rc));
-    tide_json_append(&broken->list, &one);
+    tide_json_set_cstr(&one, "remedy", remedy);
+    if (one.value != NULL)
+        (void)json_array_append(list, one.value);
+    tide_json_done(&one);
+}
+
+static void broken_begin(struct cli *cli)
+{
+    tide_json list;
+    if (json_object_get(cli->json.value, "broken") != NULL)
+        return;
+    tide_json_array(&list);
+    tide_json_set(&cli->json, "broken", &list);
+}
+
+static void broken_shard(const char *shard, tide_status rc, const char *why, void *arg)
+{
+    struct cli *cli = arg;
+    cli->exit_code = CLI_EXIT_BAD_ITEMS;
+    broken_note(cli, "shard", shard, why, mail_home_broken_remedy(rc));
 }
 
 tide_status mail_home_broken(struct cli *cli, tide_archive *archive)
 {
-    struct broken broken = {.cli = cli};
-    tide_json_array(&broken.list);
-    const tide_status rc = tide_archive_broken(archive, broken_shard, &broken, &cli->err);
-    tide_json_set(&cli->json, "broken", &broken.list);
-    return rc;
+    broken_begin(cli);
+    return tide_archive_broken(archive, broken_shard, cli, &cli->err);
+}
+
+bool mail_home_pass(struct cli *cli, const char *email, size_t archives, tide_status rc)
+{
+    if (archives < 2 || rc == TIDE_OK || rc == TIDE_NO_MEMORY || rc == TIDE_CANCELED)
+        return false;
+    const tide_error why = cli->err;
+    char remedy[sizeof cli->hint];
+    (void)snprintf(remedy, sizeof remedy, "%s",
+                   rc == TIDE_INVALID
+                       ? "If it is a copy of an archive, move its directory elsewhere."
+                       : cli->hint);
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    cli->exit_code = CLI_EXIT_BAD_ITEMS;
+    broken_begin(cli);
+    broken_note(cli, "account", email, why.text, remedy);
+    return true;
 }

@@ -67,6 +67,8 @@ struct mail_names {
 /* The caller ends it, also after a failure.  TIDE_NOT_FOUND: there is none. */
 tide_status mail_names_find(struct cli *cli, const char *named, struct mail_names *names);
 void mail_names_done(struct mail_names *names);
+/* Fewer characters of an id name nothing. */
+enum { MAIL_SHORT_ID_MIN = 4 };
 /* A message that a user named. */
 struct mail_found {
     char email[256];
@@ -90,6 +92,10 @@ tide_status mail_settings_files(const char *config_path, tide_mem *mem,
 /* Names the unreadable shards, on standard error and in the JSON; the command
  * then ends with CLI_EXIT_BAD_ITEMS. */
 tide_status mail_home_broken(struct cli *cli, tide_archive *archive);
+/* For a command that reads the archives of all accounts, of which there are so many, and could not open
+ * that of `email`: names it in the same way, forgets the failure and returns true, so that one directory
+ * does not hide all others.  False: the command fails, as with a single archive. */
+bool mail_home_pass(struct cli *cli, const char *email, size_t archives, tide_status rc);
 /* What to do about a shard that could not be opened, by the status of that: heal moves only damaged
  * files, not those of another account or of a newer version. */
 const char *mail_home_broken_remedy(tide_status why);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { INSERT_UNITS = 25 };
+enum { INSERT_UNITS = 25, IDS_BYTES_MAX = 1 << 20 };
 
 static const char *const deed_names[TIDE_DEEDS] = {
     [TIDE_DEED_THERE] = "there",   [TIDE_DEED_INBOX] = "inbox",   [TIDE_DEED_TRASH] = "trash",
@@ -23,6 +23,7 @@ struct restoring {
     struct mail_home home;
     struct cli_ask ask;
     struct tide_restore_wanted wanted;
+    tide_arena ids; /* of `wanted`, in full */
     uint32_t account;
     tide_restore *restore; /* the plan */
     struct tide_restore_state state;
@@ -64,6 +65,69 @@ static tide_status read_wanted(struct cli *cli, struct mail_home *home, char ema
     wanted->email = email;
     wanted->query = tide_buf_cstr(words);
     return rc;
+}
+
+/* The message of a manifest that a user named. */
+struct naming {
+    const char *start;
+    uint64_t last, seen;
+    unsigned count; /* 2 for more */
+    char id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+};
+
+static bool naming_look(const struct tide_removal *entry, void *arg)
+{
+    struct naming *naming = arg;
+    naming->seen++;
+    naming->last = entry->id;
+    if (strncmp(entry->gmail_id, naming->start, strlen(naming->start)) != 0)
+        return true;
+    memcpy(naming->id, entry->gmail_id, sizeof naming->id);
+    return ++naming->count < 2;
+}
+
+/* The whole id for the beginning of one; an id that the manifest does not have stays as it is. */
+static tide_status id_complete(struct cli *cli, tide_rows db, uint64_t manifest,
+                               struct naming *naming)
+{
+    enum { PAGE = 1000 };
+    struct tide_removal entry;
+    const tide_status rc =
+        tide_removal_of(db, manifest, tide_text_of(naming->start), &entry, &cli->err);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    if (strlen(naming->start) < MAIL_SHORT_ID_MIN)
+        return TIDE_OK;
+    for (uint64_t before = UINT64_MAX; naming->count < 2 && before != naming->seen;) {
+        before = naming->seen;
+        TIDE_TRY(tide_removal_list(db, manifest, -1, naming->last, PAGE, naming_look, naming,
+                                   &cli->err));
+    }
+    return naming->count < 2 ? TIDE_OK
+                             : cli_fail(cli, TIDE_INVALID, "Give more of the id.",
+                                        "more than one message of manifest %" PRIu64
+                                        " has an id that begins with %.100s",
+                                        manifest, naming->start);
+}
+
+static tide_status ids_complete(struct restoring *self, tide_rows db)
+{
+    struct cli *cli = self->cli;
+    const size_t count = self->wanted.ids_count;
+    const char **ids = tide_arena_take(&self->ids, (count + 1) * sizeof *ids);
+    for (size_t i = 0; ids != NULL && i < count; i++) {
+        struct naming naming = {.start = self->wanted.ids[i]};
+        TIDE_TRY(id_complete(cli, db, self->wanted.manifest, &naming));
+        ids[i] = naming.count == 1 ? tide_arena_copy(&self->ids, naming.id, strlen(naming.id))
+                                   : naming.start;
+        if (ids[i] == NULL)
+            ids = NULL;
+    }
+    if (ids == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    self->wanted.ids = ids;
+    return TIDE_OK;
 }
 
 /* ---- showing ---- */
@@ -310,6 +374,8 @@ static tide_status plan(struct restoring *self, tide_archive **archive_out)
     if (rc == TIDE_OK && !has)
         return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark account add gmail EMAIL` adds one.",
                         "there is no mail account");
+    if (rc == TIDE_OK && self->wanted.ids_count > 0)
+        rc = ids_complete(self, db);
     if (rc == TIDE_OK)
         rc = tide_restore_account(db, &self->wanted, &self->account, self->state.email, &cli->err);
     if (rc == TIDE_OK)
@@ -347,6 +413,7 @@ tide_status cli_mail_restore(struct cli *cli)
     tide_archive *archive = NULL;
     char email[256] = "";
     tide_auto_buf words = tide_buf_in(cli->mem, 1024);
+    tide_arena_init(&self.ids, cli->mem, IDS_BYTES_MAX);
     tide_status rc = mail_home_places(cli, &self.home);
     if (rc == TIDE_OK)
         rc = read_wanted(cli, &self.home, email, &words, &self.wanted);
@@ -355,6 +422,7 @@ tide_status cli_mail_restore(struct cli *cli)
     if (rc == TIDE_OK)
         rc = do_wanted(&self);
     tide_restore_close(self.restore);
+    tide_arena_done(&self.ids);
     (void)tide_archive_close(archive, NULL);
     cli_ask_close(&self.ask);
     cli_display_close(&self.shown.display);

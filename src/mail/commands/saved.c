@@ -11,6 +11,7 @@
 #include "mail/commands/home.h"
 
 #include "mail/search/search.h"
+#include "mail/tools/tools.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -237,15 +238,25 @@ static tide_status expand(struct cli *cli, const char *text, tide_buf *query)
     return tide_buf_add_text(query, text);
 }
 
+static tide_status too_long(struct cli *cli, tide_status rc)
+{
+    return rc == TIDE_FULL || rc == TIDE_NO_MEMORY
+               ? cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long")
+               : rc;
+}
+
 tide_status mail_query_words(struct cli *cli, unsigned first, size_t bytes_max, tide_buf *query)
 {
     tide_auto_buf words = tide_buf_in(cli->mem, bytes_max);
     tide_status rc = words_join(cli, first, &words);
     if (rc == TIDE_OK)
         rc = expand(cli, tide_buf_cstr(&words), query);
-    return rc == TIDE_FULL || rc == TIDE_NO_MEMORY
-               ? cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long")
-               : rc;
+    return too_long(cli, rc);
+}
+
+tide_status mail_tool_query(struct cli *cli, const char *text, tide_buf *query)
+{
+    return too_long(cli, expand(cli, text, query));
 }
 
 /* ---- the command ---- */

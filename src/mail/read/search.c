@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "mail/read/list.h"
+#include "mail/read/pasted.h"
 #include "mail/search/search.h"
 #include "mail/view/view.h"
 
@@ -268,8 +269,12 @@ static tide_status source_search(struct finding *finding, size_t index)
     finding->search.after = tide_text_of(source->after);
     tide_buf_init(&next, cli->mem, 4096);
     tide_status rc = mail_home_take(cli, &home, source->email, email, &archive);
+    const bool passed = mail_home_pass(cli, source->email, finding->sources_count, rc);
+    source->over = passed;
     finding->archive = archive;
-    if (rc == TIDE_OK && finding->threads)
+    if (passed)
+        rc = TIDE_OK;
+    else if (rc == TIDE_OK && finding->threads)
         rc = threads_search(finding, source);
     else if (rc == TIDE_OK)
         rc = tide_search_run(archive, &finding->search, row_add, finding, &next, &source->more,
@@ -277,7 +282,7 @@ static tide_status source_search(struct finding *finding, size_t index)
     if (rc == TIDE_OK && finding->rc == TIDE_NO_MEMORY)
         rc = cli_fail(cli, finding->rc, "Use a smaller --limit.", "out of memory");
     rc = rc == TIDE_OK ? finding->rc : rc;
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && !passed)
         rc = mail_home_broken(cli, archive);
     if (rc == TIDE_OK && source->more && finding->search.ranked)
         (void)snprintf(source->after, sizeof source->after, "%s", tide_buf_cstr(&next));
@@ -423,53 +428,23 @@ static void row_take(struct finding *finding, struct row *row, tide_json *list)
 
 /* ---- the command of the next page ---- */
 
-/* A word as a shell takes it. */
-static void word_show(struct cli *cli, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_@%+=:,./-";
-    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
-        cli_print(cli, " %s", word);
-        return;
-    }
-    /* Control characters as bash, zsh and ksh write them: some would be marks of ours. */
-    bool control = false;
-    for (const char *at = word; *at != '\0'; at++)
-        control = control || (unsigned char)*at < 0x20 || *at == 0x7f;
-    cli_print(cli, control ? " $'" : " '");
-    for (; *word != '\0'; word++) {
-        if ((unsigned char)*word < 0x20 || *word == 0x7f)
-            cli_print(cli, "\\%03o", (unsigned)(unsigned char)*word);
-        else if (*word == '\'')
-            cli_print(cli, control ? "\\'" : "'\\''");
-        else
-            cli_print(cli, control && *word == '\\' ? "\\\\" : "%c", *word);
-    }
-    cli_print(cli, "'");
-}
-
 static void next_show(struct finding *finding, const char *next)
 {
     struct cli *cli = finding->cli;
-    const char *home = getenv("TIDEMARK_HOME");
-    cli_print(cli, "more: tidemark");
-    if (cli->home != NULL && (home == NULL || strcmp(home, cli->home) != 0)) {
-        cli_print(cli, " --home");
-        word_show(cli, cli->home);
-    }
-    cli_print(cli, " mail search");
+    cli_print(cli, "more: ");
+    mail_pasted_command(cli, "mail search");
     for (unsigned i = 0; i < cli->arguments_count; i++)
-        word_show(cli, cli->arguments[i]);
+        mail_pasted_word(cli, cli->arguments[i]);
     for (unsigned i = 0; i < cli->values_count; i++) {
         const struct cli_flag *flag = cli->values[i].flag;
         if (strcmp(flag->name, "after") == 0)
             continue;
         cli_print(cli, " --%s", flag->name);
         if (flag->argument != NULL)
-            word_show(cli, cli->values[i].value);
+            mail_pasted_word(cli, cli->values[i].value);
     }
     cli_print(cli, " --after");
-    word_show(cli, next);
+    mail_pasted_word(cli, next);
     cli_print(cli, "\n");
 }
 

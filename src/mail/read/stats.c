@@ -1,14 +1,17 @@
 /* stats.c - `tidemark mail stats` and `mail labels`: what fills a mailbox, and how much of it Gmail still
  * has, which is what `mail archive` could remove (M20).
  *
- * Both walk the matches of a query once and add each message to its groups.  A row has the query that
- * selects it, so that it can be handed to `mail search` and `mail archive`. */
+ * `stats` walks the matches of a query once and adds each message to its groups; `labels` asks each
+ * archive for its sums.  A row has the query that selects it, so that it can be handed to `mail search`
+ * and `mail archive`.  What is advised is one command for one account, which is counted by its own query:
+ * the rows have all accounts, spam and trash. */
 #include "mail/commands/home.h"
 
 #include "base/calendar.h"
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "base/map.h"
+#include "mail/read/pasted.h"
 #include "mail/search/search.h"
 
 #include <inttypes.h>
@@ -40,14 +43,19 @@ struct group {
     const char *query; /* that selects it; "": none does */
     const char *type;  /* of a label */
     struct sums sums;
+    size_t source;      /* the account whose mail is added ... */
+    uint64_t here;      /* ... with so many bytes in Gmail */
+    size_t best_source; /* the account with most of them */
+    uint64_t best;      /* 0: none, or it was tried */
 };
 
 struct counting {
     struct cli *cli;
     grouping by;
     tide_archive *archive;
-    const char *account; /* whose archive it is */
-    tide_map keys;       /* hash of the name: index of the group */
+    struct mail_names names; /* accounts that are counted */
+    size_t source;           /* whose archive it is */
+    tide_map keys;           /* hash of the name: index of the group */
     tide_arena texts;
     struct group *groups;
     size_t count, capacity;
@@ -104,9 +112,21 @@ static void sums_add(struct sums *sums, const struct tide_stored *stored, bool u
         sums->newest_ms = stored->internal_ms;
     sums->messages++;
     sums->bytes += stored->bytes;
-    sums->held += !stored->gone;
-    sums->held_bytes += stored->gone ? 0 : stored->bytes;
+    sums->held += tide_stored_in_gmail(stored);
+    sums->held_bytes += tide_stored_in_gmail(stored) ? stored->bytes : 0;
     sums->unread += unread;
+}
+
+static void best_note(const struct counting *counting, struct group *group, uint64_t bytes)
+{
+    if (group->source != counting->source)
+        group->here = 0;
+    group->source = counting->source;
+    group->here += bytes;
+    if (group->here > group->best) {
+        group->best = group->here;
+        group->best_source = group->source;
+    }
 }
 
 static void count_in(struct counting *counting, const char *name, const char *query,
@@ -117,7 +137,9 @@ static void count_in(struct counting *counting, const char *name, const char *qu
         counting->rc = TIDE_NO_MEMORY;
         return;
     }
-    sums_add(&group->sums, &counting->found->stored, counting->is_unread);
+    const struct tide_stored *stored = &counting->found->stored;
+    sums_add(&group->sums, stored, counting->is_unread);
+    best_note(counting, group, tide_stored_in_gmail(stored) ? stored->bytes : 0);
 }
 
 /* ---- senders ---- */
@@ -140,16 +162,15 @@ static void address_of(tide_text from, char address[KEY_BYTES])
     address[cut.bytes] = '\0';
 }
 
+/* Without an '@' a query would be words, and find more than the row. */
 static void by_sender(struct counting *counting, bool domain)
 {
     char address[KEY_BYTES], query[KEY_BYTES + 16] = "";
     address_of(counting->found->from, address);
     const char *at = strrchr(address, '@');
     const char *name = domain && at != NULL ? at + 1 : address;
-    if (!domain && strcasecmp(address, counting->account) == 0)
-        (void)snprintf(query, sizeof query, "from:me");
-    else if (name[0] != '\0' && strpbrk(name, " \"(){}|") == NULL)
-        (void)snprintf(query, sizeof query, "from:%s", name);
+    if (at > address && at[1] != '\0' && strpbrk(address, " \t\"(){}|<>,;*") == NULL)
+        (void)snprintf(query, sizeof query, "from:%s", domain ? at : address);
     count_in(counting, name[0] == '\0' ? "(none)" : name, query, "");
 }
 
@@ -196,19 +217,57 @@ static void label_seen(const struct tide_label_row *label, void *arg)
     counting->is_unread = counting->is_unread || tide_text_equal(label->id, TIDE_TEXT("UNREAD"));
 }
 
-static void label_count(const struct tide_label_row *label, void *arg)
+/* The three texts of a label's group. */
+struct label_texts {
+    char name[KEY_BYTES], query[KEY_BYTES + 16], type[16];
+};
+
+static void label_texts_of(const struct tide_label_row *label, struct label_texts *texts)
 {
-    struct counting *counting = arg;
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./@+";
     const tide_text text = label->name.bytes == 0 ? label->id : label->name;
     const tide_text cut = tide_utf8_cut(text, KEY_BYTES - 1);
-    char name[KEY_BYTES], query[KEY_BYTES + 16] = "", type[16];
-    (void)snprintf(name, sizeof name, "%.*s", (int)cut.bytes, cut.data);
-    (void)snprintf(type, sizeof type, "%.*s", (int)label->type.bytes,
+    (void)snprintf(texts->name, sizeof texts->name, "%.*s", (int)cut.bytes, cut.data);
+    (void)snprintf(texts->type, sizeof texts->type, "%.*s", (int)label->type.bytes,
                    label->type.bytes == 0 ? "" : label->type.data);
-    if (strchr(name, '"') == NULL)
-        (void)snprintf(query, sizeof query,
-                       strpbrk(name, " (){}|") == NULL ? "label:%s" : "label:\"%s\"", name);
-    count_in(counting, name, query, type);
+    texts->query[0] = '\0';
+    if (strchr(texts->name, '"') == NULL)
+        (void)snprintf(texts->query, sizeof texts->query,
+                       texts->name[strspn(texts->name, plain)] == '\0' ? "label:%s"
+                                                                       : "label:\"%s\"",
+                       texts->name);
+}
+
+static void label_count(const struct tide_label_row *label, void *arg)
+{
+    struct label_texts texts;
+    label_texts_of(label, &texts);
+    count_in(arg, texts.name, texts.query, texts.type);
+}
+
+/* The sums of one shard. */
+static void label_sums_add(const struct tide_label_sums *sums, void *arg)
+{
+    struct counting *counting = arg;
+    struct label_texts texts;
+    label_texts_of(&sums->label, &texts);
+    struct group *group =
+        counting->rc == TIDE_OK ? group_at(counting, texts.name, texts.query, texts.type) : NULL;
+    if (group == NULL) {
+        counting->rc = TIDE_NO_MEMORY;
+        return;
+    }
+    struct sums *all = &group->sums;
+    if (all->messages == 0 || sums->oldest_ms < all->oldest_ms)
+        all->oldest_ms = sums->oldest_ms;
+    if (all->messages == 0 || sums->newest_ms > all->newest_ms)
+        all->newest_ms = sums->newest_ms;
+    all->messages += sums->messages;
+    all->bytes += sums->bytes;
+    all->held += sums->in_gmail;
+    all->held_bytes += sums->in_gmail_bytes;
+    all->unread += sums->unread;
 }
 
 static tide_status by_label(struct counting *counting)
@@ -247,39 +306,62 @@ static bool count_one(const struct tide_found *found, void *arg)
     return counting->rc == TIDE_OK;
 }
 
-static tide_status count_archive(struct counting *counting, const char *account,
-                                 const tide_query *query)
+static tide_status count_matches(struct counting *counting, const tide_query *query)
 {
     struct cli *cli = counting->cli;
-    struct mail_home home = {0};
-    char email[256];
     tide_auto_buf next = tide_buf_in(cli->mem, 4096);
     tide_auto_buf token = tide_buf_in(cli->mem, 4096);
     struct tide_search search = {
         .query = query, .limit = TIDE_SEARCH_PAGE_MAX, .cancel = cli->cancel};
-    bool more = true;
-    counting->account = account;
-    tide_status rc = mail_home_take(cli, &home, account, email, &counting->archive);
-    while (rc == TIDE_OK && more && counting->rc == TIDE_OK) {
-        rc = tide_search_run(counting->archive, &search, count_one, counting, &next, &more,
-                             &cli->err);
+    for (bool more = true; more && counting->rc == TIDE_OK;) {
+        TIDE_TRY(tide_search_run(counting->archive, &search, count_one, counting, &next, &more,
+                                 &cli->err));
         tide_buf_clear(&token);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(&token, tide_buf_cstr(&next), next.bytes);
+        TIDE_TRY(tide_buf_add(&token, tide_buf_cstr(&next), next.bytes));
         search.after = tide_buf_text(&token);
     }
+    return TIDE_OK;
+}
+
+/* `query` NULL: the sums of its labels. */
+static tide_status count_archive(struct counting *counting, const tide_query *query)
+{
+    struct cli *cli = counting->cli;
+    const char *account = counting->names.list[counting->source];
+    struct mail_home home = {0};
+    char email[256];
+    tide_archive *archive = NULL;
+    tide_status rc = mail_home_take(cli, &home, account, email, &archive);
+    if (mail_home_pass(cli, account, counting->names.count, rc)) {
+        mail_home_give(cli, archive);
+        return TIDE_OK;
+    }
+    counting->archive = archive;
+    if (rc == TIDE_OK)
+        rc = query == NULL ? tide_archive_label_sums(archive, label_sums_add, counting, &cli->err)
+                           : count_matches(counting, query);
     if (rc == TIDE_OK && counting->rc == TIDE_OK)
-        rc = mail_home_broken(cli, counting->archive);
-    mail_home_give(cli, counting->archive);
+        rc = mail_home_broken(cli, archive);
+    mail_home_give(cli, archive);
     if (rc == TIDE_OK && counting->rc == TIDE_NO_MEMORY)
         rc = cli_fail(cli, TIDE_NO_MEMORY, "Give a query that selects less.", "out of memory");
     return rc == TIDE_OK ? counting->rc : rc;
 }
 
+static tide_status count_archives(struct counting *counting, const tide_query *query)
+{
+    struct cli *cli = counting->cli;
+    tide_status rc = mail_names_find(cli, cli_flag(cli, "account"), &counting->names);
+    for (size_t i = 0; rc == TIDE_OK && i < counting->names.count; i++) {
+        counting->source = i;
+        rc = count_archive(counting, query);
+    }
+    return rc;
+}
+
 static tide_status count_all(struct counting *counting)
 {
     struct cli *cli = counting->cli;
-    struct mail_names names;
     tide_query *query = NULL;
     tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
     TIDE_TRY(mail_query_words(cli, 0, TIDE_QUERY_BYTES_MAX, &words));
@@ -288,10 +370,7 @@ static tide_status count_all(struct counting *counting)
         tide_query_parse(words.bytes == 0 ? TIDE_TEXT("in:anywhere") : tide_buf_text(&words),
                          (int64_t)cli->now_unix_ms, TIDE_QUERY_LOCAL, cli->mem, &query, &cli->err);
     TIDE_TRY(cli_hint(cli, rc, "`tidemark mail search --help` lists the operators."));
-    rc = mail_names_find(cli, cli_flag(cli, "account"), &names);
-    for (size_t i = 0; rc == TIDE_OK && i < names.count; i++)
-        rc = count_archive(counting, names.list[i], query);
-    mail_names_done(&names);
+    rc = count_archives(counting, query);
     tide_query_free(query);
     return rc;
 }
@@ -356,25 +435,113 @@ static void group_show(const struct counting *counting, const struct group *grou
     tide_json_append(list, &one);
 }
 
-/* The row that would free most, as the command that does it. */
+/* ---- advice ---- */
+
+/* Mail that may be removed by the command: no one wants the own mail or the inbox to go. */
+static bool can_advise(const struct counting *counting, const struct group *group)
+{
+    const char *account = counting->names.list[group->best_source];
+    if (group->query[0] == '\0' || group->best == 0)
+        return false;
+    if (counting->by == BY_SENDER)
+        return strcasecmp(group->name, account) != 0;
+    return counting->by != BY_LABEL || strcmp(group->type, "system") != 0 ||
+           strncmp(group->name, "CATEGORY_", 9) == 0;
+}
+
+struct freeing {
+    uint64_t bytes;
+};
+
+static bool free_one(const struct tide_found *found, void *arg)
+{
+    struct freeing *freeing = arg;
+    freeing->bytes += tide_stored_in_gmail(&found->stored) ? found->stored.bytes : 0;
+    return true;
+}
+
+/* What the command would take, as the archiver reads its query (mail/remove/choose.c): without spam and
+ * trash. */
+static tide_status free_count(struct counting *counting, const struct group *group,
+                              uint64_t *bytes_out)
+{
+    struct cli *cli = counting->cli;
+    struct mail_home home = {0};
+    struct freeing freeing = {0};
+    char email[256];
+    tide_archive *archive = NULL;
+    tide_query *query = NULL;
+    tide_auto_buf next = tide_buf_in(cli->mem, 4096);
+    tide_auto_buf token = tide_buf_in(cli->mem, 4096);
+    tide_status rc = tide_query_parse(tide_text_of(group->query), (int64_t)cli->now_unix_ms,
+                                      TIDE_QUERY_LOCAL, cli->mem, &query, &cli->err);
+    struct tide_search search = {.query = query,
+                                 .limit = TIDE_SEARCH_PAGE_MAX,
+                                 .strict = true,
+                                 .exact = true,
+                                 .cancel = cli->cancel};
+    if (rc == TIDE_OK)
+        rc = mail_home_take(cli, &home, counting->names.list[group->best_source], email, &archive);
+    for (bool more = true; rc == TIDE_OK && more;) {
+        rc = tide_search_run(archive, &search, free_one, &freeing, &next, &more, &cli->err);
+        tide_buf_clear(&token);
+        if (rc == TIDE_OK)
+            rc = tide_buf_add(&token, tide_buf_cstr(&next), next.bytes);
+        search.after = tide_buf_text(&token);
+    }
+    mail_home_give(cli, archive);
+    tide_query_free(query);
+    *bytes_out = freeing.bytes;
+    return rc;
+}
+
+/* Whether the command has to name the account: there are several archives, whichever was counted. */
+static bool needs_account(struct cli *cli)
+{
+    struct mail_names all;
+    const bool needs = mail_names_find(cli, NULL, &all) != TIDE_OK || all.count > 1;
+    mail_names_done(&all);
+    return needs;
+}
+
+static void advice_print(struct counting *counting, const struct group *group, uint64_t bytes)
+{
+    struct cli *cli = counting->cli;
+    char size[TIDE_SIZE_TEXT_BYTES];
+    tide_size_human(bytes, size);
+    cli_print(cli, "`");
+    mail_pasted_command(cli, "mail archive --mode trash");
+    if (needs_account(cli)) {
+        cli_print(cli, " --account");
+        mail_pasted_word(cli, counting->names.list[group->best_source]);
+    }
+    mail_pasted_word(cli, group->query);
+    cli_print(cli, "` would free up to %s in Gmail.\n", size);
+}
+
+/* The row that would free most, as the command that does it.  Only a help: a failure is none of the
+ * statistics. */
 static void advice_show(struct counting *counting, size_t shown)
 {
-    const struct group *best = NULL;
-    char size[TIDE_SIZE_TEXT_BYTES];
-    for (size_t i = 0; i < shown; i++) {
-        const struct group *group = &counting->groups[i];
-        if (group->query[0] != '\0' && strcmp(group->query, "from:me") != 0 &&
-            group->sums.held > 0 &&
-            (best == NULL || group->sums.held_bytes > best->sums.held_bytes))
-            best = group;
+    struct cli *cli = counting->cli;
+    const tide_error before = cli->err;
+    uint64_t bytes = 0;
+    while (bytes == 0 && cli->arguments_count == 0) {
+        struct group *best = NULL;
+        for (size_t i = 0; i < shown; i++)
+            if (can_advise(counting, &counting->groups[i]) &&
+                (best == NULL || counting->groups[i].best > best->best))
+                best = &counting->groups[i];
+        if (best == NULL || free_count(counting, best, &bytes) != TIDE_OK)
+            break;
+        best->best = 0;
+        if (bytes > 0)
+            advice_print(counting, best, bytes);
     }
-    if (best == NULL || counting->cli->arguments_count > 0)
-        return;
-    tide_size_human(best->sums.held_bytes, size);
-    cli_print(counting->cli,
-              "`tidemark mail archive --mode trash '%s'` would free up to %s in Gmail.\n",
-              best->query, size);
+    cli->err = before;
 }
+
+/* ---- tables ---- */
 
 static void stats_show(struct counting *counting, size_t limit)
 {
@@ -447,7 +614,7 @@ static void labels_show(struct counting *counting)
 
 static void begin(struct counting *counting, struct cli *cli, grouping by)
 {
-    *counting = (struct counting){.cli = cli, .by = by, .rc = TIDE_OK};
+    *counting = (struct counting){.cli = cli, .by = by, .names = {.mem = cli->mem}, .rc = TIDE_OK};
     tide_map_init(&counting->keys, cli->mem);
     tide_arena_init(&counting->texts, cli->mem, GROUPS_BYTES_MAX);
 }
@@ -458,6 +625,7 @@ static void end(struct counting *counting)
                   counting->capacity * sizeof *counting->groups);
     tide_arena_done(&counting->texts);
     tide_map_done(&counting->keys);
+    mail_names_done(&counting->names);
 }
 
 static tide_status grouping_of(struct cli *cli, grouping *by_out)
@@ -495,7 +663,7 @@ tide_status cli_mail_labels(struct cli *cli)
 {
     struct counting counting;
     begin(&counting, cli, BY_LABEL);
-    const tide_status rc = count_all(&counting);
+    const tide_status rc = count_archives(&counting, NULL);
     if (rc == TIDE_OK)
         labels_show(&counting);
     end(&counting);

@@ -2,7 +2,6 @@
 #include "mail/remove/inside.h"
 
 #include "base/check.h"
-#include "mail/files/import.h"
 #include "mail/search/search.h"
 
 #include <stdio.h>
@@ -63,10 +62,8 @@ static bool take_found(const struct tide_found *found, void *arg)
 {
     struct choosing *choosing = arg;
     struct tide_candidate *candidate = &choosing->page[choosing->count];
-    const bool unheard = found->stored.history_id[0] == '\0' &&
-                         found->stored.copy != TIDE_COPY_HELD; /* Takeout has no history ids */
-    if (found->stored.gone || unheard || tide_import_id_is(tide_text_of(found->stored.gmail_id)))
-        return true; /* never, or no longer, in Gmail */
+    if (!tide_stored_in_gmail(&found->stored))
+        return true;
     *candidate = (struct tide_candidate){.stored = found->stored};
     tide_status rc = tide_archiver_labels(choosing->user->archive, &found->stored,
                                           choosing->mail->mem, candidate->labels, choosing->err);

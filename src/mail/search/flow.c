@@ -65,8 +65,14 @@ static const char *const texts[][2] = {
 static const char set_text[] = "SELECT id FROM message INDEXED BY message_bytes WHERE bytes >= ?1"
                                " AND bytes < ?4 AND id >= ?2 AND id <= ?3 LIMIT ?5";
 static const char probe_text[] = "SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2";
-static const char *const column_texts[] = {"SELECT cc FROM head WHERE id = ?1",
-                                           "SELECT bcc FROM head WHERE id = ?1"};
+static const struct {
+    const char *name, *text;
+} columns[] = {
+    {"from", "SELECT \"from\" FROM head WHERE id = ?1"},
+    {"to", "SELECT \"to\", cc, bcc FROM head WHERE id = ?1"},
+    {"cc", "SELECT cc FROM head WHERE id = ?1"},
+    {"bcc", "SELECT bcc FROM head WHERE id = ?1"},
+};
 
 /* ---- a shard ---- */
 
@@ -310,25 +316,25 @@ static tide_status leaf_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
     return leaf_step(walk, flow);
 }
 
-/* Whether the words are in the one column of head that the query names; the index has Cc and Bcc
- * together with To. */
+/* Whether the words, or the address, are in the one column of head that the query names; the index has
+ * Cc and Bcc together with To. */
 static tide_status column_check(struct tide_walk *walk, const tide_flow *flow, bool *holds_out)
 {
-    const size_t index = flow->plan->column[0] == 'b';
     struct tide_shard *shard = walk->shard;
     tide_error *err = walk->searching->err;
+    size_t index = 0;
+    while (strcmp(columns[index].name, flow->plan->column) != 0)
+        index++;
     if (walk->columns[index] == NULL)
-        TIDE_TRY(prepare(walk, column_texts[index], &walk->columns[index]));
+        TIDE_TRY(prepare(walk, columns[index].text, &walk->columns[index]));
     tide_auto_stmt *stmt = walk->columns[index];
-    tide_auto_buf sequence = tide_buf_in(walk->searching->mem, 64 << 20);
     bool row = false;
     (void)sqlite3_bind_int64(stmt, 1, tide_key_of(walk->searching->descending, flow->key));
     tide_status rc = tide_db_step(&shard->db, stmt, &row, err);
-    if (rc == TIDE_OK && row)
-        rc =
-            tide_words_sequence(&walk->searching->words, tide_column_text(stmt, 0), &sequence, err);
-    *holds_out =
-        rc == TIDE_OK && tide_sequence_contains(tide_buf_text(&sequence), flow->plan->sequence);
+    *holds_out = false;
+    for (int i = 0; rc == TIDE_OK && row && !*holds_out && i < sqlite3_column_count(stmt); i++)
+        rc = tide_header_text_holds(walk->searching, flow->plan, tide_column_text(stmt, i),
+                                    holds_out);
     return rc;
 }
 

@@ -10,7 +10,7 @@
 
 #include <strings.h>
 
-enum { HEAD_BYTES_MAX = 1 << 20, VALUE_BYTES_MAX = 1 << 20 };
+enum { HEAD_BYTES_MAX = 1 << 20 };
 
 /* The headers by which Gmail knows it; ends with NULL. */
 static const char *const lists[] = {"list-id", "list-post", "mailing-list", NULL};
@@ -24,12 +24,11 @@ static bool is_named(tide_text name, const char *const *names)
     return false;
 }
 
-/* Whether a header of these names has the words, one after the other. */
+/* Whether a header of these names has the words or the address. */
 static tide_status headers_hold(struct tide_searching *searching, tide_text raw,
                                 const struct tide_plan *plan, bool *holds_out)
 {
     const char *const *names = plan->column[0] == 'l' ? lists : delivered;
-    tide_auto_buf sequence = tide_buf_in(searching->mem, VALUE_BYTES_MAX);
     raw.bytes = raw.bytes < HEAD_BYTES_MAX ? raw.bytes : HEAD_BYTES_MAX;
     while (raw.bytes > 0 && !*holds_out) {
         struct tide_mail_header header;
@@ -38,11 +37,8 @@ static tide_status headers_hold(struct tide_searching *searching, tide_text raw,
         TIDE_ASSERT(bytes > 0 && bytes <= raw.bytes);
         if (line == TIDE_HEADER_LINE_BLANK)
             break;
-        if (line == TIDE_HEADER_LINE_NAMED && is_named(header.name, names)) {
-            TIDE_TRY(
-                tide_words_sequence(&searching->words, header.value, &sequence, searching->err));
-            *holds_out = tide_sequence_contains(tide_buf_text(&sequence), plan->sequence);
-        }
+        if (line == TIDE_HEADER_LINE_NAMED && is_named(header.name, names))
+            TIDE_TRY(tide_header_text_holds(searching, plan, header.value, holds_out));
         raw.data += bytes;
         raw.bytes -= bytes;
     }

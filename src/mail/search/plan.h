@@ -100,8 +100,9 @@ struct tide_plan {
     tide_text text;     /* terminated */
     bool slow;          /* a MATCH that is slow to begin: it has a prefix */
     const char *column; /* of head, or a header ("list", "delivered"), which must also contain
-                         * `sequence`; NULL: none */
+                         * `sequence`, or `address`; "to": any of To, Cc and Bcc; NULL: none */
     tide_text sequence; /* of words */
+    tide_text address;  /* address.c; empty: the words suffice */
     struct tide_plan *first, *last; /* children of an AND or OR */
     struct tide_plan *excludes;     /* of an AND */
     struct tide_plan *next;
@@ -173,7 +174,7 @@ struct tide_walk {
     int64_t late; /* mail/archive/shard.h SHD4, in its transaction */
     tide_arena arena;
     tide_flow *flows; /* all of them, for closing */
-    sqlite3_stmt *columns[2];
+    sqlite3_stmt *columns[4];
     bool began;
     uint32_t languages;              /* of the shard, as bits; 0: not known yet */
     struct tide_words_found **forms; /* by number; NULL where not known yet */
@@ -203,6 +204,12 @@ tide_status tide_walk_forms(struct tide_walk *walk, size_t number,
 tide_status tide_walk_match(struct tide_walk *walk, tide_text text, tide_text *match_out);
 /* Whether a word of the index is a form, in the languages of the shards walked so far. */
 bool tide_form_is(struct tide_searching *searching, const struct tide_form *form, tide_text word);
+
+/* Whether a header has the words of the plan, one after the other, or its address: local@domain is
+ * exactly that one, @domain any of exactly that domain, and a domain also one of those under it, or
+ * these words before the '@' or in a name (address.c). */
+tide_status tide_header_text_holds(struct tide_searching *searching, const struct tide_plan *plan,
+                                   tide_text text, bool *holds_out);
 
 /* Whether the message has what a HEADER plan asks for (header.c). */
 tide_status tide_header_holds(struct tide_walk *walk, const struct tide_plan *plan, int64_t id,

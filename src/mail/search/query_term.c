@@ -498,6 +498,51 @@ static node *prefix_short(making_state *making, const written_term *written)
     return NULL;
 }
 
+static bool is_letter(char c)
+{
+    return (unsigned char)c >= 0x80 || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* Labels with dots between them, the last one of letters: what may be the beginning of an address, too
+ * (from:jim.bob). */
+static bool is_domain(tide_text text)
+{
+    size_t label = 0, labels = 1, letters = 0; /* of the last label */
+    for (size_t i = 0; i < text.bytes; i++) {
+        const char c = text.data[i];
+        if (c == '.' && label == 0)
+            return false;
+        if (c != '.' && c != '-' && !is_letter(c) && !(c >= '0' && c <= '9'))
+            return false;
+        labels += c == '.';
+        label = c == '.' ? 0 : label + 1;
+        letters = c == '.' ? 0 : letters + is_letter(c);
+    }
+    return labels > 1 && letters > 1 && letters == label;
+}
+
+/* Whether the value is an address, or the domain of one; in quotation marks a domain is words. */
+static bool is_address(const written_term *written)
+{
+    const tide_text text = written->value;
+    const char *sign = memchr(text.data, '@', text.bytes);
+    if (sign == NULL)
+        return !written->quoted && is_domain(text);
+    const size_t local = (size_t)(sign - text.data);
+    for (size_t i = 0; i < text.bytes; i++)
+        if (strchr(" \t<>,;\"", text.data[i]) != NULL)
+            return false;
+    return local + 1 < text.bytes && memchr(sign + 1, '@', text.bytes - local - 1) == NULL;
+}
+
+/* Without the brackets in which an address is often copied. */
+static tide_text unbracketed(tide_text text)
+{
+    const bool both = text.bytes > 2 && text.data[0] == '<' && text.data[text.bytes - 1] == '>' &&
+                      memchr(text.data, '@', text.bytes) != NULL;
+    return both ? (tide_text){text.data + 1, text.bytes - 2} : text;
+}
+
 static node *words_term(making_state *making, const written_term *written)
 {
     static const uint8_t fields[] = {
@@ -525,8 +570,10 @@ static node *words_term(making_state *making, const written_term *written)
     /* Names and addresses have no forms. */
     made->exact = written->quoted || written->exact || prefix ||
                   (made->fields != TIDE_IN_ANY && made->fields != TIDE_IN_SUBJECT);
-    made->me = !written->quoted && same_value(written->value, "me") &&
-               (made->fields & ~(TIDE_IN_FROM | TIDE_IN_TO | TIDE_IN_CC | TIDE_IN_BCC)) == 0;
+    const bool in_address =
+        (made->fields & ~(TIDE_IN_FROM | TIDE_IN_TO | TIDE_IN_CC | TIDE_IN_BCC)) == 0;
+    made->me = !written->quoted && same_value(written->value, "me") && in_address;
+    made->address = in_address && !prefix && !made->me && is_address(written);
     return made;
 }
 
@@ -534,7 +581,10 @@ static node *header_term(making_state *making, const written_term *written, tide
 {
     if (!has_word(written->value))
         return senseless(making, written, "a word: letters or digits", NULL);
-    return leaf_text(making, written, term, written->value);
+    node *made = leaf_text(making, written, term, written->value);
+    if (made != NULL)
+        made->address = term == TIDE_TERM_DELIVERED && is_address(written);
+    return made;
 }
 
 node *tide_query_term(making_state *making, const written_term *written)
@@ -543,6 +593,8 @@ node *tide_query_term(making_state *making, const written_term *written)
         return NULL;
     if (written->value.bytes == 0 && written->op != TIDE_OP_WORD)
         return senseless(making, written, "a value right after the colon", NULL);
+    written_term bare = *written;
+    bare.value = unbracketed(written->value);
     switch (written->op) {
     case TIDE_OP_AFTER:
     case TIDE_OP_BEFORE:
@@ -568,14 +620,15 @@ node *tide_query_term(making_state *making, const written_term *written)
     case TIDE_OP_LIST:
         return header_term(making, written, TIDE_TERM_LIST);
     case TIDE_OP_DELIVERED:
-        return header_term(making, written, TIDE_TERM_DELIVERED);
-    case TIDE_OP_WORD:
+        return header_term(making, &bare, TIDE_TERM_DELIVERED);
     case TIDE_OP_BCC:
     case TIDE_OP_CC:
-    case TIDE_OP_FILENAME:
     case TIDE_OP_FROM:
-    case TIDE_OP_SUBJECT:
     case TIDE_OP_TO:
+        return words_term(making, &bare);
+    case TIDE_OP_WORD:
+    case TIDE_OP_FILENAME:
+    case TIDE_OP_SUBJECT:
         break;
     }
     return words_term(making, written);

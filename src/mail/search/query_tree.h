@@ -46,10 +46,11 @@ enum {
 struct tide_query_node {
     tide_term term;
     bool negated;
-    bool me;     /* words: `text` is "me", the owner of the archive */
-    bool exact;  /* words: no other forms of them */
-    bool prefix; /* words: the last one is the beginning of a word */
-    bool system; /* label: `text` is an id of one of Gmail's own labels, known or not */
+    bool me;      /* words: `text` is "me", the owner of the archive */
+    bool exact;   /* words: no other forms of them */
+    bool prefix;  /* words: the last one is the beginning of a word */
+    bool address; /* words, delivered: `text` is local@domain, @domain or a domain: just that one */
+    bool system;  /* label: `text` is an id of one of Gmail's own labels, known or not */
     uint8_t fields;
     uint32_t at; /* the character it starts at, from 1 */
     int64_t low, high;

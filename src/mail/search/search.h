@@ -14,6 +14,10 @@
  * Thai) is indexed character by character and searched as a phrase.  list: and deliveredto: are read
  * from the messages (header.c).
  *
+ * local@domain after an operator of people, or deliveredto:, is exactly that address, @domain any of exactly
+ * that domain; a domain alone is that one, any under it, and these words before an '@' or in a name
+ * (address.c).
+ *
  * Dates are 2014/01/31, 2014-01-31, 2014/01, 2014 or seconds since 1970; after:
  * includes its instant, before: does not.  Ages have h, d, w, m (30 days) or y
  * (365); sizes k, M or G of 1024.  label: takes names and ids, ignores case, and takes a hyphen for

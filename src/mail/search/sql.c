@@ -467,6 +467,15 @@ static void words_read(struct maker *maker, tide_text text, tide_text *sequence_
     *folded_out = keep(maker, tide_search_fold(text, &maker->scratch));
 }
 
+/* The column of head with these fields. */
+static const char *column_of(uint8_t fields)
+{
+    return fields == TIDE_IN_FROM  ? "from"
+           : fields == TIDE_IN_CC  ? "cc"
+           : fields == TIDE_IN_BCC ? "bcc"
+                                   : "to";
+}
+
 static struct part *words_part(struct maker *maker, const node *term)
 {
     struct tide_searching *searching = maker->searching;
@@ -494,7 +503,8 @@ static struct part *words_part(struct maker *maker, const node *term)
                                                 .other = other,
                                                 .form = form,
                                                 .form_number = number});
-    if (term->fields != TIDE_IN_CC && term->fields != TIDE_IN_BCC) {
+    const bool narrow = term->address || term->me;
+    if (!narrow && term->fields != TIDE_IN_CC && term->fields != TIDE_IN_BCC) {
         struct part *part = part_match(maker, match, form != NULL, term->negated);
         if (part != NULL)
             part->slow = term->prefix;
@@ -505,8 +515,9 @@ static struct part *words_part(struct maker *maker, const node *term)
         return NULL;
     plan->text = match;
     plan->slow = term->prefix;
-    plan->column = term->fields == TIDE_IN_CC ? "cc" : "bcc";
+    plan->column = column_of(term->fields);
     plan->sequence = sequence;
+    plan->address = narrow ? text : TIDE_TEXT_NONE;
     return part_plan(maker, plan, term->negated);
 }
 
@@ -525,6 +536,7 @@ static struct part *header_part(struct maker *maker, const node *term)
         return NULL;
     plan->column = term->term == TIDE_TERM_LIST ? "list" : "delivered";
     plan->sequence = sequence;
+    plan->address = term->address ? term->text : TIDE_TEXT_NONE;
     return part_plan(maker, plan, term->negated);
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { SHORT_MIN = 4 }; /* characters of an id, as for commands (mail/commands/find.c) */
+
 /* ---- which account ---- */
 
 struct choice {
@@ -150,6 +152,26 @@ tide_status mail_tool_no_message(struct tide_tool_call *call, const struct mail_
 {
     return cli_fail(call->cli, TIDE_NOT_FOUND, "mail_search finds the ids of messages.",
                     "there is no message or thread \"%.100s\" in the archive of %s", id, at->email);
+}
+
+tide_status mail_tool_find(struct tide_tool_call *call, const struct mail_tool_archive *at,
+                           const char *id, struct tide_stored *stored_out)
+{
+    struct cli *cli = call->cli;
+    unsigned count = 0;
+    tide_status rc = tide_archive_find(at->archive, tide_text_of(id), stored_out, &cli->err);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    if (strlen(id) >= SHORT_MIN)
+        TIDE_TRY(
+            tide_archive_find_short(at->archive, tide_text_of(id), &count, stored_out, &cli->err));
+    if (count == 0)
+        return mail_tool_no_message(call, at, id);
+    if (count > 1)
+        return cli_fail(cli, TIDE_INVALID, "Give more of the id.",
+                        "more than one message has an id that begins with %.100s", id);
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    return TIDE_OK;
 }
 
 tide_status mail_tool_wanted(const struct tide_tool_call *call)

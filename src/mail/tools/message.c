@@ -130,10 +130,8 @@ tide_status mail_tool_message(struct tide_tool_call *call)
     struct mail_tool_archive at;
     struct tide_stored stored;
     tide_status rc = mail_tool_open(call, &at);
-    if (rc == TIDE_OK) {
-        rc = tide_archive_find(at.archive, tide_text_of(id), &stored, &call->cli->err);
-        rc = rc == TIDE_NOT_FOUND ? mail_tool_no_message(call, &at, id) : rc;
-    }
+    if (rc == TIDE_OK)
+        rc = mail_tool_find(call, &at, id, &stored);
     if (rc == TIDE_OK)
         rc = mail_tool_show(call, &at, &stored, &part, call->result);
     return mail_tool_close(call, &at, rc);

@@ -58,13 +58,16 @@ tide_status mail_tool_search(struct tide_tool_call *call)
     struct cli *cli = call->cli;
     struct mail_tool_archive at = {.archive = NULL};
     tide_query *query = NULL;
-    tide_status rc =
-        tide_query_parse(tide_text_of(tide_tool_text(call, "query")), (int64_t)cli->now_unix_ms,
-                         TIDE_QUERY_LOCAL, cli->mem, &query, &cli->err);
+    tide_auto_buf words = tide_buf_in(cli->mem, TIDE_QUERY_BYTES_MAX);
+    tide_status rc = mail_tool_query(cli, tide_tool_text(call, "query"), &words);
+    if (rc == TIDE_OK)
+        rc = tide_query_parse(tide_buf_text(&words), (int64_t)cli->now_unix_ms, TIDE_QUERY_LOCAL,
+                              cli->mem, &query, &cli->err);
     rc = cli_hint(cli, rc,
-                  "Operators: from: to: cc: subject: after:2024/01/31 before: older_than:2y "
-                  "newer_than:7d has:attachment filename: label: in: is: larger:5M "
-                  "rfc822msgid: OR \"phrase\" -word (group).");
+                  "Operators: from: to: cc: bcc: subject: after:2024/01/31 before: older_than:2y "
+                  "newer_than:7d has:attachment filename: label: in: is: category: larger:5M "
+                  "smaller: list: deliveredto: rfc822msgid: saved:NAME OR \"phrase\" +exact "
+                  "begin* one AROUND 5 other -word (group).");
     if (rc == TIDE_OK)
         rc = mail_tool_open(call, &at);
     if (rc == TIDE_OK)

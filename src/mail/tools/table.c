@@ -14,8 +14,11 @@
 static const struct tide_tool_argument search_arguments[] = {
     {"query", TIDE_TOOL_TEXT, true, 0, 8192, NULL,
      "Words and Gmail's operators: from: to: subject: after:2024/01/31 before: newer_than:7d "
-     "has:attachment filename: label: in: is: larger:5M OR \"phrase\" -word. Empty: all mail. Spam "
-     "and trash are left out without in:anywhere."},
+     "has:attachment filename: label: in: is: list: larger:5M OR \"phrase\" +exact begin* one "
+     "AROUND "
+     "5 other -word; saved:NAME for a saved search of the user. Empty: all mail. Spam and trash "
+     "are "
+     "left out without in:anywhere."},
     ACCOUNT,
     {"order", TIDE_TOOL_TEXT, false, 0, 0, "newest oldest best",
      "Which matches come first (default newest)."},
@@ -27,7 +30,9 @@ static const struct tide_tool_argument search_arguments[] = {
 };
 
 static const struct tide_tool_argument message_arguments[] = {
-    {"id", TIDE_TOOL_TEXT, true, 1, 64, NULL, "The id of the message, from mail_search."},
+    {"id", TIDE_TOOL_TEXT, true, 1, 64, NULL,
+     "The id of the message, from mail_search; its beginning is enough if no other message has "
+     "it."},
     ACCOUNT,
     {"offset", TIDE_TOOL_NUMBER, false, 0, INT32_MAX, NULL,
      "Where in the text to start: \"next_offset\" of the result before (default 0)."},

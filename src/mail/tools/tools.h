@@ -43,6 +43,12 @@ tide_status mail_tool_no_message(struct tide_tool_call *call, const struct mail_
 /* TIDE_CANCELED if the call is no longer wanted. */
 tide_status mail_tool_wanted(const struct tide_tool_call *call);
 
+/* The query with saved searches in place of their names (mail/commands/saved.c). */
+tide_status mail_tool_query(struct cli *cli, const char *text, tide_buf *query);
+/* A message by its id or the beginning of it. */
+tide_status mail_tool_find(struct tide_tool_call *call, const struct mail_tool_archive *at,
+                           const char *id, struct tide_stored *stored_out);
+
 /* ---- message.c ---- */
 
 /* The fields that the archive knows by itself: id, thread, times, size. */

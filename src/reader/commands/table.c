@@ -63,7 +63,7 @@ const struct cli_command reader_commands[] = {
      cli_reader_fetch},
     {"reader", "found", "ACCOUNT QUERY", 2, 2, NULL,
      "Show what a search at the server found so far.", cli_reader_found},
-    {"reader", "act", "[MESSAGE...]", 0, 60, act_flags,
+    {"reader", "act", "[MESSAGE...]", 0, CLI_ARGUMENTS_MAX, act_flags,
      "Archive, trash, star, label or mark messages, or send a draft; it is uploaded in order, also "
      "after a restart.",
      cli_reader_act},

@@ -62,6 +62,7 @@ sign_in
 ends 0 mail sync --quiet
 # All files but SQLite's own of a connection.
 digest() { find "$dir/home" -type f ! -name '*-shm' ! -name '*-wal' -exec sha256sum {} + | sort; }
+t mail saved add stripes +zebra >/dev/null || fail "saved add"
 before=$(digest)
 
 one list_accounts
@@ -83,6 +84,16 @@ is '[.. | strings | select(test("[\u0001-\u0008\u000b-\u001f\u007f-\u009f\u202a-
 # What a sender wrote is below "untrusted", and nowhere else.
 is '[del(.untrusted) | .. | strings | select(test("zebra|eve@|invoice"))] == []'
 is '.untrusted.message_id == "hostile@example.org" and (.labels | index("INBOX") != null) and .gone == false and .copy == "exact"'
+
+# The beginning of an id, and saved searches, as on the command line.
+one mail_message '{"id":"'"${hostile:0:15}"'"}'
+is ".id == \"$hostile\""
+one mail_message '{"id":"'"${hostile:0:3}"'"}'
+refused 'mail_search finds the ids'
+one mail_search '{"query":"saved:stripes -nothing"}'
+is ".messages | length == 1 and .[0].id == \"$hostile\""
+one mail_search '{"query":"saved:nosuch"}'
+refused 'no saved search "nosuch"'
 
 # ---- a long text in parts, which are the whole
 one mail_search '{"query":"subject:longtext"}'
@@ -134,6 +145,7 @@ is "(.messages | length) == $count and ([.messages[].internal_unix_ms] | . == so
 # ---- wrong input
 one mail_search '{"query":"frm:bob"}'
 refused 'Operators: from:'
+refused 'list: deliveredto:.*saved:NAME.*AROUND'
 one mail_search '{"query":"x","page":"forged"}'
 refused 'page'
 one mail_message '{"id":"nosuchmessage"}'
