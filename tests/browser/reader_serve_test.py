@@ -128,7 +128,7 @@ const one = (text) => new Promise((go, fail) => {
   const began = performance.now()
   const end = (took) => { watch.disconnect(); seen.disconnect(); clearTimeout(late); go(took) }
   // The answer of this search has come, and what it says was drawn.
-  const seen = new PerformanceObserver((entries) => { if (entries.getEntries().some((one) => one.name.includes('mail/search') && one.name.includes('q=' + text))) asked = true })
+  const seen = new PerformanceObserver((entries) => { if (entries.getEntries().some((one) => one.name.includes('/search?') && one.name.includes('q=' + text))) asked = true })
   const watch = new MutationObserver(() => { if (asked && (rows().length > 0 || document.querySelector('.reader-note .empty'))) end(performance.now() - began) })
   seen.observe({ type: 'resource' })
   watch.observe(document.querySelector('.box'), { subtree: true, childList: true, characterData: true, attributes: true })
