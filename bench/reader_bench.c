@@ -455,9 +455,8 @@ static void measure_typing(struct stage *stage)
         char room[16], path[200];
         const char *text = archive_word(word % 3 == 0 ? word : 37 * word + 200, room);
         for (size_t bytes = 2; bytes <= strlen(text) && count < TYPED; bytes++) {
-            (void)snprintf(path, sizeof path,
-                           "/api/v1/mail/search?account=" LARGE "&limit=50&q=%.*s", (int)bytes,
-                           text);
+            (void)snprintf(path, sizeof path, "/api/v1/mail/" LARGE "/search?limit=50&q=%.*s",
+                           (int)bytes, text);
             const uint64_t begin_us = now_us();
             if (client_get(&stage->page, path) != 200)
                 die(path, stage->page.body);

@@ -15,7 +15,7 @@ const DAY_MS = 86400000
 /** @param {{ account: string, id: string }} row */
 export const keyOf = (row) => row.account + '/' + row.id
 
-/** A search and a message name labels with their words, a list does not.
+/** A message names labels with their words, a list and a search do not.
  * @param {any[] | undefined} labels @returns {string[]} */
 export const ids = (labels) => (labels ?? []).map((one) => (typeof one === 'string' ? one : one.id))
 

@@ -112,11 +112,8 @@ function uncounted(error) {
 function sourceOf() {
   const { who, folder, q } = where
   if (q) {
-    const ask = async (/** @type {string} */ after) => {
-      const answer = await get('mail/search', { q, account: who === 'all' ? '' : who, limit: 50, after })
-      return { items: answer.messages, next: answer.next }
-    }
-    return { days: async () => null, open: () => new Merge([new Cursor('', ask), ...[...found].map(([account, items]) => new Cursor(account, async () => ({ items, next: null })))], true) }
+    const here = () => boxesOf(who).map((box) => new Cursor(box.account, (after) => get(`mail/${path(box.account)}/search`, { q, limit: 50, after })))
+    return { days: async () => null, open: () => new Merge([...here(), ...[...found].map(([account, items]) => new Cursor(account, async () => ({ items, next: null })))], true) }
   }
   const of = boxesOf(who)
   return {

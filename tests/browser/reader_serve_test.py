@@ -102,6 +102,35 @@ def at_the_end_older_mail_is_fetched(stage, page):
     until(lambda: page.row("letter 0,"), "the newest")
 
 
+def what_is_only_cached_is_found_without_a_network(stage, page):
+    """K5, K14: no mirror ran, and no call can be made: the cache is searched, and what is done to a match is shown at once."""
+    stage.line.cut()
+
+    def finds(text, wanted):
+        page.focus_list()
+        page.keys("/")
+        page.script("const field = document.querySelector('#reader-q'); field.value = arguments[0]; field.dispatchEvent(new Event('input', { bubbles: true }))", text)
+        page.sees("Search", "h1")
+        until(lambda: page.rows() and wanted(page.rows()), "what is found of " + text)
+    finds("subject:\"letter 17\"", lambda rows: len(rows) == 1 and "letter 17," in rows[0])
+    finds("lantern", lambda rows: "letter 11," in rows[0] and "letter 31," in rows[1])  # each has its word in the text alone
+    finds("from:ben in:inbox lantern", lambda rows: "letter 11," in rows[0])
+    page.focus_list()
+    page.keys(Keys.HOME, "s")
+    until(lambda: "starred" in page.rows()[0], "a star")
+    finds("is:starred", lambda rows: len(rows) == 1 and "letter 11," in rows[0] and "starred" in rows[0])
+    page.focus_list()
+    page.keys(Keys.HOME, Keys.ENTER)
+    page.sees("letter 11", ".talk-subject")
+    page.keys("u")
+    until(lambda: page.focused() == "vlist", "back at the list")
+    page.keys("s")
+    stage.line.mend()
+    page.go(INBOX, "Inbox")
+    until(lambda: "STARRED" not in labels(stage, "letter 11"), "as it was")
+    until(lambda: page.row("letter 0,"), "the list")
+
+
 # Presses a key, and waits until the body of another message is drawn.
 OPENS = """
 const [many, done] = arguments, times = [], list = document.querySelector('.vlist')
@@ -128,7 +157,7 @@ const one = (text) => new Promise((go, fail) => {
   const began = performance.now()
   const end = (took) => { watch.disconnect(); seen.disconnect(); clearTimeout(late); go(took) }
   // The answer of this search has come, and what it says was drawn.
-  const seen = new PerformanceObserver((entries) => { if (entries.getEntries().some((one) => one.name.includes('mail/search') && one.name.includes('q=' + text))) asked = true })
+  const seen = new PerformanceObserver((entries) => { if (entries.getEntries().some((one) => one.name.includes('/search?') && one.name.includes('q=' + text))) asked = true })
   const watch = new MutationObserver(() => { if (asked && (rows().length > 0 || document.querySelector('.reader-note .empty'))) end(performance.now() - began) })
   seen.observe({ type: 'resource' })
   watch.observe(document.querySelector('.box'), { subtree: true, childList: true, characterData: true, attributes: true })
@@ -367,8 +396,9 @@ def main():
         stage.start_serve()
         page = Reading(stage)
         page.address = address_of(stage)
-        stories = [thirty_days_while_the_network_fails, a_day_is_read_by_keyboard, at_the_end_older_mail_is_fetched, cached_messages_and_searches_are_quick, an_hour_without_a_network,
-                   two_windows_at_once, an_answer_with_a_file_is_taken_back_and_sent_once, a_small_cache_while_scrolling, a_lost_network_is_told, no_complaint]
+        stories = [thirty_days_while_the_network_fails, a_day_is_read_by_keyboard, at_the_end_older_mail_is_fetched, what_is_only_cached_is_found_without_a_network,
+                   cached_messages_and_searches_are_quick, an_hour_without_a_network, two_windows_at_once, an_answer_with_a_file_is_taken_back_and_sent_once,
+                   a_small_cache_while_scrolling, a_lost_network_is_told, no_complaint]
         return run_stories(stories, stage, page)
     finally:
         if page is not None:

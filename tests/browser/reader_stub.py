@@ -67,7 +67,7 @@ class Mailbox:
         return labels
 
     def named(self, index):
-        """As a message and a search have them."""
+        """As a message has them."""
         return [{"id": one, "name": NAMES.get(one, one)} for one in self.labels(index)]
 
     def has(self, index, name):
@@ -298,8 +298,6 @@ class _Answer(_Pass):
         box = server.boxes.get(urllib.parse.unquote(part[1])) if part else None
         if frame:
             self._frame(*frame.groups())
-        elif url.path == "/api/v1/mail/search":
-            self._search(query)
         elif box:
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             with box.lock:
@@ -321,13 +319,11 @@ class _Answer(_Pass):
         self._send(200, HTML.format(id=f"m{int(index, 16)}", image=image, height=40 if int(index, 16) % 8 else 2000).encode(), "text/html; charset=utf-8",
                    "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-same-origin")
 
-    def _search(self, query):
-        boxes = [box for box in self.server.boxes.values() if query.get("account") in (None, box.user)]
-        rows = [{**box.row(index), "account": box.user, "labels": box.named(index)} for box in boxes for index in range(-box.arrived, min(300, box.known))
+    def _search(self, box, query):
+        rows = [box.row(index) for index in range(-box.arrived, min(300, box.known))
                 if query["q"].lower() in (box.row(index)["subject"] + box.row(index)["from"]).lower() and box.stored(index)]
-        rows.sort(key=lambda row: -row["internal_unix_ms"])
         at = int(query.get("after") or 0)
-        self._send(200, json.dumps({"messages": rows[at:at + 50], "next": str(at + 50) if at + 50 < len(rows) else None}).encode())
+        return {"items": rows[at:at + 50], "next": str(at + 50) if at + 50 < len(rows) else None}
 
     def _box(self, box, parts, query, sent):
         """What an answer is: its status and its content."""
@@ -347,6 +343,8 @@ class _Answer(_Pass):
             return 200, box.message(int(rest[0][1:]), "images" in query)
         if what == ("GET", "threads", 2):
             return 200, box.thread(rest[0])
+        if what == ("GET", "search", 1):
+            return 200, self._search(box, query)
         if what == ("GET", "found", 1):
             done = time.time() > box.found.get(query["q"], 0)
             missing = [index for index in range(min(300, box.known)) if not box.stored(index) and query["q"].lower() in (box.row(index)["subject"] + box.row(index)["from"]).lower()]

@@ -168,6 +168,41 @@ send DELETE "$mail/drafts/d2" 200
 holds '.removed'
 put "$mail/drafts/d3" 200 application/json "$dir/letter.json"
 
+# ---- a search of what is here: headers, and the words of bodies that were fetched; no call, and what a person did is shown
+searched() { # QUERY [ACCOUNT]
+    get "mail/${2:-$user}/search?$(jq -rn --arg q "$1" '"q=" + ($q | @uri)')" 200
+    jq -r '[.items[].subject] | join(" ")' "$dir/body"
+}
+finds() { [ "$(searched "$1")" = "$2" ] || fail "line ${BASH_LINENO[0]}: $1 finds $(searched "$1"), not $2"; }
+fault '{"method":"*","fault":"503"}'
+finds 'subject:four' four
+finds 'from:ben in:inbox' "six five four three two one"
+finds '"text of three"' three
+finds 'one OR six' "six one"
+finds 'from:ben -four -two' "six five three one"
+finds 'label:inbox is:starred' ""
+finds nothing_like_this ""
+four=$(id_of four)
+send POST "$mail/actions" 200 "{\"do\":\"star\",\"messages\":[\"$four\"]}"
+finds 'is:starred' four
+finds '-is:starred from:ben' "six five three two one"
+holds '[.items[] | select(.labels | index("STARRED"))] == []'
+finds four four
+holds '.items[0].starred and .items[0].pending and .items[0].body == "none" and .next == null'
+get "$mail/search?q=from%3Aben&limit=4" 200
+holds '(.items | length) == 4 and .next != null'
+get "$mail/search?q=from%3Aben&limit=4&after=$(jq -r '.next | @uri' "$dir/body")" 200
+holds '[.items[].subject] == ["two", "one"] and .next == null'
+get "$mail/search?q=from%3Aben&after=nonsense" 400
+get "$mail/search?q=label%3Anone_of_this_name" 400
+get "$mail/search?q=from%3A" 400
+ends 0 reader search "$user" subject:four
+grep -q four "$dir/out" || fail "search: $(cat "$dir/out")"
+no_faults
+starred_four() { [[ $(labels_at_server "$four") == *STARRED* ]]; }
+until_true 60 starred_four || fail "four is not starred: $(labels_at_server "$four")"
+send POST "$mail/actions" 200 "{\"do\":\"unstar\",\"messages\":[\"$four\"]}"
+
 # ---- kill -9 while the server cannot be reached: the action is shown after the restart, and uploaded
 fault '{"method":"*","fault":"503"}'
 send POST "$mail/actions" 200 "{\"do\":\"star\",\"messages\":[\"$two\"]}"

@@ -151,6 +151,7 @@ struct tide_searching {
     bool descending;
     bool strict;               /* refuse words without a letter or digit instead of ignoring them */
     bool exact;                /* no word has forms */
+    bool lenient;              /* a label that is not there is one that no message has */
     const tide_cancel *cancel; /* NULL: nothing cancels it */
     tide_error *err;
 };

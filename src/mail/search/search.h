@@ -73,6 +73,7 @@ struct tide_search {
     bool snippets;
     bool strict;               /* a word without a letter or digit is TIDE_INVALID, not ignored */
     bool exact;                /* a plain word finds no other forms, as if it had a '+' */
+    bool lenient;              /* a label that no shard has is one that no message has */
     const tide_cancel *cancel; /* ends the search with TIDE_CANCELED; NULL: nothing does */
 };
 

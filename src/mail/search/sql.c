@@ -642,6 +642,8 @@ static struct part *label_part(struct maker *maker, const node *term)
         labels_of_shard(maker, searching->shards->list[i], &labels, term->text);
     if (maker->rc != TIDE_OK)
         return NULL;
+    if (labels.count == 0 && searching->lenient)
+        return part_plan(maker, plan_new(maker, TIDE_PLAN_NONE), term->negated);
     if (labels.count == 0) {
         char shown[TIDE_QUERY_SHOWN_BYTES];
         tide_query_show(term->text, shown);

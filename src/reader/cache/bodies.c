@@ -30,6 +30,7 @@ tide_status tide_cache_body_put(tide_cache *cache, tide_text id, tide_text raw, 
         tide_value_bytes(packed.body.bytes == 0 ? "" : packed.body.data, packed.body.bytes)));
     TIDE_TRY(tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err,
                           "UPDATE message SET evicted = 0 WHERE id = ?1", row));
+    TIDE_TRY(tide_cache_words_body(cache, row, raw, err));
     return tide_cache_changed(cache, row, err);
 }
 
@@ -111,6 +112,7 @@ static tide_status body_drop(tide_cache *cache, int64_t row, tide_error *err)
                           row));
     TIDE_TRY(tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err,
                           "UPDATE message SET evicted = 1 WHERE id = ?1", row));
+    TIDE_TRY(tide_cache_words_headers(cache, row, err));
     return tide_cache_changed(cache, row, err);
 }
 

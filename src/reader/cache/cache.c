@@ -71,7 +71,9 @@ static tide_status db_open(tide_cache *cache, bool read_only, tide_error *err)
     uint32_t version = 0;
     TIDE_TRY(tide_db_open(&options, cache->mem, &cache->db, err));
     tide_status rc = tide_migrate_look(&cache->db, &tide_cache_schema, &version, err);
-    if (rc == TIDE_OK && read_only && version != tide_cache_schema.steps_count)
+    if (rc == TIDE_OK && version > 0 && version != tide_cache_schema.steps_count)
+        rc = tide_error_set(err, TIDE_INVALID, "the cache is of an earlier version");
+    if (rc == TIDE_OK && read_only && version == 0)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "the cache is being made");
     if (rc == TIDE_OK && !read_only && version == 0) /* before its first table */
         rc = tide_db_exec(&cache->db, "PRAGMA auto_vacuum = INCREMENTAL", err);

@@ -8,9 +8,10 @@
  *     bodies.c    bodies, and which of them go when the cache is full
  *     changes.c   which messages changed since a version; results of searches
  *     refused.c   messages that the server does not give
+ *     words.c     the words of messages, for searches
  *
  * It holds what the server said, and nothing that a person did (reader.h KR1): losing the file costs
- * network time, no data.  A file that is damaged or of a newer version is deleted and begun anew.
+ * network time, no data.  A file that is damaged or of another version is deleted and begun anew.
  *
  * An object is a connection, used by one thread at a time; any number of them may be open.  What writes
  * does so between tide_cache_begin() and tide_cache_end().
@@ -26,6 +27,8 @@
  *         tide_cache_opened() clears that.
  *   CCH5  every change of a row that lists show adds its message to the log of changes.
  *   CCH6  a message that was refused is noted until the server told of it, or that it is gone.
+ *   CCH7  a message whose headers are known has a row in `words`: of all its words if its body is here,
+ *         else of its headers and the server's snippet.
  */
 #ifndef TIDE_READER_CACHE_H
 #define TIDE_READER_CACHE_H
@@ -233,6 +236,22 @@ tide_status tide_cache_found_add(tide_cache *cache, tide_text query, uint64_t pl
                                  uint64_t now_ms, tide_error *err);
 tide_status tide_cache_found(tide_cache *cache, tide_text query,
                              void (*visit)(tide_text id, void *arg), void *arg, tide_error *err);
+
+/* ---- searches here ---- */
+
+/* For mail/search/elsewhere.h; borrowed. */
+const struct tide_db *tide_cache_db(const tide_cache *cache);
+
+enum { TIDE_CACHE_WHERE_BYTES_MAX = 8 << 20 };
+struct tide_cache_where {
+    tide_text condition; /* SQL about a row m of messages */
+    struct tide_cache_place place;
+    uint32_t limit;
+};
+/* Messages that the server has and for which the condition holds, newest first, after `place`. */
+tide_status tide_cache_where(tide_cache *cache, const struct tide_cache_where *where,
+                             bool (*visit)(tide_text id, struct tide_cache_place place, void *arg),
+                             void *arg, tide_error *err);
 
 /* ---- messages that the server does not give ---- */
 

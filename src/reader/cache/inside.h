@@ -31,4 +31,12 @@ tide_status tide_cache_changed(tide_cache *cache, int64_t row, tide_error *err);
 /* The row of a message; TIDE_NOT_FOUND, and `err` is as it was. */
 tide_status tide_cache_row_of(tide_cache *cache, tide_text id, int64_t *row_out, tide_error *err);
 
+/* ---- words.c: the row in `words` of a message (CCH7) ---- */
+
+/* From its headers, if they are known and its body is not here. */
+tide_status tide_cache_words_headers(tide_cache *cache, int64_t row, tide_error *err);
+/* From its bytes. */
+tide_status tide_cache_words_body(tide_cache *cache, int64_t row, tide_text raw, tide_error *err);
+tide_status tide_cache_words_drop(tide_cache *cache, int64_t row, tide_error *err);
+
 #endif

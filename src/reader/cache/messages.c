@@ -174,14 +174,15 @@ static tide_status row_add(tide_cache *cache, const struct tide_cache_message *m
 static tide_status headers_set(tide_cache *cache, int64_t row,
                                const struct tide_cache_message *message, tide_error *err)
 {
-    return tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err,
-                        "UPDATE message SET headers = 1, sender = ?2, recipients = ?3, cc = ?4,"
-                        " subject = ?5, snippet = ?6, message_id = ?7, files = ?8, epoch ="
-                        " coalesce((SELECT CAST(value AS INTEGER) FROM value"
-                        " WHERE name = 'epoch'), 0) WHERE id = ?1",
-                        row, cut(message->from), cut(message->to), cut(message->cc),
-                        cut(message->subject), cut(message->snippet), cut(message->message_id),
-                        message->files ? 1 : 0);
+    TIDE_TRY(tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err,
+                          "UPDATE message SET headers = 1, sender = ?2, recipients = ?3, cc = ?4,"
+                          " subject = ?5, snippet = ?6, message_id = ?7, files = ?8, epoch ="
+                          " coalesce((SELECT CAST(value AS INTEGER) FROM value"
+                          " WHERE name = 'epoch'), 0) WHERE id = ?1",
+                          row, cut(message->from), cut(message->to), cut(message->cc),
+                          cut(message->subject), cut(message->snippet), cut(message->message_id),
+                          message->files ? 1 : 0));
+    return tide_cache_words_headers(cache, row, err);
 }
 
 static tide_status known_history(tide_cache *cache, int64_t row, char out[32], tide_error *err)
@@ -270,8 +271,8 @@ tide_status tide_cache_drop(tide_cache *cache, int64_t row, tide_error *err)
 {
     static const char *const tables[] = {
         "DELETE FROM message_label WHERE message = ?1", "DELETE FROM body_raw WHERE message = ?1",
-        "DELETE FROM body WHERE message = ?1", "DELETE FROM change WHERE message = ?1",
-        "DELETE FROM message WHERE id = ?1"};
+        "DELETE FROM body WHERE message = ?1",          "DELETE FROM change WHERE message = ?1",
+        "DELETE FROM words WHERE rowid = ?1",           "DELETE FROM message WHERE id = ?1"};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         TIDE_TRY(tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err, tables[i], row));
     return TIDE_OK;

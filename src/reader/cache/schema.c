@@ -1,7 +1,7 @@
 #include "reader/cache/inside.h"
 
-/* Released versions are never edited; a new version is a further step.  Or none: a cache of another
- * version may as well be deleted. */
+/* Released versions are never edited; a new version is a further step.  A cache of another version is
+ * deleted and begun anew: nothing has to be moved from one to the next. */
 static const char version_1[] =
     "CREATE TABLE value (\n"
     "  -- history_id, window_ms, ...: what holds for the whole mailbox.\n"
@@ -76,7 +76,14 @@ static const char version_2[] =
     "  gmail_id TEXT PRIMARY KEY, why TEXT NOT NULL, at_ms INTEGER NOT NULL\n"
     ") WITHOUT ROWID;\n";
 
-static const char *const steps[] = {version_1, version_2};
+/* As in a shard of the archive (mail/archive/shard_schema.c), but with the texts: rows change and go. */
+static const char version_3[] = "CREATE VIRTUAL TABLE words USING fts5(\n"
+                                "  -- The words of a message; rowid is message.id.\n"
+                                "  text, subject, \"from\", \"to\", files,\n"
+                                "  detail=full, tokenize='unicode61 remove_diacritics 2'\n"
+                                ");\n";
+
+static const char *const steps[] = {version_1, version_2, version_3};
 
 /* "tidr" in ASCII. */
 const struct tide_schema tide_cache_schema = {

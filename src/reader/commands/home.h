@@ -27,6 +27,9 @@ tide_status reader_home_version(const struct reader_home *home, char version[48]
 tide_status reader_home_view(const struct reader_home *home, const char *id, struct tide_view *view,
                              const char **body_out);
 
+/* Prints messages as tide_shown_json() makes them. */
+void reader_rows_print(struct cli *cli, const json_t *rows);
+
 /* Asks the engine's process; `request` is an object without "op", and taken.  The answer is owned by
  * the caller. */
 tide_status reader_ask(struct cli *cli, const char *what, tide_json *request, json_t **answer_out);
@@ -46,6 +49,7 @@ tide_status cli_reader_list(struct cli *cli);
 tide_status cli_reader_days(struct cli *cli);
 tide_status cli_reader_changes(struct cli *cli);
 tide_status cli_reader_found(struct cli *cli);
+tide_status cli_reader_search(struct cli *cli);
 tide_status cli_reader_show(struct cli *cli);
 tide_status cli_reader_thread(struct cli *cli);
 tide_status cli_reader_actions(struct cli *cli);

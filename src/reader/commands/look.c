@@ -22,7 +22,7 @@ static void row_cells(struct cli *cli, const json_t *row)
     cli_cell_text(cli, tide_text_of(json_string_value(json_object_get(row, "subject"))));
 }
 
-static void rows_print(struct cli *cli, const json_t *rows)
+void reader_rows_print(struct cli *cli, const json_t *rows)
 {
     static const char *const headings[] = {"ID", "DATE", "NEW", "FROM", "SUBJECT"};
     size_t at = 0;
@@ -65,7 +65,7 @@ static tide_status list(const struct reader_home *home)
     tide_json_array(&items);
     const tide_status rc = tide_reader_list(&home->mailbox, &listing, &items, &listed, &cli->err);
     if (rc == TIDE_OK) {
-        rows_print(cli, items.value);
+        reader_rows_print(cli, items.value);
         if (listed.next.bytes > 0)
             cli_print(cli, "more: tidemark reader list ... --after '%s'\n",
                       tide_buf_cstr(&listed.next));
@@ -216,7 +216,7 @@ static tide_status changes(const struct reader_home *home)
     if (rc == TIDE_OK && whole)
         rc = rows_of(home, ids, &items, &gone);
     if (rc == TIDE_OK) {
-        rows_print(cli, items.value);
+        reader_rows_print(cli, items.value);
         tide_json_set_cstr(&cli->json, "version", version);
         tide_json_set_bool(&cli->json, "reset", !whole);
     }
@@ -272,7 +272,7 @@ static tide_status found(const struct reader_home *home)
     }
     json_decref(results.ids);
     if (rc == TIDE_OK)
-        rows_print(cli, items.value);
+        reader_rows_print(cli, items.value);
     tide_json_set(&cli->json, "items", &items);
     tide_json_set_bool(&cli->json, "done", results.done);
     return rc;

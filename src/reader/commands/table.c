@@ -13,6 +13,12 @@ static const struct cli_flag changes_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag search_flags[] = {
+    {"limit", "N", "show at most N messages (default: 50)"},
+    {"after", "TOKEN", "continue after the page before, with the token that it printed"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag limit_flags[] = {
     {"limit", "N", "show at most N actions (default: 50)"},
     {NULL, NULL, NULL},
@@ -61,6 +67,9 @@ const struct cli_command reader_commands[] = {
     {"reader", "fetch", "ACCOUNT", 1, 1, fetch_flags,
      "Ask `tidemark serve` to fetch a list, a page, a body or a search, before everything else.",
      cli_reader_fetch},
+    {"reader", "search", "ACCOUNT QUERY...", 2, 60, search_flags,
+     "Search what is here of a mailbox, in the archive or the cache, newest first.",
+     cli_reader_search},
     {"reader", "found", "ACCOUNT QUERY", 2, 2, NULL,
      "Show what a search at the server found so far.", cli_reader_found},
     {"reader", "act", "[MESSAGE...]", 0, CLI_ARGUMENTS_MAX, act_flags,

@@ -4,6 +4,7 @@
  *     list.c   a list: pages of it, newest first
  *     days.c   how many messages of a list arrived on each day
  *     totals.c how many messages each list has
+ *     find.c   a search of archive and cache
  *
  * It reads and changes nothing.  A row of the cache counts before one of the archive: it is there
  * because the archive has the message not, or not as it is now.  The overlay counts before both.
@@ -14,6 +15,7 @@
  *         the cache, and further where the mirror joins it.
  *   VWR3  a page continues after the one before it, in each of the three sources; a message that moves
  *         from one to the other meanwhile may be shown again, or not: `changes` tells of it.
+ *   VWR4  a message that a search found has labels with which it can be a match, as they are shown.
  */
 #ifndef TIDE_READER_VIEW_H
 #define TIDE_READER_VIEW_H
@@ -21,6 +23,7 @@
 #include "base/json.h"
 #include "db/rows.h"
 #include "mail/archive/archive.h"
+#include "mail/search/search.h"
 #include "reader/cache/cache.h"
 
 /* Where a mailbox is read from; all borrowed. */
@@ -78,6 +81,20 @@ struct tide_listed {
 tide_status tide_reader_list(const struct tide_reader_mailbox *mailbox,
                              const struct tide_listing *listing, tide_json *items,
                              struct tide_listed *listed, tide_error *err);
+
+struct tide_finding {
+    const tide_query *query;
+    const char *email; /* of the mailbox: "me" in a query */
+    tide_text after;   /* where the page before ended; "": the top */
+    uint32_t limit;
+    const tide_cancel *cancel; /* NULL: nothing cancels it */
+};
+/* Appends rows to `items`, newest first; `next` is for `after`, and stays empty when there is no more
+ * here.  A page may be shorter than its limit.  TIDE_INVALID: `after` is of no page, or the query has a
+ * label that neither archive nor cache has, or no word. */
+tide_status tide_reader_find(const struct tide_reader_mailbox *mailbox,
+                             const struct tide_finding *finding, tide_json *items, tide_buf *next,
+                             tide_error *err);
 
 /* Since when a list shows what it has (VWR2); *online_out: the server may have more.  In days.c and
  * list.c. */

@@ -339,23 +339,76 @@ static tide_status list_all(tide_transaction *transaction, void *arg, tide_error
     return total_check(&mailbox, listing->label, listing->count, err);
 }
 
-static void list_with(struct listing *listing)
+static void list_with(struct listing *listing,
+                      tide_status (*how)(tide_transaction *transaction, void *arg, tide_error *err))
 {
     struct fixture *f = listing->f;
     struct tide_reader_user *user = NULL;
     OK(tide_reader_cache_take(f->reader, f->accounts[listing->user], &user, &listing->cache, err));
     listing->archive = tide_reader_archive(f->reader, user);
-    OK(tide_transact(f->engine, list_all, listing, err));
+    OK(tide_transact(f->engine, how, listing, err));
     if (listing->archive != NULL)
         tide_shelf_give(f->reader->shelf, listing->archive);
     tide_reader_cache_give(f->reader, user, listing->cache);
+}
+
+/* Reads pages of three, so that they are continued. */
+static tide_status find_all(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct listing *listing = arg;
+    const struct tide_reader_mailbox mailbox = {.mem = tide_mem_heap(),
+                                                .account = listing->f->accounts[listing->user],
+                                                .cache = listing->cache,
+                                                .archive = listing->archive,
+                                                .db = tide_transaction_rows(transaction),
+                                                .has_overlay = true};
+    tide_query *query = NULL;
+    char after[300] = "";
+    listing->text[0] = '\0';
+    TIDE_TRY(tide_query_parse(tide_text_of(listing->label), (int64_t)now_ms(listing->f), 0,
+                              tide_mem_heap(), &query, err));
+    tide_status rc = TIDE_OK;
+    do {
+        const struct tide_finding finding = {.query = query,
+                                             .email = emails[listing->user],
+                                             .after = tide_text_of(after),
+                                             .limit = 3};
+        tide_auto_buf next = tide_buf_heap(sizeof after - 1);
+        tide_json items;
+        size_t at = 0;
+        const json_t *one = NULL;
+        tide_json_array(&items);
+        rc = tide_reader_find(&mailbox, &finding, &items, &next, err);
+        json_array_foreach(items.value, at, one)
+        {
+            const size_t used = strlen(listing->text);
+            (void)snprintf(listing->text + used, listing->text_bytes - used, "%s%s",
+                           used == 0 ? "" : " ", json_string_value(json_object_get(one, "id")));
+        }
+        tide_json_done(&items);
+        (void)snprintf(after, sizeof after, "%s", tide_buf_cstr(&next));
+    } while (rc == TIDE_OK && after[0] != '\0');
+    tide_query_free(query);
+    if (rc == TIDE_INVALID && strstr(err->text, "no label") != NULL) {
+        (void)snprintf(listing->text, listing->text_bytes, "no label");
+        rc = TIDE_OK;
+    }
+    return rc;
+}
+
+const char *found(struct fixture *f, unsigned user, const char *query)
+{
+    static char text[64 << 10];
+    struct listing listing = {f, user, query, text, sizeof text, 0, NULL, NULL};
+    list_with(&listing, find_all);
+    return text;
 }
 
 const char *shown(struct fixture *f, unsigned user, const char *label)
 {
     static char text[64 << 10];
     struct listing listing = {f, user, label, text, sizeof text, 0, NULL, NULL};
-    list_with(&listing);
+    list_with(&listing, list_all);
     return text;
 }
 
@@ -363,7 +416,7 @@ size_t count_shown(struct fixture *f, unsigned user, const char *label)
 {
     static char text[64 << 10];
     struct listing listing = {f, user, label, text, sizeof text, 0, NULL, NULL};
-    list_with(&listing);
+    list_with(&listing, list_all);
     return listing.count;
 }
 

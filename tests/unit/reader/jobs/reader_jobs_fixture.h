@@ -83,6 +83,8 @@ const struct call *call_with(struct fixture *f, const char *part); /* the first;
 
 /* What a person sees: ids of a list, newest first, separated by blanks. */
 const char *shown(struct fixture *f, unsigned user, const char *label);
+/* The same of a search of what is here; "no label": the query has one that is not known. */
+const char *found(struct fixture *f, unsigned user, const char *query);
 /* How many are in it. */
 size_t count_shown(struct fixture *f, unsigned user, const char *label);
 bool has_body(struct fixture *f, unsigned user, const char *id);
