@@ -404,6 +404,53 @@ CASE(a_refused_copy_stays_here_and_is_tried_again_when_it_changed)
     assert_int_equal(failed_jobs(f), 0);
 }
 
+/* The answer to the first call is lost, and the search that looks for the draft is behind. */
+CASE(a_second_copy_that_a_lost_answer_made_is_removed_when_the_search_knows_it)
+{
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.drafts.create\",\"fault\":\"reset-after\",\"count\":1}");
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.drafts.list\",\"fault\":\"list-empty\",\"count\":3}");
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f);
+    assert_int_equal(calls_with(f, "POST drafts"), 2);
+    assert_copied(f, "Here it is.");
+}
+
+/* DRF6 and K9: last write wins. */
+CASE(a_copy_that_another_program_changed_or_removed_is_written_again)
+{
+    struct tide_reader_action action;
+    tide_auto_buf scratch = tide_buf_heap(1 << 20);
+    const struct box_insert other = {
+        .raw = TIDE_TEXT("To: " YOU "\r\nSubject: Plan\r\n\r\nFrom a phone.\r\n"),
+        .date_ms = now_ms(f)};
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f);
+    box_mailbox_draft_update(f->mailboxes[0], 0, &other);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(count_shown(f, 0, "DRAFT"), 1); /* the other text is not hidden */
+    assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+    (void)settle(f);
+    assert_copied(f, "A second thought.");
+    box_mailbox_draft_remove(f->mailboxes[0], 0);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f);
+    assert_copied(f, "Here it is.");
+    box_mailbox_draft_update(f->mailboxes[0], 1, &other);
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_OK);
+    (void)settle(f);
+    assert_int_equal(received(f), 1);
+    const tide_text got = box_mailbox_raw(f->mailboxes[1], 0, &scratch);
+    assert_non_null(memmem(got.data, got.bytes, "Here it is.", 11)); /* what was checked */
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 0);
+}
+
 /* DRF4: whichever call fails, before its effect or after. */
 TEST(there_are_never_two_copies_whichever_call_fails)
 {
