@@ -1,5 +1,5 @@
-// reader_write.js - a message that is being written: kept as a draft every two seconds, sent with ten
-// seconds to think again.
+// reader_write.js - a message that is being written: kept as a draft every two seconds, copied to the server
+// when it is closed, sent with ten seconds to think again.
 import { get, path, post, put, remove } from './api.js'
 import { h } from './dom.js'
 import { button, page, select } from './page.js'
@@ -35,6 +35,7 @@ export class Writing {
     this.trouble = ''
     this.timer = 0
     this.gone = false
+    this.sent = false
     all.set(account + '/' + id, this)
   }
 
@@ -46,6 +47,7 @@ export class Writing {
   edit(name, value) {
     this.letter[name] = value
     this.dirty = true
+    this.sent = false
     this.plan()
   }
 
@@ -76,6 +78,12 @@ export class Writing {
     this.saving = false
     page.redraw()
     return this.trouble === ''
+  }
+
+  /** Nobody writes on: the server gets it at once.  Without this it gets it later. */
+  async close() {
+    if (!(await this.save()) || !this.savedAt || this.sent || this.gone) return
+    await post(`mail/${path(this.account)}/actions`, { do: 'keep', messages: [], draft: this.id }).catch(() => {})
   }
 
   /** @param {Iterable<File>} files */
@@ -137,7 +145,8 @@ export class Writing {
       for (let tries = 0; (this.dirty || !this.savedAt) && tries < 3; tries++) await this.save(true)
       if (this.dirty) throw new Error(this.trouble)
       const { id } = await post(`mail/${path(this.account)}/actions`, { do: 'send', messages: [], draft: this.id })
-      offer({ words: 'Sending in 10 s.', parts: [{ account: this.account, id }], back: again })
+      this.sent = true
+      offer({ words: 'Sending in 10 s.', parts: [{ account: this.account, id }], back: () => { this.sent = false; again() } })
       leave()
     } catch (error) {
       tellTrouble(error, 'Send')

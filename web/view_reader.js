@@ -439,7 +439,7 @@ function openSide() {
 function openDraft() {
   const [account, id] = parted(where.d)
   if (!where.d) {
-    void writing?.save()
+    void writing?.close()
     if (writing && inside()) {
       if (talk) focusSoon('.talk-subject')
       else setTimeout(() => list.element.focus())
@@ -697,7 +697,7 @@ export function readerView(who, folder, params) {
     keys, up: '/', count: () => sum(accounts().map(boxOf), 'INBOX', 'unread'), offline: () => offline(accounts().map(boxOf)),
     leave: () => {
       shown = false
-      void writing?.save()
+      void writing?.close()
       queueMicrotask(() => { if (!shown) end() })
     },
     draw: () => {

@@ -3,6 +3,7 @@
 #include "ledger/rows.h"
 #include "mail/compose/written.h"
 #include "mail/outgoing/outgoing.h"
+#include "settings/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +11,10 @@
 
 /* How long a file may wait for its row. */
 enum { LOOSE_MS = 3600000 };
+
+/* A draft that is uploaded in parts is copied when it is closed.  A page that vanished closes nothing: after
+ * so many times `reader.quiet` nobody writes any more. */
+enum { LARGE_QUIETS = 30 };
 
 static bool is_one_of(char c, const char *also)
 {
@@ -63,6 +68,7 @@ static void letter_take(const struct tide_draft *draft, void *arg)
     struct tide_reader_letter *letter = reading->letter;
     letter->account = draft->account;
     letter->sending = draft->sending;
+    letter->changed_ms = draft->changed_ms;
     memcpy(letter->id, draft->id, sizeof letter->id);
     reading->rc = tide_buf_add(&letter->json, draft->json.data, draft->json.bytes);
     if (reading->rc == TIDE_OK && draft->outgoing.bytes > 0)
@@ -117,9 +123,16 @@ static tide_status form_check(tide_text json, tide_error *err)
     return TIDE_OK;
 }
 
+struct putting {
+    tide_reader *reader;
+    struct tide_draft *draft;
+};
+
 static tide_status draft_put(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    return tide_draft_put(tide_transaction_rows(transaction), arg, err);
+    const struct putting *self = arg;
+    TIDE_TRY(tide_draft_put(tide_transaction_rows(transaction), self->draft, err));
+    return tide_reader_copy_quiet(self->reader, transaction, self->draft->account, err);
 }
 
 tide_status tide_reader_draft_put(tide_reader *reader, struct tide_draft *draft, tide_error *err)
@@ -129,7 +142,8 @@ tide_status tide_reader_draft_put(tide_reader *reader, struct tide_draft *draft,
                               "the id of a draft has 1 to 64 letters, digits, - and _");
     TIDE_TRY(form_check(draft->json, err));
     draft->changed_ms = tide_world_now_unix_ms(reader->options.world);
-    return tide_transact(reader->options.engine, draft_put, draft, err);
+    struct putting self = {reader, draft};
+    return tide_transact(reader->options.engine, draft_put, &self, err);
 }
 
 /* ---- what is attached ---- */
@@ -179,7 +193,9 @@ static tide_status attach(tide_transaction *transaction, void *arg, tide_error *
     }
     const tide_json json = {.value = self->letter.files};
     TIDE_TRY(tide_json_line(&json, &line));
-    return tide_draft_files(db, self->account, self->id, tide_buf_text(&line), err);
+    TIDE_TRY(tide_draft_files(db, self->account, self->id, tide_buf_text(&line),
+                              tide_world_now_unix_ms(self->reader->options.world), err));
+    return tide_reader_copy_quiet(self->reader, transaction, self->account, err);
 }
 
 static void file_remove(tide_reader *reader, const char *email, const char *file)
@@ -291,10 +307,10 @@ static tide_status files_read(tide_reader *reader, const char *email, const json
 
 tide_status tide_reader_letter_compose(tide_reader *reader, const struct tide_reader_user *user,
                                        const struct tide_reader_letter *letter,
-                                       const char *message_id, uint64_t date_unix_ms, bool files,
-                                       tide_buf *out, tide_error *err)
+                                       const char *message_id, uint64_t date_unix_ms,
+                                       tide_letter_form form, tide_buf *out, tide_error *err)
 {
-    const size_t count = files ? json_array_size(letter->files) : 0;
+    const size_t count = form != TIDE_LETTER_CHECKED ? json_array_size(letter->files) : 0;
     struct tide_compose_file list[TIDE_COMPOSE_FILES_MAX];
     tide_buf contents[TIDE_COMPOSE_FILES_MAX] = {{.data = NULL}};
     if (count > TIDE_COMPOSE_FILES_MAX)
@@ -309,11 +325,134 @@ tide_status tide_reader_letter_compose(tide_reader *reader, const struct tide_re
                                          .date_unix_ms = (int64_t)date_unix_ms,
                                          .files = list,
                                          .files_count = count,
-                                         .sending = true};
+                                         .sending = form != TIDE_LETTER_COPIED};
     if (rc == TIDE_OK)
         rc = tide_written_add(&written, out, err);
     for (size_t i = 0; i < count; i++)
         tide_buf_done(&contents[i]);
+    return rc;
+}
+
+tide_status tide_reader_letter_name(tide_reader *reader, const struct tide_reader_user *user,
+                                    tide_rows db, struct tide_reader_letter *letter,
+                                    tide_error *err)
+{
+    struct tide_outgoing state;
+    char message_id[TIDE_OUTGOING_ID_BYTES];
+    tide_world *world = reader->options.world;
+    const char *host = strrchr(user->email, '@');
+    if (letter->outgoing.bytes > 0)
+        return TIDE_OK;
+    (void)snprintf(message_id, sizeof message_id, "%016" PRIx64 "%016" PRIx64 "%.200s",
+                   tide_world_random_u64(world), tide_world_random_u64(world),
+                   host == NULL ? "@localhost" : host);
+    TIDE_TRY(tide_outgoing_init(&state, tide_text_of(message_id), err));
+    TIDE_TRY(tide_outgoing_write(&state, &letter->outgoing));
+    return tide_draft_outgoing(db, letter->account, letter->id, tide_buf_text(&letter->outgoing),
+                               err);
+}
+
+/* About how long the message is: files in base64 are a third longer. */
+static uint64_t length_of(size_t json_bytes, const json_t *files)
+{
+    uint64_t bytes = json_bytes;
+    for (size_t i = 0; i < json_array_size(files); i++)
+        bytes += (uint64_t)json_integer_value(json_object_get(json_array_get(files, i), "bytes"));
+    return bytes / 57 * 78;
+}
+
+/* ---- copying ---- */
+
+tide_status tide_reader_copy_later(tide_reader *reader, tide_transaction *transaction,
+                                   uint32_t account, uint64_t delay_ms, tide_error *err)
+{
+    const struct tide_spec spec = {.kind = reader->kinds[TIDE_READER_ACTION],
+                                   .account = account,
+                                   .dedupe = delay_ms > 0 ? TIDE_READER_COPY : "drafts now",
+                                   .payload = "{\"what\":\"" TIDE_READER_COPY "\"}",
+                                   .delay_ms = delay_ms};
+    return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+}
+
+static uint64_t quiet_of(const tide_reader *reader, uint32_t account)
+{
+    return tide_engine_setting_u64(reader->options.engine, account, TIDE_SET_READER_QUIET);
+}
+
+tide_status tide_reader_copy_quiet(tide_reader *reader, tide_transaction *transaction,
+                                   uint32_t account, tide_error *err)
+{
+    return tide_reader_copy_later(reader, transaction, account, quiet_of(reader, account), err);
+}
+
+struct due_finding {
+    uint64_t now_ms, quiet_ms;
+    struct tide_reader_due *due;
+};
+
+/* After a clock was set back it was changed later than now; how long it has been quiet is not known. */
+static uint64_t due_of(const struct tide_draft *draft, const struct due_finding *self)
+{
+    json_auto_t *files = NULL;
+    if (draft->closed_ms == draft->changed_ms || draft->changed_ms > self->now_ms)
+        return self->now_ms;
+    (void)tide_json_parse_stored(draft->files, &files, NULL);
+    const bool large = length_of(draft->json.bytes, files) > TIDE_OUTGOING_WHOLE_BYTES_MAX;
+    return draft->changed_ms + self->quiet_ms * (large ? LARGE_QUIETS : 1);
+}
+
+static void due_take(const struct tide_draft *draft, void *arg)
+{
+    const struct due_finding *self = arg;
+    if (draft->sending != 0 || draft->changed_ms == draft->copied_ms ||
+        draft->changed_ms == draft->refused_ms)
+        return; /* DRF6 */
+    const uint64_t at_ms = due_of(draft, self);
+    if (at_ms >= self->due->at_ms)
+        return;
+    self->due->at_ms = at_ms;
+    memcpy(self->due->id, draft->id, sizeof self->due->id);
+}
+
+tide_status tide_reader_copy_due(tide_reader *reader, tide_rows db, uint32_t account,
+                                 uint64_t now_ms, struct tide_reader_due *due_out, tide_error *err)
+{
+    struct tide_reader_due due = {.at_ms = UINT64_MAX};
+    struct due_finding self = {
+        .now_ms = now_ms, .quiet_ms = quiet_of(reader, account), .due = &due};
+    TIDE_TRY(tide_drafts_each(db, account, due_take, &self, err));
+    if (due.at_ms == UINT64_MAX)
+        return tide_error_set(err, TIDE_NOT_FOUND, "every draft is at the server");
+    *due_out = due;
+    return TIDE_OK;
+}
+
+struct closing {
+    tide_reader *reader;
+    uint32_t account;
+    const char *id;
+    struct tide_reader_letter letter;
+};
+
+static tide_status close_draft(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct closing *self = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    TIDE_TRY(
+        tide_reader_letter_read(self->reader, db, self->account, self->id, &self->letter, err));
+    TIDE_TRY(tide_draft_is(db, self->account, self->id, TIDE_DRAFT_CLOSED, self->letter.changed_ms,
+                           err));
+    return tide_reader_copy_later(self->reader, transaction, self->account, 0, err);
+}
+
+tide_status tide_reader_draft_close(tide_reader *reader, uint32_t account, const char *id,
+                                    tide_error *err)
+{
+    struct closing self = {.reader = reader, .account = account, .id = id};
+    if (!tide_draft_is_id(id))
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no draft %.64s", id);
+    const tide_status rc = tide_transact(reader->options.engine, close_draft, &self, err);
+    tide_reader_letter_done(&self.letter);
     return rc;
 }
 
@@ -323,18 +462,12 @@ struct sending {
     tide_reader *reader;
     struct tide_reader_user *user;
     struct tide_reader_action *action;
-    char message_id[TIDE_OUTGOING_ID_BYTES];
     struct tide_reader_letter letter;
 };
 
-/* Files in base64 are a third longer; the message itself must fit beside them. */
 static tide_status size_check(const struct tide_reader_letter *letter, tide_error *err)
 {
-    uint64_t bytes = letter->json.bytes;
-    for (size_t i = 0; i < json_array_size(letter->files); i++)
-        bytes += (uint64_t)json_integer_value(
-            json_object_get(json_array_get(letter->files, i), "bytes"));
-    return bytes / 57 * 78 < TIDE_COMPOSE_BYTES_MAX - 4096
+    return length_of(letter->json.bytes, letter->files) < TIDE_COMPOSE_BYTES_MAX - 4096
                ? TIDE_OK
                : tide_error_set(err, TIDE_FULL, "Gmail takes no message as large as this one");
 }
@@ -345,21 +478,8 @@ static tide_status letter_check(struct sending *self, tide_error *err)
     if (self->letter.sending != 0)
         return tide_error_set(err, TIDE_EXISTS, "the draft is being sent; undo that first");
     TIDE_TRY(size_check(&self->letter, err));
-    return tide_reader_letter_compose(self->reader, self->user, &self->letter, self->message_id,
-                                      self->action->made_ms, false, &message, err);
-}
-
-/* DRF3.  One that was to be sent before keeps its Message-ID: the server may have a draft with it. */
-static tide_status outgoing_begin(struct sending *self, tide_rows db, tide_error *err)
-{
-    struct tide_outgoing state;
-    tide_auto_buf line = tide_buf_in(self->reader->mem, TIDE_OUTGOING_STATE_BYTES_MAX);
-    if (self->letter.outgoing.bytes > 0)
-        return TIDE_OK;
-    TIDE_TRY(tide_outgoing_init(&state, tide_text_of(self->message_id), err));
-    TIDE_TRY(tide_outgoing_write(&state, &line));
-    return tide_draft_outgoing(db, self->letter.account, self->letter.id, tide_buf_text(&line),
-                               err);
+    return tide_reader_letter_compose(self->reader, self->user, &self->letter, "checked@localhost",
+                                      self->action->made_ms, TIDE_LETTER_CHECKED, &message, err);
 }
 
 static tide_status send(tide_transaction *transaction, void *arg, tide_error *err)
@@ -370,7 +490,7 @@ static tide_status send(tide_transaction *transaction, void *arg, tide_error *er
     TIDE_TRY(tide_reader_letter_read(self->reader, db, action->account, action->draft,
                                      &self->letter, err));
     TIDE_TRY(letter_check(self, err));
-    TIDE_TRY(outgoing_begin(self, db, err));
+    TIDE_TRY(tide_reader_letter_name(self->reader, self->user, db, &self->letter, err));
     TIDE_TRY(tide_action_add(db, action, NULL, 0, err));
     TIDE_TRY(tide_draft_send(db, action->account, action->draft, action->id, err));
     return tide_reader_upload(self->reader, transaction, action, action->made_ms, err);
@@ -380,14 +500,9 @@ tide_status tide_reader_send(tide_reader *reader, struct tide_reader_user *user,
                              struct tide_reader_action *action, tide_error *err)
 {
     struct sending self = {.reader = reader, .user = user, .action = action};
-    tide_world *world = reader->options.world;
-    const char *host = strrchr(user->email, '@');
     if (!tide_draft_is_id(draft))
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no draft %.64s", draft);
     (void)snprintf(action->draft, sizeof action->draft, "%s", draft);
-    (void)snprintf(self.message_id, sizeof self.message_id, "%016" PRIx64 "%016" PRIx64 "%.200s",
-                   tide_world_random_u64(world), tide_world_random_u64(world),
-                   host == NULL ? "@localhost" : host);
     const tide_status rc = tide_transact(reader->options.engine, send, &self, err);
     tide_reader_letter_done(&self.letter);
     return rc;

@@ -13,8 +13,26 @@
  *   DRF1  a file is durable before the row lists it, and is removed after the row has ceased to: a crash
  *         leaves at worst a file that no row lists, which tide_reader_files_sweep() removes.
  *   DRF2  while an action has the draft, it is not changed: what is sent is what was checked.
- *   DRF3  the Message-ID is chosen in the transaction that accepts the action, and the date is that of the
- *         action: the bytes that are sent are the same after any crash.
+ *   DRF3  the Message-ID is chosen before the server hears of the draft, in a transaction, and kept.  The
+ *         date is that of the action: the bytes that are sent are the same after any crash.
+ *
+ * Between its changes a draft is copied to the drafts at the server, by the same state machine that sends it
+ * (mail/outgoing/outgoing.h), in a job of the same kind:
+ *
+ *     changed ---- quiet for reader.quiet, or closed ----> being copied ----> copied
+ *        ^  ^                                                   |                |
+ *        |  +------------------ the server refuses it ----------+                |
+ *        +------------------------- changed again ------------------------------+
+ *
+ *   DRF4  a draft is at the server at most once, under the Message-ID of DRF3.  What is there is changed,
+ *         sent or removed; another one is made only when the server says that it has none.
+ *   DRF5  it counts as copied with the `changed_ms` that was read before its bytes were: what was changed
+ *         meanwhile is copied again.
+ *   DRF6  while an action has the draft, it is not copied.  Sending replaces what the server has: what is sent
+ *         is what was checked, also when another program changed the copy.
+ *   DRF7  a draft that the server may have is removed there before its row goes.
+ *   DRF8  each change, and the end of an action that leaves the draft, enqueues a look in its own
+ *         transaction; so does each start.
  */
 #ifndef TIDE_READER_DRAFTS_H
 #define TIDE_READER_DRAFTS_H
@@ -33,7 +51,7 @@ struct tide_reader_letter {
     uint32_t account;
     tide_buf json, outgoing;
     json_t *files; /* owned */
-    uint64_t sending;
+    uint64_t sending, changed_ms;
 };
 void tide_reader_letter_done(struct tide_reader_letter *letter); /* a zeroed one is fine */
 /* In a transaction; what `letter` had is dropped.  TIDE_NOT_FOUND. */
@@ -41,15 +59,31 @@ tide_status tide_reader_letter_read(tide_reader *reader, tide_rows db, uint32_t 
                                     const char *id, struct tide_reader_letter *letter,
                                     tide_error *err);
 
-/* Appends the message (mail/compose/written.h).  `files`: with what is attached; without, it is only
- * checked. */
+typedef enum tide_letter_form {
+    TIDE_LETTER_CHECKED, /* only whether it can be sent: without what is attached */
+    TIDE_LETTER_COPIED,  /* as far as it is typed */
+    TIDE_LETTER_SENT,
+} tide_letter_form;
+/* Appends the message (mail/compose/written.h). */
 tide_status tide_reader_letter_compose(tide_reader *reader, const struct tide_reader_user *user,
                                        const struct tide_reader_letter *letter,
-                                       const char *message_id, uint64_t date_unix_ms, bool files,
-                                       tide_buf *out, tide_error *err);
+                                       const char *message_id, uint64_t date_unix_ms,
+                                       tide_letter_form form, tide_buf *out, tide_error *err);
+/* DRF3: gives it a Message-ID, unless it has one. */
+tide_status tide_reader_letter_name(tide_reader *reader, const struct tide_reader_user *user,
+                                    tide_rows db, struct tide_reader_letter *letter,
+                                    tide_error *err);
 
 /* Removes the files of a draft that is gone. */
 void tide_reader_letter_files_remove(tide_reader *reader, const char *email, const json_t *files);
+
+/* The draft that is to be copied next, and when that is.  TIDE_NOT_FOUND: none is. */
+struct tide_reader_due {
+    char id[TIDE_DRAFT_ID_BYTES];
+    uint64_t at_ms;
+};
+tide_status tide_reader_copy_due(tide_reader *reader, tide_rows db, uint32_t account,
+                                 uint64_t now_ms, struct tide_reader_due *due_out, tide_error *err);
 
 /* Accepts the action "send" of a draft.  TIDE_INVALID, TIDE_FULL: it cannot be sent as it is;
  * TIDE_EXISTS: it is being sent; TIDE_NOT_FOUND. */

@@ -112,6 +112,14 @@ void tide_reader_listed(tide_reader *reader, struct tide_reader_user *user);
 tide_status tide_reader_upload(tide_reader *reader, tide_transaction *transaction,
                                const struct tide_reader_action *action, uint64_t now_ms,
                                tide_error *err);
+/* The payload of a reader.action that copies drafts, and its dedupe key while it waits. */
+#define TIDE_READER_COPY "drafts"
+/* Enqueues a look at what is to be copied, in the transaction that made it so (DRF8). */
+tide_status tide_reader_copy_later(tide_reader *reader, tide_transaction *transaction,
+                                   uint32_t account, uint64_t delay_ms, tide_error *err);
+/* The same after `reader.quiet`. */
+tide_status tide_reader_copy_quiet(tide_reader *reader, tide_transaction *transaction,
+                                   uint32_t account, tide_error *err);
 /* Removes files of drafts that no row lists, and none listed an hour ago. */
 tide_status tide_reader_files_sweep(tide_reader *reader, uint32_t account, tide_error *err);
 

@@ -68,6 +68,14 @@ static void upload_wake(uint32_t account, void *arg)
         waking->rc = tide_reader_upload(waking->reader, waking->transaction, &now, 0, waking->err);
 }
 
+static void copy_wake(uint32_t account, void *arg)
+{
+    struct waking *waking = arg;
+    if (waking->rc == TIDE_OK)
+        waking->rc =
+            tide_reader_copy_later(waking->reader, waking->transaction, account, 0, waking->err);
+}
+
 /* The job that uploads a held action is stored with its time.  After the clock was set back that is
  * too late: another one looks when it is due (store.h). */
 static tide_status uploads_wake(tide_transaction *transaction, void *arg, tide_error *err)
@@ -77,6 +85,8 @@ static tide_status uploads_wake(tide_transaction *transaction, void *arg, tide_e
     TIDE_TRY(tide_actions_ahead(tide_transaction_rows(transaction),
                                 tide_world_now_unix_ms(reader->options.world), upload_wake, &waking,
                                 err));
+    if (waking.rc == TIDE_OK)
+        TIDE_TRY(tide_drafts_ahead(tide_transaction_rows(transaction), copy_wake, &waking, err));
     return waking.rc;
 }
 

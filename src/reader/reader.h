@@ -105,7 +105,7 @@ struct tide_reader_wish {
     const tide_text *messages;
     size_t messages_count; /* at most TIDE_ACTION_MESSAGES_MAX */
     const char *label;     /* of "label", "unlabel" and "move"; else NULL */
-    const char *draft;     /* of "send"; else NULL */
+    const char *draft;     /* of "send" and "keep"; else NULL */
 };
 /* It is shown from now on, and uploaded when it is its turn (K11).  An action that changes nothing has
  * the id 0.  TIDE_INVALID: there is no such action, or something is missing. */
@@ -121,6 +121,9 @@ tide_status tide_reader_undo(tide_reader *reader, uint32_t account, uint64_t act
 
 /* Adds a draft, or replaces what was typed; sets its changed_ms.  TIDE_EXISTS: it is being sent. */
 tide_status tide_reader_draft_put(tide_reader *reader, struct tide_draft *draft, tide_error *err);
+/* Nobody has it open any more: it is copied to the server at once. */
+tide_status tide_reader_draft_close(tide_reader *reader, uint32_t account, const char *id,
+                                    tide_error *err);
 /* Throws it away, here and at the server.  *removed_out: there was one.  TIDE_EXISTS: it is being sent. */
 tide_status tide_reader_draft_drop(tide_reader *reader, uint32_t account, const char *id,
                                    bool *removed_out, tide_error *err);

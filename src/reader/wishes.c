@@ -345,6 +345,10 @@ tide_status tide_reader_act(tide_reader *reader, uint32_t account,
         return pin(reader, account, wish, wish->what[0] == 'p', err);
     if (strcmp(wish->what, TIDE_READER_SEND) == 0)
         return send_off(reader, account, wish, action_out, err);
+    if (strcmp(wish->what, "keep") == 0)
+        return wish->draft != NULL && wish->messages_count == 0
+                   ? tide_reader_draft_close(reader, account, wish->draft, err)
+                   : tide_error_set(err, TIDE_INVALID, "\"keep\" needs a draft, and no message");
     TIDE_TRY(wish_check(wish, acting.verb, err));
     TIDE_TRY(tide_reader_cache_take(reader, account, &user, &acting.mailbox.cache, err));
     const uint64_t hold_ms =
@@ -440,8 +444,10 @@ static tide_status undo(tide_transaction *transaction, void *arg, tide_error *er
     if (rc != TIDE_OK)
         return rc;
     if (action.state == TIDE_ACTION_WAITING && !action.begun) {
-        if (action.draft[0] != '\0') /* it can be written on */
+        if (action.draft[0] != '\0') { /* it can be written on */
             TIDE_TRY(tide_draft_send(db, undoing->account, action.draft, 0, err));
+            TIDE_TRY(tide_reader_copy_quiet(undoing->reader, transaction, undoing->account, err));
+        }
         return tide_action_end(db, undoing->account, undoing->id, TIDE_ACTION_UNDONE, "",
                                undoing->now_ms, err);
     }

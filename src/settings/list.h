@@ -268,6 +268,8 @@
       "beyond this size the cache of a mailbox drops the bodies used longest ago") /* K12 */ \
     N(READER_HOLD, "reader.hold", DURATION, 10 * TIDE_MS_SECOND, 0, 10 * TIDE_MS_MINUTE, "", LIVE_OWN, \
       "sending and deleting for good wait this long, to be undone") /* K11 */ \
+    N(READER_QUIET, "reader.quiet", DURATION, 10 * TIDE_MS_SECOND, TIDE_MS_SECOND, TIDE_MS_HOUR, "", LIVE_OWN, \
+      "a message that is being written is copied to the drafts at the server when nobody changed it for so long") \
     /* D1, D9: drives */ \
     N(DRIVE_WATCH, "drive.watch", BOOL, 1, 0, 1, "", NEXT_START, \
       "whether `tidemark serve` watches the folders of drives and syncs what changes") /* D9 */ \

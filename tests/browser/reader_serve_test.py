@@ -367,6 +367,36 @@ def a_lost_network_is_told(stage, page):
     page.lacks("Offline since", "#banner", 240)
 
 
+def a_draft_is_kept_at_the_server_and_shown_once(stage, page):
+    """K11: what is closed is among the server's drafts at once; here it is one draft, and no message beside it."""
+    def at_server():
+        return [gmail(stage, f"drafts/{one['id']}?format=full")["message"]["snippet"] for one in gmail(stage, "drafts").get("drafts", [])]
+
+    page.go(INBOX, "Inbox")
+    page.loaded()
+    page.focus_list()
+    page.keys("c")
+    until(lambda: page.focused() == "write-to", "a form")
+    page.keys("bob@harbour.example")
+    page.find("#write-text").send_keys("Half a thought.")
+    page.sees("Saved", ".saved")
+    page.click("Close")
+    until(lambda: at_server() == ["Half a thought."], at_server)
+    page.go(f"/reader/{USER}/DRAFT", "Drafts")
+    page.sees("(no subject)", ".drafts")
+    page.click("(no subject)", ".drafts a")
+    until(lambda: page.count("#write-text") == 1 and page.find("#write-text").get_attribute("value").startswith("Half a thought."), "it goes on")
+    page.find("#write-text").send_keys(Keys.END, " And the rest.")
+    until(lambda: at_server() == ["Half a thought. And the rest."], at_server)  # while it is open, when it is quiet
+    page.sees("Saved", ".saved")
+    assert stage.json("reader", "list", USER, "DRAFT")["items"] == [], "shown twice"
+    judge(page, "a draft")
+    page.click("Throw away")
+    page.click("Throw it away", "dialog button")
+    until(lambda: at_server() == [], at_server)
+    until(lambda: page.count(".drafts li") == 0, "thrown away here, too")
+
+
 def no_complaint(stage, page):
     complaints = page.complaints()
     assert not complaints, complaints
@@ -398,7 +428,7 @@ def main():
         page.address = address_of(stage)
         stories = [thirty_days_while_the_network_fails, a_day_is_read_by_keyboard, at_the_end_older_mail_is_fetched, what_is_only_cached_is_found_without_a_network,
                    cached_messages_and_searches_are_quick, an_hour_without_a_network, two_windows_at_once, an_answer_with_a_file_is_taken_back_and_sent_once,
-                   a_small_cache_while_scrolling, a_lost_network_is_told, no_complaint]
+                   a_small_cache_while_scrolling, a_lost_network_is_told, a_draft_is_kept_at_the_server_and_shown_once, no_complaint]
         return run_stories(stories, stage, page)
     finally:
         if page is not None:

@@ -36,6 +36,7 @@ class Mailbox:
         self.labels_of = {}
         self.bodies = set()
         self.actions = []
+        self.kept = []  # drafts that were closed
         self.drafts = {}
         self.files = {}
         self.sent = []
@@ -149,6 +150,9 @@ class Mailbox:
     # ---- what a person does
 
     def act(self, body):
+        if body["do"] == "keep":  # it is closed: nothing to undo, nothing to show
+            self.kept.append(body["draft"])
+            return {"id": 0, "changed": 0, "due_unix_ms": 0}
         indices = [int(one[1:]) for one in body["messages"]]
         gives, takes = ([body.get("label") if one == "@" else one for one in part] for part in EFFECTS[body["do"]])
         before = {index: self.labels(index) for index in indices}

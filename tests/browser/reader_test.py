@@ -319,6 +319,7 @@ def answers_and_forwards(stage, page):
     page.find("#write-to").send_keys("x")
     until(lambda: stage.box.drafts, "saved")
     page.click("Close")
+    until(lambda: stage.box.kept == list(stage.box.drafts), "the server may have it")
     page.go(f"/reader/{USER}/DRAFT", "Drafts")
     page.sees("Fwd: ", ".drafts")
     judge(page, "drafts")

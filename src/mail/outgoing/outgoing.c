@@ -68,14 +68,22 @@ static void bracketed(const struct tide_outgoing *state, char id_out[TIDE_OUTGOI
 
 /* The draft at the server is this one. */
 static tide_status is_draft(const struct tide_outgoing_call *call, struct tide_outgoing *state,
-                            const char *id, uint64_t content, tide_error *err)
+                            const struct tide_gmail_draft *draft, uint64_t content, tide_error *err)
 {
     state->stage = TIDE_OUTGOING_DRAFT;
-    (void)snprintf(state->draft_id, sizeof state->draft_id, "%s", id);
+    (void)snprintf(state->draft_id, sizeof state->draft_id, "%s", draft->id);
+    (void)snprintf(state->gmail_id, sizeof state->gmail_id, "%s", draft->message_id);
     state->content = content;
     state->session[0] = '\0';
     state->session_content = 0;
     return keep(call, state, err);
+}
+
+static void drop_draft(struct tide_outgoing *state)
+{
+    state->draft_id[0] = '\0';
+    state->gmail_id[0] = '\0';
+    state->content = 0;
 }
 
 /* OGM4: nothing was found.  TIDE_OK: that is believed by now; TIDE_AGAIN: it is looked for again. */
@@ -166,7 +174,7 @@ static tide_status look_for_draft(const struct tide_outgoing_call *call,
     state->doubled = state->doubled || count != 1;
     if (count > 0) {
         TIDE_SEEN("outgoing: a draft was found by its id");
-        return is_draft(call, state, drafts[0].id, 0, err);
+        return is_draft(call, state, &drafts[0], 0, err);
     }
     drop_session(state);
     return keep(call, state, err); /* MAKING: with the sign that there may be two */
@@ -196,14 +204,14 @@ static tide_status step_make(const struct tide_outgoing_call *call, struct tide_
     }
     if (!again) {
         state->stage = TIDE_OUTGOING_MAKING;
-        state->draft_id[0] = '\0';
+        drop_draft(state);
         drop_session(state);
         TIDE_TRY(keep(call, state, err)); /* OGM1 */
     }
     const bool resumed = state->session[0] != '\0';
     tide_status rc = make(call, state, &draft, err);
     if (rc == TIDE_OK && draft.id[0] != '\0')
-        return is_draft(call, state, draft.id, content, err);
+        return is_draft(call, state, &draft, content, err);
     if (rc == TIDE_OK || (rc == TIDE_GONE && resumed)) {
         /* Made, without an answer that can be read; or nobody knows how the upload ended. */
         return look_for_draft(call, state, err);
@@ -222,6 +230,18 @@ static tide_status step_make(const struct tide_outgoing_call *call, struct tide_
 
 /* ---- changing it ---- */
 
+/* An upload ended with an answer that cannot be read: the draft is asked for its message. */
+static void ask_message(const struct tide_outgoing_call *call, const struct tide_outgoing *state,
+                        struct tide_gmail_draft *draft)
+{
+    struct tide_gmail_draft drafts[DOUBLES_MAX];
+    size_t count = 0;
+    (void)find_drafts(call, state, drafts, &count, NULL);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(drafts[i].id, draft->id) == 0)
+            *draft = drafts[i];
+}
+
 static tide_status step_change(const struct tide_outgoing_call *call, struct tide_outgoing *state,
                                tide_error *err)
 {
@@ -230,15 +250,20 @@ static tide_status step_change(const struct tide_outgoing_call *call, struct tid
     if (state->session[0] != '\0' && state->session_content != content)
         drop_session(state);
     const bool resumed = state->session[0] != '\0';
+    if (state->content != 0) {
+        state->content = 0;
+        TIDE_TRY(keep(call, state, err)); /* OGM5 */
+    }
     tide_status rc =
         call->raw.bytes > TIDE_OUTGOING_WHOLE_BYTES_MAX
             ? upload(call, state, &draft, err)
             : tide_gmail_draft_update(call->gmail, call->job, tide_text_of(state->draft_id),
                                       call->raw, thread_of(call, state), &draft, err);
     if (rc == TIDE_OK) {
-        char id[sizeof state->draft_id];
-        (void)snprintf(id, sizeof id, "%s", state->draft_id);
-        return is_draft(call, state, id, content, err);
+        memcpy(draft.id, state->draft_id, sizeof draft.id);
+        if (draft.message_id[0] == '\0')
+            ask_message(call, state, &draft);
+        return is_draft(call, state, &draft, content, err);
     }
     if (rc != TIDE_GONE)
         return rc;
@@ -246,8 +271,7 @@ static tide_status step_change(const struct tide_outgoing_call *call, struct tid
     if (resumed)
         return keep(call, state, err); /* only its session, perhaps */
     TIDE_SEEN("outgoing: the draft was removed at the server");
-    state->content = 0;
-    state->draft_id[0] = '\0';
+    drop_draft(state);
     return undo(call, state, TIDE_OUTGOING_NEW, TIDE_OK);
 }
 
@@ -333,8 +357,7 @@ static tide_status look_for_sent(const struct tide_outgoing_call *call, struct t
     if (rc != TIDE_NOT_FOUND)
         return rc;
     TIDE_TRY(settle(call, state, "Gmail has not yet said whether it sent the message", err));
-    state->draft_id[0] = '\0';
-    state->content = 0;
+    drop_draft(state);
     state->doubt_unix_ms = 0;
     state->stage = TIDE_OUTGOING_NEW;
     TIDE_TRY(keep(call, state, err));
@@ -363,8 +386,7 @@ static tide_status step_send(const struct tide_outgoing_call *call, struct tide_
     if (rc == TIDE_GONE) {
         /* Nothing was sent before, so somebody removed the draft: it is made anew. */
         TIDE_SEEN("outgoing: the draft was removed before it was sent");
-        state->draft_id[0] = '\0';
-        state->content = 0;
+        drop_draft(state);
         return undo(call, state, TIDE_OUTGOING_NEW, TIDE_OK);
     }
     /* Who refuses the message (400) has it, so it was never sent; who refuses the caller may not
@@ -421,8 +443,7 @@ tide_status tide_outgoing_discard(const struct tide_outgoing_call *call,
         TIDE_TRY(discard_unknown(call, state, err));
     state->stage = TIDE_OUTGOING_NEW;
     state->doubt_unix_ms = 0;
-    state->draft_id[0] = '\0';
-    state->content = 0;
+    drop_draft(state);
     state->doubled = false;
     drop_session(state);
     return keep(call, state, err);

@@ -26,6 +26,7 @@
  *   OGM3  SENT is final, and is reached only when the server said so or has the message.
  *   OGM4  that a message is not in sent mail, or that a draft in doubt was not made, is believed
  *         TIDE_OUTGOING_SETTLE_MS after the first look: a search may be behind.
+ *   OGM5  `content` is 0 from before a change until the server said that it has it.
  */
 #ifndef TIDE_MAIL_OUTGOING_OUTGOING_H
 #define TIDE_MAIL_OUTGOING_OUTGOING_H
@@ -55,8 +56,9 @@ struct tide_outgoing {
     tide_outgoing_stage stage;
     char message_id[TIDE_OUTGOING_ID_BYTES]; /* without <>, as in the message */
     char draft_id[64];                       /* from DRAFT on */
-    uint64_t content;                        /* of the draft at the server; 0: not known */
-    char session[TIDE_GMAIL_SESSION_BYTES];  /* of an upload; "" */
+    char gmail_id[64]; /* Gmail's id of its message, which each change replaces; "" */
+    uint64_t content;  /* of the draft at the server; 0: not known */
+    char session[TIDE_GMAIL_SESSION_BYTES]; /* of an upload; "" */
     uint64_t session_content;
     char sent_id[64]; /* SENT: Gmail's id; "" when the server did not say */
     char thread_id[64];
@@ -85,7 +87,8 @@ struct tide_outgoing_call {
     void *keep_arg;
 };
 
-/* Makes the draft at the server say what `raw` says.  TIDE_INVALID: it is being sent.
+/* Makes the draft at the server say what `raw` says; `doubled` is still set when a search did not
+ * yet know of it: another call looks again.  TIDE_INVALID: it is being sent.
  * TIDE_PERMANENT: Gmail refuses the message. */
 tide_status tide_outgoing_save(const struct tide_outgoing_call *call, struct tide_outgoing *state,
                                tide_error *err);

@@ -40,6 +40,7 @@ tide_status tide_outgoing_write(const struct tide_outgoing *state, tide_buf *out
     tide_json_set_cstr(&json, "stage", names[state->stage]);
     set_text(&json, "message_id", state->message_id);
     set_text(&json, "draft_id", state->draft_id);
+    set_text(&json, "gmail_id", state->gmail_id);
     set_hash(&json, "content", state->content);
     set_text(&json, "session", state->session);
     set_hash(&json, "session_content", state->session_content);
@@ -99,6 +100,7 @@ static bool state_read(const json_t *value, struct tide_outgoing *state)
     return get_stage(value, &state->stage) &&
            get_text(value, "message_id", state->message_id, sizeof state->message_id) &&
            get_text(value, "draft_id", state->draft_id, sizeof state->draft_id) &&
+           get_text(value, "gmail_id", state->gmail_id, sizeof state->gmail_id) &&
            get_hash(value, "content", &state->content) &&
            get_text(value, "session", state->session, sizeof state->session) &&
            get_hash(value, "session_content", &state->session_content) &&

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-enum { PLAN_BYTES_MAX = 16 << 20, SEQUENCE_BYTES_MAX = 1 << 20 };
+enum { PLAN_BYTES_MAX = 16 << 20 };
 
 struct tide_elsewhere {
     tide_mem *mem;
@@ -17,25 +17,27 @@ struct tide_elsewhere {
     bool began, function;
 };
 
-/* ---- whether a text has some words in sequence ---- */
+/* ---- whether a header holds what a query asks of it ---- */
 
-#define HAS_WORDS "tide_has_words"
+#define HOLDS "tide_header_holds"
 
-static void has_words(sqlite3_context *context, int count, sqlite3_value **values)
+/* (header, words in sequence, address) */
+static void header_holds(sqlite3_context *context, int count, sqlite3_value **values)
 {
     tide_elsewhere *self = sqlite3_user_data(context);
-    tide_auto_buf sequence = tide_buf_in(self->mem, SEQUENCE_BYTES_MAX);
-    tide_text texts[2];
-    TIDE_ASSERT(count == 2);
-    for (int i = 0; i < 2; i++) {
+    tide_text texts[3];
+    bool holds = false;
+    TIDE_ASSERT(count == 3);
+    for (int i = 0; i < 3; i++) {
         const char *data = (const char *)sqlite3_value_text(values[i]);
         texts[i] = data == NULL ? TIDE_TEXT_NONE
                                 : (tide_text){data, (size_t)sqlite3_value_bytes(values[i])};
     }
-    if (tide_words_sequence(&self->searching.words, texts[0], &sequence, NULL) != TIDE_OK)
+    const struct tide_plan plan = {.sequence = texts[1], .address = texts[2]};
+    if (tide_header_text_holds(&self->searching, &plan, texts[0], &holds) != TIDE_OK)
         sqlite3_result_error_nomem(context);
     else
-        sqlite3_result_int(context, tide_sequence_contains(tide_buf_text(&sequence), texts[1]));
+        sqlite3_result_int(context, holds);
 }
 
 /* ---- open ---- */
@@ -52,7 +54,7 @@ static tide_status begin(tide_elsewhere *self, const struct tide_elsewhere_optio
     self->walk.searching = &self->searching;
     self->walk.shard = &self->shard;
     const int code =
-        sqlite3_create_function(handle, HAS_WORDS, 2, SQLITE_UTF8, self, has_words, NULL, NULL);
+        sqlite3_create_function(handle, HOLDS, 3, SQLITE_UTF8, self, header_holds, NULL, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(&self->shard.db, code, "prepare a search", err);
     self->function = true;
@@ -84,7 +86,7 @@ void tide_elsewhere_close(tide_elsewhere *self)
     if (self == NULL)
         return;
     if (self->function)
-        (void)sqlite3_create_function(self->shard.db.handle, HAS_WORDS, 2, SQLITE_UTF8, NULL, NULL,
+        (void)sqlite3_create_function(self->shard.db.handle, HOLDS, 3, SQLITE_UTF8, NULL, NULL,
                                       NULL, NULL);
     if (self->began) {
         tide_arena_done(&self->walk.arena);
@@ -112,20 +114,32 @@ static tide_status quoted(tide_buf *sql, tide_text text)
     return tide_buf_add_text(sql, "'");
 }
 
+/* Of the caller's table; NULL: it does not have that header. */
+static const char *header_of(const char *column)
+{
+    return strcmp(column, "from") == 0 ? "m.sender"
+           : strcmp(column, "to") == 0 ? "m.recipients || ', ' || m.cc"
+           : strcmp(column, "cc") == 0 ? "m.cc"
+                                       : NULL;
+}
+
 static tide_status words_write(const struct writing *writing, const struct tide_plan *plan)
 {
     tide_buf *sql = writing->sql;
     tide_text match = TIDE_TEXT_NONE;
-    if (plan->column != NULL && strcmp(plan->column, "cc") != 0)
+    const char *header = plan->column == NULL ? NULL : header_of(plan->column);
+    if (plan->column != NULL && header == NULL)
         return tide_buf_add_text(sql, "0");
     TIDE_TRY(tide_walk_match(&writing->self->walk, plan->text, &match));
     TIDE_TRY(tide_buf_add_text(sql, "m.id IN (SELECT rowid FROM words WHERE words MATCH "));
     TIDE_TRY(quoted(sql, match));
     TIDE_TRY(tide_buf_add_text(sql, ")"));
-    if (plan->column == NULL)
+    if (header == NULL)
         return TIDE_OK;
-    TIDE_TRY(tide_buf_add_text(sql, " AND " HAS_WORDS "(m.cc, "));
+    TIDE_TRY(tide_buf_print(sql, " AND " HOLDS "(%s, ", header));
     TIDE_TRY(quoted(sql, plan->sequence));
+    TIDE_TRY(tide_buf_add_text(sql, ", "));
+    TIDE_TRY(quoted(sql, plan->address));
     return tide_buf_add_text(sql, ")");
 }
 

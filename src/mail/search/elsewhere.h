@@ -7,8 +7,8 @@
  *     label          id, label, name, type
  *     message_label  message, label: numbers of both
  *
- * and a message is the row m: id, internal_ms, bytes, files, cc, message_id.  What only the bytes of a
- * message say (list:, deliveredto:, bcc:) is not known of it, and so never matches.
+ * and a message is the row m: id, internal_ms, bytes, files, sender, recipients, cc, message_id.  What only
+ * the bytes of a message say (list:, deliveredto:, bcc:) is not known of it, and so never matches.
  */
 #ifndef TIDE_MAIL_ELSEWHERE_H
 #define TIDE_MAIL_ELSEWHERE_H

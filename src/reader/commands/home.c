@@ -104,7 +104,7 @@ tide_status reader_home_open(struct cli *cli, const char *email, struct reader_h
     if (home->mailbox.account == 0) /* an account that was removed leaves its archive */
         return home->mailbox.archive != NULL ? TIDE_OK : no_account(cli, email);
     home->mailbox.db = tide_ledger_rows(cli->ledger);
-    TIDE_TRY(tide_rows_has(home->mailbox.db, "reader_change", "the reader's rows",
+    TIDE_TRY(tide_rows_has(home->mailbox.db, "reader_draft_copy", "the reader's rows",
                            &home->mailbox.has_overlay, &cli->err));
     mirror_read(home);
     return cache_open(home);

@@ -41,10 +41,10 @@ static const struct cli_flag act_flags[] = {
     {"account", "EMAIL", "of this account"},
     {"do",
      "ACTION:archive inbox trash untrash spam unspam read unread star unstar important unimportant "
-     "label unlabel move delete pin unpin send",
+     "label unlabel move delete pin unpin send keep",
      "what to do with the messages, or with a draft"},
     {"label", "LABEL", "with label, unlabel and move: the id of the label"},
-    {"draft", "DRAFT", "with send: the id of the draft"},
+    {"draft", "DRAFT", "with send and keep: the id of the draft"},
     {NULL, NULL, NULL},
 };
 

@@ -241,13 +241,17 @@ static void refused_say(struct uploading *self, const char *why)
 }
 
 /* KR3: with the action, what it had of the draft ends. */
-static tide_status draft_end(const struct uploading *self, tide_rows db, tide_error *err)
+static tide_status draft_end(const struct uploading *self, tide_transaction *transaction,
+                             tide_error *err)
 {
     const struct tide_reader_action *action = &self->action;
+    const tide_rows db = tide_transaction_rows(transaction);
     if (self->state == TIDE_ACTION_DONE)
         return tide_draft_end(db, action->account, action->draft, err);
     const tide_status rc = tide_draft_send(db, action->account, action->draft, 0, err);
-    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    return tide_reader_copy_quiet(self->task->reader, transaction, action->account, err);
 }
 
 static tide_status end_write(tide_transaction *transaction, void *arg, tide_error *err)
@@ -255,7 +259,7 @@ static tide_status end_write(tide_transaction *transaction, void *arg, tide_erro
     struct uploading *self = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     if (self->action.draft[0] != '\0')
-        TIDE_TRY(draft_end(self, db, err));
+        TIDE_TRY(draft_end(self, transaction, err));
     return tide_action_end(db, self->action.account, self->action.id, self->state, self->error,
                            tide_world_now_unix_ms(self->task->reader->options.world), err);
 }
@@ -314,9 +318,12 @@ tide_status tide_reader_action_run(tide_job *job, void *context, tide_error *err
 {
     struct tide_reader_task task;
     struct uploading self = {.task = &task, .messages = json_object(), .made = json_array()};
+    tide_auto_buf what = tide_buf_heap(64);
     tide_status rc = tide_reader_task_begin(context, job, &task, err);
     if (rc == TIDE_OK)
-        rc = actions_run(&self, err);
+        rc = tide_reader_key(job, "what", &what, err);
+    if (rc == TIDE_OK)
+        rc = what.bytes > 0 ? tide_reader_copies_run(&task, err) : actions_run(&self, err);
     json_decref(self.messages);
     json_decref(self.made);
     tide_reader_task_end(&task);

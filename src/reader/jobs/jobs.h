@@ -6,7 +6,7 @@
  *     body.c     reader.body, reader.offline
  *     search.c   reader.search
  *     action.c   reader.action
- *     send.c     what it does with a draft
+ *     send.c     what it does with a draft: sends, removes, copies it
  *     folders.c  reader.folders
  *     evict.c    reader.evict
  *
@@ -81,6 +81,9 @@ tide_status tide_reader_send_run(struct tide_reader_task *task,
 /* After the end of that action: what is left of the draft goes, and the sent message is looked for. */
 tide_status tide_reader_sent(struct tide_reader_task *task, const struct tide_reader_action *action,
                              tide_error *err);
+
+/* Copies the drafts that are due to the server, and enqueues the next look. */
+tide_status tide_reader_copies_run(struct tide_reader_task *task, tide_error *err);
 
 static inline tide_text tide_reader_text(const json_t *object, const char *key)
 {

@@ -24,7 +24,10 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS reader_draft("
     " account INTEGER NOT NULL, id TEXT NOT NULL, json TEXT NOT NULL, changed_ms INTEGER NOT NULL,"
     " outgoing TEXT NOT NULL, sending INTEGER NOT NULL, files TEXT NOT NULL,"
-    " PRIMARY KEY(account, id)) STRICT;";
+    " PRIMARY KEY(account, id)) STRICT;"
+    "CREATE TABLE IF NOT EXISTS reader_draft_copy("
+    " account INTEGER NOT NULL, id TEXT NOT NULL, copied_ms INTEGER NOT NULL,"
+    " refused_ms INTEGER NOT NULL, closed_ms INTEGER NOT NULL, PRIMARY KEY(account, id)) STRICT;";
 
 tide_status tide_reader_tables(tide_rows db, tide_error *err)
 {
@@ -35,6 +38,8 @@ tide_status tide_reader_forget(tide_rows db, uint32_t account, tide_error *err)
 {
     TIDE_TRY(tide_rows_do(db, WHAT, err, "DELETE FROM reader_change WHERE account = ?1", account));
     TIDE_TRY(tide_rows_do(db, WHAT, err, "DELETE FROM reader_action WHERE account = ?1", account));
+    TIDE_TRY(
+        tide_rows_do(db, WHAT, err, "DELETE FROM reader_draft_copy WHERE account = ?1", account));
     return tide_rows_do(db, WHAT, err, "DELETE FROM reader_draft WHERE account = ?1", account);
 }
 

@@ -11,9 +11,16 @@ static void draft_read(const tide_rows_stmt *stmt, struct tide_draft *draft)
     draft->outgoing = tide_rows_get_text(stmt, 4);
     draft->sending = tide_rows_get_u64(stmt, 5);
     draft->files = tide_rows_get_text(stmt, 6);
+    draft->copied_ms = tide_rows_get_u64(stmt, 7);
+    draft->refused_ms = tide_rows_get_u64(stmt, 8);
+    draft->closed_ms = tide_rows_get_u64(stmt, 9);
 }
 
-#define COLUMNS "SELECT account, id, json, changed_ms, outgoing, sending, files FROM reader_draft"
+#define JOINED                                                                                     \
+    " FROM reader_draft d LEFT JOIN reader_draft_copy c ON c.account = d.account AND c.id = d.id"
+#define COLUMNS                                                                                    \
+    "SELECT d.account, d.id, d.json, d.changed_ms, d.outgoing, d.sending, d.files,"                \
+    " coalesce(c.copied_ms, 0), coalesce(c.refused_ms, 0), coalesce(c.closed_ms, 0)" JOINED
 
 static tide_status is_sent(tide_error *err)
 {
@@ -39,7 +46,10 @@ tide_status tide_draft_put(tide_rows db, const struct tide_draft *draft, tide_er
     return tide_rows_do(db, WHAT, err,
                         "INSERT INTO reader_draft(account, id, json, changed_ms, outgoing, sending,"
                         " files) VALUES(?1, ?2, ?3, ?4, '', 0, '[]')"
-                        " ON CONFLICT(account, id) DO UPDATE SET json = ?3, changed_ms = ?4",
+                        " ON CONFLICT(account, id) DO UPDATE SET json = ?3, changed_ms ="
+                        " CASE WHEN reader_draft.json = ?3 THEN reader_draft.changed_ms"
+                        " WHEN reader_draft.changed_ms < ?4 THEN ?4"
+                        " ELSE reader_draft.changed_ms + 1 END", /* RDS7 */
                         draft->account, (const char *)draft->id, draft->json, draft->changed_ms);
 }
 
@@ -48,8 +58,8 @@ tide_status tide_draft_get(tide_rows db, uint32_t account, const char *id,
                            tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    const tide_status rc = tide_rows_first(db, WHAT, &stmt, err,
-                                           COLUMNS " WHERE account = ?1 AND id = ?2", account, id);
+    const tide_status rc = tide_rows_first(
+        db, WHAT, &stmt, err, COLUMNS " WHERE d.account = ?1 AND d.id = ?2", account, id);
     if (rc == TIDE_OK) {
         struct tide_draft draft;
         draft_read(&stmt, &draft);
@@ -63,8 +73,9 @@ tide_status tide_drafts_each(tide_rows db, uint32_t account,
                              tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
-    tide_status rc = tide_rows_ask(
-        db, WHAT, &stmt, err, COLUMNS " WHERE account = ?1 ORDER BY changed_ms DESC, id", account);
+    tide_status rc =
+        tide_rows_ask(db, WHAT, &stmt, err,
+                      COLUMNS " WHERE d.account = ?1 ORDER BY d.changed_ms DESC, d.id", account);
     while (tide_rows_next(&stmt, &rc, err)) {
         struct tide_draft draft;
         draft_read(&stmt, &draft);
@@ -86,19 +97,89 @@ tide_status tide_draft_outgoing(tide_rows db, uint32_t account, const char *id, 
 }
 
 tide_status tide_draft_files(tide_rows db, uint32_t account, const char *id, tide_text files,
-                             tide_error *err)
+                             uint64_t now_ms, tide_error *err)
 {
     uint64_t action = 0;
     TIDE_TRY(sending(db, account, id, &action, err));
     if (action != 0)
         return is_sent(err);
     return tide_rows_do(db, WHAT, err,
-                        "UPDATE reader_draft SET files = ?3 WHERE account = ?1 AND id = ?2",
-                        account, id, files);
+                        "UPDATE reader_draft SET files = ?3, changed_ms ="
+                        " CASE WHEN changed_ms < ?4 THEN ?4 ELSE changed_ms + 1 END"
+                        " WHERE account = ?1 AND id = ?2",
+                        account, id, files, now_ms);
+}
+
+tide_status tide_draft_is(tide_rows db, uint32_t account, const char *id, tide_draft_mark mark,
+                          uint64_t changed_ms, tide_error *err)
+{
+    static const char *const set[] = {
+        [TIDE_DRAFT_COPIED] = "UPDATE reader_draft_copy SET copied_ms = ?3"
+                              " WHERE account = ?1 AND id = ?2",
+        [TIDE_DRAFT_REFUSED] = "UPDATE reader_draft_copy SET refused_ms = ?3"
+                               " WHERE account = ?1 AND id = ?2",
+        [TIDE_DRAFT_CLOSED] = "UPDATE reader_draft_copy SET closed_ms = ?3"
+                              " WHERE account = ?1 AND id = ?2",
+    };
+    uint64_t action = 0;
+    TIDE_TRY(sending(db, account, id, &action, err));
+    TIDE_TRY(tide_rows_do(db, WHAT, err,
+                          "INSERT INTO reader_draft_copy(account, id, copied_ms, refused_ms,"
+                          " closed_ms) VALUES(?1, ?2, 0, 0, 0) ON CONFLICT(account, id) DO NOTHING",
+                          account, id));
+    return tide_rows_do(db, WHAT, err, set[mark], account, id, changed_ms);
+}
+
+tide_status tide_drafts_ahead(tide_rows db, void (*visit)(uint32_t account, void *arg), void *arg,
+                              tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc = tide_rows_ask(db, WHAT, &stmt, err,
+                                   "SELECT DISTINCT d.account" JOINED " WHERE d.sending = 0"
+                                   " AND d.changed_ms <> coalesce(c.copied_ms, 0)"
+                                   " AND d.changed_ms <> coalesce(c.refused_ms, 0)");
+    while (tide_rows_next(&stmt, &rc, err))
+        visit(tide_rows_get_u32(&stmt, 0), arg);
+    return rc;
+}
+
+/* ---- copies: changes of no action ---- */
+
+tide_status tide_copy_hide(tide_rows db, uint32_t account, const char *message, tide_error *err)
+{
+    return tide_rows_do(db, WHAT, err,
+                        "INSERT INTO reader_change(account, action, message, thread, label, added,"
+                        " internal_ms, live) VALUES(?1, 0, ?2, '', ?3, 1, 0, 1)"
+                        " ON CONFLICT(account, action, message, label) DO NOTHING",
+                        account, message, TIDE_OVERLAY_GONE);
+}
+
+tide_status tide_copy_unhide(tide_rows db, uint32_t account, const char *message, tide_error *err)
+{
+    return tide_rows_do(db, WHAT, err,
+                        "DELETE FROM reader_change WHERE account = ?1 AND action = 0"
+                        " AND message = ?2",
+                        account, message);
+}
+
+tide_status tide_copies_each(tide_rows db, uint32_t account,
+                             void (*visit)(tide_text message, void *arg), void *arg,
+                             tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc = tide_rows_ask(
+        db, WHAT, &stmt, err, "SELECT message FROM reader_change WHERE account = ?1 AND action = 0",
+        account);
+    while (tide_rows_next(&stmt, &rc, err))
+        visit(tide_rows_get_text(&stmt, 0), arg);
+    return rc;
 }
 
 tide_status tide_draft_end(tide_rows db, uint32_t account, const char *id, tide_error *err)
 {
+    TIDE_TRY(tide_rows_do(db, WHAT, err,
+                          "DELETE FROM reader_draft_copy WHERE account = ?1 AND id = ?2", account,
+                          id));
     return tide_rows_do(db, WHAT, err, "DELETE FROM reader_draft WHERE account = ?1 AND id = ?2",
                         account, id);
 }

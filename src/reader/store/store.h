@@ -8,6 +8,7 @@
  *     reader_change  which labels it changes of which messages.  Those of waiting actions are the
  *                    overlay: what is shown is what the server has, with these on top
  *     reader_draft   messages that are being written, and those that are to be sent
+ *     reader_draft_copy  how far each is at the server as a draft
  *
  *                 add                     end(DONE)
  *     (nothing) ------> WAITING ---------------------------> DONE
@@ -23,6 +24,10 @@
  *   RDS3  of changes to the same label of a message the one of the latest action counts.
  *   RDS4  `changed` of an action grows with each change of any action of the account.
  *   RDS5  an action that was begun is not undone but followed by its inverse: the server may have it.
+ *   RDS6  changes of action 0 hide the server's copies of drafts that are here: such a message is shown
+ *         once, as the draft.
+ *   RDS7  `changed_ms` of a draft grows with each change of it, whatever the clock does: it names what was
+ *         written.
  */
 #ifndef TIDE_READER_STORE_H
 #define TIDE_READER_STORE_H
@@ -144,6 +149,10 @@ struct tide_draft {
     tide_text json;     /* what was written; borrowed, as the next */
     tide_text outgoing; /* how far the server has it: written before and after each call; "" */
     tide_text files;    /* [{"file", "name", "bytes"}]: what is attached (reader/drafts.h) */
+    /* Values of changed_ms; 0: none. */
+    uint64_t copied_ms;  /* this is at the server */
+    uint64_t refused_ms; /* this the server refused */
+    uint64_t closed_ms;  /* after this nobody has it open any more */
 };
 /* Adds or replaces what was written.  TIDE_EXISTS: it is being sent. */
 tide_status tide_draft_put(tide_rows db, const struct tide_draft *draft, tide_error *err);
@@ -159,7 +168,18 @@ tide_status tide_draft_outgoing(tide_rows db, uint32_t account, const char *id, 
                                 tide_error *err);
 /* Replaces the list of what is attached.  TIDE_EXISTS: it is being sent; TIDE_NOT_FOUND. */
 tide_status tide_draft_files(tide_rows db, uint32_t account, const char *id, tide_text files,
-                             tide_error *err);
+                             uint64_t now_ms, tide_error *err);
+typedef enum tide_draft_mark {
+    TIDE_DRAFT_COPIED,
+    TIDE_DRAFT_REFUSED,
+    TIDE_DRAFT_CLOSED,
+} tide_draft_mark;
+/* What is true of a draft as it was at `changed_ms`; also while it is being sent.  TIDE_NOT_FOUND. */
+tide_status tide_draft_is(tide_rows db, uint32_t account, const char *id, tide_draft_mark mark,
+                          uint64_t changed_ms, tide_error *err);
+/* Accounts with a draft that is not at the server as it is here. */
+tide_status tide_drafts_ahead(tide_rows db, void (*visit)(uint32_t account, void *arg), void *arg,
+                              tide_error *err);
 /* It is to be sent by an action; 0: no longer.  TIDE_EXISTS: another one sends it; TIDE_NOT_FOUND. */
 tide_status tide_draft_send(tide_rows db, uint32_t account, const char *id, uint64_t action,
                             tide_error *err);
@@ -167,5 +187,13 @@ tide_status tide_draft_send(tide_rows db, uint32_t account, const char *id, uint
 tide_status tide_draft_drop(tide_rows db, uint32_t account, const char *id, tide_error *err);
 /* The same for one that was sent. */
 tide_status tide_draft_end(tide_rows db, uint32_t account, const char *id, tide_error *err);
+
+/* ---- the server's copies of drafts (RDS6) ---- */
+
+tide_status tide_copy_hide(tide_rows db, uint32_t account, const char *message, tide_error *err);
+tide_status tide_copy_unhide(tide_rows db, uint32_t account, const char *message, tide_error *err);
+tide_status tide_copies_each(tide_rows db, uint32_t account,
+                             void (*visit)(tide_text message, void *arg), void *arg,
+                             tide_error *err);
 
 #endif

@@ -28,7 +28,7 @@ struct parts {
         uint32_t window_ms;
     } gmail_project, console_project;
     struct {
-        uint64_t poll_active, poll_passive, window, offline, page, cache, hold;
+        uint64_t poll_active, poll_passive, window, offline, page, cache, hold, quiet;
         char saving[8];
     } reader; /* asks for each where it needs it */
 };
@@ -56,6 +56,7 @@ static void parts_of(const tide_settings *settings, struct parts *parts)
     parts->reader.page = tide_setting_u64(settings, TIDE_SET_READER_PAGE);
     parts->reader.cache = tide_setting_u64(settings, TIDE_SET_READER_CACHE);
     parts->reader.hold = tide_setting_u64(settings, TIDE_SET_READER_HOLD);
+    parts->reader.quiet = tide_setting_u64(settings, TIDE_SET_READER_QUIET);
     (void)snprintf(parts->reader.saving, sizeof parts->reader.saving, "%s",
                    tide_setting_text(settings, TIDE_SET_READER_SAVING));
 }
@@ -220,6 +221,7 @@ static const struct field fields[] = {
     FIELD(reader, page),
     FIELD(reader, cache),
     FIELD(reader, hold),
+    FIELD(reader, quiet),
     FIELD(reader, saving),
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
@@ -356,6 +358,7 @@ static const struct effect {
     {"reader.page", "9", "reader.page"},
     {"reader.cache", "99MiB", "reader.cache"},
     {"reader.hold", "9s", "reader.hold"},
+    {"reader.quiet", "9s", "reader.quiet"},
 };
 enum { EFFECTS = sizeof effects / sizeof effects[0] };
 

@@ -1,4 +1,4 @@
-/* Actions, the overlay and drafts, on both databases (K11; store.h RDS1 to RDS5). */
+/* Actions, the overlay and drafts, on both databases (K11; store.h RDS1 to RDS7). */
 #include "reader/store/store.h"
 
 #include "support/heap.h"
@@ -228,6 +228,79 @@ CASE(a_draft_that_is_being_sent_cannot_be_changed_or_dropped)
     assert_int_equal(tide_draft_get(*rows, ME, "d1", see_draft, seen, NULL), TIDE_NOT_FOUND);
     assert_int_equal(tide_draft_outgoing(*rows, ME, "d1", TIDE_TEXT("x"), NULL), TIDE_NOT_FOUND);
     OK(tide_draft_drop(*rows, ME, "d1", err)); /* again is fine */
+}
+
+static void see_marks(const struct tide_draft *draft, void *arg)
+{
+    (void)snprintf(arg, 200, "%" PRIu64 ": %" PRIu64 " %" PRIu64 " %" PRIu64, draft->changed_ms,
+                   draft->copied_ms, draft->refused_ms, draft->closed_ms);
+}
+
+static const char *marks(const tide_rows *rows)
+{
+    static char text[200];
+    OK(tide_draft_get(*rows, ME, "d1", see_marks, text, err));
+    return text;
+}
+
+static void count_ahead(uint32_t account, void *arg)
+{
+    *(unsigned *)arg += account == ME ? 1 : 100;
+}
+
+static unsigned ahead(const tide_rows *rows)
+{
+    unsigned count = 0;
+    OK(tide_drafts_ahead(*rows, count_ahead, &count, err));
+    return count;
+}
+
+CASE(a_draft_names_what_was_written_also_when_the_clock_is_set_back)
+{
+    struct tide_draft draft = {.account = ME, .id = "d1", .json = TIDE_TEXT("{}"), .changed_ms = 9};
+    OK(tide_draft_put(*rows, &draft, err));
+    assert_string_equal(marks(rows), "9: 0 0 0");
+    assert_int_equal(ahead(rows), 1);
+    OK(tide_draft_is(*rows, ME, "d1", TIDE_DRAFT_COPIED, 9, err));
+    OK(tide_draft_is(*rows, ME, "d1", TIDE_DRAFT_CLOSED, 9, err));
+    assert_int_equal(ahead(rows), 0);
+    draft.changed_ms = 12;
+    OK(tide_draft_put(*rows, &draft, err)); /* the same again */
+    assert_string_equal(marks(rows), "9: 9 0 9");
+    draft.json = TIDE_TEXT("{\"to\":\"x\"}");
+    draft.changed_ms = 3;
+    OK(tide_draft_put(*rows, &draft, err)); /* RDS7 */
+    assert_string_equal(marks(rows), "10: 9 0 9");
+    OK(tide_draft_files(*rows, ME, "d1", TIDE_TEXT("[]"), 4, err));
+    OK(tide_draft_files(*rows, ME, "d1", TIDE_TEXT("[]"), 20, err));
+    assert_string_equal(marks(rows), "20: 9 0 9");
+    assert_int_equal(ahead(rows), 1);
+    OK(tide_draft_is(*rows, ME, "d1", TIDE_DRAFT_REFUSED, 20, err));
+    assert_int_equal(ahead(rows), 0);
+    OK(tide_draft_drop(*rows, ME, "d1", err));
+    assert_int_equal(tide_draft_is(*rows, ME, "d1", TIDE_DRAFT_COPIED, 20, NULL), TIDE_NOT_FOUND);
+    OK(tide_draft_put(*rows, &draft, err)); /* nothing is left of the one before */
+    assert_string_equal(marks(rows), "3: 0 0 0");
+    OK(tide_draft_send(*rows, ME, "d1", 1, err));
+    assert_int_equal(ahead(rows), 0);
+}
+
+static void note_copy(tide_text message, void *arg)
+{
+    (void)snprintf(arg, 100, "%.*s", (int)message.bytes, message.data);
+}
+
+CASE(the_server_s_copy_of_a_draft_is_hidden)
+{
+    char copies[100] = "";
+    OK(tide_copy_hide(*rows, ME, "m1", err));
+    OK(tide_copy_hide(*rows, ME, "m1", err)); /* again is fine */
+    assert_string_equal(overlay(rows, ME, "m1"), "+GONE ");
+    OK(tide_actions_purge(*rows, ME, UINT64_MAX >> 1, err)); /* it is of no action */
+    OK(tide_copies_each(*rows, ME, note_copy, copies, err));
+    assert_string_equal(copies, "m1");
+    OK(tide_copy_unhide(*rows, ME, "m1", err));
+    assert_string_equal(overlay(rows, ME, "m1"), "");
 }
 
 CASE(a_removed_account_leaves_nothing)

@@ -222,6 +222,25 @@ SCENE(a_draft_is_one_draft_however_often_it_is_saved)
     assert_sent_once(f);
 }
 
+/* OGM5: the answer to a change was lost, and what was there before it is to be there again. */
+SCENE(a_change_whose_outcome_is_not_known_can_be_taken_back)
+{
+    scene.what = tide_outgoing_save;
+    run_ok(f, play_outgoing);
+    char id[64];
+    (void)snprintf(id, sizeof id, "%s", scene.state.gmail_id);
+    assert_string_not_equal(id, "");
+    compose(3000);
+    control(f, "POST", "/_cloud/faults",
+            "{\"method\":\"gmail.users.drafts.update\",\"fault\":\"reset-after\",\"count\":1}");
+    assert_int_not_equal(run(f, play_outgoing), TIDE_OK);
+    compose(2000);
+    run_ok(f, play_outgoing);
+    assert_int_equal(drafts(f), 1);
+    assert_stored(f, id_at(f->page.ids, 0), tide_buf_text(&scene.raw));
+    assert_string_not_equal(scene.state.gmail_id, id);
+}
+
 SCENE(a_draft_is_discarded)
 {
     scene.what = tide_outgoing_save;

@@ -1,4 +1,4 @@
-/* Messages that a person writes and sends (K11, E1.9; reader/drafts.h DRF1 to DRF3).
+/* Messages that a person writes and sends (K11, E1.9; reader/drafts.h DRF1 to DRF8).
  *
  * The other account of the fixture is the recipient: what it gets is what was sent. */
 #include "reader_jobs_fixture.h"
@@ -242,6 +242,246 @@ CASE(a_file_that_no_draft_lists_is_swept_and_those_of_drafts_stay)
     OK(tide_reader_files_sweep(f->reader, f->accounts[1], err)); /* it has no directory */
 }
 
+/* ---- copies at the server ---- */
+
+#define SECOND "{\"to\":\"" YOU "\",\"subject\":\"Plan\",\"text\":\"A second thought.\"}"
+
+static bool note_slot(void *arg, uint32_t slot)
+{
+    *(uint32_t *)arg = slot;
+    return false;
+}
+
+/* Whether the server has one draft, with that text. */
+static bool server_has(struct fixture *f, const char *text)
+{
+    uint32_t slot = BOX_SLOT_NONE;
+    uint16_t label = BOX_LABEL_DRAFT;
+    tide_auto_buf scratch = tide_buf_heap(1 << 23);
+    const struct box_walk walk = {.date_high_ms = UINT64_MAX, .labels = &label, .labels_count = 1};
+    if (with_label(f, BOX_LABEL_DRAFT) != 1)
+        return false;
+    box_mailbox_walk(f->mailboxes[0], &walk, BOX_WALK_START, note_slot, &slot);
+    const tide_text raw = box_mailbox_raw(f->mailboxes[0], slot, &scratch);
+    return memmem(raw.data, raw.bytes, text, strlen(text)) != NULL;
+}
+
+/* What another mail program shows is there; here it is a draft of our own, and no message. */
+static void assert_copied(struct fixture *f, const char *text)
+{
+    assert_true(server_has(f, text));
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(count_shown(f, 0, "DRAFT"), 0);
+    assert_int_equal(count_shown(f, 0, "ALL"), 0);
+    assert_int_equal(drafts_of(f).count, 1);
+}
+
+static void close_it(struct fixture *f, const char *id)
+{
+    struct tide_reader_action action;
+    const struct tide_reader_wish wish = {.what = "keep", .draft = id};
+    OK(tide_reader_act(f->reader, f->accounts[0], &wish, &action, err));
+    assert_int_equal(action.id, 0); /* nothing that a person could undo */
+}
+
+CASE(a_draft_is_copied_to_the_server_when_it_is_quiet_and_shown_once)
+{
+    struct tide_reader_action action;
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(save(f, "d1", "{\"to\":\"half ty\",\"text\":\"He\"}"), TIDE_OK);
+    pass(f, 8000);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    pass(f, 8000);
+    assert_int_equal(calls_with(f, "drafts"), 0); /* somebody writes */
+    pass(f, 3000);
+    assert_int_equal(calls_with(f, "POST drafts"), 1);
+    (void)settle(f);
+    assert_copied(f, "Here it is.");
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK); /* the same again is no change */
+    pass(f, 15000);
+    assert_int_equal(calls_with(f, "PUT drafts"), 0);
+    assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+    assert_int_equal(attach(f, "d1", FILE_A, "plan.txt", TIDE_TEXT("the plan")), TIDE_OK);
+    (void)settle(f);
+    assert_int_equal(calls_with(f, "PUT drafts"), 1);
+    assert_copied(f, "A second thought.");
+    assert_true(server_has(f, "dGhlIHBsYW4="));
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_OK);
+    (void)settle(f);
+    assert_int_equal(received(f), 1);
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 0);
+    assert_int_equal(count_shown(f, 0, "DRAFT"), 0);
+    assert_int_equal(count_shown(f, 0, "SENT"), 1);
+    assert_int_equal(calls_with(f, "POST drafts?"), 1); /* the one that was there was sent */
+    assert_int_equal(failed_jobs(f), 0);
+    assert_no_violation(f);
+}
+
+CASE(a_draft_that_is_closed_is_copied_at_once_and_a_large_one_only_then)
+{
+    struct tide_reader_action action;
+    const struct tide_reader_wish none = {.what = "keep", .draft = "none"};
+    char *big = malloc(2 << 20);
+    assert_non_null(big);
+    memset(big, 'x', 2 << 20);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    close_it(f, "d1");
+    pass(f, 1000);
+    assert_true(server_has(f, "Here it is."));
+    assert_int_equal(attach(f, "d1", FILE_A, "plan.txt", (tide_text){big, 2 << 20}), TIDE_OK);
+    assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+    pass(f, 60000);
+    assert_true(server_has(f, "Here it is."));
+    close_it(f, "d1");
+    pass(f, 5000);
+    assert_true(server_has(f, "A second thought."));
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f); /* a page that vanished closes nothing; it is copied all the same */
+    assert_true(server_has(f, "Here it is."));
+    assert_int_equal(tide_reader_act(f->reader, f->accounts[0], &none, &action, NULL),
+                     TIDE_NOT_FOUND);
+    assert_int_equal(failed_jobs(f), 0);
+    free(big);
+}
+
+CASE(a_draft_that_is_thrown_away_is_removed_at_the_server)
+{
+    bool removed = false;
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    assert_int_equal(save(f, "d2", SECOND), TIDE_OK);
+    close_it(f, "d1");
+    (void)settle(f);
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 2);
+    OK(tide_reader_draft_drop(f->reader, f->accounts[0], "d1", &removed, err));
+    assert_true(removed);
+    (void)settle(f);
+    assert_copied(f, "A second thought.");
+}
+
+TEST(a_draft_that_was_written_without_a_network_is_copied_when_it_is_back)
+{
+    struct fixture *f = begin();
+    poll_now(f, 0);
+    (void)settle(f);
+    tide_sim_net_down(f->sim, true);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    close_it(f, "d1");
+    pass(f, 30000);
+    assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+    pass(f, 30000);
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 0);
+    tide_sim_net_down(f->sim, false);
+    (void)settle(f);
+    assert_copied(f, "A second thought.");
+    finish(f);
+}
+
+CASE(what_is_changed_while_it_is_copied_is_copied_again)
+{
+    f->think_us = 4000000;
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    pass(f, 12000); /* its call waits for its answer */
+    assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+    (void)settle(f);
+    assert_copied(f, "A second thought.");
+}
+
+CASE(a_refused_copy_stays_here_and_is_tried_again_when_it_changed)
+{
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.drafts.create\",\"fault\":\"403\",\"count\":1}");
+    (void)settle(f);
+    pass(f, 60000);
+    assert_int_equal(calls_with(f, "POST drafts"), 1);
+    assert_int_equal(drafts_of(f).count, 1);
+    assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+    (void)settle(f);
+    assert_copied(f, "A second thought.");
+    assert_int_equal(failed_jobs(f), 0);
+}
+
+/* The answer to the first call is lost, and the search that looks for the draft is behind. */
+CASE(a_second_copy_that_a_lost_answer_made_is_removed_when_the_search_knows_it)
+{
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.drafts.create\",\"fault\":\"reset-after\",\"count\":1}");
+    tide_sim_cloud_fault(
+        f->cloud, f->sim,
+        "{\"method\":\"gmail.users.drafts.list\",\"fault\":\"list-empty\",\"count\":3}");
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f);
+    assert_int_equal(calls_with(f, "POST drafts"), 2);
+    assert_copied(f, "Here it is.");
+}
+
+/* DRF6 and K9: last write wins. */
+CASE(a_copy_that_another_program_changed_or_removed_is_written_again)
+{
+    struct tide_reader_action action;
+    tide_auto_buf scratch = tide_buf_heap(1 << 20);
+    const struct box_insert other = {
+        .raw = TIDE_TEXT("To: " YOU "\r\nSubject: Plan\r\n\r\nFrom a phone.\r\n"),
+        .date_ms = now_ms(f)};
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f);
+    box_mailbox_draft_update(f->mailboxes[0], 0, &other);
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(count_shown(f, 0, "DRAFT"), 1); /* the other text is not hidden */
+    assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+    (void)settle(f);
+    assert_copied(f, "A second thought.");
+    box_mailbox_draft_remove(f->mailboxes[0], 0);
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f);
+    assert_copied(f, "Here it is.");
+    box_mailbox_draft_update(f->mailboxes[0], 1, &other);
+    assert_int_equal(send_draft(f, "d1", &action), TIDE_OK);
+    (void)settle(f);
+    assert_int_equal(received(f), 1);
+    const tide_text got = box_mailbox_raw(f->mailboxes[1], 0, &scratch);
+    assert_non_null(memmem(got.data, got.bytes, "Here it is.", 11)); /* what was checked */
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 0);
+}
+
+/* DRF4: whichever call fails, before its effect or after. */
+TEST(there_are_never_two_copies_whichever_call_fails)
+{
+    static const char *const faults[] = {"500", "reset-before", "reset-after", "garbage",
+                                         "truncate"};
+    for (size_t kind = 0; kind < sizeof faults / sizeof faults[0]; kind++)
+        for (unsigned at = 0; at < 4; at++) {
+            struct fixture *f = begin();
+            char rule[200];
+            bool removed = false;
+            (void)snprintf(rule, sizeof rule,
+                           "{\"method\":\"gmail.users.drafts.*\",\"fault\":\"%s\",\"count\":1,"
+                           "\"after\":%u}",
+                           faults[kind], at);
+            poll_now(f, 0);
+            (void)settle(f);
+            tide_sim_cloud_fault(f->cloud, f->sim, rule);
+            assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+            (void)settle(f);
+            assert_copied(f, "Here it is.");
+            assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+            (void)settle(f);
+            assert_copied(f, "A second thought.");
+            OK(tide_reader_draft_drop(f->reader, f->accounts[0], "d1", &removed, err));
+            (void)settle(f);
+            assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 0);
+            assert_int_equal(drafts_of(f).count, 0);
+            finish(f);
+        }
+}
+
 /* ---- deaths ---- */
 
 static void live(struct fixture *f, uint64_t steps)
@@ -301,6 +541,109 @@ static void check(struct fixture *f, uint64_t steps)
         fail_msg("step %" PRIu64 ": a file is left", steps);
     assert_int_equal(failed_jobs(f), 0);
     assert_no_violation(f);
+}
+
+struct last {
+    uint32_t account;
+    bool there, sending;
+    char text[200];
+};
+
+static void note_last(const struct tide_draft *draft, void *arg)
+{
+    struct last *last = arg;
+    last->there = true;
+    last->sending = draft->sending != 0;
+    (void)snprintf(last->text, sizeof last->text, "%.*s", (int)draft->json.bytes, draft->json.data);
+}
+
+static tide_status read_last(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct last *last = arg;
+    last->there = false;
+    return tide_drafts_each(tide_transaction_rows(transaction), last->account, note_last, last,
+                            err);
+}
+
+/* A draft is written, copied, changed, copied, and thrown away or sent.  Whether it was accepted. */
+static bool live_writing(struct fixture *f, uint64_t steps, bool thrown)
+{
+    struct tide_reader_action action;
+    bool removed = false;
+    bool saved = false;
+    f->may_die = true;
+    tide_sim_crash_after(f->sim, steps,
+                         steps % 2 == 0 ? TIDE_SIM_CRASH_KILL : TIDE_SIM_CRASH_POWER);
+    if (life_begin(f) == TIDE_OK) {
+        saved = save(f, "d1", LETTER) == TIDE_OK;
+        (void)settle(f);
+        (void)save(f, "d1", SECOND);
+        (void)settle(f);
+        if (thrown)
+            (void)tide_reader_draft_drop(f->reader, f->accounts[0], "d1", &removed, NULL);
+        else
+            (void)send_draft(f, "d1", &action);
+        (void)settle(f);
+    }
+    life_end(f);
+    tide_sim_reboot(f->sim);
+    f->may_die = false;
+    return saved;
+}
+
+/* What is here is at the server, once and as it is here; what is not here is not there. */
+static void check_writing(struct fixture *f, uint64_t steps, bool kept)
+{
+    struct last last = {.account = f->accounts[0]};
+    OK(tide_transact(f->engine, read_last, &last, err));
+    const uint32_t there = with_label(f, BOX_LABEL_DRAFT);
+    if (last.sending || there != (last.there ? 1 : 0) || received(f) > 1 ||
+        (last.there && received(f) > 0))
+        fail_msg("step %" PRIu64 ": here %d, there %" PRIu32 ", received %" PRIu32, steps,
+                 last.there, there, received(f));
+    if (kept && !last.there && received(f) == 0)
+        fail_msg("step %" PRIu64 ": what was written is lost", steps);
+    if (last.there && !server_has(f, strcmp(last.text, SECOND) == 0 ? "A second" : "Here it is"))
+        fail_msg("step %" PRIu64 ": the server has another text than %s", steps, last.text);
+    poll_now(f, 0);
+    (void)settle(f);
+    if (count_shown(f, 0, "DRAFT") != 0)
+        fail_msg("step %" PRIu64 ": a copy is shown", steps);
+    if (count_shown(f, 0, "SENT") != received(f))
+        fail_msg("step %" PRIu64 ": what was sent is not shown", steps);
+    assert_int_equal(failed_jobs(f), 0);
+    assert_no_violation(f);
+}
+
+/* DRF4, DRF5, DRF7. */
+TEST(a_draft_is_at_the_server_once_and_never_lost_wherever_the_process_dies)
+{
+    static const char *const settings[] = {"reader.hold=0s", NULL};
+    const struct tide_sim_options options = {.net = {.latency_us_max = 20000}};
+    const uint64_t stride = 2400 / scaled_at_least(80, 10);
+    uint64_t last = 0;
+    for (uint64_t steps = 1;; steps += stride) {
+        struct fixture *f = begin_in(11, &options);
+        f->settings = settings;
+        OK(life_begin(f));
+        poll_now(f, 0);
+        (void)settle(f);
+        life_end(f);
+        tide_sim_reboot(f->sim);
+        const bool thrown = (steps / stride) % 2 == 0;
+        const bool saved = live_writing(f, steps, thrown);
+        const bool died = tide_sim_stats(f->sim).crashes > 0;
+        tide_sim_crash_after(f->sim, 0, TIDE_SIM_CRASH_KILL);
+        OK(life_begin(f));
+        (void)settle(f);
+        check_writing(f, steps, saved && !thrown);
+        finish(f);
+        if (!died)
+            break;
+        last = steps;
+    }
+    (void)printf("interrupted up to step %" PRIu64 "\n", last);
+    assert_true(last > 200);
 }
 
 /* E1.9: what was accepted is sent, and once. */
