@@ -9,7 +9,8 @@ import { count, duration, number, sentence, time } from './words.js'
 /** @typedef {import('./dom.js').Child} Child */
 /** @typedef {import('./live.js').State} State */
 
-/** What the reader does stands in a row of its own, beside the account's. @param {import('./live.js').Account} account */
+/** What the reader does stands in a row of its own, beside the account's.
+ * @param {import('./live.js').Account} account */
 const isReader = (account) => account.system === 'reader'
 
 /** @param {import('./live.js').Account} account @returns {import('./grid.js').Row} */
