@@ -34,7 +34,7 @@ bool tide_outcome_is_bad(const struct tide_outcome *outcome)
 /* Nobody answered at all. */
 static bool is_offline(tide_status status)
 {
-    return status == TIDE_NETWORK || status == TIDE_TIMEOUT;
+    return status == TIDE_NETWORK || status == TIDE_TIMEOUT || status == TIDE_UNKNOWN;
 }
 
 uint64_t tide_outcome_offline_ms(const struct tide_outcome *outcome)

@@ -212,8 +212,8 @@ fault '{"method":"*","fault":"reset-before"}'
 offline() { send POST "$mail/refresh" 202 '{"folder":"INBOX"}' && get reader/status 200 && jq -e '.accounts[0].offline_since != null' "$dir/body"; }
 until_true 60 offline || fail "not offline: $(cat "$dir/body")"
 since=$(jq '.accounts[0].offline_since' "$dir/body")
-failed=$(t status --json | jq '.accounts[0].last_failed_unix_ms')
-again() { send POST "$mail/refresh" 202 '{"folder":"INBOX"}' && t status --json | jq -e --argjson f "$failed" '.accounts[0].last_failed_unix_ms > $f'; }
+tried=$(t status --json | jq '.accounts[0].last_failed_unix_ms')
+again() { send POST "$mail/refresh" 202 '{"folder":"INBOX"}' && t status --json | jq -e --argjson f "$tried" '.accounts[0].last_failed_unix_ms > $f'; }
 until_true 60 again || fail "it is not tried again"
 get reader/status 200
 holds ".accounts[0].offline_since == $since"
