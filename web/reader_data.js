@@ -10,7 +10,7 @@ import { drop, live, subscribe } from './live.js'
 /** What runs for an account now, and what waits.
  * @typedef {{ account: string, state: string, doing?: { kind: string, what: string } | null, waiting?: Record<string, number>,
  *   actions?: { waiting: number, refused: number }, offline_since?: number | null, next_poll_unix_ms?: number | null,
- *   initial?: { done: number, total: number } | null, version: string | number }} Status */
+ *   initial?: { done: number, total: number | null, unit?: string } | null, version: string | number }} Status */
 /** @typedef {{ version: string | number, reset: boolean, items: Row[], gone: string[] }} News */
 
 /** One account of the reader. */

@@ -31,6 +31,17 @@ bool tide_outcome_is_bad(const struct tide_outcome *outcome)
     return outcome->failed_unix_ms > outcome->ok_unix_ms;
 }
 
+/* Nobody answered at all. */
+static bool is_offline(tide_status status)
+{
+    return status == TIDE_NETWORK || status == TIDE_TIMEOUT || status == TIDE_UNKNOWN;
+}
+
+uint64_t tide_outcome_offline_ms(const struct tide_outcome *outcome)
+{
+    return tide_outcome_is_bad(outcome) && is_offline(outcome->status) ? outcome->since_unix_ms : 0;
+}
+
 static bool names_host(const char *text, tide_text host)
 {
     char name[128];
@@ -48,10 +59,14 @@ bool tide_outcome_add(struct tide_outcome *outcome, tide_status status, tide_tex
     const bool known = outcome->ok_unix_ms > 0 || outcome->failed_unix_ms > 0;
     if (status == TIDE_OK) {
         outcome->ok_unix_ms = now_unix_ms;
+        outcome->since_unix_ms = 0;
     } else {
         /* In the same millisecond the later result counts. */
         outcome->failed_unix_ms =
             now_unix_ms > outcome->ok_unix_ms ? now_unix_ms : outcome->ok_unix_ms + 1;
+        if (!was_bad || outcome->since_unix_ms == 0 ||
+            is_offline(status) != is_offline(outcome->status))
+            outcome->since_unix_ms = outcome->failed_unix_ms;
         outcome->status = status;
         if (names_host(text, host))
             (void)snprintf(outcome->text, sizeof outcome->text, "%s", text);
@@ -76,6 +91,7 @@ tide_status tide_outcome_write(const struct tide_outcome *outcome, tide_buf *out
     tide_json_object(&json);
     tide_json_set_u64(&json, "ok", outcome->ok_unix_ms);
     tide_json_set_u64(&json, "failed", outcome->failed_unix_ms);
+    tide_json_set_u64(&json, "since", outcome->since_unix_ms);
     tide_json_set_cstr(&json, "status", tide_status_name(outcome->status));
     tide_json_set_cstr(&json, "text", outcome->text);
     return tide_json_line(&json, out);
@@ -89,6 +105,8 @@ static void outcome_parse(tide_text line, struct tide_outcome *outcome)
     if (tide_json_parse(line, &json, NULL) == TIDE_OK) {
         (void)tide_json_get_u64(json, "ok", &outcome->ok_unix_ms, NULL);
         (void)tide_json_get_u64(json, "failed", &outcome->failed_unix_ms, NULL);
+        if (tide_json_get_u64(json, "since", &outcome->since_unix_ms, NULL) != TIDE_OK)
+            outcome->since_unix_ms = outcome->failed_unix_ms; /* of an earlier version */
         (void)tide_json_get_text(json, "status", &status, NULL);
         (void)tide_json_get_text(json, "text", &text, NULL);
         outcome->status = status.bytes == 0 ? TIDE_OK : tide_status_from_name(status.data);

@@ -22,6 +22,8 @@ struct tide_outcome {
     uint64_t ok_unix_ms;     /* 0: never */
     uint64_t failed_unix_ms; /* 0: never */
     tide_status status;      /* of that failure */
+    uint64_t
+        since_unix_ms; /* the first failure of those without a success between; 0: it succeeds */
     char text[TIDE_OUTCOME_TEXT_BYTES];
     uint64_t saved_unix_ms; /* when it was last written to the ledger */
     bool unsaved;           /* a result came after that */
@@ -34,6 +36,8 @@ bool tide_outcome_add(struct tide_outcome *outcome, tide_status status, tide_tex
                       const char *text, uint64_t now_unix_ms);
 /* Whether the last known result is a failure. */
 bool tide_outcome_is_bad(const struct tide_outcome *outcome);
+/* Since when the remote cannot be reached; 0: it can, as far as is known. */
+uint64_t tide_outcome_offline_ms(const struct tide_outcome *outcome);
 
 /* The note in the ledger. */
 void tide_outcome_key(uint32_t account, char key_out[32]);

@@ -28,8 +28,11 @@ struct tide_reader_user {
     tide_cache *idle[TIDE_READER_IDLE_MAX]; /* connections that nobody uses */
     size_t idle_count;
     struct tide_pace pace;
-    bool begun;    /* KR7 */
-    json_t *loose; /* files of drafts that no row listed at loose_ms: names; NULL: not known */
+    uint64_t window_ms; /* the chosen one, as of the last look */
+    bool people_asked;  /* they are completed: reader.people is wanted */
+    uint64_t people_ms; /* when it was wanted last; 0: never */
+    bool begun;         /* KR7 */
+    json_t *loose;      /* files of drafts that no row listed at loose_ms: names; NULL: not known */
     uint64_t loose_ms;
 };
 
@@ -48,6 +51,7 @@ struct tide_reader {
     struct tide_reader_user *users[TIDE_READER_USERS_MAX];
     size_t users_count;
     bool watched, stopping;
+    bool asked; /* a user's people_asked is set */
 };
 
 /* ---- users.c ---- */
@@ -127,6 +131,6 @@ tide_status tide_reader_files_sweep(tide_reader *reader, uint32_t account, tide_
 
 tide_handler tide_reader_body_run, tide_reader_page_run, tide_reader_refresh_run,
     tide_reader_search_run, tide_reader_action_run, tide_reader_offline_run,
-    tide_reader_headers_run, tide_reader_folders_run, tide_reader_evict_run;
+    tide_reader_headers_run, tide_reader_folders_run, tide_reader_evict_run, tide_reader_people_run;
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "ledger/rows.h"
+#include "mail/people/people.h"
 #include "mail/rows.h"
 #include "settings/settings.h"
 
@@ -28,7 +29,16 @@ static const struct {
     [TIDE_READER_HEADERS] = {"reader.headers", tide_reader_headers_run, 50, 4, 0, true, false},
     [TIDE_READER_FOLDERS] = {"reader.folders", tide_reader_folders_run, 40, 4, 0, true, false},
     [TIDE_READER_EVICT] = {"reader.evict", tide_reader_evict_run, 10, 4, 0, false, true},
+    [TIDE_READER_PEOPLE] = {"reader.people", tide_reader_people_run, 10, 4, 0, false, true},
 };
+
+unsigned tide_reader_level(tide_text kind)
+{
+    for (unsigned i = 0; i < TIDE_READER_KINDS; i++)
+        if (tide_text_equal(kind, tide_text_of(kinds[i].name)))
+            return kinds[i].level;
+    return 0;
+}
 
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
@@ -240,6 +250,10 @@ bool tide_reader_saving(tide_reader *reader, uint32_t account)
 void tide_reader_listed(tide_reader *reader, struct tide_reader_user *user)
 {
     tide_lock_take(reader->options.world, reader->lock);
+    if (user->pace.initial) { /* there is mail now, and people in it */
+        user->people_asked = reader->asked = true;
+        tide_cond_wake_all(reader->options.world, reader->news);
+    }
     user->pace.initial = false;
     tide_lock_drop(reader->options.world, reader->lock);
 }
@@ -257,6 +271,7 @@ static tide_status look_account(tide_reader *reader, uint32_t account, uint64_t 
     tide_lock_take(world, reader->lock);
     user->pace.watched = reader->watched;
     user->pace.saving = saving;
+    user->window_ms = tide_engine_setting_u64(engine, account, TIDE_SET_READER_WINDOW);
     user->pace.active_ms = tide_engine_setting_u64(engine, account, TIDE_SET_READER_POLL_ACTIVE);
     user->pace.passive_ms = tide_engine_setting_u64(engine, account, TIDE_SET_READER_POLL_PASSIVE);
     const struct tide_pace_due due = tide_pace_look(&user->pace, now_ms);
@@ -264,6 +279,8 @@ static tide_status look_account(tide_reader *reader, uint32_t account, uint64_t 
         user->pace.polled_ms = now_ms;
     if (due.folders)
         user->pace.folders_ms = now_ms;
+    const bool people = due.folders || user->people_asked;
+    user->people_asked = false;
     tide_lock_drop(world, reader->lock);
     if (due.wake_ms < *wake_ms)
         *wake_ms = due.wake_ms;
@@ -275,6 +292,10 @@ static tide_status look_account(tide_reader *reader, uint32_t account, uint64_t 
                                          .key = TIDE_READER_POLL};
     const struct tide_reader_job evict = {
         .kind = TIDE_READER_EVICT, .account = account, .key = "evict"};
+    const struct tide_reader_job gather = {
+        .kind = TIDE_READER_PEOPLE, .account = account, .key = "people"};
+    if (people)
+        TIDE_TRY(tide_reader_enqueue(reader, &gather, NULL, err));
     if (due.folders) {
         TIDE_TRY(tide_reader_enqueue(reader, &folders, NULL, err));
         TIDE_TRY(tide_reader_enqueue(reader, &evict, NULL, err));
@@ -304,17 +325,29 @@ struct orphans {
     size_t count;
 };
 
+/* The bytes of the account in the name of a cache or of a list of people; 0: it is neither. */
+static size_t account_in(const char *name)
+{
+    static const char *const ends[] = {".db", ".people"};
+    const size_t bytes = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (bytes < 256 && bytes > strlen(ends[i]) &&
+            strcmp(name + bytes - strlen(ends[i]), ends[i]) == 0)
+            return bytes - strlen(ends[i]);
+    return 0;
+}
+
 static void note_orphan(const char *name, void *arg)
 {
     struct orphans *orphans = arg;
-    const size_t bytes = strlen(name);
-    if (bytes < 4 || bytes >= 256 || strcmp(name + bytes - 3, ".db") != 0 || orphans->count == 16)
+    const size_t bytes = account_in(name);
+    if (bytes == 0 || orphans->count == 16)
         return;
     for (size_t i = 0; i < orphans->seen->count; i++)
-        if (strlen(orphans->seen->emails[i]) == bytes - 3 &&
-            memcmp(orphans->seen->emails[i], name, bytes - 3) == 0)
+        if (strlen(orphans->seen->emails[i]) == bytes &&
+            memcmp(orphans->seen->emails[i], name, bytes) == 0)
             return;
-    (void)snprintf(orphans->names[orphans->count++], 256, "%.*s", (int)(bytes - 3), name);
+    (void)snprintf(orphans->names[orphans->count++], 256, "%.*s", (int)bytes, name);
 }
 
 /* The caches of accounts that were removed. */
@@ -322,8 +355,12 @@ static void orphans_remove(tide_reader *reader, const struct seen_accounts *seen
 {
     struct orphans orphans = {.seen = seen};
     (void)tide_dir_list(reader->options.world, reader->cache_dir, note_orphan, &orphans, NULL);
-    for (size_t i = 0; i < orphans.count; i++)
+    for (size_t i = 0; i < orphans.count; i++) {
+        char path[TIDE_CACHE_PATH_BYTES];
         (void)tide_cache_remove(reader->options.world, reader->cache_dir, orphans.names[i], NULL);
+        if (tide_reader_people_path(reader->cache_dir, orphans.names[i], path, NULL) == TIDE_OK)
+            (void)tide_people_remove(reader->options.world, path, NULL);
+    }
 }
 
 /* One step of the thread: enqueues what is due, and says when to come back. */
@@ -357,10 +394,11 @@ static void watch_main(void *arg)
     tide_lock_take(world, reader->lock);
     while (!reader->stopping) {
         const bool watched = reader->watched;
+        reader->asked = false;
         tide_lock_drop(world, reader->lock);
         const uint64_t wake_ms = look_all(reader, watched);
         tide_lock_take(world, reader->lock);
-        while (!reader->stopping && reader->watched == watched &&
+        while (!reader->stopping && reader->watched == watched && !reader->asked &&
                tide_world_now_ms(world) < wake_ms)
             if (tide_cond_wait(world, reader->news, reader->lock, wake_ms * 1000) != TIDE_OK &&
                 tide_world_dead(world))
@@ -414,6 +452,7 @@ void tide_reader_states(tide_reader *reader, tide_json *array)
         tide_json_set_cstr(&one, "state", tide_reader_state_name(tide_pace_state(&user->pace)));
         tide_json_set_bool(&one, "watched", user->pace.watched);
         tide_json_set_bool(&one, "saving", user->pace.saving);
+        tide_json_set_u64(&one, "window_ms", user->window_ms);
         tide_json_set_u64(&one, "next_poll_unix_ms",
                           now_unix_ms + (due.poll ? 0 : due.wake_ms - now_ms));
         tide_json_append(array, &one);

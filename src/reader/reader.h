@@ -14,7 +14,7 @@
  * archive, and the cache for what the archive does not have.  The overlay is what a person did and the
  * server has not confirmed (store/store.h).
  *
- * Kinds, all of the lane interactive (K2, K3); of an account one runs at a time (K4), but for evict:
+ * Kinds, all of the lane interactive (K2, K3); of an account one runs at a time (K4), but for evict and people:
  *
  *     reader.body     95  level 1  a message that was opened
  *     reader.page     90  level 1  the next page of a list
@@ -25,6 +25,7 @@
  *     reader.headers  50  level 4  new mail; the window that is listed at first
  *     reader.folders  40  level 4  the names of labels
  *     reader.evict    10  level 4  makes room in the cache
+ *     reader.people   10  level 4  whom recipients are completed with
  *
  * Invariants:
  *   KR1  base rows change only by what the server said.
@@ -42,6 +43,7 @@
 
 #include "base/json.h"
 #include "net/secrets.h"
+#include "reader/cache/cache.h"
 #include "reader/pace.h"
 #include "reader/store/store.h"
 #include "tidemark.h"
@@ -59,6 +61,7 @@ typedef enum tide_reader_kind {
     TIDE_READER_HEADERS,
     TIDE_READER_FOLDERS,
     TIDE_READER_EVICT,
+    TIDE_READER_PEOPLE,
     TIDE_READER_KINDS,
 } tide_reader_kind;
 
@@ -99,6 +102,13 @@ tide_status tide_reader_refresh(tide_reader *reader, uint32_t account, const cha
                                 uint64_t *job_out, tide_error *err);
 tide_status tide_reader_search(tide_reader *reader, uint32_t account, const char *query,
                                uint64_t *job_out, tide_error *err);
+
+/* Somebody completes recipients: the list of people is brought up to date soon, unless that was done just
+ * before (K14).  Waits for nothing but the ledger's answer whether there is such an account. */
+tide_status tide_reader_people(tide_reader *reader, uint32_t account, tide_error *err);
+/* The file of that list; TIDE_INVALID: there can be none. */
+tide_status tide_reader_people_path(const char *cache_dir, const char *email,
+                                    char out[TIDE_CACHE_PATH_BYTES], tide_error *err);
 
 struct tide_reader_wish {
     const char *what; /* "archive", as in wishes.c */
@@ -145,7 +155,9 @@ bool tide_draft_is_id(const char *id);
 bool tide_draft_path(const char *archive_dir, const char *email, const char *file, char *out,
                      size_t out_bytes);
 
-/* What each account does now: [{account, state, next_poll_unix_ms, watched, saving}]. */
+/* What each account does now: [{account, state, next_poll_unix_ms, watched, saving, window_ms}]. */
 void tide_reader_states(tide_reader *reader, tide_json *array);
+/* The level of a kind of job (K3); 0: it is none of the reader. */
+unsigned tide_reader_level(tide_text kind);
 
 #endif

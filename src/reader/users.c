@@ -209,6 +209,37 @@ void tide_reader_cache_give(tide_reader *reader, struct tide_reader_user *user, 
         tide_cache_close(cache);
 }
 
+/* ---- people ---- */
+
+enum { PEOPLE_REST_MS = 10000 }; /* between two updates of the list, while somebody types */
+
+tide_status tide_reader_people_path(const char *cache_dir, const char *email,
+                                    char out[TIDE_CACHE_PATH_BYTES], tide_error *err)
+{
+    if (email[0] == '.' || email[0] == '\0' || strchr(email, '/') != NULL ||
+        (size_t)snprintf(out, TIDE_CACHE_PATH_BYTES, "%s/%s.people", cache_dir, email) >=
+            TIDE_CACHE_PATH_BYTES - 8)
+        return tide_error_set(err, TIDE_INVALID, "there can be no list of people of \"%.100s\"",
+                              email);
+    return TIDE_OK;
+}
+
+tide_status tide_reader_people(tide_reader *reader, uint32_t account, tide_error *err)
+{
+    tide_world *world = reader->options.world;
+    struct tide_reader_user *user = NULL;
+    TIDE_TRY(tide_reader_user(reader, account, &user, err));
+    const uint64_t now_ms = tide_world_now_ms(world);
+    tide_lock_take(world, reader->lock);
+    if (user->people_ms == 0 || now_ms >= user->people_ms + PEOPLE_REST_MS) {
+        user->people_ms = now_ms;
+        user->people_asked = reader->asked = true;
+        tide_cond_wake_all(world, reader->news);
+    }
+    tide_lock_drop(world, reader->lock);
+    return TIDE_OK;
+}
+
 tide_status tide_reader_identify(struct tide_reader_user *user, tide_job *job, tide_error *err)
 {
     struct tide_gmail_profile profile = {.messages = 0};

@@ -42,9 +42,12 @@ struct tide_system_home {
     const char *archive_dir;
     const char *state_dir;   /* for open(): where the engine has its ledger */
     const char *config_path; /* config.yaml; files of systems lie beside it */
-    const char *cache_dir;   /* for open(): what may be deleted at any time */
+    const char *cache_dir;   /* for open() and status(): what may be deleted at any time */
     void *kept;              /* what keep() made, for status(); NULL: nothing is kept */
-    const void *options;     /* during open(): the system's own; NULL: its defaults */
+    const struct json_t
+        *shown;            /* for status(): its object in the engine's snapshot; NULL: none runs */
+    uint64_t jobs_waiting; /* for status() of a system without accounts: its jobs of this one */
+    const void *options;   /* during open(): the system's own; NULL: its defaults */
 };
 
 /* How far an account is. */
@@ -233,7 +236,8 @@ struct tide_system {
     tide_status (*mail_self)(const struct tide_system_home *home, const char *name,
                              const char *endpoint, const struct tide_self_mail *mail,
                              tide_buf *answer, tide_error *err);
-    /* Required: how far the account is; reads only, while an engine runs or not. */
+    /* Required: how far the account is; reads only, while an engine runs or not.  Of a system that has no
+     * accounts of its own: what it does for one of another; `words` "": nothing, and it is not shown. */
     tide_status (*status)(const struct tide_system_home *home, tide_ledger *ledger,
                           const struct tide_account_row *account, struct tide_account_status *out,
                           tide_error *err);

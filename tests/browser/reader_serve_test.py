@@ -397,6 +397,46 @@ def a_draft_is_kept_at_the_server_and_shown_once(stage, page):
     until(lambda: page.count(".drafts li") == 0, "thrown away here, too")
 
 
+def what_runs_is_said_and_why(stage, page):
+    """K14: the line below the list and the row on Home, as serve says it; the outage is told from its beginning."""
+    page.go(INBOX, "Inbox")
+    page.loaded()
+    page.sees("Active. Nothing waits", ".now")
+    stage.line.cut()
+    cut = time.time()
+    page.sees("Offline since", ".now")
+    told = stage.json("reader", "status")["accounts"][0]["offline_since"] / 1000
+    assert cut - 30 < told < cut + 30, (cut, told)
+    until(lambda: stage.json("status")["accounts"][0]["last_failed_unix_ms"] > told * 1000 + 3000, "it is tried again")
+    assert stage.json("reader", "status")["accounts"][0]["offline_since"] == int(told * 1000 + 0.5), "the beginning"
+    stage.line.mend()
+    page.sees("Active. Nothing waits", ".now", 240)
+    page.keys("g", "h")
+    page.sees("Home", "h1")
+    until(lambda: page.script("return [...document.querySelectorAll('.accounts [role=row]')].some((row) => /reader.*" + USER + ".*Active, nothing waits/s.test(row.innerText))"), "its row on Home")
+    judge(page, "Home with the reader's row")
+
+
+def recipients_are_completed(stage, page):
+    """K14: people of the stored mail, while they are typed."""
+    page.go(INBOX, "Inbox")
+    page.loaded()
+    page.focus_list()
+    page.keys("c")
+    until(lambda: page.focused() == "write-to", "writing")
+
+    def typed():
+        page.find("#write-to").clear()
+        page.find("#write-to").send_keys("harb")
+        return page.script("return [...document.querySelectorAll('#people-to option')].some((one) => one.value.includes('@harbour.example'))")
+    until(typed, "somebody of the harbour")
+    asked = page.script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('/people?')).map((one) => one.responseStatus)")
+    assert asked and all(status == 200 for status in asked), asked
+    until(lambda: [one["address"] for one in stage.json("reader", "people", USER, "harb")["items"]] == ["ben@harbour.example"], "as the command says")
+    page.find("#write-to").clear()
+    page.keys(Keys.ESCAPE)
+
+
 def no_complaint(stage, page):
     complaints = page.complaints()
     assert not complaints, complaints
@@ -428,7 +468,8 @@ def main():
         page.address = address_of(stage)
         stories = [thirty_days_while_the_network_fails, a_day_is_read_by_keyboard, at_the_end_older_mail_is_fetched, what_is_only_cached_is_found_without_a_network,
                    cached_messages_and_searches_are_quick, an_hour_without_a_network, two_windows_at_once, an_answer_with_a_file_is_taken_back_and_sent_once,
-                   a_small_cache_while_scrolling, a_lost_network_is_told, a_draft_is_kept_at_the_server_and_shown_once, no_complaint]
+                   a_small_cache_while_scrolling, a_lost_network_is_told, a_draft_is_kept_at_the_server_and_shown_once,
+                   what_runs_is_said_and_why, recipients_are_completed, no_complaint]
         return run_stories(stories, stage, page)
     finally:
         if page is not None:

@@ -132,7 +132,7 @@ def a_body_that_is_not_here(stage, page):
     page.sees("Not stored here yet. Fetching…", ".no-body")
     until(lambda: {"message": "m71"} in stage.box.asked, "it is asked for")
     stage.box.doing = {"kind": "reader.body", "what": "m71"}
-    page.sees("Active. Fetching this message, because you opened it; 412 jobs wait.", ".now")
+    page.sees("Active. Fetching this message, because you opened it; 412 jobs wait for it.", ".now")
     stage.box.doing = None
     stage.box.bring_held()
     page.sees("Words of m71.", "pre.mail-text")

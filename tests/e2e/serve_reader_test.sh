@@ -90,6 +90,26 @@ holds '[.messages[].subject] == ["three"]'
 get "$mail/messages/none" 404
 send POST "$mail/refresh" 400 '{}'
 
+# ---- what runs now and for what; then nothing does
+fault '{"method":"gmail.users.messages.get","fault":"stall-body","ms":3000}'
+one=$(id_of one)
+send POST "$mail/refresh" 202 "{\"message\":\"$one\"}"
+fetches_it() { get reader/status 200 && jq -e --arg id "$one" '.accounts[0].doing | .kind == "reader.body" and .what == $id and .job > 0' "$dir/body"; }
+until_true 30 fetches_it || fail "what runs: $(cat "$dir/body")"
+ends 0 reader status
+grep -q "reader.body $one" "$dir/out" || fail "what runs: $(cat "$dir/out")"
+no_faults
+rests() { get reader/status 200 && jq -e '.accounts[0] | .doing == null and ([.waiting[]] | add) == 0 and .offline_since == null and .initial == null' "$dir/body"; }
+until_true 60 rests || fail "it does not rest: $(cat "$dir/body")"
+
+# ---- the reader has a row of its own where all accounts are shown
+row_is() { get state 200 && jq -e --arg w "$1" '[.accounts[] | select(.system == "reader")] | length == 1 and .[0].account == "ada@example.com" and .[0].words == $w' "$dir/body"; }
+until_true 60 row_is "Active, nothing waits" || fail "its row: $(cat "$dir/body")"
+line_is() { t status | grep -q 'ada@example.com *reader *-.*Active, nothing waits'; }
+until_true 60 line_is || fail "its line: $(t status)"
+bare_is() { t | grep -q 'reader .*Active, nothing waits'; }
+until_true 60 bare_is || fail "its line: $(t)"
+
 # ---- actions: shown at once, uploaded, undone
 two=$(id_of two)
 send POST "$mail/actions" 200 "{\"do\":\"archive\",\"messages\":[\"$three\",\"$two\"]}"
@@ -202,6 +222,40 @@ no_faults
 starred_four() { [[ $(labels_at_server "$four") == *STARRED* ]]; }
 until_true 60 starred_four || fail "four is not starred: $(labels_at_server "$four")"
 send POST "$mail/actions" 200 "{\"do\":\"unstar\",\"messages\":[\"$four\"]}"
+# ---- recipients: of the cache; then of the archive as well
+knows() { get "$mail/people?q=$1&limit=5" 200 && jq -e --arg a "$2" '.items | length == 1 and .[0].address == $a' "$dir/body"; }
+until_true 60 knows BE ben@example.org || fail "people: $(cat "$dir/body")"
+holds '.items == [{"name":"Ben","address":"ben@example.org"}]'
+until_true 60 knows bo bob@example.org || fail "people: $(cat "$dir/body")"
+get "$mail/people?q=ada" 200
+holds '.items == []' # the user
+get "$mail/people?q=example" 200
+holds '[.items[].address] == ["bob@example.org", "ben@example.org"]' # first whom the user wrote to
+get "$mail/people?q=b&limit=0" 400
+get "mail/none@example.org/people?q=b" 404
+ends 0 reader people "$user" be
+grep -q 'Ben *ben@example.org' "$dir/out" || fail "people: $(cat "$dir/out")"
+people_file=$dir/home/cache/reader/$user.people
+ends 0 mail sync "$user"
+archived() { get "$mail/people?q=be" 200 && [ "$(sqlite3 "$people_file" 'SELECT sum(ready) > 5 FROM seen WHERE shard < 4294967295')" = 1 ]; }
+until_true 60 archived || fail "of the archive: $(sqlite3 "$people_file" 'SELECT * FROM seen')"
+knows BE ben@example.org || fail "people: $(cat "$dir/body")"
+
+# ---- the network is gone: since when is the beginning, however often it is tried again
+fault '{"method":"*","fault":"reset-before"}'
+offline() { send POST "$mail/refresh" 202 '{"folder":"INBOX"}' && get reader/status 200 && jq -e '.accounts[0].offline_since != null' "$dir/body"; }
+until_true 60 offline || fail "not offline: $(cat "$dir/body")"
+since=$(jq '.accounts[0].offline_since' "$dir/body")
+tried=$(t status --json | jq '.accounts[0].last_failed_unix_ms')
+again() { send POST "$mail/refresh" 202 '{"folder":"INBOX"}' && t status --json | jq -e --argjson f "$tried" '.accounts[0].last_failed_unix_ms > $f'; }
+until_true 60 again || fail "it is not tried again"
+get reader/status 200
+holds ".accounts[0].offline_since == $since"
+line_is_offline() { t status | grep -q 'reader .*Offline since .* wait'; }
+until_true 60 line_is_offline || fail "its line: $(t status)"
+no_faults
+online() { send POST "$mail/refresh" 202 '{"folder":"INBOX"}' && get reader/status 200 && jq -e '.accounts[0].offline_since == null' "$dir/body"; }
+until_true 60 online || fail "still offline: $(cat "$dir/body")"
 
 # ---- kill -9 while the server cannot be reached: the action is shown after the restart, and uploaded
 fault '{"method":"*","fault":"503"}'
@@ -234,6 +288,18 @@ ends 1 reader draft d4 --account "$user"
 grep -q '^Signature: 8a477f597d28d172789f06886806bc55' "$dir/home/cache/reader/CACHEDIR.TAG" || fail "no CACHEDIR.TAG"
 stop_serve 0
 ends 0 reader list "$user" INBOX # without a process that stays
+ends 0 status
+grep -q 'reader .*Not running' "$dir/out" || fail "its line: $(cat "$dir/out")"
+
+# ---- every unread message counts
+ends 0 reader folders "$user" --json
+before=$(jq '[.lists[] | select(.id == "INBOX")][0] | .unread' "$dir/out")
+sqlite3 "$dir/home/cache/reader/$user.db" "
+    INSERT INTO message SELECT 100000 + value, 'many' || value, 't' || value, '1', $now, 100, 1, '', '', '', '', '', '', 0, 0, 0, 0, 0
+        FROM generate_series(1, 30000);
+    INSERT INTO message_label SELECT l.id, m.internal_ms, m.id FROM message m, label l WHERE m.id > 100000 AND l.label IN ('INBOX', 'UNREAD', 'ALL');"
+ends 0 reader folders "$user" --json
+jq -e --argjson b "$before" '[.lists[] | select(.id == "INBOX")][0].unread == $b + 30000' "$dir/out" >/dev/null || fail "of 30000 unread, and $before: $(cat "$dir/out")"
 ends 1 reader act --account "$user" --do archive "$two"
 grep -q 'tidemark serve' "$dir/err" || fail "what to do: $(cat "$dir/err")"
 exit "$((failed > 0))"

@@ -18,7 +18,10 @@
 struct one {
     struct tide_account_row row;
     uint64_t running, waiting, failed; /* jobs */
-    const char *wrong;                 /* why its state cannot be read; NULL: it was read */
+    struct {
+        uint64_t running, waiting, failed;
+    } of[TIDE_SYSTEMS_MAX]; /* of these, those of a system without accounts */
+    const char *wrong;      /* why its state cannot be read; NULL: it was read */
 };
 
 struct status {
@@ -45,6 +48,30 @@ static bool collect(const struct tide_account_row *row, void *arg)
     return !status->failed;
 }
 
+/* Kinds of jobs are named after their system: "reader.body". */
+static bool is_of(const struct tide_system *system, tide_text kind)
+{
+    const size_t bytes = strlen(system->name);
+    return system->provider[0] == '\0' && kind.bytes > bytes && kind.data[bytes] == '.' &&
+           memcmp(kind.data, system->name, bytes) == 0;
+}
+
+static void count_of_systems(const struct status *status, struct one *one,
+                             const struct tide_job_count *count)
+{
+    for (size_t i = 0; status->cli->systems[i] != NULL; i++) {
+        if (!is_of(status->cli->systems[i], count->kind_name))
+            continue;
+        if (count->state == TIDE_ROW_RUNNING)
+            one->of[i].running += count->count;
+        else if (count->state ==
+                 TIDE_ROW_PENDING) /* those that are to be done later wait for nothing */
+            one->of[i].waiting += count->count - count->delayed;
+        else if (count->state == TIDE_ROW_FAILED)
+            one->of[i].failed += count->count;
+    }
+}
+
 static bool count_jobs(const struct tide_job_count *count, void *arg)
 {
     struct status *status = arg;
@@ -53,6 +80,7 @@ static bool count_jobs(const struct tide_job_count *count, void *arg)
         struct one *one = &status->accounts[i];
         if (one->row.id != count->account)
             continue;
+        count_of_systems(status, one, count);
         if (count->state == TIDE_ROW_RUNNING)
             one->running += count->count;
         else if (count->state == TIDE_ROW_PENDING)
@@ -207,12 +235,12 @@ static void set_halt(const struct tide_account_row *row, tide_json *json)
     tide_json_set_cstr(json, "halt_reason", row->halted ? row->halt_reason : NULL);
 }
 
-static void show_quota(struct status *status, const char *name, tide_json *json)
+static void show_quota(struct status *status, const char *name, bool own, tide_json *json)
 {
     const json_t *live = account_in_snapshot(status->snapshot, name);
     const uint64_t used = number_of(live, "window_used_units");
     const uint64_t max = number_of(live, "window_max_units");
-    if (max == 0) {
+    if (max == 0 || !own) {
         cli_cell(status->cli, "-");
         return;
     }
@@ -238,6 +266,7 @@ static void show_line(struct status *status, const struct one *one,
     struct account_seen seen;
     char text[NOW_BYTES];
     char mark[32];
+    const bool own = system->provider[0] != '\0'; /* the account is of this system */
     tide_json json;
     account_seen(cli, status->snapshot, one->row.id, one->row.name, &seen);
     const char *tidemark = state->tidemark_unix_ms > 0  ? cli_time(state->tidemark_unix_ms, mark)
@@ -271,7 +300,7 @@ static void show_line(struct status *status, const struct one *one,
     status_pace(account_in_snapshot(status->snapshot, one->row.name), &json);
     cli_cell(cli, "%s", one->row.name);
     cli_cell(cli, "%s", system->name);
-    cli_cell(cli, "%s", tidemark == NULL ? "none yet" : tidemark);
+    cli_cell(cli, "%s", !own ? "-" : tidemark == NULL ? "none yet" : tidemark);
     cli_cell(cli, "%" PRIu64, state->gaps);
     cli_cell(cli, "%" PRIu64 "%s", state->left, state->more ? "+" : "");
     if (state->words[0] != '\0')
@@ -279,7 +308,7 @@ static void show_line(struct status *status, const struct one *one,
     else
         cli_cell(cli, "%" PRIu64 " %s", state->stored, system->unit);
     cli_cell(cli, "%" PRIu64, state->bad);
-    show_quota(status, one->row.name, &json);
+    show_quota(status, one->row.name, own, &json);
     show_time_left(status, time_left_ms(status, one, word, state), &json);
     cli_cell(cli, "%s%s%s", text, state->note[0] == '\0' ? "" : "; ", state->note);
     account_seen_json(&seen, &json);
@@ -313,6 +342,34 @@ static void show_wrong(struct status *status, const struct one *one,
     status->cli->err = (tide_error){TIDE_OK, 0, ""};
 }
 
+static const json_t *shown_of(const struct status *status, const struct tide_system *system)
+{
+    return json_object_get(json_object_get(status->snapshot, "systems"), system->name);
+}
+
+/* What systems without accounts of their own do for this one. */
+static tide_status show_others(struct status *status, const struct one *one)
+{
+    struct cli *cli = status->cli;
+    for (size_t i = 0; cli->systems[i] != NULL; i++) {
+        const struct tide_system *system = cli->systems[i];
+        struct tide_account_status state = {.gaps = 0};
+        struct tide_system_home home = status->home;
+        struct one shown = *one;
+        if (system->provider[0] != '\0')
+            continue;
+        home.shown = shown_of(status, system);
+        home.jobs_waiting = one->of[i].waiting;
+        TIDE_TRY(system->status(&home, cli->ledger, &one->row, &state, &cli->err));
+        shown.running = one->of[i].running;
+        shown.waiting = one->of[i].waiting;
+        shown.failed = one->of[i].failed;
+        if (state.words[0] != '\0')
+            show_line(status, &shown, system, &state);
+    }
+    return TIDE_OK;
+}
+
 /* Accounts that were removed, or belong to no system of this program, have no line. */
 static tide_status show_account(struct status *status, const struct one *one)
 {
@@ -329,9 +386,11 @@ static tide_status show_account(struct status *status, const struct one *one)
     status->home.kept = cli_kept(cli, system);
     if (rc == TIDE_OK)
         rc = system->status(&status->home, cli->ledger, &one->row, &state, &cli->err);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK) {
         show_line(status, one, system, &state);
-    else if (is_its_own(rc))
+        return show_others(status, one);
+    }
+    if (is_its_own(rc))
         show_wrong(status, one, system, rc);
     return is_its_own(rc) ? TIDE_OK : rc;
 }
@@ -369,6 +428,7 @@ tide_status status_look(struct cli *cli, struct status_meters *meters)
                                             .config_path = cli->config_path,
                                             .mem = cli->mem,
                                             .settings = cli->settings,
+                                            .cache_dir = cli->cache_dir,
                                             .archive_dir = archive_dir};
     status.snapshot = cli_snapshot(cli, NULL);
     tide_json_array(&status.list);

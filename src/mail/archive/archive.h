@@ -293,10 +293,11 @@ tide_status tide_archive_head(tide_archive *archive, const struct tide_stored *s
 tide_status tide_archive_days(tide_archive *archive, tide_text label, int64_t from_ms,
                               void (*visit)(int64_t day, int64_t count, void *arg), void *arg,
                               tide_error *err);
-/* How many messages that the server has carry each label ("": all but spam and trash); a label may be
- * visited several times: its counts are to be added. */
+/* How many messages that the server has carry each label ("": all but spam and trash), and how many of
+ * them UNREAD; a label may be visited several times: its counts are to be added. */
 tide_status tide_archive_counts(tide_archive *archive,
-                                void (*visit)(const char *label, int64_t count, void *arg),
+                                void (*visit)(const char *label, int64_t count, int64_t unread,
+                                              void *arg),
                                 void *arg, tide_error *err);
 /* Who a message is from and to.  Texts are borrowed for the call; "" where the message could not be
  * parsed. */

@@ -173,6 +173,16 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "  (SELECT id FROM message WHERE gone_ms IS NOT NULL UNION"
         "   SELECT message FROM message_label WHERE label IN"
         "   (SELECT id FROM label WHERE label IN ('SPAM', 'TRASH'))))",
+    [TIDE_SHARD_UNREAD] =
+        "SELECT l.label, count(*) FROM message_label u CROSS JOIN message_label m"
+        "  ON m.message = u.message JOIN label l ON l.id = m.label"
+        "  WHERE u.label = (SELECT id FROM label WHERE label = 'UNREAD') AND u.message NOT IN"
+        "  (SELECT id FROM message WHERE gone_ms IS NOT NULL) GROUP BY m.label"
+        " UNION ALL SELECT '', count(*) FROM message_label"
+        "  WHERE label = (SELECT id FROM label WHERE label = 'UNREAD') AND message NOT IN"
+        "  (SELECT id FROM message WHERE gone_ms IS NOT NULL UNION"
+        "   SELECT message FROM message_label WHERE label IN"
+        "   (SELECT id FROM label WHERE label IN ('SPAM', 'TRASH')))",
 
     [TIDE_SHARD_WRITE] = "BEGIN IMMEDIATE",
     [TIDE_SHARD_STATE_ADD] =
@@ -484,8 +494,7 @@ void tide_shard_close(struct tide_shard *shard)
     if (shard->in_tx)
         tide_shard_rollback(shard);
     tide_db_close(&shard->db);
-    json_decref(shard->counts);
-    shard->counts = NULL;
+    tide_shard_counts_forget(shard);
     shard->open = false;
 }
 

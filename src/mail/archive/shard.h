@@ -96,6 +96,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_LESS_LABEL,
     TIDE_SHARD_LESS_ALL,
     TIDE_SHARD_COUNTS,
+    TIDE_SHARD_UNREAD,
     TIDE_SHARD_READ_SQL, /* number of statements that can be prepared on a read-only file */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
@@ -180,6 +181,7 @@ struct tide_shard {
     uint64_t used; /* for closing the least recently used one */
     /* While open: how many messages its labels had, as of a version of the file (tally.c). */
     struct json_t *counts; /* NULL: they were not counted */
+    struct json_t *unread; /* likewise: of these */
     int64_t counts_version;
     /* While open for writing: as in its row, with the open transaction. */
     char id[40];
@@ -236,6 +238,7 @@ void tide_shards_close(tide_shards *shards, struct tide_shard *shard);
 /* Used by the set only; other code opens shards through the set. */
 tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard, tide_error *err);
 void tide_shard_close(struct tide_shard *shard);
+void tide_shard_counts_forget(struct tide_shard *shard); /* tally.c */
 /* Whether its file was replaced, moved or removed since it was opened (SHD6), or was of an earlier
  * version then and has been migrated. */
 bool tide_shard_outdated(struct tide_shard *shard);

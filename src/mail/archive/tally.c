@@ -133,10 +133,11 @@ tide_status tide_archive_days(tide_archive *archive, tide_text label, int64_t fr
 
 /* ---- by label ---- */
 
-static tide_status counts_read(struct tide_shard *shard, json_t *counts, tide_error *err)
+static tide_status counts_read(struct tide_shard *shard, unsigned statement, json_t *counts,
+                               tide_error *err)
 {
     tide_status rc = TIDE_OK;
-    tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_COUNTS);
+    tide_auto_stmt *row = tide_db_stmt(&shard->db, statement);
     while (tide_db_next(&shard->db, row, &rc, err)) {
         const tide_text text = tide_column_text(row, 0);
         char label[TIDE_LABEL_BYTES_MAX + 1];
@@ -148,6 +149,13 @@ static tide_status counts_read(struct tide_shard *shard, json_t *counts, tide_er
     return rc;
 }
 
+void tide_shard_counts_forget(struct tide_shard *shard)
+{
+    json_decref(shard->counts);
+    json_decref(shard->unread);
+    shard->counts = shard->unread = NULL;
+}
+
 /* The file's version changes with every commit of another connection: what was counted before holds
  * until then.  Of many years of mail only the last one changes. */
 static tide_status counts_know(struct tide_shard *shard, tide_error *err)
@@ -156,20 +164,23 @@ static tide_status counts_know(struct tide_shard *shard, tide_error *err)
     TIDE_TRY(tide_db_number(&shard->db, "PRAGMA data_version", &version, err));
     if (shard->counts != NULL && shard->counts_version == version)
         return TIDE_OK;
-    json_t *counts = json_object();
-    const tide_status rc = counts == NULL
-                               ? tide_error_set(err, TIDE_NO_MEMORY, "no memory to count")
-                               : counts_read(shard, counts, err);
-    json_decref(shard->counts);
-    shard->counts = rc == TIDE_OK ? counts : NULL;
-    shard->counts_version = version;
+    tide_shard_counts_forget(shard);
+    shard->counts = json_object();
+    shard->unread = json_object();
+    tide_status rc = shard->counts == NULL || shard->unread == NULL
+                         ? tide_error_set(err, TIDE_NO_MEMORY, "no memory to count")
+                         : counts_read(shard, TIDE_SHARD_COUNTS, shard->counts, err);
+    if (rc == TIDE_OK)
+        rc = counts_read(shard, TIDE_SHARD_UNREAD, shard->unread, err);
     if (rc != TIDE_OK)
-        json_decref(counts);
+        tide_shard_counts_forget(shard);
+    shard->counts_version = version;
     return rc;
 }
 
 tide_status tide_archive_counts(tide_archive *archive,
-                                void (*visit)(const char *label, int64_t count, void *arg),
+                                void (*visit)(const char *label, int64_t count, int64_t unread,
+                                              void *arg),
                                 void *arg, tide_error *err)
 {
     tide_auto_reader *reader = NULL;
@@ -181,7 +192,8 @@ tide_status tide_archive_counts(tide_archive *archive,
         rc = counts_know(shard, err);
         json_object_foreach(rc == TIDE_OK ? shard->counts : NULL, label, count)
         {
-            visit(label, json_integer_value(count), arg);
+            visit(label, json_integer_value(count),
+                  json_integer_value(json_object_get(shard->unread, label)), arg);
         }
     }
     return rc;

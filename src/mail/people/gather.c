@@ -257,3 +257,44 @@ tide_status tide_people_update(tide_people *people, tide_archive *archive, bool 
     }
     return TIDE_OK;
 }
+
+/* ---- from elsewhere ---- */
+
+/* No shard has this key. */
+#define OTHERS UINT32_MAX
+
+static tide_status read_others(struct pass *pass, const char *version,
+                               tide_status (*read)(tide_people_take *take, void *taking, void *arg,
+                                                   tide_error *err),
+                               void *arg, tide_error *err)
+{
+    TIDE_TRY(tide_people_begin(pass->people, pass->shard, true, err));
+    tide_status rc = read(take_head, pass, arg, err);
+    if (rc == TIDE_OK)
+        rc = pass->rc;
+    if (rc == TIDE_OK)
+        rc = tide_people_add(pass->people, pass->shard, &pass->gathering, err);
+    if (rc == TIDE_OK)
+        rc = tide_people_end(pass->people, pass->shard, version, pass->ready, pass->top, err);
+    if (rc != TIDE_OK)
+        tide_people_undo(pass->people);
+    return rc;
+}
+
+tide_status tide_people_others(tide_people *people, const char *version,
+                               tide_status (*read)(tide_people_take *take, void *taking, void *arg,
+                                                   tide_error *err),
+                               void *arg, tide_error *err)
+{
+    struct tide_shard_state state = {.key = OTHERS};
+    struct pass pass = {.people = people, .shard = OTHERS, .err = err};
+    struct seen seen;
+    (void)snprintf(state.id, sizeof state.id, "%s", version);
+    TIDE_TRY(seen_of(people, &state, &seen, err));
+    if (seen.same)
+        return TIDE_OK;
+    tide_gathering_init(&pass.gathering, people->mem);
+    const tide_status rc = read_others(&pass, state.id, read, arg, err);
+    tide_gathering_done(&pass.gathering);
+    return rc;
+}

@@ -83,15 +83,14 @@ static tide_status open_file(tide_people *people, const struct tide_people_optio
     return tide_db_statements(&people->db, statements, TIDE_PEOPLE_SQL, err);
 }
 
-/* A cache that cannot be read is made anew. */
-static tide_status drop_file(const struct tide_people_options *options, tide_error *err)
+tide_status tide_people_remove(tide_world *world, const char *path, tide_error *err)
 {
     static const char *const ends[] = {"", "-wal", "-shm"};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        char path[4096];
-        if ((size_t)snprintf(path, sizeof path, "%s%s", options->path, ends[i]) >= sizeof path)
+        char file[4096];
+        if ((size_t)snprintf(file, sizeof file, "%s%s", path, ends[i]) >= sizeof file)
             return tide_error_set(err, TIDE_INVALID, "the path is too long");
-        const tide_status rc = tide_file_remove(options->world, path, err);
+        const tide_status rc = tide_file_remove(world, file, err);
         if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
             return rc;
     }
@@ -118,7 +117,7 @@ tide_status tide_people_open(const struct tide_people_options *options, tide_mem
         !options->read_only) { /* INVALID: no database */
         tide_db_close(&people->db);
         people->db = (tide_db){.handle = NULL};
-        rc = drop_file(options, err);
+        rc = tide_people_remove(options->world, options->path, err); /* it can be made again */
         if (rc == TIDE_OK)
             rc = open_file(people, options, err);
     }

@@ -51,6 +51,17 @@ void tide_people_close(tide_people *people); /* NULL is fine */
 tide_status tide_people_update(tide_people *people, tide_archive *archive, bool all, bool *left_out,
                                tide_error *err);
 
+/* Messages that the archive does not have, instead of those of the call before; nothing is done if that
+ * one had the same `version`.  `read` calls `take` for each, with `taking`, until it returns false. */
+typedef bool tide_people_take(const struct tide_parties *head, void *taking);
+tide_status tide_people_others(tide_people *people, const char *version,
+                               tide_status (*read)(tide_people_take *take, void *taking, void *arg,
+                                                   tide_error *err),
+                               void *arg, tide_error *err);
+
+/* Removes the file; it is not open. */
+tide_status tide_people_remove(tide_world *world, const char *path, tide_error *err);
+
 struct tide_person {
     char address[TIDE_MAILBOX_BYTES_MAX + 1];
     char name[TIDE_PEOPLE_NAME_BYTES_MAX + 1]; /* as they write it; "" */

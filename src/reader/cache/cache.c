@@ -38,6 +38,14 @@ static tide_status files_remove(tide_world *world, const char *path, tide_error 
     return TIDE_OK;
 }
 
+tide_status tide_cache_exists(tide_world *world, const char *dir, const char *account,
+                              bool *exists_out, tide_error *err)
+{
+    char path[TIDE_CACHE_PATH_BYTES];
+    TIDE_TRY(path_of(dir, account, path, err));
+    return tide_db_exists(path, tide_world_vfs(world), exists_out, err);
+}
+
 tide_status tide_cache_remove(tide_world *world, const char *dir, const char *account,
                               tide_error *err)
 {

@@ -64,6 +64,9 @@ tide_status tide_cache_open(const struct tide_cache_options *options, tide_mem *
 void tide_cache_close(tide_cache *cache); /* NULL is fine */
 /* Whether the file was deleted or replaced since it was opened. */
 bool tide_cache_moved(tide_cache *cache);
+/* Whether there is a file: somebody looked at this mailbox (KR7). */
+tide_status tide_cache_exists(tide_world *world, const char *dir, const char *account,
+                              bool *exists_out, tide_error *err);
 /* Deletes the file of an account that is removed; it is not open. */
 tide_status tide_cache_remove(tide_world *world, const char *dir, const char *account,
                               tide_error *err);
@@ -149,10 +152,12 @@ tide_status tide_cache_thread(tide_cache *cache, tide_text thread, tide_cached_v
 /* How many messages have the label, and how many of them UNREAD. */
 tide_status tide_cache_count(tide_cache *cache, tide_text label, uint64_t *total_out,
                              uint64_t *unread_out, tide_error *err);
-/* How many messages each label has, and ALL; also labels that the server does not list. */
+/* How many messages each label has, and ALL, and how many of them UNREAD; also labels that the server
+ * does not list.  It reads a row for each label, however many messages there are. */
 tide_status tide_cache_counts(tide_cache *cache,
-                              void (*visit)(tide_text label, uint64_t count, void *arg), void *arg,
-                              tide_error *err);
+                              void (*visit)(tide_text label, uint64_t count, uint64_t unread,
+                                            void *arg),
+                              void *arg, tide_error *err);
 /* Messages without a body that were neither evicted nor refused: pinned ones, then those that arrived since then
  * (INT64_MAX: none); newest first. */
 tide_status tide_cache_bodyless(tide_cache *cache, int64_t since_ms, uint32_t limit,

@@ -409,14 +409,16 @@ tide_status tide_cache_count(tide_cache *cache, tide_text label, uint64_t *total
 }
 
 tide_status tide_cache_counts(tide_cache *cache,
-                              void (*visit)(tide_text label, uint64_t count, void *arg), void *arg,
-                              tide_error *err)
+                              void (*visit)(tide_text label, uint64_t count, uint64_t unread,
+                                            void *arg),
+                              void *arg, tide_error *err)
 {
     tide_auto_rows stmt = {.what = NULL};
     tide_status rc = tide_rows_ask(cache->rows, TIDE_CACHE_WHAT, &stmt, err,
-                                   "SELECT l.label, count(*) FROM message_label m"
-                                   " JOIN label l ON l.id = m.label GROUP BY m.label");
+                                   "SELECT l.label, t.total, t.unread FROM tally t"
+                                   " JOIN label l ON l.id = t.label");
     while (tide_rows_next(&stmt, &rc, err))
-        visit(tide_rows_get_text(&stmt, 0), tide_rows_get_u64(&stmt, 1), arg);
+        visit(tide_rows_get_text(&stmt, 0), tide_rows_get_u64(&stmt, 1),
+              tide_rows_get_u64(&stmt, 2), arg);
     return rc;
 }

@@ -82,8 +82,34 @@ static const char version_3[] = "CREATE VIRTUAL TABLE words USING fts5(\n"
                                 "  text, subject, \"from\", \"to\", files,\n"
                                 "  detail=full, tokenize='unicode61 remove_diacritics 2'\n"
                                 ");\n";
+/* Counts are kept, not counted: a list of folders is asked for at each change, and a mailbox has any
+ * number of messages.  UNREAD has its own row, as each label. */
+#define UNREAD "(SELECT id FROM label WHERE label = 'UNREAD')"
+static const char version_4[] =
+    "CREATE TABLE tally (\n"
+    "  label INTEGER PRIMARY KEY REFERENCES label (id),\n"
+    "  total INTEGER NOT NULL,      -- messages that have the label\n"
+    "  unread INTEGER NOT NULL      -- of these, with UNREAD\n"
+    ");\n"
+    "INSERT INTO tally SELECT m.label, count(*), count(u.message) FROM message_label m\n"
+    "  LEFT JOIN message_label u ON u.message = m.message AND u.label = " UNREAD
+    " GROUP BY m.label;\n"
+    "CREATE TRIGGER message_label_added AFTER INSERT ON message_label BEGIN\n"
+    "  INSERT OR IGNORE INTO tally VALUES (NEW.label, 0, 0);\n"
+    "  UPDATE tally SET total = total + 1, unread = unread + EXISTS (SELECT 1 FROM message_label\n"
+    "    WHERE message = NEW.message AND label = " UNREAD ") WHERE label = NEW.label;\n"
+    "  UPDATE tally SET unread = unread + 1 WHERE NEW.label IS " UNREAD " AND label IN\n"
+    "    (SELECT label FROM message_label WHERE message = NEW.message AND label <> NEW.label);\n"
+    "END;\n"
+    "CREATE TRIGGER message_label_taken AFTER DELETE ON message_label BEGIN\n"
+    "  UPDATE tally SET total = total - 1, unread = unread - (OLD.label IS " UNREAD " OR EXISTS\n"
+    "    (SELECT 1 FROM message_label WHERE message = OLD.message AND label = " UNREAD "))\n"
+    "    WHERE label = OLD.label;\n"
+    "  UPDATE tally SET unread = unread - 1 WHERE OLD.label IS " UNREAD " AND label IN\n"
+    "    (SELECT label FROM message_label WHERE message = OLD.message);\n"
+    "END;\n";
 
-static const char *const steps[] = {version_1, version_2, version_3};
+static const char *const steps[] = {version_1, version_2, version_3, version_4};
 
 /* "tidr" in ASCII. */
 const struct tide_schema tide_cache_schema = {

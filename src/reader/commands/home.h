@@ -52,6 +52,7 @@ tide_status cli_reader_found(struct cli *cli);
 tide_status cli_reader_search(struct cli *cli);
 tide_status cli_reader_show(struct cli *cli);
 tide_status cli_reader_thread(struct cli *cli);
+tide_status cli_reader_people(struct cli *cli);
 tide_status cli_reader_actions(struct cli *cli);
 tide_status cli_reader_fetch(struct cli *cli);
 tide_status cli_reader_act(struct cli *cli);

@@ -9,6 +9,7 @@
  *     act       action, messages, label, draft  id, changed, due_unix_ms
  *     undo      id                              inverse
  *     begin     -                               -
+ *     people    -                               -
  *     save      draft, json                     saved_unix_ms
  *     discard   draft                           removed
  *     attach    draft, name, type, file, bytes  -
@@ -148,6 +149,14 @@ static tide_status op_begin(tide_reader *reader, uint32_t account, const json_t 
     return tide_reader_begin(reader, account, err);
 }
 
+static tide_status op_people(tide_reader *reader, uint32_t account, const json_t *request,
+                             tide_json *answer, tide_error *err)
+{
+    (void)request;
+    (void)answer;
+    return tide_reader_people(reader, account, err);
+}
+
 static void op_states(tide_reader *reader, tide_json *answer)
 {
     tide_json list;
@@ -170,9 +179,9 @@ tide_status reader_op(void *arg, const json_t *request, tide_json *answer, tide_
         const char *name;
         tide_status (*run)(tide_reader *reader, uint32_t account, const json_t *request,
                            tide_json *answer, tide_error *err);
-    } others[] = {{"act", op_act},      {"undo", op_undo},       {"begin", op_begin},
-                  {"save", op_save},    {"discard", op_discard}, {"attach", op_attach},
-                  {"detach", op_detach}};
+    } others[] = {{"act", op_act},       {"undo", op_undo},       {"begin", op_begin},
+                  {"save", op_save},     {"discard", op_discard}, {"attach", op_attach},
+                  {"detach", op_detach}, {"people", op_people}};
     tide_reader *reader = arg;
     const char *what = NULL;
     const char *email = NULL;

@@ -5,7 +5,23 @@
 #include "reader/page/page.h"
 #include "reader/reader.h"
 
+#include "ledger/outcome.h"
+#include "ledger/rows.h"
+#include "mail/commands/home.h"
+
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+/* In the engine's snapshot: {"accounts": [...]}. */
+static void show(json_t *object, void *arg)
+{
+    tide_json list;
+    tide_json_array(&list);
+    tide_reader_states(arg, &list);
+    (void)json_object_set(object, "accounts", list.value);
+    tide_json_done(&list);
+}
 
 static tide_status open_reader(const struct tide_system_home *home, void **state_out,
                                tide_error *err)
@@ -22,6 +38,8 @@ static tide_status open_reader(const struct tide_system_home *home, void **state
     tide_status rc = tide_reader_open(&options, home->mem, &reader, err);
     if (rc == TIDE_OK)
         rc = tide_control_add(home->engine, READER_OP, reader_op, reader, err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_snapshot_add(home->engine, "reader", show, reader, err);
     *state_out = reader;
     return rc;
 }
@@ -58,16 +76,76 @@ static tide_status other_drop(tide_rows db, uint32_t account, tide_error *err)
     return has ? tide_reader_forget(db, account, err) : TIDE_OK;
 }
 
+/* ---- a line of `tidemark status` for each mailbox that is read here ---- */
+
+static const char *state_of(const json_t *shown, const char *email)
+{
+    static const char *const words[][2] = {
+        {"initial", "First sync"}, {"active", "Active"}, {"passive", "Passive"}};
+    size_t at = 0;
+    const json_t *one = NULL;
+    if (shown == NULL)
+        return "Not running";
+    json_array_foreach(json_object_get(shown, "accounts"), at, one)
+    {
+        const char *state = json_string_value(json_object_get(one, "state"));
+        if (strcmp(json_string_value(json_object_get(one, "account")), email) != 0)
+            continue;
+        for (size_t i = 0; state != NULL && i < sizeof words / sizeof words[0]; i++)
+            if (strcmp(words[i][0], state) == 0)
+                return words[i][1];
+    }
+    return "Passive"; /* it begins */
+}
+
+static tide_status actions_waiting(tide_ledger *ledger, uint32_t account, uint64_t *waiting_out,
+                                   tide_error *err)
+{
+    const tide_rows db = tide_ledger_rows(ledger);
+    bool has = false;
+    uint64_t refused = 0;
+    *waiting_out = 0;
+    TIDE_TRY(tide_rows_has(db, "reader_action", "the reader's rows", &has, err));
+    return has ? tide_actions_count(db, account, UINT64_MAX >> 1, waiting_out, &refused, err)
+               : TIDE_OK;
+}
+
+static void waits_write(uint64_t count, const char *what, char *out, size_t bytes)
+{
+    (void)snprintf(out, bytes, "%" PRIu64 " %s%s wait%s", count, what, count == 1 ? "" : "s",
+                   count == 1 ? "s" : "");
+}
+
+/* "Active, nothing waits" */
 static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
                           const struct tide_account_row *account, struct tide_account_status *out,
                           tide_error *err)
 {
-    (void)home;
-    (void)ledger;
-    (void)account;
-    (void)out;
-    (void)err;
-    return TIDE_OK; /* it has no account */
+    struct tide_outcome outcome;
+    char dir[4096];
+    char when[32];
+    char waits[60] = "nothing waits";
+    uint64_t actions = 0;
+    bool read = false;
+    (void)snprintf(dir, sizeof dir, "%.4000s/reader", home->cache_dir);
+    if (strcmp(account->provider, tide_mail_system.provider) == 0)
+        TIDE_TRY(tide_cache_exists(home->world, dir, account->name, &read, err));
+    if (!read)
+        return TIDE_OK;
+    TIDE_TRY(actions_waiting(ledger, account->id, &actions, err));
+    tide_outcome_read(ledger, account->id, home->mem, &outcome);
+    const uint64_t offline_ms = tide_outcome_offline_ms(&outcome);
+    if (actions > 0)
+        waits_write(actions, "action", waits, sizeof waits);
+    else if (home->jobs_waiting > 0)
+        waits_write(home->jobs_waiting, "job", waits, sizeof waits);
+    if (home->shown != NULL && offline_ms > 0)
+        (void)snprintf(out->words, sizeof out->words, "Offline since %s, %s",
+                       cli_time(offline_ms, when), waits);
+    else
+        (void)snprintf(out->words, sizeof out->words, "%s, %s",
+                       state_of(home->shown, account->name), waits);
+    return TIDE_OK;
 }
 
 static const struct tide_purpose purposes[] = {{NULL, NULL, NULL}};

@@ -24,6 +24,11 @@ static const struct cli_flag limit_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag people_flags[] = {
+    {"limit", "N", "show at most N people, up to 20 (default: 12)"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag account_flags[] = {
     {"account", "EMAIL", "of this account"},
     {NULL, NULL, NULL},
@@ -80,6 +85,9 @@ const struct cli_command reader_commands[] = {
      "List what was done, and what of it waits or was refused.", cli_reader_actions},
     {"reader", "undo", "ACTION", 1, 1, account_flags,
      "Take back an action, or do the opposite if the server has it.", cli_reader_undo},
+    {"reader", "people", "ACCOUNT TYPED", 2, 2, people_flags,
+     "Complete a recipient from the mail that is stored here, those you write to most first.",
+     cli_reader_people},
     {"reader", "drafts", "ACCOUNT", 1, 1, NULL, "List messages that are being written.",
      cli_reader_drafts},
     {"reader", "draft", "DRAFT", 1, 1, account_flags, "Show a message that is being written.",

@@ -9,6 +9,7 @@
  *     send.c     what it does with a draft: sends, removes, copies it
  *     folders.c  reader.folders
  *     evict.c    reader.evict
+ *     people.c   reader.people
  *
  * Invariants:
  *   RJB1  a job that is interrupted (by a more urgent one, for units, by the network) keeps what it

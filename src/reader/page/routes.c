@@ -21,10 +21,12 @@ const struct cli_api_object reader_page_objects[] = {
      "bytes:integer body:string pending:boolean"},
     {"Folder", "id:string name:string type:string unread:integer total:integer"},
     {"Reading", "account:string state:string saving:boolean next_poll_unix_ms:integer? "
-                "known_unix_ms:integer? actions:object not_fetched:integer version:string"},
+                "known_unix_ms:integer? initial:object? doing:object? waiting:object "
+                "offline_since:integer? actions:object not_fetched:integer version:string"},
     {"Action", "id:integer do:string state:string error:string? messages:integer undo_of:integer "
                "made_unix_ms:integer due_unix_ms:integer"},
     {"Draft", DRAFT},
+    {"Person", "name:string address:string"},
     {"Day", "day:string count:integer"},
     {NULL, NULL},
 };
@@ -84,6 +86,15 @@ const struct cli_api reader_page_api[] = {
      .query = "q",
      .scope = TIDE_HTTPD_WORK,
      .fields = "items:[Row] done:boolean"},
+    {.method = "GET",
+     .path = MAIL "people",
+     .group = "reader",
+     .verb = "people",
+     .part = "account",
+     .query = "q",
+     .params = "limit",
+     .scope = TIDE_HTTPD_WORK,
+     .fields = "items:[Person]"},
     {.method = "GET",
      .path = MAIL "messages/{message}",
      .group = "reader",

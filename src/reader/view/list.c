@@ -341,32 +341,3 @@ tide_status tide_reader_list(const struct tide_reader_mailbox *mailbox,
     tide_mem_free(mailbox->mem, self.list, self.capacity * sizeof *self.list);
     return rc;
 }
-
-tide_status tide_reader_each(const struct tide_reader_mailbox *mailbox, tide_text label,
-                             uint32_t limit,
-                             bool (*visit)(const struct tide_reader_shown *shown, void *arg),
-                             void *arg, tide_error *err)
-{
-    const struct tide_listing listing = {.label = label,
-                                         .after = TIDE_TEXT(""),
-                                         .before_ms = INT64_MAX,
-                                         .limit = limit < LIMIT_MAX ? limit : LIMIT_MAX};
-    struct gathering self = {
-        .mailbox = mailbox, .listing = &listing, .bottom_ms = INT64_MIN, .rc = TIDE_OK, .err = err};
-    struct cursor cursor;
-    bool on = true;
-    TIDE_TRY(cursor_read(&listing, &cursor, err));
-    tide_status rc = gather(&self, &cursor, err);
-    for (size_t i = 0; rc == TIDE_OK && on && i < self.count; i++) {
-        struct tide_reader_shown shown;
-        if (self.list[i].source == OVERLAY && in_base(&self, &self.list[i]))
-            continue;
-        rc = tide_shown_labels(mailbox, tide_text_of(self.list[i].id), &shown, err);
-        if (rc == TIDE_OK && !shown.gone && tide_shown_belongs(&shown, label))
-            on = visit(&shown, arg);
-        tide_shown_done(&shown);
-        rc = rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
-    }
-    tide_mem_free(mailbox->mem, self.list, self.capacity * sizeof *self.list);
-    return rc;
-}

@@ -57,12 +57,6 @@ tide_status tide_shown_read(const struct tide_reader_mailbox *mailbox, tide_text
 /* Its labels alone: id, thread, internal_ms, labels, pending, gone. */
 tide_status tide_shown_labels(const struct tide_reader_mailbox *mailbox, tide_text id,
                               struct tide_reader_shown *shown, tide_error *err);
-/* Calls `visit` for messages of a label as they are shown, with their labels alone, at most `limit`;
- * false stops.  Holes do not matter here. */
-tide_status tide_reader_each(const struct tide_reader_mailbox *mailbox, tide_text label,
-                             uint32_t limit,
-                             bool (*visit)(const struct tide_reader_shown *shown, void *arg),
-                             void *arg, tide_error *err);
 /* A row of the API: id, thread, internal_unix_ms, from, to, subject, snippet, labels, unread, starred,
  * files, bytes, body, pending. */
 void tide_shown_json(const struct tide_reader_shown *shown, tide_json *json);
@@ -109,8 +103,9 @@ tide_status tide_reader_days(const struct tide_reader_mailbox *mailbox, tide_tex
                              void (*visit)(int64_t day, uint64_t count, void *arg), void *arg,
                              tide_error *err);
 
-/* Sets in `totals`, an object, how many messages that are known here each label has, and ALL. */
+/* Sets in `totals`, an object, how many messages that are known here each label has, and ALL; in
+ * `unread` how many of them are unread. */
 tide_status tide_reader_totals(const struct tide_reader_mailbox *mailbox, json_t *totals,
-                               tide_error *err);
+                               json_t *unread, tide_error *err);
 
 #endif

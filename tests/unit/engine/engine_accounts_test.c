@@ -384,6 +384,16 @@ TEST(an_outcome_is_written_when_fortune_turns)
         assert_false(tide_outcome_add(&outcome, silent[i], host, "x", 900000));
     assert_int_equal(outcome.ok_unix_ms, 100001);
     assert_int_equal(outcome.failed_unix_ms, 40000);
+    /* An outage has begun with its first failure; an answer that is an error ends it. */
+    (void)tide_outcome_add(&outcome, TIDE_NETWORK, host, "no route", 200000);
+    (void)tide_outcome_add(&outcome, TIDE_TIMEOUT, host, "no answer", 300000);
+    assert_int_equal(tide_outcome_offline_ms(&outcome), 200000);
+    (void)tide_outcome_add(&outcome, TIDE_SERVER, host, "503", 400000);
+    assert_int_equal(tide_outcome_offline_ms(&outcome), 0);
+    (void)tide_outcome_add(&outcome, TIDE_NETWORK, host, "no route", 500000);
+    assert_int_equal(tide_outcome_offline_ms(&outcome), 500000);
+    (void)tide_outcome_add(&outcome, TIDE_OK, host, "", 600000);
+    assert_int_equal(tide_outcome_offline_ms(&outcome), 0);
     /* A text that names the host is not given it twice. */
     (void)tide_outcome_add(&outcome, TIDE_SERVER, host, "GET mail.example.org/x: 500", 900000);
     assert_string_equal(outcome.text, "GET mail.example.org/x: 500");

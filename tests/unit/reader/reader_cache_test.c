@@ -119,6 +119,63 @@ CASE(a_message_is_in_the_lists_of_all_its_labels)
     assert_int_equal(unread, 1);
 }
 
+struct counted {
+    tide_cache *cache;
+    unsigned labels;
+};
+
+static void compare(tide_text label, uint64_t count, uint64_t unread, void *arg)
+{
+    struct counted *counted = arg;
+    uint64_t total_now = 0, unread_now = 0;
+    OK(tide_cache_count(counted->cache, label, &total_now, &unread_now, err));
+    assert_int_equal(count, total_now);
+    assert_int_equal(unread, unread_now);
+    counted->labels++;
+}
+
+static void counts_hold(struct fixture *f, unsigned labels)
+{
+    struct counted counted = {f->cache, 0};
+    OK(tide_cache_counts(f->cache, compare, &counted, err));
+    assert_int_equal(counted.labels, labels);
+}
+
+/* Whatever happens to labels, what is kept of each is what a count would find; a thousand unread
+ * messages and more are no reason to stop counting. */
+CASE(counts_are_kept_with_every_change_of_a_label)
+{
+    static const char *const labels[] = {"INBOX", "UNREAD", "TRASH", "Label_1", "SENT"};
+    uint64_t seed = 7, total = 0, unread = 0;
+    char id[16];
+    OK(tide_cache_begin(f->cache, err));
+    for (unsigned i = 0; i < 3000; i++) {
+        (void)snprintf(id, sizeof id, "m%u", i);
+        OK(put(f, id, 100 + i, i % 10 == 0 ? "INBOX" : "INBOX UNREAD Label_1", "5", err));
+    }
+    OK(tide_cache_end(f->cache, TIDE_OK, err));
+    OK(tide_cache_count(f->cache, TIDE_TEXT("INBOX"), &total, &unread, err));
+    assert_int_equal(unread, 2700);
+    counts_hold(f, 4); /* and ALL */
+    OK(tide_cache_begin(f->cache, err));
+    for (unsigned i = 0; i < 2000; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+        const char *label = labels[(seed >> 33) % 5];
+        (void)snprintf(id, sizeof id, "m%u", (unsigned)((seed >> 40) % 3000));
+        if ((seed >> 36) % 8 == 0)
+            OK(tide_cache_gone(f->cache, tide_text_of(id), err));
+        else if ((seed >> 36) % 8 == 1)
+            OK(put(f, id, 100 + i, "INBOX UNREAD SENT", "6", err));
+        else
+            OK(tide_cache_label(f->cache, tide_text_of(id), tide_text_of(label),
+                                (seed >> 39) % 2 == 0, TIDE_TEXT(""), err));
+    }
+    for (int64_t row = 1; row < 500; row++)
+        OK(tide_cache_drop(f->cache, row, err));
+    OK(tide_cache_end(f->cache, TIDE_OK, err));
+    counts_hold(f, 6);
+}
+
 CASE(all_mail_has_no_spam_no_trash_and_nothing_that_is_gone)
 {
     WRITE(f, put(f, "a", 100, "INBOX", "5", err));

@@ -278,16 +278,21 @@ static tide_status days_check(const struct tide_reader_mailbox *mailbox, const c
 
 /* The same in one number, where nothing that is known is held back. */
 static tide_status total_check(const struct tide_reader_mailbox *mailbox, const char *label,
-                               size_t listed, tide_error *err)
+                               size_t listed, size_t unread, tide_error *err)
 {
     json_auto_t *totals = json_object();
+    json_auto_t *unreads = json_object();
     int64_t bottom = 0;
     bool online = false;
     TIDE_TRY(tide_reader_bottom(mailbox, tide_text_of(label), &bottom, &online, err));
-    TIDE_TRY(tide_reader_totals(mailbox, totals, err));
+    TIDE_TRY(tide_reader_totals(mailbox, totals, unreads, err));
     const json_int_t total = json_integer_value(json_object_get(totals, label));
     if (total < (json_int_t)listed || (bottom == INT64_MIN && total != (json_int_t)listed))
         fail_msg("%s: %zu are listed, the total is %" JSON_INTEGER_FORMAT, label, listed, total);
+    const json_int_t counted = json_integer_value(json_object_get(unreads, label));
+    if (counted < (json_int_t)unread || (bottom == INT64_MIN && counted != (json_int_t)unread))
+        fail_msg("%s: %zu are unread, %" JSON_INTEGER_FORMAT " are counted", label, unread,
+                 counted);
     return TIDE_OK;
 }
 
@@ -303,6 +308,7 @@ static tide_status list_all(tide_transaction *transaction, void *arg, tide_error
                                                 .has_overlay = true};
     tide_auto_buf after = tide_buf_heap(1000);
     json_auto_t *days = json_object();
+    size_t unread = 0;
     listing->count = 0;
     listing->text[0] = '\0';
     do {
@@ -322,6 +328,7 @@ static tide_status list_all(tide_transaction *transaction, void *arg, tide_error
             (void)snprintf(listing->text + used, listing->text_bytes - used, "%s%s",
                            used == 0 ? "" : " ", json_string_value(json_object_get(one, "id")));
             listing->count++;
+            unread += json_is_true(json_object_get(one, "unread"));
             char day[24];
             day_key(json_integer_value(json_object_get(one, "internal_unix_ms")) / (int64_t)DAY_MS,
                     day);
@@ -336,7 +343,7 @@ static tide_status list_all(tide_transaction *transaction, void *arg, tide_error
         TIDE_TRY(rc);
     } while (after.bytes > 0);
     TIDE_TRY(days_check(&mailbox, listing->label, days, err));
-    return total_check(&mailbox, listing->label, listing->count, err);
+    return total_check(&mailbox, listing->label, listing->count, unread, err);
 }
 
 static void list_with(struct listing *listing,
