@@ -49,7 +49,8 @@ static uint64_t to_unix_ms(tide_engine *engine, uint64_t at_ms, uint64_t now_ms)
 
 static struct tide_retry_policy policy_of(const tide_engine *engine, const tide_job *job)
 {
-    struct tide_retry_policy policy = tide_tuning_retry(engine->settings);
+    struct tide_retry_policy policy = tide_tuning_retry(
+        job->account == NULL ? engine->settings : tide_account_settings(engine, job->account));
     policy.attempts_max = job->brief.attempts_max;
     return policy;
 }

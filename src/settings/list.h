@@ -241,11 +241,11 @@
       "a handler that ignores its cancellation this long loses its worker") /* E7.2 */ \
     N(RETRY_ATTEMPTS_MAX, "retry.attempts_max", INTEGER, 5, 1, 1000, "attempts", LIVE, \
       "retry budget of a job or batch") /* E6.1 */ \
-    N(RETRY_BACKOFF_START, "retry.backoff_start", DURATION, TIDE_MS_SECOND, 1, TIDE_MS_HOUR, "", LIVE, \
+    N(RETRY_BACKOFF_START, "retry.backoff_start", DURATION, TIDE_MS_SECOND, 1, TIDE_MS_HOUR, "", LIVE_OWN, \
       "pause before the first retry") /* E7.2 */ \
-    N(RETRY_BACKOFF_FACTOR, "retry.backoff_factor", PERMILLE, 2000, 1000, 10000, "", LIVE, \
+    N(RETRY_BACKOFF_FACTOR, "retry.backoff_factor", PERMILLE, 2000, 1000, 10000, "", LIVE_OWN, \
       "each further pause is this many times longer") /* E7.2 */ \
-    N(RETRY_BACKOFF_MAX, "retry.backoff_max", DURATION, 5 * TIDE_MS_MINUTE, 1, TIDE_MS_DAY, "", LIVE, \
+    N(RETRY_BACKOFF_MAX, "retry.backoff_max", DURATION, 5 * TIDE_MS_MINUTE, 1, TIDE_MS_DAY, "", LIVE_OWN, \
       "longest pause between retries") /* E7.2 */ \
     N(DISK_FREE_MIN, "disk.free_min", SIZE, 512 * TIDE_MIB, 0, 1024 * TIDE_TIB, "", NEXT_START, \
       "commands that write much stop before the disk has less than this left; 0: no check") /* E7.2 */ \

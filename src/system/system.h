@@ -258,6 +258,13 @@ struct tide_system {
      * archive/NAME, for all accounts. */
     void (*archive_path)(const char *archive_dir, const char *account, char *out, size_t out_bytes);
     bool (*owns_entry)(const char *name);
+    /* Visits the accounts that have an archive of their own here, added or not, and how many units one of
+     * them has; without the ledger.  `visit` returns false to stop.  NULL, both: there is none for one
+     * account alone that could be older than the account. */
+    void (*archives)(const char *archive_dir, bool (*visit)(const char *name, void *arg),
+                     void *arg);
+    tide_status (*archive_stored)(const struct tide_system_home *home, const char *name,
+                                  uint64_t *stored_out, tide_error *err);
     /* Copies an entry, and reads the copy back.  NULL: all its files (copy.c); those have units as
      * file_units() says, which with `check` also finds what is wrong with a file.  NULL: none. */
     tide_status (*backup)(const struct tide_system_copy *copy, struct tide_system_copied *done,

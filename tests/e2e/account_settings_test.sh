@@ -97,5 +97,18 @@ done
 [ "$(jq '.queries > 20 and .batches == .queries' "$dir/site0")" = true ] || fail "not in sequence: $(cat "$dir/site0")"
 [ "$(jq '.queries > 20 and .batches < .queries' "$dir/site1")" = true ] || fail "not in batches: $(cat "$dir/site1")"
 
+# ---- how long a failed job of one account waits; another one's goes on as before
+eve=eve@example.com gil=gil@example.com
+start_cloud --seed 7 --mailbox "$eve=3" --token "tev=$eve" --mailbox "$gil=3" --token "til=$gil"
+sign_in "$eve" tev
+sign_in "$gil" til
+ends 0 config set "accounts.$eve.retry.backoff_max" 1h
+ends 0 config set "accounts.$eve.retry.backoff_start" 1h
+fault '{"method":"gmail.users.messages.list","rate":1,"fault":"garbage"}'
+t mail sync "$eve" "$gil" --quiet --timeout 6s >"$dir/out" 2>&1
+retry_of() { t jobs list --account "$1" --json | jq -e "[.items[] | select(.attempts > 0 and .state == \"pending\")] | length > 0 and all($2)" >/dev/null; }
+retry_of "$eve" '.attempts == 1 and .not_before_unix_ms / 1000 - now > 1200' || fail "eve's retry: $(t jobs list --account "$eve")"
+retry_of "$gil" '.attempts > 1 and .not_before_unix_ms / 1000 - now < 300' || fail "gil's retry: $(t jobs list --account "$gil")"
+
 echo "$failed failed"
 [ "$failed" -eq 0 ]

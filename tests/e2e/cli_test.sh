@@ -379,6 +379,14 @@ while read -r line; do
     examples=$((examples + 1))
 done < <({ "$tidemark" --help; for group in $(cut -d ' ' -f 1 <<<"$commands" | sort -u); do "$tidemark" "$group" --help; done; } |
     sed -n 's/^  \(tidemark [a-z].*\)/\1/p' | sed -E 's/ {3,}.*//')
+for name in search show browse saved labels stats status bad verify heal manifest export import archive restore sync; do
+    "$tidemark" mail "$name" --help | grep -q "^  tidemark mail " || fail "mail $name --help has no example"
+done
+"$tidemark" mail browse --help | grep -q '^  space, u ' || fail "mail browse --help has no keys"
+for word in writer.lock damaged- .mail-searches.lock BROWSER 'mail import takeout' 'mail stats --by'; do
+    sed 's/\\-/-/g' "$man_page" | sed -n '/^.SH ENVIRONMENT/,$p' | grep -qF -- "$word" || fail "the manual's FILES, ENVIRONMENT or EXAMPLES lack $word"
+done
+[ "$(uniq -d "$man_page" | grep -c '^\.TP')" -eq 0 ] || fail "an empty entry in the manual"
 [ "$examples" -gt 30 ] || fail "only $examples examples"
 man_text=$(sed 's/\\-/-/g' "$man_page")
 while read -r group verb _; do

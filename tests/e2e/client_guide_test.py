@@ -5,6 +5,7 @@
 client on the last one, first of the wrong type, and names its file after some garbage; the browser is curl."""
 import os
 import re
+import subprocess
 import sys
 import urllib.parse
 import urllib.request
@@ -112,11 +113,44 @@ def by_default(stage):
     expect("no client was named" in person.ends(5), person.text)
 
 
+def no_browser(stage):
+    """Where no browser can be opened, or one that nobody sits at, the link is to be pasted, at once; without a terminal that is said."""
+    add = ("account", "add", "gmail", USER, "--endpoint", stage.origin)
+    home, stage.home = stage.home, stage.path("no-browser")
+    away = {"BROWSER": "", "DISPLAY": ":0", "SSH_CONNECTION": "192.0.2.1 1 192.0.2.2 22"}
+    for env in ({"BROWSER": ""}, {"BROWSER": "nosuch-browser"}, {"BROWSER": write(stage, "w3m", "#!/bin/sh\n", 0o755)}, away):
+        person = Person(stage, *add, **{"DISPLAY": "", "WAYLAND_DISPLAY": "", **env})
+        said = person.reads("Paste that address here: ", seconds=20)
+        expect("No browser can be opened here" in said, f"{env}: {said}")
+        link = re.search(r"http\S+code_challenge\S+", said).group(0)
+        answer = subprocess.run(["curl", "-sS", "-o", os.devnull, "-w", "%{redirect_url}", link], capture_output=True, text=True, check=True)
+        person.types(answer.stdout)
+        expect(f"added {USER}" in person.ends(0), person.text)
+    # Arguments, and the place of the address, are BROWSER's.
+    shown = stage.path("shown")
+    script = write(stage, "with-words", f'#!/bin/sh\nprintf "%s\\n" "$@" >{shown}\nexec curl -sS -L --max-time 20 -o /dev/null "${{2#page=}}"\n', 0o755)
+    person = Person(stage, *add, BROWSER=f"nosuch-browser:{script} --new-window page=%s last")
+    expect(f"added {USER}" in person.ends(0), person.text)
+    words = open(shown, encoding="utf-8").read().split("\n")
+    expect(words[0] == "--new-window" and words[1].startswith("page=http") and words[2] == "last", f"{words}")
+    with subprocess.Popen([stage.tidemark, "--home", stage.home, *add], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, env={**stage.env, "BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}) as process:
+        said = ""
+        while "--headless" not in said:
+            line = process.stderr.readline()
+            expect(line != "", f"no word about the browser: {said}")
+            said += line
+        process.kill()
+    expect("No browser could be opened" in said, said)
+    stage.home = home
+
+
 def run(stage):
     stage.start_cloud("--seed", "7", "--auto-consent", "--mailbox", f"{USER}=12", "--mailbox", "bob@example.com=3")
     browser = write(stage, "browser", '#!/bin/sh\nexec curl -sS -L --max-time 20 -o /dev/null "$1"\n', 0o755)
     stage.env["BROWSER"] = browser
     by_default(stage)
+    no_browser(stage)  # before a client is made: then the cloud refuses others
     addresses = guided(stage)
     entered(stage, addresses)
     stage.run("mail", "sync", "--quiet")

@@ -38,6 +38,11 @@ for header in $expected; do
     fi
 done
 
+# ---- documents: those that the program names, and what they lead to
+for document in google-client.md mail/sign-in.md internals/mail.md; do
+    [ -s "$prefix/share/doc/tidemark/$document" ] || die "no document $document"
+done
+
 # ---- symbols: exactly what the map lists, each with its version
 library=$libdir/libtidemark.so.0
 [ -e "$library" ] && [ -e "$libdir/libtidemark.so" ] && [ -e "$libdir/libtidemark.a" ] ||

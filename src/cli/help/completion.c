@@ -255,6 +255,22 @@ static void answer_flags(struct line *line, const struct cli_flag *flags)
 
 /* ---- what is wanted ---------------------------------------------------------------------------- */
 
+/* The operators, and the names that may follow two of them. */
+static void answer_query(struct line *line)
+{
+    static const struct {
+        const char *operator, * kind;
+    } named[] = {{"label:", "labels"}, {"saved:", "saved"}};
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+        if (strncmp(line->current, named[i].operator, strlen(named[i].operator)) == 0) {
+            line->prefix = named[i].operator;
+            line->current += strlen(named[i].operator);
+            answer_names(line, named[i].kind);
+            return;
+        }
+    answer_names(line, "operators");
+}
+
 /* By the name that help shows for it. */
 static void answer_kind(struct line *line, tide_text kind)
 {
@@ -309,11 +325,7 @@ static void answer_kind(struct line *line, tide_text kind)
             answer_settings(line, "=");
             break;
         case QUERIES:
-            if (strncmp(line->current, "label:", 6) == 0) {
-                line->prefix = "label:";
-                line->current += 6;
-                answer_names(line, "labels");
-            }
+            answer_query(line);
             break;
         }
     }
@@ -482,7 +494,7 @@ static const char bash[] =
     "            compopt -o filenames 2>/dev/null\n"
     "            mapfile -t COMPREPLY < <(compgen -f -- \"${current#*=}\")\n"
     "        else\n"
-    "            [[ $word == *= ]] && compopt -o nospace 2>/dev/null\n"
+    "            [[ $word == *[=:] ]] && compopt -o nospace 2>/dev/null\n"
     "            printf -v word %q \"${word#\"$cut\"}\"\n"
     "            COMPREPLY+=(\"$word\")\n"
     "        fi\n"
@@ -495,16 +507,17 @@ static const char zsh[] =
     "# zsh completion for tidemark; made by `tidemark completion zsh`\n"
     "_tidemark()\n{\n"
     "    local line word tab=$'\\t'\n"
-    "    local -a found\n"
+    "    local -a found open\n"
     "    for line in \"${(@f)$(\"${(Q)words[1]}\" completion --line -- "
     "\"${(@Q)words[2,CURRENT-1]}\" \"$PREFIX\" 2>/dev/null)}\"; do\n"
     "        case $line in\n"
     "        ('') ;;\n"
     "        (:files*) compset -P '--*='; _files; return ;;\n"
-    "        (*) word=${line%%$tab*}; found+=(\"${word//:/\\\\:}:${line#*$tab}\") ;;\n"
+    "        (*) word=${line%%$tab*}; line=\"${word//:/\\\\:}:${line#*$tab}\"\n"
+    "            if [[ $word == *[=:] ]]; then open+=($line); else found+=($line); fi ;;\n"
     "        esac\n"
     "    done\n"
-    "    _describe -t words tidemark found\n"
+    "    _describe -t words tidemark found -- open -S ''\n"
     "}\n"
     "if [ \"$funcstack[1]\" = _tidemark ]; then _tidemark \"$@\"; else compdef _tidemark tidemark; "
     "fi\n";

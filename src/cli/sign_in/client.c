@@ -20,14 +20,25 @@ bool cli_line_read(char *line, size_t room)
 
 /* ---- the guide ---- */
 
+/* Only where it is: a program that was not installed has no documents. */
+static void guide_show(const struct tide_oauth_provider *provider)
+{
+    char path[CLI_PATH_BYTES];
+    (void)snprintf(path, sizeof path, TIDE_DOC_DIR "/%s-client.md", provider->name);
+    if (access(path, R_OK) == 0)
+        (void)fprintf(stderr, "What may go wrong:\n    %s\n", path);
+    (void)fputc('\n', stderr);
+}
+
 static void steps_show(const struct tide_oauth_provider *provider, const char *origin,
                        const char *scopes)
 {
     int number = 0;
     (void)fprintf(stderr,
                   "%s lets no program in that it does not know. Create an OAuth client of your\n"
-                  "own, once: five minutes, free of charge. docs/google-client.md says more.\n\n",
+                  "own, once: five minutes, free of charge.\n",
                   provider->title);
+    guide_show(provider);
     for (const struct tide_oauth_step *step = provider->setup; step->text != NULL; step++)
         if (step->scope == NULL || strstr(scopes, step->scope) != NULL)
             (void)fprintf(stderr, "%2d. %s\n    %s%s\n", ++number, step->text, origin, step->path);
@@ -109,8 +120,7 @@ static tide_status answer_take(struct cli *cli, const struct tide_oauth_provider
 static tide_status guide(struct cli *cli, const struct tide_oauth_provider *provider,
                          const char *scopes, struct tide_oauth_client *client_out, tide_buf *text)
 {
-    static const char hint[] = "Run the command again when you have the file, with --client FILE. "
-                               "docs/google-client.md says how to get it.";
+    static const char hint[] = "Run the command again when you have the file, with --client FILE.";
     const char *endpoint = cli_flag(cli, "endpoint");
     char line[LINE_BYTES];
     tide_status rc = TIDE_INVALID;

@@ -15,7 +15,7 @@ tide_status cli_client_get(struct cli *cli, const struct tide_oauth_provider *pr
                            tide_secrets *secrets, const char *scopes,
                            struct tide_oauth_client *client_out, tide_buf *new_out);
 
-/* After a sign-in that worked.  A client that cannot be stored is a warning: it is named again with
+/* After a sign-in that the provider accepted, whatever the user allowed.  A client that cannot be stored is a warning: it is named again with
  * the next sign-in. */
 void cli_client_remember(const struct tide_oauth_provider *provider, tide_secrets *secrets,
                          tide_text text);

@@ -57,9 +57,25 @@ static tide_status wait_for_user(struct cli *cli, tide_oauth_flow *flow)
     }
     (void)fprintf(stderr, "Sign in with your browser. If none opens, use this link:\n\n  %s\n\n",
                   link);
-    (void)cli_browser_open(link);
+    /* It was there when the way was chosen (way_of()), or there is no terminal to paste on. */
+    if (cli_browser_here() != CLI_BROWSER_WINDOW || !cli_browser_open(link))
+        (void)fprintf(stderr, "No browser could be opened. The link works only in one on this "
+                              "machine; with --headless it\nworks in any, and you paste an address "
+                              "here.\n");
     return cli_hint(cli, tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err),
                     "Run the command again, with --headless if there is no browser.");
+}
+
+/* A browser elsewhere cannot reach the port on which this process would wait. */
+static tide_oauth_way way_of(struct cli *cli, const struct tide_oauth_provider *provider)
+{
+    if (cli_flag(cli, "headless") != NULL)
+        return tide_oauth_headless(provider);
+    if (cli_browser_here() == CLI_BROWSER_WINDOW || isatty(STDIN_FILENO) != 1)
+        return TIDE_OAUTH_BROWSER;
+    (void)fprintf(stderr, "No browser can be opened here, so the sign-in goes on as with "
+                          "--headless.\n");
+    return tide_oauth_headless(provider);
 }
 
 static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
@@ -76,8 +92,7 @@ static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *pr
         .client = &client,
         .scopes = purpose->scope,
         .login_hint = email,
-        .way =
-            cli_flag(cli, "headless") != NULL ? tide_oauth_headless(provider) : TIDE_OAUTH_BROWSER,
+        .way = rc == TIDE_OK ? way_of(cli, provider) : TIDE_OAUTH_BROWSER,
     };
     if (rc == TIDE_OK)
         (void)fprintf(stderr, "Tidemark requests permission %s.\n", purpose->words);
@@ -87,11 +102,12 @@ static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *pr
         rc = ask.way == TIDE_OAUTH_PASTE ? paste(cli, flow) : wait_for_user(cli, flow);
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_finish(flow, NULL, grant, &scopes, &cli->err);
+    /* The provider took its id and secret, whatever the user allowed: nobody is led to it again. */
+    if (rc == TIDE_OK && cli_flag(cli, "endpoint") == NULL)
+        cli_client_remember(provider, secrets, tide_buf_text(&new_client));
     if (rc == TIDE_OK && !tide_oauth_scopes_cover(provider, tide_buf_text(&scopes), purpose->scope))
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
                       "the permission Tidemark requested was not granted on the sign-in page");
-    if (rc == TIDE_OK && cli_flag(cli, "endpoint") == NULL)
-        cli_client_remember(provider, secrets, tide_buf_text(&new_client));
     tide_oauth_flow_free(flow);
     return rc;
 }

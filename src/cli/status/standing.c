@@ -5,6 +5,9 @@
  * never begun, what would keep it up to date, and what can be done with it. */
 #include "cli/status/status.h"
 
+#include "cli/archive_here.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,13 +74,15 @@ static bool step_unfinished(const json_t *account, const struct tide_system *sys
 {
     const char *name = text_of(account, "account");
     const bool stopped = is_now(account, "stopped");
-    const bool begun =
-        count_of(account, "stored") > 0 || json_is_string(json_object_get(account, "tidemark"));
+    const bool imports = system->archives != NULL; /* then what is stored is no sync yet */
+    const bool stored = count_of(account, "stored") > 0;
+    const bool begun = json_is_string(json_object_get(account, "tidemark")) || (stored && !imports);
     if (system->sync_by == NULL || (!stopped && (begun || !is_now(account, "idle"))))
         return false;
     (void)snprintf(step->why, STEP_BYTES,
-                   stopped ? "the sync of %.200s was interrupted"
-                           : "%.200s is signed in, and nothing is stored yet",
+                   stopped  ? "the sync of %.200s was interrupted"
+                   : stored ? "%.200s is signed in, and was not synced yet"
+                            : "%.200s is signed in, and nothing is stored yet",
                    name);
     sync_command(system, step->command);
     return true;
@@ -126,11 +131,8 @@ static void next_json(struct cli *cli, const struct step *step)
 }
 
 /* An empty home: what can be added. */
-static tide_status show_nothing(struct cli *cli)
+static void show_providers(struct cli *cli, struct step *step)
 {
-    struct step step = {.why = "no account is set up"};
-    tide_json none;
-    tide_buf_clear(&cli->out);
     cli_print(cli,
               "Tidemark mirrors your cloud accounts onto your own disk. Nothing is set up in %s "
               "yet.\n\nNext: sign in to an account.\n",
@@ -147,11 +149,51 @@ static tide_status show_nothing(struct cli *cli)
     cli_print(cli,
               "\n`tidemark account add --help` says what they are; `tidemark --help` shows all "
               "commands.\n");
-    (void)snprintf(step.command, STEP_BYTES, "account add %s %s",
+    (void)snprintf(step->why, STEP_BYTES, "no account is set up");
+    (void)snprintf(step->command, STEP_BYTES, "account add %s %s",
                    cli->systems[0] == NULL ? "PROVIDER" : cli->systems[0]->provider,
                    cli->systems[0] == NULL ? "NAME" : cli->systems[0]->subject);
+}
+
+/* No account, but archives: what was imported before the first sign-in can be searched by now. */
+static void show_archives(struct cli *cli, const json_t *archives, struct step *step)
+{
+    size_t i = 0;
+    const json_t *one = NULL;
+    cli_print(cli, "No account is signed in yet. Stored in %s, and there to be searched:\n",
+              cli->data_dir);
+    json_array_foreach(archives, i, one)
+    {
+        const struct tide_system *system =
+            tide_system_named(cli->systems, tide_text_of(text_of(one, "system")));
+        cli_print(cli, "  %s  %" PRIu64 " %s\n", text_of(one, "account"),
+                  (uint64_t)count_of(one, "stored"), system == NULL ? "" : system->unit);
+    }
+    one = json_array_get(archives, 0);
+    (void)snprintf(step->why, STEP_BYTES, "sign in, and new %s is fetched", text_of(one, "system"));
+    (void)snprintf(step->command, STEP_BYTES, "account add %s %.200s", text_of(one, "provider"),
+                   text_of(one, "account"));
+    cli_print(cli, "\nNext: %s.\n  tidemark %s\n\n`tidemark --help` shows all commands.\n",
+              step->why, step->command);
+}
+
+static tide_status show_nothing(struct cli *cli)
+{
+    struct step step = {.why = ""};
+    char archive_dir[CLI_PATH_BYTES];
+    char secrets_dir[CLI_PATH_BYTES];
+    tide_json none;
+    tide_json archives;
+    TIDE_TRY(archive_here_places(cli, archive_dir, secrets_dir));
+    tide_buf_clear(&cli->out);
+    status_alone(cli, archive_dir, NULL, &archives);
+    if (json_array_size(archives.value) > 0)
+        show_archives(cli, archives.value, &step);
+    else
+        show_providers(cli, &step);
     tide_json_array(&none);
     tide_json_set(&cli->json, "accounts", &none);
+    tide_json_set(&cli->json, "archives", &archives);
     tide_json_set_bool(&cli->json, "engine", false);
     next_json(cli, &step);
     return TIDE_OK;

@@ -421,9 +421,11 @@ tide_status status_look(struct cli *cli, struct status_meters *meters)
     struct status status = {.cli = cli, .meters = meters};
     char archive_dir[CLI_PATH_BYTES];
     char secrets_dir[CLI_PATH_BYTES];
+    tide_json alone;
     tide_status rc = archive_here_places(cli, archive_dir, secrets_dir);
     if (rc == TIDE_OK)
         rc = cli_ledger_read(cli);
+    const bool unset = rc == TIDE_NOT_FOUND && cli->shared == NULL; /* no account was ever added */
     status.home = (struct tide_system_home){.world = cli->world,
                                             .config_path = cli->config_path,
                                             .mem = cli->mem,
@@ -432,18 +434,30 @@ tide_status status_look(struct cli *cli, struct status_meters *meters)
                                             .archive_dir = archive_dir};
     status.snapshot = cli_snapshot(cli, NULL);
     tide_json_array(&status.list);
+    tide_json_array(&alone);
+    if (unset)
+        status_alone(cli, archive_dir, NULL, &alone);
+    if (unset && json_array_size(alone.value) > 0)
+        rc = TIDE_OK;
     if (rc == TIDE_OK)
         cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && !unset) {
         rc = show_accounts(&status);
+        tide_json_done(&alone);
+        status_alone(cli, archive_dir, status.list.value, &alone);
+    }
+    if (rc == TIDE_OK)
+        cli->hint[0] = '\0';
     if (rc == TIDE_OK)
         cli->err = (tide_error){TIDE_OK, 0, ""};
     if (rc == TIDE_OK || cli->table != NULL)
         cli_table_end(cli, "no accounts; add one with `tidemark account add`");
+    status_alone_print(cli, alone.value);
     if (rc != TIDE_OK) /* the next look begins anew */
         tide_buf_clear(&cli->out);
     tide_json_set_bool(&cli->json, "engine", status.snapshot != NULL);
     tide_json_set(&cli->json, "accounts", &status.list);
+    tide_json_set(&cli->json, "archives", &alone);
     status_systems(cli, &cli->json);
     status_totals_json(&status.totals, &cli->json);
     status_lanes(status.snapshot, &cli->json);

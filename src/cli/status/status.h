@@ -18,6 +18,13 @@ void status_meters_done(struct status_meters *meters); /* a zeroed one is fine *
 
 /* Fills cli->out and cli->json, which are empty.  `meters` NULL: this is the only look. */
 tide_status status_look(struct cli *cli, struct status_meters *meters);
+/* ---- alone.c ---- */
+
+/* Archives here of accounts that are not among `accounts` (NULL: none are added); needs no ledger. */
+void status_alone(struct cli *cli, const char *archive_dir, const json_t *accounts,
+                  tide_json *list_out);
+void status_alone_print(struct cli *cli, const json_t *list);
+
 /* ---- fields.c: JSON for displays that have more room than a line ---- */
 
 /* All jobs of the ledger. */

@@ -29,7 +29,11 @@ static uint64_t due_at_ms(tide_engine *engine, const struct tide_brief *stored, 
     const uint64_t at_ms = tide_engine_at_ms(engine, stored->not_before_ms, now_ms);
     if (stored->attempts == 0 || at_ms <= now_ms)
         return at_ms;
-    const uint64_t pause_max_ms = tide_tuning_retry(engine->settings).pause_max_ms;
+    const struct tide_account *account = tide_engine_account_of(engine, stored->account);
+    const uint64_t pause_max_ms =
+        tide_tuning_retry(account == NULL ? engine->settings
+                                          : tide_account_settings(engine, account))
+            .pause_max_ms;
     return at_ms - now_ms > pause_max_ms ? now_ms + pause_max_ms : at_ms;
 }
 

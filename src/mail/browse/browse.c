@@ -56,6 +56,19 @@ static tide_status terminal_take(struct browse *browse, SCREEN **screen_out)
     return TIDE_OK;
 }
 
+void browse_terminal_lend(void)
+{
+    (void)def_prog_mode();
+    (void)endwin();
+}
+
+void browse_terminal_return(void)
+{
+    (void)reset_prog_mode();
+    (void)clearok(stdscr, TRUE);
+    (void)refresh();
+}
+
 /* ---- waiting ---- */
 
 static void answers_take(struct browse *browse)
@@ -196,6 +209,8 @@ tide_status cli_mail_browse(struct cli *cli)
     browse_rows_init(&browse->list.rows, cli->mem);
     browse_lines_init(&browse->message.lines, cli->mem);
     tide_status rc = accounts_look(browse);
+    if (rc == TIDE_OK)
+        browse_files_begin(browse);
     if (rc == TIDE_OK)
         rc = cli_kept_begin(cli);
     if (rc == TIDE_OK)

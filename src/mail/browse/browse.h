@@ -8,7 +8,7 @@
  *   BRO1  what is on the screen is clean (lines.h BLN2) and fits its columns.
  *   BRO2  the terminal is as it was before, however the command ends.
  *   BRO3  nothing is written except attachments where the user said, and files for the web browser
- *         in a directory of this process, which it removes.
+ *         in a directory that only this user can read, which a start after an hour removes.
  */
 #ifndef TIDE_MAIL_BROWSE_H
 #define TIDE_MAIL_BROWSE_H
@@ -109,7 +109,14 @@ void browse_save(struct browse *browse, const char *dir);
 void browse_save_answer(struct browse *browse, struct cli_called *called);
 void browse_html(struct browse *browse);
 void browse_html_answer(struct browse *browse, struct cli_called *called);
+void browse_files_begin(struct browse *browse); /* removes files of earlier commands (BRO3) */
 void browse_files_end(struct browse *browse);
+
+/* ---- browse.c ---- */
+
+/* The terminal as it was before, for another program; and back. */
+void browse_terminal_lend(void);
+void browse_terminal_return(void);
 
 /* ---- keys.c ---- */
 

@@ -3,9 +3,12 @@
 
 #include "cli/terminal/browser.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,19 +86,63 @@ void browse_save_answer(struct browse *browse, struct cli_called *called)
 
 /* ---- the web browser ---- */
 
+/* A web browser may read a file long after it was started, or reload it: the files stay when this command
+ * ends, and a later one removes them. */
+enum { PAGES_MS = 60 * 60 * 1000, PAGES_MAX = 10000, PAGES_NAME_BYTES = 64 };
+static const char pages_name[] = "tidemark-pages-";
+
+static const char *pages_place(size_t index)
+{
+    static const char *const variables[] = {"XDG_RUNTIME_DIR", "TMPDIR"};
+    const size_t count = sizeof variables / sizeof variables[0];
+    const char *place = index < count ? getenv(variables[index]) : "/tmp";
+    return index > count ? NULL : place != NULL && place[0] == '/' ? place : "";
+}
+
 /* Only this user can read it. */
 static bool pages_dir_make(struct browse_files *files)
 {
-    const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
-    for (size_t i = 0; files->pages_dir[0] == '\0' && i < sizeof places / sizeof places[0]; i++) {
-        if (places[i] == NULL || places[i][0] != '/')
+    if (files->pages_dir[0] != '\0' && access(files->pages_dir, F_OK) != 0)
+        files->pages_dir[0] = '\0'; /* another process took it for an old one */
+    for (size_t i = 0; files->pages_dir[0] == '\0' && pages_place(i) != NULL; i++) {
+        if (pages_place(i)[0] == '\0')
             continue;
-        (void)snprintf(files->pages_dir, sizeof files->pages_dir, "%.4000s/tidemark-XXXXXX",
-                       places[i]);
+        (void)snprintf(files->pages_dir, sizeof files->pages_dir, "%.4000s/%sXXXXXX",
+                       pages_place(i), pages_name);
         if (mkdtemp(files->pages_dir) == NULL)
             files->pages_dir[0] = '\0';
     }
     return files->pages_dir[0] != '\0';
+}
+
+/* Others may have put anything there: only a directory of this user counts, and no link to one. */
+static void sweep_dir(int place, const char *name, uint64_t now_unix_ms)
+{
+    struct stat info;
+    if (fstatat(place, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(info.st_mode) ||
+        info.st_uid != geteuid() || (info.st_mode & (S_IRWXG | S_IRWXO)) != 0 ||
+        (uint64_t)info.st_mtime * 1000 + PAGES_MS > now_unix_ms)
+        return;
+    for (unsigned page = 1; page < PAGES_MAX; page++) {
+        char path[PAGES_NAME_BYTES + 32];
+        (void)snprintf(path, sizeof path, "%.*s/%u.html", PAGES_NAME_BYTES, name, page);
+        (void)unlinkat(place, path, 0);
+    }
+    (void)unlinkat(place, name, AT_REMOVEDIR);
+}
+
+void browse_files_begin(struct browse *browse)
+{
+    for (size_t i = 0; pages_place(i) != NULL; i++) {
+        DIR *place = pages_place(i)[0] == '\0' ? NULL : opendir(pages_place(i));
+        for (const struct dirent *entry = place == NULL ? NULL : readdir(place); entry != NULL;
+             entry = readdir(place))
+            if (strncmp(entry->d_name, pages_name, sizeof pages_name - 1) == 0 &&
+                strlen(entry->d_name) < PAGES_NAME_BYTES)
+                sweep_dir(dirfd(place), entry->d_name, browse->cli->now_unix_ms);
+        if (place != NULL)
+            (void)closedir(place);
+    }
 }
 
 static void page_path(const struct browse_files *files, unsigned page,
@@ -130,28 +177,36 @@ void browse_html(struct browse *browse)
         browse_note(browse, "out of memory");
 }
 
+/* A browser without a window has the terminal until the user quits it; then its file is not needed. */
+static bool html_open(struct browse *browse, const char *path)
+{
+    const bool text = cli_browser_look() == CLI_BROWSER_TEXT;
+    if (text)
+        browse_terminal_lend();
+    const bool opened = cli_browser_open(path);
+    if (text)
+        browse_terminal_return();
+    if (text || !opened)
+        (void)tide_file_remove(browse->cli->world, path, NULL);
+    if (opened && !text)
+        browse_note(browse, "Opened in the web browser; remote images are not loaded.");
+    return opened;
+}
+
 void browse_html_answer(struct browse *browse, struct cli_called *called)
 {
     const char *path = browse_text(called->json.value, "file");
     if (called->status != TIDE_OK)
         browse_note_failure(browse, called);
-    else if (cli_browser_open(path))
-        browse_note(browse, "Opened in the web browser; remote images are not loaded.");
-    else
+    else if (!html_open(browse, path))
         browse_note(browse, "No web browser was found; set BROWSER to the name of one.");
 }
 
 void browse_files_end(struct browse *browse)
 {
     struct browse_files *files = &browse->files;
-    char path[CLI_PATH_BYTES + 32];
     json_decref(files->left);
     files->left = NULL;
-    for (unsigned page = 1; page <= files->pages; page++) {
-        page_path(files, page, path);
-        (void)tide_file_remove(browse->cli->world, path, NULL);
-    }
     if (files->pages_dir[0] != '\0')
-        (void)rmdir(files->pages_dir);
-    files->pages_dir[0] = '\0';
+        (void)rmdir(files->pages_dir); /* if nothing is in it */
 }

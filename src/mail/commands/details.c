@@ -28,6 +28,21 @@ static const char search_details[] =
     "  saved:NAME             a search of `tidemark mail saved`\n"
     "\nMarks: u unread, s starred, a attachments, g gone from Gmail.\n";
 
+/* As browse's own help (browse/draw.c). */
+static const char browse_details[] =
+    "Keys:\n"
+    "  j k, arrows            next, previous; in a message: scroll\n"
+    "  PgDn PgUp, g G         a screen, the newest, the oldest\n"
+    "  Enter, t               open the message, the whole conversation\n"
+    "  n p                    next, previous message while one is open\n"
+    "  /                      search as you type; Enter keeps it, Esc returns\n"
+    "  space, u               select a message, select none\n"
+    "  s                      save the attachments of the selected messages or this one\n"
+    "  o                      open the message in a web browser, without remote images\n"
+    "  r                      look for new mail in the archive\n"
+    "  ?                      show the keys\n"
+    "  q, Esc                 back; at the list: end, and print the selected ids\n";
+
 static const char show_details[] =
     "The beginning of an ID is enough if no other message has it: four characters at least.\n";
 
@@ -38,6 +53,7 @@ static const char archive_details[] =
 
 const struct cli_details mail_details[] = {
     {"archive", archive_details},
+    {"browse", browse_details},
     {"search", search_details},
     {"show", show_details},
     {NULL, NULL},

@@ -85,6 +85,9 @@ tide_status mail_home_find(struct cli *cli, const char *named, const char *id, b
 tide_status mail_query_words(struct cli *cli, unsigned first, size_t bytes_max, tide_buf *query);
 /* Whether the words of the command name a saved search, or are too many to tell. */
 bool mail_query_names_saved(struct cli *cli);
+/* The names of the saved searches, for completion. */
+void mail_saved_names(const struct tide_system_home *home, void (*visit)(tide_text name, void *arg),
+                      void *arg);
 /* struct tide_system.settings_files: the saved searches. */
 tide_status mail_settings_files(const char *config_path, tide_mem *mem,
                                 void (*visit)(const char *name, void *arg), void *arg,

@@ -143,6 +143,21 @@ tide_status mail_settings_files(const char *config_path, tide_mem *mem,
     return TIDE_OK;
 }
 
+void mail_saved_names(const struct tide_system_home *home, void (*visit)(tide_text name, void *arg),
+                      void *arg)
+{
+    char path[CLI_PATH_BYTES];
+    tide_auto_buf text = tide_buf_in(home->mem, FILE_BYTES_MAX);
+    struct saved saved;
+    if (path_beside(home->config_path, FILE_NAME, path, NULL) != TIDE_OK ||
+        tide_file_read(home->world, path, FILE_BYTES_MAX, &text, NULL) != TIDE_OK)
+        return;
+    tide_text rest = tide_buf_text(&text);
+    while (saved_next(&rest, &saved))
+        if (saved.name.bytes > 0)
+            visit(saved.name, arg);
+}
+
 /* ---- in queries ---- */
 
 /* Where "saved:" begins a term; not inside quotation marks. */

@@ -564,16 +564,148 @@ static tide_status one_account(struct status *status, const char *email)
     return rc == TIDE_OK ? closed : rc;
 }
 
+/* ---- archives of accounts that are not added: an import before the first sign-in (M17, M18) ---- */
+
+struct seen {
+    struct tide_mail_kept kept;
+    struct tide_archive_tally tally;
+};
+
+static tide_status look(struct cli *cli, const char *name, struct seen *seen)
+{
+    struct mail_home home = {0};
+    char email[256];
+    tide_archive *archive = NULL;
+    tide_status rc = mail_home_archive(cli, &home, name, email, &archive);
+    if (rc == TIDE_OK)
+        rc = tide_mail_kept(archive, &seen->kept, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_archive_tally(archive, &seen->tally, &cli->err);
+    if (rc == TIDE_OK)
+        rc = mail_home_broken(cli, archive);
+    const tide_status closed = tide_archive_close(archive, &cli->err);
+    return cli_hint(cli, rc == TIDE_OK ? closed : rc, "Run `tidemark mail verify`.");
+}
+
+static void print(struct cli *cli, const char *email, const struct seen *seen)
+{
+    const uint64_t held = seen->tally.copies[TIDE_COPY_HELD];
+    char raw[TIDE_SIZE_TEXT_BYTES];
+    char archive[TIDE_SIZE_TEXT_BYTES];
+    tide_size_human(seen->kept.raw_bytes, raw);
+    tide_size_human(seen->kept.archive_bytes, archive);
+    cli_print(cli, "%s\n  account    not signed in: `tidemark account add gmail %s`\n", email,
+              email);
+    cli_print(cli, "  stored     %" PRIu64 " message%s", seen->kept.stored,
+              seen->kept.stored == 1 ? "" : "s");
+    if (held > 0)
+        cli_print(cli, "; %" PRIu64 " held until Gmail's own arrive", held);
+    cli_print(cli, "\n  archive    %zu shard%s, %s for %s of mail\n", seen->kept.shards,
+              seen->kept.shards == 1 ? "" : "s", archive, raw);
+}
+
+static tide_status show(struct cli *cli, const char *email, tide_json *list)
+{
+    struct seen seen = {.kept = {.stored = 0}};
+    tide_json one;
+    TIDE_TRY(look(cli, email, &seen));
+    print(cli, email, &seen);
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        {"stored", seen.kept.stored},
+        {"held", seen.tally.copies[TIDE_COPY_HELD]},
+        {"not_indexed", seen.tally.unindexed},
+        {"raw_bytes", seen.kept.raw_bytes},
+        {"archive_bytes", seen.kept.archive_bytes},
+        {"shards", seen.kept.shards},
+    };
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "account", email);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        tide_json_set_u64(&one, numbers[i].name, numbers[i].number);
+    tide_json_append(list, &one);
+    return TIDE_OK;
+}
+
+static bool is_among(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_added(const char *name, const struct cli_names *added)
+{
+    for (size_t i = 0; i < added->count; i++)
+        if (strcmp(added->list[i], name) == 0)
+            return true;
+    return false;
+}
+
+static tide_status status_alone(struct cli *cli, const struct cli_names *added, tide_json *list)
+{
+    const struct mail_names none = {.mem = cli->mem};
+    struct mail_names here = none;
+    size_t found = 0;
+    tide_status rc = mail_names_find(cli, NULL, &here);
+    const bool all = cli->arguments_count == 0;
+    for (size_t i = 0; i < here.count; i++)
+        found += !is_added(here.list[i], added) &&
+                 (all || is_among(here.list[i], cli->arguments, cli->arguments_count));
+    /* The words of the command name something else, too: that is said of them instead. */
+    if (rc == TIDE_OK && (found == 0 || (!all && found < cli->arguments_count)))
+        rc = TIDE_NOT_FOUND;
+    for (size_t i = 0; rc == TIDE_OK && i < here.count; i++)
+        if (!is_added(here.list[i], added) &&
+            (all || is_among(here.list[i], cli->arguments, cli->arguments_count)))
+            rc = show(cli, here.list[i], list);
+    mail_names_done(&here);
+    return rc;
+}
+
+/* TIDE_NOT_FOUND: there is none. */
+static tide_status show_alone(struct cli *cli, const struct cli_names *names, tide_json *alone)
+{
+    const tide_error kept = cli->err;
+    char hint[sizeof cli->hint];
+    memcpy(hint, cli->hint, sizeof hint);
+    const tide_status rc = status_alone(cli, names, alone);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    cli->err = kept;
+    memcpy(cli->hint, hint, sizeof hint);
+    return names->count > 0 ? TIDE_OK : TIDE_NOT_FOUND;
+}
+
+/* Without an account, the archives that are there. */
+static tide_status names_find(struct cli *cli, struct cli_names *names, tide_json *alone)
+{
+    tide_status rc = cli_names(cli, &tide_mail_system, cli->arguments, cli->arguments_count, names);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    rc = show_alone(cli, names, alone);
+    if (rc == TIDE_OK) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+    }
+    return rc;
+}
+
 tide_status cli_mail_status(struct cli *cli)
 {
     struct cli_names names;
     struct status status = {.cli = cli};
-    tide_status rc =
-        cli_names(cli, &tide_mail_system, cli->arguments, cli->arguments_count, &names);
+    tide_json alone;
+    tide_json_array(&alone);
+    tide_status rc = names_find(cli, &names, &alone);
     if (rc == TIDE_OK)
         rc = mail_home_places(cli, &status.home);
     if (rc != TIDE_OK) {
         cli_names_done(&names);
+        tide_json_done(&alone);
         return rc;
     }
     status.snapshot = cli_snapshot(cli, NULL);
@@ -582,6 +714,9 @@ tide_status cli_mail_status(struct cli *cli)
     for (size_t i = 0; rc == TIDE_OK && i < names.count; i++)
         rc = one_account(&status, names.list[i]);
     tide_json_set(&cli->json, "accounts", &status.list);
+    if (rc == TIDE_OK && names.count > 0 && cli->arguments_count == 0)
+        rc = show_alone(cli, &names, &alone);
+    tide_json_set(&cli->json, "archives", &alone);
     tide_mail_look_done(&status.look);
     cli_names_done(&names);
     json_decref(status.snapshot);

@@ -110,13 +110,14 @@ static bool more(void *arg, size_t index, void *state)
     return tide_mail_run(state, &run, NULL) == TIDE_OK; /* else the next sync fetches it */
 }
 
-/* Shows how much is left to be indexed, once a second: the count reads every shard. */
+/* Shows how much is left to be indexed, once a second: the count reads every shard.  A program gets an
+ * event when it begins (*shown_ms is 0), however short it is. */
 static void show_indexing(struct mail_sync *sync, uint64_t *shown_ms)
 {
     const uint64_t now_ms = tide_world_now_ms(sync->cli->world);
+    bool begins = false;
     if (now_ms - *shown_ms < INDEXING_SHOWN_MS)
         return;
-    *shown_ms = now_ms;
     for (size_t i = 0; i < sync->work.count; i++) {
         struct tide_archive_tally tally = {.unindexed = 0};
         struct cli_live *live = &sync->work.lives[i];
@@ -127,9 +128,11 @@ static void show_indexing(struct mail_sync *sync, uint64_t *shown_ms)
         if (tally.unindexed > 0)
             (void)snprintf(live->phase, sizeof live->phase, "indexing, %" PRIu64 " left",
                            tally.unindexed);
+        begins = begins || (*shown_ms == 0 && tally.unindexed > 0);
     }
+    *shown_ms = now_ms;
     cli_display_show(&sync->work.display, sync->work.lives, sync->work.count,
-                     sync->work.handed_over, true, false);
+                     sync->work.handed_over, true, begins && sync->cli->want_json);
 }
 
 /* Indexes everything stored before we report "done", so that searches find it. */
@@ -137,7 +140,8 @@ static tide_status index_all(void *arg, void *state)
 {
     struct mail_sync *sync = arg;
     uint64_t indexed = 1;
-    uint64_t shown_ms = tide_world_now_ms(sync->cli->world);
+    uint64_t shown_ms = 0;
+    show_indexing(sync, &shown_ms);
     while (indexed > 0 && !cli_interrupted(sync->cli) && !cli_work_is_late(&sync->work)) {
         TIDE_TRY(tide_mail_index(state, &indexed, &sync->cli->err));
         show_indexing(sync, &shown_ms);

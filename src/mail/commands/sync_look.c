@@ -41,7 +41,9 @@ static const char *phase_of(const struct tide_mail_look *look)
 {
     if (look->listing)
         return look->messages_left > 0 ? "listing and fetching" : "listing";
-    return look->messages_left > 0 ? "fetching" : "";
+    if (look->messages_left > 0)
+        return "fetching";
+    return look->jobs_exact > 0 ? "exact bytes" : "";
 }
 
 static void fill(struct mail_sync *sync, size_t index, bool full)
@@ -72,10 +74,9 @@ static void fill(struct mail_sync *sync, size_t index, bool full)
                                    look->listing ? 0 : TOTAL_SLACK);
     (void)snprintf(live->phase, sizeof live->phase, "%s", phase_of(look));
     /* Everything is stored: what is left is to replace held copies, and that is what moves. */
-    if (look->jobs_exact > 0 && look->jobs_exact == look->jobs_left &&
-        live->total > account->held) {
+    if (look->jobs_exact > 0 && look->jobs_exact == look->jobs_left && live->total != CLI_UNKNOWN &&
+        live->total >= account->held)
         live->done = live->total - account->held;
-    }
 }
 
 tide_status mail_sync_look(void *arg, size_t index, const json_t *snapshot, bool full)

@@ -182,12 +182,25 @@ static bool take_archive(const char *email, void *arg)
     return true;
 }
 
+/* Of queries, as `mail search --help` explains them. */
+static const char *const operators[] = {
+    "from:",          "to:",      "cc:",          "bcc:",         "subject:",
+    "filename:",      "after:",   "before:",      "newer_than:",  "older_than:",
+    "larger:",        "smaller:", "label:",       "in:anywhere",  "in:inbox",
+    "in:spam",        "in:trash", "is:unread",    "is:starred",   "category:",
+    "has:attachment", "list:",    "deliveredto:", "rfc822msgid:", "saved:"};
+enum { OPERATORS = sizeof operators / sizeof operators[0] };
+
 static void names(const struct tide_system_home *home, const char *kind,
                   void (*visit)(tide_text name, void *arg), void *arg)
 {
     struct names_ask ask = {home, visit, arg};
     if (strcmp(kind, "labels") == 0)
         mail_home_archives(home->archive_dir, take_archive, &ask);
+    else if (strcmp(kind, "saved") == 0)
+        mail_saved_names(home, visit, arg);
+    for (size_t i = 0; strcmp(kind, "operators") == 0 && i < OPERATORS; i++)
+        visit(tide_text_of(operators[i]), arg);
 }
 
 /* ---- status ---- */
@@ -252,12 +265,32 @@ static void status_of_archive(const struct tide_system_home *home,
         rc = tide_archive_tally(archive, &tally, &why);
     for (size_t i = 0; i < TIDE_COPIES; i++)
         out->inexact += tally.copies[i];
+    if (look->jobs_exact > 0)
+        out->left += tally.copies[TIDE_COPY_HELD]; /* to be replaced by Gmail's own bytes */
     if (rc == TIDE_OK)
         out->stored = kept.stored;
     else if (rc != TIDE_NOT_FOUND)
         (void)snprintf(out->note, sizeof out->note, "%.150s: `tidemark mail verify`", why.text);
     tide_shelf_give(home->kept, archive);
     status_ruler(look, kept.oldest_ms > 0 ? (uint64_t)kept.oldest_ms : 0, &out->ruler);
+}
+
+static tide_status archive_stored(const struct tide_system_home *home, const char *name,
+                                  uint64_t *stored_out, tide_error *err)
+{
+    char dir[4096 + 256];
+    struct tide_mail_kept kept = {.stored = 0};
+    tide_archive *archive = NULL;
+    tide_mail_dir(home->archive_dir, name, dir, sizeof dir);
+    const struct tide_archive_options options = {
+        .dir = dir, .account = name, .world = home->world, .read_only = true};
+    tide_status rc = tide_shelf_take(home->kept, &options, home->mem, &archive, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_kept(archive, &kept, err);
+    tide_shelf_give(home->kept, archive);
+    if (rc == TIDE_OK)
+        *stored_out = kept.stored;
+    return rc;
 }
 
 static tide_status status(const struct tide_system_home *home, tide_ledger *ledger,
@@ -374,6 +407,8 @@ const struct tide_system tide_mail_system = {
     .status = status,
     .archive_path = tide_mail_dir,
     .owns_entry = owns_entry,
+    .archives = mail_home_archives,
+    .archive_stored = archive_stored,
     .backup = tide_backup_archive,
     .backup_check = backup_check,
     .settings_files = mail_settings_files,

@@ -75,7 +75,7 @@ const struct tide_oauth_provider tide_oauth_google = {
                    "&prompt=consent", /* else a second sign-in gets no refresh token */
     .client_help = "Create an OAuth client of the type \"Desktop app\" in Google's console, "
                    "download its JSON file, and name it with --client FILE. --guide leads there "
-                   "step by step (docs/google-client.md).",
+                   "step by step.",
     .setup_url = "https://console.cloud.google.com",
     .setup = setup,
     .client_id_end = ".apps.googleusercontent.com",

@@ -129,9 +129,13 @@ until_true 60 eval '! shows "Saved 1"' || fail "the note stays"
 wants '/proc/nowhere'
 
 # ---- the web browser
+# A cold browser: it reads the file when the reader has long ended.
 cat >"$dir/browser" <<'END'
 #!/bin/sh
-cp "$1" "$0.page"
+until [ -e "$0.go" ]; do sleep 0.05; done
+printf '%s\n' "$@" >"$0.words"
+for file; do :; done
+cp "$file" "$0.page"
 END
 chmod +x "$dir/browser"
 keys ' ' j
@@ -139,16 +143,43 @@ wants '1 selected'
 keys q
 over 0
 shows "$file" || fail "the selected id is not printed: $(shown)"
-screen 90 20 "LANG=C.UTF-8 BROWSER=$dir/browser TMPDIR=$dir" subject:letter
+screen 90 20 "LANG=C.UTF-8 BROWSER='nosuch:$dir/browser --new-window' TMPDIR=$dir" subject:letter
 wants 'A letter in HTML'
 keys j o
 wants 'Opened in the web browser'
-until_true 60 test -s "$dir/browser.page" || fail "the browser did not start"
-grep -q 'Lisbon' "$dir/browser.page" || fail "not the message: $(cat "$dir/browser.page")"
-! grep -q '192.0.2.1/x.png"' "$dir/browser.page" || fail "a remote image would be loaded"
 keys q
 over 0
-[ -z "$(ls -d "$dir"/tidemark-* 2>/dev/null)" ] || fail "a page is left: $(ls -d "$dir"/tidemark-*)"
+touch "$dir/browser.go"
+until_true 60 test -s "$dir/browser.page" || fail "the browser did not start"
+[ "$(head -1 "$dir/browser.words")" = --new-window ] || fail "the arguments of BROWSER: $(cat "$dir/browser.words")"
+grep -q 'Lisbon' "$dir/browser.page" || fail "not the message: $(cat "$dir/browser.page")"
+! grep -q '192.0.2.1/x.png"' "$dir/browser.page" || fail "a remote image would be loaded"
+# Its file is for this user alone; a start an hour later removes it, and nothing else.
+pages=$(ls -d "$dir"/tidemark-pages-*)
+[ "$(stat -c %a "$pages")" = 700 ] || fail "others can read the page: $(stat -c %a "$pages")"
+mkdir -m 700 "$dir/mine" && touch "$dir/mine/1.html" && ln -s "$dir/mine" "$dir/tidemark-pages-link"
+touch -d '2 hours ago' "$pages" "$dir/mine"
+# A browser for terminals gets this one until the user quits it; its file goes with it.
+cat >"$dir/w3m" <<'END'
+#!/bin/sh
+clear
+printf '%s\n' "$@" >"$0.words"
+echo "as text: $(grep -c Lisbon "$1")"
+read -r line
+END
+chmod +x "$dir/w3m"
+screen 90 20 "LANG=C.UTF-8 BROWSER=$dir/w3m TMPDIR=$dir" subject:letter
+wants 'A letter in HTML'
+[ ! -e "$pages" ] || fail "an old page is left: $(ls "$pages")"
+[ -e "$dir/mine/1.html" ] || fail "a link led the sweep elsewhere"
+rm "$dir/tidemark-pages-link"
+keys j o
+wants 'as text: 1'
+keys Enter
+wants 'A letter in HTML'
+keys q
+over 0
+[ ! -e "$(cat "$dir/w3m.words")" ] && [ -z "$(ls -d "$dir"/tidemark-pages-* 2>/dev/null)" ] || fail "a page of a text browser is left: $(ls -d "$dir"/tidemark-*)"
 screen 90 20 "LANG=C.UTF-8 BROWSER=$dir/nosuch"
 wants 'The zanzibar report'
 keys o

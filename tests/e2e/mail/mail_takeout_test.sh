@@ -184,6 +184,16 @@ ends 0 mail sync --quiet --exact=off
 t mail show "$id" --json | jq -e '[.labels[] | .id? // .] | index("STARRED")' >/dev/null || fail "a label of a held copy: $(t mail show "$id" --json | jq -c .labels)"
 t mail status --json | jq -e '.accounts[0].gone == 1' >/dev/null || fail "a deleted held copy is not gone"
 
+# ---- that held copies are replaced is named, with how many and how long: it may take days
+fault '{"method":"gmail.users.messages.get","rate":1,"fault":"latency","ms":2000}'
+TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=600 "$tidemark" --home "$dir/home" mail sync --json >"$dir/out" 2>"$dir/events" &
+sync=$!
+exact_events() { jq -e 'select(.phase == "exact bytes" and .total >= '$held' and .stored < .total and .left_ms > 0)' "$dir/events"; }
+until_true 60 exact_events || fail "no phase of exact bytes: $(cat "$dir/events")"
+until_true 20 eval "t status --json | jq -e '.accounts[0] | .left > 0'" || fail "nothing is left in status: $(t status --json)"
+strike $sync || fail "the sync ended before"
+no_faults
+
 # ---- exact bytes follow, newest first, through kills
 fault '{"method":"gmail.users.messages.get","count":10,"fault":"503"}'
 for wait in 0.2 0.3 0.5 0.8; do

@@ -34,6 +34,7 @@ struct stage {
     tide_buf grant;
     unsigned pending; /* polls until the user has entered the code */
     unsigned requests;
+    bool unticked; /* the user allows something else */
 };
 
 /* ---- the simulated provider ---- */
@@ -52,6 +53,8 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
         stage->pending--;
         answer->http = 400;
         body = "{\"error\":\"authorization_pending\"}";
+    } else if (strstr(request->url, "/token") != NULL && stage->unticked) {
+        body = "{\"access_token\":\"a\",\"refresh_token\":\"r\",\"scope\":\"openid\"}";
     } else if (strstr(request->url, "/token") != NULL) {
         body = "{\"access_token\":\"a\",\"refresh_token\":\"r\",\"scope\":\"Files.Read\"}";
     }
@@ -206,6 +209,28 @@ TEST(a_client_that_worked_serves_the_next_sign_in)
         assert_int_equal(tide_file_remove(stage.cli.world, "/client.json", NULL),
                          i == 0 ? TIDE_OK : TIDE_NOT_FOUND);
     }
+    tide_secrets_close(stage.secrets);
+    end(&stage);
+}
+
+TEST(a_client_is_remembered_although_the_permission_was_not_ticked)
+{
+    struct stage stage;
+    start(&stage, 0);
+    OK(tide_secrets_open(stage.cli.world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(),
+                         &stage.secrets, NULL));
+    OK(tide_file_replace(stage.cli.world, "/client.json", TIDE_TEXT("{\"client_id\":\"c-1\"}"),
+                         0600, NULL));
+    flag(&stage, "headless", "");
+    flag(&stage, "client", "/client.json");
+    stage.unticked = true;
+    assert_int_equal(sign_in(&stage), TIDE_AUTH);
+    assert_non_null(strstr(stage.cli.err.text, "not granted"));
+    restart(&stage);
+    flag(&stage, "headless", "");
+    stage.unticked = false;
+    OK(sign_in(&stage));
+    assert_non_null(strstr(tide_buf_cstr(&stage.grant), "c-1"));
     tide_secrets_close(stage.secrets);
     end(&stage);
 }
