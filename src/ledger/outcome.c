@@ -52,6 +52,8 @@ bool tide_outcome_add(struct tide_outcome *outcome, tide_status status, tide_tex
         /* In the same millisecond the later result counts. */
         outcome->failed_unix_ms =
             now_unix_ms > outcome->ok_unix_ms ? now_unix_ms : outcome->ok_unix_ms + 1;
+        if (!was_bad || outcome->since_unix_ms == 0)
+            outcome->since_unix_ms = outcome->failed_unix_ms;
         outcome->status = status;
         if (names_host(text, host))
             (void)snprintf(outcome->text, sizeof outcome->text, "%s", text);
@@ -76,6 +78,7 @@ tide_status tide_outcome_write(const struct tide_outcome *outcome, tide_buf *out
     tide_json_object(&json);
     tide_json_set_u64(&json, "ok", outcome->ok_unix_ms);
     tide_json_set_u64(&json, "failed", outcome->failed_unix_ms);
+    tide_json_set_u64(&json, "since", outcome->since_unix_ms);
     tide_json_set_cstr(&json, "status", tide_status_name(outcome->status));
     tide_json_set_cstr(&json, "text", outcome->text);
     return tide_json_line(&json, out);
@@ -89,6 +92,7 @@ static void outcome_parse(tide_text line, struct tide_outcome *outcome)
     if (tide_json_parse(line, &json, NULL) == TIDE_OK) {
         (void)tide_json_get_u64(json, "ok", &outcome->ok_unix_ms, NULL);
         (void)tide_json_get_u64(json, "failed", &outcome->failed_unix_ms, NULL);
+        (void)tide_json_get_u64(json, "since", &outcome->since_unix_ms, NULL);
         (void)tide_json_get_text(json, "status", &status, NULL);
         (void)tide_json_get_text(json, "text", &text, NULL);
         outcome->status = status.bytes == 0 ? TIDE_OK : tide_status_from_name(status.data);

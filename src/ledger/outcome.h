@@ -21,6 +21,7 @@ enum {
 struct tide_outcome {
     uint64_t ok_unix_ms;     /* 0: never */
     uint64_t failed_unix_ms; /* 0: never */
+    uint64_t since_unix_ms;  /* the first failure after that success; 0: not known */
     tide_status status;      /* of that failure */
     char text[TIDE_OUTCOME_TEXT_BYTES];
     uint64_t saved_unix_ms; /* when it was last written to the ledger */
