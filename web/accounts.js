@@ -125,6 +125,7 @@ export function offlineSince(accounts) {
   const off = tried.filter((account) => account.now === 'waiting' && account.next_try_unix_ms && account.last_failed_unix_ms > account.last_ok_unix_ms &&
     /resolve|connect|network|unreachable|timed out|reach/i.test(account.last_failure ?? ''))
   if (off.length === 0 || off.length < tried.length) return null
-  return Math.min(...off.map((account) => account.last_failed_unix_ms))
+  // The first that failed, but not while another one still answered.
+  return Math.max(Math.min(...off.map((account) => account.failing_since_unix_ms || account.last_failed_unix_ms)), ...off.map((account) => account.last_ok_unix_ms))
 }
 

@@ -5,7 +5,7 @@ import { Trouble, forget, get, key, pair, watch } from './api.js'
 /** @typedef {{ account: string, system: string, now: string, why: string, tidemark: string | null, tidemark_unix_ms?: number,
  *   gaps: number, left: number, left_is_known: boolean, stored: number, exact?: number, rate_per_minute?: number | null, unit: string, words?: string | null, bad: number, note: string | null,
  *   jobs_running: number, jobs_waiting: number, jobs_failed: number, quota_used_units?: number, quota_max_units?: number,
- *   time_left_ms: number | null, last_ok_unix_ms: number, last_failed_unix_ms: number, last_failure: string | null,
+ *   time_left_ms: number | null, last_ok_unix_ms: number, last_failed_unix_ms: number, failing_since_unix_ms?: number | null, last_failure: string | null,
  *   next_try_unix_ms: number | null, halted_unix_ms: number | null, halt_reason: string | null,
  *   ruler: import('./charts.js').Ruler | null,
  *   pace: null | { rate_units_per_s: number, rate_max_units_per_s: number, in_flight: number, in_flight_max: number, workers: number,

@@ -5,7 +5,7 @@ import { Trouble, get, path } from './api.js'
 import { drop, live, subscribe } from './live.js'
 
 /** @typedef {{ account: string, id: string, thread: string, internal_unix_ms: number, from: string, to: string, subject: string, snippet: string,
- *   labels: string[], unread: boolean, starred: boolean, files: number | boolean, bytes: number, body: 'archive' | 'cache' | 'none', pending: boolean }} Row */
+ *   labels: string[], unread: boolean, starred: boolean, pinned?: boolean, files: number | boolean, bytes: number, body: 'archive' | 'cache' | 'none', pending: boolean }} Row */
 /** @typedef {{ id: string, name: string, type: string, total: number, unread: number, known_unix_ms: number }} Folder */
 /** What runs for an account now, and what waits.
  * @typedef {{ account: string, state: string, doing?: { kind: string, what: string } | null, waiting?: Record<string, number>,

@@ -49,6 +49,10 @@ class Slot {
       this.list.selectTo(this.place)
       return
     }
+    if (event.ctrlKey || event.metaKey) {
+      this.list.select(this.row)
+      return
+    }
     this.list.mark(this.place)
     this.list.owner.open(this.row)
   }

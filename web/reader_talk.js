@@ -9,7 +9,7 @@ import { ids, rowOf } from './reader_rows.js'
 import { zip } from './reader_zip.js'
 import { tellTrouble } from './say.js'
 import { attachments, body, remoteImages } from './view_mail.js'
-import { SAID, count, shortTime, size, time } from './words.js'
+import { SAID, count, sentence, shortTime, size, time } from './words.js'
 
 /** @typedef {import('./dom.js').Child} Child */
 /** @typedef {import('./reader_data.js').Row} Row */
@@ -123,19 +123,33 @@ export class Talk {
     const end_ms = Date.now() + AWAITED_MS
     for (let wait_ms = AGAIN_MS; Date.now() < end_ms; wait_ms = Math.min(AGAIN_MS_MAX, wait_ms * 1.25)) {
       await new Promise((go) => setTimeout(go, wait_ms))
-      if (!this.owner.shown() || this.owner.offline() || this.full.get(id)?.body !== 'none') return
-      const message = await this.ask(id).catch(() => null)
-      if (message && message.body !== 'none' && this.full.get(id)?.body === 'none') {
-        this.full.set(id, { ...message, images: this.images.has(id), loaded_ms: Date.now() })
-        this.changed()
-      }
+      if (!this.owner.shown() || this.owner.offline() || !this.awaits(id)) return
+      await this.lookAgain(id)
     }
+  }
+
+  /** Whether a body is still to come.
+   * @param {string} id */
+  awaits(id) {
+    const message = this.full.get(id)
+    return message?.body === 'none' && !message.gone && !message.refused
+  }
+
+  /** @param {string} id */
+  async lookAgain(id) {
+    if (this.full.get(id)?.body !== 'none') return
+    const message = await this.ask(id).catch(() => null)
+    const known = this.full.get(id)
+    if (!message || known?.body !== 'none' || (message.body === 'none' && message.refused === known.refused && message.gone === known.gone)) return
+    // Labels as they are known by now: a person may have acted since it was asked.
+    this.full.set(id, { ...message, labels: known.labels, pinned: known.pinned, images: this.images.has(id), loaded_ms: Date.now() })
+    this.changed()
   }
 
   /** A message once its body is here; after ten seconds what is known of it.  An answer quotes the body and names its headers.
    * @param {any} message @returns {Promise<any>} */
   async whole(message) {
-    for (let tries = 0; tries < 100 && this.full.get(message.id)?.body === 'none' && !this.owner.offline(); tries++) await new Promise((go) => setTimeout(go, 100))
+    for (let tries = 0; tries < 100 && this.awaits(message.id) && !this.owner.offline(); tries++) await new Promise((go) => setTimeout(go, 100))
     return this.full.get(message.id) ?? message
   }
 
@@ -156,8 +170,9 @@ export class Talk {
   replace(row) {
     const full = this.full.get(row.id)
     if (row.account !== this.account || (!full && !this.messages.some((one) => one.id === row.id))) return
-    if (full) this.full.set(row.id, { ...full, labels: row.labels })
-    this.messages = this.messages.map((one) => (one.id === row.id ? { ...one, labels: row.labels } : one))
+    const { labels, pinned } = row
+    if (full) this.full.set(row.id, { ...full, labels, pinned })
+    this.messages = this.messages.map((one) => (one.id === row.id ? { ...one, labels, pinned } : one))
     this.changed()
   }
 
@@ -168,7 +183,9 @@ export class Talk {
       const full = this.full.get(row.id)
       if (full?.body === 'none' && row.body !== 'none') void this.loadOne(row.id)
       else if (full || this.messages.some((one) => one.id === row.id)) this.replace(row)
+      if (full?.body === 'none' && row.body === 'none') void this.lookAgain(row.id)
     }
+    for (const id of news.gone) void this.lookAgain(id)
     if (news.items.some((row) => row.thread === this.thread && row.id !== this.id && !this.messages.some((one) => one.id === row.id))) void this.loadThread()
   }
 
@@ -195,7 +212,8 @@ export class Talk {
   /** Not stored: why, and what happens.
    * @param {any} message @returns {Child[]} */
   missing(message) {
-    return [h('p', { class: 'no-body', role: 'status' }, this.owner.offline() ? SAID.unreachable : SAID.fetching),
+    const words = message.gone ? SAID.gone_there : message.refused ? `Gmail refused: ${sentence(message.refused)}` : this.owner.offline() ? SAID.unreachable : SAID.fetching
+    return [h('p', { class: 'no-body', role: 'status' }, words),
       message.snippet ? h('p', { class: 'muted' }, message.snippet) : null]
   }
 
@@ -259,7 +277,8 @@ export class Talk {
           h('b', {}, open ? message.from || '(nobody)' : nameOf(message.from ?? '')), row.starred ? h('span', { title: 'starred' }, '★') : null),
         h('span', { class: 'muted' }, open ? time(message.date_unix_ms ?? message.internal_unix_ms) : shortTime(message.internal_unix_ms))),
       ...(open ? [
-        h('p', { class: 'muted' }, `to ${message.to || 'nobody'}${message.cc ? ', cc ' + message.cc : ''}`, ...labels.map((id) => h('span', { class: 'label' }, this.owner.label(id)))),
+        h('p', { class: 'muted' }, `to ${message.to || 'nobody'}${message.cc ? ', cc ' + message.cc : ''}`, ...labels.map((id) => h('span', { class: 'label' }, this.owner.label(id))),
+          row.pinned ? h('span', { class: 'label' }, 'kept offline') : null),
         ...(!this.full.has(short.id) ? [grey()] : message.body === 'none' ? this.missing(message) : this.content(message, base)),
         this.full.has(short.id) ? h('div', { class: 'buttons turn-answer' },
           button('Reply', () => this.owner.answer('reply', message), { key: short.id === this.id ? 'r' : undefined, class: 'quiet' }),

@@ -18,6 +18,11 @@ const FILE_BYTES_MAX = 25e6
 /** @type {Map<string, Writing>} */
 const all = new Map()
 
+let tellKept = () => {}
+
+/** @param {() => void} tell called when a draft was begun, or thrown away */
+export const onKept = (tell) => { tellKept = tell }
+
 /** @returns {Letter} */
 export const blank = () => ({ to: '', cc: '', bcc: '', subject: '', text: '', in_reply_to: '', references: '', thread: '' })
 
@@ -27,10 +32,14 @@ export class Writing {
     this.account = account
     this.id = id
     this.letter = letter
-    /** @type {{ name: string, bytes: number, state: string }[]} */
+    /** `data`: while it is in this page; another account's draft can have it too.
+     * @type {{ name: string, bytes: number, state: string, data?: Blob }[]} */
     this.files = []
     this.dirty = false
-    this.saving = false
+    /** One request after another: what belongs to a draft waits until the draft is there.
+     * @type {Promise<unknown>} */
+    this.line = Promise.resolve()
+    this.moving = false
     this.savedAt = 0
     this.trouble = ''
     this.timer = 0
@@ -57,14 +66,17 @@ export class Writing {
 
   /** What is typed while it is being saved is saved next time.
    * @param {boolean} [untouched] also if nothing was typed @returns {Promise<boolean>} */
-  async save(untouched = false) {
+  save(untouched = false) {
+    const saved = this.line.then(() => this.saveNow(untouched))
+    this.line = saved
+    return saved
+  }
+
+  /** @param {boolean} untouched */
+  async saveNow(untouched) {
     if (this.gone) return false
-    if (this.saving) {
-      this.plan()
-      return false
-    }
     if (!this.dirty && (this.savedAt || !untouched)) return true
-    this.saving = true
+    const first = !this.savedAt
     this.dirty = false
     try {
       const answer = await put(this.at, this.letter)
@@ -75,7 +87,7 @@ export class Writing {
       this.trouble = error instanceof Error ? error.message : String(error)
       this.plan()
     }
-    this.saving = false
+    if (first && this.savedAt) tellKept()
     page.redraw()
     return this.trouble === ''
   }
@@ -89,7 +101,7 @@ export class Writing {
   /** @param {Iterable<File>} files */
   async attach(files) {
     for (const file of files) {
-      const one = { name: file.name, bytes: file.size, state: 'adding' }
+      const one = { name: file.name, bytes: file.size, state: 'adding', data: file }
       if (file.size > FILE_BYTES_MAX) {
         tell(`${file.name} is larger than ${size(FILE_BYTES_MAX)}.`, { bad: true, help: 'Gmail takes no larger file.' })
         continue
@@ -97,7 +109,7 @@ export class Writing {
       this.files = [...this.files.filter((other) => other.name !== one.name), one]
       page.redraw()
       try {
-        if (!this.savedAt) await this.save(true)
+        if (!this.savedAt && !(await this.save(true))) throw new Error(this.trouble)
         await put(`${this.at}/attachments/${path(one.name)}`, file)
         one.state = 'added'
       } catch (error) {
@@ -137,7 +149,7 @@ export class Writing {
       document.getElementById('write-to')?.focus()
       return
     }
-    if (this.files.some((one) => one.state === 'adding')) {
+    if (this.moving || this.files.some((one) => one.state === 'adding')) {
       tell('A file is still being added.', { bad: true })
       return
     }
@@ -154,13 +166,46 @@ export class Writing {
     void catchUp(boxOf(this.account))
   }
 
-  /** @param {() => void} leave */
-  async discard(leave) {
-    if ((this.savedAt || this.dirty) && !(await confirmed('Throw this draft away?', 'Throw it away'))) return
+  /** The same from another account.  A draft and its files belong to one: it is made anew there, and ends here once all is there.
+   * @param {string} account @returns {Promise<Writing | null>} null: it stays as it is */
+  async moveTo(account) {
+    if (this.moving || account === this.account) return null
+    const stays = this.files.filter((one) => one.state === 'adding' || !one.data)
+    if (stays.length > 0) {
+      tell(`${stays.map((one) => one.name).join(', ')} cannot go along to ${account}.`, { bad: true, help: `Take it out and choose the account again, or send it from ${this.account}.` })
+      return null
+    }
+    this.moving = true
+    // A conversation belongs to one mailbox; who answers is known by the headers.
+    const moved = begun(account, { ...this.letter, thread: '' })
+    moved.dirty = true
+    const there = await moved.save()
+    if (there) await moved.attach(this.files.map((one) => new File([/** @type {Blob} */ (one.data)], one.name)))
+    this.moving = false
+    if (this.gone || !there || moved.files.length < this.files.length) {
+      if (!there) tell(`From ${account}: ${moved.trouble}`, { bad: true, help: `It is still from ${this.account}.` })
+      await moved.end()
+      return null
+    }
+    Object.assign(moved, { letter: { ...this.letter, thread: '' }, dirty: true })
+    moved.plan()
+    await this.end()
+    return moved
+  }
+
+  /** Nothing of it is kept any more. */
+  async end() {
     this.gone = true
     clearTimeout(this.timer)
     all.delete(this.account + '/' + this.id)
-    if (this.savedAt) await remove(this.at).catch((error) => tellTrouble(error, 'Throw away'))
+    await this.line // what is being saved now would come back
+    if (this.savedAt) await remove(this.at).then(tellKept, (error) => tellTrouble(error, 'Throw away'))
+  }
+
+  /** @param {() => void} leave */
+  async discard(leave) {
+    if ((this.savedAt || this.dirty) && !(await confirmed('Throw this draft away?', 'Throw it away'))) return
+    await this.end()
     leave()
   }
 

@@ -6,7 +6,7 @@ import { h, render } from './dom.js'
 import { live } from './live.js'
 import { button, command, empty, failed, page } from './page.js'
 import { pick } from './pick.js'
-import { act, canUndo, changes, tellRefused, undo } from './reader_act.js'
+import { act, allowed, canUndo, changes, tellRefused, undo } from './reader_act.js'
 import { forgetAhead, forgetAllAhead, lookAhead } from './reader_ahead.js'
 import { accounts, begin, belongs, boxOf, boxesOf, catchUp, end, followNews, loadFolders, offline } from './reader_data.js'
 import { List } from './reader_list.js'
@@ -15,7 +15,7 @@ import { bare, forward, mailto, reply } from './reader_quote.js'
 import { Cursor, Merge, Rows, keyOf } from './reader_rows.js'
 import { Talk } from './reader_talk.js'
 import { running } from './reader_words.js'
-import { begun, blank, reopen, unsaved, writeForm } from './reader_write.js'
+import { begun, blank, onKept, reopen, unsaved, writeForm } from './reader_write.js'
 import { announce, confirmed, tell, tellTrouble } from './say.js'
 import { SAID, count, number } from './words.js'
 
@@ -48,7 +48,7 @@ const side = h('section', { class: 'talk', 'aria-label': 'Conversation', tabinde
 const now = h('p', { class: 'now' })
 const list = new List({
   open: (row) => go({ m: keyOf(row), d: '' }), star: (row) => void doIt(row.starred ? 'unstar' : 'star', [row]), changed: () => redraw(),
-  words: (row) => [where.who === 'all' && accounts().length > 1 ? row.account.split('@')[0] : '', ...row.labels.filter((id) => id !== where.folder && !NAMES[id] && id !== 'UNREAD' && !id.startsWith('CATEGORY_')).map((id) => labelName(row.account, id))].filter(Boolean).join(' · '),
+  words: (row) => [where.who === 'all' && accounts().length > 1 ? row.account.split('@')[0] : '', ...row.labels.filter((id) => id !== where.folder && !NAMES[id] && id !== 'UNREAD' && !id.startsWith('CATEGORY_')).map((id) => labelName(row.account, id)), row.pinned ? 'kept offline' : ''].filter(Boolean).join(' · '),
 })
 const root = h('div', { key: 'reader', class: 'reader' }, folders, h('section', { class: 'box', 'aria-label': 'List of messages' }, tools, note, list.element), side, now)
 
@@ -323,18 +323,40 @@ async function doIt(verb, rows, label) {
   await sent
 }
 
-/** Of an opened conversation all to which it does anything, else what is selected or marked.
+/** Gmail keeps apart what of a conversation is in the trash or in spam.
+ * @param {Row | undefined} row */
+const apart = (row) => ['TRASH', 'SPAM'].find((one) => row?.labels.includes(one))
+
+/** Of an opened conversation all that is where the opened message is and to which it does anything, else what is selected or marked.
  * @param {Verb} verb */
-const chosen = (verb) => (list.selected.size === 0 && talk ? talk.rows().filter((row) => changes(row, verb)) : list.chosen())
+function chosen(verb) {
+  const rows = list.selected.size === 0 && talk ? talk.rows() : null
+  const here = apart(rows?.find((row) => row.id === talk?.id))
+  return (rows?.filter((row) => apart(row) === here && changes(row, verb)) ?? list.chosen()).filter((row) => allowed(row, verb))
+}
+
+/** What a search finds is not in the folder that was open before.
+ * @param {string} folder */
+const inFolder = (folder) => where.folder === folder && !where.q
 
 /** @param {Verb} verb */
 const run = (verb) => void doIt(verb, chosen(verb))
 
 async function trash() {
-  if (where.folder !== 'TRASH') return doIt('trash', chosen('trash'))
+  if (!inFolder('TRASH')) return doIt('trash', chosen('trash'))
   const rows = chosen('delete')
-  if (await confirmed(`Delete ${count(rows.length, 'message')} for ever?`, 'Delete')) await doIt('delete', rows)
+  if (rows.length > 0 && await confirmed(`Delete ${count(rows.length, 'message')} for ever?`, 'Delete')) await doIt('delete', rows)
 }
+
+/** What is kept already is kept no longer. */
+function keep() {
+  const rows = chosen('pin')
+  if (rows.some((row) => !row.pinned)) void doIt('pin', rows.filter((row) => !row.pinned))
+  else void doIt('unpin', chosen('unpin'))
+}
+
+/** Whether all that is meant is kept offline. */
+const isKept = () => (list.selected.size === 0 && talk ? chosen('pin').length === 0 && chosen('unpin').length > 0 : list.chosen().length > 0 && list.chosen().every((row) => row.pinned))
 
 function star() {
   const rows = list.selected.size > 0 || !talk ? list.chosen() : talk.rows().filter((row) => row.id === talk?.id)
@@ -439,7 +461,7 @@ function openSide() {
 function openDraft() {
   const [account, id] = parted(where.d)
   if (!where.d) {
-    void writing?.close()
+    void writing?.close().then(loadDrafts)
     if (writing && inside()) {
       if (talk) focusSoon('.talk-subject')
       else setTimeout(() => list.element.focus())
@@ -483,7 +505,7 @@ function back() {
 
 /** @param {Box[]} of @param {string} who @param {Folder} one */
 function folderLine(of, who, one) {
-  const many = one.id === 'DRAFT' ? sum(of, one.id, 'total') : sum(of, one.id, 'unread')
+  const many = one.id === 'DRAFT' ? sum(of, one.id, 'total') + written.filter((draft) => of.some((box) => box.account === draft.account)).length : sum(of, one.id, 'unread')
   const name = NAMES[one.id] ?? one.name
   const here = where.who === who && where.folder === one.id && !where.q
   return h('li', { key: who + one.id }, h('a', { href: '#' + `/reader/${encodeURIComponent(who)}/${encodeURIComponent(one.id)}`, 'aria-current': here ? 'page' : null, class: many > 0 ? 'has' : null },
@@ -509,14 +531,15 @@ function drawFolders() {
 
 /** @returns {Child[]} */
 function actionButtons() {
-  const inTrash = where.folder === 'TRASH'
-  const inSpam = where.folder === 'SPAM'
+  const inTrash = inFolder('TRASH')
+  const inSpam = inFolder('SPAM')
   return [
     inTrash ? button('Put back', () => run('untrash'), { class: 'quiet' }) : button('Archive', () => run('archive'), { key: 'e', class: 'quiet' }),
     button(inTrash ? 'Delete for ever' : 'Trash', () => void trash(), { key: '#', class: 'quiet' }),
     button(inSpam ? 'No spam' : 'Spam', () => run(inSpam ? 'unspam' : 'spam'), { key: '!', class: 'quiet' }),
     button('Star', star, { key: 's', class: 'quiet' }), button('Label', () => choose('label'), { key: 'l', class: 'quiet' }), button('Move', () => choose('move'), { key: 'v', class: 'quiet' }),
     button('Unread', () => run('unread'), { key: 'U', class: 'quiet' }),
+    button(isKept() ? 'Not offline' : 'Keep offline', keep, { key: 'o', class: 'quiet' }),
   ]
 }
 
@@ -569,23 +592,29 @@ function standings() {
   return said.filter((one) => one.words.length > 0).map((one) => h('p', { key: one.key, class: one.level }, ...one.words))
 }
 
-/** @type {{ account: string, id: string, to: string, subject: string }[]} */
+/** @type {{ account: string, id: string, to: string, subject: string, sending: number }[]} */
 let written = []
 let writtenAt = 0
 
 /** Drafts that are kept here. */
 function drafts() {
   if (Date.now() - writtenAt > 3000) void loadDrafts()
-  return written.length === 0 ? null : h('ul', { class: 'drafts', 'aria-label': 'Drafts kept here' }, ...written.map((one) => h('li', { key: keyOf(one) },
+  const here = written.filter((one) => where.who === 'all' || one.account === where.who)
+  return here.length === 0 ? null : h('ul', { class: 'drafts', 'aria-label': 'Drafts kept here' }, ...here.map((one) => h('li', { key: keyOf(one) },
     h('a', { href: '#' + addressOf({ d: keyOf(one) }) }, one.subject || '(no subject)'), h('span', { class: 'muted' }, one.to ? ` to ${one.to}` : ''))))
 }
 
 async function loadDrafts() {
   writtenAt = Date.now()
-  const all = await Promise.all(boxesOf(where.who).map(async (box) => (await get(`mail/${path(box.account)}/drafts`).catch(() => ({ items: [] }))).items.map((/** @type {any} */ one) => ({ ...one, account: box.account }))))
+  const all = await Promise.all(accounts().map(async (account) => {
+    const known = written.filter((one) => one.account === account)
+    return get(`mail/${path(account)}/drafts`).then(({ items }) => items.map((/** @type {any} */ one) => ({ ...one, account })), () => known)
+  }))
   written = all.flat()
-  redraw()
+  if (shown) redraw()
 }
+
+onKept(() => void loadDrafts())
 
 /** Who wrote lately, for the fields of a message. */
 function people() {
@@ -601,13 +630,12 @@ function drawSide() {
     if (talk) talk.drawn = ''
     const leave = () => go({ d: '' })
     const send = () => void one.send(leave, () => go({ d: keyOf(one) }))
-    render(side, ...writeForm(one, { accounts: accounts(), people: people(), leave, send, discard: () => void one.discard(leave), move: (account) => {
-      const moved = begun(account, one.letter)
-      moved.dirty = true
-      moved.plan()
-      one.gone = true
-      go({ d: keyOf(moved) })
-    } }))
+    const move = (/** @type {string} */ account) => void one.moveTo(account).then((moved) => {
+      const field = side.querySelector('select')
+      if (moved && writing === one) go({ d: keyOf(moved) })
+      else if (field && writing === one) field.value = one.account
+    })
+    render(side, ...writeForm(one, { accounts: accounts(), people: people(), leave, send, discard: () => void one.discard(leave), move }))
   } else if (talk) talk.draw(side)
   else render(side)
 }
@@ -630,8 +658,11 @@ followNews((box, news) => {
     takeNews(box, news)
   }
   const ended = (box.status?.actions?.refused ?? 0) * 1e6 - (box.status?.actions?.waiting ?? 0)
-  if (refused.has(box.account) && refused.get(box.account) !== ended) void tellRefused(box.account, opened_ms - 60000).catch(() => {})
-  refused.set(box.account, ended)
+  if (box.status && refused.get(box.account) !== ended) {
+    void tellRefused(box.account, !refused.has(box.account), opened_ms - 60000).catch(() => refused.delete(box.account))
+    refused.set(box.account, ended)
+    if (written.some((one) => one.sending)) void loadDrafts()
+  }
   if (shown) redraw()
 })
 
@@ -642,6 +673,8 @@ function takeNews(box, news) {
   if (talk?.account === box.account) talk.take(news)
   if (!rows) return
   const left = where.q ? [] : news.items.filter((row) => !belongs(row.labels, where.folder)).map(keyOf)
+  for (const row of news.items) if (list.selected.has(keyOf(row))) list.selected.set(keyOf(row), row)
+  for (const key of [...left, ...news.gone.map((id) => keyOf({ account: box.account, id }))]) list.selected.delete(key)
   for (const row of news.items) if (!rows.replace(row) && !where.q && belongs(row.labels, where.folder)) renewSoon()
   rows.remove([...left, ...news.gone.map((id) => keyOf({ account: box.account, id }))])
   if (news.reset) renewSoon()
@@ -657,9 +690,10 @@ function keys() {
     Enter: { words: 'open', run: () => { const row = list.marked(); if (row) go({ m: keyOf(row) }) } },
     u: { words: 'back to the list', run: back }, x: { words: 'select', run: () => { const row = list.marked(); if (row) list.select(row) } },
     '* a': { words: 'select all', run: () => void selectAll() }, '.': { words: 'refresh', run: () => void refresh() },
-    e: { words: 'archive', run: () => run('archive') }, '#': { words: 'trash', run: () => void trash() }, '!': { words: 'spam', run: () => run(where.folder === 'SPAM' ? 'unspam' : 'spam') },
+    e: { words: 'archive', run: () => run('archive') }, '#': { words: 'trash', run: () => void trash() }, '!': { words: 'spam', run: () => run(inFolder('SPAM') ? 'unspam' : 'spam') },
     s: { words: 'star', run: star }, l: { words: 'label', run: () => choose('label') }, v: { words: 'move', run: () => choose('move') }, z: { words: 'undo', run: () => void undo() },
     c: { words: 'compose', run: () => write() }, I: { words: 'read', run: () => run('read') }, U: { words: 'unread', run: () => run('unread') },
+    o: { words: 'keep offline', run: keep },
     ...(reading ? {
       r: { words: 'reply', run: () => void answer('reply') }, a: { words: 'reply to all', run: () => void answer('all') }, f: { words: 'forward', run: () => void answer('forward') },
       i: { words: 'load remote images', run: () => talk?.loadImages() }, Space: { words: 'scroll', run: () => scroll() },
@@ -679,6 +713,7 @@ function enter() {
   shown = true
   begin()
   for (const box of boxesOf(where.who)) if (box.folders.length === 0) void loadFolders(box)
+  if (writtenAt === 0) void loadDrafts()
 }
 
 window.addEventListener('beforeunload', (event) => { if (unsaved()) event.preventDefault() })

@@ -7,6 +7,7 @@ export const SAID = {
   unmatched: 'No message matches. in:anywhere includes spam and trash.',
   fetching: 'Not stored here yet. Fetching…',
   unreachable: 'Not stored here, and there is no network.',
+  gone_there: 'It is gone from Gmail, and it is not stored here.',
 }
 
 const numbers = new Intl.NumberFormat('en')

@@ -60,7 +60,8 @@ void account_seen(struct cli *cli, const json_t *snapshot, uint32_t account, con
     *seen_out = (struct account_seen){.next_try_ms = number_of(live, "next_try_unix_ms")};
     tide_outcome_read(cli->ledger, account, cli->mem, &seen_out->outcome);
     struct tide_outcome fresh = {.ok_unix_ms = number_of(live, "last_ok_unix_ms"),
-                                 .failed_unix_ms = number_of(live, "last_failed_unix_ms")};
+                                 .failed_unix_ms = number_of(live, "last_failed_unix_ms"),
+                                 .since_unix_ms = number_of(live, "failing_since_unix_ms")};
     /* On a shared ledger another process may have made newer calls. */
     if (fresh.ok_unix_ms < seen_out->outcome.ok_unix_ms ||
         fresh.failed_unix_ms < seen_out->outcome.failed_unix_ms)
@@ -79,6 +80,10 @@ void account_seen_json(const struct account_seen *seen, tide_json *json)
     const struct tide_outcome *outcome = &seen->outcome;
     tide_json_set_u64(json, "last_ok_unix_ms", outcome->ok_unix_ms);
     tide_json_set_u64(json, "last_failed_unix_ms", outcome->failed_unix_ms);
+    if (tide_outcome_is_bad(outcome) && outcome->since_unix_ms > 0)
+        tide_json_set_u64(json, "failing_since_unix_ms", outcome->since_unix_ms);
+    else
+        tide_json_set_null(json, "failing_since_unix_ms");
     tide_json_set_cstr(json, "last_failure", outcome->failed_unix_ms == 0 ? NULL : outcome->text);
     if (seen->next_try_ms == 0)
         tide_json_set_null(json, "next_try_unix_ms");

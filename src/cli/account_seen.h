@@ -19,7 +19,7 @@ void account_seen(struct cli *cli, const json_t *snapshot, uint32_t account, con
 json_t *cli_snapshot(struct cli *cli, tide_engine *engine);
 /* The account in a snapshot; borrowed, NULL. */
 const json_t *account_in_snapshot(const json_t *snapshot, const char *name);
-/* JSON fields: last_ok_unix_ms, last_failed_unix_ms, last_failure, next_try_unix_ms. */
+/* JSON fields: last_ok_unix_ms, last_failed_unix_ms, failing_since_unix_ms, last_failure, next_try_unix_ms. */
 void account_seen_json(const struct account_seen *seen, tide_json *json);
 /* One sentence: when the server answered last, and how it fails since. */
 void account_seen_text(const struct account_seen *seen, char *out, size_t out_bytes);

@@ -90,6 +90,8 @@ static void outcome_json(json_t *json, const struct tide_outcome *outcome)
 {
     put(json, "last_ok_unix_ms", number(outcome->ok_unix_ms));
     put(json, "last_failed_unix_ms", number(outcome->failed_unix_ms));
+    put(json, "failing_since_unix_ms",
+        number(tide_outcome_is_bad(outcome) ? outcome->since_unix_ms : 0));
     if (outcome->failed_unix_ms > 0) {
         put(json, "last_failure", json_string(outcome->text));
         put(json, "last_failure_status", json_string(tide_status_name(outcome->status)));

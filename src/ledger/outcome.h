@@ -22,8 +22,7 @@ struct tide_outcome {
     uint64_t ok_unix_ms;     /* 0: never */
     uint64_t failed_unix_ms; /* 0: never */
     tide_status status;      /* of that failure */
-    uint64_t
-        since_unix_ms; /* the first failure of those without a success between; 0: it succeeds */
+    uint64_t since_unix_ms;  /* the first failure of its kind (offline or not) after that success */
     char text[TIDE_OUTCOME_TEXT_BYTES];
     uint64_t saved_unix_ms; /* when it was last written to the ledger */
     bool unsaved;           /* a result came after that */

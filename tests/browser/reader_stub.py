@@ -47,6 +47,10 @@ class Mailbox:
         self.found = {}
         self.asked = []
         self.read = []  # messages that were asked for in full
+        self.pinned = set()
+        self.refused = {}  # why Gmail does not give a message
+        self.asked_refused = 0  # how often the page asked what was refused
+        self.slow_s = 0  # how long a draft takes to be saved
         self.held = None  # bodies that come when the test wants them; None: soon
         self.lock = threading.RLock()
 
@@ -82,7 +86,7 @@ class Mailbox:
         labels = self.labels(index)
         return {"id": f"m{index}", "thread": f"t{index // 3}", "internal_unix_ms": self.time(index), "from": PEOPLE[index % 4], "to": self.user,
                 "subject": ("Re: " if index % 3 else "") + f"{SUBJECTS[index // 3 % 5]} {index // 3}", "snippet": f"Words of m{index}.", "labels": labels, "unread": "UNREAD" in labels,
-                "starred": "STARRED" in labels, "files": index % 5 == 0, "bytes": 2000, "body": "cache" if self.stored(index) else "none",
+                "starred": "STARRED" in labels, "pinned": index in self.pinned, "files": index % 5 == 0, "bytes": 2000, "body": "cache" if self.stored(index) else "none",
                 "pending": any(index in one["indices"] and one["state"] == "waiting" for one in self.actions[-20:])}
 
     def stored(self, index):
@@ -126,7 +130,7 @@ class Mailbox:
     def lists(self):
         unread = [index for index in range(-self.arrived, min(DENSE, self.known)) if self.has(index, "UNREAD")]
         return {"account": self.user, "state": "active", "window_days": 30, "version": str(self.version), "lists": [
-            {"id": name, "name": words, "type": "user" if name.startswith("Label") else "system", "total": len(self.drafts) if name == "DRAFT" else self.total(name),
+            {"id": name, "name": words, "type": "user" if name.startswith("Label") else "system", "total": self.total(name),
              "unread": sum(self.has(index, name) for index in unread), "known_unix_ms": 0} for name, words in NAMES.items() if name != "UNREAD"]}
 
     def changes(self, since):
@@ -136,7 +140,7 @@ class Mailbox:
 
     def message(self, index, images=False):
         row, html = self.row(index), index % 4 == 0
-        return {**row, "labels": self.named(index), "cc": "crew@harbour.example" if index % 2 else "", "bcc": "", "reply_to": "",
+        return {**row, "labels": self.named(index), "gone": "GONE" in self.labels(index), "refused": None if self.stored(index) else self.refused.get(index), "cc": "crew@harbour.example" if index % 2 else "", "bcc": "", "reply_to": "",
                 "date_unix_ms": row["internal_unix_ms"], "message_id": f"m{index}@harbour.example", "references": "", "in_reply_to": "", "html": html and self.stored(index),
                 "text": f"Words of m{index}.\nhttp://harbour.example/ is not a link.\n" if self.stored(index) else "", "problem": None, "remote_images": 2 if html else 0, "fetching": not self.stored(index),
                 "attachments": [{"number": number + 1, "name": name, "file": name, "type": "application/pdf", "bytes": 340000, "inline": False}
@@ -154,6 +158,10 @@ class Mailbox:
             self.kept.append(body["draft"])
             return {"id": 0, "changed": 0, "due_unix_ms": 0}
         indices = [int(one[1:]) for one in body["messages"]]
+        if body["do"] in ("pin", "unpin"):  # no server is told
+            (self.pinned.update if body["do"] == "pin" else self.pinned.difference_update)(indices)
+            self.changed(*indices)
+            return {"id": 0, "changed": 0, "due_unix_ms": 0}
         gives, takes = ([body.get("label") if one == "@" else one for one in part] for part in EFFECTS[body["do"]])
         before = {index: self.labels(index) for index in indices}
         for index in indices:
@@ -175,6 +183,8 @@ class Mailbox:
         one = self.actions[number - 1]
         if one["state"] == "done" and one["do"] in ("send", "delete"):
             return 409, {"title": "Too late", "status": 409, "code": "gone_out", "detail": "it has gone out"}
+        if one["state"] in ("undone", "refused"):
+            return 409, {"title": "No effect", "status": 409, "code": "stale", "detail": "this action has no effect any more"}
         self.put_back(one, "undone")
         return 200, {"id": number, "undone": True, "inverse": None}
 
@@ -280,7 +290,12 @@ class Stub(Between):
         ended.set()
 
 
+OUTAGE = {}  # what `serve` says of its accounts while nobody answers
+
+
 def more(state):
+    for account in state["accounts"]:
+        account.update(OUTAGE)
     if not any(one["name"] == "reader" for one in state["systems"]):
         state["systems"].append({"name": "reader", "provider": "gmail", "unit": "messages", "subject": "account"})
     return state
@@ -303,6 +318,8 @@ class _Answer(_Pass):
         if frame:
             self._frame(*frame.groups())
         elif box:
+            if self.command == "PUT" and part[2] == "drafts" and part[4] is None:
+                time.sleep(box.slow_s)
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             with box.lock:
                 code, answer = self._box(box, [urllib.parse.unquote(one) for one in part.groups()[1:] if one], query, sent)
@@ -358,19 +375,21 @@ class _Answer(_Pass):
         if what == ("POST", "actions", 1):
             return 200, box.act(body)
         if what == ("GET", "actions", 1):
-            return 200, {"items": [{name: value for name, value in one.items() if name not in ("indices", "before")} for one in reversed(box.actions)][:int(query.get("limit", 50))]}
+            box.asked_refused += query.get("state") == "refused"
+            return 200, {"items": [{name: value for name, value in one.items() if name not in ("indices", "before")} for one in reversed(box.actions) if query.get("state") in (None, one["state"])][:int(query.get("limit", 50))]}
         if what == ("DELETE", "actions", 2):
             return box.undo(int(rest[0]))
         if what == ("GET", "people", 1):
             return 200, {"items": [{"name": name, "address": address} for name, address in ARCHIVED if query["q"].lower() in f"{name} {address}".lower()]}
         if what == ("GET", "drafts", 1):
-            return 200, {"items": [{"id": id, **letter} for id, letter in box.drafts.items()]}
+            sending = {one["draft"]: one["id"] for one in box.actions if one["state"] == "waiting" and one["draft"]}
+            return 200, {"items": [{"id": id, "sending": sending.get(id, 0), **letter} for id, letter in box.drafts.items()]}
         if what == ("GET", "drafts", 2) and draft in box.drafts:
             return 200, {"id": draft, **box.drafts[draft], "attachments": [{"name": name, "bytes": len(data)} for name, data in box.files.get(draft, {}).items()]}
         if what == ("PUT", "drafts", 2):
             box.drafts[draft] = {**body, "saved_unix_ms": int(time.time() * 1000), "saves": box.drafts.get(draft, {}).get("saves", 0) + 1}
             return 200, {"id": draft, "saved_unix_ms": box.drafts[draft]["saved_unix_ms"]}
-        if what == ("PUT", "drafts", 4):
+        if what == ("PUT", "drafts", 4) and draft in box.drafts:
             box.files.setdefault(draft, {})[rest[2]] = sent
             return 200, {"name": rest[2], "bytes": len(sent)}
         if what == ("DELETE", "drafts", 4):

@@ -10,6 +10,7 @@ import zipfile
 from selenium.webdriver.common.keys import Keys
 
 import page_test
+import reader_stub
 from page_test import answer, judge, paired
 from figures import Meter, cpu_limit, judge_times, share, tell
 from reader_page import Reading
@@ -150,6 +151,28 @@ def a_body_that_is_not_here(stage, page):
     page.keys("u")
 
 
+def a_body_that_does_not_come_says_why(stage, page):
+    box = stage.box
+    box.held = []
+    page.go(INBOX + f"?m={USER}/m115", "Inbox")  # 115 % 11 == 5
+    page.sees("Not stored here yet. Fetching…", ".no-body")
+    until(lambda: box.held == [115], "it is asked for")
+    box.refused[115] = "insufficient permission"
+    page.sees("Gmail refused: Insufficient permission.", ".no-body")
+    time.sleep(10.5)  # from then on only the stream tells
+    page.go(INBOX + f"?m={USER}/m126", "Inbox")
+    page.sees("Not stored here yet. Fetching…", ".no-body")
+    with box.lock:
+        box.labels_of[126] = ["GONE"]
+        box.changed(126)
+    page.sees("It is gone from Gmail, and it is not stored here.", ".no-body")
+    with box.lock:
+        del box.labels_of[126]
+        box.changed(126)
+    box.bring_held()
+    page.keys("u")
+
+
 def the_next_message_is_asked_for_ahead(stage, page):
     """K15: in the direction of reading, only what is stored here, and not what has changed since."""
     box = stage.box
@@ -258,6 +281,131 @@ def an_action_is_refused(stage, page):
     judge(page, "a refusal")
 
 
+def a_refusal_is_told_whenever_it_comes(stage, page):
+    """K11: after a reload, while no page was open, and behind many others; each once."""
+    box = stage.box
+
+    def reopened():
+        asked = box.asked_refused
+        page.driver.refresh()
+        paired(page)
+        page.loaded()
+        until(lambda: box.asked_refused > asked, "it asks what was refused")
+    page.go(INBOX, "Inbox")
+    page.loaded()
+    box.offline_since = int(time.time() * 1000)
+    page.focus_list()
+    made = len(box.actions)
+    page.keys(Keys.HOME, "e")
+    until(lambda: len(box.actions) == made + 1, "an action without a network")
+    box.actions[-1]["made_unix_ms"] -= 3600000  # an hour passes
+    reopened()
+    box.refuse = "that label is full"
+    box.offline_since = None
+    page.sees("Gmail refused: that label is full. Put back as it was.", "#told")
+    page.driver.get("about:blank")
+    with box.lock:
+        for why in ("the first reason", "the second reason"):
+            box.act({"do": "archive", "messages": ["m0"]})
+            box.actions[-1]["error"] = why
+            box.put_back(box.actions[-1], "refused")
+        for _ in range(60):
+            box.act({"do": "star", "messages": ["m900"]})
+            box.put_back(box.actions[-1], "undone")
+    page.open(INBOX)
+    paired(page)
+    page.sees("Gmail refused 2 actions: the second reason; the first reason. Put back as it was.", "#told")
+    reopened()
+    page.keys(Keys.HOME, "s")
+    page.sees("Starred 1.", "#told")  # and not what was told before
+    page.keys("z")
+    page.sees("Undone: Starred 1.", "#told")
+
+
+def a_conversation_is_done_to_where_it_is_read(stage, page):
+    """One message of it is in the trash: what is done there is done to that one, and elsewhere to the others."""
+    box = stage.box
+    with box.lock:
+        box.labels_of.update({303: ["TRASH"], 304: ["INBOX"], 305: ["SENT"]})
+        box.changed(303, 304, 305)
+    last = lambda: [(one["do"], sorted(one["indices"])) for one in box.actions[-1:]]
+
+    def opens(folder, index):
+        page.go(f"/reader/{USER}/{folder}?m={USER}/m{index}")
+        page.reads(f"Words of m{index}.")
+        page.sees("3 messages", ".talk-subject")
+        page.script("document.querySelector('.talk-subject').focus()")
+    opens("TRASH", 303)
+    page.keys("#")
+    page.sees("Delete 1 message for ever?", "dialog")
+    page.click("Delete", "dialog button")
+    until(lambda: last() == [("delete", [303])], "one alone is deleted")
+    page.keys("z")
+    until(lambda: box.actions[-1]["state"] == "undone", "taken back")
+    opens("TRASH", 303)
+    page.click("Put back")
+    until(lambda: last() == [("untrash", [303])], "one alone is put back")
+    page.keys("z")
+    until(lambda: box.labels(303) == ["TRASH"], "taken back")
+    for key, name, there in (("!", "spam", [304, 305]), ("e", "archive", [304]), ("#", "trash", [304, 305])):
+        opens("INBOX", 304)
+        page.keys(key)
+        done = until(lambda: next((one for one in reversed(box.actions) if one["do"] == name and sorted(one["indices"]) == there), None), f"{name}: {last()}")
+        page.sees(" 1." if len(there) == 1 else " 2.", "#told")
+        page.keys("z")
+        until(lambda: done["state"] == "undone", "taken back")
+        until(lambda: box.labels(304) == ["INBOX"] and box.labels(303) == ["TRASH"], "as it was")
+    # What a search finds is not in the trash because the trash was open before.
+    page.go(f"/reader/{USER}/TRASH?q=invoice", "Search")
+    until(lambda: page.rows() and all("Invoice" in row for row in page.rows()), "what was found")
+    page.focus_list()
+    page.keys(Keys.HOME, "#")
+    page.sees("In the trash: 1.", "#told")
+    assert page.count("dialog") == 0 and box.actions[-1]["do"] != "delete"
+    page.keys("z")
+    page.sees("Undone: In the trash: 1.", "#told")
+    # What leaves the trash elsewhere is not selected here any more.
+    page.go(f"/reader/{USER}/TRASH", "Trash")
+    until(lambda: len(page.rows()) == 1, "it is alone there")
+    page.focus_list()
+    page.keys("x")
+    page.sees("1 selected", ".count")
+    with box.lock:
+        for index in (303, 304, 305):
+            del box.labels_of[index]
+        box.changed(303, 304, 305)
+    page.lacks("1 selected", ".count")
+    page.keys("#")
+    page.go(INBOX, "Inbox")
+    page.loaded()
+    assert page.count("dialog") == 0 and box.actions[-1]["do"] != "delete"
+
+
+def messages_are_kept_offline(stage, page):
+    box = stage.box
+    page.go(INBOX + f"?m={USER}/m42", "Inbox")
+    page.reads("Words of m42.")
+    page.sees("3 messages", ".talk-subject")
+    page.script("document.querySelector('.talk-subject').focus()")
+    page.keys("o")
+    until(lambda: box.pinned == {42, 43, 44}, "the conversation is kept")
+    page.sees("kept offline", ".turn.open")
+    judge(page, "a conversation that is kept")
+    page.click("Not offline", ".talk button")
+    until(lambda: not box.pinned, "no longer")
+    page.lacks("kept offline", ".turn.open")
+    page.keys("u")
+    page.focus_list()
+    page.keys(Keys.HOME, "o")
+    until(lambda: box.pinned == {0} and "kept offline" in page.text(".mrow.marked"), "the marked one, and its row says so")
+    page.keys("z")
+    page.sees("Undone: Kept offline: 1.", "#told")
+    until(lambda: not box.pinned and "kept offline" not in page.text(".mrow.marked"), "taken back")
+    page.script("document.querySelector('.mrow.marked').dispatchEvent(new MouseEvent('click', { bubbles: true, ctrlKey: true }))")
+    page.sees("1 selected of", ".count")  # Ctrl selects, and opens nothing
+    page.keys("x")
+
+
 def a_message_is_written_and_sent(stage, page):
     page.keys("c")
     until(lambda: page.script("return document.activeElement.id") == "write-to", "the focus is in the first field")
@@ -313,13 +461,18 @@ def answers_and_forwards(stage, page):
     page.sees("Words of m25.", ".talk")
     page.script("document.querySelector('.talk-subject').focus()")
     page.keys("f")
+    stage.box.slow_s = 1.5
+    page.find("#write-text").send_keys("x")
     until(lambda: any("plan.pdf" in files for files in stage.box.files.values()), "its attachment comes along")
+    stage.box.slow_s = 0
+    page.sees("plan.pdf", ".files")
     assert page.find("#write-subject").get_attribute("value").startswith("Fwd: ")
     assert "Forwarded message" in page.find("#write-text").get_attribute("value")
     page.find("#write-to").send_keys("x")
     until(lambda: stage.box.drafts, "saved")
     page.click("Close")
     until(lambda: stage.box.kept == list(stage.box.drafts), "the server may have it")
+    until(lambda: page.count_of("Drafts") == 1, "what is kept here is counted")
     page.go(f"/reader/{USER}/DRAFT", "Drafts")
     page.sees("Fwd: ", ".drafts")
     judge(page, "drafts")
@@ -327,7 +480,70 @@ def answers_and_forwards(stage, page):
     until(lambda: page.count("#write-to") == 1 and page.find("#write-to").get_attribute("value") == "x", "a draft goes on")
     page.click("Throw away")
     page.click("Throw it away", "dialog button")
-    until(lambda: not stage.box.drafts, "thrown away")
+    until(lambda: not stage.box.drafts and page.count_of("Drafts") == 0, "thrown away")
+
+
+def a_file_waits_until_its_draft_is_saved(stage, page):
+    """The first save is under way when a file is attached: the file follows it."""
+    page.go(INBOX, "Inbox")
+    page.loaded()
+    stage.box.slow_s = 4
+    page.keys("c")
+    until(lambda: page.focused() == "write-to", "a form")
+    page.keys("x")
+    page.sees("Saving", ".saved")
+    with tempfile.NamedTemporaryFile(suffix=".txt", dir=stage.dir) as file:
+        file.write(b"early")
+        file.flush()
+        time.sleep(2.5)  # it is saved after two seconds, for four
+        page.find("input[type=file]").send_keys(file.name)
+        until(lambda: any(os.path.basename(file.name) in files for files in stage.box.files.values()), "it is attached")
+        page.sees(os.path.basename(file.name), ".files")
+    stage.box.slow_s = 0
+    page.click("Throw away")
+    page.click("Throw it away", "dialog button")
+    until(lambda: not stage.box.drafts and page.count(".write") == 0, "thrown away")
+
+
+def another_account_takes_the_files_along(stage, page):
+    box, ben = stage.box, stage.ben
+    stage.stub.boxes[BEN] = ben
+    page.go(INBOX, "Inbox")
+    page.sees(BEN, ".folders")
+    page.keys("c")
+    until(lambda: page.focused() == "write-to", "a form")
+    page.keys("Mia Lund <mia@lund.example>")
+
+    def send_from(account):
+        page.script("const field = document.querySelector('.write select'); field.value = arguments[0]; field.dispatchEvent(new Event('change', { bubbles: true }))", account)
+    shown = lambda: page.script("return document.querySelector('.write select')?.value")
+    with tempfile.NamedTemporaryFile(suffix=".txt", dir=stage.dir) as file:
+        file.write(b"goes along")
+        file.flush()
+        name = os.path.basename(file.name)
+        page.find("input[type=file]").send_keys(file.name)
+        until(lambda: any(name in files for files in box.files.values()) and "adding" not in page.text(".files"), "it is attached")
+        send_from(BEN)
+        until(lambda: shown() == BEN and not box.drafts, "the first draft ends once all is carried")
+    (id, letter), = ben.drafts.items()
+    assert letter["to"] == "Mia Lund <mia@lund.example>" and ben.files[id] == {name: b"goes along"}, (letter, ben.files)
+    page.sees(name, ".files")
+    page.driver.refresh()  # the page has no longer what it attached
+    paired(page)
+    page.sees(name, ".files")
+    page.sees(USER, ".write select")
+    send_from(USER)
+    page.sees(f"{name} cannot go along to {USER}.", "#told")
+    until(lambda: shown() == BEN, "it stays")
+    assert not box.drafts and ben.files[id] == {name: b"goes along"}
+    page.click("Throw away")
+    page.click("Throw it away", "dialog button")
+    until(lambda: not ben.drafts, "thrown away")
+    del stage.stub.boxes[BEN]
+    page.go(INBOX, "Inbox")
+    page.driver.refresh()
+    paired(page)
+    page.loaded()
 
 
 def a_reply_with_a_file_is_taken_back_and_sent_once(stage, page):
@@ -421,6 +637,21 @@ def offline_it_reads_and_acts(stage, page):
     until(lambda: all("INBOX" in stage.box.labels(index) for index in range(3)), "and are taken back")
 
 
+def an_outage_has_its_beginning(stage, page):
+    """K14: attempts since then do not move it."""
+    now = int(time.time() * 1000)
+    began = now - 2 * 3600000
+    reader_stub.OUTAGE.update(now="waiting", next_try_unix_ms=now + 600000, last_failure="cannot connect", last_ok_unix_ms=began - 60000, failing_since_unix_ms=began, last_failed_unix_ms=now)
+    page.driver.refresh()
+    paired(page)
+    page.sees(f"Offline since {time.strftime('%H:%M', time.gmtime(began / 1000))}.", "#banner")
+    reader_stub.OUTAGE.clear()
+    page.driver.refresh()
+    paired(page)
+    page.lacks("Offline since", "#banner")
+    page.loaded()
+
+
 def an_hour_without_a_network(stage, page):
     """Forty messages are read and fifty things are done; what was done reaches the server once, in the order in which it was done."""
     stage.box.offline_since = int(time.time() * 1000) - 3600000
@@ -461,11 +692,14 @@ def an_hour_without_a_network(stage, page):
 
 def serve_stops_and_returns(stage, page):
     page.script("window.same = true")
-    page.keys(Keys.HOME)
+    page.keys(Keys.HOME, "s")
+    until(lambda: "STARRED" in stage.box.labels(0), "a star")
     stage.kill_serve()
     page.sees("tidemark serve does not answer. Start it; this page goes on by itself.", "#banner")
     page.sees("tidemark serve does not answer.", ".now")
     assert len(page.rows()) > 10, "what was loaded is still shown"
+    page.keys("z")
+    page.sees("Undo “Starred 1.”: tidemark serve does not answer.", "#told")
     page.keys("e")
     page.sees("tidemark serve does not answer.", "#told")
     judge(page, "nobody answers")
@@ -476,6 +710,9 @@ def serve_stops_and_returns(stage, page):
     until(lambda: page.total() == 2801, "what came meanwhile")
     until(lambda: "INBOX" in stage.box.labels(0) and page.row("harbour plan 0"), "and what could not be done is put back")
     assert page.script("return window.same"), "without a reload"
+    page.keys("z")
+    page.sees("Undone: Starred 1.", "#told")  # what could not be taken back before
+    until(lambda: "STARRED" not in stage.box.labels(0), "no star")
 
 
 def two_windows_tell_the_same(stage, page):
@@ -824,9 +1061,10 @@ def main():
         stage.stub = Stub(stage, stage.box)
         page = Reading(stage)
         page.address = stage.stub.address
-        stories = [the_inbox_opens, a_day_is_read_by_keyboard, images_links_and_attachments, a_body_that_is_not_here, the_next_message_is_asked_for_ahead, actions_and_undo, an_action_is_refused,
-                   a_message_is_written_and_sent, answers_and_forwards, a_reply_with_a_file_is_taken_back_and_sent_once, recipients_are_completed, a_search_as_it_is_typed,
-                   offline_it_reads_and_acts, an_hour_without_a_network, serve_stops_and_returns, two_windows_tell_the_same, what_is_read_stays_in_its_place, one_inbox_of_all_accounts,
+        stories = [the_inbox_opens, a_day_is_read_by_keyboard, images_links_and_attachments, a_body_that_is_not_here, a_body_that_does_not_come_says_why, the_next_message_is_asked_for_ahead, actions_and_undo, an_action_is_refused,
+                   a_refusal_is_told_whenever_it_comes, a_conversation_is_done_to_where_it_is_read, messages_are_kept_offline,
+                   a_message_is_written_and_sent, answers_and_forwards, a_file_waits_until_its_draft_is_saved, another_account_takes_the_files_along, a_reply_with_a_file_is_taken_back_and_sent_once, recipients_are_completed, a_search_as_it_is_typed,
+                   offline_it_reads_and_acts, an_outage_has_its_beginning, an_hour_without_a_network, serve_stops_and_returns, two_windows_tell_the_same, what_is_read_stays_in_its_place, one_inbox_of_all_accounts,
                    it_is_active_only_in_front_of_somebody, new_mail_is_told_to_who_asked, the_print_view_has_the_message_alone, a_first_sync_is_told, a_screen_reader_is_told, both_themes_and_small_screens,
                    a_million_is_scrolled, an_hour_of_use_leaves_the_heap_small, nothing_from_elsewhere_and_no_complaint]
         return run_stories(stories, stage, page)

@@ -137,6 +137,9 @@ send POST "$mail/actions" 200 "{\"do\":\"trash\",\"messages\":[\"$two\"]}"
 action=$(jq .id "$dir/body")
 until_true 30 done_is "$action" refused || fail "not refused: $(cat "$dir/body")"
 shows INBOX "six five four three two one" || fail "not put back: $(subjects INBOX)"
+get "$mail/actions?state=refused" 200
+holds "[.items[] | [.id, .state, (.error | length > 0)]] == [[$action, \"refused\", true]]"
+get "$mail/actions?state=odd" 400
 no_faults
 
 # ---- a message that is written: kept here, with a file; sent after its hold, unless that is undone

@@ -18,7 +18,8 @@ static const struct cli_api_object objects[] = {
      "note:string? "
      "jobs_running:integer jobs_waiting:integer jobs_failed:integer time_left_ms:integer? "
      "rate_per_minute:integer? "
-     "last_ok_unix_ms:integer last_failed_unix_ms:integer last_failure:string? "
+     "last_ok_unix_ms:integer last_failed_unix_ms:integer failing_since_unix_ms:integer? "
+     "last_failure:string? "
      "next_try_unix_ms:integer?"},
     {"Account", "account:string provider:string paused:boolean halted:boolean halt_reason:string? "
                 "halted_unix_ms:integer? endpoint:string? signed_in:string? problem:string? "

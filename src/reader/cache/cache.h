@@ -263,6 +263,9 @@ tide_status tide_cache_where(tide_cache *cache, const struct tide_cache_where *w
 /* Notes that the server refused it, for that reason. */
 tide_status tide_cache_refused_add(tide_cache *cache, tide_text id, tide_text why, uint64_t now_ms,
                                    tide_error *err);
+/* TIDE_NOT_FOUND: it was not refused. */
+tide_status tide_cache_refused_why(tide_cache *cache, tide_text id, char *why_out, size_t why_bytes,
+                                   tide_error *err);
 /* Nothing is noted of it any more. */
 tide_status tide_cache_refused_drop(tide_cache *cache, tide_text id, tide_error *err);
 /* Those that were refused before that time, longest ago first; also those of a time after `now_ms`: the

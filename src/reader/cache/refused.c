@@ -3,10 +3,22 @@
 tide_status tide_cache_refused_add(tide_cache *cache, tide_text id, tide_text why, uint64_t now_ms,
                                    tide_error *err)
 {
-    return tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err,
-                        "INSERT INTO refused (gmail_id, why, at_ms) VALUES (?1, ?2, ?3)"
-                        " ON CONFLICT (gmail_id) DO UPDATE SET why = ?2, at_ms = ?3",
-                        id, why, now_ms);
+    int64_t row = 0;
+    TIDE_TRY(tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err,
+                          "INSERT INTO refused (gmail_id, why, at_ms) VALUES (?1, ?2, ?3)"
+                          " ON CONFLICT (gmail_id) DO UPDATE SET why = ?2, at_ms = ?3",
+                          id, why, now_ms));
+    const tide_status rc = tide_cache_row_of(cache, id, &row, err);
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK; /* no list shows it */
+    return rc == TIDE_OK ? tide_cache_changed(cache, row, err) : rc;
+}
+
+tide_status tide_cache_refused_why(tide_cache *cache, tide_text id, char *why_out, size_t why_bytes,
+                                   tide_error *err)
+{
+    return tide_rows_copy(cache->rows, TIDE_CACHE_WHAT, why_out, why_bytes, err,
+                          "SELECT why FROM refused WHERE gmail_id = ?1", id);
 }
 
 tide_status tide_cache_refused_drop(tide_cache *cache, tide_text id, tide_error *err)

@@ -309,20 +309,38 @@ static void action_row(const struct tide_reader_action *action, void *arg)
     cli_cell(cli, "%s", action->error);
 }
 
+static tide_status state_of(struct cli *cli, const char *name, tide_action_state *state_out)
+{
+    for (int state = TIDE_ACTION_WAITING; state <= TIDE_ACTION_UNDONE; state++) {
+        if (strcmp(tide_action_state_name((tide_action_state)state), name) == 0) {
+            *state_out = (tide_action_state)state;
+            return TIDE_OK;
+        }
+    }
+    return cli_wrong(cli, "States are waiting, done, refused and undone.",
+                     "there is no state \"%.20s\"", name);
+}
+
 static tide_status actions(const struct reader_home *home)
 {
     static const char *const headings[] = {"ID", "MADE", "DO", "MESSAGES", "STATE", "WHY"};
     struct cli *cli = home->cli;
+    const char *name = cli_flag(cli, "state");
+    tide_action_state state = TIDE_ACTION_WAITING;
     uint64_t limit = LIMIT;
     tide_json items;
     tide_status rc = number_of(cli, "limit", LIMIT, &limit);
+    if (rc == TIDE_OK && name != NULL)
+        rc = state_of(cli, name, &state);
     tide_json_array(&items);
     tide_json_set(&cli->json, "items", &items);
     cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
-    if (rc == TIDE_OK && home->mailbox.has_overlay)
-        rc = tide_actions_each(home->mailbox.db, home->mailbox.account,
-                               limit == 0 || limit > 500 ? LIMIT : (uint32_t)limit, action_row, cli,
-                               &cli->err);
+    const uint32_t most = limit == 0 || limit > 500 ? LIMIT : (uint32_t)limit;
+    const struct tide_reader_mailbox *of = &home->mailbox;
+    if (rc == TIDE_OK && of->has_overlay)
+        rc = name == NULL
+                 ? tide_actions_each(of->db, of->account, most, action_row, cli, &cli->err)
+                 : tide_actions_in(of->db, of->account, state, most, action_row, cli, &cli->err);
     cli_table_end(cli, "no actions");
     return rc;
 }

@@ -64,6 +64,18 @@ static void headers_only(const struct tide_reader_shown *shown, tide_json *json)
     tide_json_set_null(json, "problem");
 }
 
+/* Why Gmail does not give it; null: it was not refused. */
+static void refused_set(const struct reader_home *home, const char *id, bool none, tide_json *json)
+{
+    char why[sizeof home->cli->err.text];
+    if (none && home->mailbox.cache != NULL &&
+        tide_cache_refused_why(home->mailbox.cache, tide_text_of(id), why, sizeof why, NULL) ==
+            TIDE_OK)
+        tide_json_set_cstr(json, "refused", why);
+    else
+        tide_json_set_null(json, "refused");
+}
+
 static tide_status remote_count(struct cli *cli, struct tide_view *view, uint64_t *count_out)
 {
     struct tide_view_page page = {.remote_count = 0};
@@ -90,6 +102,7 @@ static tide_status message_json(const struct reader_home *home, const char *id, 
             tide_view_json(&view, json);
         rc = remote_count(cli, &view, &remote);
         tide_json_set_cstr(json, "body", body);
+        refused_set(home, id, strcmp(body, "none") == 0, json);
         tide_json_set_bool(json, "gone", shown.gone);
         tide_json_set_bool(json, "pending", shown.pending);
         tide_json_set_bool(json, "pinned", shown.pinned);
@@ -101,6 +114,17 @@ static tide_status message_json(const struct reader_home *home, const char *id, 
     return rc;
 }
 
+static void print_missing(struct cli *cli, const json_t *message)
+{
+    const char *why = json_string_value(json_object_get(message, "refused"));
+    if (json_is_true(json_object_get(message, "gone")))
+        cli_print(cli, "\nIt is gone from Gmail, and it is not stored here.\n");
+    else if (why != NULL)
+        cli_print(cli, "\nGmail refused: %s\n", why);
+    else
+        cli_print(cli, "\nNot stored here yet.\n");
+}
+
 static void print_one(struct cli *cli, const json_t *message)
 {
     static const char *const fields[] = {"from", "to", "subject"};
@@ -109,7 +133,7 @@ static void print_one(struct cli *cli, const json_t *message)
         cli_print(cli, "%s: %s\n", names[i],
                   json_string_value(json_object_get(message, fields[i])));
     if (strcmp(json_string_value(json_object_get(message, "body")), "none") == 0)
-        cli_print(cli, "\nNot stored here yet.\n");
+        print_missing(cli, message);
     else
         cli_print(cli, "\n%s\n", json_string_value(json_object_get(message, "text")));
 }

@@ -19,8 +19,9 @@ static const struct cli_flag search_flags[] = {
     {NULL, NULL, NULL},
 };
 
-static const struct cli_flag limit_flags[] = {
+static const struct cli_flag actions_flags[] = {
     {"limit", "N", "show at most N actions (default: 50)"},
+    {"state", "STATE:waiting done refused undone", "show only actions in this state"},
     {NULL, NULL, NULL},
 };
 
@@ -81,7 +82,7 @@ const struct cli_command reader_commands[] = {
      "Archive, trash, star, label or mark messages, or send a draft; it is uploaded in order, also "
      "after a restart.",
      cli_reader_act},
-    {"reader", "actions", "ACCOUNT", 1, 1, limit_flags,
+    {"reader", "actions", "ACCOUNT", 1, 1, actions_flags,
      "List what was done, and what of it waits or was refused.", cli_reader_actions},
     {"reader", "undo", "ACTION", 1, 1, account_flags,
      "Take back an action, or do the opposite if the server has it.", cli_reader_undo},

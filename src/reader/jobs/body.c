@@ -109,11 +109,13 @@ tide_status tide_reader_body_run(tide_job *job, void *context, tide_error *err)
 {
     struct tide_reader_task task;
     tide_auto_buf id = tide_buf_heap(TIDE_READER_PAYLOAD_BYTES);
+    tide_error why = {TIDE_OK, 0, ""};
     tide_status rc = tide_reader_task_begin(context, job, &task, err);
     if (rc == TIDE_OK)
         rc = tide_reader_key(job, "message", &id, err);
-    if (rc == TIDE_OK)
-        rc = fetch(&task, tide_buf_text(&id), err);
+    if (rc == TIDE_OK) /* who opened it is told (RJB3) */
+        rc = tide_reader_refusal(&task, tide_buf_text(&id), fetch(&task, tide_buf_text(&id), &why),
+                                 &why, err);
     if (rc == TIDE_OK)
         rc = tide_reader_evict_follow(&task, err);
     tide_reader_task_end(&task);

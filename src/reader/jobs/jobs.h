@@ -17,7 +17,7 @@
  *         What it listed before the history was lost, or in a cache that vanished, it lists again.
  *   RJB2  what it wrote last says that all is there: token, floor, history id (KR4).
  *   RJB3  one message that the server refuses for good holds up no other: it is noted in the cache, and
- *         asked for again an hour later.
+ *         asked for again an hour later, or when a person opens it.
  */
 #ifndef TIDE_READER_JOBS_H
 #define TIDE_READER_JOBS_H

@@ -8,7 +8,7 @@
     "id:string thread:string internal_unix_ms:integer bytes:integer copy:string gone:boolean "     \
     "labels:array from:string to:string cc:string bcc:string reply_to:string subject:string "      \
     "date_unix_ms:integer? html:boolean text:string attachments:array problem:string? "            \
-    "remote_images:integer body:string pending:boolean pinned:boolean"
+    "remote_images:integer body:string refused:string? pending:boolean pinned:boolean"
 
 #define DRAFT                                                                                      \
     "id:string to:string cc:string bcc:string subject:string text:string in_reply_to:string "      \
@@ -117,7 +117,7 @@ const struct cli_api reader_page_api[] = {
      .group = "reader",
      .verb = "actions",
      .part = "account",
-     .params = "limit",
+     .params = "limit state",
      .scope = TIDE_HTTPD_WORK,
      .fields = "items:[Action]"},
     {.method = "POST",

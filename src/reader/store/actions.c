@@ -233,6 +233,23 @@ tide_status tide_actions_each(tide_rows db, uint32_t account, uint32_t limit,
     return rc;
 }
 
+tide_status tide_actions_in(tide_rows db, uint32_t account, tide_action_state state, uint32_t limit,
+                            void (*visit)(const struct tide_reader_action *action, void *arg),
+                            void *arg, tide_error *err)
+{
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc =
+        tide_rows_ask(db, WHAT, &stmt, err,
+                      COLUMNS " WHERE account = ?1 AND state = ?2 ORDER BY id DESC LIMIT ?3",
+                      account, (int)state, limit);
+    while (tide_rows_next(&stmt, &rc, err)) {
+        struct tide_reader_action action;
+        action_read(&stmt, &action);
+        visit(&action, arg);
+    }
+    return rc;
+}
+
 tide_status tide_actions_count(tide_rows db, uint32_t account, uint64_t since_ms,
                                uint64_t *waiting_out, uint64_t *refused_out, tide_error *err)
 {

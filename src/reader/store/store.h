@@ -108,6 +108,10 @@ tide_status tide_action_end(tide_rows db, uint32_t account, uint64_t id, tide_ac
 tide_status tide_actions_each(tide_rows db, uint32_t account, uint32_t limit,
                               void (*visit)(const struct tide_reader_action *action, void *arg),
                               void *arg, tide_error *err);
+/* Likewise, of one state. */
+tide_status tide_actions_in(tide_rows db, uint32_t account, tide_action_state state, uint32_t limit,
+                            void (*visit)(const struct tide_reader_action *action, void *arg),
+                            void *arg, tide_error *err);
 /* How many wait, and how many were refused since then. */
 tide_status tide_actions_count(tide_rows db, uint32_t account, uint64_t since_ms,
                                uint64_t *waiting_out, uint64_t *refused_out, tide_error *err);

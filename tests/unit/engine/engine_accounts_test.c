@@ -159,6 +159,7 @@ OPENED(what_calls_came_to_is_seen_and_outlives_the_engine)
     kind = DEFINE(f, "work", counted_handler, .context = &counted);
     json_t *ada = account_named(f, "ada", &snapshot);
     assert_non_null(json_object_get(ada, "last_failure")); /* of the run before */
+    assert_true(json_integer_value(json_object_get(ada, "failing_since_unix_ms")) > 0);
     json_decref(snapshot);
     run_all(f);
     ada = account_named(f, "ada", &snapshot);
@@ -397,6 +398,24 @@ TEST(an_outcome_is_written_when_fortune_turns)
     /* A text that names the host is not given it twice. */
     (void)tide_outcome_add(&outcome, TIDE_SERVER, host, "GET mail.example.org/x: 500", 900000);
     assert_string_equal(outcome.text, "GET mail.example.org/x: 500");
+}
+
+/* "Offline since": the beginning, whatever is tried again; also over a restart. */
+TEST(an_outage_keeps_its_beginning)
+{
+    struct tide_outcome outcome = {.ok_unix_ms = 0};
+    const tide_text host = TIDE_TEXT("mail.example.org");
+    tide_auto_buf line = tide_buf_heap(4096);
+    (void)tide_outcome_add(&outcome, TIDE_OK, host, "", 1000);
+    (void)tide_outcome_add(&outcome, TIDE_NETWORK, host, "no route", 40000);
+    (void)tide_outcome_add(&outcome, TIDE_NETWORK, host, "no route", 50000);
+    assert_int_equal(outcome.since_unix_ms, 40000);
+    assert_int_equal(outcome.failed_unix_ms, 50000);
+    OK(tide_outcome_write(&outcome, &line));
+    assert_non_null(strstr(tide_buf_text(&line).data, "\"since\":40000"));
+    (void)tide_outcome_add(&outcome, TIDE_OK, host, "", 60000);
+    (void)tide_outcome_add(&outcome, TIDE_NETWORK, host, "no route", 70000);
+    assert_int_equal(outcome.since_unix_ms, 70000);
 }
 
 /* ---- quotas of a program (E4.1) ------------------------------------------------------- */

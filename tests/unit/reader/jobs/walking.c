@@ -464,6 +464,51 @@ CASE(a_refused_body_does_not_hold_up_the_others)
     assert_int_equal(refused_here(f, 0), 0);
 }
 
+static void see_why(tide_cache *cache, const char *id, char why[400])
+{
+    why[0] = '\0';
+    const tide_status rc = tide_cache_refused_why(cache, tide_text_of(id), why, 400, NULL);
+    assert_true(rc == TIDE_OK || rc == TIDE_NOT_FOUND);
+}
+
+static void count_id(tide_text id, void *arg)
+{
+    (void)id;
+    ++*(size_t *)arg;
+}
+
+/* Who opened it waits for it: the reason is kept, and told as a change. */
+CASE(a_body_that_gmail_refuses_says_why_to_who_opened_it)
+{
+    const char *id = deliver(f, 0, 1000);
+    struct tide_reader_user *user = NULL;
+    tide_cache *cache = NULL;
+    char why[400];
+    uint64_t job = 0;
+    uint64_t version = 0;
+    size_t changed = 0;
+    bool whole = false;
+    poll_now(f, 0);
+    (void)settle(f);
+    OK(tide_reader_cache_take(f->reader, f->accounts[0], &user, &cache, err));
+    OK(tide_cache_version(cache, &version, err));
+    refuse(f, id);
+    OK(tide_reader_fetch(f->reader, f->accounts[0], id, &job, err));
+    (void)settle(f);
+    see_why(cache, id, why);
+    assert_true(strlen(why) > 0);
+    OK(tide_cache_changes(cache, version, count_id, &changed, &whole, err));
+    assert_int_equal(changed, 1);
+    assert_int_equal(failed_jobs(f), 0);
+    faults_end(f);
+    OK(tide_reader_fetch(f->reader, f->accounts[0], id, &job, err)); /* opened again */
+    (void)settle(f);
+    assert_true(has_body(f, 0, id));
+    see_why(cache, id, why);
+    assert_string_equal(why, "");
+    tide_reader_cache_give(f->reader, user, cache);
+}
+
 /* ---- half a page ---- */
 
 /* K9: what was listed before the history was lost says nothing about what came in between. */
